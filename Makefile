@@ -1,0 +1,197 @@
+# recond - one flat Makefile. `make help` lists the targets, `make info` what was found and why.
+#
+#   MODE=release|debug|asan|tsan|fuzz   how to compile (default release)
+#   CUDA=0|1                            without / with the CUDA back end (default: 1 where nvcc is found)
+#   CUDA_ARCH="sm_80 sm_90"             GPU code to generate; PTX of the last one is added
+#   B=dir                               where objects go (default build)
+
+VERSION   := 0.1.0
+MODE      ?= release
+B         ?= build
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+CUDA_ARCH ?= sm_80 sm_90
+
+# ---------------------------------------------------------------- probes
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+ifeq ($(origin CUDA), undefined)
+  CUDA     := $(if $(NVCC),1,0)
+  CUDA_WHY := $(if $(NVCC),found $(NVCC),nvcc not found)
+else
+  CUDA_WHY := asked for on the command line
+endif
+PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
+ONNX_PROTO ?= $(firstword $(wildcard /usr/include/onnx/onnx.proto $(DEPS_ROOT)/usr/include/onnx/onnx.proto))
+PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \
+              libcurl libpng libcrypto
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+
+# ---------------------------------------------------------------- modes
+CC        ?= gcc
+WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+             -Wwrite-strings -Wvla -Werror=implicit-function-declaration -Werror=return-type \
+             -Werror=incompatible-pointer-types -Wno-missing-field-initializers
+CPPFLAGS  += -I. -I$(O)/gen -D_GNU_SOURCE -DRECOND_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+CFLAGS_COMMON := -std=c11 -g $(WARN) -fno-strict-aliasing -ffp-contract=off -fno-math-errno -pthread
+LDFLAGS_COMMON := -pthread
+ifeq ($(MODE),release)
+  CFLAGS_MODE  := -O2 -ftree-vectorize -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
+  LDFLAGS_MODE := -pie -Wl,-z,relro,-z,now
+else ifeq ($(MODE),debug)
+  CFLAGS_MODE  := -O0
+else ifeq ($(MODE),asan)
+  CFLAGS_MODE  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+  LDFLAGS_MODE := -fsanitize=address,undefined
+else ifeq ($(MODE),tsan)
+  CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer
+  LDFLAGS_MODE := -fsanitize=thread
+else ifeq ($(MODE),fuzz)
+  CC           := clang
+  CFLAGS_MODE  := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+  LDFLAGS_MODE := -fsanitize=address,undefined
+else
+  $(error MODE=$(MODE): allowed are release, debug, asan, tsan, fuzz)
+endif
+ALL_CFLAGS  = $(CPPFLAGS) $(CFLAGS_COMMON) $(CFLAGS_MODE) $(CFLAGS)
+ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(LDFLAGS)
+
+O := $(B)/$(if $(filter 1,$(CUDA)),cuda,cpu)-$(MODE)
+
+# ---------------------------------------------------------------- what is compiled into what
+PROTO_SRC  := $(wildcard proto/*.c)
+GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(wildcard gpu/ops_cuda.c gpu/*_cuda.c gpu/*_cuda.cu))
+GPU_SRC    := $(filter-out gpu/ops_cuda.c gpu/ops_none.c %_cuda.c,$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
+CLIENT_SRC := $(wildcard api/client*.c)
+CTL_SRC    := $(wildcard api/reconctl*.c)
+API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC),$(wildcard api/*.c))
+DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+
+objs = $(addprefix $(O)/,$(addsuffix .o,$(1)))
+LIB_PROTO  := $(O)/libproto.a
+LIB_GPU    := $(O)/libgpu.a
+LIB_CLIENT := $(O)/libclient.a
+LIB_API    := $(O)/libapi.a
+LIB_DAEMON := $(O)/libdaemon.a
+
+LIBS_PROTO  := -lturbojpeg -ljpeg -lzstd -lz -ljansson -lpng -lm
+LIBS_GPU    := -ldnnl -lprotobuf-c -lm
+LIBS_CLIENT := -lcurl -lwebsockets -lcrypto
+LIBS_API    := -lmicrohttpd -lwebsockets -lcrypto
+LIBS_DAEMON := -lsystemd -linih
+ifeq ($(CUDA),1)
+  CUDA_HOME   := $(patsubst %/bin/nvcc,%,$(NVCC))
+  NVCC_GEN    := $(foreach a,$(CUDA_ARCH),-gencode arch=$(a:sm_%=compute_%),code=$(a)) \
+                 -gencode arch=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH))),code=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH)))
+  NVCCFLAGS   := -std=c++17 -O3 -lineinfo -Xcompiler -Wall,-Wextra,-fPIE $(NVCC_GEN)
+  CUDA_OBJ    := $(filter %.cu,$(GPU_SRC))
+  LIBS_GPU    += $(if $(CUDA_OBJ),-L$(CUDA_HOME)/lib64 -lcudart -lstdc++)
+endif
+
+all: $(O)/recond $(O)/reconctl ## build recond and reconctl
+
+$(LIB_PROTO):  $(call objs,$(PROTO_SRC))
+$(LIB_GPU):    $(call objs,$(GPU_SRC)) $(O)/gen/onnx/onnx.pb-c.c.o
+$(LIB_CLIENT): $(call objs,$(CLIENT_SRC))
+$(LIB_API):    $(call objs,$(API_SRC)) $(O)/gen/openapi_json.c.o
+$(LIB_DAEMON): $(call objs,$(DAEMON_SRC))
+$(LIB_PROTO) $(LIB_GPU) $(LIB_CLIENT) $(LIB_API) $(LIB_DAEMON):
+	@rm -f $@
+	@ar rcs $@ $^
+
+LINK_ALL = $(LIB_DAEMON) $(LIB_API) $(LIB_GPU) $(LIB_PROTO)
+$(O)/recond: $(O)/daemon/main.c.o $(LINK_ALL)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
+$(O)/reconctl: $(call objs,$(CTL_SRC)) $(LIB_CLIENT) $(LIB_PROTO)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
+
+$(O)/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(O)/gen/%.c.o: $(O)/gen/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -w -c -o $@ $<
+$(O)/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) -I. -MMD -MP -c -o $@ $<
+
+# generated: the ONNX wire format from Debian's onnx.proto, the REST contract as JSON
+$(O)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
+	@mkdir -p $(@D)
+	protoc-c -I$(patsubst %/onnx/onnx.proto,%,$<) --c_out=$(O)/gen onnx/onnx.proto
+$(O)/gen/onnx/onnx.pb-c.h: $(O)/gen/onnx/onnx.pb-c.c ;
+$(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
+	@mkdir -p $(@D)
+	$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
+$(call objs,$(wildcard gpu/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
+
+# ---------------------------------------------------------------- tests
+# A test's first word names its folder and so what it links: proto_* links proto alone, gpu_* gpu and
+# proto, client_* the client library, daemon_* and api_* everything but main.
+TEST_SRC := $(wildcard tests/unit/*.c tests/twin/*.c tests/fault/*.c)
+TESTS    := $(patsubst %.c,$(O)/%,$(TEST_SRC))
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
+BENCH    := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
+E2E      := $(sort $(wildcard tests/e2e/[0-9]*))
+HELPER_OBJ = $(call objs,$(wildcard tests/support/*.c))
+
+test_word = $(firstword $(subst _, ,$(notdir $(1))))
+.SECONDEXPANSION:
+libs_proto  = $(LIB_PROTO)
+libs_gpu    = $(LIB_GPU) $(LIB_PROTO)
+libs_client = $(LIB_CLIENT) $(LIB_PROTO)
+libs_daemon = $(LINK_ALL)
+libs_api    = $(LINK_ALL)
+sys_proto   = $(LIBS_PROTO)
+sys_gpu     = $(LIBS_GPU) $(LIBS_PROTO)
+sys_client  = $(LIBS_CLIENT) $(LIBS_PROTO)
+sys_daemon  = $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
+sys_api     = $(sys_daemon)
+
+$(TESTS): $(O)/%: $(O)/%.c.o $$(libs_$$(call test_word,$$*))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
+$(BENCH): $(O)/tests/bench/bench_%: $(O)/tests/bench/bench_%.c.o $(call objs,$(wildcard tests/bench/support_*.c)) $$(libs_$$(call test_word,$$*))
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
+# fuzz targets: libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus
+FUZZ_MAIN = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer,$(O)/tests/fuzz/replay.c.o)
+$(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $$(if $$(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o) $$(libs_$$(call test_word,$$*))
+	$(CC) $(ALL_LDFLAGS) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) -o $@ $^ $(sys_$(call test_word,$*))
+
+tests: all $(TESTS) $(FUZZERS) ## build every test program
+check: ## run all tests (installs missing Debian packages first)
+	@deploy/install-deps build check
+	@$(MAKE) --no-print-directory tests
+	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+check-unit: tests ## run the tests that need no daemon
+	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
+fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
+	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
+bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
+	@O=$(O) tests/bench/run
+lint: ## include arrows, symbol stems, headers, lengths, formatting
+	@O=$(O) CC="$(CC)" CPPFLAGS="$(CPPFLAGS)" tests/lint/run
+format: ## clang-format every C and CUDA file in place
+	clang-format -i $(shell git ls-files '*.c' '*.h' '*.cu')
+demo: ## the main job: a clip becomes a growing cloud (SEQ=folder for another)
+	@deploy/install-deps build
+	@$(MAKE) --no-print-directory all
+	@O=$(O) deploy/demo $(SEQ)
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	@O=$(O) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) deploy/install
+info: ## what was found, and why
+	@echo "version   $(VERSION)"
+	@echo "mode      $(MODE), objects in $(O)"
+	@echo "compiler  $(CC): $$($(CC) --version 2>/dev/null | head -n 1)"
+	@echo "cuda      $(if $(filter 1,$(CUDA)),yes, for $(CUDA_ARCH),no) ($(CUDA_WHY))"
+	@echo "onnx      $(or $(ONNX_PROTO),onnx.proto not found: deploy/install-deps build)"
+	@for p in $(PKGS); do printf '%-9s %s\n' "$$p" "$$(pkg-config --modversion $$p 2>/dev/null || echo 'missing: deploy/install-deps build')"; done
+help: ## this list
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+clean: ## remove what was built
+	rm -rf $(B)
+
+.PHONY: all tests check check-unit fuzz bench lint format demo install info help clean
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,116 @@
+/*
+ * cloud.h - the point cloud as daemon and clients both hold it: blocks of quantised, coloured points
+ *
+ * A point is a quantised world position p_q = round(p / step) (int32 each axis), a colour and a confidence.
+ * Space is cut into blocks of 1024^3 steps (1.024 m at the default step of 1 mm), named by submap and
+ * block coordinates floor(p_q / 1024). A block's content is a *multiset* of 64-bit keys
+ *
+ *     key = morton(x, y, z) << 32 | r << 24 | g << 16 | b << 8 | confidence
+ *
+ * where x, y, z = p_q mod 1024 and morton() interleaves ten bits each (bit 3i = x, 3i+1 = y, 3i+2 = z),
+ * always sorted ascending. Ids are not needed on the wire: two points with equal keys are the same
+ * to every client.
+ *
+ * Hash:    cloud_hash = sum over all points of mix64(key ^ mix64(block name hash)), modulo 2^64; it does
+ *          not depend on order, so two mirrors that hold the same points hash alike
+ *          (docs/PROTOCOL.md, "Cloud hash").
+ * Threads: none inside; the daemon guards its mirror with the session's lock.
+ */
+#ifndef RECOND_PROTO_CLOUD_H
+#define RECOND_PROTO_CLOUD_H
+
+#include "proto/err.h"
+#include "proto/types.h"
+
+#define CLOUD_BLOCK_BITS 10
+#define CLOUD_BLOCK_STEPS (1 << CLOUD_BLOCK_BITS)
+
+struct cloud_name {
+    uint32_t submap;
+    int32_t x, y, z; /* block coordinates */
+};
+
+/* What a consumer may read of a block; borrowed until the next call that changes the cloud. */
+struct cloud_block {
+    struct cloud_name name;
+    uint64_t revision;    /* of the commit that changed it last; 0 = never */
+    const uint64_t *keys; /* [n], ascending */
+    uint32_t n;           /* 0 = deleted, kept so that clients can be told */
+};
+
+struct cloud_limits {
+    uint32_t max_blocks;
+    uint32_t max_points; /* of the whole cloud; for a producer also the number of slots */
+};
+
+struct cloud;
+
+MUST_CHECK int cloud_new(struct cloud **cloud, const struct cloud_limits *limits, struct err *err);
+void cloud_free(struct cloud **cloud);
+
+uint64_t cloud_points(const struct cloud *c);
+uint64_t cloud_hash(const struct cloud *c);
+uint64_t cloud_revision(const struct cloud *c); /* of the last commit or applied message */
+uint32_t cloud_blocks(const struct cloud *c);   /* blocks ever named, deleted ones included */
+struct cloud_block cloud_block(const struct cloud *c, uint32_t index);
+size_t cloud_bytes(const struct cloud *c); /* memory held */
+
+/* ------------------------------------------------------------------------- producer (the daemon) */
+
+/*
+ * cloud_stage_put / cloud_stage_remove - one changed point, by the slot that the device keeps it in
+ *
+ * A put replaces whatever the slot held. Nothing is visible before cloud_commit().
+ * Returns: 0; ERR_LIMIT: over max_points, max_blocks or the slot range - that point alone is left out
+ *          and counted by the caller.
+ */
+MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
+                               const uint8_t rgb[3], uint8_t confidence, struct err *err);
+void cloud_stage_remove(struct cloud *c, uint32_t slot);
+
+/*
+ * cloud_commit - merge what was staged into the sorted blocks
+ *
+ * Out:     *n_changed, and the list of changed block indices, borrowed until the next commit
+ * Returns: the new revision (old + 1), or the old one if nothing changed
+ * Cost:    sort of the staged keys plus one linear merge of each touched block
+ */
+uint64_t cloud_commit(struct cloud *c, const uint32_t **changed, uint32_t *n_changed);
+
+/*
+ * cloud_patch - what happened to a block since a revision that a client holds
+ *
+ * Each block remembers its last commits, as long as they weigh less than the block itself. Removed points
+ * are named by their index in the block as it was at base_revision, ascending.
+ * Out:     *patch, arrays borrowed until the next call on this cloud
+ * Returns: 0; ERR_NOT_FOUND: the history does not reach back so far (send the whole block)
+ */
+struct cloud_patch {
+    uint64_t base_revision, revision;
+    const uint32_t *removed; /* [n_removed] indices, ascending */
+    const uint64_t *added;   /* [n_added] keys, ascending */
+    uint32_t n_removed, n_added;
+};
+MUST_CHECK int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision,
+                           struct cloud_patch *patch, struct err *err);
+
+/* ------------------------------------------------------------------------- consumer (a client) */
+
+/*
+ * cloud_apply - apply one block message (delta.h) to the mirror
+ *
+ * Idempotent: a put or delete of a revision not newer than the one held changes nothing; a patch applies only
+ *          to its exact base revision.
+ * Returns: 0; ERR_INPUT: malformed (nothing changed); ERR_STATE: a patch for another base (the client asks
+ *          for the block again); ERR_LIMIT: over the limits; ERR_MEMORY
+ */
+MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err);
+
+/* ------------------------------------------------------------------------- keys */
+
+uint32_t cloud_morton(uint32_t x, uint32_t y, uint32_t z); /* ten bits each -> 30 */
+void cloud_demorton(uint32_t m, uint32_t *x, uint32_t *y, uint32_t *z);
+/* World position of a key of a block, in steps. */
+void cloud_key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * jpeg.h - JPEG through libjpeg-turbo, checked before anything is allocated
+ *
+ * A 214-byte file can ask for 8 GB and 25 s. So: jpeg_probe() walks the markers by itself and refuses
+ * everything but baseline, extended or progressive Huffman JPEG (SOF0, SOF1, SOF2) with 8 bits and 1 or 3
+ * components, sides within the limits, one frame header, a bounded number of scans; decoding then runs with
+ * libjpeg-turbo's scan limit and stops on warnings, into buffers of a size known before.
+ */
+#ifndef RECOND_PROTO_JPEG_H
+#define RECOND_PROTO_JPEG_H
+
+#include "proto/err.h"
+#include "proto/types.h"
+
+struct jpeg_limits {
+    int max_width, max_height; /* pixels */
+    int max_scans;             /* of a progressive file */
+    uint32_t max_bytes;        /* of the file */
+    int deadline_ms;           /* decoding that takes longer is refused (checked between rows of blocks) */
+};
+
+struct jpeg_info {
+    int width, height, components;
+    int progressive; /* SOF2 */
+    int scans;       /* SOS markers seen */
+};
+
+/*
+ * jpeg_probe - read the header and walk the markers; allocates nothing
+ * Returns: 0; ERR_INPUT: not such a JPEG (err says which marker at which byte); ERR_LIMIT
+ */
+MUST_CHECK int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t len,
+                          const struct jpeg_limits *limits, struct err *err);
+
+/*
+ * jpeg_scaled_size - the smallest size libjpeg-turbo can decode to that still covers min_w x min_h
+ * Scales: 1/8, 1/4, 3/8, 1/2, 5/8, 3/4, 7/8, 1. Never larger than the picture itself.
+ */
+void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w, int *h);
+
+struct jpeg_decoder; /* one per thread */
+MUST_CHECK int jpeg_decoder_new(struct jpeg_decoder **d, struct err *err);
+void jpeg_decoder_free(struct jpeg_decoder **d);
+
+/*
+ * jpeg_decode - decode to packed RGB8 of exactly w x h (a size from jpeg_scaled_size)
+ * Out:     rgb [h][w][3]
+ * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: deadline or limits
+ */
+MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
+                           size_t len, const struct jpeg_limits *limits, struct err *err);
+
+/*
+ * jpeg_encode - packed RGB8 to JPEG, for clients, tests and pictures
+ * Out:     *data [*len], the decoder's own buffer, valid until its next use
+ */
+MUST_CHECK int jpeg_encode(struct jpeg_decoder *d, const uint8_t **data, size_t *len, const uint8_t *rgb,
+                           int w, int h, int quality, struct err *err);
+
+#endif
