@@ -1,0 +1,64 @@
+/*
+ * net.h - convolutional networks from ONNX: load and check once, plan once a shape, run without allocating
+ *
+ *     net_load()  file -> protobuf -> checked graph, fused (convolution + batch norm + activation, upsample,
+ *                 concat), weights float32 in host memory
+ *     net_plan_*  the graph for one input shape on one executor: memory laid out, primitives made
+ *
+ * An ONNX file is hostile until checked: sizes are bounded before anything is allocated, external data is
+ * refused, an unknown op, type or shape is an error that names node and op.
+ * Ops:     docs/MODELS.md lists them with the attributes that are understood.
+ */
+#ifndef RECOND_GPU_NET_H
+#define RECOND_GPU_NET_H
+
+#include "proto/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct net_limits {
+    size_t max_file_bytes;   /* default 128 MiB */
+    size_t max_weight_bytes; /* as float32; default 256 MiB */
+    size_t max_plan_bytes;   /* activations of one plan; default 1 GiB */
+    uint32_t max_nodes;      /* default 4096 */
+};
+void net_limits_default(struct net_limits *l);
+
+struct net;
+
+/*
+ * net_load - read, check and fuse a model
+ *
+ * In:      path of the file; input, output: names of the tensors, NULL or "" = the graph's only one
+ * Returns: 0; ERR_IO; ERR_LIMIT; ERR_INPUT (damaged, inconsistent), ERR_UNSUPPORTED, both with
+ *          where = "node 'name' (Op)"; ERR_MEMORY
+ */
+MUST_CHECK int net_load(struct net **net, const char *path, const char *input, const char *output,
+                        const struct net_limits *limits, struct err *err);
+/* The same from memory, for tests and fuzzing. */
+MUST_CHECK int net_load_bytes(struct net **net, const uint8_t *data, size_t len, const char *input,
+                              const char *output, const struct net_limits *limits, struct err *err);
+void net_free(struct net **net);
+
+int net_input_channels(const struct net *net);
+size_t net_weight_count(const struct net *net);
+
+/*
+ * net_output_shape - what comes out for an input of [n][channels][h][w]
+ * Out:     shape [4]; 2-D outputs answer [n][k][1][1]
+ * Returns: 0; ERR_INPUT: a node does not fit this input (where names it)
+ */
+MUST_CHECK int net_output_shape(const struct net *net, int n, int h, int w, int shape[4],
+                                struct err *err);
+
+/* The oneDNN executor (net_dnnl.c). */
+struct net_dnnl;
+MUST_CHECK int net_dnnl_new(struct net_dnnl **p, const struct net *net, int n, int h, int w,
+                            const struct net_limits *limits, struct err *err);
+void net_dnnl_free(struct net_dnnl **p);
+/* in [n][c][h][w] float32, out as net_output_shape(); both borrowed. No allocation. */
+MUST_CHECK int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err);
+size_t net_dnnl_bytes(const struct net_dnnl *p); /* weights copies + activations */
+
+#endif
