@@ -1,0 +1,232 @@
+/*
+ * api.h - the two tables between the edges (HTTP, WebSocket) and the core (sessions, workers)
+ *
+ * The edges know bytes, tokens and HTTP; the core knows sessions and devices; they meet here alone.
+ *   struct core_ops   what an edge may ask of the core: thread-safe, never blocks on a device or a disk for
+ *                     long, answers with structs of this header
+ *   struct edge_ops   what the core may tell the edges: callable from any thread, with no core lock held
+ *
+ * Strings in these structs are NUL-terminated, valid UTF-8, bounded by their arrays.
+ */
+#ifndef RECOND_API_API_H
+#define RECOND_API_API_H
+
+#include "proto/control.h"
+#include "proto/delta.h"
+#include "proto/err.h"
+#include "proto/frame.h"
+#include "proto/types.h"
+
+#include <stdbool.h>
+
+#define API_ID_CAP 32     /* session id: 26 characters of base32, 130 random bits */
+#define API_NAME_CAP 64
+#define API_TEXT_CAP 160
+
+/* ------------------------------------------------------------------------------- sessions */
+
+enum session_state {
+    SESSION_CREATED,   /* no frame yet */
+    SESSION_STREAMING, /* an ingest client is connected */
+    SESSION_IDLE,      /* none is, frames may come again */
+    SESSION_CLOSED,    /* finalized: readable until it is deleted or its retention ends */
+    SESSION_STATES
+};
+const char *api_state_name(enum session_state s); /* "created" ... */
+
+enum session_pose_source { SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
+
+/* What POST /v1/sessions may choose; api/handle_session.c parses it, daemon/session.c checks what depends on
+ * devices and models and answers with err->where = JSON pointer. Zero or empty = the configured default. */
+struct session_options {
+    char name[API_NAME_CAP];       /* for people */
+    char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
+    enum session_pose_source pose_source;
+    bool has_camera;               /* K, camera_w, camera_h are given; else every frame brings its own */
+    struct intrinsics K;
+    int camera_w, camera_h;        /* size of the picture that K belongs to */
+    int net_w, net_h;              /* network input; 0 = chosen from the camera's aspect */
+    float step_m;                  /* quantum of positions: 0.0005...0.1; 0 = 0.001 */
+    uint32_t max_points;           /* point budget */
+    int keyframes;                 /* co-visible keyframes, 2...9 */
+    float min_depth_m, max_depth_m;
+    int retention_s;               /* after the last client left or it was finalized; -1 = for ever */
+    bool preview;                  /* keep the latest depth map for GET .../depth */
+};
+
+/* Counters of one session. At every quiet moment:
+ * received = used + dropped + refused, queued = 0. */
+struct session_counts {
+    uint64_t received, used, dropped, refused, queued;
+    uint64_t keyframes, bytes_in, bytes_out, blocks_out, points_out;
+};
+
+struct session_info {
+    char id[API_ID_CAP];
+    struct session_options options; /* as resolved, nothing left at "default" */
+    enum session_state state;
+    char device[API_NAME_CAP];
+    char fault[API_TEXT_CAP];       /* why it can no longer take frames, or "" */
+    double created_s, changed_s;    /* Unix time */
+    uint32_t epoch;                 /* of the cloud: new after a restart */
+    uint64_t revision, points, hash;
+    uint32_t blocks, keyframes_kept;
+    uint32_t model_points, model_stable; /* on the device */
+    uint64_t memory_bytes;
+    struct session_counts counts;
+    uint32_t ingest_clients, view_clients;
+    float fps;                      /* frames used a second, over the last two seconds */
+    float latency_ms;               /* received to acknowledged, of the last frame */
+};
+
+/* One line of the trajectory (TUM format on the way out): camera-to-world, OpenCV axes. */
+struct session_pose {
+    uint64_t seq, t_capture_ns;
+    struct rigid T_wc;
+};
+
+struct api_model {
+    char name[API_NAME_CAP], kind[16], output[16], licence[API_NAME_CAP];
+    int multiple;
+    float focal_px, min_depth_m, max_depth_m;
+    uint64_t weights;
+    bool is_default;
+};
+
+struct api_device {
+    char name[API_NAME_CAP], backend[8], model[API_NAME_CAP], why[API_TEXT_CAP];
+    uint32_t sessions, queued_frames, threads;
+    uint64_t memory_total_bytes, memory_used_bytes, memory_budget_bytes;
+    float busy;          /* share of the last seconds that the worker computed */
+    float temperature_c; /* NAN = not known */
+    uint64_t frames, errors;
+};
+
+enum api_health { API_READY, API_STARTING, API_DRAINING, API_FAULT };
+
+/* ------------------------------------------------------------------------------- the core */
+
+struct core;
+struct stream;      /* one WebSocket client of one session */
+struct core_export; /* a snapshot being read */
+
+enum stream_kind { STREAM_NONE, STREAM_TEXT, STREAM_BINARY, STREAM_CLOSE };
+
+struct core_ops {
+    /* Returns ERR_INPUT (where = JSON pointer), ERR_NOT_FOUND (no such model), ERR_BUSY (budgets; the
+     * client may come again after *retry_after_s), ERR_MEMORY. */
+    int (*session_create)(struct core *c, const struct session_options *options,
+                          struct session_info *info, int *retry_after_s, struct err *err);
+    int (*session_get)(struct core *c, const char *id, struct session_info *info, struct err *err);
+    /* Sessions in order of creation, from the first with a creation rank > *cursor; fills at most cap,
+     * sets *n and moves the cursor. */
+    int (*session_list)(struct core *c, struct session_info *infos, int cap, int *n, uint64_t *cursor,
+                        struct err *err);
+    /* No more frames: those queued are still used. Answers at once; the state is CLOSED when they are done. */
+    int (*session_finalize)(struct core *c, const char *id, struct err *err);
+    int (*session_delete)(struct core *c, const char *id, struct err *err);
+
+    /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. */
+    int (*export_open)(struct core *c, const char *id, struct core_export **e, uint64_t *total_bytes,
+                       uint64_t *hash, struct err *err);
+    /* Returns bytes written to buf, 0 at the end. */
+    size_t (*export_read)(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap);
+    void (*export_close)(struct core_export *e);
+
+    /* Poses from index `first` on; *n of at most cap. */
+    int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses, int cap,
+                      int *n, struct err *err);
+    /* The latest depth map (sessions with preview): millimetres, 0 = none; buf holds cap pixels. */
+    int (*depth)(struct core *c, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+                 uint64_t *seq, struct err *err);
+
+    int (*models)(struct core *c, struct api_model *models, int cap, int *n, struct err *err);
+    int (*devices)(struct core *c, struct api_device *devices, int cap, int *n, struct err *err);
+    enum api_health (*health)(struct core *c, char why[API_TEXT_CAP]);
+    /* Prometheus text exposition; returns its length, or the length needed if larger than cap. */
+    size_t (*metrics)(struct core *c, char *buf, size_t cap);
+
+    /* Streams: one thread (the WebSocket edge) makes all of these calls. `cookie` is the edge's own name for
+     * the connection; the core hands it to edge_ops.wake. */
+    int (*stream_open)(struct core *c, const char *id, enum control_role role, void *cookie,
+                       struct stream **s, struct err *err);
+    /* The client's `start`; the answer (`ready`) is the first message of stream_next(). */
+    int (*stream_start)(struct stream *s, const struct control_start *start, struct err *err);
+    /* One whole binary message, copied before it returns. ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already
+     * been turned into an `ack` where the frame had a readable seq; the edge closes only on ERR_DENIED (a
+     * viewer sent a frame) or ERR_LIMIT with where = "flood" (window overrun by far). */
+    int (*stream_frame)(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
+    /* Any other control message of the client. */
+    int (*stream_control)(struct stream *s, const struct control_message *m, struct err *err);
+    /* The next message for this client, borrowed until the next call on this stream; STREAM_NONE when there
+     * is nothing to send now, STREAM_CLOSE after the last (a `bye` went before). */
+    enum stream_kind (*stream_next)(struct stream *s, const uint8_t **msg, size_t *len);
+    void (*stream_close)(struct stream *s);
+};
+
+/* ------------------------------------------------------------------------------- the edges */
+
+struct edge_ops {
+    /* stream_next() of this connection has something to say. Any thread, cheap, may be spurious. */
+    void (*wake)(void *edge, void *cookie);
+    /* A session is gone: its tokens are void. */
+    void (*session_gone)(void *edge, const char *id);
+};
+
+/* core_set_edges() is the core's side of this; see daemon/core.h. */
+
+/* ------------------------------------------------------------------------------- what edges are started with */
+
+enum api_auth_mode { API_AUTH_TOKEN, API_AUTH_NONE };
+
+struct api_config {
+    const struct core_ops *ops;
+    struct core *core;
+    const char *http_host, *ws_host; /* numeric addresses */
+    int http_port, ws_port;          /* 0 = any; see api_*_port() */
+    int http_fd, ws_fd;              /* listening sockets that the service manager holds; -1 = make our own */
+    const char *public_ws_url;       /* prefix of stream URLs, "" = ws://host:port */
+    enum api_auth_mode auth_mode;    /* NONE only on loopback */
+    const char *token_file;          /* lines: name scope sha256-hex [expiry]; mode 0600 */
+    const char *const *origins;      /* allowed Origin values, NULL-terminated; empty = none but absent */
+    size_t max_body_bytes, max_message_bytes;
+    int max_connections, max_per_address;
+    int header_timeout_s, message_timeout_s, ping_s, hangup_s;
+    const char *version;
+    /* One line about a request or a connection; never holds a token. level as syslog(3). */
+    void (*log)(void *log_ctx, int level, const char *fields_json, const char *text);
+    void *log_ctx;
+};
+
+struct auth;
+struct http;
+struct ws;
+
+MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
+void auth_close(struct auth **a);
+/* Read the token file again (SIGHUP); on error the old tokens stay. */
+MUST_CHECK int auth_reload(struct auth *a, struct err *err);
+/* edge_ops.session_gone */
+void auth_forget_session(struct auth *a, const char *id);
+
+MUST_CHECK int http_start(struct http **h, const struct api_config *config, struct auth *auth,
+                          struct err *err);
+int http_port(const struct http *h);
+void http_stop(struct http **h); /* waits for running requests, bounded */
+/* For sweepers and the watchdog: closes what overstayed its deadline, counts up when the edge is alive. */
+void http_sweep(struct http *h);
+uint64_t http_beat(const struct http *h);
+
+MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth, struct err *err);
+int ws_port(const struct ws *w);
+/* Stop accepting; streams end by themselves as the core says `bye`. */
+void ws_drain(struct ws *w);
+void ws_stop(struct ws **w);
+uint64_t ws_beat(const struct ws *w);
+/* edge_ops.wake */
+void ws_wake(struct ws *w, void *cookie);
+
+/* Counters of the edges for /metrics, appended by the core's metrics(): Prometheus text. */
+size_t api_metrics(const struct http *h, const struct ws *w, char *buf, size_t cap);
+
+#endif
