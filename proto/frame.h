@@ -23,13 +23,13 @@
 #define FRAME_OP 0x01
 #define FRAME_VERSION 1
 #define FRAME_HEADER_BYTES 80
-#define FRAME_SIDE_MAX 8192        /* pixels, either side */
-#define FRAME_COORD_MAX_M 1.0e5f   /* |t| of a pose: a camera farther from its origin is an error */
+#define FRAME_SIDE_MAX 8192      /* pixels, either side */
+#define FRAME_COORD_MAX_M 1.0e5f /* |t| of a pose: a camera farther from its origin is an error */
 #define FRAME_PAYLOAD_MAX (8u << 20)
 
 enum frame_flag {
     FRAME_HAS_POSE = 1u << 0,
-    FRAME_HAS_CAMERA = 1u << 1, /* fx fy cx cy are valid; else the session's intrinsics hold */
+    FRAME_HAS_CAMERA = 1u << 1,    /* fx fy cx cy are valid; else the session's intrinsics hold */
     FRAME_TRACKING_MASK = 3u << 2, /* enum frame_tracking << 2 */
     FRAME_FLAGS_KNOWN = 0x0fu
 };
@@ -44,13 +44,13 @@ enum frame_tracking {
 enum frame_pose_convention { FRAME_POSE_OPENGL = 0, FRAME_POSE_CV = 1 };
 
 struct frame {
-    uint64_t seq;          /* counts up by the client; an ack names it */
+    uint64_t seq; /* counts up by the client; an ack names it */
     uint64_t t_capture_ns;
-    uint32_t flags;        /* enum frame_flag */
-    uint32_t world_epoch;  /* the tracker's world; a relocalisation starts a new one */
-    int width, height;     /* of the JPEG, as the header claims; jpeg_probe() checks it */
-    struct intrinsics K;   /* of the JPEG's own size; zero without FRAME_HAS_CAMERA */
-    struct rigid T_wc;     /* server's frame (OpenCV camera); identity without FRAME_HAS_POSE */
+    uint32_t flags;         /* enum frame_flag */
+    uint32_t world_epoch;   /* the tracker's world; a relocalisation starts a new one */
+    int width, height;      /* of the JPEG, as the header claims; jpeg_probe() checks it */
+    struct intrinsics K;    /* of the JPEG's own size; zero without FRAME_HAS_CAMERA */
+    struct rigid T_wc;      /* server's frame (OpenCV camera); identity without FRAME_HAS_POSE */
     const uint8_t *payload; /* borrowed from the message */
     uint32_t payload_len;
 };

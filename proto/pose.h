@@ -1,0 +1,27 @@
+/*
+ * pose.h - a rigid transform as it travels: unit quaternion x y z w and translation, seven f32
+ *
+ * Maths:   R(q) = [1-2(yy+zz) 2(xy-zw) 2(xz+yw); 2(xy+zw) 1-2(xx+zz) 2(yz-xw); 2(xz-yw) 2(yz+xw) 1-2(xx+yy)]
+ */
+#ifndef RECOND_PROTO_POSE_H
+#define RECOND_PROTO_POSE_H
+
+#include "proto/bytes.h"
+#include "proto/err.h"
+#include "proto/types.h"
+
+#define POSE_BYTES 28
+#define POSE_UNIT_TOLERANCE 1e-2f /* how far |q| may be from one; it is normalised */
+
+/*
+ * pose_get - read and check a transform
+ *
+ * Out:     *T; untouched on an error
+ * Returns: 0; ERR_INPUT: not finite, |q| off one, |t| > max_m, or the reader ran dry
+ */
+MUST_CHECK int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, struct err *err);
+
+/* The inverse; of q and -q the one with w >= 0 is written. */
+void pose_put(struct bytes_writer *w, const struct rigid *T);
+
+#endif
