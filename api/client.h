@@ -1,0 +1,91 @@
+/*
+ * client.h - the client library: create a session, push frames, mirror the cloud
+ *
+ * One struct client is one REST connection (libcurl); one struct client_stream is one WebSocket of a
+ * session (libwebsockets), run by the caller's thread through client_stream_run(). A stream keeps the
+ * cloud's mirror (proto/cloud), never sends more unanswered frames than the server's window, asks again for a block
+ * whose patch did not fit, and checks its hash against every `sync`.
+ */
+#ifndef RECOND_API_CLIENT_H
+#define RECOND_API_CLIENT_H
+
+#include "proto/cloud.h"
+#include "proto/control.h"
+#include "proto/err.h"
+#include "proto/frame.h"
+
+#include <stdbool.h>
+
+struct client;
+
+struct client_config {
+    const char *url;   /* http://host:port */
+    const char *token; /* bearer token, NULL = none */
+    const char *agent; /* User-Agent */
+    int timeout_s;
+};
+
+MUST_CHECK int client_open(struct client **c, const struct client_config *config, struct err *err);
+void client_close(struct client **c);
+
+/* Any REST call: answers of 4xx/5xx become an err with the problem document's detail and pointer.
+ * Out: *body (NUL-terminated, free()) and *status; either may be NULL. */
+MUST_CHECK int client_request(struct client *c, const char *method, const char *path, const char *json,
+                              char **body, int *status, struct err *err);
+/* GET into a file (written beside it and renamed). */
+MUST_CHECK int client_download(struct client *c, const char *path, const char *file, struct err *err);
+
+struct client_session {
+    char id[CONTROL_ID_CAP];
+    char stream_url[256];
+    char ingest_token[64], view_token[64];
+};
+/* options: the JSON body of POST /v1/sessions. */
+MUST_CHECK int client_session_create(struct client *c, const char *options_json, struct client_session *s,
+                                     struct err *err);
+
+/* ------------------------------------------------------------------------------------ streams */
+
+struct client_stream;
+
+struct client_stream_config {
+    const char *url, *token;
+    enum control_role role;
+    uint32_t codecs;                     /* mask; 0 = all */
+    enum frame_pose_convention pose;
+    struct cloud_limits limits;          /* of the mirror */
+    void *ctx;
+    void (*on_ready)(void *ctx, const struct control_ready *ready);
+    void (*on_ack)(void *ctx, const struct control_ack *ack);
+    void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
+    void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
+    void (*on_error)(void *ctx, const struct control_error *error);
+};
+
+struct client_stream_stats {
+    uint64_t frames_sent, frames_answered, bytes_sent, bytes_received;
+    uint64_t blocks, points_received, block_bytes, resyncs;
+};
+
+MUST_CHECK int client_stream_open(struct client_stream **s, const struct client_stream_config *config,
+                                  struct err *err);
+void client_stream_close(struct client_stream **s);
+
+/* Frames that may be sent now without overrunning the window. */
+int client_stream_window(const struct client_stream *s);
+/* Queue one frame: header fields of f and its payload are copied. ERR_BUSY: window is used up. */
+MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
+MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
+/*
+ * client_stream_run - let the connection work for at most timeout_ms, or until something happened
+ * Returns: 0; ERR_END: closed by the server after `bye` (a reason is in err); ERR_IO: connection lost;
+ *          ERR_INPUT: the server broke the protocol
+ */
+MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
+/* Stop and start reading: a slow reader on purpose, for tests. */
+void client_stream_pause(struct client_stream *s, bool paused);
+
+const struct cloud *client_stream_cloud(const struct client_stream *s);
+void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);
+
+#endif
