@@ -4,6 +4,7 @@
 #   CUDA=0|1                            without / with the CUDA back end (default: 1 where nvcc is found)
 #   CUDA_ARCH="sm_80 sm_90"             GPU code to generate; PTX of the last one is added
 #   B=dir                               where objects go (default build)
+#   CFLAGS= CPPFLAGS= LDFLAGS=          added after ours
 
 VERSION   := 0.1.0
 MODE      ?= release
@@ -21,17 +22,19 @@ else
   CUDA_WHY := asked for on the command line
 endif
 PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
-ONNX_PROTO ?= $(firstword $(wildcard /usr/include/onnx/onnx.proto $(DEPS_ROOT)/usr/include/onnx/onnx.proto))
+ONNX_PROTO ?= $(firstword $(wildcard $(addsuffix /onnx/onnx.proto,$(subst :, ,$(CPATH)) /usr/include /usr/local/include)))
 PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \
               libcurl libpng libcrypto
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 
 # ---------------------------------------------------------------- modes
-CC        ?= gcc
+ifeq ($(origin CC), default)
+  CC      := gcc
+endif
 WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
              -Wwrite-strings -Wvla -Werror=implicit-function-declaration -Werror=return-type \
              -Werror=incompatible-pointer-types -Wno-missing-field-initializers
-CPPFLAGS  += -I. -I$(O)/gen -D_GNU_SOURCE -DRECOND_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+CPP_COMMON = -I. -I$(O)/gen -D_GNU_SOURCE -DRECOND_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 CFLAGS_COMMON := -std=c11 -g $(WARN) -fno-strict-aliasing -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS_COMMON := -pthread
 ifeq ($(MODE),release)
@@ -52,15 +55,15 @@ else ifeq ($(MODE),fuzz)
 else
   $(error MODE=$(MODE): allowed are release, debug, asan, tsan, fuzz)
 endif
-ALL_CFLAGS  = $(CPPFLAGS) $(CFLAGS_COMMON) $(CFLAGS_MODE) $(CFLAGS)
+ALL_CFLAGS  = $(CPP_COMMON) $(CPPFLAGS) $(CFLAGS_COMMON) $(CFLAGS_MODE) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(LDFLAGS)
 
 O := $(B)/$(if $(filter 1,$(CUDA)),cuda,cpu)-$(MODE)
 
 # ---------------------------------------------------------------- what is compiled into what
 PROTO_SRC  := $(wildcard proto/*.c)
-GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(wildcard gpu/ops_cuda.c gpu/*_cuda.c gpu/*_cuda.cu))
-GPU_SRC    := $(filter-out gpu/ops_cuda.c gpu/ops_none.c %_cuda.c,$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
+GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(wildcard gpu/*_cuda.c gpu/*_cuda.cu))
+GPU_SRC    := $(filter-out gpu/ops_none.c %_cuda.c,$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
 CLIENT_SRC := $(wildcard api/client*.c)
 CTL_SRC    := $(wildcard api/reconctl*.c)
 API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC),$(wildcard api/*.c))
@@ -117,6 +120,7 @@ $(O)/%.cu.o: %.cu
 # generated: the ONNX wire format from Debian's onnx.proto, the REST contract as JSON
 $(O)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
 	@mkdir -p $(@D)
+	@test -n '$<' || { echo 'onnx.proto not found: run deploy/install-deps build' >&2; exit 1; }
 	protoc-c -I$(patsubst %/onnx/onnx.proto,%,$<) --c_out=$(O)/gen onnx/onnx.proto
 $(O)/gen/onnx/onnx.pb-c.h: $(O)/gen/onnx/onnx.pb-c.c ;
 $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
@@ -126,39 +130,44 @@ $(call objs,$(wildcard gpu/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
 
 # ---------------------------------------------------------------- tests
 # A test's first word names its folder and so what it links: proto_* links proto alone, gpu_* gpu and
-# proto, client_* the client library, daemon_* and api_* everything but main.
+# proto, client_* the client library, daemon_* and api_* everything but the main functions. Helpers of
+# tests/support are linked where a test names them.
 TEST_SRC := $(wildcard tests/unit/*.c tests/twin/*.c tests/fault/*.c)
 TESTS    := $(patsubst %.c,$(O)/%,$(TEST_SRC))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
 BENCH    := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
 E2E      := $(sort $(wildcard tests/e2e/[0-9]*))
-HELPER_OBJ = $(call objs,$(wildcard tests/support/*.c))
+LIB_TEST := $(O)/libtest.a
+$(LIB_TEST): $(call objs,$(wildcard tests/support/*.c))
+	@rm -f $@
+	@ar rcs $@ $^
 
 test_word = $(firstword $(subst _, ,$(notdir $(1))))
 .SECONDEXPANSION:
 libs_proto  = $(LIB_PROTO)
 libs_gpu    = $(LIB_GPU) $(LIB_PROTO)
 libs_client = $(LIB_CLIENT) $(LIB_PROTO)
-libs_daemon = $(LINK_ALL)
-libs_api    = $(LINK_ALL)
+libs_daemon = $(LIB_CLIENT) $(LINK_ALL)
+libs_api    = $(libs_daemon)
 sys_proto   = $(LIBS_PROTO)
 sys_gpu     = $(LIBS_GPU) $(LIBS_PROTO)
 sys_client  = $(LIBS_CLIENT) $(LIBS_PROTO)
-sys_daemon  = $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
+sys_daemon  = $(LIBS_CLIENT) $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
 sys_api     = $(sys_daemon)
 
-$(TESTS): $(O)/%: $(O)/%.c.o $$(libs_$$(call test_word,$$*))
+$(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 $(BENCH): $(O)/tests/bench/bench_%: $(O)/tests/bench/bench_%.c.o $(call objs,$(wildcard tests/bench/support_*.c)) $$(libs_$$(call test_word,$$*))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
-# fuzz targets: libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus
-FUZZ_MAIN = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer,$(O)/tests/fuzz/replay.c.o)
-$(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $$(if $$(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o) $$(libs_$$(call test_word,$$*))
-	$(CC) $(ALL_LDFLAGS) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) -o $@ $^ $(sys_$(call test_word,$*))
+# Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
+FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
+FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
+$(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
+	$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*))
 
 tests: all $(TESTS) $(FUZZERS) ## build every test program
-check: ## run all tests (installs missing Debian packages first)
+check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory tests
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
@@ -167,12 +176,15 @@ check-unit: tests ## run the tests that need no daemon
 fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
 	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
 bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
-	@O=$(O) tests/bench/run
+	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
 lint: ## include arrows, symbol stems, headers, lengths, formatting
-	@O=$(O) CC="$(CC)" CPPFLAGS="$(CPPFLAGS)" tests/lint/run
+	@deploy/install-deps build check lint
+	@$(MAKE) --no-print-directory objects
+	@O=$(O) CC="$(CC)" LINT_CFLAGS="-I. -I$(O)/gen -D_GNU_SOURCE $(PKG_CFLAGS)" tests/lint/run
+objects: $(filter-out %.cu.o,$(call objs,$(PROTO_SRC) $(GPU_SRC) $(CLIENT_SRC) $(CTL_SRC) $(API_SRC) $(DAEMON_SRC) $(wildcard daemon/main.c)))
 format: ## clang-format every C and CUDA file in place
 	clang-format -i $(shell git ls-files '*.c' '*.h' '*.cu')
-demo: ## the main job: a clip becomes a growing cloud (SEQ=folder for another)
+demo: ## a clip becomes a growing cloud (SEQ=folder for your own)
 	@deploy/install-deps build
 	@$(MAKE) --no-print-directory all
 	@O=$(O) deploy/demo $(SEQ)
@@ -180,18 +192,19 @@ demo: ## the main job: a clip becomes a growing cloud (SEQ=folder for another)
 install: all ## install below $(DESTDIR)$(PREFIX)
 	@O=$(O) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) deploy/install
 info: ## what was found, and why
-	@echo "version   $(VERSION)"
-	@echo "mode      $(MODE), objects in $(O)"
-	@echo "compiler  $(CC): $$($(CC) --version 2>/dev/null | head -n 1)"
-	@echo "cuda      $(if $(filter 1,$(CUDA)),yes, for $(CUDA_ARCH),no) ($(CUDA_WHY))"
-	@echo "onnx      $(or $(ONNX_PROTO),onnx.proto not found: deploy/install-deps build)"
-	@for p in $(PKGS); do printf '%-9s %s\n' "$$p" "$$(pkg-config --modversion $$p 2>/dev/null || echo 'missing: deploy/install-deps build')"; done
+	@echo "version       $(VERSION)"
+	@echo "mode          $(MODE), objects in $(O)"
+	@echo "compiler      $(CC): $$($(CC) --version 2>/dev/null | head -n 1)"
+	@echo "cuda          $(if $(filter 1,$(CUDA)),yes - for $(CUDA_ARCH),no) ($(CUDA_WHY))"
+	@echo "onnx          $(or $(ONNX_PROTO),onnx.proto not found: deploy/install-deps build)"
+	@for p in $(PKGS); do printf '%-14s%s\n' "$$p" "$$(pkg-config --modversion $$p 2>/dev/null || echo 'missing: deploy/install-deps build')"; done
+	@for h in dnnl ini; do printf '%-14s%s\n' "$$h.h" "$$(echo "#include <$$h.h>" | $(CC) -include stdio.h -M -xc - 2>/dev/null | tr ' ' '\n' | grep -m 1 "/$$h.h" || echo 'missing: deploy/install-deps build')"; done
 help: ## this list
 	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all tests check check-unit fuzz bench lint format demo install info help clean
+.PHONY: all objects tests check check-unit fuzz bench lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
