@@ -152,9 +152,10 @@ struct core_ops {
                        struct stream **s, struct err *err);
     /* The client's `start`; the answer (`ready`) is the first message of stream_next(). */
     int (*stream_start)(struct stream *s, const struct control_start *start, struct err *err);
-    /* One whole binary message, copied before it returns. ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already
-     * been turned into an `ack` where the frame had a readable seq; the edge closes only on ERR_DENIED (a
-     * viewer sent a frame) or ERR_LIMIT with where = "flood" (window overrun by far). */
+    /* One whole binary message, copied before it returns; the edge has checked opcode, version and that a whole
+     * frame header is there, so seq is readable. ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already been
+     * turned into an `ack`; the edge closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with
+     * where = "flood" (window overrun by far). */
     int (*stream_frame)(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
     /* Any other control message of the client. */
     int (*stream_control)(struct stream *s, const struct control_message *m, struct err *err);
@@ -213,8 +214,8 @@ MUST_CHECK int http_start(struct http **h, const struct api_config *config, stru
                           struct err *err);
 int http_port(const struct http *h);
 void http_stop(struct http **h); /* waits for running requests, bounded */
-/* For sweepers and the watchdog: closes what overstayed its deadline, counts up when the edge is alive. */
-void http_sweep(struct http *h);
+/* For the watchdog: counts up at least twice a second while the edge's own thread is alive. That thread also
+ * closes whatever overstays its deadline. */
 uint64_t http_beat(const struct http *h);
 
 MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth, struct err *err);
