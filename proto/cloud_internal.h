@@ -1,0 +1,96 @@
+/*
+ * cloud_internal.h - what the cloud_*.c files share; nobody else includes it
+ *
+ * Memory:  tables that are as large as the limits (slots, staged changes) are allocated at once and touched
+ *          as they fill, so that a sparse cloud stays small; blocks grow by half as they fill.
+ *          Everything that a commit needs is reserved while points are staged, so a commit cannot fail.
+ */
+#ifndef RECOND_PROTO_CLOUD_INTERNAL_H
+#define RECOND_PROTO_CLOUD_INTERNAL_H
+
+#include "proto/cloud.h"
+#include "proto/delta.h"
+
+#define CLOUD_REMOVED_BIT (1ull << 63) /* in the history: this key left; keys end at bit 62 */
+#define CLOUD_COMMIT_WEIGHT 2          /* a struct cloud_commit_entry in units of 8 bytes */
+
+struct cloud_change { /* count copies of key enter (or leave, negative) a block */
+    uint64_t key;
+    uint32_t block;
+    int32_t count;
+};
+
+struct cloud_commit_entry { /* one commit in a block's history */
+    uint64_t revision;
+    uint32_t n; /* its keys in `past` */
+};
+
+struct cloud_entry {
+    struct cloud_name name;
+    uint64_t name_mix; /* mix64(name), what keys are hashed with */
+    uint64_t revision;
+    uint64_t *keys;
+    uint32_t n, cap;
+    uint32_t n_next; /* after the staged changes */
+    /* history: content now = content at past_base + past; keys of all commits in a row, oldest first */
+    uint64_t past_base;
+    uint64_t *past;
+    struct cloud_commit_entry *commits;
+    uint32_t n_past, past_cap, n_commits, commits_cap;
+};
+
+struct cloud {
+    struct cloud_limits limits;
+    struct cloud_entry *blocks;
+    uint32_t n_blocks, blocks_cap;
+    uint32_t
+        *table; /* open addressing: block index + 1, 0 = free; a power of two >= 2 blocks_cap */
+    uint32_t table_cap;
+    uint64_t points, hash, revision;
+    uint32_t epoch;
+    int has_epoch;
+
+    /* producer */
+    uint64_t *slot_key;
+    uint32_t *slot_block; /* block index + 1, 0 = empty */
+    uint32_t slots_touched;
+    struct cloud_change *staged, *staged_aux;
+    size_t n_staged, staged_cap, staged_touched;
+    uint32_t *changed;
+    uint32_t changed_cap;
+
+    /* scratch */
+    uint64_t *merged;
+    size_t merged_cap;
+    struct cloud_change *net, *net_aux;
+    uint32_t *patch_removed;
+    uint64_t *patch_added;
+    size_t net_cap;
+    struct delta_scratch *delta;
+};
+
+/* cloud.c */
+uint64_t cloud_mix64(uint64_t v);
+uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
+
+/* cloud_block.c: the table of blocks and their arrays */
+struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_name *name);
+MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
+                               struct cloud_entry **e, struct err *err);
+/* Room for n keys in the block and in c->merged. */
+MUST_CHECK int cloud_block_reserve(struct cloud *c, struct cloud_entry *e, uint32_t n,
+                                   struct err *err);
+/* Give back what a block that shrank no longer needs. */
+void cloud_block_trim(struct cloud_entry *e);
+void cloud_block_free_all(struct cloud *c);
+
+/* cloud_sort.c */
+/* Sort by block, then key; aux is as large. The result is in changes. */
+void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n);
+/* Sorted changes: add up the counts of equal keys, drop zeros; answers how many are left. */
+size_t cloud_sort_net(struct cloud_change *changes, size_t n);
+
+/* cloud_history.c: remember one commit's net changes of a block, now at e->revision */
+void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n);
+
+#endif

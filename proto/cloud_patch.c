@@ -1,0 +1,113 @@
+#include "proto/cloud_internal.h"
+
+#include <stdlib.h>
+
+/* Scratch for n changes and the patch made of them. */
+static int reserve(struct cloud *c, size_t n, struct err *err)
+{
+    size_t cap = n + n / 2 + 64;
+
+    if (n <= c->net_cap)
+        return 0;
+    free(c->net);
+    free(c->net_aux);
+    free(c->patch_removed);
+    free(c->patch_added);
+    c->net = malloc(cap * sizeof *c->net);
+    c->net_aux = malloc(cap * sizeof *c->net_aux);
+    c->patch_removed = malloc(cap * sizeof *c->patch_removed);
+    c->patch_added = malloc(cap * sizeof *c->patch_added);
+    c->net_cap = 0;
+    if (!c->net || !c->net_aux || !c->patch_removed || !c->patch_added)
+        return err_set(err, ERR_MEMORY, "no memory for a patch of %zu points", n);
+    c->net_cap = cap;
+    return 0;
+}
+
+/* The net changes of the block since base_revision, sorted, in c->net. */
+static size_t collect(struct cloud *c, const struct cloud_entry *e, uint64_t base_revision)
+{
+    uint32_t at = 0;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < e->n_commits; at += e->commits[i++].n) {
+        if (e->commits[i].revision <= base_revision)
+            continue;
+        for (uint32_t k = at; k < at + e->commits[i].n; k++)
+            c->net[n++] = (struct cloud_change){.key = e->past[k] & ~CLOUD_REMOVED_BIT,
+                                                .count = e->past[k] & CLOUD_REMOVED_BIT ? -1 : 1};
+    }
+    cloud_sort(c->net, c->net_aux, n);
+    return cloud_sort_net(c->net, n);
+}
+
+/* The first index at or after `from` whose key is not below `key`; wide steps first. */
+static uint32_t seek(const struct cloud_entry *e, uint32_t from, uint64_t key)
+{
+    uint32_t step = 1, low = from, high;
+
+    while (low < e->n && e->keys[low] < key) {
+        from = low + 1;
+        low = e->n - low > step ? low + step : e->n;
+        step *= 2;
+    }
+    high = low;
+    while (from < high) {
+        uint32_t mid = from + (high - from) / 2;
+
+        if (e->keys[mid] < key)
+            from = mid + 1;
+        else
+            high = mid;
+    }
+    return from;
+}
+
+/*
+ * Removed keys become indices of the block as it was. That content is no longer held; it is the content now
+ * less what was added plus what was removed, and this walks both in order and counts.
+ */
+static void split(struct cloud *c, const struct cloud_entry *e, size_t n_net,
+                  struct cloud_patch *patch)
+{
+    uint32_t now = 0, then = 0;
+
+    for (size_t k = 0; k < n_net; k++) {
+        uint64_t key = c->net[k].key;
+        uint32_t at = seek(e, now, key), copies = 0;
+
+        then += at - now;
+        while (at + copies < e->n && e->keys[at + copies] == key)
+            copies++;
+        now = at + copies;
+        for (int32_t i = 0; i < c->net[k].count; i++)
+            c->patch_added[patch->n_added++] = key;
+        for (int32_t i = 0; i > c->net[k].count; i--)
+            c->patch_removed[patch->n_removed++] = then + (uint32_t)-i;
+        then += (uint32_t)((int32_t)copies - c->net[k].count);
+    }
+}
+
+int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct cloud_patch *patch,
+                struct err *err)
+{
+    const struct cloud_entry *e;
+    int rc;
+
+    if (block >= c->n_blocks)
+        return err_set(err, ERR_NOT_FOUND, "block %u of %u", (unsigned)block,
+                       (unsigned)c->n_blocks);
+    e = &c->blocks[block];
+    if (base_revision == 0 || base_revision < e->past_base || base_revision > e->revision)
+        return err_set(err, ERR_NOT_FOUND, "revision %llu is not in the block's history",
+                       (unsigned long long)base_revision);
+    rc = reserve(c, e->n_past, err);
+    if (rc)
+        return rc;
+    *patch = (struct cloud_patch){.base_revision = base_revision,
+                                  .revision = e->revision,
+                                  .removed = c->patch_removed,
+                                  .added = c->patch_added};
+    split(c, e, collect(c, e, base_revision), patch);
+    return 0;
+}

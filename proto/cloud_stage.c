@@ -1,0 +1,98 @@
+/* Changes that the device reports, by slot, collected until the next commit. */
+#include "proto/cloud_internal.h"
+
+#include <stdlib.h>
+
+/*
+ * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect is at most
+ * one key leaving and one entering per slot: three changes a slot leave room for a third that cancels out.
+ */
+static int open_slots(struct cloud *c, struct err *err)
+{
+    size_t n = c->limits.max_points, cap = 3 * n + 64;
+
+    c->slot_key = calloc(n, sizeof *c->slot_key);
+    c->slot_block = calloc(n, sizeof *c->slot_block);
+    c->staged = malloc(cap * sizeof *c->staged);
+    c->staged_aux = malloc(cap * sizeof *c->staged_aux);
+    if (c->slot_key && c->slot_block && c->staged && c->staged_aux) {
+        c->staged_cap = cap;
+        return 0;
+    }
+    free(c->slot_key);
+    free(c->slot_block);
+    free(c->staged);
+    free(c->staged_aux);
+    c->slot_key = NULL;
+    c->slot_block = NULL;
+    c->staged = c->staged_aux = NULL;
+    return err_set(err, ERR_MEMORY, "no memory for %zu slots of points", n);
+}
+
+static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
+{
+    if (c->n_staged == c->staged_cap) {
+        cloud_sort(c->staged, c->staged_aux, c->n_staged);
+        c->n_staged = cloud_sort_net(c->staged, c->n_staged);
+    }
+    c->staged[c->n_staged++] = (struct cloud_change){.key = key, .block = block, .count = count};
+    if (c->n_staged > c->staged_touched)
+        c->staged_touched = c->n_staged;
+}
+
+void cloud_stage_remove(struct cloud *c, uint32_t slot)
+{
+    uint32_t block;
+
+    if (!c->staged_cap || slot >= c->limits.max_points || !c->slot_block[slot])
+        return;
+    block = c->slot_block[slot] - 1;
+    c->slot_block[slot] = 0;
+    c->blocks[block].n_next--;
+    push(c, block, c->slot_key[slot], -1);
+}
+
+static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence)
+{
+    uint32_t mask = CLOUD_BLOCK_STEPS - 1;
+    uint64_t m =
+        cloud_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
+
+    return m << 32 | (uint64_t)rgb[0] << 24 | (uint64_t)rgb[1] << 16 | (uint64_t)rgb[2] << 8 |
+           confidence;
+}
+
+int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
+                    const uint8_t rgb[3], uint8_t confidence, struct err *err)
+{
+    struct cloud_name name = {submap, p_q[0] >> CLOUD_BLOCK_BITS, p_q[1] >> CLOUD_BLOCK_BITS,
+                              p_q[2] >> CLOUD_BLOCK_BITS};
+    uint64_t key = key_of(p_q, rgb, confidence);
+    struct cloud_entry *e;
+    uint32_t block;
+    int rc = 0;
+
+    if (slot >= c->limits.max_points)
+        return err_set(err, ERR_LIMIT, "slot %u of a cloud of at most %u points", (unsigned)slot,
+                       (unsigned)c->limits.max_points);
+    if (!c->staged_cap)
+        rc = open_slots(c, err);
+    if (rc)
+        return rc;
+    cloud_stage_remove(c, slot);
+    rc = cloud_block_get(c, &name, &e, err);
+    if (!rc && e->n_next >= CLOUD_BLOCK_POINTS)
+        rc = err_set(err, ERR_LIMIT, "more than %u points in one block", CLOUD_BLOCK_POINTS);
+    if (!rc)
+        rc = cloud_block_reserve(c, e, e->n_next + 1, err);
+    if (rc)
+        return rc;
+    block = (uint32_t)(e - c->blocks);
+    e->n_next++;
+    push(c, block, key, +1);
+    c->slot_key[slot] = key;
+    c->slot_block[slot] = block + 1;
+    if (slot >= c->slots_touched)
+        c->slots_touched = slot + 1;
+    return 0;
+}
