@@ -30,10 +30,11 @@ void client_close(struct client **c);
 
 /* Any REST call: answers of 4xx/5xx become an err with the problem document's detail and pointer.
  * Out: *body (NUL-terminated, free()) and *status; either may be NULL. */
-MUST_CHECK int client_request(struct client *c, const char *method, const char *path, const char *json,
-                              char **body, int *status, struct err *err);
+MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
+                              const char *json, char **body, int *status, struct err *err);
 /* GET into a file (written beside it and renamed). */
-MUST_CHECK int client_download(struct client *c, const char *path, const char *file, struct err *err);
+MUST_CHECK int client_download(struct client *c, const char *path, const char *file,
+                               struct err *err);
 
 struct client_session {
     char id[CONTROL_ID_CAP];
@@ -41,23 +42,29 @@ struct client_session {
     char ingest_token[64], view_token[64];
 };
 /* options: the JSON body of POST /v1/sessions. */
-MUST_CHECK int client_session_create(struct client *c, const char *options_json, struct client_session *s,
-                                     struct err *err);
+MUST_CHECK int client_session_create(struct client *c, const char *options_json,
+                                     struct client_session *s, struct err *err);
 
 /* ------------------------------------------------------------------------------------ streams */
+
+#define CLIENT_WINDOW_MAX 64 /* frames in flight, whatever the server grants */
 
 struct client_stream;
 
 struct client_stream_config {
-    const char *url, *token;
+    const char *url, *token; /* copied */
     enum control_role role;
-    uint32_t codecs;                     /* mask; 0 = all */
+    uint32_t codecs; /* mask of 1 << enum delta_codec; 0 = all */
     enum frame_pose_convention pose;
-    struct cloud_limits limits;          /* of the mirror */
+    struct cloud_limits limits; /* of the mirror; zeros = the defaults in client_stream.c */
+    int connect_timeout_s;      /* 0 = 10 */
     void *ctx;
+    /* Any of them may be NULL. All are called inside client_stream_run(). */
     void (*on_ready)(void *ctx, const struct control_ready *ready);
     void (*on_ack)(void *ctx, const struct control_ack *ack);
     void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
+    /* hash_equal: points and hash of the mirror are those of the server. Not called while a block that was
+     * asked for again is outstanding: another sync follows it. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
     void (*on_error)(void *ctx, const struct control_error *error);
 };
@@ -67,25 +74,44 @@ struct client_stream_stats {
     uint64_t blocks, points_received, block_bytes, resyncs;
 };
 
-MUST_CHECK int client_stream_open(struct client_stream **s, const struct client_stream_config *config,
-                                  struct err *err);
+MUST_CHECK int client_stream_open(struct client_stream **s,
+                                  const struct client_stream_config *config, struct err *err);
 void client_stream_close(struct client_stream **s);
 
-/* Frames that may be sent now without overrunning the window. */
+/*
+ * client_stream_reopen - connect again after client_stream_run() has failed
+ *
+ * The mirror stays: the server is told the revision of the last `sync` and sends what is newer. Frames that
+ * were not answered are sent again, under the same seq, and `end` with them.
+ */
+MUST_CHECK int client_stream_reopen(struct client_stream *s, const char *url, const char *token,
+                                    struct err *err);
+
+/* Frames that may be sent now without overrunning the window; 0 before `ready`. */
 int client_stream_window(const struct client_stream *s);
-/* Queue one frame: header fields of f and its payload are copied. ERR_BUSY: window is used up. */
+/*
+ * client_stream_send - queue one frame
+ *
+ * In:      header fields of f and its payload, copied; T_wc with OpenCV camera axes (converted if need be)
+ * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_STATE: after end
+ */
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
+/* No more frames: told to the server after those that are queued. */
 MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
 /*
  * client_stream_run - let the connection work for at most timeout_ms, or until something happened
- * Returns: 0; ERR_END: closed by the server after `bye` (a reason is in err); ERR_IO: connection lost;
- *          ERR_INPUT: the server broke the protocol
+ * Returns: 0; ERR_END: closed by the server (reason in err); ERR_IO: no connection, or it was lost;
+ *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY: refused at the door; ERR_INPUT, ERR_LIMIT: the server
+ *          broke the protocol
  */
 MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
 /* Stop and start reading: a slow reader on purpose, for tests. */
 void client_stream_pause(struct client_stream *s, bool paused);
 
 const struct cloud *client_stream_cloud(const struct client_stream *s);
+/* What the server said at the start and at the end; NULL before it did. */
+const struct control_ready *client_stream_ready(const struct client_stream *s);
+const struct control_bye *client_stream_bye(const struct client_stream *s);
 void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);
 
 #endif

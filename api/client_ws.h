@@ -1,0 +1,58 @@
+/*
+ * client_ws.h - one WebSocket connection to a server, whole messages in and out (libwebsockets)
+ *
+ * Knows bytes, not meaning: the stream's protocol is client_stream.c. Everything happens inside
+ * client_ws_run() on the caller's thread. Connections are opened and closed by one thread at a time
+ * (libwebsockets initialises TLS globally); running them in parallel threads is fine.
+ */
+#ifndef RECOND_API_CLIENT_WS_H
+#define RECOND_API_CLIENT_WS_H
+
+#include "proto/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLIENT_WS_PRE 16 /* bytes in front of a message that client_ws_write() may overwrite */
+
+struct client_ws;
+
+struct client_ws_config {
+    const char *url;                         /* ws://host[:port]/path or wss://, copied */
+    const char *token;                       /* bearer token, NULL or "" = none, copied */
+    const char *subprotocol;                 /* must be chosen by the server; a literal */
+    size_t max_text_bytes, max_binary_bytes; /* longer messages end the connection */
+    int connect_timeout_s;
+    void *ctx;
+    void (*on_open)(void *ctx);
+    /* msg is borrowed; a return other than 0 ends the connection with err's text */
+    int (*on_message)(void *ctx, bool binary, const uint8_t *msg, size_t len, struct err *err);
+    /* the socket takes one message: call client_ws_write() at most once */
+    int (*on_writable)(void *ctx, struct err *err);
+};
+
+MUST_CHECK int client_ws_open(struct client_ws **w, const struct client_ws_config *config,
+                              struct err *err);
+void client_ws_close(struct client_ws **w);
+
+/*
+ * client_ws_run - let the connection work until something happened, at most timeout_ms
+ *
+ * Returns: 0; ERR_END: the peer closed it (its reason in err); ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY,
+ *          ERR_INPUT: the upgrade was answered with 401/403, 404/410, 429/503, another status;
+ *          ERR_IO: no connection, or it broke; else what on_message or on_writable returned
+ */
+MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *err);
+
+/* Ask for on_writable(). */
+void client_ws_want_write(struct client_ws *w);
+
+/* msg [CLIENT_WS_PRE + len]: the message starts at msg + CLIENT_WS_PRE. Only inside on_writable(). */
+MUST_CHECK int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary,
+                               struct err *err);
+
+/* Stop and start reading from the socket. */
+void client_ws_pause(struct client_ws *w, bool paused);
+
+#endif
