@@ -1,0 +1,102 @@
+/*
+ * config.h - what an operator may choose, from a file, the environment and flags
+ *
+ * One table (config_table.c) names every key with its type, range, default and meaning; the loader, the
+ * checks, --print-config and the test that holds docs/recond.conf.5 against the program all read it.
+ * Precedence: flag `--section.key=value` > RECOND_SECTION_KEY > file > default. Every error names the
+ * place (file:line, variable or flag), the key and what is allowed.
+ */
+#ifndef RECOND_DAEMON_CONFIG_H
+#define RECOND_DAEMON_CONFIG_H
+
+#include "proto/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONFIG_TEXT_CAP 192
+#define CONFIG_DEFAULT_FILE "/etc/recond/recond.conf"
+
+enum config_log_format { CONFIG_LOG_AUTO, CONFIG_LOG_TEXT, CONFIG_LOG_JSON, CONFIG_LOG_JOURNAL };
+enum config_auth_mode { CONFIG_AUTH_NONE, CONFIG_AUTH_TOKEN };
+
+struct config {
+    struct {
+        char listen[64];
+        int port, header_timeout_s;
+        uint64_t max_body_bytes;
+    } http;
+    struct {
+        char listen[64], public_url[CONFIG_TEXT_CAP];
+        int port, message_timeout_s, ping_s, hangup_s;
+    } stream;
+    struct {
+        int mode; /* enum config_auth_mode */
+        char token_file[CONFIG_TEXT_CAP];
+        char origins[CONFIG_TEXT_CAP]; /* separated by blanks */
+    } auth;
+    struct {
+        int connections, per_address, sessions, blocks, exports;
+        uint64_t max_points, max_frame_bytes;
+        int max_width, max_height, max_scans, decode_ms;
+    } limits;
+    struct {
+        int queue_frames, keyframes, retention_s;
+        uint64_t max_points;
+        double step_m, min_depth_m, max_depth_m;
+        char depth_model[64], motion_model[64];
+    } session;
+    struct {
+        char use[CONFIG_TEXT_CAP]; /* devices, separated by blanks */
+        int threads, batch;
+        uint64_t memory_bytes;
+    } device;
+    struct {
+        int threads;
+    } decode;
+    struct {
+        char path[CONFIG_TEXT_CAP]; /* directories, separated by colons */
+    } models;
+    struct {
+        int level, format; /* syslog level, enum config_log_format */
+    } log;
+    struct {
+        int drain_s;
+        char address_file[CONFIG_TEXT_CAP];
+    } service;
+};
+
+/* What else the command line may ask for. */
+enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_PRINT, CONFIG_HELP, CONFIG_VERSION };
+
+/*
+ * config_load - defaults, then file, environment and flags
+ *
+ * In:      argv; env (NULL-terminated NAME=value strings, normally `environ`)
+ * Out:     *config, complete and checked; *action. For HELP and VERSION nothing is read.
+ * Returns: 0; ERR_INPUT: where = file:line, variable or flag; ERR_IO: a file that was named cannot be
+ *          read (the default file may be absent)
+ */
+MUST_CHECK int config_load(struct config *config, enum config_action *action, int argc,
+                           char *const argv[], char *const env[], struct err *err);
+
+/*
+ * config_check - rules that join several keys (tokens off loopback, ranges of depth, ...)
+ * Returns: 0; ERR_INPUT with where = the key
+ */
+MUST_CHECK int config_check(const struct config *config, struct err *err);
+
+/* The whole configuration in the file's own syntax; what differs from the default says so. */
+void config_print(FILE *out, const struct config *config);
+void config_help(FILE *out);
+
+/*
+ * config_reload_apply - take over from `fresh` what a running daemon can change
+ *
+ * Out:     now: updated; later [cap]: keys that differ but need a restart, separated by blanks
+ * Returns: the number of keys that need a restart
+ */
+int config_reload_apply(struct config *now, const struct config *fresh, char *later, size_t cap);
+
+#endif

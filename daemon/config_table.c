@@ -1,0 +1,288 @@
+#include "daemon/config_table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const auth_names[] = {"none", "token", NULL};
+static const char *const level_names[] = {"emerg",  "alert", "crit",  "error", "warning",
+                                          "notice", "info",  "debug", NULL};
+static const char *const format_names[] = {"auto", "text", "json", "journal", NULL};
+
+#define AT(section, field) offsetof(struct config, section.field)
+#define TEXT(section, field, standard, reload, help)                                      \
+    {                                                                                     \
+#section, #field, CONFIG_TEXT, AT(section, field), 0,                             \
+            sizeof(((struct config *)0)->section.field) - 1, NULL, standard, reload, help \
+    }
+#define NUMBER(type, section, field, lo, hi, standard, reload, help)                     \
+    {                                                                                    \
+#section, #field, type, AT(section, field), lo, hi, NULL, standard, reload, help \
+    }
+#define CHOICE(section, field, names, standard, reload, help)                                    \
+    {                                                                                            \
+#section, #field, CONFIG_CHOICE, AT(section, field), 0, 0, names, standard, reload, help \
+    }
+
+/* clang-format off */
+const struct config_key config_table[] = {
+    TEXT(http, listen, "127.0.0.1", false,
+         "Numeric address that the REST interface listens on"),
+    NUMBER(CONFIG_INT, http, port, 0, 65535, "8700", false,
+           "TCP port of the REST interface; 0 lets the system choose (see service.address_file)"),
+    NUMBER(CONFIG_INT, http, header_timeout_s, 1, 300, "5", false,
+           "Seconds that a client has for a whole request"),
+    NUMBER(CONFIG_BYTES, http, max_body_bytes, 1024, 1 << 24, "64K", false,
+           "Largest request body"),
+    TEXT(stream, listen, "127.0.0.1", false,
+         "Numeric address that the WebSocket interface listens on"),
+    NUMBER(CONFIG_INT, stream, port, 0, 65535, "8701", false,
+           "TCP port of the WebSocket interface; 0 lets the system choose"),
+    TEXT(stream, public_url, "", false,
+         "Prefix of the stream URLs given to clients; empty means ws://ADDRESS:PORT"),
+    NUMBER(CONFIG_INT, stream, message_timeout_s, 1, 300, "10", false,
+           "Seconds that a client has to complete a message"),
+    NUMBER(CONFIG_INT, stream, ping_s, 1, 300, "3", false,
+           "Seconds of silence after which a client is pinged"),
+    NUMBER(CONFIG_INT, stream, hangup_s, 2, 900, "8", false,
+           "Seconds of silence after which a client is given up"),
+    CHOICE(auth, mode, auth_names, "none", false,
+           "Who may call: anyone who can reach the socket, or holders of a token"),
+    TEXT(auth, token_file, "", true,
+         "File of hashed tokens, mode 0600, one a line: name scope sha256 [expiry]"),
+    TEXT(auth, origins, "", false,
+         "Origins that browsers may come from, separated by blanks"),
+    NUMBER(CONFIG_INT, limits, connections, 4, 100000, "1024", false,
+           "Connections that may be open at once, of each interface"),
+    NUMBER(CONFIG_INT, limits, per_address, 1, 100000, "128", false,
+           "Connections that one address may hold, of each interface"),
+    NUMBER(CONFIG_INT, limits, sessions, 1, 100000, "64", true,
+           "Sessions that may exist at once"),
+    NUMBER(CONFIG_COUNT, limits, max_points, 1000, 100000000, "8000000", true,
+           "Largest point budget that a session may ask for"),
+    NUMBER(CONFIG_INT, limits, blocks, 64, 4000000, "200000", false,
+           "Blocks of space that a session's cloud may touch"),
+    NUMBER(CONFIG_INT, limits, exports, 1, 256, "4", true,
+           "Cloud exports that may be read at once"),
+    NUMBER(CONFIG_BYTES, limits, max_frame_bytes, 65536, 8388688, "2M", false,
+           "Largest frame message: 80 bytes of header and the JPEG"),
+    NUMBER(CONFIG_INT, limits, max_width, 32, 8192, "4096", false,
+           "Widest JPEG in pixels"),
+    NUMBER(CONFIG_INT, limits, max_height, 32, 8192, "4096", false,
+           "Highest JPEG in pixels"),
+    NUMBER(CONFIG_INT, limits, max_scans, 1, 500, "20", false,
+           "Scans that a progressive JPEG may have"),
+    NUMBER(CONFIG_INT, limits, decode_ms, 10, 60000, "500", false,
+           "Milliseconds that decoding one JPEG may take"),
+    NUMBER(CONFIG_INT, session, queue_frames, 2, 64, "8", true,
+           "Frames that a session may have in flight; beyond it the oldest unused one is dropped"),
+    NUMBER(CONFIG_INT, session, keyframes, 2, 9, "5", true,
+           "Co-visible keyframes that a frame is compared with, unless the session says otherwise"),
+    NUMBER(CONFIG_INT, session, retention_s, -1, 31536000, "3600", true,
+           "Seconds that a session is kept after its last client left; -1 is for ever"),
+    NUMBER(CONFIG_COUNT, session, max_points, 1000, 100000000, "1000000", true,
+           "Point budget of a session that does not ask for another"),
+    NUMBER(CONFIG_REAL, session, step_m, 0.0005, 0.1, "0.001", true,
+           "Quantum of point positions in metres, unless the session says otherwise"),
+    NUMBER(CONFIG_REAL, session, min_depth_m, 0.01, 100, "0.1", true,
+           "Depth in metres below which a pixel is not used"),
+    NUMBER(CONFIG_REAL, session, max_depth_m, 0.1, 1000, "30", true,
+           "Depth in metres above which a pixel is not used"),
+    TEXT(session, depth_model, "", true,
+         "Depth network of sessions that name none; empty means the first by name"),
+    TEXT(session, motion_model, "", true,
+         "Ego-motion network of sessions that name none; empty means the first by name"),
+    TEXT(device, use, "auto", false,
+         "Devices to compute on, separated by blanks: auto, cpu, cuda, cuda:N"),
+    NUMBER(CONFIG_INT, device, threads, 0, 1024, "0", false,
+           "Threads of the CPU back end; 0 means one a core"),
+    NUMBER(CONFIG_INT, device, batch, 1, 64, "4", false,
+           "Frames of different sessions that a device works on together"),
+    NUMBER(CONFIG_BYTES, device, memory_bytes, 0, 1e15, "0", true,
+           "Bytes that the sessions of one device may hold; 0 means three quarters of its memory"),
+    NUMBER(CONFIG_INT, decode, threads, 0, 64, "0", false,
+           "Threads that decode JPEG; 0 means one a core, at most eight"),
+    TEXT(models, path, "/etc/recond/models:/usr/local/share/recond/models:/usr/share/recond/models",
+         false, "Directories of networks, separated by colons; the first that names a model wins"),
+    CHOICE(log, level, level_names, "info", true,
+           "Least important messages that are logged"),
+    CHOICE(log, format, format_names, "auto", false,
+           "How messages are written; auto is journal under systemd, else text"),
+    NUMBER(CONFIG_INT, service, drain_s, 0, 600, "12", true,
+           "Seconds that SIGTERM gives queues and clients to finish"),
+    TEXT(service, address_file, "", false,
+         "File that gets the addresses when recond is ready: http=URL and stream=URL"),
+};
+/* clang-format on */
+const int config_table_n = sizeof(config_table) / sizeof(config_table[0]);
+
+/* Edit distance, enough to guess what a typing error meant; names beyond 31 characters do not exist. */
+static int distance(const char *a, const char *b)
+{
+    int row[33], n = (int)strlen(b), diagonal, above;
+
+    if (n > 32)
+        return n;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            above = row[j];
+            row[j] = diagonal + (a[i - 1] != b[j - 1]);
+            if (row[j] > above + 1)
+                row[j] = above + 1;
+            if (row[j] > row[j - 1] + 1)
+                row[j] = row[j - 1] + 1;
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+const struct config_key *config_table_find(const char *section, const char *name, const char **hint)
+{
+    static _Thread_local char guess[64];
+    int best = 1000;
+
+    *hint = NULL;
+    for (int i = 0; i < config_table_n; i++) {
+        const struct config_key *key = &config_table[i];
+        int same = strcmp(key->section, section) == 0;
+        int d = distance(name, key->name) + (same ? 0 : distance(section, key->section));
+
+        if (same && strcmp(key->name, name) == 0)
+            return key;
+        if (d < best) {
+            best = d;
+            snprintf(guess, sizeof(guess), "%s.%s", key->section, key->name);
+        }
+    }
+    if (best <= 4)
+        *hint = guess;
+    return NULL;
+}
+
+static int set_text(char *field, const struct config_key *key, const char *value, struct err *err)
+{
+    size_t len = strlen(value);
+
+    if (len > (size_t)key->max)
+        return err_set(err, ERR_INPUT, "%s.%s is %zu bytes long, at most %d are allowed",
+                       key->section, key->name, len, (int)key->max);
+    for (size_t i = 0; i < len; i++)
+        if (iscntrl((unsigned char)value[i]))
+            return err_set(err, ERR_INPUT, "%s.%s holds a control character", key->section,
+                           key->name);
+    memcpy(field, value, len + 1);
+    return 0;
+}
+
+static int set_choice(int *field, const struct config_key *key, const char *value, struct err *err)
+{
+    char allowed[128] = "";
+
+    for (int i = 0; key->names[i]; i++) {
+        if (strcmp(value, key->names[i]) == 0) {
+            *field = i;
+            return 0;
+        }
+        if (i)
+            strncat(allowed, ", ", sizeof(allowed) - strlen(allowed) - 1);
+        strncat(allowed, key->names[i], sizeof(allowed) - strlen(allowed) - 1);
+    }
+    return err_set(err, ERR_INPUT, "%s.%s = '%.40s': allowed are %s", key->section, key->name,
+                   value, allowed);
+}
+
+static int bad_number(const struct config_key *key, const char *value, struct err *err)
+{
+    const char *kind = key->type == CONFIG_REAL    ? "a number"
+                       : key->type == CONFIG_BYTES ? "a whole number, K, M or G may follow,"
+                                                   : "a whole number";
+
+    return err_set(err, ERR_INPUT, "%s.%s = '%.40s': %s from %.15g to %.15g is allowed",
+                   key->section, key->name, value, kind, key->min, key->max);
+}
+
+static const char units[] = "KMG";
+
+static int parse_number(double *out, const struct config_key *key, const char *value)
+{
+    char *end;
+
+    errno = 0;
+    if (key->type == CONFIG_REAL)
+        *out = strtod(value, &end);
+    else
+        *out = (double)strtoll(value, &end, 10);
+    if (end == value || errno || !isfinite(*out))
+        return -1;
+    if (key->type == CONFIG_BYTES && *end) {
+        const char *unit = strchr(units, *end);
+        if (!unit)
+            return -1;
+        *out *= (double)(1ull << (10 * (unit - units + 1)));
+        end++;
+    }
+    return *end || *out < key->min || *out > key->max ? -1 : 0;
+}
+
+int config_table_set(struct config *config, const struct config_key *key, const char *value,
+                     struct err *err)
+{
+    void *field = (char *)config + key->offset;
+    double number;
+
+    if (key->type == CONFIG_TEXT)
+        return set_text(field, key, value, err);
+    if (key->type == CONFIG_CHOICE)
+        return set_choice(field, key, value, err);
+    if (parse_number(&number, key, value))
+        return bad_number(key, value, err);
+    if (key->type == CONFIG_INT)
+        *(int *)field = (int)number;
+    else if (key->type == CONFIG_REAL)
+        *(double *)field = number;
+    else
+        *(uint64_t *)field = (uint64_t)number;
+    return 0;
+}
+
+void config_table_show(char *buf, const struct config *config, const struct config_key *key)
+{
+    const void *field = (const char *)config + key->offset;
+    size_t cap = CONFIG_TEXT_CAP + 1;
+    uint64_t n;
+
+    switch (key->type) {
+    case CONFIG_TEXT:
+        snprintf(buf, cap, "%s", (const char *)field);
+        break;
+    case CONFIG_CHOICE:
+        snprintf(buf, cap, "%s", key->names[*(const int *)field]);
+        break;
+    case CONFIG_INT:
+        snprintf(buf, cap, "%d", *(const int *)field);
+        break;
+    case CONFIG_REAL:
+        snprintf(buf, cap, "%.10g", *(const double *)field);
+        break;
+    case CONFIG_COUNT:
+        snprintf(buf, cap, "%llu", (unsigned long long)*(const uint64_t *)field);
+        break;
+    case CONFIG_BYTES:
+        n = *(const uint64_t *)field;
+        if (n && n % (1u << 20) == 0)
+            snprintf(buf, cap, "%lluM", (unsigned long long)(n >> 20));
+        else if (n && n % 1024 == 0)
+            snprintf(buf, cap, "%lluK", (unsigned long long)(n >> 10));
+        else
+            snprintf(buf, cap, "%llu", (unsigned long long)n);
+        break;
+    }
+}

@@ -1,0 +1,43 @@
+/*
+ * config_table.h - the table of configuration keys, and the conversion of one value
+ */
+#ifndef RECOND_DAEMON_CONFIG_TABLE_H
+#define RECOND_DAEMON_CONFIG_TABLE_H
+
+#include "daemon/config.h"
+
+enum config_type {
+    CONFIG_TEXT,  /* char[max + 1], UTF-8 without control characters */
+    CONFIG_INT,   /* int */
+    CONFIG_BYTES, /* uint64_t; K, M, G = 2^10, 2^20, 2^30 */
+    CONFIG_COUNT, /* uint64_t */
+    CONFIG_REAL,  /* double */
+    CONFIG_CHOICE /* int, index into names */
+};
+
+struct config_key {
+    const char *section, *name;
+    enum config_type type;
+    size_t offset;            /* of the field in struct config */
+    double min, max;          /* of the value; of the length for text */
+    const char *const *names; /* CONFIG_CHOICE, NULL-terminated */
+    const char *standard;     /* the default, in the file's syntax */
+    bool reload;              /* SIGHUP applies it */
+    const char *help;         /* one sentence */
+};
+
+extern const struct config_key config_table[];
+extern const int config_table_n;
+
+/* NULL when there is none; *hint then names the key that looks most like it, or is NULL. */
+const struct config_key *config_table_find(const char *section, const char *name,
+                                           const char **hint);
+
+/* Convert and store one value. Returns 0; ERR_INPUT saying what is allowed, where left to the caller. */
+MUST_CHECK int config_table_set(struct config *config, const struct config_key *key,
+                                const char *value, struct err *err);
+
+/* The value in the file's syntax; buf [CONFIG_TEXT_CAP + 1]. */
+void config_table_show(char *buf, const struct config *config, const struct config_key *key);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * log.h - one line per event, to the journal, as text or as JSON; the only user of sd-journal
+ *
+ * Every call site has its own budget: 20 messages in 10 seconds, then silence and, with the next message
+ * that passes, the number that was held back. Whatever a message quotes from outside is escaped: control
+ * characters, quotes and bytes that are no UTF-8 never reach a terminal or break a JSON line.
+ * Threads: any; a line is one write.
+ */
+#ifndef RECOND_DAEMON_LOG_H
+#define RECOND_DAEMON_LOG_H
+
+#include "daemon/config.h"
+
+#include <stdatomic.h>
+#include <syslog.h>
+
+struct log_site {
+    atomic_llong window; /* ten-second window that `count` belongs to */
+    atomic_int count, held_back;
+};
+
+/* Before any other thread. `format` AUTO: the journal if stderr is connected to it, else text. */
+void log_open(enum config_log_format format, int level);
+void log_set_level(int level);
+
+/* A message is limited by its place in the source. fields_json: a JSON object of details, or NULL. */
+void log_emit(struct log_site *site, int level, const char *fields_json, const char *fmt, ...)
+    ERR_PRINTF(4, 5);
+
+#define LOG_AT(level, ...)                              \
+    do {                                                \
+        static struct log_site log_site_;               \
+        log_emit(&log_site_, level, NULL, __VA_ARGS__); \
+    } while (0)
+
+/* The same for messages that arrive through a callback: limited by level, twenty times as many. */
+void log_edge(void *ctx, int level, const char *fields_json, const char *text);
+
+/*
+ * log_escape - text that is safe inside a JSON string and on a terminal
+ * Out:     buf, NUL-terminated, cut where it does not fit; returns its length
+ */
+size_t log_escape(char *buf, size_t cap, const char *text);
+
+#endif
