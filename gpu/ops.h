@@ -21,6 +21,7 @@ struct gpu_ops {
     int (*model_open)(struct gpu_model **m, struct gpu *g, const struct gpu_model_info *info,
                       struct err *err);
     void (*model_close)(struct gpu_model *m);
+    size_t (*session_bytes)(const struct gpu_session_config *c);
     int (*session_new)(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
                        struct err *err);
     void (*session_free)(struct gpu_session *s);

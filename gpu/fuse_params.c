@@ -1,0 +1,93 @@
+/*
+ * fuse_params.c - the constants of fusion: tuned values, and what is allowed
+ */
+#include "gpu/gpu.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void fuse_params_default(struct fuse_params *p)
+{
+    p->n_covisible = 5;
+    p->max_keyframes = 64;
+    p->w0 = 1.0f;
+    p->w_max = 100.0f;
+    p->sigma = 0.6f;
+    p->gate_rel = 0.08f;
+    p->initial_rel = 0.06f;
+    p->stable_rel = 0.03f;
+    p->hysteresis_rel = 0.004f;
+    p->min_observations = 4;
+    p->grace_frames = 15;
+    p->carve_votes = 6;
+    p->carve_rel = 0.12f;
+    p->edge_rel = 0.08f;
+    p->min_depth_m = 0.1f;
+    p->max_depth_m = 80.0f;
+    p->kf_translation_rel = 0.12f;
+    p->kf_rotation_rad = 0.2f;
+    p->kf_new_share = 0.35f;
+    p->publish_rel = 0.01f;
+    p->publish_colour = 16;
+}
+
+static int check_whole(const char *field, int v, int lo, int hi, struct err *err)
+{
+    if (v >= lo && v <= hi)
+        return 0;
+    char where[ERR_WHERE_CAP];
+    snprintf(where, sizeof where, "/fusion/%s", field);
+    return err_at(err, ERR_INPUT, where, "%d: allowed are %d to %d", v, lo, hi);
+}
+
+static int check_real(const char *field, float v, float lo, float hi, struct err *err)
+{
+    if (v >= lo && v <= hi)
+        return 0;
+    char where[ERR_WHERE_CAP];
+    snprintf(where, sizeof where, "/fusion/%s", field);
+    return err_at(err, ERR_INPUT, where, "%g: allowed are %g to %g", (double)v, (double)lo,
+                  (double)hi);
+}
+
+int fuse_params_check(const struct fuse_params *p, struct err *err)
+{
+    const struct {
+        const char *field;
+        int v, lo, hi;
+    } whole[] = {
+        {"n_covisible", p->n_covisible, 2, GPU_COVISIBLE_MAX},
+        {"max_keyframes", p->max_keyframes, p->n_covisible + 1,
+         1024}, /* one can always be given up */
+        {"min_observations", p->min_observations, 2, 65535},
+        {"grace_frames", p->grace_frames, 1, 1000000},
+        {"carve_votes", p->carve_votes, 1, 255},
+        {"publish_colour", p->publish_colour, 1, 256},
+    };
+    const struct {
+        const char *field;
+        float v, lo, hi;
+    } real[] = {
+        {"w0", p->w0, 1e-3f, 100.0f},
+        {"w_max", p->w_max, p->w0, 1e6f},
+        {"sigma", p->sigma, 0.05f, 100.0f},
+        {"gate_rel", p->gate_rel, 1e-4f, 1.0f},
+        {"initial_rel", p->initial_rel, 0.0f, 1.0f},
+        {"stable_rel", p->stable_rel, 1e-4f, 1.0f},
+        {"hysteresis_rel", p->hysteresis_rel, 0.0f, p->stable_rel},
+        {"carve_rel", p->carve_rel, 1e-3f, 1.0f},
+        {"edge_rel", p->edge_rel, 0.0f, 10.0f},
+        {"min_depth_m", p->min_depth_m, 0.01f, 1e4f},
+        {"max_depth_m", p->max_depth_m, p->min_depth_m, 1e5f},
+        {"kf_translation_rel", p->kf_translation_rel, 1e-3f, 10.0f},
+        {"kf_rotation_rad", p->kf_rotation_rad, 1e-3f, 3.1416f},
+        {"kf_new_share", p->kf_new_share, 0.0f, 1.0f},
+        {"publish_rel", p->publish_rel, 0.0f, 1.0f},
+    };
+    int rc = 0;
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0] && rc == 0; i++)
+        rc = check_whole(whole[i].field, whole[i].v, whole[i].lo, whole[i].hi, err);
+    for (size_t i = 0; i < sizeof real / sizeof real[0] && rc == 0; i++)
+        rc = check_real(real[i].field, real[i].v, real[i].lo, real[i].hi, err);
+    return rc;
+}

@@ -1,0 +1,6 @@
+/*
+ * ops_none.c - stands in for the CUDA back end in a build without it
+ */
+#include "gpu/ops.h"
+
+const struct gpu_ops *const ops_cuda = NULL;
