@@ -1,0 +1,275 @@
+#include "daemon/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct queue {
+    pthread_mutex_t lock;
+    int n;
+    size_t slab_bytes;
+    uint64_t next_rank;
+    uint8_t *slabs;    /* [n][slab_bytes] */
+    uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
+    size_t picture_bytes;
+    bool picture_used[QUEUE_PICTURES];
+    struct queue_item items[];
+};
+
+/* Slots begin on pages of their own, so that unused ones stay untouched. */
+static size_t slab_size(size_t max_payload_bytes)
+{
+    return (max_payload_bytes + 4095) & ~(size_t)4095;
+}
+
+size_t queue_bytes(int n_frames, size_t max_payload_bytes)
+{
+    return sizeof(struct queue) +
+           (size_t)n_frames * (sizeof(struct queue_item) + slab_size(max_payload_bytes));
+}
+
+int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, struct err *err)
+{
+    struct queue *q;
+
+    *queue = NULL;
+    if (n_frames < 1 || n_frames > QUEUE_FRAMES_MAX)
+        return err_set(err, ERR_INPUT, "a queue of %d frames, 1 to %d are allowed", n_frames,
+                       QUEUE_FRAMES_MAX);
+    q = calloc(1, sizeof(*q) + (size_t)n_frames * sizeof(q->items[0]));
+    if (!q)
+        return err_set(err, ERR_MEMORY, "no memory for a queue of frames");
+    q->n = n_frames;
+    q->slab_bytes = slab_size(max_payload_bytes);
+    q->slabs = malloc((size_t)n_frames * q->slab_bytes);
+    if (!q->slabs) {
+        free(q);
+        return err_set(err, ERR_MEMORY, "no memory for %d frames of %zu bytes", n_frames,
+                       max_payload_bytes);
+    }
+    pthread_mutex_init(&q->lock, NULL);
+    *queue = q;
+    return 0;
+}
+
+void queue_free(struct queue **queue)
+{
+    struct queue *q = *queue;
+
+    if (!q)
+        return;
+    pthread_mutex_destroy(&q->lock);
+    free(q->pictures);
+    free(q->slabs);
+    free(q);
+    *queue = NULL;
+}
+
+/* The oldest item in a state, NULL if there is none. */
+static struct queue_item *oldest(struct queue *q, enum queue_state state)
+{
+    struct queue_item *best = NULL;
+
+    for (int i = 0; i < q->n; i++)
+        if (q->items[i].state == state && (!best || q->items[i].rank < best->rank))
+            best = &q->items[i];
+    return best;
+}
+
+static int count(const struct queue *q, enum queue_state state)
+{
+    int n = 0;
+
+    for (int i = 0; i < q->n; i++)
+        n += q->items[i].state == state;
+    return n;
+}
+
+static void give_picture(struct queue *q, struct queue_item *item)
+{
+    if (item->rgb)
+        q->picture_used[item->picture] = false;
+    item->rgb = NULL;
+}
+
+static bool take_picture(struct queue *q, struct queue_item *item)
+{
+    for (int i = 0; q->pictures && i < QUEUE_PICTURES; i++) {
+        if (q->picture_used[i])
+            continue;
+        q->picture_used[i] = true;
+        item->picture = i;
+        item->rgb = q->pictures + (size_t)i * q->picture_bytes;
+        return true;
+    }
+    return false;
+}
+
+/* A free slot, made free by dropping if need be; NULL if everything is being worked on. */
+static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropped)
+{
+    struct queue_item *item = NULL;
+
+    for (int i = 0; i < q->n && !item; i++)
+        if (q->items[i].state == QUEUE_FREE)
+            item = &q->items[i];
+    if (item)
+        return item;
+    item = oldest(q, QUEUE_WAITING);
+    if (!item)
+        item = oldest(q, QUEUE_READY);
+    if (!item)
+        return NULL;
+    *dropped = (struct queue_dropped){true, item->frame.seq, item->stream};
+    give_picture(q, item);
+    return item;
+}
+
+int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint64_t now_us,
+               struct queue_dropped *dropped, struct err *err)
+{
+    struct queue_item *item;
+    uint8_t *slab;
+
+    dropped->any = false;
+    if (f->payload_len > q->slab_bytes)
+        return err_at(err, ERR_LIMIT, "payload_len", "%u bytes, at most %zu are allowed",
+                      f->payload_len, q->slab_bytes);
+    pthread_mutex_lock(&q->lock);
+    item = make_room(q, dropped);
+    if (item)
+        item->state = QUEUE_FILLING;
+    pthread_mutex_unlock(&q->lock);
+    if (!item) {
+        *dropped = (struct queue_dropped){true, f->seq, stream};
+        return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
+    }
+    slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
+    memcpy(slab, f->payload, f->payload_len);
+    item->frame = *f;
+    item->frame.payload = slab;
+    item->stream = stream;
+    item->received_us = now_us;
+    pthread_mutex_lock(&q->lock);
+    item->rank = q->next_rank++;
+    item->state = QUEUE_WAITING;
+    pthread_mutex_unlock(&q->lock);
+    return 0;
+}
+
+static bool may_decode(const struct queue *q)
+{
+    return count(q, QUEUE_DECODING) == 0 && count(q, QUEUE_READY) < QUEUE_AHEAD &&
+           count(q, QUEUE_WAITING) > 0;
+}
+
+struct queue_item *queue_take_waiting(struct queue *q)
+{
+    struct queue_item *item = NULL;
+
+    pthread_mutex_lock(&q->lock);
+    if (may_decode(q)) {
+        item = oldest(q, QUEUE_WAITING);
+        if (q->pictures && !take_picture(q, item))
+            item = NULL;
+        if (item)
+            item->state = QUEUE_DECODING;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes, struct err *err)
+{
+    uint8_t *pictures = malloc(bytes * QUEUE_PICTURES);
+
+    if (!pictures)
+        return err_set(err, ERR_MEMORY, "no memory for %d pictures of %zu bytes", QUEUE_PICTURES,
+                       bytes);
+    pthread_mutex_lock(&q->lock);
+    q->pictures = pictures;
+    q->picture_bytes = bytes;
+    take_picture(q, decoding);
+    pthread_mutex_unlock(&q->lock);
+    return 0;
+}
+
+void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
+{
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, decoding);
+    free(q->pictures);
+    q->pictures = NULL;
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_ready(struct queue *q, struct queue_item *item)
+{
+    pthread_mutex_lock(&q->lock);
+    item->state = QUEUE_READY;
+    pthread_mutex_unlock(&q->lock);
+}
+
+struct queue_item *queue_take_ready(struct queue *q)
+{
+    struct queue_item *item;
+
+    pthread_mutex_lock(&q->lock);
+    item = oldest(q, QUEUE_READY);
+    if (item)
+        item->state = QUEUE_RUNNING;
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+struct queue_item *queue_take_any(struct queue *q)
+{
+    struct queue_item *item;
+
+    pthread_mutex_lock(&q->lock);
+    item = oldest(q, QUEUE_READY);
+    if (!item)
+        item = oldest(q, QUEUE_WAITING);
+    if (item)
+        item->state = QUEUE_RUNNING;
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+void queue_release(struct queue *q, struct queue_item *item)
+{
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, item);
+    item->state = QUEUE_FREE;
+    pthread_mutex_unlock(&q->lock);
+}
+
+bool queue_can_decode(struct queue *q)
+{
+    bool can;
+
+    pthread_mutex_lock(&q->lock);
+    can = may_decode(q);
+    pthread_mutex_unlock(&q->lock);
+    return can;
+}
+
+bool queue_has_ready(struct queue *q)
+{
+    bool has;
+
+    pthread_mutex_lock(&q->lock);
+    has = oldest(q, QUEUE_READY) != NULL;
+    pthread_mutex_unlock(&q->lock);
+    return has;
+}
+
+int queue_used(struct queue *q)
+{
+    int n;
+
+    pthread_mutex_lock(&q->lock);
+    n = q->n - count(q, QUEUE_FREE);
+    pthread_mutex_unlock(&q->lock);
+    return n;
+}

@@ -1,0 +1,90 @@
+/*
+ * queue.h - the frames of one session between its client and the device: bounded, in order, memory reused
+ *
+ * A frame moves   free -> filling -> waiting -> decoding -> ready -> running -> free.
+ * All slots are made with the session. A JPEG is copied once, into its slot; pages of a slot that was never
+ * used are never touched, and the lowest free slot is taken first, so that a small or calm session costs
+ * little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs them: a frame that
+ * will be dropped is not decoded first.
+ * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is none the new
+ *          frame itself is turned away. The caller answers for whichever it was.
+ * Threads: one pushes (WebSocket edge), one decodes at a time, one runs (worker); one mutex inside.
+ * Owner:   an item belongs to whoever took it until queue_ready() or queue_release().
+ */
+#ifndef RECOND_DAEMON_QUEUE_H
+#define RECOND_DAEMON_QUEUE_H
+
+#include "proto/frame.h"
+
+#include <stdbool.h>
+
+#define QUEUE_FRAMES_MAX 64
+#define QUEUE_AHEAD 2                    /* decoded frames that wait for the device */
+#define QUEUE_PICTURES (QUEUE_AHEAD + 1) /* and the one on it */
+
+enum queue_state {
+    QUEUE_FREE,
+    QUEUE_FILLING,
+    QUEUE_WAITING,
+    QUEUE_DECODING,
+    QUEUE_READY,
+    QUEUE_RUNNING
+};
+
+struct queue_item {
+    struct frame frame;   /* payload points into the slot */
+    uint64_t stream;      /* serial number of the client that sent it */
+    uint64_t received_us; /* clock_us() */
+    uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
+    int width, height; /* of rgb, filled in by the decoder */
+    struct intrinsics K; /* of rgb */
+    /* the queue's own */
+    enum queue_state state;
+    uint64_t rank;
+    int picture;
+};
+
+/* A frame that had to make room. */
+struct queue_dropped {
+    bool any;
+    uint64_t seq, stream;
+};
+
+struct queue;
+
+MUST_CHECK int queue_new(struct queue **q, int n_frames, size_t max_payload_bytes, struct err *err);
+void queue_free(struct queue **q);
+size_t queue_bytes(int n_frames, size_t max_payload_bytes);
+
+/*
+ * queue_push - copy a frame in
+ *
+ * Out:     *dropped: the frame that made room, if one had to; perhaps the new one
+ * Returns: 0; ERR_BUSY: the new frame was turned away (and is in *dropped); ERR_LIMIT: payload over
+ *          max_payload_bytes, nothing changed
+ */
+MUST_CHECK int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint64_t now_us,
+                          struct queue_dropped *dropped, struct err *err);
+
+/* The oldest waiting frame, to be decoded; NULL if there is none, or enough are decoded already, or one is
+ * being decoded. */
+struct queue_item *queue_take_waiting(struct queue *q);
+/* Room for pictures of this many bytes, once a session: before it items have no rgb. */
+MUST_CHECK int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes,
+                                  struct err *err);
+/* Take it back: the first frame's size turned out not to be the session's. */
+void queue_unset_pictures(struct queue *q, struct queue_item *decoding);
+void queue_ready(struct queue *q, struct queue_item *item);
+
+/* The oldest decoded frame, for the device; NULL if there is none. */
+struct queue_item *queue_take_ready(struct queue *q);
+/* Any item that was taken: its slot is free again. */
+void queue_release(struct queue *q, struct queue_item *item);
+/* Like the two above in one, for a session that ends: any frame that nobody works on. */
+struct queue_item *queue_take_any(struct queue *q);
+
+bool queue_can_decode(struct queue *q);
+bool queue_has_ready(struct queue *q);
+int queue_used(struct queue *q); /* slots that are not free */
+
+#endif
