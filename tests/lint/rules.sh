@@ -1,0 +1,281 @@
+# rules.sh - the rules of `make lint`, one function each, sourced by run and selftest
+#
+# A rule looks at the tree in the current folder and prints one line "file:line: what" per finding; it has
+# passed when it printed nothing. Status 77 means that it could not look; its last line says why.
+#
+# shellcheck shell=bash
+
+HOUSE="daemon api gpu proto"
+
+# C and CUDA sources below folders, the training code (PyTorch, C++) left out
+sources() { # "folders" suffixes...
+    local folders=$1 names=() s
+    shift
+    for s in "$@"; do names+=(-o -name "*.$s"); done
+    # shellcheck disable=SC2086
+    find $folders -path gpu/train -prune -o -type f \( "${names[@]:1}" \) -print 2>/dev/null | LC_ALL=C sort
+}
+
+# every text file that is ours: folders of the top level, the build, the top page
+texts() {
+    # shellcheck disable=SC2086
+    find .ci Makefile README.md $HOUSE deploy docs tests -name __pycache__ -prune -o \
+        -path tests/lint -prune -o -path tests/fuzz/corpus -prune -o -type f -print 2>/dev/null |
+        LC_ALL=C sort
+}
+
+scripts() {
+    local f
+    find .ci deploy tests -type f 2>/dev/null | LC_ALL=C sort | while read -r f; do
+        [[ $f == *.sh ]] || head -c 40 "$f" | head -n 1 | grep -qaE '^#!.*[/ ](ba|da)?sh( |$)' || continue
+        echo "$f"
+    done
+}
+
+stripped() { awk -f "$LINT_HOME/strip.awk" "$1"; }
+
+# match FILE PATTERN WHAT: findings of an extended regular expression in code, not in comments or strings
+match() {
+    stripped "$1" | grep -nE "$2" | sed "s|^\([0-9]*\):.*|$1:\1: $3|"
+}
+
+# ---------------------------------------------------------------- who may include whom
+rule_arrows() {
+    local f
+    for f in $(sources "$HOUSE" c h cu); do
+        stripped "$f" | awk -v file="$f" '
+            function bad(what) { print file ":" NR ": " what }
+            /^[ \t]*#[ \t]*include[ \t]*"/ {
+                split($0, part, "\"")
+                to = part[2]
+                from = substr(file, 1, index(file, "/") - 1)
+                folder = index(to, "/") ? substr(to, 1, index(to, "/") - 1) : ""
+                if (to == "onnx/onnx.pb-c.h") next
+                if (folder !~ /^(daemon|api|gpu|proto)$/) { bad("\"" to "\" is not named from the top folder"); next }
+                if (system("test -e " to)) bad("\"" to "\" does not exist")
+                if (from == folder || from == "daemon") next
+                if (from == "gpu" && folder == "proto") {
+                    if (to != "proto/err.h" && to != "proto/types.h")
+                        bad("gpu may use only proto/err.h and proto/types.h, not " to)
+                    next
+                }
+                if (from == "api" && folder == "proto") next
+                bad(from " may not include " to)
+            }'
+    done
+}
+
+# header (awk regular expression), files that may include it; third-party code stays behind one door each
+FENCES='
+^microhttpd[.]h$                    ^api/http[.]c$
+^libwebsockets[.]h$                 ^api/(ws|client_ws)[.]c$
+^jansson[.]h$                       ^proto/json[.]c$
+^(turbojpeg|jpeglib|jerror)[.]h$    ^proto/jpeg[.]c$
+^png[.]h$                           ^proto/png[.]c$
+^(zlib|zstd)[.]h$                   ^proto/codec[.]c$
+^systemd/sd-daemon[.]h$             ^daemon/notify[.]c$
+^systemd/sd-journal[.]h$            ^daemon/log[.]c$
+^ini[.]h$                           ^daemon/ini[.]c$
+^openssl/                           ^api/auth[.]c$
+^curl/                              ^api/client[.]c$
+^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net_dnnl[a-z_]*[.][ch]$
+^(protobuf-c/|onnx/)                ^gpu/net_onnx[a-z_]*[.][ch]$
+^(cuda|cudnn|cub/|nvjpeg|cooperative_groups)    ^gpu/.*cuda.*$
+'
+# what needs no fence: the C library, POSIX and Linux
+OPEN_HEADERS='^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|tgmath|threads|time|uchar|wchar|wctype|cpio|dirent|dlfcn|endian|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|iconv|langinfo|libgen|malloc|netdb|poll|pthread|pwd|regex|sched|search|semaphore|spawn|syslog|termios|unistd|utime|wordexp|arpa/inet|net/if|netinet/in|netinet/tcp|sys/[a-z]+|linux/[a-z_]+|immintrin|arm_neon)[.]h$'
+rule_fences() {
+    local f
+    for f in $(sources "$HOUSE" c h cu); do
+        stripped "$f" | FENCES=$FENCES OPEN_HEADERS=$OPEN_HEADERS awk -v file="$f" '
+            BEGIN { n = split(ENVIRON["FENCES"], row, "\n") }
+            /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+                to = $0
+                sub(/^[ \t]*#[ \t]*include[ \t]*[<"]/, "", to)
+                sub(/[>"].*/, "", to)
+                if ($0 ~ /"/ && to !~ /^onnx\//) next
+                if (to ~ ENVIRON["OPEN_HEADERS"]) next
+                known = 0
+                for (i = 1; i <= n; i++) {
+                    if (split(row[i], cell, /[ \t]+/) < 2 || to !~ cell[1]) continue
+                    known = 1
+                    if (file !~ cell[2]) print file ":" NR ": <" to "> belongs to " cell[2] " alone"
+                }
+                if (!known) print file ":" NR ": <" to "> has no fence in tests/lint/rules.sh"
+            }'
+    done
+}
+
+# ---------------------------------------------------------------- foo.c exports foo_verb() only
+# file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
+SYMBOLS='
+daemon/main.c     main$             the process
+api/reconctl.c    main$             the process
+'
+# A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
+# (x_cpu.c, x_cuda.c) the one of its stage.
+rule_symbols() {
+    local f object
+    for f in $(sources "$HOUSE" c); do
+        object=$O/$f.o
+        [[ -e $object ]] || continue # not part of this build (ops_none.c beside CUDA)
+        nm -g --defined-only "$object" | SYMBOLS=$SYMBOLS awk -v file="$f" '
+            BEGIN {
+                stem = file
+                sub(/.*\//, "", stem); sub(/[.]c$/, "", stem)
+                folder = file; sub(/\/.*/, "", folder)
+                allowed = "^(" stem
+                twin = stem
+                if (sub(/_(cpu|cuda|none)$/, "", twin)) allowed = allowed "|" twin
+                module = stem
+                while (sub(/_[^_]*$/, "", module))
+                    if (system("test -e " folder "/" module ".h") == 0) allowed = allowed "|" module
+                allowed = allowed ")(_|$)"
+                n = split(ENVIRON["SYMBOLS"], row, "\n")
+                for (i = 1; i <= n; i++)
+                    if (split(row[i], cell, /[ \t]+/) > 2 && cell[1] == file) allowed = allowed "|^" cell[2]
+            }
+            $3 !~ /^__/ && $3 !~ allowed { print file ":1: exports " $3 ", which does not begin with " stem "_" }'
+    done
+}
+
+# ---------------------------------------------------------------- headers stand alone
+rule_headers_c() {
+    local h
+    for h in $(sources "$HOUSE tests/support" h); do
+        # shellcheck disable=SC2086
+        printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
+            "${CC:-gcc}" ${LINT_CFLAGS:--I.} -std=c11 -Wall -Wextra -Werror -Wno-unused-function \
+                -fsyntax-only -x c - >"$LINT_TMP/out" 2>&1 ||
+            echo "$h:1: does not compile by itself as C11: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
+    done
+}
+
+# What nvcc reads has to be C++ as well.
+rule_headers_cxx() {
+    local h
+    command -v g++ >/dev/null || { echo "g++ is not installed"; return 77; }
+    for h in proto/err.h proto/types.h $(sources gpu h); do
+        [[ -e $h ]] || continue
+        printf '#include "%s"\n' "$h" |
+            g++ -I. -std=c++17 -Wall -Wextra -Werror -Wno-unused-function -fsyntax-only -x c++ - \
+                >"$LINT_TMP/out" 2>&1 ||
+            echo "$h:1: does not compile as C++17: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
+    done
+}
+
+# ---------------------------------------------------------------- habits
+rule_exit() {
+    local f
+    for f in $(sources "$HOUSE" c h cu); do
+        case $f in daemon/main.c | api/reconctl.c) continue ;; esac
+        match "$f" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file'
+    done
+}
+
+rule_ifdef() {
+    local f
+    for f in $(sources "$HOUSE" c cu); do
+        match "$f" '^[ 	]*#[ 	]*(if|ifdef|ifndef|elif)([^a-z]|$)' 'conditional code: the Makefile picks files'
+    done
+}
+
+rule_macro_return() {
+    local f
+    for f in $(sources "$HOUSE" c h cu); do
+        stripped "$f" | awk -v file="$f" '
+            /^[ \t]*#[ \t]*define/ { macro = 1 }
+            macro && /(^|[^A-Za-z0-9_])return([^A-Za-z0-9_]|$)/ { print file ":" NR ": return inside a macro" }
+            !/\\$/ { macro = 0 }'
+    done
+}
+
+# ---------------------------------------------------------------- lengths
+rule_file_length() {
+    local f
+    for f in $(sources "$HOUSE tests" c h cu); do
+        awk -v file="$f" 'END { if (NR > 600) print file ":601: " NR " lines, 600 are allowed" }' "$f"
+    done
+}
+
+# A function's body stands between braces in the first column: clang-format sees to that.
+rule_function_length() {
+    local f
+    for f in $(sources "$HOUSE tests" c h cu); do
+        stripped "$f" | awk -v file="$f" '
+            /^{[ \t]*$/ { start = NR }
+            /^}/ && start {
+                if (NR - start + 1 > 60)
+                    print file ":" start ": function of " NR - start + 1 " lines, 60 are allowed"
+                start = 0
+            }'
+    done
+}
+
+rule_line_length() {
+    local f
+    for f in $(sources "$HOUSE tests" c h cu); do
+        # characters, not bytes, whatever awk this is: continuation bytes of UTF-8 are dropped first
+        LC_ALL=C tr -d '\200-\277' <"$f" |
+            LC_ALL=C awk -v file="$f" 'length($0) > 100 { print file ":" NR ": " length($0) " columns, 100 are allowed" }'
+    done
+}
+
+rule_format() {
+    command -v clang-format >/dev/null || { echo "clang-format is not installed"; return 77; }
+    sources "$HOUSE tests" c h cu | xargs -r clang-format --dry-run -Werror 2>&1 |
+        sed -nE 's/^([^: ]+:[0-9]+):[0-9]+: error:.*/\1: not as clang-format writes it/p' | sort -u
+}
+
+# ---------------------------------------------------------------- text
+rule_words() {
+    texts | xargs -r grep -InEwi 'TODO|FIXME|XXX|HACK|not implemented|placeholder|for now|stub|stubbed' /dev/null |
+        sed -E 's/^([^:]+:[0-9]+):.*/\1: a word that marks unfinished work/'
+}
+
+rule_layout() {
+    local f
+    for f in *; do
+        case $f in
+        Makefile | daemon | api | gpu | proto | deploy | tests | docs | README.md | LICENSE) ;;
+        *) git check-ignore -q "$f" 2>/dev/null || echo "$f:1: the top level is fixed" ;;
+        esac
+    done
+    for f in tests/unit/*.c tests/twin/*.c tests/fault/*.c tests/fuzz/fuzz_*.c; do
+        [[ -e $f ]] || continue
+        case ${f##*/} in
+        proto_* | gpu_* | client_* | api_* | daemon_*) ;;
+        fuzz_proto_* | fuzz_gpu_* | fuzz_client_* | fuzz_api_* | fuzz_daemon_*) ;;
+        *) echo "$f:1: begins with no folder's name, so the Makefile cannot link it" ;;
+        esac
+    done
+    for f in tests/e2e/[0-9]* $(scripts); do
+        [[ ! -e $f || -x $f ]] || echo "$f:1: not executable"
+    done
+}
+
+rule_shell() {
+    command -v shellcheck >/dev/null || { echo "shellcheck is not installed"; return 77; }
+    scripts | xargs -r shellcheck -f gcc 2>&1 | sed -E 's/^([^:]+:[0-9]+):[0-9]+:/\1:/'
+}
+
+rule_python() {
+    local f
+    for f in $(find api gpu tests deploy -name '*.py' 2>/dev/null | LC_ALL=C sort); do
+        "${PYTHON:-python3}" -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$f" \
+            2>"$LINT_TMP/out" || echo "$f:$(sed -n 's/.*line \([0-9]*\).*/\1/p' "$LINT_TMP/out" | tail -n 1): $(tail -n 1 "$LINT_TMP/out")"
+    done
+}
+
+rule_man() {
+    local f
+    command -v mandoc >/dev/null || { echo "mandoc is not installed"; return 77; }
+    for f in docs/*.[158]; do
+        [[ -e $f ]] || continue
+        mandoc -T lint -W warning "$f" 2>&1 | sed -E 's/^mandoc: ([^:]+:[0-9]+):[0-9]+:/\1:/'
+    done
+}
+
+# shellcheck disable=SC2034
+RULES="arrows fences symbols headers_c headers_cxx exit ifdef macro_return file_length function_length
+       line_length format words layout shell python man"
