@@ -59,7 +59,8 @@ enum control_reason {
     CONTROL_TRACKING,     /* "tracking": the phone's tracker was lost, and the session needs its poses */
     CONTROL_NO_CAMERA,    /* "no_camera": intrinsics in neither frame nor session */
     CONTROL_CLOSED,       /* "closed": the session takes no more frames */
-    CONTROL_MEMORY        /* "memory" */
+    CONTROL_MEMORY,       /* "memory" */
+    CONTROL_FAULT         /* "fault": the device or a network failed on it; the session goes on if it can */
 };
 
 struct control_start {
