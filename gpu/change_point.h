@@ -9,19 +9,22 @@
 #include "gpu/gpu.h"
 #include "gpu/point.h"
 
-#define CHANGE_LIMIT_Q \
-    2147483392.0f /* the largest float below 2^31 that is also safe after rounding */
+#define CHANGE_LIMIT_Q 2147483392.0f /* in float still below 2^31 after one half is added */
 
 /* round(v / step), halves away from zero, saturated */
 GPU_HD static inline int32_t change_quantise(float v, float step_m)
 {
-    float q = roundf(v / step_m);
-    return (int32_t)fminf(fmaxf(q, -CHANGE_LIMIT_Q), CHANGE_LIMIT_Q);
+    float q = v / step_m;
+    q += q < 0.0f ? -0.5f : 0.5f;
+    return q >= CHANGE_LIMIT_Q   ? (int32_t)CHANGE_LIMIT_Q
+           : q > -CHANGE_LIMIT_Q ? (int32_t)q
+                                 : -(int32_t)CHANGE_LIMIT_Q;
 }
 
 GPU_HD static inline uint8_t change_colour(float c)
 {
-    return (uint8_t)fminf(fmaxf(c + 0.5f, 0.0f), 255.0f);
+    c += 0.5f;
+    return c >= 255.0f ? 255 : c > 0.0f ? (uint8_t)c : 0;
 }
 
 GPU_HD static inline uint8_t change_confidence(uint32_t n_observations)

@@ -94,8 +94,8 @@ GPU_HD static inline int point_project(const struct camera *c, struct vec3 p, ui
     if (!(q.z > POINT_NEAR_M))
         return 0;
     inv = 1.0f / q.z;
-    u = floorf(c->K.fx * q.x * inv + c->K.cx + 0.5f);
-    v = floorf(c->K.fy * q.y * inv + c->K.cy + 0.5f);
+    u = c->K.fx * q.x * inv + c->K.cx + 0.5f; /* truncated below: rounded, as it is not negative */
+    v = c->K.fy * q.y * inv + c->K.cy + 0.5f;
     if (!(u >= 0.0f && u < (float)c->w && v >= 0.0f && v < (float)c->h))
         return 0;
     *pixel = (uint32_t)v * (uint32_t)c->w + (uint32_t)u;
