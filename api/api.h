@@ -2,9 +2,10 @@
  * api.h - the two tables between the edges (HTTP, WebSocket) and the core (sessions, workers)
  *
  * The edges know bytes, tokens and HTTP; the core knows sessions and devices; they meet here alone.
- *   struct core_ops   what an edge may ask of the core: thread-safe, never blocks on a device or a disk for
- *                     long, answers with structs of this header
- *   struct edge_ops   what the core may tell the edges: callable from any thread, with no core lock held
+ *   struct core_ops   what an edge may ask of the core: thread-safe, never blocks on a device or a
+ *                     disk for long, answers with structs of this header
+ *   struct edge_ops   what the core may tell the edges: callable from any thread, with no core lock
+ *                     held
  *
  * Strings in these structs are NUL-terminated, valid UTF-8, bounded by their arrays.
  */
@@ -19,7 +20,7 @@
 
 #include <stdbool.h>
 
-#define API_ID_CAP 32     /* session id: 26 characters of base32, 130 random bits */
+#define API_ID_CAP 32 /* session id: 26 characters of base32, 130 random bits */
 #define API_NAME_CAP 64
 #define API_TEXT_CAP 160
 
@@ -36,22 +37,25 @@ const char *api_state_name(enum session_state s); /* "created" ... */
 
 enum session_pose_source { SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
 
-/* What POST /v1/sessions may choose; api/handle_session.c parses it, daemon/session.c checks what depends on
- * devices and models and answers with err->where = JSON pointer. Zero or empty = the configured default. */
+/* What POST /v1/sessions may choose; api/handle_session.c parses it, daemon/session.c checks what
+ * depends on devices and models and answers with err->where = JSON pointer. Zero or empty = the
+ * configured default. */
 struct session_options {
-    char name[API_NAME_CAP];       /* for people */
+    char name[API_NAME_CAP]; /* for people */
     char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
     enum session_pose_source pose_source;
-    bool has_camera;               /* K, camera_w, camera_h are given; else every frame brings its own */
+    /* K, camera_w, camera_h are given; else every frame brings its own */
+    bool has_camera;
     struct intrinsics K;
-    int camera_w, camera_h;        /* size of the picture that K belongs to */
-    int net_w, net_h;              /* network input; 0 = chosen from the camera's aspect */
-    float step_m;                  /* quantum of positions: 0.0005...0.1; 0 = 0.001 */
-    uint32_t max_points;           /* point budget */
-    int keyframes;                 /* co-visible keyframes, 2...9 */
+    int camera_w, camera_h; /* size of the picture that K belongs to */
+    int net_w, net_h;       /* network input; 0 = chosen from the camera's aspect */
+    float step_m;           /* quantum of positions: 0.0005...0.1; 0 = 0.001 */
+    uint32_t max_points;    /* point budget */
+    int keyframes;          /* co-visible keyframes, 2...9 */
     float min_depth_m, max_depth_m;
-    int retention_s;               /* after the last client left or it was finalized; -1 = for ever */
-    bool preview;                  /* keep the latest depth map for GET .../depth */
+    /* after the last client left or it was finalized; -1 = for ever */
+    int retention_s;
+    bool preview; /* keep the latest depth map for GET .../depth */
 };
 
 /* Counters of one session. At every quiet moment:
@@ -66,17 +70,17 @@ struct session_info {
     struct session_options options; /* as resolved, nothing left at "default" */
     enum session_state state;
     char device[API_NAME_CAP];
-    char fault[API_TEXT_CAP];       /* why it can no longer take frames, or "" */
-    double created_s, changed_s;    /* Unix time */
-    uint32_t epoch;                 /* of the cloud: new after a restart */
+    char fault[API_TEXT_CAP];    /* why it can no longer take frames, or "" */
+    double created_s, changed_s; /* Unix time */
+    uint32_t epoch;              /* of the cloud: new after a restart */
     uint64_t revision, points, hash;
     uint32_t blocks, keyframes_kept;
     uint32_t model_points, model_stable; /* on the device */
     uint64_t memory_bytes;
     struct session_counts counts;
     uint32_t ingest_clients, view_clients;
-    float fps;                      /* frames used a second, over the last two seconds */
-    float latency_ms;               /* received to acknowledged, of the last frame */
+    float fps;        /* frames used a second, over the last two seconds */
+    float latency_ms; /* received to acknowledged, of the last frame */
 };
 
 /* One line of the trajectory (TUM format on the way out): camera-to-world, OpenCV axes. */
@@ -113,29 +117,30 @@ struct core_export; /* a snapshot being read */
 enum stream_kind { STREAM_NONE, STREAM_TEXT, STREAM_BINARY, STREAM_CLOSE };
 
 struct core_ops {
-    /* Returns ERR_INPUT (where = JSON pointer), ERR_NOT_FOUND (no such model), ERR_BUSY (budgets; the
-     * client may come again after *retry_after_s), ERR_MEMORY. */
+    /* Returns ERR_INPUT (where = JSON pointer), ERR_NOT_FOUND (no such model), ERR_BUSY (budgets;
+     * the client may come again after *retry_after_s), ERR_MEMORY. */
     int (*session_create)(struct core *c, const struct session_options *options,
                           struct session_info *info, int *retry_after_s, struct err *err);
     int (*session_get)(struct core *c, const char *id, struct session_info *info, struct err *err);
-    /* Sessions in order of creation, from the first with a creation rank > *cursor; fills at most cap,
-     * sets *n and moves the cursor. */
-    int (*session_list)(struct core *c, struct session_info *infos, int cap, int *n, uint64_t *cursor,
-                        struct err *err);
-    /* No more frames: those queued are still used. Answers at once; the state is CLOSED when they are done. */
+    /* Sessions in order of creation, from the first with a creation rank > *cursor; fills at most
+     * cap, sets *n and moves the cursor. */
+    int (*session_list)(struct core *c, struct session_info *infos, int cap, int *n,
+                        uint64_t *cursor, struct err *err);
+    /* No more frames: those queued are still used. Answers at once; the state is CLOSED when they
+     * are done. */
     int (*session_finalize)(struct core *c, const char *id, struct err *err);
     int (*session_delete)(struct core *c, const char *id, struct err *err);
 
     /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. */
-    int (*export_open)(struct core *c, const char *id, struct core_export **e, uint64_t *total_bytes,
-                       uint64_t *hash, struct err *err);
+    int (*export_open)(struct core *c, const char *id, struct core_export **e,
+                       uint64_t *total_bytes, uint64_t *hash, struct err *err);
     /* Returns bytes written to buf, 0 at the end. */
     size_t (*export_read)(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap);
     void (*export_close)(struct core_export *e);
 
     /* Poses from index `first` on; *n of at most cap. */
-    int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses, int cap,
-                      int *n, struct err *err);
+    int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
+                      int cap, int *n, struct err *err);
     /* The latest depth map (sessions with preview): millimetres, 0 = none; buf holds cap pixels. */
     int (*depth)(struct core *c, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
                  uint64_t *seq, struct err *err);
@@ -146,21 +151,22 @@ struct core_ops {
     /* Prometheus text exposition; returns its length, or the length needed if larger than cap. */
     size_t (*metrics)(struct core *c, char *buf, size_t cap);
 
-    /* Streams: one thread (the WebSocket edge) makes all of these calls. `cookie` is the edge's own name for
-     * the connection; the core hands it to edge_ops.wake. */
+    /* Streams: one thread (the WebSocket edge) makes all of these calls. `cookie` is the edge's own
+     * name for the connection; the core hands it to edge_ops.wake. */
     int (*stream_open)(struct core *c, const char *id, enum control_role role, void *cookie,
                        struct stream **s, struct err *err);
     /* The client's `start`; the answer (`ready`) is the first message of stream_next(). */
     int (*stream_start)(struct stream *s, const struct control_start *start, struct err *err);
-    /* One whole binary message, copied before it returns; the edge has checked opcode, version and that a whole
-     * frame header is there, so seq is readable. ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already been
-     * turned into an `ack`; the edge closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with
-     * where = "flood" (window overrun by far). */
+    /* One whole binary message, copied before it returns; the edge has checked opcode, version and
+     * that a whole frame header is there, so seq is readable.
+     * ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already been turned into an `ack`; the edge
+     * closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with where = "flood" (window
+     * overrun by far). */
     int (*stream_frame)(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
     /* Any other control message of the client. */
     int (*stream_control)(struct stream *s, const struct control_message *m, struct err *err);
-    /* The next message for this client, borrowed until the next call on this stream; STREAM_NONE when there
-     * is nothing to send now, STREAM_CLOSE after the last (a `bye` went before). */
+    /* The next message for this client, borrowed until the next call on this stream; STREAM_NONE
+     * when there is nothing to send now, STREAM_CLOSE after the last (a `bye` went before). */
     enum stream_kind (*stream_next)(struct stream *s, const uint8_t **msg, size_t *len);
     void (*stream_close)(struct stream *s);
 };
@@ -176,7 +182,7 @@ struct edge_ops {
 
 /* core_set_edges() is the core's side of this; see daemon/core.h. */
 
-/* ------------------------------------------------------------------------------- what edges are started with */
+/* ------------------------------------------------------------------ what edges are started with */
 
 enum api_auth_mode { API_AUTH_TOKEN, API_AUTH_NONE };
 
@@ -185,11 +191,13 @@ struct api_config {
     struct core *core;
     const char *http_host, *ws_host; /* numeric addresses */
     int http_port, ws_port;          /* 0 = any; see api_*_port() */
-    int http_fd, ws_fd;              /* listening sockets that the service manager holds; -1 = make our own */
-    const char *public_ws_url;       /* prefix of stream URLs, "" = ws://host:port */
-    enum api_auth_mode auth_mode;    /* NONE only on loopback */
-    const char *token_file;          /* lines: name scope sha256-hex [expiry]; mode 0600 */
-    const char *const *origins;      /* allowed Origin values, NULL-terminated; empty = none but absent */
+    /* listening sockets that the service manager holds; -1 = make our own */
+    int http_fd, ws_fd;
+    const char *public_ws_url;    /* prefix of stream URLs, "" = ws://host:port */
+    enum api_auth_mode auth_mode; /* NONE only on loopback */
+    const char *token_file;       /* lines: name scope sha256-hex [expiry]; mode 0600 */
+    /* allowed Origin values, NULL-terminated; empty = none but absent */
+    const char *const *origins;
     size_t max_body_bytes, max_message_bytes;
     int max_connections, max_per_address;
     int header_timeout_s, message_timeout_s, ping_s, hangup_s;
@@ -214,11 +222,12 @@ MUST_CHECK int http_start(struct http **h, const struct api_config *config, stru
                           struct err *err);
 int http_port(const struct http *h);
 void http_stop(struct http **h); /* waits for running requests, bounded */
-/* For the watchdog: counts up at least twice a second while the edge's own thread is alive. That thread also
- * closes whatever overstays its deadline. */
+/* For the watchdog: counts up at least twice a second while the edge's own thread is alive. That
+ * thread also closes whatever overstays its deadline. */
 uint64_t http_beat(const struct http *h);
 
-MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth, struct err *err);
+MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth,
+                        struct err *err);
 int ws_port(const struct ws *w);
 /* Stop accepting; streams end by themselves as the core says `bye`. */
 void ws_drain(struct ws *w);

@@ -1,12 +1,14 @@
 /*
- * net.h - convolutional networks from ONNX: load and check once, plan once a shape, run without allocating
+ * net.h - convolutional networks from ONNX: load and check once, plan once a shape, run without
+ * allocating
  *
- *     net_load()  file -> protobuf -> checked graph, fused (convolution + batch norm + activation, upsample,
+ *     net_load()  file -> protobuf -> checked graph, fused (convolution + batch norm + activation,
+ *     upsample,
  *                 concat), weights float32 in host memory
  *     net_plan_*  the graph for one input shape on one executor: memory laid out, primitives made
  *
- * An ONNX file is hostile until checked: sizes are bounded before anything is allocated, external data is
- * refused, an unknown op, type or shape is an error that names node and op.
+ * An ONNX file is hostile until checked: sizes are bounded before anything is allocated, external
+ * data is refused, an unknown op, type or shape is an error that names node and op.
  * Ops:     docs/MODELS.md lists them with the attributes that are understood.
  */
 #ifndef RECOND_GPU_NET_H

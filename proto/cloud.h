@@ -1,22 +1,25 @@
 /*
- * cloud.h - the point cloud as daemon and clients both hold it: blocks of quantised, coloured points
+ * cloud.h - the point cloud as daemon and clients both hold it: blocks of quantised, coloured
+ * points
  *
- * A point is a quantised world position p_q = round(p / step) (int32 each axis), a colour and a confidence.
- * Space is cut into blocks of 1024^3 steps (1.024 m at the default step of 1 mm), named by submap and
- * block coordinates floor(p_q / 1024). A block's content is a *multiset* of 64-bit keys
+ * A point is a quantised world position p_q = round(p / step) (int32 each axis), a colour and a
+ * confidence. Space is cut into blocks of 1024^3 steps (1.024 m at the default step of 1 mm), named
+ * by submap and block coordinates floor(p_q / 1024). A block's content is a *multiset* of 64-bit
+ * keys
  *
  *     key = morton(x, y, z) << 32 | r << 24 | g << 16 | b << 8 | confidence
  *
- * where x, y, z = p_q mod 1024 and morton() interleaves ten bits each (bit 3i = x, 3i+1 = y, 3i+2 = z),
- * always sorted ascending. Ids are not needed on the wire: two points with equal keys are the same
- * to every client.
+ * where x, y, z = p_q mod 1024 and morton() interleaves ten bits each (bit 3i = x, 3i+1 = y, 3i+2 =
+ * z), always sorted ascending. Ids are not needed on the wire: two points with equal keys are the
+ * same to every client.
  *
  * Hash:    cloud_hash = sum over all points of mix64(key ^ mix64(name)), modulo 2^64, with
  *             name     = mix64(submap | x << 32) ^ (y | z << 32), x y z as unsigned 32-bit numbers
- *             mix64(v) = splitmix64's step: v += 0x9e3779b97f4a7c15; v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9;
+ *             mix64(v) = splitmix64's step: v += 0x9e3779b97f4a7c15; v = (v ^ v >> 30) *
+ *             0xbf58476d1ce4e5b9;
  *                        v = (v ^ v >> 27) * 0x94d049bb133111eb; v ^ v >> 31
- *          It does not depend on order, so two mirrors that hold the same points hash alike; the hash of an
- *          empty cloud is 0 (docs/PROTOCOL.md, "Cloud hash").
+ *          It does not depend on order, so two mirrors that hold the same points hash alike; the
+ *          hash of an empty cloud is 0 (docs/PROTOCOL.md, "Cloud hash").
  * Threads: none inside; the daemon guards its mirror with the session's lock.
  */
 #ifndef RECOND_PROTO_CLOUD_H
@@ -62,15 +65,15 @@ uint32_t cloud_blocks(const struct cloud *c);   /* blocks ever named, deleted on
 struct cloud_block cloud_block(const struct cloud *c, uint32_t index);
 size_t cloud_bytes(const struct cloud *c); /* memory held, what was never touched left out */
 
-/* ------------------------------------------------------------------------- producer (the daemon) */
+/* ------------------------------------------------------------------------ producer (the daemon) */
 
 /*
  * cloud_stage_put / cloud_stage_remove - one changed point, by the slot that the device keeps it in
  *
  * A put replaces whatever the slot held. Nothing is visible before cloud_commit().
  * Returns: 0; ERR_LIMIT: slot not below max_points, block over max_blocks or CLOUD_BLOCK_POINTS;
- *          ERR_MEMORY. That point alone is left out (a valid slot is empty afterwards) and counted by
- *          the caller.
+ *          ERR_MEMORY. That point alone is left out (a valid slot is empty afterwards) and counted
+ *          by the caller.
  */
 MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap,
                                const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence,
@@ -89,11 +92,12 @@ uint64_t cloud_commit(struct cloud *c, const uint32_t **changed, uint32_t *n_cha
 /*
  * cloud_patch - what happened to a block since a revision that a client holds
  *
- * Each block remembers its last commits, as long as they weigh less than the block itself. Removed points
- * are named by their index in the block as it was at base_revision, ascending.
+ * Each block remembers its last commits, as long as they weigh less than the block itself. Removed
+ * points are named by their index in the block as it was at base_revision, ascending.
  * In:      base_revision of the content that the client holds, 0 = none
  * Out:     *patch, arrays borrowed until the next call on this cloud
- * Returns: 0; ERR_NOT_FOUND: the history does not reach back so far (send the whole block); ERR_MEMORY
+ * Returns: 0; ERR_NOT_FOUND: the history does not reach back so far (send the whole block);
+ *          ERR_MEMORY
  */
 struct cloud_patch {
     uint64_t base_revision, revision;
@@ -109,13 +113,13 @@ MUST_CHECK int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revisi
 /*
  * cloud_apply - apply one block message (delta.h) to the mirror
  *
- * Idempotent: a message of a revision not newer than the block's own changes nothing; a newer patch applies
- *          only to its exact base revision. A clear empties the mirror, forgets its blocks and sets the epoch;
- *          without one the first message sets it. Transforms are checked and change no block: who shows the
- *          cloud reads them with delta_decode().
- * Returns: 0; ERR_INPUT: malformed; ERR_STATE: a patch for another base (the client asks for the block
- *          again), another epoch, or a mirror that is itself a producer; ERR_LIMIT: over the limits;
- *          ERR_MEMORY. Nothing changes on any error.
+ * Idempotent: a message of a revision not newer than the block's own changes nothing; a newer patch
+ *          applies only to its exact base revision. A clear empties the mirror, forgets its blocks
+ *          and sets the epoch; without one the first message sets it. Transforms are checked and
+ *          change no block: who shows the cloud reads them with delta_decode().
+ * Returns: 0; ERR_INPUT: malformed; ERR_STATE: a patch for another base (the client asks for the
+ *          block again), another epoch, or a mirror that is itself a producer; ERR_LIMIT: over the
+ *          limits; ERR_MEMORY. Nothing changes on any error.
  */
 MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err);
 

@@ -1,9 +1,10 @@
 /*
  * cloud_internal.h - what the cloud_*.c files share; nobody else includes it
  *
- * Memory:  tables that are as large as the limits (slots, staged changes) are allocated at once and touched
- *          as they fill, so that a sparse cloud stays small; blocks grow by half as they fill.
- *          Everything that a commit needs is reserved while points are staged, so a commit cannot fail.
+ * Memory:  tables that are as large as the limits (slots, staged changes) are allocated at once and
+ *          touched as they fill, so that a sparse cloud stays small; blocks grow by half as they
+ *          fill. Everything that a commit needs is reserved while points are staged, so a commit
+ *          cannot fail.
  */
 #ifndef RECOND_PROTO_CLOUD_INTERNAL_H
 #define RECOND_PROTO_CLOUD_INTERNAL_H
@@ -32,7 +33,8 @@ struct cloud_entry {
     uint64_t *keys;
     uint32_t n, cap;
     uint32_t n_next; /* after the staged changes */
-    /* history: content now = content at past_base + past; keys of all commits in a row, oldest first */
+    /* history: content now = content at past_base + past; keys of all commits in a row, oldest
+     * first */
     uint64_t past_base;
     uint64_t *past;
     struct cloud_commit_entry *commits;

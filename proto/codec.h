@@ -1,9 +1,10 @@
 /*
  * codec.h - raw, deflate-raw and zstd with bounded output, contexts reused
  *
- * The packer ends a compressed block at every plane boundary, so that each plane gets entropy tables of
- * its own; a decoder needs to know nothing about it. The unpacker writes at most the announced
- * size, takes no window or dictionary from the stream and accepts exactly one complete stream.
+ * The packer ends a compressed block at every plane boundary, so that each plane gets entropy
+ * tables of its own; a decoder needs to know nothing about it. The unpacker writes at most the
+ * announced size, takes no window or dictionary from the stream and accepts exactly one complete
+ * stream.
  */
 #ifndef RECOND_PROTO_CODEC_H
 #define RECOND_PROTO_CODEC_H
@@ -32,8 +33,8 @@ MUST_CHECK int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, 
  * codec_unpack - decompress a stranger's bytes
  *
  * Out:     dst [dst_len], filled completely on success, unspecified on failure
- * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the stream;
- *          ERR_MEMORY
+ * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the
+ *          stream; ERR_MEMORY
  */
 MUST_CHECK int codec_unpack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t dst_len,
                             const uint8_t *src, size_t len, struct err *err);

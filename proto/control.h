@@ -11,8 +11,10 @@
  *    "max_frame_bytes":N,"net":[W,H]}
  *   {"op":"ack","seq":N,"status":"used"|"dropped"|"refused","reason":"...","keyframe":true}
  *   {"op":"sync","revision":R,"points":N,"hash":"16 hex digits","ended":true}
- *                   everything up to R has been sent; `ended`: all frames of this client are answered
- *   {"op":"error","status":400,"title":"...","detail":"...","pointer":"/..."}   the client stays connected
+ *                   everything up to R has been sent; `ended`: all frames of this client are
+ *                   answered
+ *   {"op":"error","status":400,"title":"...","detail":"...","pointer":"/..."}   the client stays
+ *   connected
  *   {"op":"bye","action":"resume"|"reconnect"|"disconnect","retry_ms":N,"reason":"..."}
  *
  * Limits:  CONTROL_TEXT_MAX bytes, object at top level, depth 8, valid UTF-8, no duplicate keys;
@@ -56,11 +58,13 @@ enum control_reason {
     CONTROL_BAD_POSE,     /* "bad_pose" */
     CONTROL_BAD_FRAME,    /* "bad_frame": header */
     CONTROL_DECODE_ERROR, /* "decode_error" */
-    CONTROL_TRACKING,     /* "tracking": the phone's tracker was lost, and the session needs its poses */
-    CONTROL_NO_CAMERA,    /* "no_camera": intrinsics in neither frame nor session */
-    CONTROL_CLOSED,       /* "closed": the session takes no more frames */
-    CONTROL_MEMORY,       /* "memory" */
-    CONTROL_FAULT         /* "fault": the device or a network failed on it; the session goes on if it can */
+    /* "tracking": the phone's tracker was lost, and the session needs its poses */
+    CONTROL_TRACKING,
+    CONTROL_NO_CAMERA, /* "no_camera": intrinsics in neither frame nor session */
+    CONTROL_CLOSED,    /* "closed": the session takes no more frames */
+    CONTROL_MEMORY,    /* "memory" */
+    /* "fault": the device or a network failed on it; the session goes on if it can */
+    CONTROL_FAULT
 };
 
 struct control_start {
@@ -118,10 +122,13 @@ struct control_message {
     };
 };
 
-/* Returns 0; ERR_INPUT with where = JSON pointer of the bad member; ERR_LIMIT. Fills *m only on 0. */
-MUST_CHECK int control_parse(struct control_message *m, const char *text, size_t len, struct err *err);
+/* Returns 0; ERR_INPUT with where = JSON pointer of the bad member; ERR_LIMIT. Fills *m only on
+ * 0. */
+MUST_CHECK int control_parse(struct control_message *m, const char *text, size_t len,
+                             struct err *err);
 
-/* Write m as JSON into buf; returns the length (no NUL counted), 0 if cap is too small. No allocation. */
+/* Write m as JSON into buf; returns the length (no NUL counted), 0 if cap is too small. No
+ * allocation. */
 size_t control_write(char *buf, size_t cap, const struct control_message *m);
 
 const char *control_reason_name(enum control_reason r);

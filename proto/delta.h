@@ -18,8 +18,8 @@
  *          clear: 16 bytes, empties the mirror and sets its epoch
  * Planes:  docs/PROTOCOL.md, "Planes": removed indices as differences, added keys Morton-sorted, as
  *          differences, split in byte planes; colours and confidence in planes of their own
- * Limits:  DELTA_POINTS_MAX points and DELTA_MESSAGE_MAX bytes a message, checked before anything is
- *          allocated or inflated; a decoder never writes past plain_len
+ * Limits:  DELTA_POINTS_MAX points and DELTA_MESSAGE_MAX bytes a message, checked before anything
+ *          is allocated or inflated; a decoder never writes past plain_len
  */
 #ifndef RECOND_PROTO_DELTA_H
 #define RECOND_PROTO_DELTA_H
@@ -41,7 +41,7 @@ enum delta_op {
 
 enum delta_codec { DELTA_RAW = 0, DELTA_DEFLATE = 1, DELTA_ZSTD = 2, DELTA_CODECS };
 
-const char *delta_codec_name(enum delta_codec codec);             /* "raw" "deflate-raw" "zstd" */
+const char *delta_codec_name(enum delta_codec codec); /* "raw" "deflate-raw" "zstd" */
 MUST_CHECK int delta_codec_parse(const char *name, enum delta_codec *codec, struct err *err);
 
 struct delta {
@@ -49,13 +49,13 @@ struct delta {
     enum delta_codec codec;
     uint32_t epoch;
     uint64_t revision, base_revision;
-    struct cloud_name name;  /* put, patch, delete */
-    uint32_t n_points;       /* after it is applied */
+    struct cloud_name name; /* put, patch, delete */
+    uint32_t n_points;      /* after it is applied */
     uint32_t n_removed, n_added;
     const uint32_t *removed; /* encoder: in; decoder: inside the scratch */
     const uint64_t *added;
-    uint32_t id;             /* transforms */
-    struct rigid T;          /* transforms */
+    uint32_t id;    /* transforms */
+    struct rigid T; /* transforms */
 };
 
 /* Reusable buffers of one encoder or decoder; grow to the largest message seen, then stay. */
@@ -67,7 +67,8 @@ void delta_scratch_free(struct delta_scratch **s);
  * delta_encode - one message
  *
  * Out:     *msg, *len: borrowed from the scratch until its next use
- * Returns: 0; ERR_LIMIT: too many points (the caller never splits a block: blocks are smaller); ERR_MEMORY
+ * Returns: 0; ERR_LIMIT: too many points (the caller never splits a block: blocks are smaller);
+ *          ERR_MEMORY
  */
 MUST_CHECK int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t **msg,
                             size_t *len, struct err *err);
@@ -75,11 +76,11 @@ MUST_CHECK int delta_encode(struct delta_scratch *s, const struct delta *d, cons
 /*
  * delta_decode - check and unpack one message
  *
- * Out:     *d, arrays borrowed from the scratch until its next use; removed indices strictly ascending,
- *          added keys ascending and of this block (verified)
+ * Out:     *d, arrays borrowed from the scratch until its next use; removed indices strictly
+ *          ascending, added keys ascending and of this block (verified)
  * Returns: 0; ERR_INPUT; ERR_LIMIT; ERR_MEMORY
  */
-MUST_CHECK int delta_decode(struct delta_scratch *s, struct delta *d, const uint8_t *msg, size_t len,
-                            struct err *err);
+MUST_CHECK int delta_decode(struct delta_scratch *s, struct delta *d, const uint8_t *msg,
+                            size_t len, struct err *err);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * err.h - how every function in recond reports failure
  *
- * A function that can fail returns 0 or a negative enum err_code and, if its last argument is not NULL,
- * leaves one sentence in it. The class of the code decides what the caller does (docs/ARCHITECTURE.md,
+ * A function that can fail returns 0 or a negative enum err_code and, if its last argument is not
+ * NULL, leaves one sentence in it. The class of the code decides what the caller does
+ * (docs/ARCHITECTURE.md,
  * "Errors"): answer the client, answer and count, fail the job, or end the process.
  */
 #ifndef RECOND_PROTO_ERR_H
@@ -13,32 +14,36 @@ extern "C" {
 #endif
 
 enum err_code {
-    ERR_INPUT = -1,       /* the peer or the operator sent something wrong: say what, change nothing */
+    /* the peer or the operator sent something wrong: say what, change nothing */
+    ERR_INPUT = -1,
     ERR_LIMIT = -2,       /* right in form, over a bound */
     ERR_BUSY = -3,        /* no room at the moment: the same call may succeed later */
     ERR_STATE = -4,       /* not in this state of the session */
     ERR_NOT_FOUND = -5,   /* no such session, model, file */
     ERR_DENIED = -6,      /* no, wrong or insufficient token */
     ERR_UNSUPPORTED = -7, /* known, but not by this build, device or model */
-    ERR_MEMORY = -8,      /* an allocation or a byte budget failed: the job fails, the session stays */
-    ERR_IO = -9,          /* the system refused: errno is in the text */
-    ERR_DEVICE = -10,     /* the device context is lost: the process must end */
-    ERR_END = -11         /* no more: end of a stream, of a list, of input */
+    /* an allocation or a byte budget failed: the job fails, the session stays */
+    ERR_MEMORY = -8,
+    ERR_IO = -9,      /* the system refused: errno is in the text */
+    ERR_DEVICE = -10, /* the device context is lost: the process must end */
+    ERR_END = -11     /* no more: end of a stream, of a list, of input */
 };
 
 #define ERR_TEXT_CAP 240
 #define ERR_WHERE_CAP 80
 
 struct err {
-    int code;                  /* enum err_code, 0 = none */
-    char where[ERR_WHERE_CAP]; /* JSON pointer of a field, file:line of a config, node of a graph; or "" */
-    char text[ERR_TEXT_CAP];   /* one sentence for a person, without a full stop */
+    int code; /* enum err_code, 0 = none */
+    /* JSON pointer of a field, file:line of a config, node of a graph; or "" */
+    char where[ERR_WHERE_CAP];
+    char text[ERR_TEXT_CAP]; /* one sentence for a person, without a full stop */
 };
 
 #define ERR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-/* Fill *err (may be NULL) and return code, so that a caller writes `return err_set(err, ERR_INPUT, ...)`. */
+/* Fill *err (may be NULL) and return code, so that a caller writes `return err_set(err, ERR_INPUT,
+ * ...)`. */
 int err_set(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);
 
 /* The same, naming the place: a JSON pointer ("/camera/fx"), "recond.conf:12", a graph node. */

@@ -7,12 +7,13 @@
  *           24 u16 width             26 u16 height          28 f32 fx fy cx cy
  *           44 f32 q x y z w         60 f32 t x y z         72 u32 world_epoch
  *           76 u32 payload_len       80 payload
- * Frames:  the pose on the wire is camera-to-world in metres. Convention `opengl` (what ARKit, ARCore
- *          and WebXR give): world right-handed y-up, camera x right, y up, looking along -z; `cv`: camera
- *          x right, y down, z forward. frame_parse() answers the server's own frame: camera axes OpenCV,
- *          world axes as the phone has them. An OpenGL camera is converted by right-multiplying with
- *          diag(1, -1, -1).
- * Units:   pixels of the JPEG as it is stored (sensor orientation), metres, nanoseconds of any clock
+ * Frames:  the pose on the wire is camera-to-world in metres. Convention `opengl` (what ARKit,
+ *          ARCore and WebXR give): world right-handed y-up, camera x right, y up, looking along -z;
+ *          `cv`: camera x right, y down, z forward. frame_parse() answers the server's own frame:
+ *          camera axes OpenCV, world axes as the phone has them. An OpenGL camera is converted by
+ *          right-multiplying with diag(1, -1, -1).
+ * Units:   pixels of the JPEG as it is stored (sensor orientation), metres, nanoseconds of any
+ *          clock
  */
 #ifndef RECOND_PROTO_FRAME_H
 #define RECOND_PROTO_FRAME_H
@@ -66,9 +67,10 @@ static inline enum frame_tracking frame_tracking(const struct frame *f)
  * In:      msg [len]; convention of the poses, from the client's `start`
  * Out:     *f; f->payload points into msg
  * Returns: 0; ERR_INPUT with the field in err->where: wrong length, opcode, version, unknown flags,
- *          sides out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length <= 0, pose not finite,
- *          quaternion off unit length by more than 1e-2 (it is normalised), |t| > FRAME_COORD_MAX_M.
- *          A bad pose answers with where = "pose" and still fills seq, so that the ack can name it.
+ *          sides out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length <= 0, pose not
+ *          finite, quaternion off unit length by more than 1e-2 (it is normalised), |t| >
+ *          FRAME_COORD_MAX_M. A bad pose answers with where = "pose" and still fills seq, so that
+ *          the ack can name it.
  */
 MUST_CHECK int frame_parse(struct frame *f, const uint8_t *msg, size_t len,
                            enum frame_pose_convention convention, struct err *err);

@@ -1,10 +1,11 @@
 /*
  * jpeg.h - JPEG through libjpeg-turbo, checked before anything is allocated
  *
- * A 214-byte file can ask for 8 GB and 25 s. So: jpeg_probe() walks the markers by itself and refuses
- * everything but baseline, extended or progressive Huffman JPEG (SOF0, SOF1, SOF2) with 8 bits and 1 or 3
- * components, sides within the limits, one frame header, a bounded number of scans; decoding then runs with
- * libjpeg-turbo's scan limit and stops on warnings, into buffers of a size known before.
+ * A 214-byte file can ask for 8 GB and 25 s. So: jpeg_probe() walks the markers by itself and
+ * refuses everything but baseline, extended or progressive Huffman JPEG (SOF0, SOF1, SOF2) with 8
+ * bits and 1 or 3 components, sides within the limits, one frame header, a bounded number of scans;
+ * decoding then runs with libjpeg-turbo's scan limit and stops on warnings, into buffers of a size
+ * known before.
  */
 #ifndef RECOND_PROTO_JPEG_H
 #define RECOND_PROTO_JPEG_H
@@ -16,7 +17,8 @@ struct jpeg_limits {
     int max_width, max_height; /* pixels */
     int max_scans;             /* of a progressive file */
     uint32_t max_bytes;        /* of the file */
-    int deadline_ms;           /* decoding that takes longer is refused (checked between rows of blocks) */
+    /* decoding that takes longer is refused (checked between rows of blocks) */
+    int deadline_ms;
 };
 
 struct jpeg_info {
@@ -54,7 +56,7 @@ MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, c
  * jpeg_encode - packed RGB8 to JPEG, for clients, tests and pictures
  * Out:     *data [*len], the decoder's own buffer, valid until its next use
  */
-MUST_CHECK int jpeg_encode(struct jpeg_decoder *d, const uint8_t **data, size_t *len, const uint8_t *rgb,
-                           int w, int h, int quality, struct err *err);
+MUST_CHECK int jpeg_encode(struct jpeg_decoder *d, const uint8_t **data, size_t *len,
+                           const uint8_t *rgb, int w, int h, int quality, struct err *err);
 
 #endif

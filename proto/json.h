@@ -1,14 +1,14 @@
 /*
  * json.h - JSON in and out, bounded
  *
- * Reading wraps jansson (json.c is the only file that includes it) and adds what it lacks: depth and size
- * limits before anything is allocated, an object at top level, no duplicate keys, no NUL anywhere. The json_get_*
- * functions read typed members and note what is wrong with a JSON pointer (RFC 6901) to the field, so that
- * a request is answered with all of its errors at once. An absent member leaves *out alone and is no error;
- * `null` is a value of the wrong type.
+ * Reading wraps jansson (json.c is the only file that includes it) and adds what it lacks: depth
+ * and size limits before anything is allocated, an object at top level, no duplicate keys, no NUL
+ * anywhere. The json_get_* functions read typed members and note what is wrong with a JSON pointer
+ * (RFC 6901) to the field, so that a request is answered with all of its errors at once. An absent
+ * member leaves *out alone and is no error; `null` is a value of the wrong type.
  *
- * Writing goes straight into a caller's buffer, allocates nothing and never passes its end; the caller asks once
- * at the end (json_finish) whether all fitted.
+ * Writing goes straight into a caller's buffer, allocates nothing and never passes its end; the
+ * caller asks once at the end (json_finish) whether all fitted.
  */
 #ifndef RECOND_PROTO_JSON_H
 #define RECOND_PROTO_JSON_H
@@ -37,12 +37,14 @@ enum json_kind {
 /*
  * json_parse - check and read a whole text
  *
- * In:      text [len], need not end with NUL; max_depth: maps and lists inside each other, 1 = the top alone
+ * In:      text [len], need not end with NUL; max_depth: maps and lists inside each other, 1 = the
+ *          top alone
  * Out:     *doc, json_free() it
- * Returns: 0; ERR_INPUT: no JSON, bad UTF-8 (where = "utf8"), NUL, a duplicate key, a top level that is no
- *          object; ERR_LIMIT: too deep; ERR_MEMORY
+ * Returns: 0; ERR_INPUT: no JSON, bad UTF-8 (where = "utf8"), NUL, a duplicate key, a top level
+ *          that is no object; ERR_LIMIT: too deep; ERR_MEMORY
  */
-MUST_CHECK int json_parse(struct json **doc, const char *text, size_t len, int max_depth, struct err *err);
+MUST_CHECK int json_parse(struct json **doc, const char *text, size_t len, int max_depth,
+                          struct err *err);
 void json_free(struct json **doc);
 
 enum json_kind json_kind(const struct json *v); /* v may be NULL: JSON_KIND_NONE */
@@ -51,9 +53,9 @@ const struct json *json_member(const struct json *map, const char *key); /* or N
 const struct json *json_item(const struct json *list, size_t i);         /* or NULL */
 /* The i-th member of a map in the text's order: its key, or NULL past the end. O(i). */
 const char *json_key(const struct json *map, size_t i, const struct json **value);
-const char *json_text(const struct json *v); /* "" unless a text */
-double json_f64(const struct json *v);       /* 0 unless a number */
-int64_t json_i64(const struct json *v);      /* 0 unless an integer */
+const char *json_text(const struct json *v);                /* "" unless a text */
+double json_f64(const struct json *v);                      /* 0 unless a number */
+int64_t json_i64(const struct json *v);                     /* 0 unless an integer */
 bool json_true_at(const struct json *map, const char *key); /* that member is `true` */
 
 /* Is this valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF)? */
@@ -88,7 +90,8 @@ bool json_get_map(const struct json_at *at, const char *key, struct json_at *chi
 bool json_get_text(const struct json_at *at, const char *key, char *out, size_t cap);
 bool json_get_bool(const struct json_at *at, const char *key, bool *out);
 bool json_get_int(const struct json_at *at, const char *key, int *out, int min, int max);
-bool json_get_u64(const struct json_at *at, const char *key, uint64_t *out, uint64_t min, uint64_t max);
+bool json_get_u64(const struct json_at *at, const char *key, uint64_t *out, uint64_t min,
+                  uint64_t max);
 bool json_get_f32(const struct json_at *at, const char *key, float *out, double min, double max);
 /* One of names[0...], NULL-terminated; *out is its index. */
 bool json_get_choice(const struct json_at *at, const char *key, int *out, const char *const *names);
@@ -109,8 +112,8 @@ struct json_writer {
     char *buf;
     size_t cap, len;
     int depth;
-    bool bad;                             /* did not fit, or nested wrongly */
-    bool started[JSON_WRITE_DEPTH_MAX];   /* this level has a member already */
+    bool bad;                           /* did not fit, or nested wrongly */
+    bool started[JSON_WRITE_DEPTH_MAX]; /* this level has a member already */
     char closer[JSON_WRITE_DEPTH_MAX];
 };
 
@@ -119,14 +122,17 @@ struct json_writer json_writer(char *buf, size_t cap);
 void json_open_map(struct json_writer *w, const char *key);
 void json_open_list(struct json_writer *w, const char *key);
 void json_close(struct json_writer *w);
-void json_put_text(struct json_writer *w, const char *key, const char *text); /* bad UTF-8 becomes U+FFFD */
+/* bad UTF-8 becomes U+FFFD */
+void json_put_text(struct json_writer *w, const char *key, const char *text);
 void json_put_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
-void json_put_f32(struct json_writer *w, const char *key, float v); /* shortest that reads back; NaN: null */
+/* shortest that reads back; NaN: null */
+void json_put_f32(struct json_writer *w, const char *key, float v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);
 void json_put_null(struct json_writer *w, const char *key);
 void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* "16 hex digits" */
-void json_put_time(struct json_writer *w, const char *key, double unix_s); /* "2026-01-31T12:00:00.000Z" */
+/* "2026-01-31T12:00:00.000Z" */
+void json_put_time(struct json_writer *w, const char *key, double unix_s);
 /* Length without the NUL that is always written, or 0: it did not fit, or a level is open. */
 size_t json_finish(struct json_writer *w);
 

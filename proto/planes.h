@@ -1,14 +1,16 @@
 /*
  * planes.h - removed indices and added keys as byte planes that compress well
  *
- * Bytes:   n_removed indices r[0] < r[1] < ... become differences r[i] - r[i-1] (the first against 0) and
- *          are written as four planes of n_removed bytes: all lowest bytes, then all second bytes, ...
- *          n_added keys become eight planes of n_added bytes:
- *             four of the Morton differences m[i] - m[i-1] (the first against 0), lowest bytes first
- *             g[i] - g[i-1]    d[i] - d[i-1] with d = r - g    e[i] - e[i-1] with e = b - g    (modulo 256)
+ * Bytes:   n_removed indices r[0] < r[1] < ... become differences r[i] - r[i-1] (the first against
+ *          0) and are written as four planes of n_removed bytes: all lowest bytes, then all second
+ *          bytes, ... n_added keys become eight planes of n_added bytes:
+ *             four of the Morton differences m[i] - m[i-1] (the first against 0), lowest bytes
+ *             first
+ *             g[i] - g[i-1]    d[i] - d[i-1] with d = r - g    e[i] - e[i-1] with e = b - g
+ *                              (modulo 256)
  *             c[i] - c[i-1], the confidence
- *          Neighbours along the Morton curve are neighbours in space and mostly of one colour, and the
- *          three channels rise and fall together, so what remains is small.
+ *          Neighbours along the Morton curve are neighbours in space and mostly of one colour, and
+ *          the three channels rise and fall together, so what remains is small.
  */
 #ifndef RECOND_PROTO_PLANES_H
 #define RECOND_PROTO_PLANES_H
@@ -36,7 +38,8 @@ void planes_split(uint8_t *out, const uint32_t *removed, uint32_t n_removed, con
  * planes_join - the inverse, for bytes of a stranger
  *
  * In:      in [planes_bytes(n_removed, n_added)]
- * Out:     removed [n_removed] strictly ascending, added [n_added] ascending keys of 30-bit Morton codes
+ * Out:     removed [n_removed] strictly ascending, added [n_added] ascending keys of 30-bit Morton
+ *          codes
  * Returns: 0; ERR_INPUT: they are not
  */
 MUST_CHECK int planes_join(const uint8_t *in, uint32_t *removed, uint32_t n_removed,

@@ -1,7 +1,8 @@
 /*
  * pose.h - a rigid transform as it travels: unit quaternion x y z w and translation, seven f32
  *
- * Maths:   R(q) = [1-2(yy+zz) 2(xy-zw) 2(xz+yw); 2(xy+zw) 1-2(xx+zz) 2(yz-xw); 2(xz-yw) 2(yz+xw) 1-2(xx+yy)]
+ * Maths:   R(q) = [1-2(yy+zz) 2(xy-zw) 2(xz+yw); 2(xy+zw) 1-2(xx+zz) 2(yz-xw); 2(xz-yw) 2(yz+xw)
+ *          1-2(xx+yy)]
  */
 #ifndef RECOND_PROTO_POSE_H
 #define RECOND_PROTO_POSE_H

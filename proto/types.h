@@ -1,8 +1,8 @@
 /*
  * types.h - the few types that every folder speaks: vectors, rigid transforms, pinhole intrinsics
  *
- * Frames:  camera frame x right, y down, z forward (OpenCV); world frame right-handed, as the first pose
- *          of the session defines it. T_wc takes camera points to world, T_cw = inverse.
+ * Frames:  camera frame x right, y down, z forward (OpenCV); world frame right-handed, as the first
+ *          pose of the session defines it. T_wc takes camera points to world, T_cw = inverse.
  * Units:   metres, pixels (pixel centres at integer coordinates), radians.
  *
  * nvcc reads this header: plain C that is also C++, nothing else.
@@ -87,15 +87,16 @@ GPU_HD static inline struct rigid rigid_mul(const struct rigid *a, const struct 
         for (int j = 0; j < 3; j++)
             T.r[3 * i + j] = a->r[3 * i] * b->r[j] + a->r[3 * i + 1] * b->r[3 + j] +
                              a->r[3 * i + 2] * b->r[6 + j];
-        T.t[i] = a->r[3 * i] * b->t[0] + a->r[3 * i + 1] * b->t[1] + a->r[3 * i + 2] * b->t[2] +
-                 a->t[i];
+        T.t[i] =
+            a->r[3 * i] * b->t[0] + a->r[3 * i + 1] * b->t[1] + a->r[3 * i + 2] * b->t[2] + a->t[i];
     }
     return T;
 }
 
-/* Intrinsics of the same camera after its picture was resized from (w, h) to (w2, h2), pixel centres at
- * integers: u2 = (u + 1/2) w2/w - 1/2. */
-GPU_HD static inline struct intrinsics intrinsics_scale(struct intrinsics K, int w, int h, int w2, int h2)
+/* Intrinsics of the same camera after its picture was resized from (w, h) to (w2, h2), pixel
+ * centres at integers: u2 = (u + 1/2) w2/w - 1/2. */
+GPU_HD static inline struct intrinsics intrinsics_scale(struct intrinsics K, int w, int h, int w2,
+                                                        int h2)
 {
     struct intrinsics S;
     float sx = (float)w2 / (float)w, sy = (float)h2 / (float)h;

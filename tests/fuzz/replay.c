@@ -3,9 +3,9 @@
  *
  *     fuzz_proto_frame DIR|FILE...
  *
- * Prints TAP with one test per argument. When the target dies of a signal, a sanitizer's report or a
- * time-out, standard error names the input. A folder without any input is a failure: a corpus that
- * vanished must not pass.
+ * Prints TAP with one test per argument. When the target dies of a signal, a sanitizer's report or
+ * a time-out, standard error names the input. A folder without any input is a failure: a corpus
+ * that vanished must not pass.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +72,8 @@ static int run_file(const char *path)
         printf("# %s: larger than %u bytes\n", path, INPUT_MAX);
         goto out;
     }
-    /* exactly as long as the input, so that reading past its end is seen by the address sanitizer */
+    /* exactly as long as the input, so that reading past its end is seen by the address
+     * sanitizer */
     data = malloc(st.st_size > 0 ? (size_t)st.st_size : 1);
     if (!data || fread(data, 1, (size_t)st.st_size, f) != (size_t)st.st_size) {
         printf("# %s: cannot read it\n", path);
