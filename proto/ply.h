@@ -15,10 +15,12 @@
 /* Returns the length written to buf [PLY_HEADER_MAX]; comment lines name step, hash and frame. */
 int ply_header(char *buf, uint64_t n_points, float step_m, uint64_t hash);
 /* Points [first, first+n) of a block as PLY_POINT_BYTES each. */
-void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n, float step_m);
+void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
+                float step_m);
 
 /* A whole cloud to a file (written beside it and renamed). Returns 0; ERR_IO. */
-MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float step_m, struct err *err);
+MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float step_m,
+                              struct err *err);
 
 /* A PLY of this layout (any order of float x y z and uchar red green blue) into arrays; free() both. */
 struct ply_cloud {

@@ -1,0 +1,36 @@
+/*
+ * png.h - pictures and depth maps as PNG, for clients, benches and tests
+ *
+ * Reading is bounded: sides are checked against the caller's limit before pixels are allocated, memory for
+ * compressed chunks is capped, and a damaged file is an error.
+ */
+#ifndef RECOND_PROTO_PNG_H
+#define RECOND_PROTO_PNG_H
+
+#include "proto/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Packed RGB8 [h][w][3] to a file (written beside it and renamed). Returns 0; ERR_INPUT; ERR_MEMORY; ERR_IO. */
+MUST_CHECK int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err);
+
+/*
+ * png_read_rgb - an 8 or 16-bit gray, RGB, alpha or palette PNG as packed RGB8
+ *
+ * Out:     *rgb [*h][*w][3], free() it; NULL on an error
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side; ERR_MEMORY; ERR_IO
+ */
+MUST_CHECK int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side,
+                            struct err *err);
+
+/*
+ * png_read_gray16 - a gray PNG of 8 or 16 bits with its values as they are (a depth map)
+ *
+ * Out:     *gray [*h][*w], free() it; NULL on an error
+ * Returns: as png_read_rgb(); ERR_UNSUPPORTED: colours, alpha or fewer than 8 bits
+ */
+MUST_CHECK int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
+                               struct err *err);
+
+#endif
