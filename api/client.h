@@ -28,13 +28,25 @@ struct client_config {
 MUST_CHECK int client_open(struct client **c, const struct client_config *config, struct err *err);
 void client_close(struct client **c);
 
-/* Any REST call: answers of 4xx/5xx become an err with the problem document's detail and pointer.
- * Out: *body (NUL-terminated, free()) and *status; either may be NULL. */
+/*
+ * client_request - any REST call
+ *
+ * In:      path from the root ("/v1/sessions"); json body or NULL
+ * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors that the
+ *          server answered, too
+ * Returns: 0 for 2xx. ERR_IO: no answer at all. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND 404 410,
+ *          ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other 5xx, ERR_INPUT other 4xx; the
+ *          text is the problem document's detail and where its pointer
+ */
 MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
-                              const char *json, char **body, int *status, struct err *err);
+                              const char *json, char **body, size_t *body_len, int *status,
+                              struct err *err);
 /* GET into a file (written beside it and renamed). */
 MUST_CHECK int client_download(struct client *c, const char *path, const char *file,
                                struct err *err);
+/* GET, but leave after the first cap bytes: the header of an export. */
+MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
+                           struct err *err);
 
 struct client_session {
     char id[CONTROL_ID_CAP];

@@ -1,0 +1,328 @@
+#include "api/client.h"
+
+#include "proto/json.h"
+
+#include <curl/curl.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* An answer kept in memory; exports go to files and know no bound. */
+#define BODY_MAX (16u << 20)
+#define JSON_DEPTH 16
+
+struct client {
+    CURL *curl;
+    struct curl_slist *headers;
+    char *url;
+    char curl_error[CURL_ERROR_SIZE];
+};
+
+/* Where an answer goes. With a file, only a success goes there; an error's document stays in memory. */
+struct sink {
+    CURL *curl;
+    FILE *file;
+    char *body;
+    size_t len, cap, max;
+    bool cut; /* stop quietly at max */
+    int rc;
+};
+
+static int add_token(struct client *c, const char *token, struct err *err)
+{
+    char line[320];
+
+    if (strlen(token) > 256 || strpbrk(token, "\r\n"))
+        return err_set(err, ERR_INPUT, "a token has at most 256 characters and no line end");
+    snprintf(line, sizeof line, "Authorization: Bearer %s", token);
+    c->headers = curl_slist_append(c->headers, line);
+    explicit_bzero(line, sizeof line);
+    return 0;
+}
+
+static void set_options(struct client *c, const struct client_config *config)
+{
+    long timeout_s = config->timeout_s > 0 ? config->timeout_s : 10;
+
+    curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
+    curl_easy_setopt(c->curl, CURLOPT_USERAGENT, config->agent ? config->agent : "reconctl");
+    curl_easy_setopt(c->curl, CURLOPT_ERRORBUFFER, c->curl_error);
+    curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, timeout_s);
+    /* A long export is fine, silence is not. */
+    curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
+}
+
+int client_open(struct client **out, const struct client_config *config, struct err *err)
+{
+    struct client *c = calloc(1, sizeof *c);
+    size_t n = strlen(config->url);
+    int rc = 0;
+
+    *out = NULL;
+    if (!c || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
+        free(c);
+        return err_set(err, ERR_MEMORY, "no memory for a client");
+    }
+    c->curl = curl_easy_init();
+    c->url = strdup(config->url);
+    c->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (!c->curl || !c->url || !c->headers) {
+        rc = err_set(err, ERR_MEMORY, "no memory for a client");
+        goto out;
+    }
+    if (strncmp(c->url, "http://", 7) != 0 && strncmp(c->url, "https://", 8) != 0) {
+        rc = err_set(err, ERR_INPUT, "URL '%.80s' does not begin with http:// or https://", c->url);
+        goto out;
+    }
+    while (n > 0 && c->url[n - 1] == '/')
+        c->url[--n] = '\0';
+    if (config->token && *config->token)
+        rc = add_token(c, config->token, err);
+    if (rc == 0)
+        set_options(c, config);
+out:
+    if (rc)
+        client_close(&c);
+    *out = c;
+    return rc;
+}
+
+void client_close(struct client **p)
+{
+    struct client *c = *p;
+
+    if (!c)
+        return;
+    if (c->curl)
+        curl_easy_cleanup(c->curl);
+    curl_slist_free_all(c->headers);
+    free(c->url);
+    free(c);
+    curl_global_cleanup();
+    *p = NULL;
+}
+
+static int sink_grow(struct sink *s, size_t need)
+{
+    size_t cap = s->cap ? s->cap : 4096;
+    char *bigger;
+
+    if (need <= s->cap)
+        return 0;
+    while (cap < need)
+        cap *= 2;
+    bigger = realloc(s->body, cap);
+    if (!bigger)
+        return ERR_MEMORY;
+    s->body = bigger;
+    s->cap = cap;
+    return 0;
+}
+
+static size_t on_data(char *data, size_t size, size_t n, void *user)
+{
+    struct sink *s = user;
+    size_t len = size * n, take = len;
+    long status = 0;
+
+    curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (s->file && status >= 200 && status < 300) {
+        if (fwrite(data, 1, len, s->file) != len)
+            s->rc = ERR_IO;
+        return s->rc ? 0 : len;
+    }
+    if (s->len + take > s->max) {
+        take = s->max - s->len;
+        s->rc = s->cut ? 0 : ERR_LIMIT;
+    }
+    if (sink_grow(s, s->len + take + 1)) {
+        s->rc = ERR_MEMORY;
+        return 0;
+    }
+    memcpy(s->body + s->len, data, take);
+    s->len += take;
+    s->body[s->len] = '\0';
+    return take == len ? len : 0;
+}
+
+static int code_of_status(long status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return ERR_DENIED;
+    case 404:
+    case 410:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_STATE;
+    case 413:
+        return ERR_LIMIT;
+    case 429:
+    case 503:
+        return ERR_BUSY;
+    default:
+        return status >= 500 ? ERR_DEVICE : ERR_INPUT;
+    }
+}
+
+/* The sentence and the place of an RFC 9457 problem document, if the body is one. */
+static int problem(const struct sink *s, long status, struct err *err)
+{
+    struct json *doc = NULL;
+    const struct json *first;
+    const char *detail = "", *where = "";
+    int code = code_of_status(status);
+
+    if (s->len && json_parse(&doc, s->body, s->len, JSON_DEPTH, NULL) == 0) {
+        first = json_item(json_member(doc, "errors"), 0);
+        detail = json_text(json_member(first, "detail"));
+        where = json_text(json_member(first, "pointer"));
+        if (!*detail)
+            detail = json_text(json_member(doc, "detail"));
+        if (!*detail)
+            detail = json_text(json_member(doc, "title"));
+        if (!*where)
+            where = json_text(json_member(doc, "pointer"));
+    }
+    if (*detail)
+        err_at(err, code, where, "%s", detail);
+    else
+        err_set(err, code, "the server answered with HTTP status %ld", status);
+    json_free(&doc);
+    return code;
+}
+
+/* One exchange. The sink's body belongs to the caller, on errors too. */
+static int perform(struct client *c, const char *method, const char *path, const char *json,
+                   struct sink *sink, long *status, struct err *err)
+{
+    char url[1024];
+    CURLcode code;
+
+    if (snprintf(url, sizeof url, "%s%s", c->url, path) >= (int)sizeof url)
+        return err_set(err, ERR_LIMIT, "URL is too long");
+    sink->curl = c->curl;
+    sink->max = sink->max ? sink->max : BODY_MAX;
+    curl_easy_setopt(c->curl, CURLOPT_URL, url);
+    curl_easy_setopt(c->curl, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, NULL);
+    if (json || strcmp(method, "POST") == 0) {
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE, json ? (long)strlen(json) : 0L);
+        curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
+    }
+    if (strcmp(method, "GET") != 0)
+        curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, sink);
+    c->curl_error[0] = '\0';
+    code = curl_easy_perform(c->curl);
+    *status = 0;
+    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, status);
+    if (sink->rc == ERR_LIMIT)
+        return err_set(err, ERR_LIMIT, "the server's answer is longer than %zu bytes", sink->max);
+    if (sink->rc)
+        return err_set(err, sink->rc, "the answer cannot be stored");
+    if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink->cut))
+        return err_set(err, ERR_IO, "%s: %s", c->url,
+                       c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
+    return *status >= 200 && *status < 300 ? 0 : problem(sink, *status, err);
+}
+
+int client_request(struct client *c, const char *method, const char *path, const char *json,
+                   char **body, size_t *body_len, int *status, struct err *err)
+{
+    struct sink sink = {0};
+    long code = 0;
+    int rc = perform(c, method, path, json, &sink, &code, err);
+
+    if (body && rc == 0 && !sink.body && sink_grow(&sink, 1) == 0)
+        sink.body[0] = '\0';
+    if (body && rc == 0 && !sink.body)
+        rc = err_set(err, ERR_MEMORY, "no memory for an answer");
+    if (status)
+        *status = (int)code;
+    if (body_len)
+        *body_len = sink.len;
+    if (body)
+        *body = sink.body;
+    else
+        free(sink.body);
+    return rc;
+}
+
+int client_download(struct client *c, const char *path, const char *file, struct err *err)
+{
+    char part[4096];
+    struct sink sink = {0};
+    long status;
+    int rc;
+
+    if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
+        return err_set(err, ERR_INPUT, "file name is too long");
+    sink.file = fopen(part, "wb");
+    if (!sink.file)
+        return err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+    rc = perform(c, "GET", path, NULL, &sink, &status, err);
+    if (fclose(sink.file) != 0 && rc == 0)
+        rc = err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+    if (rc == 0 && rename(part, file) != 0)
+        rc = err_at(err, ERR_NOT_FOUND, file, "cannot be written: %m");
+    if (rc)
+        unlink(part);
+    free(sink.body);
+    return rc;
+}
+
+int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
+                struct err *err)
+{
+    struct sink sink = {.max = cap - 1, .cut = true};
+    long status;
+    int rc = perform(c, "GET", path, NULL, &sink, &status, err);
+
+    *len = sink.len;
+    if (sink.len)
+        memcpy(buf, sink.body, sink.len);
+    buf[sink.len] = '\0';
+    free(sink.body);
+    return rc;
+}
+
+int client_session_create(struct client *c, const char *options_json, struct client_session *s,
+                          struct err *err)
+{
+    struct json_issues issues = {0};
+    struct json *doc = NULL;
+    struct json_at at, tokens;
+    char *body = NULL;
+    size_t len = 0;
+    int rc;
+
+    *s = (struct client_session){0};
+    rc = client_request(c, "POST", "/v1/sessions", options_json, &body, &len, NULL, err);
+    if (rc)
+        goto out;
+    rc = json_parse(&doc, body, len, JSON_DEPTH, err);
+    if (rc)
+        goto out;
+    at = json_at(doc, &issues);
+    json_require(&at, "id");
+    json_require(&at, "stream_url");
+    json_get_text(&at, "id", s->id, sizeof s->id);
+    json_get_text(&at, "stream_url", s->stream_url, sizeof s->stream_url);
+    if (json_member(doc, "tokens") && json_get_map(&at, "tokens", &tokens)) {
+        json_get_text(&tokens, "ingest", s->ingest_token, sizeof s->ingest_token);
+        json_get_text(&tokens, "view", s->view_token, sizeof s->view_token);
+    }
+    rc = json_issues_err(&issues, err);
+out:
+    json_free(&doc);
+    free(body);
+    return rc;
+}
