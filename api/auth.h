@@ -1,0 +1,71 @@
+/*
+ * auth.h - bearer tokens: who may do what
+ *
+ * A token is opaque text; only its SHA-256 is kept. Two kinds:
+ *   file tokens     lines of the token file, hold for every session
+ *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one session, void after
+ *                   auth_forget_session()
+ *
+ *   right            admin   file ingest   file view   session ingest   session view
+ *   AUTH_ANY           x          x            x             x               x
+ *   AUTH_GLOBAL        x          x            x             -               -
+ *   AUTH_CREATE        x          x            -             -               -
+ *   AUTH_READ          x          x            x         its own         its own
+ *   AUTH_FEED          x          x            -         its own             -
+ *   AUTH_DELETE        x          -            -         its own             -
+ *
+ * A session token that asks for another session is told ERR_NOT_FOUND, as if that session did not exist.
+ * Threads: all calls lock; any thread.
+ */
+#ifndef RECOND_API_AUTH_H
+#define RECOND_API_AUTH_H
+
+#include "api/api.h"
+
+#define AUTH_TOKEN_CAP 24      /* an issued token: 22 characters and NUL */
+#define AUTH_TOKEN_MAX 256     /* longest token that is looked at */
+#define AUTH_FILE_TOKENS 256   /* lines of the token file */
+#define AUTH_SESSION_TOKENS 8192
+
+enum auth_scope { AUTH_VIEW, AUTH_INGEST, AUTH_ADMIN };
+enum auth_right { AUTH_NONE, AUTH_ANY, AUTH_GLOBAL, AUTH_CREATE, AUTH_READ, AUTH_FEED, AUTH_DELETE };
+
+struct auth_who {
+    enum auth_scope scope;
+    char name[API_NAME_CAP];  /* of the line in the token file, for logs; "session" for issued tokens */
+    char session[API_ID_CAP]; /* the one session it holds for; "" = all */
+};
+
+/*
+ * auth_check - whose token is this?
+ *
+ * Compares the hash with every entry, whether or not one has matched, in constant time.
+ * In:      token [len], NULL = none came
+ * Returns: 0; ERR_DENIED: none, unknown or expired (one text for all but the first)
+ */
+MUST_CHECK int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who,
+                          struct err *err);
+
+/* Returns: 0; ERR_DENIED; ERR_NOT_FOUND: the token belongs to another session (id may be ""). */
+MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const char *id,
+                        struct err *err);
+
+/*
+ * auth_issue - a fresh token for one session
+ *
+ * Out:     token, the only copy there ever is
+ * Returns: 0; ERR_BUSY: the table is full; ERR_IO: no randomness
+ */
+MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope,
+                          char token[AUTH_TOKEN_CAP], struct err *err);
+
+/* Tokens are not asked for (loopback). */
+bool auth_open_to_all(const struct auth *a);
+
+/* "Bearer xyz" -> xyz and its length; NULL for any other scheme or form. */
+const char *auth_bearer(const char *header, size_t *len);
+
+/* base64url without padding into out; returns the length, 0 if it is not that or does not fit. */
+size_t auth_base64url_decode(const char *text, size_t len, char *out, size_t cap);
+
+#endif
