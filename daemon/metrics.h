@@ -1,0 +1,72 @@
+/*
+ * metrics.h - counters and histograms of the whole process, and the Prometheus text of them
+ *
+ * Base units (seconds, bytes); no label takes a session's id or anything a client chose. Time in a queue
+ * is kept apart from time spent computing: the first says "more machines", the second "faster code".
+ * Threads: any; atomics, no lock.
+ */
+#ifndef RECOND_DAEMON_METRICS_H
+#define RECOND_DAEMON_METRICS_H
+
+#include "api/api.h"
+#include "gpu/gpu.h"
+
+#include <stdatomic.h>
+#include <stdarg.h>
+
+enum metrics_counter {
+    METRICS_FRAME_BYTES,
+    METRICS_SENT_BYTES,
+    METRICS_SENT_BLOCKS,
+    METRICS_SENT_POINTS,
+    METRICS_SESSIONS_CREATED,
+    METRICS_SESSIONS_REFUSED,
+    METRICS_STREAMS_OPENED,
+    METRICS_POINTS_LEFT_OUT,
+    METRICS_BATCHES,
+    METRICS_COUNTERS
+};
+
+enum metrics_time {
+    METRICS_DECODE,  /* of one JPEG */
+    METRICS_QUEUE,   /* received until the device began, decoding left out */
+    METRICS_COMPUTE, /* of one batch on the device */
+    METRICS_COMMIT,  /* of one frame's changes into the mirror */
+    METRICS_LATENCY, /* received until answered */
+    METRICS_TIMES
+};
+
+#define METRICS_BUCKETS 16
+
+struct metrics_histogram {
+    atomic_ullong count[METRICS_BUCKETS + 1]; /* the last is +Inf */
+    atomic_ullong sum_us;
+};
+
+struct metrics {
+    atomic_ullong counters[METRICS_COUNTERS];
+    atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_FAULT + 1]; /* by outcome and reason */
+    struct metrics_histogram times[METRICS_TIMES];
+    atomic_ullong stage_ns[GPU_STAGES]; /* summed over frames */
+};
+
+void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
+void metrics_frame(struct metrics *m, enum control_status status, enum control_reason reason);
+void metrics_observe(struct metrics *m, enum metrics_time time, uint64_t us);
+void metrics_stages(struct metrics *m, const float stage_us[GPU_STAGES]);
+
+/* A text that grows up to cap and counts on beyond it, so that the length needed is known. */
+struct metrics_text {
+    char *buf;
+    size_t cap, len;
+};
+void metrics_print(struct metrics_text *t, const char *fmt, ...) ERR_PRINTF(2, 3);
+/* "# HELP" and "# TYPE" of a family; must come once, before its samples. */
+void metrics_family(struct metrics_text *t, const char *name, const char *type, const char *help);
+/* A label's value: backslash, quote and line feed escaped. Out: buf [2 * strlen(value) + 1] */
+void metrics_label(char *buf, size_t cap, const char *value);
+
+/* Everything that is in *m. */
+void metrics_write(struct metrics_text *t, const struct metrics *m);
+
+#endif

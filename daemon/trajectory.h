@@ -1,0 +1,26 @@
+/*
+ * trajectory.h - the poses of a session's used frames
+ *
+ * Kept in pieces of 1,024 that are never moved: one allocation in a thousand frames. At most
+ * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are counted alone.
+ * Threads: one appends (worker), any read; one mutex inside.
+ */
+#ifndef RECOND_DAEMON_TRAJECTORY_H
+#define RECOND_DAEMON_TRAJECTORY_H
+
+#include "api/api.h"
+
+#define TRAJECTORY_MAX (1u << 20)
+
+struct trajectory;
+
+MUST_CHECK int trajectory_new(struct trajectory **t, struct err *err);
+void trajectory_free(struct trajectory **t);
+
+/* Returns 0; ERR_LIMIT, ERR_MEMORY: not kept. */
+MUST_CHECK int trajectory_append(struct trajectory *t, const struct session_pose *pose,
+                                 struct err *err);
+/* Poses [first, first + cap), as many as there are; returns their number. */
+int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap);
+
+#endif
