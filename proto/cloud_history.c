@@ -24,7 +24,8 @@ static void forget_oldest(struct cloud_entry *e, uint32_t n_commits, uint32_t n_
     memmove(e->past, e->past + n_keys, e->n_past * sizeof *e->past);
 }
 
-/* Forget as many of the oldest commits as it takes for n keys more to weigh no more than the block. */
+/* Forget as many of the oldest commits as it takes for n keys more to weigh no more than the
+ * block. */
 static void make_room(struct cloud_entry *e, uint64_t n)
 {
     uint64_t weight =

@@ -64,8 +64,8 @@ static uint32_t seek(const struct cloud_entry *e, uint32_t from, uint64_t key)
 }
 
 /*
- * Removed keys become indices of the block as it was. That content is no longer held; it is the content now
- * less what was added plus what was removed, and this walks both in order and counts.
+ * Removed keys become indices of the block as it was. That content is no longer held; it is the
+ * content now less what was added plus what was removed, and this walks both in order and counts.
  */
 static void split(struct cloud *c, const struct cloud_entry *e, size_t n_net,
                   struct cloud_patch *patch)

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 /*
- * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect is at most
- * one key leaving and one entering per slot: three changes a slot leave room for a third that cancels out.
+ * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect
+ * is at most one key leaving and one entering per slot: three changes a slot leave room for a third
+ * that cancels out.
  */
 static int open_slots(struct cloud *c, struct err *err)
 {

@@ -1,7 +1,9 @@
 /*
- * ply.h - binary little-endian PLY of a cloud: x y z float (metres), red green blue uchar, confidence uchar
+ * ply.h - binary little-endian PLY of a cloud: x y z float (metres), red green blue uchar,
+ * confidence uchar
  *
- * Streaming: the header and any number of block bodies are produced into the caller's buffer, so that an
+ * Streaming: the header and any number of block bodies are produced into the caller's buffer, so
+ *            that an
  * export of any size needs only a few kilobytes.
  */
 #ifndef RECOND_PROTO_PLY_H
@@ -22,7 +24,8 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
 MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float step_m,
                               struct err *err);
 
-/* A PLY of this layout (any order of float x y z and uchar red green blue) into arrays; free() both. */
+/* A PLY of this layout (any order of float x y z and uchar red green blue) into arrays; free()
+ * both. */
 struct ply_cloud {
     size_t n;
     float *xyz;   /* [n][3] metres */

@@ -1,4 +1,5 @@
-/* Reading PLY files of anyone: the header is bounded, the size is checked before anything is allocated. */
+/* Reading PLY files of anyone: the header is bounded, the size is checked before anything is
+ * allocated. */
 #include "proto/ply.h"
 
 #include "proto/bytes.h"

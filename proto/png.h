@@ -1,8 +1,8 @@
 /*
  * png.h - pictures and depth maps as PNG, for clients, benches and tests
  *
- * Reading is bounded: sides are checked against the caller's limit before pixels are allocated, memory for
- * compressed chunks is capped, and a damaged file is an error.
+ * Reading is bounded: sides are checked against the caller's limit before pixels are allocated,
+ * memory for compressed chunks is capped, and a damaged file is an error.
  */
 #ifndef RECOND_PROTO_PNG_H
 #define RECOND_PROTO_PNG_H
@@ -12,14 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Packed RGB8 [h][w][3] to a file (written beside it and renamed). Returns 0; ERR_INPUT; ERR_MEMORY; ERR_IO. */
+/* Packed RGB8 [h][w][3] to a file (written beside it and renamed). Returns 0; ERR_INPUT;
+ * ERR_MEMORY; ERR_IO. */
 MUST_CHECK int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err);
 
 /*
  * png_read_rgb - an 8 or 16-bit gray, RGB, alpha or palette PNG as packed RGB8
  *
  * Out:     *rgb [*h][*w][3], free() it; NULL on an error
- * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side; ERR_MEMORY; ERR_IO
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side; ERR_MEMORY;
+ *          ERR_IO
  */
 MUST_CHECK int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side,
                             struct err *err);

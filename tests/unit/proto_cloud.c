@@ -1,4 +1,5 @@
-/* The mirror: staging and commit against a naive model, clients at random rates, hostile patches. */
+/* The mirror: staging and commit against a naive model, clients at random rates, hostile
+ * patches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
