@@ -86,6 +86,14 @@ size_t cloud_bytes(const struct cloud *c)
 
 /* ------------------------------------------------------------------------- keys */
 
+uint8_t cloud_colour(uint8_t channel)
+{
+    unsigned drop = 8 - CLOUD_COLOUR_BITS, most = (1u << CLOUD_COLOUR_BITS) - 1;
+    unsigned v = (channel + (1u << (drop - 1))) >> drop;
+
+    return (uint8_t)((v < most ? v : most) << drop);
+}
+
 /* Spread ten bits so that two zeros follow each. */
 static uint32_t spread(uint32_t v)
 {

@@ -30,6 +30,7 @@
 
 #define CLOUD_BLOCK_BITS 10
 #define CLOUD_BLOCK_STEPS (1 << CLOUD_BLOCK_BITS)
+#define CLOUD_COLOUR_BITS 6
 #define CLOUD_BLOCK_MIN (-(1 << 21)) /* block coordinates that 32-bit positions can have */
 #define CLOUD_BLOCK_MAX ((1 << 21) - 1)
 #define CLOUD_BLOCK_POINTS (1u << 20) /* at most in one block: what one message carries */
@@ -125,6 +126,7 @@ MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, stru
 
 /* ------------------------------------------------------------------------- keys */
 
+uint8_t cloud_colour(uint8_t channel);                     /* rounded to CLOUD_COLOUR_BITS */
 uint32_t cloud_morton(uint32_t x, uint32_t y, uint32_t z); /* ten bits each -> 30 */
 void cloud_demorton(uint32_t m, uint32_t *x, uint32_t *y, uint32_t *z);
 /* World position of a key of a block, in steps. */

@@ -59,8 +59,8 @@ static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confi
     uint64_t m =
         cloud_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
 
-    return m << 32 | (uint64_t)rgb[0] << 24 | (uint64_t)rgb[1] << 16 | (uint64_t)rgb[2] << 8 |
-           confidence;
+    return m << 32 | (uint64_t)cloud_colour(rgb[0]) << 24 | (uint64_t)cloud_colour(rgb[1]) << 16 |
+           (uint64_t)cloud_colour(rgb[2]) << 8 | confidence;
 }
 
 int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],

@@ -46,7 +46,9 @@ static uint64_t hash_point(uint32_t submap, const int32_t p[3], const uint8_t rg
         for (int bit = 0; bit < 10; bit++)
             m |= (uint64_t)((in >> bit) & 1) << (3 * bit + i);
     }
-    key = m << 32 | (uint64_t)rgb[0] << 24 | rgb[1] << 16 | rgb[2] << 8 | conf;
+    key = m << 32 | conf;
+    for (int i = 0; i < 3; i++)
+        key |= (uint64_t)(rgb[i] >= 250 ? 252 : (rgb[i] + 2) / 4 * 4) << (24 - 8 * i);
     name = mix64(submap | (uint64_t)(uint32_t)b[0] << 32) ^
            ((uint64_t)(uint32_t)b[1] | (uint64_t)(uint32_t)b[2] << 32);
     return mix64(key ^ mix64(name));
@@ -97,6 +99,21 @@ static void morton_interleaves_ten_bits(void **state)
     }
 }
 
+static void colours_round_to_six_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(cloud_colour(0), 0);
+    assert_int_equal(cloud_colour(1), 0);
+    assert_int_equal(cloud_colour(2), 4);
+    assert_int_equal(cloud_colour(5), 4);
+    assert_int_equal(cloud_colour(128), 128);
+    assert_int_equal(cloud_colour(249), 248);
+    assert_int_equal(cloud_colour(250), 252);
+    assert_int_equal(cloud_colour(255), 252);
+    for (int v = 0; v < 256; v++)
+        assert_int_equal(cloud_colour(cloud_colour((uint8_t)v)), cloud_colour((uint8_t)v));
+}
+
 static void negative_positions_fall_into_lower_blocks(void **state)
 {
     struct cloud *c = cloud();
@@ -114,7 +131,7 @@ static void negative_positions_fall_into_lower_blocks(void **state)
     assert_int_equal(b.n, 1);
     assert_int_equal(b.revision, 1);
     assert_int_equal(b.keys[0] >> 32, cloud_morton(1023, 0, 1023));
-    assert_int_equal(b.keys[0] & 0xffffffff, 0x0a0b0c07);
+    assert_int_equal(b.keys[0] & 0xffffffff, 0x0c0c0c07); /* 10, 11, 12 in steps of four */
     cloud_key_position(b.name, b.keys[0], p);
     assert_int_equal(p[0], -1);
     assert_int_equal(p[1], -1024);
@@ -629,6 +646,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(morton_interleaves_ten_bits),
+        cmocka_unit_test(colours_round_to_six_bits),
         cmocka_unit_test(negative_positions_fall_into_lower_blocks),
         cmocka_unit_test(hash_is_the_documented_one),
         cmocka_unit_test(put_replaces_and_removal_empties),
