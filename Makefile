@@ -4,6 +4,7 @@
 #   CUDA=0|1                            without / with the CUDA back end (default: 1 where nvcc is found)
 #   CUDA_ARCH="sm_80 sm_90"             GPU code to generate; PTX of the last one is added
 #   B=dir                               where objects go (default build)
+#   V=1                                 show every command
 #   CFLAGS= CPPFLAGS= LDFLAGS=          added after ours
 
 VERSION   := 0.1.0
@@ -69,6 +70,8 @@ CTL_SRC    := $(wildcard api/reconctl*.c)
 API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC),$(wildcard api/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 
+# `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
+run = $(if $(filter 1,$(V)),,@printf '%-7s %s\n' $(1) $(@:$(O)/%=%);)
 objs = $(addprefix $(O)/,$(addsuffix .o,$(1)))
 LIB_PROTO  := $(O)/libproto.a
 LIB_GPU    := $(O)/libgpu.a
@@ -103,29 +106,29 @@ $(LIB_PROTO) $(LIB_GPU) $(LIB_CLIENT) $(LIB_API) $(LIB_DAEMON):
 
 LINK_ALL = $(LIB_DAEMON) $(LIB_API) $(LIB_GPU) $(LIB_PROTO)
 $(O)/recond: $(O)/daemon/main.c.o $(LINK_ALL)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
 $(O)/reconctl: $(call objs,$(CTL_SRC)) $(LIB_CLIENT) $(LIB_PROTO)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
 
 $(O)/%.c.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(O)/gen/%.c.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -w -c -o $@ $<
+	$(call run,CC)$(CC) $(ALL_CFLAGS) -w -c -o $@ $<
 $(O)/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -I. -MMD -MP -c -o $@ $<
+	$(call run,NVCC)$(NVCC) $(NVCCFLAGS) -I. -MMD -MP -c -o $@ $<
 
 # generated: the ONNX wire format from Debian's onnx.proto, the REST contract as JSON
 $(O)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
 	@mkdir -p $(@D)
 	@test -n '$<' || { echo 'onnx.proto not found: run deploy/install-deps build' >&2; exit 1; }
-	protoc-c -I$(patsubst %/onnx/onnx.proto,%,$<) --c_out=$(O)/gen onnx/onnx.proto
+	$(call run,PROTOC)protoc-c -I$(patsubst %/onnx/onnx.proto,%,$<) --c_out=$(O)/gen onnx/onnx.proto
 $(O)/gen/onnx/onnx.pb-c.h: $(O)/gen/onnx/onnx.pb-c.c ;
 $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
 	@mkdir -p $(@D)
-	$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
+	$(call run,EMBED)$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
 $(call objs,$(wildcard gpu/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
 
 # ---------------------------------------------------------------- tests
@@ -157,14 +160,14 @@ sys_daemon  = $(LIBS_CLIENT) $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO
 sys_api     = $(sys_daemon)
 
 $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 $(BENCH): $(O)/tests/bench/bench_%: $(O)/tests/bench/bench_%.c.o $(call objs,$(wildcard tests/bench/support_*.c)) $$(libs_$$(call test_word,$$*))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
-	$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*))
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*))
 
 tests: all $(TESTS) $(FUZZERS) ## build every test program
 check: ## run all tests (installs missing packages first)

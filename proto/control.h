@@ -2,8 +2,9 @@
  * control.h - text messages of the stream: JSON objects with an `op`
  *
  * Client to server
- *   {"op":"start","role":"ingest"|"view","codecs":["zstd","deflate-raw","raw"],"pose":"opengl"|"cv",
- *    "resume":{"epoch":E,"revision":R}}       first message; pose and resume are optional
+ *   {"op":"start","role":"ingest"|"view","codecs":["zstd","deflate-raw","raw"],
+ *    "pose":"opengl"|"cv","resume":{"epoch":E,"revision":R}}
+ *                   first message; pose and resume are optional
  *   {"op":"need","submap":S,"x":X,"y":Y,"z":Z}  send this block whole (a patch did not fit)
  *   {"op":"end"}                               no more frames from this client
  * Server to client
