@@ -26,7 +26,7 @@ void fuse_params_default(struct fuse_params *p)
     p->max_depth_m = 80.0f;
     p->kf_translation_rel = 0.12f;
     p->kf_rotation_rad = 0.2f;
-    p->kf_new_share = 0.35f;
+    p->kf_new_share = 0.15f;
     p->publish_rel = 0.01f;
     p->publish_colour = 16;
 }

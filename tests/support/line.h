@@ -1,0 +1,113 @@
+/*
+ * line.h - a CPU session without networks: one call runs a frame with a given depth through the whole line
+ */
+#ifndef RECOND_TESTS_SUPPORT_LINE_H
+#define RECOND_TESTS_SUPPORT_LINE_H
+
+#include "gpu/session_cpu.h"
+#include "tests/support/scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct line {
+    struct gpu *g;
+    struct gpu_session *s;
+    struct session_cpu *cpu; /* the same, to look inside */
+    struct gpu_frame f;      /* the last frame, with its result and changes */
+    struct intrinsics K;
+    float *depth;
+    uint8_t *rgb;
+    int w, h;
+};
+
+static inline struct gpu_session_config line_config(int w, int h)
+{
+    struct gpu_session_config c = {.net_w = w,
+                                   .net_h = h,
+                                   .max_image_w = w,
+                                   .max_image_h = h,
+                                   .step_m = 0.001f,
+                                   .max_points = 1u << 18};
+    fuse_params_default(&c.fuse);
+    return c;
+}
+
+/* Returns 0, or the error's code with its text printed. */
+static inline int line_open(struct line *l, const struct gpu_session_config *c)
+{
+    struct gpu_config device = {.device = "cpu", .threads = 1};
+    struct err err = {0};
+    int rc = gpu_open(&l->g, &device, &err);
+    l->w = c->net_w;
+    l->h = c->net_h;
+    l->K = scene_intrinsics(l->w, l->h);
+    l->depth = (float *)malloc((size_t)l->w * (size_t)l->h * sizeof(float));
+    l->rgb = (uint8_t *)malloc((size_t)l->w * (size_t)l->h * 3);
+    if (rc == 0)
+        rc = session_cpu_new(&l->s, l->g, c, &err);
+    if (rc)
+        printf("# %s\n", err.text);
+    l->cpu = rc ? NULL : session_cpu_of(l->s);
+    return rc;
+}
+
+static inline void line_close(struct line *l)
+{
+    gpu_session_free(&l->s);
+    gpu_close(&l->g);
+    free(l->depth);
+    free(l->rgb);
+}
+
+/* l->depth and l->rgb as seen from T_wc, through all stages. Returns 0 or the code of the first failure. */
+static inline int line_frame(struct line *l, const struct rigid *T_wc)
+{
+    struct gpu_frame *batch = &l->f;
+    struct err err = {0};
+    int rc;
+
+    memset(&l->f, 0, sizeof l->f);
+    l->f.session = l->s;
+    l->f.rgb = l->rgb;
+    l->f.width = l->w;
+    l->f.height = l->h;
+    l->f.K = l->K;
+    l->f.has_pose = 1;
+    l->f.T_wc = *T_wc;
+    rc = gpu_upload(l->g, &batch, 1, &err);
+    if (rc == 0)
+        rc = gpu_image(l->g, &batch, 1, &err);
+    if (rc == 0)
+        session_cpu_put_depth(l->s, l->depth);
+    if (rc == 0)
+        rc = gpu_motion(l->g, &batch, 1, &err);
+    if (rc == 0)
+        rc = gpu_covisible(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_associate(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_keyframe(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_fuse(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_remove(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_change(l->g, &l->f, &err);
+    if (rc == 0)
+        rc = gpu_download(l->g, &batch, 1, &err);
+    if (rc == 0)
+        rc = gpu_wait(l->g, &err);
+    if (rc)
+        printf("# %s\n", err.text);
+    return rc;
+}
+
+/* The same, of a drawn scene. */
+static inline int line_scene(struct line *l, const struct scene *scene, const struct rigid *T_wc)
+{
+    scene_draw(scene, T_wc, l->K, l->w, l->h, l->depth, l->rgb);
+    return line_frame(l, T_wc);
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* Fusion by hand: (3)-(5), birth and stability of a point, removal, changes, parameters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/change_point.h"
+#include "gpu/fuse_point.h"
+#include "gpu/remove_point.h"
+#include "tests/support/scene.h"
+
+static void near(float a, float b, float tolerance)
+{
+    if (!(fabsf(a - b) <= tolerance))
+        fail_msg("%.9g is not within %g of %.9g", (double)a, (double)tolerance, (double)b);
+}
+
+/*
+ * w_A = 2, w0 = 1, p = (1, 2, 3), p_i = (1.3, 2, 3.4), |p_i - p| = 0.5, C_c = 0.2:
+ * (3) p = (2*1 + 1.3)/3 = 1.1, 2, (6 + 3.4)/3 = 3.133333   (4) C_c = (2*0.2 + 0.5)/3 = 0.3   (5) w_A = 3
+ * The red channel (2*30 + 60)/3 = 40.
+ */
+static void update_is_the_papers(void **state)
+{
+    struct fuse_params p;
+    struct point_place place = {1, 2, 3, 77};
+    struct point_stat stat = {{30, 60, 90}, 0.2f, 2.0f, 5, 4, 3, 2, POINT_UNSTABLE};
+    const uint8_t rgb[3] = {60, 60, 0};
+    (void)state;
+    fuse_params_default(&p);
+    p.w0 = 1.0f;
+    p.w_max = 100.0f;
+    fuse_update(&place, &stat, vec3_make(1.3f, 2.0f, 3.4f), rgb, 3.0f, 9, &p);
+    near(place.x, 1.1f, 1e-6f);
+    near(place.y, 2.0f, 1e-6f);
+    near(place.z, 3.1333333f, 1e-6f);
+    assert_int_equal(place.tag, 77);
+    near(stat.c_c, 0.3f, 1e-6f);
+    near(stat.w_a, 3.0f, 0);
+    near(stat.rgb[0], 40.0f, 1e-5f);
+    near(stat.rgb[1], 60.0f, 1e-5f);
+    near(stat.rgb[2], 60.0f, 1e-5f);
+    assert_int_equal(stat.last_seen, 9);
+    assert_int_equal(stat.n_observations, 4);
+    assert_int_equal(stat.votes, 0); /* an update takes votes back */
+}
+
+/* (5): W_eps = 100 is never passed, and there (3) weighs 100 : 1 */
+static void weight_stops_at_the_truncation(void **state)
+{
+    struct fuse_params p;
+    struct point_place place = {0, 0, 2, 1};
+    struct point_stat stat = {{0, 0, 0}, 0.0f, 0.5f, 0, 0, 1, 0, POINT_UNSTABLE};
+    const uint8_t rgb[3] = {0, 0, 0};
+    (void)state;
+    fuse_params_default(&p);
+    for (int i = 0; i < 300; i++) {
+        fuse_update(&place, &stat, vec3_make(0, 0, 2), rgb, 2.0f, (uint32_t)i, &p);
+        assert_true(stat.w_a <= p.w_max);
+    }
+    near(stat.w_a, 100.0f, 0);
+    fuse_update(&place, &stat, vec3_make(1.01f, 0, 2), rgb, 2.0f, 300, &p);
+    near(place.x, 0.01f, 1e-6f);
+    near(stat.c_c, 0.01f, 1e-6f);
+    assert_int_equal(stat.n_observations, 302);
+}
+
+/* (F1): gamma = 0 at the principal point, 1 at the farthest corner: exp(-1/0.36) = 0.062177 */
+static void first_weight_falls_towards_the_corners(void **state)
+{
+    struct intrinsics K = {100, 100, 30, 20};
+    float radius = fuse_radius_max(K, 101, 51); /* corner (100, 50): 70, 30 away -> sqrt(5800) */
+    (void)state;
+    near(radius, 76.157731f, 1e-4f);
+    near(fuse_first_weight(30, 20, K, radius, 0.6f), 1.0f, 0);
+    near(fuse_first_weight(100, 50, K, radius, 0.6f), 0.0621765f, 1e-6f);
+    near(fuse_first_weight(65, 35, K, radius, 0.6f), 0.4993518f,
+         1e-6f); /* gamma 1/2: exp(-0.694444) */
+}
+
+static void a_point_is_born_unstable(void **state)
+{
+    struct fuse_params p;
+    struct point_place place;
+    struct point_stat stat;
+    const uint8_t rgb[3] = {1, 2, 255};
+    (void)state;
+    fuse_params_default(&p);
+    p.initial_rel = 0.05f;
+    fuse_create(&place, &stat, 0x1200000005ull, vec3_make(4, 5, 6), rgb, 3.0f, 0.7f, 11, &p);
+    assert_int_equal(place.tag, 5);
+    near(place.z, 6, 0);
+    near(stat.c_c, 0.15f, 1e-7f);
+    near(stat.w_a, 0.7f, 0);
+    near(stat.rgb[2], 255, 0);
+    assert_int_equal(stat.state, POINT_UNSTABLE);
+    assert_int_equal(stat.n_observations, 1);
+    assert_int_equal(stat.last_seen, 11);
+}
+
+/* (F2): stable_rel 0.03, hysteresis 0.005, z = 2: becomes stable below 0.05 m, falls back above 0.07 m */
+static void stability_has_hysteresis(void **state)
+{
+    struct fuse_params p;
+    (void)state;
+    fuse_params_default(&p);
+    p.stable_rel = 0.03f;
+    p.hysteresis_rel = 0.005f;
+    p.min_observations = 3;
+    assert_int_equal(fuse_state(POINT_UNSTABLE, 0.049f, 3, 2.0f, &p), POINT_STABLE);
+    assert_int_equal(fuse_state(POINT_UNSTABLE, 0.049f, 2, 2.0f, &p), POINT_UNSTABLE);
+    assert_int_equal(fuse_state(POINT_UNSTABLE, 0.051f, 9, 2.0f, &p), POINT_UNSTABLE);
+    assert_int_equal(fuse_state(POINT_STABLE, 0.069f, 9, 2.0f, &p), POINT_STABLE);
+    assert_int_equal(fuse_state(POINT_STABLE, 0.071f, 9, 2.0f, &p), POINT_UNSTABLE);
+}
+
+static void votes_count_once_a_frame(void **state)
+{
+    struct point_stat s = {{0}, 0, 1, 5, 0, 4, 0, POINT_STABLE};
+    (void)state;
+    assert_false(remove_vote(&s, 5, 3)); /* the frame that updated it cannot see through it */
+    assert_int_equal(s.votes, 0);
+    assert_false(remove_vote(&s, 6, 3));
+    assert_false(remove_vote(&s, 6, 3));
+    assert_int_equal(s.votes, 1);
+    assert_false(remove_vote(&s, 7, 3));
+    assert_true(remove_vote(&s, 9, 3));
+}
+
+static void only_unstable_points_expire(void **state)
+{
+    struct point_stat s = {{0}, 0, 1, 100, 0, 1, 0, POINT_UNSTABLE};
+    (void)state;
+    assert_false(remove_expired(&s, 114, 15));
+    assert_true(remove_expired(&s, 115, 15));
+    s.state = POINT_STABLE;
+    assert_false(remove_expired(&s, 1000, 15));
+}
+
+static void positions_are_quantised_to_the_nearest_step(void **state)
+{
+    (void)state;
+    assert_int_equal(change_quantise(1.2344f, 0.001f), 1234);
+    assert_int_equal(change_quantise(-1.2346f, 0.001f), -1235);
+    assert_int_equal(change_quantise(0.5f, 1.0f), 1);
+    assert_int_equal(change_quantise(-0.5f, 1.0f), -1);
+    assert_int_equal(change_quantise(1e12f, 0.001f), 2147483392);
+    assert_int_equal(change_quantise(-1e12f, 0.001f), -2147483392);
+    assert_int_equal(change_colour(-3.0f), 0);
+    assert_int_equal(change_colour(254.6f), 255);
+    assert_int_equal(change_colour(300.0f), 255);
+    assert_int_equal(change_colour(41.4f), 41);
+    assert_int_equal(change_confidence(15), 1);
+    assert_int_equal(change_confidence(16), 2);
+    assert_int_equal(change_confidence(64), 3);
+}
+
+/* (C1): publish_rel 0.01 at z = 2: again after 20 mm, or after 16 of 255 in a channel */
+static void clients_hear_of_what_matters(void **state)
+{
+    struct fuse_params p;
+    struct point_place place = {0.1f, 0, 2, 3};
+    struct point_stat stat = {{100, 100, 100}, 0, 1, 1, 0, 4, 0, POINT_UNSTABLE};
+    struct point_out out = {{0, 0, 0}, {0, 0, 0}, 0};
+    (void)state;
+    fuse_params_default(&p);
+    p.publish_rel = 0.01f;
+    p.publish_colour = 16;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    stat.state = POINT_STABLE;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(out.p_q[0], 100);
+    assert_int_equal(out.p_q[2], 2000);
+    assert_int_equal(out.confidence, 1);
+    place.x = 0.119f;
+    stat.n_observations = 20; /* a better confidence alone is not sent */
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    assert_int_equal(out.p_q[0], 100);
+    place.x = 0.121f;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(out.p_q[0], 121);
+    assert_int_equal(out.confidence, 2);
+    stat.rgb[1] = 85;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    stat.rgb[1] = 84;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    stat.state = POINT_UNSTABLE;
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_REMOVE);
+    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+}
+
+static void parameters_are_checked_by_name(void **state)
+{
+    struct fuse_params p;
+    struct err err = {0};
+    (void)state;
+    fuse_params_default(&p);
+    assert_int_equal(fuse_params_check(&p, &err), 0);
+    p.gate_rel = NAN;
+    assert_int_equal(fuse_params_check(&p, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/fusion/gate_rel");
+    fuse_params_default(&p);
+    p.n_covisible = 10;
+    assert_int_equal(fuse_params_check(&p, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/fusion/n_covisible");
+    fuse_params_default(&p);
+    p.max_keyframes = p.n_covisible;
+    assert_int_equal(fuse_params_check(&p, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/fusion/max_keyframes");
+    fuse_params_default(&p);
+    p.max_depth_m = p.min_depth_m / 2;
+    assert_int_equal(fuse_params_check(&p, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/fusion/max_depth_m");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(update_is_the_papers),
+        cmocka_unit_test(weight_stops_at_the_truncation),
+        cmocka_unit_test(first_weight_falls_towards_the_corners),
+        cmocka_unit_test(a_point_is_born_unstable),
+        cmocka_unit_test(stability_has_hysteresis),
+        cmocka_unit_test(votes_count_once_a_frame),
+        cmocka_unit_test(only_unstable_points_expire),
+        cmocka_unit_test(positions_are_quantised_to_the_nearest_step),
+        cmocka_unit_test(clients_hear_of_what_matters),
+        cmocka_unit_test(parameters_are_checked_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

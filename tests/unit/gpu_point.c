@@ -1,0 +1,396 @@
+/* Point functions against numbers worked out by hand: (1), (2), claims, ids, image, depth, motion, views. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "gpu/associate_point.h"
+#include "gpu/covisible_point.h"
+#include "gpu/depth_point.h"
+#include "gpu/image_point.h"
+#include "gpu/keyframe_point.h"
+#include "gpu/motion_point.h"
+
+static void near(float a, float b, float tolerance)
+{
+    if (!(fabsf(a - b) <= tolerance))
+        fail_msg("%.9g is not within %g of %.9g", (double)a, (double)tolerance, (double)b);
+}
+
+/* A camera at (1, 2, 3) that looks along world +x: camera z -> world x, camera x -> world -z. */
+static struct camera camera_along_x(void)
+{
+    struct rigid T = {{0, 0, 1, 0, 1, 0, -1, 0, 0}, {1, 2, 3}};
+    struct intrinsics K = {100, 50, 32, 24};
+    return camera_make(&T, K, 64, 48);
+}
+
+/* (1) pixel (42, 34), z = 2: camera point ((42-32)/100*2, (34-24)/50*2, 2) = (0.2, 0.4, 2)
+ * -> world (1 + 2, 2 + 0.4, 3 - 0.2) */
+static void back_projection_goes_through_the_pose(void **state)
+{
+    struct camera c = camera_along_x();
+    struct vec3 p = point_back_project(&c, 42, 34, 2.0f);
+    (void)state;
+    near(p.x, 3.0f, 1e-6f);
+    near(p.y, 2.4f, 1e-6f);
+    near(p.z, 2.8f, 1e-6f);
+}
+
+/* (2) world (5, 2.4, 2.8) -> camera (0.2, 0.4, 4) -> u = 100*0.05 + 32 = 37, v = 50*0.1 + 24 = 29 */
+static void projection_rounds_to_the_nearest_pixel(void **state)
+{
+    struct camera c = camera_along_x();
+    uint32_t pixel = 0;
+    float z = 0;
+    (void)state;
+    assert_true(point_project(&c, vec3_make(5.0f, 2.4f, 2.8f), &pixel, &z));
+    assert_int_equal(pixel, 29 * 64 + 37);
+    near(z, 4.0f, 1e-6f);
+    /* u = 37.48 stays 37, 37.52 becomes 38: camera x = (u - 32)/100*4 */
+    assert_true(point_project(&c, vec3_make(5.0f, 2.4f, 3.0f - 0.2192f), &pixel, &z));
+    assert_int_equal(pixel, 29 * 64 + 37);
+    assert_true(point_project(&c, vec3_make(5.0f, 2.4f, 3.0f - 0.2208f), &pixel, &z));
+    assert_int_equal(pixel, 29 * 64 + 38);
+}
+
+static void projection_refuses_what_is_not_in_view(void **state)
+{
+    struct camera c = camera_along_x();
+    uint32_t pixel;
+    float z;
+    (void)state;
+    assert_false(point_project(&c, vec3_make(0.5f, 2.0f, 3.0f), &pixel, &z)); /* behind */
+    assert_false(point_project(&c, vec3_make(1.0f, 2.0f, 3.0f), &pixel, &z)); /* in the camera */
+    assert_false(point_project(&c, vec3_make(2.0f, 2.0f, 3.0f - 0.32f), &pixel, &z)); /* u = 64 */
+    assert_true(point_project(&c, vec3_make(2.0f, 2.0f, 3.0f - 0.31f), &pixel, &z));  /* u = 63 */
+    assert_true(point_project(&c, vec3_make(2.0f, 2.0f, 3.0f + 0.324f), &pixel, &z)); /* u = -0.4 */
+    assert_int_equal(pixel, 24 * 64);
+    assert_false(
+        point_project(&c, vec3_make(2.0f, 2.0f, 3.0f + 0.326f), &pixel, &z)); /* u = -0.6 */
+    assert_false(point_project(&c, vec3_make(NAN, 2.0f, 3.0f), &pixel, &z));
+    assert_false(point_project(&c, vec3_make(INFINITY, 2.0f, 3.0f), &pixel, &z));
+}
+
+static void projection_undoes_back_projection(void **state)
+{
+    struct camera c = camera_along_x();
+    (void)state;
+    for (int y = 0; y < c.h; y += 5)
+        for (int x = 0; x < c.w; x += 7) {
+            uint32_t pixel;
+            float z;
+            assert_true(point_project(&c, point_back_project(&c, x, y, 1.7f), &pixel, &z));
+            assert_int_equal(pixel, y * c.w + x);
+            near(z, 1.7f, 1e-5f);
+        }
+}
+
+/* (A2) is a minimum of unique keys: any order of the same claims ends with the same winner. */
+static void claims_order_by_distance_then_pixel(void **state)
+{
+    const float d[6] = {0.25f, 0.0f, 1e-30f, 3.0f, 0.25f, 0.0f};
+    const uint32_t pixel[6] = {7, 90, 4, 1, 6, 80};
+    (void)state;
+    assert_true(point_claim(0.1f, 9) < point_claim(0.2f, 1));
+    assert_true(point_claim(0.1f, 1) < point_claim(0.1f, 2));
+    assert_true(point_claim(0.0f, 0xfffffffeu) < point_claim(1e-45f, 0));
+    assert_true(point_claim(INFINITY, 0xfffffffeu) < POINT_UNCLAIMED);
+    for (int first = 0; first < 6; first++) {
+        uint64_t held = POINT_UNCLAIMED;
+        for (int i = 0; i < 6; i++) {
+            int j = (first + 5 * i) % 6; /* six different orders */
+            uint64_t key = point_claim(d[j], pixel[j]);
+            held = key < held ? key : held;
+        }
+        assert_int_equal((uint32_t)held, 80);
+    }
+}
+
+static void ids_never_have_tag_zero(void **state)
+{
+    (void)state;
+    assert_int_equal(point_first_id(1, 100), 1);
+    assert_int_equal(point_first_id(0xfffffff0u, 16), 0xfffffff0u); /* ...f0 to ...ff: 16 ids */
+    assert_int_equal(point_first_id(0xfffffff0u, 17), 0x100000001ull);
+    assert_int_equal(point_first_id(0x100000000ull, 5), 0x100000001ull);
+    assert_int_equal(point_first_id(0x2ffffffffull, 2), 0x300000001ull);
+}
+
+static void cells_of_another_life_are_stale(void **state)
+{
+    struct point_place place[2] = {{0, 0, 0, 7}, {0, 0, 0, 0}};
+    (void)state;
+    assert_true(point_cell_live((struct map_cell){0, 7}, place));
+    assert_false(point_cell_live((struct map_cell){0, 6}, place)); /* the slot lives again as 7 */
+    assert_false(point_cell_live((struct map_cell){1, 3}, place)); /* freed */
+    assert_false(point_cell_live((struct map_cell){1, 0}, place)); /* empty cell, free slot */
+}
+
+/* (I1) 3 -> 2: the boxes are [0, 1.5) and [1.5, 3): weights 2 1 0 and 0 1 2 (thirds of a box) */
+static void boxes_overlap_by_whole_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(image_overlap(0, 0, 2, 3), 2);
+    assert_int_equal(image_overlap(0, 1, 2, 3), 1);
+    assert_int_equal(image_overlap(0, 2, 2, 3), 0);
+    assert_int_equal(image_overlap(1, 1, 2, 3), 1);
+    assert_int_equal(image_overlap(1, 2, 2, 3), 2);
+    assert_int_equal(image_first(1, 2, 3), 1);
+    assert_int_equal(image_end(0, 2, 3), 2);
+    for (int n_in = 1; n_in < 40; n_in++)
+        for (int n_out = 1; n_out < 40; n_out++)
+            for (int i = 0; i < n_out; i++) {
+                uint32_t sum = 0;
+                for (int j = image_first(i, n_out, n_in); j < image_end(i, n_out, n_in); j++)
+                    sum += image_overlap(i, j, n_out, n_in);
+                assert_int_equal(sum, n_in);
+            }
+}
+
+/* 3x2 -> 2x1, one channel: left box = (2*(10+40) + 1*(20+50)) / 6 = 170/6 = 28.33 */
+static void box_average_is_exact(void **state)
+{
+    uint8_t rgb[3 * 2 * 3] = {0};
+    const uint8_t v[6] = {10, 20, 30, 40, 50, 60};
+    uint64_t sum;
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        rgb[3 * i + 1] = v[i];
+    sum = image_box(rgb, 3, 2, 2, 1, 0, 0, 1);
+    assert_int_equal(sum, 170);
+    assert_int_equal(image_round(sum, 6), 28);
+    assert_int_equal(image_box(rgb, 3, 2, 2, 1, 1, 0, 1), 250); /* (20+50) + 2*(30+60) */
+    assert_int_equal(image_round(250, 6), 42);                  /* 41.67 */
+    near(image_normalise(sum, 6, 0.5f, 0.25f), (170.0f / 6 / 255 - 0.5f) / 0.25f, 1e-6f);
+}
+
+/* (D1)-(D4) */
+static void outputs_become_metres(void **state)
+{
+    struct gpu_model_info info = {
+        .output = GPU_OUTPUT_DEPTH, .min_depth_m = 0.5f, .max_depth_m = 20.0f};
+    struct depth_scale s = depth_scale_make(&info, 200.0f);
+    (void)state;
+    near(depth_metres(&s, 3.0f), 3.0f, 0);
+    near(depth_metres(&s, 0.4f), 0.0f, 0);
+    near(depth_metres(&s, 20.5f), 0.0f, 0);
+    near(depth_metres(&s, NAN), 0.0f, 0);
+    near(depth_metres(&s, INFINITY), 0.0f, 0);
+    near(depth_metres(&s, -1.0f), 0.0f, 0);
+    info.focal_px = 250.0f; /* trained at 250 px, run at 200: everything is nearer */
+    s = depth_scale_make(&info, 200.0f);
+    near(depth_metres(&s, 3.0f), 2.4f, 1e-6f);
+    info.output = GPU_OUTPUT_INVERSE;
+    s = depth_scale_make(&info, 200.0f);
+    near(depth_metres(&s, 0.25f), 3.2f, 1e-6f);
+    near(depth_metres(&s, 0.0f), 0.0f, 0);
+    info.focal_px = 0.0f;
+    info.output = GPU_OUTPUT_LOG;
+    s = depth_scale_make(&info, 200.0f);
+    near(depth_metres(&s, 0.6931472f), 2.0f, 1e-6f);
+    info.output = GPU_OUTPUT_DISPARITY; /* 1/d = 0.01 + s (2 - 0.01) for 0.5...100 m */
+    info.disparity_range_m[0] = 0.5f;
+    info.disparity_range_m[1] = 100.0f;
+    s = depth_scale_make(&info, 200.0f);
+    near(depth_metres(&s, 1.0f), 0.5f, 1e-6f);
+    near(depth_metres(&s, 0.5f), 1.0f / 1.005f, 1e-6f);
+    near(depth_metres(&s, 0.0f), 0.0f, 0); /* 100 m, beyond max_depth_m */
+}
+
+/* (M1) a quarter turn about z takes x to y; (M2) then translation in the previous camera's frame */
+static void motions_compose(void **state)
+{
+    const float quarter = 1.5707963f;
+    const float m[6] = {1, 2, 3, 0, 0, quarter};
+    const float bad[6] = {NAN, 0, 0, 0, 0, 0};
+    struct rigid T = rigid_identity(), U;
+    struct vec3 p;
+    (void)state;
+    T = motion_compose(&T, m);
+    p = rigid_apply(&T, vec3_make(1, 0, 0));
+    near(p.x, 1, 1e-6f);
+    near(p.y, 3, 1e-6f);
+    near(p.z, 3, 1e-6f);
+    T = motion_compose(&T, m); /* t = (1,2,3) + Rz(90) (1,2,3) = (1-2, 2+1, 6); half a turn */
+    near(T.t[0], -1, 1e-5f);
+    near(T.t[1], 3, 1e-5f);
+    near(T.t[2], 6, 1e-5f);
+    near(T.r[0], -1, 1e-6f);
+    near(T.r[4], -1, 1e-6f);
+    U = motion_compose(&T, bad);
+    assert_memory_equal(&U, &T, sizeof T);
+}
+
+static void rotations_near_zero_are_smooth(void **state)
+{
+    (void)state;
+    for (double t = 1e-12; t < 1e-2; t *= 3.0) {
+        const double r[3] = {0.6 * t, 0.0, 0.8 * t};
+        double R[9];
+        motion_rotation(r, R);
+        assert_true(fabs(R[3] - 0.8 * sin(t)) < 1e-14);
+        assert_true(fabs(R[7] - 0.6 * sin(t)) < 1e-14);
+        assert_true(fabs(R[4] - cos(t)) < 1e-14);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) {
+                double dot =
+                    R[3 * i] * R[3 * j] + R[3 * i + 1] * R[3 * j + 1] + R[3 * i + 2] * R[3 * j + 2];
+                assert_true(fabs(dot - (i == j)) < 1e-14);
+            }
+    }
+}
+
+/* (M3) ten thousand small turns stay a rotation, and come back after whole turns */
+static void poses_stay_rotations(void **state)
+{
+    const float step = 6.2831853f / 1000.0f;
+    const float m[6] = {0.001f, 0, 0, 0.6f * step, 0, 0.8f * step};
+    struct rigid T = rigid_identity();
+    (void)state;
+    for (int i = 0; i < 10000; i++)
+        T = motion_compose(&T, m);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            const float *a = T.r + 3 * i, *b = T.r + 3 * j;
+            near(a[0] * b[0] + a[1] * b[1] + a[2] * b[2], i == j, 3e-7f);
+        }
+    near(keyframe_cos_angle(&T, &(struct rigid){{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0}}), 1.0f, 1e-4f);
+}
+
+/* (K2) */
+static void keyframes_are_near_in_place_and_angle(void **state)
+{
+    struct fuse_params p;
+    struct rigid a = rigid_identity(), b = rigid_identity();
+    (void)state;
+    fuse_params_default(&p);
+    p.kf_translation_rel = 0.1f;
+    p.kf_rotation_rad = 0.2f;
+    b.t[0] = 0.29f;
+    assert_true(keyframe_near(&a, &b, 3.0f, &p));
+    assert_false(keyframe_near(&a, &b, 2.8f, &p));
+    b.t[0] = 0.0f;
+    b.r[0] = b.r[8] = cosf(0.19f);
+    b.r[2] = sinf(0.19f);
+    b.r[6] = -b.r[2];
+    assert_true(keyframe_near(&a, &b, 3.0f, &p));
+    b.r[0] = b.r[8] = cosf(0.21f);
+    b.r[2] = sinf(0.21f);
+    b.r[6] = -b.r[2];
+    assert_false(keyframe_near(&a, &b, 3.0f, &p));
+    assert_false(keyframe_much_new(100, 70, 0.3f));
+    assert_true(keyframe_much_new(100, 69, 0.3f));
+}
+
+/* (K1) the same view shares all of both grids; a view turned away shares nothing */
+static void overlap_counts_both_ways(void **state)
+{
+    struct intrinsics K = {64, 64, 31.5f, 23.5f};
+    struct rigid there = rigid_identity(), away = {{-1, 0, 0, 0, 1, 0, 0, 0, -1}, {0, 0, 0}};
+    struct camera a = camera_make(&there, K, 64, 48), b = camera_make(&away, K, 64, 48);
+    struct covisible_grid g;
+    (void)state;
+    for (int i = 0; i < COVISIBLE_GRID; i++) {
+        uint32_t pixel = covisible_pixel(i, 64, 48);
+        g.p[i] = point_back_project(&a, (int)pixel % 64, (int)pixel / 64, 2.0f);
+        g.valid[i] = 1;
+    }
+    assert_int_equal(covisible_pixel(0, 64, 48), 4 * 64 + 4);
+    assert_int_equal(covisible_pixel(47, 64, 48), 44 * 64 + 60);
+    assert_int_equal(covisible_overlap(&g, &a, &g, &a), 96);
+    assert_int_equal(covisible_seen(&g, &b), 0);
+    g.valid[3] = 0;
+    assert_int_equal(covisible_seen(&g, &a), 47);
+    /* moved right by 0.5 m at 2 m: 16 px, two columns of six leave the picture */
+    there.t[0] = 0.5f;
+    g.valid[3] = 1;
+    a = camera_make(&there, K, 64, 48);
+    assert_int_equal(covisible_seen(&g, &a), 36);
+    assert_true(covisible_before(10, 1, 9, 5));
+    assert_true(covisible_before(10, 5, 10, 1));
+    assert_false(covisible_before(10, 1, 10, 5));
+}
+
+/* (E1) */
+static void pixels_beside_steps_are_not_used(void **state)
+{
+    struct fuse_params p;
+    float d[9] = {2, 2, 2, 2, 2, 2.3f, 0, 2, 2};
+    (void)state;
+    fuse_params_default(&p);
+    p.edge_rel = 0.1f;
+    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
+    near(associate_depth(d, 2, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, 0, 1, 3, 3, &p), 2.0f, 0); /* a hole below is no step */
+    near(associate_depth(d, 0, 2, 3, 3, &p), 0.0f, 0); /* the hole itself */
+    p.edge_rel = 0.2f;
+    near(associate_depth(d, 1, 1, 3, 3, &p), 2.0f, 0);
+    p.edge_rel = 0.0f;
+    d[5] = 50.0f;
+    near(associate_depth(d, 1, 1, 3, 3, &p), 2.0f, 0);
+    p.max_depth_m = 1.9f;
+    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0);
+    d[4] = NAN;
+    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0);
+}
+
+static void median_bins_cover_depths_evenly(void **state)
+{
+    (void)state;
+    for (float z = 0.01f; z < 400.0f; z *= 1.07f)
+        near(associate_bin_depth(associate_bin(z)) / z, 1.0f, 1.0f / 128.0f);
+    assert_int_equal(associate_bin(1e-6f), 0);
+    assert_int_equal(associate_bin(1e9f), ASSOCIATE_BINS - 1);
+}
+
+/* (A1) gate 0.05*2 = 0.1 m; (A3) depth 2 m, carve_rel 0.1: seen through before 1.8 m */
+static void gate_and_see_through_have_their_limits(void **state)
+{
+    struct rigid T = rigid_identity();
+    struct intrinsics K = {64, 64, 31.5f, 23.5f};
+    struct camera c = camera_make(&T, K, 64, 48);
+    float *usable = malloc(64 * 48 * sizeof *usable), z;
+    (void)state;
+    assert_true(associate_in_gate(0.0099f, 2.0f, 0.05f));
+    assert_false(associate_in_gate(0.0101f, 2.0f, 0.05f));
+    for (int i = 0; i < 64 * 48; i++)
+        usable[i] = 2.0f;
+    assert_true(associate_through(&c, usable, vec3_make(0, 0, 1.79f), 0.1f, &z));
+    near(z, 1.79f, 0);
+    assert_false(associate_through(&c, usable, vec3_make(0, 0, 1.81f), 0.1f, &z));
+    assert_false(associate_through(&c, usable, vec3_make(0, 0, 2.5f), 0.1f, &z));
+    assert_false(associate_through(&c, usable, vec3_make(5, 0, 1.0f), 0.1f, &z)); /* not in view */
+    for (int i = 0; i < 64 * 48; i++)
+        usable[i] = 0.0f; /* nothing was measured there */
+    assert_false(associate_through(&c, usable, vec3_make(0, 0, 1.0f), 0.1f, &z));
+    free(usable);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(back_projection_goes_through_the_pose),
+        cmocka_unit_test(projection_rounds_to_the_nearest_pixel),
+        cmocka_unit_test(projection_refuses_what_is_not_in_view),
+        cmocka_unit_test(projection_undoes_back_projection),
+        cmocka_unit_test(claims_order_by_distance_then_pixel),
+        cmocka_unit_test(ids_never_have_tag_zero),
+        cmocka_unit_test(cells_of_another_life_are_stale),
+        cmocka_unit_test(boxes_overlap_by_whole_numbers),
+        cmocka_unit_test(box_average_is_exact),
+        cmocka_unit_test(outputs_become_metres),
+        cmocka_unit_test(motions_compose),
+        cmocka_unit_test(rotations_near_zero_are_smooth),
+        cmocka_unit_test(poses_stay_rotations),
+        cmocka_unit_test(keyframes_are_near_in_place_and_angle),
+        cmocka_unit_test(overlap_counts_both_ways),
+        cmocka_unit_test(pixels_beside_steps_are_not_used),
+        cmocka_unit_test(median_bins_cover_depths_evenly),
+        cmocka_unit_test(gate_and_see_through_have_their_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
