@@ -1,0 +1,173 @@
+/*
+ * session.h - one scan: its options, its state, its counters and the clients that watch it
+ *
+ * A session is counted: the registry, each client, each list of turns that it stands in and each thread that
+ * works on it hold a reference. session_kill() takes it out of use at any moment; memory goes with the last
+ * reference, device state was given back by the worker before that (worker_retire()).
+ *
+ * Who touches what
+ *   fixed at creation          everybody, without a lock
+ *   `decode`                   the decode thread whose turn the session has (turn.h: one at a time)
+ *   `work`                     the worker alone
+ *   the rest                   under `lock`, through session_*() alone
+ * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the session's lock;
+ * edge_ops are called with no lock held.
+ */
+#ifndef RECOND_DAEMON_SESSION_H
+#define RECOND_DAEMON_SESSION_H
+
+#include "api/api.h"
+#include "daemon/budget.h"
+#include "daemon/metrics.h"
+#include "daemon/mirror.h"
+#include "daemon/outbox.h"
+#include "daemon/queue.h"
+#include "daemon/trajectory.h"
+#include "daemon/turn.h"
+#include "gpu/gpu.h"
+
+#include <pthread.h>
+
+#define SESSION_STREAMS_MAX 64
+#define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
+
+struct worker;
+struct decode;
+
+/* The edges, as the core knows them; empty before core_set_edges(). */
+struct session_edges {
+    const struct edge_ops *ops;
+    void *edge;
+};
+
+/* What session_new() is given; everything it points to outlives the session. */
+struct session_setup {
+    struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
+    const struct gpu_model_info *depth, *motion; /* motion: NULL if poses come with the frames */
+    int queue_frames, multiple;                  /* multiple: of the networks' sides */
+    size_t max_payload_bytes;
+    uint32_t max_blocks;
+    uint64_t rank;         /* order of creation */
+    uint64_t memory_bytes; /* taken from `budget`, given back with the session */
+    struct budget *budget;
+    struct metrics *metrics;
+    const struct session_edges *edges;
+    struct worker *worker;
+    struct decode *decode;
+};
+
+/* One WebSocket client of the session; made and freed by stream.c. */
+struct session_client {
+    uint64_t serial; /* names the client in frames; never used again */
+    enum control_role role;
+    bool started; /* said `start`; under the session's lock */
+    void *cookie;
+    struct outbox *outbox;
+};
+
+struct session {
+    char id[API_ID_CAP];
+    uint32_t epoch;
+    double created_s;
+    struct session_setup setup;
+    struct queue *queue;
+    struct mirror *mirror;
+    struct trajectory *trajectory;
+    atomic_int refs;
+    atomic_bool dead;
+
+    struct turn_entry decode_turn, work_turn;   /* turn.h */
+    struct session *next_retired;               /* worker.c */
+    struct session *next_hashed, *next, **prev; /* registry.c */
+
+    struct {
+        int jpeg_w, jpeg_h; /* of every frame; 0 before the first good one */
+        int w, h;           /* decoded */
+    } decode;
+    struct {
+        struct gpu_session *device; /* NULL before the first frame and after it was retired */
+        float *depth;               /* [net_h][net_w] if preview */
+        bool any, restart;
+        uint32_t world_epoch;
+    } work;
+
+    pthread_mutex_t lock;
+    enum session_state state;
+    bool closing;
+    double changed_s; /* Unix time of the last change of state or of the set of clients */
+    uint64_t last_seq;
+    bool any_seq;
+    struct session_counts counts;
+    char fault[API_TEXT_CAP];
+    int net_w, net_h;
+    uint32_t keyframes_kept, model_points, model_stable;
+    uint64_t used_us[SESSION_FPS_FRAMES];
+    uint32_t n_used_us;
+    float latency_ms;
+    uint16_t *preview; /* [net_h][net_w] millimetres; NULL before the first */
+    uint64_t preview_seq;
+    struct session_client *clients[SESSION_STREAMS_MAX];
+    int n_clients;
+};
+
+MUST_CHECK int session_new(struct session **s, const struct session_setup *setup, struct err *err);
+struct session *session_ref(struct session *s);
+void session_unref(struct session *s);
+
+/* ------------------------------------------------------------------------- clients */
+
+/* Returns 0; ERR_BUSY: SESSION_STREAMS_MAX are connected; ERR_STATE: the session is gone. */
+MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
+void session_detach(struct session *s, struct session_client *c);
+/* The client said `start`. A second client that sends frames replaces the first, whose connection is
+ * likely half dead; it is told `bye`. Returns ERR_STATE if the session takes no more frames. */
+MUST_CHECK int session_start(struct session *s, struct session_client *c, struct err *err);
+
+/* ------------------------------------------------------------------------- frames */
+
+/*
+ * session_admit - count a frame that came in, before anything is done with it
+ *
+ * In:      seq, or `readable` = false if the header told none
+ * Returns: CONTROL_REASON_NONE: go on; CONTROL_DUPLICATE or CONTROL_CLOSED: the caller refuses it
+ */
+enum control_reason session_admit(struct session *s, uint64_t seq, bool readable, size_t bytes);
+
+/*
+ * session_answer - the one place where a frame ends: counted, its client told
+ *
+ * In:      received_us: 0 if it never entered the queue
+ */
+void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
+                    uint64_t received_us);
+
+/* A frame was fused: its result, and what its commit changed in the mirror. */
+void session_publish(struct session *s, const struct gpu_result *result,
+                     const struct mirror_commit *commit);
+/* A message went to a client. */
+void session_sent(struct session *s, const struct outbox_sent *sent);
+/* depth [net_h][net_w] metres, 0 = none */
+void session_set_preview(struct session *s, const float *depth, uint64_t seq);
+void session_set_net(struct session *s, int w, int h);
+/* It can take no more frames, and why. */
+void session_set_fault(struct session *s, const char *why);
+
+/* ------------------------------------------------------------------------- ends */
+
+/* No more frames; those in the queue are still used. */
+void session_finalize(struct session *s);
+/* After a slot was released: CLOSED if it was the last of a finalized session. Returns true if so. */
+bool session_settle(struct session *s);
+/* Out of use: clients are told `bye`, frames in the queue are nobody's. Returns false if it was already. */
+bool session_kill(struct session *s);
+/* Tell all clients `bye`. */
+void session_bye(struct session *s, const struct control_bye *bye, bool at_once);
+/* Has nobody wanted it for its retention? */
+bool session_expired(struct session *s, double now_s);
+
+void session_get_info(struct session *s, struct session_info *info);
+/* The latest depth map. Returns 0; ERR_STATE: none kept; ERR_LIMIT: cap pixels are too few. */
+MUST_CHECK int session_get_depth(struct session *s, uint16_t *buf, size_t cap, int *w, int *h,
+                                 uint64_t *seq, struct err *err);
+
+#endif
