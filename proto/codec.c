@@ -15,7 +15,9 @@
 #define DEFLATE_LEVEL 6
 #define DEFLATE_MEMORY 9
 #define ZSTD_LEVEL 1
-#define PART_SLACK 64 /* what ending a block early may cost, headers and tables included */
+#define ZSTD_MATCH 7      /* shorter matches of noise cost more than they save */
+#define ZSTD_PART_MIN 512 /* bytes; below it the header of a block of its own weighs more */
+#define PART_SLACK 64     /* what ending a block early may cost, headers and tables included */
 
 struct codec {
     ZSTD_CCtx *zstd_out;
@@ -125,7 +127,9 @@ static int pack_zstd(struct codec *c, uint8_t *dst, size_t cap, size_t *len, con
     if (!c->zstd_out) {
         c->zstd_out = ZSTD_createCCtx();
         if (!c->zstd_out ||
-            ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd_out, ZSTD_c_compressionLevel, ZSTD_LEVEL)))
+            ZSTD_isError(
+                ZSTD_CCtx_setParameter(c->zstd_out, ZSTD_c_compressionLevel, ZSTD_LEVEL)) ||
+            ZSTD_isError(ZSTD_CCtx_setParameter(c->zstd_out, ZSTD_c_minMatch, ZSTD_MATCH)))
             return err_set(err, ERR_MEMORY, "no memory to compress with zstd");
     }
     for (size_t i = 0; i < n_parts; i++)
@@ -134,7 +138,7 @@ static int pack_zstd(struct codec *c, uint8_t *dst, size_t cap, size_t *len, con
     rc = ZSTD_CCtx_setPledgedSrcSize(c->zstd_out, total);
     for (size_t i = 0; i < n_parts && rc == 0; i++) {
         in.size += part_len[i];
-        if (part_len[i])
+        if (part_len[i] >= ZSTD_PART_MIN)
             rc = ZSTD_compressStream2(c->zstd_out, &out, &in, ZSTD_e_flush);
     }
     if (rc == 0)
