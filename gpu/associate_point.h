@@ -1,5 +1,6 @@
 /*
- * associate_point.h - one pixel: may it be fused, which point does it observe, what does it see through
+ * associate_point.h - one pixel: may it be fused, which point does it observe, what does it see
+ * through
  *
  * Maths:   MATH.md (E1), (1), (2), (A1), (A3)
  */
@@ -9,8 +10,8 @@
 #include "gpu/gpu.h"
 #include "gpu/point.h"
 
-/* The median depth is read off a histogram of float bits, so that counts, and not an order of additions, decide
- * it: 128 bins an octave from 2^-7 m to 2^9 m. */
+/* The median depth is read off a histogram of float bits, so that counts, and not an order of
+ * additions, decide it: 128 bins an octave from 2^-7 m to 2^9 m. */
 #define ASSOCIATE_BINS 2048
 #define ASSOCIATE_BIN_SHIFT 16
 #define ASSOCIATE_BIN_FIRST ((127 - 7) << 7)
@@ -22,8 +23,8 @@ GPU_HD static inline int associate_step(float z, float neighbour, float edge_rel
 }
 
 /*
- * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range, or beside a
- * step (a network blurs edges, and blurred edges become points that hang in the air).
+ * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range, or
+ * beside a step (a network blurs edges, and blurred edges become points that hang in the air).
  */
 GPU_HD static inline float associate_depth(const float *depth, int x, int y, int w, int h,
                                            const struct fuse_params *p)
@@ -64,8 +65,8 @@ GPU_HD static inline int associate_in_gate(float distance2, float z, float gate_
 }
 
 /*
- * (A3) Does the frame see through p? Its projection must meet usable depth that lies behind it by more than
- * carve_rel of that depth.
+ * (A3) Does the frame see through p? Its projection must meet usable depth that lies behind it by
+ * more than carve_rel of that depth.
  * Out:     z depth of p in the frame, if so
  */
 GPU_HD static inline int associate_through(const struct camera *c, const float *usable,

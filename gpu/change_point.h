@@ -46,7 +46,8 @@ GPU_HD static inline struct point_out change_now(const struct point_place *place
     return o;
 }
 
-/* Published and current differ enough to be sent: position by publish_rel of the depth z, or colour. */
+/* Published and current differ enough to be sent: position by publish_rel of the depth z, or
+ * colour. */
 GPU_HD static inline int change_enough(const struct point_out *was, const struct point_out *now,
                                        float z, float step_m, const struct fuse_params *p)
 {

@@ -1,9 +1,9 @@
 /*
  * covisible_point.h - how much of two views is shared, from a coarse grid of points
  *
- * Each keyframe keeps the world points of an 8 x 6 grid of its pixels. The overlap of a frame and a keyframe is
- * the number of the keyframe's grid points that the frame's camera has in its picture, plus the number
- * of the frame's that the keyframe has: 0...96.
+ * Each keyframe keeps the world points of an 8 x 6 grid of its pixels. The overlap of a frame and a
+ * keyframe is the number of the keyframe's grid points that the frame's camera has in its picture,
+ * plus the number of the frame's that the keyframe has: 0...96.
  * Maths:   MATH.md (K1)
  */
 #ifndef RECOND_GPU_COVISIBLE_POINT_H

@@ -1,8 +1,8 @@
 /*
  * fuse_cpu.c - claimed points are updated, pixels without a point insert one, maps learn of them
  *
- * A claimed slot or cell has exactly one winner, and the winner takes the claim back: between frames all
- * are unclaimed, and nothing the size of the model or of all maps is cleared.
+ * A claimed slot or cell has exactly one winner, and the winner takes the claim back: between
+ * frames all are unclaimed, and nothing the size of the model or of all maps is cleared.
  */
 #include "gpu/session_cpu.h"
 
@@ -128,7 +128,8 @@ static void enter_cells(struct session_cpu *s, uint32_t pixel, uint32_t slot)
     }
 }
 
-/* Ids and slots in the order of pixels; what finds no slot is left out. Returns how many were inserted. */
+/* Ids and slots in the order of pixels; what finds no slot is left out. Returns how many were
+ * inserted. */
 static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
 {
     uint32_t room = s->n_free + (s->base.config.max_points - s->n_slots), rank = 0;

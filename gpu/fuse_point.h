@@ -17,7 +17,8 @@ GPU_HD static inline float fuse_radius_max(struct intrinsics K, int w, int h)
     return fmaxf(sqrtf(dx * dx + dy * dy), 1e-6f);
 }
 
-/* (F1) w_A = exp(-gamma^2 / sigma^2), gamma = distance from the principal point / the largest in the picture */
+/* (F1) w_A = exp(-gamma^2 / sigma^2), gamma = distance from the principal point / the largest in
+ * the picture */
 GPU_HD static inline float fuse_first_weight(int x, int y, struct intrinsics K, float radius_max,
                                              float sigma)
 {
@@ -25,7 +26,8 @@ GPU_HD static inline float fuse_first_weight(int x, int y, struct intrinsics K, 
     return expf(-(dx * dx + dy * dy) / (sigma * sigma));
 }
 
-/* (F2) Stable below stable_rel - hysteresis_rel, unstable above stable_rel + hysteresis_rel, else as it was. */
+/* (F2) Stable below stable_rel - hysteresis_rel, unstable above stable_rel + hysteresis_rel, else
+ * as it was. */
 GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observations, float z,
                                     const struct fuse_params *p)
 {

@@ -1,5 +1,6 @@
 /*
- * gpu.c - the front of the device contract: chooses a back end, checks every argument, calls through the table
+ * gpu.c - the front of the device contract: chooses a back end, checks every argument, calls
+ * through the table
  */
 #include "gpu/ops.h"
 

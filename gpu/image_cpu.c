@@ -1,5 +1,6 @@
 /*
- * image_cpu.c - picture to network size, by rows: the sum over a box's rows first, then over its columns
+ * image_cpu.c - picture to network size, by rows: the sum over a box's rows first, then over its
+ * columns
  */
 #include "gpu/session_cpu.h"
 

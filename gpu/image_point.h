@@ -1,9 +1,9 @@
 /*
  * image_point.h - the area-averaged resize of one row or column, and the normalisation of one value
  *
- * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of 1/n_out pixel
- * both ends are integers, so the overlaps are integers that add up to n_in, the sum over a box is an integer,
- * and its value does not depend on the order of summation or the machine.
+ * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of
+ * 1/n_out pixel both ends are integers, so the overlaps are integers that add up to n_in, the sum
+ * over a box is an integer, and its value does not depend on the order of summation or the machine.
  * Maths:   MATH.md (I1), (I3)
  */
 #ifndef RECOND_GPU_IMAGE_POINT_H
@@ -30,8 +30,8 @@ GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
     return hi > lo ? (uint32_t)(hi - lo) : 0;
 }
 
-/* The integer sum of a box of channel ch, written as a device thread would take it. Divided by w*h of the
- * source it is the average. image_cpu.c takes the same sum by rows. */
+/* The integer sum of a box of channel ch, written as a device thread would take it. Divided by w*h
+ * of the source it is the average. image_cpu.c takes the same sum by rows. */
 GPU_HD static inline uint64_t image_box(const uint8_t *rgb, int w, int h, int out_w, int out_h,
                                         int x, int y, int ch)
 {

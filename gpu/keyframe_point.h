@@ -19,7 +19,8 @@ GPU_HD static inline float keyframe_cos_angle(const struct rigid *a, const struc
     return c > 1.0f ? 1.0f : c < -1.0f ? -1.0f : c;
 }
 
-/* (K2) Near: moved by at most kf_translation_rel of the median depth and turned by at most kf_rotation_rad. */
+/* (K2) Near: moved by at most kf_translation_rel of the median depth and turned by at most
+ * kf_rotation_rad. */
 GPU_HD static inline int keyframe_near(const struct rigid *a, const struct rigid *b,
                                        float median_depth_m, const struct fuse_params *p)
 {

@@ -1,8 +1,9 @@
 /*
  * motion_point.h - from the six values of an ego-motion network to the pose of a frame
  *
- * In:      m = (t, r): T_prev<-cur = [exp(r^) | t], the current camera seen from the previous one, metres and
- *          radians. The translation stands as it is (not multiplied by the left Jacobian of SE(3)).
+ * In:      m = (t, r): T_prev<-cur = [exp(r^) | t], the current camera seen from the previous one,
+ *          metres and radians. The translation stands as it is (not multiplied by the left Jacobian
+ *          of SE(3)).
  * Maths:   MATH.md (M1)-(M3). In double: this runs once a frame, and errors add up over a session.
  */
 #ifndef RECOND_GPU_MOTION_POINT_H
@@ -10,7 +11,8 @@
 
 #include "gpu/point.h"
 
-/* (M1) Rodrigues: R = I + a r^ + b r^ r^, a = sin(t)/t, b = (1 - cos(t))/t^2, by series near zero. */
+/* (M1) Rodrigues: R = I + a r^ + b r^ r^, a = sin(t)/t, b = (1 - cos(t))/t^2, by series near
+ * zero. */
 GPU_HD static inline void motion_rotation(const double r[3], double R[9])
 {
     double t2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], t = sqrt(t2), a, b;

@@ -1,5 +1,6 @@
 /*
- * ops_cpu.c - the CPU back end: every stage runs when it is called, frames of a batch one after another
+ * ops_cpu.c - the CPU back end: every stage runs when it is called, frames of a batch one after
+ * another
  */
 #include "gpu/session_cpu.h"
 

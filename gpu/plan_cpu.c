@@ -1,8 +1,9 @@
 /*
- * plan_cpu.c - models of the CPU back end: weights once, a plan for each input size, shared by sessions
+ * plan_cpu.c - models of the CPU back end: weights once, a plan for each input size, shared by
+ * sessions
  *
- * Plans stay after their last session, so that the next one of that size starts at once; beyond PLANS_IDLE
- * of them the one used longest ago is freed, so that odd sizes cannot pile up.
+ * Plans stay after their last session, so that the next one of that size starts at once; beyond
+ * PLANS_IDLE of them the one used longest ago is freed, so that odd sizes cannot pile up.
  */
 #include "gpu/session_cpu.h"
 

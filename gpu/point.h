@@ -1,13 +1,15 @@
 /*
- * point.h - what a point of the model, a keyframe's map and a camera are, and the geometry all stages share
+ * point.h - what a point of the model, a keyframe's map and a camera are, and the geometry all
+ * stages share
  *
- * Slots:   a point lives in one slot from its insertion until it goes and never moves. A map cell names
- *          slot and tag (the low 32 bits of the id); a freed slot has tag 0 and a slot in its second life
- *          another tag, so the cells of a removed point are stale by themselves and no map is rewritten.
- * Layout:  what is read together lies together: a candidate is decided by one 16-byte load (place), an
- *          update touches 32 bytes more (stat), a change 16 more (out).
- * Order:   wherever several pixels want one thing, the smallest point_claim() has it; a minimum does
- *          not depend on the order in which it is taken, so loops and atomicMin agree.
+ * Slots:   a point lives in one slot from its insertion until it goes and never moves. A map cell
+ *          names slot and tag (the low 32 bits of the id); a freed slot has tag 0 and a slot in its
+ *          second life another tag, so the cells of a removed point are stale by themselves and no
+ *          map is rewritten.
+ * Layout:  what is read together lies together: a candidate is decided by one 16-byte load (place),
+ *          an update touches 32 bytes more (stat), a change 16 more (out).
+ * Order:   wherever several pixels want one thing, the smallest point_claim() has it; a minimum
+ *          does not depend on the order in which it is taken, so loops and atomicMin agree.
  * Maths:   MATH.md (1), (2), (A2)
  */
 #ifndef RECOND_GPU_POINT_H
@@ -122,8 +124,8 @@ GPU_HD static inline int point_cell_live(struct map_cell cell, const struct poin
     return cell.tag != 0 && place[cell.slot].tag == cell.tag;
 }
 
-/* The id of the first of n new points: ids grow and no tag is ever 0, so a run of ids that would cross a
- * multiple of 2^32 begins behind it. */
+/* The id of the first of n new points: ids grow and no tag is ever 0, so a run of ids that would
+ * cross a multiple of 2^32 begins behind it. */
 GPU_HD static inline uint64_t point_first_id(uint64_t next_id, uint32_t n)
 {
     uint32_t low = (uint32_t)next_id;

@@ -11,7 +11,8 @@ static void free_slot(struct session_cpu *s, uint32_t slot)
     s->n_points--;
 }
 
-/* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of those. */
+/* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of
+ * those. */
 static void carve(struct session_cpu *s)
 {
     s->n_carved = 0;
@@ -25,8 +26,8 @@ static void carve(struct session_cpu *s)
     }
 }
 
-/* (R1) The list of unstable points, compacted in place and in order: carved points and those that became stable
- * leave it, expired ones leave it and the model. */
+/* (R1) The list of unstable points, compacted in place and in order: carved points and those that
+ * became stable leave it, expired ones leave it and the model. */
 static void compact(struct session_cpu *s)
 {
     uint32_t kept = 0;

@@ -69,7 +69,8 @@ size_t session_cpu_bytes(const struct gpu_session_config *c)
     return a.used + sizeof s;
 }
 
-/* The ray maps of a motion network follow the two pictures; they change only with K (motion_cpu.c). */
+/* The ray maps of a motion network follow the two pictures; they change only with K
+ * (motion_cpu.c). */
 static int get_plans(struct session_cpu *s, const struct gpu_session_config *c, struct err *err)
 {
     int rc = 0;

@@ -1,11 +1,12 @@
 /*
- * session_cpu.h - what the CPU back end keeps of a device, a model and a session (internal to gpu/ and its tests)
+ * session_cpu.h - what the CPU back end keeps of a device, a model and a session (internal to gpu/
+ * and its tests)
  *
- * Memory:  everything that a session will ever use is one anonymous mapping, cut up by session_cpu_new();
- *          pages that no point, keyframe or frame has touched cost no memory.
- * Tests:   a session made by session_cpu_new() directly may have no depth network; depth is then given
- *          by session_cpu_put_depth() in place of gpu_depth(). `visit` shuffles the order in which pixels
- *          claim; no result may depend on it.
+ * Memory:  everything that a session will ever use is one anonymous mapping, cut up by
+ *          session_cpu_new(); pages that no point, keyframe or frame has touched cost no memory.
+ * Tests:   a session made by session_cpu_new() directly may have no depth network; depth is then
+ *          given by session_cpu_put_depth() in place of gpu_depth(). `visit` shuffles the order in
+ *          which pixels claim; no result may depend on it.
  */
 #ifndef RECOND_GPU_SESSION_CPU_H
 #define RECOND_GPU_SESSION_CPU_H
@@ -23,7 +24,8 @@ struct plan_cpu {
     struct net_dnnl *exec;
     int w, h, users;
     uint64_t
-        used; /* order of last use: the plan without users that was used longest ago is freed first */
+        /* order of last use: the plan without users that was used longest ago is freed first */
+        used;
     size_t bytes;
 };
 

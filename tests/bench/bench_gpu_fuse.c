@@ -1,10 +1,12 @@
 /*
- * bench_gpu_fuse - what fusion costs on the CPU, stage by stage, and what the paper's algorithm costs beside it
+ * bench_gpu_fuse - what fusion costs on the CPU, stage by stage, and what the paper's algorithm
+ * costs beside it
  *
  *     bench_gpu_fuse [folder [frames [w h]]]
  *
- * Depth is given (drawn, or the folder's ground truth), so no network runs. The paper's serial algorithm gets
- * the same frames and the same keyframe poses at PAPER_W x PAPER_H, where its linear search ends in seconds.
+ * Depth is given (drawn, or the folder's ground truth), so no network runs. The paper's serial
+ * algorithm gets the same frames and the same keyframe poses at PAPER_W x PAPER_H, where its linear
+ * search ends in seconds.
  */
 #include "gpu/session_cpu.h"
 #include "tests/bench/support_paper.h"
@@ -124,7 +126,8 @@ static void print_ours(const struct totals *t, int w, int h, uint64_t hash)
            (unsigned long long)hash);
 }
 
-/* The paper's algorithm: the keyframes are the first frame and those after it, up to n_covisible. */
+/* The paper's algorithm: the keyframes are the first frame and those after it, up to
+ * n_covisible. */
 static int run_paper(const char *folder, struct err *err)
 {
     struct camera keyframes[GPU_COVISIBLE_MAX];

@@ -1,13 +1,14 @@
 /*
- * support_paper.h - the paper's own fusion, serial: its pseudo code with the linear search, as a baseline
+ * support_paper.h - the paper's own fusion, serial: its pseudo code with the linear search, as a
+ * baseline
  *
- * Literal:  Fathy et al. 2021, Figure 3 (= Algorithm 1 of the CUDA paper of 2022), lines 1-28: one point map M
- *           of (x, y, point), unsorted and shared by all keyframes, searched from its beginning for every
- *           pixel and keyframe; what is not found is inserted in P and M; after the frame the unstable
- *           points are removed (Algorithm 5: entries of P and M set to -1).
- * Filled:   constants that the paper does not print are ours (fuse_params): first confidence, first weight,
- *           threshold of stability. A point is removed if it is still unstable in the frame after its
- *           insertion: with the letter (at once) no point could ever be seen twice.
+ * Literal:  Fathy et al. 2021, Figure 3 (= Algorithm 1 of the CUDA paper of 2022), lines 1-28: one
+ *           point map M of (x, y, point), unsorted and shared by all keyframes, searched from its
+ *           beginning for every pixel and keyframe; what is not found is inserted in P and M; after
+ *           the frame the unstable points are removed (Algorithm 5: entries of P and M set to -1).
+ * Filled:   constants that the paper does not print are ours (fuse_params): first confidence, first
+ *           weight, threshold of stability. A point is removed if it is still unstable in the frame
+ *           after its insertion: with the letter (at once) no point could ever be seen twice.
  * Cost:     O(pixels * keyframes * length of M) a frame
  */
 #ifndef RECOND_TESTS_BENCH_SUPPORT_PAPER_H

@@ -1,8 +1,10 @@
 /*
- * support_sequence.h - frames for the benchmarks: a drawn room, or a folder of sequences (docs/TESTING.md)
+ * support_sequence.h - frames for the benchmarks: a drawn room, or a folder of sequences
+ * (docs/TESTING.md)
  *
- * In:      folder with sequence.json, frames/, poses.txt and, for depth, depth/; or NULL: a camera that walks
- *          through the room of tests/support/scene.h, its depth with smooth and with pixel noise
+ * In:      folder with sequence.json, frames/, poses.txt and, for depth, depth/; or NULL: a camera
+ *          that walks through the room of tests/support/scene.h, its depth with smooth and with
+ *          pixel noise
  * Out:     colours at the picture's own size, depth at w x h (nearest pixel; 0 = no reading)
  */
 #ifndef RECOND_TESTS_BENCH_SUPPORT_SEQUENCE_H
@@ -24,7 +26,8 @@ struct support_frame {
 MUST_CHECK int support_sequence_open(struct support_sequence **s, const char *folder, int w, int h,
                                      struct err *err);
 void support_sequence_close(struct support_sequence **s);
-/* Returns: 0; ERR_END after the last frame; ERR_IO, ERR_INPUT. *f is borrowed until the next call. */
+/* Returns: 0; ERR_END after the last frame; ERR_IO, ERR_INPUT. *f is borrowed until the next
+ * call. */
 MUST_CHECK int support_sequence_next(struct support_sequence *s, struct support_frame *f,
                                      struct err *err);
 

@@ -1,5 +1,6 @@
 /*
- * line.h - a CPU session without networks: one call runs a frame with a given depth through the whole line
+ * line.h - a CPU session without networks: one call runs a frame with a given depth through the
+ * whole line
  */
 #ifndef RECOND_TESTS_SUPPORT_LINE_H
 #define RECOND_TESTS_SUPPORT_LINE_H
@@ -60,7 +61,8 @@ static inline void line_close(struct line *l)
     free(l->rgb);
 }
 
-/* l->depth and l->rgb as seen from T_wc, through all stages. Returns 0 or the code of the first failure. */
+/* l->depth and l->rgb as seen from T_wc, through all stages. Returns 0 or the code of the first
+ * failure. */
 static inline int line_frame(struct line *l, const struct rigid *T_wc)
 {
     struct gpu_frame *batch = &l->f;

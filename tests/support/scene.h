@@ -1,8 +1,10 @@
 /*
- * scene.h - a room with a box in it, drawn exactly: depth and colours for tests and benchmarks of fusion
+ * scene.h - a room with a box in it, drawn exactly: depth and colours for tests and benchmarks of
+ * fusion
  *
- * The room is the inside of |x| <= 3, |y| <= 1.5, |z| <= 3 m, its walls chequered; the box is any axis-aligned one.
- * Depth is z-depth of the first surface that the ray through a pixel's centre meets.
+ * The room is the inside of |x| <= 3, |y| <= 1.5, |z| <= 3 m, its walls chequered; the box is any
+ * axis-aligned one. Depth is z-depth of the first surface that the ray through a pixel's centre
+ * meets.
  */
 #ifndef RECOND_TESTS_SUPPORT_SCENE_H
 #define RECOND_TESTS_SUPPORT_SCENE_H

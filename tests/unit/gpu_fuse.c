@@ -18,8 +18,8 @@ static void near(float a, float b, float tolerance)
 
 /*
  * w_A = 2, w0 = 1, p = (1, 2, 3), p_i = (1.3, 2, 3.4), |p_i - p| = 0.5, C_c = 0.2:
- * (3) p = (2*1 + 1.3)/3 = 1.1, 2, (6 + 3.4)/3 = 3.133333   (4) C_c = (2*0.2 + 0.5)/3 = 0.3   (5) w_A = 3
- * The red channel (2*30 + 60)/3 = 40.
+ * (3) p = (2*1 + 1.3)/3 = 1.1, 2, (6 + 3.4)/3 = 3.133333   (4) C_c = (2*0.2 + 0.5)/3 = 0.3   (5)
+ * w_A = 3 The red channel (2*30 + 60)/3 = 40.
  */
 static void update_is_the_papers(void **state)
 {
@@ -99,7 +99,8 @@ static void a_point_is_born_unstable(void **state)
     assert_int_equal(stat.last_seen, 11);
 }
 
-/* (F2): stable_rel 0.03, hysteresis 0.005, z = 2: becomes stable below 0.05 m, falls back above 0.07 m */
+/* (F2): stable_rel 0.03, hysteresis 0.005, z = 2: becomes stable below 0.05 m, falls back above
+ * 0.07 m */
 static void stability_has_hysteresis(void **state)
 {
     struct fuse_params p;

@@ -1,4 +1,5 @@
-/* The whole line on a drawn room: what is built, what stays, what goes, and that nothing depends on order. */
+/* The whole line on a drawn room: what is built, what stays, what goes, and that nothing depends on
+ * order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +150,8 @@ static void first_frame_is_a_keyframe_and_inserts_all(void **state)
     line_close(&l);
 }
 
-/* With exact depth C_c of (4) falls from initial_rel by w/(w+1) a frame, so all points become stable. */
+/* With exact depth C_c of (4) falls from initial_rel by w/(w+1) a frame, so all points become
+ * stable. */
 static void seen_often_points_become_stable_and_are_published(void **state)
 {
     struct gpu_session_config c = line_config(W, H);
@@ -280,7 +282,8 @@ static void unconfirmed_points_leave_after_the_grace_window(void **state)
     line_close(&l);
 }
 
-/* The box is taken away: its stable points are seen through and go, from the model and from the clients. */
+/* The box is taken away: its stable points are seen through and go, from the model and from the
+ * clients. */
 static void what_moved_away_is_carved(void **state)
 {
     struct gpu_session_config c = line_config(W, H);
@@ -455,7 +458,8 @@ static void order_of_pixels_changes_nothing(void **state)
     assert_int_equal(run_hash(visit), by_rows); /* shuffled */
 }
 
-/* Two cameras' worth of pixels on one point: one updates it, the others neither update nor insert. */
+/* Two cameras' worth of pixels on one point: one updates it, the others neither update nor
+ * insert. */
 static void losers_neither_update_nor_insert(void **state)
 {
     struct gpu_session_config c = line_config(W, H);

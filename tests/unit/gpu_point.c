@@ -1,4 +1,5 @@
-/* Point functions against numbers worked out by hand: (1), (2), claims, ids, image, depth, motion, views. */
+/* Point functions against numbers worked out by hand: (1), (2), claims, ids, image, depth, motion,
+ * views. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +41,8 @@ static void back_projection_goes_through_the_pose(void **state)
     near(p.z, 2.8f, 1e-6f);
 }
 
-/* (2) world (5, 2.4, 2.8) -> camera (0.2, 0.4, 4) -> u = 100*0.05 + 32 = 37, v = 50*0.1 + 24 = 29 */
+/* (2) world (5, 2.4, 2.8) -> camera (0.2, 0.4, 4) -> u = 100*0.05 + 32 = 37, v = 50*0.1 + 24 =
+ * 29 */
 static void projection_rounds_to_the_nearest_pixel(void **state)
 {
     struct camera c = camera_along_x();
