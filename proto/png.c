@@ -159,19 +159,51 @@ int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_s
 
 /* ------------------------------------------------------------------------- write */
 
-static int write_pixels(struct job *j, const uint8_t *rgb, int w, int h)
+/* Packed RGB of 8 bits, or gray of 16. */
+static int write_pixels(struct job *j, const void *pixels, int w, int h, int gray16)
 {
+    size_t row_bytes = (size_t)w * (gray16 ? 2 : 3);
+
     if (setjmp(png_jmpbuf(j->png)))
         return ERR_IO;
     png_init_io(j->png, j->f);
     png_set_compression_level(j->png, WRITE_LEVEL);
-    png_set_IHDR(j->png, j->info, (png_uint_32)w, (png_uint_32)h, 8, PNG_COLOR_TYPE_RGB,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(j->png, j->info, (png_uint_32)w, (png_uint_32)h, gray16 ? 16 : 8,
+                 gray16 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(j->png, j->info);
+    if (gray16)
+        png_set_swap(j->png); /* files are big-endian */
     for (int y = 0; y < h; y++)
-        png_write_row(j->png, rgb + (size_t)y * (size_t)w * 3);
+        png_write_row(j->png, (const uint8_t *)pixels + (size_t)y * row_bytes);
     png_write_end(j->png, NULL);
     return 0;
+}
+
+int png_encode_gray16(uint8_t **out, size_t *len, const uint16_t *gray, int w, int h,
+                      struct err *err)
+{
+    struct job j = {0};
+    char *text = NULL;
+    int rc = 0;
+
+    *out = NULL;
+    *len = 0;
+    if (w < 1 || h < 1)
+        return err_set(err, ERR_INPUT, "no picture of %d x %d pixels", w, h);
+    j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    j.f = j.info ? open_memstream(&text, len) : NULL;
+    if (!j.f || write_pixels(&j, gray, w, h, 1))
+        rc = err_set(err, ERR_MEMORY, "no memory to write a PNG of %d x %d", w, h);
+    png_destroy_write_struct(&j.png, &j.info);
+    if (j.f && fclose(j.f) && !rc)
+        rc = err_set(err, ERR_MEMORY, "no memory to write a PNG of %d x %d", w, h);
+    if (rc)
+        free(text);
+    else
+        *out = (uint8_t *)text;
+    return rc;
 }
 
 int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err)
@@ -191,7 +223,7 @@ int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct er
     }
     fd = mkostemp(beside, O_CLOEXEC);
     j.f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!j.f || write_pixels(&j, rgb, w, h) || fflush(j.f) || fchmod(fd, 0644) ||
+    if (!j.f || write_pixels(&j, rgb, w, h, 0) || fflush(j.f) || fchmod(fd, 0644) ||
         rename(beside, path)) {
         rc = err_set(err, ERR_IO, "%s: %s", path, j.text[0] ? j.text : strerror(errno));
         if (fd >= 0)

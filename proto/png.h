@@ -17,6 +17,15 @@
 MUST_CHECK int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err);
 
 /*
+ * png_encode_gray16 - gray [h][w] of 16 bits as a PNG in memory
+ *
+ * Out:     *png, *len: free() it; NULL on an error
+ * Returns: 0; ERR_INPUT; ERR_MEMORY
+ */
+MUST_CHECK int png_encode_gray16(uint8_t **png, size_t *len, const uint16_t *gray, int w, int h,
+                                 struct err *err);
+
+/*
  * png_read_rgb - an 8 or 16-bit gray, RGB, alpha or palette PNG as packed RGB8
  *
  * Out:     *rgb [*h][*w][3], free() it; NULL on an error
