@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCENE_FRAMES 240
 #define DEPTH_NOISE_SMOOTH 0.02f
@@ -96,14 +97,17 @@ int support_sequence_open(struct support_sequence **out, const char *folder, int
         snprintf(s->folder, sizeof s->folder, "%s", folder);
         rc = read_json(s, err);
         snprintf(path, sizeof path, "%s/poses.txt", folder);
-        if (rc == 0 && !(s->poses = fopen(path, "r")))
-            rc = err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        s->poses = fopen(path, "r"); /* optional */
         if (rc == 0)
             rc = jpeg_decoder_new(&s->jpeg, err);
+        if (s->w == 0) {
+            s->w = s->width;
+            s->h = s->height;
+        }
     }
     if (rc == 0) {
         s->rgb = malloc((size_t)s->width * (size_t)s->height * 3);
-        s->depth = malloc((size_t)w * (size_t)h * sizeof *s->depth);
+        s->depth = malloc((size_t)s->w * (size_t)s->h * sizeof *s->depth);
         if (!s->rgb || !s->depth)
             rc = err_set(err, ERR_MEMORY, "no memory");
     }
@@ -177,22 +181,38 @@ static struct rigid pose_from(const float t[3], float x, float y, float z, float
     return T;
 }
 
+/* The next frame's number: of the next pose, or simply the next one where there are no poses. */
+static int next_number(struct support_sequence *s, int *number, struct rigid *T_wc)
+{
+    char line[300];
+    float t[3], q[4];
+
+    *number = s->next;
+    *T_wc = rigid_identity();
+    if (!s->poses)
+        return 0;
+    do {
+        if (!fgets(line, sizeof line, s->poses))
+            return -1;
+    } while (sscanf(line, "%d %f %f %f %f %f %f %f", number, t, t + 1, t + 2, q, q + 1, q + 2,
+                    q + 3) != 8);
+    *T_wc = pose_from(t, q[0], q[1], q[2], q[3]);
+    return 0;
+}
+
 static int next_read(struct support_sequence *s, struct rigid *T_wc, struct err *err)
 {
     struct jpeg_limits limits = {8192, 8192, 20, 32u << 20, 10000};
-    char line[300], path[600];
+    char path[600];
     uint8_t *data;
     size_t len;
     int number, rc;
-    float t[3], q[4];
 
-    do {
-        if (!fgets(line, sizeof line, s->poses))
-            return err_set(err, ERR_END, "no more frames");
-    } while (sscanf(line, "%d %f %f %f %f %f %f %f", &number, t, t + 1, t + 2, q, q + 1, q + 2,
-                    q + 3) != 8);
-    *T_wc = pose_from(t, q[0], q[1], q[2], q[3]);
+    if (next_number(s, &number, T_wc))
+        return err_set(err, ERR_END, "no more frames");
     snprintf(path, sizeof path, "%s/frames/%06d.jpg", s->folder, number);
+    if (!s->poses && s->next > 0 && access(path, F_OK))
+        return err_set(err, ERR_END, "no more frames");
     rc = read_file(&data, &len, path, err);
     if (rc == 0)
         rc = jpeg_decode(s->jpeg, s->rgb, s->width, s->height, data, len, &limits, err);
@@ -205,7 +225,7 @@ static int next_read(struct support_sequence *s, struct rigid *T_wc, struct err 
 
 int support_sequence_next(struct support_sequence *s, struct support_frame *f, struct err *err)
 {
-    int rc = s->poses ? next_read(s, &f->T_wc, err) : next_drawn(s, &f->T_wc, err);
+    int rc = s->folder[0] ? next_read(s, &f->T_wc, err) : next_drawn(s, &f->T_wc, err);
     s->next++;
     f->rgb = s->rgb;
     f->width = s->width;
