@@ -93,6 +93,9 @@ ifeq ($(CUDA),1)
   LIBS_GPU    += $(if $(CUDA_OBJ),-L$(CUDA_HOME)/lib64 -lcudart -lstdc++)
 endif
 
+# the commands of README use all cores unless they were told a number of jobs
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 all: $(O)/recond $(O)/reconctl ## build recond and reconctl
 
 $(LIB_PROTO):  $(call objs,$(PROTO_SRC))
@@ -172,7 +175,7 @@ $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB
 tests: all $(TESTS) $(FUZZERS) ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory $(JOBS) tests
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
 check-unit: tests ## run the tests that need no daemon
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
@@ -182,7 +185,7 @@ bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algor
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint
-	@$(MAKE) --no-print-directory objects
+	@$(MAKE) --no-print-directory $(JOBS) objects
 	@O=$(O) CC="$(CC)" LINT_CFLAGS="-I. -I$(O)/gen -D_GNU_SOURCE $(PKG_CFLAGS)" tests/lint/run
 objects: $(filter-out %.cu.o,$(call objs,$(PROTO_SRC) $(GPU_SRC) $(CLIENT_SRC) $(CTL_SRC) $(API_SRC) $(DAEMON_SRC) $(wildcard daemon/main.c)))
 FORMATTED = $(filter-out gpu/train/%,$(shell git ls-files '*.c' '*.h' '*.cu'))
@@ -192,7 +195,7 @@ format: ## break long comments and clang-format every C and CUDA file
 	@$(PYTHON) tests/lint/wrap.py $(FORMATTED)
 demo: ## a clip becomes a growing cloud (SEQ=folder for your own)
 	@deploy/install-deps build
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(JOBS) all
 	@O=$(O) deploy/demo $(SEQ)
 
 install: all ## install below $(DESTDIR)$(PREFIX)
