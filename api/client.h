@@ -1,10 +1,10 @@
 /*
  * client.h - the client library: create a session, push frames, mirror the cloud
  *
- * One struct client is one REST connection (libcurl); one struct client_stream is one WebSocket of a
- * session (libwebsockets), run by the caller's thread through client_stream_run(). A stream keeps the
- * cloud's mirror (proto/cloud), never sends more unanswered frames than the server's window, asks again for a block
- * whose patch did not fit, and checks its hash against every `sync`.
+ * One struct client is one REST connection (libcurl); one struct client_stream is one WebSocket of
+ * a session (libwebsockets), run by the caller's thread through client_stream_run(). A stream
+ * keeps the cloud's mirror (proto/cloud), never sends more unanswered frames than the server's
+ * window, asks again for a block whose patch did not fit, and checks its hash against every `sync`.
  */
 #ifndef RECOND_API_CLIENT_H
 #define RECOND_API_CLIENT_H
@@ -32,11 +32,11 @@ void client_close(struct client **c);
  * client_request - any REST call
  *
  * In:      path from the root ("/v1/sessions"); json body or NULL
- * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors that the
- *          server answered, too
- * Returns: 0 for 2xx. ERR_IO: no answer at all. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND 404 410,
- *          ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other 5xx, ERR_INPUT other 4xx; the
- *          text is the problem document's detail and where its pointer
+ * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors
+ *          that the server answered, too
+ * Returns: 0 for 2xx. ERR_IO: no answer at all. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND
+ *          404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other 5xx,
+ *          ERR_INPUT other 4xx; the text is the problem document's detail and where its pointer
  */
 MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
                               const char *json, char **body, size_t *body_len, int *status,
@@ -75,8 +75,8 @@ struct client_stream_config {
     void (*on_ready)(void *ctx, const struct control_ready *ready);
     void (*on_ack)(void *ctx, const struct control_ack *ack);
     void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
-    /* hash_equal: points and hash of the mirror are those of the server. Not called while a block that was
-     * asked for again is outstanding: another sync follows it. */
+    /* hash_equal: points and hash of the mirror are those of the server. Not called while a block
+     * that was asked for again is outstanding: another sync follows it. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
     void (*on_error)(void *ctx, const struct control_error *error);
 };
@@ -93,8 +93,8 @@ void client_stream_close(struct client_stream **s);
 /*
  * client_stream_reopen - connect again after client_stream_run() has failed
  *
- * The mirror stays: the server is told the revision of the last `sync` and sends what is newer. Frames that
- * were not answered are sent again, under the same seq, and `end` with them.
+ * The mirror stays: the server is told the revision of the last `sync` and sends what is newer.
+ * Frames that were not answered are sent again, under the same seq, and `end` with them.
  */
 MUST_CHECK int client_stream_reopen(struct client_stream *s, const char *url, const char *token,
                                     struct err *err);
@@ -104,8 +104,10 @@ int client_stream_window(const struct client_stream *s);
 /*
  * client_stream_send - queue one frame
  *
- * In:      header fields of f and its payload, copied; T_wc with OpenCV camera axes (converted if need be)
- * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_STATE: after end
+ * In:      header fields of f and its payload, copied; T_wc with OpenCV camera axes (converted if
+ *          need be)
+ * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_STATE:
+ *          after end
  */
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
 /* No more frames: told to the server after those that are queued. */
@@ -113,8 +115,8 @@ MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
 /*
  * client_stream_run - let the connection work for at most timeout_ms, or until something happened
  * Returns: 0; ERR_END: closed by the server (reason in err); ERR_IO: no connection, or it was lost;
- *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY: refused at the door; ERR_INPUT, ERR_LIMIT: the server
- *          broke the protocol
+ *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY: refused at the door; ERR_INPUT, ERR_LIMIT: the
+ *          server broke the protocol
  */
 MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
 /* Stop and start reading: a slow reader on purpose, for tests. */

@@ -48,7 +48,7 @@ MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *er
 /* Ask for on_writable(). */
 void client_ws_want_write(struct client_ws *w);
 
-/* msg [CLIENT_WS_PRE + len]: the message starts at msg + CLIENT_WS_PRE. Only inside on_writable(). */
+/* msg [CLIENT_WS_PRE + len]: the message starts at CLIENT_WS_PRE. Only inside on_writable(). */
 MUST_CHECK int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 
