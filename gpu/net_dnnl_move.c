@@ -10,7 +10,8 @@ static int move_concat(struct net_dnnl *p, const struct net_step *s, struct err 
     int at = 0, rc;
     if (dst->store < 0) { /* no part asked for it */
         dnnl_memory_desc_t md;
-        if ((rc = net_dnnl_plan_md(t[s->dst].d, LAYOUT_PLAIN, &md, err)))
+        int last = p->stores[p->places[s->src[0]].store].layout == LAYOUT_LAST;
+        if ((rc = net_dnnl_plan_md(t[s->dst].d, last ? LAYOUT_LAST : LAYOUT_PLAIN, &md, err)))
             return rc;
         dst->store = net_dnnl_plan_store(p, &md, -1, 0, err);
         if (dst->store < 0)

@@ -304,9 +304,12 @@ int net_graph_elem_cast(struct net_graph *g, const struct net_node *n, struct er
     real = to == FLOAT || to == FLOAT16 || to == DOUBLE;
     if (!real && to != INT32 && to != INT64 && to != BOOL)
         return net_op_fail(err, ERR_UNSUPPORTED, n, "element type %lld", (long long)to);
-    if (net_graph_given(n, 0) && real && !net_graph_is_known(g, n, 0)) {
-        g->info[n->out] =
-            g->info[n->in[0]]; /* features and large constants are computed as float32 */
+    if (!net_graph_given(n, 0))
+        return net_op_fail(err, ERR_INPUT, n, "input 0 is missing");
+    x = g->info[n->in[0]];
+    if (real && (x.kind == NET_INFO_FEATURE ||
+                 (x.kind == NET_INFO_CONST && g->net->consts[x.constant].type <= NET_F64))) {
+        g->info[n->out] = x; /* all real types are computed as float32 */
         return 0;
     }
     if ((rc = net_graph_numbers(g, n, 0, &x, err)))
