@@ -23,7 +23,8 @@ enum field_type { FIELD_TEXT, FIELD_REALS, FIELD_INT, FIELD_CHOICE };
 
 static const char *const kind_names[] = {"depth", "motion", NULL};
 static const char *const rays_names[] = {"no", "yes", NULL};
-static const char *const output_names[] = {"depth", "inverse_depth", "disparity", "log_depth", NULL};
+static const char *const output_names[] = {"depth", "inverse_depth", "disparity", "log_depth",
+                                           NULL};
 
 #define FIELD(member) offsetof(struct gpu_model_info, member)
 /* clang-format off */
@@ -137,8 +138,7 @@ static int check(const struct gpu_model_info *info, const char *where, struct er
     if (info->min_depth_m >= info->max_depth_m)
         return err_at(err, ERR_INPUT, where, "min_depth_m must be below max_depth_m");
     if (info->disparity_range_m[0] >= info->disparity_range_m[1])
-        return err_at(err, ERR_INPUT, where,
-                      "disparity_range: the first must be below the second");
+        return err_at(err, ERR_INPUT, where, "disparity_range: the first must be below the second");
     if (strchr(info->path, '/'))
         return err_at(err, ERR_INPUT, where,
                       "file names a file beside the sidecar, without a folder");

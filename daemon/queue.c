@@ -125,8 +125,8 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
     return item;
 }
 
-int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint64_t now_us,
-               struct queue_dropped *dropped, struct err *err)
+int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint32_t breaks,
+               uint64_t now_us, struct queue_dropped *dropped, struct err *err)
 {
     struct queue_item *item;
     uint8_t *slab;
@@ -150,6 +150,7 @@ int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint64_t
     item->frame.payload = slab;
     item->stream = stream;
     item->received_us = now_us;
+    item->breaks = breaks;
     pthread_mutex_lock(&q->lock);
     item->rank = q->next_rank++;
     item->state = QUEUE_WAITING;
@@ -216,20 +217,6 @@ struct queue_item *queue_take_ready(struct queue *q)
 
     pthread_mutex_lock(&q->lock);
     item = oldest(q, QUEUE_READY);
-    if (item)
-        item->state = QUEUE_RUNNING;
-    pthread_mutex_unlock(&q->lock);
-    return item;
-}
-
-struct queue_item *queue_take_any(struct queue *q)
-{
-    struct queue_item *item;
-
-    pthread_mutex_lock(&q->lock);
-    item = oldest(q, QUEUE_READY);
-    if (!item)
-        item = oldest(q, QUEUE_WAITING);
     if (item)
         item->state = QUEUE_RUNNING;
     pthread_mutex_unlock(&q->lock);

@@ -35,6 +35,8 @@ struct queue_item {
     struct frame frame;   /* payload points into the slot */
     uint64_t stream;      /* serial number of the client that sent it */
     uint64_t received_us; /* clock_us() */
+    uint64_t decode_us;   /* what decoding it took */
+    uint32_t breaks;      /* how often tracking had been lost when it was sent */
     uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
     int width, height; /* of rgb, filled in by the decoder */
     struct intrinsics K; /* of rgb */
@@ -63,8 +65,8 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes);
  * Returns: 0; ERR_BUSY: the new frame was turned away (and is in *dropped); ERR_LIMIT: payload over
  *          max_payload_bytes, nothing changed
  */
-MUST_CHECK int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint64_t now_us,
-                          struct queue_dropped *dropped, struct err *err);
+MUST_CHECK int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint32_t breaks,
+                          uint64_t now_us, struct queue_dropped *dropped, struct err *err);
 
 /* The oldest waiting frame, to be decoded; NULL if there is none, or enough are decoded already, or one is
  * being decoded. */
@@ -80,8 +82,6 @@ void queue_ready(struct queue *q, struct queue_item *item);
 struct queue_item *queue_take_ready(struct queue *q);
 /* Any item that was taken: its slot is free again. */
 void queue_release(struct queue *q, struct queue_item *item);
-/* Like the two above in one, for a session that ends: any frame that nobody works on. */
-struct queue_item *queue_take_any(struct queue *q);
 
 bool queue_can_decode(struct queue *q);
 bool queue_has_ready(struct queue *q);

@@ -292,6 +292,14 @@ void session_set_net(struct session *s, int w, int h)
     pthread_mutex_unlock(&s->lock);
 }
 
+void session_get_net(struct session *s, int *w, int *h)
+{
+    pthread_mutex_lock(&s->lock);
+    *w = s->net_w;
+    *h = s->net_h;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void session_set_fault(struct session *s, const char *why)
 {
     pthread_mutex_lock(&s->lock);

@@ -75,9 +75,11 @@ struct session {
     struct trajectory *trajectory;
     atomic_int refs;
     atomic_bool dead;
+    atomic_uint breaks; /* frames refused because the phone had lost its tracking */
 
-    struct turn_entry decode_turn, work_turn;   /* turn.h */
-    struct session *next_retired;               /* worker.c */
+    struct turn_entry decode_turn, work_turn; /* turn.h */
+    struct session *next_retired;             /* worker.c, under its lock */
+    bool retiring;
     struct session *next_hashed, *next, **prev; /* registry.c */
 
     struct {
@@ -87,8 +89,8 @@ struct session {
     struct {
         struct gpu_session *device; /* NULL before the first frame and after it was retired */
         float *depth;               /* [net_h][net_w] if preview */
-        bool any, restart;
-        uint32_t world_epoch;
+        bool any;
+        uint32_t world_epoch, breaks; /* of the frame before */
     } work;
 
     pthread_mutex_t lock;
@@ -149,6 +151,7 @@ void session_sent(struct session *s, const struct outbox_sent *sent);
 /* depth [net_h][net_w] metres, 0 = none */
 void session_set_preview(struct session *s, const float *depth, uint64_t seq);
 void session_set_net(struct session *s, int w, int h);
+void session_get_net(struct session *s, int *w, int *h);
 /* It can take no more frames, and why. */
 void session_set_fault(struct session *s, const char *why);
 

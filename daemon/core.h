@@ -1,0 +1,74 @@
+/*
+ * core.h - everything behind the edges: sessions, networks, decoders, workers
+ *
+ * core_open() starts the threads, core_close() ends them; core_ops (door.c, stream.c) is the table that
+ * the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and core_pending()
+ * when it is time to go.
+ */
+#ifndef RECOND_DAEMON_CORE_H
+#define RECOND_DAEMON_CORE_H
+
+#include "daemon/config.h"
+#include "daemon/decode.h"
+#include "daemon/registry.h"
+#include "daemon/worker.h"
+
+#define CORE_DEVICES_MAX 16
+
+struct core {
+    struct models *models;
+    struct registry *registry;
+    struct decode *decode;
+    struct worker *workers[CORE_DEVICES_MAX];
+    int n_workers;
+    struct metrics metrics;
+    struct session_edges edges; /* set before the edges start, then only read */
+    size_t (*edge_metrics)(void *edge, char *buf, size_t cap);
+    double started_s;
+
+    atomic_ullong next_rank, next_serial;
+    atomic_int exports, streams;
+    atomic_bool ready, draining;
+
+    pthread_mutex_t lock; /* of config alone: SIGHUP changes it */
+    struct config config;
+};
+
+/*
+ * core_open - networks, devices, decoders
+ *
+ * In:      open: NULL, or what opens a device in tests
+ * Returns: 0; what models_open(), gpu_open() and thread starts say
+ */
+MUST_CHECK int core_open(struct core **core, const struct config *config, worker_open_fn *open,
+                         struct err *err);
+/* After the edges have stopped. */
+void core_close(struct core **core);
+
+void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
+                    size_t (*edge_metrics)(void *edge, char *buf, size_t cap));
+/* From now on health says ready. */
+void core_set_ready(struct core *c);
+extern const struct core_ops core_ops;
+
+/* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their number. */
+int core_reload(struct core *c, const struct config *fresh, char *later, size_t cap);
+struct config core_config(struct core *c);
+
+/* Delete sessions whose retention is over. */
+void core_sweep(struct core *c);
+/* Out of the registry, its clients told, its device state given back. */
+void core_forget(struct core *c, struct session *s);
+/* No more sessions, clients or frames; clients are told to come back when they have everything. */
+void core_drain(struct core *c);
+/* The same, at once. */
+void core_hasten(struct core *c);
+/* Clients that are still connected. */
+int core_pending(const struct core *c);
+
+/* A device context is lost. */
+bool core_lost(const struct core *c);
+/* The oldest sign of life among decoders and workers (clock_us()), and whose it is. */
+uint64_t core_alive_us(const struct core *c, const char **who);
+
+#endif

@@ -1,0 +1,222 @@
+#include "daemon/decode.h"
+
+#include "daemon/clock.h"
+#include "daemon/job.h"
+#include "daemon/netsize.h"
+#include "daemon/worker.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS_MAX 64
+
+struct decode_thread {
+    pthread_t thread;
+    struct decode *pool;
+    struct jpeg_decoder *decoder;
+    atomic_ullong alive_us;
+};
+
+struct decode {
+    struct turn *turns;
+    struct jpeg_limits limits;
+    int n;
+    struct decode_thread threads[THREADS_MAX];
+};
+
+/* Picture and camera of the first frame become the session's. */
+static void choose_sizes(struct session *s, const struct jpeg_info *info)
+{
+    int w, h;
+
+    session_get_net(s, &w, &h);
+    if (w == 0) {
+        netsize_choose(info->width, info->height, s->setup.multiple, &w, &h);
+        session_set_net(s, w, h);
+    }
+    s->decode.jpeg_w = info->width;
+    s->decode.jpeg_h = info->height;
+    jpeg_scaled_size(info, w, h, &s->decode.w, &s->decode.h);
+}
+
+/* Intrinsics of the decoded picture, from the frame or from the session. False: there are none. */
+static bool camera(const struct session *s, struct queue_item *item)
+{
+    const struct session_options *o = &s->setup.options;
+    struct intrinsics K = item->frame.K;
+
+    if (!(item->frame.flags & FRAME_HAS_CAMERA)) {
+        if (!o->has_camera)
+            return false;
+        K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
+    }
+    item->width = s->decode.w;
+    item->height = s->decode.h;
+    item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
+    return true;
+}
+
+/* CONTROL_REASON_NONE: item holds a picture. */
+static enum control_reason decode_item(struct decode_thread *t, struct session *s,
+                                       struct queue_item *item)
+{
+    const struct frame *f = &item->frame;
+    bool first = s->decode.jpeg_w == 0;
+    struct jpeg_info info;
+
+    if (jpeg_probe(&info, f->payload, f->payload_len, &t->pool->limits, NULL))
+        return CONTROL_DECODE_ERROR;
+    if (info.width != f->width || info.height != f->height)
+        return CONTROL_BAD_FRAME;
+    if (first)
+        choose_sizes(s, &info);
+    else if (info.width != s->decode.jpeg_w || info.height != s->decode.jpeg_h)
+        return CONTROL_BAD_FRAME;
+    if (!camera(s, item))
+        return CONTROL_NO_CAMERA;
+    if (first &&
+        queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
+        return CONTROL_MEMORY;
+    if (jpeg_decode(t->decoder, item->rgb, item->width, item->height, f->payload, f->payload_len,
+                    &t->pool->limits, NULL))
+        return CONTROL_DECODE_ERROR;
+    return CONTROL_REASON_NONE;
+}
+
+/* A first frame that was no good decides nothing: the next one may have another size. */
+static void undo_first(struct session *s, struct queue_item *item)
+{
+    if (item->rgb)
+        queue_unset_pictures(s->queue, item);
+    s->decode.jpeg_w = s->decode.jpeg_h = 0;
+    session_set_net(s, s->setup.options.net_w, s->setup.options.net_h);
+}
+
+static void serve(struct decode_thread *t, struct session *s)
+{
+    struct queue_item *item = queue_take_waiting(s->queue);
+    bool first = s->decode.jpeg_w == 0;
+    enum control_reason reason;
+    uint64_t start_us;
+
+    if (!item)
+        return;
+    start_us = clock_us();
+    reason = decode_item(t, s, item);
+    item->decode_us = clock_us() - start_us;
+    metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
+    if (reason == CONTROL_REASON_NONE) {
+        queue_ready(s->queue, item);
+        worker_kick(s->setup.worker, s);
+        return;
+    }
+    if (first)
+        undo_first(s, item);
+    job_refuse(s, item, reason);
+}
+
+static void *run(void *arg)
+{
+    struct decode_thread *t = arg;
+    struct turn *turns = t->pool->turns;
+    struct turn_entry *e;
+    int n;
+
+    while ((n = turn_take(turns, &e, 1, 500)) >= 0) {
+        struct session *s =
+            n ? (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn))
+              : NULL;
+        atomic_store(&t->alive_us, clock_us());
+        if (!s)
+            continue;
+        if (!atomic_load(&s->dead))
+            serve(t, s);
+        if (turn_done(turns, e, !atomic_load(&s->dead) && queue_can_decode(s->queue)))
+            session_unref(s);
+    }
+    return NULL;
+}
+
+void decode_kick(struct decode *d, struct session *s)
+{
+    session_ref(s);
+    if (!turn_kick(d->turns, &s->decode_turn))
+        session_unref(s);
+}
+
+uint64_t decode_alive_us(const struct decode *d)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (int i = 0; i < d->n; i++) {
+        uint64_t t = atomic_load(&d->threads[i].alive_us);
+        oldest = t < oldest ? t : oldest;
+    }
+    return oldest;
+}
+
+static int cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > 8 ? 8 : (int)n;
+}
+
+int decode_start(struct decode **decode, int threads, const struct jpeg_limits *limits,
+                 struct err *err)
+{
+    struct decode *d = calloc(1, sizeof(*d));
+    int rc;
+
+    *decode = d;
+    if (!d)
+        return err_set(err, ERR_MEMORY, "no memory for the decoders");
+    d->limits = *limits;
+    rc = turn_new(&d->turns, err);
+    threads = threads ? threads : cores();
+    for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {
+        struct decode_thread *t = &d->threads[i];
+        t->pool = d;
+        atomic_init(&t->alive_us, clock_us());
+        rc = jpeg_decoder_new(&t->decoder, err);
+        if (rc == 0 && pthread_create(&t->thread, NULL, run, t)) {
+            jpeg_decoder_free(&t->decoder);
+            rc = err_set(err, ERR_MEMORY, "cannot start a decoder thread");
+        }
+        if (rc == 0)
+            d->n++;
+    }
+    if (rc)
+        decode_free(decode);
+    return rc;
+}
+
+void decode_stop(struct decode *d)
+{
+    struct turn_entry *e;
+
+    if (!d->turns)
+        return;
+    turn_close(d->turns);
+    for (int i = 0; i < d->n; i++) {
+        pthread_join(d->threads[i].thread, NULL);
+        jpeg_decoder_free(&d->threads[i].decoder);
+    }
+    d->n = 0;
+    while ((e = turn_drop(d->turns)))
+        session_unref(
+            (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn)));
+}
+
+void decode_free(struct decode **decode)
+{
+    struct decode *d = *decode;
+
+    if (!d)
+        return;
+    decode_stop(d);
+    turn_free(&d->turns);
+    free(d);
+    *decode = NULL;
+}

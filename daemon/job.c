@@ -1,0 +1,136 @@
+#include "daemon/job.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "daemon/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void job_device_config(struct gpu_session_config *c, const struct session_options *o,
+                       struct gpu_model *depth, struct gpu_model *motion)
+{
+    memset(c, 0, sizeof(*c));
+    fuse_params_default(&c->fuse);
+    c->fuse.n_covisible = o->keyframes;
+    c->fuse.min_depth_m = o->min_depth_m;
+    c->fuse.max_depth_m = o->max_depth_m;
+    c->net_w = o->net_w;
+    c->net_h = o->net_h;
+    c->depth = depth;
+    c->motion = motion;
+    c->step_m = o->step_m;
+    c->max_points = o->max_points;
+}
+
+/* Lack of memory may pass; anything else will not, so the session says that it takes no more frames. */
+static enum control_reason device_failed(struct session *s, int rc, const struct err *err)
+{
+    char why[API_TEXT_CAP];
+
+    if (rc == ERR_MEMORY) {
+        LOG_AT(LOG_WARNING, "session %.6s: no memory on the device: %s", s->id, err->text);
+        return CONTROL_MEMORY;
+    }
+    snprintf(why, sizeof(why), "%.60s%s%.90s", err->where, err->where[0] ? ": " : "", err->text);
+    LOG_AT(LOG_ERR, "session %.6s cannot run on its device: %s", s->id, why);
+    session_set_fault(s, why);
+    return CONTROL_FAULT;
+}
+
+static enum control_reason make_device(struct job *job, struct shelf *shelf)
+{
+    struct session *s = job->session;
+    struct gpu_model *depth = NULL, *motion = NULL;
+    struct gpu_session_config config;
+    struct err err = {0};
+    int rc = shelf_get(shelf, s->setup.depth, &depth, &err);
+
+    if (rc == 0 && s->setup.motion)
+        rc = shelf_get(shelf, s->setup.motion, &motion, &err);
+    if (rc)
+        return device_failed(s, rc, &err);
+    job_device_config(&config, &s->setup.options, depth, motion);
+    session_get_net(s, &config.net_w, &config.net_h);
+    config.max_image_w = job->item->width;
+    config.max_image_h = job->item->height;
+    if (s->setup.options.preview && !s->work.depth) {
+        s->work.depth = malloc((size_t)config.net_w * (size_t)config.net_h * sizeof(float));
+        if (!s->work.depth)
+            return CONTROL_MEMORY;
+    }
+    rc = gpu_session_new(&s->work.device, shelf->gpu, &config, &err);
+    return rc ? device_failed(s, rc, &err) : CONTROL_REASON_NONE;
+}
+
+enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
+                             struct queue_item *item)
+{
+    const struct frame *f = &item->frame;
+    enum control_reason reason = CONTROL_REASON_NONE;
+
+    memset(job, 0, sizeof(*job));
+    job->session = s;
+    job->item = item;
+    if (!s->work.device)
+        reason = make_device(job, shelf);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
+    job->frame = (struct gpu_frame){
+        .session = s->work.device,
+        .rgb = item->rgb,
+        .width = item->width,
+        .height = item->height,
+        .K = item->K,
+        .has_pose = s->setup.options.pose_source == SESSION_POSE_DEVICE,
+        .T_wc = f->T_wc,
+        .restart = s->work.any &&
+                   (f->world_epoch != s->work.world_epoch || item->breaks != s->work.breaks),
+        .depth_out = s->work.depth,
+    };
+    s->work.any = true;
+    s->work.world_epoch = f->world_epoch;
+    s->work.breaks = item->breaks;
+    return CONTROL_REASON_NONE;
+}
+
+/* Slot free first: when the client hears of its frame there is room for the next. */
+static void end(struct session *s, struct queue_item *item, struct control_ack *ack)
+{
+    uint64_t stream = item->stream, received_us = item->received_us;
+
+    ack->seq = item->frame.seq;
+    queue_release(s->queue, item);
+    session_answer(s, stream, ack, received_us);
+    if (session_settle(s))
+        worker_retire(s->setup.worker, s);
+}
+
+void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason)
+{
+    struct control_ack ack = {.status = CONTROL_REFUSED, .reason = reason};
+
+    end(s, item, &ack);
+}
+
+void job_finish(struct job *job)
+{
+    struct session *s = job->session;
+    struct queue_item *item = job->item;
+    const struct gpu_result *r = &job->frame.result;
+    struct control_ack ack = {.status = CONTROL_USED, .keyframe = r->is_keyframe != 0};
+    struct session_pose pose = {item->frame.seq, item->frame.t_capture_ns, r->T_wc};
+    struct mirror_commit commit;
+    uint64_t start_us = clock_us();
+
+    mirror_commit(s->mirror, job->frame.changes, r->n_changes, &commit);
+    metrics_observe(s->setup.metrics, METRICS_COMMIT, clock_us() - start_us);
+    metrics_stages(s->setup.metrics, r->stage_us);
+    metrics_add(s->setup.metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
+    if (trajectory_append(s->trajectory, &pose, NULL))
+        LOG_AT(LOG_WARNING, "session %.6s: no room for more poses in its trajectory", s->id);
+    if (s->work.depth)
+        session_set_preview(s, s->work.depth, item->frame.seq);
+    session_publish(s, r, &commit);
+    end(s, item, &ack);
+}

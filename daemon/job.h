@@ -1,0 +1,33 @@
+/*
+ * job.h - one frame on its way through a device, from the queue to its answer
+ *
+ * Holder:  the worker, from job_open() to job_finish() or job_refuse().
+ */
+#ifndef RECOND_DAEMON_JOB_H
+#define RECOND_DAEMON_JOB_H
+
+#include "daemon/session.h"
+#include "daemon/shelf.h"
+
+struct job {
+    struct session *session;
+    struct queue_item *item;
+    struct gpu_frame frame;
+};
+
+/*
+ * job_open - fill in the device's frame; make the session's device state if this is its first
+ *
+ * Returns: CONTROL_REASON_NONE; else why the frame has to be refused (the caller does it)
+ */
+enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
+                             struct queue_item *item);
+/* After the pipeline: changes into the mirror, pose into the trajectory, clients told, slot free. */
+void job_finish(struct job *job);
+/* The frame ends here: slot free, client told. Any thread that holds the item. */
+void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason);
+/* What the device will be asked for; networks may be NULL where only bytes are counted. */
+void job_device_config(struct gpu_session_config *c, const struct session_options *o,
+                       struct gpu_model *depth, struct gpu_model *motion);
+
+#endif
