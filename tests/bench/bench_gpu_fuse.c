@@ -117,6 +117,7 @@ static void print_ours(const struct totals *t, int w, int h, uint64_t hash)
         fusion += t->stage_us[stages[i]] / t->frames;
     }
     printf("  %-12s %9.1f us a frame\n", "fusion", fusion);
+    printf("@ fusion_%dx%d %.1f us\n", w, h, fusion);
     printf("  %d keyframes; points %u, stable %u; inserted %llu, expired %llu, carved %llu, left "
            "out %llu\n",
            t->keyframes, t->last.n_points, t->last.n_stable, (unsigned long long)t->inserted,
@@ -158,13 +159,14 @@ static int run_paper(const char *folder, struct err *err)
         total += r.search_us + r.update_us + r.remove_us;
         frames++;
         printf("  frame %d, %d keyframes: search %.0f ms (%.0f M compared), update %.1f ms, remove "
-               "%.2f ms, "
-               "%u points\n",
+               "%.2f ms, %u points\n",
                i + 1, n, r.search_us * 1e-3, (double)r.n_compared * 1e-6, r.update_us * 1e-3,
                r.remove_us * 1e-3, r.n_points);
     }
-    if (frames)
+    if (frames) {
         printf("  %-12s %9.1f us a frame\n", "fusion", total / frames);
+        printf("@ fusion_paper_%dx%d %.1f us\n", PAPER_W, PAPER_H, total / frames);
+    }
     support_paper_free(&p);
     support_sequence_close(&in);
     return rc == ERR_END ? 0 : rc;

@@ -187,6 +187,8 @@ static void report(const struct fusion *f, const struct reader *r)
            (double)r->bytes / (double)(r->points ? r->points : 1),
            (double)r->bytes / (double)cloud_points(f->cloud), (unsigned long long)r->points,
            (double)r->bytes / 1024, same ? "equal" : "DIFFERENT");
+    printf("@ %s_period%d %.3f bytes_a_point_put\n", delta_codec_name(r->codec), r->period,
+           (double)r->bytes / (double)(r->points ? r->points : 1));
 }
 
 /* Seconds to encode all blocks, and to decode and apply them to an empty mirror; the best of
