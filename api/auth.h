@@ -3,7 +3,8 @@
  *
  * A token is opaque text; only its SHA-256 is kept. Two kinds:
  *   file tokens     lines of the token file, hold for every session
- *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one session, void after
+ *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one session,
+ *   void after
  *                   auth_forget_session()
  *
  *   right            admin   file ingest   file view   session ingest   session view
@@ -14,7 +15,8 @@
  *   AUTH_FEED          x          x            -         its own             -
  *   AUTH_DELETE        x          -            -         its own             -
  *
- * A session token that asks for another session is told ERR_NOT_FOUND, as if that session did not exist.
+ * A session token that asks for another session is told ERR_NOT_FOUND, as if that session did not
+ * exist.
  * Threads: all calls lock; any thread.
  */
 #ifndef RECOND_API_AUTH_H
@@ -22,17 +24,26 @@
 
 #include "api/api.h"
 
-#define AUTH_TOKEN_CAP 24      /* an issued token: 22 characters and NUL */
-#define AUTH_TOKEN_MAX 256     /* longest token that is looked at */
-#define AUTH_FILE_TOKENS 256   /* lines of the token file */
+#define AUTH_TOKEN_CAP 24    /* an issued token: 22 characters and NUL */
+#define AUTH_TOKEN_MAX 256   /* longest token that is looked at */
+#define AUTH_FILE_TOKENS 256 /* lines of the token file */
 #define AUTH_SESSION_TOKENS 8192
 
 enum auth_scope { AUTH_VIEW, AUTH_INGEST, AUTH_ADMIN };
-enum auth_right { AUTH_NONE, AUTH_ANY, AUTH_GLOBAL, AUTH_CREATE, AUTH_READ, AUTH_FEED, AUTH_DELETE };
+enum auth_right {
+    AUTH_NONE,
+    AUTH_ANY,
+    AUTH_GLOBAL,
+    AUTH_CREATE,
+    AUTH_READ,
+    AUTH_FEED,
+    AUTH_DELETE
+};
 
 struct auth_who {
     enum auth_scope scope;
-    char name[API_NAME_CAP];  /* of the line in the token file, for logs; "session" for issued tokens */
+    /* of the line in the token file, for logs; "session" for issued tokens */
+    char name[API_NAME_CAP];
     char session[API_ID_CAP]; /* the one session it holds for; "" = all */
 };
 

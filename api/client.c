@@ -20,7 +20,8 @@ struct client {
     char curl_error[CURL_ERROR_SIZE];
 };
 
-/* Where an answer goes. With a file, only a success goes there; the document of an error stays here. */
+/* Where an answer goes. With a file, only a success goes there; the document of an error stays
+ * here. */
 struct sink {
     CURL *curl;
     FILE *file;

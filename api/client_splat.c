@@ -73,7 +73,8 @@ static void multiply(float *out, const float *a, const float *b)
 void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,
                         const float *R_wc0, float yaw, float pitch, float zoom, int w, int h)
 {
-    /* Yaw about the camera's y, then pitch about its x: the camera sinks its head, and stands higher. */
+    /* Yaw about the camera's y, then pitch about its x: the camera sinks its head, and stands
+     * higher. */
     float Y[9] = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)};
     float X[9] = {1, 0, 0, 0, cosf(pitch), sinf(pitch), 0, -sinf(pitch), cosf(pitch)};
     float R[9];

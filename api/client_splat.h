@@ -39,7 +39,8 @@ struct client_splat_view {
 void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,
                         const float *R_wc0, float yaw, float pitch, float zoom, int w, int h);
 
-/* A disc diameter that closes most gaps: from the median depth and how many points fall into the view. */
+/* A disc diameter that closes most gaps: from the median depth and how many points fall into the
+ * view. */
 float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n);
 
 /*

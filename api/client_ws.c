@@ -1,6 +1,7 @@
 #include "api/client_ws.h"
 
-/* openssl/types.h, which libwebsockets.h brings along, has a type of the name of proto/err.h's code. */
+/* openssl/types.h, which libwebsockets.h brings along, has a type of the name of proto/err.h's
+ * code. */
 #define ERR_STATE OPENSSL_ERR_STATE
 #include <libwebsockets.h>
 #undef ERR_STATE

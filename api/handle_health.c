@@ -44,7 +44,8 @@ void handle_health_metrics(struct http_request *r)
 {
     size_t cap = 64 << 10, len = 0;
 
-    /* It says what it needs when that is more; counters may grow in between, so ask for a little over. */
+    /* It says what it needs when that is more; counters may grow in between, so ask for a little
+     * over. */
     for (int i = 0; i < 3; i++) {
         char *buf = http_room(r, cap);
         if (!buf)

@@ -1,9 +1,9 @@
 /*
  * http.h - one REST request as the gate, the routes and the handlers see it
  *
- * http.c alone knows libmicrohttpd. It fills a struct http_request, the gate (http_gate.c) refuses what the
- * library lets through, routes.c names the handler, and the handler leaves an answer (http_answer.c). All of
- * it runs on the edge's one thread.
+ * http.c alone knows libmicrohttpd. It fills a struct http_request, the gate (http_gate.c) refuses
+ * what the library lets through, routes.c names the handler, and the handler leaves an answer
+ * (http_answer.c). All of it runs on the edge's one thread.
  */
 #ifndef RECOND_API_HTTP_H
 #define RECOND_API_HTTP_H
@@ -70,7 +70,8 @@ void http_counts(const struct http *h, struct http_counts *counts);
 
 /* The method if it is one that routes may have, else "OTHER": a peer's text never reaches a log. */
 const char *http_gate_method(const char *method);
-/* The raw target, before the library decodes it: path and query into r, or a problem as the answer. */
+/* The raw target, before the library decodes it: path and query into r, or a problem as the
+ * answer. */
 void http_gate_target(struct http_request *r, const char *raw);
 
 /* Each returns 0, or -1 after it has left a problem as the answer. */
@@ -79,7 +80,8 @@ MUST_CHECK int http_gate_header(struct http_request *r, const char *name, size_t
                                 const char *value, size_t value_len);
 /* All headers are in: route, host, origin, token, length and type of the body. */
 MUST_CHECK int http_gate_decide(struct http_request *r);
-/* Append a piece of the body; -1: over the limit by so much that the connection is not worth keeping. */
+/* Append a piece of the body; -1: over the limit by so much that the connection is not worth
+ * keeping. */
 MUST_CHECK int http_gate_body(struct http_request *r, const char *data, size_t len);
 
 /* ------------------------------------------------------------------------------- answers */

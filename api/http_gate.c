@@ -1,9 +1,9 @@
 /*
  * http_gate.c - refuse what the HTTP library lets through
  *
- * libmicrohttpd 0.9.75 takes two Content-Lengths, Content-Length beside Transfer-Encoding, two Hosts, NULs in
- * headers and decodes %00 in paths; each of these has let requests past somebody's front server. Everything
- * here is pure: strings in, verdict out.
+ * libmicrohttpd 0.9.75 takes two Content-Lengths, Content-Length beside Transfer-Encoding, two
+ * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past somebody's
+ * front server. Everything here is pure: strings in, verdict out.
  */
 #include "api/http.h"
 #include "api/routes.h"
@@ -87,7 +87,8 @@ static int target(struct http_request *r, const char *raw)
     r->limit = 50;
     if (len > HTTP_TARGET_MAX - 1)
         return refuse(r, PROBLEM_URI_TOO_LONG, "");
-    /* No path of ours needs an escape, so none is ever decoded: %2f, %5c, %00, '\' and ".." end here. */
+    /* No path of ours needs an escape, so none is ever decoded: %2f, %5c, %00, '\' and ".." end
+     * here. */
     if (raw[0] != '/' || !only(raw, path_len, "-._~/") ||
         !only(raw + path_len, len - path_len, "?-._~=&"))
         return refuse(r, PROBLEM_MALFORMED,

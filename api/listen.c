@@ -72,7 +72,8 @@ static int make_socket(const union address *want, socklen_t len, const char *hos
 
     if (s < 0)
         return err_set(err, ERR_IO, "socket: %s", strerror(errno));
-    /* SO_REUSEADDR for a quick restart; never SO_REUSEPORT, which lets a second server in unnoticed. */
+    /* SO_REUSEADDR for a quick restart; never SO_REUSEPORT, which lets a second server in
+     * unnoticed. */
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (want->sa.sa_family == AF_INET6)
         setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);

@@ -1,8 +1,8 @@
 /*
  * listen.h - the listening socket of an edge, made here or handed over by the service manager
  *
- * The libraries never open sockets themselves: libwebsockets would listen on all interfaces where it was
- * told one. What the kernel says the socket is bound to is compared with the configuration.
+ * The libraries never open sockets themselves: libwebsockets would listen on all interfaces where
+ * it was told one. What the kernel says the socket is bound to is compared with the configuration.
  */
 #ifndef RECOND_API_LISTEN_H
 #define RECOND_API_LISTEN_H
@@ -15,8 +15,8 @@
 /*
  * listen_open - a non-blocking TCP listener
  *
- * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check and
- *          use instead, -1 = none; loopback_only: refuse any other address
+ * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
+ *          and use instead, -1 = none; loopback_only: refuse any other address
  * Out:     *fd, owned by the caller; *port that it is bound to. given_fd is not closed on an error.
  * Returns: 0; ERR_INPUT: not a numeric address, or not loopback though it must be; ERR_IO
  */

@@ -37,7 +37,8 @@ static void variable_name(char *buf, size_t cap, const struct config_key *key)
         *p = (char)toupper((unsigned char)*p);
 }
 
-/* Is `name` (after RECOND_) of one of our sections? Variables of other programs are none of our business. */
+/* Is `name` (after RECOND_) of one of our sections? Variables of other programs are none of our
+ * business. */
 static bool names_section(const char *name)
 {
     for (int i = 0; i < config_table_n; i++) {

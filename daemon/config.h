@@ -1,9 +1,11 @@
 /*
  * config.h - what an operator may choose, from a file, the environment and flags
  *
- * One table (config_table.c) names every key with its type, range, default and meaning; the loader, the
- * checks, --print-config and the test that holds docs/recond.conf.5 against the program all read it.
- * Precedence: flag `--section.key=value` > RECOND_SECTION_KEY > file > default. Every error names the
+ * One table (config_table.c) names every key with its type, range, default and meaning; the loader,
+ * the checks, --print-config and the test that holds docs/recond.conf.5 against the program all
+ * read it.
+ * Precedence: flag `--section.key=value` > RECOND_SECTION_KEY > file > default. Every error names
+ *             the
  * place (file:line, variable or flag), the key and what is allowed.
  */
 #ifndef RECOND_DAEMON_CONFIG_H
@@ -75,8 +77,8 @@ enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_PRINT, CONFIG_HELP, CONFIG
  *
  * In:      argv; env (NULL-terminated NAME=value strings, normally `environ`)
  * Out:     *config, complete and checked; *action. For HELP and VERSION nothing is read.
- * Returns: 0; ERR_INPUT: where = file:line, variable or flag; ERR_IO: a file that was named cannot be
- *          read (the default file may be absent)
+ * Returns: 0; ERR_INPUT: where = file:line, variable or flag; ERR_IO: a file that was named cannot
+ *          be read (the default file may be absent)
  */
 MUST_CHECK int config_load(struct config *config, enum config_action *action, int argc,
                            char *const argv[], char *const env[], struct err *err);

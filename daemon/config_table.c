@@ -119,7 +119,8 @@ const struct config_key config_table[] = {
 /* clang-format on */
 const int config_table_n = sizeof(config_table) / sizeof(config_table[0]);
 
-/* Edit distance, enough to guess what a typing error meant; names beyond 31 characters do not exist. */
+/* Edit distance, enough to guess what a typing error meant; names beyond 31 characters do not
+ * exist. */
 static int distance(const char *a, const char *b)
 {
     int row[33], n = (int)strlen(b), diagonal, above;

@@ -33,7 +33,8 @@ extern const int config_table_n;
 const struct config_key *config_table_find(const char *section, const char *name,
                                            const char **hint);
 
-/* Convert and store one value. Returns 0; ERR_INPUT saying what is allowed, where left to the caller. */
+/* Convert and store one value. Returns 0; ERR_INPUT saying what is allowed, where left to the
+ * caller. */
 MUST_CHECK int config_table_set(struct config *config, const struct config_key *key,
                                 const char *value, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
  * core.h - everything behind the edges: sessions, networks, decoders, workers
  *
- * core_open() starts the threads, core_close() ends them; core_ops (door.c, stream.c) is the table that
- * the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and core_pending()
- * when it is time to go.
+ * core_open() starts the threads, core_close() ends them; core_ops (door.c, stream.c) is the table
+ * that the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and
+ * core_pending() when it is time to go.
  */
 #ifndef RECOND_DAEMON_CORE_H
 #define RECOND_DAEMON_CORE_H
@@ -51,7 +51,8 @@ void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
 void core_set_ready(struct core *c);
 extern const struct core_ops core_ops;
 
-/* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their number. */
+/* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their
+ * number. */
 int core_reload(struct core *c, const struct config *fresh, char *later, size_t cap);
 struct config core_config(struct core *c);
 

@@ -1,9 +1,10 @@
 /*
  * decode.h - the pool of threads that turns JPEG into pictures
  *
- * A session's frames are decoded one at a time, in order; sessions take turns (turn.h). Each JPEG is probed
- * before anything is allocated, must have the size that its header claimed and the session's other frames
- * have, and is decoded at the smallest of libjpeg-turbo's scales that covers the network's input.
+ * A session's frames are decoded one at a time, in order; sessions take turns (turn.h). Each JPEG
+ * is probed before anything is allocated, must have the size that its header claimed and the
+ * session's other frames have, and is decoded at the smallest of libjpeg-turbo's scales that covers
+ * the network's input.
  * Threads: decode_kick() by any.
  */
 #ifndef RECOND_DAEMON_DECODE_H
@@ -25,7 +26,8 @@ void decode_free(struct decode **d);
 /* The session has frames to decode, or room for decoded ones. */
 void decode_kick(struct decode *d, struct session *s);
 
-/* clock_us() of the thread that showed itself longest ago: at most half a second old when all is well. */
+/* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
+ * well. */
 uint64_t decode_alive_us(const struct decode *d);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * export.h - a session's cloud as a PLY file that is read from any offset
  *
- * The cloud is copied at one moment (8 bytes a point); the file's bytes are made when they are asked for.
+ * The cloud is copied at one moment (8 bytes a point); the file's bytes are made when they are
+ * asked for.
  * Threads: one at a time for each export.
  */
 #ifndef RECOND_DAEMON_EXPORT_H
@@ -16,7 +17,8 @@ void export_close(struct export **e);
 
 uint64_t export_bytes(const struct export *e);
 uint64_t export_hash(const struct export *e);
-/* Bytes [offset, offset + cap) of the file, as many as there are; returns their number, 0 at the end. */
+/* Bytes [offset, offset + cap) of the file, as many as there are; returns their number, 0 at the
+ * end. */
 size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t cap);
 
 #endif

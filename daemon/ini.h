@@ -17,8 +17,8 @@ typedef int ini_pair(void *ctx, const char *section, const char *name, const cha
  *
  * In:      a line that begins with `#` or `;` is a comment, and what follows blank and `;` is too;
  *          values are stripped of blanks; lines hold at most 190 bytes
- * Returns: 0; ERR_IO: cannot be opened or read; ERR_INPUT with where = path:line: not of this form, too
- *          long a line, bytes that are no text, or what `pair` said
+ * Returns: 0; ERR_IO: cannot be opened or read; ERR_INPUT with where = path:line: not of this form,
+ *          too long a line, bytes that are no text, or what `pair` said
  */
 MUST_CHECK int ini_read(const char *path, ini_pair *pair, void *ctx, struct err *err);
 /* The same from memory, for tests and fuzzing; `name` stands for the path. */

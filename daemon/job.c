@@ -23,7 +23,8 @@ void job_device_config(struct gpu_session_config *c, const struct session_option
     c->max_points = o->max_points;
 }
 
-/* Lack of memory may pass; anything else will not, so the session says that it takes no more frames. */
+/* Lack of memory may pass; anything else will not, so the session says that it takes no more
+ * frames. */
 static enum control_reason device_failed(struct session *s, int rc, const struct err *err)
 {
     char why[API_TEXT_CAP];

@@ -22,7 +22,8 @@ struct job {
  */
 enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
                              struct queue_item *item);
-/* After the pipeline: changes into the mirror, pose into the trajectory, clients told, slot free. */
+/* After the pipeline: changes into the mirror, pose into the trajectory, clients told, slot
+ * free. */
 void job_finish(struct job *job);
 /* The frame ends here: slot free, client told. Any thread that holds the item. */
 void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason);

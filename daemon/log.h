@@ -1,9 +1,10 @@
 /*
  * log.h - one line per event, to the journal, as text or as JSON; the only user of sd-journal
  *
- * Every call site has its own budget: 20 messages in 10 seconds, then silence and, with the next message
- * that passes, the number that was held back. Whatever a message quotes from outside is escaped: control
- * characters, quotes and bytes that are no UTF-8 never reach a terminal or break a JSON line.
+ * Every call site has its own budget: 20 messages in 10 seconds, then silence and, with the next
+ * message that passes, the number that was held back. Whatever a message quotes from outside is
+ * escaped: control characters, quotes and bytes that are no UTF-8 never reach a terminal or break a
+ * JSON line.
  * Threads: any; a line is one write.
  */
 #ifndef RECOND_DAEMON_LOG_H
@@ -23,7 +24,8 @@ struct log_site {
 void log_open(enum config_log_format format, int level);
 void log_set_level(int level);
 
-/* A message is limited by its place in the source. fields_json: a JSON object of details, or NULL. */
+/* A message is limited by its place in the source. fields_json: a JSON object of details, or
+ * NULL. */
 void log_emit(struct log_site *site, int level, const char *fields_json, const char *fmt, ...)
     ERR_PRINTF(4, 5);
 

@@ -1,8 +1,9 @@
 /*
  * metrics.h - counters and histograms of the whole process, and the Prometheus text of them
  *
- * Base units (seconds, bytes); no label takes a session's id or anything a client chose. Time in a queue
- * is kept apart from time spent computing: the first says "more machines", the second "faster code".
+ * Base units (seconds, bytes); no label takes a session's id or anything a client chose. Time in a
+ * queue is kept apart from time spent computing: the first says "more machines", the second "faster
+ * code".
  * Threads: any; atomics, no lock.
  */
 #ifndef RECOND_DAEMON_METRICS_H

@@ -245,6 +245,7 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
 
 size_t mirror_bytes(const struct cloud_limits *limits)
 {
-    /* a key in its block and as much again of history, key and block of its slot, and what is staged */
+    /* a key in its block and as much again of history, key and block of its slot, and what is
+     * staged */
     return (size_t)limits->max_points * (8 + 8 + 8 + 4) + (size_t)limits->max_points / 4 * 16;
 }

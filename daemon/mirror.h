@@ -1,8 +1,9 @@
 /*
  * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
  *
- * The worker commits what changed on the device; the WebSocket edge and exports copy out what they need
- * under the lock and encode afterwards, so that the worker waits for a copy of one block at most.
+ * The worker commits what changed on the device; the WebSocket edge and exports copy out what they
+ * need under the lock and encode afterwards, so that the worker waits for a copy of one block at
+ * most.
  * Threads: any; one mutex inside; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_MIRROR_H

@@ -2,13 +2,15 @@
  * models.h - the networks that were found: NAME.ini beside NAME.onnx in the model directories
  *
  * A sidecar declares what an ONNX file does not say (docs/MODELS.md, "Sidecar"):
- *     [model]  kind = depth | motion      name = NAME (default)    file = NAME.onnx (default)     licence = text
- *              input, output_name = tensors of the graph (default: its only ones)
+ *     [model]  kind = depth | motion      name = NAME (default)    file = NAME.onnx (default)
+ *              licence = text input, output_name = tensors of the graph (default: its only ones)
  *              mean, std = three numbers  multiple = 32
- *              output = depth | inverse_depth | disparity | log_depth    disparity_range = two numbers (m)
+ *              output = depth | inverse_depth | disparity | log_depth    disparity_range = two
+ *              numbers (m)
  *              focal_px, min_depth_m, max_depth_m = number   rays = no | yes
- * Every network is read and checked once at start, so that a damaged file is reported then and not when the
- * first phone connects. Weights go to a device when the first session there needs them (worker.c).
+ * Every network is read and checked once at start, so that a damaged file is reported then and not
+ * when the first phone connects. Weights go to a device when the first session there needs them
+ * (worker.c).
  * Threads: any; nothing changes after models_open().
  */
 #ifndef RECOND_DAEMON_MODELS_H
@@ -22,7 +24,8 @@
 struct models;
 
 /*
- * models_open - look through directories (separated by colons; those that do not exist are passed over)
+ * models_open - look through directories (separated by colons; those that do not exist are passed
+ * over)
  *
  * In:      depth, motion: names of the default networks, "" = the first by name
  * Returns: 0; ERR_NOT_FOUND: no depth network, or a default that was named is not there; ERR_INPUT:

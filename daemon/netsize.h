@@ -9,8 +9,9 @@
 /*
  * netsize_choose - sides that are multiples of `multiple`, at most NETSIZE_AREA pixels in all
  *
- * Maths:   the largest area * (ratio of the two aspects, <= 1)^2: of two sizes of the camera's own aspect the
- *          larger one, but no stretching for the sake of area. 640x480 -> 256x192, 1242x375 -> 416x128,
+ * Maths:   the largest area * (ratio of the two aspects, <= 1)^2: of two sizes of the camera's own
+ *          aspect the larger one, but no stretching for the sake of area. 640x480 -> 256x192,
+ *          1242x375 -> 416x128,
  *          480x640 -> 192x256, 1280x720 -> 288x160
  */
 void netsize_choose(int camera_w, int camera_h, int multiple, int *w, int *h);

@@ -1,5 +1,6 @@
 /*
- * notify.h - what the service manager is told, and the sockets it hands over; the only user of sd-daemon
+ * notify.h - what the service manager is told, and the sockets it hands over; the only user of
+ * sd-daemon
  *
  * Without a service manager every call does nothing and succeeds.
  * Threads: main alone.
@@ -12,7 +13,8 @@
 #include <stdint.h>
 
 /*
- * notify_sockets - listening sockets held by the service manager, by FileDescriptorName= `http`, `stream`
+ * notify_sockets - listening sockets held by the service manager, by FileDescriptorName= `http`,
+ * `stream`
  *
  * Out:     *http_fd, *stream_fd; -1 = none given
  * Returns: 0; ERR_INPUT: a socket of another name, or one that is no listening stream socket

@@ -10,8 +10,8 @@
 /*
  * options_resolve - fill in defaults, check every field against configuration and networks
  *
- * In/out:  options; nothing is left at "default" but net_w, net_h, which wait for the first picture if the
- *          camera is not known
+ * In/out:  options; nothing is left at "default" but net_w, net_h, which wait for the first picture
+ *          if the camera is not known
  * Out:     *depth; *motion, NULL if poses come with the frames; *multiple of the networks' sides
  * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer
  */

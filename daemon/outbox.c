@@ -354,8 +354,9 @@ static bool sync_due(struct outbox *o, uint64_t *marked, bool *ended)
 }
 
 /*
- * The mirror is read outside this lock, so a commit may slip in between. Its revision then differs from
- * the one up to which the set is complete, and the `sync` waits: the commit's marks are about to come.
+ * The mirror is read outside this lock, so a commit may slip in between. Its revision then differs
+ * from the one up to which the set is complete, and the `sync` waits: the commit's marks are about
+ * to come.
  */
 static bool take_sync(struct outbox *o, struct control_message *m)
 {

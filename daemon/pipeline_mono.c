@@ -1,6 +1,7 @@
 #include "daemon/pipeline_mono.h"
 
-/* What concerns one session's model: which points are seen, what they become, which go, what changed. */
+/* What concerns one session's model: which points are seen, what they become, which go, what
+ * changed. */
 static int model_stages(struct gpu *g, struct gpu_frame *f, struct err *err)
 {
     int rc = gpu_covisible(g, f, err);
@@ -34,7 +35,8 @@ int pipeline_mono(struct gpu *g, struct gpu_frame *const *frames, int n, struct 
         rc = gpu_download(g, frames, n, err);
     if (rc == 0)
         return gpu_wait(g, err);
-    /* the pictures are about to be used again, so nothing may be under way; the first error is the one told */
+    /* the pictures are about to be used again, so nothing may be under way; the first error is the
+     * one told */
     if (rc != ERR_DEVICE && gpu_wait(g, NULL) == ERR_DEVICE)
         rc = ERR_DEVICE;
     return rc;

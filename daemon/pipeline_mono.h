@@ -10,8 +10,8 @@
  * pipeline_mono - a batch of frames, of different sessions, from pictures to changed points
  *
  * In/out:  frames [n]; result and changes are valid afterwards
- * Returns: 0; ERR_DEVICE: the context is lost; else what the stage said: the whole batch is lost, the device
- *          is idle and the sessions live on
+ * Returns: 0; ERR_DEVICE: the context is lost; else what the stage said: the whole batch is lost,
+ *          the device is idle and the sessions live on
  * Runs:    on the thread that owns g; waits once
  */
 MUST_CHECK int pipeline_mono(struct gpu *g, struct gpu_frame *const *frames, int n,

@@ -1,13 +1,14 @@
 /*
- * queue.h - the frames of one session between its client and the device: bounded, in order, memory reused
+ * queue.h - the frames of one session between its client and the device: bounded, in order, memory
+ * reused
  *
  * A frame moves   free -> filling -> waiting -> decoding -> ready -> running -> free.
- * All slots are made with the session. A JPEG is copied once, into its slot; pages of a slot that was never
- * used are never touched, and the lowest free slot is taken first, so that a small or calm session costs
- * little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs them: a frame that
- * will be dropped is not decoded first.
- * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is none the new
- *          frame itself is turned away. The caller answers for whichever it was.
+ * All slots are made with the session. A JPEG is copied once, into its slot; pages of a slot that
+ * was never used are never touched, and the lowest free slot is taken first, so that a small or
+ * calm session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device
+ * needs them: a frame that will be dropped is not decoded first.
+ * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is none
+ *          the new frame itself is turned away. The caller answers for whichever it was.
  * Threads: one pushes (WebSocket edge), one decodes at a time, one runs (worker); one mutex inside.
  * Owner:   an item belongs to whoever took it until queue_ready() or queue_release().
  */
@@ -68,8 +69,8 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes);
 MUST_CHECK int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint32_t breaks,
                           uint64_t now_us, struct queue_dropped *dropped, struct err *err);
 
-/* The oldest waiting frame, to be decoded; NULL if there is none, or enough are decoded already, or one is
- * being decoded. */
+/* The oldest waiting frame, to be decoded; NULL if there is none, or enough are decoded already, or
+ * one is being decoded. */
 struct queue_item *queue_take_waiting(struct queue *q);
 /* Room for pictures of this many bytes, once a session: before it items have no rgb. */
 MUST_CHECK int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes,

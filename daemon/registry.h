@@ -1,7 +1,8 @@
 /*
  * registry.h - the sessions that exist, by id and in order of creation
  *
- * Threads: any; one mutex inside; nothing else is locked under it. Answers hold a reference of their own.
+ * Threads: any; one mutex inside; nothing else is locked under it. Answers hold a reference of
+ *          their own.
  */
 #ifndef RECOND_DAEMON_REGISTRY_H
 #define RECOND_DAEMON_REGISTRY_H

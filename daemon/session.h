@@ -1,17 +1,18 @@
 /*
  * session.h - one scan: its options, its state, its counters and the clients that watch it
  *
- * A session is counted: the registry, each client, each list of turns that it stands in and each thread that
- * works on it hold a reference. session_kill() takes it out of use at any moment; memory goes with the last
- * reference, device state was given back by the worker before that (worker_retire()).
+ * A session is counted: the registry, each client, each list of turns that it stands in and each
+ * thread that works on it hold a reference. session_kill() takes it out of use at any moment;
+ * memory goes with the last reference, device state was given back by the worker before that
+ * (worker_retire()).
  *
  * Who touches what
  *   fixed at creation          everybody, without a lock
  *   `decode`                   the decode thread whose turn the session has (turn.h: one at a time)
  *   `work`                     the worker alone
  *   the rest                   under `lock`, through session_*() alone
- * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the session's lock;
- * edge_ops are called with no lock held.
+ * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the
+ * session's lock; edge_ops are called with no lock held.
  */
 #ifndef RECOND_DAEMON_SESSION_H
 #define RECOND_DAEMON_SESSION_H
@@ -121,8 +122,8 @@ void session_unref(struct session *s);
 /* Returns 0; ERR_BUSY: SESSION_STREAMS_MAX are connected; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
-/* The client said `start`. A second client that sends frames replaces the first, whose connection is
- * likely half dead; it is told `bye`. Returns ERR_STATE if the session takes no more frames. */
+/* The client said `start`. A second client that sends frames replaces the first, whose connection
+ * is likely half dead; it is told `bye`. Returns ERR_STATE if the session takes no more frames. */
 MUST_CHECK int session_start(struct session *s, struct session_client *c, struct err *err);
 
 /* ------------------------------------------------------------------------- frames */
@@ -159,9 +160,11 @@ void session_set_fault(struct session *s, const char *why);
 
 /* No more frames; those in the queue are still used. */
 void session_finalize(struct session *s);
-/* After a slot was released: CLOSED if it was the last of a finalized session. Returns true if so. */
+/* After a slot was released: CLOSED if it was the last of a finalized session. Returns true if
+ * so. */
 bool session_settle(struct session *s);
-/* Out of use: clients are told `bye`, frames in the queue are nobody's. Returns false if it was already. */
+/* Out of use: clients are told `bye`, frames in the queue are nobody's. Returns false if it was
+ * already. */
 bool session_kill(struct session *s);
 /* Tell all clients `bye`. */
 void session_bye(struct session *s, const struct control_bye *bye, bool at_once);

@@ -1,5 +1,6 @@
 /*
- * shelf.h - a device's copies of the networks, made when the first session needs them, shared by all
+ * shelf.h - a device's copies of the networks, made when the first session needs them, shared by
+ * all
  *
  * Threads: the worker that owns the device.
  */

@@ -1,8 +1,8 @@
 /*
  * stream.h - one WebSocket client of a session: the stream half of core_ops
  *
- * Threads: the WebSocket edge's one thread makes all calls; other threads reach the client's outbox through
- *          the session alone.
+ * Threads: the WebSocket edge's one thread makes all calls; other threads reach the client's outbox
+ *          through the session alone.
  */
 #ifndef RECOND_DAEMON_STREAM_H
 #define RECOND_DAEMON_STREAM_H

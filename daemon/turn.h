@@ -1,10 +1,10 @@
 /*
  * turn.h - whose turn it is: sessions that have work, in a fair order, at most one thread on each
  *
- * Entries stand in a queue and go to its end when they were served, so that of n sessions with work each is
- * served once in n turns, however much work one of them has. An entry that is being served is in nobody's
- * reach until turn_done(): what a session does stays in its order. Work that is announced meanwhile is
- * remembered; no wake-up is lost.
+ * Entries stand in a queue and go to its end when they were served, so that of n sessions with work
+ * each is served once in n turns, however much work one of them has. An entry that is being served
+ * is in nobody's reach until turn_done(): what a session does stays in its order. Work that is
+ * announced meanwhile is remembered; no wake-up is lost.
  * Threads: any. One mutex; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_TURN_H
@@ -27,20 +27,21 @@ struct turn;
 MUST_CHECK int turn_new(struct turn **t, struct err *err);
 void turn_free(struct turn **t);
 
-/* Announce work. Returns true if the entry was idle: the list holds on to it from now until turn_done()
- * returns true, so the caller gives it a reference first. */
+/* Announce work. Returns true if the entry was idle: the list holds on to it from now until
+ * turn_done() returns true, so the caller gives it a reference first. */
 bool turn_kick(struct turn *t, struct turn_entry *e);
 
 /*
  * turn_take - the next entries to serve
  *
- * Waits for one, or until turn_poke(), turn_close() or timeout_ms. Takes up to max that stand in line
- * already; it never waits for more.
+ * Waits for one, or until turn_poke(), turn_close() or timeout_ms. Takes up to max that stand in
+ * line already; it never waits for more.
  * Returns: number taken, 0 after a poke or time-out, -1 when closed
  */
 int turn_take(struct turn *t, struct turn_entry **entries, int max, int timeout_ms);
 
-/* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of it. */
+/* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of
+ * it. */
 bool turn_done(struct turn *t, struct turn_entry *e, bool more);
 
 /* Wake one taker that has other things to see to. */

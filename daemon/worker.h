@@ -1,9 +1,9 @@
 /*
  * worker.h - the one thread that owns a device, its networks and its sessions' device state
  *
- * It takes what is due, at most one frame a session and `batch` in all, sessions in turn (turn.h), and runs
- * them through the pipeline together. Nobody else calls gpu_*: requests come through worker_kick() and
- * worker_retire().
+ * It takes what is due, at most one frame a session and `batch` in all, sessions in turn (turn.h),
+ * and runs them through the pipeline together. Nobody else calls gpu_*: requests come through
+ * worker_kick() and worker_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H
@@ -25,23 +25,24 @@ struct worker_config {
 
 /* Opens the device on the new thread and waits for that. Returns what opening it says. */
 MUST_CHECK int worker_start(struct worker **w, const struct worker_config *config, struct err *err);
-/* Finishes the batch that is on the device; frees the device state of retired sessions, then the device.
- * worker_kick() and worker_retire() do nothing from now on. */
+/* Finishes the batch that is on the device; frees the device state of retired sessions, then the
+ * device. worker_kick() and worker_retire() do nothing from now on. */
 void worker_stop(struct worker *w);
 /* When no session is left that points here. */
 void worker_free(struct worker **w);
 
 /* The session has a decoded frame. */
 void worker_kick(struct worker *w, struct session *s);
-/* The session needs its device state no more. Before the last reference goes, each session that ran must
- * have been retired. */
+/* The session needs its device state no more. Before the last reference goes, each session that ran
+ * must have been retired. */
 void worker_retire(struct worker *w, struct session *s);
 
 /* clock_us() of its last sign of life; a batch counts as none until it is done. */
 uint64_t worker_alive_us(const struct worker *w);
 /* The device context is lost: the process must end. */
 bool worker_lost(const struct worker *w);
-/* What it knows about its device, at most a second old; sessions and queued_frames are the caller's. */
+/* What it knows about its device, at most a second old; sessions and queued_frames are the
+ * caller's. */
 void worker_get_device(struct worker *w, struct api_device *device);
 struct budget *worker_budget(struct worker *w);
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Channels in a block of the layout that this processor's convolutions choose by themselves; 0 = none. */
+/* Channels in a block of the layout that this processor's convolutions choose by themselves; 0 =
+ * none. */
 static int probe_block(struct net_dnnl *p)
 {
     dnnl_dims_t sd = {1, 64, 32, 32}, wd = {64, 64, 3, 3}, strides = {1, 1}, pad = {1, 1};

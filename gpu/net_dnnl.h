@@ -1,13 +1,14 @@
 /*
  * net_dnnl.h - the inside of the oneDNN executor, shared by net_dnnl*.c alone
  *
- *     store   one tensor in one layout: a place in the arena. A tensor has its first store and, where a
- *             reader wants another layout, copies. A store may be a part of another (concat).
+ *     store   one tensor in one layout: a place in the arena. A tensor has its first store and,
+ *             where a reader wants another layout, copies. A store may be a part of another
+ *             (concat).
  *     job     one thing that run() does: a oneDNN primitive or a loop of net_dnnl_loop.c
  *     blob    weights and factors in the layout that a primitive asked for
  *
- * new(): every step of the graph emits jobs and stores; then stores get places in the arena by lifetime, and
- * only then memory objects are made. run() walks the jobs.
+ * new(): every step of the graph emits jobs and stores; then stores get places in the arena by
+ * lifetime, and only then memory objects are made. run() walks the jobs.
  */
 #ifndef RECOND_GPU_NET_DNNL_H
 #define RECOND_GPU_NET_DNNL_H
@@ -90,19 +91,23 @@ struct net_dnnl {
 /* net_dnnl_plan.c: stores, jobs, places in the arena */
 MUST_CHECK int net_dnnl_plan(struct net_dnnl *p, struct err *err);
 MUST_CHECK int net_dnnl_plan_arena(struct net_dnnl *p, struct err *err);
-/* A store for these dimensions; part of `root` at `root_at` bytes if root >= 0. Returns index or code. */
+/* A store for these dimensions; part of `root` at `root_at` bytes if root >= 0. Returns index or
+ * code. */
 int net_dnnl_plan_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int root, size_t root_at,
                         struct err *err);
 MUST_CHECK int net_dnnl_plan_md(const int d[4], enum layout layout, dnnl_memory_desc_t *md,
                                 struct err *err);
-/* The tensor in this layout: its store, a copy made before, or a new copy. Returns index or code. */
+/* The tensor in this layout: its store, a copy made before, or a new copy. Returns index or
+ * code. */
 int net_dnnl_plan_get(struct net_dnnl *p, int tensor, const dnnl_memory_desc_t *md,
                       struct err *err);
 /* The tensor in a plain or blocked layout with a place in the arena. */
 int net_dnnl_plan_own(struct net_dnnl *p, int tensor, int plain, struct err *err);
-/* Where the tensor ought to be written: a part of a concat, or over a residual; *store = -1: anywhere. */
+/* Where the tensor ought to be written: a part of a concat, or over a residual; *store = -1:
+ * anywhere. */
 MUST_CHECK int net_dnnl_plan_wanted(struct net_dnnl *p, int tensor, int *store, struct err *err);
-/* Its writer chose this layout: the tensor's store, the wanted one if that fits. Returns index or code. */
+/* Its writer chose this layout: the tensor's store, the wanted one if that fits. Returns index or
+ * code. */
 int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_memory_desc_t *md,
                       struct err *err);
 MUST_CHECK int net_dnnl_plan_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from,

@@ -56,7 +56,8 @@ static void lerp(const struct net_dnnl_loop *l, const float *src, float *dst)
                      dst);
 }
 
-/* ONNX DepthToSpace on the plain layout. DCR: channel (bi * b + bj) * C + c; CRD: (c * b + bi) * b + bj. */
+/* ONNX DepthToSpace on the plain layout. DCR: channel (bi * b + bj) * C + c; CRD: (c * b + bi) * b
+ * + bj. */
 static void shuffle(const struct net_dnnl_loop *l, const float *src, float *dst)
 {
     const int b = l->step->block, c_out = l->channels;

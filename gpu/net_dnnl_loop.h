@@ -1,8 +1,9 @@
 /*
- * net_dnnl_loop.h - the loops that oneDNN has no primitive for: table-driven resize, pad and crop, shuffle
+ * net_dnnl_loop.h - the loops that oneDNN has no primitive for: table-driven resize, pad and crop,
+ * shuffle
  *
- * A plane view covers every layout: `outer` planes of [rows][columns], each element `inner` floats side by
- * side (1 = plain, the channels = channels last, 8 or 16 = a block of channels).
+ * A plane view covers every layout: `outer` planes of [rows][columns], each element `inner` floats
+ * side by side (1 = plain, the channels = channels last, 8 or 16 = a block of channels).
  */
 #ifndef RECOND_GPU_NET_DNNL_LOOP_H
 #define RECOND_GPU_NET_DNNL_LOOP_H

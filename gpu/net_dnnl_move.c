@@ -1,4 +1,5 @@
-/* Steps that move numbers: copies between layouts, other shapes over the same bytes, our own loops. */
+/* Steps that move numbers: copies between layouts, other shapes over the same bytes, our own
+ * loops. */
 #include "gpu/net_dnnl.h"
 
 #include <string.h>

@@ -223,7 +223,7 @@ int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_mem
     return store;
 }
 
-/* ---------------------------------------------------------------------------------- before emission */
+/* ------------------------------------------------------------------------------ before emission */
 
 static void read_by(struct net_dnnl *p, int tensor, int step)
 {
@@ -271,7 +271,8 @@ static void place_all(struct net_dnnl *p)
     for (int i = g->n_steps - 1; i >= 0; i--)
         if (g->steps[i].kind == NET_STEP_CONCAT)
             place_parts(p, &g->steps[i]);
-    /* Backwards, so that a chain of residual blocks lands as a whole in the concat of its last one. */
+    /* Backwards, so that a chain of residual blocks lands as a whole in the concat of its last
+     * one. */
     for (int i = g->n_steps - 1; i >= 0; i--) {
         const struct net_step *s = &g->steps[i];
         int r = s->residual;
@@ -352,7 +353,8 @@ static int larger_first(const void *a, const void *b, void *stores)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Largest first, each at the lowest place that is free during its whole life. order[0 ... i) is by place. */
+/* Largest first, each at the lowest place that is free during its whole life. order[0 ... i) is by
+ * place. */
 static void arrange(struct net_dnnl *p, int *order, int n)
 {
     for (int i = 0; i < n; i++) {

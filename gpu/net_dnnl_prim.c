@@ -1,4 +1,5 @@
-/* Steps that are one oneDNN primitive. Layouts are the primitive's choice unless the result has a place. */
+/* Steps that are one oneDNN primitive. Layouts are the primitive's choice unless the result has a
+ * place. */
 #include "gpu/net_dnnl.h"
 
 #include <stdlib.h>
@@ -91,7 +92,8 @@ static dnnl_status_t make_pd(struct net_dnnl *p, dnnl_primitive_desc_t *pd,
 
 /* ---------------------------------------------------------------------------------- blobs */
 
-/* Weights or factors of layout `from` (plain) as the primitive wants them, `to`. Returns index or code. */
+/* Weights or factors of layout `from` (plain) as the primitive wants them, `to`. Returns index or
+ * code. */
 static int add_blob(struct net_dnnl *p, float *values, const dnnl_memory_desc_t *from,
                     const dnnl_memory_desc_t *to, struct err *err)
 {

@@ -49,7 +49,7 @@ double net_graph_value(const struct net_const *c, size_t i)
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------- operators' helpers */
+/* --------------------------------------------------------------------------- operators' helpers */
 
 int net_graph_given(const struct net_node *n, int k)
 {

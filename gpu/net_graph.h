@@ -1,13 +1,17 @@
 /*
- * net_graph.h - the inside of a network: what net_onnx.c reads, what net_graph*.c plans, what executors run
+ * net_graph.h - the inside of a network: what net_onnx.c reads, what net_graph*.c plans, what
+ * executors run
  *
- *     struct net        the checked file: constants as stored (fp16 stays fp16), nodes in order, values by
- *                       number. Made once, never changed.
- *     struct net_graph  the same for one input shape: every shape known, shape arithmetic evaluated, a list
- *                       of fused steps on four-dimensional float32 tensors. What an executor lays out.
+ *     struct net        the checked file: constants as stored (fp16 stays fp16), nodes in order,
+ *                       values by number. Made once, never changed.
+ *     struct net_graph  the same for one input shape: every shape known, shape arithmetic
+ *     evaluated, a list
+ *                       of fused steps on four-dimensional float32 tensors. What an executor lays
+ *                       out.
  *
- * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major; an
- *         executor may store it otherwise as long as reshape, transpose and the output see that order.
+ * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major;
+ *         an executor may store it otherwise as long as reshape, transpose and the output see that
+ *         order.
  * Owner:  a graph borrows its net and owns its steps, tables, scales and biases.
  */
 #ifndef RECOND_GPU_NET_GRAPH_H
@@ -237,7 +241,8 @@ MUST_CHECK int net_graph_numbers(struct net_graph *g, const struct net_node *n, 
 int net_graph_given(const struct net_node *n, int k);
 /* Input k is a number that is known or can be: features answer 0. */
 int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int k);
-/* A new step writing a new tensor of rank `rank`, which becomes the node's output. NULL with err filled. */
+/* A new step writing a new tensor of rank `rank`, which becomes the node's output. NULL with err
+ * filled. */
 struct net_step *net_graph_step(struct net_graph *g, const struct net_node *n,
                                 enum net_step_kind kind, const int *src, int n_src, int rank,
                                 const int64_t *dim, int *code, struct err *err);
@@ -282,7 +287,8 @@ NET_PLAN(net_graph_known_shape);
 NET_PLAN(net_graph_known_gather);
 NET_PLAN(net_graph_known_fill);
 NET_PLAN(net_graph_known_round);
-/* The window attributes of convolutions and pools; k is that of the weights or 0 (net_graph_conv.c). */
+/* The window attributes of convolutions and pools; k is that of the weights or 0
+ * (net_graph_conv.c). */
 MUST_CHECK int net_graph_conv_window(const struct net_node *n, struct net_window *w,
                                      struct err *err);
 MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t in[2],
@@ -298,7 +304,8 @@ MUST_CHECK int net_graph_map_crop(struct net_graph *g, const struct net_node *n,
                                   const struct net_info *x, const int start[2], const int step[2],
                                   const int count[2], struct err *err);
 
-/* Merge batch norm, scale, residual, activation and zero padding into convolutions (net_graph_fuse.c). */
+/* Merge batch norm, scale, residual, activation and zero padding into convolutions
+ * (net_graph_fuse.c). */
 MUST_CHECK int net_graph_fuse(struct net_graph *g, struct err *err);
 
 /*

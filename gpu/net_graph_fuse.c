@@ -81,7 +81,8 @@ static int takes_act(const struct net_step *s)
     return (is_conv(s) || s->kind == NET_STEP_BINARY) && s->act.kind == NET_ACT_NONE;
 }
 
-/* Merge step j, the only reader of step i's result, into i. Returns 1 merged, 0 not, -1 no memory. */
+/* Merge step j, the only reader of step i's result, into i. Returns 1 merged, 0 not, -1 no
+ * memory. */
 static int merge(struct net_graph *g, int i, int j, const struct uses *u)
 {
     struct net_step *s = &g->steps[i], *next = &g->steps[j];

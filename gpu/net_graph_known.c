@@ -1,14 +1,16 @@
 /*
- * Shape arithmetic: what exporters write for interpolate, flatten and view, evaluated while a plan is made.
- * Numbers are held as double: integers of the files that matter are far below 2^53, and float arithmetic is
- * rounded to float after each step, as the exporter's framework would.
+ * Shape arithmetic: what exporters write for interpolate, flatten and view, evaluated while a plan
+ *                   is made.
+ * Numbers are held as double: integers of the files that matter are far below 2^53, and float
+ * arithmetic is rounded to float after each step, as the exporter's framework would.
  */
 #include "gpu/net_graph.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Integers stay within what a double holds exactly; INT64_MAX, which means "to the end", saturates. */
+/* Integers stay within what a double holds exactly; INT64_MAX, which means "to the end",
+ * saturates. */
 static double tidy(double v, int is_int)
 {
     if (!is_int)

@@ -1,6 +1,7 @@
 /*
- * Operators that are a table of source rows and one of source columns: resize, pad, crop. The tables are
- * made here once a shape, so that an executor's loop knows nothing of the dozen ways to define them.
+ * Operators that are a table of source rows and one of source columns: resize, pad, crop. The
+ * tables are made here once a shape, so that an executor's loop knows nothing of the dozen ways to
+ * define them.
  */
 #include "gpu/net_graph.h"
 
@@ -77,7 +78,8 @@ static int resize_modes(const struct net_graph *g, const struct net_node *n, str
     return 0;
 }
 
-/* Inputs of Resize-11: X, roi, scales, sizes; Resize-10 and Upsample-9: X, scales; Upsample-7: attribute. */
+/* Inputs of Resize-11: X, roi, scales, sizes; Resize-10 and Upsample-9: X, scales; Upsample-7:
+ * attribute. */
 static int resize_target(struct net_graph *g, const struct net_node *n, const struct net_info *x,
                          struct resize *r, struct err *err)
 {
@@ -180,7 +182,7 @@ int net_graph_map_resize(struct net_graph *g, const struct net_node *n, struct e
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------- pad and crop */
+/* --------------------------------------------------------------------------------- pad and crop */
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE };
 

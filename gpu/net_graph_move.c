@@ -108,8 +108,8 @@ int net_graph_move_reshape(struct net_graph *g, const struct net_node *n, struct
 }
 
 /*
- * The axes of Squeeze and Unsqueeze, attribute or input, as marks on the dimensions. `grow`: they count the
- * dimensions of the result, x.rank + count. *count is -1 where no axes were given.
+ * The axes of Squeeze and Unsqueeze, attribute or input, as marks on the dimensions. `grow`: they
+ * count the dimensions of the result, x.rank + count. *count is -1 where no axes were given.
  */
 static int marks(struct net_graph *g, const struct net_node *n, int rank, int grow,
                  int mark[NET_RANK_MAX], int *count, struct err *err)

@@ -11,14 +11,15 @@
 #define PARSE_SLACK_BYTES \
     ((size_t)64 << 20) /* beside twice the file: messages, strings, shape lists */
 
-/* ---------------------------------------------------------------------------------- protobuf-c's memory */
+/* -------------------------------------------------------------------------- protobuf-c's memory */
 
 struct purse {
     size_t used, cap;
     int refused;
 };
 
-/* Counts what was ever given out: cheaper than tracking sizes, and an honest model frees next to nothing. */
+/* Counts what was ever given out: cheaper than tracking sizes, and an honest model frees next to
+ * nothing. */
 static void *purse_alloc(void *data, size_t size)
 {
     struct purse *p = data;
@@ -132,7 +133,7 @@ static int collect(struct parse *p)
     return drop_doubles(p);
 }
 
-/* ---------------------------------------------------------------------------------- input and output */
+/* ----------------------------------------------------------------------------- input and output */
 
 static int choose_input(struct parse *p, const char *name)
 {
@@ -190,7 +191,7 @@ static int choose_output(struct parse *p, const char *name)
     return 0;
 }
 
-/* ---------------------------------------------------------------------------------- what is needed */
+/* ------------------------------------------------------------------------------- what is needed */
 
 /* Value of a node's input by name; nodes must come after what they read, so a cycle cannot pass. */
 static int reads(struct parse *p, size_t node, const char *name, int *value)

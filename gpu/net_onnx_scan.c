@@ -1,6 +1,7 @@
 /*
- * The walk before the parse. protobuf-c recurses once a nested message and spends memory on every field, so
- * a small file could cost a deep stack or gigabytes. Nothing is allocated here, and what passes is bounded.
+ * The walk before the parse. protobuf-c recurses once a nested message and spends memory on every
+ * field, so a small file could cost a deep stack or gigabytes. Nothing is allocated here, and what
+ * passes is bounded.
  */
 #include "gpu/net_onnx.h"
 
@@ -35,7 +36,8 @@ static int damaged(const struct scan *s, const uint8_t *p)
                    (size_t)(p - s->start));
 }
 
-/* The payload's length for a field of this wire type; *value is where it begins. Returns 0 or -1. */
+/* The payload's length for a field of this wire type; *value is where it begins. Returns 0 or
+ * -1. */
 static int payload(const uint8_t **p, const uint8_t *end, unsigned wire, uint64_t *len)
 {
     uint64_t v;

@@ -11,7 +11,8 @@
 
 /* ------------------------------------------------------------------------------- text checks */
 
-/* Length of the well-formed sequence at s (1...4), 0 if there is none. RFC 3629, table of section 4. */
+/* Length of the well-formed sequence at s (1...4), 0 if there is none. RFC 3629, table of section
+ * 4. */
 static size_t utf8_sequence(const unsigned char *s, size_t left)
 {
     unsigned char lo = 0x80, hi = 0xbf;

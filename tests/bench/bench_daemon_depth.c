@@ -1,16 +1,18 @@
 /*
- * bench_daemon_depth - how right the shipped depth network is, through the same line as a session's frames
+ * bench_daemon_depth - how right the shipped depth network is, through the same line as a session's
+ * frames
  *
  *     bench_daemon_depth MODELS FOLDER...
  *
- * Every frame of each folder (docs/TESTING.md, "Sequences") goes through upload, image and depth of the back
- * end that `auto` chooses, at the input size that a session of this camera gets. Its depth, bilinear at the
- * pixels that have ground truth, is compared there:
+ * Every frame of each folder (docs/TESTING.md, "Sequences") goes through upload, image and depth of
+ * the back end that `auto` chooses, at the input size that a session of this camera gets. Its
+ * depth, bilinear at the pixels that have ground truth, is compared there:
  *
  *     AbsRel = mean |d - g| / g         delta1 = share with max(d/g, g/d) < 1.25
  *
- * each with d as it is (metric) and with d times median(g) / median(d) of the frame (scaled); then the mean
- * over frames. `constant` is the same for a depth map that holds the frame's own median everywhere.
+ * each with d as it is (metric) and with d times median(g) / median(d) of the frame (scaled); then
+ * the mean over frames. `constant` is the same for a depth map that holds the frame's own median
+ * everywhere.
  */
 #include "daemon/models.h"
 #include "daemon/netsize.h"

@@ -2,8 +2,8 @@
  * support_sequence.h - frames for the benchmarks: a drawn room, or a folder of sequences
  * (docs/TESTING.md)
  *
- * In:      folder with sequence.json, frames/, depth/ and perhaps poses.txt (without it every pose is
- *          the identity); w = h = 0: depth at the picture's own size. Or NULL: a camera
+ * In:      folder with sequence.json, frames/, depth/ and perhaps poses.txt (without it every pose
+ *          is the identity); w = h = 0: depth at the picture's own size. Or NULL: a camera
  *          that walks through the room of tests/support/scene.h, its depth with smooth and with
  *          pixel noise
  * Out:     colours at the picture's own size, depth at w x h (nearest pixel; 0 = no reading)

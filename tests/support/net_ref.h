@@ -1,7 +1,8 @@
 /*
  * net_ref.h - the operators of docs/MODELS.md as plain loops, and a check of a model against them
  *
- * Written from the ONNX operator pages, without a look at gpu/: double accumulators, no layout, no fusion.
+ * Written from the ONNX operator pages, without a look at gpu/: double accumulators, no layout, no
+ * fusion.
  */
 #ifndef RECOND_TESTS_NET_REF_H
 #define RECOND_TESTS_NET_REF_H
@@ -244,7 +245,8 @@ static inline struct ref ref_gather(struct ref x, int h, int w, const int *row, 
 
 /* ---------------------------------------------------------------------------------- the check */
 
-/* Plan and run the model on x. The result's shape is `want`'s; largest error over largest |want|. */
+/* Plan and run the model on x. The result's shape is `want`'s; largest error over largest
+ * |want|. */
 static inline double ref_error(struct onnx_build *b, struct ref x, struct ref want)
 {
     struct net *net = NULL;
@@ -303,8 +305,9 @@ static inline void ref_weights(struct onnx_build *b, const char *name, struct re
 }
 
 /*
- * A model whose tensor "x" has c channels. Without `conv` it is the input itself; with it a 3 x 3 convolution
- * comes first, so that "x" has the layout that convolutions choose. *in is the input, "x" is returned.
+ * A model whose tensor "x" has c channels. Without `conv` it is the input itself; with it a 3 x 3
+ * convolution comes first, so that "x" has the layout that convolutions choose. *in is the input,
+ * "x" is returned.
  */
 static inline struct ref ref_begin(struct onnx_build *b, int opset, int conv, int n, int c, int h,
                                    int w, struct ref *in)

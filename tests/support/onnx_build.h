@@ -9,7 +9,8 @@
  *     onnx_end(&b, "y");                  b.file.p, b.file.n
  *     onnx_free(&b);
  *
- * Only the wire format of protobuf is needed for it, so a test can write what no honest library would.
+ * Only the wire format of protobuf is needed for it, so a test can write what no honest library
+ * would.
  */
 #ifndef RECOND_TESTS_ONNX_BUILD_H
 #define RECOND_TESTS_ONNX_BUILD_H
@@ -166,7 +167,8 @@ static inline void onnx_scalar(struct onnx_build *b, const char *name, float v)
     onnx_init(b, name, 1, 0, NULL, &v, 4);
 }
 
-/* Inputs and outputs are names between spaces; "-" is one left out. Attributes follow by their own calls. */
+/* Inputs and outputs are names between spaces; "-" is one left out. Attributes follow by their own
+ * calls. */
 static inline void onnx_node(struct onnx_build *b, const char *op, const char *ins,
                              const char *outs)
 {
