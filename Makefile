@@ -80,7 +80,7 @@ LIB_API    := $(O)/libapi.a
 LIB_DAEMON := $(O)/libdaemon.a
 
 LIBS_PROTO  := -lturbojpeg -ljpeg -lzstd -lz -ljansson -lpng -lm
-LIBS_GPU    := -ldnnl -lprotobuf-c -lm
+LIBS_GPU    := -ldnnl -lgomp -lprotobuf-c -lm
 LIBS_CLIENT := -lcurl -lwebsockets -lcrypto
 LIBS_API    := -lmicrohttpd -lwebsockets -lcrypto
 LIBS_DAEMON := -lsystemd -linih

@@ -10,6 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the OpenMP run-time that oneDNN computes with (its header is the compiler's own): how many
+ * threads the calling thread's next parallel region may use. */
+void omp_set_num_threads(int n);
+
 static double now_us(void)
 {
     struct timespec t;
@@ -101,7 +105,7 @@ static int cpu_image(struct gpu *g, struct gpu_frame *const *frames, int n, stru
 static int cpu_depth(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     int rc = 0;
-    (void)g;
+    omp_set_num_threads(((struct gpu_cpu *)g)->threads);
     for (int i = 0; i < n && rc == 0; i++) {
         double t = now_us();
         rc = depth_cpu_run(session_cpu_of(frames[i]->session), err);
@@ -113,7 +117,7 @@ static int cpu_depth(struct gpu *g, struct gpu_frame *const *frames, int n, stru
 static int cpu_motion(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     int rc = 0;
-    (void)g;
+    omp_set_num_threads(((struct gpu_cpu *)g)->threads);
     for (int i = 0; i < n && rc == 0; i++) {
         double t = now_us();
         rc = motion_cpu_run(session_cpu_of(frames[i]->session), frames[i], err);
