@@ -49,7 +49,6 @@ void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
                     size_t (*edge_metrics)(void *edge, char *buf, size_t cap));
 /* From now on health says ready. */
 void core_set_ready(struct core *c);
-extern const struct core_ops core_ops;
 
 /* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their
  * number. */

@@ -1,0 +1,453 @@
+#include "daemon/door.h"
+
+#include "daemon/clock.h"
+#include "daemon/export.h"
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/stream.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct core_export {
+    struct core *core;
+    struct export *export;
+};
+
+/* ------------------------------------------------------------------------- sessions */
+
+/* What the session will hold at most, on the device and beside it. */
+static uint64_t memory_needed(const struct session_setup *setup, int camera_w, int camera_h)
+{
+    struct gpu_session_config device;
+    const struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
+
+    job_device_config(&device, &setup->options, NULL, NULL);
+    if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
+        device.net_w = 416;
+        device.net_h = 128;
+    }
+    device.max_image_w = camera_w;
+    device.max_image_h = camera_h;
+    return gpu_session_bytes(&device) + mirror_bytes(&limits) +
+           queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
+           (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
+}
+
+/* Room on the device that has the largest share left. */
+static int place(struct core *c, struct session_setup *setup, struct err *err)
+{
+    double best = 2;
+
+    for (int i = 0; i < c->n_workers; i++) {
+        struct budget *b = worker_budget(c->workers[i]);
+        double share = (double)atomic_load(&b->used) / ((double)atomic_load(&b->limit) + 1);
+        if (share < best) {
+            best = share;
+            setup->worker = c->workers[i];
+        }
+    }
+    setup->budget = worker_budget(setup->worker);
+    return budget_take(setup->budget, setup->memory_bytes, err);
+}
+
+static int add_session(struct core *c, struct session_setup *setup, int max,
+                       struct session **session, struct err *err)
+{
+    int rc = place(c, setup, err);
+
+    if (rc)
+        return rc;
+    rc = session_new(session, setup, err);
+    if (rc) {
+        budget_give(setup->budget, setup->memory_bytes);
+        return rc;
+    }
+    session_ref(*session); /* the caller's, beside the registry's */
+    rc = registry_add(c->registry, *session, max, err);
+    if (rc) {
+        session_unref(*session);
+        session_unref(*session);
+    }
+    return rc;
+}
+
+static void name_device(const struct session *s, struct session_info *info)
+{
+    struct api_device d;
+
+    worker_get_device(s->setup.worker, &d);
+    memcpy(info->device, d.name, sizeof(info->device));
+}
+
+static int door_session_create(struct core *c, const struct session_options *options,
+                               struct session_info *info, int *retry_after_s, struct err *err)
+{
+    struct config config = core_config(c);
+    struct session_setup setup = {.options = *options,
+                                  .queue_frames = config.session.queue_frames,
+                                  .max_payload_bytes =
+                                      config.limits.max_frame_bytes - FRAME_HEADER_BYTES,
+                                  .max_blocks = (uint32_t)config.limits.blocks,
+                                  .metrics = &c->metrics,
+                                  .edges = &c->edges,
+                                  .decode = c->decode};
+    struct session *s;
+    int rc;
+
+    *retry_after_s = 10;
+    if (atomic_load(&c->draining))
+        return err_set(err, ERR_BUSY, "the server is stopping");
+    rc = options_resolve(&setup.options, &setup.depth, &setup.motion, &setup.multiple, &config,
+                         c->models, err);
+    if (rc)
+        return rc;
+    setup.rank = 1 + atomic_fetch_add(&c->next_rank, 1);
+    setup.memory_bytes =
+        memory_needed(&setup, setup.options.has_camera ? setup.options.camera_w : 1280,
+                      setup.options.has_camera ? setup.options.camera_h : 720);
+    rc = add_session(c, &setup, config.limits.sessions, &s, err);
+    if (rc) {
+        metrics_add(&c->metrics, METRICS_SESSIONS_REFUSED, 1);
+        LOG_AT(LOG_NOTICE, "a session was refused: %s", err->text);
+        return rc;
+    }
+    metrics_add(&c->metrics, METRICS_SESSIONS_CREATED, 1);
+    session_get_info(s, info);
+    name_device(s, info);
+    LOG_AT(LOG_INFO, "session %.6s created: %s, poses %s, %u points", s->id,
+           info->options.depth_model, setup.motion ? setup.motion->name : "with the frames",
+           info->options.max_points);
+    session_unref(s);
+    return 0;
+}
+
+static int find(struct core *c, const char *id, struct session **s, struct err *err)
+{
+    *s = registry_find(c->registry, id);
+    return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
+}
+
+static int door_session_get(struct core *c, const char *id, struct session_info *info,
+                            struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    session_get_info(s, info);
+    name_device(s, info);
+    session_unref(s);
+    return 0;
+}
+
+static int door_session_list(struct core *c, struct session_info *infos, int cap, int *n,
+                             uint64_t *cursor, struct err *err)
+{
+    struct session *page[64];
+    int got;
+
+    (void)err;
+    *n = 0;
+    while (*n < cap &&
+           (got = registry_page(c->registry, page, cap - *n < 64 ? cap - *n : 64, cursor)) > 0)
+        for (int i = 0; i < got; i++) {
+            session_get_info(page[i], &infos[*n]);
+            name_device(page[i], &infos[(*n)++]);
+            session_unref(page[i]);
+        }
+    return 0;
+}
+
+static int door_session_finalize(struct core *c, const char *id, struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    session_finalize(s);
+    if (session_settle(s))
+        worker_retire(s->setup.worker, s);
+    session_unref(s);
+    return 0;
+}
+
+static int door_session_delete(struct core *c, const char *id, struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    LOG_AT(LOG_INFO, "session %.6s deleted", s->id);
+    core_forget(c, s);
+    session_unref(s);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- what came of it */
+
+static int door_export_open(struct core *c, const char *id, struct core_export **out,
+                            uint64_t *total_bytes, uint64_t *hash, struct err *err)
+{
+    int max = core_config(c).limits.exports;
+    struct core_export *e = NULL;
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    *out = NULL;
+    if (rc)
+        return rc;
+    if (atomic_fetch_add(&c->exports, 1) >= max)
+        rc = err_set(err, ERR_BUSY, "%d exports are being read", max);
+    if (rc == 0 && !(e = calloc(1, sizeof(*e))))
+        rc = err_set(err, ERR_MEMORY, "no memory for an export");
+    if (rc == 0)
+        rc = export_open(&e->export, s->mirror, s->setup.options.step_m, err);
+    session_unref(s);
+    if (rc) {
+        atomic_fetch_sub(&c->exports, 1);
+        free(e);
+        return rc;
+    }
+    e->core = c;
+    *total_bytes = export_bytes(e->export);
+    *hash = export_hash(e->export);
+    *out = e;
+    return 0;
+}
+
+static size_t door_export_read(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap)
+{
+    return export_read(e->export, offset, buf, cap);
+}
+
+static void door_export_close(struct core_export *e)
+{
+    export_close(&e->export);
+    atomic_fetch_sub(&e->core->exports, 1);
+    free(e);
+}
+
+static int door_trajectory(struct core *c, const char *id, uint64_t first,
+                           struct session_pose *poses, int cap, int *n, struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    *n = trajectory_read(s->trajectory, first, poses, cap);
+    session_unref(s);
+    return 0;
+}
+
+static int door_depth(struct core *c, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+                      uint64_t *seq, struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    rc = session_get_depth(s, buf, cap, w, h, seq, err);
+    session_unref(s);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- the server itself */
+
+static int door_models(struct core *c, struct api_model *models, int cap, int *n, struct err *err)
+{
+    (void)err;
+    *n = models_list(c->models, models, cap);
+    if (*n > cap)
+        *n = cap;
+    return 0;
+}
+
+struct census {
+    int states[SESSION_STATES];
+    uint32_t sessions[CORE_DEVICES_MAX], queued[CORE_DEVICES_MAX];
+    uint64_t points;
+};
+
+static void take_census(struct core *c, struct census *all)
+{
+    struct session *page[64];
+    struct session_info info;
+    uint64_t cursor = 0;
+    int n;
+
+    memset(all, 0, sizeof(*all));
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            session_get_info(page[i], &info);
+            all->states[info.state]++;
+            all->points += info.points;
+            for (int w = 0; w < c->n_workers; w++)
+                if (c->workers[w] == page[i]->setup.worker) {
+                    all->sessions[w]++;
+                    all->queued[w] += (uint32_t)info.counts.queued;
+                }
+            session_unref(page[i]);
+        }
+}
+
+static int door_devices(struct core *c, struct api_device *devices, int cap, int *n,
+                        struct err *err)
+{
+    struct census all;
+
+    (void)err;
+    take_census(c, &all);
+    for (*n = 0; *n < c->n_workers && *n < cap; (*n)++) {
+        worker_get_device(c->workers[*n], &devices[*n]);
+        devices[*n].sessions = all.sessions[*n];
+        devices[*n].queued_frames = all.queued[*n];
+    }
+    return 0;
+}
+
+static enum api_health door_health(struct core *c, char why[API_TEXT_CAP])
+{
+    why[0] = '\0';
+    if (core_lost(c)) {
+        snprintf(why, API_TEXT_CAP, "a device failed, the process is about to end");
+        return API_FAULT;
+    }
+    if (atomic_load(&c->draining)) {
+        snprintf(why, API_TEXT_CAP, "the server is stopping");
+        return API_DRAINING;
+    }
+    return atomic_load(&c->ready) ? API_READY : API_STARTING;
+}
+
+static void write_sessions(struct metrics_text *t, const struct census *all)
+{
+    metrics_family(t, "recond_sessions", "gauge", "Sessions that exist, by state.");
+    for (int i = 0; i < SESSION_STATES; i++)
+        metrics_print(t, "recond_sessions{state=\"%s\"} %d\n",
+                      api_state_name((enum session_state)i), all->states[i]);
+    metrics_family(t, "recond_cloud_points", "gauge", "Points in the clouds of all sessions.");
+    metrics_print(t, "recond_cloud_points %llu\n", (unsigned long long)all->points);
+}
+
+/* One gauge of every device. */
+static void write_device_gauge(struct metrics_text *t, struct core *c, const char *name,
+                               const char *help, double (*value)(const struct api_device *d))
+{
+    struct api_device d;
+    char label[2 * API_NAME_CAP + 1];
+
+    metrics_family(t, name, "gauge", help);
+    for (int i = 0; i < c->n_workers; i++) {
+        worker_get_device(c->workers[i], &d);
+        metrics_label(label, sizeof(label), d.name);
+        metrics_print(t, "%s{device=\"%s\"} %.15g\n", name, label, value(&d));
+    }
+}
+
+static double memory_used(const struct api_device *d)
+{
+    return (double)d->memory_used_bytes;
+}
+
+static double memory_total(const struct api_device *d)
+{
+    return (double)d->memory_total_bytes;
+}
+
+static double memory_budget(const struct api_device *d)
+{
+    return (double)d->memory_budget_bytes;
+}
+
+static double busy(const struct api_device *d)
+{
+    return (double)d->busy;
+}
+
+static double lost_batches(const struct api_device *d)
+{
+    return (double)d->errors;
+}
+
+static void write_process(struct metrics_text *t, struct core *c)
+{
+    long pages = 0;
+    struct rusage use;
+    FILE *f = fopen("/proc/self/statm", "re");
+
+    if (f && fscanf(f, "%*s %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    getrusage(RUSAGE_SELF, &use);
+    metrics_family(t, "process_resident_memory_bytes", "gauge", "Resident memory.");
+    metrics_print(t, "process_resident_memory_bytes %ld\n", pages * sysconf(_SC_PAGESIZE));
+    metrics_family(t, "process_cpu_seconds_total", "counter", "Processor time, user and system.");
+    metrics_print(t, "process_cpu_seconds_total %.6f\n",
+                  (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                      (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6);
+    metrics_family(t, "process_start_time_seconds", "gauge", "Unix time of the start.");
+    metrics_print(t, "process_start_time_seconds %.3f\n", c->started_s);
+}
+
+static size_t door_metrics(struct core *c, char *buf, size_t cap)
+{
+    struct metrics_text t = {buf, cap, 0};
+    struct census all;
+
+    take_census(c, &all);
+    metrics_family(&t, "recond_build_info", "gauge", "Version of the program.");
+    metrics_print(&t, "recond_build_info{version=\"%s\"} 1\n", RECOND_VERSION);
+    write_process(&t, c);
+    write_sessions(&t, &all);
+    metrics_family(&t, "recond_streams", "gauge", "Clients connected to a stream.");
+    metrics_print(&t, "recond_streams %d\n", atomic_load(&c->streams));
+    write_device_gauge(&t, c, "recond_device_memory_used_bytes", "Allocated by this process.",
+                       memory_used);
+    write_device_gauge(&t, c, "recond_device_memory_total_bytes", "What the device has.",
+                       memory_total);
+    write_device_gauge(&t, c, "recond_device_memory_budget_bytes", "What sessions may hold.",
+                       memory_budget);
+    write_device_gauge(&t, c, "recond_device_busy_ratio",
+                       "Share of the last second spent computing.", busy);
+    write_device_gauge(&t, c, "recond_device_lost_batches", "Batches that failed.", lost_batches);
+    metrics_write(&t, &c->metrics);
+    if (c->edge_metrics) {
+        bool room = t.len < cap;
+        t.len += c->edge_metrics(c->edges.edge, room ? buf + t.len : NULL, room ? cap - t.len : 0);
+    }
+    return t.len < cap ? t.len : t.len + 1; /* one more for the text's end */
+}
+
+const struct core_ops door_ops = {
+    .session_create = door_session_create,
+    .session_get = door_session_get,
+    .session_list = door_session_list,
+    .session_finalize = door_session_finalize,
+    .session_delete = door_session_delete,
+    .export_open = door_export_open,
+    .export_read = door_export_read,
+    .export_close = door_export_close,
+    .trajectory = door_trajectory,
+    .depth = door_depth,
+    .models = door_models,
+    .devices = door_devices,
+    .health = door_health,
+    .metrics = door_metrics,
+    .stream_open = stream_open,
+    .stream_start = stream_start,
+    .stream_frame = stream_frame,
+    .stream_control = stream_control,
+    .stream_next = stream_next,
+    .stream_close = stream_close,
+};

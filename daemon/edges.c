@@ -1,0 +1,169 @@
+#include "daemon/edges.h"
+
+#include "daemon/clock.h"
+#include "daemon/door.h"
+#include "daemon/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ORIGINS_MAX 16
+
+struct edges {
+    struct config config;
+    struct auth *auth;
+    struct http *http;
+    struct ws *ws;
+    char origin_text[CONFIG_TEXT_CAP];
+    const char *origins[ORIGINS_MAX + 1];
+    uint64_t http_beat, ws_beat, http_alive_us, ws_alive_us;
+};
+
+static void on_wake(void *edge, void *cookie)
+{
+    struct edges *e = edge;
+
+    ws_wake(e->ws, cookie);
+}
+
+static void on_session_gone(void *edge, const char *id)
+{
+    struct edges *e = edge;
+
+    auth_forget_session(e->auth, id);
+}
+
+static size_t on_metrics(void *edge, char *buf, size_t cap)
+{
+    const struct edges *e = edge;
+
+    return e->http ? api_metrics(e->http, e->ws, buf, cap) : 0;
+}
+
+static int split_origins(struct edges *e, struct err *err)
+{
+    char *save = NULL;
+    int n = 0;
+
+    memcpy(e->origin_text, e->config.auth.origins, sizeof(e->origin_text));
+    for (char *o = strtok_r(e->origin_text, " ", &save); o; o = strtok_r(NULL, " ", &save)) {
+        if (n == ORIGINS_MAX)
+            return err_at(err, ERR_LIMIT, "auth.origins", "names more than %d origins",
+                          ORIGINS_MAX);
+        e->origins[n++] = o;
+    }
+    return 0;
+}
+
+static void fill_config(struct api_config *a, const struct edges *e, struct core *core, int http_fd,
+                        int stream_fd)
+{
+    const struct config *c = &e->config;
+
+    *a = (struct api_config){
+        .ops = &door_ops,
+        .core = core,
+        .http_host = c->http.listen,
+        .ws_host = c->stream.listen,
+        .http_port = c->http.port,
+        .ws_port = c->stream.port,
+        .http_fd = http_fd,
+        .ws_fd = stream_fd,
+        .public_ws_url = c->stream.public_url,
+        .auth_mode = c->auth.mode == CONFIG_AUTH_TOKEN ? API_AUTH_TOKEN : API_AUTH_NONE,
+        .token_file = c->auth.token_file,
+        .origins = e->origins,
+        .max_body_bytes = c->http.max_body_bytes,
+        .max_message_bytes = c->limits.max_frame_bytes,
+        .max_connections = c->limits.connections,
+        .max_per_address = c->limits.per_address,
+        .header_timeout_s = c->http.header_timeout_s,
+        .message_timeout_s = c->stream.message_timeout_s,
+        .ping_s = c->stream.ping_s,
+        .hangup_s = c->stream.hangup_s,
+        .version = RECOND_VERSION,
+        .log = log_edge,
+    };
+}
+
+int edges_start(struct edges **edges, const struct config *config, struct core *core, int http_fd,
+                int stream_fd, struct err *err)
+{
+    static const struct edge_ops ops = {on_wake, on_session_gone};
+    struct edges *e = calloc(1, sizeof(*e));
+    struct api_config a;
+    int rc;
+
+    *edges = e;
+    if (!e)
+        return err_set(err, ERR_MEMORY, "no memory for the servers");
+    e->config = *config;
+    e->http_alive_us = e->ws_alive_us = clock_us();
+    rc = split_origins(e, err);
+    fill_config(&a, e, core, http_fd, stream_fd);
+    core_set_edges(core, &ops, e, on_metrics);
+    if (rc == 0)
+        rc = auth_open(&e->auth, &a, err);
+    if (rc == 0)
+        rc = ws_start(&e->ws, &a, e->auth, err);
+    if (rc == 0) {
+        a.ws_port = ws_port(e->ws); /* stream URLs name the port that it got */
+        rc = http_start(&e->http, &a, e->auth, err);
+    }
+    if (rc)
+        edges_stop(edges);
+    return rc;
+}
+
+void edges_drain(struct edges *e)
+{
+    ws_drain(e->ws);
+}
+
+void edges_stop(struct edges **edges)
+{
+    struct edges *e = *edges;
+
+    if (!e)
+        return;
+    if (e->http)
+        http_stop(&e->http);
+    if (e->ws)
+        ws_stop(&e->ws);
+    if (e->auth)
+        auth_close(&e->auth);
+    free(e);
+    *edges = NULL;
+}
+
+int edges_reload(struct edges *e, struct err *err)
+{
+    return auth_reload(e->auth, err);
+}
+
+static void address(char *buf, size_t cap, const char *scheme, const char *host, int port)
+{
+    const char *open = strchr(host, ':') ? "[" : "", *close = open[0] ? "]" : "";
+
+    snprintf(buf, cap, "%s://%s%s%s:%d", scheme, open, host, close, port);
+}
+
+void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap)
+{
+    address(http, cap, "http", e->config.http.listen, http_port(e->http));
+    address(stream, cap, "ws", e->config.stream.listen, ws_port(e->ws));
+}
+
+uint64_t edges_alive_us(struct edges *e, const char **who)
+{
+    uint64_t http = http_beat(e->http), ws = ws_beat(e->ws), now_us = clock_us();
+
+    if (http != e->http_beat)
+        e->http_alive_us = now_us;
+    if (ws != e->ws_beat)
+        e->ws_alive_us = now_us;
+    e->http_beat = http;
+    e->ws_beat = ws;
+    *who = e->http_alive_us < e->ws_alive_us ? "HTTP edge" : "WebSocket edge";
+    return e->http_alive_us < e->ws_alive_us ? e->http_alive_us : e->ws_alive_us;
+}

@@ -1,0 +1,282 @@
+/*
+ * main.c - recond: configuration, log, devices, servers, then wait until it is time to go
+ *
+ * Exit:    the codes of <sysexits.h> that config_help() lists
+ */
+#include "daemon/clock.h"
+#include "daemon/edges.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define TICK_MS 100       /* how soon a lost device or the end of a drain is seen */
+#define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
+
+struct process {
+    int argc;
+    char *const *argv;
+    struct config config;
+    struct core *core;
+    struct edges *edges;
+    sigset_t signals;
+    uint64_t swept_us, fed_us;
+};
+
+static int exit_code(int rc)
+{
+    switch (rc) {
+    case 0:
+        return 0;
+    case ERR_DEVICE:
+        return EX_SOFTWARE;
+    case ERR_IO:
+        return EX_OSERR;
+    case ERR_BUSY:
+        return EX_UNAVAILABLE;
+    case ERR_MEMORY:
+        return EX_OSERR;
+    default:
+        return EX_CONFIG;
+    }
+}
+
+static void complain(const struct err *err)
+{
+    fprintf(stderr, "recond: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
+}
+
+/* ------------------------------------------------------------------------- start */
+
+/* Every thread inherits this mask, so signals come to main's sigtimedwait() alone. */
+static void block_signals(struct process *p)
+{
+    sigemptyset(&p->signals);
+    sigaddset(&p->signals, SIGTERM);
+    sigaddset(&p->signals, SIGINT);
+    sigaddset(&p->signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &p->signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int write_addresses(const char *path, const char *http, const char *stream, struct err *err)
+{
+    char part[CONFIG_TEXT_CAP + 8];
+    FILE *f;
+
+    snprintf(part, sizeof(part), "%s.part", path);
+    f = fopen(part, "we");
+    if (!f || fprintf(f, "http=%s\nstream=%s\n", http, stream) < 0 || fclose(f) ||
+        rename(part, path))
+        return err_at(err, ERR_IO, "service.address_file", "%s: %s", path, strerror(errno));
+    return 0;
+}
+
+static int announce(struct process *p, struct err *err)
+{
+    const char *file = p->config.service.address_file;
+    char http[96], stream[96], status[256];
+    int rc = 0;
+
+    edges_addresses(p->edges, http, stream, sizeof(http));
+    core_set_ready(p->core);
+    LOG_AT(LOG_NOTICE, "recond %s is ready: %s, streams at %s", RECOND_VERSION, http, stream);
+    if (p->config.auth.mode == CONFIG_AUTH_NONE)
+        LOG_AT(LOG_WARNING,
+               "auth.mode = none: everyone on this machine may create, watch and delete sessions");
+    snprintf(status, sizeof(status), "Ready at %s", http);
+    if (file[0])
+        rc = write_addresses(file, http, stream, err);
+    notify_ready(status);
+    return rc;
+}
+
+static int start(struct process *p, struct err *err)
+{
+    int http_fd, stream_fd;
+    int rc = notify_sockets(&http_fd, &stream_fd, err);
+
+    if (rc == 0)
+        rc = core_open(&p->core, &p->config, NULL, err);
+    if (rc == 0)
+        rc = edges_start(&p->edges, &p->config, p->core, http_fd, stream_fd, err);
+    return rc ? rc : announce(p, err);
+}
+
+/* ------------------------------------------------------------------------- while it runs */
+
+static void reload(struct process *p)
+{
+    struct config fresh;
+    enum config_action ignored;
+    struct err err = {0};
+    char later[1024];
+    int n, rc;
+
+    notify_reloading();
+    rc = config_load(&fresh, &ignored, p->argc, p->argv, environ, &err);
+    if (rc == 0)
+        rc = edges_reload(p->edges, &err);
+    if (rc) {
+        LOG_AT(LOG_ERR, "nothing was changed: %s: %s", err.where, err.text);
+    } else {
+        n = core_reload(p->core, &fresh, later, sizeof(later));
+        log_set_level(fresh.log.level);
+        p->config = core_config(p->core);
+        if (n)
+            LOG_AT(LOG_WARNING, "configuration read again; these need a restart: %s", later);
+        else
+            LOG_AT(LOG_NOTICE, "configuration read again");
+    }
+    notify_ready(rc ? "Ready; the new configuration is wrong, see the log" : "Ready");
+}
+
+/* The service manager hears from us while everybody makes progress, and only then. */
+static void feed_watchdog(struct process *p)
+{
+    uint64_t period_us = notify_watchdog_us(), now_us = clock_us(), seen_us, other_us;
+    const char *who, *other;
+
+    seen_us = core_alive_us(p->core, &who);
+    other_us = edges_alive_us(p->edges, &other);
+    if (other_us < seen_us) {
+        seen_us = other_us;
+        who = other;
+    }
+    if (now_us > seen_us + STALL_US)
+        LOG_AT(LOG_ERR, "%s: no sign of life for %llu s", who,
+               (unsigned long long)(now_us - seen_us) / 1000000);
+    else if (period_us && now_us - p->fed_us > period_us / 4) {
+        notify_alive();
+        p->fed_us = now_us;
+    }
+}
+
+static void tick(struct process *p)
+{
+    uint64_t now_us = clock_us();
+
+    feed_watchdog(p);
+    if (now_us - p->swept_us < 1000000)
+        return;
+    p->swept_us = now_us;
+    core_sweep(p->core);
+}
+
+/* The next signal, or 0 after a tick. */
+static int next_signal(struct process *p)
+{
+    const struct timespec tick_time = {0, TICK_MS * 1000000L};
+    int sig = sigtimedwait(&p->signals, NULL, &tick_time);
+
+    return sig > 0 ? sig : 0;
+}
+
+/* Until it is time to go. Returns 0, or ERR_DEVICE. */
+static int run(struct process *p)
+{
+    for (;;) {
+        int sig = next_signal(p);
+        if (core_lost(p->core))
+            return ERR_DEVICE;
+        tick(p);
+        if (sig == SIGHUP)
+            reload(p);
+        else if (sig)
+            return 0;
+    }
+}
+
+/* ------------------------------------------------------------------------- stop */
+
+/* Queues and clients get their time, unless a second signal says that there is none. */
+static void drain(struct process *p)
+{
+    uint64_t until_us = clock_us() + (uint64_t)p->config.service.drain_s * 1000000u;
+    int sig = 0;
+
+    LOG_AT(LOG_NOTICE, "stopping: %d clients, at most %d s", core_pending(p->core),
+           p->config.service.drain_s);
+    notify_stopping("Waiting for clients to get everything");
+    edges_drain(p->edges);
+    core_drain(p->core);
+    while (core_pending(p->core) && clock_us() < until_us && !core_lost(p->core)) {
+        sig = next_signal(p);
+        if (sig == SIGTERM || sig == SIGINT)
+            break;
+        tick(p);
+    }
+    if (core_pending(p->core) == 0)
+        return;
+    LOG_AT(LOG_WARNING, "%d clients are cut off", core_pending(p->core));
+    core_hasten(p->core);
+    for (int i = 0; i < 5 && core_pending(p->core); i++)
+        next_signal(p);
+}
+
+static void stop(struct process *p)
+{
+    edges_stop(&p->edges);
+    core_close(&p->core);
+    if (p->config.service.address_file[0])
+        unlink(p->config.service.address_file);
+}
+
+static int serve(struct process *p)
+{
+    struct err err = {0};
+    int rc;
+
+    log_open((enum config_log_format)p->config.log.format, p->config.log.level);
+    block_signals(p);
+    rc = start(p, &err);
+    if (rc) {
+        LOG_AT(LOG_ERR, "cannot start: %s%s%s", err.where, err.where[0] ? ": " : "", err.text);
+    } else {
+        rc = run(p);
+        if (rc == 0)
+            drain(p);
+        else
+            LOG_AT(
+                LOG_CRIT,
+                "the device is lost; ending, so that the service manager starts a fresh process");
+    }
+    stop(p);
+    LOG_AT(LOG_NOTICE, "recond has stopped");
+    return exit_code(rc);
+}
+
+int main(int argc, char *argv[])
+{
+    static struct process process;
+    enum config_action action;
+    struct err err = {0};
+
+    process.argc = argc;
+    process.argv = argv;
+    if (config_load(&process.config, &action, argc, argv, environ, &err)) {
+        complain(&err);
+        return strncmp(err.where, "-", 1) == 0 ? EX_USAGE : EX_CONFIG;
+    }
+    switch (action) {
+    case CONFIG_HELP:
+        config_help(stdout);
+        return 0;
+    case CONFIG_VERSION:
+        printf("recond %s\n", RECOND_VERSION);
+        return 0;
+    case CONFIG_PRINT:
+        config_print(stdout, &process.config);
+        return 0;
+    case CONFIG_CHECK:
+        printf("recond: the configuration is right\n");
+        return 0;
+    default:
+        return serve(&process);
+    }
+}
