@@ -1,0 +1,539 @@
+/*
+ * ws.c - the stream edge; the only file of the server that knows libwebsockets
+ *
+ * One service thread runs the library. We accept on our own listening socket, watched by the library as a plain
+ * file, and hand each connection over, so that socket activation and binding are the same path. Other threads
+ * only ever call lws_cancel_service(). What messages mean is decided in ws_peer.c.
+ */
+#include "api/ws.h"
+
+#include "api/listen.h"
+#include "api/ws_peer.h"
+
+#include "proto/json.h"
+
+/* OpenSSL, which comes with it, has a type of this name; we have a constant. */
+#define ERR_STATE openssl_err_state
+#include <libwebsockets.h>
+#undef ERR_STATE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_US 250000
+#define ACCEPT_AT_ONCE 16
+#define RX_CHUNK (64u << 10)
+#define HEADER_CAP 1024
+
+struct ws {
+    struct ws_peer_env env;
+    struct api_config config;
+    struct lws_context *lws;
+    struct lws_vhost *vhost;
+    struct lws *listener;
+    pthread_t thread;
+    bool thread_started;
+    int port, fd;
+    int spare_fd; /* given up for a moment to turn away a connection when descriptors have run out */
+    struct lws_protocols protocols[3];
+    lws_sorted_usec_list_t tick;
+    struct ws_peer *peers; /* [config.max_connections] */
+    uint8_t *tx;           /* [LWS_PRE + tx_cap], one message being handed to the library */
+    size_t tx_cap;
+    atomic_bool stop, drain, wake;
+    atomic_uint_fast64_t beat, connections, accepted;
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void write_log(const struct ws *w, const struct ws_peer *p, const char *event)
+{
+    char fields[256], text[128];
+    struct json_writer j = json_writer(fields, sizeof fields);
+
+    if (!w->config.log)
+        return;
+    json_open_map(&j, NULL);
+    json_put_text(&j, "stream", event);
+    json_put_text(&j, "session", p->id);
+    json_put_text(&j, "token", p->who.name);
+    if (p->close_code)
+        json_put_i64(&j, "close", p->close_code);
+    json_close(&j);
+    snprintf(text, sizeof text, "stream of %s %s%s%s", p->id[0] ? p->id : "?", event,
+             p->close_code ? ": " : "", p->close_code && p->close_reason ? p->close_reason : "");
+    w->config.log(w->config.log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
+}
+
+/* ------------------------------------------------------------------------------- accepting */
+
+/* A few bytes into an empty socket: what does not fit at once is not worth waiting for. */
+static void send_raw(int fd, const char *text, size_t len)
+{
+    ssize_t sent = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sent;
+}
+
+static struct ws_peer *free_peer(struct ws *w, const uint8_t addr[16])
+{
+    struct ws_peer *found = NULL;
+    int same = 0;
+
+    for (int i = 0; i < w->config.max_connections; i++) {
+        struct ws_peer *p = &w->peers[i];
+        if (p->phase == WS_PEER_FREE)
+            found = found ? found : p;
+        else if (memcmp(p->addr, addr, 16) == 0)
+            same++;
+    }
+    return same < w->config.max_per_address ? found : NULL;
+}
+
+static void adopt(struct ws *w, int fd)
+{
+    char answer[WS_PEER_ANSWER_MAX];
+    uint8_t addr[16] = {0};
+    struct ws_peer *p;
+    struct lws *wsi;
+    int on = 1;
+
+    listen_peer(fd, addr);
+    p = free_peer(w, addr);
+    if (!p) {
+        send_raw(fd, answer, ws_peer_refuse(answer, 503, "too many connections"));
+        atomic_fetch_add(&w->env.refused, 1);
+        close(fd);
+        return;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ws_peer_open(p, &w->env, fd, now_ms());
+    memcpy(p->addr, addr, sizeof addr);
+    wsi = lws_adopt_socket_vhost(w->vhost, fd); /* closes fd when it fails */
+    if (!wsi) {
+        p->phase = WS_PEER_FREE;
+        return;
+    }
+    p->wsi = wsi;
+    lws_set_opaque_user_data(wsi, p);
+    atomic_fetch_add(&w->connections, 1);
+    atomic_fetch_add(&w->accepted, 1);
+}
+
+static void on_listener(struct ws *w)
+{
+    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            adopt(w, fd);
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if ((errno == EMFILE || errno == ENFILE) && w->spare_fd >= 0) {
+            /* Left in the queue, it would wake us for ever. */
+            close(w->spare_fd);
+            fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            if (fd >= 0)
+                close(fd);
+            w->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        }
+        return;
+    }
+}
+
+static void stop_listening(struct ws *w)
+{
+    if (w->listener)
+        lws_set_timeout(w->listener, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+    w->listener = NULL;
+}
+
+/* ------------------------------------------------------------------------------- handshake */
+
+/* A header's value in buf, NULL when it is absent or too long (*repeated tells which headers came twice). */
+static const char *header(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t cap,
+                          bool *repeated)
+{
+    int len = lws_hdr_total_length(wsi, token);
+
+    if (len <= 0)
+        return NULL;
+    if (repeated && lws_hdr_fragment_length(wsi, token, 1) > 0)
+        *repeated = true;
+    if ((size_t)len >= cap || lws_hdr_copy(wsi, buf, (int)cap, token) < 0) {
+        if (repeated)
+            *repeated = true; /* over-long ones are refused alike */
+        return NULL;
+    }
+    return buf;
+}
+
+static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
+{
+    char path[HEADER_CAP], query[HEADER_CAP], origin[HEADER_CAP], protocols[HEADER_CAP],
+        authorization[HEADER_CAP], host[HEADER_CAP], answer[WS_PEER_ANSWER_MAX];
+    struct ws_peer_handshake h = {0};
+    size_t len;
+
+    h.path = header(wsi, WSI_TOKEN_GET_URI, path, sizeof path, NULL);
+    h.query = header(wsi, WSI_TOKEN_HTTP_URI_ARGS, query, sizeof query, NULL);
+    if (!h.query && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS) > 0)
+        h.query = "?";
+    h.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof origin, &h.repeated);
+    h.protocols = header(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof protocols, NULL);
+    h.authorization =
+        header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization, sizeof authorization, &h.repeated);
+    header(wsi, WSI_TOKEN_HOST, host, sizeof host, &h.repeated);
+    len = ws_peer_admit(p, &h, answer);
+    if (len == 0)
+        return 0;
+    send_raw(p->fd, answer, len);
+    write_log(w, p, "refused");
+    return -1;
+}
+
+/* The library closes a request that offers no subprotocol of ours without a word. */
+static void answer_silence(struct ws *w, struct ws_peer *p)
+{
+    char answer[WS_PEER_ANSWER_MAX];
+    size_t len;
+
+    if (p->phase != WS_PEER_HANDSHAKE || p->answered)
+        return;
+    p->answered = true;
+    len = ws_peer_refuse(answer, 400,
+                         "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL);
+    send_raw(p->fd, answer, len);
+    atomic_fetch_add(&w->env.refused, 1);
+}
+
+static int on_plain_http(struct ws *w, struct ws_peer *p)
+{
+    char answer[WS_PEER_ANSWER_MAX];
+
+    p->answered = true;
+    send_raw(p->fd, answer, ws_peer_refuse(answer, 426, "this port speaks WebSocket only"));
+    atomic_fetch_add(&w->env.refused, 1);
+    return -1;
+}
+
+/* ------------------------------------------------------------------------------- messages */
+
+static int on_receive(struct ws_peer *p, struct lws *wsi, const uint8_t *data, size_t len)
+{
+    ws_peer_receive(p, data, len, lws_remaining_packet_payload(wsi), lws_is_first_fragment(wsi),
+                    lws_is_final_fragment(wsi), lws_frame_is_binary(wsi), now_ms());
+    if (ws_peer_full(p))
+        lws_rx_flow_control(wsi, 0); /* until what we have to say is sent */
+    lws_callback_on_writable(wsi);
+    return 0;
+}
+
+static int reserve_tx(struct ws *w, size_t len)
+{
+    uint8_t *more;
+
+    if (len <= w->tx_cap)
+        return 0;
+    more = realloc(w->tx, LWS_PRE + len);
+    if (!more)
+        return -1;
+    w->tx = more;
+    w->tx_cap = len;
+    return 0;
+}
+
+/* One message, at most one lws_write(): the library copies and keeps what the socket does not take. */
+static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
+{
+    const uint8_t *msg = NULL;
+    size_t len = 0;
+    bool was_full = ws_peer_full(p);
+    enum stream_kind kind;
+
+    if (p->ping_due && p->phase != WS_PEER_CLOSING) {
+        p->ping_due = false;
+        lws_callback_on_writable(wsi);
+        return lws_write(wsi, w->tx + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -1 : 0;
+    }
+    kind = ws_peer_next(p, &msg, &len);
+    if (kind == STREAM_CLOSE) {
+        const char *why = p->close_reason ? p->close_reason : "";
+        lws_close_reason(wsi, (enum lws_close_status)p->close_code, (unsigned char *)(uintptr_t)why,
+                         strlen(why));
+        return -1;
+    }
+    if (kind == STREAM_NONE)
+        return 0;
+    if (reserve_tx(w, len))
+        return -1;
+    memcpy(w->tx + LWS_PRE, msg, len);
+    if (lws_write(wsi, w->tx + LWS_PRE, len,
+                  kind == STREAM_BINARY ? LWS_WRITE_BINARY : LWS_WRITE_TEXT) < 0)
+        return -1;
+    atomic_fetch_add(&w->env.messages_out, 1);
+    atomic_fetch_add(&w->env.bytes_out, len);
+    if (was_full && !ws_peer_full(p))
+        lws_rx_flow_control(wsi, 1);
+    lws_callback_on_writable(wsi);
+    return 0;
+}
+
+static void on_wake(struct ws *w)
+{
+    if (atomic_load(&w->drain))
+        stop_listening(w);
+    if (!atomic_exchange(&w->wake, false))
+        return;
+    for (int i = 0; i < w->config.max_connections; i++) {
+        struct ws_peer *p = &w->peers[i];
+        if (atomic_exchange(&p->woken, false) && p->phase == WS_PEER_STARTED && p->wsi)
+            lws_callback_on_writable(p->wsi);
+    }
+}
+
+static void on_gone(struct ws *w, struct ws_peer *p)
+{
+    if (p->phase == WS_PEER_FREE)
+        return;
+    if (p->phase != WS_PEER_HANDSHAKE)
+        write_log(w, p, "closed");
+    ws_peer_close(p);
+    atomic_fetch_sub(&w->connections, 1);
+}
+
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                    size_t len)
+{
+    struct ws *w = lws_context_user(lws_get_context(wsi));
+    struct ws_peer *p = lws_get_opaque_user_data(wsi);
+
+    (void)user;
+    if (reason == LWS_CALLBACK_RAW_RX_FILE) {
+        on_listener(w);
+        return 0;
+    }
+    if (reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED) {
+        on_wake(w);
+        return 0;
+    }
+    if (!p)
+        return 0;
+    switch (reason) {
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return on_handshake(w, p, wsi);
+    case LWS_CALLBACK_HTTP:
+        return on_plain_http(w, p);
+    case LWS_CALLBACK_ESTABLISHED:
+        ws_peer_opened(p, now_ms());
+        write_log(w, p, "opened");
+        return 0;
+    case LWS_CALLBACK_RECEIVE:
+        return on_receive(p, wsi, in, len);
+    case LWS_CALLBACK_RECEIVE_PONG:
+        p->heard_ms = now_ms();
+        return 0;
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+        return on_writable(w, p, wsi);
+    case LWS_CALLBACK_CLOSED_HTTP:
+        answer_silence(w, p);
+        return 0;
+    case LWS_CALLBACK_CLOSED:
+    case LWS_CALLBACK_WSI_DESTROY:
+        on_gone(w, p);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* ------------------------------------------------------------------------------- deadlines */
+
+/* For how long has the peer's kernel not acknowledged what is on its way? */
+static int64_t unacknowledged_ms(int fd)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return 0;
+    return info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
+}
+
+static void on_tick(lws_sorted_usec_list_t *sul)
+{
+    struct ws *w = lws_container_of(sul, struct ws, tick);
+    int64_t now = now_ms();
+
+    for (int i = 0; i < w->config.max_connections; i++) {
+        struct ws_peer *p = &w->peers[i];
+        if (p->phase == WS_PEER_FREE || !p->wsi)
+            continue;
+        if (ws_peer_tick(p, unacknowledged_ms(p->fd), now))
+            lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+        else if (p->ping_due || p->phase == WS_PEER_CLOSING)
+            lws_callback_on_writable(p->wsi);
+    }
+    lws_sul_schedule(w->lws, 0, &w->tick, on_tick, TICK_US);
+}
+
+/* ------------------------------------------------------------------------------- life */
+
+static void *run(void *arg)
+{
+    struct ws *w = arg;
+
+    lws_sul_schedule(w->lws, 0, &w->tick, on_tick, TICK_US);
+    while (!atomic_load(&w->stop)) {
+        if (lws_service(w->lws, 0) < 0)
+            break;
+        atomic_fetch_add(&w->beat, 1);
+    }
+    return NULL;
+}
+
+static int start_library(struct ws *w, struct err *err)
+{
+    /* The library asks the peer nothing and hangs up on nobody: ws_peer_tick() does. */
+    static const lws_retry_bo_t patience = {.secs_since_valid_ping = 0xfffe,
+                                            .secs_since_valid_hangup = 0xffff};
+    struct lws_context_creation_info info = {0};
+    lws_sock_file_fd_type listener = {.filefd = w->fd};
+
+    /* protocols[0] gets whoever asks for no subprotocol; the handshake refuses them. */
+    w->protocols[0] = (struct lws_protocols){.name = "none", .callback = on_event};
+    w->protocols[1] = (struct lws_protocols){.name = CONTROL_SUBPROTOCOL,
+                                             .callback = on_event,
+                                             .rx_buffer_size = RX_CHUNK,
+                                             .tx_packet_size = DELTA_MESSAGE_MAX};
+    lws_set_log_level(0, NULL);
+    info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
+    info.protocols = w->protocols;
+    info.user = w;
+    info.pt_serv_buf_size = RX_CHUNK;
+    info.timeout_secs = (unsigned)w->config.header_timeout_s + 1;
+    info.retry_and_idle_policy = &patience;
+    info.fd_limit_per_thread = (unsigned)w->config.max_connections + 16;
+    info.options = LWS_SERVER_OPTION_DISABLE_IPV6;
+    w->lws = lws_create_context(&info);
+    if (!w->lws)
+        return err_set(err, ERR_IO, "libwebsockets does not start");
+    w->vhost = lws_get_vhost_by_name(w->lws, "default");
+    if (w->vhost)
+        w->listener = lws_adopt_descriptor_vhost(w->vhost, LWS_ADOPT_RAW_FILE_DESC, listener,
+                                                 CONTROL_SUBPROTOCOL, NULL);
+    if (!w->listener)
+        return err_set(err, ERR_IO, "libwebsockets does not watch the listening socket");
+    return 0;
+}
+
+int ws_start(struct ws **out, const struct api_config *config, struct auth *auth, struct err *err)
+{
+    struct ws *w = calloc(1, sizeof *w);
+    int rc;
+
+    *out = NULL;
+    if (!w)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    w->config = *config;
+    w->env.config = &w->config;
+    w->env.auth = auth;
+    w->fd = -1;
+    w->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    w->tx_cap = 64 << 10;
+    w->tx = malloc(LWS_PRE + w->tx_cap);
+    w->peers = calloc((size_t)config->max_connections, sizeof *w->peers);
+    if (!w->tx || !w->peers)
+        rc = err_set(err, ERR_MEMORY, "out of memory");
+    else
+        rc = listen_open(config->ws_host, config->ws_port, config->ws_fd, auth_open_to_all(auth),
+                         &w->fd, &w->port, err);
+    if (!rc)
+        rc = start_library(w, err);
+    if (!rc && pthread_create(&w->thread, NULL, run, w) != 0)
+        rc = err_set(err, ERR_IO, "cannot start the WebSocket thread");
+    w->thread_started = !rc;
+    if (rc)
+        ws_stop(&w);
+    *out = w;
+    return rc;
+}
+
+void ws_drain(struct ws *w)
+{
+    atomic_store(&w->drain, true);
+    lws_cancel_service(w->lws);
+}
+
+void ws_stop(struct ws **out)
+{
+    struct ws *w = *out;
+
+    if (!w)
+        return;
+    *out = NULL;
+    if (w->thread_started) {
+        atomic_store(&w->stop, true);
+        lws_cancel_service(w->lws);
+        pthread_join(w->thread, NULL);
+    }
+    if (w->lws)
+        lws_context_destroy(w->lws); /* closes the listening socket and all connections */
+    else if (w->fd >= 0 && w->fd != w->config.ws_fd)
+        close(w->fd);
+    for (int i = 0; w->peers && i < w->config.max_connections; i++) {
+        on_gone(w, &w->peers[i]);
+        ws_peer_free(&w->peers[i]);
+    }
+    if (w->spare_fd >= 0)
+        close(w->spare_fd);
+    free(w->peers);
+    free(w->tx);
+    free(w);
+}
+
+int ws_port(const struct ws *w)
+{
+    return w->port;
+}
+
+uint64_t ws_beat(const struct ws *w)
+{
+    return atomic_load(&w->beat);
+}
+
+void ws_wake(struct ws *w, void *cookie)
+{
+    struct ws_peer *p = cookie;
+
+    atomic_store(&p->woken, true);
+    if (!atomic_exchange(&w->wake, true))
+        lws_cancel_service(w->lws);
+}
+
+void ws_counts(const struct ws *w, struct ws_counts *counts)
+{
+    counts->connections = atomic_load(&w->connections);
+    counts->accepted = atomic_load(&w->accepted);
+    counts->refused = atomic_load(&w->env.refused);
+    counts->overstayed = atomic_load(&w->env.overstayed);
+    counts->broken = atomic_load(&w->env.broken);
+    counts->messages_in = atomic_load(&w->env.messages_in);
+    counts->messages_out = atomic_load(&w->env.messages_out);
+    counts->bytes_in = atomic_load(&w->env.bytes_in);
+    counts->bytes_out = atomic_load(&w->env.bytes_out);
+}
