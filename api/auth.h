@@ -3,9 +3,8 @@
  *
  * A token is opaque text; only its SHA-256 is kept. Two kinds:
  *   file tokens     lines of the token file, hold for every session
- *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one session,
- *   void after
- *                   auth_forget_session()
+ *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one
+ *                   session, void after auth_forget_session()
  *
  *   right            admin   file ingest   file view   session ingest   session view
  *   AUTH_ANY           x          x            x             x               x

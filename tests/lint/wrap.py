@@ -27,7 +27,7 @@ def hanging(line, start, following):
     """Column where the lines after this one begin: as they do, else under the text behind a key."""
     m = INSIDE.match(following)
     text = line[start:]
-    key = KEYED.match(text) or re.match(r"\S.{0,30}?   +(?=\S)", text)
+    key = KEYED.match(text) or re.match(r"\S.{0,30}?  +(?=\S)", text)
     if m and m.group(3) and not m.group(3).startswith("/") and key:
         begins = len(m.group(1)) + 1 + len(m.group(2))
         if begins > start and not ITEM.match(m.group(3)):
