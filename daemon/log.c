@@ -150,7 +150,7 @@ static void write_json(int level, const char *fields, const char *text)
 
 static void write_journal(int level, const char *fields, const char *text)
 {
-    char message[LINE_CAP], priority[16], details[LINE_CAP];
+    char message[LINE_CAP], priority[16], details[LINE_CAP], name[] = "SYSLOG_IDENTIFIER=recond";
     struct iovec iov[4];
     int n = 3;
 
@@ -158,7 +158,7 @@ static void write_journal(int level, const char *fields, const char *text)
     snprintf(priority, sizeof(priority), "PRIORITY=%d", level);
     iov[0] = (struct iovec){message, strlen(message)};
     iov[1] = (struct iovec){priority, strlen(priority)};
-    iov[2] = (struct iovec){"SYSLOG_IDENTIFIER=recond", strlen("SYSLOG_IDENTIFIER=recond")};
+    iov[2] = (struct iovec){name, sizeof(name) - 1};
     if (fields) {
         snprintf(details, sizeof(details), "RECOND_FIELDS=%s", fields);
         iov[n++] = (struct iovec){details, strlen(details)};

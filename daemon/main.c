@@ -1,7 +1,7 @@
 /*
  * main.c - recond: configuration, log, devices, servers, then wait until it is time to go
  *
- * Exit:    the codes of <sysexits.h> that config_help() lists
+ * Exit:    enum exit_code, the classes of <sysexits.h>; recond(8) says what each asks of an operator
  */
 #include "daemon/clock.h"
 #include "daemon/edges.h"
@@ -12,11 +12,18 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #define TICK_MS 100       /* how soon a lost device or the end of a drain is seen */
 #define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
+
+enum exit_code {
+    EXIT_USAGE = 64,       /* a flag is wrong */
+    EXIT_UNAVAILABLE = 69, /* an address is taken */
+    EXIT_DEVICE = 70,      /* a device context was lost: start again */
+    EXIT_SYSTEM = 71,      /* the system refused a file, a socket, memory, a thread */
+    EXIT_CONFIG = 78 /* the configuration or a network is wrong: starting again does not help */
+};
 
 struct process {
     int argc;
@@ -32,17 +39,16 @@ static int exit_code(int rc)
 {
     switch (rc) {
     case 0:
-        return 0;
+        return EXIT_SUCCESS;
     case ERR_DEVICE:
-        return EX_SOFTWARE;
-    case ERR_IO:
-        return EX_OSERR;
+        return EXIT_DEVICE;
     case ERR_BUSY:
-        return EX_UNAVAILABLE;
+        return EXIT_UNAVAILABLE;
+    case ERR_IO:
     case ERR_MEMORY:
-        return EX_OSERR;
+        return EXIT_SYSTEM;
     default:
-        return EX_CONFIG;
+        return EXIT_CONFIG;
     }
 }
 
@@ -261,7 +267,7 @@ int main(int argc, char *argv[])
     process.argv = argv;
     if (config_load(&process.config, &action, argc, argv, environ, &err)) {
         complain(&err);
-        return strncmp(err.where, "-", 1) == 0 ? EX_USAGE : EX_CONFIG;
+        return strncmp(err.where, "-", 1) == 0 ? EXIT_USAGE : EXIT_CONFIG;
     }
     switch (action) {
     case CONFIG_HELP:
