@@ -1,5 +1,6 @@
 /* Convolutions, dense layers and pools of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
+#include "tests/support/other_cpus.h"
 
 #define BOUND 2e-6 /* float32 sums of up to 1,152 products, against double: 1e-7 sqrt(1152) */
 
@@ -290,7 +291,7 @@ int main(void)
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(auto_pad),     cmocka_unit_test(half_weights),
         cmocka_unit_test(dense_layers), cmocka_unit_test(pooling),
-        cmocka_unit_test(means),
+        cmocka_unit_test(means),        cmocka_unit_test(other_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

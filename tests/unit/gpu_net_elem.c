@@ -1,5 +1,6 @@
 /* Activations, arithmetic, normalisation and moves of the oneDNN executor against plain loops. */
 #include "tests/support/net_ref.h"
+#include "tests/support/other_cpus.h"
 
 #define BOUND 3e-6
 
@@ -404,6 +405,7 @@ int main(void)
         cmocka_unit_test(concat_odd),
         cmocka_unit_test(shapes),
         cmocka_unit_test(depth_to_space),
+        cmocka_unit_test(other_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
