@@ -250,7 +250,8 @@ rule_layout() {
         esac
     done
     for f in tests/e2e/[0-9]* $(scripts); do
-        [[ ! -e $f || -x $f || $f == *.sh ]] || # a part that others source echo "$f:1: not executable"
+        [[ $f == *.sh ]] && continue # a part that others source
+        [[ ! -e $f || -x $f ]] || echo "$f:1: not executable"
     done
 }
 
@@ -276,6 +277,21 @@ rule_man() {
     done
 }
 
+# Metrics in the program and in docs/OPERATIONS.md are the same.
+rule_metrics() {
+    local page=docs/OPERATIONS.md name place
+    [[ -e $page ]] || return 0
+    grep -rnoE '"(# (HELP|TYPE) )?recond_[a-z_]+' daemon api --include='*.c' 2>/dev/null |
+        sed -E 's/^([^:]*:[0-9]+):"(# (HELP|TYPE) )?/\1 /' | sort -u -k 2,2 | while read -r place name; do
+        grep -q "\`${name}[\`{]" "$page" || echo "$place: $name is not in $page"
+    done
+    # shellcheck disable=SC2016
+    grep -noE '`recond_[a-z_]+[`{]' "$page" | while IFS=: read -r place name; do
+        name=${name//[\`\{]/}
+        grep -rqE "[\" ]${name}[\"{ ]" daemon api --include='*.c' || echo "$page:$place: no metric $name in the program"
+    done
+}
+
 # shellcheck disable=SC2034
 RULES="arrows fences symbols headers_c headers_cxx exit ifdef macro_return file_length function_length
-       line_length format words layout shell python man"
+       line_length format words layout shell python man metrics"
