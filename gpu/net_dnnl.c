@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Channels in a block of the layout that this processor's convolutions choose by themselves; 0 =
  * none. */
@@ -143,4 +144,40 @@ int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *er
 size_t net_dnnl_bytes(const struct net_dnnl *p)
 {
     return p->blob_bytes + p->arena_bytes + p->scratch_bytes;
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int net_dnnl_get_profile(struct net_dnnl *p, int repeats, struct net_dnnl_profile *out,
+                         struct err *err)
+{
+    dnnl_status_t st = dnnl_success;
+    *out = (struct net_dnnl_profile){.flops = p->g->flops,
+                                     .weight_bytes = p->blob_bytes,
+                                     .activation_bytes = p->arena_bytes,
+                                     .scratch_bytes = p->scratch_bytes};
+    for (int i = 0; !st && i < p->n_jobs; i++) {
+        const struct job *j = &p->jobs[i];
+        double best = 1e30;
+        if (!j->step || (j->step->kind != NET_STEP_CONV && j->step->kind != NET_STEP_DECONV)) {
+            out->n_other++;
+            continue;
+        }
+        for (int k = 0; !st && k < repeats; k++) {
+            double t = now_s();
+            st = dnnl_primitive_execute(j->prim, p->stream, j->n_args, j->args);
+            if (!st)
+                st = dnnl_stream_wait(p->stream);
+            t = now_s() - t;
+            best = t < best ? t : best;
+        }
+        out->n_conv++;
+        out->conv_s += best;
+    }
+    return st ? net_dnnl_prim_fail(err, NULL, "to run", st) : 0;
 }
