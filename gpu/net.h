@@ -55,20 +55,22 @@ MUST_CHECK int net_output_shape(const struct net *net, int n, int h, int w, int 
                                 struct err *err);
 
 /*
- * The oneDNN executor (net_dnnl.c). A plan holds its own copy of the weights, as float32 in the layouts that
- * the primitives chose, so share one among all sessions of a shape. It borrows its net. It is made for the
- * number of OpenMP threads of the thread that makes it, and runs on one thread at a time.
+ * The oneDNN executor (net_dnnl.c). A plan holds its own copy of the weights, as float32 in the
+ * layouts that the primitives chose, so share one among all sessions of a shape. It borrows its
+ * net. It is made for the number of OpenMP threads of the thread that makes it, and runs on one
+ * thread at a time.
  */
 struct net_dnnl;
 MUST_CHECK int net_dnnl_new(struct net_dnnl **p, const struct net *net, int n, int h, int w,
                             const struct net_limits *limits, struct err *err);
 void net_dnnl_free(struct net_dnnl **p);
-/* in [n][c][h][w] float32, out as net_output_shape(); both borrowed. Allocates nothing (oneDNN's own call
- * makes a few short-lived blocks inside). The same input gives the same bits. */
+/* in [n][c][h][w] float32, out as net_output_shape(); both borrowed. Allocates nothing (oneDNN's
+ * own call makes a few short-lived blocks inside). The same input gives the same bits. */
 MUST_CHECK int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err);
 size_t net_dnnl_bytes(const struct net_dnnl *p); /* weights copies + activations */
 
-/* What a plan is made of and where its time goes; for measurements (tests/bench/bench_gpu_net.c). */
+/* What a plan is made of and where its time goes; for measurements
+ * (tests/bench/bench_gpu_net.c). */
 struct net_dnnl_profile {
     double flops;  /* of one run: two a product of the convolutions, one a number of a pool */
     double conv_s; /* the convolutions, each run alone `repeats` times: the sum of the fastest */

@@ -4,8 +4,8 @@
  *     bench_gpu_net [MODEL.onnx...]        default: gpu/models/depth.onnx gpu/models/motion.onnx
  *
  * Each model at 256x192 and 416x128, one picture. `best` and `median` are of whole runs, everything
- * included. `conv alone` sums the fastest run of every convolution by itself, with its input warm in the
- * cache: no plan of these primitives can be faster, and the share says how near it comes.
+ * included. `conv alone` sums the fastest run of every convolution by itself, with its input warm
+ * in the cache: no plan of these primitives can be faster, and the share says how near it comes.
  */
 #include "gpu/net.h"
 

@@ -196,7 +196,8 @@ static void with_constants(void **state)
     }
 }
 
-/* Two features; the second one whole, one a channel, one a pixel, one number a picture; and swapped. */
+/* Two features; the second one whole, one a channel, one a pixel, one number a picture; and
+ * swapped. */
 static void with_features(void **state)
 {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Div"}, sign[] = "+-*/";
@@ -305,10 +306,10 @@ static void concat_odd(void **state)
     ref_check(&b, in, ref_concat(cat, ref_concat(r, r, 1), 1), BOUND);
 }
 
-static void shapes(void **state)
+static void transposes(void **state)
 {
     (void)state;
-    for (int v = 0; v < 2 * 2 * 6; v++) {
+    for (int v = 0; v < 2 * 2 * 3; v++) {
         int first = v & 1, n = 1 + v / 2 % 2, kind = v / 4, c = 12;
         struct onnx_build b;
         struct ref in, x = ref_begin(&b, 13, first, n, c, 6, 8, &in), y;
@@ -329,13 +330,24 @@ static void shapes(void **state)
                 for (int j = 0; j < 48; j++)
                     y.v[i * 48 + j] = x.v[i * 48 + j % 6 * 8 + j / 6];
             break;
-        case 2: /* the same numbers in another shape */
+        default: /* the same numbers in another shape */
             onnx_i64(&b, "s", 4, (int64_t[]){0, -1, 4, 12});
             onnx_node(&b, "Reshape", "x s", "y");
             y = ref_new(n, c, 4, 12);
             memcpy(y.v, x.v, ref_count(&x) * 4);
-            break;
-        case 3: { /* channels 2...9 */
+        }
+        ref_check(&b, in, y, BOUND);
+    }
+}
+
+static void slices(void **state)
+{
+    (void)state;
+    for (int v = 0; v < 2 * 2 * 2; v++) {
+        int first = v & 1, n = 1 + v / 2 % 2, kind = v / 4, c = 12;
+        struct onnx_build b;
+        struct ref in, x = ref_begin(&b, 13, first, n, c, 6, 8, &in), y;
+        if (kind == 0) { /* channels 2...9 */
             onnx_i64(&b, "from", 1, (int64_t[]){2});
             onnx_i64(&b, "to", 1, (int64_t[]){-2});
             onnx_i64(&b, "ax", 1, (int64_t[]){1});
@@ -343,30 +355,38 @@ static void shapes(void **state)
             y = ref_new(n, 8, 6, 8);
             for (int i = 0; i < n * 8; i++)
                 memcpy(&y.v[i * 48], &x.v[(i / 8 * c + 2 + i % 8) * 48], 48 * 4);
-            break;
-        }
-        case 4: /* every second row backwards, columns 1...6 */
+        } else { /* every second row backwards, columns 1...6 */
             onnx_i64(&b, "from", 2, (int64_t[]){-1, 1});
             onnx_i64(&b, "to", 2, (int64_t[]){INT64_MIN, 7});
             onnx_i64(&b, "ax", 2, (int64_t[]){2, 3});
             onnx_i64(&b, "st", 2, (int64_t[]){-2, 1});
             onnx_node(&b, "Slice", "x from to ax st", "y");
             y = ref_gather(x, 3, 6, (int[]){5, 3, 1}, (int[]){1, 2, 3, 4, 5, 6}, 0);
-            break;
-        default: /* squeeze the channel of a map: [n][h][w], then back */
-            onnx_node(&b, "Slice", "x from to ax", "one");
-            onnx_i64(&b, "from", 1, (int64_t[]){3});
-            onnx_i64(&b, "to", 1, (int64_t[]){4});
-            onnx_i64(&b, "ax", 1, (int64_t[]){1});
-            onnx_node(&b, "Squeeze", "one ax", "sq");
-            onnx_node(&b, "Relu", "sq", n == 1 ? "y" : "rl");
-            if (n == 2)
-                onnx_node(&b, "Unsqueeze", "rl ax", "y");
-            y = ref_new(n, 1, 6, 8);
-            for (int i = 0; i < n; i++)
-                memcpy(&y.v[i * 48], &x.v[(i * c + 3) * 48], 48 * 4);
-            y = ref_map(y, f_relu);
         }
+        ref_check(&b, in, y, BOUND);
+    }
+}
+
+/* The channel of a map squeezed away, [n][h][w], and brought back. */
+static void squeeze(void **state)
+{
+    (void)state;
+    for (int v = 0; v < 2 * 2; v++) {
+        int first = v & 1, n = 1 + v / 2 % 2, c = 12;
+        struct onnx_build b;
+        struct ref in, x = ref_begin(&b, 13, first, n, c, 6, 8, &in), y;
+        onnx_node(&b, "Slice", "x from to ax", "one");
+        onnx_i64(&b, "from", 1, (int64_t[]){3});
+        onnx_i64(&b, "to", 1, (int64_t[]){4});
+        onnx_i64(&b, "ax", 1, (int64_t[]){1});
+        onnx_node(&b, "Squeeze", "one ax", "sq");
+        onnx_node(&b, "Relu", "sq", n == 1 ? "y" : "rl");
+        if (n == 2)
+            onnx_node(&b, "Unsqueeze", "rl ax", "y");
+        y = ref_new(n, 1, 6, 8);
+        for (int i = 0; i < n; i++)
+            memcpy(&y.v[i * 48], &x.v[(i * c + 3) * 48], 48 * 4);
+        y = ref_map(y, f_relu);
         ref_check(&b, in, y, BOUND);
     }
 }
@@ -403,7 +423,9 @@ int main(void)
         cmocka_unit_test(batch_norm),
         cmocka_unit_test(concat),
         cmocka_unit_test(concat_odd),
-        cmocka_unit_test(shapes),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(slices),
+        cmocka_unit_test(squeeze),
         cmocka_unit_test(depth_to_space),
         cmocka_unit_test(other_cpus),
     };

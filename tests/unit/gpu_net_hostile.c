@@ -1,4 +1,5 @@
-/* Files that are damaged, wrong or hostile: each is refused with a code and a sentence, in bounded memory. */
+/* Files that are damaged, wrong or hostile: each is refused with a code and a sentence, in bounded
+ * memory. */
 #include "tests/support/count_malloc.h"
 #include "tests/support/net_try.h"
 

@@ -1,4 +1,5 @@
-/* Resize, upsample and pad in all their ways, and the shape arithmetic that exporters write around them. */
+/* Resize, upsample and pad in all their ways, and the shape arithmetic that exporters write around
+ * them. */
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
 
@@ -12,7 +13,8 @@ struct resize_case {
     float sh, sw; /* 0 = by sizes */
 };
 
-/* No case sits on a tie of its rounding: there float and double may differ, and no two frameworks agree. */
+/* No case sits on a tie of its rounding: there float and double may differ, and no two frameworks
+ * agree. */
 static const struct resize_case resizes[] = {
     {"nearest", "asymmetric", "floor", 5, 7, 10, 14, 2, 2}, /* F.interpolate(scale_factor=2) */
     {"nearest", "asymmetric", "floor", 5, 7, 15, 28, 3, 4},
@@ -170,9 +172,10 @@ static void pad(void **state)
     }
 }
 
-/* ---------------------------------------------------------------------------------- shape arithmetic */
+/* ----------------------------------------------------------------------------- shape arithmetic */
 
-/* F.interpolate(x, size=(2 h, w + 3)) as PyTorch 1.x traces it: Shape, Gather, Mul, Floor, Concat, Cast. */
+/* F.interpolate(x, size=(2 h, w + 3)) as PyTorch 1.x traces it: Shape, Gather, Mul, Floor, Concat,
+ * Cast. */
 static void traced_interpolate(void **state)
 {
     const struct resize_case c = {"linear", "half_pixel", NULL, 5, 7, 10, 10, 0, 0};
@@ -215,7 +218,8 @@ static void traced_interpolate(void **state)
     ref_check(&b, in, want_resize(&c, x), BOUND);
 }
 
-/* x.view(x.size(0), -1), x / (size / 3) with integers, a pad list from ConstantOfShape: all must fold. */
+/* x.view(x.size(0), -1), x / (size / 3) with integers, a pad list from ConstantOfShape: all must
+ * fold. */
 static void traced_view(void **state)
 {
     struct onnx_build b;

@@ -14,7 +14,7 @@ static double f_relu(double x)
     return x > 0 ? x : 0;
 }
 
-/* ---------------------------------------------------------------------------------- building blocks */
+/* ------------------------------------------------------------------------------ building blocks */
 
 static int serial;
 
@@ -161,7 +161,8 @@ static int count_steps(const struct net_graph *g, enum net_step_kind kind)
     return n;
 }
 
-/* 14 convolutions, one pool, three resizes, two concats: norms, activations and sums are all inside. */
+/* 14 convolutions, one pool, three resizes, two concats: norms, activations and sums are all
+ * inside. */
 static void everything_is_fused(void **state)
 {
     struct onnx_build b;
@@ -210,7 +211,8 @@ static void residual_read_later(void **state)
     ref_check(&b, in, ref_binary(ref_binary(s, x, '*'), s, '-'), BOUND);
 }
 
-/* The same shape behind two names: a reshape is the same bytes, so its source must not be overwritten. */
+/* The same shape behind two names: a reshape is the same bytes, so its source must not be
+ * overwritten. */
 static void reshape_is_not_overwritten(void **state)
 {
     struct ref_window pad = {{0, 0}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
@@ -266,7 +268,8 @@ static void run_allocates_nothing(void **state)
     ref_free_all();
 }
 
-/* A plan, scratch memory and all, is smaller than its activations together: buffers are used again. */
+/* A plan, scratch memory and all, is smaller than its activations together: buffers are used
+ * again. */
 static void memory_is_reused(void **state)
 {
     struct onnx_build b;
