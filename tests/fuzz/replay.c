@@ -42,11 +42,12 @@ static void on_signal(int number)
     raise(number); /* SA_RESETHAND: the second one has its usual effect */
 }
 
-/* A sanitizer takes the deadly signals itself, and calls back. */
+/* A sanitizer takes the deadly signals itself, and calls back; abort() it leaves alone. */
 static void watch_death(void)
 {
     struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_NODEFER};
     sigaction(SIGTERM, &act, NULL);
+    sigaction(SIGABRT, &act, NULL);
     if (__sanitizer_set_death_callback) {
         __sanitizer_set_death_callback(say_current);
         return;
@@ -54,7 +55,6 @@ static void watch_death(void)
     sigaction(SIGSEGV, &act, NULL);
     sigaction(SIGBUS, &act, NULL);
     sigaction(SIGFPE, &act, NULL);
-    sigaction(SIGABRT, &act, NULL);
 }
 
 /* Returns 0, or -1 with the reason printed as a TAP comment. */
