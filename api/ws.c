@@ -1,9 +1,10 @@
 /*
  * ws.c - the stream edge; the only file of the server that knows libwebsockets
  *
- * One service thread runs the library. We accept on our own listening socket, watched by the library as a plain
- * file, and hand each connection over, so that socket activation and binding are the same path. Other threads
- * only ever call lws_cancel_service(). What messages mean is decided in ws_peer.c.
+ * One service thread runs the library. We accept on our own listening socket, watched by the
+ * library as a plain file, and hand each connection over, so that socket activation and binding are
+ * the same path. Other threads only ever call lws_cancel_service(). What messages mean is decided
+ * in ws_peer.c.
  */
 #include "api/ws.h"
 
@@ -42,7 +43,8 @@ struct ws {
     pthread_t thread;
     bool thread_started;
     int port, fd;
-    int spare_fd; /* given up for a moment to turn away a connection when descriptors have run out */
+    /* given up for a moment to turn away a connection when descriptors have run out */
+    int spare_fd;
     struct lws_protocols protocols[3];
     lws_sorted_usec_list_t tick;
     struct ws_peer *peers; /* [config.max_connections] */
@@ -163,7 +165,8 @@ static void stop_listening(struct ws *w)
 
 /* ------------------------------------------------------------------------------- handshake */
 
-/* A header's value in buf, NULL when it is absent or too long (*repeated tells which headers came twice). */
+/* A header's value in buf, NULL when it is absent or too long (*repeated tells which headers came
+ * twice). */
 static const char *header(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t cap,
                           bool *repeated)
 {
@@ -256,7 +259,8 @@ static int reserve_tx(struct ws *w, size_t len)
     return 0;
 }
 
-/* One message, at most one lws_write(): the library copies and keeps what the socket does not take. */
+/* One message, at most one lws_write(): the library copies and keeps what the socket does not
+ * take. */
 static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
 {
     const uint8_t *msg = NULL;

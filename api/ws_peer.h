@@ -1,8 +1,9 @@
 /*
  * ws_peer.h - one WebSocket connection as a state machine, without a socket
  *
- * ws.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested and
- * fuzzed in process: the handshake, message assembly with its limits, strikes, deadlines, what is sent next.
+ * ws.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested
+ * and fuzzed in process: the handshake, message assembly with its limits, strikes, deadlines, what
+ * is sent next.
  *
  *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
  *
@@ -23,21 +24,23 @@
 #define WS_PEER_STRIKES_MAX 2       /* the second message that is no message ends the connection */
 #define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
 #define WS_PEER_ANSWER_MAX 2048     /* a refused handshake */
-#define WS_PEER_STALL 10            /* silent for this many hang-up times: gone, whatever TCP says */
+#define WS_PEER_STALL 10 /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {
     WS_PEER_FREE,
     WS_PEER_HANDSHAKE,
     WS_PEER_OPEN,
     WS_PEER_STARTED,
-    WS_PEER_CLOSING /* nothing more is taken in; what is in `own` is still sent, then the close frame */
+    /* nothing more is taken in; what is in `own` is still sent, then the close frame */
+    WS_PEER_CLOSING
 };
 
 /* What all peers share; owned by ws.c. */
 struct ws_peer_env {
     const struct api_config *config;
     struct auth *auth;
-    atomic_uint_fast64_t refused, overstayed, broken, messages_in, messages_out, bytes_in, bytes_out;
+    atomic_uint_fast64_t refused, overstayed, broken, messages_in, messages_out, bytes_in,
+        bytes_out;
 };
 
 struct ws_peer {
@@ -51,7 +54,7 @@ struct ws_peer {
     struct stream *stream;
     int64_t phase_ms, heard_ms, pinged_ms;
     int64_t message_ms, closing_ms; /* since when, 0 = not */
-    uint8_t *rx;                                       /* [config->max_message_bytes] */
+    uint8_t *rx;                    /* [config->max_message_bytes] */
     size_t rx_len;
     int fragments, strikes;
     bool binary, in_message, answered;
@@ -87,9 +90,10 @@ MUST_CHECK size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshak
 size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *detail);
 void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
 
-/* One piece of a message: len bytes are here, `remaining` more of the same WebSocket frame are announced. */
-void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining, bool first,
-                     bool final, bool binary, int64_t now_ms);
+/* One piece of a message: len bytes are here, `remaining` more of the same WebSocket frame are
+ * announced. */
+void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
+                     bool first, bool final, bool binary, int64_t now_ms);
 
 /* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);

@@ -10,7 +10,8 @@
 
 struct edges;
 
-/* In: listening sockets of the service manager, -1 = make our own. Returns what auth, http and ws say. */
+/* In: listening sockets of the service manager, -1 = make our own. Returns what auth, http and ws
+ * say. */
 MUST_CHECK int edges_start(struct edges **e, const struct config *config, struct core *core,
                            int http_fd, int stream_fd, struct err *err);
 /* Streams are accepted no more. */
@@ -21,7 +22,8 @@ void edges_stop(struct edges **e);
 MUST_CHECK int edges_reload(struct edges *e, struct err *err);
 /* Where clients find them, "http://..." and "ws://..."; each [96]. */
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap);
-/* clock_us() at which the edge that has been quiet for longest was last seen alive; call it often. */
+/* clock_us() at which the edge that has been quiet for longest was last seen alive; call it
+ * often. */
 uint64_t edges_alive_us(struct edges *e, const char **who);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * main.c - recond: configuration, log, devices, servers, then wait until it is time to go
  *
- * Exit:    enum exit_code, the classes of <sysexits.h>; recond(8) says what each asks of an operator
+ * Exit:    enum exit_code, the classes of <sysexits.h>; recond(8) says what each asks of an
+ *          operator
  */
 #include "daemon/clock.h"
 #include "daemon/edges.h"

@@ -1,9 +1,9 @@
 /*
  * count_malloc.h - count what is asked of malloc, in all and by this program's own code
  *
- * Defining malloc in the program puts it before the C library's (and before a sanitizer's, which is then
- * called through). "Own" is a call whose return address lies in the program, so oneDNN's are told apart.
- * Include it in one file of a test.
+ * Defining malloc in the program puts it before the C library's (and before a sanitizer's, which is
+ * then called through). "Own" is a call whose return address lies in the program, so oneDNN's are
+ * told apart. Include it in one file of a test.
  */
 #ifndef RECOND_TESTS_COUNT_MALLOC_H
 #define RECOND_TESTS_COUNT_MALLOC_H

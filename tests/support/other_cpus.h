@@ -1,7 +1,8 @@
 /*
  * other_cpus.h - a test that runs the whole program again as if on lesser processors
  *
- * oneDNN chooses other layouts there (blocks of 8 channels with AVX2), so other paths of the executor.
+ * oneDNN chooses other layouts there (blocks of 8 channels with AVX2), so other paths of the
+ * executor.
  */
 #ifndef RECOND_TESTS_OTHER_CPUS_H
 #define RECOND_TESTS_OTHER_CPUS_H
