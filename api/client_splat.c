@@ -96,10 +96,12 @@ void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t
     };
 }
 
-float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n)
+/* Median depth of what is in view, looked at in steps; *seen is how many points that are in all. */
+static float median_depth(const struct client_splat_view *view, const float *xyz, size_t n,
+                          size_t *seen)
 {
     size_t step = n / SAMPLES + 1, m = 0;
-    float *z = n ? malloc((n / step + 1) * sizeof *z) : NULL, depth, px;
+    float *z = n ? malloc((n / step + 1) * sizeof *z) : NULL, depth;
 
     for (size_t i = 0; z && i < n; i += step) {
         struct vec3 p = rigid_apply(&view->T_cw, point_at(xyz, i));
@@ -109,9 +111,25 @@ float client_splat_disc(const struct client_splat_view *view, const float *xyz, 
             z[m++] = p.z;
     }
     depth = m ? quantile(z, m, 0.5) : 1.0f;
-    px = m ? sqrtf(4.0f * (float)view->w * (float)view->h / ((float)m * (float)step)) : 2.0f;
-    px = px < 1.5f ? 1.5f : px > 5.0f ? 5.0f : px;
+    *seen = m * step;
     free(z);
+    return depth;
+}
+
+float client_splat_depth(const struct client_splat_view *view, const float *xyz, size_t n)
+{
+    size_t seen;
+    return median_depth(view, xyz, n, &seen);
+}
+
+float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n)
+{
+    size_t seen;
+    float depth = median_depth(view, xyz, n, &seen), px = 2.0f;
+
+    if (seen)
+        px = sqrtf(4.0f * (float)view->w * (float)view->h / (float)seen);
+    px = px < 1.5f ? 1.5f : px > 5.0f ? 5.0f : px;
     return px * depth / view->K.fx;
 }
 

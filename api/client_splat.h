@@ -43,6 +43,9 @@ void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t
  * view. */
 float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n);
 
+/* Median depth of the points that fall into the view; 1 if none does. */
+float client_splat_depth(const struct client_splat_view *view, const float *xyz, size_t n);
+
 /*
  * client_splat_draw - the picture
  *

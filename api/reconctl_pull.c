@@ -1,0 +1,213 @@
+#include "api/reconctl_table.h"
+
+#include "proto/ply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WRITE_EVERY_S 2.0 /* --follow: how often the file is brought up to date */
+#define RETRIES 20
+
+struct pull_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    const char *output;
+    bool follow;
+};
+
+#define AT(field) offsetof(struct pull_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Write the cloud as PLY"},
+    {"follow", 'f', NULL, RECONCTL_FLAG, AT(follow), 0, 0,
+     "Stay until the session is closed, and write the file again as it grows"},
+    {0},
+};
+/* clang-format on */
+
+struct pull {
+    const struct pull_options *o;
+    struct client_stream *stream;
+    bool synced, equal, changed, json, terminal;
+    struct control_sync sync;
+    double written_s, shown_s;
+};
+
+static void on_cloud(void *ctx, const struct cloud *cloud)
+{
+    struct pull *p = ctx;
+
+    (void)cloud;
+    p->changed = true;
+}
+
+static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
+{
+    struct pull *p = ctx;
+
+    p->synced = true;
+    p->equal = hash_equal;
+    p->sync = *sync;
+}
+
+static void show(struct pull *p, const char *type)
+{
+    const struct cloud *cloud = client_stream_cloud(p->stream);
+    struct client_stream_stats stats;
+    char buf[512];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    client_stream_get_stats(p->stream, &stats);
+    if (p->json) {
+        json_open_map(&w, NULL);
+        json_put_text(&w, "type", type);
+        json_put_u64(&w, "revision", cloud_revision(cloud));
+        json_put_u64(&w, "points", cloud_points(cloud));
+        json_put_hex64(&w, "hash", cloud_hash(cloud));
+        json_put_bool(&w, "hash_equal", p->synced && p->equal);
+        json_put_u64(&w, "blocks", stats.blocks);
+        json_put_u64(&w, "block_bytes", stats.block_bytes);
+        json_put_u64(&w, "resyncs", stats.resyncs);
+        json_close(&w);
+        if (json_finish(&w))
+            printf("%s\n", buf);
+        fflush(stdout);
+    }
+    if (!p->json && strcmp(type, "summary") == 0)
+        printf("%llu points, revision %llu, hash %016llx: %s\n",
+               (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
+               (unsigned long long)cloud_hash(cloud), p->equal ? "equal" : "NOT the server's");
+    else if (p->terminal)
+        fprintf(stderr, "\r%llu points, revision %llu, %.1f kB received\033[K",
+                (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
+                (double)stats.bytes_received * 1e-3);
+}
+
+static int write_cloud(struct pull *p, struct err *err)
+{
+    const struct control_ready *ready = client_stream_ready(p->stream);
+
+    p->changed = false;
+    p->written_s = reconctl_now_s();
+    if (!p->o->output || !ready)
+        return 0;
+    return ply_write_file(p->o->output, client_stream_cloud(p->stream), ready->step_m, err);
+}
+
+/* The state of the session, and where its stream is. */
+static int get_session(struct client *client, const char *id, struct client_session *s,
+                       bool *closed, struct err *err)
+{
+    char path[96];
+    struct json *doc = NULL;
+    int rc;
+
+    snprintf(path, sizeof path, "/v1/sessions/%.40s", id);
+    rc = reconctl_get(client, path, &doc, err);
+    if (rc == 0) {
+        snprintf(s->stream_url, sizeof s->stream_url, "%s",
+                 json_text(json_member(doc, "stream_url")));
+        *closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
+    }
+    json_free(&doc);
+    return rc;
+}
+
+/* Until the mirror is the server's, with --follow until the session is closed as well. */
+static int follow(struct pull *p, struct reconctl_link *link, struct client_session *s,
+                  struct err *err)
+{
+    const char *id = p->o->common.operands[0];
+    bool closed = false;
+    double asked_s = 0;
+    int rc = 0, retries = 0;
+
+    while (!reconctl_stopped()) {
+        rc = client_stream_run(p->stream, 200, err);
+        if (rc == ERR_END || (rc == ERR_IO && p->synced)) {
+            if (get_session(link->client, id, s, &closed, err) || closed || !p->o->follow ||
+                retries++ == RETRIES)
+                break;
+            reconctl_sleep_ms(200 * retries);
+            rc = client_stream_reopen(p->stream, s->stream_url, link->config.token, err);
+        }
+        if (rc)
+            break;
+        if (p->synced && !p->o->follow)
+            break;
+        if (p->o->follow && reconctl_now_s() - asked_s > 1.0) {
+            asked_s = reconctl_now_s();
+            rc = get_session(link->client, id, s, &closed, err);
+        }
+        if (rc || (closed && p->synced && p->equal))
+            break;
+        if (p->changed && reconctl_now_s() - p->written_s > WRITE_EVERY_S) {
+            rc = write_cloud(p, err);
+            show(p, "progress");
+        }
+        if (p->changed && p->terminal && reconctl_now_s() - p->shown_s > 0.2) {
+            p->shown_s = reconctl_now_s();
+            show(p, "");
+        }
+        if (rc)
+            break;
+    }
+    /* A closed session says goodbye; that is no failure once the cloud is whole. */
+    return p->synced && p->equal && (rc == ERR_END || rc == ERR_IO) ? 0 : rc;
+}
+
+static int run_pull(void *arguments)
+{
+    const struct pull_options *o = arguments;
+    struct pull p = {.o = o, .json = reconctl_json(&o->common), .terminal = isatty(STDERR_FILENO)};
+    struct reconctl_link link;
+    struct client_session s = {0};
+    struct client_stream_config config = {
+        .role = CONTROL_VIEW, .ctx = &p, .on_cloud = on_cloud, .on_sync = on_sync};
+    struct err err;
+    bool closed;
+    int rc, code = RECONCTL_OK;
+
+    rc = reconctl_link_open(&link, &o->common, false, &err);
+    if (rc)
+        return reconctl_fail(&o->common, &err);
+    rc = get_session(link.client, o->common.operands[0], &s, &closed, &err);
+    config.url = s.stream_url;
+    config.token = link.config.token;
+    if (rc == 0)
+        rc = client_stream_open(&p.stream, &config, &err);
+    if (rc == 0)
+        rc = follow(&p, &link, &s, &err);
+    if (p.terminal && p.stream)
+        fprintf(stderr, "\r\033[K");
+    if (rc) {
+        code = reconctl_fail_server(&o->common, &err);
+        goto out;
+    }
+    if (write_cloud(&p, &err)) {
+        code = reconctl_fail(&o->common, &err);
+        goto out;
+    }
+    show(&p, "summary");
+    if (p.synced && !p.equal)
+        code = RECONCTL_HASH;
+    else if (reconctl_stopped())
+        code = RECONCTL_INTERRUPTED;
+out:
+    client_stream_close(&p.stream);
+    reconctl_link_close(&link);
+    return code;
+}
+
+const struct reconctl_command reconctl_pull_command = {
+    .name = "pull",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Receive a session's cloud as it grows",
+    .options = options,
+    .size = sizeof(struct pull_options),
+    .run = run_pull,
+};
