@@ -1,21 +1,22 @@
 /*
- * bench_gpu_fuse - what fusion costs on the CPU, stage by stage, and what the paper's algorithm
- * costs beside it
+ * bench_gpu_fuse - what fusion costs on the CPU, stage by stage, and the paper's algorithm beside
+ * it
  *
- *     bench_gpu_fuse [folder [frames [w h]]]
+ *     bench_gpu_fuse [FOLDER...]
  *
- * Depth is given (drawn, or the folder's ground truth), so no network runs. The paper's serial
- * algorithm gets the same frames and the same keyframe poses at PAPER_W x PAPER_H, where its linear
- * search ends in seconds.
+ * Depth is given (a drawn room's; and that of each folder in the layout of docs/TESTING.md that has
+ * depth and poses), so no network runs. Both algorithms get the same frames at PAPER_W x PAPER_H,
+ * where a linear search ends in seconds, and the same number of keyframes.
  */
 #include "gpu/session_cpu.h"
 #include "tests/bench/support_paper.h"
 #include "tests/bench/support_sequence.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
+#define WIDTH 256
+#define HEIGHT 192
+#define FRAMES 240
 #define PAPER_W 128
 #define PAPER_H 96
 #define PAPER_FRAMES 6
@@ -95,6 +96,8 @@ static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h,
         rc = session_cpu_new(&s, g, &c, err);
     for (int i = 0; i < frames && rc == 0; i++) {
         rc = support_sequence_next(in, &f, err);
+        if (rc == 0 && !f.posed)
+            rc = err_set(err, ERR_INPUT, "it has no poses");
         if (rc == 0)
             rc = fuse_frame(g, s, &f, t, hash, err);
     }
@@ -103,33 +106,33 @@ static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h,
     return rc == ERR_END ? 0 : rc;
 }
 
-static void print_ours(const struct totals *t, int w, int h, uint64_t hash)
+static double print_ours(const struct totals *t, int w, int h, uint64_t hash)
 {
     static const enum gpu_stage stages[] = {GPU_STAGE_COVISIBLE, GPU_STAGE_ASSOCIATE,
                                             GPU_STAGE_KEYFRAME,  GPU_STAGE_FUSE,
                                             GPU_STAGE_REMOVE,    GPU_STAGE_CHANGE};
     double fusion = 0;
-    printf("fusion, ours, %dx%d, %d frames, CPU, one thread\n", w, h, t->frames);
-    printf("  %-12s %9.1f us a frame\n", "image", t->stage_us[GPU_STAGE_IMAGE] / t->frames);
+    printf("  ours, %dx%d, %d frames, CPU, one thread\n", w, h, t->frames);
+    printf("    %-12s %9.1f us a frame\n", "image", t->stage_us[GPU_STAGE_IMAGE] / t->frames);
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        printf("  %-12s %9.1f us a frame\n", gpu_stage_name(stages[i]),
+        printf("    %-12s %9.1f us a frame\n", gpu_stage_name(stages[i]),
                t->stage_us[stages[i]] / t->frames);
         fusion += t->stage_us[stages[i]] / t->frames;
     }
-    printf("  %-12s %9.1f us a frame\n", "fusion", fusion);
-    printf("@ fusion_%dx%d %.1f us\n", w, h, fusion);
-    printf("  %d keyframes; points %u, stable %u; inserted %llu, expired %llu, carved %llu, left "
+    printf("    %-12s %9.1f us a frame, all but image\n", "fusion", fusion);
+    printf("    %d keyframes; points %u, stable %u; inserted %llu, expired %llu, carved %llu, left "
            "out %llu\n",
            t->keyframes, t->last.n_points, t->last.n_stable, (unsigned long long)t->inserted,
            (unsigned long long)t->removed, (unsigned long long)t->carved,
            (unsigned long long)t->left_out);
-    printf("  %.0f changes a frame; hash of all changes %016llx\n", (double)t->changes / t->frames,
-           (unsigned long long)hash);
+    printf("    %.0f changes a frame; hash of all changes %016llx\n",
+           (double)t->changes / t->frames, (unsigned long long)hash);
+    return fusion;
 }
 
 /* The paper's algorithm: the keyframes are the first frame and those after it, up to
  * n_covisible. */
-static int run_paper(const char *folder, struct err *err)
+static int run_paper(const char *folder, double *us, struct err *err)
 {
     struct camera keyframes[GPU_COVISIBLE_MAX];
     struct support_sequence *in = NULL;
@@ -144,8 +147,7 @@ static int run_paper(const char *folder, struct err *err)
     rc = support_sequence_open(&in, folder, PAPER_W, PAPER_H, err);
     if (rc == 0)
         rc = support_paper_new(&p, MAX_POINTS, &params, err);
-    printf("fusion, the paper's serial algorithm (linear search), %dx%d, the same sequence\n",
-           PAPER_W, PAPER_H);
+    printf("  the paper's serial algorithm (linear search), %dx%d\n", PAPER_W, PAPER_H);
     for (int i = 0; i < PAPER_FRAMES && rc == 0; i++) {
         struct camera c;
         rc = support_sequence_next(in, &f, err);
@@ -158,45 +160,59 @@ static int run_paper(const char *folder, struct err *err)
         support_paper_frame(p, f.depth, &c, keyframes, n, &r);
         total += r.search_us + r.update_us + r.remove_us;
         frames++;
-        printf("  frame %d, %d keyframes: search %.0f ms (%.0f M compared), update %.1f ms, remove "
-               "%.2f ms, %u points\n",
-               i + 1, n, r.search_us * 1e-3, (double)r.n_compared * 1e-6, r.update_us * 1e-3,
-               r.remove_us * 1e-3, r.n_points);
+        printf(
+            "    frame %d, %d keyframes: search %.0f ms (%.0f M compared), update %.1f ms, remove "
+            "%.2f ms, %u points\n",
+            i + 1, n, r.search_us * 1e-3, (double)r.n_compared * 1e-6, r.update_us * 1e-3,
+            r.remove_us * 1e-3, r.n_points);
     }
-    if (frames) {
-        printf("  %-12s %9.1f us a frame\n", "fusion", total / frames);
-        printf("@ fusion_paper_%dx%d %.1f us\n", PAPER_W, PAPER_H, total / frames);
-    }
+    *us = frames ? total / frames : 0;
+    printf("    %-12s %9.1f us a frame\n", "fusion", *us);
     support_paper_free(&p);
     support_sequence_close(&in);
     return rc == ERR_END ? 0 : rc;
 }
 
+static int measure(struct gpu *g, const char *folder, struct err *err)
+{
+    const char *name = folder ? strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder : "drawn";
+    struct totals t;
+    uint64_t hash;
+    double ours, small, paper = 0;
+    int rc = run_ours(g, folder, FRAMES, WIDTH, HEIGHT, &t, &hash, err);
+    if (rc || t.frames == 0)
+        return rc;
+    printf("%s\n", folder ? folder : "a drawn room");
+    ours = print_ours(&t, WIDTH, HEIGHT, hash);
+    rc = run_ours(g, folder, PAPER_FRAMES, PAPER_W, PAPER_H, &t, &hash, err);
+    if (rc)
+        return rc;
+    small = print_ours(&t, PAPER_W, PAPER_H, hash);
+    rc = run_paper(folder, &paper, err);
+    if (rc)
+        return rc;
+    printf("    the same frames: ours %.0f times as fast\n", paper / small);
+    printf("@ fuse.%s.fusion %.1f us\n", name, ours);
+    printf("@ fuse.%s.fusion_%dx%d %.1f us\n", name, PAPER_W, PAPER_H, small);
+    printf("@ fuse.%s.paper_serial_%dx%d %.1f us\n", name, PAPER_W, PAPER_H, paper);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    const char *folder = argc > 1 && argv[1][0] ? argv[1] : NULL;
-    int frames = argc > 2 ? atoi(argv[2]) : 60, w = argc > 4 ? atoi(argv[3]) : 256,
-        h = argc > 4 ? atoi(argv[4]) : 192, rc;
     struct gpu_config config = {.device = "cpu", .threads = 1};
     struct gpu *g = NULL;
-    struct totals t;
     struct err err = {0};
-    uint64_t hash, again;
+    int rc = gpu_open(&g, &config, &err);
 
-    rc = gpu_open(&g, &config, &err);
     if (rc == 0)
-        rc = run_ours(g, folder, frames, w, h, &t, &hash, &err);
-    if (rc == 0) {
-        print_ours(&t, w, h, hash);
-        rc = run_ours(g, folder, frames, PAPER_W, PAPER_H, &t, &again, &err);
-    }
-    if (rc == 0) {
-        t.frames = t.frames ? t.frames : 1;
-        print_ours(&t, PAPER_W, PAPER_H, again);
-        rc = run_paper(folder, &err);
-    }
-    printf("the paper's Table 3, a frame: serial 30 min, one CUDA kernel 31 s, three kernels 0.039 "
-           "s (Tesla V100)\n");
+        rc = measure(g, NULL, &err);
+    for (int i = 1; i < argc && rc == 0; i++)
+        if (measure(g, argv[i], &err))
+            printf("%s: left out, %s\n", argv[i], err.text);
+    printf(
+        "the paper's Table 3, a frame of 416x128, 5 keyframes: serial 30 min, with its first CUDA "
+        "kernel 31 s, with all three 0.039 s (Tesla V100)\n");
     if (rc)
         fprintf(stderr, "bench_gpu_fuse: %s\n", err.text);
     gpu_close(&g);

@@ -232,5 +232,6 @@ int support_sequence_next(struct support_sequence *s, struct support_frame *f, s
     f->height = s->height;
     f->K = s->K;
     f->depth = s->depth;
+    f->posed = !s->folder[0] || s->poses;
     return rc;
 }

@@ -21,6 +21,7 @@ struct support_frame {
     int width, height;
     struct intrinsics K; /* of rgb */
     struct rigid T_wc;
+    int posed;    /* T_wc is known; else the identity stands in */
     float *depth; /* [h][w] */
 };
 
