@@ -67,7 +67,12 @@ static bool take_job(struct worker *w, struct job *job, struct session *s)
     return false;
 }
 
-static void batch_failed(struct worker *w, int n, int rc, const struct err *err)
+static enum control_reason reason_of(int rc)
+{
+    return rc == ERR_MEMORY ? CONTROL_MEMORY : rc == ERR_INPUT ? CONTROL_BAD_FRAME : CONTROL_FAULT;
+}
+
+static void batch_failed(struct worker *w, struct job *jobs, int n, int rc, const struct err *err)
 {
     atomic_fetch_add(&w->errors, 1);
     LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR, "device %s: %s%s%s", w->device_name, err->where,
@@ -75,41 +80,57 @@ static void batch_failed(struct worker *w, int n, int rc, const struct err *err)
     if (rc == ERR_DEVICE)
         atomic_store(&w->lost, true);
     for (int i = 0; i < n; i++)
-        job_refuse(w->jobs[i].session, w->jobs[i].item,
-                   rc == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_FAULT);
+        job_refuse(jobs[i].session, jobs[i].item, reason_of(rc));
 }
 
-static void run_jobs(struct worker *w, int n)
+/*
+ * Through the pipeline, together. One frame that does not fit its session spoils the batch at its very
+ * first check, before anything was done; then each goes alone, so that it harms no neighbour.
+ */
+static void run_jobs(struct worker *w, struct job *jobs, int n)
 {
     struct gpu_frame *frames[GPU_BATCH_MAX];
     struct err err = {0};
-    uint64_t start_us = clock_us(), took_us;
+    uint64_t start_us = clock_us();
     int rc;
+
+    if (atomic_load(&w->lost)) {
+        for (int i = 0; i < n; i++)
+            job_refuse(jobs[i].session, jobs[i].item, CONTROL_FAULT);
+        return;
+    }
+    for (int i = 0; i < n; i++)
+        frames[i] = &jobs[i].frame;
+    rc = pipeline_mono(w->gpu, frames, n, &err);
+    metrics_observe(w->config.metrics, METRICS_COMPUTE, clock_us() - start_us);
+    metrics_add(w->config.metrics, METRICS_BATCHES, 1);
+    if (rc == ERR_INPUT && n > 1) {
+        for (int i = 0; i < n; i++)
+            run_jobs(w, &jobs[i], 1);
+        return;
+    }
+    if (rc)
+        batch_failed(w, jobs, n, rc, &err);
+    for (int i = 0; i < n && rc == 0; i++)
+        job_finish(&jobs[i]);
+}
+
+static void note_queue_times(struct worker *w, int n)
+{
+    uint64_t now_us = clock_us();
 
     for (int i = 0; i < n; i++) {
         const struct queue_item *item = w->jobs[i].item;
-        uint64_t age_us = start_us - item->received_us;
-        frames[i] = &w->jobs[i].frame;
+        uint64_t age_us = now_us - item->received_us;
         metrics_observe(w->config.metrics, METRICS_QUEUE,
                         age_us > item->decode_us ? age_us - item->decode_us : 0);
     }
-    rc = pipeline_mono(w->gpu, frames, n, &err);
-    took_us = clock_us() - start_us;
-    metrics_observe(w->config.metrics, METRICS_COMPUTE, took_us);
-    metrics_add(w->config.metrics, METRICS_BATCHES, 1);
-    if (rc)
-        batch_failed(w, n, rc, &err);
-    for (int i = 0; i < n && rc == 0; i++)
-        job_finish(&w->jobs[i]);
-    atomic_fetch_add(&w->frames, (unsigned)n);
-    w->busy_us += clock_us() - start_us;
-    for (int i = 0; i < n; i++) /* their pictures are free again */
-        decode_kick(w->jobs[i].session->setup.decode, w->jobs[i].session);
 }
 
 static void run_batch(struct worker *w, struct turn_entry **entries, int n)
 {
     struct session *sessions[GPU_BATCH_MAX];
+    uint64_t start_us = clock_us();
     int jobs = 0;
 
     for (int i = 0; i < n; i++) {
@@ -117,10 +138,15 @@ static void run_batch(struct worker *w, struct turn_entry **entries, int n)
             (struct session *)(void *)((char *)entries[i] - offsetof(struct session, work_turn));
         jobs += take_job(w, &w->jobs[jobs], sessions[i]);
     }
+    note_queue_times(w, jobs);
     if (jobs)
-        run_jobs(w, jobs);
-    for (int i = 0; i < n; i++)
+        run_jobs(w, w->jobs, jobs);
+    atomic_fetch_add(&w->frames, (unsigned)jobs);
+    w->busy_us += clock_us() - start_us;
+    for (int i = 0; i < n; i++) {
+        decode_kick(sessions[i]->setup.decode, sessions[i]); /* its picture is free again */
         finish_turn(w, sessions[i]);
+    }
 }
 
 /* ------------------------------------------------------------------------- the thread */
