@@ -22,14 +22,14 @@
 #define FAKE_REMOVE 5
 
 static struct {
-    atomic_int sessions, models;  /* that exist */
-    atomic_int frames, batches;   /* through the pipeline */
+    atomic_int sessions, models; /* that exist */
+    atomic_int frames, batches;  /* through the pipeline */
     atomic_int largest_batch;
-    atomic_int fail_at;           /* frame count at which `fail_with` is answered; 0 = never */
+    atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
-    atomic_int delay_us;          /* of each batch */
-    atomic_int session_fails;     /* what session_new answers, 0 = it works */
-    atomic_int restarts;          /* frames that came with `restart` */
+    atomic_int delay_us;      /* of each batch */
+    atomic_int session_fails; /* what session_new answers, 0 = it works */
+    atomic_int restarts;      /* frames that came with `restart` */
 } fake_gpu_plan;
 
 struct fake_session {
@@ -62,8 +62,8 @@ static size_t fake_session_bytes(const struct gpu_session_config *c)
     return 1 << 20;
 }
 
-static int fake_session_new(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
-                            struct err *err)
+static int fake_session_new(struct gpu_session **s, struct gpu *g,
+                            const struct gpu_session_config *c, struct err *err)
 {
     struct fake_session *f;
 
@@ -146,8 +146,8 @@ static int fake_change(struct gpu *g, struct gpu_frame *f, struct err *err)
     for (uint32_t i = 0; i < FAKE_POINTS; i++)
         fake_put(&s->changes[n++], f, s->frame, i);
     for (uint32_t i = 0; i < FAKE_POINTS && s->frame % FAKE_REMOVE == 0; i++)
-        s->changes[n++] = (struct gpu_change){
-            .slot = (s->frame * FAKE_STEP + 300 + i) % FAKE_SLOTS, .kind = GPU_CHANGE_REMOVE};
+        s->changes[n++] = (struct gpu_change){.slot = (s->frame * FAKE_STEP + 300 + i) % FAKE_SLOTS,
+                                              .kind = GPU_CHANGE_REMOVE};
     memset(&f->result, 0, sizeof(f->result));
     f->result.T_wc = f->T_wc;
     f->result.is_keyframe = s->frame % 4 == 1;
@@ -180,7 +180,7 @@ static void fake_get_info(const struct gpu *g, struct gpu_info *info)
     strcpy(info->device, "fake");
     strcpy(info->model, "none");
     strcpy(info->why, g->why);
-    info->memory_total_bytes = 4ull << 30;
+    info->memory_total_bytes = 64ull << 30;
     info->threads = 1;
 }
 

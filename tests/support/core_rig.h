@@ -1,0 +1,265 @@
+/*
+ * core_rig.h - a whole core on the fake device, driven through its table as an edge would
+ *
+ * One thread (the test's) makes all stream calls. rig_client collects what its stream says and keeps a
+ * mirror, so that hashes can be compared.
+ */
+#ifndef RECOND_TESTS_CORE_RIG_H
+#define RECOND_TESTS_CORE_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/clock.h"
+#include "daemon/core.h"
+#include "daemon/door.h"
+#include "daemon/log.h"
+#include "tests/support/fake_gpu.h"
+#include "tests/support/tiny_model.h"
+
+#define RIG_ACKS 4096
+
+struct rig {
+    struct core *core;
+    char models[64];
+    atomic_int wakes, gone;
+    struct jpeg_decoder *encoder;
+    uint8_t *jpeg;
+    size_t jpeg_len;
+};
+
+struct rig_client {
+    struct stream *s;
+    struct cloud *cloud;
+    struct control_ready ready;
+    struct control_sync sync;
+    struct control_bye bye;
+    struct control_error error;
+    int n_ready, n_acks, n_sync, n_bye, n_error, n_blocks, closed;
+    struct control_ack acks[RIG_ACKS];
+};
+
+static void rig_on_wake(void *edge, void *cookie)
+{
+    (void)cookie;
+    ((struct rig *)edge)->wakes++;
+}
+
+static void rig_on_gone(void *edge, const char *id)
+{
+    (void)id;
+    ((struct rig *)edge)->gone++;
+}
+
+static inline void rig_config(struct config *config, const char *models)
+{
+    char flag[128];
+    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", flag, NULL};
+    enum config_action action;
+    struct err err = {0};
+
+    snprintf(flag, sizeof(flag), "--models.path=%s", models);
+    if (config_load(config, &action, 3, argv, NULL, &err))
+        fail_msg("%s: %s", err.where, err.text);
+}
+
+/* A picture of w x h; the first byte of rows differ with `shade`. */
+static inline void rig_picture(struct rig *r, int w, int h, int shade)
+{
+    uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
+    const uint8_t *data;
+    size_t len;
+
+    for (int i = 0; i < w * h * 3; i++)
+        rgb[i] = (uint8_t)(shade + i / 3 % w / 4);
+    assert_int_equal(jpeg_encode(r->encoder, &data, &len, rgb, w, h, 90, NULL), 0);
+    free(r->jpeg);
+    r->jpeg = malloc(len);
+    memcpy(r->jpeg, data, len);
+    r->jpeg_len = len;
+    free(rgb);
+}
+
+static inline void rig_open_with(struct rig *r, struct config *config)
+{
+    static const struct edge_ops ops = {rig_on_wake, rig_on_gone};
+    struct err err = {0};
+
+    log_open(CONFIG_LOG_TEXT, LOG_EMERG);
+    assert_int_equal(jpeg_decoder_new(&r->encoder, NULL), 0);
+    rig_picture(r, 320, 240, 40);
+    if (core_open(&r->core, config, fake_open, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    core_set_edges(r->core, &ops, r, NULL);
+    core_set_ready(r->core);
+}
+
+static inline void rig_open(struct rig *r)
+{
+    struct config config;
+
+    memset(r, 0, sizeof(*r));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    tiny_models(r->models);
+    rig_config(&config, r->models);
+    rig_open_with(r, &config);
+}
+
+static inline void rig_close(struct rig *r)
+{
+    core_close(&r->core);
+    jpeg_decoder_free(&r->encoder);
+    free(r->jpeg);
+    tiny_models_remove(r->models);
+    assert_int_equal(fake_gpu_plan.sessions,
+                     0); /* whatever happened, the device got everything back */
+    assert_int_equal(fake_gpu_plan.models, 0);
+}
+
+static inline struct session_options rig_options(void)
+{
+    struct session_options o;
+
+    memset(&o, 0, sizeof(o));
+    o.has_camera = true;
+    o.K = (struct intrinsics){300, 300, 159.5f, 119.5f};
+    o.camera_w = 320;
+    o.camera_h = 240;
+    o.max_points = 2000;
+    return o;
+}
+
+static inline void rig_session(struct rig *r, const struct session_options *o, char id[API_ID_CAP])
+{
+    struct session_info info;
+    struct err err = {0};
+    int retry;
+
+    if (door_ops.session_create(r->core, o, &info, &retry, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    memcpy(id, info.id, API_ID_CAP);
+}
+
+static inline struct session_info rig_info(struct rig *r, const char *id)
+{
+    struct session_info info;
+
+    assert_int_equal(door_ops.session_get(r->core, id, &info, NULL), 0);
+    return info;
+}
+
+static inline void rig_connect(struct rig *r, struct rig_client *c, const char *id,
+                               enum control_role role)
+{
+    const struct cloud_limits limits = {100000, 100000};
+    const struct control_start start = {.role = role, .codecs = 7, .pose = FRAME_POSE_CV};
+    struct err err = {0};
+
+    memset(c, 0, sizeof(*c));
+    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
+    if (door_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
+        door_ops.stream_start(c->s, &start, &err))
+        fail_msg("%s: %s", err.where, err.text);
+}
+
+static inline void rig_disconnect(struct rig_client *c)
+{
+    door_ops.stream_close(c->s);
+    cloud_free(&c->cloud);
+}
+
+/* One message into the client. Returns what it was. */
+static inline enum stream_kind rig_read(struct rig_client *c)
+{
+    struct control_message m;
+    const uint8_t *msg;
+    size_t len;
+    struct err err = {0};
+    enum stream_kind kind = door_ops.stream_next(c->s, &msg, &len);
+
+    if (kind == STREAM_BINARY) {
+        c->n_blocks++;
+        if (cloud_apply(c->cloud, msg, len, &err))
+            fail_msg("block: %s", err.text);
+    }
+    if (kind == STREAM_CLOSE)
+        c->closed = 1;
+    if (kind != STREAM_TEXT)
+        return kind;
+    if (control_parse(&m, (const char *)msg, len, &err))
+        fail_msg("%.*s: %s", (int)len, (const char *)msg, err.text);
+    if (m.op == CONTROL_READY && ++c->n_ready)
+        c->ready = m.ready;
+    if (m.op == CONTROL_ACK)
+        c->acks[c->n_acks++ % RIG_ACKS] = m.ack;
+    if (m.op == CONTROL_SYNC && ++c->n_sync) {
+        c->sync = m.sync;
+        assert_int_equal(m.sync.points, cloud_points(c->cloud));
+        assert_true(m.sync.hash == cloud_hash(c->cloud));
+    }
+    if (m.op == CONTROL_BYE && ++c->n_bye)
+        c->bye = m.bye;
+    if (m.op == CONTROL_ERROR && ++c->n_error)
+        c->error = m.error;
+    return kind;
+}
+
+static inline void rig_read_all(struct rig_client *c)
+{
+    enum stream_kind kind;
+
+    do
+        kind = rig_read(c);
+    while (kind != STREAM_NONE && kind != STREAM_CLOSE);
+}
+
+/* Read until the client has n answers, or give up after five seconds. */
+static inline void rig_wait_acks(struct rig_client *c, int n)
+{
+    for (int i = 0; i < 5000 && c->n_acks < n; i++) {
+        rig_read_all(c);
+        if (c->n_acks < n)
+            usleep(1000);
+    }
+    assert_int_equal(c->n_acks, n);
+    rig_read_all(c);
+}
+
+static inline struct frame rig_frame(const struct rig *r, uint64_t seq)
+{
+    struct frame f = {.seq = seq,
+                      .t_capture_ns = seq * 33333333,
+                      .flags = FRAME_HAS_POSE,
+                      .width = 320,
+                      .height = 240,
+                      .T_wc = rigid_identity(),
+                      .payload = r->jpeg,
+                      .payload_len = (uint32_t)r->jpeg_len};
+
+    f.T_wc.t[0] = 0.01f * (float)seq;
+    return f;
+}
+
+static inline int rig_send_frame(struct rig_client *c, const struct frame *f, struct err *err)
+{
+    uint8_t *msg = malloc(FRAME_HEADER_BYTES + f->payload_len);
+    int rc;
+
+    frame_encode_header(msg, f, FRAME_POSE_CV);
+    memcpy(msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
+    rc = door_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f->payload_len, err);
+    free(msg);
+    return rc;
+}
+
+static inline int rig_send(struct rig *r, struct rig_client *c, uint64_t seq)
+{
+    struct frame f = rig_frame(r, seq);
+
+    return rig_send_frame(c, &f, NULL);
+}
+
+#endif

@@ -1,0 +1,569 @@
+/* The core from the edges' side: frames in, answers and blocks out, on a device that is a fake. */
+#include "tests/support/core_rig.h"
+
+static void frames_become_a_cloud(void **state)
+{
+    static struct rig_client in, out;
+    struct session_options o = rig_options();
+    struct session_info info;
+    struct session_pose poses[30];
+    char id[API_ID_CAP];
+    struct rig r;
+    int n;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_connect(&r, &out, id, CONTROL_VIEW);
+    assert_int_equal(rig_info(&r, id).state, SESSION_STREAMING);
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        assert_int_equal(rig_send(&r, &in, seq), 0);
+        rig_wait_acks(&in, (int)seq);
+    }
+    rig_read_all(&out);
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.received, 20);
+    assert_int_equal(info.counts.used, 20);
+    assert_int_equal(info.counts.queued, 0);
+    assert_int_equal(info.counts.keyframes, 5);
+    assert_true(info.points > 500);
+    assert_int_equal(in.n_ready, 1);
+    assert_int_equal(in.ready.window, 8);
+    assert_int_equal(in.ready.net_w, 256);
+    assert_int_equal(in.ready.net_h, 192);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(in.acks[i].seq, i + 1);
+        assert_int_equal(in.acks[i].status, CONTROL_USED);
+        assert_int_equal(in.acks[i].keyframe, i % 4 == 0);
+    }
+    assert_true(in.sync.hash == info.hash && out.sync.hash == info.hash);
+    assert_int_equal(out.sync.revision, 20);
+    assert_int_equal(door_ops.trajectory(r.core, id, 5, poses, 30, &n, NULL), 0);
+    assert_int_equal(n, 15);
+    assert_int_equal(poses[0].seq, 6);
+    assert_float_equal(poses[0].T_wc.t[0], 0.06, 1e-6);
+    assert_true(r.wakes > 20);
+    rig_disconnect(&in);
+    rig_disconnect(&out);
+    rig_close(&r);
+}
+
+static void an_export_is_what_a_client_holds(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    uint64_t total, hash, at = 0;
+    struct core_export *e;
+    char id[API_ID_CAP], header[80] = "";
+    uint8_t *file, piece[37];
+    struct rig r;
+    size_t n;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 5; seq++)
+        assert_int_equal(rig_send(&r, &in, seq), 0);
+    rig_wait_acks(&in, 5);
+    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, NULL), 0);
+    assert_true(hash == cloud_hash(in.cloud));
+    file = malloc(total);
+    assert_int_equal(door_ops.export_read(e, 0, file, total), total);
+    while ((n = door_ops.export_read(e, at, piece, sizeof(piece))) > 0) { /* cuts every point */
+        assert_memory_equal(piece, file + at, n);
+        at += n;
+    }
+    assert_true(at == total);
+    snprintf(header, sizeof(header), "element vertex %llu\n",
+             (unsigned long long)cloud_points(in.cloud));
+    assert_non_null(memmem(file, 512 < total ? 512 : total, header, strlen(header)));
+    door_ops.export_close(e);
+    free(file);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* Each kind of bad frame costs that frame alone and says why. */
+static void bad_frames_are_refused_with_a_reason(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+    int at = 0;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+#define REFUSED(expected)                                      \
+    rig_send_frame(&in, &f, NULL);                             \
+    rig_wait_acks(&in, ++at);                                  \
+    assert_int_equal(in.acks[at - 1].status, CONTROL_REFUSED); \
+    assert_int_equal(in.acks[at - 1].reason, expected)
+    f = rig_frame(&r, 1);
+    f.payload_len /= 2; /* truncated; the size of a first frame that is bad decides nothing */
+    REFUSED(CONTROL_DECODE_ERROR);
+    f = rig_frame(&r, 2);
+    f.width = 321;
+    REFUSED(CONTROL_BAD_FRAME);
+    f = rig_frame(&r, 3);
+    f.flags = 0;
+    REFUSED(CONTROL_BAD_POSE);
+    f = rig_frame(&r, 4);
+    f.flags |= FRAME_TRACKING_LOST << 2;
+    REFUSED(CONTROL_TRACKING);
+    f = rig_frame(&r, 5);
+    f.T_wc.t[1] = NAN;
+    REFUSED(CONTROL_BAD_POSE);
+    f = rig_frame(&r, 6);
+    f.height = 100; /* the session's intrinsics are not of such a picture */
+    REFUSED(CONTROL_NO_CAMERA);
+    assert_int_equal(rig_send(&r, &in, 7), 0);
+    rig_wait_acks(&in, ++at);
+    assert_int_equal(in.acks[at - 1].status, CONTROL_USED);
+    f = rig_frame(&r, 7);
+    REFUSED(CONTROL_DUPLICATE);
+    rig_picture(&r, 640, 480, 10); /* not the session's size any more */
+    f = rig_frame(&r, 8);
+    f.width = 640;
+    f.height = 480;
+    REFUSED(CONTROL_BAD_FRAME);
+#undef REFUSED
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.received, 9);
+    assert_int_equal(info.counts.used, 1);
+    assert_int_equal(info.counts.refused, 8);
+    assert_int_equal(info.counts.dropped + info.counts.queued, 0);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void lost_tracking_and_new_worlds_restart(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        f = rig_frame(&r, seq);
+        f.world_epoch = seq >= 5; /* a new world at 5 */
+        if (seq == 3)
+            f.flags |= FRAME_TRACKING_LOST << 2; /* so 4 starts afresh */
+        rig_send_frame(&in, &f, NULL);
+        rig_wait_acks(&in, (int)seq);
+    }
+    assert_int_equal(fake_gpu_plan.frames, 5);
+    assert_int_equal(fake_gpu_plan.restarts, 2);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
+static void overload_drops_the_oldest(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct session_info info;
+    uint64_t last_used = 0;
+    char id[API_ID_CAP];
+    struct rig r;
+    int used = 0, dropped = 0;
+
+    (void)state;
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 30000;
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 40; seq++) {
+        rig_send(&r, &in, seq);
+        rig_read_all(&in);
+        usleep(3000);
+    }
+    rig_wait_acks(&in, 40);
+    for (int i = 0; i < 40; i++) {
+        used += in.acks[i].status == CONTROL_USED;
+        dropped += in.acks[i].status == CONTROL_DROPPED && in.acks[i].reason == CONTROL_OVERLOAD;
+        if (in.acks[i].status != CONTROL_USED)
+            continue;
+        assert_true(in.acks[i].seq > last_used);
+        last_used = in.acks[i].seq;
+    }
+    assert_int_equal(used + dropped, 40);
+    assert_true(dropped > 5);
+    assert_true(used >= 8);
+    assert_int_equal(last_used, 40); /* the newest is not what has to go */
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, used);
+    assert_int_equal(info.counts.dropped, dropped);
+    assert_int_equal(info.counts.queued, 0);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void a_client_that_floods_is_told_apart(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+    int rc = 0, sent = 0;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (; rc != ERR_LIMIT && sent < 1000; sent++) { /* never reads an answer */
+        f = rig_frame(&r, (uint64_t)sent + 1);
+        rc = rig_send_frame(&in, &f, &err);
+    }
+    assert_int_equal(rc, ERR_LIMIT);
+    assert_string_equal(err.where, "flood");
+    assert_int_equal(sent, 8 * OUTBOX_WINDOWS + 1);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void finalize_uses_what_is_queued(void **state)
+{
+    static struct rig_client in, late;
+    const struct control_start start = {.role = CONTROL_INGEST, .codecs = 1};
+    struct session_options o = rig_options();
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 20000;
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 6; seq++)
+        assert_int_equal(rig_send(&r, &in, seq), 0);
+    assert_int_equal(door_ops.session_finalize(r.core, id, NULL), 0);
+    rig_send(&r, &in, 7);
+    rig_wait_acks(&in, 7);
+    assert_int_equal(rig_info(&r, id).counts.used, 6);
+    assert_int_equal(rig_info(&r, id).counts.refused, 1);
+    assert_int_equal(rig_info(&r, id).state, SESSION_CLOSED);
+    assert_true(in.sync.ended);
+    for (int i = 0; i < 2000 && fake_gpu_plan.sessions; i++)
+        usleep(1000);
+    assert_int_equal(fake_gpu_plan.sessions,
+                     0); /* the device has its memory back, the cloud is there */
+    assert_int_equal(door_ops.stream_open(r.core, id, CONTROL_INGEST, &late, &late.s, NULL), 0);
+    assert_int_equal(door_ops.stream_start(late.s, &start, &err), ERR_STATE);
+    door_ops.stream_close(late.s);
+    rig_connect(&r, &late, id, CONTROL_VIEW);
+    rig_read_all(&late);
+    assert_true(late.sync.ended && late.sync.points > 100);
+    rig_disconnect(&late);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void deletion_at_any_moment(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    for (int round = 0; round < 30; round++) {
+        fake_gpu_plan.delay_us = round % 3 * 1000;
+        rig_session(&r, &o, id);
+        rig_connect(&r, &in, id, CONTROL_INGEST);
+        for (uint64_t seq = 1; seq <= 5; seq++)
+            rig_send(&r, &in, seq);
+        usleep((useconds_t)(round * 300));
+        assert_int_equal(door_ops.session_delete(r.core, id, NULL), 0);
+        assert_int_equal(door_ops.session_delete(r.core, id, NULL), ERR_NOT_FOUND);
+        rig_read_all(&in);
+        assert_int_equal(in.n_bye, 1);
+        assert_int_equal(in.bye.action, CONTROL_DISCONNECT);
+        assert_true(in.closed);
+        rig_disconnect(&in);
+    }
+    assert_int_equal(r.gone, 30);
+    rig_close(&r);
+}
+
+static void a_second_sender_replaces_the_first(void **state)
+{
+    static struct rig_client first, second;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &first, id, CONTROL_INGEST);
+    rig_connect(&r, &second, id, CONTROL_INGEST);
+    rig_read_all(&first);
+    assert_int_equal(first.n_bye, 1);
+    assert_true(first.closed);
+    rig_disconnect(&first);
+    assert_int_equal(rig_send(&r, &second, 1), 0);
+    rig_wait_acks(&second, 1);
+    assert_int_equal(second.acks[0].status, CONTROL_USED);
+    rig_disconnect(&second);
+    assert_int_equal(rig_info(&r, id).state, SESSION_IDLE);
+    rig_close(&r);
+}
+
+static void sessions_beyond_the_limits_are_refused(void **state)
+{
+    struct session_options o = rig_options();
+    struct session_info info, infos[100];
+    struct err err = {0};
+    uint64_t cursor = 0;
+    int made = 0, refused = 0, retry = 0, n, rc;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    for (int i = 0; i < 10000; i++) {
+        rc = door_ops.session_create(r.core, &o, &info, &retry, &err);
+        made += rc == 0;
+        refused += rc == ERR_BUSY && retry > 0;
+    }
+    assert_int_equal(made, 64);
+    assert_int_equal(refused, 9936);
+    assert_int_equal(door_ops.session_list(r.core, infos, 40, &n, &cursor, NULL), 0);
+    assert_int_equal(n, 40);
+    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
+    assert_int_equal(n, 24);
+    o.max_points = 8000000; /* and beyond the memory */
+    atomic_store(&worker_budget(r.core->workers[0])->limit,
+                 atomic_load(&worker_budget(r.core->workers[0])->used) + (64 << 20));
+    for (int i = 0; i < 24; i++)
+        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
+    for (int i = 0; i < 1000 && atomic_load(&worker_budget(r.core->workers[0])->used) > 0; i++)
+        usleep(100);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_non_null(strstr(err.text, "MiB"));
+    rig_close(&r);
+}
+
+static void a_lost_device_answers_and_says_so(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP], why[API_TEXT_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    assert_int_equal(door_ops.health(r.core, why), API_READY);
+    fake_gpu_plan.fail_at = 3;
+    fake_gpu_plan.fail_with = ERR_DEVICE;
+    for (uint64_t seq = 1; seq <= 5; seq++)
+        rig_send(&r, &in, seq);
+    rig_wait_acks(&in, 5);
+    assert_int_equal(in.acks[1].status, CONTROL_USED);
+    for (int i = 2; i < 5; i++)
+        assert_int_equal(in.acks[i].reason, CONTROL_FAULT);
+    assert_true(core_lost(r.core));
+    assert_int_equal(door_ops.health(r.core, why), API_FAULT);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void want_of_memory_costs_a_frame(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    fake_gpu_plan.session_fails = ERR_MEMORY;
+    rig_send(&r, &in, 1);
+    rig_wait_acks(&in, 1);
+    assert_int_equal(in.acks[0].reason, CONTROL_MEMORY);
+    fake_gpu_plan.session_fails = 0;
+    rig_send(&r, &in, 2);
+    rig_wait_acks(&in, 2);
+    assert_int_equal(in.acks[1].status, CONTROL_USED);
+    fake_gpu_plan.fail_at = 2;
+    fake_gpu_plan.fail_with = ERR_MEMORY;
+    rig_send(&r, &in, 3);
+    rig_send(&r, &in, 4);
+    rig_wait_acks(&in, 4);
+    assert_int_equal(in.acks[2].reason, CONTROL_MEMORY);
+    assert_int_equal(in.acks[3].status, CONTROL_USED);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* One session at thirty times the rate of another: neither waits for more than the other's one frame. */
+static void sessions_take_turns_on_the_device(void **state)
+{
+    static struct rig_client busy, calm;
+    struct session_options o = rig_options();
+    char id[2][API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 5000;
+    rig_session(&r, &o, id[0]);
+    rig_session(&r, &o, id[1]);
+    rig_connect(&r, &busy, id[0], CONTROL_INGEST);
+    rig_connect(&r, &calm, id[1], CONTROL_INGEST);
+    for (int round = 0; round < 5; round++) {
+        uint64_t start_us;
+        for (uint64_t i = 1; i <= 8; i++)
+            rig_send(&r, &busy, (uint64_t)round * 8 + i);
+        start_us = clock_us();
+        rig_send(&r, &calm, (uint64_t)round + 1);
+        rig_wait_acks(&calm, round + 1);
+        assert_int_equal(calm.acks[round].status, CONTROL_USED);
+        assert_true(clock_us() - start_us < 500000);
+        rig_wait_acks(&busy, 8 * (round + 1));
+    }
+    assert_true(fake_gpu_plan.largest_batch == 2);
+    assert_int_equal(rig_info(&r, id[1]).counts.used, 5);
+    rig_disconnect(&busy);
+    rig_disconnect(&calm);
+    rig_close(&r);
+}
+
+static void retention_and_drain(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct session_info info;
+    char kept[API_ID_CAP], gone[API_ID_CAP];
+    struct err err = {0};
+    struct rig r;
+    int retry;
+
+    (void)state;
+    rig_open(&r);
+    o.retention_s = -1;
+    rig_session(&r, &o, kept);
+    o.retention_s = 1;
+    rig_session(&r, &o, gone);
+    core_sweep(r.core);
+    assert_int_equal(registry_count(r.core->registry), 2);
+    usleep(1100000);
+    rig_connect(&r, &in, gone, CONTROL_INGEST); /* someone is there: it stays */
+    core_sweep(r.core);
+    assert_int_equal(registry_count(r.core->registry), 2);
+    rig_disconnect(&in);
+    usleep(1100000);
+    core_sweep(r.core);
+    assert_int_equal(door_ops.session_get(r.core, gone, &info, NULL), ERR_NOT_FOUND);
+    assert_int_equal(r.gone, 1);
+
+    fake_gpu_plan.delay_us = 20000;
+    rig_connect(&r, &in, kept, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 4; seq++)
+        rig_send(&r, &in, seq);
+    core_drain(r.core);
+    rig_send(&r, &in, 5);
+    rig_wait_acks(&in, 5);
+    for (int i = 0; i < 2000 && !in.closed; i++) {
+        rig_read_all(&in);
+        usleep(1000);
+    }
+    assert_true(in.closed);
+    assert_int_equal(in.bye.action, CONTROL_RECONNECT);
+    assert_true(in.sync.ended); /* everything was told before the farewell */
+    for (int i = 0; i < 5; i++) /* the late one is answered before those in the queue */
+        assert_int_equal(in.acks[i].reason,
+                         in.acks[i].seq == 5 ? CONTROL_CLOSED : CONTROL_REASON_NONE);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_pending(r.core), 1);
+    rig_disconnect(&in);
+    assert_int_equal(core_pending(r.core), 0);
+    rig_close(&r);
+}
+
+static void previews_and_control(void **state)
+{
+    static struct rig_client in, view;
+    struct control_message need = {.op = CONTROL_NEED}, end = {.op = CONTROL_END};
+    struct session_options o = rig_options();
+    static uint16_t depth[256 * 192];
+    char id[API_ID_CAP];
+    struct err err = {0};
+    uint64_t seq;
+    struct rig r;
+    int w, h, blocks;
+
+    (void)state;
+    rig_open(&r);
+    o.preview = true;
+    rig_session(&r, &o, id);
+    assert_int_equal(door_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, &err),
+                     ERR_NOT_FOUND);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_connect(&r, &view, id, CONTROL_VIEW);
+    rig_send(&r, &in, 9);
+    rig_wait_acks(&in, 1);
+    assert_int_equal(door_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, NULL), 0);
+    assert_true(w == 256 && h == 192 && seq == 9 && depth[1000] == 1500);
+    assert_int_equal(door_ops.depth(r.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
+
+    rig_read_all(&view);
+    blocks = view.n_blocks;
+    need.need = cloud_block(view.cloud, 0).name;
+    assert_int_equal(door_ops.stream_control(view.s, &need, NULL), 0);
+    rig_read_all(&view);
+    assert_int_equal(view.n_blocks, blocks + 1); /* that block, whole, and nothing else */
+    need.need.x = 12345;
+    assert_int_equal(door_ops.stream_control(view.s, &need, NULL), ERR_NOT_FOUND);
+    assert_int_equal(door_ops.stream_control(view.s, &end, NULL), ERR_STATE);
+    assert_int_equal(rig_send(&r, &view, 1), ERR_DENIED);
+    assert_false(in.sync.ended);
+    assert_int_equal(door_ops.stream_control(in.s, &end, NULL), 0);
+    rig_read_all(&in);
+    assert_true(in.sync.ended);
+    rig_disconnect(&view);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_become_a_cloud),
+        cmocka_unit_test(an_export_is_what_a_client_holds),
+        cmocka_unit_test(bad_frames_are_refused_with_a_reason),
+        cmocka_unit_test(lost_tracking_and_new_worlds_restart),
+        cmocka_unit_test(overload_drops_the_oldest),
+        cmocka_unit_test(a_client_that_floods_is_told_apart),
+        cmocka_unit_test(finalize_uses_what_is_queued),
+        cmocka_unit_test(deletion_at_any_moment),
+        cmocka_unit_test(a_second_sender_replaces_the_first),
+        cmocka_unit_test(sessions_beyond_the_limits_are_refused),
+        cmocka_unit_test(a_lost_device_answers_and_says_so),
+        cmocka_unit_test(want_of_memory_costs_a_frame),
+        cmocka_unit_test(sessions_take_turns_on_the_device),
+        cmocka_unit_test(retention_and_drain),
+        cmocka_unit_test(previews_and_control),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
