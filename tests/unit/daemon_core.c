@@ -333,6 +333,8 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     struct err err = {0};
     uint64_t cursor = 0;
     int made = 0, refused = 0, retry = 0, n, rc;
+    struct budget *budget;
+    uint64_t used;
     struct rig r;
 
     (void)state;
@@ -348,13 +350,15 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     assert_int_equal(n, 40);
     assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
     assert_int_equal(n, 24);
-    o.max_points = 8000000; /* and beyond the memory */
-    atomic_store(&worker_budget(r.core->workers[0])->limit,
-                 atomic_load(&worker_budget(r.core->workers[0])->used) + (64 << 20));
+    budget = worker_budget(r.core->workers[0]);
+    used = atomic_load(&budget->used);
     for (int i = 0; i < 24; i++)
         assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
-    for (int i = 0; i < 1000 && atomic_load(&worker_budget(r.core->workers[0])->used) > 0; i++)
-        usleep(100);
+    for (int i = 0; i < 1000 && atomic_load(&budget->used) > used / 64 * 40; i++)
+        usleep(1000);
+    assert_true(atomic_load(&budget->used) == used / 64 * 40); /* every byte came back */
+    o.max_points = 8000000;                                    /* more than there is memory for */
+    atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
     assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
     rig_close(&r);
