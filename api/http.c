@@ -269,6 +269,13 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
+static size_t header_bytes(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_len, void **context)
@@ -278,17 +285,19 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     struct http_request *r;
 
     (void)url; /* decoded: not looked at */
-    (void)version;
     if (!q)
         return MHD_NO;
     r = &q->pub;
     if (!q->gated) {
         q->gated = true;
         r->method = http_gate_method(method);
+        r->header_bytes += strlen(method) + strlen(version) + 4;
         if (r->answer.status == 0)
             MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, q);
-        if (r->answer.status != 0 || http_gate_decide(r))
-            return answer(q, c);
+        if (r->answer.status == 0)
+            http_gate_size(r, header_bytes(c));
+        if ((r->answer.status != 0 || http_gate_decide(r)) && http_gate_has_body(r))
+            return answer(q, c); /* before the body; the library then closes the connection */
         set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
         return MHD_YES;
     }
@@ -298,6 +307,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         *data_len = 0;
         return MHD_YES;
     }
+    if (r->answer.status != 0)
+        return answer(q, c);
     if (r->body_seen > h->config.max_body_bytes)
         http_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
     else

@@ -56,6 +56,7 @@ struct http_request {
     struct auth_who who;
     char *body; /* [body_cap], body_len of it used */
     size_t body_len, body_cap, body_seen;
+    size_t header_bytes; /* that the headers seen so far explain */
     int64_t begun_us;
     struct http_answer answer;
 };
@@ -75,9 +76,13 @@ const char *http_gate_method(const char *method);
 void http_gate_target(struct http_request *r, const char *raw);
 
 /* Each returns 0, or -1 after it has left a problem as the answer. */
-/* One header as it came, with its lengths: NULs show as a difference to strlen(). */
+/* One header as it came. */
 MUST_CHECK int http_gate_header(struct http_request *r, const char *name, size_t name_len,
                                 const char *value, size_t value_len);
+/* The library ends a value at its first NUL and says nothing, but counts the bytes of the whole head: more of
+ * them than `Name: value` CRLF lines explain are a refusal (extra blanks too; no client of note sends any). */
+void http_gate_size(struct http_request *r, size_t bytes);
+bool http_gate_has_body(const struct http_request *r);
 /* All headers are in: route, host, origin, token, length and type of the body. */
 MUST_CHECK int http_gate_decide(struct http_request *r);
 /* Append a piece of the body; -1: over the limit by so much that the connection is not worth

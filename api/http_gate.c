@@ -105,6 +105,7 @@ static int target(struct http_request *r, const char *raw)
 
 void http_gate_target(struct http_request *r, const char *raw)
 {
+    r->header_bytes = strlen(raw) + 2; /* and the empty line */
     if (target(r, raw))
         r->path[0] = '\0';
 }
@@ -144,6 +145,7 @@ int http_gate_header(struct http_request *r, const char *name, size_t name_len, 
         return refuse(r, PROBLEM_MALFORMED, "a header name has characters that none may have");
     if (!value)
         value = "";
+    r->header_bytes += name_len + value_len + 4;
     for (size_t i = 0; i < value_len; i++)
         if ((unsigned char)value[i] < 0x20 ? value[i] != '\t' : value[i] == 0x7f)
             return refuse(r, PROBLEM_MALFORMED, "a control character in a header");
@@ -155,6 +157,17 @@ int http_gate_header(struct http_request *r, const char *name, size_t name_len, 
         *known[i].slot = value;
     }
     return 0;
+}
+
+void http_gate_size(struct http_request *r, size_t bytes)
+{
+    if (bytes > r->header_bytes)
+        http_problem(r, PROBLEM_MALFORMED, "headers hold bytes that are no text");
+}
+
+bool http_gate_has_body(const struct http_request *r)
+{
+    return r->content_length || r->transfer_encoding;
 }
 
 static int check_length(struct http_request *r)
@@ -187,7 +200,7 @@ static int check_body_allowed(struct http_request *r)
 {
     size_t n;
 
-    if (!r->content_length && !r->transfer_encoding)
+    if (!http_gate_has_body(r))
         return 0;
     if (strcmp(r->method, "POST") != 0)
         return refuse(r, PROBLEM_MALFORMED, "this method takes no body");

@@ -1,0 +1,544 @@
+#include "tests/support/fake_core.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STREAMS_MAX 512
+#define ACKS_MAX 64
+#define MESSAGE_MAX (4u << 20)
+
+struct row {
+    bool used;
+    uint64_t rank;
+    struct session_info info;
+};
+
+struct stream {
+    bool used, ready, bye;
+    struct fake_core *c;
+    char id[API_ID_CAP];
+    enum control_role role;
+    void *cookie;
+    uint64_t acks[ACKS_MAX];
+    int n_acks, n_send;
+    size_t send_bytes;
+    char text[512];
+};
+
+struct core_export {
+    struct fake_core *c;
+};
+
+struct fake_core {
+    pthread_mutex_t lock;
+    int max_sessions, n;
+    uint64_t rank;
+    struct row *rows;
+    struct stream streams[STREAMS_MAX];
+    struct fake_core_counts counts;
+    enum api_health health;
+    void (*wake)(void *edge, void *cookie);
+    void *edge;
+    uint8_t *message;
+};
+
+static struct fake_core *fake(struct core *c)
+{
+    return (struct fake_core *)(void *)c;
+}
+
+static struct row *find(struct fake_core *c, const char *id)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->rows[i].used && strcmp(c->rows[i].info.id, id) == 0)
+            return &c->rows[i];
+    return NULL;
+}
+
+static int not_found(struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND, "no such session");
+}
+
+/* ------------------------------------------------------------------------------- sessions */
+
+static void make_id(char id[API_ID_CAP], uint64_t rank)
+{
+    static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
+    uint64_t v = (rank + 1) * 0x9e3779b97f4a7c15u;
+
+    for (int i = 0; i < 26; i++) {
+        id[i] = base32[v >> 59];
+        v = v << 5 ^ (v >> 59) * 0x2545f4914f6cdd1du;
+    }
+    id[26] = '\0';
+}
+
+static void resolve(struct session_options *o)
+{
+    if (!o->depth_model[0])
+        strcpy(o->depth_model, "depth-small");
+    if (!o->motion_model[0])
+        strcpy(o->motion_model, "motion-small");
+    if (!o->net_w) {
+        o->net_w = 256;
+        o->net_h = 192;
+    }
+    if (o->step_m <= 0)
+        o->step_m = 0.001f;
+    if (!o->max_points)
+        o->max_points = 1000000;
+    if (!o->keyframes)
+        o->keyframes = 5;
+    if (o->min_depth_m <= 0)
+        o->min_depth_m = 0.1f;
+    if (o->max_depth_m <= 0)
+        o->max_depth_m = 10;
+    if (!o->retention_s)
+        o->retention_s = 3600;
+}
+
+static int session_create(struct core *core, const struct session_options *options,
+                          struct session_info *info, int *retry_after_s, struct err *err)
+{
+    struct fake_core *c = fake(core);
+    int i = 0, rc = 0;
+
+    if (options->depth_model[0] && strncmp(options->depth_model, "depth-", 6) != 0)
+        return err_at(err, ERR_NOT_FOUND, "/depth_model", "no such model");
+    pthread_mutex_lock(&c->lock);
+    while (i < c->max_sessions && c->rows[i].used)
+        i++;
+    if (i == c->max_sessions) {
+        *retry_after_s = 7;
+        rc = err_set(err, ERR_BUSY, "all %d sessions are in use", c->max_sessions);
+    } else {
+        struct row *row = &c->rows[i];
+        memset(row, 0, sizeof *row);
+        row->used = true;
+        row->rank = ++c->rank;
+        make_id(row->info.id, row->rank);
+        row->info.options = *options;
+        resolve(&row->info.options);
+        strcpy(row->info.device, "cpu");
+        row->info.created_s = row->info.changed_s = (double)time(NULL);
+        row->info.epoch = 1;
+        row->info.hash = FAKE_CORE_HASH;
+        row->info.points = 12345;
+        *info = row->info;
+        if (i >= c->n)
+            c->n = i + 1;
+        c->counts.sessions++;
+        c->counts.created++;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+static int session_get(struct core *core, const char *id, struct session_info *info,
+                       struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct row *row;
+
+    pthread_mutex_lock(&c->lock);
+    row = find(c, id);
+    if (row)
+        *info = row->info;
+    pthread_mutex_unlock(&c->lock);
+    return row ? 0 : not_found(err);
+}
+
+static int session_list(struct core *core, struct session_info *infos, int cap, int *n,
+                        uint64_t *cursor, struct err *err)
+{
+    struct fake_core *c = fake(core);
+
+    (void)err;
+    *n = 0;
+    pthread_mutex_lock(&c->lock);
+    for (int i = 0; i < c->n && *n < cap; i++)
+        if (c->rows[i].used && c->rows[i].rank > *cursor) {
+            infos[(*n)++] = c->rows[i].info;
+            *cursor = c->rows[i].rank;
+        }
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}
+
+static int session_finalize(struct core *core, const char *id, struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct row *row;
+
+    pthread_mutex_lock(&c->lock);
+    row = find(c, id);
+    if (row)
+        row->info.state = SESSION_CLOSED;
+    pthread_mutex_unlock(&c->lock);
+    return row ? 0 : not_found(err);
+}
+
+static int session_delete(struct core *core, const char *id, struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct row *row;
+
+    pthread_mutex_lock(&c->lock);
+    row = find(c, id);
+    if (row) {
+        row->used = false;
+        c->counts.sessions--;
+        c->counts.deleted++;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return row ? 0 : not_found(err);
+}
+
+/* ------------------------------------------------------------------------------- results */
+
+static int export_open(struct core *core, const char *id, struct core_export **e,
+                       uint64_t *total_bytes, uint64_t *hash, struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct row *row;
+
+    pthread_mutex_lock(&c->lock);
+    row = find(c, id);
+    if (row)
+        c->counts.exports_open++;
+    pthread_mutex_unlock(&c->lock);
+    if (!row)
+        return not_found(err);
+    *e = malloc(sizeof **e);
+    if (!*e)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    (*e)->c = c;
+    *total_bytes = FAKE_CORE_CLOUD_BYTES;
+    *hash = FAKE_CORE_HASH;
+    return 0;
+}
+
+static size_t export_read(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap)
+{
+    size_t n = 0;
+
+    (void)e;
+    for (; n < cap && offset + n < FAKE_CORE_CLOUD_BYTES; n++)
+        buf[n] = (uint8_t)((offset + n) * 31 >> 3);
+    return n;
+}
+
+static void export_close(struct core_export *e)
+{
+    pthread_mutex_lock(&e->c->lock);
+    e->c->counts.exports_open--;
+    pthread_mutex_unlock(&e->c->lock);
+    free(e);
+}
+
+static int trajectory(struct core *core, const char *id, uint64_t first, struct session_pose *poses,
+                      int cap, int *n, struct err *err)
+{
+    struct session_info info;
+
+    *n = 0;
+    if (session_get(core, id, &info, err))
+        return ERR_NOT_FOUND;
+    for (uint64_t i = first; i < FAKE_CORE_POSES && *n < cap; i++) {
+        struct session_pose *p = &poses[(*n)++];
+        p->seq = i;
+        p->t_capture_ns = i * 33333333u;
+        p->T_wc = rigid_identity();
+        p->T_wc.t[0] = (float)i;
+    }
+    return 0;
+}
+
+static int depth(struct core *core, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+                 uint64_t *seq, struct err *err)
+{
+    struct session_info info;
+
+    if (session_get(core, id, &info, err))
+        return ERR_NOT_FOUND;
+    if (!info.options.preview)
+        return err_set(err, ERR_STATE, "the session was created without preview");
+    *w = 64;
+    *h = 48;
+    *seq = 41;
+    for (size_t i = 0; i < 64 * 48 && i < cap; i++)
+        buf[i] = (uint16_t)(1000 + i);
+    return 0;
+}
+
+static int models(struct core *core, struct api_model *out, int cap, int *n, struct err *err)
+{
+    (void)core;
+    (void)cap;
+    (void)err;
+    memset(out, 0, sizeof *out);
+    strcpy(out->name, "depth-small");
+    strcpy(out->kind, "depth");
+    strcpy(out->output, "disparity");
+    strcpy(out->licence, "MIT");
+    out->multiple = 32;
+    out->weights = 14000000;
+    out->is_default = true;
+    *n = 1;
+    return 0;
+}
+
+static int devices(struct core *core, struct api_device *out, int cap, int *n, struct err *err)
+{
+    (void)core;
+    (void)cap;
+    (void)err;
+    memset(out, 0, sizeof *out);
+    strcpy(out->name, "cpu");
+    strcpy(out->backend, "cpu");
+    strcpy(out->model, "a processor");
+    out->temperature_c = NAN;
+    out->threads = 2;
+    *n = 1;
+    return 0;
+}
+
+static enum api_health health(struct core *core, char why[API_TEXT_CAP])
+{
+    strcpy(why, fake(core)->health == API_READY ? "" : "because");
+    return fake(core)->health;
+}
+
+static size_t metrics(struct core *core, char *buf, size_t cap)
+{
+    (void)core;
+    return (size_t)snprintf(buf, cap, "# TYPE fake_up gauge\nfake_up 1\n");
+}
+
+/* ------------------------------------------------------------------------------- streams */
+
+static int stream_open(struct core *core, const char *id, enum control_role role, void *cookie,
+                       struct stream **out, struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct stream *s = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    for (int i = 0; find(c, id) && i < STREAMS_MAX && !s; i++)
+        if (!c->streams[i].used)
+            s = &c->streams[i];
+    if (s) {
+        memset(s, 0, sizeof *s);
+        s->used = true;
+        s->c = c;
+        s->role = role;
+        s->cookie = cookie;
+        snprintf(s->id, sizeof s->id, "%s", id);
+        c->counts.streams++;
+    }
+    pthread_mutex_unlock(&c->lock);
+    *out = s;
+    return s ? 0 : not_found(err);
+}
+
+static int stream_start(struct stream *s, const struct control_start *start, struct err *err)
+{
+    if (!(start->codecs & 1u << DELTA_RAW))
+        return err_at(err, ERR_INPUT, "/codecs", "this server wants raw among them");
+    pthread_mutex_lock(&s->c->lock);
+    s->ready = true;
+    pthread_mutex_unlock(&s->c->lock);
+    return 0;
+}
+
+static int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
+{
+    struct frame f;
+    int rc = 0;
+
+    memset(&f, 0, sizeof f);
+    if (s->role == CONTROL_VIEW)
+        return err_set(err, ERR_DENIED, "a viewer sends no frames");
+    pthread_mutex_lock(&s->c->lock);
+    if (s->n_acks == ACKS_MAX) {
+        rc = err_at(err, ERR_LIMIT, "flood", "more than %d frames unanswered", ACKS_MAX);
+    } else {
+        rc = frame_parse(&f, msg, len, FRAME_POSE_OPENGL, err);
+        s->acks[s->n_acks++] = f.seq;
+        s->c->counts.frames += rc == 0;
+        s->c->counts.frame_bytes += len;
+    }
+    pthread_mutex_unlock(&s->c->lock);
+    return rc;
+}
+
+static int stream_control(struct stream *s, const struct control_message *m, struct err *err)
+{
+    if (m->op == CONTROL_NEED && m->need.submap != 0)
+        return err_at(err, ERR_NOT_FOUND, "/submap", "no such submap");
+    (void)s;
+    return 0;
+}
+
+static enum stream_kind say(struct stream *s, struct control_message *m, const uint8_t **msg,
+                            size_t *len)
+{
+    *len = control_write(s->text, sizeof s->text, m);
+    *msg = (const uint8_t *)s->text;
+    return STREAM_TEXT;
+}
+
+static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_t *len)
+{
+    struct control_message m = {0};
+    enum stream_kind kind = STREAM_NONE;
+
+    pthread_mutex_lock(&s->c->lock);
+    if (s->ready) {
+        s->ready = false;
+        m.op = CONTROL_READY;
+        strcpy(m.ready.session, s->id);
+        m.ready.epoch = 1;
+        m.ready.step_m = 0.001f;
+        m.ready.window = 8;
+        m.ready.max_frame_bytes = 1 << 20;
+        kind = say(s, &m, msg, len);
+    } else if (s->n_acks > 0) {
+        m.op = CONTROL_ACK;
+        m.ack.seq = s->acks[0];
+        memmove(s->acks, s->acks + 1, (size_t)--s->n_acks * sizeof *s->acks);
+        kind = say(s, &m, msg, len);
+    } else if (s->n_send > 0) {
+        s->n_send--;
+        *msg = s->c->message;
+        *len = s->send_bytes;
+        kind = STREAM_BINARY;
+    } else if (s->bye) {
+        kind = STREAM_CLOSE;
+    }
+    pthread_mutex_unlock(&s->c->lock);
+    return kind;
+}
+
+static void stream_close(struct stream *s)
+{
+    pthread_mutex_lock(&s->c->lock);
+    s->used = false;
+    s->c->counts.streams--;
+    pthread_mutex_unlock(&s->c->lock);
+}
+
+/* Change every stream of a session, then wake each. */
+static void each_stream(struct fake_core *c, const char *id, int n, size_t bytes, bool bye)
+{
+    void *cookies[STREAMS_MAX];
+    int n_cookies = 0;
+
+    pthread_mutex_lock(&c->lock);
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        struct stream *s = &c->streams[i];
+        if (!s->used || strcmp(s->id, id) != 0)
+            continue;
+        s->n_send += n;
+        s->send_bytes = bytes < MESSAGE_MAX ? bytes : MESSAGE_MAX;
+        s->bye = s->bye || bye;
+        cookies[n_cookies++] = s->cookie;
+    }
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 0; i < n_cookies && c->wake; i++)
+        c->wake(c->edge, cookies[i]);
+}
+
+void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes)
+{
+    each_stream(c, id, n, bytes, false);
+}
+
+void fake_core_bye(struct fake_core *c, const char *id)
+{
+    each_stream(c, id, 0, 0, true);
+}
+
+/* ------------------------------------------------------------------------------- life */
+
+struct fake_core *fake_core_new(int max_sessions)
+{
+    struct fake_core *c = calloc(1, sizeof *c);
+
+    if (!c)
+        abort();
+    pthread_mutex_init(&c->lock, NULL);
+    c->max_sessions = max_sessions;
+    c->rows = calloc((size_t)max_sessions, sizeof *c->rows);
+    c->message = calloc(1, MESSAGE_MAX);
+    if (!c->rows || !c->message)
+        abort();
+    c->message[0] = DELTA_PUT;
+    return c;
+}
+
+void fake_core_free(struct fake_core **c)
+{
+    pthread_mutex_destroy(&(*c)->lock);
+    free((*c)->rows);
+    free((*c)->message);
+    free(*c);
+    *c = NULL;
+}
+
+struct core *fake_core_core(struct fake_core *c)
+{
+    return (struct core *)(void *)c;
+}
+
+void fake_core_set_wake(struct fake_core *c, void (*wake)(void *edge, void *cookie), void *edge)
+{
+    c->wake = wake;
+    c->edge = edge;
+}
+
+void fake_core_set_health(struct fake_core *c, enum api_health h)
+{
+    c->health = h;
+}
+
+struct fake_core_counts fake_core_counts(struct fake_core *c)
+{
+    struct fake_core_counts counts;
+
+    pthread_mutex_lock(&c->lock);
+    counts = c->counts;
+    pthread_mutex_unlock(&c->lock);
+    return counts;
+}
+
+const struct core_ops *fake_core_ops(void)
+{
+    static const struct core_ops ops = {
+        .session_create = session_create,
+        .session_get = session_get,
+        .session_list = session_list,
+        .session_finalize = session_finalize,
+        .session_delete = session_delete,
+        .export_open = export_open,
+        .export_read = export_read,
+        .export_close = export_close,
+        .trajectory = trajectory,
+        .depth = depth,
+        .models = models,
+        .devices = devices,
+        .health = health,
+        .metrics = metrics,
+        .stream_open = stream_open,
+        .stream_start = stream_start,
+        .stream_frame = stream_frame,
+        .stream_control = stream_control,
+        .stream_next = stream_next,
+        .stream_close = stream_close,
+    };
+    return &ops;
+}

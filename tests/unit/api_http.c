@@ -1,0 +1,652 @@
+/* api_http.c - the REST edge over sockets: routes, answers, and what the gate refuses */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/edge.h"
+
+#include "proto/json.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct edge edge;
+
+static int setup(void **state)
+{
+    (void)state;
+    edge_defaults(&edge);
+    edge_start(&edge);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    edge_stop(&edge);
+    return 0;
+}
+
+static int setup_quick(void **state)
+{
+    (void)state;
+    edge_defaults(&edge);
+    edge.config.header_timeout_s = 1;
+    edge.config.max_connections = 24;
+    edge_start(&edge);
+    return 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void expect_raw(const char *text, int status)
+{
+    struct edge_answer a = edge_raw(&edge, text);
+
+    if (a.status != status)
+        print_error("for %.200s\nthe answer was %s%s\n", text, a.head, a.body ? a.body : "");
+    assert_int_equal(a.status, status);
+    edge_answer_free(&a);
+}
+
+static void expect(const char *method, const char *target, const char *token, const char *json,
+                   int status)
+{
+    struct edge_answer a = edge_request(&edge, method, target, token, json);
+
+    if (a.status != status)
+        print_error("%s %s %s %s: %s%s\n", method, target, token ? token : "", json ? json : "",
+                    a.head, a.body ? a.body : "");
+    assert_int_equal(a.status, status);
+    edge_answer_free(&a);
+}
+
+/* ------------------------------------------------------------------------------- sessions */
+
+static void test_life_of_a_session(void **state)
+{
+    struct edge_session s;
+    struct edge_answer a;
+    char target[80];
+
+    (void)state;
+    s = edge_session(&edge, "{\"name\":\"kitchen\",\"step_m\":0.002,\"keyframes\":3,"
+                            "\"camera\":{\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240,"
+                            "\"width\":640,\"height\":480}}");
+    assert_int_equal(strlen(s.id), 26);
+    assert_int_equal(strlen(s.ingest), 22);
+    snprintf(target, sizeof target, "/v1/sessions/%s", s.id);
+    a = edge_request(&edge, "GET", target, s.view, NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Content-Type"), "application/json");
+    assert_string_equal(edge_header(&a, "Cache-Control"), "no-store");
+    assert_non_null(strstr(a.body, "\"name\":\"kitchen\""));
+    assert_non_null(strstr(a.body, "\"step_m\":0.002,"));
+    assert_non_null(strstr(a.body, "\"keyframes\":3,"));
+    assert_non_null(strstr(a.body, "\"camera\":{\"fx\":500,\"fy\":501,"));
+    assert_non_null(strstr(a.body, "\"hash\":\"0123456789abcdef\""));
+    assert_non_null(strstr(a.body, "\"state\":\"created\""));
+    assert_null(strstr(a.body, "tokens")); /* shown once, at creation */
+    assert_null(strstr(a.body, s.ingest));
+    edge_answer_free(&a);
+    strcat(target, "/finalize");
+    a = edge_request(&edge, "POST", target, s.ingest, NULL);
+    assert_int_equal(a.status, 202);
+    assert_non_null(strstr(a.body, "\"state\":\"closed\""));
+    edge_answer_free(&a);
+    expect("POST", target, s.ingest, "{}", 202);
+    expect("POST", target, s.ingest, "{\"now\":true}", 422);
+    *strrchr(target, '/') = '\0';
+    expect("DELETE", target, s.ingest, NULL, 204);
+    expect("GET", target, s.ingest, NULL, 401); /* the session's tokens are void */
+    expect("GET", target, EDGE_ADMIN, NULL, 404);
+    assert_int_equal(fake_core_counts(edge.core).sessions, 0);
+}
+
+static void test_create_answers_where_and_how(void **state)
+{
+    struct edge_answer a = edge_request(&edge, "POST", "/v1/sessions", EDGE_INGEST, NULL);
+    char url[128], id[API_ID_CAP];
+
+    (void)state;
+    assert_int_equal(a.status, 201);
+    snprintf(id, sizeof id, "%s", edge_header(&a, "Location") + strlen("/v1/sessions/"));
+    snprintf(url, sizeof url, "\"stream_url\":\"ws://127.0.0.1:%d/v1/sessions/%s/stream\"",
+             ws_port(edge.ws), id);
+    assert_non_null(strstr(a.body, url));
+    edge_answer_free(&a);
+}
+
+static void test_wrong_fields_are_all_named(void **state)
+{
+    struct edge_answer a =
+        edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN,
+                     "{\"nam\":1,\"step_m\":5,\"camera\":{\"fx\":\"a\",\"fy\":1,\"cx\":0,\"cy\":0,"
+                     "\"width\":640},\"pose_source\":\"gps\",\"preview\":0}");
+
+    (void)state;
+    assert_int_equal(a.status, 422);
+    assert_string_equal(edge_header(&a, "Content-Type"), "application/problem+json");
+    assert_non_null(strstr(a.body, "\"type\":\"urn:recond:problem:invalid-fields\""));
+    assert_non_null(strstr(a.body, "{\"pointer\":\"/nam\",\"detail\":\"is not known here\"}"));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/step_m\""));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/camera/fx\""));
+    assert_non_null(strstr(a.body, "{\"pointer\":\"/camera/height\",\"detail\":\"is required\"}"));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/pose_source\""));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/preview\""));
+    edge_answer_free(&a);
+    a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN, "{\"depth_model\":\"nix\"}");
+    assert_int_equal(a.status, 422); /* what the core alone can know */
+    assert_non_null(strstr(a.body, "\"pointer\":\"/depth_model\""));
+    edge_answer_free(&a);
+    assert_int_equal(fake_core_counts(edge.core).created, 0);
+}
+
+static void test_bad_json(void **state)
+{
+    (void)state;
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "[]", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "7", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{} {}", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{\"name\":\"\xff\"}", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{\"name\":\"a\",\"name\":\"b\"}", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{\"a\":[[[[[[[[[[]]]]]]]]]]}", 400);
+    expect("POST", "/v1/sessions", EDGE_ADMIN, "{\"step_m\":1e999}", 400);
+    assert_int_equal(fake_core_counts(edge.core).created, 0);
+}
+
+static void test_pages(void **state)
+{
+    struct edge_answer a;
+    int seen = 0;
+    char target[80] = "/v1/sessions?limit=2";
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        edge_session(&edge, NULL);
+    for (int page = 0; page < 3; page++) {
+        const char *next;
+        a = edge_request(&edge, "GET", target, EDGE_VIEW, NULL);
+        assert_int_equal(a.status, 200);
+        for (const char *p = a.body; (p = strstr(p, "\"stream_url\"")) != NULL; p++)
+            seen++;
+        next = strstr(a.body, "\"next\":\"");
+        assert_true((page < 2) == (next != NULL));
+        if (next)
+            snprintf(target, sizeof target, "/v1/sessions?limit=2&cursor=%.*s",
+                     (int)strcspn(next + 8, "\""), next + 8);
+        edge_answer_free(&a);
+    }
+    assert_int_equal(seen, 5);
+    expect("GET", "/v1/sessions?limit=0", EDGE_VIEW, NULL, 400);
+    expect("GET", "/v1/sessions?limit=101", EDGE_VIEW, NULL, 400);
+    expect("GET", "/v1/sessions?limit=1x", EDGE_VIEW, NULL, 400);
+    expect("GET", "/v1/sessions?cursor=-1", EDGE_VIEW, NULL, 400);
+    expect("GET", "/v1/sessions?cursor=99999999999999999999", EDGE_VIEW, NULL, 400);
+    expect("GET", "/v1/sessions?colour=red", EDGE_VIEW, NULL, 400);
+}
+
+static void test_ten_thousand_sessions(void **state)
+{
+    int fd = edge_connect(http_port(edge.http)), made = 0, busy = 0;
+    static const char request[] = "POST /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                                  "Authorization: Bearer " EDGE_ADMIN "\r\n\r\n";
+
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        struct edge_answer a;
+        assert_true(edge_send(fd, request, sizeof request - 1));
+        a = edge_read(fd, false);
+        made += a.status == 201;
+        if (a.status == 503) {
+            busy++;
+            assert_true(atoi(edge_header(&a, "Retry-After")) > 0);
+            assert_non_null(strstr(a.body, "urn:recond:problem:busy"));
+        }
+        edge_answer_free(&a);
+    }
+    close(fd);
+    assert_int_equal(made, 4096); /* the table of session tokens holds two for each */
+    assert_int_equal(made + busy, 10000);
+    assert_int_equal(fake_core_counts(edge.core).sessions, made); /* none is left without tokens */
+    expect("GET", "/livez", NULL, NULL, 200);
+}
+
+/* ------------------------------------------------------------------------------- results */
+
+static void test_cloud(void **state)
+{
+    struct edge_session s = edge_session(&edge, NULL);
+    struct edge_answer a;
+    char target[80], text[400];
+
+    (void)state;
+    snprintf(target, sizeof target, "/v1/sessions/%s/cloud", s.id);
+    a = edge_request(&edge, "GET", target, s.view, NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "ETag"), "\"0123456789abcdef\"");
+    assert_string_equal(edge_header(&a, "Content-Type"), "application/octet-stream");
+    assert_int_equal(a.body_len, FAKE_CORE_CLOUD_BYTES);
+    for (size_t i = 0; i < a.body_len; i++)
+        if ((uint8_t)a.body[i] != (uint8_t)(i * 31 >> 3))
+            fail_msg("byte %zu differs", i);
+    edge_answer_free(&a);
+    a = edge_request(&edge, "HEAD", target, s.view, NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Content-Length"), "300000");
+    edge_answer_free(&a);
+    snprintf(text, sizeof text,
+             "GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+             "If-None-Match: \"ff\", W/\"0123456789abcdef\"\r\n\r\n",
+             target, s.view);
+    expect_raw(text, 304);
+    snprintf(text, sizeof text,
+             "GET %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n"
+             "If-None-Match: \"0023456789abcdef\"\r\n\r\n",
+             target, s.view);
+    expect_raw(text, 200);
+    assert_int_equal(fake_core_counts(edge.core).exports_open, 0);
+}
+
+static void test_trajectory(void **state)
+{
+    struct edge_session s = edge_session(&edge, NULL);
+    struct edge_answer a;
+    char target[80];
+    int lines = 0;
+
+    (void)state;
+    snprintf(target, sizeof target, "/v1/sessions/%s/trajectory", s.id);
+    a = edge_request(&edge, "GET", target, s.view, NULL);
+    assert_int_equal(a.status, 200);
+    for (char *line = strtok(a.body, "\n"); line; line = strtok(NULL, "\n")) {
+        double t, x, y, z, qx, qy, qz, qw;
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(
+            sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &t, &x, &y, &z, &qx, &qy, &qz, &qw), 8);
+        assert_true(x == lines && qw == 1.0 && qx == 0.0);
+        lines++;
+    }
+    assert_int_equal(lines, FAKE_CORE_POSES);
+    edge_answer_free(&a);
+}
+
+static void test_depth(void **state)
+{
+    struct edge_session with = edge_session(&edge, "{\"preview\":true}");
+    struct edge_session without = edge_session(&edge, NULL);
+    struct edge_answer a;
+    char target[80];
+
+    (void)state;
+    snprintf(target, sizeof target, "/v1/sessions/%s/depth", without.id);
+    expect("GET", target, without.view, NULL, 409);
+    snprintf(target, sizeof target, "/v1/sessions/%s/depth", with.id);
+    a = edge_request(&edge, "GET", target, with.view, NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Recond-Seq"), "41");
+    assert_memory_equal(a.body, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x40\0\0\0\x30\x10\0", 26);
+    edge_answer_free(&a);
+}
+
+static void test_health(void **state)
+{
+    struct edge_answer a;
+
+    (void)state;
+    expect("GET", "/readyz", NULL, NULL, 200);
+    fake_core_set_health(edge.core, API_DRAINING);
+    a = edge_request(&edge, "GET", "/readyz", NULL, NULL);
+    assert_int_equal(a.status, 503);
+    assert_string_equal(a.body, "{\"status\":\"draining\",\"why\":\"because\"}");
+    assert_true(atoi(edge_header(&a, "Retry-After")) > 0);
+    edge_answer_free(&a);
+    expect("GET", "/livez", NULL, NULL, 200);
+    a = edge_request(&edge, "GET", "/metrics", EDGE_VIEW, NULL);
+    assert_int_equal(a.status, 200);
+    assert_non_null(strstr(a.body, "fake_up 1\n"));
+    edge_answer_free(&a);
+}
+
+static void test_edge_metrics(void **state)
+{
+    char text[4096];
+    size_t n;
+
+    (void)state;
+    expect("GET", "/livez", NULL, NULL, 200);
+    expect("GET", "/nix", NULL, NULL, 404);
+    n = api_metrics(edge.http, edge.ws, text, sizeof text);
+    assert_true(n < sizeof text && strlen(text) == n);
+    assert_non_null(strstr(text, "\nrecond_http_requests_total{class=\"2xx\"} 1\n"));
+    assert_non_null(strstr(text, "\nrecond_http_requests_total{class=\"4xx\"} 1\n"));
+    assert_int_equal(api_metrics(edge.http, edge.ws, text, 10), n); /* says what it needs */
+}
+
+/* ------------------------------------------------------------------------------- methods, types */
+
+static void test_methods(void **state)
+{
+    struct edge_answer a;
+
+    (void)state;
+    a = edge_request(&edge, "DELETE", "/v1/sessions", EDGE_ADMIN, NULL);
+    assert_int_equal(a.status, 405);
+    assert_string_equal(edge_header(&a, "Allow"), "POST, GET, HEAD, OPTIONS");
+    edge_answer_free(&a);
+    a = edge_request(&edge, "OPTIONS", "/v1/models", NULL, NULL);
+    assert_int_equal(a.status, 204);
+    assert_string_equal(edge_header(&a, "Allow"), "GET, HEAD, OPTIONS");
+    edge_answer_free(&a);
+    expect("PUT", "/v1/models", EDGE_ADMIN, NULL, 405);
+    expect("BREW", "/v1/models", EDGE_ADMIN, NULL, 405);
+    expect("GET", "/", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/v1", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/v1/sessions/", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/v1/sessions/ABC", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/v1/sessions/abc/nix", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/v1/sessions/abcdefghijklmnopqrstuvwxyzabcdefgh", EDGE_ADMIN, NULL, 404);
+    expect("HEAD", "/livez", NULL, NULL, 200);
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+               415);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Length: 2\r\n\r\n{}",
+               415);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}",
+               201);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n", 406);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nAccept: text/html, */*;q=0.1\r\n\r\n", 200);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nAccept: application/*\r\n\r\n", 200);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nAccept: application/json;q=0\r\n\r\n", 406);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", 400);
+}
+
+static void test_origins(void **state)
+{
+    struct edge_answer a;
+
+    (void)state;
+    a = edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\n\r\n");
+    assert_int_equal(a.status, 403);
+    assert_non_null(strstr(a.body, "urn:recond:problem:foreign-origin"));
+    assert_string_equal(edge_header(&a, "Access-Control-Allow-Origin"), "");
+    edge_answer_free(&a);
+    a = edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: " EDGE_ORIGIN "\r\n\r\n");
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Access-Control-Allow-Origin"), EDGE_ORIGIN);
+    edge_answer_free(&a);
+    a = edge_raw(&edge, "OPTIONS /v1/sessions HTTP/1.1\r\nHost: a\r\nOrigin: " EDGE_ORIGIN "\r\n"
+                        "Access-Control-Request-Method: POST\r\n\r\n");
+    assert_int_equal(a.status, 204);
+    assert_non_null(strstr(edge_header(&a, "Access-Control-Allow-Headers"), "Authorization"));
+    assert_non_null(strstr(edge_header(&a, "Access-Control-Allow-Methods"), "POST"));
+    edge_answer_free(&a);
+}
+
+/* ------------------------------------------------------------------------------- the gate */
+
+static void test_repeated_and_odd_headers(void **state)
+{
+    (void)state;
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400);
+    expect_raw("GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n\r\n",
+               400);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 2\r\n"
+               "\r\n{}",
+               400);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+               "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+               400);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n"
+               "\r\n2\r\n{}\r\n0\r\n\r\n",
+               400);
+    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+               "\r\nContent-Type: application/json\r\nContent-Length : 2\r\n\r\n{}",
+               400);
+    expect_raw("GET /livez HTTP/1.1\r\nHost: a/b@c\r\n\r\n", 400);
+    assert_int_equal(fake_core_counts(edge.core).created, 0);
+}
+
+static void test_nul_in_header(void **state)
+{
+    static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\0b\r\n\r\n";
+    int fd = edge_connect(http_port(edge.http));
+    struct edge_answer a;
+
+    (void)state;
+    edge_send(fd, request, sizeof request - 1);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 400);
+    edge_answer_free(&a);
+    close(fd);
+}
+
+static void test_targets(void **state)
+{
+    static const char *const bad[] = {"/livez%00",
+                                      "/%6civez",
+                                      "/v1%2fsessions",
+                                      "/v1/sessions/..",
+                                      "/../livez",
+                                      "/v1/..%5cx",
+                                      "/v1\\sessions",
+                                      "//livez",
+                                      "livez",
+                                      "/li\xc3\xa4",
+                                      "/livez?a=%00",
+                                      "*",
+                                      "/livez?limit=1;x",
+                                      "/livez#x",
+                                      "http://a/livez",
+                                      "/livez?x=1",
+                                      "/livez?limit=1&limit=%31"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", bad[i]);
+        expect_raw(text, 400);
+    }
+}
+
+static void test_long_things(void **state)
+{
+    char *text = malloc(70000);
+    int n;
+
+    (void)state;
+    n = sprintf(text, "GET /");
+    memset(text + n, 'a', 600);
+    strcpy(text + n + 600, " HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect_raw(text, 414);
+    n = sprintf(text, "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ");
+    memset(text + n, 'a', 8192);
+    strcpy(text + n + 8192, "\r\n\r\n");
+    expect_raw(text, 401);
+    n = sprintf(text, "GET /v1/models HTTP/1.1\r\nHost: a\r\nX: ");
+    memset(text + n, 'a', 60000);
+    strcpy(text + n + 60000, "\r\n\r\n");
+    expect_raw(text, 431);
+    free(text);
+}
+
+static void test_long_bodies(void **state)
+{
+    static const char head[] =
+        "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+        "\r\nContent-Type: application/json\r\n";
+    char text[1024], chunk[4096 + 16];
+    int fd = edge_connect(http_port(edge.http));
+    struct edge_answer a;
+
+    (void)state;
+    /* announced: refused before a byte of the body has come */
+    snprintf(text, sizeof text, "%sContent-Length: 16385\r\n\r\n", head);
+    expect_raw(text, 413);
+    snprintf(text, sizeof text, "%sContent-Length: 99999999999999999999999\r\n\r\n", head);
+    a = edge_raw(&edge, text); /* beyond 64 bits: the library itself answers */
+    assert_true(a.status == 400 || a.status == 413);
+    edge_answer_free(&a);
+    /* not announced: swallowed a little, then answered */
+    snprintf(text, sizeof text, "%sTransfer-Encoding: chunked\r\n\r\n", head);
+    edge_send(fd, text, strlen(text));
+    memcpy(chunk, "1000\r\n", 6);
+    memset(chunk + 6, ' ', 4096);
+    memcpy(chunk + 6 + 4096, "\r\n", 2);
+    for (int i = 0; i < 5; i++)
+        edge_send(fd, chunk, 4096 + 8);
+    edge_send(fd, "0\r\n\r\n", 5);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 413);
+    edge_answer_free(&a);
+    close(fd);
+    /* without end: cut */
+    fd = edge_connect(http_port(edge.http));
+    edge_send(fd, text, strlen(text));
+    for (int i = 0; i < 200 && edge_send(fd, chunk, 4096 + 8); i++)
+        ;
+    assert_true(edge_closed(fd, 3000));
+    close(fd);
+    assert_int_equal(fake_core_counts(edge.core).created, 0);
+}
+
+static void test_pipelined_and_split(void **state)
+{
+    static const char two[] =
+        "GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /nix HTTP/1.1\r\nHost: a\r\n\r\n";
+    int fd = edge_connect(http_port(edge.http));
+    struct edge_answer a;
+
+    (void)state;
+    edge_send(fd, two, sizeof two - 1);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 200);
+    edge_answer_free(&a);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 404);
+    edge_answer_free(&a);
+    for (size_t i = 0; i < sizeof two - 1; i++)
+        edge_send(fd, two + i, 1);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 200);
+    edge_answer_free(&a);
+    close(fd);
+}
+
+/* ------------------------------------------------------------------------------- deadlines */
+
+/* One byte every 100 ms never lets the library's own time-out run: ours is absolute. */
+static void test_slow_headers(void **state)
+{
+    int slow[23], fd;
+    int64_t begun = now_ms();
+    struct edge_answer a;
+
+    (void)state;
+    for (int i = 0; i < 23; i++) {
+        slow[i] = edge_connect(http_port(edge.http));
+        edge_send(slow[i], "GET /livez HTTP/1.1\r\nX:", 23);
+    }
+    while (now_ms() - begun < 1600) {
+        for (int i = 0; i < 23; i++)
+            edge_send(slow[i], "a", 1);
+        usleep(100000);
+    }
+    for (int i = 0; i < 23; i++) {
+        assert_true(edge_closed(slow[i], 1000));
+        close(slow[i]);
+    }
+    fd = edge_connect(http_port(edge.http));
+    edge_send(fd, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 32);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 200);
+    edge_answer_free(&a);
+    assert_true(edge_closed(fd, 3000)); /* idle ones go too */
+    close(fd);
+}
+
+static void test_slow_body(void **state)
+{
+    int fd = edge_connect(http_port(edge.http));
+    int64_t begun = now_ms();
+    static const char head[] =
+        "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
+        "\r\nContent-Type: application/json\r\n"
+        "Content-Length: 1000\r\n\r\n";
+
+    (void)state;
+    edge_send(fd, head, sizeof head - 1);
+    while (now_ms() - begun < 1600) {
+        edge_send(fd, " ", 1);
+        usleep(100000);
+    }
+    assert_true(edge_closed(fd, 1000));
+    close(fd);
+    assert_int_equal(fake_core_counts(edge.core).created, 0);
+}
+
+static void test_beat(void **state)
+{
+    uint64_t before = http_beat(edge.http), before_ws = ws_beat(edge.ws);
+
+    (void)state;
+    usleep(1000000);
+    assert_true(http_beat(edge.http) >= before + 2);
+    assert_true(ws_beat(edge.ws) >= before_ws + 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define Q(name) cmocka_unit_test_setup_teardown(name, setup_quick, teardown)
+        T(test_life_of_a_session),
+        T(test_create_answers_where_and_how),
+        T(test_wrong_fields_are_all_named),
+        T(test_bad_json),
+        T(test_pages),
+        T(test_ten_thousand_sessions),
+        T(test_cloud),
+        T(test_trajectory),
+        T(test_depth),
+        T(test_health),
+        T(test_edge_metrics),
+        T(test_methods),
+        T(test_types),
+        T(test_origins),
+        T(test_repeated_and_odd_headers),
+        T(test_nul_in_header),
+        T(test_targets),
+        T(test_long_things),
+        T(test_long_bodies),
+        T(test_pipelined_and_split),
+        Q(test_slow_headers),
+        Q(test_slow_body),
+        T(test_beat),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
