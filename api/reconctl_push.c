@@ -268,7 +268,7 @@ static int open_link(struct reconctl_link *link, const struct reconctl_push_opti
 static int run_push(void *arguments)
 {
     struct reconctl_push_options *o = arguments;
-    struct watch w = {.n = o->sessions ? o->sessions : 1};
+    struct watch w = {.n = o->sessions ? o->sessions : 1, .shown_s = reconctl_now_s()};
     struct reconctl_link link = {0};
     struct err err;
     int code = RECONCTL_FAILURE;
@@ -280,6 +280,10 @@ static int run_push(void *arguments)
         err_set(&err, ERR_INPUT, "standard input can feed one session");
         reconctl_fail(&o->common, &err);
         return RECONCTL_USAGE;
+    }
+    if (strcmp(o->common.operands[0], "-") != 0 && access(o->common.operands[0], R_OK) != 0) {
+        err_at(&err, ERR_NOT_FOUND, o->common.operands[0], "cannot be read: %m");
+        return reconctl_fail(&o->common, &err);
     }
     if (open_link(&link, o, &err))
         return reconctl_fail(&o->common, &err);
