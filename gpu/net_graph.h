@@ -296,9 +296,10 @@ MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t i
 /* Arithmetic on two known inputs (net_graph_known.c), called by net_graph_elem_binary. */
 NET_PLAN(net_graph_known_binary);
 NET_PLAN(net_graph_known_concat);
-/* Numbers start ... end - 1 of a known vector, counted as Slice does. */
-MUST_CHECK int net_graph_known_slice(struct net_graph *g, const struct net_node *n, double start,
-                                     double end, struct err *err);
+NET_PLAN(net_graph_known_transpose);
+/* `count` entries along one axis of known numbers, from start on. */
+MUST_CHECK int net_graph_known_slice(struct net_graph *g, const struct net_node *n, int axis,
+                                     int start, int step, int count, struct err *err);
 /* A remap of rows and columns; -1 in a table = fill (net_graph_map.c). */
 MUST_CHECK int net_graph_map_crop(struct net_graph *g, const struct net_node *n,
                                   const struct net_info *x, const int start[2], const int step[2],

@@ -205,21 +205,46 @@ int net_graph_known_concat(struct net_graph *g, const struct net_node *n, struct
     return net_graph_set_known(g, n, 1, &count, is_int, v, err);
 }
 
-int net_graph_known_slice(struct net_graph *g, const struct net_node *n, double start, double end,
-                          struct err *err)
+int net_graph_known_slice(struct net_graph *g, const struct net_node *n, int axis, int start,
+                          int step, int count, struct err *err)
 {
     struct net_info x;
-    double have, lo, hi, v[NET_KNOWN_MAX];
-    int64_t count = 0;
-    int rc = net_graph_numbers(g, n, 0, &x, err);
+    double v[NET_KNOWN_MAX];
+    int64_t dim[NET_RANK_MAX], inner, outer;
+    int at = 0, rc = net_graph_numbers(g, n, 0, &x, err);
     if (rc)
         return rc;
-    if (x.rank != 1)
-        return net_op_fail(err, ERR_UNSUPPORTED, n, "slicing constants that are not vectors");
-    have = (double)x.dim[0];
-    lo = fmin(fmax(start < 0 ? start + have : start, 0), have);
-    hi = fmin(fmax(end < 0 ? end + have : end, 0), have);
-    for (int64_t i = (int64_t)lo; i < (int64_t)hi; i++)
-        v[count++] = x.v[i];
-    return net_graph_set_known(g, n, 1, &count, x.is_int, v, err);
+    memcpy(dim, x.dim, sizeof dim);
+    dim[axis] = count;
+    outer = net_graph_count(axis, x.dim);
+    inner = net_graph_count(x.rank - axis - 1, x.dim + axis + 1);
+    for (int64_t o = 0; o < outer; o++)
+        for (int k = 0; k < count; k++)
+            for (int64_t i = 0; i < inner; i++)
+                v[at++] = x.v[(o * x.dim[axis] + start + (int64_t)k * step) * inner + i];
+    return net_graph_set_known(g, n, x.rank, dim, x.is_int, v, err);
+}
+
+int net_graph_known_transpose(struct net_graph *g, const struct net_node *n, struct err *err)
+{
+    struct net_info x;
+    double v[NET_KNOWN_MAX];
+    int64_t dim[2];
+    int perm[2] = {1, 0}, found, rc = net_graph_numbers(g, n, 0, &x, err);
+    if (rc)
+        return rc;
+    if (x.rank != 2)
+        return net_op_fail(err, ERR_UNSUPPORTED, n, "a constant of %d dimensions, 2 are needed",
+                           x.rank);
+    if ((rc = net_op_ints(n, "perm", perm, 2, &found, err)))
+        return rc;
+    if (perm[0] != 1 || perm[1] != 0)
+        return perm[0] == 0 && perm[1] == 1 ? net_graph_view(g, n, x, x.rank, x.dim, err)
+                                            : net_op_fail(err, ERR_INPUT, n, "not a permutation");
+    dim[0] = x.dim[1];
+    dim[1] = x.dim[0];
+    for (int64_t i = 0; i < dim[0]; i++)
+        for (int64_t j = 0; j < dim[1]; j++)
+            v[i * dim[1] + j] = x.v[j * dim[0] + i];
+    return net_graph_set_known(g, n, 2, dim, x.is_int, v, err);
 }

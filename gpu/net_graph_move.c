@@ -176,6 +176,8 @@ int net_graph_move_transpose(struct net_graph *g, const struct net_node *n, stru
     struct net_step *s;
     int64_t dim[4];
     int perm[4], seen[4] = {0}, found, rc, code, last = -1, trivial = 1;
+    if (net_graph_is_known(g, n, 0))
+        return net_graph_known_transpose(g, n, err);
     if ((rc = net_graph_feature(g, n, 0, &x, err)))
         return rc;
     for (int i = 0; i < x->rank; i++)
@@ -225,8 +227,6 @@ static int cut_axis(const struct net_node *n, int64_t have, double start, double
     c->step = (int)step;
     c->count = (int)fmax(ceil((end - start) / step), 0);
     c->whole = c->start == 0 && c->step == 1 && c->count == have;
-    if (c->count < 1)
-        return net_op_fail(err, ERR_INPUT, n, "nothing is left");
     return 0;
 }
 
@@ -287,6 +287,20 @@ static int cut_feature(struct net_graph *g, const struct net_node *n, const stru
     return 0;
 }
 
+/* Shape arithmetic: one axis at a time is what exporters write. */
+static int cut_known(struct net_graph *g, const struct net_node *n, const struct net_info *x,
+                     const struct bounds *b, struct err *err)
+{
+    struct cut c = {0};
+    int axis = 0, rc;
+    if (b->n != 1 || !(fabs(b->v[2][0]) <= NET_RANK_MAX))
+        return net_op_fail(err, ERR_UNSUPPORTED, n, "slicing constants along %d axes", b->n);
+    if ((rc = normal_axis(n, (int64_t)b->v[2][0], x->rank, &axis, err)) ||
+        (rc = cut_axis(n, x->dim[axis], b->v[0][0], b->v[1][0], b->v[3][0], &c, err)))
+        return rc;
+    return net_graph_known_slice(g, n, axis, c.start, c.step, c.count, err);
+}
+
 int net_graph_move_slice(struct net_graph *g, const struct net_node *n, struct err *err)
 {
     struct net_info x;
@@ -295,11 +309,8 @@ int net_graph_move_slice(struct net_graph *g, const struct net_node *n, struct e
     int rc;
     if ((rc = any_info(g, n, &x, err)) || (rc = read_bounds(g, n, &b, err)))
         return rc;
-    if (x.kind != NET_INFO_FEATURE) {
-        if (b.n != 1 || (b.v[2][0] != 0 && b.v[2][0] != -1) || b.v[3][0] != 1)
-            return net_op_fail(err, ERR_UNSUPPORTED, n, "slicing constants is for vectors, step 1");
-        return net_graph_known_slice(g, n, b.v[0][0], b.v[1][0], err);
-    }
+    if (x.kind != NET_INFO_FEATURE)
+        return cut_known(g, n, &x, &b, err);
     for (int a = 0; a < 4; a++)
         cut[a] = (struct cut){0, 1, a < x.rank ? (int)x.dim[a] : 1, 1};
     for (int i = 0; i < b.n; i++) {
@@ -309,6 +320,8 @@ int net_graph_move_slice(struct net_graph *g, const struct net_node *n, struct e
         if ((rc = normal_axis(n, (int64_t)b.v[2][i], x.rank, &a, err)) ||
             (rc = cut_axis(n, x.dim[a], b.v[0][i], b.v[1][i], b.v[3][i], &cut[a], err)))
             return rc;
+        if (cut[a].count < 1)
+            return net_op_fail(err, ERR_INPUT, n, "nothing is left of axis %d", a);
     }
     return cut_feature(g, n, cut, err);
 }
