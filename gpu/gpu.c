@@ -236,7 +236,7 @@ static int pose_valid(const struct rigid *T)
 
 static int intrinsics_valid(const struct intrinsics *K)
 {
-    return K->fx > 0.0f && K->fx < 1e6f && K->fy > 0.0f && K->fy < 1e6f && fabsf(K->cx) < 1e6f &&
+    return K->fx >= 1.0f && K->fx < 1e6f && K->fy >= 1.0f && K->fy < 1e6f && fabsf(K->cx) < 1e6f &&
            fabsf(K->cy) < 1e6f;
 }
 

@@ -300,6 +300,8 @@ static void frames_that_do_not_fit_are_refused(void **state)
     f = g;
     f.K.fx = NAN;
     assert_int_equal(gpu_depth(w.g, batch, 1, &err), ERR_INPUT);
+    f.K.fx = 1e-30f; /* its rays would be infinite */
+    assert_int_equal(gpu_depth(w.g, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = INFINITY;
     assert_int_equal(gpu_motion(w.g, batch, 1, &err), ERR_INPUT);
