@@ -95,18 +95,24 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
         }
 }
 
-void core_close(struct core **core)
+void core_stop(struct core *c)
 {
-    struct core *c = *core;
-
-    if (!c)
-        return;
+    atomic_store(&c->draining, true);
     if (c->registry)
         each_session(c, core_forget);
     if (c->decode)
         decode_stop(c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_stop(c->workers[i]);
+}
+
+void core_close(struct core **core)
+{
+    struct core *c = *core;
+
+    if (!c)
+        return;
+    core_stop(c); /* once more: a request may have slipped in between the two */
     decode_free(&c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);

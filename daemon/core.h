@@ -1,7 +1,7 @@
 /*
  * core.h - everything behind the edges: sessions, networks, decoders, workers
  *
- * core_open() starts the threads, core_close() ends them; core_ops (door.c, stream.c) is the table
+ * core_open() starts the threads, core_stop() ends them; core_ops (door.c, stream.c) is the table
  * that the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and
  * core_pending() when it is time to go.
  */
@@ -42,7 +42,9 @@ struct core {
  */
 MUST_CHECK int core_open(struct core **core, const struct config *config, worker_open_fn *open,
                          struct err *err);
-/* After the edges have stopped. */
+/* End all threads and sessions. The edges may still call, and will find nothing; they are not called any more. */
+void core_stop(struct core *c);
+/* After core_stop(), and when the edges have stopped. */
 void core_close(struct core **core);
 
 void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,

@@ -11,6 +11,7 @@
 
 struct edges {
     struct config config;
+    struct core *core;
     struct auth *auth;
     struct http *http;
     struct ws *ws;
@@ -98,6 +99,7 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     if (!e)
         return err_set(err, ERR_MEMORY, "no memory for the servers");
     e->config = *config;
+    e->core = core;
     e->http_alive_us = e->ws_alive_us = clock_us();
     rc = split_origins(e, err);
     fill_config(&a, e, core, http_fd, stream_fd);
@@ -130,6 +132,7 @@ void edges_stop(struct edges **edges)
         http_stop(&e->http);
     if (e->ws)
         ws_stop(&e->ws);
+    core_set_edges(e->core, NULL, NULL, NULL);
     if (e->auth)
         auth_close(&e->auth);
     free(e);

@@ -16,6 +16,7 @@ MUST_CHECK int edges_start(struct edges **e, const struct config *config, struct
                            int http_fd, int stream_fd, struct err *err);
 /* Streams are accepted no more. */
 void edges_drain(struct edges *e);
+/* After core_stop(): no thread of the core may be about to call them. */
 void edges_stop(struct edges **e);
 
 /* Read the token file again. */

@@ -228,6 +228,8 @@ static void drain(struct process *p)
 
 static void stop(struct process *p)
 {
+    if (p->core)
+        core_stop(p->core);
     edges_stop(&p->edges);
     core_close(&p->core);
     if (p->config.service.address_file[0])

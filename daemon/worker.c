@@ -347,6 +347,7 @@ void worker_free(struct worker **worker)
     if (!w)
         return;
     worker_stop(w);
+    free_retired(w);
     turn_free(&w->turns);
     pthread_cond_destroy(&w->opened);
     pthread_mutex_destroy(&w->lock);
