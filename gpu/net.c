@@ -108,6 +108,7 @@ void net_free(struct net **net)
     net_mem_free(&(*net)->mem);
     free(*net);
     *net = NULL;
+    malloc_trim(0);
 }
 
 int net_input_channels(const struct net *net)
