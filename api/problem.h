@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#define PROBLEM_MAX 4096 /* bytes that are always enough */
+#define PROBLEM_MAX 8192 /* bytes; a document that were longer leaves `errors` out */
 
 enum problem_kind {
     PROBLEM_MALFORMED,

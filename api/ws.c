@@ -200,6 +200,8 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
     h.authorization =
         header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization, sizeof authorization, &h.repeated);
     header(wsi, WSI_TOKEN_HOST, host, sizeof host, &h.repeated);
+    if (p->answered) /* refused before the upgrade */
+        return -1;
     len = ws_peer_admit(p, &h, answer);
     if (len == 0)
         return 0;
@@ -208,19 +210,24 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
     return -1;
 }
 
-/* The library closes a request that offers no subprotocol of ours without a word. */
-static void answer_silence(struct ws *w, struct ws_peer *p)
+/* The library closes what it cannot upgrade without a word; so the word comes before it tries. Its verdict is
+ * asked for here (HTTP_CONFIRM_UPGRADE) and always left to it: other answers have freed memory twice. */
+static int before_upgrade(struct ws *w, struct ws_peer *p, struct lws *wsi)
 {
-    char answer[WS_PEER_ANSWER_MAX];
-    size_t len;
+    char list[HEADER_CAP], version[8], answer[WS_PEER_ANSWER_MAX];
+    const char *offered = header(wsi, WSI_TOKEN_PROTOCOL, list, sizeof list, NULL);
+    const char *thirteen = header(wsi, WSI_TOKEN_VERSION, version, sizeof version, NULL);
 
-    if (p->phase != WS_PEER_HANDSHAKE || p->answered)
-        return;
-    p->answered = true;
-    len = ws_peer_refuse(answer, 400,
-                         "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL);
-    send_raw(p->fd, answer, len);
+    if (lws_hdr_total_length(wsi, WSI_TOKEN_KEY) > 0 && thirteen && strcmp(thirteen, "13") == 0 &&
+        (lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL) <= 0 ||
+         (offered && strstr(offered, CONTROL_SUBPROTOCOL))))
+        return 0;
+    send_raw(p->fd, answer,
+             ws_peer_refuse(answer, 400,
+                            "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL));
     atomic_fetch_add(&w->env.refused, 1);
+    p->answered = true;
+    return 0;
 }
 
 static int on_plain_http(struct ws *w, struct ws_peer *p)
@@ -271,7 +278,8 @@ static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
     if (p->ping_due && p->phase != WS_PEER_CLOSING) {
         p->ping_due = false;
         lws_callback_on_writable(wsi);
-        return lws_write(wsi, w->tx + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -1 : 0;
+        memcpy(w->tx + LWS_PRE, "ping", 4); /* the library keeps an empty pong to itself */
+        return lws_write(wsi, w->tx + LWS_PRE, 4, LWS_WRITE_PING) < 0 ? -1 : 0;
     }
     kind = ws_peer_next(p, &msg, &len);
     if (kind == STREAM_CLOSE) {
@@ -339,6 +347,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
         return on_handshake(w, p, wsi);
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+        return before_upgrade(w, p, wsi);
     case LWS_CALLBACK_HTTP:
         return on_plain_http(w, p);
     case LWS_CALLBACK_ESTABLISHED:
@@ -352,9 +362,6 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return 0;
     case LWS_CALLBACK_SERVER_WRITEABLE:
         return on_writable(w, p, wsi);
-    case LWS_CALLBACK_CLOSED_HTTP:
-        answer_silence(w, p);
-        return 0;
     case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_WSI_DESTROY:
         on_gone(w, p);
