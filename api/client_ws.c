@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Bytes taken from the socket at once; whole messages are put together in struct client_ws. */
 #define CHUNK_BYTES 65536
@@ -31,7 +32,7 @@ struct client_ws {
     struct lws *wsi;
     lws_sorted_usec_list_t timer;
     struct lws_protocols protocols[2];
-    bool timed_out, happened, open, closed;
+    bool timed_out, happened, open, closed, paused;
     int rc; /* why it ended, 0 = it has not */
     struct err err;
     uint8_t *in; /* message being put together */
@@ -279,9 +280,13 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
 }
 
+/* Timers run before lws_service() waits, and the wait after them may be long: cut it short. */
 static void on_timer(lws_sorted_usec_list_t *timer)
 {
-    lws_container_of(timer, struct client_ws, timer)->timed_out = true;
+    struct client_ws *w = lws_container_of(timer, struct client_ws, timer);
+
+    w->timed_out = true;
+    lws_cancel_service(w->context);
 }
 
 /* ------------------------------------------------------------------------------------ interface */
@@ -372,6 +377,13 @@ void client_ws_close(struct client_ws **p)
 
 int client_ws_run(struct client_ws *w, int timeout_ms, struct err *err)
 {
+    struct timespec pause = {.tv_sec = timeout_ms / 1000,
+                             .tv_nsec = (long)(timeout_ms % 1000) * 1000000};
+
+    if (w->paused) {
+        nanosleep(&pause, NULL);
+        return 0;
+    }
     w->happened = w->timed_out = false;
     lws_sul_schedule(w->context, 0, &w->timer, on_timer,
                      timeout_ms > 0 ? (lws_usec_t)timeout_ms * 1000 : 1);
@@ -406,6 +418,5 @@ int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary, 
 
 void client_ws_pause(struct client_ws *w, bool paused)
 {
-    if (w->wsi)
-        lws_rx_flow_control(w->wsi, paused ? 0 : 1);
+    w->paused = paused;
 }

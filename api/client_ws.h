@@ -52,7 +52,8 @@ void client_ws_want_write(struct client_ws *w);
 MUST_CHECK int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 
-/* Stop and start reading from the socket. */
+/* Stop and start: a paused connection is left alone by client_ws_run(), which only lets time pass.
+ * Flow control of libwebsockets is not used for it: what it has buffered waits for other traffic. */
 void client_ws_pause(struct client_ws *w, bool paused);
 
 #endif
