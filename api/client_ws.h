@@ -53,7 +53,8 @@ MUST_CHECK int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bo
                                struct err *err);
 
 /* Stop and start: a paused connection is left alone by client_ws_run(), which only lets time pass.
- * Flow control of libwebsockets is not used for it: what it has buffered waits for other traffic. */
+ * Flow control of libwebsockets is not used for it: what it has buffered waits for other
+ * traffic. */
 void client_ws_pause(struct client_ws *w, bool paused);
 
 #endif

@@ -79,8 +79,9 @@ void http_gate_target(struct http_request *r, const char *raw);
 /* One header as it came. */
 MUST_CHECK int http_gate_header(struct http_request *r, const char *name, size_t name_len,
                                 const char *value, size_t value_len);
-/* The library ends a value at its first NUL and says nothing, but counts the bytes of the whole head: more of
- * them than `Name: value` CRLF lines explain are a refusal (extra blanks too; no client of note sends any). */
+/* The library ends a value at its first NUL and says nothing, but counts the bytes of the whole
+ * head: more of them than `Name: value` CRLF lines explain are a refusal (extra blanks too; no
+ * client of note sends any). */
 void http_gate_size(struct http_request *r, size_t bytes);
 bool http_gate_has_body(const struct http_request *r);
 /* All headers are in: route, host, origin, token, length and type of the body. */

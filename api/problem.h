@@ -1,8 +1,8 @@
 /*
  * problem.h - problem documents (RFC 9457): what every refused request is answered with
  *
- * `type` is urn:recond:problem:<name> with a name of the table in problem.c; names are never reused for
- * something else. The title and status belong to the name, detail and errors to the request.
+ * `type` is urn:recond:problem:<name> with a name of the table in problem.c; names are never reused
+ * for something else. The title and status belong to the name, detail and errors to the request.
  */
 #ifndef RECOND_API_PROBLEM_H
 #define RECOND_API_PROBLEM_H
@@ -45,8 +45,8 @@ enum problem_kind problem_of(int err_code);
 /*
  * problem_write - the document
  *
- * In:      detail: a sentence or ""; issues: wrong fields of the body, or NULL; parameter: name of a wrong query
- *          parameter, or NULL (detail says what is wrong with it)
+ * In:      detail: a sentence or ""; issues: wrong fields of the body, or NULL; parameter: name of
+ *          a wrong query parameter, or NULL (detail says what is wrong with it)
  * Out:     buf [cap >= PROBLEM_MAX]
  * Returns: its length
  */

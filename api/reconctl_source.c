@@ -140,7 +140,8 @@ static double probe_fps(const char *path)
 
 /* ------------------------------------------------------------------------------------ pictures */
 
-/* Size of a picture; one that cannot be read keeps the size before: the server says what is wrong. */
+/* Size of a picture; one that cannot be read keeps the size before: the server says what is
+ * wrong. */
 static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
 {
     static const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,

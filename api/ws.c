@@ -210,8 +210,9 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
     return -1;
 }
 
-/* The library closes what it cannot upgrade without a word; so the word comes before it tries. Its verdict is
- * asked for here (HTTP_CONFIRM_UPGRADE) and always left to it: other answers have freed memory twice. */
+/* The library closes what it cannot upgrade without a word; so the word comes before it tries. Its
+ * verdict is asked for here (HTTP_CONFIRM_UPGRADE) and always left to it: other answers have freed
+ * memory twice. */
 static int before_upgrade(struct ws *w, struct ws_peer *p, struct lws *wsi)
 {
     char list[HEADER_CAP], version[8], answer[WS_PEER_ANSWER_MAX];

@@ -42,7 +42,8 @@ struct core {
  */
 MUST_CHECK int core_open(struct core **core, const struct config *config, worker_open_fn *open,
                          struct err *err);
-/* End all threads and sessions. The edges may still call, and will find nothing; they are not called any more. */
+/* End all threads and sessions. The edges may still call, and will find nothing; they are not
+ * called any more. */
 void core_stop(struct core *c);
 /* After core_stop(), and when the edges have stopped. */
 void core_close(struct core **core);

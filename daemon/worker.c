@@ -84,8 +84,8 @@ static void batch_failed(struct worker *w, struct job *jobs, int n, int rc, cons
 }
 
 /*
- * Through the pipeline, together. One frame that does not fit its session spoils the batch at its very
- * first check, before anything was done; then each goes alone, so that it harms no neighbour.
+ * Through the pipeline, together. One frame that does not fit its session spoils the batch at its
+ * very first check, before anything was done; then each goes alone, so that it harms no neighbour.
  */
 static void run_jobs(struct worker *w, struct job *jobs, int n)
 {

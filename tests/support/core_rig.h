@@ -1,8 +1,8 @@
 /*
  * core_rig.h - a whole core on the fake device, driven through its table as an edge would
  *
- * One thread (the test's) makes all stream calls. rig_client collects what its stream says and keeps a
- * mirror, so that hashes can be compared.
+ * One thread (the test's) makes all stream calls. rig_client collects what its stream says and
+ * keeps a mirror, so that hashes can be compared.
  */
 #ifndef RECOND_TESTS_CORE_RIG_H
 #define RECOND_TESTS_CORE_RIG_H

@@ -8,7 +8,8 @@
 
 #include "tests/support/fake_core.h"
 
-/* Tokens of the file that edge_start() writes; "edge-expired" is there too, and was valid in 2001. */
+/* Tokens of the file that edge_start() writes; "edge-expired" is there too, and was valid in
+ * 2001. */
 #define EDGE_ADMIN "edge-admin-token"
 #define EDGE_INGEST "edge-ingest-token"
 #define EDGE_VIEW "edge-view-token"

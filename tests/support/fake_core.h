@@ -1,8 +1,8 @@
 /*
  * fake_core.h - a core without computation, for tests of the edges: sessions are rows of a table
  *
- * Streams answer every frame with an `ack`, and send what the test asks for. Everything that an edge asked
- * is counted. Thread-safe behind one mutex.
+ * Streams answer every frame with an `ack`, and send what the test asks for. Everything that an
+ * edge asked is counted. Thread-safe behind one mutex.
  */
 #ifndef RECOND_TESTS_SUPPORT_FAKE_CORE_H
 #define RECOND_TESTS_SUPPORT_FAKE_CORE_H
@@ -31,7 +31,8 @@ struct fake_core_counts {
 struct fake_core_counts fake_core_counts(struct fake_core *c);
 
 void fake_core_set_health(struct fake_core *c, enum api_health health);
-/* Every stream of the session gets n binary messages of `bytes` bytes, the first byte of each DELTA_PUT. */
+/* Every stream of the session gets n binary messages of `bytes` bytes, the first byte of each
+ * DELTA_PUT. */
 void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes);
 /* Every stream of the session says bye and ends. */
 void fake_core_bye(struct fake_core *c, const char *id);

@@ -1,10 +1,10 @@
 /*
  * fake_gpu.h - a back end that is small, quick and predictable, for tests of what stands around it
  *
- * Each frame publishes FAKE_POINTS points: number i of frame f goes to slot (f*FAKE_STEP + i) mod FAKE_SLOTS, so
- * later frames replace what earlier ones put, and every FAKE_REMOVE-th frame removes a run of slots. Where a
- * point goes depends on the picture's first byte, its frame number and the pose alone.
- * fake_gpu_plan says what shall fail.
+ * Each frame publishes FAKE_POINTS points: number i of frame f goes to slot (f*FAKE_STEP + i) mod
+ * FAKE_SLOTS, so later frames replace what earlier ones put, and every FAKE_REMOVE-th frame removes
+ * a run of slots. Where a point goes depends on the picture's first byte, its frame number and the
+ * pose alone. fake_gpu_plan says what shall fail.
  */
 #ifndef RECOND_TESTS_FAKE_GPU_H
 #define RECOND_TESTS_FAKE_GPU_H

@@ -1,5 +1,6 @@
 /*
- * ws_raw.h - a WebSocket client made of bytes: every frame is written as the test wants it, right or wrong
+ * ws_raw.h - a WebSocket client made of bytes: every frame is written as the test wants it, right
+ * or wrong
  */
 #ifndef RECOND_TESTS_SUPPORT_WS_RAW_H
 #define RECOND_TESTS_SUPPORT_WS_RAW_H
@@ -17,8 +18,8 @@ enum {
     WS_RAW_PONG = 10
 };
 
-/* Connect and ask for the upgrade; headers: more lines, each ending in CRLF. Returns the HTTP status, 0 if the
- * connection was closed without an answer; *fd stays open. answer may be NULL. */
+/* Connect and ask for the upgrade; headers: more lines, each ending in CRLF. Returns the HTTP
+ * status, 0 if the connection was closed without an answer; *fd stays open. answer may be NULL. */
 int ws_raw_open(int port, const char *path, const char *headers, int *fd, char *answer, size_t cap);
 
 /* One masked frame. */
@@ -33,7 +34,8 @@ struct ws_raw_message {
     size_t len;
     char text[4096]; /* the first bytes, NUL-terminated */
 };
-/* The next whole message or close frame; pings and pongs are passed over. Aborts when nothing comes in 20 s. */
+/* The next whole message or close frame; pings and pongs are passed over. Aborts when nothing comes
+ * in 20 s. */
 struct ws_raw_message ws_raw_read(int fd);
 /* Nothing comes for ms. */
 bool ws_raw_quiet(int fd, int ms);

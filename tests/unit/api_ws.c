@@ -680,7 +680,7 @@ static void test_silent_peer(void **state)
     close(alive);
 }
 
-/* ------------------------------------------------------------------------------- limits, neighbours */
+/* --------------------------------------------------------------------------- limits, neighbours */
 
 static int setup_few(void **state)
 {

@@ -420,7 +420,8 @@ static void want_of_memory_costs_a_frame(void **state)
     rig_close(&r);
 }
 
-/* One session at thirty times the rate of another: neither waits for more than the other's one frame. */
+/* One session at thirty times the rate of another: neither waits for more than the other's one
+ * frame. */
 static void sessions_take_turns_on_the_device(void **state)
 {
     static struct rig_client busy, calm;
