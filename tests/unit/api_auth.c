@@ -1,0 +1,452 @@
+/* api_auth.c - tokens: the file, issued ones, and every route against every kind of token */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/auth.h"
+#include "api/routes.h"
+#include "tests/support/edge.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* SHA-256 of "abc" (FIPS 180-2, appendix B.1) and of "" */
+#define ABC "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+#define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+static char file[] = "/tmp/recond-auth-XXXXXX";
+
+static int make_file(void **state)
+{
+    int fd = mkstemp(file);
+    (void)state;
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(file);
+}
+
+static void write_file(const char *text)
+{
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    chmod(file, 0600);
+}
+
+static int try_open(struct auth **a, struct err *err)
+{
+    struct api_config config = {.auth_mode = API_AUTH_TOKEN, .token_file = file};
+    return auth_open(a, &config, err);
+}
+
+static void test_file_tokens(void **state)
+{
+    struct auth *a;
+    struct auth_who who;
+    struct err err = {0};
+
+    (void)state;
+    write_file("# comment\n\n  boss\tadmin  " ABC "  \r\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0);
+    assert_string_equal(who.name, "boss");
+    assert_int_equal(who.scope, AUTH_ADMIN);
+    assert_string_equal(who.session, "");
+    assert_int_equal(auth_check(a, "abd", 3, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_check(a, "abc ", 4, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_check(a, "ab", 2, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_check(a, NULL, 0, &who, &err), ERR_DENIED);
+    auth_close(&a);
+    assert_null(a);
+    /* the hash of the empty token opens nothing */
+    write_file("x admin " EMPTY "\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_check(a, "", 0, &who, &err), ERR_DENIED);
+    auth_close(&a);
+}
+
+static void test_expiry(void **state)
+{
+    struct auth *a;
+    struct auth_who who;
+    struct err err = {0};
+
+    (void)state;
+    write_file("x view " ABC " 2001-01-01\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_check(a, "abc", 3, &who, &err), ERR_DENIED);
+    auth_close(&a);
+    write_file("x view " ABC " 2999-01-01T00:00:00Z\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0);
+    auth_close(&a);
+}
+
+static void test_bad_files(void **state)
+{
+    static const char *const bad[] = {
+        "x admin\n",
+        "x root " ABC "\n",
+        "x admin ba78\n",
+        "x admin " ABC "0\n",
+        "x admin g" ABC "\n",
+        "x admin " ABC " tomorrow\n",
+        "x admin " ABC " 2026-13-01\n",
+        "x admin " ABC " 2026-01-01 more\n",
+        "x/y admin " ABC "\n",
+        "a-name-of-more-than-sixty-three-bytes-that-no-log-line-wants-to-hold admin " ABC "\n"};
+    struct auth *a;
+    char good_then_bad[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct err err = {0};
+        snprintf(good_then_bad, sizeof good_then_bad, "ok view " EMPTY "\n%s", bad[i]);
+        write_file(good_then_bad);
+        assert_int_equal(try_open(&a, &err), ERR_INPUT);
+        assert_null(a);
+        assert_non_null(strstr(err.where, ":2")); /* file:line */
+        assert_null(strstr(err.text, "ba78"));    /* what stands there may be a secret */
+    }
+}
+
+static void test_file_mode(void **state)
+{
+    struct auth *a;
+    struct err err = {0};
+
+    (void)state;
+    write_file("x admin " ABC "\n");
+    for (int bit = 0; bit < 6; bit++) {
+        chmod(file, 0600 | (mode_t)1 << bit);
+        assert_int_equal(try_open(&a, &err), ERR_INPUT);
+        assert_non_null(strstr(err.text, "0600"));
+    }
+    chmod(file, 0400);
+    assert_int_equal(try_open(&a, &err), 0);
+    auth_close(&a);
+}
+
+static void test_reload(void **state)
+{
+    struct auth *a;
+    struct auth_who who;
+    struct err err = {0};
+    char token[AUTH_TOKEN_CAP];
+
+    (void)state;
+    write_file("x admin " ABC "\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, token, &err), 0);
+    write_file("broken\n");
+    assert_int_equal(auth_reload(a, &err), ERR_INPUT);
+    assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0); /* the old ones stay */
+    write_file("# none\n");
+    assert_int_equal(auth_reload(a, &err), 0);
+    assert_int_equal(auth_check(a, "abc", 3, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_check(a, token, strlen(token), &who, &err), 0); /* not of the file */
+    auth_close(&a);
+}
+
+static void test_issued_tokens(void **state)
+{
+    struct auth *a;
+    struct auth_who who;
+    struct err err = {0};
+    char one[AUTH_TOKEN_CAP], two[AUTH_TOKEN_CAP];
+
+    (void)state;
+    write_file("");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, one, &err), 0);
+    assert_int_equal(auth_issue(a, "s2", AUTH_VIEW, two, &err), 0);
+    assert_int_equal(strlen(one), 22);
+    assert_int_equal(
+        strspn(one, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), 22);
+    assert_string_not_equal(one, two);
+    assert_int_equal(auth_check(a, one, 22, &who, &err), 0);
+    assert_string_equal(who.session, "s1");
+    assert_int_equal(who.scope, AUTH_INGEST);
+    assert_int_equal(auth_may(&who, AUTH_FEED, "s1", &err), 0);
+    assert_int_equal(auth_may(&who, AUTH_DELETE, "s1", &err), 0);
+    assert_int_equal(auth_may(&who, AUTH_READ, "s2", &err), ERR_NOT_FOUND);
+    assert_int_equal(auth_may(&who, AUTH_CREATE, "", &err), ERR_DENIED);
+    auth_forget_session(a, "s1");
+    assert_int_equal(auth_check(a, one, 22, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_check(a, two, 22, &who, &err), 0);
+    auth_close(&a);
+}
+
+static void test_issued_tokens_are_bounded(void **state)
+{
+    struct auth *a;
+    struct err err = {0};
+    char token[AUTH_TOKEN_CAP];
+
+    (void)state;
+    write_file("");
+    assert_int_equal(try_open(&a, &err), 0);
+    for (int i = 0; i < AUTH_SESSION_TOKENS; i++)
+        assert_int_equal(auth_issue(a, i % 2 ? "odd" : "even", AUTH_VIEW, token, &err), 0);
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &err), ERR_BUSY);
+    auth_forget_session(a, "odd");
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &err), 0);
+    auth_close(&a);
+}
+
+static void test_bearer(void **state)
+{
+    size_t len;
+
+    (void)state;
+    assert_string_equal(auth_bearer("Bearer abc", &len), "abc");
+    assert_int_equal(len, 3);
+    assert_non_null(auth_bearer("bearer  abc  ", &len));
+    assert_int_equal(len, 3);
+    assert_null(auth_bearer("Bearer", &len));
+    assert_null(auth_bearer("Bearer ", &len));
+    assert_null(auth_bearer("Bearerabc", &len));
+    assert_null(auth_bearer("Basic abc", &len));
+    assert_null(auth_bearer("Bearer a b", &len));
+    assert_null(auth_bearer("Bearer a, Bearer b", &len));
+}
+
+static void test_base64url(void **state)
+{
+    char out[8];
+
+    (void)state;
+    assert_int_equal(auth_base64url_decode("YWJj", 4, out, sizeof out), 3);
+    assert_memory_equal(out, "abc", 3);
+    assert_int_equal(auth_base64url_decode("YWI", 3, out, sizeof out), 2);
+    assert_int_equal(auth_base64url_decode("_-8", 3, out, sizeof out), 2);
+    assert_memory_equal(out, "\xff\xef", 2);
+    assert_int_equal(auth_base64url_decode("YWJj=", 5, out, sizeof out), 0);
+    assert_int_equal(auth_base64url_decode("YW+/", 4, out, sizeof out), 0);
+    assert_int_equal(auth_base64url_decode("YWJ", 3, out, sizeof out), 0); /* bits left over */
+    assert_int_equal(auth_base64url_decode("Y", 1, out, sizeof out), 0);
+    assert_int_equal(auth_base64url_decode("YWJjYWJjYWJj", 12, out, sizeof out), 0); /* too long */
+}
+
+/* ------------------------------------------------------------------------------- routes x tokens */
+
+enum kind { NO, WRONG, EXPIRED, VIEW, INGEST, ADMIN, OWN_VIEW, OWN_INGEST, FOREIGN, KINDS };
+
+/* What each right answers to each kind of token: the table of auth.h, written out once more by hand. */
+static int expected(enum auth_right right, enum kind kind, bool on_session)
+{
+    static const int yes = 200;
+
+    if (right == AUTH_NONE)
+        return yes;
+    if (kind == NO || kind == WRONG || kind == EXPIRED)
+        return 401;
+    if (on_session && kind == FOREIGN)
+        return 404;
+    switch (right) {
+    case AUTH_ANY:
+        return yes;
+    case AUTH_GLOBAL:
+        return kind == VIEW || kind == INGEST || kind == ADMIN ? yes : 403;
+    case AUTH_CREATE:
+        return kind == INGEST || kind == ADMIN ? yes : 403;
+    case AUTH_READ:
+        return yes;
+    case AUTH_FEED:
+        return kind == INGEST || kind == ADMIN || kind == OWN_INGEST ? yes : 403;
+    case AUTH_DELETE:
+        return kind == ADMIN || kind == OWN_INGEST ? yes : 403;
+    default:
+        return -1;
+    }
+}
+
+static void one_request(struct edge *e, const struct routes_entry *route, enum kind kind)
+{
+    struct edge_session own = edge_session(e, "{\"preview\":true}"), other = edge_session(e, NULL);
+    const char *tokens[KINDS] = {NULL,       "wrong",  EDGE_EXPIRED, EDGE_VIEW,   EDGE_INGEST,
+                                 EDGE_ADMIN, own.view, own.ingest,   other.ingest};
+    const char *hole = strstr(route->path, "{id}");
+    struct edge_answer a;
+    char target[128];
+    int want = expected(route->right, kind, hole != NULL);
+
+    /* an unknown session is answered as a foreign one is, to those that hold no right over all */
+    if (hole && (kind == OWN_VIEW || kind == OWN_INGEST || kind == ADMIN)) {
+        snprintf(target, sizeof target, "%.*s%s%s", (int)(hole - route->path), route->path,
+                 "aaaabbbbccccddddeeeeffff22", hole + 4);
+        a = edge_request(e, route->method, target, tokens[kind], NULL);
+        assert_int_equal(a.status, 404);
+        edge_answer_free(&a);
+    }
+    if (hole)
+        snprintf(target, sizeof target, "%.*s%s%s", (int)(hole - route->path), route->path, own.id,
+                 hole + 4);
+    else
+        snprintf(target, sizeof target, "%s", route->path);
+    a = edge_request(e, route->method, target, tokens[kind], NULL);
+    if (want == 200 ? a.status < 200 || a.status > 299 : a.status != want)
+        fail_msg("%s %s with token %d: %d, must be %d", route->method, target, kind, a.status,
+                 want);
+    if (a.status == 401)
+        assert_int_equal(strncmp(edge_header(&a, "WWW-Authenticate"), "Bearer", 6), 0);
+    edge_answer_free(&a);
+}
+
+static void test_every_route_with_every_token(void **state)
+{
+    static struct edge e;
+    const struct routes_entry *route;
+
+    (void)state;
+    edge_defaults(&e);
+    edge_start(&e);
+    for (int i = 0; (route = routes_at(i)) != NULL; i++)
+        for (enum kind kind = NO; kind < KINDS; kind++)
+            one_request(&e, route, kind);
+    assert_null(strstr(e.log, EDGE_ADMIN));
+    assert_non_null(strstr(e.log, "\"token\":\"boss\"")); /* names are logged, tokens never */
+    edge_stop(&e);
+}
+
+static void test_odd_tokens(void **state)
+{
+    static struct edge e;
+    static const char *const lines[] = {"Authorization:\r\n",
+                                        "Authorization: Bearer\r\n",
+                                        "Authorization: Basic Ym9zczp4\r\n",
+                                        "Authorization: Bearer " EDGE_ADMIN " x\r\n",
+                                        "Authorization: " EDGE_ADMIN "\r\n",
+                                        "Cookie: token=" EDGE_ADMIN "\r\n"};
+
+    (void)state;
+    edge_defaults(&e);
+    edge_start(&e);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[256];
+        struct edge_answer a;
+        snprintf(text, sizeof text, "GET /v1/models HTTP/1.1\r\nHost: a\r\n%s\r\n", lines[i]);
+        a = edge_raw(&e, text);
+        assert_int_equal(a.status, 401);
+        edge_answer_free(&a);
+    }
+    edge_stop(&e);
+}
+
+/* ------------------------------------------------------------------------------- without tokens */
+
+static void test_no_tokens_on_loopback_alone(void **state)
+{
+    struct api_config config = {.auth_mode = API_AUTH_NONE,
+                                .http_host = "0.0.0.0",
+                                .ws_host = "0.0.0.0",
+                                .http_fd = -1,
+                                .ws_fd = -1,
+                                .max_connections = 4,
+                                .max_per_address = 4};
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    struct auth *a;
+    struct http *h;
+    struct ws *w;
+    struct err err = {0};
+    int fd;
+
+    (void)state;
+    assert_int_equal(auth_open(&a, &config, &err), 0);
+    assert_int_equal(http_start(&h, &config, a, &err), ERR_INPUT);
+    assert_null(h);
+    assert_int_equal(ws_start(&w, &config, a, &err), ERR_INPUT);
+    assert_null(w);
+    /* nor through a socket that somebody else has bound */
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(fd, 5), 0);
+    config.http_fd = fd;
+    assert_int_equal(http_start(&h, &config, a, &err), ERR_INPUT);
+    config.http_fd = -1;
+    config.http_host = "localhost"; /* names are not looked up */
+    assert_int_equal(http_start(&h, &config, a, &err), ERR_INPUT);
+    close(fd);
+    auth_close(&a);
+}
+
+static void test_names_that_point_at_loopback(void **state)
+{
+    static struct edge e;
+    struct edge_answer a;
+
+    (void)state;
+    edge_defaults(&e);
+    e.config.auth_mode = API_AUTH_NONE;
+    edge_start(&e);
+    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: localhost:1234\r\n\r\n");
+    assert_int_equal(a.status, 200);
+    edge_answer_free(&a);
+    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
+    assert_int_equal(a.status, 421);
+    edge_answer_free(&a);
+    a = edge_raw(&e, "GET /v1/sessions HTTP/1.1\r\nHost: 127.0.0.1.rebound.example\r\n\r\n");
+    assert_int_equal(a.status, 421);
+    edge_answer_free(&a);
+    a = edge_raw(&e, "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n"
+                     "Origin: http://evil.example\r\n\r\n");
+    assert_int_equal(a.status, 403);
+    edge_answer_free(&a);
+    edge_stop(&e);
+}
+
+/* A socket of the service manager is served as it is. */
+static void test_given_sockets(void **state)
+{
+    static struct edge e;
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    struct edge_answer a;
+    socklen_t len = sizeof any;
+
+    (void)state;
+    edge_defaults(&e);
+    e.config.http_fd = socket(AF_INET, SOCK_STREAM, 0);
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(e.config.http_fd, (struct sockaddr *)&any, sizeof any), 0);
+    assert_int_equal(listen(e.config.http_fd, 5), 0);
+    assert_int_equal(getsockname(e.config.http_fd, (struct sockaddr *)&any, &len), 0);
+    edge_start(&e);
+    assert_int_equal(http_port(e.http), ntohs(any.sin_port));
+    a = edge_request(&e, "GET", "/livez", NULL, NULL);
+    assert_int_equal(a.status, 200);
+    edge_answer_free(&a);
+    edge_stop(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_file_tokens),
+        cmocka_unit_test(test_expiry),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_file_mode),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_issued_tokens),
+        cmocka_unit_test(test_issued_tokens_are_bounded),
+        cmocka_unit_test(test_bearer),
+        cmocka_unit_test(test_base64url),
+        cmocka_unit_test(test_every_route_with_every_token),
+        cmocka_unit_test(test_odd_tokens),
+        cmocka_unit_test(test_no_tokens_on_loopback_alone),
+        cmocka_unit_test(test_names_that_point_at_loopback),
+        cmocka_unit_test(test_given_sockets),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
