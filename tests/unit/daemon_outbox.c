@@ -1,0 +1,451 @@
+/* What a client is told: readers of every speed end with the server's cloud, at a bounded cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/outbox.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 4000
+#define EPOCH 77
+
+struct reader {
+    struct outbox *o;
+    struct cloud *cloud;
+    struct control_sync sync;
+    struct control_bye bye;
+    struct control_ack acks[64];
+    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye, n_errors;
+    uint64_t bytes;
+};
+
+static struct mirror *new_mirror(void)
+{
+    const struct cloud_limits limits = {10000, SLOTS};
+    struct mirror *m;
+
+    assert_int_equal(mirror_new(&m, &limits, NULL), 0);
+    return m;
+}
+
+static void open_reader(struct reader *r, struct mirror *m)
+{
+    const struct cloud_limits limits = {10000, SLOTS};
+
+    memset(r, 0, sizeof(*r));
+    assert_int_equal(cloud_new(&r->cloud, &limits, NULL), 0);
+    assert_int_equal(outbox_new(&r->o, m, EPOCH, 4, NULL), 0);
+}
+
+static void start_reader(struct reader *r, struct mirror *m, bool resume, uint32_t epoch,
+                         uint64_t revision)
+{
+    const struct control_start start = {.resume = resume, .epoch = epoch, .revision = revision};
+    struct control_ready ready = {.epoch = EPOCH,
+                                  .codec = DELTA_ZSTD,
+                                  .session = "x",
+                                  .step_m = 0.001f,
+                                  .window = 4,
+                                  .max_frame_bytes = 1 << 20};
+    struct mirror_summary now;
+
+    mirror_summary(m, &now);
+    ready.revision = now.revision;
+    assert_int_equal(outbox_start(r->o, &ready, &start, NULL), 0);
+}
+
+static void close_reader(struct reader *r)
+{
+    outbox_free(&r->o);
+    cloud_free(&r->cloud);
+}
+
+static void take_text(struct reader *r, const uint8_t *msg, size_t len)
+{
+    struct control_message m;
+
+    assert_int_equal(control_parse(&m, (const char *)msg, len, NULL), 0);
+    if (m.op == CONTROL_SYNC) {
+        r->n_sync++;
+        r->sync = m.sync;
+        assert_true(m.sync.hash == cloud_hash(r->cloud)); /* the invariant */
+        assert_int_equal(m.sync.points, cloud_points(r->cloud));
+    } else if (m.op == CONTROL_BYE) {
+        r->n_bye++;
+        r->bye = m.bye;
+    } else if (m.op == CONTROL_ACK) {
+        r->acks[r->n_acks++ % 64] = m.ack;
+    } else {
+        r->n_ready += m.op == CONTROL_READY;
+        r->n_errors += m.op == CONTROL_ERROR;
+    }
+}
+
+static enum stream_kind step(struct reader *r)
+{
+    struct outbox_sent sent;
+    const uint8_t *msg;
+    size_t len;
+    struct err err = {0};
+    enum stream_kind kind = outbox_next(r->o, &msg, &len, &sent);
+
+    assert_int_equal(sent.bytes, len);
+    if (kind == STREAM_TEXT)
+        take_text(r, msg, len);
+    if (kind != STREAM_BINARY)
+        return kind;
+    r->bytes += len;
+    r->n_blocks += msg[0] != DELTA_CLEAR;
+    r->n_puts += msg[0] == DELTA_PUT;
+    r->n_patches += msg[0] == DELTA_PATCH;
+    r->n_deletes += msg[0] == DELTA_DELETE;
+    r->n_clears += msg[0] == DELTA_CLEAR;
+    if (cloud_apply(r->cloud, msg, len, &err))
+        fail_msg("%s", err.text);
+    return kind;
+}
+
+static void read_all(struct reader *r)
+{
+    enum stream_kind kind;
+
+    do
+        kind = step(r);
+    while (kind != STREAM_NONE && kind != STREAM_CLOSE);
+}
+
+/* n changes within `spread` steps, a tenth of them removals. */
+static void commit(struct mirror *m, uint32_t n, int spread, struct mirror_commit *out)
+{
+    static struct gpu_change changes[SLOTS];
+
+    for (uint32_t i = 0; i < n; i++) {
+        changes[i] = (struct gpu_change){.slot = (uint32_t)rand() % SLOTS,
+                                         .kind = rand() % 10 ? GPU_CHANGE_PUT : GPU_CHANGE_REMOVE,
+                                         .confidence = 1};
+        for (int k = 0; k < 3; k++)
+            changes[i].p_q[k] = rand() % spread - spread / 2;
+    }
+    mirror_commit(m, changes, n, out);
+    assert_int_equal(out->n_left_out, 0);
+}
+
+static void readers_of_every_speed_agree(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct mirror_summary end;
+    struct mirror_commit c;
+    struct reader r[4];
+
+    (void)state;
+    srand(1);
+    for (int i = 0; i < 4; i++)
+        open_reader(&r[i], m);
+    for (int i = 0; i < 3; i++)
+        start_reader(&r[i], m, false, 0, 0);
+    for (int frame = 0; frame < 200; frame++) {
+        commit(m, 100, 3000, &c);
+        for (int i = 0; i < 4; i++)
+            outbox_mark(r[i].o, c.changed, c.n_changed, c.revision);
+        read_all(&r[0]);            /* keeps up */
+        for (int k = 0; k < 8; k++) /* is always behind */
+            step(&r[1]);
+        if (frame == 100) /* r[2] stopped reading at once, r[3] comes late */
+            start_reader(&r[3], m, false, 0, 0);
+    }
+    for (int i = 0; i < 4; i++)
+        read_all(&r[i]);
+    mirror_summary(m, &end);
+    assert_true(end.points > 1000);
+    for (int i = 0; i < 4; i++) {
+        assert_true(cloud_hash(r[i].cloud) == end.hash);
+        assert_true(r[i].sync.revision == end.revision && r[i].sync.hash == end.hash);
+        assert_int_equal(r[i].n_ready, 1);
+        assert_int_equal(r[i].n_clears, 1);
+    }
+    assert_int_equal(r[0].n_sync, 200);
+    assert_true(r[0].n_patches > 4 * r[0].n_puts);  /* small changes travel small */
+    assert_true(r[1].n_blocks < r[0].n_blocks / 2); /* behind, but not with what is out of date */
+    assert_true((uint32_t)r[2].n_blocks <= end.blocks); /* each block once, however long it slept */
+    assert_int_equal(r[2].n_sync, 1);
+    for (int i = 0; i < 4; i++)
+        close_reader(&r[i]);
+    mirror_free(&m);
+}
+
+static void the_block_that_waited_longest_goes_first(void **state)
+{
+    struct gpu_change one = {.kind = GPU_CHANGE_PUT};
+    struct mirror *m = new_mirror();
+    struct mirror_commit c;
+    struct reader r;
+
+    (void)state;
+    open_reader(&r, m);
+    start_reader(&r, m, false, 0, 0);
+    while (step(&r) != STREAM_NONE)
+        ;
+    for (uint32_t i = 0; i < 5; i++) { /* five blocks; then the first changes again and again */
+        one.slot = i;
+        one.p_q[0] = (int32_t)(2000 * i);
+        mirror_commit(m, &one, 1, &c);
+        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(step(&r), STREAM_BINARY);
+        assert_int_equal(cloud_points(r.cloud), i + 1);
+        one.slot = 0;
+        one.p_q[0] = (int32_t)i;
+        mirror_commit(m, &one, 1, &c);
+        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    }
+    read_all(&r);
+    assert_int_equal(r.n_blocks, 6); /* 0 1 2 3 4 and 0 once more, not five times more */
+    close_reader(&r);
+    mirror_free(&m);
+}
+
+static void an_emptied_block_is_deleted(void **state)
+{
+    struct gpu_change one = {.kind = GPU_CHANGE_PUT, .slot = 3};
+    struct mirror *m = new_mirror();
+    struct mirror_commit c;
+    struct reader r, late;
+
+    (void)state;
+    open_reader(&r, m);
+    open_reader(&late, m);
+    start_reader(&r, m, false, 0, 0);
+    mirror_commit(m, &one, 1, &c);
+    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    read_all(&r);
+    assert_int_equal(cloud_points(r.cloud), 1);
+    one.kind = GPU_CHANGE_REMOVE;
+    mirror_commit(m, &one, 1, &c);
+    outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+    read_all(&r);
+    assert_int_equal(r.n_deletes, 1);
+    assert_int_equal(cloud_points(r.cloud), 0);
+    start_reader(&late, m, false, 0, 0);
+    read_all(&late);
+    assert_int_equal(late.n_blocks, 0); /* what is gone is not told to those who never had it */
+    assert_int_equal(late.n_sync, 1);
+    close_reader(&r);
+    close_reader(&late);
+    mirror_free(&m);
+}
+
+static void resume_sends_what_is_newer(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct mirror_summary then, now;
+    struct mirror_commit c;
+    struct reader r, again, other;
+    int all;
+
+    (void)state;
+    srand(3);
+    open_reader(&r, m);
+    start_reader(&r, m, false, 0, 0);
+    for (int i = 0; i < 20; i++) {
+        commit(m, 100, 20000, &c);
+        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        read_all(&r);
+    }
+    mirror_summary(m, &then);
+    all = (int)then.blocks;
+    commit(m, 20, 20000, &c); /* while it was away */
+    open_reader(&again, m);
+    cloud_free(&again.cloud);
+    again.cloud = r.cloud; /* the same client, a new connection */
+    start_reader(&again, m, true, EPOCH, then.revision);
+    read_all(&again);
+    mirror_summary(m, &now);
+    assert_int_equal(again.n_clears, 0);
+    assert_true(again.n_blocks > 0 && again.n_blocks < 60 && all > 400);
+    assert_true(again.sync.hash == now.hash && now.hash != then.hash);
+    r.cloud = NULL;
+
+    open_reader(&other, m); /* another epoch: all it holds is void */
+    start_reader(&other, m, true, EPOCH + 1, then.revision);
+    read_all(&other);
+    assert_int_equal(other.n_clears, 1);
+    assert_true(other.sync.hash == now.hash);
+    close_reader(&other);
+    open_reader(&other, m); /* a revision of the future */
+    start_reader(&other, m, true, EPOCH, now.revision + 1);
+    read_all(&other);
+    assert_int_equal(other.n_clears, 1);
+    close_reader(&other);
+    close_reader(&again);
+    outbox_free(&r.o);
+    mirror_free(&m);
+}
+
+static void need_sends_a_block_whole(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct mirror_commit c;
+    struct reader r;
+    int puts;
+
+    (void)state;
+    open_reader(&r, m);
+    start_reader(&r, m, false, 0, 0);
+    for (int i = 0; i < 10; i++) {
+        commit(m, 50, 1000, &c);
+        outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        read_all(&r);
+    }
+    puts = r.n_puts;
+    outbox_need(r.o, 0);
+    assert_int_equal(step(&r), STREAM_BINARY);
+    assert_int_equal(r.n_puts, puts + 1);
+    assert_int_equal(step(&r), STREAM_NONE); /* and no `sync`: nothing is new */
+    close_reader(&r);
+    mirror_free(&m);
+}
+
+static void answers_are_bounded_by_what_is_in_flight(void **state)
+{
+    struct control_ack ack = {.status = CONTROL_USED};
+    const struct control_error error = {
+        .status = 400, .title = "t", .detail = "d", .pointer = "/op"};
+    struct mirror *m = new_mirror();
+    struct err err = {0};
+    struct reader r;
+
+    (void)state;
+    open_reader(&r, m);
+    start_reader(&r, m, false, 0, 0);
+    for (int i = 0; i < 16; i++)
+        assert_int_equal(outbox_admit(r.o, NULL), 0);
+    assert_int_equal(outbox_admit(r.o, &err), ERR_LIMIT);
+    assert_string_equal(err.where, "flood");
+    for (ack.seq = 0; ack.seq < 10; ack.seq++)
+        outbox_ack(r.o, &ack);
+    assert_int_equal(outbox_admit(r.o, NULL), ERR_LIMIT); /* unread answers count as well */
+    outbox_end(r.o);
+    for (int i = 0; i < 100; i++)
+        outbox_error(r.o, &error);
+    read_all(&r);
+    assert_int_equal(r.n_acks, 10);
+    assert_int_equal(r.n_errors, 8);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(r.acks[i].seq, i);
+    assert_false(r.sync.ended); /* six are under way */
+    for (int i = 0; i < 6; i++, ack.seq++)
+        outbox_ack(r.o, &ack);
+    read_all(&r);
+    assert_true(r.sync.ended);
+    assert_int_equal(r.n_acks, 16);
+    for (int i = 0; i < 50; i++) { /* round and round the ring */
+        assert_int_equal(outbox_admit(r.o, NULL), 0);
+        outbox_ack(r.o, &ack);
+        step(&r);
+    }
+    assert_int_equal(r.n_acks, 66);
+    close_reader(&r);
+    mirror_free(&m);
+}
+
+static void a_farewell_waits_or_does_not(void **state)
+{
+    const struct control_bye bye = {CONTROL_RECONNECT, 2000, "later"};
+    struct control_ack ack = {.seq = 5};
+    struct mirror *m = new_mirror();
+    struct mirror_commit c;
+    struct reader patient, hasty;
+
+    (void)state;
+    open_reader(&patient, m);
+    open_reader(&hasty, m);
+    start_reader(&patient, m, false, 0, 0);
+    start_reader(&hasty, m, false, 0, 0);
+    assert_int_equal(outbox_admit(patient.o, NULL), 0);
+    commit(m, 500, 20000, &c);
+    outbox_mark(patient.o, c.changed, c.n_changed, c.revision);
+    outbox_mark(hasty.o, c.changed, c.n_changed, c.revision);
+    outbox_bye(patient.o, &bye, false);
+    outbox_bye(hasty.o, &bye, true);
+    read_all(&patient);
+    assert_int_equal(patient.n_bye, 0); /* a frame is under way */
+    outbox_ack(patient.o, &ack);
+    read_all(&patient);
+    assert_int_equal(patient.n_bye, 1);
+    assert_int_equal(patient.bye.action, CONTROL_RECONNECT);
+    assert_int_equal(patient.bye.retry_ms, 2000);
+    assert_int_equal(patient.n_sync, 1);
+    assert_int_equal(step(&patient), STREAM_CLOSE);
+    read_all(&hasty);
+    assert_int_equal(hasty.n_blocks, 0);
+    assert_int_equal(hasty.n_bye, 1);
+    assert_int_equal(step(&hasty), STREAM_CLOSE);
+    assert_int_equal(step(&hasty), STREAM_CLOSE);
+    close_reader(&patient);
+    close_reader(&hasty);
+    mirror_free(&m);
+}
+
+/* The real arrangement: one thread commits and marks, another reads; a hash is checked at every sync. */
+struct race {
+    struct mirror *m;
+    struct reader r;
+    int done;
+};
+
+static void *committer(void *arg)
+{
+    struct race *race = arg;
+    struct mirror_commit c;
+
+    for (int i = 0; i < 300; i++) {
+        commit(race->m, 60, 6000, &c);
+        outbox_mark(race->r.o, c.changed, c.n_changed, c.revision);
+    }
+    __atomic_store_n(&race->done, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+static void a_sync_is_true_while_commits_go_on(void **state)
+{
+    static struct race race;
+    struct mirror_summary end;
+    pthread_t thread;
+
+    (void)state;
+    race.m = new_mirror();
+    open_reader(&race.r, race.m);
+    pthread_create(&thread, NULL, committer, &race);
+    start_reader(&race.r, race.m, false, 0, 0);
+    while (!__atomic_load_n(&race.done, __ATOMIC_SEQ_CST))
+        read_all(&race.r);
+    pthread_join(thread, NULL);
+    read_all(&race.r);
+    mirror_summary(race.m, &end);
+    assert_int_equal(end.revision, 300);
+    assert_true(race.r.sync.hash == end.hash);
+    assert_true(race.r.n_sync > 0);
+    close_reader(&race.r);
+    mirror_free(&race.m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readers_of_every_speed_agree),
+        cmocka_unit_test(the_block_that_waited_longest_goes_first),
+        cmocka_unit_test(an_emptied_block_is_deleted),
+        cmocka_unit_test(resume_sends_what_is_newer),
+        cmocka_unit_test(need_sends_a_block_whole),
+        cmocka_unit_test(answers_are_bounded_by_what_is_in_flight),
+        cmocka_unit_test(a_farewell_waits_or_does_not),
+        cmocka_unit_test(a_sync_is_true_while_commits_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* Turns and the frame queue: fairness, order, what is dropped, and that no work is forgotten. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/queue.h"
+#include "daemon/turn.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAYLOAD 5000
+
+static struct frame frame(uint64_t seq, uint8_t *payload)
+{
+    memset(payload, (int)seq, PAYLOAD);
+    return (struct frame){
+        .seq = seq, .width = 64, .height = 64, .payload = payload, .payload_len = PAYLOAD};
+}
+
+static int push(struct queue *q, uint64_t seq, struct queue_dropped *dropped)
+{
+    uint8_t payload[PAYLOAD];
+    struct frame f = frame(seq, payload);
+
+    return queue_push(q, &f, 7, 0, seq * 10, dropped, NULL);
+}
+
+static struct queue *new_queue(int n)
+{
+    struct queue *q;
+
+    assert_int_equal(queue_new(&q, n, PAYLOAD, NULL), 0);
+    return q;
+}
+
+/* ------------------------------------------------------------------------- queue */
+
+static void frames_come_out_in_order_and_whole(void **state)
+{
+    struct queue *q = new_queue(4);
+    struct queue_dropped dropped;
+    struct queue_item *item;
+
+    (void)state;
+    for (uint64_t seq = 1; seq <= 9; seq++) {
+        assert_int_equal(push(q, seq, &dropped), 0);
+        assert_false(dropped.any);
+        item = queue_take_waiting(q);
+        assert_non_null(item);
+        assert_int_equal(item->frame.seq, seq);
+        assert_int_equal(item->stream, 7);
+        assert_int_equal(item->received_us, seq * 10);
+        for (int i = 0; i < PAYLOAD; i++)
+            assert_int_equal(item->frame.payload[i], seq);
+        queue_ready(q, item);
+        assert_ptr_equal(queue_take_ready(q), item);
+        assert_int_equal(queue_used(q), 1);
+        queue_release(q, item);
+        assert_int_equal(queue_used(q), 0);
+    }
+    queue_free(&q);
+    assert_null(q);
+}
+
+static void the_oldest_that_nobody_works_on_goes(void **state)
+{
+    struct queue *q = new_queue(4);
+    struct queue_dropped d;
+    struct queue_item *a, *b, *c;
+
+    (void)state;
+    for (uint64_t seq = 1; seq <= 4; seq++)
+        assert_int_equal(push(q, seq, &d), 0);
+    a = queue_take_waiting(q); /* 1 is being decoded: 2 is the oldest that waits */
+    assert_int_equal(push(q, 5, &d), 0);
+    assert_true(d.any && d.seq == 2 && d.stream == 7);
+    queue_ready(q, a);
+    b = queue_take_waiting(q);
+    assert_int_equal(b->frame.seq, 3);
+    queue_ready(q, b); /* ready: 1 3, waiting: 4 5 */
+    assert_int_equal(push(q, 6, &d), 0);
+    assert_int_equal(d.seq, 4); /* undecoded before decoded */
+    assert_int_equal(push(q, 7, &d), 0);
+    assert_int_equal(d.seq, 5);
+    c = queue_take_ready(q);
+    assert_int_equal(c->frame.seq, 1); /* running: 1, ready: 3, waiting: 6 7 */
+    queue_release(q, c);
+    assert_ptr_equal(queue_take_ready(q)->frame.payload, b->frame.payload);
+    queue_free(&q);
+}
+
+static void a_new_frame_goes_when_all_are_in_work(void **state)
+{
+    struct queue *q = new_queue(2);
+    struct queue_dropped d;
+    struct queue_item *a;
+
+    (void)state;
+    assert_int_equal(push(q, 1, &d), 0);
+    queue_ready(q, queue_take_waiting(q));
+    a = queue_take_ready(q);
+    assert_non_null(a);
+    assert_int_equal(push(q, 2, &d), 0);
+    assert_non_null(queue_take_waiting(q));
+    assert_int_equal(push(q, 3, &d), ERR_BUSY);
+    assert_true(d.any && d.seq == 3);
+    assert_int_equal(queue_used(q), 2);
+    queue_free(&q);
+}
+
+static void decoding_runs_ahead_by_two(void **state)
+{
+    struct queue *q = new_queue(8);
+    struct queue_dropped d;
+    struct queue_item *item;
+
+    (void)state;
+    for (uint64_t seq = 1; seq <= 6; seq++)
+        assert_int_equal(push(q, seq, &d), 0);
+    item = queue_take_waiting(q);
+    assert_null(item->rgb);
+    assert_int_equal(queue_set_pictures(q, item, 300, NULL), 0);
+    assert_non_null(item->rgb);
+    assert_null(queue_take_waiting(q)); /* one at a time */
+    queue_ready(q, item);
+    item = queue_take_waiting(q);
+    assert_non_null(item->rgb);
+    queue_ready(q, item);
+    assert_false(queue_can_decode(q));
+    assert_null(queue_take_waiting(q));
+    item = queue_take_ready(q);
+    assert_int_equal(item->frame.seq, 1);
+    assert_true(queue_can_decode(q));
+    queue_ready(q, queue_take_waiting(q));
+    assert_null(queue_take_waiting(q));
+    queue_release(q, item);
+    assert_false(queue_can_decode(q)); /* two are ready */
+    assert_int_equal(queue_take_ready(q)->frame.seq, 2);
+    assert_true(queue_has_ready(q));
+    queue_free(&q);
+}
+
+static void too_long_a_payload_changes_nothing(void **state)
+{
+    struct queue *q = new_queue(2);
+    static uint8_t payload[20000];
+    struct frame f = frame(1, payload);
+    struct queue_dropped d;
+
+    (void)state;
+    f.payload_len = sizeof(payload);
+    assert_int_equal(queue_push(q, &f, 1, 0, 0, &d, NULL), ERR_LIMIT);
+    assert_false(d.any);
+    assert_int_equal(queue_used(q), 0);
+    queue_free(&q);
+    assert_int_equal(queue_new(&q, 0, PAYLOAD, NULL), ERR_INPUT);
+    assert_int_equal(queue_new(&q, QUEUE_FRAMES_MAX + 1, PAYLOAD, NULL), ERR_INPUT);
+}
+
+/* Whatever happens in whatever order: pushed = dropped + turned away + released + held, and order holds. */
+static void the_sum_is_always_right(void **state)
+{
+    struct queue *q = new_queue(5);
+    struct queue_item *decoding = NULL, *running = NULL;
+    uint64_t seq = 0, last = 0, gone = 0, released = 0;
+    struct queue_dropped d;
+
+    (void)state;
+    srand(5);
+    for (int i = 0; i < 20000; i++) {
+        switch (rand() % 4) {
+        case 0:
+            push(q, ++seq, &d);
+            gone += d.any;
+            break;
+        case 1:
+            if (!decoding)
+                decoding = queue_take_waiting(q);
+            else if (rand() % 8) {
+                queue_ready(q, decoding);
+                decoding = NULL;
+            } else {
+                queue_release(q, decoding); /* it was no JPEG */
+                decoding = NULL;
+                released++;
+            }
+            break;
+        case 2:
+            if (!running && (running = queue_take_ready(q))) {
+                assert_true(running->frame.seq > last);
+                last = running->frame.seq;
+            }
+            break;
+        default:
+            if (running) {
+                queue_release(q, running);
+                running = NULL;
+                released++;
+            }
+        }
+        assert_int_equal(seq, gone + released + (uint64_t)queue_used(q));
+    }
+    assert_true(gone > 100 && released > 1000);
+    queue_free(&q);
+}
+
+/* ------------------------------------------------------------------------- turns */
+
+static void each_is_served_once_a_round(void **state)
+{
+    struct turn_entry e[4] = {{0}}, *got;
+    int served[4] = {0};
+    struct turn *t;
+
+    (void)state;
+    assert_int_equal(turn_new(&t, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        assert_true(turn_kick(t, &e[i]));
+    assert_false(turn_kick(t, &e[2])); /* stands in line already */
+    for (int i = 0; i < 400; i++) {    /* all of them always have more work */
+        assert_int_equal(turn_take(t, &got, 1, 0), 1);
+        served[got - e]++;
+        assert_int_equal(got - e, i % 4);
+        assert_false(turn_done(t, got, true));
+    }
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(served[i], 100);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(turn_take(t, &got, 1, 0), 1);
+        assert_true(turn_done(t, got, false));
+    }
+    assert_int_equal(turn_take(t, &got, 1, 0), 0);
+    turn_free(&t);
+}
+
+static void work_announced_meanwhile_is_remembered(void **state)
+{
+    struct turn_entry e[2] = {{0}}, *got[2];
+    struct turn *t;
+
+    (void)state;
+    assert_int_equal(turn_new(&t, NULL), 0);
+    assert_true(turn_kick(t, &e[0]));
+    assert_true(turn_kick(t, &e[1]));
+    assert_int_equal(turn_take(t, got, 2, 0), 2);
+    assert_false(turn_kick(t, &e[0]));
+    assert_int_equal(turn_take(t, got, 2, 0), 0); /* it is being served: nobody else gets it */
+    assert_false(turn_done(t, &e[0], false));     /* but it is in line again */
+    assert_true(turn_done(t, &e[1], false));
+    assert_int_equal(turn_take(t, got, 2, 0), 1);
+    assert_ptr_equal(got[0], &e[0]);
+    turn_poke(t);
+    assert_int_equal(turn_take(t, got, 2, 60000), 0);
+    turn_kick(t, &e[1]);
+    turn_close(t);
+    assert_int_equal(turn_take(t, got, 2, 60000), -1);
+    assert_true(turn_done(t, &e[0], true));
+    assert_ptr_equal(turn_drop(t), &e[1]);
+    assert_null(turn_drop(t));
+    assert_false(turn_kick(t, &e[1]));
+    turn_free(&t);
+}
+
+#define ENTRIES 8
+#define KICKS 20000
+
+struct load {
+    struct turn *t;
+    struct {
+        struct turn_entry turn;
+        int work, inside;
+        long done;
+    } e[ENTRIES];
+};
+
+static void *server(void *arg)
+{
+    struct load *l = arg;
+    struct turn_entry *got;
+
+    while (turn_take(l->t, &got, 1, 50) >= 0) {
+        int i;
+        for (i = 0; i < ENTRIES && got != &l->e[i].turn; i++)
+            ;
+        if (i == ENTRIES)
+            continue;
+        assert_int_equal(__atomic_fetch_add(&l->e[i].inside, 1, __ATOMIC_SEQ_CST), 0);
+        if (__atomic_load_n(&l->e[i].work, __ATOMIC_SEQ_CST) > 0) {
+            __atomic_fetch_sub(&l->e[i].work, 1, __ATOMIC_SEQ_CST);
+            l->e[i].done++; /* one thread at a time: needs no atomic */
+        }
+        __atomic_fetch_sub(&l->e[i].inside, 1, __ATOMIC_SEQ_CST);
+        turn_done(l->t, got, __atomic_load_n(&l->e[i].work, __ATOMIC_SEQ_CST) > 0);
+        got = NULL;
+    }
+    return NULL;
+}
+
+static void *kicker(void *arg)
+{
+    struct load *l = arg;
+
+    for (int i = 0; i < KICKS; i++) {
+        __atomic_fetch_add(&l->e[i % ENTRIES].work, 1, __ATOMIC_SEQ_CST);
+        turn_kick(l->t, &l->e[i % ENTRIES].turn);
+    }
+    return NULL;
+}
+
+static void threads_lose_no_work_and_never_meet(void **state)
+{
+    static struct load l;
+    pthread_t servers[3], kickers[2];
+    long done = 0;
+
+    (void)state;
+    assert_int_equal(turn_new(&l.t, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&servers[i], NULL, server, &l);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&kickers[i], NULL, kicker, &l);
+    for (int i = 0; i < 2; i++)
+        pthread_join(kickers[i], NULL);
+    for (int wait = 0; wait < 10000; wait++) {
+        int left = 0;
+        for (int i = 0; i < ENTRIES; i++)
+            left += __atomic_load_n(&l.e[i].work, __ATOMIC_SEQ_CST);
+        if (!left)
+            break;
+        usleep(1000);
+    }
+    turn_close(l.t);
+    for (int i = 0; i < 3; i++)
+        pthread_join(servers[i], NULL);
+    for (int i = 0; i < ENTRIES; i++)
+        done += l.e[i].done;
+    assert_int_equal(done, 2 * KICKS);
+    turn_free(&l.t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_come_out_in_order_and_whole),
+        cmocka_unit_test(the_oldest_that_nobody_works_on_goes),
+        cmocka_unit_test(a_new_frame_goes_when_all_are_in_work),
+        cmocka_unit_test(decoding_runs_ahead_by_two),
+        cmocka_unit_test(too_long_a_payload_changes_nothing),
+        cmocka_unit_test(the_sum_is_always_right),
+        cmocka_unit_test(each_is_served_once_a_round),
+        cmocka_unit_test(work_announced_meanwhile_is_remembered),
+        cmocka_unit_test(threads_lose_no_work_and_never_meet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
