@@ -23,7 +23,7 @@
 #define NET_RANK_MAX 8
 #define NET_KNOWN_MAX 64       /* numbers in a value of shape arithmetic */
 #define NET_SIDE_MAX (1 << 24) /* of one dimension of a feature */
-#define NET_FLOPS_MAX 1e14     /* of one run: beyond it the model is a mistake or an attack */
+#define NET_FLOPS_MAX 1e13     /* of one run: half a minute on two cores, a mistake or an attack */
 #define NET_NAME_CAP 56
 
 /* ---------------------------------------------------------------------------------- the file */

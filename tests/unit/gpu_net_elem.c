@@ -101,6 +101,28 @@ static void activations(void **state)
         }
 }
 
+/* Far from 0, where an exponential overflows if it is taken carelessly. */
+static void activations_far_out(void **state)
+{
+    static const struct {
+        const char *op;
+        double (*f)(double);
+    } acts[] = {{"Elu", f_elu},
+                {"Sigmoid", f_sigmoid},
+                {"Tanh", tanh},
+                {"Softplus", f_softplus},
+                {"HardSwish", f_hardswish}};
+    (void)state;
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        struct onnx_build b;
+        struct ref in, x = ref_begin(&b, 14, 0, 1, 16, 7, 9, &in);
+        for (size_t k = 0; k < ref_count(&x); k++)
+            x.v[k] *= 60; /* the input itself: -120 ... 120 */
+        act_node(&b, acts[i].op);
+        ref_check(&b, in, ref_map(x, acts[i].f), BOUND);
+    }
+}
+
 /* Bounds as attributes, as inputs, one of them left out. */
 static void clip(void **state)
 {
@@ -415,19 +437,13 @@ static void depth_to_space(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations),
-        cmocka_unit_test(clip),
-        cmocka_unit_test(functions_of_functions),
-        cmocka_unit_test(with_constants),
-        cmocka_unit_test(with_features),
-        cmocka_unit_test(batch_norm),
-        cmocka_unit_test(concat),
-        cmocka_unit_test(concat_odd),
-        cmocka_unit_test(transposes),
-        cmocka_unit_test(slices),
-        cmocka_unit_test(squeeze),
-        cmocka_unit_test(depth_to_space),
-        cmocka_unit_test(other_cpus),
+        cmocka_unit_test(activations),    cmocka_unit_test(activations_far_out),
+        cmocka_unit_test(clip),           cmocka_unit_test(functions_of_functions),
+        cmocka_unit_test(with_constants), cmocka_unit_test(with_features),
+        cmocka_unit_test(batch_norm),     cmocka_unit_test(concat),
+        cmocka_unit_test(concat_odd),     cmocka_unit_test(transposes),
+        cmocka_unit_test(slices),         cmocka_unit_test(squeeze),
+        cmocka_unit_test(depth_to_space), cmocka_unit_test(other_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

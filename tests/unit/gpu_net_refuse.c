@@ -279,7 +279,7 @@ static const struct wrong wrongs[] = {
     {"three strides", b_stride3, ERR_INPUT, "node 'y' (Conv)", "not 2 integers"},
     {"huge dilation", b_dilation, ERR_LIMIT, "node 'y' (Conv)", "dilations"},
     {"negative padding", b_pads, ERR_INPUT, "node 'y' (Conv)", "out of range"},
-    {"huge padding", b_pads_huge, ERR_LIMIT, "node 'y' (Conv)", "over 32768"},
+    {"huge padding", b_pads_huge, ERR_LIMIT, "node 'y' (Conv)", "over 2048"},
     {"other kernel", b_kernel, ERR_INPUT, "node 'y' (Conv)", "kernel_shape"},
     {"no groups", b_group0, ERR_INPUT, "node 'y' (Conv)", "0 groups"},
     {"negative groups", b_group2, ERR_INPUT, "node 'y' (Conv)", "groups"},
