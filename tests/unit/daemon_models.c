@@ -1,0 +1,200 @@
+/* Networks and options: sidecars, directories, defaults, the size of the input, what a session may ask. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/models.h"
+#include "daemon/netsize.h"
+#include "daemon/options.h"
+#include "tests/support/tiny_model.h"
+
+static char dir[64];
+
+static void size_follows_the_cameras_shape(void **state)
+{
+    static const int cases[][4] = {
+        {640, 480, 256, 192},  {1242, 375, 416, 128}, {480, 640, 192, 256}, {1280, 720, 288, 160},
+        {720, 1280, 160, 288}, {100, 100, 224, 224},  {8192, 32, 1664, 32}, {32, 8192, 32, 1664},
+    };
+    int w, h;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        netsize_choose(cases[i][0], cases[i][1], 32, &w, &h);
+        if (w != cases[i][2] || h != cases[i][3])
+            fail_msg("%d x %d: %d x %d", cases[i][0], cases[i][1], w, h);
+    }
+    for (int cw = 33; cw < 4000; cw += 371)
+        for (int ch = 33; ch < 4000; ch += 411) {
+            netsize_choose(cw, ch, 64, &w, &h);
+            assert_true(w >= 64 && h >= 64 && w % 64 == 0 && h % 64 == 0 && w * h <= NETSIZE_AREA);
+        }
+}
+
+static void a_sidecar_says_what_onnx_does_not(void **state)
+{
+    static const char text[] =
+        "[model]\nkind = depth\nfile = a.onnx\ninput = rgb\noutput_name = out\n"
+        "mean = 0.485 0.456, 0.406\nstd = 0.229 0.224 0.225\noutput = disparity\n"
+        "disparity_range = 0.1 100\nfocal_px = 250.5\nmin_depth_m = 0.2\n"
+        "max_depth_m = 80\nmultiple = 64\nlicence = CC0\n";
+    struct gpu_model_info info;
+    struct err err = {0};
+
+    (void)state;
+    if (models_parse(&info, "x.ini", text, sizeof(text) - 1, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    assert_int_equal(info.kind, GPU_MODEL_DEPTH);
+    assert_string_equal(info.path, "a.onnx");
+    assert_string_equal(info.input, "rgb");
+    assert_string_equal(info.output_name, "out");
+    assert_float_equal(info.mean[2], 0.406, 1e-6);
+    assert_float_equal(info.std[0], 0.229, 1e-6);
+    assert_int_equal(info.output, GPU_OUTPUT_DISPARITY);
+    assert_float_equal(info.disparity_range_m[1], 100, 1e-6);
+    assert_float_equal(info.focal_px, 250.5, 1e-6);
+    assert_float_equal(info.max_depth_m, 80, 1e-6);
+    assert_int_equal(info.multiple, 64);
+    assert_string_equal(info.licence, "CC0");
+}
+
+static void wrong_sidecars_say_where_and_what(void **state)
+{
+    static const struct {
+        const char *text, *where, *says;
+    } cases[] = {
+        {"[model]\nkind = lidar\n", "x.ini:2", "allowed are depth, motion"},
+        {"[model]\nmean = 1 2\n", "x.ini:2", "3 numbers"},
+        {"[model]\nmean = 1 2 3 4\n", "x.ini:2", "more than 3"},
+        {"[model]\nstd = 0 1 1\n", "x.ini:2", "3 numbers from 1e-06"},
+        {"[model]\nfocal_px = inf\n", "x.ini:2", "1 numbers"},
+        {"[model]\nmultiple = 0\n", "x.ini:2", "whole number from 1 to 256"},
+        {"[model]\ncolour = red\n", "x.ini:2", "unknown key 'colour'"},
+        {"[net]\nkind = depth\n", "x.ini:2", "only [model]"},
+        {"[model]\nmin_depth_m = 9\nmax_depth_m = 8\n", "x.ini", "below max_depth_m"},
+        {"[model]\nfile = ../../etc/passwd\n", "x.ini", "without a folder"},
+        {"[model]\noutput = metres\n", "x.ini:2", "allowed are depth"},
+    };
+    struct gpu_model_info info;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        memset(&err, 0, sizeof(err));
+        if (models_parse(&info, "x.ini", cases[i].text, strlen(cases[i].text), &err) != ERR_INPUT ||
+            strcmp(err.where, cases[i].where) != 0 || !strstr(err.text, cases[i].says))
+            fail_msg("case %zu: %s: %s", i, err.where, err.text);
+    }
+}
+
+static void directories_are_searched(void **state)
+{
+    const struct gpu_model_info *depth;
+    struct api_model list[8];
+    struct models *m;
+    struct err err = {0};
+    char path[200];
+
+    (void)state;
+    snprintf(path, sizeof(path), "/nonexistent:%s:%s", dir, dir);
+    if (models_open(&m, path, "", "", &err))
+        fail_msg("%s: %s", err.where, err.text);
+    assert_int_equal(models_list(m, list, 8), 2); /* the second mention adds none */
+    assert_string_equal(list[0].name, "flat");
+    assert_string_equal(list[0].kind, "depth");
+    assert_int_equal(list[0].weights, 4);
+    assert_true(list[0].is_default && list[1].is_default);
+    assert_int_equal(models_list(m, list, 1), 2);
+    depth = models_find(m, GPU_MODEL_DEPTH, "");
+    assert_ptr_equal(depth, models_find(m, GPU_MODEL_DEPTH, "flat"));
+    assert_null(models_find(m, GPU_MODEL_MOTION, "flat"));
+    assert_null(models_find(m, GPU_MODEL_DEPTH, "nothing"));
+    models_close(&m);
+    assert_int_equal(models_open(&m, dir, "nothing", "", &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no depth network named nothing"));
+    assert_int_equal(models_open(&m, "/nonexistent", "", "", &err), ERR_NOT_FOUND);
+    tiny_write(dir, "broken.ini", "[model]\n", 8);
+    tiny_write(dir, "broken.onnx", "this is no network", 18);
+    assert_int_not_equal(models_open(&m, dir, "", "", &err), 0);
+    assert_null(m);
+    snprintf(path, sizeof(path), "%s/broken.ini", dir);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/broken.onnx", dir);
+    unlink(path);
+}
+
+static void options_are_completed_and_checked(void **state)
+{
+    static const struct session_options fine = {
+        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
+    const struct gpu_model_info *depth, *motion;
+    struct session_options o = fine;
+    enum config_action action;
+    struct config config;
+    struct models *m;
+    struct err err = {0};
+    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
+    int multiple;
+
+    (void)state;
+    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
+    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_float_equal(o.step_m, 0.001, 1e-9);
+    assert_int_equal(o.keyframes, 5);
+    assert_int_equal(o.retention_s, 3600);
+    assert_int_equal(o.max_points, 1000000);
+    assert_true(o.net_w == 256 && o.net_h == 192 && multiple == 32);
+    assert_string_equal(o.depth_model, "flat");
+    assert_null(motion);
+    o = fine;
+    o.pose_source = SESSION_POSE_LEARNED;
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_string_equal(o.motion_model, "still");
+    assert_non_null(motion);
+    o = (struct session_options){0}; /* the first picture decides */
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_true(o.net_w == 0 && o.net_h == 0);
+#define WRONG(change, code, pointer)                                                           \
+    o = fine;                                                                                  \
+    change;                                                                                    \
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), code); \
+    assert_string_equal(err.where, pointer)
+    WRONG(o.step_m = 0.5f, ERR_INPUT, "/step_m");
+    WRONG(o.step_m = NAN, ERR_INPUT, "/step_m");
+    WRONG(o.max_points = 10, ERR_INPUT, "/max_points");
+    WRONG(o.max_points = 8000001, ERR_INPUT, "/max_points");
+    WRONG(o.keyframes = 10, ERR_INPUT, "/keyframes");
+    WRONG(o.min_depth_m = 40, ERR_INPUT, "/max_depth_m");
+    WRONG(o.retention_s = -2, ERR_INPUT, "/retention_s");
+    WRONG(o.camera_w = 9000, ERR_INPUT, "/camera/width");
+    WRONG(o.K.fx = -1, ERR_INPUT, "/camera/fx");
+    WRONG(o.K.fy = NAN, ERR_INPUT, "/camera/fx");
+    WRONG(o.K.cx = INFINITY, ERR_INPUT, "/camera/cx");
+    WRONG(o.net_w = 100; o.net_h = 96, ERR_INPUT, "/net/width");
+    WRONG(o.net_w = 96; o.net_h = 4096, ERR_INPUT, "/net/height");
+    WRONG(o.net_w = 96, ERR_INPUT, "/net");
+    WRONG(strcpy(o.depth_model, "deep"), ERR_NOT_FOUND, "/depth_model");
+    WRONG(strcpy(o.motion_model, "flat"), ERR_NOT_FOUND, "/motion_model");
+#undef WRONG
+    models_close(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(size_follows_the_cameras_shape),
+        cmocka_unit_test(a_sidecar_says_what_onnx_does_not),
+        cmocka_unit_test(wrong_sidecars_say_where_and_what),
+        cmocka_unit_test(directories_are_searched),
+        cmocka_unit_test(options_are_completed_and_checked),
+    };
+    int rc;
+
+    tiny_models(dir);
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    tiny_models_remove(dir);
+    return rc;
+}
