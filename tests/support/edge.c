@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,28 @@ static const char token_lines[] =
     "2099-12-31T23:59:59Z\n"
     "old admin 95f1497957c3f46f131ffd94ce83a550fe0447ab40110112bf09c9187ead5064 2001-01-01\n";
 
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void log_line(void *ctx, int level, const char *fields_json, const char *text)
 {
     struct edge *e = ctx;
     size_t n = strlen(fields_json) + strlen(text) + 2;
 
     (void)level;
+    pthread_mutex_lock(&log_lock); /* both edges write */
     if (e->log_len + n + 1 < sizeof e->log)
         e->log_len += (size_t)sprintf(e->log + e->log_len, "%s %s\n", fields_json, text);
+    pthread_mutex_unlock(&log_lock);
+}
+
+bool edge_logged(struct edge *e, const char *text)
+{
+    bool found;
+
+    pthread_mutex_lock(&log_lock);
+    found = strstr(e->log, text) != NULL;
+    pthread_mutex_unlock(&log_lock);
+    return found;
 }
 
 void edge_defaults(struct edge *e)

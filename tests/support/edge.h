@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_core.h"
 
-/* Tokens of the file that edge_start() writes; "edge-expired" is there too, and was valid in
+/* Tokens of the file that edge_start() writes; EDGE_EXPIRED is there too, and was valid in
  * 2001. */
 #define EDGE_ADMIN "edge-admin-token"
 #define EDGE_INGEST "edge-ingest-token"
@@ -31,6 +31,8 @@ struct edge {
 void edge_defaults(struct edge *e);
 void edge_start(struct edge *e);
 void edge_stop(struct edge *e);
+/* Has an edge written a line that holds text? */
+bool edge_logged(struct edge *e, const char *text);
 
 struct edge_answer {
     int status; /* 0: the connection was closed without an answer */

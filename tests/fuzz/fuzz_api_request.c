@@ -1,0 +1,157 @@
+/*
+ * fuzz_api_request.c - a whole REST request through gate, route and handler, in process
+ *
+ * Input: "METHOD TARGET", header lines, an empty line, the body; lines end in \n. The gate sees each name and
+ * value as the HTTP library would hand it over. Every request gets exactly one answer, and JSON is JSON.
+ */
+#include "api/http.h"
+#include "api/routes.h"
+#include "proto/json.h"
+#include "tests/support/fake_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct fake_core *core;
+static struct api_config config;
+static struct auth *auth;
+
+static void need(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void start_once(void)
+{
+    static const char *const origins[] = {"https://app.example", NULL};
+    struct session_options options;
+    struct session_info session;
+    struct err err;
+    int retry;
+
+    if (core)
+        return;
+    core = fake_core_new(16);
+    config.ops = fake_core_ops();
+    config.core = fake_core_core(core);
+    config.auth_mode = API_AUTH_NONE;
+    config.ws_host = "127.0.0.1";
+    config.ws_port = 1;
+    config.origins = origins;
+    config.max_body_bytes = 4096;
+    need(auth_open(&auth, &config, &err) == 0);
+    memset(&options, 0,
+           sizeof options); /* the first one: its id is always the same, and seeds name it */
+    options.preview = true;
+    need(config.ops->session_create(config.core, &options, &session, &retry, &err) == 0);
+}
+
+/* Cut the next line off, NUL-terminated in place; NULL past the end. */
+static char *next_line(char **at)
+{
+    char *line = *at, *end = line ? strchr(line, '\n') : NULL;
+
+    *at = end ? end + 1 : NULL;
+    if (end)
+        *end = '\0';
+    return line;
+}
+
+static void check_stream(struct http_stream *s)
+{
+    uint8_t buf[1000];
+    uint64_t offset = 0;
+    long n;
+
+    while ((n = s->read(s->ctx, offset, buf, sizeof buf)) > 0) {
+        need(n <= (long)sizeof buf);
+        offset += (uint64_t)n;
+        need(offset < 10000000);
+    }
+    need(n == 0 && (s->total == HTTP_UNKNOWN || offset == s->total));
+}
+
+static void check_answer(struct http_request *r)
+{
+    struct http_answer *a = &r->answer;
+    struct json *doc;
+    struct err err;
+
+    need(a->status >= 200 && a->status <= 599);
+    if (a->status >= 400)
+        need(a->len > 0 && strcmp(a->type, "application/problem+json") == 0);
+    if (a->stream.read)
+        check_stream(&a->stream);
+    if (a->type && strstr(a->type, "json")) {
+        need(json_parse(&doc, a->body, a->len, 64, &err) == 0);
+        json_free(&doc);
+    }
+    for (int i = 0; i < a->n_headers; i++) /* nothing of the request can start a line of its own */
+        need(!strpbrk(a->header[i].value, "\r\n"));
+}
+
+static void forget_sessions(void)
+{
+    struct session_info infos[16];
+    uint64_t cursor = 0;
+    struct err err;
+    int n;
+
+    need(config.ops->session_list(config.core, infos, 16, &n, &cursor, &err) == 0);
+    for (int i = 1; n > 8 && i < n; i++) { /* the first stays, unless a request deleted it */
+        auth_forget_session(auth, infos[i].id);
+        need(config.ops->session_delete(config.core, infos[i].id, &err) == 0);
+    }
+}
+
+static void serve(struct http_request *r, char *text, const char *end)
+{
+    char *at = text, *line = next_line(&at), *space = line ? strchr(line, ' ') : NULL;
+
+    r->config = &config;
+    r->auth = auth;
+    if (space)
+        *space = '\0';
+    r->method = http_gate_method(line ? line : "");
+    http_gate_target(r, space ? space + 1 : "");
+    while (r->answer.status == 0 && (line = next_line(&at)) != NULL && *line) {
+        char *colon = strchr(line, ':');
+        if (colon)
+            *colon = '\0';
+        const char *value = colon ? colon + 1 + strspn(colon + 1, " \t") : "";
+        if (http_gate_header(r, line, strlen(line), value, strlen(value)))
+            return;
+    }
+    if (r->answer.status != 0 || http_gate_decide(r))
+        return;
+    if (at && http_gate_has_body(r) && http_gate_body(r, at, (size_t)(end - at))) {
+        http_problem(r, PROBLEM_TOO_LARGE, "%s", "");
+        return;
+    }
+    if (r->body_seen > config.max_body_bytes)
+        http_problem(r, PROBLEM_TOO_LARGE, "%s", "");
+    else
+        r->route->handle(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct http_request r;
+    char *text = malloc(size + 1);
+
+    start_once();
+    need(text != NULL);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    memset(&r, 0, sizeof r);
+    serve(&r, text, text + size);
+    check_answer(&r);
+    http_answer_free(&r.answer);
+    free(r.body);
+    free(text);
+    forget_sessions();
+    return 0;
+}
