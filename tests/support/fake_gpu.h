@@ -120,15 +120,13 @@ static int fake_frame(struct gpu *g, struct gpu_frame *f, struct err *err)
 
 static void fake_put(struct gpu_change *c, const struct gpu_frame *f, uint32_t frame, uint32_t i)
 {
-    uint32_t where = frame * 977u + i * 613u + f->rgb[0];
+    uint32_t slot = (frame * FAKE_STEP + i) % FAKE_SLOTS, where = slot * 613u + f->rgb[0];
 
-    *c = (struct gpu_change){.id = frame * 1000u + i,
-                             .slot = (frame * FAKE_STEP + i) % FAKE_SLOTS,
-                             .kind = GPU_CHANGE_PUT,
-                             .confidence = 1};
+    *c = (struct gpu_change){
+        .id = frame * 1000u + i, .slot = slot, .kind = GPU_CHANGE_PUT, .confidence = 1};
     for (int k = 0; k < 3; k++)
         c->p_q[k] = (int32_t)(where >> (3 * k) & 0xfff) - 2048 + (int32_t)(1000 * f->T_wc.t[k]);
-    c->rgb[0] = (uint8_t)(where & 0xfc);
+    c->rgb[0] = (uint8_t)((where + frame * 4) & 0xfc);
     c->rgb[1] = (uint8_t)(where >> 4 & 0xfc);
     c->rgb[2] = f->rgb[1] & 0xfc;
 }

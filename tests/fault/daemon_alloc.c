@@ -1,0 +1,206 @@
+/*
+ * The n-th allocation fails, for every n, once and for ever, while a core starts, makes a session, takes frames,
+ * feeds clients, exports and stops. Nothing crashes or leaks (the sanitizer build looks), an error is one of
+ * memory, and what a session has taken by then is intact: export and a late client agree.
+ */
+#include "tests/support/fault_malloc.h"
+
+#include "tests/support/core_rig.h"
+
+#define FRAMES 4
+
+static char models_dir[64];
+static struct config config;
+
+static void arm(long n, bool for_ever)
+{
+    atomic_store(&fault_malloc_failed, 0);
+    atomic_store(&fault_malloc_for_ever, for_ever);
+    atomic_store(&fault_malloc_fail, n);
+}
+
+/* Returns how many allocations failed. */
+static long disarm(void)
+{
+    atomic_store(&fault_malloc_for_ever, false);
+    atomic_store(&fault_malloc_fail, 0);
+    return atomic_load(&fault_malloc_failed);
+}
+
+static void check_code(int rc, const char *what)
+{
+    if (rc != 0 && rc != ERR_MEMORY && rc != ERR_IO)
+        fail_msg("%s answered %d", what, rc);
+}
+
+/* Take what there is to say, as an edge would, without looking at it. */
+static void pull(struct stream *s)
+{
+    enum stream_kind kind;
+    const uint8_t *msg;
+    size_t len;
+
+    do
+        kind = door_ops.stream_next(s, &msg, &len);
+    while (kind == STREAM_TEXT || kind == STREAM_BINARY);
+}
+
+/* Every frame is answered: used, or refused for want of memory. */
+static void wait_answers(struct rig *r, const char *id, struct stream *s, uint64_t n)
+{
+    struct session_counts c;
+
+    for (int i = 0; i < 5000; i++) {
+        pull(s);
+        c = rig_info(r, id).counts;
+        if (c.received == n && c.queued == 0)
+            break;
+        usleep(500);
+    }
+    assert_int_equal(c.queued, 0);
+    assert_int_equal(c.received, c.used + c.dropped + c.refused);
+}
+
+/* The sending client's life. Returns the number of frames that were let in. */
+static uint64_t stream_frames(struct rig *r, const char *id)
+{
+    const struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
+    static uint8_t msg[1 << 16];
+    struct stream *s;
+    struct frame f = rig_frame(r, 0);
+    uint64_t n = 0;
+    int rc = door_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, NULL);
+
+    check_code(rc, "stream_open");
+    if (rc)
+        return 0;
+    rc = door_ops.stream_start(s, &start, NULL);
+    check_code(rc, "stream_start");
+    for (uint64_t seq = 1; rc == 0 && seq <= FRAMES; seq++) {
+        f.seq = seq;
+        frame_encode_header(msg, &f, FRAME_POSE_CV);
+        memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
+        check_code(door_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, NULL),
+                   "stream_frame");
+        n++;
+        wait_answers(r, id, s, n);
+    }
+    door_ops.stream_close(s);
+    return n;
+}
+
+static void read_export(struct rig *r, const char *id)
+{
+    struct core_export *e;
+    uint64_t total, hash;
+    static uint8_t buf[4096];
+    int rc = door_ops.export_open(r->core, id, &e, &total, &hash, NULL);
+
+    check_code(rc, "export_open");
+    if (rc)
+        return;
+    for (uint64_t at = 0; at < total; at += door_ops.export_read(e, at, buf, sizeof(buf)))
+        ;
+    door_ops.export_close(e);
+}
+
+/* With memory again: a late client gets what an export would hold. */
+static void session_is_whole(struct rig *r, const char *id)
+{
+    static struct rig_client late;
+    struct session_info info;
+
+    fault_malloc_exempt = 1;
+    rig_connect(r, &late, id, CONTROL_VIEW);
+    rig_read_all(&late);
+    info = rig_info(r, id);
+    assert_int_equal(late.n_sync, 1);
+    assert_true(late.sync.hash == info.hash && late.sync.points == info.points);
+    rig_disconnect(&late);
+    fault_malloc_exempt = 0;
+}
+
+/* Everything, with the n-th allocation failing. Returns how many failed. */
+static long live_through(struct rig *r, long n, bool for_ever)
+{
+    struct session_options o = rig_options();
+    struct session_info info;
+    int retry, rc;
+    long failed;
+
+    arm(n, for_ever);
+    rc = core_open(&r->core, &config, fake_open, NULL);
+    check_code(rc, "core_open");
+    if (rc) {
+        assert_null(r->core);
+        return disarm();
+    }
+    core_set_ready(r->core);
+    rc = door_ops.session_create(r->core, &o, &info, &retry, NULL);
+    check_code(rc, "session_create");
+    if (rc == 0) {
+        stream_frames(r, info.id);
+        read_export(r, info.id);
+        failed = disarm();
+        session_is_whole(r, info.id);
+        arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
+        rc = door_ops.session_delete(r->core, info.id, NULL);
+        assert_int_equal(rc, 0); /* to give back needs nothing */
+    }
+    failed = disarm();
+    core_stop(r->core);
+    core_close(&r->core);
+    assert_int_equal(fake_gpu_plan.sessions, 0);
+    assert_int_equal(fake_gpu_plan.models, 0);
+    return failed;
+}
+
+static void sweep(bool for_ever)
+{
+    struct rig r = {0};
+    long n = 0, failed;
+
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    fault_malloc_exempt = 1;
+    assert_int_equal(jpeg_decoder_new(&r.encoder, NULL), 0);
+    rig_picture(&r, 320, 240, 40);
+    fault_malloc_exempt = 0;
+    do
+        failed = live_through(&r, ++n, for_ever);
+    while (failed && n < 5000);
+    assert_true(n > 30); /* that many did fail before one run needed fewer */
+    assert_true(n < 5000);
+    print_message("# %ld allocations, each failed %s\n", n - 1,
+                  for_ever ? "with all after it" : "alone");
+    jpeg_decoder_free(&r.encoder);
+    free(r.jpeg);
+}
+
+static void one_allocation_fails(void **state)
+{
+    (void)state;
+    sweep(false);
+}
+
+static void all_fail_from_one_on(void **state)
+{
+    (void)state;
+    sweep(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_allocation_fails),
+        cmocka_unit_test(all_fail_from_one_on),
+    };
+    int rc;
+
+    log_open(CONFIG_LOG_TEXT, LOG_EMERG);
+    tiny_models(models_dir);
+    rig_config(&config, models_dir);
+    config.decode.threads = 1;
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    tiny_models_remove(models_dir);
+    return rc;
+}
