@@ -1,0 +1,117 @@
+"""Export a trained network: fp16 ONNX with batch norms folded, its sidecar, and a check.
+
+    python3 export.py depth ema.pt ../models/depth.onnx [--licence ...]
+
+The graph is typed fp16 from end to end (only the two factors of each Resize are fp32, as ONNX asks), opset 13,
+dynamic N, H and W. Nodes: Conv, Relu, MaxPool, Resize (nearest, 2x), Concat, Add; for motion also
+GlobalAveragePool, Flatten, Gemm. Initialisers keep the names of model.py's folded state_dict, so that
+train.py --init, eval.py and golden.py read weights back from the ONNX file itself.
+"""
+import argparse
+import os
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, numpy_helper, shape_inference
+
+import model
+
+DEPTH_INI = """; conventions of depth.onnx, read by the daemon beside it
+[model]
+kind = depth
+file = {file}
+licence = {licence}
+input = image
+output_name = depth
+mean = {mean}
+std = {std}
+output = log_depth
+focal_px = {focal}
+min_depth_m = {lo}
+max_depth_m = {hi}
+multiple = 32
+"""
+MOTION_INI = """; conventions of motion.onnx, read by the daemon beside it
+[model]
+kind = motion
+file = {file}
+licence = {licence}
+input = pair
+output_name = motion
+mean = {mean}
+std = {std}
+rays = yes
+multiple = 32
+"""
+
+
+def to_half(m):
+    """Type a float graph as fp16: initialisers, inputs, outputs; the Resize factors stay fp32."""
+    g = m.graph
+    for n in [n for n in g.node if n.op_type == 'Constant']:            # as initialisers: one node kind less
+        g.initializer.append(numpy_helper.from_array(numpy_helper.to_array(n.attribute[0].t), n.output[0]))
+        g.node.remove(n)
+    keep = {i for n in g.node if n.op_type == 'Resize' for i in n.input[1:]}
+    for t in g.initializer:
+        if t.data_type == TensorProto.FLOAT and t.name not in keep:
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float16), t.name))
+    for v in list(g.input) + list(g.output):
+        v.type.tensor_type.elem_type = TensorProto.FLOAT16
+    del g.value_info[:]
+    return m
+
+
+def name_axes(value, names):
+    for d, n in zip(value.type.tensor_type.shape.dim, names):
+        if n:
+            d.ClearField('dim_value')
+            d.dim_param = n
+
+
+def export(kind, net, path):
+    net = net.fold().float().cpu()
+    x = torch.zeros(1, 3 if kind == 'depth' else 8, 64, 96)
+    i, o = ('image', 'depth') if kind == 'depth' else ('pair', 'motion')
+    axes = {i: {0: 'N', 2: 'H', 3: 'W'}, o: {0: 'N', 2: 'H', 3: 'W'} if kind == 'depth' else {0: 'N'}}
+    more = {'dynamo': False} if tuple(map(int, torch.__version__.split('.')[:2])) >= (2, 5) else {}
+    torch.onnx.export(net, x, path, opset_version=13, input_names=[i], output_names=[o], dynamic_axes=axes, **more)
+    m = to_half(onnx.load(path))
+    name_axes(m.graph.input[0], ('N', '', 'H', 'W'))
+    name_axes(m.graph.output[0], ('N', '', 'H', 'W') if kind == 'depth' else ('N', ''))
+    m.producer_name, m.producer_version, m.doc_string = 'recond gpu/train', '1', ''
+    for n in m.graph.node:
+        n.doc_string = ''
+    onnx.checker.check_model(shape_inference.infer_shapes(m), full_check=True)
+    onnx.save(m, path)
+    missing = set(net.state_dict()) - {t.name for t in m.graph.initializer}
+    if missing:
+        raise SystemExit(f'initialisers lost their names: {sorted(missing)[:5]}')
+    ops = {}
+    for n in m.graph.node:
+        ops[n.op_type] = ops.get(n.op_type, 0) + 1
+    return ops
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument('kind', choices=list(model.NETS))
+    a.add_argument('weights')
+    a.add_argument('out')
+    a.add_argument('--licence', default='same as recond; credits of what was rendered in the model card')
+    a = a.parse_args()
+    net = model.NETS[a.kind]()
+    net.load_state_dict(torch.load(a.weights, map_location='cpu'))
+    big = max(p.detach().abs().max().item() for p in net.fold().parameters())
+    if big > 6e4:
+        raise SystemExit(f'a weight of {big:.3g} does not fit fp16')
+    ops = export(a.kind, net.eval(), a.out)
+    ini = (DEPTH_INI if a.kind == 'depth' else MOTION_INI).format(
+        file=os.path.basename(a.out), licence=a.licence, mean=' '.join(map(str, model.MEAN)),
+        std=' '.join(map(str, model.STD)), focal=model.FOCAL_PX, lo=model.MIN_DEPTH_M, hi=model.MAX_DEPTH_M)
+    open(os.path.splitext(a.out)[0] + '.ini', 'w').write(ini)
+    print(f'{a.out}: {os.path.getsize(a.out)} bytes, {model.n_params(net)} parameters, largest weight {big:.2f}, nodes {ops}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,1 @@
+"""Rendered training pictures: assets, scene building, renderer (see ../README.md)."""

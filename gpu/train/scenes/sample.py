@@ -1,0 +1,95 @@
+"""One scene from a seed, and worker processes that build scenes without end.
+
+A scene depends on its seed and the catalogue alone, so any picture of a run can be drawn again.
+"""
+import multiprocessing as mp
+import random
+import threading
+import time
+
+import numpy as np
+
+from . import build, interiors, streets
+
+MAKERS = {'room': interiors.room, 'corridor': interiors.corridor, 'desks': interiors.desks, 'street': streets.street}
+INDOOR = ('room', 'room', 'room', 'room', 'room', 'corridor', 'corridor', 'desks', 'desks')
+
+
+def make_scene(cat, seed, kind=None, n_cams=8, free=False):
+    """kind: room, corridor, desks, street, indoor (a mix) or None (everything)."""
+    pick = random.Random(seed * 7919 + 13)
+    if kind in (None, 'indoor'):
+        kind = 'street' if kind is None and pick.random() < 0.25 else pick.choice(INDOOR)
+    return MAKERS[kind](build.Builder(cat, seed, free), n_cams)
+
+
+def _work(cat, first, stride, kinds, n_cams, queue):
+    seed = first
+    while True:
+        for kind in kinds:
+            queue.put((kind, [make_scene(cat, seed + stride * k, kind, n_cams) for k in range(8)]))
+            seed += stride * 8
+
+
+class Pool:
+    """Scenes of several kinds, kept fresh by worker processes.
+
+    `take(kind, n)` returns n scenes drawn at random from the newest `keep` of a kind, so training hardly
+    ever waits for scenes: when the workers are slower than the network, a scene is seen in more batches, each
+    time with other cameras and camera effects.
+    """
+
+    def __init__(self, cat, seed, kinds=('indoor', 'street'), shares=(3, 1), workers=12, n_cams=8, keep=384):
+        self.keep, self.rng = keep, random.Random(seed)
+        self.pool, self.at, self.made = {k: [] for k in kinds}, {k: 0 for k in kinds}, 0
+        ctx = mp.get_context('fork')
+        self.queue = ctx.Queue(maxsize=48)
+        order = [k for k, n in zip(kinds, shares) for _ in range(n)]
+        self.procs = [ctx.Process(target=_work, args=(cat, seed * 100003 + i, workers, order[i % len(order):] + order[:i % len(order)],
+                                                      n_cams, self.queue), daemon=True) for i in range(workers)]
+        for p in self.procs:
+            p.start()
+
+        self.credit = threading.Semaphore(0)        # messages the pump may fetch: keeps it from crowding out the caller
+        self.lock = threading.Lock()
+        threading.Thread(target=self._pump, daemon=True).start()
+
+    def _pump(self):
+        """Thread: move scenes from the queue into the pool, the oldest make room."""
+        while True:
+            self.credit.acquire()
+            kind, scenes = self.queue.get()
+            with self.lock:
+                p = self.pool[kind]
+                for s in scenes:
+                    if len(p) < self.keep:
+                        p.append(s)
+                    else:
+                        p[self.at[kind] % self.keep] = s
+                        self.at[kind] += 1
+                self.made += len(scenes)
+
+    def refill(self, messages=1):
+        """Allow so many more messages (of 8 scenes) to be fetched in the background."""
+        if self.credit._value < 8:
+            self.credit.release(messages)
+
+    def take(self, kind, n):
+        while len(self.pool[kind]) < n:
+            self.refill()
+            time.sleep(0.002)
+        with self.lock:
+            return self.rng.sample(self.pool[kind], n)
+
+    def close(self):
+        for p in self.procs:
+            p.terminate()
+
+
+def picks(rng: np.random.Generator, n_scenes, per_scene, n_cams, pairs=False):
+    """Camera choices for a batch: (scene, camera, moment); with pairs both moments follow each other."""
+    out = []
+    for s in range(n_scenes):
+        for c in rng.choice(n_cams, per_scene, replace=False):
+            out += [(s, int(c), 0), (s, int(c), 1)] if pairs else [(s, int(c), int(rng.integers(2)))]
+    return out

@@ -1,0 +1,196 @@
+"""Procedural meshes: (xyz [V,3], uv [V,2], tri [T,3]) in metres or unit size, z up.
+
+Unit shapes span -0.5..0.5 and are scaled by their instance; composed shapes have real sizes.
+"""
+import numpy as np
+
+
+def box():
+    """Unit cube; every face has its own four vertices and uv 0..1."""
+    v, uv, t = [], [], []
+    for axis in range(3):
+        for s in (-0.5, 0.5):
+            b = len(v)
+            for i, j in ((0, 0), (1, 0), (1, 1), (0, 1)):
+                p = np.zeros(3)
+                p[axis] = s
+                o = [k for k in range(3) if k != axis]
+                p[o[0]], p[o[1]] = i - 0.5, j - 0.5
+                v.append(p)
+                uv.append((i, j))
+            t += [(b, b + 1, b + 2), (b, b + 2, b + 3)]
+    return np.array(v), np.array(uv, float), np.array(t)
+
+
+def quad():
+    """Upright picture in the plane y = 0, facing -y, x and z -0.5..0.5."""
+    v = [(-0.5, 0, -0.5), (0.5, 0, -0.5), (0.5, 0, 0.5), (-0.5, 0, 0.5)]
+    return np.array(v, float), np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float), np.array([(0, 1, 2), (0, 2, 3)])
+
+
+def lathe(profile, n=20, cap=True):
+    """Turn (radius, z) points about z."""
+    prof = [(0.0, profile[0][1])] * cap + list(profile) + [(0.0, profile[-1][1])] * cap
+    a = np.linspace(0, 2 * np.pi, n + 1)
+    v = np.array([(r * np.cos(x), r * np.sin(x), z) for r, z in prof for x in a])
+    uv = np.array([(x / (2 * np.pi), k / max(1, len(prof) - 1)) for k in range(len(prof)) for x in a])
+    t = []
+    for k in range(len(prof) - 1):
+        for i in range(n):
+            p, q = k * (n + 1) + i, (k + 1) * (n + 1) + i
+            if prof[k][0] > 0:
+                t.append((p, p + 1, q + 1))
+            if prof[k + 1][0] > 0:
+                t.append((p, q + 1, q))
+    return v, uv, np.array(t)
+
+
+def merge(parts):
+    """One mesh of many; uv kept."""
+    v, uv, t, n = [], [], [], 0
+    for a, b, c in parts:
+        v.append(a)
+        uv.append(b)
+        t.append(c + n)
+        n += len(a)
+    return np.concatenate(v), np.concatenate(uv), np.concatenate(t)
+
+
+def placed(mesh, scale, at):
+    v, uv, t = mesh
+    return v * np.asarray(scale, float) + np.asarray(at, float), uv, t
+
+
+def foliage(rng, n=140, size=0.16, shape='ball'):
+    """A crown of leaf patches, unit size: crossed small quads on and in an ellipsoid or on the ground."""
+    parts = []
+    for _ in range(n):
+        d = rng.normal(size=3)
+        d /= np.linalg.norm(d)
+        p = d * 0.5 * rng.uniform(0.35, 1.0) ** 0.4
+        a, b = rng.normal(size=3), rng.normal(size=3)
+        a /= np.linalg.norm(a)
+        b = b - a * (a @ b)
+        b /= np.linalg.norm(b)
+        s = size * rng.uniform(0.5, 1.2)
+        q = np.array([p - a * s - b * s * .6, p + a * s - b * s * .6, p + a * s + b * s * .6, p - a * s + b * s * .6])
+        parts.append((q * [1, 1, 1 if shape == 'ball' else 0.6], np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float),
+                      np.array([(0, 1, 2), (0, 2, 3)])))
+    return merge(parts)
+
+
+def blob(rng, n=14, rough=0.25):
+    """A lumpy ball: bags, stones, cushions, crumpled cloth."""
+    v, uv, t = lathe([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.15, np.pi - 0.15, n)], 18)
+    k = rng.normal(size=(6, 3)) * 4
+    ph = rng.uniform(0, 6.28, 6)
+    f = 1 + rough * np.mean([np.sin(v @ k[i] + ph[i]) for i in range(6)], 0)
+    return v * f[:, None], uv, t
+
+
+def cable(rng, n=26, r=0.003, length=0.8):
+    """A cable lying on z = 0: a square tube along a wandering line."""
+    ang, p, pts = rng.uniform(0, 6.28), np.zeros(2), []
+    for _ in range(n):
+        pts.append(p.copy())
+        ang += rng.normal() * 0.45
+        p = p + length / n * np.array([np.cos(ang), np.sin(ang)])
+    pts = np.array(pts) - np.mean(pts, 0)
+    v, t = [], []
+    for i, q in enumerate(pts):
+        d = pts[min(i + 1, n - 1)] - pts[max(i - 1, 0)]
+        s = np.array([-d[1], d[0]]) / (np.linalg.norm(d) + 1e-9) * r
+        v += [(q[0] + s[0], q[1] + s[1], r), (q[0], q[1], 2.2 * r), (q[0] - s[0], q[1] - s[1], r)]
+        if i:
+            a, b = 3 * (i - 1), 3 * i
+            t += [(a, a + 1, b + 1), (a, b + 1, b), (a + 1, a + 2, b + 2), (a + 1, b + 2, b + 1)]
+    return np.array(v), np.zeros((len(v), 2)), np.array(t)
+
+
+def vessel(rng, kind):
+    """Cups, bottles, bowls, jars by turning a profile; real sizes, standing on z = 0."""
+    if kind == 'cup':
+        r, h = rng.uniform(0.035, 0.045), rng.uniform(0.08, 0.11)
+        body = lathe([(r * 0.85, 0), (r, h), (r * 0.92, h), (r * 0.8, 0.012)], 20)
+        a = np.linspace(-1.4, 1.4, 7)
+        ring = [placed(box(), (0.012, 0.008, 0.016), (r + 0.02 * np.cos(x), 0, h * 0.5 + 0.03 * np.sin(x))) for x in a]
+        return merge([body] + ring)
+    if kind == 'bottle':
+        r, h = rng.uniform(0.03, 0.045), rng.uniform(0.2, 0.32)
+        return lathe([(r, 0), (r, h * 0.62), (r * 0.4, h * 0.78), (r * 0.36, h), (0.001, h)], 16)
+    if kind == 'bowl':
+        r = rng.uniform(0.07, 0.16)
+        return lathe([(r * 0.4, 0), (r * 0.8, r * 0.25), (r, r * 0.6), (r * 0.95, r * 0.6), (r * 0.3, 0.015)], 22)
+    r, h = rng.uniform(0.035, 0.06), rng.uniform(0.08, 0.2)
+    return lathe([(r, 0), (r, h * 0.85), (r * 0.9, h * 0.86), (r * 0.9, h)], 18)
+
+
+def tanker():
+    """Tank trailer: 11 m along y, 2.5 m wide, 3.6 m high: elliptic tank, frame, rails, wheels, ladder."""
+    tank = lathe([(0.3, -0.5), (0.46, -0.485), (0.5, -0.46), (0.5, 0.46), (0.46, 0.485), (0.3, 0.5)], 32)
+    v, uv, t = tank
+    v = np.stack([v[:, 0] * 2.5, v[:, 2] * 10.5, v[:, 1] * 2.1 + 2.45], 1)
+    uv = np.stack([uv[:, 1], uv[:, 0]], 1)
+    parts = [(v, uv, t), placed(box(), (0.9, 10.4, 0.3), (0, 0, 1.2))]
+    wheel = lathe([(0.5, -0.5), (0.5, 0.5)], 20)
+    wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
+    for y in (2.2, 3.5, 4.8, -4.4):
+        for x in (-1.05, 1.05):
+            parts.append(placed((wv, wheel[1], wheel[2]), (0.35, 1.0, 1.0), (x, y, 0.5)))
+    rail = np.stack([wheel[0][:, 0], wheel[0][:, 2], wheel[0][:, 1]], 1)
+    for x in (-1.2, 1.2):
+        parts.append(placed((rail, wheel[1], wheel[2]), (0.25, 6.5, 0.25), (x, 0.2, 1.25)))
+        parts.append(placed(box(), (0.05, 3.5, 0.5), (x, -2.0, 0.75)))
+    for k in range(9):
+        parts.append(placed(box(), (0.5, 0.04, 0.04), (0, 5.35, 0.9 + 0.3 * k)))
+    parts += [placed(box(), (0.05, 0.05, 2.9), (s, 5.35, 2.2)) for s in (-0.25, 0.25)]
+    parts += [placed(box(), (2.5, 0.1, 0.25), (0, 5.4, 0.75)), placed(box(), (0.8, 9, 0.08), (0, 0, 3.52))]
+    return merge(parts)
+
+
+def lorry():
+    """Flatbed or box lorry chassis with cab and wheels, 8 m along y, front to -y; load is added by the scene."""
+    wheel = lathe([(0.5, -0.5), (0.5, 0.5)], 20)
+    wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
+    parts = [placed(box(), (2.3, 2.0, 2.0), (0, -3.0, 1.75)), placed(box(), (2.1, 1.6, 0.6), (0, -2.9, 2.9)),
+             placed(box(), (0.9, 7.8, 0.3), (0, 0.1, 0.85)), placed(box(), (2.4, 0.12, 0.25), (0, 4.0, 0.6)),
+             placed(box(), (2.35, 0.2, 0.4), (0, -4.05, 0.6))]
+    for y in (-3.0, 2.4, 3.5):
+        for x in (-1.0, 1.0):
+            parts.append(placed((wv, wheel[1], wheel[2]), (0.32, 1.0, 1.0), (x, y, 0.5)))
+    return merge(parts)
+
+
+def car():
+    """Plain car for use without the asset pack: 4.3 m along y, front to -y."""
+    body = [(-2.1, 0.35), (-2.15, 0.7), (-1.2, 0.95), (-0.5, 1.42), (1.1, 1.45), (1.75, 1.0), (2.1, 0.95), (2.15, 0.4)]
+    v = np.array([(s * (0.85 if z < 1.2 else 0.68), y, z) for s in (-1, 1) for y, z in body])
+    n, t = len(body), []
+    for i in range(1, n - 1):
+        t += [(0, i, i + 1), (n, n + i, n + i + 1)]
+    for i in range(n):
+        j = (i + 1) % n
+        t += [(i, j, n + j), (i, n + j, n + i)]
+    wheel = lathe([(0.5, -0.5), (0.5, 0.5)], 16)
+    wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
+    return merge([(v, np.abs(v[:, :2]), np.array(t))]
+                 + [placed((wv, wheel[1], wheel[2]), (0.2, 0.64, 0.64), (x, y, 0.32)) for x in (-.78, .78) for y in (-1.35, 1.3)])
+
+
+def make_all(seed=2):
+    """name -> mesh; names with a number are variants."""
+    rng = np.random.default_rng(seed)
+    out = {'box': box(), 'quad': quad(), 'cyl': lathe([(0.5, -0.5), (0.5, 0.5)], 24), 'cone': lathe([(0.5, -0.5), (0.02, 0.5)], 20),
+           'shade': lathe([(0.5, -0.5), (0.3, 0.5)], 20, cap=False), 'tanker': tanker(), 'lorry': lorry(), 'car': car(),
+           'sphere': lathe([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.05, np.pi - 0.05, 12)], 18),
+           'wedge': (np.array([(-.5, -.5, -.5), (.5, -.5, -.5), (.5, .5, -.5), (-.5, .5, -.5), (-.5, 0, .5), (.5, 0, .5)]),
+                     np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, .5), (1, .5)], float),
+                     np.array([(0, 1, 5), (0, 5, 4), (2, 3, 4), (2, 4, 5), (0, 4, 3), (1, 2, 5)]))}
+    for k in range(4):
+        out[f'crown{k}'] = foliage(rng, 320, 0.11)
+        out[f'bush{k}'] = foliage(rng, 120, 0.16)
+        out[f'blob{k}'] = blob(rng, rough=0.15 + 0.12 * k)
+        out[f'cable{k}'] = cable(rng)
+        for kind in ('cup', 'bottle', 'bowl', 'jar'):
+            out[f'{kind}{k}'] = vessel(rng, kind)
+    return out
