@@ -34,6 +34,8 @@ static const struct resize_case resizes[] = {
     {"linear", "align_corners", NULL, 5, 7, 12, 1, 0, 0},
     {"linear", "asymmetric", NULL, 5, 7, 10, 14, 2, 2},
     {"linear", "asymmetric", NULL, 5, 7, 3, 9, 0, 0},
+    {"linear", "half_pixel", NULL, 5, 7, 8, 11, 1.7f, 1.7f}, /* the scale counts, not 8 / 5 */
+    {"nearest", "asymmetric", "floor", 5, 7, 8, 11, 1.7f, 1.7f},
 };
 
 /* The formulas of the ONNX page "Resize", in double. */

@@ -193,47 +193,144 @@ static void everything_is_fused(void **state)
     ref_free_all();
 }
 
-/* x + f(x) where x is read again later: the sum must not be written over x. */
+/* -------------------------------------------------------------------------------- shared memory */
+
+/*
+ * A residual is added over its own memory and the parts of a concat are written in place, where
+ * nobody needs the old numbers. Each model below would be wrong if one of the reasons not to were
+ * forgotten.
+ */
+static struct ref conv3(struct onnx_build *b, const char *x, const char *y, struct ref in, int out)
+{
+    struct ref_window p = {{0, 0}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
+    struct ref w = ref_random(out, in.d[1], 3, 3, 300 + serial, 0.1f);
+    char name[16], list[64];
+    snprintf(name, sizeof name, "k%d", serial++);
+    ref_weights(b, name, w);
+    snprintf(list, sizeof list, "%s %s", x, name);
+    onnx_node(b, "Conv", list, y);
+    onnx_ints(b, "pads", 4, (int64_t[]){1, 1, 1, 1});
+    return ref_conv(in, w, NULL, p);
+}
+
+/* The residual is what the convolution itself reads. */
+static void residual_is_the_source(void **state)
+{
+    struct onnx_build b;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 9, 9, &in), f;
+    (void)state;
+    f = conv3(&b, "x", "f", x, 16);
+    onnx_node(&b, "Add", "f x", "y");
+    ref_check(&b, in, ref_binary(f, x, '+'), BOUND);
+}
+
 static void residual_read_later(void **state)
 {
-    struct ref_window pad = {{0, 0}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
     struct onnx_build b;
-    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 9, 9, &in),
-                   w = ref_random(16, 16, 3, 3, 3, 0.1f), s;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 9, 9, &in), f, s;
     (void)state;
-    ref_weights(&b, "w", w);
-    onnx_node(&b, "Conv", "x w", "f");
-    onnx_ints(&b, "pads", 4, (int64_t[]){1, 1, 1, 1});
+    onnx_node(&b, "Relu", "x", "u");
+    f = conv3(&b, "u", "f", ref_map(x, f_relu), 16);
     onnx_node(&b, "Add", "f x", "s");
     onnx_node(&b, "Mul", "s x", "m");
     onnx_node(&b, "Sub", "m s", "y");
-    s = ref_binary(ref_conv(x, w, NULL, pad), x, '+');
+    s = ref_binary(f, x, '+');
     ref_check(&b, in, ref_binary(ref_binary(s, x, '*'), s, '-'), BOUND);
 }
 
-/* The same shape behind two names: a reshape is the same bytes, so its source must not be
- * overwritten. */
-static void reshape_is_not_overwritten(void **state)
+/* A reshape is the same bytes, so its source must not be overwritten while it is needed. */
+static void residual_reshaped(void **state)
 {
-    struct ref_window pad = {{0, 0}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
     struct onnx_build b;
-    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in),
-                   w = ref_random(16, 16, 3, 3, 3, 0.1f), y, z;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), f, u, s;
     (void)state;
-    ref_weights(&b, "w", w);
     onnx_i64(&b, "to", 4, (int64_t[]){1, 4, 4, 36});
     onnx_i64(&b, "back", 4, (int64_t[]){1, 16, 6, 6});
-    onnx_node(&b, "Reshape", "x to", "r");
+    /* transposed twice, so that "p" is in the plain layout: a reshape of it is no copy */
+    onnx_node(&b, "Transpose", "x", "t");
+    onnx_ints(&b, "perm", 4, (int64_t[]){0, 1, 3, 2});
+    onnx_node(&b, "Transpose", "t", "p");
+    onnx_ints(&b, "perm", 4, (int64_t[]){0, 1, 3, 2});
+    onnx_node(&b, "Reshape", "p to", "r");
+    u = ref_map(x, f_relu);
     onnx_node(&b, "Relu", "x", "u");
-    onnx_node(&b, "Conv", "u w", "f");
-    onnx_ints(&b, "pads", 4, (int64_t[]){1, 1, 1, 1});
-    onnx_node(&b, "Add", "f x", "s");
+    f = conv3(&b, "u", "f", u, 16);
+    onnx_node(&b, "Add", "f p", "s");
     onnx_node(&b, "Reshape", "r back", "q");
     onnx_node(&b, "Mul", "s q", "y");
-    y = ref_binary(ref_conv(ref_map(x, f_relu), w, NULL, pad), x, '+');
-    z = ref_binary(y, x, '*');
-    ref_check(&b, in, z, BOUND);
+    s = ref_binary(f, x, '+');
+    ref_check(&b, in, ref_binary(s, x, '*'), BOUND);
 }
+
+/* The residual is a concat whose parts are read later. */
+static void residual_is_a_concat(void **state)
+{
+    struct onnx_build b;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), a, c, f, o;
+    (void)state;
+    a = conv3(&b, "x", "a", x, 16);
+    c = conv3(&b, "x", "c", x, 16);
+    onnx_node(&b, "Concat", "a c", "cat");
+    onnx_int(&b, "axis", 1);
+    f = conv3(&b, "x", "f", x, 32);
+    onnx_node(&b, "Add", "f cat", "s");
+    o = conv3(&b, "a", "o", a, 32);
+    onnx_node(&b, "Sub", "s o", "y");
+    ref_check(&b, in, ref_binary(ref_binary(f, ref_concat(a, c, 1), '+'), o, '-'), BOUND);
+}
+
+/* The residual is a part of a concat that is read later. */
+static void residual_is_a_part(void **state)
+{
+    struct onnx_build b;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 16, 6, 6, &in), a, c, f, o;
+    (void)state;
+    a = conv3(&b, "x", "a", x, 16);
+    c = conv3(&b, "x", "c", x, 16);
+    onnx_node(&b, "Concat", "a c", "cat");
+    onnx_int(&b, "axis", 1);
+    f = conv3(&b, "x", "f", x, 16);
+    onnx_node(&b, "Add", "f a", "s");
+    o = conv3(&b, "cat", "o", ref_concat(a, c, 1), 16);
+    onnx_node(&b, "Sub", "s o", "y");
+    ref_check(&b, in, ref_binary(ref_binary(f, a, '+'), o, '-'), BOUND);
+}
+
+/* Two sums in a row land in a concat: the whole chain is written there. */
+static void residual_chain_in_a_concat(void **state)
+{
+    struct onnx_build b;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 32, 6, 6, &in), a, s, t, u;
+    (void)state;
+    a = conv3(&b, "x", "a", x, 16);
+    onnx_node(&b, "Relu", "x", "u");
+    u = ref_map(x, f_relu);
+    s = ref_binary(conv3(&b, "u", "f", u, 16), a, '+');
+    onnx_node(&b, "Add", "f a", "s");
+    t = ref_binary(conv3(&b, "u", "g", u, 16), s, '+');
+    onnx_node(&b, "Add", "s g", "t");
+    onnx_node(&b, "Concat", "u t", "cat");
+    onnx_int(&b, "axis", 1);
+    ref_check(&b, in, conv3(&b, "cat", "y", ref_concat(u, t, 1), 4), BOUND);
+}
+
+/* -inf in the channels that pad a block would meet a weight of 0 and give NaN. */
+static void infinite_fill(void **state)
+{
+    struct ref_window pool = {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1};
+    struct onnx_build b;
+    struct ref in, x = ref_begin(&b, 13, 1, 1, 19, 9, 9, &in);
+    (void)state;
+    onnx_i64(&b, "pads", 8, (int64_t[]){0, 0, 1, 1, 0, 0, 1, 1});
+    onnx_scalar(&b, "fill", -INFINITY);
+    onnx_node(&b, "Pad", "x pads fill", "p");
+    onnx_node(&b, "MaxPool", "p", "m");
+    onnx_ints(&b, "kernel_shape", 2, (int64_t[]){3, 3});
+    onnx_ints(&b, "strides", 2, (int64_t[]){2, 2});
+    ref_check(&b, in, conv3(&b, "m", "y", ref_pool(x, REF_MAX, pool, 0), 4), BOUND);
+}
+
+/* ---------------------------------------------------------------------------------- memory */
 
 static void run_allocates_nothing(void **state)
 {
@@ -307,13 +404,12 @@ static void memory_is_reused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_network),
-        cmocka_unit_test(everything_is_fused),
-        cmocka_unit_test(residual_read_later),
-        cmocka_unit_test(reshape_is_not_overwritten),
-        cmocka_unit_test(run_allocates_nothing),
-        cmocka_unit_test(memory_is_reused),
-        cmocka_unit_test(other_cpus),
+        cmocka_unit_test(whole_network),          cmocka_unit_test(everything_is_fused),
+        cmocka_unit_test(residual_is_the_source), cmocka_unit_test(residual_read_later),
+        cmocka_unit_test(residual_reshaped),      cmocka_unit_test(residual_is_a_concat),
+        cmocka_unit_test(residual_is_a_part),     cmocka_unit_test(residual_chain_in_a_concat),
+        cmocka_unit_test(infinite_fill),          cmocka_unit_test(run_allocates_nothing),
+        cmocka_unit_test(memory_is_reused),       cmocka_unit_test(other_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
