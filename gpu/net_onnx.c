@@ -15,7 +15,7 @@
 
 struct purse {
     size_t used, cap;
-    int refused;
+    int refused, empty; /* the cap was reached; the system had no more */
 };
 
 /* Counts what was ever given out: cheaper than tracking sizes, and an honest model frees next to
@@ -23,12 +23,16 @@ struct purse {
 static void *purse_alloc(void *data, size_t size)
 {
     struct purse *p = data;
+    void *block;
     if (size > p->cap - p->used) {
         p->refused = 1;
         return NULL;
     }
     p->used += size;
-    return malloc(size);
+    block = malloc(size);
+    if (!block)
+        p->empty = 1;
+    return block;
 }
 
 static void purse_free(void *data, void *block)
@@ -428,7 +432,7 @@ static int check_model(const Onnx__ModelProto *m, struct net *net, struct err *e
 int net_onnx_parse(struct net *net, const uint8_t *data, size_t len, const char *input,
                    const char *output, struct err *err)
 {
-    struct purse purse = {0, 2 * len + PARSE_SLACK_BYTES, 0};
+    struct purse purse = {0, 2 * len + PARSE_SLACK_BYTES, 0, 0};
     ProtobufCAllocator alloc = {purse_alloc, purse_free, &purse};
     struct parse p = {.net = net, .err = err};
     Onnx__ModelProto *m = NULL;
@@ -436,6 +440,8 @@ int net_onnx_parse(struct net *net, const uint8_t *data, size_t len, const char 
     if (rc)
         return rc;
     m = onnx__model_proto__unpack(&alloc, len, data);
+    if (!m && purse.empty)
+        return err_set(err, ERR_MEMORY, "no memory to read the model");
     if (!m)
         return purse.refused ? err_set(err, ERR_LIMIT, "the model needs too much memory to read")
                              : err_set(err, ERR_INPUT, "not an ONNX model, or a damaged one");
