@@ -27,10 +27,10 @@ static long disarm(void)
     return atomic_load(&fault_malloc_failed);
 }
 
-static void check_code(int rc, const char *what)
+static void check_code(int rc, const char *what, const struct err *err)
 {
     if (rc != 0 && rc != ERR_MEMORY && rc != ERR_IO)
-        fail_msg("%s answered %d", what, rc);
+        fail_msg("%s answered %d: %s: %s", what, rc, err->where, err->text);
 }
 
 /* Take what there is to say, as an edge would, without looking at it. */
@@ -66,22 +66,23 @@ static uint64_t stream_frames(struct rig *r, const char *id)
 {
     const struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
     static uint8_t msg[1 << 16];
+    struct err err = {0};
     struct stream *s;
     struct frame f = rig_frame(r, 0);
     uint64_t n = 0;
-    int rc = door_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, NULL);
+    int rc = door_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, &err);
 
-    check_code(rc, "stream_open");
+    check_code(rc, "stream_open", &err);
     if (rc)
         return 0;
-    rc = door_ops.stream_start(s, &start, NULL);
-    check_code(rc, "stream_start");
+    rc = door_ops.stream_start(s, &start, &err);
+    check_code(rc, "stream_start", &err);
     for (uint64_t seq = 1; rc == 0 && seq <= FRAMES; seq++) {
         f.seq = seq;
         frame_encode_header(msg, &f, FRAME_POSE_CV);
         memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-        check_code(door_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, NULL),
-                   "stream_frame");
+        check_code(door_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, &err),
+                   "stream_frame", &err);
         n++;
         wait_answers(r, id, s, n);
     }
@@ -92,11 +93,12 @@ static uint64_t stream_frames(struct rig *r, const char *id)
 static void read_export(struct rig *r, const char *id)
 {
     struct core_export *e;
+    struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = door_ops.export_open(r->core, id, &e, &total, &hash, NULL);
+    int rc = door_ops.export_open(r->core, id, &e, &total, &hash, &err);
 
-    check_code(rc, "export_open");
+    check_code(rc, "export_open", &err);
     if (rc)
         return;
     for (uint64_t at = 0; at < total; at += door_ops.export_read(e, at, buf, sizeof(buf)))
@@ -125,19 +127,20 @@ static long live_through(struct rig *r, long n, bool for_ever)
 {
     struct session_options o = rig_options();
     struct session_info info;
+    struct err err = {0};
     int retry, rc;
     long failed;
 
     arm(n, for_ever);
-    rc = core_open(&r->core, &config, fake_open, NULL);
-    check_code(rc, "core_open");
+    rc = core_open(&r->core, &config, fake_open, &err);
+    check_code(rc, "core_open", &err);
     if (rc) {
         assert_null(r->core);
         return disarm();
     }
     core_set_ready(r->core);
-    rc = door_ops.session_create(r->core, &o, &info, &retry, NULL);
-    check_code(rc, "session_create");
+    rc = door_ops.session_create(r->core, &o, &info, &retry, &err);
+    check_code(rc, "session_create", &err);
     if (rc == 0) {
         stream_frames(r, info.id);
         read_export(r, info.id);

@@ -24,8 +24,12 @@ static atomic_long fault_malloc_count, fault_malloc_fail, fault_malloc_failed;
 static atomic_bool fault_malloc_for_ever;
 static _Thread_local int fault_malloc_exempt;
 
+/* Allocations come before a sanitizer has set itself up. */
+#define FAULT_MALLOC_PLAIN \
+    __attribute__((no_sanitize("address"), no_sanitize("undefined"), no_sanitize("thread")))
+
 /* Shall this call fail? */
-static bool fault_malloc_hit(const char *from)
+FAULT_MALLOC_PLAIN static bool fault_malloc_hit(const char *from)
 {
     long left;
 
@@ -43,13 +47,13 @@ static bool fault_malloc_hit(const char *from)
     return true;
 }
 
-static void *fault_malloc_next(const char *name)
+FAULT_MALLOC_PLAIN static void *fault_malloc_next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
 }
 
 void *malloc(size_t size);
-void *malloc(size_t size)
+FAULT_MALLOC_PLAIN void *malloc(size_t size)
 {
     static void *(*next)(size_t);
 
@@ -59,7 +63,7 @@ void *malloc(size_t size)
 }
 
 void *realloc(void *p, size_t size);
-void *realloc(void *p, size_t size)
+FAULT_MALLOC_PLAIN void *realloc(void *p, size_t size)
 {
     static void *(*next)(void *, size_t);
 
@@ -69,7 +73,7 @@ void *realloc(void *p, size_t size)
 }
 
 void *calloc(size_t n, size_t size);
-void *calloc(size_t n, size_t size)
+FAULT_MALLOC_PLAIN void *calloc(size_t n, size_t size)
 {
     static void *(*next)(size_t, size_t);
     static atomic_int asking;
