@@ -157,8 +157,8 @@ struct core_ops {
                        struct stream **s, struct err *err);
     /* The client's `start`; the answer (`ready`) is the first message of stream_next(). */
     int (*stream_start)(struct stream *s, const struct control_start *start, struct err *err);
-    /* One whole binary message, copied before it returns; the edge has checked opcode, version and
-     * that a whole frame header is there, so seq is readable.
+    /* One whole binary message, copied before it returns; the edge has checked opcode, version,
+     * header_len, that the whole header is there and that seq < 2^53, so an `ack` can name it.
      * ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already been turned into an `ack`; the edge
      * closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with where = "flood" (window
      * overrun by far). */
@@ -190,7 +190,8 @@ struct api_config {
     const struct core_ops *ops;
     struct core *core;
     const char *http_host, *ws_host; /* numeric addresses */
-    int http_port, ws_port;          /* 0 = any; see api_*_port() */
+    /* 0 = any; http_start() must be told the port that ws_port() says, stream URLs name it */
+    int http_port, ws_port;
     /* listening sockets that the service manager holds; -1 = make our own */
     int http_fd, ws_fd;
     const char *public_ws_url;    /* prefix of stream URLs, "" = ws://host:port */

@@ -345,6 +345,8 @@ int http_gate_body(struct http_request *r, const char *data, size_t len)
 {
     size_t max = r->config->max_body_bytes;
 
+    if (len == 0)
+        return 0;
     r->body_seen += len;
     if (r->body_seen > max)
         return r->body_seen > max + OVERRUN_BYTES ? -1 : 0;

@@ -1,6 +1,7 @@
 #include "api/ws_peer.h"
 
 #include "api/problem.h"
+#include "proto/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -293,6 +294,17 @@ static void on_text(struct ws_peer *p)
     }
 }
 
+/* Is there a header of ours with a number that an `ack`, which is JSON, can name exactly? */
+static bool frame_can_be_answered(const uint8_t *msg, size_t len)
+{
+    struct bytes_reader r = bytes_reader(msg, len);
+    bool ours = bytes_get_u8(&r) == FRAME_OP && bytes_get_u8(&r) == FRAME_VERSION &&
+                bytes_get_u16(&r) == FRAME_HEADER_BYTES;
+
+    bytes_get_u32(&r); /* flags */
+    return bytes_get_u64(&r) < (UINT64_C(1) << 53) && ours && len >= FRAME_HEADER_BYTES;
+}
+
 static void on_binary(struct ws_peer *p)
 {
     struct err err = {0};
@@ -302,9 +314,10 @@ static void on_binary(struct ws_peer *p)
         strike(p, CLOSE_POLICY, "the first message must be start");
         return;
     }
-    if (p->rx_len < FRAME_HEADER_BYTES || p->rx[0] != FRAME_OP || p->rx[1] != FRAME_VERSION) {
+    if (!frame_can_be_answered(p->rx, p->rx_len)) {
         strike(p, CLOSE_POLICY,
-               "a binary message must be a frame of version 1 with its whole header");
+               "a binary message must be a frame of version 1: 80 bytes with a seq below 2^53, a "
+               "JPEG");
         return;
     }
     rc = p->env->config->ops->stream_frame(p->stream, p->rx, p->rx_len, &err);

@@ -509,9 +509,20 @@ static void test_confusion_and_order(void **state)
     expect_error(fd, 400);
     expect_close(fd, 1008);
     fd = started(session.ingest, START_INGEST);
+    len = make_frame(msg, UINT64_C(1) << 53, 100); /* a number that JSON does not hold exactly */
+    ws_raw_send(fd, WS_RAW_BINARY, true, msg, len);
+    expect_error(fd, 400);
+    len = make_frame(msg, (UINT64_C(1) << 53) - 1, 100);
+    ws_raw_send(fd, WS_RAW_BINARY, true, msg, len);
+    expect_ack(fd, (UINT64_C(1) << 53) - 1);
+    msg[2] = 81; /* header_len */
+    ws_raw_send(fd, WS_RAW_BINARY, true, msg, len);
+    expect_error(fd, 400);
+    expect_close(fd, 1008);
+    fd = started(session.ingest, START_INGEST);
     ws_raw_send(fd, 5, true, "x", 1); /* reserved opcode of WebSocket itself */
     expect_close(fd, 1002);
-    assert_int_equal(fake_core_counts(edge.core).frames, 0);
+    assert_int_equal(fake_core_counts(edge.core).frames, 1);
     expect_streams(0);
 }
 

@@ -7,6 +7,7 @@
 
 #include "proto/control.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int parse(struct control_message *m, const char *text, struct err *err)
@@ -198,12 +199,48 @@ static void test_limits(void **state)
     expect_wrong("{\"op\":\"en\xff\"}", "utf8");
 }
 
+/* Every message in the ```json blocks of the page is taken, and written the same way. */
+static void test_documented_messages(void **state)
+{
+    FILE *page = fopen("docs/PROTOCOL.md", "r");
+    char line[1024], again[1024];
+    bool inside = false;
+    int seen[CONTROL_BYE + 1] = {0};
+
+    (void)state;
+    if (!page) {
+        print_message("not started in the top folder\n");
+        skip();
+    }
+    while (fgets(line, sizeof line, page)) {
+        struct control_message m;
+        struct err err = {0};
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "```", 3) == 0)
+            inside = strcmp(line, "```json") == 0;
+        else if (inside) {
+            if (parse(&m, line, &err))
+                fail_msg("%s: %s %s", line, err.where, err.text);
+            seen[m.op]++;
+            assert_true(control_write(again, sizeof again, &m) > 0);
+            assert_string_equal(again, line);
+        }
+    }
+    fclose(page);
+    for (int op = 0; op <= CONTROL_BYE; op++)
+        assert_true(seen[op] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start), cmocka_unit_test(test_start_refused),
-        cmocka_unit_test(test_need),  cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start_refused),
+        cmocka_unit_test(test_need),
+        cmocka_unit_test(test_answers_of_the_server),
+        cmocka_unit_test(test_acks),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_documented_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
