@@ -15,10 +15,9 @@ static const char *const role_names[] = {"ingest", "view", NULL};
 static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
 static const char *const status_names[] = {"used", "dropped", "refused", NULL};
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
-static const char *const reason_names[] = {"",          "duplicate", "no_motion",    "overload",
-                                           "bad_pose",  "bad_frame", "decode_error", "tracking",
-                                           "no_camera", "closed",    "memory",       "fault",
-                                           NULL};
+static const char *const reason_names[] = {
+    "",         "duplicate", "no_motion", "overload", "bad_pose", "bad_frame", "decode_error",
+    "tracking", "no_camera", "closed",    "memory",   "fault",    NULL};
 
 const char *control_reason_name(enum control_reason r)
 {
