@@ -89,6 +89,7 @@ stop_recond() {
 }
 
 ctl() { "$O/reconctl" "$@" --url "$URL" --json; }
+ctl_exec() { exec "$O/reconctl" "$@" --url "$URL" --json; } # for `&`: then $! is reconctl itself
 
 field() { # key file
     "$PYTHON" - "$1" "$2" <<'PY'
