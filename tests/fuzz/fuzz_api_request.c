@@ -1,8 +1,9 @@
 /*
  * fuzz_api_request.c - a whole REST request through gate, route and handler, in process
  *
- * Input: "METHOD TARGET", header lines, an empty line, the body; lines end in \n. The gate sees each name and
- * value as the HTTP library would hand it over. Every request gets exactly one answer, and JSON is JSON.
+ * Input: "METHOD TARGET", header lines, an empty line, the body; lines end in \n. The gate sees
+ * each name and value as the HTTP library would hand it over. Every request gets exactly one
+ * answer, and JSON is JSON.
  */
 #include "api/http.h"
 #include "api/routes.h"

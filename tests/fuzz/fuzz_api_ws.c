@@ -1,9 +1,10 @@
 /*
  * fuzz_api_ws.c - one WebSocket connection as a state machine, in process
  *
- * Input: first byte = how the handshake looks, then pieces: a byte of flags (1 first, 2 final, 4 binary,
- * 8 let a second pass, 16 announce more), a byte of length, that many bytes. All that is said to the client
- * is a control message that the client can read, and a connection that was ended says nothing more.
+ * Input: first byte = how the handshake looks, then pieces: a byte of flags (1 first, 2 final, 4
+ * binary, 8 let a second pass, 16 announce more), a byte of length, that many bytes. All that is
+ * said to the client is a control message that the client can read, and a connection that was
+ * ended says nothing more.
  */
 #include "api/ws_peer.h"
 #include "proto/json.h"

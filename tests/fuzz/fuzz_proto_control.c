@@ -1,7 +1,8 @@
 /*
  * fuzz_proto_control.c - a stranger's text as a control message
  *
- * Never crashes; what is taken can be written, and what is written is taken again and written the same way.
+ * Never crashes; what is taken can be written, and what is written is taken again and written the
+ * same way.
  */
 #include "proto/control.h"
 #include "proto/json.h"

@@ -240,11 +240,11 @@ static void test_base64url(void **state)
     assert_int_equal(auth_base64url_decode("YWJjYWJjYWJj", 12, out, sizeof out), 0); /* too long */
 }
 
-/* ------------------------------------------------------------------------------- routes x tokens */
+/* ----------------------------------------------------------------------- routes x tokens */
 
 enum kind { NO, WRONG, EXPIRED, VIEW, INGEST, ADMIN, OWN_VIEW, OWN_INGEST, FOREIGN, KINDS };
 
-/* What each right answers to each kind of token: the table of auth.h, written out once more by hand. */
+/* What each right answers to each kind of token: the table of auth.h, once more by hand. */
 static int expected(enum auth_right right, enum kind kind, bool on_session)
 {
     static const int yes = 200;

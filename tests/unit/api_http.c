@@ -1,4 +1,4 @@
-/* api_http.c - the REST edge over sockets: routes, answers, and what the gate refuses */
+/* api_http.c - the REST edge over sockets: routes and answers */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,23 +31,6 @@ static int teardown(void **state)
     (void)state;
     edge_stop(&edge);
     return 0;
-}
-
-static int setup_quick(void **state)
-{
-    (void)state;
-    edge_defaults(&edge);
-    edge.config.header_timeout_s = 1;
-    edge.config.max_connections = 24;
-    edge_start(&edge);
-    return 0;
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 static void expect_raw(const char *text, int status)
@@ -403,227 +386,11 @@ static void test_origins(void **state)
     edge_answer_free(&a);
 }
 
-/* ------------------------------------------------------------------------------- the gate */
-
-static void test_repeated_and_odd_headers(void **state)
-{
-    (void)state;
-    expect_raw("GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400);
-    expect_raw("GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-               "\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n\r\n",
-               400);
-    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-               "\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 2\r\n"
-               "\r\n{}",
-               400);
-    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-               "\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
-               "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-               400);
-    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-               "\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n"
-               "\r\n2\r\n{}\r\n0\r\n\r\n",
-               400);
-    expect_raw("POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-               "\r\nContent-Type: application/json\r\nContent-Length : 2\r\n\r\n{}",
-               400);
-    expect_raw("GET /livez HTTP/1.1\r\nHost: a/b@c\r\n\r\n", 400);
-    assert_int_equal(fake_core_counts(edge.core).created, 0);
-}
-
-static void test_nul_in_header(void **state)
-{
-    static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\0b\r\n\r\n";
-    int fd = edge_connect(http_port(edge.http));
-    struct edge_answer a;
-
-    (void)state;
-    edge_send(fd, request, sizeof request - 1);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 400);
-    edge_answer_free(&a);
-    close(fd);
-}
-
-static void test_targets(void **state)
-{
-    static const char *const bad[] = {"/livez%00",
-                                      "/%6civez",
-                                      "/v1%2fsessions",
-                                      "/v1/sessions/..",
-                                      "/../livez",
-                                      "/v1/..%5cx",
-                                      "/v1\\sessions",
-                                      "//livez",
-                                      "livez",
-                                      "/li\xc3\xa4",
-                                      "/livez?a=%00",
-                                      "*",
-                                      "/livez?limit=1;x",
-                                      "/livez#x",
-                                      "http://a/livez",
-                                      "/livez?x=1",
-                                      "/livez?limit=1&limit=%31"};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char text[200];
-        snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", bad[i]);
-        expect_raw(text, 400);
-    }
-}
-
-static void test_long_things(void **state)
-{
-    char *text = malloc(70000);
-    int n;
-
-    (void)state;
-    n = sprintf(text, "GET /");
-    memset(text + n, 'a', 600);
-    strcpy(text + n + 600, " HTTP/1.1\r\nHost: a\r\n\r\n");
-    expect_raw(text, 414);
-    n = sprintf(text, "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ");
-    memset(text + n, 'a', 8192);
-    strcpy(text + n + 8192, "\r\n\r\n");
-    expect_raw(text, 401);
-    n = sprintf(text, "GET /v1/models HTTP/1.1\r\nHost: a\r\nX: ");
-    memset(text + n, 'a', 60000);
-    strcpy(text + n + 60000, "\r\n\r\n");
-    expect_raw(text, 431);
-    free(text);
-}
-
-static void test_long_bodies(void **state)
-{
-    static const char head[] =
-        "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-        "\r\nContent-Type: application/json\r\n";
-    char text[1024], chunk[4096 + 16];
-    int fd = edge_connect(http_port(edge.http));
-    struct edge_answer a;
-
-    (void)state;
-    /* announced: refused before a byte of the body has come */
-    snprintf(text, sizeof text, "%sContent-Length: 16385\r\n\r\n", head);
-    expect_raw(text, 413);
-    snprintf(text, sizeof text, "%sContent-Length: 99999999999999999999999\r\n\r\n", head);
-    a = edge_raw(&edge, text); /* beyond 64 bits: the library itself answers */
-    assert_true(a.status == 400 || a.status == 413);
-    edge_answer_free(&a);
-    /* not announced: swallowed a little, then answered */
-    snprintf(text, sizeof text, "%sTransfer-Encoding: chunked\r\n\r\n", head);
-    edge_send(fd, text, strlen(text));
-    memcpy(chunk, "1000\r\n", 6);
-    memset(chunk + 6, ' ', 4096);
-    memcpy(chunk + 6 + 4096, "\r\n", 2);
-    for (int i = 0; i < 5; i++)
-        edge_send(fd, chunk, 4096 + 8);
-    edge_send(fd, "0\r\n\r\n", 5);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 413);
-    edge_answer_free(&a);
-    close(fd);
-    /* without end: cut */
-    fd = edge_connect(http_port(edge.http));
-    edge_send(fd, text, strlen(text));
-    for (int i = 0; i < 200 && edge_send(fd, chunk, 4096 + 8); i++)
-        ;
-    assert_true(edge_closed(fd, 3000));
-    close(fd);
-    assert_int_equal(fake_core_counts(edge.core).created, 0);
-}
-
-static void test_pipelined_and_split(void **state)
-{
-    static const char two[] =
-        "GET /livez HTTP/1.1\r\nHost: a\r\n\r\nGET /nix HTTP/1.1\r\nHost: a\r\n\r\n";
-    int fd = edge_connect(http_port(edge.http));
-    struct edge_answer a;
-
-    (void)state;
-    edge_send(fd, two, sizeof two - 1);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 200);
-    edge_answer_free(&a);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 404);
-    edge_answer_free(&a);
-    for (size_t i = 0; i < sizeof two - 1; i++)
-        edge_send(fd, two + i, 1);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 200);
-    edge_answer_free(&a);
-    close(fd);
-}
-
-/* ------------------------------------------------------------------------------- deadlines */
-
-/* One byte every 100 ms never lets the library's own time-out run: ours is absolute. */
-static void test_slow_headers(void **state)
-{
-    int slow[23], fd;
-    int64_t begun = now_ms();
-    struct edge_answer a;
-
-    (void)state;
-    for (int i = 0; i < 23; i++) {
-        slow[i] = edge_connect(http_port(edge.http));
-        edge_send(slow[i], "GET /livez HTTP/1.1\r\nX:", 23);
-    }
-    while (now_ms() - begun < 1600) {
-        for (int i = 0; i < 23; i++)
-            edge_send(slow[i], "a", 1);
-        usleep(100000);
-    }
-    for (int i = 0; i < 23; i++) {
-        assert_true(edge_closed(slow[i], 1000));
-        close(slow[i]);
-    }
-    fd = edge_connect(http_port(edge.http));
-    edge_send(fd, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 32);
-    a = edge_read(fd, false);
-    assert_int_equal(a.status, 200);
-    edge_answer_free(&a);
-    assert_true(edge_closed(fd, 3000)); /* idle ones go too */
-    close(fd);
-}
-
-static void test_slow_body(void **state)
-{
-    int fd = edge_connect(http_port(edge.http));
-    int64_t begun = now_ms();
-    static const char head[] =
-        "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN
-        "\r\nContent-Type: application/json\r\n"
-        "Content-Length: 1000\r\n\r\n";
-
-    (void)state;
-    edge_send(fd, head, sizeof head - 1);
-    while (now_ms() - begun < 1600) {
-        edge_send(fd, " ", 1);
-        usleep(100000);
-    }
-    assert_true(edge_closed(fd, 1000));
-    close(fd);
-    assert_int_equal(fake_core_counts(edge.core).created, 0);
-}
-
-static void test_beat(void **state)
-{
-    uint64_t before = http_beat(edge.http), before_ws = ws_beat(edge.ws);
-
-    (void)state;
-    usleep(1000000);
-    assert_true(http_beat(edge.http) >= before + 2);
-    assert_true(ws_beat(edge.ws) >= before_ws + 2);
-}
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define Q(name) cmocka_unit_test_setup_teardown(name, setup_quick, teardown)
         T(test_life_of_a_session),
         T(test_create_answers_where_and_how),
         T(test_wrong_fields_are_all_named),
@@ -638,15 +405,6 @@ int main(void)
         T(test_methods),
         T(test_types),
         T(test_origins),
-        T(test_repeated_and_odd_headers),
-        T(test_nul_in_header),
-        T(test_targets),
-        T(test_long_things),
-        T(test_long_bodies),
-        T(test_pipelined_and_split),
-        Q(test_slow_headers),
-        Q(test_slow_body),
-        T(test_beat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

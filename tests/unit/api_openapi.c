@@ -1,8 +1,9 @@
 /*
  * api_openapi.c - the contract and the server say the same
  *
- * The route table against the paths of api/openapi.yaml, both ways; then tests/support/openapi_check.py asks a
- * running server (fake core) for every route and status, and holds the answers against the schemas.
+ * The route table against the paths of api/openapi.yaml, both ways; then
+ * tests/support/openapi_check.py asks a running server (fake core) for every route and status,
+ * and holds the answers against the schemas.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* proto_control.c - control messages: every op there and back, and what is refused with which pointer */
+/* proto_control.c - control messages: every op there and back, what is refused and where */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

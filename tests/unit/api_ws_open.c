@@ -1,0 +1,216 @@
+/* api_ws_open.c - the stream edge over sockets: who is let in, and how others are told */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/ws_case.h"
+#include "tests/support/ws_raw.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------- handshake */
+
+static void test_handshake_answers(void **state)
+{
+    char answer[2048], headers[256];
+    int fd;
+
+    (void)state;
+    snprintf(headers, sizeof headers,
+             "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n"
+             "Sec-WebSocket-Extensions: permessage-deflate\r\n",
+             ws_case.session.view);
+    assert_int_equal(
+        ws_raw_open(ws_port(ws_case.edge.ws), ws_case.path, headers, &fd, answer, sizeof answer),
+        101);
+    assert_non_null(strstr(answer, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")); /* RFC 6455, 1.3 */
+    assert_non_null(strcasestr(answer, "Sec-WebSocket-Protocol: recon.v1\r\n"));
+    assert_null(strcasestr(answer, "permessage-deflate"));
+    close(fd);
+}
+
+static void test_handshake_tokens(void **state)
+{
+    struct edge_session other = edge_session(&ws_case.edge, NULL);
+    int fd;
+
+    (void)state;
+    assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 101);
+    close(fd);
+    assert_int_equal(ws_case_handshake(EDGE_VIEW, "", &fd), 101);
+    close(fd);
+    assert_int_equal(ws_case_handshake(NULL, "", &fd), 401);
+    close(fd);
+    assert_int_equal(ws_case_handshake("wrong", "", &fd), 401);
+    close(fd);
+    assert_int_equal(ws_case_handshake(EDGE_EXPIRED, "", &fd), 401);
+    close(fd);
+    assert_int_equal(ws_case_handshake(other.view, "", &fd),
+                     404); /* foreign: as if there were none */
+    close(fd);
+    ws_case_expect_refused(
+        "/v1/sessions/aaaa/stream",
+        "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n", 404);
+    assert_int_equal(fake_core_counts(ws_case.edge.core).streams, 0);
+}
+
+/* printf %s TOKEN | base64, url alphabet, no padding */
+static void encode(const char *token, char *out)
+{
+    static const char a[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = strlen(token);
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)(uint8_t)token[i] << 16;
+        if (i + 1 < n)
+            v |= (uint32_t)(uint8_t)token[i + 1] << 8;
+        if (i + 2 < n)
+            v |= (uint8_t)token[i + 2];
+        *out++ = a[v >> 18];
+        *out++ = a[v >> 12 & 63];
+        if (i + 1 < n)
+            *out++ = a[v >> 6 & 63];
+        if (i + 2 < n)
+            *out++ = a[v & 63];
+    }
+    *out = '\0';
+}
+
+static void test_browser_token(void **state)
+{
+    char headers[512], answer[2048], code[64];
+    int fd;
+
+    (void)state;
+    encode(ws_case.session.view, code);
+    snprintf(headers, sizeof headers,
+             "Origin: " EDGE_ORIGIN "\r\nSec-WebSocket-Protocol: recon.v1, bearer.recon.%s\r\n",
+             code);
+    assert_int_equal(
+        ws_raw_open(ws_port(ws_case.edge.ws), ws_case.path, headers, &fd, answer, sizeof answer),
+        101);
+    assert_non_null(strcasestr(answer, "Sec-WebSocket-Protocol: recon.v1\r\n"));
+    assert_null(strstr(answer, code)); /* the token is never sent back */
+    close(fd);
+    snprintf(headers, sizeof headers, "Sec-WebSocket-Protocol: recon.v1, bearer.recon.%s\r\n",
+             ws_case.session.view); /* not encoded */
+    ws_case_expect_refused(ws_case.path, headers, 401);
+    ws_case_expect_refused(ws_case.path, "Sec-WebSocket-Protocol: recon.v1, bearer.recon.!!!\r\n",
+                           401);
+}
+
+static void test_handshake_refusals(void **state)
+{
+    char headers[512], where[160];
+
+    (void)state;
+    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", ws_case.session.view);
+    ws_case_expect_refused(ws_case.path, headers, 400); /* no subprotocol */
+    snprintf(headers, sizeof headers,
+             "Authorization: Bearer %s\r\nSec-WebSocket-Protocol: chat\r\n", ws_case.session.view);
+    ws_case_expect_refused(ws_case.path, headers, 400);
+    snprintf(headers, sizeof headers,
+             "Authorization: Bearer %s\r\nSec-WebSocket-Protocol: recon.v1\r\n"
+             "Origin: https://evil.example\r\n",
+             ws_case.session.view);
+    ws_case_expect_refused(ws_case.path, headers, 403);
+    snprintf(headers, sizeof headers,
+             "Authorization: Bearer %s\r\nAuthorization: Bearer x\r\n"
+             "Sec-WebSocket-Protocol: recon.v1\r\n",
+             ws_case.session.view);
+    ws_case_expect_refused(ws_case.path, headers, 400);
+    snprintf(headers, sizeof headers,
+             "Authorization: Bearer %s\r\nSec-WebSocket-Protocol: recon.v1\r\n",
+             ws_case.session.view);
+    snprintf(where, sizeof where, "%s?access_token=%s", ws_case.path, ws_case.session.view);
+    ws_case_expect_refused(where, headers, 400);
+    ws_case_expect_refused("/", headers, 404);
+    ws_case_expect_refused("/v1/sessions//stream", headers, 404);
+    assert_false(edge_logged(&ws_case.edge, ws_case.session.view)); /* and no token in a log */
+}
+
+/* What the library itself would close without a word. */
+static void test_broken_upgrades(void **state)
+{
+    static const char *const lines[] = {
+        "Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 8\r\n"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        int fd = edge_connect(ws_port(ws_case.edge.ws));
+        struct edge_answer a;
+        char text[512];
+        snprintf(text, sizeof text,
+                 "GET %s HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n%s\r\n",
+                 ws_case.path, ws_case.session.view, lines[i]);
+        edge_send(fd, text, strlen(text));
+        a = edge_read(fd, false);
+        assert_int_equal(a.status, 400);
+        edge_answer_free(&a);
+        assert_true(edge_closed(fd, 2000));
+        close(fd);
+    }
+}
+
+static void test_not_websocket(void **state)
+{
+    int fd = edge_connect(ws_port(ws_case.edge.ws));
+    struct edge_answer a;
+
+    (void)state;
+    edge_send(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 426);
+    assert_non_null(strstr(a.body, "urn:recond:problem:upgrade-required"));
+    edge_answer_free(&a);
+    assert_true(edge_closed(fd, 2000));
+    close(fd);
+    fd = edge_connect(ws_port(ws_case.edge.ws));
+    edge_send(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 52);
+    assert_true(edge_closed(fd, 3000));
+    close(fd);
+    fd = edge_connect(ws_port(ws_case.edge.ws));
+    edge_send(fd, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n", 13); /* TLS */
+    assert_true(edge_closed(fd, 7000));
+    close(fd);
+}
+
+static void test_listens_where_told(void **state)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons((uint16_t)ws_port(ws_case.edge.ws))};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    (void)state;
+    inet_pton(AF_INET, "127.0.0.2", &a.sin_addr);
+    assert_int_not_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    close(fd);
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    inet_pton(AF_INET, "127.0.0.1", &a.sin_addr); /* a second listener is refused */
+    assert_int_not_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_handshake_answers, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_handshake_tokens, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_browser_token, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_handshake_refusals, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_broken_upgrades, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_not_websocket, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_listens_where_told, ws_case_setup, ws_case_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
