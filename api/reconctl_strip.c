@@ -15,12 +15,13 @@
 #define CELL_W 320
 #define GAP 4
 #define DEPTH_SIDE_MAX 4096
-#define NEAR_M 0.4f /* range of the depth colours */
-#define FAR_M 12.0f
+#define RANGE_SLACK \
+    1.4f /* the colours of depth span the first map's 2...98 %, and that much more */
 #define BACK_SHARE 0.12f /* the cloud is looked at from a little behind the camera */
 
 struct reconctl_strip {
     int rows, filled, cell_h;
+    float near_m, far_m;
     uint8_t *rgb[ROWS_MAX]; /* [cell_h][3 * CELL_W][3] */
 };
 
@@ -106,6 +107,29 @@ static int add_input(struct reconctl_strip *s, const struct frame *f, struct err
     return rc;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int set_range(struct reconctl_strip *s, const uint16_t *depth, size_t n, struct err *err)
+{
+    uint16_t *sorted = malloc(n * sizeof *sorted);
+    size_t m = 0;
+
+    if (!sorted)
+        return err_set(err, ERR_MEMORY, "no memory for pictures");
+    for (size_t i = 0; i < n; i++)
+        if (depth[i])
+            sorted[m++] = depth[i];
+    qsort(sorted, m, sizeof *sorted, by_value);
+    s->near_m = m ? 1e-3f * (float)sorted[m / 50] / RANGE_SLACK : 0.5f;
+    s->far_m = m ? 1e-3f * (float)sorted[m - 1 - m / 50] * RANGE_SLACK : 10.0f;
+    free(sorted);
+    return 0;
+}
+
 static int add_depth(struct reconctl_strip *s, struct client *client, const char *session,
                      struct err *err)
 {
@@ -132,7 +156,11 @@ static int add_depth(struct reconctl_strip *s, struct client *client, const char
         rc = err_set(err, ERR_MEMORY, "no memory for pictures");
         goto out;
     }
-    client_splat_depth_colours(rgb, depth, (size_t)w * (size_t)h, NEAR_M, FAR_M);
+    if (s->filled == 0)
+        rc = set_range(s, depth, (size_t)w * (size_t)h, err);
+    if (rc)
+        goto out;
+    client_splat_depth_colours(rgb, depth, (size_t)w * (size_t)h, s->near_m, s->far_m);
     scale(cell(s, 1), CELL_W, s->cell_h, 9 * CELL_W, rgb, w, h);
 out:
     free(rgb);
