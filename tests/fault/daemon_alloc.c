@@ -1,7 +1,8 @@
 /*
- * The n-th allocation fails, for every n, once and for ever, while a core starts, makes a session, takes frames,
- * feeds clients, exports and stops. Nothing crashes or leaks (the sanitizer build looks), an error is one of
- * memory, and what a session has taken by then is intact: export and a late client agree.
+ * The n-th allocation fails, for every n, once and for ever, while a core starts, makes a session,
+ * takes frames, feeds clients, exports and stops. Nothing crashes or leaks (the sanitizer build
+ * looks), an error is one of memory, and what a session has taken by then is intact: export and a
+ * late client agree.
  */
 #include "tests/support/fault_malloc.h"
 

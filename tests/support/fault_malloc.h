@@ -1,9 +1,9 @@
 /*
  * fault_malloc.h - count allocations of this program's own code, and let the n-th fail
  *
- * malloc, calloc and realloc are defined in the program, before the C library's and before a sanitizer's, which
- * are called through. "Own" is a call whose return address lies in the program, so a library's are left alone.
- * Include it in one file of a test.
+ * malloc, calloc and realloc are defined in the program, before the C library's and before a
+ * sanitizer's, which are called through. "Own" is a call whose return address lies in the program,
+ * so a library's are left alone. Include it in one file of a test.
  *     fault_malloc_fail = n     the n-th own allocation from now on fails, once (0: none does)
  *     fault_malloc_for_ever     ... and all after it
  *     fault_malloc_exempt       this thread's allocations neither count nor fail

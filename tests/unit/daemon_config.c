@@ -1,4 +1,5 @@
-/* Configuration: precedence, every kind of error and what it says, and the documents against the table. */
+/* Configuration: precedence, every kind of error and what it says, and the documents against the
+ * table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -220,7 +221,8 @@ static char *slurp(const char *name)
     return text;
 }
 
-/* The example: every key, commented out, at its default, and no other; so it can be read as it stands. */
+/* The example: every key, commented out, at its default, and no other; so it can be read as it
+ * stands. */
 static void the_example_names_every_key(void **state)
 {
     char *text = slurp("deploy/recond.conf"), line[256], section[40] = "", name[48], value[200];

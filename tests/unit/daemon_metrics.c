@@ -1,4 +1,5 @@
-/* The text of /metrics against the rules of Prometheus' exposition format, and what the numbers say. */
+/* The text of /metrics against the rules of Prometheus' exposition format, and what the numbers
+ * say. */
 #include <ctype.h>
 
 #include "tests/support/core_rig.h"

@@ -1,4 +1,5 @@
-/* Networks and options: sidecars, directories, defaults, the size of the input, what a session may ask. */
+/* Networks and options: sidecars, directories, defaults, the size of the input, what a session may
+ * ask. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

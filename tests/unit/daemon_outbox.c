@@ -392,7 +392,8 @@ static void a_farewell_waits_or_does_not(void **state)
     mirror_free(&m);
 }
 
-/* The real arrangement: one thread commits and marks, another reads; a hash is checked at every sync. */
+/* The real arrangement: one thread commits and marks, another reads; a hash is checked at every
+ * sync. */
 struct race {
     struct mirror *m;
     struct reader r;

@@ -162,7 +162,8 @@ static void too_long_a_payload_changes_nothing(void **state)
     assert_int_equal(queue_new(&q, QUEUE_FRAMES_MAX + 1, PAYLOAD, NULL), ERR_INPUT);
 }
 
-/* Whatever happens in whatever order: pushed = dropped + turned away + released + held, and order holds. */
+/* Whatever happens in whatever order: pushed = dropped + turned away + released + held, and order
+ * holds. */
 static void the_sum_is_always_right(void **state)
 {
     struct queue *q = new_queue(5);

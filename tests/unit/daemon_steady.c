@@ -1,10 +1,11 @@
 /*
- * Steady state allocates nothing: malloc is counted while frames go from the edge through decoder, worker, mirror
- * and outbox of a session that has warmed up.
+ * Steady state allocates nothing: malloc is counted while frames go from the edge through decoder,
+ * worker, mirror and outbox of a session that has warmed up.
  *
- * Left out on purpose, because they are not steady: a new block of space, a larger block than ever, 1,024 more
- * poses. The fake device stays within its space, so none of them falls into what is counted. libjpeg-turbo's own
- * pool for each picture is not ours; the count is of calls from this program's code.
+ * Left out on purpose, because they are not steady: a new block of space, a larger block than ever,
+ * 1,024 more poses. The fake device stays within its space, so none of them falls into what is
+ * counted. libjpeg-turbo's own pool for each picture is not ours; the count is of calls from this
+ * program's code.
  */
 #include "tests/support/fault_malloc.h"
 
