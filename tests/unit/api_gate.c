@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -214,6 +215,36 @@ static void test_pipelined_and_split(void **state)
     close(fd);
 }
 
+/* A client that asks first is told to go on, or at once why not. */
+static void test_expect_continue(void **state)
+{
+    static const char head[] =
+        "POST /v1/sessions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " EDGE_ADMIN "\r\n"
+        "Content-Type: application/json\r\nExpect: 100-continue\r\n";
+    int fd = edge_connect(http_port(edge.http));
+    char text[512], got[64] = "";
+    struct edge_answer a;
+
+    (void)state;
+    snprintf(text, sizeof text, "%sContent-Length: 2\r\n\r\n", head);
+    edge_send(fd, text, strlen(text));
+    for (int i = 0; i < 100 && recv(fd, got, sizeof got - 1, MSG_DONTWAIT | MSG_PEEK) <= 0; i++)
+        usleep(10000);
+    assert_int_equal(strncmp(got, "HTTP/1.1 100", 12), 0);
+    edge_send(fd, "{}", 2);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 201);
+    edge_answer_free(&a);
+    close(fd);
+    fd = edge_connect(http_port(edge.http));
+    snprintf(text, sizeof text, "%sContent-Length: 99999\r\n\r\n", head);
+    edge_send(fd, text, strlen(text));
+    for (int i = 0; i < 100 && recv(fd, got, sizeof got - 1, MSG_DONTWAIT | MSG_PEEK) <= 0; i++)
+        usleep(10000);
+    assert_int_equal(strncmp(got, "HTTP/1.1 413", 12), 0);
+    close(fd);
+}
+
 /* ------------------------------------------------------------------------------- deadlines */
 
 /* One byte every 100 ms never lets the library's own time-out run: ours is absolute. */
@@ -287,6 +318,7 @@ int main(void)
         T(test_targets),
         T(test_long_things),
         T(test_long_bodies),
+        T(test_expect_continue),
         T(test_pipelined_and_split),
         Q(test_slow_headers),
         Q(test_slow_body),
