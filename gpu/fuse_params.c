@@ -13,21 +13,21 @@ void fuse_params_default(struct fuse_params *p)
     p->w0 = 1.0f;
     p->w_max = 100.0f;
     p->sigma = 0.6f;
-    p->gate_rel = 0.12f;
-    p->initial_rel = 0.09f;
-    p->stable_rel = 0.045f;
-    p->hysteresis_rel = 0.005f;
+    p->gate_rel = 0.18f;
+    p->initial_rel = 0.14f;
+    p->stable_rel = 0.07f;
+    p->hysteresis_rel = 0.007f;
     p->min_observations = 4;
     p->grace_frames = 15;
     p->carve_votes = 6;
-    p->carve_rel = 0.12f;
+    p->carve_rel = 0.22f;
     p->edge_rel = 0.08f;
     p->min_depth_m = 0.1f;
     p->max_depth_m = 80.0f;
-    p->kf_translation_rel = 0.12f;
-    p->kf_rotation_rad = 0.2f;
-    p->kf_new_share = 0.2f;
-    p->publish_rel = 0.015f;
+    p->kf_translation_rel = 0.15f;
+    p->kf_rotation_rad = 0.25f;
+    p->kf_new_share = 0.25f;
+    p->publish_rel = 0.025f;
     p->publish_colour = 16;
 }
 
