@@ -26,7 +26,8 @@ static inline void tiny_write(const char *dir, const char *name, const void *dat
         abort();
 }
 
-static inline void tiny_net(const char *dir, const char *name, int channels, int out, float bias_value)
+static inline void tiny_net(const char *dir, const char *name, int channels, int out,
+                            float bias_value)
 {
     float w[6 * 8] = {0}, bias[6];
     struct onnx_build b;
@@ -48,7 +49,8 @@ static inline void tiny_net(const char *dir, const char *name, int channels, int
 /* Out: dir [>= 64], the new folder's path. */
 static inline void tiny_models(char *dir)
 {
-    static const char depth[] = "[model]\nkind = depth\noutput = depth\nmultiple = 32\nlicence = none\n";
+    static const char depth[] =
+        "[model]\nkind = depth\noutput = depth\nmultiple = 32\nlicence = none\n";
     static const char motion[] = "[model]\nkind = motion\nlicence = none\n";
 
     strcpy(dir, "/tmp/recond-models-XXXXXX");
