@@ -263,7 +263,8 @@ static int serve(struct process *p)
 /*
  * OpenMP threads that spin while they wait for each other starve everybody else of this process,
  * and each other as soon as the machine has anything else to do: with two cores and ten busy
- * processes the depth network took 500 ms instead of 44. They shall sleep. The library reads its
+ * processes the depth network took 500 ms instead of 44. They shall sleep after a short while (about
+ * ten microseconds; sleeping at once costs the idle machine a fifth). The library reads its
  * environment before main() runs, hence the second start; it is the same process for the service
  * manager.
  */
@@ -275,7 +276,7 @@ static void let_openmp_sleep(char *argv[])
     if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
         return;
     n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n <= 0 || setenv("OMP_WAIT_POLICY", "passive", 1))
+    if (n <= 0 || setenv("GOMP_SPINCOUNT", "10000", 1))
         return;
     self[n] = '\0';
     execv(self, argv); /* returns if it cannot; then it is slower, no more */
