@@ -78,7 +78,8 @@ static int make_socket(const union address *want, socklen_t len, const char *hos
     if (want->sa.sa_family == AF_INET6)
         setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (bind(s, &want->sa, len) != 0 || listen(s, BACKLOG) != 0) {
-        rc = err_set(err, ERR_IO, "cannot listen on %s port %d: %s", host, port, strerror(errno));
+        rc = err_set(err, errno == EADDRINUSE ? ERR_BUSY : ERR_IO,
+                     "cannot listen on %s port %d: %s", host, port, strerror(errno));
         close(s);
         return rc;
     }

@@ -18,7 +18,8 @@
  * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
  *          and use instead, -1 = none; loopback_only: refuse any other address
  * Out:     *fd, owned by the caller; *port that it is bound to. given_fd is not closed on an error.
- * Returns: 0; ERR_INPUT: not a numeric address, or not loopback though it must be; ERR_IO
+ * Returns: 0; ERR_INPUT: not a numeric address, or not loopback though it must be; ERR_BUSY: the
+ *          address is taken; ERR_IO
  */
 MUST_CHECK int listen_open(const char *host, int port, int given_fd, bool loopback_only, int *fd,
                            int *port_out, struct err *err);

@@ -63,14 +63,14 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
-size_t log_escape(char *buf, size_t cap, const char *text)
+size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 {
     const unsigned char *p = (const unsigned char *)text;
     size_t at = 0;
 
     while (*p && at + 7 < cap) {
         int n = utf8_length(p);
-        if (*p == '"' || *p == '\\') {
+        if (quotes && (*p == '"' || *p == '\\')) {
             buf[at++] = '\\';
             buf[at++] = (char)*p++;
         } else if (n == 0 || *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)) {
@@ -170,7 +170,7 @@ static void write_journal(int level, const char *fields, const char *text)
 static void write_line(int level, const char *fields, const char *plain, int held)
 {
     char text[LINE_CAP - 256];
-    size_t n = log_escape(text, sizeof(text) - 64, plain);
+    size_t n = log_escape(text, sizeof(text) - 64, plain, chosen == CONFIG_LOG_JSON);
 
     if (held)
         snprintf(text + n, sizeof(text) - n, " (%d like this were held back)", held);

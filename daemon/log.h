@@ -39,9 +39,9 @@ void log_emit(struct log_site *site, int level, const char *fields_json, const c
 void log_edge(void *ctx, int level, const char *fields_json, const char *text);
 
 /*
- * log_escape - text that is safe inside a JSON string and on a terminal
+ * log_escape - text that is safe on a terminal, and with `quotes` inside a JSON string too
  * Out:     buf, NUL-terminated, cut where it does not fit; returns its length
  */
-size_t log_escape(char *buf, size_t cap, const char *text);
+size_t log_escape(char *buf, size_t cap, const char *text, bool quotes);
 
 #endif

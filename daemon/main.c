@@ -256,7 +256,8 @@ static int serve(struct process *p)
                 "the device is lost; ending, so that the service manager starts a fresh process");
     }
     stop(p);
-    LOG_AT(LOG_NOTICE, "recond has stopped");
+    if (rc == 0)
+        LOG_AT(LOG_NOTICE, "recond has stopped");
     return exit_code(rc);
 }
 

@@ -149,10 +149,12 @@ static void what_comes_from_outside_is_escaped(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_int_equal(log_escape(buf, sizeof(buf), cases[i].in), strlen(cases[i].out));
+        assert_int_equal(log_escape(buf, sizeof(buf), cases[i].in, true), strlen(cases[i].out));
         assert_string_equal(buf, cases[i].out);
     }
-    assert_true(log_escape(tiny, sizeof(tiny), "abcdefghijklmnopqrstuvwxyz") < sizeof(tiny));
+    log_escape(buf, sizeof(buf), "\"a\\b\"\n", false);
+    assert_string_equal(buf, "\"a\\b\"\\u000a");
+    assert_true(log_escape(tiny, sizeof(tiny), "abcdefghijklmnopqrstuvwxyz", true) < sizeof(tiny));
 }
 
 /* What a child writes to stderr while it runs `speak`. */
