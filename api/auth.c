@@ -92,13 +92,16 @@ size_t auth_base64url_decode(const char *text, size_t len, char *out, size_t cap
 const char *auth_bearer(const char *header, size_t *len)
 {
     const char *token;
+    size_t n;
 
+    *len = 0;
     if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\t'))
         return NULL;
     token = header + 6 + strspn(header + 6, " \t");
-    *len = strcspn(token, " \t,");
-    if (*len == 0 || token[*len + strspn(token + *len, " \t")] != '\0')
+    n = strcspn(token, " \t,");
+    if (n == 0 || token[n + strspn(token + n, " \t")] != '\0')
         return NULL;
+    *len = n;
     return token;
 }
 

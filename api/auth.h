@@ -72,7 +72,7 @@ MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope,
 /* Tokens are not asked for (loopback). */
 bool auth_open_to_all(const struct auth *a);
 
-/* "Bearer xyz" -> xyz and its length; NULL for any other scheme or form. */
+/* "Bearer xyz" -> xyz and its length; NULL and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
 
 /* base64url without padding into out; returns the length, 0 if it is not that or does not fit. */
