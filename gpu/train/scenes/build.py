@@ -77,6 +77,7 @@ class Builder:
         self.rects = []             # floor plan already taken: x0 y0 x1 y1
         self.solids = []            # x0 y0 z0 x1 y1 z1: no camera inside
         self.tops, self.targets = [], []    # Surfaces; points worth looking at
+        self.size = (0.0, 0.0, 0.0)         # of the room, where there is one
         self.next_id = 1
         self.scene = np.zeros((), SCENE)
         self.scene['env_tex'] = self.scene['sky_tex'] = -1

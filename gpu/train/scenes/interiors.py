@@ -193,6 +193,7 @@ def wall_item(b, f, x, room, item, h):
 
 def shell(b, W, L, H, sun=True, floor=None):
     """Floor, ceiling and four walls with openings. Returns wall frames and their lengths, and window list."""
+    b.size = (W, L, H)
     frames = [(Frame(0, L, 0, 0.0), W), (Frame(W, 0, 0, math.pi), W), (Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)]
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
