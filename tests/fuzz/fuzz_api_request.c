@@ -12,17 +12,34 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct fake_core *core;
 static struct api_config config;
-static struct auth *auth;
+static struct auth *auth, *strict;
 
 static void need(int ok)
 {
     if (!ok)
         abort();
+}
+
+/* An authority that knows no token: whatever a request brings is hashed and refused. */
+static void open_strict(void)
+{
+    char file[] = "/tmp/recond-fuzz-XXXXXX";
+    struct api_config with = config;
+    struct err err;
+    int fd = mkstemp(file);
+
+    need(fd >= 0);
+    close(fd);
+    with.auth_mode = API_AUTH_TOKEN;
+    with.token_file = file;
+    need(auth_open(&strict, &with, &err) == 0);
+    unlink(file);
 }
 
 static void start_once(void)
@@ -44,6 +61,7 @@ static void start_once(void)
     config.origins = origins;
     config.max_body_bytes = 4096;
     need(auth_open(&auth, &config, &err) == 0);
+    open_strict();
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
     options.preview = true;
@@ -108,12 +126,12 @@ static void forget_sessions(void)
     }
 }
 
-static void serve(struct http_request *r, char *text, const char *end)
+static void serve(struct http_request *r, struct auth *by, char *text, const char *end)
 {
     char *at = text, *line = next_line(&at), *space = line ? strchr(line, ' ') : NULL;
 
     r->config = &config;
-    r->auth = auth;
+    r->auth = by;
     if (space)
         *space = '\0';
     r->method = http_gate_method(line ? line : "");
@@ -138,21 +156,29 @@ static void serve(struct http_request *r, char *text, const char *end)
         r->route->handle(r);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one(struct auth *by, const uint8_t *data, size_t size)
 {
     struct http_request r;
     char *text = malloc(size + 1);
 
-    start_once();
     need(text != NULL);
     memcpy(text, data, size);
     text[size] = '\0';
     memset(&r, 0, sizeof r);
-    serve(&r, text, text + size);
+    serve(&r, by, text, text + size);
     check_answer(&r);
+    if (by == strict && r.route && r.route->right != AUTH_NONE)
+        need(r.answer.status >= 400);
     http_answer_free(&r.answer);
     free(r.body);
     free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    start_once();
+    one(strict, data, size);
+    one(auth, data, size);
     forget_sessions();
     return 0;
 }
