@@ -264,7 +264,7 @@ static int serve(struct process *p)
 /*
  * OpenMP threads that spin while they wait for each other starve everybody else of this process,
  * and each other as soon as the machine has anything else to do: with two cores and ten busy
- * processes the depth network took 500 ms instead of 44. They shall sleep after a short while, about
+ * processes the depth network took 500 ms instead of 44. They shall sleep after a while of about
  * ten microseconds; sleeping at once costs an idle machine a fifth. The library reads its
  * environment before main() runs, hence the second start; it is the same process for the service
  * manager.
