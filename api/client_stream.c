@@ -20,7 +20,7 @@ enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
 struct slot {
     enum slot_state state;
     uint64_t seq, order;
-    uint8_t *msg; /* CLIENT_WS_PRE + header + payload */
+    uint8_t *msg; /* header and payload */
     size_t len, cap;
 };
 
@@ -42,7 +42,7 @@ struct client_stream {
     struct need needs[NEEDS_MAX];
     int n_needs;
     struct client_stream_stats stats;
-    uint8_t text[CLIENT_WS_PRE + CONTROL_TEXT_MAX];
+    char text[CONTROL_TEXT_MAX];
 };
 
 /* ------------------------------------------------------------------------------------ blocks */
@@ -208,13 +208,13 @@ static int on_message(void *ctx, bool binary, const uint8_t *msg, size_t len, st
 
 static int write_control(struct client_stream *s, const struct control_message *m, struct err *err)
 {
-    size_t len = control_write((char *)s->text + CLIENT_WS_PRE, CONTROL_TEXT_MAX, m);
+    size_t len = control_write(s->text, sizeof s->text, m);
 
     if (len == 0)
         return err_set(err, ERR_LIMIT, "a control message is longer than %d bytes",
                        CONTROL_TEXT_MAX);
     s->stats.bytes_sent += len;
-    return client_ws_write(s->ws, s->text, len, false, err);
+    return client_ws_write(s->ws, (const uint8_t *)s->text, len, false, err);
 }
 
 static int write_start(struct client_stream *s, struct err *err)
@@ -376,7 +376,7 @@ int client_stream_window(const struct client_stream *s)
 
 int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err)
 {
-    size_t len = FRAME_HEADER_BYTES + (size_t)f->payload_len, need = CLIENT_WS_PRE + len;
+    size_t len = FRAME_HEADER_BYTES + (size_t)f->payload_len;
     struct slot *slot = s->slots;
     uint8_t *bigger;
 
@@ -390,15 +390,15 @@ int client_stream_send(struct client_stream *s, const struct frame *f, struct er
                        (unsigned)s->ready.max_frame_bytes);
     while (slot->state != SLOT_FREE)
         slot++; /* in_flight < CLIENT_WINDOW_MAX: one is free */
-    if (need > slot->cap) {
-        bigger = realloc(slot->msg, need + need / 4);
+    if (len > slot->cap) {
+        bigger = realloc(slot->msg, len + len / 4);
         if (!bigger)
             return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
         slot->msg = bigger;
-        slot->cap = need + need / 4;
+        slot->cap = len + len / 4;
     }
-    frame_encode_header(slot->msg + CLIENT_WS_PRE, f, s->config.pose);
-    memcpy(slot->msg + CLIENT_WS_PRE + FRAME_HEADER_BYTES, f->payload, f->payload_len);
+    frame_encode_header(slot->msg, f, s->config.pose);
+    memcpy(slot->msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
     slot->len = len;
     slot->seq = f->seq;
     slot->order = s->order++;

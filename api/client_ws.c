@@ -16,8 +16,6 @@
 /* Descriptors of one context: the socket, the wake pipe, look-ups while connecting. */
 #define CONTEXT_FDS 16
 
-_Static_assert(CLIENT_WS_PRE >= LWS_PRE, "libwebsockets wants more room in front of a message");
-
 struct url {
     char host[128], path[256], authority[160];
     int port;
@@ -38,6 +36,8 @@ struct client_ws {
     uint8_t *in; /* message being put together */
     size_t in_len, in_cap;
     bool in_binary;
+    uint8_t *out; /* LWS_PRE bytes of room, then the message being sent */
+    size_t out_cap;
 };
 
 /* ------------------------------------------------------------------------------------ url */
@@ -174,20 +174,20 @@ static int check_subprotocol(struct client_ws *w, struct lws *wsi)
     return 0;
 }
 
-static int grow(struct client_ws *w, size_t need, struct err *err)
+static int grow(uint8_t **buf, size_t *cap, size_t need, struct err *err)
 {
-    size_t cap = w->in_cap ? w->in_cap : CHUNK_BYTES;
+    size_t n = *cap ? *cap : CHUNK_BYTES;
     uint8_t *bigger;
 
-    if (need <= w->in_cap)
+    if (need <= *cap)
         return 0;
-    while (cap < need)
-        cap *= 2;
-    bigger = realloc(w->in, cap);
+    while (n < need)
+        n *= 2;
+    bigger = realloc(*buf, n);
     if (!bigger)
         return err_set(err, ERR_MEMORY, "no memory for a message of %zu bytes", need);
-    w->in = bigger;
-    w->in_cap = cap;
+    *buf = bigger;
+    *cap = n;
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
         rc = err_set(&err, ERR_LIMIT, "the server sent a message of more than %zu bytes", max);
         goto out;
     }
-    rc = grow(w, w->in_len + len, &err);
+    rc = grow(&w->in, &w->in_cap, w->in_len + len, &err);
     if (rc)
         goto out;
     if (len)
@@ -371,6 +371,7 @@ void client_ws_close(struct client_ws **p)
         explicit_bzero(w->token, strlen(w->token));
     free(w->token);
     free(w->in);
+    free(w->out);
     free(w);
     *p = NULL;
 }
@@ -403,13 +404,18 @@ void client_ws_want_write(struct client_ws *w)
         lws_callback_on_writable(w->wsi);
 }
 
-int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary, struct err *err)
+int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool binary,
+                    struct err *err)
 {
-    int n;
+    int n, rc;
 
     if (!w->wsi)
         return err_set(err, ERR_IO, "the connection is closed");
-    n = lws_write(w->wsi, msg + CLIENT_WS_PRE, len, binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
+    rc = grow(&w->out, &w->out_cap, LWS_PRE + len, err);
+    if (rc)
+        return rc;
+    memcpy(w->out + LWS_PRE, msg, len);
+    n = lws_write(w->wsi, w->out + LWS_PRE, len, binary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT);
     if (n < (int)len)
         return err_set(err, ERR_IO, "the connection was lost while writing");
     w->happened = true;

@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CLIENT_WS_PRE 16 /* bytes in front of a message that client_ws_write() may overwrite */
-
 struct client_ws;
 
 struct client_ws_config {
@@ -48,8 +46,9 @@ MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *er
 /* Ask for on_writable(). */
 void client_ws_want_write(struct client_ws *w);
 
-/* msg [CLIENT_WS_PRE + len]: the message starts at CLIENT_WS_PRE. Only inside on_writable(). */
-MUST_CHECK int client_ws_write(struct client_ws *w, uint8_t *msg, size_t len, bool binary,
+/* Send one message. It is copied: masking would spoil one that may have to be sent again. Only inside
+ * on_writable(). */
+MUST_CHECK int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 
 /* Stop and start: a paused connection is left alone by client_ws_run(), which only lets time pass.

@@ -1,0 +1,171 @@
+/* Folders of pictures: what is read, and the place of what is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/client_sequence.h"
+
+static char folder[64];
+
+static void put(const char *rest, const char *text)
+{
+    char path[128];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", folder, rest);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+    char path[96];
+
+    (void)state;
+    strcpy(folder, "/tmp/recond-sequence-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/frames", folder);
+    if (mkdir(path, 0700))
+        return -1;
+    put("sequence.json",
+        "{\"name\":\"x\",\"width\":64,\"height\":48,\"fx\":50.5,\"fy\":51,\"cx\":31,"
+        "\"cy\":23.5,\"fps\":12.5,\"depth_unit_m\":0.001}");
+    put("frames/000002.jpg", "two");
+    put("frames/000000.jpg", "zero");
+    put("frames/000010.jpg", "ten");
+    put("frames/notes.txt", "no picture");
+    put("poses.txt", "# frame tx ty tz qx qy qz qw\n"
+                     "000010 1 2 3 0 0 0 2\n\n"
+                     "000000 -1 0 0.5 0 0 0.70710678 0.70710678\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static void a_folder_is_read(void **state)
+{
+    struct client_sequence *s;
+    struct client_sequence_info info;
+    struct frame f = {.T_wc = rigid_identity()};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
+    client_sequence_get_info(s, &info);
+    assert_int_equal(info.n_frames, 3);
+    assert_int_equal(info.n_poses, 2);
+    assert_int_equal(info.width, 64);
+    assert_int_equal(info.height, 48);
+    assert_true(info.has_camera);
+    assert_true(info.K.fx == 50.5f && info.K.fy == 51 && info.K.cx == 31 && info.K.cy == 23.5f);
+    assert_true(info.fps == 12.5);
+
+    assert_int_equal(client_sequence_read(s, 0, &f, &err), 0);
+    assert_int_equal(f.payload_len, 4);
+    assert_memory_equal(f.payload, "zero", 4);
+    assert_int_equal(f.flags, FRAME_HAS_POSE | FRAME_TRACKING_NORMAL << 2);
+    assert_true(f.T_wc.t[0] == -1 && f.T_wc.t[2] == 0.5f);
+    /* 90 degrees about z: x goes to y */
+    assert_true(fabsf(f.T_wc.r[0]) < 1e-6f && fabsf(f.T_wc.r[3] - 1) < 1e-6f);
+    assert_true(fabsf(f.T_wc.r[1] + 1) < 1e-6f && f.T_wc.r[8] == 1);
+
+    assert_int_equal(client_sequence_read(s, 1, &f, &err), 0);
+    assert_memory_equal(f.payload, "two", 3);
+    assert_int_equal(f.flags, 0); /* it has no pose */
+
+    assert_int_equal(client_sequence_read(s, 2, &f, &err), 0);
+    assert_memory_equal(f.payload, "ten", 3);
+    assert_true(f.T_wc.r[0] == 1 && f.T_wc.t[1] == 2); /* the quaternion was normalised */
+    client_sequence_close(&s);
+    assert_null(s);
+
+    assert_int_equal(client_sequence_open(&s, folder, "none", &err), 0);
+    client_sequence_get_info(s, &info);
+    assert_int_equal(info.n_poses, 0);
+    client_sequence_close(&s);
+}
+
+static void refuse(const char *poses, int code, const char *where)
+{
+    struct client_sequence *s;
+    struct err err = {0};
+
+    assert_int_equal(client_sequence_open(&s, folder, poses, &err), code);
+    assert_null(s);
+    if (where && !strstr(err.where, where))
+        fail_msg("error at '%s', expected at '%s': %s", err.where, where, err.text);
+    assert_true(err.text[0] != '\0');
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+    char path[96];
+
+    (void)state;
+    put("poses.txt", "000000 0 0 0 0 0 0 1\n000001 0 0 zero 0 0 0 1\n");
+    refuse(NULL, ERR_INPUT, "poses.txt:2");
+    put("poses.txt", "000000 0 0 0 0 0 0 1 9\n");
+    refuse(NULL, ERR_INPUT, "poses.txt:1");
+    put("poses.txt", "000000 0 0 nan 0 0 0 1\n");
+    refuse(NULL, ERR_INPUT, "poses.txt:1");
+    put("poses.txt", "\n000000 0 0 0 0 0 0 0\n");
+    refuse(NULL, ERR_INPUT, "poses.txt:2");
+    put("poses.txt", "first 0 0 0 0 0 0 1\n");
+    refuse(NULL, ERR_INPUT, "poses.txt:1");
+    refuse("/nonexistent/poses", ERR_NOT_FOUND, "/nonexistent/poses");
+    put("sequence.json", "{\"fx\":-5}");
+    refuse("none", ERR_INPUT, "/fx");
+    put("sequence.json", "[1]");
+    refuse("none", ERR_INPUT, "sequence.json");
+    snprintf(path, sizeof path, "rm %s/frames/*.jpg", folder);
+    assert_int_equal(system(path), 0);
+    refuse("none", ERR_NOT_FOUND, folder);
+    snprintf(path, sizeof path, "rm -r %s/frames", folder);
+    assert_int_equal(system(path), 0);
+    refuse("none", ERR_NOT_FOUND, folder);
+}
+
+static void an_empty_picture_is_an_error(void **state)
+{
+    struct client_sequence *s;
+    struct frame f = {0};
+    struct err err = {0};
+
+    (void)state;
+    put("frames/000000.jpg", "");
+    assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
+    assert_int_equal(client_sequence_read(s, 0, &f, &err), ERR_INPUT);
+    assert_string_equal(err.where, "frames/000000.jpg");
+    assert_int_equal(client_sequence_read(s, 1, &f, &err), 0);
+    client_sequence_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_folder_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_empty_picture_is_an_error, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
