@@ -231,7 +231,8 @@ static int read_poses(struct client_sequence *s, const char *given, struct err *
             err_at(err, rc, where, "%s", why.text);
         }
     }
-    qsort(s->poses, (size_t)s->info.n_poses, sizeof *s->poses, by_number);
+    if (s->info.n_poses)
+        qsort(s->poses, (size_t)s->info.n_poses, sizeof *s->poses, by_number);
 out:
     if (file)
         fclose(file);

@@ -46,8 +46,8 @@ MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *er
 /* Ask for on_writable(). */
 void client_ws_want_write(struct client_ws *w);
 
-/* Send one message. It is copied: masking would spoil one that may have to be sent again. Only inside
- * on_writable(). */
+/* Send one message. It is copied: masking would spoil one that may have to be sent again. Only
+ * inside on_writable(). */
 MUST_CHECK int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 

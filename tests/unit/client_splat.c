@@ -1,5 +1,5 @@
-/* Pictures of clouds: what is nearer hides, discs have the size that they should, cameras look where
- * they are told to. */
+/* Pictures of clouds: what is nearer hides, discs have the size that they should, cameras look
+ * where they are told to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

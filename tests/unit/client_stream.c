@@ -1,5 +1,5 @@
-/* The stream of a client against a server that the test plays: window, mirror, asking again, resuming, and
- * a server that breaks the protocol. */
+/* The stream of a client against a server that the test plays: window, mirror, asking again,
+ * resuming, and a server that breaks the protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -369,7 +369,7 @@ static void a_broken_line_is_resumed(void **state)
     free(server);
 }
 
-/* ------------------------------------------------------------------------- servers that misbehave */
+/* ----------------------------------------------------------------------- servers that misbehave */
 
 static const char *bad_text;
 
