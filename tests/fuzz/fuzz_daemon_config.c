@@ -1,8 +1,8 @@
 /*
  * fuzz_daemon_config - the two files of an operator: recond.conf and a network's sidecar
  *
- * Any bytes. Whatever is accepted is within its bounds, and a configuration that is printed and read
- * again is the same.
+ * Any bytes. Whatever is accepted is within its bounds, and a configuration that is printed and
+ * read again is the same.
  */
 #include "daemon/config_table.h"
 #include "daemon/ini.h"

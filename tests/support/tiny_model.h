@@ -1,5 +1,5 @@
 /*
- * tiny_model.h - a folder with a depth and a motion network of one convolution each, and their sidecars
+ * tiny_model.h - a folder with a depth and a motion network of one convolution each, with sidecars
  *
  * The depth network answers TINY_DEPTH_M everywhere, the motion network no motion.
  */

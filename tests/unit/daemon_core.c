@@ -169,73 +169,6 @@ static void lost_tracking_and_new_worlds_restart(void **state)
     rig_close(&r);
 }
 
-/* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
-static void overload_drops_the_oldest(void **state)
-{
-    static struct rig_client in;
-    struct session_options o = rig_options();
-    struct session_info info;
-    uint64_t last_used = 0;
-    char id[API_ID_CAP];
-    struct rig r;
-    int used = 0, dropped = 0;
-
-    (void)state;
-    rig_open(&r);
-    fake_gpu_plan.delay_us = 30000;
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    for (uint64_t seq = 1; seq <= 40; seq++) {
-        rig_send(&r, &in, seq);
-        rig_read_all(&in);
-        usleep(3000);
-    }
-    rig_wait_acks(&in, 40);
-    for (int i = 0; i < 40; i++) {
-        used += in.acks[i].status == CONTROL_USED;
-        dropped += in.acks[i].status == CONTROL_DROPPED && in.acks[i].reason == CONTROL_OVERLOAD;
-        if (in.acks[i].status != CONTROL_USED)
-            continue;
-        assert_true(in.acks[i].seq > last_used);
-        last_used = in.acks[i].seq;
-    }
-    assert_int_equal(used + dropped, 40);
-    assert_true(dropped > 5);
-    assert_true(used >= 8);
-    assert_int_equal(last_used, 40); /* the newest is not what has to go */
-    info = rig_info(&r, id);
-    assert_int_equal(info.counts.used, used);
-    assert_int_equal(info.counts.dropped, dropped);
-    assert_int_equal(info.counts.queued, 0);
-    rig_disconnect(&in);
-    rig_close(&r);
-}
-
-static void a_client_that_floods_is_told_apart(void **state)
-{
-    static struct rig_client in;
-    struct session_options o = rig_options();
-    struct err err = {0};
-    char id[API_ID_CAP];
-    struct frame f;
-    struct rig r;
-    int rc = 0, sent = 0;
-
-    (void)state;
-    rig_open(&r);
-    rig_session(&r, &o, id);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    for (; rc != ERR_LIMIT && sent < 1000; sent++) { /* never reads an answer */
-        f = rig_frame(&r, (uint64_t)sent + 1);
-        rc = rig_send_frame(&in, &f, &err);
-    }
-    assert_int_equal(rc, ERR_LIMIT);
-    assert_string_equal(err.where, "flood");
-    assert_int_equal(sent, 8 * OUTBOX_WINDOWS + 1);
-    rig_disconnect(&in);
-    rig_close(&r);
-}
-
 static void finalize_uses_what_is_queued(void **state)
 {
     static struct rig_client in, late;
@@ -326,44 +259,6 @@ static void a_second_sender_replaces_the_first(void **state)
     rig_close(&r);
 }
 
-static void sessions_beyond_the_limits_are_refused(void **state)
-{
-    struct session_options o = rig_options();
-    struct session_info info, infos[100];
-    struct err err = {0};
-    uint64_t cursor = 0;
-    int made = 0, refused = 0, retry = 0, n, rc;
-    struct budget *budget;
-    uint64_t used;
-    struct rig r;
-
-    (void)state;
-    rig_open(&r);
-    for (int i = 0; i < 10000; i++) {
-        rc = door_ops.session_create(r.core, &o, &info, &retry, &err);
-        made += rc == 0;
-        refused += rc == ERR_BUSY && retry > 0;
-    }
-    assert_int_equal(made, 64);
-    assert_int_equal(refused, 9936);
-    assert_int_equal(door_ops.session_list(r.core, infos, 40, &n, &cursor, NULL), 0);
-    assert_int_equal(n, 40);
-    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
-    assert_int_equal(n, 24);
-    budget = worker_budget(r.core->workers[0]);
-    used = atomic_load(&budget->used);
-    for (int i = 0; i < 24; i++)
-        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
-    for (int i = 0; i < 1000 && atomic_load(&budget->used) > used / 64 * 40; i++)
-        usleep(1000);
-    assert_true(atomic_load(&budget->used) == used / 64 * 40); /* every byte came back */
-    o.max_points = 8000000;                                    /* more than there is memory for */
-    atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
-    assert_non_null(strstr(err.text, "MiB"));
-    rig_close(&r);
-}
-
 static void a_lost_device_answers_and_says_so(void **state)
 {
     static struct rig_client in;
@@ -417,40 +312,6 @@ static void want_of_memory_costs_a_frame(void **state)
     assert_int_equal(in.acks[2].reason, CONTROL_MEMORY);
     assert_int_equal(in.acks[3].status, CONTROL_USED);
     rig_disconnect(&in);
-    rig_close(&r);
-}
-
-/* One session at thirty times the rate of another: neither waits for more than the other's one
- * frame. */
-static void sessions_take_turns_on_the_device(void **state)
-{
-    static struct rig_client busy, calm;
-    struct session_options o = rig_options();
-    char id[2][API_ID_CAP];
-    struct rig r;
-
-    (void)state;
-    rig_open(&r);
-    fake_gpu_plan.delay_us = 5000;
-    rig_session(&r, &o, id[0]);
-    rig_session(&r, &o, id[1]);
-    rig_connect(&r, &busy, id[0], CONTROL_INGEST);
-    rig_connect(&r, &calm, id[1], CONTROL_INGEST);
-    for (int round = 0; round < 5; round++) {
-        uint64_t start_us;
-        for (uint64_t i = 1; i <= 8; i++)
-            rig_send(&r, &busy, (uint64_t)round * 8 + i);
-        start_us = clock_us();
-        rig_send(&r, &calm, (uint64_t)round + 1);
-        rig_wait_acks(&calm, round + 1);
-        assert_int_equal(calm.acks[round].status, CONTROL_USED);
-        assert_true(clock_us() - start_us < 500000);
-        rig_wait_acks(&busy, 8 * (round + 1));
-    }
-    assert_true(fake_gpu_plan.largest_batch == 2);
-    assert_int_equal(rig_info(&r, id[1]).counts.used, 5);
-    rig_disconnect(&busy);
-    rig_disconnect(&calm);
     rig_close(&r);
 }
 
@@ -558,15 +419,11 @@ int main(void)
         cmocka_unit_test(an_export_is_what_a_client_holds),
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),
-        cmocka_unit_test(overload_drops_the_oldest),
-        cmocka_unit_test(a_client_that_floods_is_told_apart),
         cmocka_unit_test(finalize_uses_what_is_queued),
         cmocka_unit_test(deletion_at_any_moment),
         cmocka_unit_test(a_second_sender_replaces_the_first),
-        cmocka_unit_test(sessions_beyond_the_limits_are_refused),
         cmocka_unit_test(a_lost_device_answers_and_says_so),
         cmocka_unit_test(want_of_memory_costs_a_frame),
-        cmocka_unit_test(sessions_take_turns_on_the_device),
         cmocka_unit_test(retention_and_drain),
         cmocka_unit_test(previews_and_control),
     };

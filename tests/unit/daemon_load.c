@@ -1,0 +1,225 @@
+/* More than there is room for: overload, floods, limits, fairness, and that the accounts balance. */
+#include "tests/support/core_rig.h"
+
+/* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
+static void overload_drops_the_oldest(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct session_info info;
+    uint64_t last_used = 0;
+    char id[API_ID_CAP];
+    struct rig r;
+    int used = 0, dropped = 0;
+
+    (void)state;
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 30000;
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 40; seq++) {
+        rig_send(&r, &in, seq);
+        rig_read_all(&in);
+        usleep(3000);
+    }
+    rig_wait_acks(&in, 40);
+    for (int i = 0; i < 40; i++) {
+        used += in.acks[i].status == CONTROL_USED;
+        dropped += in.acks[i].status == CONTROL_DROPPED && in.acks[i].reason == CONTROL_OVERLOAD;
+        if (in.acks[i].status != CONTROL_USED)
+            continue;
+        assert_true(in.acks[i].seq > last_used);
+        last_used = in.acks[i].seq;
+    }
+    assert_int_equal(used + dropped, 40);
+    assert_true(dropped > 5);
+    assert_true(used >= 8);
+    assert_int_equal(last_used, 40); /* the newest is not what has to go */
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, used);
+    assert_int_equal(info.counts.dropped, dropped);
+    assert_int_equal(info.counts.queued, 0);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void a_client_that_floods_is_told_apart(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+    int rc = 0, sent = 0;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (; rc != ERR_LIMIT && sent < 1000; sent++) { /* never reads an answer */
+        f = rig_frame(&r, (uint64_t)sent + 1);
+        rc = rig_send_frame(&in, &f, &err);
+    }
+    assert_int_equal(rc, ERR_LIMIT);
+    assert_string_equal(err.where, "flood");
+    assert_int_equal(sent, 8 * OUTBOX_WINDOWS + 1);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void sessions_beyond_the_limits_are_refused(void **state)
+{
+    struct session_options o = rig_options();
+    struct session_info info, infos[100];
+    struct err err = {0};
+    uint64_t cursor = 0;
+    int made = 0, refused = 0, retry = 0, n, rc;
+    struct budget *budget;
+    uint64_t used;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    for (int i = 0; i < 10000; i++) {
+        rc = door_ops.session_create(r.core, &o, &info, &retry, &err);
+        made += rc == 0;
+        refused += rc == ERR_BUSY && retry > 0;
+    }
+    assert_int_equal(made, 64);
+    assert_int_equal(refused, 9936);
+    assert_int_equal(door_ops.session_list(r.core, infos, 40, &n, &cursor, NULL), 0);
+    assert_int_equal(n, 40);
+    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
+    assert_int_equal(n, 24);
+    budget = worker_budget(r.core->workers[0]);
+    used = atomic_load(&budget->used);
+    for (int i = 0; i < 24; i++)
+        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
+    for (int i = 0; i < 1000 && atomic_load(&budget->used) > used / 64 * 40; i++)
+        usleep(1000);
+    assert_true(atomic_load(&budget->used) == used / 64 * 40); /* every byte came back */
+    o.max_points = 8000000;                                    /* more than there is memory for */
+    atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_non_null(strstr(err.text, "MiB"));
+    rig_close(&r);
+}
+
+/* One session at thirty times the rate of another: neither waits for more than the other's one
+ * frame. */
+static void sessions_take_turns_on_the_device(void **state)
+{
+    static struct rig_client busy, calm;
+    struct session_options o = rig_options();
+    char id[2][API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 5000;
+    rig_session(&r, &o, id[0]);
+    rig_session(&r, &o, id[1]);
+    rig_connect(&r, &busy, id[0], CONTROL_INGEST);
+    rig_connect(&r, &calm, id[1], CONTROL_INGEST);
+    for (int round = 0; round < 5; round++) {
+        uint64_t start_us;
+        for (uint64_t i = 1; i <= 8; i++)
+            rig_send(&r, &busy, (uint64_t)round * 8 + i);
+        start_us = clock_us();
+        rig_send(&r, &calm, (uint64_t)round + 1);
+        rig_wait_acks(&calm, round + 1);
+        assert_int_equal(calm.acks[round].status, CONTROL_USED);
+        assert_true(clock_us() - start_us < 500000);
+        rig_wait_acks(&busy, 8 * (round + 1));
+    }
+    assert_true(fake_gpu_plan.largest_batch == 2);
+    assert_int_equal(rig_info(&r, id[1]).counts.used, 5);
+    rig_disconnect(&busy);
+    rig_disconnect(&calm);
+    rig_close(&r);
+}
+
+/* One frame of any kind; `seq` may go back. Returns true if it was let in. */
+static bool send_anything(struct rig *r, struct rig_client *c, uint64_t *seq)
+{
+    static uint8_t junk[500];
+    struct frame f = rig_frame(r, rand() % 8 ? ++*seq : *seq / 2);
+
+    switch (rand() % 10) {
+    case 0:
+        f.payload_len = 1 + (uint32_t)rand() % f.payload_len;
+        break;
+    case 1:
+        f.payload = junk;
+        f.payload_len = sizeof(junk);
+        break;
+    case 2:
+        f.flags = (uint32_t)rand() % 16;
+        break;
+    case 3:
+        f.T_wc.t[rand() % 3] = rand() % 2 ? NAN : 1e30f;
+        break;
+    case 4:
+        f.width = 1 + rand() % 1000;
+        break;
+    default:
+        break;
+    }
+    return rig_send_frame(c, &f, NULL) != ERR_LIMIT;
+}
+
+/* Three clients, thousands of frames of every kind: at every quiet moment the sum is exact, every
+ * frame that was let in has one answer, and the clouds agree. */
+static void accounts_balance_whatever_comes(void **state)
+{
+    static struct rig_client c[3];
+    struct session_options o = rig_options();
+    struct session_counts n;
+    char id[3][API_ID_CAP];
+    uint64_t seq[3] = {0}, let_in[3] = {0};
+    struct rig r;
+
+    (void)state;
+    srand(11);
+    rig_open(&r);
+    for (int i = 0; i < 3; i++) {
+        rig_session(&r, &o, id[i]);
+        rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
+    }
+    for (int round = 0; round < 40; round++) {
+        fake_gpu_plan.delay_us = rand() % 3 * 500;
+        for (int k = 0; k < 40; k++) {
+            int i = rand() % 3;
+            let_in[i] += send_anything(&r, &c[i], &seq[i]);
+            if (rand() % 3 == 0)
+                rig_read_all(&c[i]);
+        }
+        for (int i = 0; i < 3; i++) {
+            rig_wait_acks(&c[i], (int)let_in[i]);
+            n = rig_info(&r, id[i]).counts;
+            assert_int_equal(n.received, let_in[i]);
+            assert_int_equal(n.received, n.used + n.dropped + n.refused);
+            assert_int_equal(n.queued, 0);
+            assert_true(c[i].sync.hash == rig_info(&r, id[i]).hash);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        n = rig_info(&r, id[i]).counts;
+        assert_true(n.used > 100 && n.refused > 100);
+        rig_disconnect(&c[i]);
+    }
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overload_drops_the_oldest),
+        cmocka_unit_test(a_client_that_floods_is_told_apart),
+        cmocka_unit_test(sessions_beyond_the_limits_are_refused),
+        cmocka_unit_test(sessions_take_turns_on_the_device),
+        cmocka_unit_test(accounts_balance_whatever_comes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
