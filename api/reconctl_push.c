@@ -119,8 +119,10 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_text(&w, "type", "session");
     json_put_text(&w, "session", j->session.id);
     json_put_i64(&w, "exit", j->exit);
-    if (j->exit)
+    if (j->exit) {
         json_put_text(&w, "error", j->err.text);
+        json_put_text(&w, "where", j->err.where);
+    }
     json_put_bool(&w, "hash_equal",
                   j->exit == 0 && j->hash == j->server_hash && j->hash == j->export_hash);
     json_put_hex64(&w, "hash", j->hash);

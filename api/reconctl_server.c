@@ -95,7 +95,7 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
 
     snprintf(address, sizeof address, "--service.address_file=%s/address", server->folder);
     snprintf(log, sizeof log, "%s/log", server->folder);
-    if (source_models(recond, models, sizeof models))
+    if (!getenv("RECOND_MODELS_PATH") && source_models(recond, models, sizeof models))
         argv[7] = models;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);

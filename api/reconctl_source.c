@@ -84,18 +84,14 @@ static int start_ffmpeg(struct reconctl_source *s, struct err *err)
                   strerror(rc));
 }
 
-/* Reap ffmpeg. Returns its exit status, or -1 if it was killed or never ran. */
-static int end_ffmpeg(struct reconctl_source *s)
+static void end_ffmpeg(struct reconctl_source *s)
 {
-    int status = 0;
-
     if (s->ffmpeg <= 0)
-        return -1;
-    kill(s->ffmpeg, SIGTERM);
-    while (waitpid(s->ffmpeg, &status, 0) < 0 && errno == EINTR)
+        return;
+    kill(s->ffmpeg, SIGKILL);
+    while (waitpid(s->ffmpeg, NULL, 0) < 0 && errno == EINTR)
         ;
     s->ffmpeg = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 /* Frames a second of a video as ffprobe tells it; 0 if it does not. */
@@ -301,9 +297,9 @@ void reconctl_source_close(struct reconctl_source **p)
 
     if (!s)
         return;
+    end_ffmpeg(s); /* first, or it complains about its broken pipe */
     if (s->fd >= 0)
         close(s->fd);
-    end_ffmpeg(s);
     client_mjpeg_free(&s->mjpeg);
     client_sequence_close(&s->sequence);
     free(s);
