@@ -58,8 +58,11 @@ static int place(struct core *c, struct session_setup *setup, struct err *err)
 static int add_session(struct core *c, struct session_setup *setup, int max,
                        struct session **session, struct err *err)
 {
-    int rc = place(c, setup, err);
+    int rc;
 
+    if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
+        return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
+    rc = place(c, setup, err);
     if (rc)
         return rc;
     rc = session_new(session, setup, err);

@@ -1,4 +1,4 @@
-/* More than there is room for: overload, floods, limits, fairness, and that the accounts balance. */
+/* More than there is room for: overload, floods, limits, fairness, and balanced accounts. */
 #include "tests/support/core_rig.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
