@@ -40,7 +40,8 @@ static struct vec3 point_at(const float *xyz, size_t i)
     return vec3_make(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
 }
 
-/* Robust middle and the radius that holds 96 % of the points. */
+/* Robust middle, and the radius that holds nine points of ten: what is seen through a window or of a
+ * sky lies far off and shall not decide. */
 static float middle(struct vec3 *c, const float *xyz, size_t n)
 {
     size_t step = n / SAMPLES + 1, m = 0;
@@ -50,14 +51,14 @@ static float middle(struct vec3 *c, const float *xyz, size_t n)
         m = 0;
         for (size_t i = 0; i < n; i += step)
             v[m++] = xyz[3 * i + (size_t)k];
-        axis[k] = 0.5f * (quantile(v, m, 0.02) + quantile(v, m, 0.98));
+        axis[k] = 0.5f * (quantile(v, m, 0.1) + quantile(v, m, 0.9));
     }
     *c = vec3_make(axis[0], axis[1], axis[2]);
     if (v) {
         m = 0;
         for (size_t i = 0; i < n; i += step)
             v[m++] = sqrtf(vec3_norm2(vec3_sub(point_at(xyz, i), *c)));
-        radius = quantile(v, m, 0.96);
+        radius = quantile(v, m, 0.9);
     }
     free(v);
     return radius > 1e-3f ? radius : 1.0f;

@@ -32,8 +32,8 @@ struct client_splat_view {
  * client_splat_orbit - a camera that looks at the middle of a cloud
  *
  * In:      xyz [n][3]; R_wc0 [9]: orientation at yaw = pitch = 0, camera-to-world
- *          yaw turns around the camera's own up axis, pitch > 0 looks from above; zoom 1 shows 96
- *          % of the points
+ *          yaw turns around the camera's own up axis, pitch > 0 looks from above; zoom 1
+ *          shows nine points of ten
  * Out:     *view but disc_m
  */
 void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,

@@ -28,7 +28,7 @@ static const struct reconctl_option options[] = {
     {"size", 's', "WxH", RECONCTL_SIZE, AT(size), 16, 8192, "Size of the picture (960x720)"},
     {"yaw", 0, "DEGREES", RECONCTL_REAL, AT(yaw), -3600, 3600, "Turn around the up axis (0)"},
     {"pitch", 0, "DEGREES", RECONCTL_REAL, AT(pitch), -90, 90, "Look down from above (20)"},
-    {"zoom", 0, "N", RECONCTL_REAL, AT(zoom), 0.01, 100, "1 shows nearly all points (1)"},
+    {"zoom", 0, "N", RECONCTL_REAL, AT(zoom), 0.01, 100, "1 shows nine points of ten (1)"},
     {"point-size", 0, "PIXELS", RECONCTL_REAL, AT(point_px), 0.1, 64,
      "Diameter of a point at the middle depth (default: closes most gaps)"},
     {"trajectory", 0, "FILE", RECONCTL_TEXT, AT(trajectory), 0, 0,
