@@ -10,11 +10,6 @@
  *   mirror   one sample: what a glossy surface reflects, by a walk over the depth of the same view
  *   resolve  one pixel: samples are gathered along motion and defocus, then exposed and developed
  *
- * Frames:  world z up, metres; camera x right, y down, z forward; pixel centres at integers.
- *          R, t of a view take world points to camera points.
- * Key:     depth (f32 bits, metres along z) << 32 | instance (16 bits, of its scene) << 16 | triangle
- * Textures: RGBA8 mip chains, power-of-two sides, one buffer; colours sRGB-coded.
- *
  * The includer defines HD (function qualifiers) and key_min(address, key) before including this file.
  */
 #ifndef RASTER_POINT_H
@@ -23,70 +18,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#define CHUNK 128           /* triangles a block of the raster kernel takes at once */
-#define LARGE_PX 256        /* bounding boxes above this many samples go to the list of large triangles */
-#define EMPTY_KEY 0xffffffffffffffffull
-
-enum { INST_BOX_UV = 1, INST_ONLY_PLAIN = 2, INST_NO_SHADOW = 4, INST_GLOSS = 8, INST_HIDE = 16 };
-enum { LIGHT_SUN = 0, LIGHT_POINT = 1 };
-
-struct mesh { int32_t tri0, n_tri, mat0, pad; float c[3], r; };
-struct mat { int32_t tex; uint8_t r, g, b, gloss; };
-struct tex { int32_t offset, log_w, log_h, pad; };          /* offset in texels */
-struct inst {
-    float m[12];            /* world from object, rows of a 3x4 */
-    int32_t mesh, tex;      /* tex: replaces the mesh's textures, -1 = keep */
-    uint8_t r, g, b, gloss; /* tint, 128 = 1.0; gloss 0..255 where INST_GLOSS */
-    int32_t flags;
-    float su, sv;           /* texture repeats: per uv unit, or per metre with INST_BOX_UV */
-    float emit;             /* radiance of the surface itself, times its colour */
-    int32_t id;             /* object number for instance masks, 0 = background */
-};
-struct view {
-    float R[9], t[3], fx, fy, cx, cy;
-    int32_t scene, ortho, light, pad;
-};
-struct scene {
-    int32_t inst0, n_inst, light0, n_light;
-    float amb_up[3], amb_dn[3];
-    int32_t env_tex, sky_tex;
-    float env_gain, sky_gain, fog, ao;
-    float fog_col[3], pad;
-};
-struct light {
-    int32_t type, shadow;   /* shadow: view index in the shadow set, -1 = none */
-    float size_px, range;   /* softness in shadow-map texels; metres at which a point light halves */
-    float pos[3], dir[3], col[3];
-    float cone;             /* cosine of the half angle of a point light's cone, -1 = all round */
-    float pad[2];
-};
-struct effects {            /* one a view; see resolve_pixel */
-    float exposure, wb[3];
-    float contrast, saturation, gamma, black;
-    float vignette, blur_x, blur_y, roll_blur;
-    float defocus, shot, read, haze;
-    uint32_t seed;
-    float glow, pad[2];
-};
-struct frame {              /* everything a draw needs; pointers are the back end's memory */
-    const float *vert, *uv;             /* [NV][3], [NV][2] */
-    const int32_t *tri, *tri_mat;       /* [NT][3], [NT] */
-    const struct mesh *mesh;
-    const struct mat *mat;
-    const struct tex *tex;
-    const uint8_t *texel;               /* [texels][4] */
-    const struct inst *inst;
-    const struct scene *scene;
-    const struct light *light;
-    const struct view *view, *shadow;   /* cameras, shadow cameras */
-    const struct effects *fx;
-    uint64_t *key, *shadow_key;         /* [n_view][h][w], [n_shadow][sn][sn] */
-    float *hdr, *hdr2;                  /* [n_view][h][w][4], linear colour and mirror weight */
-    float *rgb, *depth;                 /* [n_view][3][h/ss][w/ss] 0..1, [n_view][h/ss][w/ss] metres, 0 = sky */
-    int32_t *id;                        /* [n_view][h/ss][w/ss] object numbers */
-    const float *mean_lum;              /* [n_view] mean of log(luminance) of hdr2 */
-    int32_t n_view, n_shadow, w, h, ss, sn;
-};
+#include "raster_types.h"
 
 struct v3 { float x, y, z; };
 

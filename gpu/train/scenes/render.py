@@ -36,7 +36,7 @@ def library(cuda):
     os.makedirs(BUILD, exist_ok=True)
     src = os.path.join(HERE, 'raster_cuda.cu' if cuda else 'raster_cpu.cpp')
     out = os.path.join(BUILD, 'raster_cuda.so' if cuda else 'raster_cpu.so')
-    newest = max(os.path.getmtime(src), os.path.getmtime(os.path.join(HERE, 'raster_point.h')))
+    newest = max(os.path.getmtime(p) for p in (src, *(os.path.join(HERE, h) for h in ('raster_point.h', 'raster_types.h'))))
     if not os.path.exists(out) or os.path.getmtime(out) < newest:
         tmp = f'{out}.{os.getpid()}'
         cmd = (['nvcc', '-O3', '-gencode', 'arch=compute_90,code=sm_90', '-Xcompiler', '-fPIC', '-shared'] if cuda
