@@ -1,4 +1,4 @@
-"""Measure networks on real sequences (folders as ../../shared-style: sequence.json, frames/, depth/, poses.txt).
+"""Measure networks on real sequences (folders with sequence.json, frames/, depth/, poses.txt).
 
     python3 eval.py depth  WEIGHTS FOLDER... [--size 256x192] [--every 1] [--sheet out.png] [--json out.json]
     python3 eval.py motion WEIGHTS FOLDER...          needs poses.txt
