@@ -1,0 +1,289 @@
+/* REST calls of the client against answers given word for word: what becomes of statuses, problem
+ * documents, downloads, tokens, and of a server that lies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/client.h"
+
+#define PROBLEM                                                                           \
+    "{\"type\":\"urn:recond:problem:invalid-fields\",\"title\":\"Wrong\",\"status\":422," \
+    "\"detail\":\"2 fields are wrong\",\"errors\":[{\"pointer\":\"/camera/fx\","          \
+    "\"detail\":\"must be at least 1\"},{\"detail\":\"x\"}]}"
+#define SESSION                                                                                 \
+    "{\"id\":\"abcdefgh\",\"stream_url\":\"ws://h:1/v1/sessions/abcdefgh/stream\",\"other\":1," \
+    "\"tokens\":{\"ingest\":\"iiiiiiiiiiiiiiiiiiiiii\",\"view\":\"vvvvvvvvvvvvvvvvvvvvvv\"}}"
+
+static struct {
+    int listener, status, promise; /* promise: Content-Length instead of the truth, 0 = the truth */
+    const char *body;
+    char url[64], request[8192];
+    pthread_t thread;
+} server;
+
+static void *serve(void *argument)
+{
+    char head[256];
+    int fd;
+
+    while ((fd = accept(server.listener, NULL, NULL)) >= 0) {
+        size_t n = 0, body = 0, len = strlen(server.body);
+        char *end = NULL, *at;
+
+        memset(server.request, 0, sizeof server.request);
+        while (!end || n < (size_t)(end - server.request) + 4 + body) {
+            ssize_t got = recv(fd, server.request + n, sizeof server.request - 1 - n, 0);
+            if (got <= 0)
+                break;
+            n += (size_t)got;
+            end = strstr(server.request, "\r\n\r\n");
+            at = strstr(server.request, "Content-Length: ");
+            body = at ? (size_t)atoi(at + 16) : 0;
+        }
+        snprintf(head, sizeof head,
+                 "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", server.status,
+                 server.promise ? (size_t)server.promise : len);
+        send(fd, head, strlen(head), MSG_NOSIGNAL);
+        send(fd, server.body, len, MSG_NOSIGNAL);
+        close(fd);
+    }
+    return argument;
+}
+
+static int start(void **state)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof a;
+
+    (void)state;
+    server.listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(server.listener, (struct sockaddr *)&a, sizeof a) || listen(server.listener, 8) ||
+        getsockname(server.listener, (struct sockaddr *)&a, &len))
+        return -1;
+    snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d/", ntohs(a.sin_port));
+    return pthread_create(&server.thread, NULL, serve, NULL);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    shutdown(server.listener, SHUT_RDWR);
+    pthread_join(server.thread, NULL);
+    return close(server.listener);
+}
+
+static void answer(int status, const char *body)
+{
+    server.status = status;
+    server.body = body;
+    server.promise = 0;
+}
+
+static struct client *open_client(const char *token)
+{
+    struct client_config config = {.url = server.url, .token = token, .timeout_s = 3};
+    struct client *c;
+    struct err err = {0};
+
+    if (client_open(&c, &config, &err))
+        fail_msg("%s", err.text);
+    return c;
+}
+
+static void a_call_carries_what_it_should(void **state)
+{
+    struct client *c = open_client("top-secret");
+    char *body;
+    size_t len;
+    int status;
+
+    (void)state;
+    answer(200, "{\"a\":1}");
+    assert_int_equal(client_request(c, "POST", "/v1/x", "{\"b\":2}", &body, &len, &status, NULL),
+                     0);
+    assert_int_equal(status, 200);
+    assert_int_equal(len, 7);
+    assert_string_equal(body, "{\"a\":1}");
+    free(body);
+    assert_memory_equal(server.request, "POST /v1/x HTTP/1.1\r\n", 21); /* one slash, no token */
+    assert_non_null(strstr(server.request, "\r\nAuthorization: Bearer top-secret\r\n"));
+    assert_non_null(strstr(server.request, "\r\nContent-Type: application/json\r\n"));
+    assert_non_null(strstr(server.request, "\r\n\r\n{\"b\":2}"));
+    assert_int_equal(client_request(c, "DELETE", "/v1/x", NULL, NULL, NULL, NULL, NULL), 0);
+    assert_memory_equal(server.request, "DELETE /v1/x HTTP/1.1\r\n", 23);
+    assert_int_equal(client_request(c, "GET", "/v1/y", NULL, NULL, NULL, NULL, NULL), 0);
+    assert_memory_equal(server.request, "GET /v1/y HTTP/1.1\r\n",
+                        20); /* nothing is left of before */
+    assert_null(strstr(server.request, "{\"b\":2}"));
+    client_close(&c);
+    assert_null(c);
+}
+
+static void statuses_become_codes(void **state)
+{
+    static const int cases[][2] = {{400, ERR_INPUT},     {401, ERR_DENIED}, {403, ERR_DENIED},
+                                   {404, ERR_NOT_FOUND}, {409, ERR_STATE},  {413, ERR_LIMIT},
+                                   {429, ERR_BUSY},      {503, ERR_BUSY},   {500, ERR_DEVICE},
+                                   {302, ERR_INPUT}};
+    struct client *c = open_client(NULL);
+    struct err err = {0};
+    int status;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        answer(cases[i][0], "<html>not JSON</html>");
+        assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, &status, &err),
+                         cases[i][1]);
+        assert_int_equal(status, cases[i][0]);
+        assert_int_equal(err.code, cases[i][1]);
+        assert_non_null(strstr(err.text, "HTTP status"));
+    }
+    assert_null(strstr(server.request, "Authorization"));
+    answer(422, PROBLEM);
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/camera/fx");
+    assert_string_equal(err.text, "must be at least 1");
+    answer(404, "{\"title\":\"Gone\",\"status\":404}");
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "Gone");
+    client_close(&c);
+}
+
+static void a_session_is_read(void **state)
+{
+    struct client *c = open_client(NULL);
+    struct client_session s;
+    struct err err = {0};
+
+    (void)state;
+    answer(201, SESSION);
+    assert_int_equal(client_session_create(c, "{}", &s, &err), 0);
+    assert_string_equal(s.id, "abcdefgh");
+    assert_string_equal(s.stream_url, "ws://h:1/v1/sessions/abcdefgh/stream");
+    assert_string_equal(s.ingest_token, "iiiiiiiiiiiiiiiiiiiiii");
+    assert_string_equal(s.view_token, "vvvvvvvvvvvvvvvvvvvvvv");
+    answer(201, "{\"id\":\"abc\"}");
+    assert_int_equal(client_session_create(c, "{}", &s, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/stream_url");
+    answer(201, "{\"id\":\"abcdefghijklmnopqrstuvwxyzabcdefghijkl\",\"stream_url\":\"ws://h\"}");
+    assert_int_equal(client_session_create(c, "{}", &s, &err), ERR_INPUT);
+    answer(201, "{");
+    assert_int_equal(client_session_create(c, "{}", &s, &err), ERR_INPUT);
+    client_close(&c);
+}
+
+static void downloads_are_whole_or_not_there(void **state)
+{
+    char folder[] = "/tmp/recond-client-XXXXXX", file[64], part[80], text[16] = "";
+    struct client *c = open_client(NULL);
+    struct err err = {0};
+    FILE *in;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/a", folder);
+    snprintf(part, sizeof part, "%s.part", file);
+    answer(200, "ply...");
+    server.promise = 100; /* and then the line breaks */
+    assert_int_equal(client_download(c, "/x", file, &err), ERR_IO);
+    assert_int_not_equal(access(file, F_OK), 0);
+    assert_int_not_equal(access(part, F_OK), 0);
+    answer(404, "{\"detail\":\"no session\"}");
+    assert_int_equal(client_download(c, "/x", file, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "no session");
+    assert_int_not_equal(access(file, F_OK), 0);
+    answer(200, "ply...");
+    assert_int_equal(client_download(c, "/x", file, &err), 0);
+    in = fopen(file, "r");
+    assert_non_null(in);
+    assert_int_equal(fread(text, 1, sizeof text - 1, in), 6);
+    fclose(in);
+    assert_string_equal(text, "ply...");
+    assert_int_not_equal(access(part, F_OK), 0);
+    unlink(file);
+    rmdir(folder);
+    assert_int_equal(client_download(c, "/x", file, &err), ERR_NOT_FOUND); /* no such folder */
+    client_close(&c);
+}
+
+static void a_look_takes_only_the_beginning(void **state)
+{
+    char *big = malloc(300001), buf[11];
+    struct client *c = open_client(NULL);
+    size_t len;
+
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'x', 300000);
+    big[300000] = '\0';
+    memcpy(big, "header", 6);
+    answer(200, big);
+    assert_int_equal(client_peek(c, "/x", buf, sizeof buf, &len, NULL), 0);
+    assert_int_equal(len, 10);
+    assert_string_equal(buf, "headerxxxx");
+    answer(200, "short");
+    assert_int_equal(client_peek(c, "/x", buf, sizeof buf, &len, NULL), 0);
+    assert_string_equal(buf, "short");
+    client_close(&c);
+    free(big);
+}
+
+static void an_answer_has_a_bound(void **state)
+{
+    size_t n = (16u << 20) + 1;
+    char *big = malloc(n + 1);
+    struct client *c = open_client(NULL);
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(big);
+    memset(big, 'x', n);
+    big[n] = '\0';
+    answer(200, big);
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_LIMIT);
+    client_close(&c);
+    free(big);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    struct client_config config = {.url = "ftp://127.0.0.1/"};
+    struct client *c;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(client_open(&c, &config, &err), ERR_INPUT);
+    assert_null(c);
+    config.url = "http://127.0.0.1:1";
+    config.token = "two\r\nlines";
+    assert_int_equal(client_open(&c, &config, &err), ERR_INPUT);
+    config.token = NULL;
+    assert_int_equal(client_open(&c, &config, &err), 0);
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
+    client_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_call_carries_what_it_should, start, stop),
+        cmocka_unit_test_setup_teardown(statuses_become_codes, start, stop),
+        cmocka_unit_test_setup_teardown(a_session_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(downloads_are_whole_or_not_there, start, stop),
+        cmocka_unit_test_setup_teardown(a_look_takes_only_the_beginning, start, stop),
+        cmocka_unit_test_setup_teardown(an_answer_has_a_bound, start, stop),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
