@@ -40,7 +40,7 @@ static struct vec3 point_at(const float *xyz, size_t i)
     return vec3_make(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
 }
 
-/* Robust middle, and the radius that holds nine points of ten: what is seen through a window or of a
+/* Robust middle, and the radius that holds nine points of ten: what is seen through a window or a
  * sky lies far off and shall not decide. */
 static float middle(struct vec3 *c, const float *xyz, size_t n)
 {
