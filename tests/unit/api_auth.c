@@ -38,11 +38,14 @@ static int remove_file(void **state)
 
 static void write_file(const char *text)
 {
-    FILE *f = fopen(file, "w");
+    FILE *f;
+
+    /* as test_file_mode() leaves it, only root could write */
+    assert_int_equal(chmod(file, 0600), 0);
+    f = fopen(file, "w");
     assert_non_null(f);
     fputs(text, f);
     fclose(f);
-    chmod(file, 0600);
 }
 
 static int try_open(struct auth **a, struct err *err)
