@@ -3,6 +3,7 @@
  * through the table
  */
 #include "gpu/ops.h"
+#include "gpu/selftest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,8 +33,13 @@ static int open_auto(struct gpu **g, const struct gpu_config *config, struct err
     struct err why = {0};
     int rc;
     if (ops_cuda && ops_cuda->open(g, config, &why) == 0) {
-        snprintf((*g)->why, sizeof(*g)->why, "auto: the CUDA back end opened");
-        return 0;
+        rc = selftest_run(*g, &why);
+        if (rc == 0) {
+            snprintf((*g)->why, sizeof(*g)->why,
+                     "auto: CUDA opened, and its stages agree with the CPU's");
+            return 0;
+        }
+        gpu_close(g);
     }
     rc = ops_cpu.open(g, config, err);
     if (rc == 0)
@@ -78,6 +84,24 @@ void gpu_close(struct gpu **g)
 void gpu_get_info(const struct gpu *g, struct gpu_info *info)
 {
     g->ops->get_info(g, info);
+}
+
+int gpu_cuda_count(void)
+{
+    return ops_cuda_count();
+}
+
+void *gpu_host_get(struct gpu *g, size_t bytes)
+{
+    return g->ops->host_get ? g->ops->host_get(g, bytes) : malloc(bytes);
+}
+
+void gpu_host_put(struct gpu *g, void *memory, size_t bytes)
+{
+    if (g->ops->host_put)
+        g->ops->host_put(g, memory, bytes);
+    else
+        free(memory);
 }
 
 /* ------------------------------------------------------------------------- models */
@@ -301,40 +325,40 @@ int gpu_motion(struct gpu *g, struct gpu_frame *const *frames, int n, struct err
     return rc ? rc : g->ops->motion(g, frames, n, err);
 }
 
-int gpu_covisible(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_covisible(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->covisible(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->covisible(g, frames, n, err);
 }
 
-int gpu_associate(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_associate(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->associate(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->associate(g, frames, n, err);
 }
 
-int gpu_keyframe(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_keyframe(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->keyframe(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->keyframe(g, frames, n, err);
 }
 
-int gpu_fuse(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_fuse(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->fuse(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->fuse(g, frames, n, err);
 }
 
-int gpu_remove(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_remove(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->remove(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->remove(g, frames, n, err);
 }
 
-int gpu_change(struct gpu *g, struct gpu_frame *f, struct err *err)
+int gpu_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    int rc = check_frame(g, f, err);
-    return rc ? rc : g->ops->change(g, f, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->change(g, frames, n, err);
 }
 
 int gpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
@@ -343,7 +367,8 @@ int gpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, struct e
     return rc ? rc : g->ops->download(g, frames, n, err);
 }
 
-int gpu_wait(struct gpu *g, struct err *err)
+int gpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    return g->ops->wait(g, err);
+    int rc = check_batch(g, frames, n, err);
+    return rc ? rc : g->ops->wait(g, frames, n, err);
 }

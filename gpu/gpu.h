@@ -6,9 +6,13 @@
  * alone. Verbs that take frames enqueue work and return at once (the CPU back end has done it by
  * then); gpu_wait() is the only one that waits, and only after it may results and changes be read.
  *
- *     upload -> image -> depth -> motion              for the whole batch (one frame a session)
- *     covisible -> associate -> keyframe -> fuse -> remove -> change      for each frame
- *     download -> wait
+ *     upload -> image -> depth -> motion
+ *     -> covisible -> associate -> keyframe -> fuse -> remove -> change -> download
+ *     wait
+ *
+ * All verbs take the whole batch, one frame a session. A back end may hold work back until
+ * gpu_download() and launch it as one. Up to GPU_FLIGHTS batches of different sessions may be
+ * between upload and wait; they are waited for in the order in which they were uploaded.
  *
  * Frames:  poses T_wc take camera points (OpenCV axes) to the session's world. Depth is metres
  *          along z.
@@ -28,6 +32,7 @@ extern "C" {
 
 #define GPU_COVISIBLE_MAX 9 /* the paper's study: 2 to 9 */
 #define GPU_BATCH_MAX 64
+#define GPU_FLIGHTS 2     /* batches under way */
 #define GPU_SIDE_MAX 2048 /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
@@ -39,6 +44,9 @@ struct gpu;
 struct gpu_config {
     const char *device; /* "auto", "cpu", "cuda", "cuda:1" */
     int threads;        /* of the CPU back end; 0 = one a core */
+    int batch;          /* largest batch that will come; 0 = GPU_BATCH_MAX */
+    /* CUDA: folder for what was measured of the networks, NULL or "" = nothing is kept */
+    const char *cache_path;
 };
 
 struct gpu_info {
@@ -54,6 +62,13 @@ struct gpu_info {
 MUST_CHECK int gpu_open(struct gpu **g, const struct gpu_config *config, struct err *err);
 void gpu_close(struct gpu **g);
 void gpu_get_info(const struct gpu *g, struct gpu_info *info);
+/* CUDA devices that this build and machine have; 0 without. Any thread. */
+int gpu_cuda_count(void);
+
+/* Memory for pictures that uploads fast (pinned). Any thread, but no longer than the device. NULL:
+ * there is none. */
+void *gpu_host_get(struct gpu *g, size_t bytes);
+void gpu_host_put(struct gpu *g, void *memory, size_t bytes);
 
 /* ---------------------------------------------------------------------------------- networks */
 
@@ -205,10 +220,12 @@ struct gpu_frame {
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
     const struct gpu_change *changes;
+    int flight; /* the back end's own */
 };
 
-/* The batch verbs take 1...GPU_BATCH_MAX frames of different sessions on one device. All return 0;
- * ERR_INPUT: a frame does not fit its session; ERR_DEVICE: the context is lost. */
+/* The verbs take 1...GPU_BATCH_MAX frames of different sessions on one device, the same ones from
+ * gpu_upload() to gpu_wait(). All return 0; ERR_INPUT: a frame does not fit its session; ERR_STATE
+ * (gpu_upload): GPU_FLIGHTS batches are under way; ERR_DEVICE: the context is lost. */
 MUST_CHECK int gpu_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 /* Picture to network size (area-averaged), normalised planes, colours for fusion. MATH.md
@@ -223,27 +240,31 @@ MUST_CHECK int gpu_motion(struct gpu *g, struct gpu_frame *const *frames, int n,
 
 /* The n_covisible keyframes with the largest view overlap, out of all that are kept. MATH.md
  * (K1). */
-MUST_CHECK int gpu_covisible(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_covisible(struct gpu *g, struct gpu_frame *const *frames, int n,
+                             struct err *err);
 
 /* Each pixel's point of the model, through the keyframes' maps; claims. MATH.md (1) (2)
  * (A1)-(A3). */
-MUST_CHECK int gpu_associate(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_associate(struct gpu *g, struct gpu_frame *const *frames, int n,
+                             struct err *err);
 
 /* Does this frame become a keyframe? MATH.md (K2). */
-MUST_CHECK int gpu_keyframe(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_keyframe(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 /* Update claimed points, insert the others, enter them in the maps. MATH.md (3)-(5), (F1)-(F3). */
-MUST_CHECK int gpu_fuse(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_fuse(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 /* Kernel 3: unconfirmed and seen-through points go; their slots are used again. MATH.md (R1)
  * (R2). */
-MUST_CHECK int gpu_remove(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_remove(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 /* The published points that changed, in a fixed order. MATH.md (C1). */
-MUST_CHECK int gpu_change(struct gpu *g, struct gpu_frame *f, struct err *err);
+MUST_CHECK int gpu_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 MUST_CHECK int gpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-MUST_CHECK int gpu_wait(struct gpu *g, struct err *err);
+/* Waits for these frames, which went through the verbs above together. Also to be called when one of
+ * them failed: afterwards nothing of the batch is under way. */
+MUST_CHECK int gpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 #ifdef __cplusplus
 }

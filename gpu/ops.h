@@ -29,14 +29,20 @@ struct gpu_ops {
     int (*image)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*depth)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*motion)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*covisible)(struct gpu *g, struct gpu_frame *f, struct err *err);
-    int (*associate)(struct gpu *g, struct gpu_frame *f, struct err *err);
-    int (*keyframe)(struct gpu *g, struct gpu_frame *f, struct err *err);
-    int (*fuse)(struct gpu *g, struct gpu_frame *f, struct err *err);
-    int (*remove)(struct gpu *g, struct gpu_frame *f, struct err *err);
-    int (*change)(struct gpu *g, struct gpu_frame *f, struct err *err);
+    int (*covisible)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    int (*associate)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    int (*keyframe)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    int (*fuse)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    int (*remove)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    int (*change)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*download)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*wait)(struct gpu *g, struct err *err);
+    int (*wait)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
+    /* Depth [net_h][net_w] of the next frame of a session without a depth network (tests, self-test);
+     * given before gpu_covisible(). */
+    int (*put_depth)(struct gpu_session *s, const float *depth, struct err *err);
+    /* NULL: malloc and free do */
+    void *(*host_get)(struct gpu *g, size_t bytes);
+    void (*host_put)(struct gpu *g, void *memory, size_t bytes);
 };
 
 struct gpu {
@@ -57,6 +63,7 @@ struct gpu_session {
 extern const struct gpu_ops ops_cpu;
 /* NULL in a build without CUDA (ops_none.c). */
 extern const struct gpu_ops *const ops_cuda;
+int ops_cuda_count(void);
 
 #ifdef __cplusplus
 }

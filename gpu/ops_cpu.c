@@ -140,9 +140,18 @@ static int cpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, s
     return 0;
 }
 
-static int cpu_wait(struct gpu *g, struct err *err)
+static int cpu_put_depth(struct gpu_session *s, const float *depth, struct err *err)
+{
+    (void)err;
+    session_cpu_put_depth(s, depth);
+    return 0;
+}
+
+static int cpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
+    (void)frames;
+    (void)n;
     (void)err;
     return 0;
 }
@@ -150,54 +159,56 @@ static int cpu_wait(struct gpu *g, struct err *err)
 /* ------------------------------------------------------------------------- frame verbs */
 
 static int run_stage(void (*stage)(struct session_cpu *, struct gpu_frame *), enum gpu_stage which,
-                     struct gpu_frame *f)
+                     struct gpu_frame *const *frames, int n)
 {
-    double t = now_us();
-    stage(session_cpu_of(f->session), f);
-    stage_done(f, which, t);
+    for (int i = 0; i < n; i++) {
+        double t = now_us();
+        stage(session_cpu_of(frames[i]->session), frames[i]);
+        stage_done(frames[i], which, t);
+    }
     return 0;
 }
 
-static int cpu_covisible(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_covisible(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(covisible_cpu_run, GPU_STAGE_COVISIBLE, f);
+    return run_stage(covisible_cpu_run, GPU_STAGE_COVISIBLE, frames, n);
 }
 
-static int cpu_associate(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_associate(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(associate_cpu_run, GPU_STAGE_ASSOCIATE, f);
+    return run_stage(associate_cpu_run, GPU_STAGE_ASSOCIATE, frames, n);
 }
 
-static int cpu_keyframe(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_keyframe(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(keyframe_cpu_run, GPU_STAGE_KEYFRAME, f);
+    return run_stage(keyframe_cpu_run, GPU_STAGE_KEYFRAME, frames, n);
 }
 
-static int cpu_fuse(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_fuse(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(fuse_cpu_run, GPU_STAGE_FUSE, f);
+    return run_stage(fuse_cpu_run, GPU_STAGE_FUSE, frames, n);
 }
 
-static int cpu_remove(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_remove(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(remove_cpu_run, GPU_STAGE_REMOVE, f);
+    return run_stage(remove_cpu_run, GPU_STAGE_REMOVE, frames, n);
 }
 
-static int cpu_change(struct gpu *g, struct gpu_frame *f, struct err *err)
+static int cpu_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
-    return run_stage(change_cpu_run, GPU_STAGE_CHANGE, f);
+    return run_stage(change_cpu_run, GPU_STAGE_CHANGE, frames, n);
 }
 
 const struct gpu_ops ops_cpu = {
@@ -222,4 +233,5 @@ const struct gpu_ops ops_cpu = {
     .change = cpu_change,
     .download = cpu_download,
     .wait = cpu_wait,
+    .put_depth = cpu_put_depth,
 };

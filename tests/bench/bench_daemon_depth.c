@@ -127,7 +127,7 @@ static int run_frame(struct gpu *g, struct gpu_session *s, const struct support_
     int rc;
     if ((rc = gpu_upload(g, &batch, 1, err)) || (rc = gpu_image(g, &batch, 1, err)) ||
         (rc = gpu_depth(g, &batch, 1, err)) || (rc = gpu_motion(g, &batch, 1, err)) ||
-        (rc = gpu_download(g, &batch, 1, err)) || (rc = gpu_wait(g, err)))
+        (rc = gpu_download(g, &batch, 1, err)) || (rc = gpu_wait(g, &batch, 1, err)))
         return rc;
     t->network_ms += (double)f.result.stage_us[GPU_STAGE_DEPTH] / 1000;
     return 0;

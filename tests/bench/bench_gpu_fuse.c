@@ -55,10 +55,10 @@ static int fuse_frame(struct gpu *g, struct gpu_session *s, const struct support
         rc = gpu_image(g, &batch, 1, err);
     if (rc == 0)
         session_cpu_put_depth(s, in->depth);
-    if (rc || (rc = gpu_motion(g, &batch, 1, err)) || (rc = gpu_covisible(g, &f, err)) ||
-        (rc = gpu_associate(g, &f, err)) || (rc = gpu_keyframe(g, &f, err)) ||
-        (rc = gpu_fuse(g, &f, err)) || (rc = gpu_remove(g, &f, err)) ||
-        (rc = gpu_change(g, &f, err)))
+    if (rc || (rc = gpu_motion(g, &batch, 1, err)) || (rc = gpu_covisible(g, &batch, 1, err)) ||
+        (rc = gpu_associate(g, &batch, 1, err)) || (rc = gpu_keyframe(g, &batch, 1, err)) ||
+        (rc = gpu_fuse(g, &batch, 1, err)) || (rc = gpu_remove(g, &batch, 1, err)) ||
+        (rc = gpu_change(g, &batch, 1, err)))
         return rc;
     for (int i = 0; i < GPU_STAGES; i++)
         t->stage_us[i] += (double)f.result.stage_us[i];

@@ -110,14 +110,6 @@ static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, st
     return 0;
 }
 
-static int fake_frame(struct gpu *g, struct gpu_frame *f, struct err *err)
-{
-    (void)g;
-    (void)f;
-    (void)err;
-    return 0;
-}
-
 static void fake_put(struct gpu_change *c, const struct gpu_frame *f, uint32_t frame, uint32_t i)
 {
     uint32_t slot = (frame * FAKE_STEP + i) % FAKE_SLOTS, where = slot * 613u + f->rgb[0];
@@ -131,13 +123,11 @@ static void fake_put(struct gpu_change *c, const struct gpu_frame *f, uint32_t f
     c->rgb[2] = f->rgb[1] & 0xfc;
 }
 
-static int fake_change(struct gpu *g, struct gpu_frame *f, struct err *err)
+static void fake_change_one(struct gpu_frame *f)
 {
     struct fake_session *s = (struct fake_session *)f->session;
     uint32_t n = 0;
 
-    (void)g;
-    (void)err;
     fake_gpu_plan.frames++;
     fake_gpu_plan.restarts += f->restart;
     s->frame++;
@@ -156,13 +146,14 @@ static int fake_change(struct gpu *g, struct gpu_frame *f, struct err *err)
     if (f->depth_out)
         for (int i = 0; i < f->session->config.net_w * f->session->config.net_h; i++)
             f->depth_out[i] = 1.5f;
-    return 0;
 }
 
-static int fake_wait(struct gpu *g, struct err *err)
+static int fake_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
     (void)err;
+    for (int i = 0; i < n; i++)
+        fake_change_one(frames[i]);
     return 0;
 }
 
@@ -195,14 +186,14 @@ static const struct gpu_ops fake_ops = {
     .image = fake_batch,
     .depth = fake_batch,
     .motion = fake_batch,
-    .covisible = fake_frame,
-    .associate = fake_frame,
-    .keyframe = fake_frame,
-    .fuse = fake_frame,
-    .remove = fake_frame,
+    .covisible = fake_batch,
+    .associate = fake_batch,
+    .keyframe = fake_batch,
+    .fuse = fake_batch,
+    .remove = fake_batch,
     .change = fake_change,
     .download = fake_batch,
-    .wait = fake_wait,
+    .wait = fake_batch,
 };
 
 static inline int fake_open(struct gpu **g, const struct gpu_config *config, struct err *err)

@@ -85,21 +85,21 @@ static inline int line_frame(struct line *l, const struct rigid *T_wc)
     if (rc == 0)
         rc = gpu_motion(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_covisible(l->g, &l->f, &err);
+        rc = gpu_covisible(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_associate(l->g, &l->f, &err);
+        rc = gpu_associate(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_keyframe(l->g, &l->f, &err);
+        rc = gpu_keyframe(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_fuse(l->g, &l->f, &err);
+        rc = gpu_fuse(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_remove(l->g, &l->f, &err);
+        rc = gpu_remove(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_change(l->g, &l->f, &err);
+        rc = gpu_change(l->g, &batch, 1, &err);
     if (rc == 0)
         rc = gpu_download(l->g, &batch, 1, &err);
     if (rc == 0)
-        rc = gpu_wait(l->g, &err);
+        rc = gpu_wait(l->g, &batch, 1, &err);
     if (rc)
         printf("# %s\n", err.text);
     return rc;

@@ -307,13 +307,13 @@ static void frames_that_do_not_fit_are_refused(void **state)
     assert_int_equal(gpu_motion(w.g, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = 2e6f;
-    assert_int_equal(gpu_covisible(w.g, &f, &err), ERR_INPUT);
+    assert_int_equal(gpu_covisible(w.g, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.r[0] = 1.1f;
-    assert_int_equal(gpu_associate(w.g, &f, &err), ERR_INPUT);
+    assert_int_equal(gpu_associate(w.g, batch, 1, &err), ERR_INPUT);
     f.T_wc.r[0] = -1.0f; /* a mirror */
-    assert_int_equal(gpu_fuse(w.g, &f, &err), ERR_INPUT);
-    assert_int_equal(gpu_fuse(w.g, NULL, &err), ERR_INPUT);
+    assert_int_equal(gpu_fuse(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_fuse(w.g, NULL, 1, &err), ERR_INPUT);
     gpu_session_free(&s);
     tear_down(&w);
 }
@@ -329,7 +329,7 @@ static int run_networks(struct world *w, struct gpu_frame *f)
         rc = gpu_motion(w->g, &f, 1, NULL);
     if (rc == 0)
         rc = gpu_download(w->g, &f, 1, NULL);
-    return rc ? rc : gpu_wait(w->g, NULL);
+    return rc ? rc : gpu_wait(w->g, &f, 1, NULL);
 }
 
 /* Red 51 of 255: depth 1.2 m; red 254: 1.996 m, beyond max_depth_m, so none. */

@@ -1,0 +1,165 @@
+/*
+ * session_cuda.h - what the CUDA back end keeps of a session, on the device and beside it (internal
+ * to gpu/ and its tests)
+ *
+ * A batch of frames runs as one launch a pass: blockIdx.y is the frame, and every kernel gets the
+ * batch's frame_cuda array, from which it reaches its session's session_dev. Nothing that a frame
+ * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
+ * decision live in session_dev. Pictures are at most `n_pixels_max` over the batch.
+ * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin, by scans over
+ *          pixels; claims are 64-bit minima. fusion .cu files are compiled with --fmad=false, so that
+ *          the twins round alike: what differs is exp, sin and cos.
+ */
+#ifndef RECOND_GPU_SESSION_CUDA_H
+#define RECOND_GPU_SESSION_CUDA_H
+
+#include "gpu/covisible_point.h"
+#include "gpu/depth_point.h"
+#include "gpu/ops.h"
+#include "gpu/point.h"
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A keyframe that the frame is tested against. */
+struct covisible_cuda {
+    uint32_t place;
+    int overlap;
+};
+
+/* In device memory: the model and the state of the line between frames. Written by kernels alone
+ * after session_cuda_new(). */
+struct session_dev {
+    struct fuse_params fuse;
+    struct depth_scale depth_scale; /* focal is filled in by the first pass of each frame */
+    float focal_px;                 /* of the depth network; 0 = no scaling */
+    float step_m;
+    int w, h;
+    uint32_t n_pixels, max_points;
+
+    /* the frame */
+    uint32_t frame;
+    uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
+    uint8_t *rgb;     /* [h][w][3] */
+    __half *previous; /* [h][w][4] the previous picture, normalised for the motion network; NULL without one */
+    float *depth;     /* [h][w] metres, 0 = none */
+    struct camera camera;
+    struct rigid T_last;
+    int has_last, has_previous;
+
+    /* covisible */
+    struct covisible_cuda covisible[GPU_COVISIBLE_MAX];
+    int n_covisible;
+    struct covisible_grid grid;
+    uint8_t *overlap_now; /* [max_keyframes] */
+
+    /* associate, one value a pixel */
+    float *usable;
+    struct vec3 *world;
+    uint32_t *found, *through;
+    float *distance;
+    uint32_t *bins;
+    uint32_t n_valid, n_associated;
+    float median_depth_m;
+
+    /* keyframe */
+    int is_keyframe;
+    uint32_t place_new, n_keyframes;
+    struct keyframe *keyframes;
+    struct map_cell *maps; /* [max_keyframes][h][w] */
+    uint8_t *overlaps;
+
+    /* fuse */
+    uint64_t *cell_claims; /* [n_covisible][h][w] */
+    uint32_t *fresh;
+    uint16_t *wins;
+    uint8_t *mark;          /* [n_pixels] what a pass found out about a pixel, for the scans behind it */
+    uint32_t *block_counts; /* per block of pixels, several scans' worth */
+    uint32_t *tickets;      /* blocks of a pass that are done; zero between passes */
+
+    /* the model, by slot */
+    struct point_place *place;
+    struct point_stat *stat;
+    struct point_out *out;
+    uint64_t *id;
+    uint64_t *claims;
+    uint32_t *unstable[2]; /* compaction goes from one to the other */
+    int unstable_now;
+    uint32_t *free_slots;
+    uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
+    uint64_t next_id;
+
+    /* remove, change */
+    uint32_t *carved;
+    uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out, n_changes;
+};
+
+/* What the device tells the host of a frame; in pinned memory, written by the last pass. */
+struct result_cuda {
+    struct gpu_result result;      /* stage_us: zero; see stamp_ns */
+    uint64_t stamp_ns[GPU_STAGES]; /* %globaltimer when a stage began; the last one: the end */
+};
+
+/* One frame of a batch, as kernels see it; the array is copied to the device with each batch. */
+struct frame_cuda {
+    struct session_dev *s;        /* NULL: this place in the batch is empty */
+    int width, height;            /* of the uploaded picture */
+    struct intrinsics K;          /* of it */
+    struct rigid T_wc;            /* if has_pose */
+    int has_pose, restart;
+    float mean[2][3], std[2][3];  /* of the depth and of the motion network */
+    __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
+    int depth_pitch, motion_pitch;
+    int rays;
+    const float *depth_raw;       /* [h][w] the depth network's answer; NULL: depth is in s->depth */
+    const float *motion_raw;      /* [6]; NULL without a motion network */
+    struct gpu_change *changes;   /* pinned host memory as the device sees it, [2*n_pixels] */
+    struct result_cuda *result;   /* the same */
+    float *depth_out;             /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
+};
+
+/* Host side. */
+struct session_cuda {
+    struct gpu_session base;
+    struct session_dev *dev; /* on the device */
+    struct session_dev host; /* the same when it was made: pointers and constants */
+    void *arena;             /* one device allocation */
+    size_t arena_bytes;
+    struct gpu_change *changes; /* pinned, [2*n_pixels], and as the device sees it */
+    struct gpu_change *changes_dev;
+    struct result_cuda *result, *result_dev;
+    float *depth_out, *depth_out_dev;
+    size_t pinned_bytes;
+    void *plan; /* ops_cuda's: networks and graphs for this size */
+};
+
+size_t session_cuda_bytes(const struct gpu_session_config *c);
+/* c->depth may be NULL (tests): depth is then given by session_cuda_put_depth(). Arguments are
+ * trusted. Waits for `stream`. */
+MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g,
+                                const struct gpu_session_config *c, cudaStream_t stream,
+                                struct err *err);
+void session_cuda_free(struct session_cuda **s);
+MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
+                                      cudaStream_t stream, struct err *err);
+
+/*
+ * The stages: each enqueues its kernels for a batch on a stream.
+ * In:      frames: device memory, [n]; pixels_max: the largest w*h among their sessions
+ * Returns: 0; ERR_DEVICE
+ * Runs:    may be captured; the same calls with the same n and pixels_max may be replayed for other
+ *          frames
+ */
+typedef int stage_cuda_fn(const struct frame_cuda *frames, int n, uint32_t pixels_max,
+                          cudaStream_t stream, struct err *err);
+stage_cuda_fn image_cuda, depth_cuda, motion_cuda, covisible_cuda, associate_cuda, keyframe_cuda,
+    fuse_cuda, remove_cuda, change_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
