@@ -18,7 +18,7 @@
 
 #include "gpu/net_graph.h"
 
-#include <cuda_fp16.h>
+#include "gpu/half_cuda.h"
 #include <cuda_runtime.h>
 
 #ifdef __cplusplus
@@ -65,6 +65,9 @@ size_t net_cuda_conv_counters(const struct net_cuda_conv_plan *p, int n);
  * rule would choose for n pictures. */
 int net_cuda_conv_tiles(const struct net_cuda_conv_plan *p, int n, struct net_cuda_tile *tiles,
                         int cap);
+
+/* Of the layer and the table of shapes: what measured tile shapes are good for. */
+uint64_t net_cuda_conv_hash(const struct net_cuda_conv_plan *p);
 
 struct net_cuda_conv_args {
     const __half *src[2];
