@@ -63,8 +63,9 @@ O := $(B)/$(if $(filter 1,$(CUDA)),cuda,cpu)-$(MODE)
 
 # ---------------------------------------------------------------- what is compiled into what
 PROTO_SRC  := $(wildcard proto/*.c)
-GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(wildcard gpu/*_cuda.c gpu/*_cuda.cu))
-GPU_SRC    := $(filter-out gpu/ops_none.c %_cuda.c,$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
+CUDA_C     := $(wildcard gpu/*_cuda.c gpu/*_cuda_*.c)
+GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(wildcard gpu/*.cu))
+GPU_SRC    := $(filter-out gpu/ops_none.c $(CUDA_C),$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
 CLIENT_SRC := $(wildcard api/client*.c)
 CTL_SRC    := $(wildcard api/reconctl*.c)
 API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC),$(wildcard api/*.c))
@@ -89,8 +90,9 @@ ifeq ($(CUDA),1)
   NVCC_GEN    := $(foreach a,$(CUDA_ARCH),-gencode arch=$(a:sm_%=compute_%),code=$(a)) \
                  -gencode arch=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH))),code=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH)))
   NVCCFLAGS   := -std=c++17 -O3 -lineinfo -Xcompiler -Wall,-Wextra,-fPIE $(NVCC_GEN)
-  CUDA_OBJ    := $(filter %.cu,$(GPU_SRC))
-  LIBS_GPU    += $(if $(CUDA_OBJ),-L$(CUDA_HOME)/lib64 -lcudart -lstdc++)
+  # the run-time is linked in: a program that was built with CUDA starts where there is none
+  LIBS_GPU    += -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl -lpthread
+  PKG_CFLAGS  += -isystem $(CUDA_HOME)/include
 endif
 
 # the commands of README use all cores unless they were told a number of jobs
@@ -119,9 +121,10 @@ $(O)/%.c.o: %.c
 $(O)/gen/%.c.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) $(ALL_CFLAGS) -w -c -o $@ $<
+# stages round as their CPU twins do: no fused multiply-add outside the networks
 $(O)/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(call run,NVCC)$(NVCC) $(NVCCFLAGS) -I. -MMD -MP -c -o $@ $<
+	$(call run,NVCC)$(NVCC) $(NVCCFLAGS) $(if $(filter gpu/net_cuda%,$<),,--fmad=false) -I. -MMD -MP -c -o $@ $<
 
 # generated: the ONNX wire format from Debian's onnx.proto, the REST contract as JSON
 $(O)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
@@ -142,10 +145,12 @@ TEST_SRC := $(wildcard tests/unit/*.c tests/twin/*.c tests/fault/*.c)
 TESTS    := $(patsubst %.c,$(O)/%,$(TEST_SRC))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
-BENCH    := $(patsubst %.c,$(O)/%,$(wildcard tests/bench/bench_*.c))
+BENCH    := $(patsubst %.c,$(O)/%,$(filter-out tests/bench/bench_cuda_%,$(wildcard tests/bench/bench_*.c)))
+BENCH_GPU := $(if $(filter 1,$(CUDA)),$(patsubst %,$(O)/%,$(basename $(wildcard tests/bench/bench_cuda_*.c tests/bench/bench_cuda_*.cu))))
+BENCH_OBJ = $(call objs,$(wildcard tests/bench/support_*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/bench/support_*.cu)))
 E2E      := $(sort $(wildcard tests/e2e/[0-9]*))
 LIB_TEST := $(O)/libtest.a
-$(LIB_TEST): $(call objs,$(wildcard tests/support/*.c))
+$(LIB_TEST): $(call objs,$(wildcard tests/support/*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/support/*.cu)))
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -153,18 +158,20 @@ test_word = $(firstword $(subst _, ,$(notdir $(1))))
 .SECONDEXPANSION:
 libs_proto  = $(LIB_PROTO)
 libs_gpu    = $(LIB_GPU) $(LIB_PROTO)
+libs_cuda   = $(libs_gpu)
 libs_client = $(LIB_CLIENT) $(LIB_PROTO)
 libs_daemon = $(LIB_CLIENT) $(LINK_ALL)
 libs_api    = $(libs_daemon)
 sys_proto   = $(LIBS_PROTO)
 sys_gpu     = $(LIBS_GPU) $(LIBS_PROTO)
+sys_cuda    = $(sys_gpu)
 sys_client  = $(LIBS_CLIENT) $(LIBS_PROTO)
 sys_daemon  = $(LIBS_CLIENT) $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
 sys_api     = $(sys_daemon)
 
 $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
-$(BENCH): $(O)/tests/bench/bench_%: $(O)/tests/bench/bench_%.c.o $(call objs,$(wildcard tests/bench/support_*.c)) $$(libs_$$(call test_word,$$*))
+$(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(BENCH_OBJ) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
@@ -183,6 +190,10 @@ fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
 	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
 bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
+bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and the card's limits
+	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
+check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
+	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint
 	@$(MAKE) --no-print-directory $(JOBS) objects
@@ -213,7 +224,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit fuzz bench lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-gpu lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -14,7 +14,7 @@
 
 #include "gpu/net.h"
 
-#include <cuda_fp16.h>
+#include "gpu/half_cuda.h"
 #include <cuda_runtime.h>
 
 #ifdef __cplusplus

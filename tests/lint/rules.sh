@@ -106,6 +106,11 @@ rule_fences() {
     done
 }
 
+# Headers of the CUDA back end can be compiled only where CUDA's own headers are.
+header_has_cuda() {
+    [[ $1 != *cuda* ]] || [[ ${LINT_CFLAGS:-} == *cuda* ]]
+}
+
 # ---------------------------------------------------------------- foo.c exports foo_verb() only
 # file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
 SYMBOLS='
@@ -143,6 +148,7 @@ rule_symbols() {
 rule_headers_c() {
     local h
     for h in $(sources "$HOUSE tests/support" h); do
+        header_has_cuda "$h" || continue
         # shellcheck disable=SC2086
         printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
             "${CC:-gcc}" ${LINT_CFLAGS:--I.} -std=c11 -Wall -Wextra -Werror -Wno-unused-function \
@@ -157,8 +163,10 @@ rule_headers_cxx() {
     command -v g++ >/dev/null || { echo "g++ is not installed"; return 77; }
     for h in proto/err.h proto/types.h $(sources gpu h); do
         [[ -e $h ]] || continue
+        header_has_cuda "$h" || continue
+        # shellcheck disable=SC2086
         printf '#include "%s"\n' "$h" |
-            g++ -I. -std=c++17 -Wall -Wextra -Werror -Wno-unused-function -fsyntax-only -x c++ - \
+            g++ ${LINT_CFLAGS:--I.} -std=c++17 -Wall -Wextra -Werror -Wno-unused-function -fsyntax-only -x c++ - \
                 >"$LINT_TMP/out" 2>&1 ||
             echo "$h:1: does not compile as C++17: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
     done
@@ -170,6 +178,43 @@ rule_exit() {
     for f in $(sources "$HOUSE" c h cu); do
         case $f in daemon/main.c | api/reconctl.c) continue ;; esac
         match "$f" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file'
+    done
+}
+
+# Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
+# cuda_try_check(...), cast to void, assigned or compared.
+rule_cuda_checked() {
+    local f
+    for f in $(sources gpu c h cu cuh); do
+        [[ $f != gpu/cuda_try.h ]] || continue # the check itself
+        stripped "$f" | awk -v file="$f" '
+            { text = before $0; before = "" }
+            /(CU_TRY|cuda_try_check)\($/ { before = $0 }
+            text ~ /(^|[^A-Za-z0-9_])(cuda|cudnn|cublas)[A-Z][A-Za-z0-9]*[ ]*\(/ &&
+            text !~ /CU_TRY[ ]*\(|cuda_try_check[ ]*\(|\(void\)|=|return/ {
+                print file ":" NR ": a CUDA call that nobody checks"
+            }'
+    done
+}
+
+# A launch names grid, block, shared bytes and stream, and the function that it stands in asks about it.
+rule_cuda_launch() {
+    local f
+    for f in $(sources gpu cu cuh); do
+        stripped "$f" | awk -v file="$f" '
+            function end() { if (open) print file ":" open ": a launch that nobody checks"; open = 0 }
+            open && /cuda_try_launch/ { open = 0 }
+            /^}/ { end() }
+            collecting { text = text $0 }
+            !collecting && /<<</ { end(); text = $0; collecting = 1; open = NR }
+            collecting && text ~ />>>/ {
+                collecting = 0
+                sub(/.*<<</, "", text); sub(/>>>.*/, "", text)
+                while (gsub(/\([^()]*\)/, "", text)) ;
+                if (gsub(/,/, ",", text) != 3) print file ":" open ": a launch without a named stream"
+            }
+            END { end() }'
+        match "$f" 'cudaDeviceSynchronize|cudaStreamLegacy|cudaStreamPerThread' 'waits for the device or uses a default stream'
     done
 }
 
@@ -294,5 +339,5 @@ rule_metrics() {
 }
 
 # shellcheck disable=SC2034
-RULES="arrows fences symbols headers_c headers_cxx exit ifdef macro_return file_length function_length
+RULES="arrows fences symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
        line_length format words layout shell python man metrics"
