@@ -67,7 +67,6 @@ struct net_cuda_conv_plan {
     struct net_cuda_conv conv;
     int four, max_batch;
     int max_smem; /* of a block on this device */
-    int overlap;  /* the kernels wait themselves for the one before (conv_await()) */
     struct conv_launch launch;
     size_t bytes;
     __half *weights;
@@ -314,25 +313,20 @@ int net_cuda_conv_tiles(const struct net_cuda_conv_plan *p, int n, struct net_cu
 
 /* ---------------------------------------------------------------------------- verbs */
 
-/* Shared memory beyond 48 KiB has to be asked for, once a kernel; which code was loaded is seen. */
+/* Shared memory beyond 48 KiB has to be asked for, once a kernel. */
 static int plan_allow(struct net_cuda_conv_plan *p, struct err *err)
 {
-    struct cudaFuncAttributes attr;
     int device, rc;
 
-    p->overlap = 1;
     CU_TRY(cudaGetDevice(&device));
     CU_TRY(cudaDeviceGetAttribute(&p->max_smem, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     for (int i = 0; i < 2 * ROWS; i++) {
         const conv_row *r = &rows[i / 2];
         const conv_fn fn = row_fn(p, r, i % 2);
 
-        if (!fn || r->smem > p->max_smem)
-            continue;
-        CU_TRY(cudaFuncSetAttribute((const void *)fn, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    r->smem));
-        CU_TRY(cudaFuncGetAttributes(&attr, (const void *)fn));
-        p->overlap &= attr.ptxVersion >= 90 && attr.binaryVersion >= 90;
+        if (fn && r->smem <= p->max_smem)
+            CU_TRY(cudaFuncSetAttribute((const void *)fn,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, r->smem));
     }
 out:
     return rc;
@@ -456,16 +450,7 @@ int net_cuda_conv_run(const struct net_cuda_conv_plan *p, const struct net_cuda_
         !tile_fits(p, &rows[tile.shape], n, tile.split))
         return err_set(err, ERR_INPUT, "tile shape %d does not fit a batch of %d", tile.shape, n);
     const conv_row *r = &rows[tile.shape];
-    cudaLaunchAttribute overlap = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(tile_count(p, r, n), tile.split ? l.segments : 1);
-    config.blockDim = dim3(r->threads);
-    config.dynamicSmemBytes = r->smem;
-    config.stream = stream;
-    config.attrs = &overlap;
-    config.numAttrs = p->overlap;
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
+    const dim3 grid(tile_count(p, r, n), tile.split ? l.segments : 1);
     l.src0.data = a->src[0];
     l.src1.data = p->conv.n_src > 1 ? a->src[1] : a->src[0];
     l.residual = p->conv.has_residual ? a->residual : NULL;
@@ -474,7 +459,7 @@ int net_cuda_conv_run(const struct net_cuda_conv_plan *p, const struct net_cuda_
     l.counters = a->counters;
     l.m = n * l.ohw;
     l.tiles_n = div_up(l.cout8, r->bn);
-    CU_TRY(cudaLaunchKernelEx(&config, row_fn(p, r, tile.split), l));
+    row_fn(p, r, tile.split)<<<grid, r->threads, r->smem, stream>>>(l);
     CU_TRY(cuda_try_launch());
 out:
     return rc;
