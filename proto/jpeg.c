@@ -142,8 +142,10 @@ int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
     d->in.err = &d->errors;
     d->enc.err = &d->errors;
     if (setjmp(d->failed)) {
+        /* no memory, or another library at run time than the headers say */
+        int rc = err_set(err, ERR_MEMORY, "cannot make a JPEG decoder: %s", d->text);
         jpeg_decoder_free(&d);
-        return err_set(err, ERR_MEMORY, "no memory for a JPEG decoder");
+        return rc;
     }
     jpeg_create_decompress(&d->in);
     d->has_in = 1;
