@@ -101,7 +101,8 @@ struct api_device {
     char name[API_NAME_CAP], backend[8], model[API_NAME_CAP], why[API_TEXT_CAP];
     uint32_t sessions, queued_frames, threads;
     uint64_t memory_total_bytes, memory_used_bytes, memory_budget_bytes;
-    float busy;          /* share of the last seconds that the worker computed */
+    float busy;          /* share of the last seconds that it computed */
+    float load_fps;      /* frames a second that its sessions ask for; decides where new ones go */
     float temperature_c; /* NAN = not known */
     uint64_t frames, errors;
 };

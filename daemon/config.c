@@ -1,6 +1,7 @@
 #include "daemon/config.h"
 
 #include "daemon/config_table.h"
+#include "daemon/devices.h"
 #include "daemon/ini.h"
 
 #include <arpa/inet.h>
@@ -210,6 +211,7 @@ static int check_address(const struct config *c, const char *key, const char *ad
 
 int config_check(const struct config *c, struct err *err)
 {
+    struct devices devices;
     int rc = check_address(c, "http.listen", c->http.listen, err);
 
     if (rc == 0)
@@ -231,9 +233,7 @@ int config_check(const struct config *c, struct err *err)
         return err_at(err, ERR_INPUT, "session.max_points", "%llu is over limits.max_points = %llu",
                       (unsigned long long)c->session.max_points,
                       (unsigned long long)c->limits.max_points);
-    if (!c->device.use[0])
-        return err_at(err, ERR_INPUT, "device.use", "names no device: auto, cpu, cuda, cuda:N");
-    return 0;
+    return devices_resolve(&devices, c->device.use, 0, err);
 }
 
 void config_print(FILE *out, const struct config *config)

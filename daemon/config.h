@@ -50,8 +50,9 @@ struct config {
         char depth_model[64], motion_model[64];
     } session;
     struct {
-        char use[CONFIG_TEXT_CAP]; /* devices, separated by blanks */
-        int threads, batch;
+        char use[CONFIG_TEXT_CAP]; /* devices.h */
+        char cache_path[CONFIG_TEXT_CAP];
+        int threads, batch, batch_wait_us;
         uint64_t memory_bytes;
     } device;
     struct {

@@ -23,17 +23,17 @@ static void set_budget(struct worker *w, uint64_t bytes)
 static int start_worker(struct core *c, const char *device, worker_open_fn *open, struct err *err)
 {
     const struct worker_config config = {.device = device,
+                                         .cache_path = c->config.device.cache_path,
                                          .threads = c->config.device.threads,
                                          .batch = c->config.device.batch,
+                                         .batch_wait_us = c->config.device.batch_wait_us,
                                          .models = c->models,
                                          .metrics = &c->metrics,
+                                         .commit = c->commit,
                                          .open = open};
     struct api_device info;
-    int rc;
+    int rc = worker_start(&c->workers[c->n_workers], &config, err);
 
-    if (c->n_workers == CORE_DEVICES_MAX)
-        return err_at(err, ERR_LIMIT, "device.use", "names more than %d devices", CORE_DEVICES_MAX);
-    rc = worker_start(&c->workers[c->n_workers], &config, err);
     if (rc)
         return rc;
     set_budget(c->workers[c->n_workers], c->config.device.memory_bytes);
@@ -42,18 +42,64 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
     return 0;
 }
 
-static int start_workers(struct core *c, worker_open_fn *open, struct err *err)
+/* A CUDA device that does not open: the others carry on without it, and if it was asked for, health
+ * says so. Anything else ends the start. */
+static int missed(struct core *c, const char *device, bool needed, int rc, const struct err *err)
 {
-    char devices[CONFIG_TEXT_CAP], *save = NULL;
+    if (strncmp(device, "cuda", 4) != 0)
+        return rc;
+    LOG_AT(LOG_ERR, "device %s is left out: %s", device, err->text);
+    if (needed && !c->missing[0])
+        snprintf(c->missing, sizeof(c->missing), "%s is needed by device.use: %.120s", device,
+                 err->text);
+    return 0;
+}
+
+/* `auto` took a CUDA device: all the others that work compute as well. */
+static int add_rest(struct core *c, struct devices *d, int n_cuda, struct err *err)
+{
+    struct api_device first;
+    char name[DEVICES_NAME_CAP];
     int rc = 0;
 
-    memcpy(devices, c->config.device.use, sizeof(devices));
-    for (char *d = strtok_r(devices, " ", &save); d && rc == 0; d = strtok_r(NULL, " ", &save))
-        rc = start_worker(c, d, open, err);
+    worker_get_device(c->workers[0], &first);
+    if (strcmp(first.backend, "cuda") != 0)
+        return 0;
+    for (int i = 0; i < n_cuda && d->n < DEVICES_MAX && rc == 0; i++) {
+        snprintf(name, sizeof(name), "cuda:%d", i);
+        if (strcmp(name, first.name) != 0)
+            rc = devices_add(d, name, false, err);
+    }
     return rc;
 }
 
-int core_open(struct core **core, const struct config *config, worker_open_fn *open,
+static int start_workers(struct core *c, const struct core_backend *backend, struct err *err)
+{
+    int n_cuda = backend ? backend->cuda_count() : gpu_cuda_count(), rc;
+    struct devices d;
+    struct err why;
+
+    rc = devices_resolve(&d, c->config.device.use, n_cuda, err);
+    for (int i = 0; i < d.n && rc == 0; i++) {
+        memset(&why, 0, sizeof(why));
+        rc = start_worker(c, d.of[i].name, backend ? backend->open : gpu_open, &why);
+        if (rc == 0 && i == 0 && d.rest)
+            rc = add_rest(c, &d, n_cuda, &why);
+        else if (rc)
+            rc = missed(c, d.of[i].name, d.of[i].needed, rc, &why);
+        if (rc && err)
+            *err = why;
+    }
+    if (rc == 0 && d.all_cuda && c->n_workers == 0)
+        snprintf(c->missing, sizeof(c->missing), "none of %d CUDA devices opens; see the log",
+                 n_cuda);
+    if (rc == 0)
+        LOG_AT(LOG_INFO, "device.use = %s: %d of %d devices compute%s%s", c->config.device.use,
+               c->n_workers, d.n, c->missing[0] ? "; " : "", c->missing);
+    return rc;
+}
+
+int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
     const struct jpeg_limits jpeg = {
@@ -73,7 +119,9 @@ int core_open(struct core **core, const struct config *config, worker_open_fn *o
     if (rc == 0)
         rc = registry_new(&c->registry, err);
     if (rc == 0)
-        rc = start_workers(c, open, err);
+        rc = commit_start(&c->commit, 0, err);
+    if (rc == 0)
+        rc = start_workers(c, backend, err);
     if (rc == 0)
         rc = decode_start(&c->decode, config->decode.threads, &jpeg, err);
     if (rc)
@@ -104,6 +152,8 @@ void core_stop(struct core *c)
         decode_stop(c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_stop(c->workers[i]);
+    if (c->commit)
+        commit_stop(c->commit);
 }
 
 void core_close(struct core **core)
@@ -116,6 +166,7 @@ void core_close(struct core **core)
     decode_free(&c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
+    commit_free(&c->commit);
     registry_free(&c->registry);
     models_close(&c->models);
     pthread_mutex_destroy(&c->lock);
@@ -221,6 +272,11 @@ int core_pending(const struct core *c)
     return atomic_load(&c->streams);
 }
 
+const char *core_missing(const struct core *c)
+{
+    return c->missing;
+}
+
 bool core_lost(const struct core *c)
 {
     for (int i = 0; i < c->n_workers; i++)
@@ -231,9 +287,13 @@ bool core_lost(const struct core *c)
 
 uint64_t core_alive_us(const struct core *c, const char **who)
 {
-    uint64_t oldest = decode_alive_us(c->decode);
+    uint64_t oldest = decode_alive_us(c->decode), commits = commit_alive_us(c->commit);
 
     *who = "decoder";
+    if (commits < oldest) {
+        oldest = commits;
+        *who = "committer";
+    }
     for (int i = 0; i < c->n_workers; i++) {
         uint64_t t = worker_alive_us(c->workers[i]);
         if (t < oldest) {

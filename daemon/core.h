@@ -1,5 +1,5 @@
 /*
- * core.h - everything behind the edges: sessions, networks, decoders, workers
+ * core.h - everything behind the edges: sessions, networks, decoders, workers, committers
  *
  * core_open() starts the threads, core_stop() ends them; core_ops (door.c, stream.c) is the table
  * that the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and
@@ -8,19 +8,29 @@
 #ifndef RECOND_DAEMON_CORE_H
 #define RECOND_DAEMON_CORE_H
 
+#include "daemon/commit.h"
 #include "daemon/config.h"
 #include "daemon/decode.h"
+#include "daemon/devices.h"
 #include "daemon/registry.h"
 #include "daemon/worker.h"
 
-#define CORE_DEVICES_MAX 16
+#define CORE_DEVICES_MAX DEVICES_MAX
+
+/* Where devices come from; tests have their own. */
+struct core_backend {
+    worker_open_fn *open;
+    int (*cuda_count)(void);
+};
 
 struct core {
     struct models *models;
     struct registry *registry;
     struct decode *decode;
+    struct commit *commit;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
+    char missing[API_TEXT_CAP]; /* a device that is needed and does not open, and why */
     struct metrics metrics;
     struct session_edges edges; /* set before the edges start, then only read */
     size_t (*edge_metrics)(void *edge, char *buf, size_t cap);
@@ -37,11 +47,13 @@ struct core {
 /*
  * core_open - networks, devices, decoders
  *
- * In:      open: NULL, or what opens a device in tests
+ * A CUDA device that does not open is told by core_missing(), the others work; without the
+ * processor, where that is asked for, there is no start.
+ * In:      backend: NULL, or a test's
  * Returns: 0; what models_open(), gpu_open() and thread starts say
  */
-MUST_CHECK int core_open(struct core **core, const struct config *config, worker_open_fn *open,
-                         struct err *err);
+MUST_CHECK int core_open(struct core **core, const struct config *config,
+                         const struct core_backend *backend, struct err *err);
 /* End all threads and sessions. The edges may still call, and will find nothing; they are not
  * called any more. */
 void core_stop(struct core *c);
@@ -69,9 +81,11 @@ void core_hasten(struct core *c);
 /* Clients that are still connected. */
 int core_pending(const struct core *c);
 
+/* Why the service cannot be ready: a device that `device.use` needs is not there. "" = all are. */
+const char *core_missing(const struct core *c);
 /* A device context is lost. */
 bool core_lost(const struct core *c);
-/* The oldest sign of life among decoders and workers (clock_us()), and whose it is. */
+/* The oldest sign of life among decoders, workers and committers (clock_us()), and whose it is. */
 uint64_t core_alive_us(const struct core *c, const char **who);
 
 #endif

@@ -103,14 +103,17 @@ static void serve(struct decode_thread *t, struct session *s)
     if (!item)
         return;
     start_us = clock_us();
+    worker_due(s->setup.worker, s, true);
     reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
     metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
     if (reason == CONTROL_REASON_NONE) {
         queue_ready(s->queue, item);
         worker_kick(s->setup.worker, s);
+        worker_due(s->setup.worker, s, false);
         return;
     }
+    worker_due(s->setup.worker, s, false);
     if (first)
         undo_first(s, item);
     job_refuse(s, item, reason);
@@ -123,7 +126,7 @@ static void *run(void *arg)
     struct turn_entry *e;
     int n;
 
-    while ((n = turn_take(turns, &e, 1, 500)) >= 0) {
+    while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
         struct session *s =
             n ? (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn))
               : NULL;

@@ -5,6 +5,7 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
+#include "daemon/placement.h"
 #include "daemon/stream.h"
 
 #include <math.h>
@@ -38,23 +39,6 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
            (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
 }
 
-/* Room on the device that has the largest share left. */
-static int place(struct core *c, struct session_setup *setup, struct err *err)
-{
-    double best = 2;
-
-    for (int i = 0; i < c->n_workers; i++) {
-        struct budget *b = worker_budget(c->workers[i]);
-        double share = (double)atomic_load(&b->used) / ((double)atomic_load(&b->limit) + 1);
-        if (share < best) {
-            best = share;
-            setup->worker = c->workers[i];
-        }
-    }
-    setup->budget = worker_budget(setup->worker);
-    return budget_take(setup->budget, setup->memory_bytes, err);
-}
-
 static int add_session(struct core *c, struct session_setup *setup, int max,
                        struct session **session, struct err *err)
 {
@@ -62,7 +46,7 @@ static int add_session(struct core *c, struct session_setup *setup, int max,
 
     if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
         return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
-    rc = place(c, setup, err);
+    rc = placement_choose(c, setup, err);
     if (rc)
         return rc;
     rc = session_new(session, setup, err);
@@ -306,14 +290,17 @@ static void take_census(struct core *c, struct census *all)
 static int door_devices(struct core *c, struct api_device *devices, int cap, int *n,
                         struct err *err)
 {
+    float fps[CORE_DEVICES_MAX];
     struct census all;
 
     (void)err;
     take_census(c, &all);
+    placement_loads(c, fps);
     for (*n = 0; *n < c->n_workers && *n < cap; (*n)++) {
         worker_get_device(c->workers[*n], &devices[*n]);
         devices[*n].sessions = all.sessions[*n];
         devices[*n].queued_frames = all.queued[*n];
+        devices[*n].load_fps = fps[*n];
     }
     return 0;
 }
@@ -328,6 +315,10 @@ static enum api_health door_health(struct core *c, char why[API_TEXT_CAP])
     if (atomic_load(&c->draining)) {
         snprintf(why, API_TEXT_CAP, "the server is stopping");
         return API_DRAINING;
+    }
+    if (core_missing(c)[0]) {
+        snprintf(why, API_TEXT_CAP, "%s", core_missing(c));
+        return API_FAULT;
     }
     return atomic_load(&c->ready) ? API_READY : API_STARTING;
 }

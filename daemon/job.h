@@ -1,19 +1,14 @@
 /*
  * job.h - one frame on its way through a device, from the queue to its answer
  *
- * Holder:  the worker, from job_open() to job_finish() or job_refuse().
+ * Holder:  the worker from job_open() until the device is done, then a committer up to
+ *          job_finish(); or who refuses it.
  */
 #ifndef RECOND_DAEMON_JOB_H
 #define RECOND_DAEMON_JOB_H
 
 #include "daemon/session.h"
 #include "daemon/shelf.h"
-
-struct job {
-    struct session *session;
-    struct queue_item *item;
-    struct gpu_frame frame;
-};
 
 /*
  * job_open - fill in the device's frame; make the session's device state if this is its first
@@ -22,8 +17,8 @@ struct job {
  */
 enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
                              struct queue_item *item);
-/* After the pipeline: changes into the mirror, pose into the trajectory, clients told, slot
- * free. */
+/* After the device: changes into the mirror, pose into the trajectory, clients told, slot free.
+ * Any thread, one session's jobs in their order. */
 void job_finish(struct job *job);
 /* The frame ends here: slot free, client told. Any thread that holds the item. */
 void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason);

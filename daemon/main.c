@@ -92,11 +92,17 @@ static int announce(struct process *p, struct err *err)
 
     edges_addresses(p->edges, http, stream, sizeof(http));
     core_set_ready(p->core);
-    LOG_AT(LOG_NOTICE, "recond %s is ready: %s, streams at %s", RECOND_VERSION, http, stream);
+    LOG_AT(LOG_NOTICE, "recond %s %s: %s, streams at %s", RECOND_VERSION,
+           core_missing(p->core)[0] ? "is up" : "is ready", http, stream);
     if (p->config.auth.mode == CONFIG_AUTH_NONE)
         LOG_AT(LOG_WARNING,
                "auth.mode = none: everyone on this machine may create, watch and delete sessions");
-    snprintf(status, sizeof(status), "Ready at %s", http);
+    if (core_missing(p->core)[0]) {
+        LOG_AT(LOG_ERR, "not ready: %s", core_missing(p->core));
+        snprintf(status, sizeof(status), "Not ready: %s", core_missing(p->core));
+    } else {
+        snprintf(status, sizeof(status), "Ready at %s", http);
+    }
     if (file[0])
         rc = write_addresses(file, http, stream, err);
     notify_ready(status);

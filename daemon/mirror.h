@@ -1,8 +1,8 @@
 /*
  * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
  *
- * The worker commits what changed on the device; the WebSocket edge and exports copy out what they
- * need under the lock and encode afterwards, so that the worker waits for a copy of one block at
+ * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
+ * need under the lock and encode afterwards, so that it waits for a copy of one block at
  * most.
  * Threads: any; one mutex inside; nothing else is locked under it.
  */
@@ -24,7 +24,7 @@ struct mirror_commit {
     uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
 };
 
-/* Worker alone. */
+/* One at a time: the committer that has the session's job. */
 void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 

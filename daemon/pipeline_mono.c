@@ -24,11 +24,5 @@ int pipeline_mono(struct gpu *g, struct gpu_frame *const *frames, int n, struct 
         rc = gpu_change(g, frames, n, err);
     if (rc == 0)
         rc = gpu_download(g, frames, n, err);
-    if (rc == 0)
-        return gpu_wait(g, frames, n, err);
-    /* the pictures are about to be used again, so nothing may be under way; the first error is the
-     * one told */
-    if (rc != ERR_DEVICE && gpu_wait(g, frames, n, NULL) == ERR_DEVICE)
-        rc = ERR_DEVICE;
     return rc;
 }

@@ -12,6 +12,7 @@ struct queue {
     uint8_t *slabs;    /* [n][slab_bytes] */
     uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
     size_t picture_bytes;
+    struct queue_memory memory;
     bool picture_used[QUEUE_PICTURES];
     struct queue_item items[];
 };
@@ -28,6 +29,26 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes)
            (size_t)n_frames * (sizeof(struct queue_item) + slab_size(max_payload_bytes));
 }
 
+static void *get_plain(void *ctx, size_t bytes)
+{
+    (void)ctx;
+    return malloc(bytes);
+}
+
+static void put_plain(void *ctx, void *memory, size_t bytes)
+{
+    (void)ctx;
+    (void)bytes;
+    free(memory);
+}
+
+static void free_pictures(struct queue *q)
+{
+    if (q->pictures)
+        q->memory.put(q->memory.ctx, q->pictures, q->picture_bytes * QUEUE_PICTURES);
+    q->pictures = NULL;
+}
+
 int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, struct err *err)
 {
     struct queue *q;
@@ -40,6 +61,7 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     if (!q)
         return err_set(err, ERR_MEMORY, "no memory for a queue of frames");
     q->n = n_frames;
+    q->memory = (struct queue_memory){get_plain, put_plain, NULL};
     q->slab_bytes = slab_size(max_payload_bytes);
     q->slabs = malloc((size_t)n_frames * q->slab_bytes);
     if (!q->slabs) {
@@ -52,6 +74,11 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     return 0;
 }
 
+void queue_set_memory(struct queue *q, const struct queue_memory *memory)
+{
+    q->memory = *memory;
+}
+
 void queue_free(struct queue **queue)
 {
     struct queue *q = *queue;
@@ -59,7 +86,7 @@ void queue_free(struct queue **queue)
     if (!q)
         return;
     pthread_mutex_destroy(&q->lock);
-    free(q->pictures);
+    free_pictures(q);
     free(q->slabs);
     free(q);
     *queue = NULL;
@@ -182,7 +209,7 @@ struct queue_item *queue_take_waiting(struct queue *q)
 
 int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes, struct err *err)
 {
-    uint8_t *pictures = malloc(bytes * QUEUE_PICTURES);
+    uint8_t *pictures = q->memory.get(q->memory.ctx, bytes * QUEUE_PICTURES);
 
     if (!pictures)
         return err_set(err, ERR_MEMORY, "no memory for %d pictures of %zu bytes", QUEUE_PICTURES,
@@ -199,8 +226,7 @@ void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
 {
     pthread_mutex_lock(&q->lock);
     give_picture(q, decoding);
-    free(q->pictures);
-    q->pictures = NULL;
+    free_pictures(q);
     pthread_mutex_unlock(&q->lock);
 }
 

@@ -53,10 +53,19 @@ struct queue_dropped {
     uint64_t seq, stream;
 };
 
+/* Where pictures live: memory that the session's device reads fast. */
+struct queue_memory {
+    void *(*get)(void *ctx, size_t bytes); /* NULL: there is none */
+    void (*put)(void *ctx, void *memory, size_t bytes);
+    void *ctx; /* outlives the queue */
+};
+
 struct queue;
 
 MUST_CHECK int queue_new(struct queue **q, int n_frames, size_t max_payload_bytes, struct err *err);
 void queue_free(struct queue **q);
+/* Before the first frame; without it pictures come from malloc(). */
+void queue_set_memory(struct queue *q, const struct queue_memory *memory);
 size_t queue_bytes(int n_frames, size_t max_payload_bytes);
 
 /*

@@ -1,6 +1,7 @@
 #include "daemon/session.h"
 
 #include "daemon/clock.h"
+#include "daemon/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,15 @@ static int make_id(char id[API_ID_CAP], uint32_t *epoch, struct err *err)
     return 0;
 }
 
+/* Pictures lie where the session's device reads them fast. */
+static void use_device_memory(struct session *s)
+{
+    const struct queue_memory memory = {worker_get_memory, worker_put_memory, s->setup.worker};
+
+    if (s->setup.worker)
+        queue_set_memory(s->queue, &memory);
+}
+
 int session_new(struct session **session, const struct session_setup *setup, struct err *err)
 {
     struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
@@ -64,6 +74,7 @@ int session_new(struct session **session, const struct session_setup *setup, str
         session_unref(s);
         return rc;
     }
+    use_device_memory(s);
     s->setup.budget = setup->budget;
     *session = s;
     return 0;

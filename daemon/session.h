@@ -9,7 +9,7 @@
  * Who touches what
  *   fixed at creation          everybody, without a lock
  *   `decode`                   the decode thread whose turn the session has (turn.h: one at a time)
- *   `work`                     the worker alone
+ *   `work`                     the worker; while a job is with a committer, that one
  *   the rest                   under `lock`, through session_*() alone
  * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the
  * session's lock; edge_ops are called with no lock held.
@@ -66,6 +66,15 @@ struct session_client {
     struct outbox *outbox;
 };
 
+/* A frame of the session on its way through the device (job.h); one at a time, for the session's
+ * turn lasts until it is done. */
+struct job {
+    struct session *session;
+    struct queue_item *item;
+    struct gpu_frame frame;
+    struct turn_entry turn; /* commit.h */
+};
+
 struct session {
     char id[API_ID_CAP];
     uint32_t epoch;
@@ -78,9 +87,9 @@ struct session {
     atomic_bool dead;
     atomic_uint breaks; /* frames refused because the phone had lost its tracking */
 
-    struct turn_entry decode_turn, work_turn; /* turn.h */
-    struct session *next_retired;             /* worker.c, under its lock */
-    bool retiring;
+    struct turn_entry decode_turn, work_turn;   /* turn.h */
+    struct session *next_retired;               /* worker.c, under its lock */
+    bool retiring, working;                     /* the same; working: its job is not done */
     struct session *next_hashed, *next, **prev; /* registry.c */
 
     struct {
@@ -92,6 +101,7 @@ struct session {
         float *depth;               /* [net_h][net_w] if preview */
         bool any;
         uint32_t world_epoch, breaks; /* of the frame before */
+        struct job job;
     } work;
 
     pthread_mutex_t lock;
@@ -172,6 +182,9 @@ void session_bye(struct session *s, const struct control_bye *bye, bool at_once)
 bool session_expired(struct session *s, double now_s);
 
 void session_get_info(struct session *s, struct session_info *info);
+/* Frames a second that it asks of its device: those of late; one that is young and has not begun
+ * counts as much as a camera. */
+float session_load(struct session *s);
 /* The latest depth map. Returns 0; ERR_STATE: none kept; ERR_LIMIT: cap pixels are too few. */
 MUST_CHECK int session_get_depth(struct session *s, uint16_t *buf, size_t cap, int *w, int *h,
                                  uint64_t *seq, struct err *err);

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define CAMERA_FPS 30.0f /* what a session that has not begun is taken for */
+#define YOUNG_S 60.0
+
 /* Frames used a second, over the last two seconds. */
 static float frame_rate(const struct session *s)
 {
@@ -24,6 +27,19 @@ static float frame_rate(const struct session *s)
     if (n == SESSION_FPS_FRAMES && recent == n) /* faster than the memory is long */
         return (float)recent * 1e6f / (float)(now - first + 1);
     return (float)recent / 2.0f;
+}
+
+float session_load(struct session *s)
+{
+    bool young = clock_unix_s() - s->created_s < YOUNG_S;
+    float fps;
+
+    pthread_mutex_lock(&s->lock);
+    fps = frame_rate(s);
+    if (s->n_used_us == 0 && young && s->state != SESSION_CLOSED && !s->fault[0])
+        fps = CAMERA_FPS;
+    pthread_mutex_unlock(&s->lock);
+    return fps;
 }
 
 static void fill_locked(struct session *s, struct session_info *info)

@@ -3,7 +3,7 @@
  *
  * Kept in pieces of 1,024 that are never moved: one allocation in a thousand frames. At most
  * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are counted alone.
- * Threads: one appends (worker), any read; one mutex inside.
+ * Threads: one appends (committer), any read; one mutex inside.
  */
 #ifndef RECOND_DAEMON_TRAJECTORY_H
 #define RECOND_DAEMON_TRAJECTORY_H

@@ -9,6 +9,7 @@ struct turn {
     pthread_mutex_t lock;
     pthread_cond_t some;
     struct turn_entry *head, **tail;
+    int n_due; /* idle entries that are due */
     bool poked, closed;
 };
 
@@ -41,9 +42,20 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
+/* All changes go through here: it keeps count of the idle entries that are due. Whoever waits for
+ * them looks again when there is none left. */
+static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
+{
+    t->n_due += (state == TURN_IDLE && due) - (e->state == TURN_IDLE && e->due);
+    e->state = state;
+    e->due = due;
+    if (t->n_due == 0)
+        pthread_cond_signal(&t->some);
+}
+
 static void append(struct turn *t, struct turn_entry *e)
 {
-    e->state = TURN_LISTED;
+    set(t, e, TURN_LISTED, e->due);
     e->next = NULL;
     *t->tail = e;
     t->tail = &e->next;
@@ -72,39 +84,70 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
     if (was_idle)
         append(t, e);
     else if (e->state == TURN_SERVED)
-        e->state = TURN_AGAIN;
+        set(t, e, TURN_AGAIN, e->due);
     pthread_mutex_unlock(&t->lock);
     return was_idle;
 }
 
-static void deadline_in(struct timespec *t, int ms)
+void turn_due(struct turn *t, struct turn_entry *e, bool due)
+{
+    pthread_mutex_lock(&t->lock);
+    set(t, e, e->state, due);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void deadline_in(struct timespec *t, uint64_t us)
 {
     clock_gettime(CLOCK_MONOTONIC, t);
-    t->tv_sec += ms / 1000;
-    t->tv_nsec += (long)(ms % 1000) * 1000000;
+    t->tv_sec += (time_t)(us / 1000000);
+    t->tv_nsec += (long)(us % 1000000) * 1000;
     if (t->tv_nsec >= 1000000000) {
         t->tv_sec++;
         t->tv_nsec -= 1000000000;
     }
 }
 
-int turn_take(struct turn *t, struct turn_entry **entries, int max, int timeout_ms)
+static int take(struct turn *t, struct turn_entry **entries, int max)
 {
-    struct timespec deadline;
     int n = 0;
 
-    deadline_in(&deadline, timeout_ms);
+    while (!t->closed && n < max && t->head) {
+        entries[n] = pop(t);
+        set(t, entries[n], TURN_SERVED, entries[n]->due);
+        n++;
+    }
+    return n;
+}
+
+int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us)
+{
+    struct timespec deadline;
+    int n;
+
+    deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
     while (!t->head && !t->poked && !t->closed)
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     t->poked = false;
-    while (!t->closed && n < max && t->head) {
-        entries[n] = pop(t);
-        entries[n++]->state = TURN_SERVED;
-    }
+    n = take(t, entries, max);
     if (t->closed)
         n = -1;
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us)
+{
+    struct timespec deadline;
+    int n;
+
+    deadline_in(&deadline, timeout_us);
+    pthread_mutex_lock(&t->lock);
+    while (!t->head && t->n_due && !t->closed)
+        if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
+            break;
+    n = take(t, entries, max);
     pthread_mutex_unlock(&t->lock);
     return n;
 }
@@ -116,7 +159,7 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
     pthread_mutex_lock(&t->lock);
     idle = t->closed || (!more && e->state != TURN_AGAIN);
     if (idle)
-        e->state = TURN_IDLE;
+        set(t, e, TURN_IDLE, e->due);
     else
         append(t, e);
     pthread_mutex_unlock(&t->lock);
@@ -146,7 +189,7 @@ struct turn_entry *turn_drop(struct turn *t)
     pthread_mutex_lock(&t->lock);
     e = pop(t);
     if (e)
-        e->state = TURN_IDLE;
+        set(t, e, TURN_IDLE, e->due);
     pthread_mutex_unlock(&t->lock);
     return e;
 }

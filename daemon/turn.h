@@ -13,6 +13,7 @@
 #include "proto/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum turn_state { TURN_IDLE, TURN_LISTED, TURN_SERVED, TURN_AGAIN };
 
@@ -20,6 +21,7 @@ enum turn_state { TURN_IDLE, TURN_LISTED, TURN_SERVED, TURN_AGAIN };
 struct turn_entry {
     struct turn_entry *next;
     enum turn_state state;
+    bool due; /* turn_due() */
 };
 
 struct turn;
@@ -31,14 +33,26 @@ void turn_free(struct turn **t);
  * turn_done() returns true, so the caller gives it a reference first. */
 bool turn_kick(struct turn *t, struct turn_entry *e);
 
+/* It is about to be announced, or is not after all: what turn_take_more() may wait for. */
+void turn_due(struct turn *t, struct turn_entry *e, bool due);
+
 /*
  * turn_take - the next entries to serve
  *
- * Waits for one, or until turn_poke(), turn_close() or timeout_ms. Takes up to max that stand in
+ * Waits for one, or until turn_poke(), turn_close() or timeout_us. Takes up to max that stand in
  * line already; it never waits for more.
  * Returns: number taken, 0 after a poke or time-out, -1 when closed
  */
-int turn_take(struct turn *t, struct turn_entry **entries, int max, int timeout_ms);
+int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
+
+/*
+ * turn_take_more - entries to serve along with those that were taken already
+ *
+ * Waits for one, timeout_us at most, and only while an idle entry is due: never for one that is
+ * being served, and not at all if nothing is on its way.
+ * Returns: number taken; 0 when there is nothing to wait for any more, or when closed
+ */
+int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
 
 /* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of
  * it. */

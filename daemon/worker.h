@@ -1,9 +1,12 @@
 /*
  * worker.h - the one thread that owns a device, its networks and its sessions' device state
  *
- * It takes what is due, at most one frame a session and `batch` in all, sessions in turn (turn.h),
- * and runs them through the pipeline together. Nobody else calls gpu_*: requests come through
- * worker_kick() and worker_retire().
+ * It takes what is decoded, at most one frame a session and `batch` in all, sessions in turn
+ * (turn.h), and sends them through the pipeline together: a flight. While one is under way the next
+ * is taken and enqueued; which sessions are in it is up to turns, so a session's next frame goes
+ * when its last one is done with. Results go to the committers (commit.h), so that the thread that
+ * feeds the device has its hands free. Nobody else calls gpu_* but for the memory of pictures:
+ * requests come through worker_kick() and worker_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H
@@ -16,26 +19,35 @@ struct worker;
 typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, struct err *err);
 
 struct worker_config {
-    const char *device; /* of gpu_config */
-    int threads, batch;
+    const char *device, *cache_path; /* of gpu_config */
+    int threads, batch, batch_wait_us;
     const struct models *models;
     struct metrics *metrics;
+    struct commit *commit;
     worker_open_fn *open; /* NULL = gpu_open; tests put in a back end of their own */
 };
 
 /* Opens the device on the new thread and waits for that. Returns what opening it says. */
 MUST_CHECK int worker_start(struct worker **w, const struct worker_config *config, struct err *err);
-/* Finishes the batch that is on the device; frees the device state of retired sessions, then the
- * device. worker_kick() and worker_retire() do nothing from now on. */
+/* Finishes what is on the device, waits for the committers and frees the device state of retired
+ * sessions. worker_kick() and worker_retire() do nothing from now on. */
 void worker_stop(struct worker *w);
-/* When no session is left that points here. */
+/* When no session is left that points here, and the committers have stopped: closes the device. */
 void worker_free(struct worker **w);
 
 /* The session has a decoded frame. */
 void worker_kick(struct worker *w, struct session *s);
+/* A frame of the session is being decoded, or is no more: others may wait for it a moment. */
+void worker_due(struct worker *w, struct session *s, bool due);
+/* The session's job has ended; its next turn may come. Whoever ended it. */
+void worker_job_done(struct worker *w, struct session *s);
 /* The session needs its device state no more. Before the last reference goes, each session that ran
  * must have been retired. */
 void worker_retire(struct worker *w, struct session *s);
+
+/* struct queue_memory; any thread, until worker_free() */
+void *worker_get_memory(void *worker, size_t bytes);
+void worker_put_memory(void *worker, void *memory, size_t bytes);
 
 /* clock_us() of its last sign of life; a batch counts as none until it is done. */
 uint64_t worker_alive_us(const struct worker *w);

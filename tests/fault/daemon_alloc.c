@@ -133,7 +133,7 @@ static long live_through(struct rig *r, long n, bool for_ever)
     long failed;
 
     arm(n, for_ever);
-    rc = core_open(&r->core, &config, fake_open, &err);
+    rc = core_open(&r->core, &config, &fake_backend, &err);
     check_code(rc, "core_open", &err);
     if (rc) {
         assert_null(r->core);

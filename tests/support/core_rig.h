@@ -22,6 +22,8 @@
 
 #define RIG_ACKS 4096
 
+static const struct core_backend fake_backend = {fake_open, fake_cuda_count};
+
 struct rig {
     struct core *core;
     char models[64];
@@ -91,7 +93,7 @@ static inline void rig_open_with(struct rig *r, struct config *config)
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
     assert_int_equal(jpeg_decoder_new(&r->encoder, NULL), 0);
     rig_picture(r, 320, 240, 40);
-    if (core_open(&r->core, config, fake_open, &err))
+    if (core_open(&r->core, config, &fake_backend, &err))
         fail_msg("%s: %s", err.where, err.text);
     core_set_edges(r->core, &ops, r, NULL);
     core_set_ready(r->core);
@@ -117,6 +119,8 @@ static inline void rig_close(struct rig *r)
     assert_int_equal(fake_gpu_plan.sessions,
                      0); /* whatever happened, the device got everything back */
     assert_int_equal(fake_gpu_plan.models, 0);
+    assert_int_equal(fake_gpu_plan.host_bytes, 0);
+    assert_int_equal(fake_gpu_plan.wrong, 0); /* and was used as its contract says */
 }
 
 static inline struct session_options rig_options(void)

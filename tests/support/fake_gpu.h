@@ -4,14 +4,19 @@
  * Each frame publishes FAKE_POINTS points: number i of frame f goes to slot (f*FAKE_STEP + i) mod
  * FAKE_SLOTS, so later frames replace what earlier ones put, and every FAKE_REMOVE-th frame removes
  * a run of slots. Where a point goes depends on the picture's first byte, its frame number and the
- * pose alone. fake_gpu_plan says what shall fail.
+ * pose alone. Batches are worked on one after the other, `wait_us` each, while the thread that
+ * enqueued them goes on; results come into being in gpu_wait(), so nobody can have them earlier.
+ * fake_gpu_plan says what shall fail, and counts what must not happen.
  */
 #ifndef RECOND_TESTS_FAKE_GPU_H
 #define RECOND_TESTS_FAKE_GPU_H
 
+#include "daemon/clock.h"
 #include "gpu/ops.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,14 +32,31 @@ static struct {
     atomic_int largest_batch;
     atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
-    atomic_int delay_us;      /* of each batch */
+    atomic_int fail_wait;     /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
+    atomic_int delay_us;      /* of each batch, while the caller waits */
+    atomic_int wait_us;       /* of each batch, while the caller goes on */
+    atomic_int cuda_count;    /* devices that there are */
+    atomic_uint cuda_broken;  /* bit n: cuda:n does not open */
+    atomic_int most_flights;  /* that were under way at once */
+    atomic_int overlapped;    /* batches that were enqueued while another was under way */
+    atomic_long host_bytes;   /* of pictures */
+    atomic_int wrong;         /* calls that break the contract */
     atomic_int session_fails; /* what session_new answers, 0 = it works */
     atomic_int restarts;      /* frames that came with `restart` */
 } fake_gpu_plan;
 
+struct fake_gpu {
+    struct gpu base;
+    char device[16];
+    int oldest, next; /* flights: those between are under way */
+    uint64_t done_us[GPU_FLIGHTS];
+    bool lost;
+};
+
 struct fake_session {
     struct gpu_session base;
     uint32_t frame;
+    bool flying;
     struct gpu_change changes[2 * FAKE_POINTS];
 };
 
@@ -82,31 +104,67 @@ static int fake_session_new(struct gpu_session **s, struct gpu *g,
 static void fake_session_free(struct gpu_session *s)
 {
     fake_gpu_plan.sessions--;
+    fake_gpu_plan.wrong += ((struct fake_session *)s)->flying;
     free(s);
 }
 
+/* Every verb but the first and the last: the batch must be under way. */
 static int fake_batch(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    (void)g;
-    (void)frames;
-    (void)n;
-    (void)err;
+    const struct fake_gpu *f = (const struct fake_gpu *)g;
+
+    for (int i = 0; i < n; i++)
+        if (frames[i]->flight != f->next - 1 ||
+            !((const struct fake_session *)frames[i]->session)->flying)
+            fake_gpu_plan.wrong++;
+    return f->lost ? err_set(err, ERR_DEVICE, "the context is lost") : 0;
+}
+
+static int fake_upload_fails(struct fake_gpu *f, int n, struct err *err)
+{
+    if (f->lost)
+        return err_set(err, ERR_DEVICE, "the context is lost");
+    if (f->next - f->oldest == GPU_FLIGHTS) {
+        fake_gpu_plan.wrong++;
+        return err_set(err, ERR_STATE, "%d batches are under way", GPU_FLIGHTS);
+    }
+    if (fake_gpu_plan.fail_at && fake_gpu_plan.frames + n >= fake_gpu_plan.fail_at) {
+        fake_gpu_plan.fail_at = 0;
+        f->lost = fake_gpu_plan.fail_with == ERR_DEVICE;
+        return err_set(err, fake_gpu_plan.fail_with, "as planned");
+    }
     return 0;
 }
 
 static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
-    (void)g;
-    (void)frames;
+    struct fake_gpu *f = (struct fake_gpu *)g;
+    uint64_t now_us;
+    int rc;
+
     fake_gpu_plan.batches++;
     if (n > fake_gpu_plan.largest_batch)
         fake_gpu_plan.largest_batch = n;
     if (fake_gpu_plan.delay_us)
         usleep((useconds_t)fake_gpu_plan.delay_us);
-    if (fake_gpu_plan.fail_at && fake_gpu_plan.frames + n >= fake_gpu_plan.fail_at) {
-        fake_gpu_plan.fail_at = 0;
-        return err_set(err, fake_gpu_plan.fail_with, "as planned");
+    rc = fake_upload_fails(f, n, err);
+    if (rc)
+        return rc;
+    for (int i = 0; i < n; i++) {
+        struct fake_session *s = (struct fake_session *)frames[i]->session;
+        fake_gpu_plan.wrong += s->flying; /* its last frame is not done */
+        s->flying = true;
+        frames[i]->flight = f->next;
     }
+    now_us = clock_us();
+    if (f->next > f->oldest) {
+        uint64_t before_us = f->done_us[(f->next - 1) % GPU_FLIGHTS];
+        fake_gpu_plan.overlapped += before_us > now_us;
+        now_us = before_us > now_us ? before_us : now_us;
+    }
+    f->done_us[f->next++ % GPU_FLIGHTS] = now_us + (uint64_t)fake_gpu_plan.wait_us;
+    if (f->next - f->oldest > fake_gpu_plan.most_flights)
+        fake_gpu_plan.most_flights = f->next - f->oldest;
     return 0;
 }
 
@@ -148,29 +206,67 @@ static void fake_change_one(struct gpu_frame *f)
             f->depth_out[i] = 1.5f;
 }
 
-static int fake_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
+static int fake_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
+{
+    struct fake_gpu *f = (struct fake_gpu *)g;
+    uint64_t now_us = clock_us(), done_us = f->done_us[f->oldest % GPU_FLIGHTS];
+
+    if (f->oldest == f->next || frames[0]->flight != f->oldest ||
+        !((struct fake_session *)frames[0]->session)->flying)
+        return 0; /* it never was under way */
+    if (done_us > now_us)
+        usleep((useconds_t)(done_us - now_us));
+    f->oldest++;
+    if (fake_gpu_plan.fail_wait && f->oldest == fake_gpu_plan.fail_wait) {
+        f->lost = fake_gpu_plan.fail_with == ERR_DEVICE;
+        for (int i = 0; i < n; i++)
+            ((struct fake_session *)frames[i]->session)->flying = false;
+        return err_set(err, fake_gpu_plan.fail_with, "as planned");
+    }
+    for (int i = 0; i < n; i++) {
+        fake_gpu_plan.wrong += frames[i]->flight != f->oldest - 1;
+        ((struct fake_session *)frames[i]->session)->flying = false;
+        if (!f->lost)
+            fake_change_one(frames[i]);
+    }
+    return f->lost ? err_set(err, ERR_DEVICE, "the context is lost") : 0;
+}
+
+static void *fake_host_get(struct gpu *g, size_t bytes)
+{
+    void *memory = malloc(bytes);
+
+    (void)g;
+    if (memory)
+        fake_gpu_plan.host_bytes += (long)bytes;
+    return memory;
+}
+
+static void fake_host_put(struct gpu *g, void *memory, size_t bytes)
 {
     (void)g;
-    (void)err;
-    for (int i = 0; i < n; i++)
-        fake_change_one(frames[i]);
-    return 0;
+    fake_gpu_plan.host_bytes -= (long)bytes;
+    free(memory);
 }
 
 static void fake_close(struct gpu *g)
 {
+    fake_gpu_plan.wrong += ((struct fake_gpu *)g)->oldest != ((struct fake_gpu *)g)->next;
     free(g);
 }
 
 static void fake_get_info(const struct gpu *g, struct gpu_info *info)
 {
+    const char *device = ((const struct fake_gpu *)g)->device;
+
     memset(info, 0, sizeof(*info));
-    strcpy(info->backend, "fake");
-    strcpy(info->device, "fake");
+    strcpy(info->backend, strncmp(device, "cuda", 4) ? "fake" : "cuda");
+    strcpy(info->device, device);
     strcpy(info->model, "none");
     strcpy(info->why, g->why);
     info->memory_total_bytes = 64ull << 30;
     info->threads = 1;
+    info->temperature_c = 40.0f;
 }
 
 static const struct gpu_ops fake_ops = {
@@ -191,19 +287,39 @@ static const struct gpu_ops fake_ops = {
     .keyframe = fake_batch,
     .fuse = fake_batch,
     .remove = fake_batch,
-    .change = fake_change,
+    .change = fake_batch,
     .download = fake_batch,
-    .wait = fake_batch,
+    .wait = fake_wait,
+    .host_get = fake_host_get,
+    .host_put = fake_host_put,
 };
 
+static inline int fake_cuda_count(void)
+{
+    return fake_gpu_plan.cuda_count;
+}
+
+/* "auto" is cuda:0 where the plan has CUDA devices, else a device named "fake". */
 static inline int fake_open(struct gpu **g, const struct gpu_config *config, struct err *err)
 {
-    (void)config;
-    *g = calloc(1, sizeof(**g));
-    if (!*g)
+    const char *name = config->device;
+    struct fake_gpu *f;
+
+    *g = NULL;
+    if (strcmp(name, "auto") == 0)
+        name = fake_gpu_plan.cuda_count && !(fake_gpu_plan.cuda_broken & 1) ? "cuda:0" : "fake";
+    if (strcmp(name, "cuda") == 0)
+        return err_set(err, ERR_UNSUPPORTED, "no CUDA in this test");
+    if (strncmp(name, "cuda:", 5) == 0 && (atoi(name + 5) >= fake_gpu_plan.cuda_count ||
+                                           fake_gpu_plan.cuda_broken >> atoi(name + 5) & 1))
+        return err_set(err, ERR_DEVICE, "%s does not answer", name);
+    f = calloc(1, sizeof(*f));
+    if (!f)
         return err_set(err, ERR_MEMORY, "no memory");
-    (*g)->ops = &fake_ops;
-    strcpy((*g)->why, "a test asked for it");
+    f->base.ops = &fake_ops;
+    snprintf(f->device, sizeof(f->device), "%s", name);
+    strcpy(f->base.why, "a test asked for it");
+    *g = &f->base;
     return 0;
 }
 

@@ -256,10 +256,10 @@ static void work_announced_meanwhile_is_remembered(void **state)
     assert_int_equal(turn_take(t, got, 2, 0), 1);
     assert_ptr_equal(got[0], &e[0]);
     turn_poke(t);
-    assert_int_equal(turn_take(t, got, 2, 60000), 0);
+    assert_int_equal(turn_take(t, got, 2, 60000000), 0);
     turn_kick(t, &e[1]);
     turn_close(t);
-    assert_int_equal(turn_take(t, got, 2, 60000), -1);
+    assert_int_equal(turn_take(t, got, 2, 60000000), -1);
     assert_true(turn_done(t, &e[0], true));
     assert_ptr_equal(turn_drop(t), &e[1]);
     assert_null(turn_drop(t));
@@ -284,7 +284,7 @@ static void *server(void *arg)
     struct load *l = arg;
     struct turn_entry *got;
 
-    while (turn_take(l->t, &got, 1, 50) >= 0) {
+    while (turn_take(l->t, &got, 1, 50000) >= 0) {
         int i;
         for (i = 0; i < ENTRIES && got != &l->e[i].turn; i++)
             ;

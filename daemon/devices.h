@@ -1,0 +1,44 @@
+/*
+ * devices.h - which devices `device.use` asks for
+ *
+ *     auto            every CUDA device if the first works, else the processor
+ *     cpu             the processor
+ *     cuda            every CUDA device; at least one has to work
+ *     cuda:N  cuda:N,M,...   these; each of them has to work
+ *
+ * Several words may follow each other, separated by blanks or commas; what is named twice is used
+ * once.
+ */
+#ifndef RECOND_DAEMON_DEVICES_H
+#define RECOND_DAEMON_DEVICES_H
+
+#include "proto/err.h"
+
+#include <stdbool.h>
+
+#define DEVICES_MAX 16
+#define DEVICES_NAME_CAP 16
+
+struct devices {
+    int n;
+    struct {
+        char name[DEVICES_NAME_CAP]; /* of gpu_config */
+        bool needed;                 /* the service is not ready without it */
+    } of[DEVICES_MAX];
+    bool all_cuda; /* "cuda": one of those that are not needed has to open */
+    bool rest;     /* "auto": when it turns out to be CUDA, the other ones too */
+};
+
+/*
+ * devices_resolve - the devices to open
+ *
+ * In:      n_cuda: gpu_cuda_count(). Where it is 0, "cuda" stays as it is, for gpu_open() to say
+ *          why
+ * Returns: 0; ERR_INPUT, ERR_LIMIT with where = "device.use"
+ */
+MUST_CHECK int devices_resolve(struct devices *d, const char *use, int n_cuda, struct err *err);
+
+/* Adds one, unless it is there. Returns 0; ERR_LIMIT. */
+MUST_CHECK int devices_add(struct devices *d, const char *name, bool needed, struct err *err);
+
+#endif

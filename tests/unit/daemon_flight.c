@@ -1,0 +1,326 @@
+/* Two batches on a device at once: overlap, order, waiting for company, faults in flight, and the
+ * end of a session that is in the air. */
+#include "tests/support/core_rig.h"
+
+#include "daemon/config_table.h"
+
+#define SESSIONS 6
+
+struct fleet {
+    struct rig r;
+    struct rig_client c[SESSIONS];
+    char id[SESSIONS][API_ID_CAP];
+    int n;
+};
+
+static void fleet_open_with(struct fleet *f, int n, const char *key, const char *value)
+{
+    const struct config_key *k = config_table_find("device", key, &(const char *){NULL});
+    struct session_options o = rig_options();
+    struct config config;
+
+    memset(&f->r, 0, sizeof(f->r));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    tiny_models(f->r.models);
+    rig_config(&config, f->r.models);
+    assert_int_equal(config_table_set(&config, k, value, NULL), 0);
+    rig_open_with(&f->r, &config);
+    f->n = n;
+    for (int i = 0; i < n; i++) {
+        rig_session(&f->r, &o, f->id[i]);
+        rig_connect(&f->r, &f->c[i], f->id[i], CONTROL_INGEST);
+    }
+}
+
+static void fleet_close(struct fleet *f)
+{
+    for (int i = 0; i < f->n; i++)
+        rig_disconnect(&f->c[i]);
+    rig_close(&f->r);
+}
+
+/* One frame of each. */
+static void fleet_send(struct fleet *f, uint64_t seq)
+{
+    for (int i = 0; i < f->n; i++)
+        assert_int_equal(rig_send(&f->r, &f->c[i], seq), 0);
+}
+
+/* At most so many of the client's frames are unanswered. */
+static void keep_up(struct rig_client *c, int sent, int unanswered)
+{
+    for (int i = 0; i < 5000 && c->n_acks < sent - unanswered; i++) {
+        rig_read_all(c);
+        usleep(500);
+    }
+    assert_true(c->n_acks >= sent - unanswered);
+}
+
+/* Busy sessions fill both flights; frames of one stay in order, and its cloud is what it would be
+ * alone. The fake counts a session that flies twice. */
+static void a_batch_is_enqueued_while_one_computes(void **state)
+{
+    static struct fleet f;
+    struct fleet *alone = calloc(1, sizeof(*alone));
+    uint64_t hash;
+
+    (void)state;
+    fleet_open_with(alone, 1, "batch", "2");
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        fleet_send(alone, seq);
+        rig_wait_acks(&alone->c[0], (int)seq);
+    }
+    hash = rig_info(&alone->r, alone->id[0]).hash;
+    fleet_close(alone);
+    free(alone);
+    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fake_gpu_plan.wait_us = 3000;
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        fleet_send(&f, seq);
+        for (int i = 0; i < SESSIONS; i++)
+            keep_up(&f.c[i], (int)seq, 3);
+    }
+    for (int i = 0; i < SESSIONS; i++) {
+        rig_wait_acks(&f.c[i], 20);
+        for (int k = 0; k < 20; k++) {
+            assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
+            assert_int_equal(f.c[i].acks[k].seq, k + 1);
+        }
+        assert_true(rig_info(&f.r, f.id[i]).hash == hash);
+    }
+    assert_int_equal(fake_gpu_plan.most_flights, GPU_FLIGHTS);
+    assert_true(fake_gpu_plan.overlapped > 10);
+    assert_int_equal(fake_gpu_plan.largest_batch, 2);
+    fleet_close(&f);
+}
+
+/* A frame that comes while a batch computes is enqueued then, not after it. */
+static void a_late_frame_need_not_wait_for_the_device(void **state)
+{
+    static struct fleet f;
+    int before;
+
+    (void)state;
+    fleet_open_with(&f, 2, "batch", "4");
+    fake_gpu_plan.wait_us = 60000;
+    for (uint64_t seq = 1; seq <= 3; seq++) { /* the worker learns how long a batch takes */
+        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        rig_wait_acks(&f.c[0], (int)seq);
+    }
+    before = fake_gpu_plan.overlapped;
+    assert_int_equal(rig_send(&f.r, &f.c[0], 4), 0);
+    usleep(15000);
+    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
+    usleep(20000);
+    assert_int_equal(fake_gpu_plan.overlapped, before + 1);
+    rig_wait_acks(&f.c[0], 4);
+    rig_wait_acks(&f.c[1], 1);
+    fleet_close(&f);
+}
+
+/* A back end that computes while it enqueues has its results out before the next batch begins. */
+static void a_back_end_that_is_done_at_once_is_not_kept(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    fleet_open_with(&f, 4, "batch", "1");
+    fake_gpu_plan.delay_us = 2000;
+    for (uint64_t seq = 1; seq <= 10; seq++)
+        fleet_send(&f, seq);
+    for (int i = 0; i < 4; i++)
+        rig_wait_acks(&f.c[i], 10);
+    assert_int_equal(fake_gpu_plan.overlapped, 0);
+    fleet_close(&f);
+}
+
+static void the_device_fails_with_two_batches_under_way(void **state)
+{
+    static struct fleet f;
+    char why[API_TEXT_CAP];
+    int faults = 0;
+
+    (void)state;
+    fleet_open_with(&f, SESSIONS, "batch", "2");
+    fake_gpu_plan.wait_us = 5000;
+    fake_gpu_plan.fail_with = ERR_DEVICE;
+    fake_gpu_plan.fail_wait = 3;
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        fleet_send(&f, seq);
+    for (int i = 0; i < SESSIONS; i++) {
+        rig_wait_acks(&f.c[i], 3); /* every frame has its answer */
+        for (int k = 0; k < 3; k++)
+            faults += f.c[i].acks[k].reason == CONTROL_FAULT;
+        assert_true(f.c[i].sync.hash == rig_info(&f.r, f.id[i]).hash); /* what was used stays */
+    }
+    assert_in_range(faults, 3 * SESSIONS - 2 * 2 * 2, 3 * SESSIONS - 2);
+    assert_true(core_lost(f.r.core)); /* main ends the process with 70 */
+    assert_int_equal(door_ops.health(f.r.core, why), API_FAULT);
+    fleet_close(&f);
+}
+
+/* A batch that fails with its context whole costs its frames; the one beside it arrives. */
+static void one_of_two_batches_fails(void **state)
+{
+    static struct fleet f;
+    int used = 0, failed = 0;
+
+    (void)state;
+    fleet_open_with(&f, 4, "batch", "2");
+    fake_gpu_plan.wait_us = 5000;
+    fake_gpu_plan.fail_with = ERR_MEMORY;
+    fake_gpu_plan.fail_wait = 2;
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        fleet_send(&f, seq);
+    for (int i = 0; i < 4; i++) {
+        rig_wait_acks(&f.c[i], 3);
+        for (int k = 0; k < 3; k++) {
+            used += f.c[i].acks[k].status == CONTROL_USED;
+            failed += f.c[i].acks[k].reason == CONTROL_MEMORY;
+        }
+    }
+    assert_in_range(failed, 1, 2);
+    assert_int_equal(used + failed, 12);
+    assert_false(core_lost(f.r.core));
+    fleet_close(&f);
+}
+
+/* Deleted, finalized and stopped while on the device: the fake counts a session that is freed in
+ * flight, and a device that is closed with work on it. */
+static void sessions_end_in_the_air(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        fleet_open_with(&f, 4, "batch", "2");
+        fake_gpu_plan.wait_us = 2000;
+        fleet_send(&f, 1);
+        fleet_send(&f, 2);
+        usleep((useconds_t)(round * 500));
+        assert_int_equal(door_ops.session_delete(f.r.core, f.id[0], NULL), 0);
+        assert_int_equal(door_ops.session_finalize(f.r.core, f.id[1], NULL), 0);
+        if (round % 3 == 0)
+            core_stop(f.r.core);
+        fleet_close(&f);
+    }
+}
+
+/* -------------------------------------------------------------------- company */
+
+struct entries {
+    struct turn *t;
+    struct turn_entry e[3];
+};
+
+static uint64_t timed_take(struct entries *x, int *n, uint64_t timeout_us)
+{
+    struct turn_entry *got[3];
+    uint64_t start_us = clock_us();
+
+    *n = turn_take_more(x->t, got, 3, timeout_us);
+    return clock_us() - start_us;
+}
+
+static void *announce_soon(void *arg)
+{
+    struct entries *x = arg;
+
+    usleep(20000);
+    turn_kick(x->t, &x->e[1]);
+    turn_due(x->t, &x->e[1], false);
+    return NULL;
+}
+
+static void *give_up_soon(void *arg)
+{
+    struct entries *x = arg;
+
+    usleep(20000);
+    turn_due(x->t, &x->e[1], false);
+    return NULL;
+}
+
+static void company_is_waited_for_only_if_it_is_due(void **state)
+{
+    struct entries x = {.t = NULL};
+    struct turn_entry *got;
+    pthread_t thread;
+    int n;
+
+    (void)state;
+    assert_int_equal(turn_new(&x.t, NULL), 0);
+    turn_kick(x.t, &x.e[0]);
+    assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0); /* nobody is due */
+    turn_due(x.t, &x.e[0], true); /* its own next frame cannot come along */
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    turn_due(x.t, &x.e[1], true);
+    assert_true(timed_take(&x, &n, 30000) >= 30000 && n == 0); /* the bound */
+    assert_int_equal(pthread_create(&thread, NULL, announce_soon, &x), 0);
+    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 1);
+    pthread_join(thread, NULL);
+    assert_true(turn_done(x.t, &x.e[1], false));
+    turn_due(x.t, &x.e[1], true);
+    assert_int_equal(pthread_create(&thread, NULL, give_up_soon, &x), 0);
+    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 0); /* it comes to nothing */
+    pthread_join(thread, NULL);
+    turn_kick(x.t, &x.e[1]);
+    turn_kick(x.t, &x.e[2]);
+    assert_true(timed_take(&x, &n, 0) < 500000 && n == 2); /* those that are there anyway */
+    assert_true(turn_done(x.t, &x.e[0], false)); /* due and idle again: somebody may wait for it */
+    assert_true(timed_take(&x, &n, 10000) >= 10000 && n == 0);
+    turn_close(x.t);
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    turn_free(&x.t);
+}
+
+/* Frames of four cameras that come together make few batches when there is time to wait. */
+static int batches_of(const char *wait_us)
+{
+    static struct fleet f;
+    int batches;
+
+    fleet_open_with(&f, 4, "batch_wait_us", wait_us);
+    fleet_send(&f, 1);
+    for (int i = 0; i < 4; i++)
+        rig_wait_acks(&f.c[i], 1);
+    batches = fake_gpu_plan.batches;
+    for (uint64_t seq = 2; seq <= 21; seq++) {
+        fleet_send(&f, seq);
+        for (int i = 0; i < 4; i++)
+            rig_wait_acks(&f.c[i], (int)seq);
+    }
+    batches = fake_gpu_plan.batches - batches;
+    fleet_close(&f);
+    return batches;
+}
+
+/* A machine with other work may spoil one attempt, not all. */
+static void waiting_makes_batches_larger(void **state)
+{
+    int with = 1, without = 0;
+
+    (void)state;
+    for (int i = 0; i < 5 && with >= without; i++) {
+        with = batches_of("10000");
+        without = batches_of("0");
+        print_message("# 80 frames in %d batches, without waiting %d\n", with, without);
+    }
+    assert_true(with < without);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_enqueued_while_one_computes),
+        cmocka_unit_test(a_late_frame_need_not_wait_for_the_device),
+        cmocka_unit_test(a_back_end_that_is_done_at_once_is_not_kept),
+        cmocka_unit_test(the_device_fails_with_two_batches_under_way),
+        cmocka_unit_test(one_of_two_batches_fails),
+        cmocka_unit_test(sessions_end_in_the_air),
+        cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
+        cmocka_unit_test(waiting_makes_batches_larger),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
