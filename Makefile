@@ -150,7 +150,8 @@ BENCH_GPU := $(if $(filter 1,$(CUDA)),$(patsubst %,$(O)/%,$(basename $(wildcard 
 BENCH_OBJ = $(call objs,$(wildcard tests/bench/support_*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/bench/support_*.cu)))
 E2E      := $(sort $(wildcard tests/e2e/[0-9]*))
 LIB_TEST := $(O)/libtest.a
-$(LIB_TEST): $(call objs,$(wildcard tests/support/*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/support/*.cu)))
+TEST_LIB_SRC := $(if $(filter 1,$(CUDA)),$(filter-out %_none.c,$(wildcard tests/support/*.c)) $(wildcard tests/support/*.cu),$(wildcard tests/support/*.c))
+$(LIB_TEST): $(call objs,$(TEST_LIB_SRC))
 	@rm -f $@
 	@ar rcs $@ $^
 
