@@ -27,6 +27,8 @@ ONNX_PROTO ?= $(firstword $(wildcard $(addsuffix /onnx/onnx.proto,$(subst :, ,$(
 PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \
               libcurl libpng libcrypto
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+# headers and libraries of one place: the folders that pkg-config names come before the system's own
+PKG_LDFLAGS := $(shell pkg-config --libs-only-L $(PKGS) 2>/dev/null)
 
 # ---------------------------------------------------------------- modes
 ifeq ($(origin CC), default)
@@ -57,7 +59,7 @@ else
   $(error MODE=$(MODE): allowed are release, debug, asan, tsan, fuzz)
 endif
 ALL_CFLAGS  = $(CPP_COMMON) $(CPPFLAGS) $(CFLAGS_COMMON) $(CFLAGS_MODE) $(CFLAGS)
-ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(LDFLAGS)
+ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(PKG_LDFLAGS) $(LDFLAGS)
 
 O := $(B)/$(if $(filter 1,$(CUDA)),cuda,cpu)-$(MODE)
 
