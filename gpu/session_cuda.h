@@ -7,8 +7,8 @@
  * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
  * decision live in session_dev. Pictures are at most `n_pixels_max` over the batch.
  * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin, by scans over
- *          pixels; claims are 64-bit minima. fusion .cu files are compiled with --fmad=false, so that
- *          the twins round alike: what differs is exp, sin and cos.
+ *          pixels; claims are 64-bit minima. fusion .cu files are compiled with --fmad=false, so
+ *          that the twins round alike: what differs is exp, sin and cos.
  */
 #ifndef RECOND_GPU_SESSION_CUDA_H
 #define RECOND_GPU_SESSION_CUDA_H
@@ -18,7 +18,7 @@
 #include "gpu/ops.h"
 #include "gpu/point.h"
 
-#include <cuda_fp16.h>
+#include "gpu/half_cuda.h"
 #include <cuda_runtime.h>
 
 #ifdef __cplusplus
@@ -45,8 +45,9 @@ struct session_dev {
     uint32_t frame;
     uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
     uint8_t *rgb;     /* [h][w][3] */
-    __half *previous; /* [h][w][4] the previous picture, normalised for the motion network; NULL without one */
-    float *depth;     /* [h][w] metres, 0 = none */
+    /* [h][w][4] the previous picture for the motion network; NULL without one */
+    __half *previous;
+    float *depth; /* [h][w] metres, 0 = none */
     struct camera camera;
     struct rigid T_last;
     int has_last, has_previous;
@@ -76,10 +77,17 @@ struct session_dev {
     /* fuse */
     uint64_t *cell_claims; /* [n_covisible][h][w] */
     uint32_t *fresh;
+    /* bit k: an open cell in the map of covisible[k]; from fuse on: one that the pixel won */
     uint16_t *wins;
-    uint8_t *mark;          /* [n_pixels] what a pass found out about a pixel, for the scans behind it */
-    uint32_t *block_counts; /* per block of pixels, several scans' worth */
-    uint32_t *tickets;      /* blocks of a pass that are done; zero between passes */
+    uint8_t *mark; /* [n_pixels] what a pass found out about a pixel, for the scans behind it */
+    /* [SCAN_KINDS][n_counts] pairs of counts, then of offsets: scan_cuda.cuh */
+    uint64_t *block_counts;
+    uint32_t n_counts;
+    uint32_t *tickets; /* [SCAN_KINDS] blocks of a pass that are done; zero between passes */
+    /* before this frame's insertions and compaction, for the passes behind the scans */
+    uint32_t n_free_was, n_slots_was, n_unstable_was;
+    uint32_t n_fresh; /* pixels that want a point and may insert it */
+    uint64_t first_id;
 
     /* the model, by slot */
     struct point_place *place;
@@ -90,37 +98,44 @@ struct session_dev {
     uint32_t *unstable[2]; /* compaction goes from one to the other */
     int unstable_now;
     uint32_t *free_slots;
+    /* n_unstable: without this frame's new points between fuse and remove */
     uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
     uint64_t next_id;
 
     /* remove, change */
     uint32_t *carved;
     uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out, n_changes;
+    uint32_t n_changed, n_withdrawn; /* of the changes: updated points, carved ones */
+
+    unsigned long long stamp_ns[GPU_STAGES]; /* as in result_cuda */
 };
 
 /* What the device tells the host of a frame; in pinned memory, written by the last pass. */
 struct result_cuda {
-    struct gpu_result result;      /* stage_us: zero; see stamp_ns */
-    uint64_t stamp_ns[GPU_STAGES]; /* %globaltimer when a stage began; the last one: the end */
+    struct gpu_result result; /* stage_us: zero; see stamp_ns */
+    /* %globaltimer when a stage began; the upload's is the image's; the last one: the end */
+    uint64_t stamp_ns[GPU_STAGES];
 };
 
 /* One frame of a batch, as kernels see it; the array is copied to the device with each batch. */
 struct frame_cuda {
-    struct session_dev *s;        /* NULL: this place in the batch is empty */
-    int width, height;            /* of the uploaded picture */
-    struct intrinsics K;          /* of it */
-    struct rigid T_wc;            /* if has_pose */
+    struct session_dev *s; /* NULL: this place in the batch is empty */
+    int width, height;     /* of the uploaded picture */
+    struct intrinsics K;   /* of it */
+    struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
     float mean[2][3], std[2][3];  /* of the depth and of the motion network */
     __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
     int depth_pitch, motion_pitch;
     int rays;
-    const float *depth_raw;       /* [h][w] the depth network's answer; NULL: depth is in s->depth */
-    const float *motion_raw;      /* [6]; NULL without a motion network */
-    struct gpu_change *changes;   /* pinned host memory as the device sees it, [2*n_pixels] */
-    struct result_cuda *result;   /* the same */
-    float *depth_out;             /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
+    const float *depth_raw;     /* [h][w] the depth network's answer; NULL: depth is in s->depth */
+    const float *motion_raw;    /* [6]; NULL without a motion network */
+    struct gpu_change *changes; /* pinned host memory as the device sees it, [2*n_pixels] */
+    struct result_cuda *result; /* the same */
+    float *depth_out;           /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
 };
+
+#define SESSION_CUDA_GUARD 256 /* unused bytes before each piece of the arena: tests watch them */
 
 /* Host side. */
 struct session_cuda {
@@ -134,7 +149,8 @@ struct session_cuda {
     struct result_cuda *result, *result_dev;
     float *depth_out, *depth_out_dev;
     size_t pinned_bytes;
-    void *plan; /* ops_cuda's: networks and graphs for this size */
+    void *pinned; /* one allocation: result, changes, depth_out */
+    void *plan;   /* ops_cuda's: networks and graphs for this size */
 };
 
 size_t session_cuda_bytes(const struct gpu_session_config *c);

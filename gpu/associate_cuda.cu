@@ -1,0 +1,133 @@
+/*
+ * associate_cuda.cu - which pixels are fused, which points they observe and see through
+ *
+ * Grid:    (blocks of pixels, frames), a thread a pixel. The first pass writes usable depth, whose
+ *          neighbours the second one reads, and the histogram of depths; the second looks points up
+ *          through the co-visible maps and claims them.
+ * Order:   counts are sums, claims are minima: neither depends on who comes first.
+ */
+#include "gpu/scan_cuda.cuh"
+
+#include "gpu/associate_point.h"
+#include "gpu/cuda_try.h"
+
+static __global__ void usable_kernel(const struct frame_cuda *frames)
+{
+    __shared__ uint32_t bins[ASSOCIATE_BINS];
+    struct session_dev *s = frames[blockIdx.y].s;
+    uint32_t pixel = scan_pixel();
+    float z = 0.0f;
+    int n;
+
+    if (scan_idle(s))
+        return;
+    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += SCAN_BLOCK)
+        bins[i] = 0;
+    __syncthreads();
+    if (pixel < s->n_pixels) {
+        z = associate_depth(s->depth, (int)(pixel % (uint32_t)s->w), (int)(pixel / (uint32_t)s->w),
+                            s->w, s->h, &s->fuse);
+        s->usable[pixel] = z;
+        if (z > 0.0f)
+            atomicAdd(&bins[associate_bin(z)], 1u);
+    }
+    n = __syncthreads_count(z > 0.0f);
+    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += SCAN_BLOCK)
+        if (bins[i])
+            atomicAdd(&s->bins[i], bins[i]);
+    if (threadIdx.x == 0)
+        atomicAdd(&s->n_valid, (uint32_t)n);
+}
+
+/* What a pixel observes and sees through. */
+struct sight {
+    uint32_t found, through;
+    float distance;
+    uint32_t open; /* bit k: no living point where it falls into the map of covisible[k] */
+};
+
+/* (2), (A1), (A3) over the co-visible keyframes, as look_up() of associate_cpu.c. */
+static __device__ struct sight look_up(const struct session_dev *s, const struct camera *cameras,
+                                       const struct camera *own, struct vec3 p_i, float z)
+{
+    const struct fuse_params *p = &s->fuse;
+    struct sight r = {POINT_NONE, POINT_NONE, 0.0f, 0};
+    float best2 = INFINITY, front = INFINITY;
+    for (int k = 0; k < s->n_covisible; k++) {
+        uint32_t place = s->covisible[k].place, u_k;
+        struct map_cell cell;
+        struct vec3 q;
+        float z_k, d2;
+        float4 held;
+        if (!point_project(&cameras[k], p_i, &u_k, &z_k))
+            continue;
+        cell = s->maps[(size_t)place * s->n_pixels + u_k];
+        held = cell.tag ? ((const float4 *)s->place)[cell.slot] : make_float4(0, 0, 0, 0);
+        if (cell.tag == 0 || __float_as_uint(held.w) != cell.tag) {
+            r.open |= 1u << k;
+            continue;
+        }
+        q = vec3_make(held.x, held.y, held.z);
+        d2 = vec3_norm2(vec3_sub(p_i, q));
+        if (associate_in_gate(d2, z, p->gate_rel)) {
+            if (d2 < best2) {
+                best2 = d2;
+                r.found = cell.slot;
+            }
+        } else if (associate_through(own, s->usable, q, p->carve_rel, &z_k) && z_k < front) {
+            front = z_k;
+            r.through = cell.slot;
+        }
+    }
+    r.distance = sqrtf(best2);
+    return r;
+}
+
+static __global__ void look_up_kernel(const struct frame_cuda *frames)
+{
+    __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
+    __shared__ struct camera own;
+    struct session_dev *s = frames[blockIdx.y].s;
+    struct sight r = {POINT_NONE, POINT_NONE, 0.0f, 0};
+    uint32_t pixel = scan_pixel();
+    float z;
+    int n;
+
+    if (scan_idle(s))
+        return;
+    if (threadIdx.x == 0)
+        own = s->camera;
+    scan_cameras(cameras, s);
+    z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
+    if (z > 0.0f) {
+        struct vec3 p_i = point_back_project(&own, (int)(pixel % (uint32_t)s->w),
+                                             (int)(pixel / (uint32_t)s->w), z);
+        s->world[pixel] = p_i;
+        r = look_up(s, cameras, &own, p_i, z);
+        s->distance[pixel] = r.distance;
+        if (r.found != POINT_NONE)
+            atomicMin(scan_claim(s->claims, r.found), point_claim(r.distance, pixel));
+    }
+    if (pixel < s->n_pixels) {
+        s->found[pixel] = r.found;
+        s->through[pixel] = r.through;
+        s->wins[pixel] = (uint16_t)r.open;
+    }
+    n = __syncthreads_count(r.found != POINT_NONE);
+    if (threadIdx.x == 0 && n)
+        atomicAdd(&s->n_associated, (uint32_t)n);
+    scan_stamp(s, GPU_STAGE_KEYFRAME);
+}
+
+int associate_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
+                   struct err *err)
+{
+    dim3 grid(scan_blocks(pixels_max), (unsigned)n);
+    int rc = 0;
+    usable_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
+    CU_TRY(cuda_try_launch());
+    look_up_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
+    CU_TRY(cuda_try_launch());
+out:
+    return rc;
+}

@@ -1,0 +1,287 @@
+#include "tests/support/fusion_cuda.h"
+
+#include "gpu/cuda_try.h"
+#include "gpu/scan_cuda.cuh"
+
+#include <stdlib.h>
+
+#define GUARD_BYTE 0xa5
+#define PIECES_MAX 40
+
+struct fusion_rig {
+    int n;
+    cudaStream_t stream;
+    struct session_cuda *s[FUSION_CUDA_MAX];
+    struct frame_cuda *frames; /* on the device, [n] */
+    __half *depth_in[FUSION_CUDA_MAX], *motion_in[FUSION_CUDA_MAX];
+    uint32_t pixels_max;
+};
+
+/* Where pieces of the arena begin; behind the last one there is a guard, too. */
+static int pieces(const struct session_cuda *s, void **at)
+{
+    const struct session_dev *h = &s->host;
+    void *const all[] = {
+        s->dev,      h->picture,     h->rgb,         h->depth,      h->usable,
+        h->world,    h->found,       h->through,     h->distance,   h->bins,
+        h->fresh,    h->wins,        h->cell_claims, h->mark,       h->tickets,
+        h->carved,   h->keyframes,   h->overlap_now, h->overlaps,   h->maps,
+        h->place,    h->stat,        h->out,         h->id,         h->claims,
+        h->previous, h->unstable[0], h->unstable[1], h->free_slots, h->block_counts};
+    int n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            at[n++] = (uint8_t *)all[i] - SESSION_CUDA_GUARD;
+    at[n++] = (uint8_t *)s->arena + s->arena_bytes - SESSION_CUDA_GUARD;
+    return n;
+}
+
+static int open_session(struct fusion_rig *r, int i, const struct gpu_session_config *c,
+                        struct err *err)
+{
+    size_t n = (size_t)c->net_w * c->net_h;
+    void *guard[PIECES_MAX];
+    int rc = session_cuda_new(&r->s[i], NULL, c, r->stream, err), n_guards;
+    if (rc)
+        goto out;
+    n_guards = pieces(r->s[i], guard);
+    for (int k = 0; k < n_guards; k++)
+        CU_TRY(cudaMemsetAsync(guard[k], GUARD_BYTE, SESSION_CUDA_GUARD, r->stream));
+    CU_TRY(cudaMalloc(&r->depth_in[i], n * 4 * sizeof(__half)));
+    CU_TRY(cudaMalloc(&r->motion_in[i], n * 8 * sizeof(__half)));
+    if (n > r->pixels_max)
+        r->pixels_max = (uint32_t)n;
+out:
+    return rc;
+}
+
+static void close_rig(struct fusion_rig **rig)
+{
+    struct fusion_rig *r = *rig;
+    if (!r)
+        return;
+    for (int i = 0; i < r->n; i++) {
+        session_cuda_free(&r->s[i]);
+        (void)cudaFree(r->depth_in[i]);
+        (void)cudaFree(r->motion_in[i]);
+    }
+    (void)cudaFree(r->frames);
+    if (r->stream)
+        (void)cudaStreamDestroy(r->stream);
+    free(r);
+    *rig = NULL;
+}
+
+static int open_rig(struct fusion_rig **out, const struct gpu_session_config *c, int n,
+                    struct err *err)
+{
+    struct fusion_rig *r = NULL;
+    int rc = 0, devices = 0;
+    cudaError_t e = cudaGetDeviceCount(&devices);
+
+    *out = NULL;
+    if (e != cudaSuccess || devices == 0)
+        return err_set(err, ERR_UNSUPPORTED, "no CUDA device: %s", cudaGetErrorString(e));
+    r = (struct fusion_rig *)calloc(1, sizeof *r);
+    if (!r)
+        return err_set(err, ERR_MEMORY, "no memory");
+    r->n = n;
+    CU_TRY(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking));
+    CU_TRY(cudaMalloc(&r->frames, (size_t)n * sizeof *r->frames));
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = open_session(r, i, &c[i], err);
+out:
+    if (rc)
+        close_rig(&r);
+    *out = r;
+    return rc;
+}
+
+static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
+                     const struct gpu_frame *f)
+{
+    memset(to, 0, sizeof *to);
+    if (!f->rgb)
+        return;
+    to->s = r->s[i]->dev;
+    to->width = f->width;
+    to->height = f->height;
+    to->K = f->K;
+    to->T_wc = f->T_wc;
+    to->has_pose = f->has_pose;
+    to->restart = f->restart;
+    for (int net = 0; net < 2; net++)
+        for (int ch = 0; ch < 3; ch++) {
+            to->mean[net][ch] = FUSION_CUDA_MEAN(net, ch);
+            to->std[net][ch] = FUSION_CUDA_STD(net, ch);
+        }
+    to->depth_in = r->depth_in[i];
+    to->motion_in = r->motion_in[i];
+    to->depth_pitch = 4;
+    to->motion_pitch = 8;
+    to->rays = 1;
+    to->changes = r->s[i]->changes_dev;
+    to->result = r->s[i]->result_dev;
+    to->depth_out = f->depth_out ? r->s[i]->depth_out_dev : NULL;
+}
+
+static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
+                  struct err *err)
+{
+    struct frame_cuda frames[FUSION_CUDA_MAX];
+    int rc = 0;
+    for (int i = 0; i < r->n; i++) {
+        describe(&frames[i], r, i, &f[i]);
+        if (!f[i].rgb)
+            continue;
+        CU_TRY(cudaMemcpyAsync(r->s[i]->host.picture, f[i].rgb,
+                               (size_t)f[i].width * (size_t)f[i].height * 3, cudaMemcpyHostToDevice,
+                               r->stream));
+        rc = session_cuda_put_depth(r->s[i], depth[i], r->stream, err);
+        if (rc)
+            goto out;
+    }
+    CU_TRY(cudaMemcpyAsync(r->frames, frames, (size_t)r->n * sizeof *frames, cudaMemcpyHostToDevice,
+                           r->stream));
+out:
+    return rc;
+}
+
+static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
+                     struct err *err)
+{
+    stage_cuda_fn *const stages[] = {image_cuda,     depth_cuda,     motion_cuda,
+                                     covisible_cuda, associate_cuda, keyframe_cuda,
+                                     fuse_cuda,      remove_cuda,    change_cuda};
+    int rc = upload(r, f, depth, err);
+    for (size_t k = 0; k < sizeof stages / sizeof *stages && rc == 0; k++)
+        rc = stages[k](r->frames, r->n, r->pixels_max, r->stream, err);
+    if (rc)
+        goto out;
+    CU_TRY(cudaStreamSynchronize(r->stream));
+    for (int i = 0; i < r->n; i++) {
+        if (!f[i].rgb)
+            continue;
+        f[i].result = r->s[i]->result->result;
+        f[i].changes = r->s[i]->changes;
+        if (f[i].depth_out)
+            memcpy(f[i].depth_out, r->s[i]->depth_out,
+                   r->s[i]->host.n_pixels * sizeof *f[i].depth_out);
+    }
+out:
+    return rc;
+}
+
+/* Device memory to new host memory. */
+template <class T>
+static int get(struct fusion_rig *r, T **to, const T *from, size_t n, struct err *err)
+{
+    int rc = 0;
+    *to = (T *)calloc(n + 1, sizeof(T));
+    if (!*to)
+        return err_set(err, ERR_MEMORY, "no memory");
+    CU_TRY(cudaMemcpyAsync(*to, from, n * sizeof(T), cudaMemcpyDeviceToHost, r->stream));
+    CU_TRY(cudaStreamSynchronize(r->stream));
+out:
+    return rc;
+}
+
+/* Values of an array that are not what they should be between frames. */
+template <class T>
+static int count_not(struct fusion_rig *r, uint32_t *count, const T *from, size_t n, T want,
+                     struct err *err)
+{
+    T *values = NULL;
+    int rc = get(r, &values, from, n, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *count += values[i] != want;
+    free(values);
+    return rc;
+}
+
+static int look_around(struct fusion_rig *r, const struct session_cuda *s, struct fusion_state *st,
+                       struct err *err)
+{
+    const uint64_t unclaimed = POINT_UNCLAIMED;
+    void *guard[PIECES_MAX];
+    int n = pieces(s, guard), rc;
+    rc = count_not(r, &st->n_claims_left, s->host.claims, s->host.max_points, unclaimed, err);
+    if (rc == 0)
+        rc = count_not(r, &st->n_claims_left, s->host.cell_claims,
+                       (size_t)s->host.n_pixels * (size_t)s->host.fuse.n_covisible, unclaimed, err);
+    if (rc == 0)
+        rc = count_not(r, &st->n_tickets_left, s->host.tickets, SCAN_KINDS, 0u, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = count_not(r, &st->n_guards_hurt, (const uint8_t *)guard[i], SESSION_CUDA_GUARD,
+                       (uint8_t)GUARD_BYTE, err);
+    return rc;
+}
+
+static int look_inside(struct fusion_rig *r, const struct session_dev *d, struct fusion_state *st,
+                       struct err *err)
+{
+    size_t n = d->n_pixels, k = (size_t)d->fuse.max_keyframes;
+    int rc = get(r, &st->place, d->place, d->n_slots, err);
+    rc = rc ? rc : get(r, &st->stat, d->stat, d->n_slots, err);
+    rc = rc ? rc : get(r, &st->out, d->out, d->n_slots, err);
+    rc = rc ? rc : get(r, &st->id, d->id, d->n_slots, err);
+    rc = rc ? rc : get(r, &st->unstable, d->unstable[d->unstable_now], d->n_unstable, err);
+    rc = rc ? rc : get(r, &st->free_slots, d->free_slots, d->n_free, err);
+    rc = rc ? rc : get(r, &st->keyframes, d->keyframes, k, err);
+    rc = rc ? rc : get(r, &st->overlaps, d->overlaps, k * k, err);
+    rc = rc ? rc : get(r, &st->maps, d->maps, k * n, err);
+    rc = rc ? rc : get(r, &st->rgb, d->rgb, 3 * n, err);
+    return rc;
+}
+
+static int read_state(struct fusion_rig *r, int session, struct fusion_state *st, struct err *err)
+{
+    const struct session_cuda *s = r->s[session];
+    struct session_dev *d = NULL;
+    size_t n = s->host.n_pixels;
+    int rc;
+
+    memset(st, 0, sizeof *st);
+    rc = get(r, &d, s->dev, 1, err);
+    if (rc == 0)
+        rc = look_inside(r, d, st, err);
+    if (rc == 0)
+        rc = look_around(r, s, st, err);
+    if (rc == 0)
+        rc = get(r, &st->depth_in, (const uint16_t *)r->depth_in[session], 4 * n, err);
+    if (rc == 0)
+        rc = get(r, &st->motion_in, (const uint16_t *)r->motion_in[session], 8 * n, err);
+    if (rc == 0) {
+        st->K = d->camera.K;
+        st->T_wc = d->camera.T_wc;
+        st->n_slots = d->n_slots;
+        st->n_unstable = d->n_unstable;
+        st->n_free = d->n_free;
+        st->n_points = d->n_points;
+        st->n_stable = d->n_stable;
+        st->n_keyframes = d->n_keyframes;
+        st->next_id = d->next_id;
+    }
+    free(d);
+    return rc;
+}
+
+static void free_state(struct fusion_state *st)
+{
+    free(st->place);
+    free(st->stat);
+    free(st->out);
+    free(st->id);
+    free(st->unstable);
+    free(st->free_slots);
+    free(st->keyframes);
+    free(st->overlaps);
+    free(st->maps);
+    free(st->rgb);
+    free(st->depth_in);
+    free(st->motion_in);
+    memset(st, 0, sizeof *st);
+}
+
+static const struct fusion_api api = {open_rig, close_rig, run_batch, read_state, free_state};
+extern "C" const struct fusion_api *fusion_cuda = &api;

@@ -1,0 +1,66 @@
+/*
+ * fusion_cuda.h - sessions on a CUDA device without networks: batches of frames with given depth
+ * through all stages, and a look inside
+ *
+ * A test reaches it through a table, which is NULL in a build without CUDA:
+ *
+ *     const struct fusion_api *fusion_cuda __attribute__((common));
+ *
+ * is a tentative definition that the linker lets go for the one of fusion_cuda.cu, where that is.
+ */
+#ifndef RECOND_TESTS_SUPPORT_FUSION_CUDA_H
+#define RECOND_TESTS_SUPPORT_FUSION_CUDA_H
+
+#include "gpu/covisible_point.h"
+#include "gpu/gpu.h"
+#include "gpu/point.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FUSION_CUDA_MAX 8
+
+/* Normalisation of the depth (0) and of the motion (1) network's input. */
+#define FUSION_CUDA_MEAN(net, ch) (0.1f + 0.2f * (float)(net) + 0.05f * (float)(ch))
+#define FUSION_CUDA_STD(net, ch) (0.5f + 0.1f * (float)(net)-0.02f * (float)(ch))
+
+struct fusion_rig;
+
+/* What a session holds, in host memory. */
+struct fusion_state {
+    struct point_place *place;
+    struct point_stat *stat;
+    struct point_out *out;
+    uint64_t *id;
+    uint32_t *unstable, *free_slots;
+    struct keyframe *keyframes;
+    uint8_t *overlaps;
+    struct map_cell *maps;
+    uint8_t *rgb;
+    uint16_t *depth_in, *motion_in; /* halves, [h][w][4] and [h][w][8] */
+    struct intrinsics K;
+    struct rigid T_wc;
+    uint32_t n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
+    uint64_t next_id;
+    uint32_t n_claims_left, n_tickets_left, n_guards_hurt; /* all 0 between frames */
+};
+
+struct fusion_api {
+    /* n sessions. Returns: 0; ERR_UNSUPPORTED: no device here, err says why; other failures */
+    int (*open)(struct fusion_rig **r, const struct gpu_session_config *c, int n, struct err *err);
+    void (*close)(struct fusion_rig **r);
+    /* One frame of each session, as a batch; a frame whose rgb is NULL leaves its place empty.
+     * Waits. depth[i] is as large as session i's pictures; changes stay until its next frame. */
+    int (*run)(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
+               struct err *err);
+    int (*state)(struct fusion_rig *r, int session, struct fusion_state *st, struct err *err);
+    void (*state_free)(struct fusion_state *st);
+};
+
+extern const struct fusion_api *fusion_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
