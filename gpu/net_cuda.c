@@ -4,19 +4,21 @@
 #include "gpu/net_cuda_conv.h"
 #include "gpu/net_cuda_move.h"
 #include "gpu/net_cuda_plan.h"
+#include "gpu/net_cuda_tune.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define BATCH_MAX 64
-#define BATCH_SIZES 7 /* 1, 2, 4 ... 64 */
 
 struct net_cuda {
     struct net_graph *g; /* for one picture */
     struct net_cuda_plan *plan;
-    struct net_cuda_conv_plan **convs; /* [n_jobs], NULL where the job is a move */
-    struct net_cuda_tile *tiles;       /* [BATCH_SIZES][n_jobs] */
-    int max_batch;
+    int n_convs;
+    struct net_cuda_conv_plan **convs;  /* [n_convs], in the order of their jobs */
+    struct net_cuda_tune_layer *layers; /* the same with their arguments */
+    struct net_cuda_tile *tiles;        /* [n_sizes][n_convs]; size s: a batch of 2^s */
+    int max_batch, n_sizes;
     size_t bytes;
     /* device memory */
     __half *input;
@@ -98,64 +100,6 @@ static int items_of(const struct net_cuda *p, const struct net_cuda_job *j, int 
     return n * p->g->tensors[j->step->dst].d[0];
 }
 
-static int make_conv(struct net_cuda *p, int at, cudaStream_t stream, struct err *err)
-{
-    const struct net_cuda_job *j = &p->plan->jobs[at];
-    size_t count = net_graph_weight_count(p->g, j->step);
-    float *w = malloc((count + 1) * sizeof *w);
-    struct net_cuda_conv c;
-    int rc;
-    if (!w)
-        return err_set(err, ERR_MEMORY, "no memory for weights");
-    describe(p, j, &c);
-    rc = net_graph_weight(p->g, j->step, w, count, err);
-    if (!rc)
-        rc = net_cuda_conv_new(&p->convs[at], &c, w, j->step->bias, items_of(p, j, p->max_batch),
-                               stream, err);
-    free(w);
-    return rc;
-}
-
-/* What net_cuda_conv.c refuses, it refuses without knowing the node. */
-static int name_node(struct err *err, int code, const struct net_step *s)
-{
-    char text[ERR_TEXT_CAP];
-    if (!err || (code != ERR_INPUT && code != ERR_UNSUPPORTED && code != ERR_LIMIT) ||
-        err->where[0])
-        return code;
-    memcpy(text, err->text, sizeof text);
-    return net_op_fail(err, code, s->node, "%s", text);
-}
-
-/* All convolutions, and the scratch that the hungriest of them needs: they run one by one. */
-static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
-{
-    size_t scratch = 0, counters = 0;
-    int rc = 0;
-    for (int i = 0; i < p->plan->n_jobs; i++) {
-        if (p->plan->jobs[i].kind != NET_CUDA_CONV)
-            continue;
-        if ((rc = make_conv(p, i, stream, err))) {
-            rc = name_node(err, rc, p->plan->jobs[i].step);
-            goto out;
-        }
-        p->bytes += net_cuda_conv_bytes(p->convs[i]);
-        for (int n = 1; n <= p->max_batch; n *= 2) {
-            int items = items_of(p, &p->plan->jobs[i], n);
-            size_t s = net_cuda_conv_scratch(p->convs[i], items);
-            size_t c = net_cuda_conv_counters(p->convs[i], items);
-            scratch = s > scratch ? s : scratch;
-            counters = c > counters ? c : counters;
-        }
-    }
-    if ((rc = get(p, (void **)&p->scratch, scratch, stream, err)) ||
-        (rc = get(p, (void **)&p->counters, counters, stream, err)))
-        goto out;
-    CU_TRY(cudaStreamSynchronize(stream));
-out:
-    return rc;
-}
-
 static void conv_args(const struct net_cuda *p, const struct net_cuda_job *j,
                       struct net_cuda_conv_args *a)
 {
@@ -166,20 +110,90 @@ static void conv_args(const struct net_cuda *p, const struct net_cuda_job *j,
     a->out = j->dst >= 0 ? (void *)place_of(p, j->dst) : (void *)p->output;
 }
 
-/* ---------------------------------------------------------------------------------- tiles */
-
-static int choose_tiles(struct net_cuda *p, struct err *err)
+/* What net_cuda_conv.cu refuses, it refuses without knowing the node. */
+static int name_node(struct err *err, int code, const struct net_step *s)
 {
-    int size = 0;
-    for (int n = 1; n <= p->max_batch; n *= 2, size++)
-        for (int i = 0; i < p->plan->n_jobs; i++) {
-            struct net_cuda_tile *tile = &p->tiles[size * p->plan->n_jobs + i];
-            if (p->convs[i] &&
-                net_cuda_conv_tiles(p->convs[i], items_of(p, &p->plan->jobs[i], n), tile, 1) < 1)
-                return net_op_fail(err, ERR_UNSUPPORTED, p->plan->jobs[i].step->node,
-                                   "no tile shape fits this convolution");
-        }
+    char text[ERR_TEXT_CAP];
+    if (!err || (code != ERR_INPUT && code != ERR_UNSUPPORTED && code != ERR_LIMIT) ||
+        err->where[0])
+        return code;
+    memcpy(text, err->text, sizeof text);
+    return net_op_fail(err, code, s->node, "%s", text);
+}
+
+static int make_conv(struct net_cuda *p, const struct net_cuda_job *j, cudaStream_t stream,
+                     struct err *err)
+{
+    size_t count = net_graph_weight_count(p->g, j->step);
+    float *w = malloc((count + 1) * sizeof *w);
+    struct net_cuda_conv c;
+    int rc;
+    if (!w)
+        return err_set(err, ERR_MEMORY, "no memory for weights");
+    describe(p, j, &c);
+    rc = net_graph_weight(p->g, j->step, w, count, err);
+    if (!rc)
+        rc = net_cuda_conv_new(&p->convs[p->n_convs], &c, w, j->step->bias,
+                               items_of(p, j, p->max_batch), stream, err);
+    free(w);
+    if (rc)
+        return name_node(err, rc, j->step);
+    p->bytes += net_cuda_conv_bytes(p->convs[p->n_convs]);
+    p->layers[p->n_convs].plan = p->convs[p->n_convs];
+    p->n_convs++;
     return 0;
+}
+
+/* All convolutions, and the scratch that the hungriest of them needs: they run one by one. */
+static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
+{
+    size_t scratch = 0, counters = 0;
+    int rc = 0, at = 0;
+    for (int i = 0; i < p->plan->n_jobs; i++) {
+        if (p->plan->jobs[i].kind != NET_CUDA_CONV)
+            continue;
+        if ((rc = make_conv(p, &p->plan->jobs[i], stream, err)))
+            goto out;
+        for (int n = 1; n <= p->max_batch; n *= 2) {
+            int items = items_of(p, &p->plan->jobs[i], n);
+            size_t s = net_cuda_conv_scratch(p->convs[p->n_convs - 1], items);
+            size_t c = net_cuda_conv_counters(p->convs[p->n_convs - 1], items);
+            scratch = s > scratch ? s : scratch;
+            counters = c > counters ? c : counters;
+        }
+    }
+    if ((rc = get(p, (void **)&p->scratch, scratch, stream, err)) ||
+        (rc = get(p, (void **)&p->counters, counters, stream, err)))
+        goto out;
+    for (int i = 0; i < p->plan->n_jobs; i++)
+        if (p->plan->jobs[i].kind == NET_CUDA_CONV)
+            conv_args(p, &p->plan->jobs[i], &p->layers[at++].args);
+    CU_TRY(cudaStreamSynchronize(stream));
+out:
+    return rc;
+}
+
+/* By rule; measured where that is asked for and a batch of n is n items for every convolution. */
+static int choose_tiles(struct net_cuda *p, const struct net_cuda_config *config,
+                        cudaStream_t stream, struct err *err)
+{
+    int at = 0, measurable = config->tune;
+    for (int i = 0; i < p->plan->n_jobs; i++) {
+        const struct net_cuda_job *j = &p->plan->jobs[i];
+        if (j->kind != NET_CUDA_CONV)
+            continue;
+        measurable = measurable && items_of(p, j, 1) == 1;
+        for (int s = 0; s < p->n_sizes; s++)
+            if (net_cuda_conv_tiles(p->convs[at], items_of(p, j, 1 << s),
+                                    &p->tiles[s * p->n_convs + at], 1) < 1)
+                return net_op_fail(err, ERR_UNSUPPORTED, j->step->node,
+                                   "no tile shape fits this convolution");
+        at++;
+    }
+    if (!measurable || !p->n_convs)
+        return 0;
+    return net_cuda_tune_run(p->tiles, p->layers, p->n_convs, p->n_sizes, config->cache_path,
+                             stream, err);
 }
 
 /* ---------------------------------------------------------------------------------- moves */
@@ -272,19 +286,22 @@ int net_cuda_new(struct net_cuda **out, const struct net *net, const struct net_
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     p->max_batch = config->max_batch;
+    while (1 << p->n_sizes <= p->max_batch)
+        p->n_sizes++;
     /* the limit is there for what a model may ask of one picture; how many there are is our
      * doing */
     if ((rc = net_graph_new(&p->g, net, 1, config->h, config->w, &limits, err)) ||
         (rc = net_cuda_plan_new(&p->plan, p->g, limits.max_plan_bytes, err)))
         goto out;
     p->convs = calloc((size_t)p->plan->n_jobs, sizeof(void *));
-    p->tiles = calloc((size_t)p->plan->n_jobs * BATCH_SIZES, sizeof *p->tiles);
-    if (!p->convs || !p->tiles) {
+    p->layers = calloc((size_t)p->plan->n_jobs, sizeof *p->layers);
+    p->tiles = calloc((size_t)(p->plan->n_jobs * p->n_sizes), sizeof *p->tiles);
+    if (!p->convs || !p->layers || !p->tiles) {
         rc = err_set(err, ERR_MEMORY, "no memory for a plan");
         goto out;
     }
     if ((rc = get_all(p, stream, err)) || (rc = make_convs(p, stream, err)) ||
-        (rc = choose_tiles(p, err)))
+        (rc = choose_tiles(p, config, stream, err)))
         goto out;
     *out = p;
     p = NULL;
@@ -298,7 +315,7 @@ void net_cuda_free(struct net_cuda **out)
     struct net_cuda *p = *out;
     if (!p)
         return;
-    for (int i = 0; p->convs && i < p->plan->n_jobs; i++)
+    for (int i = 0; i < p->n_convs; i++)
         net_cuda_conv_free(&p->convs[i]);
     /* a lost context refuses to free: there is nothing left to be done about it */
     (void)cudaFree(p->input);
@@ -308,6 +325,7 @@ void net_cuda_free(struct net_cuda **out)
     (void)cudaFree(p->scratch);
     (void)cudaFree(p->counters);
     free(p->convs);
+    free(p->layers);
     free(p->tiles);
     net_cuda_plan_free(&p->plan);
     net_graph_free(&p->g);
@@ -317,22 +335,22 @@ void net_cuda_free(struct net_cuda **out)
 
 int net_cuda_run(struct net_cuda *p, int n, cudaStream_t stream, struct err *err)
 {
-    int batch = 1, size = 0, rc = 0;
+    int size = 0, at = 0, rc = 0;
     if (n < 1 || n > p->max_batch)
         return err_set(err, ERR_INPUT, "%d pictures, up to %d were planned", n, p->max_batch);
-    for (; batch < n; batch *= 2)
+    while (1 << size < n)
         size++;
     for (int i = 0; !rc && i < p->plan->n_jobs; i++) {
         const struct net_cuda_job *j = &p->plan->jobs[i];
-        struct net_cuda_conv_args args;
         struct net_cuda_move move;
         if (j->kind == NET_CUDA_CONV) {
-            conv_args(p, j, &args);
-            rc = net_cuda_conv_run(p->convs[i], &args, p->tiles[size * p->plan->n_jobs + i],
-                                   items_of(p, j, batch), stream, err);
+            rc = net_cuda_conv_run(p->convs[at], &p->layers[at].args,
+                                   p->tiles[size * p->n_convs + at], items_of(p, j, 1 << size),
+                                   stream, err);
+            at++;
         } else {
             move_of(p, j, &move);
-            rc = net_cuda_move_run(&move, batch, stream, err);
+            rc = net_cuda_move_run(&move, 1 << size, stream, err);
         }
     }
     return rc;
