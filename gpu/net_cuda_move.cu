@@ -129,20 +129,32 @@ __device__ static void binary8(const net_cuda_move &m, spot s, float v[8])
                                      : v[k] / b[k];
 }
 
+/* Kernel positions begin ... end-1 of an output row (or column) look into the picture, position i
+ * at at + i * dil. Loops without a condition inside let the compiler have several loads under
+ * way. */
+struct span {
+    int at, dil, begin, end;
+};
+
+__device__ static inline span span_of(const net_window &w, int axis, int out, int size)
+{
+    int at = out * w.stride[axis] - w.lo[axis], dil = w.dil[axis];
+    int end = (size - at + dil - 1) / dil;
+    return {at, dil, at < 0 ? (-at + dil - 1) / dil : 0, at >= size ? 0 : min(end, w.k[axis])};
+}
+
 /* The largest is taken in halves, which is exact. */
 __device__ static void max8(const net_cuda_move &m, spot s, float v[8])
 {
     const net_cuda_view &t = m.src[0];
+    const span rows = span_of(m.win, 0, s.y, t.d[2]), columns = span_of(m.win, 1, s.x, t.d[3]);
     eight best;
     for (int k = 0; k < 4; k++)
         best.h[k] = __float2half2_rn(-INFINITY);
-    for (int a = 0; a < m.win.k[0]; a++)
-        for (int b = 0; b < m.win.k[1]; b++) {
-            int y = s.y * m.win.stride[0] - m.win.lo[0] + a * m.win.dil[0];
-            int x = s.x * m.win.stride[1] - m.win.lo[1] + b * m.win.dil[1];
-            if (y < 0 || y >= t.d[2] || x < 0 || x >= t.d[3])
-                continue;
-            eight e = load8(t, s.item, y, x, s.c);
+    for (int a = rows.begin; a < rows.end; a++)
+#pragma unroll 3
+        for (int b = columns.begin; b < columns.end; b++) {
+            eight e = load8(t, s.item, rows.at + a * rows.dil, columns.at + b * columns.dil, s.c);
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 best.h[k] = __hmax2(best.h[k], e.h[k]);
@@ -153,18 +165,16 @@ __device__ static void max8(const net_cuda_move &m, spot s, float v[8])
 __device__ static void mean8(const net_cuda_move &m, spot s, float v[8])
 {
     const net_cuda_view &t = m.src[0];
-    int count = 0;
+    const span rows = span_of(m.win, 0, s.y, t.d[2]), columns = span_of(m.win, 1, s.x, t.d[3]);
+    int count = (rows.end - rows.begin) * (columns.end - columns.begin);
     for (int k = 0; k < 8; k++)
         v[k] = 0;
-    for (int a = 0; a < m.win.k[0]; a++)
-        for (int b = 0; b < m.win.k[1]; b++) {
-            int y = s.y * m.win.stride[0] - m.win.lo[0] + a * m.win.dil[0];
-            int x = s.x * m.win.stride[1] - m.win.lo[1] + b * m.win.dil[1];
+    for (int a = rows.begin; a < rows.end; a++)
+#pragma unroll 4
+        for (int b = columns.begin; b < columns.end; b++) {
             float e[8];
-            if (y < 0 || y >= t.d[2] || x < 0 || x >= t.d[3])
-                continue;
-            count++;
-            unpack(load8(t, s.item, y, x, s.c), e);
+            unpack(load8(t, s.item, rows.at + a * rows.dil, columns.at + b * columns.dil, s.c), e);
+#pragma unroll
             for (int k = 0; k < 8; k++)
                 v[k] += e[k];
         }
@@ -228,15 +238,13 @@ __device__ static void taps8(const net_cuda_move &m, spot s, int a, int b, int y
 
 __device__ static void conv8(const net_cuda_move &m, spot s, float v[8])
 {
+    const span rows = span_of(m.win, 0, s.y, m.src[0].d[2]);
+    const span columns = span_of(m.win, 1, s.x, m.src[0].d[3]);
     for (int k = 0; k < 8; k++)
         v[k] = 0;
-    for (int a = 0; a < m.win.k[0]; a++)
-        for (int b = 0; b < m.win.k[1]; b++) {
-            int y = s.y * m.win.stride[0] - m.win.lo[0] + a * m.win.dil[0];
-            int x = s.x * m.win.stride[1] - m.win.lo[1] + b * m.win.dil[1];
-            if (y >= 0 && y < m.src[0].d[2] && x >= 0 && x < m.src[0].d[3])
-                taps8(m, s, a, b, y, x, v);
-        }
+    for (int a = rows.begin; a < rows.end; a++)
+        for (int b = columns.begin; b < columns.end; b++)
+            taps8(m, s, a, b, rows.at + a * rows.dil, columns.at + b * columns.dil, v);
     finish8(m, s, v);
 }
 

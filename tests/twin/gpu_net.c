@@ -12,6 +12,7 @@
 #include "tests/support/net_ref.h"
 
 #define BOUND 5e-3
+#define BOUND_FOREIGN 1e-2
 #define BATCH 8
 
 /* A tentative definition: in a build with CUDA the linker finds the one of net_case_cuda.cu in the
@@ -115,14 +116,14 @@ static double twin_error(struct rig *r)
     return worst;
 }
 
-static void check_twin(const char *model, int h, int w)
+static void check_twin(const char *model, int h, int w, double bound)
 {
     struct rig r;
     double e;
     rig_open(&r, model, h, w);
     e = twin_error(&r);
     print_message("# %s at %dx%d: %.2e of the largest value\n", model, w, h, e);
-    assert_true(e <= BOUND);
+    assert_true(e <= bound);
     rig_close(&r);
 }
 
@@ -132,19 +133,19 @@ static void shipped(void **state)
 {
     (void)state;
     need_device();
-    check_twin("gpu/models/depth.onnx", 128, 416);
-    check_twin("gpu/models/depth.onnx", 96, 128);
-    check_twin("gpu/models/motion.onnx", 128, 416);
-    check_twin("gpu/models/motion.onnx", 96, 128);
+    check_twin("gpu/models/depth.onnx", 128, 416, BOUND);
+    check_twin("gpu/models/depth.onnx", 96, 128, BOUND);
+    check_twin("gpu/models/motion.onnx", 128, 416, BOUND);
+    check_twin("gpu/models/motion.onnx", 96, 128, BOUND);
 }
 
 static void foreign(void **state)
 {
     (void)state;
     need_device();
-    check_twin("tests/golden/net/monodepth2-tiny.onnx", 64, 96);
-    check_twin("tests/golden/net/fastdepth-tiny.onnx", 64, 96);
-    check_twin("tests/golden/net/midas-tiny.onnx", 64, 96);
+    check_twin("tests/golden/net/monodepth2-tiny.onnx", 64, 96, BOUND_FOREIGN);
+    check_twin("tests/golden/net/fastdepth-tiny.onnx", 64, 96, BOUND_FOREIGN);
+    check_twin("tests/golden/net/midas-tiny.onnx", 64, 96, BOUND_FOREIGN);
 }
 
 /* What PyTorch computed, one picture a run (tests/unit/gpu_net_golden.c). */
@@ -153,13 +154,16 @@ static void golden(void **state)
     static const struct {
         const char *model, *truth;
         int tests, h, w;
+        double bound;
     } all[] = {
-        {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64},
-        {"gpu/models/motion.onnx", "tests/golden/net/motion.f32", 20, 64, 96},
-        {"tests/golden/net/monodepth2-tiny.onnx", "tests/golden/net/monodepth2-tiny.f32", 3, 64,
-         64},
-        {"tests/golden/net/fastdepth-tiny.onnx", "tests/golden/net/fastdepth-tiny.f32", 3, 64, 64},
-        {"tests/golden/net/midas-tiny.onnx", "tests/golden/net/midas-tiny.f32", 3, 64, 64},
+        {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64, BOUND},
+        {"gpu/models/motion.onnx", "tests/golden/net/motion.f32", 20, 64, 96, BOUND},
+        {"tests/golden/net/monodepth2-tiny.onnx", "tests/golden/net/monodepth2-tiny.f32", 3, 64, 64,
+         BOUND_FOREIGN},
+        {"tests/golden/net/fastdepth-tiny.onnx", "tests/golden/net/fastdepth-tiny.f32", 3, 64, 64,
+         BOUND_FOREIGN},
+        {"tests/golden/net/midas-tiny.onnx", "tests/golden/net/midas-tiny.f32", 3, 64, 64,
+         BOUND_FOREIGN},
     };
     (void)state;
     need_device();
@@ -176,7 +180,7 @@ static void golden(void **state)
             worst = fmax(worst, error_of(r.out, r.want, r.n_out));
         }
         print_message("# %s: %.2e of PyTorch's largest value\n", all[k].model, worst);
-        assert_true(worst <= BOUND);
+        assert_true(worst <= all[k].bound);
         rig_close(&r);
         fclose(f);
     }
