@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #define DEVICES_MAX 16
-#define DEVICES_NAME_CAP 16
+#define DEVICES_NAME_CAP 24
 
 struct devices {
     int n;
