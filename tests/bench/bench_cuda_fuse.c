@@ -175,22 +175,21 @@ static void fill_args(struct rig *r, const struct clip *clip)
 }
 
 static int rig_new(struct rig *r, const struct clip *clip, int batch, uint32_t max_points,
-                   int n_covisible, cudaStream_t stream, struct err *err)
+                   const struct fuse_params *params, cudaStream_t stream, struct err *err)
 {
     struct gpu_session_config c = {.net_w = WIDTH,
                                    .net_h = HEIGHT,
                                    .max_image_w = WIDTH,
                                    .max_image_h = HEIGHT,
                                    .step_m = STEP_M,
-                                   .max_points = max_points};
+                                   .max_points = max_points,
+                                   .fuse = *params};
     size_t n = (size_t)FRAMES * (size_t)batch;
     int rc = 0;
 
     memset(r, 0, sizeof *r);
     r->stream = stream;
     r->batch = batch;
-    fuse_params_default(&c.fuse);
-    c.fuse.n_covisible = n_covisible;
     for (int i = 0; i < batch; i++)
         if ((rc = session_cuda_new(&r->s[i], NULL, &c, stream, err)))
             goto out;
@@ -437,8 +436,11 @@ static int measure_model(const struct clip *clip, uint32_t n, const char *key, d
                          cudaStream_t stream, struct err *err)
 {
     const struct gpu_result *last;
+    struct fuse_params params;
     struct rig r;
-    int rc = rig_new(&r, clip, 1, n + ROOM, 5, stream, err);
+    int rc;
+    fuse_params_default(&params);
+    rc = rig_new(&r, clip, 1, n + ROOM, &params, stream, err);
     if (rc == 0)
         rc = fill(r.s[0], n, stream, err);
     if (rc == 0)
@@ -457,8 +459,11 @@ static int measure_batch(const struct clip *clip, int batch, double copy_rate, c
                          struct err *err)
 {
     double us = 0, staged[STAGES];
+    struct fuse_params params;
     struct rig r;
-    int rc = rig_new(&r, clip, batch, ROOM, 5, stream, err);
+    int rc;
+    fuse_params_default(&params);
+    rc = rig_new(&r, clip, batch, ROOM, &params, stream, err);
     if (rc == 0)
         rc = run_whole(&r, clip, clip->n, &us, err);
     if (rc == 0) {
@@ -468,7 +473,7 @@ static int measure_batch(const struct clip *clip, int batch, double copy_rate, c
     rig_free(&r);
     if (rc)
         return rc;
-    rc = rig_new(&r, clip, batch, ROOM, 5, stream, err);
+    rc = rig_new(&r, clip, batch, ROOM, &params, stream, err);
     if (rc == 0)
         rc = run_staged(&r, clip, staged, err);
     if (rc == 0)
@@ -492,15 +497,21 @@ static double rmse_m(const struct point_place *place, const struct point_stat *s
     return *n_stable ? sqrt(sum / *n_stable) : 0;
 }
 
-/* Figure 9 of the paper for ours. */
+/* Figure 9 of the paper for ours. Keyframes come three times as often as they would, so that 20
+ * frames have nine. */
 static int measure_keyframes(const struct clip *clip, int n, cudaStream_t stream, struct err *err)
 {
     struct point_place *place = malloc(ROOM * sizeof *place);
     struct point_stat *stat = malloc(ROOM * sizeof *stat);
+    struct fuse_params params;
     uint32_t n_stable;
     double us = 0, rmse;
     struct rig r;
-    int rc = rig_new(&r, clip, 1, ROOM, n, stream, err);
+    int rc;
+    fuse_params_default(&params);
+    params.n_covisible = n;
+    params.kf_translation_rel /= 3;
+    rc = rig_new(&r, clip, 1, ROOM, &params, stream, err);
     if (rc == 0)
         rc = run_whole(&r, clip, STUDY_FRAMES, &us, err);
     if (rc)

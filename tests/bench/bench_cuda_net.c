@@ -5,8 +5,8 @@
  *                                      default: gpu/models/depth.onnx gpu/models/motion.onnx
  *
  * Input 416x128, batches of 1 to 32 pictures. A run is one CUDA graph; times are medians of whole
- * runs by events, the queue filled ahead. `weights` is the time in which the card's memory hands them
- * out once: with the rate of multiplication, the two limits of a run.
+ * runs by events, the queue filled ahead. `weights` is the time in which the card's memory hands
+ * them out once: with the rate of multiplication, the two limits of a run.
  */
 #include "gpu/cuda_try.h"
 #include "gpu/net_cuda.h"

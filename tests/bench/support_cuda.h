@@ -1,5 +1,6 @@
 /*
- * support_cuda.h - what the measurements of the CUDA back end share: the card, its copy rate, medians
+ * support_cuda.h - what the measurements of the CUDA back end share: the card, its copy rate,
+ * medians
  *
  * Clock:   events around work that was enqueued ahead of the device. support_cuda_hold() keeps a
  *          stream back while the host fills its queue; without it a short graph is timed by the

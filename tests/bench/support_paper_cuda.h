@@ -2,16 +2,18 @@
  * support_paper_cuda.h - the paper's three CUDA kernels, as a baseline
  *
  * Literal:  Fathy et al. 2022, Algorithms 2-5. For each keyframe: kernel 1, a thread a pixel, walks
- *           the unsorted map M of (x, y) until it meets the pixel's u_k; kernel 2, a thread a pixel,
- *           updates the point that was found or adds one to P and M. After the last keyframe:
- *           kernel 3, a thread an entry, sets unstable ones to -1. Entries are never used again.
+ *           the unsorted map M of (x, y) until it meets the pixel's u_k; kernel 2, a thread a
+ *           pixel, updates the point that was found or adds one to P and M. After the last
+ *           keyframe: kernel 3, a thread an entry, sets unstable ones to -1. Entries are never used
+ *           again.
  * Threads:  two pixels of a launch may update the same point, or both add one for the same u_k:
- *           the paper has no rule for that, and so neither have we. Its result is not the same twice.
- * Filled:   as support_paper.h, which is the serial form. Algorithm 3 compares with M[tid] and tests
- *           tid > L: read as M[i] and tid >= L. Algorithm 2 copies M and P to the device for each
- *           keyframe but back once a frame, which would lose updates: both go there once a frame, as
- *           its section 4.3 says, and u_k for each keyframe. p_i and u_k are the host's work (its
- *           Figure 4).
+ *           the paper has no rule for that, and so neither have we. Its result is not the same
+ *           twice.
+ * Filled:   as support_paper.h, which is the serial form. Algorithm 3 compares with M[tid] and
+ *           tests tid > L: read as M[i] and tid >= L. Algorithm 2 copies M and P to the device for
+ *           each keyframe but back once a frame, which would lose updates: both go there once a
+ *           frame, as its section 4.3 says, and u_k for each keyframe. p_i and u_k are the host's
+ *           work (its Figure 4).
  */
 #ifndef RECOND_TESTS_BENCH_SUPPORT_PAPER_CUDA_H
 #define RECOND_TESTS_BENCH_SUPPORT_PAPER_CUDA_H
