@@ -1,0 +1,494 @@
+/*
+ * bench_daemon_edge - what one frame costs the host, piece by piece
+ *
+ * SESSIONS clients in threads of their own push 720p JPEG over a real WebSocket edge into a small
+ * core of this file: queue, decoder, mirror and outbox are the daemon's, the device is a generator
+ * that moves CHANGES points a frame in VIEW_BLOCKS of the room's blocks. All threads share the
+ * machine, so times are processor time of the thread that does the work:
+ *
+ *     edge      everything the edge's threads do, a frame (receive, unmask, queue, encode, send)
+ *     frame     of it stream_frame(): parse, queue_push()
+ *     next      of it stream_next(): mirror_read(), delta_encode()
+ *     library   the rest: libwebsockets, the kernel's sockets, the receive buffer
+ *     decode    one JPEG at the scale that covers the network's input
+ *     commit    mirror_commit() and outbox_mark()
+ */
+#include "api/client.h"
+#include "daemon/clock.h"
+#include "daemon/outbox.h"
+#include "daemon/queue.h"
+#include "proto/jpeg.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SESSIONS 8
+#define FRAMES 150 /* a session */
+#define WARM 20    /* frames of each session before anything is counted */
+#define WINDOW 4
+#define W 1280
+#define H 720
+#define NET_W 512
+#define NET_H 288
+#define JPEG_BYTES 100000 /* aimed at */
+#define CHANGES 3000
+#define ROOM_BLOCKS 96 /* where the room has points */
+#define VIEW_BLOCKS 24 /* of them in one view */
+#define SLOTS 300000u
+
+struct core {
+    pthread_t thread;
+    struct queue *queue;
+    struct mirror *mirror;
+    struct outbox *outbox; /* of the one client */
+    void *cookie;
+    struct jpeg_decoder *decoder;
+    uint32_t random;
+    int n;
+    struct gpu_change changes[CHANGES];
+};
+
+struct stream {
+    struct core *core;
+    struct outbox_sent sent;
+};
+
+struct pusher {
+    pthread_t thread;
+    struct core *core;
+    const char *url;
+    bool synced; /* the mirror holds all that there is */
+};
+
+static struct {
+    struct ws *ws;
+    struct auth *auth;
+    struct core cores[SESSIONS];
+    uint8_t *jpeg;
+    size_t jpeg_len;
+    atomic_bool stop;
+    atomic_ullong edge_ns, frame_ns, next_ns, frames, messages, blocks, block_bytes;
+    atomic_ullong decode_ns, commit_ns, points;
+    uint64_t warm_us;
+} bench;
+
+static _Thread_local uint64_t edge_last_ns;
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void die(const char *what, const struct err *err)
+{
+    fprintf(stderr, "bench_daemon_edge: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+static uint32_t random_u32(uint32_t *s)
+{
+    *s = *s * 1664525u + 1013904223u;
+    return *s >> 8;
+}
+
+/* ------------------------------------------------------------------------- the small core */
+
+/* A point of the surface that crosses the block. */
+static void place(struct core *c, struct gpu_change *g, uint32_t block)
+{
+    *g = (struct gpu_change){.slot = random_u32(&c->random) % (SLOTS / ROOM_BLOCKS) +
+                                     block * (SLOTS / ROOM_BLOCKS),
+                             .kind = GPU_CHANGE_PUT,
+                             .confidence = (uint8_t)(random_u32(&c->random) & 3)};
+    g->p_q[0] = (int32_t)(1024 * (block % 12) + random_u32(&c->random) % 1024);
+    g->p_q[1] = (int32_t)(1024 * (block / 12) + random_u32(&c->random) % 1024);
+    g->p_q[2] = 512 + (g->p_q[0] >> 3) % 64 + (int32_t)(random_u32(&c->random) % 8);
+    for (int k = 0; k < 3; k++)
+        g->rgb[k] = (uint8_t)(128 + (g->p_q[k] >> 4) % 64 + (int)(random_u32(&c->random) % 16));
+}
+
+static void change(struct core *c)
+{
+    struct mirror_commit commit;
+    uint32_t first = (uint32_t)c->n / 8; /* the camera turns */
+
+    for (int i = 0; i < CHANGES; i++)
+        place(c, &c->changes[i], (first + (uint32_t)i % VIEW_BLOCKS) % ROOM_BLOCKS);
+    uint64_t t0 = cpu_ns();
+    mirror_commit(c->mirror, c->changes, CHANGES, &commit);
+    outbox_mark(c->outbox, commit.changed, commit.n_changed, commit.revision);
+    c->n++;
+    atomic_fetch_add(&bench.commit_ns, cpu_ns() - t0);
+}
+
+static void decode(struct core *c, const struct queue_item *item)
+{
+    static const struct jpeg_limits limits = {4096, 4096, 100, 8u << 20, 1000};
+    struct jpeg_info info;
+    struct err err;
+    uint64_t t0 = cpu_ns();
+    int w, h;
+
+    if (jpeg_probe(&info, item->frame.payload, item->frame.payload_len, &limits, &err))
+        die("probe", &err);
+    jpeg_scaled_size(&info, NET_W, NET_H, &w, &h);
+    if (jpeg_decode(c->decoder, item->rgb, w, h, item->frame.payload, item->frame.payload_len,
+                    &limits, &err))
+        die("decode", &err);
+    atomic_fetch_add(&bench.decode_ns, cpu_ns() - t0);
+}
+
+static void *work(void *argument)
+{
+    struct core *c = argument;
+    struct queue_item *item;
+    struct err err;
+
+    while (!atomic_load(&bench.stop)) {
+        struct control_ack ack = {.status = CONTROL_USED};
+
+        item = queue_take_waiting(c->queue);
+        if (!item) {
+            nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+            continue;
+        }
+        if (!item->rgb && queue_set_pictures(c->queue, item, (size_t)W * H * 3, &err))
+            die("pictures", &err);
+        decode(c, item);
+        queue_ready(c->queue, item);
+        item = queue_take_ready(c->queue);
+        ack.seq = item->frame.seq;
+        change(c);
+        queue_release(c->queue, item);
+        outbox_ack(c->outbox, &ack);
+        ws_wake(bench.ws, c->cookie);
+    }
+    return NULL;
+}
+
+static void fill(struct core *c)
+{
+    struct mirror_commit commit;
+
+    for (int n = 0; n < 60; n++) {
+        for (int i = 0; i < CHANGES; i++)
+            place(c, &c->changes[i], random_u32(&c->random) % ROOM_BLOCKS);
+        mirror_commit(c->mirror, c->changes, CHANGES, &commit);
+    }
+}
+
+static void open_core(struct core *c, int index)
+{
+    struct cloud_limits limits = {1024, SLOTS};
+    struct err err;
+
+    c->random = (uint32_t)index + 1;
+    if (queue_new(&c->queue, 2 * WINDOW, 1 << 20, &err) || mirror_new(&c->mirror, &limits, &err) ||
+        outbox_new(&c->outbox, c->mirror, 1, WINDOW, &err) || jpeg_decoder_new(&c->decoder, &err))
+        die("core", &err);
+    fill(c);
+}
+
+static void close_core(struct core *c)
+{
+    outbox_free(&c->outbox);
+    mirror_free(&c->mirror);
+    queue_free(&c->queue);
+    jpeg_decoder_free(&c->decoder);
+}
+
+/* ------------------------------------------------------------------------- what the edge calls */
+
+/* Processor time of this thread since it was here last is the edge's. */
+static uint64_t edge_enter(void)
+{
+    uint64_t now = cpu_ns();
+
+    if (edge_last_ns)
+        atomic_fetch_add(&bench.edge_ns, now - edge_last_ns);
+    edge_last_ns = now;
+    return now;
+}
+
+static void edge_leave(uint64_t entered, atomic_ullong *sum)
+{
+    uint64_t now = cpu_ns();
+
+    atomic_fetch_add(sum, now - entered);
+    atomic_fetch_add(&bench.edge_ns, now - entered);
+    edge_last_ns = now;
+}
+
+/* What was counted until now was the way there: the whole clouds, cold memory. */
+static void forget(void)
+{
+    atomic_store(&bench.edge_ns, 0);
+    atomic_store(&bench.frame_ns, 0);
+    atomic_store(&bench.next_ns, 0);
+    atomic_store(&bench.messages, 0);
+    atomic_store(&bench.blocks, 0);
+    atomic_store(&bench.block_bytes, 0);
+    atomic_store(&bench.points, 0);
+    atomic_store(&bench.decode_ns, 0);
+    atomic_store(&bench.commit_ns, 0);
+    bench.warm_us = clock_us();
+}
+
+static int core_get(struct core *c, const char *id, struct session_info *info, struct err *err)
+{
+    (void)c, (void)id, (void)err;
+    memset(info, 0, sizeof *info);
+    return 0;
+}
+
+static int core_stream_open(struct core *c, const char *id, enum control_role role, void *cookie,
+                            struct stream **s, struct err *err)
+{
+    struct core *mine = &bench.cores[(id[0] - 'a') % SESSIONS];
+
+    (void)c, (void)role;
+    *s = calloc(1, sizeof **s);
+    if (!*s)
+        return err_set(err, ERR_MEMORY, "no memory");
+    (*s)->core = mine;
+    mine->cookie = cookie;
+    return 0;
+}
+
+static int core_stream_start(struct stream *s, const struct control_start *start, struct err *err)
+{
+    struct mirror_summary now;
+    struct control_ready ready = {.session = "a",
+                                  .epoch = 1,
+                                  .codec = DELTA_ZSTD,
+                                  .step_m = 0.001f,
+                                  .window = WINDOW,
+                                  .max_frame_bytes = 1 << 20,
+                                  .net_w = NET_W,
+                                  .net_h = NET_H};
+
+    mirror_summary(s->core->mirror, &now);
+    ready.revision = now.revision;
+    if (pthread_create(&s->core->thread, NULL, work, s->core))
+        return err_set(err, ERR_MEMORY, "no thread");
+    return outbox_start(s->core->outbox, &ready, start, err);
+}
+
+static int core_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
+{
+    uint64_t entered = edge_enter();
+    struct queue_dropped dropped;
+    struct frame f;
+    int rc = outbox_admit(s->core->outbox, err);
+
+    if (!rc)
+        rc = frame_parse(&f, msg, len, FRAME_POSE_CV, err);
+    if (!rc)
+        rc = queue_push(s->core->queue, &f, 1, 0, clock_us(), &dropped, err);
+    if (rc || dropped.any)
+        die("frame", err);
+    if (atomic_fetch_add(&bench.frames, 1) + 1 == WARM * SESSIONS)
+        forget();
+    edge_leave(entered, &bench.frame_ns);
+    return 0;
+}
+
+static int core_control(struct stream *s, const struct control_message *m, struct err *err)
+{
+    (void)err;
+    if (m->op == CONTROL_END)
+        outbox_end(s->core->outbox);
+    return 0;
+}
+
+static enum stream_kind core_next(struct stream *s, const uint8_t **msg, size_t *len)
+{
+    uint64_t entered = edge_enter();
+    enum stream_kind kind = outbox_next(s->core->outbox, msg, len, &s->sent);
+
+    atomic_fetch_add(&bench.messages, kind != STREAM_NONE);
+    atomic_fetch_add(&bench.blocks, s->sent.blocks);
+    atomic_fetch_add(&bench.points, s->sent.points);
+    if (s->sent.blocks)
+        atomic_fetch_add(&bench.block_bytes, *len);
+    edge_leave(entered, &bench.next_ns);
+    return kind;
+}
+
+static void core_close(struct stream *s)
+{
+    free(s);
+}
+
+static const struct core_ops ops = {
+    .session_get = core_get,
+    .stream_open = core_stream_open,
+    .stream_start = core_stream_start,
+    .stream_frame = core_frame,
+    .stream_control = core_control,
+    .stream_next = core_next,
+    .stream_close = core_close,
+};
+
+/* ------------------------------------------------------------------------- clients */
+
+static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
+{
+    (void)sync;
+    ((struct pusher *)ctx)->synced = hash_equal;
+}
+
+/* One frame at a time, the next when all blocks have come: nothing is left out that a client at
+ * the camera's pace would get. */
+static void *push(void *argument)
+{
+    static pthread_mutex_t connect_lock = PTHREAD_MUTEX_INITIALIZER;
+    struct pusher *p = argument;
+    struct client_stream_config config = {
+        .url = p->url, .role = CONTROL_INGEST, .pose = FRAME_POSE_CV, .ctx = p, .on_sync = on_sync};
+    struct client_stream_stats stats = {0};
+    struct client_stream *s;
+    struct err err = {0};
+    struct frame f = {.flags = FRAME_HAS_POSE | FRAME_HAS_CAMERA,
+                      .width = W,
+                      .height = H,
+                      .K = {900, 900, 640, 360},
+                      .T_wc = rigid_identity(),
+                      .payload = bench.jpeg,
+                      .payload_len = (uint32_t)bench.jpeg_len};
+    int rc;
+
+    pthread_mutex_lock(&connect_lock);
+    rc = client_stream_open(&s, &config, &err);
+    pthread_mutex_unlock(&connect_lock);
+    if (rc)
+        die("connect", &err);
+    while (rc == 0 && stats.frames_answered < FRAMES + WARM) {
+        if (p->synced && f.seq == stats.frames_answered) {
+            rc = client_stream_send(s, &f, &err);
+            f.seq++;
+            f.t_capture_ns += 33333333;
+            p->synced = false;
+        }
+        if (rc == 0)
+            rc = client_stream_run(s, 50, &err);
+        client_stream_get_stats(s, &stats);
+    }
+    if (rc)
+        die("client", &err);
+    pthread_mutex_lock(&connect_lock);
+    client_stream_close(&s);
+    pthread_mutex_unlock(&connect_lock);
+    return p;
+}
+
+/* A picture with as much detail as makes about JPEG_BYTES. */
+static void draw(void)
+{
+    uint8_t *rgb = malloc((size_t)W * H * 3);
+    struct jpeg_decoder *encoder;
+    const uint8_t *data = NULL;
+    struct err err = {0};
+    uint32_t random = 7;
+    size_t len = 0;
+
+    if (!rgb || jpeg_decoder_new(&encoder, &err))
+        die("picture", &err);
+    for (uint32_t noise = 4; noise < 128 && len < JPEG_BYTES; noise += 4) {
+        for (int i = 0; i < W * H; i++)
+            for (int k = 0; k < 3; k++)
+                rgb[3 * i + k] = (uint8_t)((i % W / 8 + i / W / 4 * (k + 1)) % 100 +
+                                           random_u32(&random) % noise);
+        if (jpeg_encode(encoder, &data, &len, rgb, W, H, 85, &err))
+            die("picture", &err);
+    }
+    bench.jpeg = malloc(len);
+    bench.jpeg_len = len;
+    if (!bench.jpeg)
+        die("picture", &err);
+    memcpy(bench.jpeg, data, len);
+    jpeg_decoder_free(&encoder);
+    free(rgb);
+}
+
+static void figure(const char *name, atomic_ullong *ns, double frames)
+{
+    printf("@ %s %.1f us_a_frame\n", name, 1e-3 * (double)atomic_load(ns) / frames);
+}
+
+static void report(void)
+{
+    double frames = FRAMES * SESSIONS, seconds = 1e-6 * (double)(clock_us() - bench.warm_us), edge;
+
+    printf("%d sessions, %.0f frames of %zu bytes in %.2f s: %.0f frames/s\n", SESSIONS, frames,
+           bench.jpeg_len, seconds, frames / seconds);
+    printf("%.1f messages, %.1f blocks, %.0f points, %.0f bytes of blocks a frame\n",
+           (double)atomic_load(&bench.messages) / frames,
+           (double)atomic_load(&bench.blocks) / frames, (double)atomic_load(&bench.points) / frames,
+           (double)atomic_load(&bench.block_bytes) / frames);
+    edge = 1e-3 * (double)atomic_load(&bench.edge_ns) / frames;
+    printf("@ edge %.1f us_a_frame\n", edge);
+    figure("edge_frame", &bench.frame_ns, frames);
+    figure("edge_next", &bench.next_ns, frames);
+    printf("@ edge_library %.1f us_a_frame\n",
+           edge - 1e-3 * (double)(atomic_load(&bench.frame_ns) + atomic_load(&bench.next_ns)) /
+                      frames);
+    figure("decode", &bench.decode_ns, frames);
+    figure("commit", &bench.commit_ns, frames);
+    printf("one thread of the edge carries %.0f frames/s\n", 1e6 / edge);
+}
+
+int main(void)
+{
+    struct api_config config = {.ops = &ops,
+                                .core = bench.cores,
+                                .ws_host = "127.0.0.1",
+                                .http_host = "127.0.0.1",
+                                .http_fd = -1,
+                                .ws_fd = -1,
+                                .public_ws_url = "",
+                                .auth_mode = API_AUTH_NONE,
+                                .max_message_bytes = 1 << 20,
+                                .max_connections = 256,
+                                .max_per_address = 256,
+                                .header_timeout_s = 5,
+                                .message_timeout_s = 10,
+                                .ping_s = 20,
+                                .hangup_s = 30,
+                                .version = "bench"};
+    struct pusher pushers[SESSIONS] = {0};
+    char urls[SESSIONS][96];
+    struct err err = {0};
+
+    draw();
+    for (int i = 0; i < SESSIONS; i++)
+        open_core(&bench.cores[i], i);
+    if (auth_open(&bench.auth, &config, &err) || ws_start(&bench.ws, &config, bench.auth, &err))
+        die("edge", &err);
+    for (int i = 0; i < SESSIONS; i++) {
+        snprintf(urls[i], sizeof urls[i], "ws://127.0.0.1:%d/v1/sessions/%c/stream",
+                 ws_port(bench.ws), 'a' + i);
+        pushers[i].url = urls[i];
+        if (pthread_create(&pushers[i].thread, NULL, push, &pushers[i]))
+            die("thread", &err);
+    }
+    for (int i = 0; i < SESSIONS; i++)
+        pthread_join(pushers[i].thread, NULL);
+    report();
+    atomic_store(&bench.stop, true);
+    for (int i = 0; i < SESSIONS; i++)
+        pthread_join(bench.cores[i].thread, NULL);
+    ws_stop(&bench.ws);
+    auth_close(&bench.auth);
+    for (int i = 0; i < SESSIONS; i++)
+        close_core(&bench.cores[i]);
+    free(bench.jpeg);
+    return 0;
+}
