@@ -28,7 +28,7 @@ PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzst
               libcurl libpng libcrypto
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # headers and libraries of one place: the folders that pkg-config names come before the system's own
-PKG_LDFLAGS := $(shell pkg-config --libs-only-L $(PKGS) 2>/dev/null)
+PKG_LDFLAGS := $(shell PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --libs-only-L $(PKGS) 2>/dev/null)
 
 # ---------------------------------------------------------------- modes
 ifeq ($(origin CC), default)
