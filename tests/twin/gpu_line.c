@@ -55,6 +55,7 @@ static struct gpu_session_config rough_config(int size)
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
+    c.fuse.carve_votes = 2;
     c.max_points = (uint32_t)(c.net_w * c.net_h) * (size == 1 ? 3 : 12) / 2;
     return c;
 }
@@ -71,7 +72,7 @@ static struct rigid walk(int i, int n)
 static struct rigid draw(int i, int w, int h, float *depth, uint8_t *rgb, uint32_t *random)
 {
     struct scene scene = scene_make();
-    struct rigid T = walk(2 * i + (i % 11 == 10 ? 40 : 0), 100);
+    struct rigid T = walk(i + (i % 11 == 10 ? 40 : 0), 100);
     float noise = i % 7 == 3 ? 0.2f : 0.01f;
     int n = w * h;
     scene.box_hi.x = i / 10 % 2 ? scene.box_lo.x : 0.4f;
