@@ -355,14 +355,20 @@ __global__ static void eights_kernel(const __grid_constant__ net_cuda_move m, in
     }
 }
 
+/* Channels that a part writes: more than it has where nobody else writes the zeros behind. */
+__host__ __device__ static inline int part_width(const net_cuda_move &m)
+{
+    return m.axis != 1 ? m.dst.pitch : m.is_last ? m.dst.pitch - m.from : m.src[0].d[1];
+}
+
 /*
- * Grid:    x: the pixels of the part times `width` channels; y: its items, as above
- * Writes:  the part's channels, one a thread, because parts meet within an eighth; `width` is more
- *          than the part has where nobody else writes the zeros behind
+ * Grid:    x: the pixels of the part times part_width() channels; y: its items, as above
+ * Writes:  the part's channels, one a thread, because parts meet within an eighth
  */
-__global__ static void part_kernel(const __grid_constant__ net_cuda_move m, int items, int width)
+__global__ static void part_kernel(const __grid_constant__ net_cuda_move m, int items)
 {
     const net_cuda_view &t = m.src[0];
+    const int width = part_width(m);
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, at = i / (unsigned)width;
     const int c = (int)(i % (unsigned)width);
     const int y = (int)(at / (unsigned)t.d[3]), x = (int)(at % (unsigned)t.d[3]);
@@ -392,55 +398,52 @@ __global__ static void float_kernel(const __grid_constant__ net_cuda_move m, int
 
 /* ---------------------------------------------------------------------------------- launches */
 
-static dim3 grid_of(size_t threads, int items)
-{
-    return dim3((unsigned)((threads + THREADS - 1) / THREADS),
-                (unsigned)(items < GRID_Y_MAX ? items : GRID_Y_MAX));
-}
+typedef void (*move_fn)(const net_cuda_move m, int items);
 
-static void run_eights(const net_cuda_move *m, int n, cudaStream_t stream)
+static move_fn kernel_of(enum net_cuda_move_kind kind)
 {
-    const int items = n * m->dst.d[0];
-    const dim3 grid =
-        grid_of((size_t)m->dst.d[2] * m->dst.d[3] * (size_t)(m->dst.pitch / 8), items);
-    switch (m->kind) {
-#define CASE(kind)                                                    \
-    case kind:                                                        \
-        eights_kernel<kind><<<grid, THREADS, 0, stream>>>(*m, items); \
-        break
-        CASE(NET_CUDA_MOVE_CONV);
-        CASE(NET_CUDA_MOVE_DECONV);
-        CASE(NET_CUDA_MOVE_AFFINE);
-        CASE(NET_CUDA_MOVE_BINARY);
-        CASE(NET_CUDA_MOVE_POOL);
-        CASE(NET_CUDA_MOVE_REMAP);
-        CASE(NET_CUDA_MOVE_LERP);
-#undef CASE
+    switch (kind) {
+    case NET_CUDA_MOVE_CONV:
+        return eights_kernel<NET_CUDA_MOVE_CONV>;
+    case NET_CUDA_MOVE_DECONV:
+        return eights_kernel<NET_CUDA_MOVE_DECONV>;
+    case NET_CUDA_MOVE_AFFINE:
+        return eights_kernel<NET_CUDA_MOVE_AFFINE>;
+    case NET_CUDA_MOVE_BINARY:
+        return eights_kernel<NET_CUDA_MOVE_BINARY>;
+    case NET_CUDA_MOVE_POOL:
+        return eights_kernel<NET_CUDA_MOVE_POOL>;
+    case NET_CUDA_MOVE_REMAP:
+        return eights_kernel<NET_CUDA_MOVE_REMAP>;
+    case NET_CUDA_MOVE_LERP:
+        return eights_kernel<NET_CUDA_MOVE_LERP>;
     case NET_CUDA_MOVE_RESHAPE:
     case NET_CUDA_MOVE_TRANSPOSE:
     case NET_CUDA_MOVE_SLICE:
     case NET_CUDA_MOVE_SHUFFLE:
-        eights_kernel<NET_CUDA_MOVE_RESHAPE><<<grid, THREADS, 0, stream>>>(*m, items);
-        break;
+        return eights_kernel<NET_CUDA_MOVE_RESHAPE>;
+    case NET_CUDA_MOVE_PART:
+        return part_kernel;
+    case NET_CUDA_MOVE_FLOAT:
+        return float_kernel;
     default: /* copy, activation */
-        eights_kernel<NET_CUDA_MOVE_COPY><<<grid, THREADS, 0, stream>>>(*m, items);
+        return eights_kernel<NET_CUDA_MOVE_COPY>;
     }
 }
 
 int net_cuda_move_run(const struct net_cuda_move *m, int n, cudaStream_t stream, struct err *err)
 {
-    const struct net_cuda_view *t = &m->src[0];
+    const int by_src = m->kind == NET_CUDA_MOVE_PART || m->kind == NET_CUDA_MOVE_FLOAT;
+    const struct net_cuda_view *t = by_src ? &m->src[0] : &m->dst;
     const int items = n * t->d[0];
-    const size_t pixels = (size_t)t->d[2] * (size_t)t->d[3];
-    int rc = 0, width;
-    if (m->kind == NET_CUDA_MOVE_FLOAT) {
-        float_kernel<<<grid_of(pixels * t->d[1], items), THREADS, 0, stream>>>(*m, items);
-    } else if (m->kind == NET_CUDA_MOVE_PART) {
-        width = m->axis != 1 ? m->dst.pitch : m->is_last ? m->dst.pitch - m->from : t->d[1];
-        part_kernel<<<grid_of(pixels * width, items), THREADS, 0, stream>>>(*m, items, width);
-    } else {
-        run_eights(m, n, stream);
-    }
+    const size_t a_pixel = m->kind == NET_CUDA_MOVE_PART    ? part_width(*m)
+                           : m->kind == NET_CUDA_MOVE_FLOAT ? t->d[1]
+                                                            : t->pitch / 8;
+    const size_t threads = (size_t)t->d[2] * t->d[3] * a_pixel;
+    const dim3 grid((unsigned)((threads + THREADS - 1) / THREADS),
+                    (unsigned)(items < GRID_Y_MAX ? items : GRID_Y_MAX));
+    int rc;
+    kernel_of(m->kind)<<<grid, THREADS, 0, stream>>>(*m, items);
     CU_TRY(cuda_try_launch());
 out:
     return rc;

@@ -347,7 +347,16 @@ static void op_moves(void **state)
         onnx_node(&b, "DepthToSpace", "x", "y");
         onnx_int(&b, "blocksize", 2);
         check_model(&b, "DepthToSpace", 6, 10);
+    }
+}
 
+static void op_merges(void **state)
+{
+    (void)state;
+    need_device();
+    for (int conv = 0; conv < 2; conv++) { /* a narrow input, then a wide tensor */
+        const int c = conv ? 12 : 4;
+        struct onnx_build b;
         begin(&b, conv, c, 6, 10);
         onnx_node(&b, "Sigmoid", "x", "s");
         onnx_node(&b, "Concat", "x s x", "y");
@@ -407,7 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped),  cmocka_unit_test(foreign),   cmocka_unit_test(golden),
         cmocka_unit_test(batches),  cmocka_unit_test(tuned),     cmocka_unit_test(op_windows),
-        cmocka_unit_test(op_moves), cmocka_unit_test(op_resize),
+        cmocka_unit_test(op_moves), cmocka_unit_test(op_merges), cmocka_unit_test(op_resize),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
