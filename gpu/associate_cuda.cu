@@ -46,37 +46,65 @@ struct sight {
     uint32_t open; /* bit k: no living point where it falls into the map of covisible[k] */
 };
 
+/* The cells that a pixel falls into, and the points that they name, one a co-visible map. All of
+ * them are asked for before any is looked at: memory answers them together. */
+struct candidates {
+    struct map_cell cell[GPU_COVISIBLE_MAX];
+    float4 place[GPU_COVISIBLE_MAX];
+    uint32_t in; /* bit k: the pixel falls into map k */
+};
+
+static __device__ inline void find_candidates(struct candidates *c, const struct session_dev *s,
+                                              const struct camera *cameras, struct vec3 p_i)
+{
+    const float4 *places = (const float4 *)s->place;
+    const struct map_cell *maps = s->maps;
+    size_t n_pixels = s->n_pixels;
+    int n = s->n_covisible;
+    c->in = 0;
+#pragma unroll
+    for (int k = 0; k < GPU_COVISIBLE_MAX; k++) {
+        uint32_t u_k;
+        float z_k;
+        c->cell[k].slot = 0;
+        c->cell[k].tag = 0;
+        if (k < n && point_project(&cameras[k], p_i, &u_k, &z_k)) {
+            c->cell[k] = maps[s->covisible[k].place * n_pixels + u_k];
+            c->in |= 1u << k;
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < GPU_COVISIBLE_MAX; k++)
+        c->place[k] = c->cell[k].tag ? places[c->cell[k].slot] : make_float4(0, 0, 0, 0);
+}
+
 /* (2), (A1), (A3) over the co-visible keyframes, as look_up() of associate_cpu.c. */
-static __device__ struct sight look_up(const struct session_dev *s, const struct camera *cameras,
-                                       const struct camera *own, struct vec3 p_i, float z)
+static __device__ inline struct sight look_up(const struct session_dev *s,
+                                              const struct camera *cameras,
+                                              const struct camera *own, struct vec3 p_i, float z)
 {
     const struct fuse_params *p = &s->fuse;
     struct sight r = {POINT_NONE, POINT_NONE, 0.0f, 0};
-    float best2 = INFINITY, front = INFINITY;
-    for (int k = 0; k < s->n_covisible; k++) {
-        uint32_t place = s->covisible[k].place, u_k;
-        struct map_cell cell;
-        struct vec3 q;
-        float z_k, d2;
-        float4 held;
-        if (!point_project(&cameras[k], p_i, &u_k, &z_k))
+    float best2 = INFINITY, front = INFINITY, z_k;
+    struct candidates c;
+    find_candidates(&c, s, cameras, p_i);
+#pragma unroll
+    for (int k = 0; k < GPU_COVISIBLE_MAX; k++) {
+        uint32_t tag = c.cell[k].tag;
+        struct vec3 q = vec3_make(c.place[k].x, c.place[k].y, c.place[k].z);
+        float d2 = vec3_norm2(vec3_sub(p_i, q));
+        if (!(c.in >> k & 1))
             continue;
-        cell = s->maps[(size_t)place * s->n_pixels + u_k];
-        held = cell.tag ? ((const float4 *)s->place)[cell.slot] : make_float4(0, 0, 0, 0);
-        if (cell.tag == 0 || __float_as_uint(held.w) != cell.tag) {
+        if (tag == 0 || __float_as_uint(c.place[k].w) != tag) {
             r.open |= 1u << k;
-            continue;
-        }
-        q = vec3_make(held.x, held.y, held.z);
-        d2 = vec3_norm2(vec3_sub(p_i, q));
-        if (associate_in_gate(d2, z, p->gate_rel)) {
+        } else if (associate_in_gate(d2, z, p->gate_rel)) {
             if (d2 < best2) {
                 best2 = d2;
-                r.found = cell.slot;
+                r.found = c.cell[k].slot;
             }
         } else if (associate_through(own, s->usable, q, p->carve_rel, &z_k) && z_k < front) {
             front = z_k;
-            r.through = cell.slot;
+            r.through = c.cell[k].slot;
         }
     }
     r.distance = sqrtf(best2);
@@ -95,10 +123,10 @@ static __global__ void look_up_kernel(const struct frame_cuda *frames)
 
     if (scan_idle(s))
         return;
+    z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
         own = s->camera;
     scan_cameras(cameras, s);
-    z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (z > 0.0f) {
         struct vec3 p_i = point_back_project(&own, (int)(pixel % (uint32_t)s->w),
                                              (int)(pixel / (uint32_t)s->w), z);

@@ -15,10 +15,7 @@ static __device__ void emit(const struct session_dev *s, struct gpu_change *to, 
                             int kind)
 {
     struct gpu_change c = change_make(s->id[slot], slot, &s->out[slot], kind);
-    uint4 half[2]; /* 32 bytes in two stores: neighbours fill a line on the bus */
-    memcpy(half, &c, sizeof half);
-    ((uint4 *)to)[0] = half[0];
-    ((uint4 *)to)[1] = half[1];
+    scan_store(to, c); /* 32 bytes in two stores: neighbours fill a line on the bus */
 }
 
 static __device__ void write_result(const struct session_dev *s, struct result_cuda *to)

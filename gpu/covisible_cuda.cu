@@ -10,8 +10,9 @@
 #include "gpu/associate_point.h"
 #include "gpu/cuda_try.h"
 
-#define COVISIBLE_WARPS 16
+#define COVISIBLE_WARPS 32
 #define COVISIBLE_BLOCK (32 * COVISIBLE_WARPS)
+#define KEYS_MAX 1024 /* max_keyframes, as fuse_params_check() has it */
 
 static __device__ void make_grid(struct covisible_grid *grid, const struct session_dev *s,
                                  const struct camera *c)
@@ -36,41 +37,41 @@ static __device__ int seen_by_lane(const struct covisible_grid *g, const struct 
     return n;
 }
 
-static __device__ void find_overlaps(struct session_dev *s, const struct covisible_grid *grid,
-                                     const struct camera *camera)
+/* Orders as covisible_before() does: no two kept keyframes are of the same frame. */
+static __device__ inline uint64_t key_of(unsigned overlap, uint32_t frame, int place)
+{
+    return overlap ? (uint64_t)overlap << 48 | (uint64_t)frame << 16 | (uint64_t)place : 0;
+}
+
+static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
+                                     const struct covisible_grid *grid, const struct camera *camera)
 {
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     for (int k = warp; k < s->fuse.max_keyframes; k += COVISIBLE_WARPS) {
         const struct keyframe *kf = &s->keyframes[k];
+        uint32_t frame = kf->frame;
         unsigned overlap = 0;
-        if (kf->frame)
+        if (frame)
             overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
                                  seen_by_lane(grid, &kf->camera, lane));
         overlap = __reduce_add_sync(0xffffffffu, overlap);
-        if (lane == 0)
+        if (lane == 0) {
             s->overlap_now[k] = (uint8_t)overlap;
+            keys[k] = key_of(overlap, frame, k);
+        }
     }
 }
 
-/* Orders as covisible_before() does: no two kept keyframes are of the same frame. */
-static __device__ inline uint64_t key_of(const struct session_dev *s, int k)
+/* By one warp: places of the best. Returns how many there are. */
+static __device__ int pick_best(struct session_dev *s, uint32_t *places, const uint64_t *keys)
 {
-    uint64_t overlap = s->overlap_now[k];
-    return overlap ? overlap << 48 | (uint64_t)s->keyframes[k].frame << 16 | (uint64_t)k : 0;
-}
-
-/* By one warp. */
-static __device__ void pick_best(struct session_dev *s)
-{
+    int n = 0, most = s->fuse.n_covisible, n_keys = s->fuse.max_keyframes;
     uint64_t last = ~0ull;
-    int n = 0;
-    for (; n < s->fuse.n_covisible; n++) {
+    for (; n < most; n++) {
         uint64_t best = 0;
-        for (int k = (int)threadIdx.x; k < s->fuse.max_keyframes; k += 32) {
-            uint64_t key = key_of(s, k);
-            if (key < last && key > best)
-                best = key;
-        }
+        for (int k = (int)threadIdx.x; k < n_keys; k += 32)
+            if (keys[k] < last && keys[k] > best)
+                best = keys[k];
         for (int step = 16; step > 0; step /= 2) {
             uint64_t other = __shfl_xor_sync(0xffffffffu, best, step);
             best = other > best ? other : best;
@@ -78,19 +79,32 @@ static __device__ void pick_best(struct session_dev *s)
         if (best == 0)
             break;
         if (threadIdx.x == 0) {
-            s->covisible[n].place = (uint32_t)best & 0xffffu;
+            places[n] = (uint32_t)best & 0xffffu;
+            s->covisible[n].place = places[n];
             s->covisible[n].overlap = (int)(best >> 48);
         }
         last = best;
     }
-    if (threadIdx.x == 0)
-        s->n_covisible = n;
+    return n;
+}
+
+/* Cameras of the picked keyframes, side by side for the passes that follow. */
+static __device__ void copy_cameras(struct session_dev *s, const uint32_t *places, int n)
+{
+    const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));
+    for (int i = (int)threadIdx.x; i < n * words; i += COVISIBLE_BLOCK) {
+        const struct camera *c = &s->keyframes[places[i / words]].camera;
+        ((uint32_t *)s->covisible_camera)[i] = ((const uint32_t *)c)[i % words];
+    }
 }
 
 static __global__ void covisible_kernel(const struct frame_cuda *frames)
 {
     __shared__ struct covisible_grid grid;
     __shared__ struct camera camera;
+    __shared__ uint64_t keys[KEYS_MAX];
+    __shared__ uint32_t places[GPU_COVISIBLE_MAX];
+    __shared__ int n_covisible;
     struct session_dev *s = frames[blockIdx.y].s;
     if (s == NULL)
         return;
@@ -109,10 +123,15 @@ static __global__ void covisible_kernel(const struct frame_cuda *frames)
         s->grid.valid[threadIdx.x] = grid.valid[threadIdx.x];
         s->grid.p[threadIdx.x] = grid.p[threadIdx.x];
     }
-    find_overlaps(s, &grid, &camera);
+    find_overlaps(s, keys, &grid, &camera);
     __syncthreads();
-    if (threadIdx.x < 32)
-        pick_best(s);
+    if (threadIdx.x < 32) {
+        int n = pick_best(s, places, keys);
+        if (threadIdx.x == 0)
+            s->n_covisible = n_covisible = n;
+    }
+    __syncthreads();
+    copy_cameras(s, places, n_covisible);
     scan_stamp(s, GPU_STAGE_ASSOCIATE);
 }
 

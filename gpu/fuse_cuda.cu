@@ -17,26 +17,25 @@
 /* (3)-(5) for the pixel that has the point's claim. Returns its marks. */
 static __device__ uint32_t update(struct session_dev *s, uint32_t pixel, uint32_t slot, int *stable)
 {
-    struct point_place place = s->place[slot];
-    struct point_stat stat = s->stat[slot];
-    struct point_out out = s->out[slot];
-    uint8_t rgb[3];
+    struct point_place place = scan_load(&s->place[slot]);
+    struct point_stat stat = scan_load(&s->stat[slot]);
+    struct point_out out = scan_load(&s->out[slot]);
+    struct vec3 p_i = s->world[pixel]; /* all loads before the first store */
     float z = s->usable[pixel];
     int was = stat.state, kind;
     uint32_t mark = SCAN_MARK_WON;
+    uint8_t rgb[3];
 
     for (int i = 0; i < 3; i++)
         rgb[i] = s->rgb[3 * (size_t)pixel + i];
     s->claims[slot] = POINT_UNCLAIMED;
-    fuse_update(&place, &stat, s->world[pixel], rgb, z, s->frame, &s->fuse);
+    fuse_update(&place, &stat, p_i, rgb, z, s->frame, &s->fuse);
     *stable = (stat.state == POINT_STABLE) - (was == POINT_STABLE);
     kind = change_updated(&place, &stat, &out, z, s->step_m, &s->fuse);
-    s->place[slot].x = place.x; /* the tag stays: others are reading it */
-    s->place[slot].y = place.y;
-    s->place[slot].z = place.z;
-    s->stat[slot] = stat;
+    scan_store(&s->place[slot], place);
+    scan_store(&s->stat[slot], stat);
     if (kind)
-        s->out[slot] = out;
+        scan_store(&s->out[slot], out);
     if (was == POINT_STABLE && stat.state == POINT_UNSTABLE)
         mark |= SCAN_MARK_UNSTABLE;
     return mark | (kind == GPU_CHANGE_PUT ? SCAN_MARK_PUT : 0u) |
@@ -67,24 +66,26 @@ static __global__ void update_kernel(const struct frame_cuda *frames)
 {
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
-    uint32_t pixel = scan_pixel(), mark = 0, blocks;
+    uint32_t pixel = scan_pixel(), mark = 0, slot = POINT_NONE, open = 0, blocks;
+    bool won = false;
     int stable = 0, n_won, n_up, n_down, n_changed;
     uint64_t total;
 
     if (scan_idle(s))
         return;
     blocks = scan_blocks_of(s->n_pixels);
-    scan_cameras(cameras, s);
     if (pixel < s->n_pixels) {
-        uint32_t slot = s->found[pixel];
-        if (slot != POINT_NONE) {
-            if (s->claims[slot] == point_claim(s->distance[pixel], pixel))
-                mark = update(s, pixel, slot, &stable);
-        } else if (s->usable[pixel] > 0.0f) {
-            claim_cells(s, cameras, pixel, s->wins[pixel]);
-        }
-        s->mark[pixel] = (uint8_t)mark;
+        slot = s->found[pixel];
+        won = slot != POINT_NONE && s->claims[slot] == point_claim(s->distance[pixel], pixel);
+        open = slot == POINT_NONE && s->usable[pixel] > 0.0f ? s->wins[pixel] : 0;
     }
+    scan_cameras(cameras, s);
+    if (won)
+        mark = update(s, pixel, slot, &stable);
+    else if (open)
+        claim_cells(s, cameras, pixel, open);
+    if (pixel < s->n_pixels)
+        s->mark[pixel] = (uint8_t)mark;
     n_won = __syncthreads_count(mark & SCAN_MARK_WON);
     n_up = __syncthreads_count(stable > 0);
     n_down = __syncthreads_count(mark & SCAN_MARK_UNSTABLE);
@@ -124,7 +125,7 @@ static __global__ void number_kernel(const struct frame_cuda *frames)
 {
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
-    uint32_t pixel = scan_pixel(), wins = 0, blocks;
+    uint32_t pixel = scan_pixel(), open, wins = 0, blocks;
     bool wants, fresh;
     uint64_t total;
     int n;
@@ -132,11 +133,12 @@ static __global__ void number_kernel(const struct frame_cuda *frames)
     if (scan_idle(s))
         return;
     blocks = scan_blocks_of(s->n_pixels);
-    scan_cameras(cameras, s);
     wants = wants_point(s, pixel);
-    if (wants) {
+    open = wants ? s->wins[pixel] : 0;
+    scan_cameras(cameras, s);
+    if (open) {
         struct vec3 p = s->world[pixel];
-        for (uint32_t open = s->wins[pixel]; open; open &= open - 1) {
+        for (; open; open &= open - 1) {
             int k = __ffs((int)open) - 1;
             uint32_t cell;
             float z_k;
@@ -175,8 +177,8 @@ static __device__ void insert(struct session_dev *s, uint32_t pixel, uint32_t sl
         rgb[i] = s->rgb[3 * (size_t)pixel + i];
     fuse_create(&place, &stat, id, s->world[pixel], rgb, s->usable[pixel], weight, s->frame,
                 &s->fuse);
-    s->place[slot] = place;
-    s->stat[slot] = stat;
+    scan_store(&s->place[slot], place);
+    scan_store(&s->stat[slot], stat);
     s->id[slot] = id;
     s->out[slot].confidence = 0;
 }
@@ -221,9 +223,9 @@ static __global__ void insert_kernel(const struct frame_cuda *frames)
 
     if (scan_idle(s))
         return;
-    scan_cameras(cameras, s);
     fresh = wants_point(s, pixel) && (s->is_keyframe || s->wins[pixel]);
     unstable = pixel < s->n_pixels && (s->mark[pixel] & SCAN_MARK_UNSTABLE);
+    scan_cameras(cameras, s);
     at = scan_rank(unstable, fresh);
     list = s->unstable[s->unstable_now] + s->n_unstable_was;
     if (unstable)

@@ -46,8 +46,7 @@ static __device__ int is_keyframe(const struct session_dev *s, float median)
     if (s->n_covisible == 0 || keyframe_much_new(s->n_valid, s->n_associated, p->kf_new_share))
         return 1;
     if (k < s->n_covisible)
-        near = keyframe_near(&s->keyframes[s->covisible[k].place].camera.T_wc, &s->camera.T_wc,
-                             median, p);
+        near = keyframe_near(&s->covisible_camera[k].T_wc, &s->camera.T_wc, median, p);
     return !__syncthreads_or(near);
 }
 

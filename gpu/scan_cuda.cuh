@@ -99,14 +99,14 @@ static __device__ inline uint64_t scan_offset(const struct session_dev *s, enum 
 
 /*
  * A block is done: leaves its pair of counts (that of thread 0).
- * Returns: to all its threads, true in the block that is the last of n_blocks; it sees what all
- *          others wrote before they arrived
+ * Returns: to all its threads, true in the block that is the last of n_blocks; it sees the counts
+ *          and what thread 0 of the others wrote before, not what their other threads did: nobody
+ *          waits for those stores here
  */
 static __device__ inline bool scan_arrive(struct session_dev *s, enum scan_kind kind,
                                           uint32_t n_blocks, uint64_t pair)
 {
     __shared__ bool last;
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
         s->block_counts[(size_t)kind * s->n_counts + blockIdx.x] = pair;
@@ -156,10 +156,30 @@ static __device__ inline void scan_cameras(struct camera *cameras, const struct 
 {
     const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));
     for (int i = (int)threadIdx.x; i < s->n_covisible * words; i += SCAN_BLOCK) {
-        const struct camera *c = &s->keyframes[s->covisible[i / words].place].camera;
-        ((uint32_t *)cameras)[i] = ((const uint32_t *)c)[i % words];
+        ((uint32_t *)cameras)[i] = ((const uint32_t *)s->covisible_camera)[i];
     }
     __syncthreads();
+}
+
+/* Records of the model in words of 16 bytes: their places are aligned to that. */
+template <class T> static __device__ inline T scan_load(const T *from)
+{
+    uint4 words[sizeof(T) / sizeof(uint4)];
+    T value;
+    static_assert(sizeof(T) % sizeof(uint4) == 0, "not a whole number of words");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        words[i] = ((const uint4 *)from)[i];
+    memcpy(&value, words, sizeof value);
+    return value;
+}
+
+template <class T> static __device__ inline void scan_store(T *to, const T &value)
+{
+    uint4 words[sizeof(T) / sizeof(uint4)];
+    static_assert(sizeof(T) % sizeof(uint4) == 0, "not a whole number of words");
+    memcpy(words, &value, sizeof value);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ((uint4 *)to)[i] = words[i];
 }
 
 static __device__ inline unsigned long long *scan_claim(uint64_t *claims, size_t i)

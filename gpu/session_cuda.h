@@ -54,6 +54,7 @@ struct session_dev {
 
     /* covisible */
     struct covisible_cuda covisible[GPU_COVISIBLE_MAX];
+    struct camera covisible_camera[GPU_COVISIBLE_MAX];
     int n_covisible;
     struct covisible_grid grid;
     uint8_t *overlap_now; /* [max_keyframes] */
