@@ -497,7 +497,7 @@ static double rmse_m(const struct point_place *place, const struct point_stat *s
     return *n_stable ? sqrt(sum / *n_stable) : 0;
 }
 
-/* Figure 9 of the paper for ours. Keyframes come three times as often as they would, so that 20
+/* Figure 9 of the paper for ours. Keyframes come after a sixth of the usual way, so that 20
  * frames have nine. */
 static int measure_keyframes(const struct clip *clip, int n, cudaStream_t stream, struct err *err)
 {
@@ -510,7 +510,7 @@ static int measure_keyframes(const struct clip *clip, int n, cudaStream_t stream
     int rc;
     fuse_params_default(&params);
     params.n_covisible = n;
-    params.kf_translation_rel /= 3;
+    params.kf_translation_rel /= 6;
     rc = rig_new(&r, clip, 1, ROOM, &params, stream, err);
     if (rc == 0)
         rc = run_whole(&r, clip, STUDY_FRAMES, &us, err);
