@@ -20,10 +20,18 @@ static void set_budget(struct worker *w, uint64_t bytes)
     atomic_store(&worker_budget(w)->limit, bytes);
 }
 
+/* As configured, else the folder that the service manager made for us, else none. */
+static const char *cache_path(const struct core *c)
+{
+    const char *given = getenv("CACHE_DIRECTORY");
+
+    return c->config.device.cache_path[0] || !given ? c->config.device.cache_path : given;
+}
+
 static int start_worker(struct core *c, const char *device, worker_open_fn *open, struct err *err)
 {
     const struct worker_config config = {.device = device,
-                                         .cache_path = c->config.device.cache_path,
+                                         .cache_path = cache_path(c),
                                          .threads = c->config.device.threads,
                                          .batch = c->config.device.batch,
                                          .batch_wait_us = c->config.device.batch_wait_us,

@@ -12,7 +12,7 @@ struct outbox {
     uint32_t epoch;
     int ring_cap;
 
-    /* of the WebSocket thread alone */
+    /* of the client's WebSocket thread alone */
     enum delta_codec codec;
     struct mirror_copy copy;
     struct delta_scratch *scratch;

@@ -16,6 +16,11 @@
 #define FRAME_DEADLINE_US 33000 /* a frame older than this waits for no company */
 #define DONE_ALREADY_US 50      /* a wait as short as this found the work done */
 
+/* Frames of a batch where the operator does not say: a device takes them together, a processor one
+ * after the other, and the first waits for the last. */
+#define BATCH_DEVICE 32
+#define BATCH_PROCESSOR 4
+
 /* A batch on its way through the device. */
 struct flight {
     struct gpu_frame *frames[GPU_BATCH_MAX];
@@ -361,7 +366,7 @@ static int open_device(struct worker *w)
 {
     struct gpu_config config = {.device = w->device_name,
                                 .threads = w->config.threads,
-                                .batch = w->config.batch,
+                                .batch = w->config.batch ? w->config.batch : BATCH_DEVICE,
                                 .cache_path = w->cache_path};
     struct err err = {0};
     struct gpu_info info = {.temperature_c = NAN};
@@ -369,6 +374,8 @@ static int open_device(struct worker *w)
 
     if (rc == 0)
         gpu_get_info(w->gpu, &info);
+    if (w->config.batch == 0)
+        w->config.batch = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
     w->shelf = (struct shelf){.gpu = w->gpu, .models = w->config.models};
     pthread_mutex_lock(&w->lock);
     w->info = info;
