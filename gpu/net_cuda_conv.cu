@@ -1,7 +1,7 @@
 #include "gpu/net_cuda_conv.h"
 
 #include "gpu/cuda_try.h"
-#include "gpu/net_cuda_conv_tile.cuh"
+#include "gpu/net_cuda_conv_halo.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ typedef void (*conv_fn)(const conv_launch);
 struct conv_row {
     int bm, bn, bk, threads, smem, per_block; /* per_block: floats of a part */
     conv_fn part, parts, four;                /* four: NULL where there is none */
+    int halo;                                 /* smem: of the weights alone */
 };
 
 template <class S> static constexpr conv_row row_make(conv_fn four = NULL)
@@ -31,7 +32,23 @@ template <class S> static constexpr conv_row row_make(conv_fn four = NULL)
             S::MI * S::NI * 4 * S::THREADS,
             conv_kernel<S, false, false>,
             conv_kernel<S, true, false>,
-            four};
+            four,
+            0};
+}
+
+/* The same tile as HALO_W columns of a picture. */
+template <class S> static constexpr conv_row row_make_halo(void)
+{
+    return {S::BM,
+            S::BN,
+            S::BK,
+            S::THREADS,
+            S::STAGES * S::BN * S::BK * 2 + HALO_ZEROS,
+            0,
+            halo_kernel<S, false>,
+            halo_kernel<S, true>,
+            NULL,
+            1};
 }
 
 template <class S> static constexpr conv_row row_make_four(void)
@@ -60,6 +77,17 @@ static const conv_row rows[] = {
     row_make<conv_shape<256, 16, 32, 16, 32, 4>>(),
     row_make_four<conv_shape<128, 16, 32, 16, 32, 4>>(),
     row_make<conv_shape<64, 16, 16, 16, 64, 4>>(),
+    row_make_halo<conv_shape<128, 16, 32, 16, 32, 4>>(),
+    row_make_halo<conv_shape<256, 16, 32, 16, 32, 4>>(),
+    row_make_halo<conv_shape<128, 32, 32, 32, 32, 4>>(),
+    row_make_halo<conv_shape<256, 32, 32, 32, 32, 4>>(),
+    row_make_halo<conv_shape<128, 32, 32, 32, 64, 3>>(),
+    row_make_halo<conv_shape<128, 64, 32, 64, 32, 4>>(),
+    row_make_halo<conv_shape<128, 64, 32, 32, 32, 4>>(),
+    row_make_halo<conv_shape<128, 64, 32, 32, 64, 3>>(),
+    row_make_halo<conv_shape<256, 64, 64, 32, 32, 4>>(),
+    row_make_halo<conv_shape<128, 96, 32, 48, 32, 4>>(),
+    row_make_halo<conv_shape<64, 64, 32, 32, 64, 3>>(),
 };
 #define ROWS ((int)(sizeof rows / sizeof *rows))
 
@@ -146,6 +174,7 @@ static void plan_launch(struct net_cuda_conv_plan *p)
 
     p->four = c->src[0].pitch == 4;
     l->ohw = c->oh * c->ow;
+    l->oh = c->oh;
     l->ow = c->ow;
     l->h = c->h;
     l->w = c->w;
@@ -252,7 +281,37 @@ out:
 
 static int tile_count(const struct net_cuda_conv_plan *p, const conv_row *r, int n)
 {
-    return div_up((int64_t)n * p->launch.ohw, r->bm) * div_up(p->launch.cout8, r->bn);
+    const struct conv_launch *l = &p->launch;
+    const int tiles_n = div_up(l->cout8, r->bn);
+
+    if (r->halo)
+        return n * div_up(l->oh, r->bm / HALO_W) * div_up(l->ow, HALO_W) * tiles_n;
+    return div_up((int64_t)n * l->ohw, r->bm) * tiles_n;
+}
+
+/* Shared memory of a block; what no device has where the patches are huge. */
+static int tile_smem(const struct net_cuda_conv_plan *p, const conv_row *r)
+{
+    const struct conv_launch *l = &p->launch;
+    const int h = r->bm / HALO_W;
+    double bytes = r->smem;
+
+    if (!r->halo)
+        return r->smem;
+    bytes += 16.0 * l->chunks0 * halo_side(h, l->taps_y, l->src0.up) *
+             halo_side(HALO_W, l->taps_x, l->src0.up);
+    bytes += 16.0 * (l->chunks - l->chunks0) * halo_side(h, l->taps_y, l->src1.up) *
+             halo_side(HALO_W, l->taps_x, l->src1.up);
+    return bytes < 1e9 ? (int)bytes : 1000000000;
+}
+
+/* What net_cuda_conv_halo.cuh needs; a single tap has nothing to gain. */
+static int tile_halo_fits(const struct net_cuda_conv_plan *p, int split)
+{
+    const struct conv_launch *l = &p->launch;
+
+    return !split && !p->four && l->stride_y == 1 && l->stride_x == 1 && l->step_y == 1 &&
+           l->step_x == 1 && l->taps_y * l->taps_x > 1 && l->chunks0 % 2 == 0 && l->chunks % 2 == 0;
 }
 
 /* A shape fits where K falls into its steps, the device has the memory, and half of it has work. */
@@ -260,7 +319,9 @@ static int tile_fits(const struct net_cuda_conv_plan *p, const conv_row *r, int 
 {
     const struct conv_launch *l = &p->launch;
 
-    if (r->smem > p->max_smem || !row_fn(p, r, split))
+    if (tile_smem(p, r) > p->max_smem || !row_fn(p, r, split))
+        return 0;
+    if (r->halo && !tile_halo_fits(p, split))
         return 0;
     if (l->k_pad % r->bk || l->k_part % r->bk)
         return 0;
@@ -272,8 +333,8 @@ static int tile_fits(const struct net_cuda_conv_plan *p, const conv_row *r, int 
 /*
  * Microseconds by rule: rounds of the blocks that fit on the device at once, each as long as the
  * products of a multiprocessor's blocks or the latency of one block's steps. The constants were
- * fitted to all shapes of the depth network at batches 1, 4, 8 and 32 on an H200: what the rule
- * chooses took 2 % longer than the fastest shape, which was always among the first 16.
+ * fitted to the depth network at batches 1, 4, 8 and 32 on an H200, with all shapes but the halo's:
+ * what the rule chose took 2 % longer than the fastest, which was among the first 16.
  */
 static double tile_cost(const struct net_cuda_conv_plan *p, const conv_row *r, int n, int split)
 {
@@ -281,13 +342,14 @@ static double tile_cost(const struct net_cuda_conv_plan *p, const conv_row *r, i
     const double add = 1.43e-5;
     const int parts = split ? p->launch.segments : 1,
               k = split ? p->launch.k_part : p->launch.k_pad;
-    const int sums = r->per_block / r->threads * (!split && p->launch.segments > 1 ? 2 : 1);
+    const int smem = tile_smem(p, r);
+    const int sums = r->bm * r->bn / r->threads * (!split && p->launch.segments > 1 ? 2 : 1);
     const int64_t blocks = (int64_t)tile_count(p, r, n) * parts;
     const double work = product * k * (r->bm * r->bn + load * (r->bm + r->bn));
     int fit = 2048 / r->threads;
 
-    if (fit > 227 * 1024 / (r->smem + 1024))
-        fit = 227 * 1024 / (r->smem + 1024);
+    if (fit > 227 * 1024 / (smem + 1024))
+        fit = 227 * 1024 / (smem + 1024);
     if (fit > 65536 / ((sums + 50) * r->threads))
         fit = 65536 / ((sums + 50) * r->threads);
     if (fit < 1)
@@ -341,9 +403,10 @@ static int plan_allow(struct net_cuda_conv_plan *p, struct err *err)
         const conv_row *r = &rows[i / 2];
         const conv_fn fn = row_fn(p, r, i % 2);
 
-        if (fn && r->smem <= p->max_smem)
+        if (fn && tile_smem(p, r) <= p->max_smem)
             CU_TRY(cudaFuncSetAttribute((const void *)fn,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize, r->smem));
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        r->halo ? p->max_smem : r->smem));
     }
 out:
     return rc;
@@ -476,7 +539,7 @@ int net_cuda_conv_run(const struct net_cuda_conv_plan *p, const struct net_cuda_
     l.counters = a->counters;
     l.m = n * l.ohw;
     l.tiles_n = div_up(l.cout8, r->bn);
-    row_fn(p, r, tile.split)<<<grid, r->threads, r->smem, stream>>>(l);
+    row_fn(p, r, tile.split)<<<grid, r->threads, tile_smem(p, r), stream>>>(l);
     CU_TRY(cuda_try_launch());
 out:
     return rc;

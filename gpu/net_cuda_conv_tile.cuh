@@ -33,7 +33,7 @@ struct conv_launch {
     void *out;
     float *scratch;
     uint32_t *counters;
-    int m, ohw, ow, h, w;
+    int m, ohw, oh, ow, h, w;
     int stride_y, stride_x, org_y, org_x; /* input = output * stride + org + tap * step */
     int step_y, step_x, dil_x;
     int taps_y, taps_x, chunks0, chunks; /* of a tap: of source 0, of both */
@@ -106,18 +106,46 @@ template <int CC> static __device__ __forceinline__ int conv_swizzle(int row, in
 
 /* ---------------------------------------------------------------------------- loads */
 
-/* A thread's share of the loads: chunk column `tid % CC` of rows tid / CC + i * LANES. */
-template <class S, bool FOUR> struct conv_loader {
-    int img[S::RA], y0[S::RA], x0[S::RA]; /* of the rows of A: picture, first input pixel */
-    int b_off[S::RB];                     /* of the rows of B; -1 = beyond the channels */
-    uint32_t a_to, b_to;
-    int c, kx, ky;
+/* A thread's share of the loads of B: chunk column `tid % CC` of rows tid / CC + i * LANES. */
+template <class S> struct conv_weights {
+    int off[S::RB]; /* -1 = beyond the channels */
+    uint32_t to;
 
-    __device__ __forceinline__ void open(const conv_launch &p, uint32_t smem, int m0, int n0, int k)
+    __device__ __forceinline__ void open(const conv_launch &p, uint32_t smem, int n0, int k)
     {
         const int col = threadIdx.x % S::CC, row = threadIdx.x / S::CC;
-        a_to = smem + conv_swizzle<S::CC>(row, col);
-        b_to = a_to + S::A_BYTES;
+        to = smem + conv_swizzle<S::CC>(row, col);
+#pragma unroll
+        for (int i = 0; i < S::RB; i++) {
+            const int q = row + i * S::LANES, in = q % S::G;
+            const int n = n0 + q - in + (in % 8 / 2) * 2 * S::J + in / 8 * 2 + in % 2;
+            off[i] = q < S::BN && n < p.cout8 ? n * p.k_pad + k + col * 8 : -1;
+        }
+    }
+
+    /* Bring the next step into the stage that lies `stage` bytes behind the first, and move on. */
+    __device__ __forceinline__ void load(const conv_launch &p, uint32_t stage)
+    {
+#pragma unroll
+        for (int i = 0; i < S::RB; i++) {
+            if (S::BN % S::LANES == 0 || threadIdx.x / S::CC + i * S::LANES < S::BN)
+                conv_copy16(to + stage + i * S::LANES * S::BK * 2,
+                            p.weights + (off[i] < 0 ? 0 : off[i]), off[i] >= 0);
+            off[i] += off[i] < 0 ? 0 : S::BK;
+        }
+    }
+};
+
+/* The same for A. */
+template <class S, bool FOUR> struct conv_loader {
+    int img[S::RA], y0[S::RA], x0[S::RA]; /* of the rows of A: picture, first input pixel */
+    uint32_t to;
+    int c, kx, ky;
+
+    __device__ __forceinline__ void open(const conv_launch &p, uint32_t smem, int m0, int k)
+    {
+        const int col = threadIdx.x % S::CC, row = threadIdx.x / S::CC;
+        to = smem + conv_swizzle<S::CC>(row, col);
         const int chunk = k / 8 + col, tap = chunk / p.chunks;
         c = chunk - tap * p.chunks;
         ky = tap / p.taps_x;
@@ -130,15 +158,9 @@ template <class S, bool FOUR> struct conv_loader {
             y0[i] = m < p.m ? y * p.stride_y + p.org_y : -(1 << 28);
             x0[i] = x * p.stride_x + p.org_x;
         }
-#pragma unroll
-        for (int i = 0; i < S::RB; i++) {
-            const int q = row + i * S::LANES, in = q % S::G;
-            const int n = n0 + q - in + (in % 8 / 2) * 2 * S::J + in / 8 * 2 + in % 2;
-            b_off[i] = q < S::BN && n < p.cout8 ? n * p.k_pad + k + col * 8 : -1;
-        }
     }
 
-    __device__ __forceinline__ void load_four(const conv_launch &p, uint32_t to, int i, int y,
+    __device__ __forceinline__ void load_four(const conv_launch &p, uint32_t at, int i, int y,
                                               int x)
     {
         const bool in = (unsigned)y < (unsigned)p.h;
@@ -146,27 +168,15 @@ template <class S, bool FOUR> struct conv_loader {
         const bool in1 = in && (unsigned)(x + p.dil_x) < (unsigned)p.w;
         const int off = ((img[i] * p.h + y) * p.w + x) * 4;
         if (p.pair) {
-            conv_copy16(to, p.src0.data + (in0 ? off : 0), in0);
+            conv_copy16(at, p.src0.data + (in0 ? off : 0), in0);
         } else {
-            conv_copy8(to, p.src0.data + (in0 ? off : 0), in0);
-            conv_copy8(to + 8, p.src0.data + (in1 ? off + 4 * p.dil_x : 0), in1);
+            conv_copy8(at, p.src0.data + (in0 ? off : 0), in0);
+            conv_copy8(at + 8, p.src0.data + (in1 ? off + 4 * p.dil_x : 0), in1);
         }
     }
 
-    /* Bring weights of the next step into the stage that lies `stage` bytes behind the first. */
-    __device__ __forceinline__ void load_b(const conv_launch &p, uint32_t stage)
-    {
-#pragma unroll
-        for (int i = 0; i < S::RB; i++) {
-            if (S::BN % S::LANES == 0 || threadIdx.x / S::CC + i * S::LANES < S::BN)
-                conv_copy16(b_to + stage + i * S::LANES * S::BK * 2,
-                            p.weights + (b_off[i] < 0 ? 0 : b_off[i]), b_off[i] >= 0);
-            b_off[i] += b_off[i] < 0 ? 0 : S::BK;
-        }
-    }
-
-    /* The same for pixels. */
-    __device__ __forceinline__ void load_a(const conv_launch &p, uint32_t stage)
+    /* Bring the next step into the stage that lies `stage` bytes behind the first, and move on. */
+    __device__ __forceinline__ void load(const conv_launch &p, uint32_t stage)
     {
         const int yo = ky < p.taps_y ? ky * p.step_y : 1 << 27, xo = kx * p.step_x;
         const bool second = c >= p.chunks0;
@@ -177,14 +187,14 @@ template <class S, bool FOUR> struct conv_loader {
 #pragma unroll
         for (int i = 0; i < S::RA; i++) {
             const int y = y0[i] + yo, x = x0[i] + xo;
-            const uint32_t to = a_to + stage + i * S::LANES * S::BK * 2;
+            const uint32_t at = to + stage + i * S::LANES * S::BK * 2;
             if (FOUR) {
-                load_four(p, to, i, y, x);
+                load_four(p, at, i, y, x);
                 continue;
             }
             const bool in = (unsigned)y < (unsigned)p.h && (unsigned)x < (unsigned)p.w;
             const int off = ((img[i] * sh + (y >> up)) * sw + (x >> up)) * pitch + c8;
-            conv_copy16(to, data + (in ? off : 0), in);
+            conv_copy16(at, data + (in ? off : 0), in);
         }
         for (c += S::CC; c >= p.chunks;) {
             c -= p.chunks;
@@ -358,17 +368,17 @@ static __device__ __forceinline__ void conv_answer(const conv_launch &p, float (
             o[(size_t)k * p.ohw] = v[k];
 }
 
-/* m0, n0: the warp's corner. */
-template <class S>
+/* n0: the warp's first channel; pixel(row of the warp) is where it goes, -1 = nowhere. */
+template <class S, class Pixel>
 static __device__ __forceinline__ void
-conv_finish(const conv_launch &p, const float (&acc)[S::MI][S::NI][4], int m0, int n0)
+conv_finish(const conv_launch &p, const float (&acc)[S::MI][S::NI][4], int n0, Pixel pixel)
 {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int r = 0; r < S::MI * 2; r++) {
-        const int m = m0 + r * 8 + lane / 4;
-        if (m >= p.m)
-            break;
+        const int m = pixel(r * 8 + lane / 4);
+        if (m < 0)
+            continue;
 #pragma unroll
         for (int g = 0; g < S::WN / S::G; g++) {
             const int n = n0 + g * S::G + lane % 4 * 2 * S::J;
@@ -403,16 +413,18 @@ static __global__ void __launch_bounds__(S::THREADS) conv_kernel(const conv_laun
     const uint32_t b =
         base + S::A_BYTES + conv_swizzle<S::CC>(wn + lane % 8 + lane / 16 * 8, lane / 8 % 2);
     float acc[S::MI][S::NI][4], sum[S::MI][S::NI][4];
-    conv_loader<S, FOUR> in;
+    conv_loader<S, FOUR> pixels;
+    conv_weights<S> weights;
 
-    in.open(p, base, tile_m * S::BM, tile_n * S::BN, from);
+    pixels.open(p, base, tile_m * S::BM, from);
+    weights.open(p, base + S::A_BYTES, tile_n * S::BN, from);
     conv_zero<S>(acc);
     if (PARTS)
         conv_zero<S>(sum);
     for (int s = 0; s < S::STAGES - 1; s++) {
         if (s < steps) {
-            in.load_a(p, s * S::STAGE);
-            in.load_b(p, s * S::STAGE);
+            pixels.load(p, s * S::STAGE);
+            weights.load(p, s * S::STAGE);
         }
         conv_commit();
     }
@@ -423,8 +435,8 @@ static __global__ void __launch_bounds__(S::THREADS) conv_kernel(const conv_laun
         conv_wait<S::STAGES - 2>();
         __syncthreads();
         if (s + S::STAGES - 1 < steps) {
-            in.load_a(p, next);
-            in.load_b(p, next);
+            pixels.load(p, next);
+            weights.load(p, next);
         }
         conv_commit();
         next = now;
@@ -436,10 +448,12 @@ static __global__ void __launch_bounds__(S::THREADS) conv_kernel(const conv_laun
             in_part = 0;
         }
     }
-    if (PARTS)
-        conv_finish<S>(p, sum, tile_m * S::BM + wm, tile_n * S::BN + wn);
-    else if (gridDim.y == 1 || conv_meet<S>(p, acc))
-        conv_finish<S>(p, acc, tile_m * S::BM + wm, tile_n * S::BN + wn);
+    if (!PARTS && gridDim.y > 1 && !conv_meet<S>(p, acc))
+        return;
+    conv_finish<S>(p, PARTS ? sum : acc, tile_n * S::BN + wn, [&](int r) {
+        const int m = tile_m * S::BM + wm + r;
+        return m < p.m ? m : -1;
+    });
 }
 
 #endif
