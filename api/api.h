@@ -152,7 +152,8 @@ struct core_ops {
     /* Prometheus text exposition; returns its length, or the length needed if larger than cap. */
     size_t (*metrics)(struct core *c, char *buf, size_t cap);
 
-    /* Streams: one thread (the WebSocket edge) makes all of these calls. `cookie` is the edge's own
+    /* Streams: all calls for one stream come from one thread, those for others perhaps
+     * from another. `cookie` is the edge's own
      * name for the connection; the core hands it to edge_ops.wake. */
     int (*stream_open)(struct core *c, const char *id, enum control_role role, void *cookie,
                        struct stream **s, struct err *err);

@@ -155,3 +155,14 @@ bool listen_peer(int fd, uint8_t addr[16])
     memcpy(addr + 12, &a.v4.sin_addr, 4);
     return a.sa.sa_family == AF_INET;
 }
+
+int64_t listen_unacknowledged_ms(int fd)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return 0;
+    return info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
+}

@@ -27,4 +27,7 @@ MUST_CHECK int listen_open(const char *host, int port, int given_fd, bool loopba
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);
 
+/* For how long has the peer's kernel not acknowledged what is on its way? */
+int64_t listen_unacknowledged_ms(int fd);
+
 #endif

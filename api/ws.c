@@ -1,17 +1,22 @@
 /*
  * ws.c - the stream edge; the only file of the server that knows libwebsockets
  *
- * One service thread runs the library. We accept on our own listening socket, watched by the
- * library as a plain file, and hand each connection over, so that socket activation and binding are
- * the same path. Other threads only ever call lws_cancel_service(). What messages mean is decided
- * in ws_peer.c.
+ * Several service threads run the library, each with a context of its own; a connection stays with
+ * the one that had the fewest when it came. Unmasking a frame and encoding its blocks cost the
+ * better part of a millisecond (tests/bench/bench_daemon_edge.c), so one thread does not carry a
+ * host full of sessions. The first accepts on our own listening socket, watched by the library as a
+ * plain file, and hands each connection over, so that socket activation and binding are the same
+ * path. Other threads only ever call lws_cancel_service(). What messages mean is decided in
+ * ws_peer.c.
+ *
+ * A peer belongs to its seat's service from the moment that the acceptor names it until that
+ * service itself names nobody: no lock, and a service never looks at another's peers.
  */
 #include "api/ws.h"
 
 #include "api/listen.h"
 #include "api/ws_peer.h"
-
-#include "proto/json.h"
+#include "api/ws_seats.h"
 
 /* OpenSSL, which comes with it, has a type of this name; we have a constant. */
 #define ERR_STATE openssl_err_state
@@ -24,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,25 +37,37 @@
 #define ACCEPT_AT_ONCE 16
 #define RX_CHUNK (64u << 10)
 #define HEADER_CAP 1024
+#define BURST 32 /* messages to one client before the others have their turn */
+
+struct service { /* a thread and what it alone touches, but for atomics */
+    struct ws *ws;
+    int index;
+    struct lws_context *lws;
+    struct lws_vhost *vhost;
+    pthread_t thread;
+    bool started;
+    struct lws_protocols protocols[3];
+    lws_sorted_usec_list_t tick;
+    uint8_t *tx; /* [LWS_PRE + tx_cap], one message being handed to the library */
+    size_t tx_cap;
+    atomic_bool wake;
+    atomic_uint_fast64_t alive_ms;
+};
 
 struct ws {
     struct ws_peer_env env;
     struct api_config config;
-    struct lws_context *lws;
-    struct lws_vhost *vhost;
-    struct lws *listener;
-    pthread_t thread;
-    bool thread_started;
+    struct service services[WS_SEATS_SERVICES_MAX];
+    int n_services;
+    struct lws *listener; /* NULL again when it stopped */
+    bool listens;         /* the library has the socket and will close it */
     int port, fd;
     /* given up for a moment to turn away a connection when descriptors have run out */
     int spare_fd;
-    struct lws_protocols protocols[3];
-    lws_sorted_usec_list_t tick;
     struct ws_peer *peers; /* [config.max_connections] */
-    uint8_t *tx;           /* [LWS_PRE + tx_cap], one message being handed to the library */
-    size_t tx_cap;
-    atomic_bool stop, drain, wake;
-    atomic_uint_fast64_t beat, connections, accepted;
+    struct ws_seats *seats;
+    atomic_bool stop, drain;
+    atomic_uint_fast64_t accepted;
 };
 
 static int64_t now_ms(void)
@@ -59,25 +75,6 @@ static int64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void write_log(const struct ws *w, const struct ws_peer *p, const char *event)
-{
-    char fields[256], text[128];
-    struct json_writer j = json_writer(fields, sizeof fields);
-
-    if (!w->config.log)
-        return;
-    json_open_map(&j, NULL);
-    json_put_text(&j, "stream", event);
-    json_put_text(&j, "session", p->id);
-    json_put_text(&j, "token", p->who.name);
-    if (p->close_code)
-        json_put_i64(&j, "close", p->close_code);
-    json_close(&j);
-    snprintf(text, sizeof text, "stream of %s %s%s%s", p->id[0] ? p->id : "?", event,
-             p->close_code ? ": " : "", p->close_code && p->close_reason ? p->close_reason : "");
-    w->config.log(w->config.log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
 /* ------------------------------------------------------------------------------- accepting */
@@ -89,49 +86,41 @@ static void send_raw(int fd, const char *text, size_t len)
     (void)sent;
 }
 
-static struct ws_peer *free_peer(struct ws *w, const uint8_t addr[16])
+static void adopt(struct service *v, int at)
 {
-    struct ws_peer *found = NULL;
-    int same = 0;
+    struct ws *w = v->ws;
+    struct ws_peer *p = &w->peers[at];
+    struct lws *wsi;
 
-    for (int i = 0; i < w->config.max_connections; i++) {
-        struct ws_peer *p = &w->peers[i];
-        if (p->phase == WS_PEER_FREE)
-            found = found ? found : p;
-        else if (memcmp(p->addr, addr, 16) == 0)
-            same++;
+    ws_peer_open(p, &w->env, ws_seats_fd(w->seats, at), now_ms());
+    wsi = lws_adopt_socket_vhost(v->vhost, p->fd); /* closes fd when it fails */
+    if (!wsi) {
+        p->phase = WS_PEER_FREE;
+        ws_seats_leave(w->seats, at);
+        return;
     }
-    return same < w->config.max_per_address ? found : NULL;
+    p->wsi = wsi;
+    lws_set_opaque_user_data(wsi, p);
+    atomic_fetch_add(&w->accepted, 1);
 }
 
-static void adopt(struct ws *w, int fd)
+static void hand_over(struct ws *w, int fd)
 {
     char answer[WS_PEER_ANSWER_MAX];
     uint8_t addr[16] = {0};
-    struct ws_peer *p;
-    struct lws *wsi;
-    int on = 1;
+    int on = 1, service;
 
     listen_peer(fd, addr);
-    p = free_peer(w, addr);
-    if (!p) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    service = ws_seats_take(w->seats, addr, w->config.max_per_address, fd);
+    if (service < 0) {
         send_raw(fd, answer, ws_peer_refuse(answer, 503, "too many connections"));
         atomic_fetch_add(&w->env.refused, 1);
         close(fd);
         return;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ws_peer_open(p, &w->env, fd, now_ms());
-    memcpy(p->addr, addr, sizeof addr);
-    wsi = lws_adopt_socket_vhost(w->vhost, fd); /* closes fd when it fails */
-    if (!wsi) {
-        p->phase = WS_PEER_FREE;
-        return;
-    }
-    p->wsi = wsi;
-    lws_set_opaque_user_data(wsi, p);
-    atomic_fetch_add(&w->connections, 1);
-    atomic_fetch_add(&w->accepted, 1);
+    atomic_store(&w->services[service].wake, true);
+    lws_cancel_service(w->services[service].lws);
 }
 
 static void on_listener(struct ws *w)
@@ -139,7 +128,7 @@ static void on_listener(struct ws *w)
     for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
         int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            adopt(w, fd);
+            hand_over(w, fd);
             continue;
         }
         if (errno == EINTR || errno == ECONNABORTED)
@@ -184,7 +173,7 @@ static const char *header(struct lws *wsi, enum lws_token_indexes token, char *b
     return buf;
 }
 
-static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
+static int on_handshake(struct ws_peer *p, struct lws *wsi)
 {
     char path[HEADER_CAP], query[HEADER_CAP], origin[HEADER_CAP], protocols[HEADER_CAP],
         authorization[HEADER_CAP], host[HEADER_CAP], answer[WS_PEER_ANSWER_MAX];
@@ -206,7 +195,7 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
     if (len == 0)
         return 0;
     send_raw(p->fd, answer, len);
-    write_log(w, p, "refused");
+    ws_peer_log(p, "refused");
     return -1;
 }
 
@@ -249,28 +238,30 @@ static int on_receive(struct ws_peer *p, struct lws *wsi, const uint8_t *data, s
                     lws_is_final_fragment(wsi), lws_frame_is_binary(wsi), now_ms());
     if (ws_peer_full(p))
         lws_rx_flow_control(wsi, 0); /* until what we have to say is sent */
-    lws_callback_on_writable(wsi);
+    if (lws_is_final_fragment(wsi) || p->phase == WS_PEER_CLOSING)
+        lws_callback_on_writable(wsi);
     return 0;
 }
 
-static int reserve_tx(struct ws *w, size_t len)
+static int reserve_tx(struct service *v, size_t len)
 {
     uint8_t *more;
 
-    if (len <= w->tx_cap)
+    if (len <= v->tx_cap)
         return 0;
-    more = realloc(w->tx, LWS_PRE + len);
+    more = realloc(v->tx, LWS_PRE + len);
     if (!more)
         return -1;
-    w->tx = more;
-    w->tx_cap = len;
+    v->tx = more;
+    v->tx_cap = len;
     return 0;
 }
 
 /* One message, at most one lws_write(): the library copies and keeps what the socket does not
- * take. */
-static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
+ * take. Returns 1; 0: there was nothing to say; -1: close. */
+static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
+    struct ws *w = v->ws;
     const uint8_t *msg = NULL;
     size_t len = 0;
     bool was_full = ws_peer_full(p);
@@ -278,9 +269,8 @@ static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
 
     if (p->ping_due && p->phase != WS_PEER_CLOSING) {
         p->ping_due = false;
-        lws_callback_on_writable(wsi);
-        memcpy(w->tx + LWS_PRE, "ping", 4); /* the library keeps an empty pong to itself */
-        return lws_write(wsi, w->tx + LWS_PRE, 4, LWS_WRITE_PING) < 0 ? -1 : 0;
+        memcpy(v->tx + LWS_PRE, "ping", 4); /* the library keeps an empty pong to itself */
+        return lws_write(wsi, v->tx + LWS_PRE, 4, LWS_WRITE_PING) < 0 ? -1 : 1;
     }
     kind = ws_peer_next(p, &msg, &len);
     if (kind == STREAM_CLOSE) {
@@ -291,47 +281,71 @@ static int on_writable(struct ws *w, struct ws_peer *p, struct lws *wsi)
     }
     if (kind == STREAM_NONE)
         return 0;
-    if (reserve_tx(w, len))
+    if (reserve_tx(v, len))
         return -1;
-    memcpy(w->tx + LWS_PRE, msg, len);
-    if (lws_write(wsi, w->tx + LWS_PRE, len,
+    memcpy(v->tx + LWS_PRE, msg, len);
+    if (lws_write(wsi, v->tx + LWS_PRE, len,
                   kind == STREAM_BINARY ? LWS_WRITE_BINARY : LWS_WRITE_TEXT) < 0)
         return -1;
     atomic_fetch_add(&w->env.messages_out, 1);
     atomic_fetch_add(&w->env.bytes_out, len);
     if (was_full && !ws_peer_full(p))
         lws_rx_flow_control(wsi, 1);
-    lws_callback_on_writable(wsi);
-    return 0;
+    return 1;
 }
 
-static void on_wake(struct ws *w)
+/* A frame's blocks are many and small: as many as the socket takes leave in one go. */
+static int on_writable(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
-    if (atomic_load(&w->drain))
+    int on = 1, off = 0, sent = 1;
+
+    setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+    for (int i = 0; i < BURST && sent > 0; i++) {
+        sent = send_one(v, p, wsi);
+        if (sent > 0 && lws_send_pipe_choked(wsi))
+            break;
+    }
+    setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+    if (sent > 0)
+        lws_callback_on_writable(wsi);
+    return sent < 0 ? -1 : 0;
+}
+
+static void on_wake(struct service *v)
+{
+    struct ws *w = v->ws;
+
+    if (v->index == 0 && atomic_load(&w->drain))
         stop_listening(w);
-    if (!atomic_exchange(&w->wake, false))
+    if (!atomic_exchange(&v->wake, false))
         return;
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
-        if (atomic_exchange(&p->woken, false) && p->phase == WS_PEER_STARTED && p->wsi)
+        if (ws_seats_service(w->seats, i) != v->index)
+            continue;
+        if (ws_seats_arrive(w->seats, i))
+            adopt(v, i);
+        if (atomic_load(&p->woken) && atomic_exchange(&p->woken, false) &&
+            p->phase == WS_PEER_STARTED && p->wsi)
             lws_callback_on_writable(p->wsi);
     }
 }
 
-static void on_gone(struct ws *w, struct ws_peer *p)
+static void on_gone(struct service *v, struct ws_peer *p)
 {
     if (p->phase == WS_PEER_FREE)
         return;
     if (p->phase != WS_PEER_HANDSHAKE)
-        write_log(w, p, "closed");
+        ws_peer_log(p, "closed");
     ws_peer_close(p);
-    atomic_fetch_sub(&w->connections, 1);
+    ws_seats_leave(v->ws->seats, (int)(p - v->ws->peers));
 }
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t len)
 {
-    struct ws *w = lws_context_user(lws_get_context(wsi));
+    struct service *v = lws_context_user(lws_get_context(wsi));
+    struct ws *w = v->ws;
     struct ws_peer *p = lws_get_opaque_user_data(wsi);
 
     (void)user;
@@ -340,21 +354,21 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return 0;
     }
     if (reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED) {
-        on_wake(w);
+        on_wake(v);
         return 0;
     }
     if (!p)
         return 0;
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return on_handshake(w, p, wsi);
+        return on_handshake(p, wsi);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return before_upgrade(w, p, wsi);
     case LWS_CALLBACK_HTTP:
         return on_plain_http(w, p);
     case LWS_CALLBACK_ESTABLISHED:
         ws_peer_opened(p, now_ms());
-        write_log(w, p, "opened");
+        ws_peer_log(p, "opened");
         return 0;
     case LWS_CALLBACK_RECEIVE:
         return on_receive(p, wsi, in, len);
@@ -362,10 +376,10 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         p->heard_ms = now_ms();
         return 0;
     case LWS_CALLBACK_SERVER_WRITEABLE:
-        return on_writable(w, p, wsi);
+        return on_writable(v, p, wsi);
     case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_WSI_DESTROY:
-        on_gone(w, p);
+        on_gone(v, p);
         return 0;
     default:
         return 0;
@@ -374,82 +388,93 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ------------------------------------------------------------------------------- deadlines */
 
-/* For how long has the peer's kernel not acknowledged what is on its way? */
-static int64_t unacknowledged_ms(int fd)
-{
-    struct tcp_info info;
-    socklen_t len = sizeof info;
-
-    memset(&info, 0, sizeof info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-        return 0;
-    return info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
-}
-
 static void on_tick(lws_sorted_usec_list_t *sul)
 {
-    struct ws *w = lws_container_of(sul, struct ws, tick);
+    struct service *v = lws_container_of(sul, struct service, tick);
+    struct ws *w = v->ws;
     int64_t now = now_ms();
 
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
-        if (p->phase == WS_PEER_FREE || !p->wsi)
+        if (ws_seats_service(w->seats, i) != v->index || p->phase == WS_PEER_FREE || !p->wsi)
             continue;
-        if (ws_peer_tick(p, unacknowledged_ms(p->fd), now))
+        if (ws_peer_tick(p, listen_unacknowledged_ms(p->fd), now))
             lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
         else if (p->ping_due || p->phase == WS_PEER_CLOSING)
             lws_callback_on_writable(p->wsi);
     }
-    lws_sul_schedule(w->lws, 0, &w->tick, on_tick, TICK_US);
+    lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
 }
 
 /* ------------------------------------------------------------------------------- life */
 
 static void *run(void *arg)
 {
-    struct ws *w = arg;
+    struct service *v = arg;
 
-    lws_sul_schedule(w->lws, 0, &w->tick, on_tick, TICK_US);
-    while (!atomic_load(&w->stop)) {
-        if (lws_service(w->lws, 0) < 0)
+    lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
+    while (!atomic_load(&v->ws->stop)) {
+        if (lws_service(v->lws, 0) < 0)
             break;
-        atomic_fetch_add(&w->beat, 1);
+        atomic_store(&v->alive_ms, (uint64_t)now_ms());
     }
     return NULL;
 }
 
-static int start_library(struct ws *w, struct err *err)
+static int start_library(struct service *v, struct err *err)
 {
     /* The library asks the peer nothing and hangs up on nobody: ws_peer_tick() does. */
     static const lws_retry_bo_t patience = {.secs_since_valid_ping = 0xfffe,
                                             .secs_since_valid_hangup = 0xffff};
     struct lws_context_creation_info info = {0};
-    lws_sock_file_fd_type listener = {.filefd = w->fd};
+    struct ws *w = v->ws;
 
+    v->tx_cap = 64 << 10;
+    v->tx = malloc(LWS_PRE + v->tx_cap);
+    if (!v->tx)
+        return err_set(err, ERR_MEMORY, "out of memory");
     /* protocols[0] gets whoever asks for no subprotocol; the handshake refuses them. */
-    w->protocols[0] = (struct lws_protocols){.name = "none", .callback = on_event};
-    w->protocols[1] = (struct lws_protocols){.name = CONTROL_SUBPROTOCOL,
+    v->protocols[0] = (struct lws_protocols){.name = "none", .callback = on_event};
+    v->protocols[1] = (struct lws_protocols){.name = CONTROL_SUBPROTOCOL,
                                              .callback = on_event,
                                              .rx_buffer_size = RX_CHUNK,
                                              .tx_packet_size = DELTA_MESSAGE_MAX};
     lws_set_log_level(0, NULL);
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
-    info.protocols = w->protocols;
-    info.user = w;
+    info.protocols = v->protocols;
+    info.user = v;
     info.pt_serv_buf_size = RX_CHUNK;
     info.timeout_secs = (unsigned)w->config.header_timeout_s + 1;
     info.retry_and_idle_policy = &patience;
     info.fd_limit_per_thread = (unsigned)w->config.max_connections + 16;
     info.options = LWS_SERVER_OPTION_DISABLE_IPV6;
-    w->lws = lws_create_context(&info);
-    if (!w->lws)
-        return err_set(err, ERR_IO, "libwebsockets does not start");
-    w->vhost = lws_get_vhost_by_name(w->lws, "default");
-    if (w->vhost)
-        w->listener = lws_adopt_descriptor_vhost(w->vhost, LWS_ADOPT_RAW_FILE_DESC, listener,
-                                                 CONTROL_SUBPROTOCOL, NULL);
+    v->lws = lws_create_context(&info);
+    v->vhost = v->lws ? lws_get_vhost_by_name(v->lws, "default") : NULL;
+    return v->vhost ? 0 : err_set(err, ERR_IO, "libwebsockets does not start");
+}
+
+static int start_services(struct ws *w, struct err *err)
+{
+    lws_sock_file_fd_type listener = {.filefd = w->fd};
+    int rc = 0;
+
+    for (int i = 0; i < w->n_services && rc == 0; i++)
+        rc = start_library(&w->services[i], err);
+    if (rc)
+        return rc;
+    w->listener = lws_adopt_descriptor_vhost(w->services[0].vhost, LWS_ADOPT_RAW_FILE_DESC,
+                                             listener, CONTROL_SUBPROTOCOL, NULL);
     if (!w->listener)
         return err_set(err, ERR_IO, "libwebsockets does not watch the listening socket");
+    w->listens = true;
+    /* The acceptor last: the others are there when it hands over. */
+    for (int i = w->n_services - 1; i >= 0; i--) {
+        struct service *v = &w->services[i];
+        atomic_store(&v->alive_ms, (uint64_t)now_ms());
+        if (pthread_create(&v->thread, NULL, run, v) != 0)
+            return err_set(err, ERR_IO, "cannot start a WebSocket thread");
+        v->started = true;
+    }
     return 0;
 }
 
@@ -466,19 +491,19 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
     w->env.auth = auth;
     w->fd = -1;
     w->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    w->tx_cap = 64 << 10;
-    w->tx = malloc(LWS_PRE + w->tx_cap);
+    w->n_services = ws_seats_services();
+    for (int i = 0; i < w->n_services; i++) {
+        w->services[i].ws = w;
+        w->services[i].index = i;
+    }
     w->peers = calloc((size_t)config->max_connections, sizeof *w->peers);
-    if (!w->tx || !w->peers)
-        rc = err_set(err, ERR_MEMORY, "out of memory");
-    else
+    rc = w->peers ? ws_seats_new(&w->seats, config->max_connections, w->n_services, err)
+                  : err_set(err, ERR_MEMORY, "out of memory");
+    if (!rc)
         rc = listen_open(config->ws_host, config->ws_port, config->ws_fd, auth_open_to_all(auth),
                          &w->fd, &w->port, err);
     if (!rc)
-        rc = start_library(w, err);
-    if (!rc && pthread_create(&w->thread, NULL, run, w) != 0)
-        rc = err_set(err, ERR_IO, "cannot start the WebSocket thread");
-    w->thread_started = !rc;
+        rc = start_services(w, err);
     if (rc)
         ws_stop(&w);
     *out = w;
@@ -488,7 +513,7 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
 void ws_drain(struct ws *w)
 {
     atomic_store(&w->drain, true);
-    lws_cancel_service(w->lws);
+    lws_cancel_service(w->services[0].lws);
 }
 
 void ws_stop(struct ws **out)
@@ -498,23 +523,27 @@ void ws_stop(struct ws **out)
     if (!w)
         return;
     *out = NULL;
-    if (w->thread_started) {
-        atomic_store(&w->stop, true);
-        lws_cancel_service(w->lws);
-        pthread_join(w->thread, NULL);
+    atomic_store(&w->stop, true);
+    for (int i = 0; i < w->n_services; i++) {
+        if (!w->services[i].started)
+            continue;
+        lws_cancel_service(w->services[i].lws);
+        pthread_join(w->services[i].thread, NULL);
     }
-    if (w->lws)
-        lws_context_destroy(w->lws); /* closes the listening socket and all connections */
-    else if (w->fd >= 0 && w->fd != w->config.ws_fd)
+    if (!w->listens && w->fd >= 0 && w->fd != w->config.ws_fd)
         close(w->fd);
-    for (int i = 0; w->peers && i < w->config.max_connections; i++) {
-        on_gone(w, &w->peers[i]);
-        ws_peer_free(&w->peers[i]);
+    for (int i = 0; i < w->n_services; i++) {
+        if (w->services[i].lws) /* closes the listening socket and all connections */
+            lws_context_destroy(w->services[i].lws);
+        free(w->services[i].tx);
     }
+    for (int i = 0; w->peers && i < w->config.max_connections; i++)
+        ws_peer_free(&w->peers[i]);
     if (w->spare_fd >= 0)
         close(w->spare_fd);
     free(w->peers);
-    free(w->tx);
+    if (w->seats)
+        ws_seats_free(&w->seats);
     free(w);
 }
 
@@ -525,21 +554,30 @@ int ws_port(const struct ws *w)
 
 uint64_t ws_beat(const struct ws *w)
 {
-    return atomic_load(&w->beat);
+    uint64_t oldest = UINT64_MAX;
+
+    for (int i = 0; i < w->n_services; i++) {
+        uint64_t t = atomic_load(&w->services[i].alive_ms);
+        oldest = t < oldest ? t : oldest;
+    }
+    return oldest;
 }
 
 void ws_wake(struct ws *w, void *cookie)
 {
     struct ws_peer *p = cookie;
+    int service = ws_seats_service(w->seats, (int)(p - w->peers));
 
+    if (service < 0)
+        return;
     atomic_store(&p->woken, true);
-    if (!atomic_exchange(&w->wake, true))
-        lws_cancel_service(w->lws);
+    if (!atomic_exchange(&w->services[service].wake, true))
+        lws_cancel_service(w->services[service].lws);
 }
 
 void ws_counts(const struct ws *w, struct ws_counts *counts)
 {
-    counts->connections = atomic_load(&w->connections);
+    counts->connections = (uint64_t)ws_seats_taken(w->seats);
     counts->accepted = atomic_load(&w->accepted);
     counts->refused = atomic_load(&w->env.refused);
     counts->overstayed = atomic_load(&w->env.overstayed);

@@ -2,10 +2,12 @@
 
 #include "api/problem.h"
 #include "proto/bytes.h"
+#include "proto/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 
 /* RFC 6455, 7.4.1 */
 enum {
@@ -43,6 +45,26 @@ void ws_peer_free(struct ws_peer *p)
 {
     free(p->rx);
     p->rx = NULL;
+}
+
+void ws_peer_log(const struct ws_peer *p, const char *event)
+{
+    const struct api_config *config = p->env->config;
+    char fields[256], text[128];
+    struct json_writer j = json_writer(fields, sizeof fields);
+
+    if (!config->log)
+        return;
+    json_open_map(&j, NULL);
+    json_put_text(&j, "stream", event);
+    json_put_text(&j, "session", p->id);
+    json_put_text(&j, "token", p->who.name);
+    if (p->close_code)
+        json_put_i64(&j, "close", p->close_code);
+    json_close(&j);
+    snprintf(text, sizeof text, "stream of %s %s%s%s", p->id[0] ? p->id : "?", event,
+             p->close_code ? ": " : "", p->close_code && p->close_reason ? p->close_reason : "");
+    config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
 static void end(struct ws_peer *p, int code, const char *reason)

@@ -9,7 +9,7 @@
  *
  * A peer is a slot of a fixed table and is used again by later connections; its receive buffer is
  * allocated once, at the first binary message, and stays with the slot.
- * Threads: the stream edge's own thread; ws_peer_wake() any thread.
+ * Threads: the thread of the stream edge that the peer belongs to (ws_seats.h); `woken` any.
  */
 #ifndef RECOND_API_WS_PEER_H
 #define RECOND_API_WS_PEER_H
@@ -48,7 +48,6 @@ struct ws_peer {
     enum ws_peer_phase phase;
     void *wsi; /* the library's name for the connection */
     int fd;
-    uint8_t addr[16];
     struct auth_who who;
     char id[API_ID_CAP];
     struct stream *stream;
@@ -66,6 +65,9 @@ struct ws_peer {
     bool ping_due;
     atomic_bool woken; /* last: it alone is touched by other threads */
 };
+
+/* One line about the connection, with the reason when it was closed for one. */
+void ws_peer_log(const struct ws_peer *p, const char *event);
 
 /* What came with the upgrade request; NULL = absent. */
 struct ws_peer_handshake {
