@@ -1,0 +1,175 @@
+/*
+ * gpu_sessions - the CUDA back end over time: sessions leave nothing behind, frames allocate nothing,
+ * two batches may be under way and no third
+ */
+#include "gpu/ops.h"
+#include "tests/support/count_malloc.h"
+#include "tests/support/scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define W 64
+#define H 48
+
+static struct gpu *open_cuda(void)
+{
+    const struct gpu_config config = {.device = "cuda", .batch = 4};
+    struct gpu *g = NULL;
+    struct err err = {0};
+    if (gpu_cuda_count() == 0) {
+        print_message("# no CUDA device, or a build without CUDA\n");
+        skip();
+    }
+    if (gpu_open(&g, &config, &err))
+        fail_msg("%s", err.text);
+    return g;
+}
+
+static struct gpu_session *open_session(struct gpu *g)
+{
+    struct gpu_session_config c = {.net_w = W,
+                                   .net_h = H,
+                                   .max_image_w = W,
+                                   .max_image_h = H,
+                                   .step_m = 0.001f,
+                                   .max_points = 1u << 16};
+    struct gpu_session *s = NULL;
+    struct err err = {0};
+    fuse_params_default(&c.fuse);
+    if (g->ops->session_new(&s, g, &c, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static struct gpu_frame frame_of(struct gpu_session *s, const uint8_t *rgb, int i)
+{
+    struct gpu_frame f = {
+        .session = s, .rgb = rgb, .width = W, .height = H, .K = scene_intrinsics(W, H)};
+    f.has_pose = 1;
+    f.T_wc = scene_pose(0.01f * (float)i, 0.0f, -1.5f, 0.0f);
+    return f;
+}
+
+/* Enqueue a batch of one. */
+static int start(struct gpu *g, struct gpu_frame *f, const float *depth)
+{
+    struct err err = {0};
+    int rc = gpu_upload(g, &f, 1, &err);
+    if (rc)
+        return rc;
+    if (gpu_image(g, &f, 1, &err) || g->ops->put_depth(f->session, depth, &err) ||
+        gpu_depth(g, &f, 1, &err) || gpu_motion(g, &f, 1, &err) || gpu_covisible(g, &f, 1, &err) ||
+        gpu_associate(g, &f, 1, &err) || gpu_keyframe(g, &f, 1, &err) || gpu_fuse(g, &f, 1, &err) ||
+        gpu_remove(g, &f, 1, &err) || gpu_change(g, &f, 1, &err) || gpu_download(g, &f, 1, &err))
+        fail_msg("%s", err.text);
+    return 0;
+}
+
+static void draw(uint8_t *rgb, float *depth)
+{
+    struct scene scene = scene_make();
+    struct rigid T = scene_pose(0.0f, 0.0f, -1.5f, 0.0f);
+    scene_draw(&scene, &T, scene_intrinsics(W, H), W, H, depth, rgb);
+}
+
+static uint64_t used_bytes(const struct gpu *g)
+{
+    struct gpu_info info;
+    gpu_get_info(g, &info);
+    return info.memory_used_bytes;
+}
+
+static void a_thousand_sessions_leave_nothing(void **state)
+{
+    struct gpu *g = open_cuda();
+    struct gpu_session *s;
+    uint64_t before;
+    (void)state;
+    for (int i = 0; i < 8; i++) { /* the line and its graphs stay; so do the driver's own pools */
+        s = open_session(g);
+        gpu_session_free(&s);
+    }
+    before = used_bytes(g);
+    for (int i = 0; i < 1000; i++) {
+        s = open_session(g);
+        gpu_session_free(&s);
+    }
+    print_message("# device memory: %llu bytes before, %llu after\n", (unsigned long long)before,
+                  (unsigned long long)used_bytes(g));
+    assert_true(used_bytes(g) <= before);
+    gpu_close(&g);
+}
+
+static void frames_allocate_nothing(void **state)
+{
+    struct gpu *g = open_cuda();
+    struct gpu_session *s = open_session(g);
+    uint8_t *rgb = (uint8_t *)gpu_host_get(g, W * H * 3);
+    float depth[W * H];
+    size_t own = 0;
+    uint64_t device = 0;
+    (void)state;
+    assert_non_null(rgb);
+    draw(rgb, depth);
+    for (int i = 0; i < 60; i++) {
+        struct gpu_frame f = frame_of(s, rgb, i), *batch = &f;
+        if (i == 10) {
+            own = count_malloc_own;
+            device = used_bytes(g);
+        }
+        assert_int_equal(start(g, &f, depth), 0);
+        assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
+        assert_true(f.result.n_valid > 0);
+    }
+    print_message("# host: %zu allocations of ours in 50 frames\n", count_malloc_own - own);
+    assert_true(used_bytes(g) == device);
+    gpu_host_put(g, rgb, W * H * 3);
+    gpu_session_free(&s);
+    gpu_close(&g);
+}
+
+static void two_batches_and_no_third(void **state)
+{
+    struct gpu *g = open_cuda();
+    struct gpu_session *s[3] = {open_session(g), open_session(g), open_session(g)};
+    uint8_t rgb[W * H * 3];
+    float depth[W * H];
+    struct gpu_frame f[3];
+    (void)state;
+    draw(rgb, depth);
+    for (int i = 0; i < 3; i++)
+        f[i] = frame_of(s[i], rgb, 0);
+    assert_int_equal(start(g, &f[0], depth), 0);
+    assert_int_equal(start(g, &f[1], depth), 0);
+    assert_int_equal(start(g, &f[2], depth), ERR_STATE);
+    for (int i = 0; i < 2; i++) {
+        struct gpu_frame *batch = &f[i];
+        assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
+    }
+    assert_int_equal(f[0].result.n_inserted, f[1].result.n_inserted);
+    assert_true(f[0].result.n_inserted > 1000);
+    assert_int_equal(start(g, &f[2], depth), 0);
+    {
+        struct gpu_frame *batch = &f[2];
+        assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
+    }
+    for (int i = 0; i < 3; i++)
+        gpu_session_free(&s[i]);
+    gpu_close(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_sessions_leave_nothing),
+        cmocka_unit_test(frames_allocate_nothing),
+        cmocka_unit_test(two_batches_and_no_third),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
