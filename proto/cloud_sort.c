@@ -37,15 +37,13 @@ static void insertion(struct cloud_change *a, size_t n)
     }
 }
 
-/* One stable pass from a to b; answers 0 and moves nothing when all changes share this digit. */
-static int radix_pass(const struct cloud_change *a, struct cloud_change *b, size_t n, int pass)
+/* One stable pass from a to b. */
+static void radix_pass(const struct cloud_change *a, struct cloud_change *b, size_t n, int pass)
 {
     uint32_t count[DIGITS] = {0}, sum = 0;
 
     for (size_t i = 0; i < n; i++)
         count[digit(&a[i], pass)]++;
-    if (count[digit(&a[0], pass)] == n)
-        return 0;
     for (uint32_t d = 0; d < DIGITS; d++) {
         uint32_t here = count[d];
 
@@ -54,19 +52,39 @@ static int radix_pass(const struct cloud_change *a, struct cloud_change *b, size
     }
     for (size_t i = 0; i < n; i++)
         b[count[digit(&a[i], pass)]++] = a[i];
-    return 1;
+}
+
+/* Are they sorted? The history of one commit is, and so most patches. If not, *differ has the bits
+ * in which any two of them differ. */
+static int sorted(const struct cloud_change *a, size_t n, struct cloud_change *differ)
+{
+    size_t i = 1;
+
+    while (i < n && !before(&a[i], &a[i - 1]))
+        i++;
+    if (i >= n)
+        return 1;
+    *differ = (struct cloud_change){0};
+    for (i = 1; i < n; i++) {
+        differ->key |= a[i].key ^ a[0].key;
+        differ->block |= a[i].block ^ a[0].block;
+    }
+    return 0;
 }
 
 void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n)
 {
-    struct cloud_change *from = changes, *to = aux, *swap;
+    struct cloud_change *from = changes, *to = aux, *swap, differ;
 
     if (n < SMALL) {
         insertion(changes, n);
         return;
     }
+    if (sorted(changes, n, &differ))
+        return;
     for (int pass = 0; pass < PASSES; pass++) {
-        if (radix_pass(from, to, n, pass)) {
+        if (digit(&differ, pass)) {
+            radix_pass(from, to, n, pass);
             swap = from;
             from = to;
             to = swap;
