@@ -13,8 +13,9 @@ struct reconctl_meter {
     pthread_mutex_t lock;
     struct reconctl_meter_view v;
     double first_s, last_s;
-    uint64_t n; /* latencies ever seen */
-    float ms[LATENCIES], sorted[LATENCIES];
+    uint64_t n;              /* latencies ever seen */
+    float ms[LATENCIES];     /* under lock, as all above */
+    float sorted[LATENCIES]; /* of reconctl_meter_get() */
 };
 
 int reconctl_meter_new(struct reconctl_meter **m, struct err *err)
@@ -70,6 +71,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Sorting takes milliseconds, in which the sessions' threads must be able to count on: they would
+ * measure it as latency. */
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view)
 {
     size_t n;
@@ -77,16 +80,16 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
     pthread_mutex_lock(&m->lock);
     n = m->n < LATENCIES ? (size_t)m->n : LATENCIES;
     memcpy(m->sorted, m->ms, n * sizeof *m->ms);
-    qsort(m->sorted, n, sizeof *m->sorted, by_value);
     *view = m->v;
+    view->elapsed_s = m->last_s - m->first_s;
+    pthread_mutex_unlock(&m->lock);
+    qsort(m->sorted, n, sizeof *m->sorted, by_value);
     if (n) {
         view->p50_ms = (double)m->sorted[(n - 1) * 50 / 100];
         view->p95_ms = (double)m->sorted[(n - 1) * 95 / 100];
         view->p99_ms = (double)m->sorted[(n - 1) * 99 / 100];
     }
-    view->elapsed_s = m->last_s - m->first_s;
     view->fps = view->elapsed_s > 0 ? (double)view->answered / view->elapsed_s : 0;
-    pthread_mutex_unlock(&m->lock);
 }
 
 static void show_count(char *buf, size_t cap, uint64_t n)
