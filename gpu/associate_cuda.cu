@@ -13,6 +13,7 @@
 
 static __global__ void usable_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ uint32_t bins[ASSOCIATE_BINS];
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t pixel = scan_pixel();
@@ -113,6 +114,7 @@ static __device__ inline struct sight look_up(const struct session_dev *s,
 
 static __global__ void look_up_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     __shared__ struct camera own;
     struct session_dev *s = frames[blockIdx.y].s;
@@ -152,10 +154,8 @@ int associate_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, 
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    usable_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
-    look_up_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(usable_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(look_up_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

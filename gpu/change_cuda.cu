@@ -42,6 +42,7 @@ static __device__ void write_result(const struct session_dev *s, struct result_c
 
 static __global__ void change_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
     uint32_t pixel = scan_pixel(), mark;
@@ -77,8 +78,7 @@ int change_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cud
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    change_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(change_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

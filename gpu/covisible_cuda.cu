@@ -100,6 +100,7 @@ static __device__ void copy_cameras(struct session_dev *s, const uint32_t *place
 
 static __global__ void covisible_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ struct covisible_grid grid;
     __shared__ struct camera camera;
     __shared__ uint64_t keys[KEYS_MAX];
@@ -141,8 +142,7 @@ int covisible_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, 
     dim3 grid(1, (unsigned)n);
     int rc = 0;
     (void)pixels_max;
-    covisible_kernel<<<grid, COVISIBLE_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(covisible_kernel, grid, COVISIBLE_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -9,6 +9,7 @@
 
 static __global__ void depth_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
     uint32_t pixel = scan_pixel();

@@ -64,6 +64,7 @@ static __device__ inline bool wants_point(const struct session_dev *s, uint32_t 
 
 static __global__ void update_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t pixel = scan_pixel(), mark = 0, slot = POINT_NONE, open = 0, blocks;
@@ -123,6 +124,7 @@ static __device__ void allocate(struct session_dev *s, uint32_t n_fresh)
 
 static __global__ void number_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t pixel = scan_pixel(), open, wins = 0, blocks;
@@ -215,6 +217,7 @@ static __device__ void fill_map(struct session_dev *s, uint32_t pixel, uint32_t 
 
 static __global__ void insert_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t pixel = scan_pixel(), slot = POINT_NONE, *list, through;
@@ -256,12 +259,9 @@ int fuse_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaS
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    update_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
-    number_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
-    insert_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(update_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(number_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(insert_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -88,6 +88,7 @@ static __device__ void begin_frame(struct session_dev *s, struct intrinsics K)
 
 static __global__ void image_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
     uint32_t pixel = scan_pixel();

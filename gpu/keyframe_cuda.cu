@@ -102,6 +102,7 @@ static __device__ void enter_overlaps(struct session_dev *s, uint32_t place)
 
 static __global__ void keyframe_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t place;
     float median;
@@ -142,8 +143,7 @@ int keyframe_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, c
     dim3 grid(1, (unsigned)n);
     int rc = 0;
     (void)pixels_max;
-    keyframe_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(keyframe_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -12,6 +12,7 @@
 
 static __global__ void motion_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
     struct rigid T;

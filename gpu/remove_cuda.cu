@@ -26,6 +26,7 @@ static __device__ uint32_t vote(struct session_dev *s, uint32_t slot, bool *stab
 
 static __global__ void vote_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t pixel = scan_pixel(), mark = 0, slot, blocks;
     bool stable = false;
@@ -76,6 +77,7 @@ static __device__ inline uint32_t chunk_size(uint32_t n)
 
 static __global__ void count_kernel(const struct frame_cuda *frames)
 {
+    scan_begin();
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t size, n_kept = 0, n_expired = 0, n;
     const uint32_t *list;
@@ -143,6 +145,7 @@ static __device__ void write_chunk(struct session_dev *s, uint32_t chunk)
 
 static __global__ void write_kernel(const struct frame_cuda *frames, uint32_t pixel_blocks)
 {
+    scan_begin();
     struct session_dev *s = frames[blockIdx.y].s;
     if (s == NULL)
         return;
@@ -160,12 +163,9 @@ int remove_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cud
     dim3 grid(blocks, (unsigned)n), chunks(SCAN_CHUNKS, (unsigned)n);
     dim3 both(blocks + SCAN_CHUNKS, (unsigned)n);
     int rc = 0;
-    vote_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
-    count_kernel<<<chunks, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
-    write_kernel<<<both, SCAN_BLOCK, 0, stream>>>(frames, blocks);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch(vote_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(count_kernel, chunks, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(write_kernel, both, SCAN_BLOCK, stream, frames, blocks));
 out:
     return rc;
 }

@@ -10,6 +10,10 @@
  * Blocks:  SCAN_BLOCK threads, a pixel a thread: block b of a frame has pixels from b*SCAN_BLOCK.
  *          blockIdx.y is the frame. Blocks beyond a smaller frame's last one leave at once and are
  *          not waited for.
+ * Launch:  a kernel launched by scan_launch() comes to the device while the one before it runs, and
+ *          waits in scan_begin() until that one is over. Both must call scan_begin() first in every
+ *          block: a block that left without it would not have waited for the kernel before, and the
+ *          kernel behind waits for this one alone.
  */
 #ifndef RECOND_GPU_SCAN_CUDA_CUH
 #define RECOND_GPU_SCAN_CUDA_CUH
@@ -55,6 +59,66 @@ static __device__ inline uint32_t scan_blocks_of(uint32_t n)
 static __device__ inline uint32_t scan_pixel(void)
 {
     return blockIdx.x * SCAN_BLOCK + threadIdx.x;
+}
+
+/* Lets the next kernel come to the device, then waits for all that the one before has written. */
+static __device__ inline void scan_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+}
+
+/*
+ * Whether a kernel may come before the one in front of it is over: its code waits in scan_begin()
+ * (code for older devices has no such wait, also when it is translated for newer ones), and in a
+ * recording the node in front is a kernel, not an event or a copy.
+ */
+static inline cudaError_t scan_may_overlap(int *may, const void *kernel, cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status;
+    enum cudaGraphNodeType type;
+    struct cudaFuncAttributes code;
+    const cudaGraphNode_t *front;
+    const cudaGraphEdgeData *edges;
+    size_t n;
+    cudaError_t e = cudaFuncGetAttributes(&code, kernel);
+
+    *may = e == cudaSuccess && code.ptxVersion >= 90;
+    if (!*may)
+        return e;
+    e = cudaStreamGetCaptureInfo(stream, &status, NULL, NULL, &front, &edges, &n);
+    if (e != cudaSuccess || status != cudaStreamCaptureStatusActive)
+        return e;
+    *may = n == 1;
+    if (!*may)
+        return e;
+    e = cudaGraphNodeGetType(front[0], &type);
+    *may = e == cudaSuccess && type == cudaGraphNodeTypeKernel;
+    return e;
+}
+
+/* Launches a kernel behind one of ours. */
+template <class... Params, class... Args>
+static inline cudaError_t scan_launch(void (*kernel)(Params...), dim3 grid, unsigned block,
+                                      cudaStream_t stream, Args... args)
+{
+    cudaLaunchAttribute overlap = {};
+    cudaLaunchConfig_t config = {};
+    int may = 0;
+    cudaError_t e = scan_may_overlap(&may, (const void *)kernel, stream);
+
+    if (e != cudaSuccess)
+        return e;
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = dim3(block);
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = may ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
 /* The frame has no work for this block. */
