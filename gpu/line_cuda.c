@@ -1,8 +1,8 @@
 /*
  * line_cuda.c - the line of a frame on the device, recorded once a batch size and replayed
  *
- * A graph copies the batch's arguments to the device and runs every stage. What differs from batch to
- * batch is in the arguments alone: which sessions, which pictures, poses, where results go.
+ * A graph copies the batch's arguments to the device and runs every stage. What differs from batch
+ * to batch is in the arguments alone: which sessions, which pictures, poses, where results go.
  */
 #include "gpu/cuda_try.h"
 #include "gpu/plan_cuda.h"

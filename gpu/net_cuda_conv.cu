@@ -441,8 +441,8 @@ void net_cuda_conv_free(struct net_cuda_conv_plan **p)
 {
     if (!*p)
         return;
-    cudaFree((*p)->weights);
-    cudaFree((*p)->bias);
+    (void)cudaFree((*p)->weights);
+    (void)cudaFree((*p)->bias);
     free(*p);
     *p = NULL;
 }

@@ -210,7 +210,7 @@ static int measure(struct net_cuda_tile *tiles, const struct net_cuda_tune_layer
 out:
     for (int i = 0; i < 2; i++)
         if (event[i])
-            cudaEventDestroy(event[i]);
+            (void)cudaEventDestroy(event[i]);
     return rc;
 }
 

@@ -1,8 +1,8 @@
 /*
  * net_cuda_tune.h - which tile shape runs each convolution fastest, measured once and kept
  *
- * The shapes differ in time alone, never in bits (net_cuda_conv.h, "Order"): so a measurement may be
- * noisy, and a file of another machine does no harm but to speed.
+ * The shapes differ in time alone, never in bits (net_cuda_conv.h, "Order"): so a measurement may
+ * be noisy, and a file of another machine does no harm but to speed.
  * File:    <cache_path>/tiles-<GPU>-<driver>-<hash of the layers>.txt, written under a temporary
  *          name and renamed. What does not fit these layers in every line is ignored and measured
  *          again; a folder that cannot be written costs only the next start its measurement.

@@ -1,6 +1,6 @@
 /*
- * plan_cuda.c - models of the CUDA back end: the file once, a network for each input size, shared by
- * sessions
+ * plan_cuda.c - models of the CUDA back end: the file once, a network for each input size, shared
+ * by sessions
  *
  * Networks stay after their last session, so that the next one of that size starts at once; beyond
  * PLANS_IDLE of them the one used longest ago is freed, so that odd sizes cannot pile up.

@@ -49,6 +49,9 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
         CU_TRY(cudaMemsetAsync(guard[k], GUARD_BYTE, SESSION_CUDA_GUARD, r->stream));
     CU_TRY(cudaMalloc(&r->depth_in[i], n * 4 * sizeof(__half)));
     CU_TRY(cudaMalloc(&r->motion_in[i], n * 8 * sizeof(__half)));
+    /* read_state() reads them whether or not the session has the networks that they are for */
+    CU_TRY(cudaMemsetAsync(r->depth_in[i], 0, n * 4 * sizeof(__half), r->stream));
+    CU_TRY(cudaMemsetAsync(r->motion_in[i], 0, n * 8 * sizeof(__half), r->stream));
     if (n > r->pixels_max)
         r->pixels_max = (uint32_t)n;
 out:

@@ -1,6 +1,6 @@
 /*
- * gpu_sessions - the CUDA back end over time: sessions leave nothing behind, frames allocate nothing,
- * two batches may be under way and no third
+ * gpu_sessions - the CUDA back end over time: sessions leave nothing behind, frames allocate
+ * nothing, two batches may be under way and no third
  */
 #include "gpu/ops.h"
 #include "tests/support/count_malloc.h"
