@@ -61,12 +61,13 @@ static __device__ inline uint32_t scan_pixel(void)
     return blockIdx.x * SCAN_BLOCK + threadIdx.x;
 }
 
-/* Lets the next kernel come to the device, then waits for all that the one before has written. */
+/* Lets the next kernel come to the device, then waits for all that the one before has written. The
+ * two calls have no outcome on a device. */
 static __device__ inline void scan_begin(void)
 {
 #if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion();
-    cudaGridDependencySynchronize();
+    (void)cudaTriggerProgrammaticLaunchCompletion();
+    (void)cudaGridDependencySynchronize();
 #endif
 }
 
