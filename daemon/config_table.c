@@ -100,11 +100,13 @@ const struct config_key config_table[] = {
     NUMBER(CONFIG_INT, device, threads, 0, 1024, "0", false,
            "Threads of the CPU back end; 0 means one a core"),
     NUMBER(CONFIG_INT, device, batch, 0, 64, "0", false,
-           "Frames of different sessions that a device works on together; 0 means 32, and 4 on the CPU"),
+           "Frames of different sessions that a device works on together; 0 means 32, and 4 "
+           "on the CPU"),
     NUMBER(CONFIG_INT, device, batch_wait_us, 0, 10000, "300", false,
            "Microseconds that a batch waits for frames that are being decoded"),
     TEXT(device, cache_path, "", false,
-         "Folder for what a CUDA device measured of its networks; empty means the service's cache folder"),
+         "Folder for what a CUDA device measured of its networks; empty means the service's "
+         "cache folder"),
     NUMBER(CONFIG_BYTES, device, memory_bytes, 0, 1e15, "0", true,
            "Bytes that the sessions of one device may hold; 0 means three quarters of its memory"),
     NUMBER(CONFIG_INT, decode, threads, 0, 64, "0", false,

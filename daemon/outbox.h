@@ -8,8 +8,8 @@
  *
  * Invariant: when the set is empty and a `sync` goes out, the client holds exactly the cloud whose
  *            revision, number of points and hash the `sync` names.
- * Threads: outbox_start() and outbox_next() by the WebSocket thread that has the client, the rest by any; one mutex
- *          inside. The mirror's lock is never taken under it.
+ * Threads: outbox_start() and outbox_next() by the WebSocket thread that has the client, the rest
+ *          by any; one mutex inside. The mirror's lock is never taken under it.
  */
 #ifndef RECOND_DAEMON_OUTBOX_H
 #define RECOND_DAEMON_OUTBOX_H

@@ -262,8 +262,8 @@ MUST_CHECK int gpu_remove(struct gpu *g, struct gpu_frame *const *frames, int n,
 MUST_CHECK int gpu_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 MUST_CHECK int gpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-/* Waits for these frames, which went through the verbs above together. Also to be called when one of
- * them failed: afterwards nothing of the batch is under way. */
+/* Waits for these frames, which went through the verbs above together. Also to be called when one
+ * of them failed: afterwards nothing of the batch is under way. */
 MUST_CHECK int gpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 #ifdef __cplusplus

@@ -37,8 +37,8 @@ struct gpu_ops {
     int (*change)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*download)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*wait)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    /* Depth [net_h][net_w] of the next frame of a session without a depth network (tests, self-test);
-     * given before gpu_covisible(). */
+    /* Depth [net_h][net_w] of the next frame of a session without a depth network (tests,
+     * self-test); given before gpu_covisible(). */
     int (*put_depth)(struct gpu_session *s, const float *depth, struct err *err);
     /* NULL: malloc and free do */
     void *(*host_get)(struct gpu *g, size_t bytes);

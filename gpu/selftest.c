@@ -1,8 +1,8 @@
 /*
  * selftest.c - a wall with a hump, looked at from eight places a little apart
  *
- * What must agree exactly are counts and which slots changed; a published position may differ by one
- * step, as back ends may round exp() and cos() differently in the last bit.
+ * What must agree exactly are counts and which slots changed; a published position may differ by
+ * one step, as back ends may round exp() and cos() differently in the last bit.
  */
 #include "gpu/selftest.h"
 

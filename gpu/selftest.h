@@ -1,5 +1,6 @@
 /*
- * selftest.h - does a back end compute here what the CPU computes? Asked once, before `auto` takes it
+ * selftest.h - does a back end compute here what the CPU computes? Asked once, before `auto` takes
+ * it
  */
 #ifndef RECOND_GPU_SELFTEST_H
 #define RECOND_GPU_SELFTEST_H

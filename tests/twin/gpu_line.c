@@ -345,14 +345,17 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
     struct rigid T = scene_pose(0, 0, -2, 0);
     struct gpu_frame f[5];
     struct fusion_rig *r;
-    float *depth = calloc(99 * 35, sizeof *depth), *depth_out = malloc(99 * 35 * sizeof *depth);
-    uint8_t *rgb = malloc(640 * 480 * 3);
+    float *depth, *depth_out;
+    uint8_t *rgb;
     uint32_t random = 5;
     (void)state;
     c.motion = &motion;
     c.max_image_w = 640;
     c.max_image_h = 480;
-    r = open_or_skip(&c, 1);
+    r = open_or_skip(&c, 1); /* leaves the test where there is no device: nothing is held yet */
+    depth = calloc(99 * 35, sizeof *depth);
+    depth_out = malloc(99 * 35 * sizeof *depth);
+    rgb = malloc(640 * 480 * 3);
     for (int i = 0; i < 640 * 480 * 3; i++)
         rgb[i] = (uint8_t)(255.99f * scene_random(&random));
     for (int i = 0; i < 99 * 35; i++)
