@@ -16,9 +16,14 @@ CUDA_ARCH ?= sm_80 sm_90
 
 # ---------------------------------------------------------------- probes
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+# nvcc itself says where its headers and libraries are: the one on PATH may be a wrapper of another folder
+NVCC_SAYS  = $(subst ",,$(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^\#$$ $(1)= *//p'))
+CUDA_INC  := $(if $(NVCC),$(patsubst -I%,-isystem %,$(call NVCC_SAYS,INCLUDES)))
+CUDA_LIB  := $(if $(NVCC),$(call NVCC_SAYS,LIBRARIES))
+CUDA_HAS   = $(shell echo '\#include <cuda_runtime.h>' | $(CC) $(CUDA_INC) -E -x c - >/dev/null 2>&1 && echo 1)
 ifeq ($(origin CUDA), undefined)
-  CUDA     := $(if $(NVCC),1,0)
-  CUDA_WHY := $(if $(NVCC),found $(NVCC),nvcc not found)
+  CUDA     := $(if $(NVCC),$(or $(CUDA_HAS),0),0)
+  CUDA_WHY := $(if $(NVCC),found $(NVCC)$(if $(filter 0,$(CUDA)), but not its cuda_runtime.h),nvcc not found)
 else
   CUDA_WHY := asked for on the command line
 endif
@@ -88,13 +93,12 @@ LIBS_CLIENT := -lcurl -lwebsockets -lcrypto
 LIBS_API    := -lmicrohttpd -lwebsockets -lcrypto
 LIBS_DAEMON := -lsystemd -linih
 ifeq ($(CUDA),1)
-  CUDA_HOME   := $(patsubst %/bin/nvcc,%,$(NVCC))
   NVCC_GEN    := $(foreach a,$(CUDA_ARCH),-gencode arch=$(a:sm_%=compute_%),code=$(a)) \
                  -gencode arch=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH))),code=$(patsubst sm_%,compute_%,$(lastword $(CUDA_ARCH)))
   NVCCFLAGS   := -std=c++17 -O3 -lineinfo -Xcompiler -Wall,-Wextra,-fPIE $(NVCC_GEN)
   # the run-time is linked in: a program that was built with CUDA starts where there is none
-  LIBS_GPU    += -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl -lpthread
-  PKG_CFLAGS  += -isystem $(CUDA_HOME)/include
+  LIBS_GPU    += $(CUDA_LIB) -lcudart_static -lstdc++ -lrt -ldl -lpthread
+  PKG_CFLAGS  += $(CUDA_INC)
 endif
 
 # the commands of README use all cores unless they were told a number of jobs
