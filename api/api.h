@@ -30,12 +30,29 @@ enum session_state {
     SESSION_CREATED,   /* no frame yet */
     SESSION_STREAMING, /* an ingest client is connected */
     SESSION_IDLE,      /* none is, frames may come again */
-    SESSION_CLOSED,    /* finalized: readable until it is deleted or its retention ends */
+    SESSION_SUSPENDED, /* idle for long: its device state lies in a checkpoint until a frame comes */
+    SESSION_RECOVERING, /* after a start: its journal is being replayed, clients come back later */
+    SESSION_CLOSED,     /* finalized: readable until it is deleted or its retention ends */
     SESSION_STATES
 };
 const char *api_state_name(enum session_state s); /* "created" ... */
 
 enum session_pose_source { SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
+
+/* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
+enum session_journal {
+    SESSION_JOURNAL_DEFAULT,
+    SESSION_JOURNAL_OFF,   /* nothing */
+    SESSION_JOURNAL_ASYNC, /* what was acknowledged, unless the machine itself went down */
+    SESSION_JOURNAL_SYNC   /* whatever was acknowledged */
+};
+
+/* What happens when frames come faster than they are used. */
+enum session_mode {
+    SESSION_MODE_DEFAULT,
+    SESSION_LIVE,    /* the oldest frame that nobody works on makes room, and its sender is told */
+    SESSION_LOSSLESS /* none does: the window holds the sender back */
+};
 
 /* What POST /v1/sessions may choose; api/handle_session.c parses it, daemon/session.c checks what
  * depends on devices and models and answers with err->where = JSON pointer. Zero or empty = the
@@ -56,6 +73,17 @@ struct session_options {
     /* after the last client left or it was finalized; -1 = for ever */
     int retention_s;
     bool preview; /* keep the latest depth map for GET .../depth */
+    enum session_journal journal;
+    bool record; /* keep the whole journal, also what checkpoints have made superfluous */
+    enum session_mode mode;
+    float fps; /* frames a second that it may send on average: what admission counts; 0 = default */
+};
+
+/* A token of one session, as it is kept: its hash, what it permits. */
+struct api_token {
+    char session[API_ID_CAP];
+    int scope; /* enum auth_scope */
+    uint8_t sha256[32];
 };
 
 /* Counters of one session. At every quiet moment:
@@ -71,6 +99,7 @@ struct session_info {
     enum session_state state;
     char device[API_NAME_CAP];
     char fault[API_TEXT_CAP];    /* why it can no longer take frames, or "" */
+    char damaged[API_TEXT_CAP];  /* what of its journal could not be read, or "": read-only */
     double created_s, changed_s; /* Unix time */
     uint32_t epoch;              /* of the cloud: new after a restart */
     uint64_t revision, points, hash;
@@ -131,6 +160,12 @@ struct core_ops {
      * are done. */
     int (*session_finalize)(struct core *c, const char *id, struct err *err);
     int (*session_delete)(struct core *c, const char *id, struct err *err);
+    /* Keep the tokens of a session as long as the session, over restarts. */
+    int (*tokens_keep)(struct core *c, const char *id, const struct api_token *tokens, int n,
+                       struct err *err);
+    /* Every token that was kept: `each` is called once for each, by the calling thread. */
+    void (*tokens_each)(struct core *c, void (*each)(void *ctx, const struct api_token *token),
+                        void *ctx);
 
     /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. */
     int (*export_open)(struct core *c, const char *id, struct core_export **e,

@@ -178,6 +178,36 @@ static int door_session_delete(struct core *c, const char *id, struct err *err)
     return 0;
 }
 
+static int door_tokens_keep(struct core *c, const char *id, const struct api_token *tokens, int n,
+                            struct err *err)
+{
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    rc = session_keep_tokens(s, tokens, n, err);
+    session_unref(s);
+    return rc;
+}
+
+static void door_tokens_each(struct core *c, void (*each)(void *ctx, const struct api_token *token),
+                             void *ctx)
+{
+    struct api_token tokens[SESSION_TOKENS_MAX];
+    struct session *page[64];
+    uint64_t cursor = 0;
+    int n;
+
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            int n_tokens = session_get_tokens(page[i], tokens);
+            for (int k = 0; k < n_tokens; k++)
+                each(ctx, &tokens[k]);
+            session_unref(page[i]);
+        }
+}
+
 /* ------------------------------------------------------------------------- what came of it */
 
 static int door_export_open(struct core *c, const char *id, struct core_export **out,
@@ -429,6 +459,8 @@ const struct core_ops door_ops = {
     .session_list = door_session_list,
     .session_finalize = door_session_finalize,
     .session_delete = door_session_delete,
+    .tokens_keep = door_tokens_keep,
+    .tokens_each = door_tokens_each,
     .export_open = door_export_open,
     .export_read = door_export_read,
     .export_close = door_export_close,

@@ -87,7 +87,7 @@ static void write_frames(struct metrics_text *t, const struct metrics *m)
 
     metrics_family(t, name, "counter", "Frames answered, by outcome and reason.");
     for (int s = CONTROL_USED; s <= CONTROL_REFUSED; s++)
-        for (int r = CONTROL_REASON_NONE; r <= CONTROL_FAULT; r++) {
+        for (int r = CONTROL_REASON_NONE; r <= CONTROL_POISON; r++) {
             unsigned long long n = atomic_load(&m->frames[s][r]);
             if (n || (s == CONTROL_USED && r == CONTROL_REASON_NONE))
                 metrics_print(t, "%s{outcome=\"%s\",reason=\"%s\"} %llu\n", name, outcomes[s],

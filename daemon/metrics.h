@@ -46,7 +46,7 @@ struct metrics_histogram {
 
 struct metrics {
     atomic_ullong counters[METRICS_COUNTERS];
-    atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_FAULT + 1]; /* by outcome and reason */
+    atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_POISON + 1]; /* by outcome and reason */
     struct metrics_histogram times[METRICS_TIMES];
     atomic_ullong stage_ns[GPU_STAGES]; /* summed over frames */
 };

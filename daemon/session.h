@@ -30,6 +30,7 @@
 #include <pthread.h>
 
 #define SESSION_STREAMS_MAX 64
+#define SESSION_TOKENS_MAX 8
 #define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
 
 struct worker;
@@ -112,6 +113,8 @@ struct session {
     bool any_seq;
     struct session_counts counts;
     char fault[API_TEXT_CAP];
+    struct api_token tokens[SESSION_TOKENS_MAX];
+    int n_tokens;
     int net_w, net_h;
     uint32_t keyframes_kept, model_points, model_stable;
     uint64_t used_us[SESSION_FPS_FRAMES];
@@ -163,6 +166,11 @@ void session_sent(struct session *s, const struct outbox_sent *sent);
 void session_set_preview(struct session *s, const float *depth, uint64_t seq);
 void session_set_net(struct session *s, int w, int h);
 void session_get_net(struct session *s, int *w, int *h);
+/* Returns 0; ERR_LIMIT: more than SESSION_TOKENS_MAX. */
+MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *tokens, int n,
+                                   struct err *err);
+/* Returns their number. */
+int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
 /* It can take no more frames, and why. */
 void session_set_fault(struct session *s, const char *why);
 

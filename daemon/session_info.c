@@ -81,6 +81,30 @@ void session_get_info(struct session *s, struct session_info *info)
     pthread_mutex_unlock(&s->lock);
 }
 
+int session_keep_tokens(struct session *s, const struct api_token *tokens, int n, struct err *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (n < 0 || s->n_tokens + n > SESSION_TOKENS_MAX)
+        rc = err_set(err, ERR_LIMIT, "a session has at most %d tokens", SESSION_TOKENS_MAX);
+    for (int i = 0; i < n && rc == 0; i++)
+        s->tokens[s->n_tokens++] = tokens[i];
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX])
+{
+    int n;
+
+    pthread_mutex_lock(&s->lock);
+    n = s->n_tokens;
+    memcpy(tokens, s->tokens, sizeof(s->tokens));
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
 int session_get_depth(struct session *s, uint16_t *buf, size_t cap, int *w, int *h, uint64_t *seq,
                       struct err *err)
 {

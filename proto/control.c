@@ -16,12 +16,13 @@ static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_po
 static const char *const status_names[] = {"used", "dropped", "refused", NULL};
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
 static const char *const reason_names[] = {
-    "",         "duplicate", "no_motion", "overload", "bad_pose", "bad_frame", "decode_error",
-    "tracking", "no_camera", "closed",    "memory",   "fault",    NULL};
+    "",          "duplicate",    "no_motion", "overload",  "bad_pose",
+    "bad_frame", "decode_error", "tracking",  "no_camera", "closed",
+    "memory",    "fault",        "storage",   "poison",    NULL};
 
 const char *control_reason_name(enum control_reason r)
 {
-    return (unsigned)r <= CONTROL_FAULT ? reason_names[r] : "";
+    return (unsigned)r <= CONTROL_POISON ? reason_names[r] : "";
 }
 
 /* ------------------------------------------------------------------------------- parsing */

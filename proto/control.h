@@ -65,7 +65,9 @@ enum control_reason {
     CONTROL_CLOSED,    /* "closed": the session takes no more frames */
     CONTROL_MEMORY,    /* "memory" */
     /* "fault": the device or a network failed on it; the session goes on if it can */
-    CONTROL_FAULT
+    CONTROL_FAULT,
+    CONTROL_STORAGE, /* "storage": it could not be stored: disk full or failed */
+    CONTROL_POISON   /* "poison": the process died of it twice; the operator has it */
 };
 
 struct control_start {
