@@ -10,6 +10,8 @@
 #define LIST_MAX 100
 
 static const char *const pose_sources[] = {"device", "learned", NULL};
+static const char *const journals[] = {"off", "async", "sync", NULL}; /* SESSION_JOURNAL_OFF... */
+static const char *const modes[] = {"live", "lossless", NULL};        /* SESSION_LIVE... */
 
 /* ------------------------------------------------------------------------------- the body */
 
@@ -48,11 +50,11 @@ static void read_net(const struct json_at *at, struct session_options *o)
 
 static void read_options(const struct json_at *at, struct session_options *o)
 {
-    static const char *const keys[] = {"name",      "depth_model", "motion_model", "pose_source",
-                                       "camera",    "net",         "step_m",       "max_points",
-                                       "keyframes", "min_depth_m", "max_depth_m",  "retention_s",
-                                       "preview",   NULL};
-    int source = SESSION_POSE_DEVICE;
+    static const char *const keys[] = {
+        "name",    "depth_model", "motion_model", "pose_source", "camera",      "net",
+        "step_m",  "max_points",  "keyframes",    "min_depth_m", "max_depth_m", "retention_s",
+        "preview", "journal",     "record",       "mode",        "fps",         NULL};
+    int source = SESSION_POSE_DEVICE, choice;
     uint64_t max_points = 0;
 
     json_only(at, keys);
@@ -71,6 +73,12 @@ static void read_options(const struct json_at *at, struct session_options *o)
     json_get_f32(at, "max_depth_m", &o->max_depth_m, 0.02, 1000);
     json_get_int(at, "retention_s", &o->retention_s, -1, 365 * 86400);
     json_get_bool(at, "preview", &o->preview);
+    if (json_get_choice(at, "journal", &choice, journals))
+        o->journal = (enum session_journal)(SESSION_JOURNAL_OFF + choice);
+    json_get_bool(at, "record", &o->record);
+    if (json_get_choice(at, "mode", &choice, modes))
+        o->mode = (enum session_mode)(SESSION_LIVE + choice);
+    json_get_f32(at, "fps", &o->fps, 0.1, 1000);
     if (o->min_depth_m > 0 && o->max_depth_m > 0 && o->max_depth_m <= o->min_depth_m)
         json_note(at, "max_depth_m", "must be more than min_depth_m");
 }
@@ -121,6 +129,11 @@ static void write_options(struct json_writer *w, const struct session_options *o
     json_put_f32(w, "max_depth_m", o->max_depth_m);
     json_put_i64(w, "retention_s", o->retention_s);
     json_put_bool(w, "preview", o->preview);
+    json_put_text(w, "journal",
+                  o->journal > 0 ? journals[o->journal - SESSION_JOURNAL_OFF] : "off");
+    json_put_bool(w, "record", o->record);
+    json_put_text(w, "mode", o->mode > 0 ? modes[o->mode - SESSION_LIVE] : "live");
+    json_put_f32(w, "fps", o->fps);
     json_close(w);
 }
 
@@ -174,6 +187,8 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     json_put_text(w, "device", s->device);
     if (s->fault[0])
         json_put_text(w, "fault", s->fault);
+    if (s->damaged[0])
+        json_put_text(w, "damaged", s->damaged);
     json_put_time(w, "created", s->created_s);
     json_put_time(w, "changed", s->changed_s);
     write_stream_url(w, r, s->id);

@@ -48,12 +48,21 @@ struct config {
         uint64_t max_points;
         double step_m, min_depth_m, max_depth_m;
         char depth_model[64], motion_model[64];
+        int journal, mode; /* enum session_journal, session_mode of api.h, less one */
+        int suspend_s;     /* -1 = never */
+        double fps;
     } session;
+    struct {
+        char path[CONFIG_TEXT_CAP]; /* empty: $STATE_DIRECTORY/journal, or none */
+        int threads, high_water, checkpoint_frames;
+        uint64_t segment_bytes, max_bytes;
+    } journal;
     struct {
         char use[CONFIG_TEXT_CAP]; /* devices.h */
         char cache_path[CONFIG_TEXT_CAP];
         int threads, batch, batch_wait_us;
         uint64_t memory_bytes;
+        double frames_per_s; /* 0 = no bound */
     } device;
     struct {
         int threads;

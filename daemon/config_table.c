@@ -10,6 +10,8 @@
 static const char *const auth_names[] = {"none", "token", NULL};
 static const char *const level_names[] = {"emerg",  "alert", "crit",  "error", "warning",
                                           "notice", "info",  "debug", NULL};
+static const char *const journal_names[] = {"off", "async", "sync", NULL};
+static const char *const mode_names[] = {"live", "lossless", NULL};
 static const char *const format_names[] = {"auto", "text", "json", "journal", NULL};
 
 #define AT(section, field) offsetof(struct config, section.field)
@@ -95,6 +97,30 @@ const struct config_key config_table[] = {
          "Depth network of sessions that name none; empty means the first by name"),
     TEXT(session, motion_model, "", true,
          "Ego-motion network of sessions that name none; empty means the first by name"),
+    CHOICE(session, journal, journal_names, "sync", true,
+           "What a restart leaves of sessions that do not say: nothing, all but the last moment "
+           "before a power cut, all that was acknowledged"),
+    CHOICE(session, mode, mode_names, "live", true,
+           "When frames come too fast: live drops the oldest, lossless holds the sender back"),
+    NUMBER(CONFIG_REAL, session, fps, 0.1, 1000, "30", true,
+           "Frames a second that a session is counted with, unless it says otherwise"),
+    NUMBER(CONFIG_INT, session, suspend_s, -1, 31536000, "300", true,
+           "Seconds without a client after which a journalled session leaves its device; "
+           "-1 is never"),
+    TEXT(journal, path, "", false,
+         "Folder of the sessions' journals; empty means the service's state folder, "
+         "or none without one"),
+    NUMBER(CONFIG_INT, journal, threads, 0, 64, "0", false,
+           "Threads that write journals; 0 lets the program choose"),
+    NUMBER(CONFIG_BYTES, journal, segment_bytes, 65536, 1 << 30, "64M", false,
+           "Size at which a journal begins another file"),
+    NUMBER(CONFIG_INT, journal, high_water, 1, 100, "90", false,
+           "Percent of the journals' disk beyond which frames and sessions are refused"),
+    NUMBER(CONFIG_BYTES, journal, max_bytes, 0, 1e15, "0", false,
+           "Bytes that all journals may take together; 0 leaves only the disk's size"),
+    NUMBER(CONFIG_INT, journal, checkpoint_frames, 0, 1000000, "300", true,
+           "Frames of a session between two checkpoints; 0 makes them at suspension "
+           "and stop alone"),
     TEXT(device, use, "auto", false,
          "Devices to compute on: auto, cpu, cuda (all of them), cuda:N, cuda:0,2"),
     NUMBER(CONFIG_INT, device, threads, 0, 1024, "0", false,
@@ -109,6 +135,8 @@ const struct config_key config_table[] = {
          "cache folder"),
     NUMBER(CONFIG_BYTES, device, memory_bytes, 0, 1e15, "0", true,
            "Bytes that the sessions of one device may hold; 0 means three quarters of its memory"),
+    NUMBER(CONFIG_REAL, device, frames_per_s, 0, 1e6, "0", true,
+           "Frames a second that the sessions of one device may ask for together; 0 is any number"),
     NUMBER(CONFIG_INT, decode, threads, 0, 64, "0", false,
            "Threads that decode JPEG; 0 means one a core, at most eight"),
     TEXT(models, path, "/etc/recond/models:/usr/local/share/recond/models:/usr/share/recond/models",

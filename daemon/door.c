@@ -90,7 +90,7 @@ static int door_session_create(struct core *c, const struct session_options *opt
     if (atomic_load(&c->draining))
         return err_set(err, ERR_BUSY, "the server is stopping");
     rc = options_resolve(&setup.options, &setup.depth, &setup.motion, &setup.multiple, &config,
-                         c->models, err);
+                         c->models, false, err);
     if (rc)
         return rc;
     setup.rank = 1 + atomic_fetch_add(&c->next_rank, 1);

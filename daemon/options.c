@@ -5,8 +5,15 @@
 #include <math.h>
 #include <stdio.h>
 
-static void defaults(struct session_options *o, const struct config *c)
+static void defaults(struct session_options *o, const struct config *c, bool has_journal)
 {
+    if (o->journal == SESSION_JOURNAL_DEFAULT)
+        o->journal = has_journal ? (enum session_journal)(SESSION_JOURNAL_OFF + c->session.journal)
+                                 : SESSION_JOURNAL_OFF;
+    if (o->mode == SESSION_MODE_DEFAULT)
+        o->mode = (enum session_mode)(SESSION_LIVE + c->session.mode);
+    if (o->fps == 0)
+        o->fps = (float)c->session.fps;
     if (o->step_m == 0)
         o->step_m = (float)c->session.step_m;
     if (o->max_points == 0)
@@ -40,6 +47,19 @@ static int check_numbers(const struct session_options *o, const struct config *c
                       (double)o->max_depth_m, (double)o->min_depth_m);
     if (o->retention_s < -1)
         return err_at(err, ERR_INPUT, "/retention_s", "%d, must be -1 or more", o->retention_s);
+    if (!(o->fps >= 0.1f && o->fps <= 1000))
+        return err_at(err, ERR_INPUT, "/fps", "%g frames a second, must be in 0.1...1000",
+                      (double)o->fps);
+    return 0;
+}
+
+static int check_journal(const struct session_options *o, bool has_journal, struct err *err)
+{
+    if (o->journal != SESSION_JOURNAL_OFF && !has_journal)
+        return err_at(err, ERR_INPUT, "/journal", "this server keeps no journal: only off");
+    if (o->record && o->journal == SESSION_JOURNAL_OFF)
+        return err_at(err, ERR_INPUT, "/record",
+                      "needs a journal, which the session does not have");
     return 0;
 }
 
@@ -117,12 +137,15 @@ static int choose_net(struct session_options *o, int multiple, struct err *err)
 
 int options_resolve(struct session_options *o, const struct gpu_model_info **depth,
                     const struct gpu_model_info **motion, int *multiple,
-                    const struct config *config, const struct models *models, struct err *err)
+                    const struct config *config, const struct models *models, bool has_journal,
+                    struct err *err)
 {
     int rc;
 
-    defaults(o, config);
+    defaults(o, config, has_journal);
     rc = check_numbers(o, config, err);
+    if (rc == 0)
+        rc = check_journal(o, has_journal, err);
     if (rc == 0)
         rc = check_camera(o, err);
     if (rc == 0)

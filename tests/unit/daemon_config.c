@@ -249,6 +249,28 @@ static void the_example_names_every_key(void **state)
     free(text);
 }
 
+/* The fuzzer starts from a file that reaches every key. */
+static void the_corpus_names_every_key(void **state)
+{
+    char *text = slurp("tests/fuzz/corpus/fuzz_daemon_config/every-key"), wanted[100];
+
+    (void)state;
+    assert_non_null(text);
+    for (int i = 0; i < config_table_n; i++) {
+        const char *section, *end, *at;
+        snprintf(wanted, sizeof(wanted), "\n[%s]\n", config_table[i].section);
+        section = strstr(text, wanted);
+        if (!section)
+            fail_msg("every-key: no section %s", config_table[i].section);
+        end = strstr(section + 1, "\n[");
+        snprintf(wanted, sizeof(wanted), "\n%s =", config_table[i].name);
+        at = strstr(section, wanted);
+        if (!at || (end && at > end))
+            fail_msg("every-key: no key %s.%s", config_table[i].section, config_table[i].name);
+    }
+    free(text);
+}
+
 static void the_manual_names_every_key(void **state)
 {
     char *text = slurp("docs/recond.conf.5"), wanted[100];
@@ -285,6 +307,7 @@ int main(void)
         cmocka_unit_test(what_is_printed_can_be_read_again),
         cmocka_unit_test(a_reload_takes_what_it_can),
         cmocka_unit_test(the_example_names_every_key),
+        cmocka_unit_test(the_corpus_names_every_key),
         cmocka_unit_test(the_manual_names_every_key),
     };
     int fd = mkstemp(path), rc;

@@ -142,7 +142,7 @@ static void options_are_completed_and_checked(void **state)
     (void)state;
     assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), 0);
     assert_float_equal(o.step_m, 0.001, 1e-9);
     assert_int_equal(o.keyframes, 5);
     assert_int_equal(o.retention_s, 3600);
@@ -152,16 +152,20 @@ static void options_are_completed_and_checked(void **state)
     assert_null(motion);
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
-    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), 0);
     assert_string_equal(o.motion_model, "still");
     assert_non_null(motion);
     o = (struct session_options){0}; /* the first picture decides */
-    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), 0);
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), 0);
     assert_true(o.net_w == 0 && o.net_h == 0);
+    assert_int_equal(o.journal, SESSION_JOURNAL_OFF); /* the server keeps none */
+    assert_int_equal(o.mode, SESSION_LIVE);
+    assert_float_equal(o.fps, 30, 0);
 #define WRONG(change, code, pointer)                                                           \
     o = fine;                                                                                  \
     change;                                                                                    \
-    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, &err), code); \
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), \
+                     code);                                                                    \
     assert_string_equal(err.where, pointer)
     WRONG(o.step_m = 0.5f, ERR_INPUT, "/step_m");
     WRONG(o.step_m = NAN, ERR_INPUT, "/step_m");
@@ -177,9 +181,71 @@ static void options_are_completed_and_checked(void **state)
     WRONG(o.net_w = 100; o.net_h = 96, ERR_INPUT, "/net/width");
     WRONG(o.net_w = 96; o.net_h = 4096, ERR_INPUT, "/net/height");
     WRONG(o.net_w = 96, ERR_INPUT, "/net");
+    WRONG(o.fps = 1001, ERR_INPUT, "/fps");
+    WRONG(o.fps = -1, ERR_INPUT, "/fps");
+    WRONG(o.fps = NAN, ERR_INPUT, "/fps");
+    WRONG(o.journal = SESSION_JOURNAL_ASYNC, ERR_INPUT, "/journal");
+    WRONG(o.record = true, ERR_INPUT, "/record");
     WRONG(strcpy(o.depth_model, "deep"), ERR_NOT_FOUND, "/depth_model");
     WRONG(strcpy(o.motion_model, "flat"), ERR_NOT_FOUND, "/motion_model");
 #undef WRONG
+    models_close(&m);
+}
+
+/* What sessions keep where the server keeps journals: as asked, else as configured. */
+static void journal_and_mode_are_chosen(void **state)
+{
+    static const struct {
+        const char *flag;
+        struct session_options asked;
+        enum session_journal journal;
+        enum session_mode mode;
+    } cases[] = {
+        {.journal = SESSION_JOURNAL_SYNC, .mode = SESSION_LIVE},
+        {.flag = "--session.journal=async", .journal = SESSION_JOURNAL_ASYNC, .mode = SESSION_LIVE},
+        {.flag = "--session.journal=off", .journal = SESSION_JOURNAL_OFF, .mode = SESSION_LIVE},
+        {.flag = "--session.mode=lossless",
+         .journal = SESSION_JOURNAL_SYNC,
+         .mode = SESSION_LOSSLESS},
+        {.flag = "--session.mode=lossless",
+         .asked = {.mode = SESSION_LIVE},
+         .journal = SESSION_JOURNAL_SYNC,
+         .mode = SESSION_LIVE},
+        {.flag = "--session.journal=off",
+         .asked = {.journal = SESSION_JOURNAL_ASYNC, .record = true},
+         .journal = SESSION_JOURNAL_ASYNC,
+         .mode = SESSION_LIVE},
+        {.asked = {.journal = SESSION_JOURNAL_OFF},
+         .journal = SESSION_JOURNAL_OFF,
+         .mode = SESSION_LIVE},
+        {.asked = {.mode = SESSION_LOSSLESS},
+         .journal = SESSION_JOURNAL_SYNC,
+         .mode = SESSION_LOSSLESS},
+    };
+    const struct gpu_model_info *depth, *motion;
+    struct session_options o;
+    enum config_action action;
+    struct config config;
+    struct models *m;
+    struct err err = {0};
+    int multiple;
+
+    (void)state;
+    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", (char *)cases[i].flag,
+                        NULL};
+        assert_int_equal(config_load(&config, &action, cases[i].flag ? 3 : 2, argv, NULL, NULL), 0);
+        o = cases[i].asked;
+        assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, true, &err),
+                         0);
+        assert_int_equal(o.journal, cases[i].journal);
+        assert_int_equal(o.mode, cases[i].mode);
+    }
+    o = (struct session_options){.journal = SESSION_JOURNAL_OFF, .record = true};
+    assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, true, &err),
+                     ERR_INPUT);
+    assert_string_equal(err.where, "/record");
     models_close(&m);
 }
 
@@ -191,6 +257,7 @@ int main(void)
         cmocka_unit_test(wrong_sidecars_say_where_and_what),
         cmocka_unit_test(directories_are_searched),
         cmocka_unit_test(options_are_completed_and_checked),
+        cmocka_unit_test(journal_and_mode_are_chosen),
     };
     int rc;
 
