@@ -130,15 +130,18 @@ static void write_text(int level, const char *fields, const char *text)
     (void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
-static void write_json(int level, const char *fields, const char *text)
+static void write_json(int level, const char *id, const char *fields, const char *text)
 {
-    char line[LINE_CAP];
+    char line[LINE_CAP], event[64] = "";
     struct timespec now;
     int n;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    n = snprintf(line, sizeof(line), "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%s\"%s%s}\n",
-                 (long long)now.tv_sec, now.tv_nsec / 1000000, level, text,
+    if (id)
+        snprintf(event, sizeof(event), ",\"message_id\":\"%s\"", id);
+    n = snprintf(line, sizeof(line),
+                 "{\"time\":%lld.%03ld,\"level\":%d,\"message\":\"%s\"%s%s%s}\n",
+                 (long long)now.tv_sec, now.tv_nsec / 1000000, level, text, event,
                  fields ? ",\"fields\":" : "", fields ? fields : "");
     if (n >= (int)sizeof(
                  line)) /* the details are what does not fit: leave them out, keep the line whole */
@@ -148,10 +151,11 @@ static void write_json(int level, const char *fields, const char *text)
     (void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
-static void write_journal(int level, const char *fields, const char *text)
+static void write_journal(int level, const char *id, const char *fields, const char *text)
 {
     char message[LINE_CAP], priority[16], details[LINE_CAP], name[] = "SYSLOG_IDENTIFIER=recond";
-    struct iovec iov[4];
+    char event[64];
+    struct iovec iov[5];
     int n = 3;
 
     snprintf(message, sizeof(message), "MESSAGE=%s", text);
@@ -159,6 +163,10 @@ static void write_journal(int level, const char *fields, const char *text)
     iov[0] = (struct iovec){message, strlen(message)};
     iov[1] = (struct iovec){priority, strlen(priority)};
     iov[2] = (struct iovec){name, sizeof(name) - 1};
+    if (id) {
+        snprintf(event, sizeof(event), "MESSAGE_ID=%s", id);
+        iov[n++] = (struct iovec){event, strlen(event)};
+    }
     if (fields) {
         snprintf(details, sizeof(details), "RECOND_FIELDS=%s", fields);
         iov[n++] = (struct iovec){details, strlen(details)};
@@ -167,7 +175,7 @@ static void write_journal(int level, const char *fields, const char *text)
         write_text(level, fields, text);
 }
 
-static void write_line(int level, const char *fields, const char *plain, int held)
+static void write_line(int level, const char *id, const char *fields, const char *plain, int held)
 {
     char text[LINE_CAP - 256];
     size_t n = log_escape(text, sizeof(text) - 64, plain, chosen == CONFIG_LOG_JSON);
@@ -175,9 +183,9 @@ static void write_line(int level, const char *fields, const char *plain, int hel
     if (held)
         snprintf(text + n, sizeof(text) - n, " (%d like this were held back)", held);
     if (chosen == CONFIG_LOG_JSON)
-        write_json(level, fields, text);
+        write_json(level, id, fields, text);
     else if (chosen == CONFIG_LOG_JOURNAL)
-        write_journal(level, fields, text);
+        write_journal(level, id, fields, text);
     else
         write_text(level, fields, text);
 }
@@ -193,7 +201,21 @@ void log_emit(struct log_site *site, int level, const char *fields_json, const c
     va_start(args, fmt);
     vsnprintf(plain, sizeof(plain), fmt, args);
     va_end(args);
-    write_line(level, fields_json, plain, held);
+    write_line(level, NULL, fields_json, plain, held);
+}
+
+void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
+{
+    char plain[1024];
+    va_list args;
+    int held;
+
+    if (level > atomic_load(&threshold) || !admit(site, WINDOW_MESSAGES, &held))
+        return;
+    va_start(args, fmt);
+    vsnprintf(plain, sizeof(plain), fmt, args);
+    va_end(args);
+    write_line(level, id, NULL, plain, held);
 }
 
 void log_edge(void *ctx, int level, const char *fields_json, const char *text)
@@ -205,5 +227,5 @@ void log_edge(void *ctx, int level, const char *fields_json, const char *text)
     if (level < LOG_EMERG || level > LOG_DEBUG || level > atomic_load(&threshold) ||
         !admit(&sites[level], EDGE_MESSAGES, &held))
         return;
-    write_line(level, fields_json, text, held);
+    write_line(level, NULL, fields_json, text, held);
 }

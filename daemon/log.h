@@ -11,6 +11,7 @@
 #define RECOND_DAEMON_LOG_H
 
 #include "daemon/config.h"
+#include "daemon/log_events.h"
 
 #include <stdatomic.h>
 #include <syslog.h>
@@ -33,6 +34,17 @@ void log_emit(struct log_site *site, int level, const char *fields_json, const c
     do {                                                \
         static struct log_site log_site_;               \
         log_emit(&log_site_, level, NULL, __VA_ARGS__); \
+    } while (0)
+
+/* The same for what an operator has to act on: `id` is one of log_events.h, in the journal the
+ * field MESSAGE_ID, in JSON the member message_id. */
+void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
+    ERR_PRINTF(4, 5);
+
+#define LOG_EVENT(level, id, ...)                      \
+    do {                                               \
+        static struct log_site log_site_;              \
+        log_event(&log_site_, level, id, __VA_ARGS__); \
     } while (0)
 
 /* The same for messages that arrive through a callback: limited by level, twenty times as many. */

@@ -202,6 +202,11 @@ static void speak_two_lines(void)
     LOG_AT(LOG_DEBUG, "too fine");
 }
 
+static void speak_of_an_event(void)
+{
+    LOG_EVENT(LOG_CRIT, LOG_EVENT_DEVICE_LOST, "device %s is gone", "a\"b");
+}
+
 static void speak_too_much(void)
 {
     for (int i = 0; i < 1000; i++)
@@ -225,6 +230,15 @@ static void a_line_is_a_line(void **state)
     assert_null(strstr(text, "\33")); /* colours are for terminals */
 }
 
+static void an_event_has_its_identifier(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(written(CONFIG_LOG_JSON, speak_of_an_event),
+                           "\"level\":2,\"message\":\"device a\\\"b is gone\","
+                           "\"message_id\":\"" LOG_EVENT_DEVICE_LOST "\"}\n"));
+    assert_null(strstr(written(CONFIG_LOG_TEXT, speak_of_an_event), LOG_EVENT_DEVICE_LOST));
+}
+
 static void a_place_that_talks_too_much_is_cut_short(void **state)
 {
     char *text = written(CONFIG_LOG_TEXT, speak_too_much);
@@ -243,6 +257,7 @@ int main(void)
         cmocka_unit_test(sockets_come_by_name),
         cmocka_unit_test(what_comes_from_outside_is_escaped),
         cmocka_unit_test(a_line_is_a_line),
+        cmocka_unit_test(an_event_has_its_identifier),
         cmocka_unit_test(a_place_that_talks_too_much_is_cut_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
