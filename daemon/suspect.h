@@ -1,0 +1,65 @@
+/*
+ * suspect.h - which frames a process was working on when it died by its own doing
+ *
+ * A small file, mapped and shared, so that what is in it survives any death of the process. Who
+ * works on a frame enters it and leaves again; a handler of crash signals notes that the process is
+ * to blame itself. The next process finds the frames that were entered then: one of them may be
+ * what killed it, so each is replayed alone, and one that has killed twice is put away. A process
+ * that was killed from outside (SIGKILL, power) leaves no suspects.
+ * Trusts nothing: a file of another size, version or boot of the machine, or one that contradicts
+ * itself, counts as empty.
+ * Threads: any, but for open, arm and close.
+ */
+#ifndef RECOND_DAEMON_SUSPECT_H
+#define RECOND_DAEMON_SUSPECT_H
+
+#include "proto/err.h"
+
+#include <stdint.h>
+
+#define SUSPECT_SLOTS 256 /* frames at work at a time */
+#define SUSPECT_LIST 256  /* suspects that are remembered */
+
+struct suspect;
+
+struct suspect_frame {
+    char id[32];     /* of the session */
+    uint64_t number; /* of the journal's record */
+    uint32_t kills;  /* deaths of the process that it was at work in */
+};
+
+/*
+ * suspect_open - read what the last process left, then start clean
+ *
+ * Returns: 0; ERR_MEMORY; ERR_IO (the file cannot be made or mapped)
+ */
+MUST_CHECK int suspect_open(struct suspect **s, const char *path, struct err *err);
+
+/* All suspects, in no order; each stays in the file until suspect_clear(). Returns how many there
+ * are; at most cap are written. */
+int suspect_list(struct suspect *s, struct suspect_frame *out, int cap);
+
+/* Work on a frame begins. Returns a slot for suspect_leave(); -1 = the table is full, the frame is
+ * then at work unprotected. Takes no lock. */
+int suspect_enter(struct suspect *s, const char *id, uint64_t number);
+void suspect_leave(struct suspect *s, int slot); /* -1 is fine */
+
+/* It was replayed alone and survived, or was put away. */
+void suspect_clear(struct suspect *s, const char *id, uint64_t number);
+
+/* We die by our own doing: a crash, the watchdog's abort, a device fault. Async-signal-safe. */
+void suspect_blame(struct suspect *s);
+
+/*
+ * suspect_arm - blame on SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT, then the default action
+ *
+ * The handler runs on a stack of its own in the thread that calls this; other threads run it on
+ * theirs, so an overflow of their stack is not blamed. One suspect at a time can be armed;
+ * suspect_close() takes the handlers away.
+ */
+MUST_CHECK int suspect_arm(struct suspect *s, struct err *err);
+
+/* A clean end: nothing is at work any more. Suspects that were not cleared stay in the file. */
+void suspect_close(struct suspect **s);
+
+#endif
