@@ -107,6 +107,7 @@ static void serve(struct decode_thread *t, struct session *s)
     reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
     metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
+    turn_charge(t->pool->turns, &s->decode_turn, item->decode_us);
     if (reason == CONTROL_REASON_NONE) {
         queue_ready(s->queue, item);
         worker_kick(s->setup.worker, s);

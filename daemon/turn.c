@@ -8,8 +8,9 @@
 struct turn {
     pthread_mutex_t lock;
     pthread_cond_t some;
-    struct turn_entry *head, **tail;
-    int n_due; /* idle entries that are due */
+    struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
+    uint64_t level_us;              /* the most that an entry had had when it was taken */
+    int n_due;                      /* idle entries that are due */
     bool poked, closed;
 };
 
@@ -21,7 +22,6 @@ int turn_new(struct turn **turn, struct err *err)
     *turn = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a list of turns");
-    t->tail = &t->head;
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -53,12 +53,39 @@ static void set(struct turn *t, struct turn_entry *e, enum turn_state state, boo
         pthread_cond_signal(&t->some);
 }
 
-static void append(struct turn *t, struct turn_entry *e)
+/* The entry in line that `had_us` goes behind; NULL = none. */
+static struct turn_entry *before(const struct turn *t, uint64_t had_us)
 {
+    struct turn_entry *at = t->tail, *next;
+
+    if (!at || had_us >= at->had_us)
+        return at;
+    if (had_us < t->head->had_us)
+        return NULL;
+    if (at->had_us - had_us < had_us - t->head->had_us) {
+        while (at->had_us > had_us)
+            at = at->prev;
+        return at;
+    }
+    for (at = t->head, next = at->next; next->had_us <= had_us; next = next->next)
+        at = next;
+    return at;
+}
+
+static void join(struct turn *t, struct turn_entry *e)
+{
+    struct turn_entry *prev;
+
+    if (e->had_us < t->level_us)
+        e->had_us = t->level_us;
+    if (e->had_us > t->level_us + TURN_DEBT_US)
+        e->had_us = t->level_us + TURN_DEBT_US;
+    prev = before(t, e->had_us);
+    e->prev = prev;
+    e->next = prev ? prev->next : t->head;
+    *(prev ? &prev->next : &t->head) = e;
+    *(e->next ? &e->next->prev : &t->tail) = e;
     set(t, e, TURN_LISTED, e->due);
-    e->next = NULL;
-    *t->tail = e;
-    t->tail = &e->next;
     pthread_cond_signal(&t->some);
 }
 
@@ -69,9 +96,10 @@ static struct turn_entry *pop(struct turn *t)
     if (!e)
         return NULL;
     t->head = e->next;
-    if (!t->head)
-        t->tail = &t->head;
+    *(e->next ? &e->next->prev : &t->tail) = NULL;
     e->next = NULL;
+    if (e->had_us > t->level_us)
+        t->level_us = e->had_us;
     return e;
 }
 
@@ -82,7 +110,7 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
     pthread_mutex_lock(&t->lock);
     was_idle = e->state == TURN_IDLE && !t->closed;
     if (was_idle)
-        append(t, e);
+        join(t, e);
     else if (e->state == TURN_SERVED)
         set(t, e, TURN_AGAIN, e->due);
     pthread_mutex_unlock(&t->lock);
@@ -152,6 +180,13 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
     return n;
 }
 
+void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
+{
+    pthread_mutex_lock(&t->lock);
+    e->had_us += us;
+    pthread_mutex_unlock(&t->lock);
+}
+
 bool turn_done(struct turn *t, struct turn_entry *e, bool more)
 {
     bool idle;
@@ -161,7 +196,7 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
     if (idle)
         set(t, e, TURN_IDLE, e->due);
     else
-        append(t, e);
+        join(t, e);
     pthread_mutex_unlock(&t->lock);
     return idle;
 }

@@ -1,10 +1,15 @@
 /*
  * turn.h - whose turn it is: sessions that have work, in a fair order, at most one thread on each
  *
- * Entries stand in a queue and go to its end when they were served, so that of n sessions with work
- * each is served once in n turns, however much work one of them has. An entry that is being served
- * is in nobody's reach until turn_done(): what a session does stays in its order. Work that is
- * announced meanwhile is remembered; no wake-up is lost.
+ * Next is the entry that has had least: turn_charge() says what serving it took. So each of n
+ * sessions that always have work gets the n-th part of the servers' time, and one whose frames cost
+ * ten times as much has a tenth of the frames; where nothing is charged, who came first goes first.
+ * An entry that was idle starts at the line's present level: it has saved nothing up, and what it
+ * owes is forgotten beyond TURN_DEBT_US, so that one slow frame does not silence it.
+ * An entry that is being served is in nobody's reach until turn_done(): what a session does stays
+ * in its order. Work that is announced meanwhile is remembered; no wake-up is lost.
+ * The line is kept sorted: joining it costs at most half its length, and near either end, where
+ * most join, a step or two.
  * Threads: any. One mutex; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_TURN_H
@@ -15,11 +20,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TURN_DEBT_US 1000000
+
 enum turn_state { TURN_IDLE, TURN_LISTED, TURN_SERVED, TURN_AGAIN };
 
 /* Embedded in what it stands for; zero is a valid idle entry. */
 struct turn_entry {
-    struct turn_entry *next;
+    struct turn_entry *next, *prev;
+    uint64_t had_us; /* service, on a scale that all entries share */
     enum turn_state state;
     bool due; /* turn_due() */
 };
@@ -53,6 +61,9 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
  * Returns: number taken; 0 when there is nothing to wait for any more, or when closed
  */
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
+
+/* What serving the entry took; by its server, between turn_take() and turn_done(). */
+void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us);
 
 /* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of
  * it. */

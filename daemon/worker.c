@@ -195,8 +195,9 @@ static void land(struct worker *w)
     w->oldest = (w->oldest + 1) % GPU_FLIGHTS;
     if (--w->n_flights == 0)
         w->busy_us += now_us - w->busy_from_us;
-    metrics_observe(w->config.metrics, METRICS_COMPUTE,
-                    now_us - max_u64(f->began_us, w->landed_us));
+    from_us = max_u64(f->began_us, w->landed_us);
+    metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - from_us);
+    worker_charge(w->turns, f->jobs, f->n, now_us - from_us);
     w->landed_us = now_us;
     batch_done(w, f->jobs, f->n, rc, &err);
 }
@@ -214,12 +215,14 @@ static void land_all(struct worker *w)
 static void fly_alone(struct worker *w, struct flight *f)
 {
     for (int i = 0; i < f->n; i++) {
+        uint64_t from_us = clock_us();
         struct err err = {0};
         int rc = atomic_load(&w->lost) ? ERR_DEVICE : 0;
         if (rc == 0)
             rc = pipeline_mono(w->gpu, &f->frames[i], 1, &err);
         if (rc == 0)
             rc = gpu_wait(w->gpu, &f->frames[i], 1, &err);
+        worker_charge(w->turns, &f->jobs[i], 1, clock_us() - from_us);
         batch_done(w, &f->jobs[i], 1, rc, &err);
     }
 }

@@ -45,6 +45,10 @@ void worker_job_done(struct worker *w, struct session *s);
  * must have been retired. */
 void worker_retire(struct worker *w, struct session *s);
 
+/* Charge the sessions of a flight for the time it took, by the sizes of their networks, which is
+ * what nearly all of it goes to. Before the jobs are passed on. */
+void worker_charge(struct turn *turns, struct job *const *jobs, int n, uint64_t us);
+
 /* struct queue_memory; any thread, until worker_free() */
 void *worker_get_memory(void *worker, size_t bytes);
 void worker_put_memory(void *worker, void *memory, size_t bytes);
