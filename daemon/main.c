@@ -8,6 +8,7 @@
 #include "daemon/edges.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
+#include "daemon/patience.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,6 +18,8 @@
 
 #define TICK_MS 100       /* how soon a lost device or the end of a drain is seen */
 #define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
+#define STATUS_US 5000000 /* how often the service manager hears how many sessions there are */
+#define GIVE_UP_S 3       /* what an orderly end may take after a device was lost */
 
 enum exit_code {
     EXIT_USAGE = 64,       /* a flag is wrong */
@@ -33,7 +36,8 @@ struct process {
     struct core *core;
     struct edges *edges;
     sigset_t signals;
-    uint64_t swept_us, fed_us;
+    uint64_t swept_us, fed_us, told_us, stalled_us;
+    char headline[160], status[256]; /* what the service manager shows: begins with, is now */
 };
 
 static int exit_code(int rc)
@@ -87,7 +91,7 @@ static int write_addresses(const char *path, const char *http, const char *strea
 static int announce(struct process *p, struct err *err)
 {
     const char *file = p->config.service.address_file;
-    char http[96], stream[96], status[256];
+    char http[96], stream[96];
     int rc = 0;
 
     edges_addresses(p->edges, http, stream, sizeof(http));
@@ -99,32 +103,52 @@ static int announce(struct process *p, struct err *err)
                "auth.mode = none: everyone on this machine may create, watch and delete sessions");
     if (core_missing(p->core)[0]) {
         LOG_AT(LOG_ERR, "not ready: %s", core_missing(p->core));
-        snprintf(status, sizeof(status), "Not ready: %s", core_missing(p->core));
+        snprintf(p->headline, sizeof(p->headline), "Not ready: %.140s", core_missing(p->core));
     } else {
-        snprintf(status, sizeof(status), "Ready at %s", http);
+        snprintf(p->headline, sizeof(p->headline), "Ready at %s", http);
     }
     if (file[0])
         rc = write_addresses(file, http, stream, err);
-    notify_ready(status);
+    if (rc == 0)
+        notify_ready(p->headline);
     return rc;
+}
+
+/* Nobody was told that we are ready, and a process that is killed loses nothing. */
+static void leave_start(void)
+{
+    LOG_AT(LOG_NOTICE, "recond has stopped while it started");
+    _exit(EXIT_SUCCESS);
 }
 
 static int start(struct process *p, struct err *err)
 {
+    const struct patience_config config = {.on_signal = leave_start};
+    struct patience *patience = NULL;
     int http_fd, stream_fd;
     int rc = notify_sockets(&http_fd, &stream_fd, err);
 
     if (rc == 0)
+        rc = patience_start(&patience, &config, err);
+    if (rc == 0)
         rc = core_open(&p->core, &p->config, NULL, err);
     if (rc == 0)
         rc = edges_start(&p->edges, &p->config, p->core, http_fd, stream_fd, err);
+    patience_stop(&patience);
     return rc ? rc : announce(p, err);
 }
 
 /* ------------------------------------------------------------------------- while it runs */
 
+static void refuse(const struct err *err, const char *event)
+{
+    LOG_EVENT(LOG_ERR, event, "nothing was changed: %s%s%s", err->where, err->where[0] ? ": " : "",
+              err->text);
+}
+
 static void reload(struct process *p)
 {
+    const char *event = LOG_EVENT_CONFIG_REFUSED;
     struct config fresh;
     enum config_action ignored;
     struct err err = {0};
@@ -133,10 +157,12 @@ static void reload(struct process *p)
 
     notify_reloading();
     rc = config_load(&fresh, &ignored, p->argc, p->argv, environ, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        event = LOG_EVENT_TOKENS_UNREADABLE;
         rc = edges_reload(p->edges, &err);
+    }
     if (rc) {
-        LOG_AT(LOG_ERR, "nothing was changed: %s: %s", err.where, err.text);
+        refuse(&err, event);
     } else {
         n = core_reload(p->core, &fresh, later, sizeof(later));
         log_set_level(fresh.log.level);
@@ -146,7 +172,10 @@ static void reload(struct process *p)
         else
             LOG_AT(LOG_NOTICE, "configuration read again");
     }
-    notify_ready(rc ? "Ready; the new configuration is wrong, see the log" : "Ready");
+    notify_ready(rc ? "The new configuration is wrong and was not taken, see the log"
+                    : p->headline);
+    p->told_us = clock_us();
+    p->status[0] = '\0';
 }
 
 /* The service manager hears from us while everybody makes progress, and only then. */
@@ -161,13 +190,29 @@ static void feed_watchdog(struct process *p)
         seen_us = other_us;
         who = other;
     }
-    if (now_us > seen_us + STALL_US)
-        LOG_AT(LOG_ERR, "%s: no sign of life for %llu s", who,
-               (unsigned long long)(now_us - seen_us) / 1000000);
-    else if (period_us && now_us - p->fed_us > period_us / 4) {
-        notify_alive();
-        p->fed_us = now_us;
+    if (now_us <= seen_us + STALL_US) {
+        if (period_us && now_us - p->fed_us > period_us / 4) {
+            notify_alive();
+            p->fed_us = now_us;
+        }
+    } else if (now_us - p->stalled_us > STALL_US) {
+        LOG_EVENT(LOG_ERR, LOG_EVENT_THREAD_STALLED, "%s: no sign of life for %llu s", who,
+                  (unsigned long long)(now_us - seen_us) / 1000000);
+        p->stalled_us = now_us;
     }
+}
+
+/* `systemctl status` shows what was said last; it is said again when it has changed. */
+static void tell_status(struct process *p)
+{
+    char now[sizeof(p->status)];
+
+    snprintf(now, sizeof(now), "%s; sessions: %d, clients: %d", p->headline,
+             registry_count(p->core->registry), core_pending(p->core));
+    if (strcmp(now, p->status) == 0)
+        return;
+    memcpy(p->status, now, sizeof(now));
+    notify_status(now);
 }
 
 static void tick(struct process *p)
@@ -179,6 +224,10 @@ static void tick(struct process *p)
         return;
     p->swept_us = now_us;
     core_sweep(p->core);
+    if (now_us - p->told_us >= STATUS_US) {
+        p->told_us = now_us;
+        tell_status(p);
+    }
 }
 
 /* The next signal, or 0 after a tick. */
@@ -207,15 +256,24 @@ static int run(struct process *p)
 
 /* ------------------------------------------------------------------------- stop */
 
+/* A second of the time that a stop may take is for what comes after the clients. */
+static uint64_t drain_us(const struct process *p)
+{
+    uint64_t us = (uint64_t)p->config.service.drain_s * 1000000u;
+
+    return us < 4000000 ? us / 4 * 3 : us - 1000000;
+}
+
 /* Queues and clients get their time, unless a second signal says that there is none. */
 static void drain(struct process *p)
 {
-    uint64_t until_us = clock_us() + (uint64_t)p->config.service.drain_s * 1000000u;
+    uint64_t until_us = clock_us() + drain_us(p);
     int sig = 0;
 
     LOG_AT(LOG_NOTICE, "stopping: %d clients, at most %d s", core_pending(p->core),
            p->config.service.drain_s);
     notify_stopping("Waiting for clients to get everything");
+    snprintf(p->headline, sizeof(p->headline), "Stopping");
     edges_drain(p->edges);
     core_drain(p->core);
     while (core_pending(p->core) && clock_us() < until_us && !core_lost(p->core)) {
@@ -226,14 +284,30 @@ static void drain(struct process *p)
     }
     if (core_pending(p->core) == 0)
         return;
-    LOG_AT(LOG_WARNING, "%d clients are cut off", core_pending(p->core));
+    LOG_AT(LOG_WARNING, "%d clients are cut off%s", core_pending(p->core),
+           sig == SIGTERM || sig == SIGINT ? " by a second signal" : "");
     core_hasten(p->core);
-    for (int i = 0; i < 5 && core_pending(p->core); i++)
+    for (int i = 0; i < 3 && core_pending(p->core); i++)
         next_signal(p);
+}
+
+/* Everything that was acknowledged is on disk. */
+static void give_up(int sig)
+{
+    (void)sig;
+    _exit(EXIT_DEVICE);
+}
+
+/* Threads may wait for a device that answers nothing any more: they get a moment, no more. */
+static void limit_end(void)
+{
+    signal(SIGALRM, give_up);
+    alarm(GIVE_UP_S);
 }
 
 static void stop(struct process *p)
 {
+    notify_alive(); /* what follows is allowed a whole period of the watchdog */
     if (p->core)
         core_stop(p->core);
     edges_stop(&p->edges);
@@ -251,15 +325,19 @@ static int serve(struct process *p)
     block_signals(p);
     rc = start(p, &err);
     if (rc) {
-        LOG_AT(LOG_ERR, "cannot start: %s%s%s", err.where, err.where[0] ? ": " : "", err.text);
+        LOG_EVENT(LOG_ERR, LOG_EVENT_START_FAILED, "cannot start: %s%s%s", err.where,
+                  err.where[0] ? ": " : "", err.text);
     } else {
         rc = run(p);
         if (rc == 0)
             drain(p);
-        else
-            LOG_AT(
-                LOG_CRIT,
-                "the device is lost; ending, so that the service manager starts a fresh process");
+        if (core_lost(p->core)) {
+            rc = ERR_DEVICE;
+            LOG_EVENT(LOG_CRIT, LOG_EVENT_DEVICE_LOST,
+                      "a device is lost; ending, so that the service manager starts a fresh "
+                      "process");
+            limit_end();
+        }
     }
     stop(p);
     if (rc == 0)

@@ -34,6 +34,12 @@ int notify_sockets(int *http_fd, int *stream_fd, struct err *err)
     return rc;
 }
 
+void notify_extend(uint64_t more_us, uint64_t so_far_s)
+{
+    sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%llu\nSTATUS=Starting, for %llu s so far",
+               (unsigned long long)more_us, (unsigned long long)so_far_s);
+}
+
 void notify_ready(const char *status)
 {
     sd_notifyf(0, "READY=1\nSTATUS=%s", status);

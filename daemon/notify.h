@@ -3,7 +3,7 @@
  * sd-daemon
  *
  * Without a service manager every call does nothing and succeeds.
- * Threads: main alone.
+ * Threads: main alone, but for notify_extend().
  */
 #ifndef RECOND_DAEMON_NOTIFY_H
 #define RECOND_DAEMON_NOTIFY_H
@@ -21,6 +21,8 @@
  */
 MUST_CHECK int notify_sockets(int *http_fd, int *stream_fd, struct err *err);
 
+/* The start takes longer: it has already taken `so_far_s` and shall have `more_us` from now. */
+void notify_extend(uint64_t more_us, uint64_t so_far_s);
 void notify_ready(const char *status);
 void notify_status(const char *status);
 void notify_reloading(void);

@@ -7,15 +7,18 @@
 
 #include "daemon/log.h"
 #include "daemon/notify.h"
+#include "daemon/patience.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------- the service manager */
@@ -63,6 +66,74 @@ static void the_manager_is_told(void **state)
     close(fd);
     unsetenv("NOTIFY_SOCKET");
     notify_ready("nobody listens"); /* must not fail */
+}
+
+static atomic_int signals_seen;
+
+static void on_signal(void)
+{
+    atomic_fetch_add(&signals_seen, 1);
+}
+
+static void spin(int ms)
+{
+    clock_t until = clock() + (clock_t)ms * CLOCKS_PER_SEC / 1000;
+
+    while (clock() < until)
+        ;
+}
+
+/* A start that computes gets its time, one that hangs does not. */
+static void a_long_start_asks_for_time(void **state)
+{
+    const struct patience_config config = {.period_us = 20000};
+    struct patience *p;
+    int fd = manager(), asked = 0;
+
+    (void)state;
+    assert_int_equal(patience_start(&p, &config, NULL), 0);
+    spin(200);
+    patience_stop(&p);
+    assert_null(p);
+    for (const char *text = told(fd); *text; text = told(fd), asked++)
+        assert_int_equal(strncmp(text, "EXTEND_TIMEOUT_USEC=120000\nSTATUS=Starting, for 0 s", 51),
+                         0);
+    assert_in_range(asked, 1, 10);
+    assert_int_equal(patience_start(&p, &config, NULL), 0);
+    usleep(60000); /* the thread's own start may count as work once */
+    while (told(fd)[0])
+        ;
+    usleep(200000);
+    assert_string_equal(told(fd), "");
+    patience_stop(&p);
+    patience_stop(&p);
+    close(fd);
+    unsetenv("NOTIFY_SOCKET");
+}
+
+static void a_signal_ends_a_long_start(void **state)
+{
+    const struct patience_config config = {.on_signal = on_signal};
+    struct patience *p;
+    sigset_t set, old;
+    int sig;
+
+    (void)state;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &set, &old);
+    assert_int_equal(patience_start(&p, &config, NULL), 0);
+    assert_int_equal(kill(getpid(), SIGHUP), 0);
+    usleep(250000);
+    assert_int_equal(atomic_load(&signals_seen), 0);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    usleep(250000);
+    assert_true(atomic_load(&signals_seen) > 0);
+    patience_stop(&p);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sigwait(&set, &sig), 0);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void the_watchdogs_period(void **state)
@@ -253,6 +324,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manager_is_told),
+        cmocka_unit_test(a_long_start_asks_for_time),
+        cmocka_unit_test(a_signal_ends_a_long_start),
         cmocka_unit_test(the_watchdogs_period),
         cmocka_unit_test(sockets_come_by_name),
         cmocka_unit_test(what_comes_from_outside_is_escaped),

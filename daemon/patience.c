@@ -1,0 +1,126 @@
+#include "daemon/patience.h"
+
+#include "daemon/clock.h"
+#include "daemon/notify.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define PERIOD_US 5000000u
+#define LOOK_US 100000u /* how soon a signal is seen */
+#define ASK_PERIODS 6   /* what is asked for: this many periods from now */
+
+struct patience {
+    struct patience_config config;
+    uint64_t began_us, asked_us;
+    uint64_t cpu_us;
+    long blocks;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+};
+
+/* Has the process done anything since the last question? Timers that tick cost far less than the
+ * hundredth part of a processor; a computing thread costs one, and one that reads moves blocks. */
+static bool busy(struct patience *p, uint64_t since_us)
+{
+    struct rusage u;
+    uint64_t cpu_us;
+    bool yes;
+
+    getrusage(RUSAGE_SELF, &u);
+    cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+             (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    yes = cpu_us - p->cpu_us >= since_us / 100 || u.ru_inblock != p->blocks;
+    p->cpu_us = cpu_us;
+    p->blocks = u.ru_inblock;
+    return yes;
+}
+
+static void look(struct patience *p)
+{
+    uint64_t now_us = clock_us();
+    sigset_t pending;
+
+    if (p->config.on_signal && sigpending(&pending) == 0 &&
+        (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1))
+        p->config.on_signal();
+    if (now_us - p->asked_us < p->config.period_us)
+        return;
+    if (busy(p, now_us - p->asked_us) && now_us - p->began_us < PATIENCE_LIMIT_US)
+        notify_extend(ASK_PERIODS * p->config.period_us, (now_us - p->began_us) / 1000000);
+    p->asked_us = now_us;
+}
+
+static void *watch(void *arg)
+{
+    struct patience *p = arg;
+    uint64_t step_us = p->config.period_us < LOOK_US ? p->config.period_us : LOOK_US;
+    struct timespec until;
+
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += (long)step_us * 1000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
+            continue;
+        pthread_mutex_unlock(&p->lock);
+        look(p);
+        pthread_mutex_lock(&p->lock);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+int patience_start(struct patience **patience, const struct patience_config *config,
+                   struct err *err)
+{
+    struct patience *p = calloc(1, sizeof(*p));
+    pthread_condattr_t attr;
+
+    *patience = NULL;
+    if (!p)
+        return err_set(err, ERR_MEMORY, "no memory to start");
+    p->config = *config;
+    if (!p->config.period_us)
+        p->config.period_us = PERIOD_US;
+    p->began_us = p->asked_us = clock_us();
+    busy(p, 0);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    if (pthread_create(&p->thread, NULL, watch, p)) {
+        pthread_cond_destroy(&p->wake);
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+        return err_set(err, ERR_IO, "the system has no thread left");
+    }
+    *patience = p;
+    return 0;
+}
+
+void patience_stop(struct patience **patience)
+{
+    struct patience *p = *patience;
+
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_signal(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+    *patience = NULL;
+}

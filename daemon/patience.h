@@ -1,0 +1,33 @@
+/*
+ * patience.h - a long start: the service manager is asked for more time, a signal still ends it
+ *
+ * Main opens devices and recovers sessions before it can look at signals, and that takes as long
+ * as it takes: networks that a device sees for the first time, journals on a cold disk. Meanwhile
+ * a thread asks for more time every few seconds, but only while the process computes or reads: a
+ * start that hangs is ended by the service manager's own time limit.
+ * Threads: main starts and stops it; on_signal comes from its thread.
+ */
+#ifndef RECOND_DAEMON_PATIENCE_H
+#define RECOND_DAEMON_PATIENCE_H
+
+#include "proto/err.h"
+
+#include <stdint.h>
+
+#define PATIENCE_LIMIT_US (30 * 60 * 1000000ull) /* in all: more is no start */
+
+struct patience;
+
+struct patience_config {
+    uint64_t period_us;      /* 0 = five seconds */
+    void (*on_signal)(void); /* SIGTERM or SIGINT is pending for the process, which has them
+                                 blocked; NULL = nobody cares */
+};
+
+/* Returns 0; ERR_MEMORY; ERR_IO: no thread. */
+MUST_CHECK int patience_start(struct patience **p, const struct patience_config *config,
+                              struct err *err);
+/* When it returns nothing is asked for any more. NULL is fine. */
+void patience_stop(struct patience **p);
+
+#endif
