@@ -99,6 +99,12 @@ static void resolve(struct session_options *o)
         o->max_depth_m = 10;
     if (!o->retention_s)
         o->retention_s = 3600;
+    if (!o->journal)
+        o->journal = SESSION_JOURNAL_OFF;
+    if (!o->mode)
+        o->mode = SESSION_LIVE;
+    if (o->fps <= 0)
+        o->fps = 30;
 }
 
 static int session_create(struct core *core, const struct session_options *options,

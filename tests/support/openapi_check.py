@@ -116,9 +116,10 @@ class Checker:
 
     def sessions(self):
         full = {"name": "contract", "pose_source": "device", "step_m": 0.002, "keyframes": 4, "preview": True,
+                "journal": "off", "record": False, "mode": "lossless", "fps": 12.5,
                 "camera": {"fx": 300.0, "fy": 300.0, "cx": 159.5, "cy": 119.5, "width": 320, "height": 240}}
         session, plain = self.create(full), self.create({})
-        for key in ("name", "step_m", "keyframes", "preview", "camera", "pose_source"):
+        for key in ("name", "step_m", "keyframes", "preview", "camera", "pose_source", "journal", "record", "mode", "fps"):
             got = session["name"] if key == "name" else session["options"].get(key)
             if got != full[key]:
                 self.fail(f"option {key}: asked for {full[key]!r}, got {got!r}")

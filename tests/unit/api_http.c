@@ -97,6 +97,38 @@ static void test_life_of_a_session(void **state)
     assert_int_equal(fake_core_counts(edge.core).sessions, 0);
 }
 
+static void test_durability_is_chosen(void **state)
+{
+    static const struct {
+        const char *asked, *journal, *record, *mode, *fps;
+    } cases[] = {
+        {"{}", "\"journal\":\"off\"", "\"record\":false", "\"mode\":\"live\"", "\"fps\":30}"},
+        {"{\"journal\":\"off\",\"mode\":\"lossless\",\"fps\":0.5}", "\"journal\":\"off\"",
+         "\"record\":false", "\"mode\":\"lossless\"", "\"fps\":0.5}"},
+        {"{\"journal\":\"async\",\"mode\":\"live\"}", "\"journal\":\"async\"", "\"record\":false",
+         "\"mode\":\"live\"", "\"fps\":30}"},
+        {"{\"journal\":\"sync\",\"record\":true,\"fps\":1000}", "\"journal\":\"sync\"",
+         "\"record\":true", "\"mode\":\"live\"", "\"fps\":1000}"},
+    };
+    char target[80];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct edge_session s = edge_session(&edge, cases[i].asked);
+        struct edge_answer a;
+        snprintf(target, sizeof target, "/v1/sessions/%s", s.id);
+        a = edge_request(&edge, "GET", target, s.view, NULL);
+        assert_int_equal(a.status, 200);
+        assert_non_null(strstr(a.body, cases[i].journal));
+        assert_non_null(strstr(a.body, cases[i].record));
+        assert_non_null(strstr(a.body, cases[i].mode));
+        assert_non_null(strstr(a.body, cases[i].fps));
+        assert_null(strstr(a.body, "damaged")); /* there only if it is */
+        edge_answer_free(&a);
+        expect("DELETE", target, s.ingest, NULL, 204);
+    }
+}
+
 static void test_create_answers_where_and_how(void **state)
 {
     struct edge_answer a = edge_request(&edge, "POST", "/v1/sessions", EDGE_INGEST, NULL);
@@ -128,6 +160,14 @@ static void test_wrong_fields_are_all_named(void **state)
     assert_non_null(strstr(a.body, "{\"pointer\":\"/camera/height\",\"detail\":\"is required\"}"));
     assert_non_null(strstr(a.body, "\"pointer\":\"/pose_source\""));
     assert_non_null(strstr(a.body, "\"pointer\":\"/preview\""));
+    edge_answer_free(&a);
+    a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN,
+                     "{\"journal\":\"always\",\"record\":1,\"mode\":2,\"fps\":0.09}");
+    assert_int_equal(a.status, 422);
+    assert_non_null(strstr(a.body, "\"pointer\":\"/journal\""));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/record\""));
+    assert_non_null(strstr(a.body, "\"pointer\":\"/mode\""));
+    assert_non_null(strstr(a.body, "{\"pointer\":\"/fps\","));
     edge_answer_free(&a);
     a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN, "{\"depth_model\":\"nix\"}");
     assert_int_equal(a.status, 422); /* what the core alone can know */
@@ -394,6 +434,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(test_life_of_a_session),
+        T(test_durability_is_chosen),
         T(test_create_answers_where_and_how),
         T(test_wrong_fields_are_all_named),
         T(test_bad_json),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "daemon/turn.h"
+#include "daemon/worker.h"
 
 #include <stdatomic.h>
 #include <pthread.h>
@@ -225,6 +226,51 @@ static void order_is_least_first_then_first_come(void **state)
     line_close(&l);
 }
 
+/* Work that is announced while the entry is served brings it back. */
+static void work_announced_meanwhile_is_remembered(void **state)
+{
+    struct turn_entry *e;
+    struct line l;
+
+    (void)state;
+    line_open(&l);
+    assert_true(turn_kick(l.turn, &l.e[0]));
+    assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
+    assert_false(turn_kick(l.turn, e)); /* the line has its reference already */
+    assert_false(turn_done(l.turn, e, false));
+    assert_int_equal(turn_take(l.turn, &e, 1, 0), 1);
+    assert_true(turn_done(l.turn, e, false));
+    line_close(&l);
+}
+
+/* What a flight took goes to its sessions by the sizes of their networks, and all of it does. */
+static void a_flight_is_paid_by_the_pixel(void **state)
+{
+    static struct session s[3];
+    struct job jobs[3], *list[3];
+    struct turn_entry *e[3];
+    struct line l;
+
+    (void)state;
+    line_open(&l);
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_init(&s[i].lock, NULL);
+        s[i].net_w = i == 2 ? 640 : 64;
+        s[i].net_h = 64;
+        jobs[i].session = &s[i];
+        list[i] = &jobs[i];
+        turn_kick(l.turn, &s[i].work_turn);
+    }
+    assert_int_equal(turn_take(l.turn, e, 3, 0), 3);
+    worker_charge(l.turn, list, 3, 12000);
+    assert_in_range(s[0].work_turn.had_us, 999, 1001);
+    assert_in_range(s[1].work_turn.had_us, 999, 1001);
+    assert_in_range(s[2].work_turn.had_us, 9997, 10000);
+    for (int i = 0; i < 3; i++)
+        turn_done(l.turn, e[i], false);
+    line_close(&l);
+}
+
 struct crew {
     struct line line;
     atomic_int work[N], done[N], busy[N];
@@ -294,6 +340,8 @@ int main(void)
         cmocka_unit_test(idleness_is_no_credit),
         cmocka_unit_test(debts_are_kept_and_bounded),
         cmocka_unit_test(order_is_least_first_then_first_come),
+        cmocka_unit_test(work_announced_meanwhile_is_remembered),
+        cmocka_unit_test(a_flight_is_paid_by_the_pixel),
         cmocka_unit_test(no_work_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
