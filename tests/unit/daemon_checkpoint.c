@@ -1,0 +1,258 @@
+/*
+ * daemon_checkpoint - two whole files are kept, a damaged one is told from a whole one whatever byte
+ * of it is wrong, and what a crash has left goes
+ */
+#include "tests/support/checkpoint_rig.h"
+#include "tests/support/count_malloc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const size_t small[CHECKPOINT_PARTS] = {40, 300, 0, 64};
+static const size_t large[CHECKPOINT_PARTS] = {1000, 3000000, 700001, 65536};
+
+static struct checkpoint_rig rig;
+
+static int open_rig(void **state)
+{
+    (void)state;
+    return checkpoint_rig_open(&rig) ? 0 : -1;
+}
+
+static int close_rig(void **state)
+{
+    (void)state;
+    checkpoint_rig_close(&rig);
+    return 0;
+}
+
+static int load(struct checkpoint_state *s, uint64_t max)
+{
+    return checkpoint_load(s, rig.path, CHECKPOINT_RIG_ID, max, NULL);
+}
+
+static void assert_loads(uint64_t max, uint64_t number, const size_t *bytes, int skipped)
+{
+    struct checkpoint_state s;
+
+    assert_int_equal(load(&s, max), 0);
+    assert_int_equal(s.number, number);
+    assert_int_equal(s.skipped, skipped);
+    assert_true(checkpoint_rig_right(&s, bytes));
+    for (int i = 0; i < CHECKPOINT_PARTS; i++)
+        assert_int_equal((uintptr_t)s.part[i] % 16, 0);
+    checkpoint_state_free(&s);
+    assert_null(s.memory);
+}
+
+static void what_is_written_is_read(void **state)
+{
+    struct checkpoint_state s;
+
+    (void)state;
+    assert_int_equal(load(&s, UINT64_MAX), ERR_NOT_FOUND);
+    assert_int_equal(checkpoint_rig_write(&rig, 7, large), 0);
+    assert_int_equal(rig.number, 7);
+    assert_int_equal(rig.older, 0);
+    assert_loads(UINT64_MAX, 7, large, 0);
+    assert_loads(7, 7, large, 0);
+    assert_int_equal(load(&s, 6), ERR_NOT_FOUND);
+    assert_int_equal(s.skipped, 0);
+}
+
+static void two_are_kept(void **state)
+{
+    (void)state;
+    for (uint64_t n = 10; n <= 60; n += 10) {
+        assert_int_equal(checkpoint_rig_write(&rig, n, n % 20 ? small : large), 0);
+        assert_int_equal(rig.older, n == 10 ? 0 : n - 10);
+    }
+    assert_false(checkpoint_rig_has(&rig, 40, ""));
+    assert_true(checkpoint_rig_has(&rig, 50, "") && checkpoint_rig_has(&rig, 60, ""));
+    assert_loads(UINT64_MAX, 60, large, 0);
+    assert_loads(59, 50, small, 0);
+}
+
+static void a_damaged_one_is_skipped_and_not_counted(void **state)
+{
+    struct checkpoint_state s;
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 1, small), 0);
+    assert_int_equal(checkpoint_rig_write(&rig, 2, small), 0);
+    assert_true(checkpoint_rig_hurt(&rig, 2, 200));
+    assert_loads(UINT64_MAX, 1, small, 1);
+    /* the damaged one is no second one: the whole one before it stays */
+    assert_int_equal(checkpoint_rig_write(&rig, 3, small), 0);
+    assert_int_equal(rig.older, 1);
+    assert_false(checkpoint_rig_has(&rig, 2, ""));
+    assert_true(checkpoint_rig_hurt(&rig, 3, 20));
+    assert_loads(UINT64_MAX, 1, small, 1);
+    assert_true(checkpoint_rig_hurt(&rig, 1, 20));
+    assert_int_equal(load(&s, UINT64_MAX), ERR_NOT_FOUND);
+    assert_int_equal(s.skipped, 2);
+}
+
+static void what_a_crash_left_goes(void **state)
+{
+    char path[192];
+    FILE *f;
+
+    (void)state;
+    checkpoint_rig_name(&rig, path, 5, ".part");
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("half", f);
+    fclose(f);
+    snprintf(path, sizeof(path), "%s/%020d.seg", rig.folder, 1);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fclose(f);
+    assert_int_equal(checkpoint_rig_write(&rig, 9, small), 0);
+    assert_false(checkpoint_rig_has(&rig, 5, ".part"));
+    assert_false(checkpoint_rig_has(&rig, 9, ".part"));
+    assert_int_equal(access(path, F_OK), 0); /* the journal's own files are not touched */
+}
+
+static void a_lost_future_goes(void **state)
+{
+    struct checkpoint_state s;
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 100, small), 0);
+    assert_int_equal(checkpoint_rig_write(&rig, 200, small), 0);
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, NULL), 0);
+    assert_loads(UINT64_MAX, 100, small, 0);
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, NULL), 0);
+    /* also without being asked to: what is written is the newest there is */
+    assert_int_equal(checkpoint_rig_write(&rig, 50, large), 0);
+    assert_int_equal(rig.older, 0);
+    assert_loads(UINT64_MAX, 50, large, 0);
+    assert_int_equal(load(&s, 49), ERR_NOT_FOUND);
+    assert_int_equal(checkpoint_cut(rig.path, "nobody", 1, NULL), 0);
+}
+
+static void names_never_become_paths(void **state)
+{
+    static const char *const bad[] = {
+        "", "..", ".", "a/b", "a\n", "../other", "a%2f", "0123456789012345678901234567890123"};
+    struct checkpoint_state s;
+    struct checkpoint_draft *d;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        assert_int_equal(checkpoint_load(&s, rig.path, bad[i], 9, NULL), ERR_INPUT);
+        assert_int_equal(checkpoint_cut(rig.path, bad[i], 9, NULL), ERR_INPUT);
+    }
+    for (int i = 0; i < 2; i++) {
+        d = checkpoint_begin(rig.c, small);
+        assert_non_null(d);
+        checkpoint_rig_fill(d, 1);
+        checkpoint_commit(rig.c, i ? CHECKPOINT_RIG_ID : "../x", i ? 0 : 1, checkpoint_rig_done,
+                          &rig);
+        sem_wait(&rig.done);
+        assert_int_equal(rig.rc, ERR_INPUT);
+    }
+}
+
+static void one_draft_at_a_time(void **state)
+{
+    struct checkpoint_draft *d = checkpoint_begin(rig.c, small);
+
+    (void)state;
+    assert_non_null(d);
+    assert_null(checkpoint_begin(rig.c, small));
+    checkpoint_abandon(rig.c);
+    d = checkpoint_begin(rig.c, small);
+    assert_non_null(d);
+    checkpoint_rig_fill(d, 3);
+    checkpoint_stop(rig.c);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 3, checkpoint_rig_done, &rig);
+    assert_int_equal(rig.n_done, 1);
+    assert_int_equal(rig.rc, ERR_STATE);
+    assert_null(checkpoint_begin(rig.c, small));
+    assert_false(checkpoint_rig_has(&rig, 3, ""));
+}
+
+static void stop_ends_what_was_committed(void **state)
+{
+    struct checkpoint_draft *d = checkpoint_begin(rig.c, large);
+
+    (void)state;
+    assert_non_null(d);
+    checkpoint_rig_fill(d, 4);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 4, checkpoint_rig_done, &rig);
+    checkpoint_stop(rig.c);
+    assert_int_equal(rig.n_done, 1);
+    assert_int_equal(rig.rc, 0);
+    assert_loads(4, 4, large, 0);
+}
+
+static void no_more_memory_than_the_largest(void **state)
+{
+    size_t own;
+
+    (void)state;
+    for (uint64_t n = 1; n <= 2; n++)
+        assert_int_equal(checkpoint_rig_write(&rig, n, large), 0);
+    own = count_malloc_own;
+    for (uint64_t n = 3; n <= 20; n++)
+        assert_int_equal(checkpoint_rig_write(&rig, n, n % 2 ? large : small), 0);
+    assert_int_equal(count_malloc_own - own, 0);
+    assert_true(checkpoint_alive_us(rig.c) > 0);
+}
+
+/* One file, in which each length and each byte is wrong in turn. */
+static void every_truncation_and_every_flip_is_refused(void **state)
+{
+    static uint8_t file[4096];
+    struct checkpoint_state s;
+    char path[192];
+    ssize_t len;
+    int fd;
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
+    checkpoint_rig_name(&rig, path, 6, "");
+    fd = open(path, O_RDWR);
+    len = read(fd, file, sizeof(file));
+    assert_in_range(len, 200, sizeof(file) - 1);
+    for (ssize_t at = 0; at < len; at++)
+        for (int bit = 0; bit < 8; bit++) {
+            uint8_t wrong = file[at] ^ (uint8_t)(1 << bit);
+
+            assert_int_equal(pwrite(fd, &wrong, 1, at), 1);
+            assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+            assert_int_equal(s.skipped, 1);
+            assert_int_equal(pwrite(fd, &file[at], 1, at), 1);
+        }
+    assert_loads(9, 6, small, 0);
+    assert_int_equal(pwrite(fd, "", 1, len), 1); /* a byte too many */
+    assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+    while (len-- > 0) {
+        assert_int_equal(ftruncate(fd, len), 0);
+        assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+    }
+    close(fd);
+}
+
+#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIGGED(what_is_written_is_read),
+        RIGGED(two_are_kept),
+        RIGGED(a_damaged_one_is_skipped_and_not_counted),
+        RIGGED(what_a_crash_left_goes),
+        RIGGED(a_lost_future_goes),
+        RIGGED(names_never_become_paths),
+        RIGGED(one_draft_at_a_time),
+        RIGGED(stop_ends_what_was_committed),
+        RIGGED(no_more_memory_than_the_largest),
+        RIGGED(every_truncation_and_every_flip_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
