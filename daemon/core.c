@@ -275,6 +275,11 @@ void core_hasten(struct core *c)
     each_session(c, hasten_session);
 }
 
+int core_refuses(const struct core *c, struct err *err)
+{
+    return atomic_load(&c->draining) ? err_set(err, ERR_BUSY, "the server is stopping") : 0;
+}
+
 int core_pending(const struct core *c)
 {
     return atomic_load(&c->streams);

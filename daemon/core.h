@@ -78,6 +78,9 @@ void core_forget(struct core *c, struct session *s);
 void core_drain(struct core *c);
 /* The same, at once. */
 void core_hasten(struct core *c);
+/* May sessions be created? Returns 0; ERR_BUSY: not now, and why. What stands against one session
+ * in particular is said by options_resolve() and placement_choose(). */
+MUST_CHECK int core_refuses(const struct core *c, struct err *err);
 /* Clients that are still connected. */
 int core_pending(const struct core *c);
 

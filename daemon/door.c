@@ -39,14 +39,14 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
            (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
 }
 
-static int add_session(struct core *c, struct session_setup *setup, int max,
+static int add_session(struct core *c, struct session_setup *setup, const struct config *config,
                        struct session **session, struct err *err)
 {
-    int rc;
+    int max = config->limits.sessions, rc;
 
     if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
         return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
-    rc = placement_choose(c, setup, err);
+    rc = placement_choose(c, setup, config->device.frames_per_s, err);
     if (rc)
         return rc;
     rc = session_new(session, setup, err);
@@ -58,6 +58,12 @@ static int add_session(struct core *c, struct session_setup *setup, int max,
     rc = registry_add(c->registry, *session, max, err);
     if (rc) {
         session_unref(*session);
+        session_unref(*session);
+        return rc;
+    }
+    rc = placement_confirm(c, *session, config->device.frames_per_s, err);
+    if (rc) {
+        core_forget(c, *session);
         session_unref(*session);
     }
     return rc;
@@ -86,9 +92,10 @@ static int door_session_create(struct core *c, const struct session_options *opt
     struct session *s;
     int rc;
 
-    *retry_after_s = 10;
-    if (atomic_load(&c->draining))
-        return err_set(err, ERR_BUSY, "the server is stopping");
+    *retry_after_s = PLACEMENT_RETRY_S;
+    rc = core_refuses(c, err);
+    if (rc)
+        return rc;
     rc = options_resolve(&setup.options, &setup.depth, &setup.motion, &setup.multiple, &config,
                          c->models, false, err);
     if (rc)
@@ -97,7 +104,9 @@ static int door_session_create(struct core *c, const struct session_options *opt
     setup.memory_bytes =
         memory_needed(&setup, setup.options.has_camera ? setup.options.camera_w : 1280,
                       setup.options.has_camera ? setup.options.camera_h : 720);
-    rc = add_session(c, &setup, config.limits.sessions, &s, err);
+    rc = add_session(c, &setup, &config, &s, err);
+    if (rc == ERR_BUSY)
+        *retry_after_s = placement_retry_s(c);
     if (rc) {
         metrics_add(&c->metrics, METRICS_SESSIONS_REFUSED, 1);
         LOG_AT(LOG_NOTICE, "a session was refused: %s", err->text);

@@ -1,4 +1,6 @@
 /* More than there is room for: overload, floods, limits, fairness, and balanced accounts. */
+#include "daemon/config_table.h"
+#include "daemon/placement.h"
 #include "tests/support/core_rig.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
@@ -103,6 +105,130 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
     assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
+    rig_close(&r);
+}
+
+static void open_with(struct rig *r, const char *frames_per_s, int cuda)
+{
+    const struct config_key *key;
+    struct config config;
+    const char *hint;
+
+    memset(r, 0, sizeof(*r));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    fake_gpu_plan.cuda_count = cuda;
+    tiny_models(r->models);
+    rig_config(&config, r->models);
+    snprintf(config.device.use, sizeof(config.device.use), "%s", cuda ? "cuda" : "cpu");
+    key = config_table_find("device", "frames_per_s", &hint);
+    assert_int_equal(config_table_set(&config, key, frames_per_s, NULL), 0);
+    rig_open_with(r, &config);
+}
+
+/* 100 frames a second on each of two devices: sessions of 40 fit twice on each, a closed one makes
+ * room, one of 20 still does. */
+static void a_device_promises_no_more_than_it_has(void **state)
+{
+    struct session_options o = rig_options();
+    struct session_info info;
+    struct err err = {0};
+    char id[4][API_ID_CAP];
+    struct rig r;
+    int retry, on_first = 0;
+
+    (void)state;
+    open_with(&r, "100", 2);
+    o.fps = 40;
+    for (int i = 0; i < 4; i++) {
+        rig_session(&r, &o, id[i]);
+        on_first += !strcmp(rig_info(&r, id[i]).device, "cuda:0");
+    }
+    assert_int_equal(on_first, 2);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_string_equal(err.text,
+                        "40 frames a second are asked for, 80 of the device's 100 are promised");
+    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    o.fps = 20;
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    o.fps = 40;
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(door_ops.session_finalize(r.core, id[0], &err), 0);
+    assert_int_equal(rig_info(&r, id[0]).state, SESSION_CLOSED);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    assert_string_equal(info.device, rig_info(&r, id[0]).device);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    rig_close(&r);
+}
+
+static void *create_many(void *arg)
+{
+    struct session_options o = rig_options();
+    struct session_info info;
+    struct err err;
+    int retry;
+
+    o.fps = 10;
+    for (int i = 0; i < 200; i++)
+        if (door_ops.session_create(arg, &o, &info, &retry, &err) == 0 && i % 2)
+            assert_int_equal(door_ops.session_delete(arg, info.id, &err), 0);
+    return NULL;
+}
+
+/* Four threads at the door at once: never more than was promised, and every byte comes back. */
+static void a_crowd_gets_no_more(void **state)
+{
+    struct session_info infos[100];
+    pthread_t threads[4];
+    uint64_t cursor = 0;
+    struct rig r;
+    int n, used = 0;
+
+    (void)state;
+    open_with(&r, "55", 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, create_many, r.core), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
+    assert_in_range(n, 1, 5);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
+    for (int i = 0; i < 1000 && (used = (int)atomic_load(&worker_budget(r.core->workers[0])->used));
+         i++)
+        usleep(1000);
+    assert_int_equal(used, 0);
+    rig_close(&r);
+}
+
+/* A client that is turned away hears when the first retention ends, if that is soon. */
+static void whoever_is_refused_hears_when_to_come_back(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = rig_options();
+    struct session_info info;
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct rig r;
+    int retry;
+
+    (void)state;
+    open_with(&r, "30", 0);
+    o.retention_s = 120;
+    rig_session(&r, &o, id);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_in_range(retry, 110, 120);
+    rig_connect(&r, &in, id, CONTROL_INGEST); /* it is wanted: nobody knows how long */
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    rig_disconnect(&in);
+    assert_int_equal(door_ops.session_delete(r.core, id, NULL), 0);
+    o.retention_s = 3600;
+    rig_session(&r, &o, id);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    core_drain(r.core);
+    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_string_equal(err.text, "the server is stopping");
     rig_close(&r);
 }
 
@@ -218,6 +344,9 @@ int main(void)
         cmocka_unit_test(overload_drops_the_oldest),
         cmocka_unit_test(a_client_that_floods_is_told_apart),
         cmocka_unit_test(sessions_beyond_the_limits_are_refused),
+        cmocka_unit_test(a_device_promises_no_more_than_it_has),
+        cmocka_unit_test(a_crowd_gets_no_more),
+        cmocka_unit_test(whoever_is_refused_hears_when_to_come_back),
         cmocka_unit_test(sessions_take_turns_on_the_device),
         cmocka_unit_test(accounts_balance_whatever_comes),
     };
