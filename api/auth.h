@@ -22,10 +22,8 @@
 #define RECOND_API_AUTH_H
 
 #include "api/api.h"
+#include "api/token.h"
 
-#define AUTH_TOKEN_CAP 24    /* an issued token: 22 characters and NUL */
-#define AUTH_TOKEN_MAX 256   /* longest token that is looked at */
-#define AUTH_FILE_TOKENS 256 /* lines of the token file */
 #define AUTH_SESSION_TOKENS 8192
 
 enum auth_scope { AUTH_VIEW, AUTH_INGEST, AUTH_ADMIN };
@@ -63,19 +61,17 @@ MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const
 /*
  * auth_issue - a fresh token for one session
  *
- * Out:     token, the only copy there ever is
+ * Out:     token, the only copy there ever is: the caller wipes it when it has been told;
+ *          kept, what core_ops.tokens_keep and, after a restart, auth_adopt() take
  * Returns: 0; ERR_BUSY: the table is full; ERR_IO: no randomness
  */
 MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope,
-                          char token[AUTH_TOKEN_CAP], struct err *err);
+                          char token[TOKEN_CAP], struct api_token *kept, struct err *err);
 
 /* Tokens are not asked for (loopback). */
 bool auth_open_to_all(const struct auth *a);
 
 /* "Bearer xyz" -> xyz and its length; NULL and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
-
-/* base64url without padding into out; returns the length, 0 if it is not that or does not fit. */
-size_t auth_base64url_decode(const char *text, size_t len, char *out, size_t cap);
 
 #endif

@@ -236,12 +236,26 @@ static void answer_session(struct http_request *r, int status, const struct sess
 
 /* ------------------------------------------------------------------------------- routes */
 
+/* Both tokens of a fresh session, kept as long as the session is before anybody is told them. */
+static int make_tokens(struct http_request *r, const char *id, char ingest[TOKEN_CAP],
+                       char view[TOKEN_CAP], struct err *err)
+{
+    struct api_token kept[2];
+    int rc = auth_issue(r->auth, id, AUTH_INGEST, ingest, &kept[0], err);
+
+    if (rc == 0)
+        rc = auth_issue(r->auth, id, AUTH_VIEW, view, &kept[1], err);
+    if (rc == 0)
+        rc = r->config->ops->tokens_keep(r->config->core, id, kept, 2, err);
+    return rc;
+}
+
 static void create(struct http_request *r, const struct session_options *options)
 {
     const struct core_ops *ops = r->config->ops;
     struct session_info info = {0};
     struct err err = {0}, ignored;
-    char ingest[AUTH_TOKEN_CAP], view[AUTH_TOKEN_CAP];
+    char ingest[TOKEN_CAP] = "", view[TOKEN_CAP] = "";
     int retry_after_s = 0;
 
     if (ops->session_create(r->config->core, options, &info, &retry_after_s, &err)) {
@@ -253,15 +267,16 @@ static void create(struct http_request *r, const struct session_options *options
         http_problem_err(r, &err);
         return;
     }
-    if (auth_issue(r->auth, info.id, AUTH_INGEST, ingest, &err) ||
-        auth_issue(r->auth, info.id, AUTH_VIEW, view, &err)) {
-        if (ops->session_delete(r->config->core, info.id, &ignored) == 0)
-            auth_forget_session(r->auth, info.id);
+    if (make_tokens(r, info.id, ingest, view, &err)) {
+        (void)!ops->session_delete(r->config->core, info.id, &ignored);
+        auth_forget_session(r->auth, info.id); /* nobody was told them */
         http_problem_err(r, &err);
-        return;
+    } else {
+        http_header(r, "Location", "/v1/sessions/%s", info.id);
+        answer_session(r, 201, &info, ingest, view);
     }
-    http_header(r, "Location", "/v1/sessions/%s", info.id);
-    answer_session(r, 201, &info, ingest, view);
+    explicit_bzero(ingest, sizeof ingest);
+    explicit_bzero(view, sizeof view);
 }
 
 void handle_session_create(struct http_request *r)

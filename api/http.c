@@ -10,6 +10,7 @@
 
 #include "api/listen.h"
 #include "api/routes.h"
+#include "api/wipe.h"
 
 #include <microhttpd.h>
 #include <arpa/inet.h>
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <syslog.h>
 #include <time.h>
@@ -171,7 +173,8 @@ static struct MHD_Response *make_response(struct http_answer *a)
     struct http_stream *b;
 
     if (!a->stream.read) {
-        response = MHD_create_response_from_buffer(a->len, a->body, MHD_RESPMEM_MUST_FREE);
+        response =
+            MHD_create_response_from_buffer_with_free_callback(a->len, a->body, wipe_free);
         if (response)
             a->body = NULL;
         return response;
@@ -316,6 +319,18 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     return answer(q, c);
 }
 
+/* The library hands out its own buffer and reads no Authorization itself. Freed memory, and so a
+ * core file, shall not hold what came in one. */
+static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
+                               size_t name_len, const char *value, size_t value_len)
+{
+    (void)cls;
+    (void)kind;
+    if (value && name_len == 13 && strncasecmp(name, "Authorization", 13) == 0)
+        explicit_bzero((void *)(uintptr_t)value, value_len);
+    return MHD_YES;
+}
+
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
                          enum MHD_RequestTerminationCode why)
 {
@@ -324,6 +339,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
     (void)why;
     *context = NULL;
+    MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
     if (!q)
         return;
     http_answer_free(&q->pub.answer);

@@ -31,7 +31,7 @@ struct http_stream {
 struct http_answer {
     int status; /* 0 = none yet */
     const char *type;
-    char *body; /* malloc()ed or NULL; the answer owns it */
+    char *body; /* malloc()ed or NULL; the answer owns it, wipe_free()s it: it may name tokens */
     size_t len;
     struct http_stream stream; /* instead of body when read is set */
     int n_headers;

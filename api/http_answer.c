@@ -1,6 +1,8 @@
 /* http_answer.c - what handlers and the gate leave as an answer */
 #include "api/http.h"
 
+#include "api/wipe.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 void http_answer_free(struct http_answer *a)
 {
-    free(a->body);
+    wipe_free(a->body);
     if (a->stream.close)
         a->stream.close(a->stream.ctx);
     memset(a, 0, sizeof *a);

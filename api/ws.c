@@ -15,6 +15,7 @@
 #include "api/ws.h"
 
 #include "api/listen.h"
+#include "api/wipe.h"
 #include "api/ws_peer.h"
 #include "api/ws_seats.h"
 
@@ -180,6 +181,8 @@ static int on_handshake(struct ws_peer *p, struct lws *wsi)
     struct ws_peer_handshake h = {0};
     size_t len;
 
+    if (p->answered) /* refused before the upgrade */
+        return -1;
     h.path = header(wsi, WSI_TOKEN_GET_URI, path, sizeof path, NULL);
     h.query = header(wsi, WSI_TOKEN_HTTP_URI_ARGS, query, sizeof query, NULL);
     if (!h.query && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS) > 0)
@@ -189,9 +192,9 @@ static int on_handshake(struct ws_peer *p, struct lws *wsi)
     h.authorization =
         header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization, sizeof authorization, &h.repeated);
     header(wsi, WSI_TOKEN_HOST, host, sizeof host, &h.repeated);
-    if (p->answered) /* refused before the upgrade */
-        return -1;
     len = ws_peer_admit(p, &h, answer);
+    explicit_bzero(authorization, sizeof authorization);
+    explicit_bzero(protocols, sizeof protocols);
     if (len == 0)
         return 0;
     send_raw(p->fd, answer, len);
@@ -210,11 +213,14 @@ static int before_upgrade(struct ws *w, struct ws_peer *p, struct lws *wsi)
 
     if (lws_hdr_total_length(wsi, WSI_TOKEN_KEY) > 0 && thirteen && strcmp(thirteen, "13") == 0 &&
         (lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL) <= 0 ||
-         (offered && strstr(offered, CONTROL_SUBPROTOCOL))))
+         (offered && strstr(offered, CONTROL_SUBPROTOCOL)))) {
+        explicit_bzero(list, sizeof list); /* a token may be among them */
         return 0;
+    }
+    explicit_bzero(list, sizeof list);
     send_raw(p->fd, answer,
-             ws_peer_refuse(answer, 400,
-                            "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL));
+                ws_peer_refuse(answer, 400,
+                               "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL));
     atomic_fetch_add(&w->env.refused, 1);
     p->answered = true;
     return 0;
@@ -440,6 +446,7 @@ static int start_library(struct service *v, struct err *err)
                                              .rx_buffer_size = RX_CHUNK,
                                              .tx_packet_size = DELTA_MESSAGE_MAX};
     lws_set_log_level(0, NULL);
+    lws_set_allocator(wipe_realloc); /* it frees headers of handshakes, tokens with them */
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.protocols = v->protocols;
     info.user = v;

@@ -179,20 +179,24 @@ static bool parse_path(const char *path, char id[API_ID_CAP])
     return true;
 }
 
-/* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them. */
-static size_t read_protocols(const char *list, char *token, size_t cap, bool *offered)
+/* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them;
+ * *twice: more than one token is. */
+static size_t read_protocols(const char *list, char *token, size_t cap, bool *offered, bool *twice)
 {
     size_t len = 0, prefix = strlen(CONTROL_BEARER_PREFIX);
+    int n_tokens = 0;
 
-    *offered = false;
+    *offered = *twice = false;
     while (list && *list) {
         size_t n;
         list += strspn(list, ", \t");
         n = strcspn(list, ", \t");
         if (n == strlen(CONTROL_SUBPROTOCOL) && memcmp(list, CONTROL_SUBPROTOCOL, n) == 0)
             *offered = true;
-        else if (n > prefix && memcmp(list, CONTROL_BEARER_PREFIX, prefix) == 0)
-            len = auth_base64url_decode(list + prefix, n - prefix, token, cap);
+        else if (n >= prefix && memcmp(list, CONTROL_BEARER_PREFIX, prefix) == 0) {
+            len = token_base64url_decode(list + prefix, n - prefix, token, cap);
+            *twice = ++n_tokens > 1;
+        }
         list += n;
     }
     return len;
@@ -228,11 +232,11 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
     enum problem_kind kind = PROBLEM_MALFORMED;
     struct session_info info;
     struct err err = {0};
-    char token[AUTH_TOKEN_MAX];
-    bool offered;
-    size_t token_len = read_protocols(h->protocols, token, sizeof token, &offered);
+    char token[TOKEN_MAX];
+    bool offered, twice, admitted = false;
+    size_t token_len = read_protocols(h->protocols, token, sizeof token, &offered, &twice);
 
-    if (h->repeated) {
+    if (h->repeated || twice) {
         err_set(&err, ERR_INPUT, "a header that may come once came twice");
     } else if (h->query && h->query[0]) {
         err_set(&err, ERR_INPUT, "a stream takes no query, and a token never travels in a URL");
@@ -252,8 +256,11 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
         if (kind == PROBLEM_NOT_FOUND) /* the same words for unknown and foreign */
             err_set(&err, ERR_NOT_FOUND, "no such session");
     } else {
-        return 0;
+        admitted = true;
     }
+    explicit_bzero(token, sizeof token);
+    if (admitted)
+        return 0;
     atomic_fetch_add(&p->env->refused, 1);
     p->answered = true;
     return http_answer(answer, kind, problem_status(kind), err.text);

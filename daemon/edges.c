@@ -87,6 +87,16 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
     };
 }
 
+/* A session whose token is lost is still there for those that the token file names. */
+static void on_kept_token(void *ctx, const struct api_token *kept)
+{
+    struct edges *e = ctx;
+    struct err err = {0};
+
+    if (auth_adopt(e->auth, kept, &err))
+        LOG_AT(LOG_WARNING, "a token of session %s is void: %s", kept->session, err.text);
+}
+
 int edges_start(struct edges **edges, const struct config *config, struct core *core, int http_fd,
                 int stream_fd, struct err *err)
 {
@@ -106,6 +116,8 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     core_set_edges(core, &ops, e, on_metrics);
     if (rc == 0)
         rc = auth_open(&e->auth, &a, err);
+    if (rc == 0)
+        a.ops->tokens_each(core, on_kept_token, e);
     if (rc == 0)
         rc = ws_start(&e->ws, &a, e->auth, err);
     if (rc == 0) {

@@ -76,7 +76,8 @@ FENCES='
 ^systemd/sd-daemon[.]h$             ^daemon/notify[.]c$
 ^systemd/sd-journal[.]h$            ^daemon/log[.]c$
 ^ini[.]h$                           ^daemon/ini[.]c$
-^openssl/                           ^api/auth[.]c$
+^openssl/                           ^api/token[.]c$
+^gnutls/                            ^api/tls_gnutls[.]c$
 ^curl/                              ^api/client[.]c$
 ^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net_dnnl[a-z_]*[.][ch]$
 ^(protobuf-c/|onnx/)                ^gpu/net_onnx[a-z_]*[.][ch]$

@@ -8,12 +8,15 @@
 
 #define STREAMS_MAX 512
 #define ACKS_MAX 64
+#define TOKENS_MAX 2
 #define MESSAGE_MAX (4u << 20)
 
 struct row {
     bool used;
     uint64_t rank;
     struct session_info info;
+    struct api_token tokens[TOKENS_MAX];
+    int n_tokens;
 };
 
 struct stream {
@@ -40,6 +43,7 @@ struct fake_core {
     struct stream streams[STREAMS_MAX];
     struct fake_core_counts counts;
     enum api_health health;
+    bool tokens_are_lost;
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
@@ -202,6 +206,39 @@ static int session_delete(struct core *core, const char *id, struct err *err)
     }
     pthread_mutex_unlock(&c->lock);
     return row ? 0 : not_found(err);
+}
+
+static int tokens_keep(struct core *core, const char *id, const struct api_token *tokens, int n,
+                       struct err *err)
+{
+    struct fake_core *c = fake(core);
+    struct row *row;
+    bool refused;
+
+    pthread_mutex_lock(&c->lock);
+    row = find(c, id);
+    refused = !row || n > TOKENS_MAX || c->tokens_are_lost;
+    for (int i = 0; i < n && !refused; i++)
+        row->tokens[i] = tokens[i];
+    if (!refused)
+        row->n_tokens = n;
+    pthread_mutex_unlock(&c->lock);
+    return refused ? err_set(err, ERR_IO, "the fake disk is full") : 0;
+}
+
+static void tokens_each(struct core *core, void (*each)(void *ctx, const struct api_token *token),
+                        void *ctx)
+{
+    struct fake_core *c = fake(core);
+
+    for (int i = 0; i < c->n; i++)
+        for (int k = 0; c->rows[i].used && k < c->rows[i].n_tokens; k++)
+            each(ctx, &c->rows[i].tokens[k]);
+}
+
+void fake_core_lose_tokens(struct fake_core *c)
+{
+    c->tokens_are_lost = true;
 }
 
 /* ------------------------------------------------------------------------------- results */
@@ -530,6 +567,8 @@ const struct core_ops *fake_core_ops(void)
         .session_list = session_list,
         .session_finalize = session_finalize,
         .session_delete = session_delete,
+        .tokens_keep = tokens_keep,
+        .tokens_each = tokens_each,
         .export_open = export_open,
         .export_read = export_read,
         .export_close = export_close,

@@ -31,6 +31,8 @@ struct fake_core_counts {
 struct fake_core_counts fake_core_counts(struct fake_core *c);
 
 void fake_core_set_health(struct fake_core *c, enum api_health health);
+/* From now on tokens_keep() fails. */
+void fake_core_lose_tokens(struct fake_core *c);
 /* Every stream of the session gets n binary messages of `bytes` bytes, the first byte of each
  * DELTA_PUT. */
 void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes);

@@ -147,12 +147,13 @@ static void test_reload(void **state)
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
-    char token[AUTH_TOKEN_CAP];
+    struct api_token kept;
+    char token[TOKEN_CAP];
 
     (void)state;
     write_file("x admin " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
-    assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, token, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, token, &kept, &err), 0);
     write_file("broken\n");
     assert_int_equal(auth_reload(a, &err), ERR_INPUT);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0); /* the old ones stay */
@@ -168,13 +169,14 @@ static void test_issued_tokens(void **state)
     struct auth *a;
     struct auth_who who;
     struct err err = {0};
-    char one[AUTH_TOKEN_CAP], two[AUTH_TOKEN_CAP];
+    struct api_token kept;
+    char one[TOKEN_CAP], two[TOKEN_CAP];
 
     (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
-    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, one, &err), 0);
-    assert_int_equal(auth_issue(a, "s2", AUTH_VIEW, two, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, one, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "s2", AUTH_VIEW, two, &kept, &err), 0);
     assert_int_equal(strlen(one), 22);
     assert_int_equal(
         strspn(one, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), 22);
@@ -196,17 +198,98 @@ static void test_issued_tokens_are_bounded(void **state)
 {
     struct auth *a;
     struct err err = {0};
-    char token[AUTH_TOKEN_CAP];
+    struct api_token kept;
+    char token[TOKEN_CAP];
 
     (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     for (int i = 0; i < AUTH_SESSION_TOKENS; i++)
-        assert_int_equal(auth_issue(a, i % 2 ? "odd" : "even", AUTH_VIEW, token, &err), 0);
-    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &err), ERR_BUSY);
+        assert_int_equal(auth_issue(a, i % 2 ? "odd" : "even", AUTH_VIEW, token, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &kept, &err), ERR_BUSY);
     auth_forget_session(a, "odd");
-    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &err), 0);
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &kept, &err), 0);
     auth_close(&a);
+}
+
+/* What auth_issue() gave to keep opens the same door after a restart, and nothing else does. */
+static void test_kept_tokens(void **state)
+{
+    struct auth *a;
+    struct auth_who who;
+    struct err err = {0};
+    struct api_token kept, wrong;
+    char token[TOKEN_CAP];
+
+    (void)state;
+    write_file("");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, token, &kept, &err), 0);
+    assert_string_equal(kept.session, "s1");
+    auth_close(&a);
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_check(a, token, 22, &who, &err), ERR_DENIED);
+    assert_int_equal(auth_adopt(a, &kept, &err), 0);
+    assert_int_equal(auth_check(a, token, 22, &who, &err), 0);
+    assert_string_equal(who.session, "s1");
+    assert_int_equal(who.scope, AUTH_INGEST);
+    assert_int_equal(auth_check(a, (const char *)kept.sha256, 32, &who, &err), ERR_DENIED);
+    /* a file that was changed by hand makes no administrators, and none without a session */
+    wrong = kept;
+    wrong.scope = AUTH_ADMIN;
+    assert_int_equal(auth_adopt(a, &wrong, &err), ERR_INPUT);
+    wrong.scope = -1;
+    assert_int_equal(auth_adopt(a, &wrong, &err), ERR_INPUT);
+    wrong = kept;
+    wrong.session[0] = '\0';
+    assert_int_equal(auth_adopt(a, &wrong, &err), ERR_INPUT);
+    memset(wrong.session, 'x', sizeof wrong.session);
+    assert_int_equal(auth_adopt(a, &wrong, &err), ERR_INPUT);
+    auth_forget_session(a, "s1");
+    assert_int_equal(auth_check(a, token, 22, &who, &err), ERR_DENIED);
+    auth_close(&a);
+}
+
+static struct auth *adopter;
+static void adopt(void *ctx, const struct api_token *kept)
+{
+    struct err err = {0};
+
+    ++*(int *)ctx;
+    assert_int_equal(auth_adopt(adopter, kept, &err), 0);
+}
+
+/* POST /v1/sessions has both hashes kept before it answers; without that there is no session. */
+static void test_tokens_are_kept_with_their_session(void **state)
+{
+    static struct edge e;
+    struct edge_session s;
+    struct edge_answer a;
+    struct auth_who who;
+    struct err err = {0};
+    int n = 0;
+
+    (void)state;
+    edge_defaults(&e);
+    edge_start(&e);
+    s = edge_session(&e, NULL);
+    write_file("");
+    assert_int_equal(try_open(&adopter, &err), 0);
+    fake_core_ops()->tokens_each(fake_core_core(e.core), adopt, &n);
+    assert_int_equal(n, 2);
+    assert_int_equal(auth_check(adopter, s.ingest, strlen(s.ingest), &who, &err), 0);
+    assert_int_equal(who.scope, AUTH_INGEST);
+    assert_string_equal(who.session, s.id);
+    assert_int_equal(auth_check(adopter, s.view, strlen(s.view), &who, &err), 0);
+    assert_int_equal(who.scope, AUTH_VIEW);
+    auth_close(&adopter);
+    fake_core_lose_tokens(e.core);
+    a = edge_request(&e, "POST", "/v1/sessions", EDGE_ADMIN, NULL);
+    assert_int_equal(a.status, 500);
+    assert_null(strstr(a.body, "fake disk")); /* what went wrong inside is for the log */
+    edge_answer_free(&a);
+    assert_int_equal(fake_core_counts(e.core).sessions, 1);
+    edge_stop(&e);
 }
 
 static void test_bearer(void **state)
@@ -232,16 +315,16 @@ static void test_base64url(void **state)
     char out[8];
 
     (void)state;
-    assert_int_equal(auth_base64url_decode("YWJj", 4, out, sizeof out), 3);
+    assert_int_equal(token_base64url_decode("YWJj", 4, out, sizeof out), 3);
     assert_memory_equal(out, "abc", 3);
-    assert_int_equal(auth_base64url_decode("YWI", 3, out, sizeof out), 2);
-    assert_int_equal(auth_base64url_decode("_-8", 3, out, sizeof out), 2);
+    assert_int_equal(token_base64url_decode("YWI", 3, out, sizeof out), 2);
+    assert_int_equal(token_base64url_decode("_-8", 3, out, sizeof out), 2);
     assert_memory_equal(out, "\xff\xef", 2);
-    assert_int_equal(auth_base64url_decode("YWJj=", 5, out, sizeof out), 0);
-    assert_int_equal(auth_base64url_decode("YW+/", 4, out, sizeof out), 0);
-    assert_int_equal(auth_base64url_decode("YWJ", 3, out, sizeof out), 0); /* bits left over */
-    assert_int_equal(auth_base64url_decode("Y", 1, out, sizeof out), 0);
-    assert_int_equal(auth_base64url_decode("YWJjYWJjYWJj", 12, out, sizeof out), 0); /* too long */
+    assert_int_equal(token_base64url_decode("YWJj=", 5, out, sizeof out), 0);
+    assert_int_equal(token_base64url_decode("YW+/", 4, out, sizeof out), 0);
+    assert_int_equal(token_base64url_decode("YWJ", 3, out, sizeof out), 0); /* bits left over */
+    assert_int_equal(token_base64url_decode("Y", 1, out, sizeof out), 0);
+    assert_int_equal(token_base64url_decode("YWJjYWJjYWJj", 12, out, sizeof out), 0); /* too long */
 }
 
 /* ----------------------------------------------------------------------- routes x tokens */
@@ -444,6 +527,8 @@ int main(void)
         cmocka_unit_test(test_reload),
         cmocka_unit_test(test_issued_tokens),
         cmocka_unit_test(test_issued_tokens_are_bounded),
+        cmocka_unit_test(test_kept_tokens),
+        cmocka_unit_test(test_tokens_are_kept_with_their_session),
         cmocka_unit_test(test_bearer),
         cmocka_unit_test(test_base64url),
         cmocka_unit_test(test_every_route_with_every_token),
