@@ -243,6 +243,36 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
     return 0;
 }
 
+size_t mirror_state_bytes(struct mirror *m)
+{
+    size_t n;
+
+    pthread_mutex_lock(&m->lock);
+    n = cloud_state_bytes(m->cloud);
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&m->lock);
+    rc = cloud_state_save(m->cloud, buf, cap, len, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
+int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&m->lock);
+    rc = cloud_state_load(m->cloud, buf, len, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
 size_t mirror_bytes(const struct cloud_limits *limits)
 {
     /* a key in its block and as much again of history, key and block of its slot, and what is

@@ -78,6 +78,13 @@ struct mirror_snapshot {
 MUST_CHECK int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err);
 void mirror_snapshot_free(struct mirror_snapshot *s);
 
+/* The cloud as bytes, and back into a new mirror: cloud_state_save() and cloud_state_load() under
+ * the lock. Between mirror_state_bytes() and mirror_save() nobody may commit. */
+size_t mirror_state_bytes(struct mirror *m);
+MUST_CHECK int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len,
+                           struct err *err);
+MUST_CHECK int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *err);
+
 /* Bytes that a mirror of these limits may come to hold: what admission counts. */
 size_t mirror_bytes(const struct cloud_limits *limits);
 

@@ -23,4 +23,17 @@ MUST_CHECK int trajectory_append(struct trajectory *t, const struct session_pose
 /* Poses [first, first + cap), as many as there are; returns their number. */
 int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap);
 
+/*
+ * trajectory_save / trajectory_load - the poses as bytes, and back into a new trajectory
+ *
+ * Returns: 0; ERR_LIMIT: cap, for which trajectory_state_bytes() is enough while nobody appends;
+ *          ERR_STATE: not a new trajectory; ERR_INPUT: not such bytes, or a number that is none;
+ *          ERR_MEMORY. On errors nothing changes.
+ */
+size_t trajectory_state_bytes(struct trajectory *t);
+MUST_CHECK int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len,
+                               struct err *err);
+MUST_CHECK int trajectory_load(struct trajectory *t, const uint8_t *buf, size_t len,
+                               struct err *err);
+
 #endif

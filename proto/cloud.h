@@ -109,6 +109,21 @@ struct cloud_patch {
 MUST_CHECK int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision,
                            struct cloud_patch *patch, struct err *err);
 
+/*
+ * cloud_state_save / cloud_state_load - a producer's cloud as bytes, between two commits
+ *
+ * A cloud that was loaded goes on as the saved one would have: same blocks by index, same
+ * revisions, same hashes. Histories are not kept: a client that is behind gets whole blocks.
+ * In:      save: buf [cap], cloud_state_bytes() of now is enough. load: a new cloud; the bytes may
+ *          be anybody's and are checked: counts, names, order, hash, slots against blocks
+ * Returns: 0; ERR_LIMIT: cap; ERR_STATE: changes are staged, no producer; not a new cloud;
+ *          ERR_INPUT: not such a state, or over the limits; ERR_MEMORY. On errors nothing changes.
+ */
+size_t cloud_state_bytes(const struct cloud *c);
+MUST_CHECK int cloud_state_save(const struct cloud *c, uint8_t *buf, size_t cap, size_t *len,
+                                struct err *err);
+MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err *err);
+
 /* ------------------------------------------------------------------------- consumer (a client) */
 
 /*

@@ -86,6 +86,9 @@ MUST_CHECK int cloud_block_reserve(struct cloud *c, struct cloud_entry *e, uint3
 void cloud_block_trim(struct cloud_entry *e);
 void cloud_block_free_all(struct cloud *c);
 
+/* cloud_stage.c: make the cloud a producer; its slots are empty. */
+MUST_CHECK int cloud_stage_open(struct cloud *c, struct err *err);
+
 /* cloud_sort.c */
 /* Sort by block, then key; aux is as large. The result is in changes. */
 void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n);

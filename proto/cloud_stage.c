@@ -8,7 +8,7 @@
  * is at most one key leaving and one entering per slot: three changes a slot leave room for a third
  * that cancels out.
  */
-static int open_slots(struct cloud *c, struct err *err)
+int cloud_stage_open(struct cloud *c, struct err *err)
 {
     size_t n = c->limits.max_points, cap = 3 * n + 64;
 
@@ -77,7 +77,7 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
         return err_set(err, ERR_LIMIT, "slot %u of a cloud of at most %u points", (unsigned)slot,
                        (unsigned)c->limits.max_points);
     if (!c->staged_cap)
-        rc = open_slots(c, err);
+        rc = cloud_stage_open(c, err);
     if (rc)
         return rc;
     cloud_stage_remove(c, slot);
