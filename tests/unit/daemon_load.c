@@ -160,6 +160,23 @@ static void a_device_promises_no_more_than_it_has(void **state)
     rig_close(&r);
 }
 
+/* The device with the least to do has promised what it has: the other one takes them. */
+static void promises_come_before_load(void **state)
+{
+    struct session_options o = rig_options();
+    char id[4][API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    open_with(&r, "100", 2);
+    for (int i = 0; i < 4; i++) {
+        o.fps = i ? 20 : 90;
+        rig_session(&r, &o, id[i]);
+        assert_string_equal(rig_info(&r, id[i]).device, i ? "cuda:1" : "cuda:0");
+    }
+    rig_close(&r);
+}
+
 static void *create_many(void *arg)
 {
     struct session_options o = rig_options();
@@ -345,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_client_that_floods_is_told_apart),
         cmocka_unit_test(sessions_beyond_the_limits_are_refused),
         cmocka_unit_test(a_device_promises_no_more_than_it_has),
+        cmocka_unit_test(promises_come_before_load),
         cmocka_unit_test(a_crowd_gets_no_more),
         cmocka_unit_test(whoever_is_refused_hears_when_to_come_back),
         cmocka_unit_test(sessions_take_turns_on_the_device),
