@@ -154,6 +154,34 @@ void reconctl_args_help(const struct reconctl_command *command)
 
 /* ------------------------------------------------------------------------- completion */
 
+/* The first words of commands, each once; "session" has a second one. */
+static bool is_first_of_family(int i)
+{
+    const char *name = reconctl_commands[i]->name;
+    size_t n = strcspn(name, " ");
+
+    for (int k = 0; k < i; k++)
+        if (strncmp(reconctl_commands[k]->name, name, n) == 0 &&
+            strchr(" ", reconctl_commands[k]->name[n]))
+            return false;
+    return true;
+}
+
+/* The second words of a family, for bash. */
+static void complete_bash_second(int family)
+{
+    const char *name = reconctl_commands[family]->name;
+    size_t n = strcspn(name, " ") + 1; /* with the blank */
+
+    printf("    elif [[ $COMP_CWORD == 2 && ${COMP_WORDS[1]} == %.*s ]]; then\n"
+           "        COMPREPLY=($(compgen -W \"",
+           (int)n - 1, name);
+    for (int i = family; reconctl_commands[i]; i++)
+        if (strncmp(reconctl_commands[i]->name, name, n) == 0)
+            printf("%s ", reconctl_commands[i]->name + n);
+    printf("\" -- \"$cur\"))\n");
+}
+
 static void complete_bash(void)
 {
     printf("# bash completion of reconctl: put it into "
@@ -176,15 +204,14 @@ static void complete_bash(void)
            "    elif [[ $COMP_CWORD == 1 ]]; then\n"
            "        COMPREPLY=($(compgen -W \"");
     for (int i = 0; reconctl_commands[i]; i++)
-        printf("%.*s ", (int)strcspn(reconctl_commands[i]->name, " "), reconctl_commands[i]->name);
-    printf("help\" -- \"$cur\"))\n"
-           "    elif [[ $COMP_CWORD == 2 && ${COMP_WORDS[1]} == session ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"");
+        if (is_first_of_family(i))
+            printf("%.*s ", (int)strcspn(reconctl_commands[i]->name, " "),
+                   reconctl_commands[i]->name);
+    printf("help\" -- \"$cur\"))\n");
     for (int i = 0; reconctl_commands[i]; i++)
-        if (strchr(reconctl_commands[i]->name, ' '))
-            printf("%s ", strchr(reconctl_commands[i]->name, ' ') + 1);
-    printf("\" -- \"$cur\"))\n"
-           "    else\n"
+        if (is_first_of_family(i) && strchr(reconctl_commands[i]->name, ' '))
+            complete_bash_second(i);
+    printf("    else\n"
            "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
            "    fi\n"
            "}\n"
@@ -222,7 +249,9 @@ static void complete_zsh(void)
     }
     printf("    *) compadd --");
     for (int i = 0; reconctl_commands[i]; i++)
-        printf(" %.*s", (int)strcspn(reconctl_commands[i]->name, " "), reconctl_commands[i]->name);
+        if (is_first_of_family(i))
+            printf(" %.*s", (int)strcspn(reconctl_commands[i]->name, " "),
+                   reconctl_commands[i]->name);
     printf(" help ;;\n    esac\n}\n_reconctl \"$@\"\n");
 }
 
@@ -231,13 +260,17 @@ static void complete_fish(void)
     for (int i = 0; reconctl_commands[i]; i++) {
         const struct reconctl_command *c = reconctl_commands[i];
         const char *second = strchr(c->name, ' ');
+        int first = (int)strcspn(c->name, " ");
 
-        printf("complete -c reconctl -n __fish_use_subcommand -a %.*s -d '%s'\n",
-               (int)strcspn(c->name, " "), c->name, second ? "Sessions of a server" : c->summary);
+        if (is_first_of_family(i))
+            printf("complete -c reconctl -n __fish_use_subcommand -a %.*s -d '%s'\n", first,
+                   c->name,
+                   !second                             ? c->summary
+                   : strncmp(c->name, "token", 5) == 0 ? "Tokens of a token file"
+                                                       : "Sessions of a server");
         if (second)
-            printf(
-                "complete -c reconctl -f -n '__fish_seen_subcommand_from session' -a %s -d '%s'\n",
-                second + 1, c->summary);
+            printf("complete -c reconctl -f -n '__fish_seen_subcommand_from %.*s' -a %s -d '%s'\n",
+                   first, c->name, second + 1, c->summary);
         for (int k = 0; option_at(c, k); k++) {
             const struct reconctl_option *o = option_at(c, k);
 

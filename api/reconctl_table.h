@@ -17,5 +17,8 @@ extern const struct reconctl_command reconctl_export_command;
 extern const struct reconctl_command reconctl_render_command;
 extern const struct reconctl_command reconctl_top_command;
 extern const struct reconctl_command reconctl_doctor_command;
+extern const struct reconctl_command reconctl_token_new_command;
+extern const struct reconctl_command reconctl_token_list_command;
+extern const struct reconctl_command reconctl_token_revoke_command;
 
 #endif

@@ -111,14 +111,15 @@ bool token_name_ok(const char *name)
 
 bool token_expiry(const char *text, time_t *expires)
 {
-    struct tm tm = {0}, again;
+    struct tm tm = {0};
+    int day;
     const char *end = strptime(text, strlen(text) == 10 ? "%Y-%m-%d" : "%Y-%m-%dT%H:%M:%SZ", &tm);
 
     if (!end || *end)
         return false;
+    day = tm.tm_mday;
     *expires = timegm(&tm);
-    /* the 31st of a month that has 30 days would be the next month's first */
-    return *expires > 0 && gmtime_r(expires, &again) && again.tm_mday == tm.tm_mday;
+    return *expires > 0 && tm.tm_mday == day; /* the 31st of a short month has become another day */
 }
 
 static bool parse_hash(const char *hex, uint8_t sha256[TOKEN_HASH_BYTES])

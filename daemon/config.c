@@ -1,5 +1,6 @@
 #include "daemon/config.h"
 
+#include "api/token.h"
 #include "daemon/config_table.h"
 #include "daemon/devices.h"
 #include "daemon/ini.h"
@@ -8,6 +9,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int set_named(struct config *config, const char *section, const char *name,
                      const char *value, struct err *err)
@@ -158,6 +160,22 @@ static int load_file(struct config *config, const char *file, struct err *err)
     return rc;
 }
 
+/* systemd's LoadCredential= hands over the token file without being told where it lies. */
+static void use_credential(struct config *config, char *const env[])
+{
+    static const char variable[] = "CREDENTIALS_DIRECTORY=";
+    size_t n = sizeof(variable) - 1;
+    char path[CONFIG_TEXT_CAP];
+
+    if (config->auth.mode != CONFIG_AUTH_TOKEN || config->auth.token_file[0])
+        return;
+    for (int i = 0; env && env[i]; i++)
+        if (strncmp(env[i], variable, n) == 0 &&
+            snprintf(path, sizeof(path), "%s/" TOKEN_CREDENTIAL, env[i] + n) < (int)sizeof(path) &&
+            access(path, F_OK) == 0)
+            strcpy(config->auth.token_file, path);
+}
+
 int config_load(struct config *config, enum config_action *action, int argc, char *const argv[],
                 char *const env[], struct err *err)
 {
@@ -183,6 +201,8 @@ int config_load(struct config *config, enum config_action *action, int argc, cha
         if (!skip)
             rc = load_flag(config, argv[i], err);
     }
+    if (rc == 0)
+        use_credential(config, env);
     return rc ? rc : config_check(config, err);
 }
 
