@@ -96,7 +96,7 @@ struct journal_stats {
 MUST_CHECK int journal_open(struct journal **j, const struct journal_config *config,
                             struct err *err);
 /* Writes what is pending, calls done() for it from this thread where need be, and ends the threads.
- * Appends fail from then on, done() within the call. */
+ * No log is made or freed meanwhile. Appends fail from then on, done() within the call. */
 void journal_stop(struct journal *j);
 void journal_close(struct journal **j); /* stopped, all its logs freed */
 
