@@ -27,10 +27,12 @@ ifeq ($(origin CUDA), undefined)
 else
   CUDA_WHY := asked for on the command line
 endif
+# the REST edge speaks TLS through libmicrohttpd's GnuTLS; without its headers recond is built without TLS
+GNUTLS     := $(shell echo '\#include <gnutls/abstract.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
 PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
 ONNX_PROTO ?= $(firstword $(wildcard $(addsuffix /onnx/onnx.proto,$(subst :, ,$(CPATH)) /usr/include /usr/local/include)))
 PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \
-              libcurl libpng libcrypto
+              libcurl libpng libcrypto libssl
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 # headers and libraries of one place: the folders that pkg-config names come before the system's own
 PKG_LDFLAGS := $(shell PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 pkg-config --libs-only-L $(PKGS) 2>/dev/null)
@@ -75,7 +77,7 @@ GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(wildcard gpu/*.cu))
 GPU_SRC    := $(filter-out gpu/ops_none.c $(CUDA_C),$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
 CLIENT_SRC := $(wildcard api/client*.c)
 CTL_SRC    := $(wildcard api/reconctl*.c)
-API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC),$(wildcard api/*.c))
+API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC) $(if $(GNUTLS),api/tls_gnutls_none.c,api/tls_gnutls.c),$(wildcard api/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 
 # `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
@@ -89,8 +91,8 @@ LIB_DAEMON := $(O)/libdaemon.a
 
 LIBS_PROTO  := -lturbojpeg -ljpeg -lzstd -lz -ljansson -lpng -lm
 LIBS_GPU    := -ldnnl -lgomp -lprotobuf-c -lm
-LIBS_CLIENT := -lcurl -lwebsockets -lcrypto
-LIBS_API    := -lmicrohttpd -lwebsockets -lcrypto
+LIBS_CLIENT := -lcurl -lwebsockets -lssl -lcrypto
+LIBS_API    := -lmicrohttpd -lwebsockets -lssl -lcrypto $(if $(GNUTLS),-lgnutls)
 LIBS_DAEMON := -lsystemd -linih
 ifeq ($(CUDA),1)
   NVCC_GEN    := $(foreach a,$(CUDA_ARCH),-gencode arch=$(a:sm_%=compute_%),code=$(a)) \
@@ -224,6 +226,7 @@ info: ## what was found, and why
 	@echo "mode          $(MODE), objects in $(O)"
 	@echo "compiler      $(CC): $$($(CC) --version 2>/dev/null | head -n 1)"
 	@echo "cuda          $(if $(filter 1,$(CUDA)),yes - for $(CUDA_ARCH),no) ($(CUDA_WHY))"
+	@echo "tls           $(if $(GNUTLS),yes,no: gnutls/abstract.h not found: deploy/install-deps build)"
 	@echo "onnx          $(or $(ONNX_PROTO),onnx.proto not found: deploy/install-deps build)"
 	@for p in $(PKGS); do printf '%-14s%s\n' "$$p" "$$(pkg-config --modversion $$p 2>/dev/null || echo 'missing: deploy/install-deps build')"; done
 	@for h in dnnl ini; do printf '%-14s%s\n' "$$h.h" "$$(echo "#include <$$h.h>" | $(CC) -include stdio.h -M -xc - 2>/dev/null | tr ' ' '\n' | grep -m 1 "/$$h.h" || echo 'missing: deploy/install-deps build')"; done

@@ -239,6 +239,8 @@ struct api_config {
     size_t max_body_bytes, max_message_bytes;
     int max_connections, max_per_address;
     int header_timeout_s, message_timeout_s, ping_s, hangup_s;
+    struct tls *tls;   /* both edges speak it; NULL = plain text */
+    bool behind_proxy; /* a proxy is in front: plain text off loopback, X-Forwarded-For counts */
     const char *version;
     /* One line about a request or a connection; never holds a token. level as syslog(3). */
     void (*log)(void *log_ctx, int level, const char *fields_json, const char *text);
@@ -247,6 +249,7 @@ struct api_config {
 
 struct auth;
 struct http;
+struct tls;
 struct ws;
 
 MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
@@ -273,6 +276,8 @@ int ws_port(const struct ws *w);
 /* Stop accepting; streams end by themselves as the core says `bye`. */
 void ws_drain(struct ws *w);
 void ws_stop(struct ws **w);
+/* The certificate has changed (tls_switch()): handshakes that begin from now on see the new one. */
+void ws_renew(struct ws *w);
 uint64_t ws_beat(const struct ws *w);
 /* edge_ops.wake */
 void ws_wake(struct ws *w, void *cookie);

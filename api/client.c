@@ -53,6 +53,11 @@ static void set_options(struct client *c, const struct client_config *config)
     curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, timeout_s);
+    curl_easy_setopt(c->curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (config->ca_file) {
+        curl_easy_setopt(c->curl, CURLOPT_CAINFO, config->ca_file);
+        curl_easy_setopt(c->curl, CURLOPT_CAPATH, NULL);
+    }
     /* A long export is fine, silence is not. */
     curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, timeout_s);

@@ -22,6 +22,9 @@ struct client_config {
     const char *url;   /* http://host:port */
     const char *token; /* bearer token, NULL = none */
     const char *agent; /* User-Agent */
+    /* PEM file of the authorities that may vouch for a server, NULL = the system's. A server that
+     * none of them vouches for, or under another name, is not talked to. */
+    const char *ca_file;
     int timeout_s;
 };
 
@@ -65,6 +68,7 @@ struct client_stream;
 
 struct client_stream_config {
     const char *url, *token; /* copied */
+    const char *ca_file;     /* as in struct client_config; stays valid */
     enum control_role role;
     uint32_t codecs; /* mask of 1 << enum delta_codec; 0 = all */
     enum frame_pose_convention pose;

@@ -301,6 +301,7 @@ static int connect_start(struct client_stream *s, const char *url, const char *t
     struct client_ws_config ws = {
         .url = url,
         .token = token,
+        .ca_file = s->config.ca_file,
         .subprotocol = CONTROL_SUBPROTOCOL,
         .max_text_bytes = CONTROL_TEXT_MAX,
         .max_binary_bytes = DELTA_MESSAGE_MAX,

@@ -1,5 +1,7 @@
 #include "api/client_ws.h"
 
+#include "api/client_tls.h"
+
 /* openssl/types.h, which libwebsockets.h brings along, has a type of the name of proto/err.h's
  * code. */
 #define ERR_STATE OPENSSL_ERR_STATE
@@ -28,6 +30,7 @@ struct client_ws {
     char *token;
     struct lws_context *context;
     struct lws *wsi;
+    void *ssl_ctx; /* of the context, wss:// alone */
     lws_sorted_usec_list_t timer;
     struct lws_protocols protocols[2];
     bool timed_out, happened, open, closed, paused;
@@ -243,10 +246,12 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     struct err err;
     int rc;
 
-    (void)user;
     if (!w)
         return 0;
     switch ((int)reason) {
+    case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_CLIENT_VERIFY_CERTS:
+        w->ssl_ctx = user;
+        return 0;
     case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
         return add_token(w, wsi, in, len);
     case LWS_CALLBACK_CLIENT_FILTER_PRE_ESTABLISH:
@@ -291,7 +296,7 @@ static void on_timer(lws_sorted_usec_list_t *timer)
 
 /* ------------------------------------------------------------------------------------ interface */
 
-static int connect_start(struct client_ws *w, struct err *err)
+static int connect_start(struct client_ws *w, const char *ca_file, struct err *err)
 {
     struct lws_context_creation_info info = {0};
     struct lws_client_connect_info to = {0};
@@ -309,9 +314,14 @@ static int connect_start(struct client_ws *w, struct err *err)
     info.timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.connect_timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.options = w->url.tls ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0;
+    info.client_ssl_ca_filepath = ca_file;
     w->context = lws_create_context(&info);
+    if (!w->context && ca_file)
+        return err_at(err, ERR_INPUT, ca_file, "holds no certificates in PEM");
     if (!w->context)
         return err_set(err, ERR_MEMORY, "libwebsockets gives no context");
+    if (w->url.tls && !(w->ssl_ctx && client_tls_apply(w->ssl_ctx, w->url.host)))
+        return err_set(err, ERR_IO, "OpenSSL cannot be set up for %s", w->url.authority);
     to.context = w->context;
     to.address = w->url.host;
     to.port = w->url.port;
@@ -321,6 +331,8 @@ static int connect_start(struct client_ws *w, struct err *err)
     to.local_protocol_name = w->config.subprotocol;
     to.ietf_version_or_minus_one = -1;
     to.ssl_connection = w->url.tls ? LCCSCF_USE_SSL : 0;
+    if (w->url.tls && client_tls_numeric(w->url.host)) /* client_tls_apply() has it compared */
+        to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)
         finish_text(w, ERR_IO, "cannot connect to", w->url.authority, strlen(w->url.authority));
@@ -336,7 +348,7 @@ int client_ws_open(struct client_ws **out, const struct client_ws_config *config
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for a connection");
     w->config = *config;
-    w->config.url = w->config.token = NULL; /* not ours to keep */
+    w->config.url = w->config.token = w->config.ca_file = NULL; /* not ours to keep */
     rc = parse_url(&w->url, config->url, err);
     if (rc)
         goto out;
@@ -351,7 +363,7 @@ int client_ws_open(struct client_ws **out, const struct client_ws_config *config
             goto out;
         }
     }
-    rc = connect_start(w, err);
+    rc = connect_start(w, config->ca_file, err);
 out:
     if (rc)
         client_ws_close(&w);

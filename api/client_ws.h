@@ -19,6 +19,7 @@ struct client_ws;
 struct client_ws_config {
     const char *url;                         /* ws://host[:port]/path or wss://, copied */
     const char *token;                       /* bearer token, NULL or "" = none, copied */
+    const char *ca_file;                     /* PEM of authorities, NULL = the system's, copied */
     const char *subprotocol;                 /* must be chosen by the server; a literal */
     size_t max_text_bytes, max_binary_bytes; /* longer messages end the connection */
     int connect_timeout_s;

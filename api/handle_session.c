@@ -153,11 +153,12 @@ static void write_counts(struct json_writer *w, const struct session_counts *c)
     json_close(w);
 }
 
-/* ws://host:port/v1/sessions/ID/stream; where no public name is configured, the host that the
+/* ws://host:port (or wss://) /v1/sessions/ID/stream; where no public name is configured, the host that the
  * client used. */
 static void write_stream_url(struct json_writer *w, const struct http_request *r, const char *id)
 {
     const char *prefix = r->config->public_ws_url, *host = r->host;
+    const char *scheme = r->config->tls ? "wss" : "ws";
     char url[256];
     size_t n;
 
@@ -167,11 +168,11 @@ static void write_stream_url(struct json_writer *w, const struct http_request *r
                  (int)(prefix[n - 1] == '/' ? n - 1 : n), prefix, id);
     } else if (host && host[0]) {
         n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-        snprintf(url, sizeof url, "ws://%.*s:%d/v1/sessions/%s/stream", n < 128 ? (int)n : 128,
-                 host, r->config->ws_port, id);
+        snprintf(url, sizeof url, "%s://%.*s:%d/v1/sessions/%s/stream", scheme,
+                 n < 128 ? (int)n : 128, host, r->config->ws_port, id);
     } else {
         bool v6 = strchr(r->config->ws_host, ':') != NULL;
-        snprintf(url, sizeof url, "ws://%s%s%s:%d/v1/sessions/%s/stream", v6 ? "[" : "",
+        snprintf(url, sizeof url, "%s://%s%s%s:%d/v1/sessions/%s/stream", scheme, v6 ? "[" : "",
                  r->config->ws_host, v6 ? "]" : "", r->config->ws_port, id);
     }
     json_put_text(w, "stream_url", url);

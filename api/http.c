@@ -11,6 +11,7 @@
 #include "api/listen.h"
 #include "api/routes.h"
 #include "api/wipe.h"
+#include "api/tls.h"
 
 #include <microhttpd.h>
 #include <arpa/inet.h>
@@ -173,8 +174,7 @@ static struct MHD_Response *make_response(struct http_answer *a)
     struct http_stream *b;
 
     if (!a->stream.read) {
-        response =
-            MHD_create_response_from_buffer_with_free_callback(a->len, a->body, wipe_free);
+        response = MHD_create_response_from_buffer_with_free_callback(a->len, a->body, wipe_free);
         if (response)
             a->body = NULL;
         return response;
@@ -378,14 +378,22 @@ static void *run(void *arg)
 
 static struct MHD_Daemon *start_daemon(struct http *h, int fd)
 {
-    return MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET,
-                            (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)h->config.max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-                            (unsigned)h->config.max_per_address, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)32768, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target,
-                            h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_END);
+    struct MHD_OptionItem secure[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)tls_gnutls_priorities},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, tls_gnutls_callback()},
+        {MHD_OPTION_END, 0, NULL}};
+    /* All connections come from the proxy's address: it has to count its clients'. */
+    int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
+
+    return MHD_start_daemon(h->config.tls ? MHD_USE_EPOLL | MHD_USE_TLS : MHD_USE_EPOLL, 0, NULL,
+                            NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->config.max_connections,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)per_address,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+                            MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                            MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
+                            on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+                            MHD_OPTION_ARRAY, h->config.tls ? secure : secure + 2, MHD_OPTION_END);
 }
 
 int http_start(struct http **out, const struct api_config *config, struct auth *auth,
@@ -399,8 +407,10 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         return err_set(err, ERR_MEMORY, "out of memory");
     h->config = *config;
     h->auth = auth;
-    rc = listen_open(config->http_host, config->http_port, config->http_fd, auth_open_to_all(auth),
-                     &fd, &h->port, err);
+    rc = listen_open(
+        config->http_host, config->http_port, config->http_fd,
+        listen_loopback_only(auth_open_to_all(auth), !config->tls, config->behind_proxy), &fd,
+        &h->port, err);
     if (rc)
         goto out;
     h->mhd = start_daemon(h, fd);

@@ -4,8 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+/* not netinet/tcp.h: its struct tcp_info ends before the bytes received */
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,7 +106,7 @@ static int check_given(int fd, struct err *err)
     return 0;
 }
 
-int listen_open(const char *host, int port, int given_fd, bool loopback_only, int *fd,
+int listen_open(const char *host, int port, int given_fd, const char *loopback_only, int *fd,
                 int *port_out, struct err *err)
 {
     union address want, got;
@@ -118,14 +122,15 @@ int listen_open(const char *host, int port, int given_fd, bool loopback_only, in
         if (rc)
             return rc;
         if (loopback_only && !is_loopback(&want))
-            return err_set(err, ERR_INPUT, "without tokens only loopback is served, not %s", host);
+            return err_set(err, ERR_INPUT, "%s only loopback is served, not %s", loopback_only,
+                           host);
         rc = make_socket(&want, len, host, port, &s, err);
         if (rc)
             return rc;
     }
     rc = bound_address(s, &got, err);
     if (!rc && loopback_only && !is_loopback(&got))
-        rc = err_set(err, ERR_INPUT, "without tokens only loopback is served");
+        rc = err_set(err, ERR_INPUT, "%s only loopback is served", loopback_only);
     if (!rc && given_fd < 0 && !same_host(&want, &got))
         rc = err_set(err, ERR_IO, "asked for %s, but the system bound another address", host);
     if (rc) {
@@ -136,6 +141,33 @@ int listen_open(const char *host, int port, int given_fd, bool loopback_only, in
     *fd = s;
     *port_out = ntohs(got.sa.sa_family == AF_INET ? got.v4.sin_port : got.v6.sin6_port);
     return 0;
+}
+
+const char *listen_loopback_only(bool without_tokens, bool without_tls, bool behind_proxy)
+{
+    if (without_tokens)
+        return "without tokens";
+    return without_tls && !behind_proxy ? "without TLS, and not behind a proxy that speaks it,"
+                                        : NULL;
+}
+
+int listen_accept(int fd, int *spare)
+{
+    for (;;) {
+        int c = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (c >= 0)
+            return c;
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        if ((errno != EMFILE && errno != ENFILE) || *spare < 0)
+            return -1;
+        close(*spare);
+        c = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (c >= 0)
+            close(c);
+        *spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return -1;
+    }
 }
 
 bool listen_peer(int fd, uint8_t addr[16])
@@ -154,6 +186,20 @@ bool listen_peer(int fd, uint8_t addr[16])
     memcpy(addr, mapped, sizeof mapped);
     memcpy(addr + 12, &a.v4.sin_addr, 4);
     return a.sa.sa_family == AF_INET;
+}
+
+uint64_t listen_received(int fd)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+    int unread = 0;
+
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        len < offsetof(struct tcp_info, tcpi_segs_out) || ioctl(fd, SIOCINQ, &unread) != 0 ||
+        (uint64_t)unread > info.tcpi_bytes_received)
+        return 0;
+    return info.tcpi_bytes_received - (uint64_t)unread;
 }
 
 int64_t listen_unacknowledged_ms(int fd)

@@ -16,16 +16,32 @@
  * listen_open - a non-blocking TCP listener
  *
  * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
- *          and use instead, -1 = none; loopback_only: refuse any other address
+ *          and use instead, -1 = none; loopback_only: why any other address is refused, NULL = it is
+ *          not
  * Out:     *fd, owned by the caller; *port that it is bound to. given_fd is not closed on an error.
  * Returns: 0; ERR_INPUT: not a numeric address, or not loopback though it must be; ERR_BUSY: the
  *          address is taken; ERR_IO
  */
-MUST_CHECK int listen_open(const char *host, int port, int given_fd, bool loopback_only, int *fd,
-                           int *port_out, struct err *err);
+MUST_CHECK int listen_open(const char *host, int port, int given_fd, const char *loopback_only,
+                           int *fd, int *port_out, struct err *err);
+
+/* Why an edge may serve loopback alone; NULL: it may serve anybody. */
+const char *listen_loopback_only(bool without_tokens, bool without_tls, bool behind_proxy);
+
+/*
+ * listen_accept - the next connection, non-blocking
+ *
+ * When descriptors have run out, *spare (one of /dev/null) is given up for a moment to turn a
+ * connection away: left in the queue, it would wake us for ever.
+ * Returns: the connection; -1: none waits
+ */
+int listen_accept(int fd, int *spare);
 
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);
+
+/* Bytes that the peer has sent so far and that were taken out of the socket; 0 = not known. */
+uint64_t listen_received(int fd);
 
 /* For how long has the peer's kernel not acknowledged what is on its way? */
 int64_t listen_unacknowledged_ms(int fd);

@@ -61,7 +61,7 @@ struct reconctl_option {
 };
 
 struct reconctl_common {
-    const char *url, *token_file;
+    const char *url, *token_file, *ca_file;
     bool json, text, help;
     int timeout_s;
     const char *operands[4];

@@ -15,6 +15,8 @@ const struct reconctl_option reconctl_common_options[] = {
      "Server; default $RECOND_URL, else " RECONCTL_DEFAULT_URL},
     {"token-file", 0, "FILE", RECONCTL_TEXT, COMMON(token_file), 0, 0,
      "File with the bearer token; default $RECOND_TOKEN_FILE"},
+    {"ca", 0, "FILE", RECONCTL_TEXT, COMMON(ca_file), 0, 0,
+     "PEM file of the authorities to trust; default $RECOND_CA_FILE, else the system's"},
     {"timeout", 0, "SECONDS", RECONCTL_INT, COMMON(timeout_s), 1, 3600,
      "Give up on a silent server after this long (10)"},
     {"json", 'j', NULL, RECONCTL_FLAG, COMMON(json), 0, 0,

@@ -101,7 +101,7 @@ static void check_machine(struct report *r, const struct reconctl_common *common
 /* ------------------------------------------------------------------------------------ server */
 
 /* The server's clock is that of a session made for the purpose; it is deleted at once. */
-static void check_session(struct report *r, struct client *client)
+static void check_session(struct report *r, struct client *client, const char *ca_file)
 {
     struct client_session s;
     struct json *doc = NULL;
@@ -129,7 +129,10 @@ static void check_session(struct report *r, struct client *client)
     else {
         /* A stream of a session that is gone is answered with 404 where the port is right. */
         struct client_stream_config config = {
-            .url = s.stream_url, .token = s.ingest_token, .role = CONTROL_VIEW};
+            .url = s.stream_url,
+            .token = s.ingest_token,
+            .ca_file = ca_file,
+            .role = CONTROL_VIEW};
         struct client_stream *stream = NULL;
         int rc = client_stream_open(&stream, &config, &err);
 
@@ -203,7 +206,7 @@ static int run_doctor(void *arguments)
         rc ? " answers, but is not ready" : " is ready");
     if (rc == 0) {
         check_devices(&r, link.client);
-        check_session(&r, link.client);
+        check_session(&r, link.client, link.config.ca_file);
     }
 out:
     reconctl_link_close(&link);

@@ -50,6 +50,7 @@ int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common 
                        bool may_start, struct err *err)
 {
     const char *env_url = getenv("RECOND_URL"), *env_file = getenv("RECOND_TOKEN_FILE");
+    const char *env_ca = getenv("RECOND_CA_FILE");
     const char *file = common->token_file ? common->token_file : env_file;
     bool chosen = common->url || (env_url && *env_url);
     int rc = 0;
@@ -62,6 +63,7 @@ int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common 
     link->config.url = common->url ? common->url : chosen ? env_url : RECONCTL_DEFAULT_URL;
     link->config.token = link->token[0] ? link->token : NULL;
     link->config.agent = "reconctl/" RECOND_VERSION;
+    link->config.ca_file = common->ca_file ? common->ca_file : env_ca && *env_ca ? env_ca : NULL;
     link->config.timeout_s = common->timeout_s;
     rc = client_open(&link->client, &link->config, err);
     if (rc == 0 && may_start && !chosen && answers(link, err) == ERR_IO)

@@ -176,6 +176,7 @@ static int run_pull(void *arguments)
     rc = get_session(link.client, o->common.operands[0], &s, &closed, &err);
     config.url = s.stream_url;
     config.token = link.config.token;
+    config.ca_file = link.config.ca_file;
     if (rc == 0)
         rc = client_stream_open(&p.stream, &config, &err);
     if (rc == 0)

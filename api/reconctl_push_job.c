@@ -74,6 +74,7 @@ static int open_stream(struct reconctl_push_job *j)
     struct client_stream_config config = {
         .url = j->session.stream_url,
         .token = stream_token(j),
+        .ca_file = j->rest->ca_file,
         .role = CONTROL_INGEST,
         .pose = FRAME_POSE_CV,
         .ctx = j,

@@ -16,6 +16,8 @@
 
 #include "api/listen.h"
 #include "api/wipe.h"
+#include "api/tls.h"
+#include "api/ws_handshake.h"
 #include "api/ws_peer.h"
 #include "api/ws_seats.h"
 
@@ -37,7 +39,6 @@
 #define TICK_US 250000
 #define ACCEPT_AT_ONCE 16
 #define RX_CHUNK (64u << 10)
-#define HEADER_CAP 1024
 #define BURST 32 /* messages to one client before the others have their turn */
 
 struct service { /* a thread and what it alone touches, but for atomics */
@@ -48,6 +49,8 @@ struct service { /* a thread and what it alone touches, but for atomics */
     pthread_t thread;
     bool started;
     struct lws_protocols protocols[3];
+    void *ssl_ctx;     /* SSL_CTX of the vhost, with TLS */
+    atomic_bool renew; /* its certificate is an old one */
     lws_sorted_usec_list_t tick;
     uint8_t *tx; /* [LWS_PRE + tx_cap], one message being handed to the library */
     size_t tx_cap;
@@ -80,13 +83,6 @@ static int64_t now_ms(void)
 
 /* ------------------------------------------------------------------------------- accepting */
 
-/* A few bytes into an empty socket: what does not fit at once is not worth waiting for. */
-static void send_raw(int fd, const char *text, size_t len)
-{
-    ssize_t sent = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)sent;
-}
-
 static void adopt(struct service *v, int at)
 {
     struct ws *w = v->ws;
@@ -113,9 +109,11 @@ static void hand_over(struct ws *w, int fd)
 
     listen_peer(fd, addr);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    service = ws_seats_take(w->seats, addr, w->config.max_per_address, fd);
+    service = ws_seats_take(w->seats, addr,
+                            w->config.behind_proxy ? INT_MAX : w->config.max_per_address, fd);
     if (service < 0) {
-        send_raw(fd, answer, ws_peer_refuse(answer, 503, "too many connections"));
+        if (!w->config.tls) /* else there is no handshake to say it in */
+            ws_handshake_send(fd, answer, ws_peer_refuse(answer, 503, "too many connections"));
         atomic_fetch_add(&w->env.refused, 1);
         close(fd);
         return;
@@ -127,22 +125,10 @@ static void hand_over(struct ws *w, int fd)
 static void on_listener(struct ws *w)
 {
     for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
-        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            hand_over(w, fd);
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        if ((errno == EMFILE || errno == ENFILE) && w->spare_fd >= 0) {
-            /* Left in the queue, it would wake us for ever. */
-            close(w->spare_fd);
-            fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-            if (fd >= 0)
-                close(fd);
-            w->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        }
-        return;
+        int fd = listen_accept(w->fd, &w->spare_fd);
+        if (fd < 0)
+            return;
+        hand_over(w, fd);
     }
 }
 
@@ -151,89 +137,6 @@ static void stop_listening(struct ws *w)
     if (w->listener)
         lws_set_timeout(w->listener, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
     w->listener = NULL;
-}
-
-/* ------------------------------------------------------------------------------- handshake */
-
-/* A header's value in buf, NULL when it is absent or too long (*repeated tells which headers came
- * twice). */
-static const char *header(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t cap,
-                          bool *repeated)
-{
-    int len = lws_hdr_total_length(wsi, token);
-
-    if (len <= 0)
-        return NULL;
-    if (repeated && lws_hdr_fragment_length(wsi, token, 1) > 0)
-        *repeated = true;
-    if ((size_t)len >= cap || lws_hdr_copy(wsi, buf, (int)cap, token) < 0) {
-        if (repeated)
-            *repeated = true; /* over-long ones are refused alike */
-        return NULL;
-    }
-    return buf;
-}
-
-static int on_handshake(struct ws_peer *p, struct lws *wsi)
-{
-    char path[HEADER_CAP], query[HEADER_CAP], origin[HEADER_CAP], protocols[HEADER_CAP],
-        authorization[HEADER_CAP], host[HEADER_CAP], answer[WS_PEER_ANSWER_MAX];
-    struct ws_peer_handshake h = {0};
-    size_t len;
-
-    if (p->answered) /* refused before the upgrade */
-        return -1;
-    h.path = header(wsi, WSI_TOKEN_GET_URI, path, sizeof path, NULL);
-    h.query = header(wsi, WSI_TOKEN_HTTP_URI_ARGS, query, sizeof query, NULL);
-    if (!h.query && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS) > 0)
-        h.query = "?";
-    h.origin = header(wsi, WSI_TOKEN_ORIGIN, origin, sizeof origin, &h.repeated);
-    h.protocols = header(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof protocols, NULL);
-    h.authorization =
-        header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, authorization, sizeof authorization, &h.repeated);
-    header(wsi, WSI_TOKEN_HOST, host, sizeof host, &h.repeated);
-    len = ws_peer_admit(p, &h, answer);
-    explicit_bzero(authorization, sizeof authorization);
-    explicit_bzero(protocols, sizeof protocols);
-    if (len == 0)
-        return 0;
-    send_raw(p->fd, answer, len);
-    ws_peer_log(p, "refused");
-    return -1;
-}
-
-/* The library closes what it cannot upgrade without a word; so the word comes before it tries. Its
- * verdict is asked for here (HTTP_CONFIRM_UPGRADE) and always left to it: other answers have freed
- * memory twice. */
-static int before_upgrade(struct ws *w, struct ws_peer *p, struct lws *wsi)
-{
-    char list[HEADER_CAP], version[8], answer[WS_PEER_ANSWER_MAX];
-    const char *offered = header(wsi, WSI_TOKEN_PROTOCOL, list, sizeof list, NULL);
-    const char *thirteen = header(wsi, WSI_TOKEN_VERSION, version, sizeof version, NULL);
-
-    if (lws_hdr_total_length(wsi, WSI_TOKEN_KEY) > 0 && thirteen && strcmp(thirteen, "13") == 0 &&
-        (lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL) <= 0 ||
-         (offered && strstr(offered, CONTROL_SUBPROTOCOL)))) {
-        explicit_bzero(list, sizeof list); /* a token may be among them */
-        return 0;
-    }
-    explicit_bzero(list, sizeof list);
-    send_raw(p->fd, answer,
-                ws_peer_refuse(answer, 400,
-                               "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL));
-    atomic_fetch_add(&w->env.refused, 1);
-    p->answered = true;
-    return 0;
-}
-
-static int on_plain_http(struct ws *w, struct ws_peer *p)
-{
-    char answer[WS_PEER_ANSWER_MAX];
-
-    p->answered = true;
-    send_raw(p->fd, answer, ws_peer_refuse(answer, 426, "this port speaks WebSocket only"));
-    atomic_fetch_add(&w->env.refused, 1);
-    return -1;
 }
 
 /* ------------------------------------------------------------------------------- messages */
@@ -323,6 +226,10 @@ static void on_wake(struct service *v)
 
     if (v->index == 0 && atomic_load(&w->drain))
         stop_listening(w);
+    /* Handshakes that have begun hold the old one. If the new one were not taken, which it was when
+     * it was read, the old one stays. */
+    if (atomic_exchange(&v->renew, false) && !tls_apply(w->config.tls, v->ssl_ctx))
+        atomic_fetch_add(&w->env.broken, 1);
     if (!atomic_exchange(&v->wake, false))
         return;
     for (int i = 0; i < w->config.max_connections; i++) {
@@ -354,7 +261,6 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     struct ws *w = v->ws;
     struct ws_peer *p = lws_get_opaque_user_data(wsi);
 
-    (void)user;
     if (reason == LWS_CALLBACK_RAW_RX_FILE) {
         on_listener(w);
         return 0;
@@ -363,15 +269,19 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         on_wake(v);
         return 0;
     }
+    if (reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS) {
+        v->ssl_ctx = user;
+        return 0;
+    }
     if (!p)
         return 0;
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return on_handshake(p, wsi);
+        return ws_handshake_admit(p, wsi);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-        return before_upgrade(w, p, wsi);
+        return ws_handshake_before(p, wsi);
     case LWS_CALLBACK_HTTP:
-        return on_plain_http(w, p);
+        return ws_handshake_plain(p, wsi);
     case LWS_CALLBACK_ESTABLISHED:
         ws_peer_opened(p, now_ms());
         ws_peer_log(p, "opened");
@@ -455,9 +365,18 @@ static int start_library(struct service *v, struct err *err)
     info.retry_and_idle_policy = &patience;
     info.fd_limit_per_thread = (unsigned)w->config.max_connections + 16;
     info.options = LWS_SERVER_OPTION_DISABLE_IPV6;
+    if (w->config.tls) {
+        info.options |=
+            LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
+        info.alpn = "http/1.1";
+    }
     v->lws = lws_create_context(&info);
     v->vhost = v->lws ? lws_get_vhost_by_name(v->lws, "default") : NULL;
-    return v->vhost ? 0 : err_set(err, ERR_IO, "libwebsockets does not start");
+    if (!v->vhost)
+        return err_set(err, ERR_IO, "libwebsockets does not start");
+    if (w->config.tls && (!v->ssl_ctx || !tls_apply(w->config.tls, v->ssl_ctx)))
+        return err_set(err, ERR_IO, "libwebsockets does not take the certificate");
+    return 0;
 }
 
 static int start_services(struct ws *w, struct err *err)
@@ -507,8 +426,10 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
     rc = w->peers ? ws_seats_new(&w->seats, config->max_connections, w->n_services, err)
                   : err_set(err, ERR_MEMORY, "out of memory");
     if (!rc)
-        rc = listen_open(config->ws_host, config->ws_port, config->ws_fd, auth_open_to_all(auth),
-                         &w->fd, &w->port, err);
+        rc = listen_open(
+            config->ws_host, config->ws_port, config->ws_fd,
+            listen_loopback_only(auth_open_to_all(auth), !config->tls, config->behind_proxy),
+            &w->fd, &w->port, err);
     if (!rc)
         rc = start_services(w, err);
     if (rc)
@@ -521,6 +442,14 @@ void ws_drain(struct ws *w)
 {
     atomic_store(&w->drain, true);
     lws_cancel_service(w->services[0].lws);
+}
+
+void ws_renew(struct ws *w)
+{
+    for (int i = 0; i < w->n_services; i++) {
+        atomic_store(&w->services[i].renew, true);
+        lws_cancel_service(w->services[i].lws);
+    }
 }
 
 void ws_stop(struct ws **out)

@@ -226,6 +226,11 @@ static int check_address(const struct config *c, const char *key, const char *ad
     if (c->auth.mode == CONFIG_AUTH_NONE && !is_loopback(address))
         return err_at(err, ERR_INPUT, key,
                       "%.64s can be reached from elsewhere: auth.mode = token is needed", address);
+    if (!c->tls.cert_file[0] && !c->service.behind_proxy && !is_loopback(address))
+        return err_at(err, ERR_INPUT, key,
+                      "%.64s can be reached from elsewhere: TLS (tls.cert_file) is needed, or "
+                      "service.behind_proxy = yes where a proxy speaks it",
+                      address);
     return 0;
 }
 
@@ -240,6 +245,9 @@ int config_check(const struct config *c, struct err *err)
         return rc;
     if (c->auth.mode == CONFIG_AUTH_TOKEN && !c->auth.token_file[0])
         return err_at(err, ERR_INPUT, "auth.token_file", "is needed by auth.mode = token");
+    if (!c->tls.cert_file[0] != !c->tls.key_file[0])
+        return err_at(err, ERR_INPUT, c->tls.cert_file[0] ? "tls.key_file" : "tls.cert_file",
+                      "is needed too: a certificate and its key go together");
     if (c->http.port && c->http.port == c->stream.port)
         return err_at(err, ERR_INPUT, "stream.port", "%d is http.port already", c->stream.port);
     if (c->stream.hangup_s <= c->stream.ping_s)

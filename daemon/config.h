@@ -39,6 +39,9 @@ struct config {
         char origins[CONFIG_TEXT_CAP]; /* separated by blanks */
     } auth;
     struct {
+        char cert_file[CONFIG_TEXT_CAP], key_file[CONFIG_TEXT_CAP];
+    } tls;
+    struct {
         int connections, per_address, sessions, blocks, exports;
         uint64_t max_points, max_frame_bytes;
         int max_width, max_height, max_scans, decode_ms;
@@ -74,7 +77,7 @@ struct config {
         int level, format; /* syslog level, enum config_log_format */
     } log;
     struct {
-        int drain_s;
+        int drain_s, behind_proxy;
         char address_file[CONFIG_TEXT_CAP];
     } service;
 };

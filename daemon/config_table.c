@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char *const auth_names[] = {"none", "token", NULL};
+static const char *const yes_names[] = {"no", "yes", NULL};
 static const char *const level_names[] = {"emerg",  "alert", "crit",  "error", "warning",
                                           "notice", "info",  "debug", NULL};
 static const char *const journal_names[] = {"off", "async", "sync", NULL};
@@ -57,6 +58,10 @@ const struct config_key config_table[] = {
          "File of hashed tokens, mode 0600, one a line: name scope sha256 [expiry]"),
     TEXT(auth, origins, "", false,
          "Origins that browsers may come from, separated by blanks"),
+    TEXT(tls, cert_file, "", false,
+         "PEM file of the server's certificate and its chain; empty means no TLS"),
+    TEXT(tls, key_file, "", false,
+         "PEM file of the certificate's private key, without a passphrase"),
     NUMBER(CONFIG_INT, limits, connections, 4, 100000, "1024", false,
            "Connections that may be open at once, of each interface"),
     NUMBER(CONFIG_INT, limits, per_address, 1, 100000, "128", false,
@@ -147,6 +152,9 @@ const struct config_key config_table[] = {
            "How messages are written; auto is journal under systemd, else text"),
     NUMBER(CONFIG_INT, service, drain_s, 0, 600, "12", true,
            "Seconds that SIGTERM gives queues and clients to finish"),
+    CHOICE(service, behind_proxy, yes_names, "no", false,
+           "Whether a proxy that speaks TLS is in front: no TLS is needed off loopback, and clients "
+           "are told apart by the last address of X-Forwarded-For"),
     TEXT(service, address_file, "", false,
          "File that gets the addresses when recond is ready: http=URL and stream=URL"),
 };

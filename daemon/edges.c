@@ -1,5 +1,6 @@
 #include "daemon/edges.h"
 
+#include "api/tls.h"
 #include "daemon/clock.h"
 #include "daemon/door.h"
 #include "daemon/log.h"
@@ -13,6 +14,7 @@ struct edges {
     struct config config;
     struct core *core;
     struct auth *auth;
+    struct tls *tls; /* NULL = plain text */
     struct http *http;
     struct ws *ws;
     char origin_text[CONFIG_TEXT_CAP];
@@ -82,6 +84,8 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
         .message_timeout_s = c->stream.message_timeout_s,
         .ping_s = c->stream.ping_s,
         .hangup_s = c->stream.hangup_s,
+        .tls = e->tls,
+        .behind_proxy = c->service.behind_proxy,
         .version = RECOND_VERSION,
         .log = log_edge,
     };
@@ -112,6 +116,8 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     e->core = core;
     e->http_alive_us = e->ws_alive_us = clock_us();
     rc = split_origins(e, err);
+    if (rc == 0 && config->tls.cert_file[0])
+        rc = tls_open(&e->tls, config->tls.cert_file, config->tls.key_file, err);
     fill_config(&a, e, core, http_fd, stream_fd);
     core_set_edges(core, &ops, e, on_metrics);
     if (rc == 0)
@@ -147,13 +153,22 @@ void edges_stop(struct edges **edges)
     core_set_edges(e->core, NULL, NULL, NULL);
     if (e->auth)
         auth_close(&e->auth);
+    tls_close(&e->tls);
     free(e);
     *edges = NULL;
 }
 
 int edges_reload(struct edges *e, struct err *err)
 {
-    return auth_reload(e->auth, err);
+    int rc = e->tls ? tls_stage(e->tls, err) : 0;
+
+    if (rc == 0)
+        rc = auth_reload(e->auth, err);
+    if (rc == 0 && e->tls) { /* both are good: now, and not before, something changes */
+        tls_switch(e->tls);
+        ws_renew(e->ws);
+    }
+    return rc;
 }
 
 static void address(char *buf, size_t cap, const char *scheme, const char *host, int port)
@@ -165,8 +180,8 @@ static void address(char *buf, size_t cap, const char *scheme, const char *host,
 
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap)
 {
-    address(http, cap, "http", e->config.http.listen, http_port(e->http));
-    address(stream, cap, "ws", e->config.stream.listen, ws_port(e->ws));
+    address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
+    address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
 }
 
 uint64_t edges_alive_us(struct edges *e, const char **who)

@@ -68,7 +68,7 @@ rule_arrows() {
 # header (awk regular expression), files that may include it; third-party code stays behind one door each
 FENCES='
 ^microhttpd[.]h$                    ^api/http[.]c$
-^libwebsockets[.]h$                 ^api/(ws|client_ws)[.]c$
+^libwebsockets[.]h$                 ^api/(ws|ws_handshake|client_ws)[.]c$
 ^jansson[.]h$                       ^proto/json[.]c$
 ^(turbojpeg|jpeglib|jerror)[.]h$    ^proto/jpeg[.]c$
 ^png[.]h$                           ^proto/png[.]c$
@@ -76,7 +76,7 @@ FENCES='
 ^systemd/sd-daemon[.]h$             ^daemon/notify[.]c$
 ^systemd/sd-journal[.]h$            ^daemon/log[.]c$
 ^ini[.]h$                           ^daemon/ini[.]c$
-^openssl/                           ^api/token[.]c$
+^openssl/                           ^api/(token|tls|client_tls)[.]c$
 ^gnutls/                            ^api/tls_gnutls[.]c$
 ^curl/                              ^api/client[.]c$
 ^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net_dnnl[a-z_]*[.][ch]$

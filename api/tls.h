@@ -1,0 +1,59 @@
+/*
+ * tls.h - the server's certificate and key, for both edges
+ *
+ * The REST edge speaks TLS through GnuTLS (libmicrohttpd, tls_gnutls.c), the stream edge through
+ * OpenSSL (libwebsockets, tls.c); both serve the same two PEM files, read again on SIGHUP. A
+ * handshake uses what is current when it begins; connections that stand are not touched.
+ * Offers:  TLS 1.2 with ECDHE and TLS 1.3, AEAD ciphers alone; no renegotiation, no compression,
+ *          no tickets: what a stolen key could decrypt ends with its connection
+ * Threads: open, stage, switch, close by one thread; the rest by any
+ */
+#ifndef RECOND_API_TLS_H
+#define RECOND_API_TLS_H
+
+#include "proto/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tls;
+
+/*
+ * tls_open - read certificate chain and key
+ *
+ * In:      cert_file: PEM, the server's certificate first; key_file: PEM without a passphrase, not
+ *          readable by others
+ * Returns: 0; ERR_IO: a file cannot be read; ERR_INPUT: it is no certificate or key, the key is not
+ *          the certificate's, or others may read it; ERR_UNSUPPORTED: built without GnuTLS. where =
+ *          the key of the configuration
+ */
+MUST_CHECK int tls_open(struct tls **t, const char *cert_file, const char *key_file,
+                        struct err *err);
+void tls_close(struct tls **t);
+
+/* Read both files again without using them yet; returns as tls_open() does. */
+MUST_CHECK int tls_stage(struct tls *t, struct err *err);
+/* From now on handshakes use what was staged. The stream edge has to tls_apply() it again. */
+void tls_switch(struct tls *t);
+
+/* ------------------------------------------------------------------------- the stream edge */
+
+/* Protocols, ciphers and the current certificate into an SSL_CTX. False: it does not take them. */
+MUST_CHECK bool tls_apply(struct tls *t, void *ssl_ctx);
+/* A few bytes to a peer (SSL *) that is turned away: what cannot be sent at once is not worth
+ * waiting for. */
+void tls_send(void *ssl, const char *text, size_t len);
+
+/* ------------------------------------------------------------------------- the REST edge */
+
+extern const char tls_gnutls_priorities[];
+/* A gnutls_certificate_retrieve_function3, which GnuTLS gives no context: it serves the one struct
+ * tls that is open. */
+void *tls_gnutls_callback(void);
+
+/* tls.c to tls_gnutls.c; both in PEM, NUL-terminated. Returns ERR_INPUT, ERR_MEMORY. */
+MUST_CHECK int tls_gnutls_stage(const char *cert, const char *key, struct err *err);
+void tls_gnutls_switch(void);
+void tls_gnutls_close(void);
+
+#endif
