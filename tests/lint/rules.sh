@@ -339,6 +339,27 @@ rule_metrics() {
     done
 }
 
+# Events of the program, of the message catalog and of docs/OPERATIONS.md are the same, and each is logged somewhere.
+rule_events() {
+    local header=daemon/log_events.h catalog=deploy/recond.catalog page=docs/OPERATIONS.md line name id seen=' '
+    [[ -e $header ]] || return 0
+    while IFS=: read -r line name id; do
+        [[ $id =~ ^[0-9a-f]{32}$ ]] || { echo "$header:$line: $name is not 32 hexadecimal digits"; continue; }
+        [[ $seen != *" $id "* ]] || echo "$header:$line: $name has the identifier of another event"
+        seen+="$id "
+        grep -qx -- "-- $id" "$catalog" || echo "$header:$line: $name is not in $catalog"
+        grep -q "\`$id\`" "$page" || echo "$header:$line: $name is not in $page"
+        grep -rqw "$name" daemon api --include='*.c' || echo "$header:$line: nobody logs $name"
+    done < <(awk '/^#define LOG_EVENT_/ { gsub("\"", "", $3); print NR ":" $2 ":" $3 }' "$header")
+    while IFS=: read -r line id; do
+        grep -q "\"${id#-- }\"" "$header" || echo "$catalog:$line: no event ${id#-- } in $header"
+        sed -n "$((line + 1))p" "$catalog" | grep -q '^Subject: .' || echo "$catalog:$line: no Subject"
+    done < <(grep -n '^-- ' "$catalog")
+    while IFS=: read -r line id; do
+        grep -q "\"${id//\`/}\"" "$header" || echo "$page:$line: no event ${id//\`/} in $header"
+    done < <(grep -noE '`[0-9a-f]{32}`' "$page")
+}
+
 # shellcheck disable=SC2034
 RULES="arrows fences symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
-       line_length format words layout shell python man metrics"
+       line_length format words layout shell python man metrics events"
