@@ -228,6 +228,24 @@ void gpu_session_free(struct gpu_session **s)
     *s = NULL;
 }
 
+size_t gpu_session_state_bytes(struct gpu_session *s)
+{
+    return s->gpu->ops->state_bytes(s);
+}
+
+int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    *len = 0;
+    return s->gpu->ops->save(s, buf, cap, len, err);
+}
+
+int gpu_session_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    if (!buf)
+        return err_set(err, ERR_INPUT, "a session without a state");
+    return s->gpu->ops->load(s, buf, len, err);
+}
+
 /* ------------------------------------------------------------------------- frames */
 
 const char *gpu_stage_name(enum gpu_stage stage)

@@ -161,6 +161,26 @@ MUST_CHECK int gpu_session_new(struct gpu_session **s, struct gpu *g,
                                const struct gpu_session_config *c, struct err *err);
 void gpu_session_free(struct gpu_session **s);
 
+/*
+ * gpu_session_save / gpu_session_load - a session between two of its frames, as bytes
+ *
+ * A session that was loaded goes on as the saved one would have, bit for bit: same networks, same
+ * configuration, same back end. Back ends read each other's bytes; what then differs is what always
+ * differs between them.
+ * In:      save: buf [cap], gpu_session_state_bytes() of now is enough. load: a session that has
+ *          had no frame; the bytes may be anybody's, and all of them are checked first
+ * Returns: 0; ERR_LIMIT: cap; ERR_STATE: not a new session; ERR_INPUT: not such a state, or one of
+ *          another shape; ERR_MEMORY; ERR_DEVICE. On errors other than the last nothing changes.
+ * Runs:    owner thread, between gpu_wait() of the session's last frame and gpu_upload() of its
+ *          next one; waits for its own copies
+ * Cost:    72 bytes a slot, 4 a cell of each keyframe's map
+ */
+size_t gpu_session_state_bytes(struct gpu_session *s); /* 0: the device is lost */
+MUST_CHECK int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
+                                struct err *err);
+MUST_CHECK int gpu_session_load(struct gpu_session *s, const uint8_t *buf, size_t len,
+                                struct err *err);
+
 /* ---------------------------------------------------------------------------------- frames */
 
 enum gpu_stage {

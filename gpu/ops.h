@@ -25,6 +25,9 @@ struct gpu_ops {
     int (*session_new)(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
                        struct err *err);
     void (*session_free)(struct gpu_session *s);
+    size_t (*state_bytes)(struct gpu_session *s);
+    int (*save)(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
+    int (*load)(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err);
     int (*upload)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*image)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
     int (*depth)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);

@@ -129,6 +129,12 @@ size_t session_cpu_bytes(const struct gpu_session_config *c);
 MUST_CHECK int session_cpu_new(struct gpu_session **s, struct gpu *g,
                                const struct gpu_session_config *c, struct err *err);
 void session_cpu_free(struct gpu_session *s);
+/* As gpu_session_save() and its kin. */
+size_t session_cpu_state_bytes(struct gpu_session *s);
+MUST_CHECK int session_cpu_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
+                                struct err *err);
+MUST_CHECK int session_cpu_load(struct gpu_session *s, const uint8_t *buf, size_t len,
+                                struct err *err);
 /* Depth [net_h][net_w] of the current frame, in place of gpu_depth(). */
 void session_cpu_put_depth(struct gpu_session *s, const float *depth);
 

@@ -269,6 +269,35 @@ static void fake_get_info(const struct gpu *g, struct gpu_info *info)
     info->temperature_c = 40.0f;
 }
 
+/* What a later frame depends on: how many there were. */
+static size_t fake_state_bytes(struct gpu_session *s)
+{
+    return sizeof(((struct fake_session *)s)->frame);
+}
+
+static int fake_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    struct fake_session *f = (struct fake_session *)s;
+
+    if (f->flying)
+        fake_gpu_plan.wrong++;
+    if (cap < sizeof(f->frame))
+        return err_set(err, ERR_LIMIT, "%zu bytes are too few", cap);
+    memcpy(buf, &f->frame, sizeof(f->frame));
+    *len = sizeof(f->frame);
+    return 0;
+}
+
+static int fake_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct fake_session *f = (struct fake_session *)s;
+
+    if (f->frame || len != sizeof(f->frame))
+        return err_set(err, f->frame ? ERR_STATE : ERR_INPUT, "not a state for this session");
+    memcpy(&f->frame, buf, sizeof(f->frame));
+    return 0;
+}
+
 static const struct gpu_ops fake_ops = {
     .name = "fake",
     .close = fake_close,
@@ -278,6 +307,9 @@ static const struct gpu_ops fake_ops = {
     .session_bytes = fake_session_bytes,
     .session_new = fake_session_new,
     .session_free = fake_session_free,
+    .state_bytes = fake_state_bytes,
+    .save = fake_save,
+    .load = fake_load,
     .upload = fake_upload,
     .image = fake_batch,
     .depth = fake_batch,

@@ -1,0 +1,429 @@
+/*
+ * gpu_state - a session that was saved and loaded goes on bit for bit as if nothing had happened,
+ * and bytes that are not a session's state are refused or do no harm
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "tests/support/line.h"
+#include "tests/support/onnx_build.h"
+
+#define FRAMES 40
+
+/* A walk past a box that is taken away on the way, so that points are carved, with few keyframes
+ * and few slots, so that both are used again. */
+static struct rigid pose_at(int i)
+{
+    float t = (float)i * 0.16f;
+    return scene_pose(0.8f * sinf(t), 0.1f * sinf(0.7f * t), -1.2f + 0.02f * (float)i,
+                      0.9f * sinf(0.5f * t));
+}
+
+static struct scene scene_at(int i)
+{
+    struct scene s = scene_make();
+    if (i >= 18)
+        s.box_lo.x = s.box_hi.x;
+    return s;
+}
+
+static struct gpu_session_config walk_config(void)
+{
+    struct gpu_session_config c =
+        line_config(63, 47); /* odd: pieces do not end where others begin */
+    c.max_points = 4500;
+    c.fuse.max_keyframes = 7;
+    return c;
+}
+
+static void walk(struct line *l, int i)
+{
+    struct scene s = scene_at(i);
+    struct rigid T = pose_at(i);
+    assert_int_equal(line_scene(l, &s, &T), 0);
+}
+
+/* What a frame answered. */
+struct step {
+    struct gpu_result result;
+    struct gpu_change *changes;
+};
+
+static void keep(struct step *to, const struct gpu_frame *f)
+{
+    size_t n = f->result.n_changes;
+    to->result = f->result;
+    memset(to->result.stage_us, 0, sizeof to->result.stage_us);
+    to->changes = malloc((n + 1) * sizeof *to->changes);
+    assert_non_null(to->changes);
+    memcpy(to->changes, f->changes, n * sizeof *to->changes);
+}
+
+static void assert_same(const struct step *a, const struct gpu_frame *f)
+{
+    struct gpu_result r = f->result;
+    memset(r.stage_us, 0, sizeof r.stage_us);
+    assert_memory_equal(&a->result, &r, sizeof r);
+    assert_memory_equal(a->changes, f->changes, r.n_changes * sizeof *f->changes);
+}
+
+static uint8_t *save(struct gpu_session *s, size_t *len)
+{
+    size_t cap = gpu_session_state_bytes(s);
+    uint8_t *buf = malloc(cap);
+    assert_non_null(buf);
+    memset(buf, 0xa5, cap);
+    assert_int_equal(gpu_session_save(s, buf, cap, len, NULL), 0);
+    assert_int_equal(*len, cap);
+    return buf;
+}
+
+/* The uninterrupted walk. Returns its last state. */
+static uint8_t *walk_all(struct step *steps, size_t *len)
+{
+    struct gpu_session_config c = walk_config();
+    struct line l;
+    uint32_t n_left_out = 0, n_carved = 0, n_removed = 0, n_updated = 0;
+    uint8_t *last;
+
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < FRAMES; i++) {
+        walk(&l, i);
+        keep(&steps[i], &l.f);
+        n_left_out += l.f.result.n_left_out;
+        n_carved += l.f.result.n_carved;
+        n_removed += l.f.result.n_removed;
+        n_updated += l.f.result.n_updated;
+    }
+    print_message("# %u left out, %u carved, %u expired, %u updated\n", n_left_out, n_carved,
+                  n_removed, n_updated);
+    /* all that a state has to hold did happen */
+    assert_true(n_left_out && n_carved && n_removed && n_updated);
+    assert_int_equal(l.f.result.n_keyframes, 7);
+    assert_true(l.cpu->n_free > 0 && l.cpu->n_unstable > 0 && l.cpu->n_stable > 0);
+    last = save(l.s, len);
+    print_message("# %u slots, %u free, %u unstable; %zu bytes\n", l.cpu->n_slots, l.cpu->n_free,
+                  l.cpu->n_unstable, *len);
+    line_close(&l);
+    return last;
+}
+
+/* Frames 0 ... at-1 in one session, the others in one that was loaded. */
+static void walk_in_two(int at, const struct step *steps, const uint8_t *last, size_t last_len)
+{
+    struct gpu_session_config c = walk_config();
+    struct line a, b;
+    size_t len, again_len;
+    uint8_t *state, *again;
+
+    assert_int_equal(line_open(&a, &c), 0);
+    assert_int_equal(line_open(&b, &c), 0);
+    for (int i = 0; i < at; i++)
+        walk(&a, i);
+    state = save(a.s, &len);
+    line_close(&a);
+    assert_int_equal(gpu_session_load(b.s, state, len, NULL), 0);
+    again = save(b.s, &again_len);
+    assert_int_equal(again_len, len);
+    assert_memory_equal(again, state, len);
+    for (int i = at; i < FRAMES; i++) {
+        walk(&b, i);
+        assert_same(&steps[i], &b.f);
+    }
+    free(state);
+    free(again);
+    state = save(b.s, &len);
+    assert_int_equal(len, last_len);
+    assert_memory_equal(state, last, len);
+    free(state);
+    line_close(&b);
+}
+
+static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+{
+    static const int at[] = {0, 1, 2, 5, 11, 18, 19, 27, 33, 39, 40};
+    struct step steps[FRAMES];
+    uint8_t *last;
+    size_t len;
+
+    (void)state;
+    last = walk_all(steps, &len);
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        walk_in_two(at[i], steps, last, len);
+    for (int i = 0; i < FRAMES; i++)
+        free(steps[i].changes);
+    free(last);
+}
+
+static void only_a_new_session_of_the_same_shape_takes_it(void **state)
+{
+    struct gpu_session_config c = walk_config(), other;
+    struct line a, b;
+    struct err err = {0};
+    size_t len, n;
+    uint8_t *buf;
+
+    (void)state;
+    assert_int_equal(line_open(&a, &c), 0);
+    walk(&a, 0);
+    buf = save(a.s, &len);
+    assert_int_equal(gpu_session_save(a.s, buf, len - 1, &n, &err), ERR_LIMIT);
+    assert_int_equal(n, 0);
+    assert_int_equal(gpu_session_load(a.s, buf, len, &err), ERR_STATE);
+    assert_int_equal(gpu_session_load(a.s, NULL, 0, &err), ERR_INPUT);
+    for (int i = 0; i < 5; i++) {
+        other = c;
+        other.net_w += i == 0;
+        other.net_h += i == 1;
+        other.step_m *= i == 2 ? 2.0f : 1.0f;
+        other.max_points = i == 3 ? a.cpu->n_slots - 1 : a.cpu->n_slots;
+        assert_int_equal(line_open(&b, &other), 0);
+        assert_int_equal(gpu_session_load(b.s, buf, len, &err), i < 4 ? ERR_INPUT : 0);
+        line_close(&b);
+    }
+    free(buf);
+    line_close(&a);
+}
+
+/* ------------------------------------------------------------------------- a stranger's bytes */
+
+static struct gpu_session_config small_config(void)
+{
+    struct gpu_session_config c = line_config(16, 17);
+    c.max_points = 700;
+    c.fuse.max_keyframes = 6;
+    c.fuse.grace_frames = 3;
+    return c;
+}
+
+static uint8_t *small_state(struct line *l, size_t *len)
+{
+    struct gpu_session_config c = small_config();
+    assert_int_equal(line_open(l, &c), 0);
+    for (int i = 0; i < 9; i++)
+        walk(l, 4 * i);
+    assert_true(l->cpu->n_free && l->cpu->n_unstable && l->cpu->n_stable);
+    return save(l->s, len);
+}
+
+/* Into a new session on the device of `l`; if it is taken, three frames more. Returns 1 if taken. */
+static int try_state(struct line *l, const uint8_t *buf, size_t len)
+{
+    struct gpu_session_config c = small_config();
+    struct gpu_session *own = l->s;
+    struct err err = {0};
+    int rc;
+
+    assert_int_equal(session_cpu_new(&l->s, l->g, &c, NULL), 0);
+    rc = gpu_session_load(l->s, buf, len, &err);
+    if (rc == 0)
+        for (int i = 5; i < 8; i++)
+            walk(l, 3 * i);
+    else
+        assert_true(rc == ERR_INPUT && err.text[0]);
+    gpu_session_free(&l->s);
+    l->s = own;
+    return rc == 0;
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    struct line l;
+    size_t len;
+    uint8_t *buf = small_state(&l, &len);
+
+    (void)state;
+    assert_true(try_state(&l, buf, len));
+    for (size_t n = 0; n < len; n++) {
+        uint8_t *cut = malloc(n + 1); /* as long as it is: a read past the end is seen */
+        memcpy(cut, buf, n);
+        assert_false(try_state(&l, cut, n));
+        free(cut);
+    }
+    free(buf);
+    line_close(&l);
+}
+
+static void every_flipped_byte_is_refused_or_harmless(void **state)
+{
+    struct line l;
+    size_t len, n_taken = 0;
+    uint8_t *buf = small_state(&l, &len);
+
+    (void)state;
+    for (size_t i = 0; i < len; i++)
+        for (int k = 0; k < 2; k++) {
+            uint8_t was = buf[i];
+            buf[i] ^= k ? 0x81 : 0x7e;
+            n_taken += (size_t)try_state(&l, buf, len);
+            buf[i] = was;
+        }
+    print_message("# %zu of %zu changed states were taken, and did no harm\n", n_taken, 2 * len);
+    assert_true(n_taken < 2 * len);
+    free(buf);
+    line_close(&l);
+}
+
+/* ------------------------------------------------------------------------- with networks */
+
+#define W 64
+#define H 48
+
+struct nets {
+    struct gpu *g;
+    struct gpu_model *depth, *motion;
+    char depth_path[64], motion_path[64];
+};
+
+static void write_model(const struct onnx_build *b, char *path)
+{
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, b->file.p, b->file.n), (ssize_t)b->file.n);
+    close(fd);
+}
+
+static void open_model(struct gpu_model **m, struct gpu *g, enum gpu_model_kind kind,
+                       const char *path)
+{
+    struct gpu_model_info info = {.kind = kind,
+                                  .name = "tiny",
+                                  .std = {1, 1, 1},
+                                  .min_depth_m = 0.5f,
+                                  .max_depth_m = 3.0f,
+                                  .rays = kind == GPU_MODEL_MOTION,
+                                  .multiple = 16};
+    snprintf(info.path, sizeof info.path, "%s", path);
+    assert_int_equal(gpu_model_open(m, g, &info, NULL), 0);
+}
+
+/* depth = red + 1; motion = 0.05 (mean previous red, mean previous - current green, ray x), so
+ * that a pose shows whether the previous picture was the right one. */
+static void open_nets(struct nets *n)
+{
+    const struct gpu_config device = {.device = "cpu", .threads = 1};
+    const int64_t dw[4] = {1, 3, 1, 1}, mw[4] = {6, 8, 1, 1}, one = 1;
+    const float depth_w[3] = {1, 0, 0}, depth_b = 1;
+    float motion_w[48] = {[0] = 0.05f, [8 + 1] = 0.05f, [8 + 4] = -0.05f, [16 + 6] = 0.05f};
+    struct onnx_build b;
+
+    *n = (struct nets){.depth_path = "/tmp/gpu_state_depth_XXXXXX",
+                       .motion_path = "/tmp/gpu_state_motion_XXXXXX"};
+    onnx_begin(&b, 13);
+    onnx_input(&b, "picture", 1, 3, -1, -1);
+    onnx_f32(&b, "w", 4, dw, depth_w);
+    onnx_f32(&b, "b", 1, &one, &depth_b);
+    onnx_node(&b, "Conv", "picture w b", "metres");
+    onnx_end(&b, "metres");
+    write_model(&b, n->depth_path);
+    onnx_free(&b);
+    onnx_begin(&b, 13);
+    onnx_input(&b, "pair", 1, 8, -1, -1);
+    onnx_f32(&b, "w", 4, mw, motion_w);
+    onnx_node(&b, "Conv", "pair w", "planes");
+    onnx_node(&b, "GlobalAveragePool", "planes", "motion");
+    onnx_end(&b, "motion");
+    write_model(&b, n->motion_path);
+    onnx_free(&b);
+    assert_int_equal(gpu_open(&n->g, &device, NULL), 0);
+    open_model(&n->depth, n->g, GPU_MODEL_DEPTH, n->depth_path);
+    open_model(&n->motion, n->g, GPU_MODEL_MOTION, n->motion_path);
+}
+
+static void close_nets(struct nets *n)
+{
+    gpu_model_close(&n->depth);
+    gpu_model_close(&n->motion);
+    gpu_close(&n->g);
+    unlink(n->depth_path);
+    unlink(n->motion_path);
+}
+
+static struct gpu_session *new_session(const struct nets *n, struct gpu_model *motion)
+{
+    struct gpu_session_config c = line_config(W, H);
+    struct gpu_session *s;
+    c.depth = n->depth;
+    c.motion = motion;
+    assert_int_equal(gpu_session_new(&s, n->g, &c, NULL), 0);
+    return s;
+}
+
+/* A picture without a pose, through all verbs. */
+static void learned_frame(struct gpu_frame *f, struct gpu *g, struct gpu_session *s, uint8_t *rgb,
+                          int i)
+{
+    struct gpu_frame *batch = f;
+    uint32_t random = 77u + (uint32_t)i;
+
+    for (size_t k = 0; k < (size_t)W * H * 3; k++)
+        rgb[k] = (uint8_t)(60.0f + 20.0f * scene_random(&random) + (float)(5 * i % 90));
+    *f = (struct gpu_frame){
+        .session = s, .rgb = rgb, .width = W, .height = H, .K = {50, 50, 21.5f, 28.5f}};
+    assert_int_equal(gpu_upload(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_image(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_depth(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_motion(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_covisible(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_associate(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_keyframe(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_fuse(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_remove(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_change(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_download(g, &batch, 1, NULL), 0);
+    assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
+}
+
+static void the_previous_picture_is_kept(void **state)
+{
+    static uint8_t rgb[W * H * 3];
+    struct gpu_session *whole, *first, *second, *without;
+    struct gpu_frame f;
+    struct step step;
+    struct nets n;
+    uint8_t *buf;
+    size_t len;
+
+    (void)state;
+    open_nets(&n);
+    whole = new_session(&n, n.motion);
+    first = new_session(&n, n.motion);
+    second = new_session(&n, n.motion);
+    without = new_session(&n, NULL);
+    for (int i = 0; i < 12; i++) {
+        learned_frame(&f, n.g, whole, rgb, i);
+        keep(&step, &f);
+        assert_true(i == 0 || step.result.T_wc.t[0] != 0.0f);
+        learned_frame(&f, n.g, i < 6 ? first : second, rgb, i);
+        assert_same(&step, &f);
+        free(step.changes);
+        if (i == 5) {
+            buf = save(first, &len);
+            assert_int_equal(gpu_session_load(without, buf, len, NULL), ERR_INPUT);
+            assert_int_equal(gpu_session_load(second, buf, len, NULL), 0);
+            free(buf);
+        }
+    }
+    gpu_session_free(&whole);
+    gpu_session_free(&first);
+    gpu_session_free(&second);
+    gpu_session_free(&without);
+    close_nets(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
+        cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(every_flipped_byte_is_refused_or_harmless),
+        cmocka_unit_test(the_previous_picture_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
