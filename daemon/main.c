@@ -158,8 +158,11 @@ static void reload(struct process *p)
     notify_reloading();
     rc = config_load(&fresh, &ignored, p->argc, p->argv, environ, &err);
     if (rc == 0) {
-        event = LOG_EVENT_TOKENS_UNREADABLE;
         rc = edges_reload(p->edges, &err);
+        if (strncmp(err.where, "tls.", 4) == 0)
+            event = LOG_EVENT_CERTIFICATE_UNREADABLE;
+        else if (err.where[0])
+            event = LOG_EVENT_TOKENS_UNREADABLE; /* `where` is the file */
     }
     if (rc) {
         refuse(&err, event);
