@@ -189,7 +189,7 @@ FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*))
 
-tests: all $(TESTS) $(FUZZERS) ## build every test program
+tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests
@@ -200,6 +200,10 @@ fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
 	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
 bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
+bench-overload: all $(O)/tests/bench/bench_client_load ## three times what the server can do, for SECONDS=300
+	@O=$(O) tests/bench/overload $(or $(SECONDS),300)
+bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5 frames/s, for SECONDS=600; DIR=folder on a disk
+	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and the card's limits
 	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
@@ -235,7 +239,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-gpu lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
