@@ -154,17 +154,19 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
 /* What the slots hold, as changes in c->staged. */
 static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
+    c->slots_touched = h->n_slots; /* what forget() clears */
     for (uint32_t i = 0; i < h->n_slots; i++) {
         c->slot_block[i] = bytes_get_u32(r);
         if (c->slot_block[i] > c->n_blocks)
             return err_set(err, ERR_INPUT, "a slot of a block that is not there");
     }
-    c->slots_touched = h->n_slots;
     for (uint32_t i = 0; i < h->n_slots; i++) {
         c->slot_key[i] = bytes_get_u64(r);
         if (c->slot_block[i])
             c->staged[c->n_staged++] = (struct cloud_change){
                 .key = c->slot_key[i], .block = c->slot_block[i] - 1, .count = 1};
+        else if (c->slot_key[i])
+            return err_set(err, ERR_INPUT, "an empty slot that holds a point");
     }
     c->staged_touched = c->n_staged;
     return 0;
