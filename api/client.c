@@ -1,5 +1,6 @@
 #include "api/client.h"
 
+#include "api/client_retry.h"
 #include "proto/json.h"
 
 #include <curl/curl.h>
@@ -7,13 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* An answer kept in memory; exports go to files and know no bound. */
 #define BODY_MAX (16u << 20)
 #define JSON_DEPTH 16
+#define STOP_LOOK_MS 50 /* how often a pause asks whether it shall end */
 
 struct client {
+    struct client_config config; /* url, token and agent excepted */
     CURL *curl;
     struct curl_slist *headers;
     char *url;
@@ -74,6 +78,8 @@ int client_open(struct client **out, const struct client_config *config, struct 
         free(c);
         return err_set(err, ERR_MEMORY, "no memory for a client");
     }
+    c->config = *config;
+    c->config.url = c->config.token = c->config.agent = NULL; /* not ours to keep */
     c->curl = curl_easy_init();
     c->url = strdup(config->url);
     c->headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -204,9 +210,9 @@ static int problem(const struct sink *s, long status, struct err *err)
     return code;
 }
 
-/* One exchange. The sink's body belongs to the caller, on errors too. */
-static int perform(struct client *c, const char *method, const char *path, const char *json,
-                   struct sink *sink, long *status, struct err *err)
+/* One exchange. */
+static int exchange(struct client *c, const char *method, const char *path, const char *json,
+                    struct sink *sink, long *status, struct err *err)
 {
     char url[1024];
     CURLcode code;
@@ -238,6 +244,85 @@ static int perform(struct client *c, const char *method, const char *path, const
         return err_set(err, ERR_IO, "%s: %s", c->url,
                        c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
     return *status >= 200 && *status < 300 ? 0 : problem(sink, *status, err);
+}
+
+/* ------------------------------------------------------------------------------------ again */
+
+/*
+ * May this exchange be repeated, and can that help? A GET or DELETE that was cut off, whatever
+ * happened to it; anything else only if it had no effect: not one byte of it was sent, or the
+ * server said that it is busy.
+ */
+static bool repeatable(struct client *c, const char *method, const struct sink *sink, int rc,
+                       long status)
+{
+    bool harmless = strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0;
+    long sent = 1;
+
+    if (rc == ERR_BUSY)
+        return true;
+    if (rc == ERR_DEVICE) /* 502, 504: a proxy that lost the server */
+        return harmless && (status == 502 || status == 504);
+    if (rc != ERR_IO || sink->rc) /* of the server, not of our own disk */
+        return false;
+    curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);
+    return harmless || sent == 0;
+}
+
+/* Returns false when the caller wants to stop. */
+static bool wait_ms(const struct client *c, int ms)
+{
+    uint64_t end_ms = client_retry_now_ms() + (uint64_t)ms;
+
+    while (client_retry_now_ms() < end_ms) {
+        if (c->config.stopped && c->config.stopped(c->config.ctx))
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = (ms < STOP_LOOK_MS ? ms : STOP_LOOK_MS) * 1000000L},
+                  NULL);
+    }
+    return true;
+}
+
+static uint32_t retry_after_ms(struct client *c, int rc)
+{
+    curl_off_t seconds = 0;
+
+    if (rc != ERR_BUSY)
+        return 0;
+    curl_easy_getinfo(c->curl, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds > 0 && seconds < 1000000 ? (uint32_t)seconds * 1000 : 0;
+}
+
+/* An exchange, and others while that helps. The sink's body belongs to the caller, on errors too. */
+static int perform(struct client *c, const char *method, const char *path, const char *json,
+                   struct sink *sink, long *status, struct err *err)
+{
+    struct client_retry retry = client_retry_new(c->config.retry_s, 0);
+    struct err why = {0};
+    bool cut_off = false;
+    int rc, pause;
+
+    for (;;) {
+        rc = exchange(c, method, path, json, sink, status, &why);
+        if (rc == ERR_NOT_FOUND && cut_off && strcmp(method, "DELETE") == 0)
+            rc = 0; /* it is gone: an attempt whose answer was lost did it */
+        if (rc == 0 || !repeatable(c, method, sink, rc, *status))
+            break;
+        pause = client_retry_wait_ms(&retry, retry_after_ms(c, rc), client_retry_now_ms());
+        if (pause < 0)
+            break;
+        if (c->config.on_retry)
+            c->config.on_retry(c->config.ctx, &why, pause);
+        if (!wait_ms(c, pause))
+            break;
+        cut_off = cut_off || rc == ERR_IO;
+        sink->len = 0;
+        if (sink->file && (fseek(sink->file, 0, SEEK_SET) || ftruncate(fileno(sink->file), 0)))
+            break;
+    }
+    if (rc && err)
+        *err = why;
+    return rc;
 }
 
 int client_request(struct client *c, const char *method, const char *path, const char *json,
@@ -300,6 +385,19 @@ int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_
     return rc;
 }
 
+/* A second POST could make a second session, so this one is for a person to look into. */
+static int say_unsure(struct client *c, struct err *err)
+{
+    struct err why = *err;
+    long sent = 0;
+
+    curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);
+    if (sent == 0)
+        return ERR_IO;
+    return err_set(err, ERR_IO, "%.120s; the server may have made a session all the same",
+                   why.text);
+}
+
 int client_session_create(struct client *c, const char *options_json, struct client_session *s,
                           struct err *err)
 {
@@ -312,6 +410,8 @@ int client_session_create(struct client *c, const char *options_json, struct cli
 
     *s = (struct client_session){0};
     rc = client_request(c, "POST", "/v1/sessions", options_json, &body, &len, NULL, err);
+    if (rc == ERR_IO)
+        rc = say_unsure(c, err);
     if (rc)
         goto out;
     rc = json_parse(&doc, body, len, JSON_DEPTH, err);

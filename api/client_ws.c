@@ -8,6 +8,9 @@
 #include <libwebsockets.h>
 #undef ERR_STATE
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,12 @@
 #define CHUNK_BYTES 65536
 /* Descriptors of one context: the socket, the wake pipe, look-ups while connecting. */
 #define CONTEXT_FDS 16
+/* A peer that acknowledges but says nothing is given up after so many times hangup_ms. */
+#define STALL 10
+#define RETRY_AFTER_MAX_S 86400
+
+/* libwebsockets sets up and takes down TLS for the whole process. */
+static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct url {
     char host[128], path[256], authority[160];
@@ -31,9 +40,11 @@ struct client_ws {
     struct lws_context *context;
     struct lws *wsi;
     void *ssl_ctx; /* of the context, wss:// alone */
-    lws_sorted_usec_list_t timer;
+    lws_sorted_usec_list_t timer, health;
     struct lws_protocols protocols[2];
-    bool timed_out, happened, open, closed, paused;
+    bool timed_out, happened, open, closed, paused, ping_due;
+    lws_usec_t heard_us, pinged_us, looked_us; /* from the peer; our last ping; on_health() */
+    uint32_t retry_after_ms;
     int rc; /* why it ended, 0 = it has not */
     struct err err;
     uint8_t *in; /* message being put together */
@@ -126,6 +137,20 @@ static void finish_text(struct client_ws *w, int code, const char *what, const v
     finish(w, code, &err);
 }
 
+static uint32_t read_retry_after(struct lws *wsi)
+{
+    char text[16];
+    char *end;
+    long seconds;
+
+    if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
+        return 0;
+    seconds = strtol(text, &end, 10); /* a date is passed over */
+    if (*end || seconds < 0)
+        return 0;
+    return 1000 * (uint32_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
+}
+
 /* The upgrade was answered, but not with 101. */
 static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, size_t len)
 {
@@ -138,11 +163,12 @@ static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, siz
         finish_text(w, ERR_IO, err.text, in, len);
         return;
     }
+    w->retry_after_ms = status == 429 || status == 503 ? read_retry_after(wsi) : 0;
     if (status == 401 || status == 403)
         code = ERR_DENIED;
     else if (status == 404 || status == 410)
         code = ERR_NOT_FOUND;
-    else if (status == 429 || status == 503)
+    else if (status == 429 || (status >= 502 && status <= 504)) /* also of a proxy before it */
         code = ERR_BUSY;
     else
         code = ERR_INPUT;
@@ -239,6 +265,67 @@ static void on_peer_close(struct client_ws *w, const uint8_t *in, size_t len)
     finish(w, ERR_END, &err);
 }
 
+/* How long the peer's kernel has owed us an acknowledgement; 0 = it owes none. */
+static int64_t owed_ms(struct lws *wsi)
+{
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+
+    memset(&info, 0, sizeof info);
+    if (getsockopt(lws_get_socket_fd(wsi), IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+        return 0;
+    if (info.tcpi_unacked == 0 && info.tcpi_probes == 0)
+        return 0;
+    return info.tcpi_last_ack_recv < info.tcpi_last_data_recv ? info.tcpi_last_ack_recv
+                                                              : info.tcpi_last_data_recv;
+}
+
+/* Timers run before what has arrived is read, and a caller may have been busy elsewhere: silence
+ * only counts from one look to the next. */
+static void on_health(lws_sorted_usec_list_t *timer)
+{
+    struct client_ws *w = lws_container_of(timer, struct client_ws, health);
+    lws_usec_t now_us = lws_now_usecs(), every_us = (lws_usec_t)w->config.ping_ms * 500;
+    lws_usec_t ping_us = (lws_usec_t)w->config.ping_ms * 1000;
+    lws_usec_t hangup_us = (lws_usec_t)w->config.hangup_ms * 1000;
+
+    lws_sul_schedule(w->context, 0, &w->health, on_health, every_us);
+    if (!w->open || w->closed || !w->wsi)
+        return;
+    if (now_us - w->looked_us > 3 * every_us) /* nobody ran us */
+        w->heard_us += now_us - w->looked_us - every_us;
+    w->looked_us = now_us;
+    if (now_us - w->heard_us >= ping_us && now_us - w->pinged_us >= ping_us) {
+        w->ping_due = true;
+        w->pinged_us = now_us;
+        lws_callback_on_writable(w->wsi);
+    }
+    if (now_us - w->heard_us < hangup_us)
+        return;
+    if (owed_ms(w->wsi) < w->config.hangup_ms && now_us - w->heard_us < STALL * hangup_us)
+        return;
+    finish_text(w, ERR_IO, "the server does not answer any more", NULL, 0);
+    lws_cancel_service(w->context);
+}
+
+static void on_established(struct client_ws *w)
+{
+    w->open = w->happened = true;
+    w->heard_us = w->pinged_us = w->looked_us = lws_now_usecs();
+    if (w->config.ping_ms > 0 && w->config.hangup_ms > 0)
+        lws_sul_schedule(w->context, 0, &w->health, on_health, (lws_usec_t)w->config.ping_ms * 500);
+    w->config.on_open(w->config.ctx);
+}
+
+static int write_ping(struct client_ws *w, struct lws *wsi)
+{
+    uint8_t room[LWS_PRE];
+
+    w->ping_due = false;
+    lws_callback_on_writable(wsi);
+    return lws_write(wsi, room + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -1 : 0;
+}
+
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t len)
 {
@@ -257,18 +344,23 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_CLIENT_FILTER_PRE_ESTABLISH:
         return check_subprotocol(w, wsi);
     case LWS_CALLBACK_CLIENT_ESTABLISHED:
-        w->open = w->happened = true;
-        w->config.on_open(w->config.ctx);
+        on_established(w);
         return 0;
     case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
         w->wsi = NULL;
         on_refused(w, wsi, in, len);
         return 0;
+    case LWS_CALLBACK_CLIENT_RECEIVE_PONG:
+        w->heard_us = lws_now_usecs();
+        return 0;
     case LWS_CALLBACK_CLIENT_RECEIVE:
+        w->heard_us = lws_now_usecs();
         return receive(w, wsi, in, len);
     case LWS_CALLBACK_CLIENT_WRITEABLE:
         if (w->closed)
             return -1;
+        if (w->ping_due)
+            return write_ping(w, wsi);
         rc = w->config.on_writable(w->config.ctx, &err);
         if (rc)
             finish(w, rc, &err);
@@ -298,6 +390,9 @@ static void on_timer(lws_sorted_usec_list_t *timer)
 
 static int connect_start(struct client_ws *w, const char *ca_file, struct err *err)
 {
+    /* We ping ourselves: what libwebsockets would do knows nothing of what is acknowledged. */
+    static const lws_retry_bo_t patience = {.secs_since_valid_ping = 0xfffe,
+                                            .secs_since_valid_hangup = 0xffff};
     struct lws_context_creation_info info = {0};
     struct lws_client_connect_info to = {0};
 
@@ -314,8 +409,11 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     info.timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.connect_timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.options = w->url.tls ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0;
+    info.retry_and_idle_policy = &patience;
     info.client_ssl_ca_filepath = ca_file;
+    pthread_mutex_lock(&context_lock);
     w->context = lws_create_context(&info);
+    pthread_mutex_unlock(&context_lock);
     if (!w->context && ca_file)
         return err_at(err, ERR_INPUT, ca_file, "holds no certificates in PEM");
     if (!w->context)
@@ -377,8 +475,11 @@ void client_ws_close(struct client_ws **p)
 
     if (!w)
         return;
-    if (w->context)
+    if (w->context) {
+        pthread_mutex_lock(&context_lock);
         lws_context_destroy(w->context);
+        pthread_mutex_unlock(&context_lock);
+    }
     if (w->token)
         explicit_bzero(w->token, strlen(w->token));
     free(w->token);
@@ -408,6 +509,11 @@ int client_ws_run(struct client_ws *w, int timeout_ms, struct err *err)
     if (w->closed && err)
         *err = w->err;
     return w->closed ? w->rc : 0;
+}
+
+uint32_t client_ws_retry_after_ms(const struct client_ws *w)
+{
+    return w->retry_after_ms;
 }
 
 void client_ws_want_write(struct client_ws *w)

@@ -2,8 +2,12 @@
  * client_ws.h - one WebSocket connection to a server, whole messages in and out (libwebsockets)
  *
  * Knows bytes, not meaning: the stream's protocol is client_stream.c. Everything happens inside
- * client_ws_run() on the caller's thread. Connections are opened and closed by one thread at a time
- * (libwebsockets initialises TLS globally); running them in parallel threads is fine.
+ * client_ws_run() on the caller's thread; different connections may have different threads.
+ *
+ * Half-open connections: after ping_ms without anything from the peer it is pinged. It is gone when
+ * its TCP has not acknowledged what it was sent for hangup_ms, or when it has said nothing for ten
+ * times that although it acknowledges: on a slow line a ping stands behind all that was sent before
+ * it, so silence alone says little.
  */
 #ifndef RECOND_API_CLIENT_WS_H
 #define RECOND_API_CLIENT_WS_H
@@ -23,6 +27,7 @@ struct client_ws_config {
     const char *subprotocol;                 /* must be chosen by the server; a literal */
     size_t max_text_bytes, max_binary_bytes; /* longer messages end the connection */
     int connect_timeout_s;
+    int ping_ms, hangup_ms;
     void *ctx;
     void (*on_open)(void *ctx);
     /* msg is borrowed; a return other than 0 ends the connection with err's text */
@@ -43,6 +48,9 @@ void client_ws_close(struct client_ws **w);
  *          ERR_IO: no connection, or it broke; else what on_message or on_writable returned
  */
 MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *err);
+
+/* What a refusal with 429 or 503 asked for in Retry-After (seconds); 0 = nothing. */
+uint32_t client_ws_retry_after_ms(const struct client_ws *w);
 
 /* Ask for on_writable(). */
 void client_ws_want_write(struct client_ws *w);

@@ -65,6 +65,15 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
     pthread_mutex_unlock(&m->lock);
 }
 
+void reconctl_meter_duplicate(struct reconctl_meter *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->last_s = reconctl_now_s();
+    m->v.answered++;
+    m->v.duplicates++;
+    pthread_mutex_unlock(&m->lock);
+}
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
@@ -103,7 +112,7 @@ static void show_count(char *buf, size_t cap, uint64_t n)
 }
 
 void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
-                         uint64_t total, uint64_t points, double bytes_per_point)
+                         uint64_t total, uint64_t points, double bytes_per_point, const char *note)
 {
     char bar[BAR + 1], cloud[32], frames[64];
     uint64_t full = total ? v->answered * BAR / total : 0;
@@ -117,10 +126,11 @@ void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_v
                  (unsigned long long)total);
     else
         snprintf(frames, sizeof frames, "%llu", (unsigned long long)v->answered);
-    fprintf(out,
-            "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s points  %.2f bytes/point%s",
-            terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
-            total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, cloud,
-            bytes_per_point, terminal ? "\033[K" : "\n");
+    fprintf(
+        out,
+        "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s points  %.2f bytes/point%s%s%s",
+        terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
+        total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, cloud, bytes_per_point,
+        *note ? "  " : "", note, terminal ? "\033[K" : "\n");
     fflush(out);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define SESSIONS_MAX 256
+#define RETRY_S 60 /* as long as a server takes that is restarted and reads its sessions */
 #define AT(field) offsetof(struct reconctl_push_options, field)
 
 /* clang-format off */
@@ -46,6 +47,14 @@ static const struct reconctl_option options[] = {
      "Leave the session on the server instead of deleting it"},
     {"codec", 0, "NAME", RECONCTL_TEXT, AT(codec), 0, 0,
      "Take blocks as raw, deflate-raw or zstd only"},
+    {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,
+     "Connect again while nothing has worked for less than this (60); 0 = give up at once"},
+    {"journal", 0, "WHEN", RECONCTL_TEXT, AT(journal), 0, 0,
+     "Frames are kept through a crash of the server: sync, async or off"},
+    {"mode", 0, "MODE", RECONCTL_TEXT, AT(mode), 0, 0,
+     "Under overload: live drops the oldest frame, lossless makes the sender wait"},
+    {"rate", 0, "FPS", RECONCTL_REAL, AT(rate), 0.01, 1000,
+     "Frames a second that the server shall reckon with"},
     {"start", 0, NULL, RECONCTL_FLAG, AT(start), 0, 0,
      "Start a recond of our own for this run, even if one answers"},
     {"pause-reading", 0, "SECONDS", RECONCTL_REAL, AT(pause_s), 0, 3600,
@@ -53,6 +62,23 @@ static const struct reconctl_option options[] = {
     {0},
 };
 /* clang-format on */
+
+static void set_defaults(void *arguments)
+{
+    ((struct reconctl_push_options *)arguments)->retry_s = RETRY_S;
+}
+
+/* Words that the server would refuse only after the source was opened. */
+static int check_words(const struct reconctl_push_options *o, struct err *err)
+{
+    const char *j = o->journal, *m = o->mode;
+
+    if (j && strcmp(j, "sync") != 0 && strcmp(j, "async") != 0 && strcmp(j, "off") != 0)
+        return err_set(err, ERR_INPUT, "--journal takes sync, async or off, not '%.30s'", j);
+    if (m && strcmp(m, "live") != 0 && strcmp(m, "lossless") != 0)
+        return err_set(err, ERR_INPUT, "--mode takes live or lossless, not '%.30s'", m);
+    return 0;
+}
 
 static void job_view(const struct reconctl_push_job *jobs, int n, uint64_t *points, double *bpp)
 {
@@ -81,6 +107,7 @@ static void show(struct watch *w, bool last)
     uint64_t points, total = 0;
     double bpp, now = reconctl_now_s();
     struct reconctl_meter_view v;
+    bool away = false;
 
     if (!last && now - w->shown_s < (w->terminal ? 0.2 : 5.0))
         return;
@@ -91,7 +118,10 @@ static void show(struct watch *w, bool last)
         return;
     for (int i = 0; i < w->n; i++)
         total += atomic_load(&w->jobs[i].total);
-    reconctl_meter_show(stderr, w->terminal, &v, total, points, bpp);
+    for (int i = 0; i < w->n; i++)
+        away = away || atomic_load(&w->jobs[i].reconnecting);
+    reconctl_meter_show(stderr, w->terminal, &v, total, points, bpp,
+                        away && !last ? "reconnecting" : "");
     if (last && w->terminal)
         fprintf(stderr, "\n");
 }
@@ -102,6 +132,7 @@ static void put_counts(struct json_writer *w, const struct reconctl_meter_view *
     json_put_u64(w, "used", v->by_status[CONTROL_USED]);
     json_put_u64(w, "dropped", v->by_status[CONTROL_DROPPED]);
     json_put_u64(w, "refused", v->by_status[CONTROL_REFUSED]);
+    json_put_u64(w, "duplicates", v->duplicates);
     json_put_u64(w, "skipped", v->skipped);
     json_open_map(w, "reasons");
     for (int i = 1; i < RECONCTL_METER_REASONS; i++)
@@ -139,7 +170,9 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_u64(&w, "points_received", j->stats.points_received);
     json_put_u64(&w, "block_bytes", j->stats.block_bytes);
     json_put_u64(&w, "resyncs", j->stats.resyncs);
-    json_put_i64(&w, "reconnects", j->reconnects);
+    json_put_u64(&w, "reconnects", j->stats.reconnects);
+    json_put_u64(&w, "resent", j->stats.frames_resent);
+    json_put_u64(&w, "duplicates", j->stats.duplicates);
     json_close(&w);
     if (json_finish(&w))
         printf("%s\n", buf);
@@ -173,7 +206,7 @@ static void print_json(const struct watch *w, const struct reconctl_meter_view *
 static void print_text(const struct watch *w, const struct reconctl_meter_view *v, double bpp)
 {
     const struct reconctl_push_options *o = w->jobs[0].options;
-    uint64_t broken = 0;
+    uint64_t broken = 0, reconnects = 0, resent = 0;
 
     printf("frames   %llu sent: %llu used, %llu dropped, %llu refused", (unsigned long long)v->sent,
            (unsigned long long)v->by_status[CONTROL_USED],
@@ -183,12 +216,20 @@ static void print_text(const struct watch *w, const struct reconctl_meter_view *
         if (v->by_reason[i])
             printf(" (%s %llu)", control_reason_name((enum control_reason)i),
                    (unsigned long long)v->by_reason[i]);
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
         broken += w->jobs[i].broken;
+        reconnects += w->jobs[i].stats.reconnects;
+        resent += w->jobs[i].stats.frames_resent;
+    }
     if (v->skipped)
         printf(", %llu skipped", (unsigned long long)v->skipped);
     if (broken)
         printf(", %llu damaged in the source", (unsigned long long)broken);
+    if (reconnects)
+        printf(
+            "\nline     %llu times made again, %llu frames sent again, %llu of them a second time",
+            (unsigned long long)reconnects, (unsigned long long)resent,
+            (unsigned long long)v->duplicates);
     printf("\nrate     %.2f frames/s over %.1f s\n", v->fps, v->elapsed_s);
     printf("latency  p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\n", v->p50_ms, v->p95_ms, v->p99_ms);
     printf("delta    %.2f bytes/point\n", bpp);
@@ -278,8 +319,8 @@ static int run_push(void *arguments)
     o->sessions = w.n;
     w.json = reconctl_json(&o->common);
     w.terminal = isatty(STDERR_FILENO);
-    if (w.n > 1 && strcmp(o->common.operands[0], "-") == 0) {
-        err_set(&err, ERR_INPUT, "standard input can feed one session");
+    if (check_words(o, &err) || (w.n > 1 && strcmp(o->common.operands[0], "-") == 0 &&
+                                 err_set(&err, ERR_INPUT, "standard input can feed one session"))) {
         reconctl_fail(&o->common, &err);
         return RECONCTL_USAGE;
     }
@@ -300,6 +341,7 @@ static int run_push(void *arguments)
         w.jobs[i].rest = &link.config;
         w.jobs[i].meter = w.meter;
         w.jobs[i].index = i;
+        w.jobs[i].terminal = w.terminal;
         w.jobs[i].pause = i == 0 && o->pause_s > 0;
     }
     code = run_jobs(&w);
@@ -318,5 +360,6 @@ const struct reconctl_command reconctl_push_command = {
     .summary = "Send a folder, a video or MJPEG (-) to a new session and check its cloud",
     .options = options,
     .size = sizeof(struct reconctl_push_options),
+    .defaults = set_defaults,
     .run = run_push,
 };

@@ -3,7 +3,8 @@
  *
  * A job runs in a thread of its own: it creates the session, sends frames as the window allows,
  * mirrors the cloud, and holds the mirror's hash against the server's three times: at the last
- * `sync`, in GET of the closed session, and in the header of the exported PLY.
+ * `sync`, in GET of the closed session, and in the header of the exported PLY. Lost connections are
+ * made again (client.h), in which time the source waits.
  */
 #ifndef RECOND_API_RECONCTL_PUSH_H
 #define RECOND_API_RECONCTL_PUSH_H
@@ -17,9 +18,10 @@
 
 struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    double fps, pause_s;
+    double fps, pause_s, retry_s, rate;
     bool realtime, loop, keep, start;
     const char *poses, *camera, *pose_source, *name, *output, *trajectory, *strip, *codec;
+    const char *journal, *mode;
     int sessions, frames, strip_rows;
     struct reconctl_size net;
     struct reconctl_list option;
@@ -35,6 +37,7 @@ struct reconctl_push_job {
     struct reconctl_meter *meter;
     int index;  /* of options->sessions */
     bool pause; /* this one stops reading for options->pause_s */
+    bool terminal;
     pthread_t thread;
 
     /* the job's own */
@@ -46,12 +49,12 @@ struct reconctl_push_job {
     struct reconctl_strip *shots;
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
-    int retries;
     bool ended, hash_equal, closed;
     struct control_error server_said; /* the last `error` message */
 
     /* for the progress bar, written by the job while others read */
     atomic_ullong total, points, block_bytes, points_received; /* total frames, 0 = not known */
+    atomic_bool reconnecting;
 
     /* results */
     int exit; /* enum reconctl_exit */
@@ -61,7 +64,6 @@ struct reconctl_push_job {
     struct {
         uint64_t received, used, dropped, refused, keyframes;
     } counts; /* the server's */
-    int reconnects;
 };
 
 /* Thread function: argument and result are the job. */

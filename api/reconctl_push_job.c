@@ -7,21 +7,42 @@
 #include <string.h>
 
 #define SILENCE_S 60.0 /* nothing at all from the server: give up */
-#define CLOSE_S 30.0   /* from finalize to the state `closed` */
-#define RETRIES 8
-
-/* Connections are opened and closed one at a time: see client_ws.h. */
-static pthread_mutex_t connect_lock = PTHREAD_MUTEX_INITIALIZER;
+#define CLOSE_S 30.0   /* finalized, nothing new heard, and still not `closed` or not equal */
 
 /* ------------------------------------------------------------------------------------ stream */
 
+/* The answer to a frame that was sent again says nothing of its fate, nor how long it took. */
 static void on_ack(void *ctx, const struct control_ack *ack)
 {
     struct reconctl_push_job *j = ctx;
+    uint64_t before = j->stats.duplicates;
+    double *sent_s = &j->sent_s[ack->seq % RECONCTL_PUSH_SENT_MAX];
 
     j->n_answered++;
-    reconctl_meter_answered(j->meter, ack,
-                            reconctl_now_s() - j->sent_s[ack->seq % RECONCTL_PUSH_SENT_MAX]);
+    client_stream_get_stats(j->stream, &j->stats);
+    if (j->stats.duplicates != before)
+        reconctl_meter_duplicate(j->meter);
+    else
+        reconctl_meter_answered(j->meter, ack, reconctl_now_s() - *sent_s);
+}
+
+static void on_ready(void *ctx, const struct control_ready *ready)
+{
+    struct reconctl_push_job *j = ctx;
+
+    (void)ready;
+    atomic_store(&j->reconnecting, false);
+}
+
+static void on_lost(void *ctx, const struct err *why, int retry_ms)
+{
+    struct reconctl_push_job *j = ctx;
+
+    (void)retry_ms;
+    if (!atomic_exchange(&j->reconnecting, true) && j->index == 0)
+        fprintf(stderr, "%sreconctl: %s: connecting again\n", j->terminal ? "\r\033[K" : "",
+                why->text);
+    j->ended = j->hash_equal = false;
 }
 
 static void on_cloud(void *ctx, const struct cloud *cloud)
@@ -77,7 +98,10 @@ static int open_stream(struct reconctl_push_job *j)
         .ca_file = j->rest->ca_file,
         .role = CONTROL_INGEST,
         .pose = FRAME_POSE_CV,
+        .reconnect_s = j->options->retry_s,
         .ctx = j,
+        .on_ready = on_ready,
+        .on_lost = on_lost,
         .on_ack = on_ack,
         .on_cloud = on_cloud,
         .on_sync = on_sync,
@@ -85,42 +109,42 @@ static int open_stream(struct reconctl_push_job *j)
     };
     int rc = parse_codec(j->options->codec, &config.codecs, &j->err);
 
-    if (rc)
-        return rc;
-    pthread_mutex_lock(&connect_lock);
-    rc = client_stream_open(&j->stream, &config, &j->err);
-    pthread_mutex_unlock(&connect_lock);
-    return rc;
-}
-
-/* Connect again where that can help: the connection broke, or the server asks for it. */
-static int reconnect(struct reconctl_push_job *j, int rc)
-{
-    const struct control_bye *bye = client_stream_bye(j->stream);
-    int wait_ms = bye && bye->retry_ms < 10000 ? (int)bye->retry_ms : 0;
-
-    if ((rc != ERR_IO && rc != ERR_END) || (bye && bye->action == CONTROL_DISCONNECT) ||
-        (!client_stream_ready(j->stream) && j->reconnects == 0) || j->retries++ >= RETRIES)
-        return rc;
-    fprintf(stderr, "reconctl: %s: connecting again\n", j->err.text);
-    reconctl_sleep_ms(wait_ms > 200 * j->retries ? wait_ms : 200 * j->retries);
-    j->reconnects++;
-    j->ended = false;
-    pthread_mutex_lock(&connect_lock);
-    rc = client_stream_reopen(j->stream, j->session.stream_url, stream_token(j), &j->err);
-    pthread_mutex_unlock(&connect_lock);
-    return rc;
+    return rc ? rc : client_stream_open(&j->stream, &config, &j->err);
 }
 
 static int run_stream(struct reconctl_push_job *j, int timeout_ms)
 {
-    int rc = client_stream_run(j->stream, timeout_ms, &j->err);
+    return client_stream_run(j->stream, timeout_ms, &j->err);
+}
 
-    if (rc)
-        rc = reconnect(j, rc);
-    else if (client_stream_ready(j->stream) && client_stream_window(j->stream))
-        j->retries = 0;
-    return rc;
+/* ------------------------------------------------------------------------------------ rest */
+
+static void on_retry(void *ctx, const struct err *why, int wait_ms)
+{
+    struct reconctl_push_job *j = ctx;
+
+    if (!atomic_exchange(&j->reconnecting, true) && j->index == 0)
+        fprintf(stderr, "%sreconctl: %s: asking again in %.1f s\n", j->terminal ? "\r\033[K" : "",
+                why->text, wait_ms * 1e-3);
+}
+
+/* Once there is a session the first Ctrl-C only ends the input: what was sent shall not be lost. */
+static bool stopped(void *ctx)
+{
+    const struct reconctl_push_job *j = ctx;
+
+    return reconctl_stopped() > 0 && !j->session.id[0];
+}
+
+static int open_client(struct reconctl_push_job *j, double retry_s)
+{
+    struct client_config config = *j->rest;
+
+    config.retry_s = retry_s;
+    config.ctx = j;
+    config.on_retry = on_retry;
+    config.stopped = stopped;
+    return client_open(&j->client, &config, &j->err);
 }
 
 /* ------------------------------------------------------------------------------------ frames */
@@ -150,12 +174,13 @@ static int open_all(struct reconctl_push_job *j)
     if (rc == 0 && o->strip && j->index == 0)
         rc = reconctl_strip_new(&j->shots, o->strip_rows, &j->err);
     if (rc == 0)
-        rc = client_open(&j->client, j->rest, &j->err);
+        rc = open_client(j, o->retry_s);
     if (rc) {
         j->exit = RECONCTL_FAILURE;
         return rc;
     }
     rc = client_session_create(j->client, body, &j->session, &j->err);
+    atomic_store(&j->reconnecting, false);
     if (rc == 0)
         rc = open_stream(j);
     return rc;
@@ -272,18 +297,19 @@ static int push_frames(struct reconctl_push_job *j)
         s.total = 0;
     atomic_store(&j->total, s.total);
     while (rc == 0 && !s.done && !reconctl_stopped()) {
-        if (wait_ms || !client_stream_ready(j->stream))
+        if (wait_ms || !client_stream_connected(j->stream))
             rc = run_stream(j, wait_ms ? wait_ms : 200);
         if (rc == 0 && j->pause && j->n_answered > 3)
             rc = pause_reading(j);
-        if (rc || !client_stream_ready(j->stream))
+        if (rc || !client_stream_connected(j->stream))
             goto next;
         wait_ms = feed(j, &s);
         if (wait_ms < 0)
             rc = wait_ms;
     next:
         client_stream_get_stats(j->stream, &j->stats);
-        if (j->stats.bytes_received + j->stats.frames_sent != heard || wait_ms != 200)
+        if (j->stats.bytes_received + j->stats.frames_sent != heard || wait_ms != 200 ||
+            !client_stream_connected(j->stream))
             heard_s = reconctl_now_s();
         heard = j->stats.bytes_received + j->stats.frames_sent;
         if (rc == 0 && reconctl_now_s() - heard_s > SILENCE_S)
@@ -304,7 +330,7 @@ static int finish_stream(struct reconctl_push_job *j)
     while (rc == 0 && !(j->ended && j->hash_equal)) {
         rc = run_stream(j, 200);
         client_stream_get_stats(j->stream, &j->stats);
-        if (j->stats.bytes_received != heard)
+        if (j->stats.bytes_received != heard || !client_stream_connected(j->stream))
             heard_s = reconctl_now_s();
         heard = j->stats.bytes_received;
         if (rc == 0 && reconctl_now_s() - heard_s > (j->ended ? 5.0 : SILENCE_S))
@@ -357,29 +383,52 @@ static int get_export_hash(struct reconctl_push_job *j)
     return 0;
 }
 
+/* Doing it twice does no harm, so a lost answer is asked for again: a session that is closed, or
+ * that takes no more, has heard the first one. */
+static int finalize(struct reconctl_push_job *j)
+{
+    const struct timespec pause = {.tv_nsec = 500000000}; /* also after Ctrl-C */
+    double start_s = reconctl_now_s();
+    char path[96];
+    int rc;
+
+    snprintf(path, sizeof path, "/v1/sessions/%s/finalize", j->session.id);
+    for (int n = 0;; n++) {
+        rc = client_request(j->client, "POST", path, NULL, NULL, NULL, NULL, &j->err);
+        if (n > 0 && rc == ERR_STATE)
+            return 0;
+        if (rc != ERR_IO || reconctl_now_s() - start_s >= j->options->retry_s)
+            return rc;
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* Finalize, and hold the mirror against the closed session and its export. */
 static int verify(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
-    double start_s = reconctl_now_s();
-    char path[96];
+    double heard_s = reconctl_now_s();
+    uint64_t heard = 0;
     struct err ignored;
-    int rc;
+    int rc = finalize(j);
 
-    snprintf(path, sizeof path, "/v1/sessions/%s/finalize", j->session.id);
-    rc = client_request(j->client, "POST", path, NULL, NULL, NULL, NULL, &j->err);
     while (rc == 0) {
         rc = get_session(j);
         j->hash = cloud_hash(cloud);
         j->n_points = cloud_points(cloud);
-        if (rc || (j->closed && j->hash == j->server_hash) || reconctl_now_s() - start_s > CLOSE_S)
+        client_stream_get_stats(j->stream, &j->stats);
+        if (j->stats.bytes_received != heard)
+            heard_s = reconctl_now_s();
+        heard = j->stats.bytes_received;
+        if (rc || (j->closed && j->hash == j->server_hash) || reconctl_now_s() - heard_s > CLOSE_S)
             break;
         /* Closing ends the stream; what it still has to say comes first. */
-        if (client_stream_run(j->stream, 20, &ignored))
+        if (client_stream_run(j->stream, 20, &ignored) || !client_stream_connected(j->stream))
             reconctl_sleep_ms(20);
     }
     if (rc == 0)
         rc = get_export_hash(j);
+    atomic_store(&j->reconnecting, false);
     return rc;
 }
 
@@ -401,14 +450,19 @@ static int write_outputs(struct reconctl_push_job *j)
     return rc;
 }
 
-static void delete_session(struct reconctl_push_job *j)
+/* patient: with retries; not where the server was given up already. */
+static void delete_session(struct reconctl_push_job *j, bool patient)
 {
     char path[96];
-    struct err ignored;
+    struct err why = {0};
 
+    if (!patient)
+        client_close(&j->client);
+    if (!patient && open_client(j, 0))
+        return;
     snprintf(path, sizeof path, "/v1/sessions/%s", j->session.id);
-    if (client_request(j->client, "DELETE", path, NULL, NULL, NULL, NULL, &ignored))
-        fprintf(stderr, "reconctl: session %s stays: %s\n", j->session.id, ignored.text);
+    if (client_request(j->client, "DELETE", path, NULL, NULL, NULL, NULL, &why))
+        fprintf(stderr, "reconctl: session %s stays: %s\n", j->session.id, why.text);
 }
 
 static int exit_of(int rc, int before)
@@ -452,11 +506,9 @@ void *reconctl_push_job(void *argument)
                 (unsigned long long)j->export_hash);
     }
     j->broken = j->source ? reconctl_source_broken(j->source) : 0;
-    pthread_mutex_lock(&connect_lock);
     client_stream_close(&j->stream);
-    pthread_mutex_unlock(&connect_lock);
     if (j->session.id[0] && !j->options->keep)
-        delete_session(j);
+        delete_session(j, rc != ERR_IO && rc != ERR_BUSY);
     reconctl_strip_free(&j->shots);
     reconctl_source_close(&j->source);
     client_close(&j->client);

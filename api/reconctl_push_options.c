@@ -114,6 +114,12 @@ int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push
         json_put_i64(&w, "height", o->net.h);
         json_close(&w);
     }
+    if (o->journal && !given(&o->option, "journal"))
+        json_put_text(&w, "journal", o->journal);
+    if (o->mode && !given(&o->option, "mode"))
+        json_put_text(&w, "mode", o->mode);
+    if (o->rate > 0 && !given(&o->option, "fps"))
+        json_put_f32(&w, "fps", (float)o->rate);
     if (o->strip && !given(&o->option, "preview"))
         json_put_bool(&w, "preview", true);
     rc = put_list(&w, &o->option, err);

@@ -25,8 +25,11 @@
 struct ws_fake {
     int listener, fd, connections;
     char url[64], request[4096];
-    const char *subprotocol; /* what the server answers, NULL = none */
-    int refuse;              /* HTTP status instead of 101 */
+    const char *subprotocol;   /* what the server answers, NULL = none */
+    int refuse;                /* HTTP status instead of 101 */
+    const char *refuse_header; /* a whole header line of that answer, or NULL */
+    bool pings;                /* ws_fake_receive() returns 9 for a ping, too */
+    bool closed;               /* the client's close frame came */
     void (*play)(struct ws_fake *s);
     void *ctx;
     pthread_t thread;
@@ -67,8 +70,11 @@ static inline int ws_fake_receive(struct ws_fake *s)
             return 0;
         for (size_t i = 0; i < n; i++)
             s->message[s->len + i] ^= mask[i & 3];
+        if ((head[0] & 0xf) == 9 && s->pings)
+            return 9;
         if ((head[0] & 0xf) > 8)
             continue;
+        s->closed = s->closed || (head[0] & 0xf) == 8;
         s->len += n;
         s->message[s->len] = 0;
         if (head[0] & 0x80)
@@ -135,7 +141,8 @@ static inline bool ws_fake_handshake(struct ws_fake *s)
     SHA1((const uint8_t *)key, strlen(key), digest);
     EVP_EncodeBlock((unsigned char *)accept, digest, 20);
     if (s->refuse)
-        snprintf(answer, sizeof answer, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n", s->refuse);
+        snprintf(answer, sizeof answer, "HTTP/1.1 %d No\r\n%sContent-Length: 0\r\n\r\n", s->refuse,
+                 s->refuse_header ? s->refuse_header : "");
     else
         snprintf(answer, sizeof answer,
                  "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

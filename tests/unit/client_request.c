@@ -27,6 +27,8 @@
 static struct {
     int listener, status, promise; /* promise: Content-Length instead of the truth, 0 = the truth */
     const char *body;
+    int mute, busy; /* requests that are cut off, then that are answered 503, before all others */
+    int requests;
     char url[64], request[8192];
     pthread_t thread;
 } server;
@@ -49,6 +51,17 @@ static void *serve(void *argument)
             end = strstr(server.request, "\r\n\r\n");
             at = strstr(server.request, "Content-Length: ");
             body = at ? (size_t)atoi(at + 16) : 0;
+        }
+        if (++server.requests <= server.mute) {
+            close(fd);
+            continue;
+        }
+        if (server.requests <= server.mute + server.busy) {
+            static const char busy[] = "HTTP/1.1 503 X\r\nRetry-After: 1\r\nContent-Length: "
+                                       "0\r\nConnection: close\r\n\r\n";
+            send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL);
+            close(fd);
+            continue;
         }
         snprintf(head, sizeof head,
                  "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", server.status,
@@ -86,7 +99,7 @@ static void answer(int status, const char *body)
 {
     server.status = status;
     server.body = body;
-    server.promise = 0;
+    server.promise = server.mute = server.busy = server.requests = 0;
 }
 
 static struct client *open_client(const char *token)
@@ -255,6 +268,133 @@ static void an_answer_has_a_bound(void **state)
     free(big);
 }
 
+static int retries, retry_ms;
+
+static void on_retry(void *ctx, const struct err *why, int wait_ms)
+{
+    assert_ptr_equal(ctx, &retries);
+    assert_true(why->text[0]);
+    retries++;
+    retry_ms = wait_ms;
+}
+
+static bool stop_second(void *ctx)
+{
+    return *(int *)ctx == 2;
+}
+
+static struct client *open_patient(double retry_s, bool stopping)
+{
+    struct client_config config = {.url = server.url,
+                                   .timeout_s = 3,
+                                   .retry_s = retry_s,
+                                   .ctx = &retries,
+                                   .on_retry = on_retry,
+                                   .stopped = stopping ? stop_second : NULL};
+    struct client *c;
+
+    assert_int_equal(client_open(&c, &config, NULL), 0);
+    retries = 0;
+    return c;
+}
+
+static void what_does_no_harm_is_asked_again(void **state)
+{
+    struct client *c = open_patient(20, false);
+    struct err err = {0};
+    char *body;
+
+    (void)state;
+    answer(200, "whole");
+    server.mute = 3;
+    assert_int_equal(client_request(c, "GET", "/", NULL, &body, NULL, NULL, &err), 0);
+    assert_string_equal(body, "whole");
+    free(body);
+    assert_int_equal(server.requests, 4);
+    assert_int_equal(retries, 3);
+    assert_in_range(retry_ms, 200, 400);
+    answer(404, ""); /* the first one was heard, though not its answer */
+    server.mute = 1;
+    assert_int_equal(client_request(c, "DELETE", "/x", NULL, NULL, NULL, NULL, &err), 0);
+    answer(404, "");
+    assert_int_equal(client_request(c, "DELETE", "/x", NULL, NULL, NULL, NULL, &err),
+                     ERR_NOT_FOUND);
+    assert_int_equal(server.requests, 1);
+    client_close(&c);
+}
+
+static void a_session_is_not_made_twice(void **state)
+{
+    struct client *c = open_patient(20, false);
+    struct client_session s;
+    struct err err = {0};
+
+    (void)state;
+    answer(201, SESSION);
+    server.mute = 1;
+    assert_int_equal(client_session_create(c, "{}", &s, &err), ERR_IO);
+    assert_int_equal(server.requests, 1); /* it may have been made: not again */
+    assert_non_null(strstr(err.text, "may have made a session"));
+    answer(201, SESSION);
+    server.busy = 1; /* surely not made */
+    retries = 0;
+    assert_int_equal(client_session_create(c, "{}", &s, &err), 0);
+    assert_int_equal(server.requests, 2);
+    assert_int_equal(retries, 1);
+    assert_in_range(retry_ms, 1050, 1100);
+    client_close(&c);
+}
+
+static void patience_has_an_end(void **state)
+{
+    struct client *c = open_patient(1, false);
+    struct err err = {0};
+
+    (void)state;
+    answer(200, "");
+    server.mute = 1000;
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
+    assert_in_range(retries, 3, 5); /* 0.1, 0.2, 0.4 s, halved at most */
+    client_close(&c);
+    c = open_patient(0, false);
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
+    assert_int_equal(retries, 0);
+    client_close(&c);
+    c = open_patient(1000, true);
+    assert_int_equal(client_request(c, "GET", "/", NULL, NULL, NULL, NULL, &err), ERR_IO);
+    assert_int_equal(retries, 2);
+    client_close(&c);
+}
+
+/* Nobody listens at first: not a byte was sent, so even a session may be asked for again. */
+static void *serve_late(void *argument)
+{
+    usleep(400000);
+    return listen(server.listener, 8) ? NULL : serve(argument);
+}
+
+static void a_server_that_starts_late_is_found(void **state)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof a;
+    struct client_session s;
+    struct client *c;
+    struct err err = {0};
+
+    server.listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(server.listener, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(getsockname(server.listener, (struct sockaddr *)&a, &len), 0);
+    snprintf(server.url, sizeof server.url, "http://127.0.0.1:%d/", ntohs(a.sin_port));
+    c = open_patient(20, false);
+    answer(201, SESSION);
+    assert_int_equal(pthread_create(&server.thread, NULL, serve_late, NULL), 0);
+    assert_int_equal(client_session_create(c, "{}", &s, &err), 0);
+    assert_true(retries >= 2);
+    assert_int_equal(server.requests, 1);
+    client_close(&c);
+    stop(state);
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     struct client_config config = {.url = "ftp://127.0.0.1/"};
@@ -282,6 +422,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(downloads_are_whole_or_not_there, start, stop),
         cmocka_unit_test_setup_teardown(a_look_takes_only_the_beginning, start, stop),
         cmocka_unit_test_setup_teardown(an_answer_has_a_bound, start, stop),
+        cmocka_unit_test_setup_teardown(what_does_no_harm_is_asked_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_session_is_not_made_twice, start, stop),
+        cmocka_unit_test_setup_teardown(patience_has_an_end, start, stop),
+        cmocka_unit_test(a_server_that_starts_late_is_found),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
 

@@ -1,0 +1,38 @@
+/*
+ * client_retry.h - when to try again, and when to give up
+ *
+ * The pauses double from 0.1 s to 5 s; each is shortened by up to half at random, so that the
+ * clients of a server that comes back do not come back together. A server that names a time is not
+ * asked before it.
+ * Threads: none inside; zero is a policy that never tries again.
+ */
+#ifndef RECOND_API_CLIENT_RETRY_H
+#define RECOND_API_CLIENT_RETRY_H
+
+#include <stdint.h>
+
+#define CLIENT_RETRY_FIRST_MS 100
+#define CLIENT_RETRY_MAX_MS 5000
+
+struct client_retry {
+    double for_s;      /* give up when nothing has worked for so long; 0 = at once */
+    int attempts;      /* or after so many in a row; 0 = no bound */
+    uint64_t random;   /* any number */
+    int failed;        /* in a row */
+    uint64_t since_ms; /* when the first of them failed */
+};
+
+struct client_retry client_retry_new(double for_s, int attempts);
+
+/* It works again. */
+void client_retry_reset(struct client_retry *r);
+/*
+ * client_retry_wait_ms - it has failed now
+ * In:      asked_ms: what the server asked for, 0 = nothing
+ * Returns: the pause before the next attempt; -1: give up
+ */
+int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms);
+/* A clock that does not jump. */
+uint64_t client_retry_now_ms(void);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * stream_play.h - what the tests of a client's stream share: what they see, and the messages of a
+ * server that they play (ws_fake.h)
+ */
+#ifndef RECOND_TESTS_SUPPORT_STREAM_PLAY_H
+#define RECOND_TESTS_SUPPORT_STREAM_PLAY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/client.h"
+#include "tests/support/ws_fake.h"
+
+#define READY                                                                           \
+    "{\"op\":\"ready\",\"session\":\"a\",\"epoch\":7,\"revision\":0,\"codec\":\"raw\"," \
+    "\"step_m\":0.001,\"window\":3,\"max_frame_bytes\":5000,\"net\":[64,64]}"
+
+struct seen {
+    int ready, acks, syncs, equal, errors, lost, retry_ms;
+    struct control_ack ack;
+    struct control_sync sync;
+    uint64_t points;
+};
+
+static inline void on_ready(void *ctx, const struct control_ready *r)
+{
+    assert_true(r->window == 1 || r->window == 3);
+    ((struct seen *)ctx)->ready++;
+}
+
+static inline void on_ack(void *ctx, const struct control_ack *a)
+{
+    ((struct seen *)ctx)->acks++;
+    ((struct seen *)ctx)->ack = *a;
+}
+
+static inline void on_sync(void *ctx, const struct control_sync *s, bool equal)
+{
+    ((struct seen *)ctx)->syncs++;
+    ((struct seen *)ctx)->equal = equal;
+    ((struct seen *)ctx)->sync = *s;
+}
+
+static inline void on_cloud(void *ctx, const struct cloud *c)
+{
+    ((struct seen *)ctx)->points = cloud_points(c);
+}
+
+static inline void on_error(void *ctx, const struct control_error *e)
+{
+    assert_string_equal(e->detail, "no");
+    ((struct seen *)ctx)->errors++;
+}
+
+static inline void on_lost(void *ctx, const struct err *why, int retry_ms)
+{
+    assert_true(why->text[0] && retry_ms > 0);
+    ((struct seen *)ctx)->lost++;
+    ((struct seen *)ctx)->retry_ms = retry_ms;
+}
+
+/* how: what the next stream is opened with; pings as often as a test can wait for. */
+static struct {
+    double reconnect_s;
+    int reconnect_attempts, ping_ms, hangup_ms;
+} how __attribute__((unused));
+
+static inline struct client_stream *open_stream(struct ws_fake *server, struct seen *seen)
+{
+    struct client_stream_config config = {.url = server->url,
+                                          .reconnect_s = how.reconnect_s,
+                                          .reconnect_attempts = how.reconnect_attempts,
+                                          .ping_ms = how.ping_ms,
+                                          .hangup_ms = how.hangup_ms,
+                                          .on_lost = on_lost,
+                                          .token = "secret",
+                                          .pose = FRAME_POSE_CV,
+                                          .ctx = seen,
+                                          .on_ready = on_ready,
+                                          .on_ack = on_ack,
+                                          .on_sync = on_sync,
+                                          .on_cloud = on_cloud,
+                                          .on_error = on_error};
+    struct client_stream *s;
+    struct err err = {0};
+
+    *seen = (struct seen){0};
+    ws_fake_run(server);
+    if (client_stream_open(&s, &config, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static inline void stop(struct ws_fake *server)
+{
+    ws_fake_stop(server);
+    if (server->failed_line)
+        fail_msg("the server's side: line %d", server->failed_line);
+}
+
+/* Run until `*what` reaches n, or the stream ends. */
+static inline int run_until(struct client_stream *s, const int *what, int n, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < 100 && rc == 0 && (!what || *what < n); i++)
+        rc = client_stream_run(s, 50, err);
+    return rc;
+}
+
+static inline struct frame frame(uint64_t seq)
+{
+    static uint8_t jpeg[300];
+    struct frame f = {.seq = seq, .width = 64, .height = 48, .T_wc = rigid_identity()};
+
+    for (size_t i = 0; i < sizeof jpeg; i++)
+        jpeg[i] = (uint8_t)(i * 7);
+    f.payload = jpeg;
+    f.payload_len = sizeof jpeg;
+    f.flags = FRAME_HAS_POSE;
+    f.T_wc.t[0] = 1.5f;
+    return f;
+}
+
+/* ------------------------------------------------------------------------- blocks */
+
+struct block_case {
+    struct delta_scratch *scratch;
+    struct cloud_name name;
+    uint64_t keys[4];
+};
+
+static inline void block_case_open(struct block_case *b)
+{
+    assert_int_equal(delta_scratch_new(&b->scratch, NULL), 0);
+    b->name = (struct cloud_name){0, -1, 2, 3};
+    for (uint64_t i = 0; i < 4; i++) /* colours of six bits, see cloud.h */
+        b->keys[i] = (100 + 50 * i) << 32 | 0x40800000u | 0xff;
+}
+
+static inline void send_block(struct ws_fake *s, enum delta_op op, uint64_t revision, uint64_t base,
+                              uint32_t n_points, uint32_t first, uint32_t n_added, size_t cut)
+{
+    struct block_case *b = s->ctx;
+    struct delta d = {.op = op,
+                      .codec = DELTA_RAW,
+                      .epoch = 7,
+                      .revision = revision,
+                      .base_revision = base,
+                      .name = b->name,
+                      .n_points = n_points,
+                      .n_added = n_added,
+                      .added = b->keys + first};
+    const uint8_t *msg;
+    size_t len;
+
+    if (delta_encode(b->scratch, &d, &msg, &len, NULL))
+        abort();
+    ws_fake_send(s, 2, msg, len, cut);
+}
+
+static inline void send_sync(struct ws_fake *s, uint64_t revision, uint32_t n, bool ended)
+{
+    struct block_case *b = s->ctx;
+    struct cloud_limits limits = {16, 100};
+    struct cloud *c = NULL;
+    struct delta d = {.op = DELTA_PUT,
+                      .codec = DELTA_RAW,
+                      .epoch = 7,
+                      .revision = revision,
+                      .name = b->name,
+                      .n_points = n,
+                      .n_added = n,
+                      .added = b->keys};
+    const uint8_t *msg;
+    size_t len;
+    char text[256];
+
+    if (cloud_new(&c, &limits, NULL) || delta_encode(b->scratch, &d, &msg, &len, NULL) ||
+        cloud_apply(c, msg, len, NULL))
+        abort();
+    snprintf(text, sizeof text,
+             "{\"op\":\"sync\",\"revision\":%d,\"points\":%u,\"hash\":\"%016llx\",\"ended\":%s}",
+             (int)revision, n, (unsigned long long)cloud_hash(c), ended ? "true" : "false");
+    ws_fake_text(s, text);
+    cloud_free(&c);
+}
+
+#endif
