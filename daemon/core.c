@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
                                          .models = c->models,
                                          .metrics = &c->metrics,
                                          .commit = c->commit,
+                                         .store = c->store,
                                          .open = open};
     struct api_device info;
     int rc = worker_start(&c->workers[c->n_workers], &config, err);
@@ -129,9 +131,13 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
+        rc = store_open(&c->store, config, backend == NULL, err);
+    if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
         rc = decode_start(&c->decode, config->decode.threads, &jpeg, err);
+    if (rc == 0 && c->store)
+        rc = store_recover(&c->recovery, c, err);
     if (rc)
         core_close(core);
     return rc;
@@ -151,17 +157,34 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
         }
 }
 
+/* Out of use; its files stay. */
+static void let_go(struct core *c, struct session *s)
+{
+    struct session *removed = registry_remove(c->registry, s);
+
+    if (!removed)
+        return;
+    session_kill(s);
+    worker_retire(s->setup.worker, s);
+    if (c->edges.ops)
+        c->edges.ops->session_gone(c->edges.edge, s->id);
+    session_unref(removed);
+}
+
 void core_stop(struct core *c)
 {
     atomic_store(&c->draining, true);
+    store_recover_stop(c->recovery);
     if (c->registry)
-        each_session(c, core_forget);
+        each_session(c, let_go);
     if (c->decode)
         decode_stop(c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_stop(c->workers[i]);
     if (c->commit)
         commit_stop(c->commit);
+    if (c->store)
+        store_stop(c->store);
 }
 
 void core_close(struct core **core)
@@ -171,10 +194,14 @@ void core_close(struct core **core)
     if (!c)
         return;
     core_stop(c); /* once more: a request may have slipped in between the two */
+    if (c->store)
+        store_bury(c->store);
     decode_free(&c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
+    store_close(&c->store);
+    store_recover_free(&c->recovery);
     registry_free(&c->registry);
     models_close(&c->models);
     pthread_mutex_destroy(&c->lock);
@@ -215,20 +242,15 @@ int core_reload(struct core *c, const struct config *fresh, char *later, size_t 
     pthread_mutex_unlock(&c->lock);
     for (int i = 0; i < c->n_workers; i++)
         set_budget(c->workers[i], memory_bytes);
+    if (c->store)
+        store_configure(c->store, fresh);
     return n;
 }
 
 void core_forget(struct core *c, struct session *s)
 {
-    struct session *removed = registry_remove(c->registry, s);
-
-    if (!removed)
-        return;
-    session_kill(s);
-    worker_retire(s->setup.worker, s);
-    if (c->edges.ops)
-        c->edges.ops->session_gone(c->edges.edge, s->id);
-    session_unref(removed);
+    store_session_forget(s);
+    let_go(c, s);
 }
 
 static void forget_expired(struct core *c, struct session *s)
@@ -239,16 +261,39 @@ static void forget_expired(struct core *c, struct session *s)
     core_forget(c, s);
 }
 
+/* A session that nobody feeds leaves its device; one that could not be saved is tried again. */
+static void suspend(struct core *c, struct session *s)
+{
+    int suspend_s = core_config(c).session.suspend_s;
+
+    if (!s->log)
+        return;
+    if (session_idle(s, clock_unix_s(), suspend_s))
+        store_want_checkpoint(s, true);
+    else if (atomic_load(&s->want_save))
+        worker_kick(s->setup.worker, s);
+}
+
 void core_sweep(struct core *c)
 {
     each_session(c, forget_expired);
+    if (!c->store)
+        return;
+    each_session(c, suspend);
+    store_bury(c->store);
 }
 
 static void drain_session(struct core *c, struct session *s)
 {
+    const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
     const struct control_bye bye = {CONTROL_RECONNECT, 2000, "the server is stopping"};
 
     (void)c;
+    if (s->log) { /* all that was answered is on the disk, the rest will be sent again */
+        session_bye(s, &resume, true);
+        store_want_checkpoint(s, false);
+        return;
+    }
     session_finalize(s);
     if (session_settle(s))
         worker_retire(s->setup.worker, s);
@@ -277,12 +322,33 @@ void core_hasten(struct core *c)
 
 int core_refuses(const struct core *c, struct err *err)
 {
-    return atomic_load(&c->draining) ? err_set(err, ERR_BUSY, "the server is stopping") : 0;
+    if (atomic_load(&c->draining))
+        return err_set(err, ERR_BUSY, "the server is stopping");
+    if (store_full(c->store))
+        return err_set(err, ERR_BUSY, "the disk of the journals is full");
+    return 0;
 }
 
 int core_pending(const struct core *c)
 {
     return atomic_load(&c->streams);
+}
+
+int core_unsettled(struct core *c)
+{
+    struct session *page[64];
+    uint64_t cursor = 0;
+    int n, unsettled = 0;
+
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            if (!store_settled(page[i])) { /* perhaps another one's checkpoint was in its way */
+                unsettled++;
+                store_want_checkpoint(page[i], false);
+            }
+            session_unref(page[i]);
+        }
+    return unsettled;
 }
 
 const char *core_missing(const struct core *c)
@@ -306,6 +372,14 @@ uint64_t core_alive_us(const struct core *c, const char **who)
     if (commits < oldest) {
         oldest = commits;
         *who = "committer";
+    }
+    if (c->store) {
+        const char *part;
+        uint64_t t = store_alive_us(c->store, &part);
+        if (t < oldest) {
+            oldest = t;
+            *who = part;
+        }
     }
     for (int i = 0; i < c->n_workers; i++) {
         uint64_t t = worker_alive_us(c->workers[i]);

@@ -18,6 +18,9 @@
 #define CORE_DEVICES_MAX DEVICES_MAX
 
 /* Where devices come from; tests have their own. */
+struct store;
+struct recovery;
+
 struct core_backend {
     worker_open_fn *open;
     int (*cuda_count)(void);
@@ -31,6 +34,8 @@ struct core {
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
     char missing[API_TEXT_CAP]; /* a device that is needed and does not open, and why */
+    struct store *store;        /* NULL: sessions end with the process */
+    struct recovery *recovery;  /* NULL without a store */
     struct metrics metrics;
     struct session_edges edges; /* set before the edges start, then only read */
     size_t (*edge_metrics)(void *edge, char *buf, size_t cap);
@@ -83,6 +88,10 @@ void core_hasten(struct core *c);
 MUST_CHECK int core_refuses(const struct core *c, struct err *err);
 /* Clients that are still connected. */
 int core_pending(const struct core *c);
+
+/* Sessions with a journal that are not on the disk yet as they are; each is asked once more to save
+ * itself. */
+int core_unsettled(struct core *c);
 
 /* Why the service cannot be ready: a device that `device.use` needs is not there. "" = all are. */
 const char *core_missing(const struct core *c);

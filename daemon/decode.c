@@ -2,7 +2,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/job.h"
+#include "daemon/log.h"
 #include "daemon/netsize.h"
+#include "daemon/store.h"
 #include "daemon/worker.h"
 
 #include <stddef.h>
@@ -75,7 +77,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         return CONTROL_BAD_FRAME;
     if (!camera(s, item))
         return CONTROL_NO_CAMERA;
-    if (first &&
+    if (!queue_has_pictures(s->queue) &&
         queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
         return CONTROL_MEMORY;
     if (jpeg_decode(t->decoder, item->rgb, item->width, item->height, f->payload, f->payload_len,
@@ -93,6 +95,17 @@ static void undo_first(struct session *s, struct queue_item *item)
     session_set_net(s, s->setup.options.net_w, s->setup.options.net_h);
 }
 
+/* A session that has rested needs what its device knew. */
+static enum control_reason wake_up(struct session *s)
+{
+    struct err err = {0};
+
+    if (store_fetch(s, &err) == 0)
+        return CONTROL_REASON_NONE;
+    LOG_AT(LOG_ERR, "session %.6s cannot go on: %s", s->id, err.text);
+    return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
+}
+
 static void serve(struct decode_thread *t, struct session *s)
 {
     struct queue_item *item = queue_take_waiting(s->queue);
@@ -104,7 +117,11 @@ static void serve(struct decode_thread *t, struct session *s)
         return;
     start_us = clock_us();
     worker_due(s->setup.worker, s, true);
-    reason = decode_item(t, s, item);
+    item->store.refused_before = s->decode.refused;
+    store_enter(s, item);
+    reason = wake_up(s);
+    if (reason == CONTROL_REASON_NONE)
+        reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
     metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
     turn_charge(t->pool->turns, &s->decode_turn, item->decode_us);
@@ -117,6 +134,7 @@ static void serve(struct decode_thread *t, struct session *s)
     worker_due(s->setup.worker, s, false);
     if (first)
         undo_first(s, item);
+    s->decode.refused += item->store.number != 0;
     job_refuse(s, item, reason);
 }
 

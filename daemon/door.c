@@ -1,11 +1,11 @@
 #include "daemon/door.h"
 
+#include "daemon/admission.h"
 #include "daemon/clock.h"
 #include "daemon/export.h"
-#include "daemon/job.h"
 #include "daemon/log.h"
-#include "daemon/options.h"
 #include "daemon/placement.h"
+#include "daemon/store.h"
 #include "daemon/stream.h"
 
 #include <math.h>
@@ -21,54 +21,6 @@ struct core_export {
 
 /* ------------------------------------------------------------------------- sessions */
 
-/* What the session will hold at most, on the device and beside it. */
-static uint64_t memory_needed(const struct session_setup *setup, int camera_w, int camera_h)
-{
-    struct gpu_session_config device;
-    const struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
-
-    job_device_config(&device, &setup->options, NULL, NULL);
-    if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
-        device.net_w = 416;
-        device.net_h = 128;
-    }
-    device.max_image_w = camera_w;
-    device.max_image_h = camera_h;
-    return gpu_session_bytes(&device) + mirror_bytes(&limits) +
-           queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
-           (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
-}
-
-static int add_session(struct core *c, struct session_setup *setup, const struct config *config,
-                       struct session **session, struct err *err)
-{
-    int max = config->limits.sessions, rc;
-
-    if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
-        return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
-    rc = placement_choose(c, setup, config->device.frames_per_s, err);
-    if (rc)
-        return rc;
-    rc = session_new(session, setup, err);
-    if (rc) {
-        budget_give(setup->budget, setup->memory_bytes);
-        return rc;
-    }
-    session_ref(*session); /* the caller's, beside the registry's */
-    rc = registry_add(c->registry, *session, max, err);
-    if (rc) {
-        session_unref(*session);
-        session_unref(*session);
-        return rc;
-    }
-    rc = placement_confirm(c, *session, config->device.frames_per_s, err);
-    if (rc) {
-        core_forget(c, *session);
-        session_unref(*session);
-    }
-    return rc;
-}
-
 static void name_device(const struct session *s, struct session_info *info)
 {
     struct api_device d;
@@ -80,31 +32,17 @@ static void name_device(const struct session *s, struct session_info *info)
 static int door_session_create(struct core *c, const struct session_options *options,
                                struct session_info *info, int *retry_after_s, struct err *err)
 {
-    struct config config = core_config(c);
-    struct session_setup setup = {.options = *options,
-                                  .queue_frames = config.session.queue_frames,
-                                  .max_payload_bytes =
-                                      config.limits.max_frame_bytes - FRAME_HEADER_BYTES,
-                                  .max_blocks = (uint32_t)config.limits.blocks,
-                                  .metrics = &c->metrics,
-                                  .edges = &c->edges,
-                                  .decode = c->decode};
+    struct session_setup setup;
     struct session *s;
     int rc;
 
     *retry_after_s = PLACEMENT_RETRY_S;
     rc = core_refuses(c, err);
+    if (rc == 0)
+        rc = admission_setup(c, options, &setup, err);
     if (rc)
         return rc;
-    rc = options_resolve(&setup.options, &setup.depth, &setup.motion, &setup.multiple, &config,
-                         c->models, false, err);
-    if (rc)
-        return rc;
-    setup.rank = 1 + atomic_fetch_add(&c->next_rank, 1);
-    setup.memory_bytes =
-        memory_needed(&setup, setup.options.has_camera ? setup.options.camera_w : 1280,
-                      setup.options.has_camera ? setup.options.camera_h : 720);
-    rc = add_session(c, &setup, &config, &s, err);
+    rc = admission_new(c, &setup, &s, err);
     if (rc == ERR_BUSY)
         *retry_after_s = placement_retry_s(c);
     if (rc) {
@@ -168,10 +106,11 @@ static int door_session_finalize(struct core *c, const char *id, struct err *err
     if (rc)
         return rc;
     session_finalize(s);
+    rc = store_session_write(s, err);
     if (session_settle(s))
-        worker_retire(s->setup.worker, s);
+        store_want_checkpoint(s, true);
     session_unref(s);
-    return 0;
+    return rc;
 }
 
 static int door_session_delete(struct core *c, const char *id, struct err *err)
@@ -196,6 +135,8 @@ static int door_tokens_keep(struct core *c, const char *id, const struct api_tok
     if (rc)
         return rc;
     rc = session_keep_tokens(s, tokens, n, err);
+    if (rc == 0)
+        rc = store_session_write(s, err);
     session_unref(s);
     return rc;
 }

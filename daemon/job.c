@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/store.h"
 #include "daemon/worker.h"
 
 #include <stdlib.h>
@@ -61,6 +62,8 @@ static enum control_reason make_device(struct job *job, struct shelf *shelf)
             return CONTROL_MEMORY;
     }
     rc = gpu_session_new(&s->work.device, shelf->gpu, &config, &err);
+    if (rc == 0 && (rc = store_restore(s, &err)))
+        gpu_session_free(&s->work.device);
     return rc ? device_failed(s, rc, &err) : CONTROL_REASON_NONE;
 }
 
@@ -89,29 +92,29 @@ enum control_reason job_open(struct job *job, struct shelf *shelf, struct sessio
                    (f->world_epoch != s->work.world_epoch || item->breaks != s->work.breaks),
         .depth_out = s->work.depth,
     };
-    s->work.any = true;
-    s->work.world_epoch = f->world_epoch;
-    s->work.breaks = item->breaks;
     return CONTROL_REASON_NONE;
 }
 
-/* Slot free first: when the client hears of its frame there is room for the next. */
-static void end(struct session *s, struct queue_item *item, struct control_ack *ack)
+void job_end(struct session *s, struct queue_item *item, const struct control_ack *end)
 {
     uint64_t stream = item->stream, received_us = item->received_us;
+    bool replayed = item->store.replayed;
+    struct control_ack ack = *end;
 
-    ack->seq = item->frame.seq;
+    ack.seq = item->frame.seq;
     queue_release(s->queue, item);
-    session_answer(s, stream, ack, received_us);
+    session_answer(s, stream, &ack, received_us);
     if (session_settle(s))
-        worker_retire(s->setup.worker, s);
+        store_want_checkpoint(s, true);
+    if (replayed)
+        store_replayed(s);
 }
 
 void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason)
 {
-    struct control_ack ack = {.status = CONTROL_REFUSED, .reason = reason};
+    const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = reason};
 
-    end(s, item, &ack);
+    store_outcome(s, item, &ack);
 }
 
 void job_finish(struct job *job)
@@ -119,7 +122,7 @@ void job_finish(struct job *job)
     struct session *s = job->session;
     struct queue_item *item = job->item;
     const struct gpu_result *r = &job->frame.result;
-    struct control_ack ack = {.status = CONTROL_USED, .keyframe = r->is_keyframe != 0};
+    const struct control_ack ack = {.status = CONTROL_USED, .keyframe = r->is_keyframe != 0};
     struct session_pose pose = {item->frame.seq, item->frame.t_capture_ns, r->T_wc};
     struct mirror_commit commit;
     uint64_t start_us = clock_us();
@@ -133,5 +136,9 @@ void job_finish(struct job *job)
     if (s->work.depth)
         session_set_preview(s, s->work.depth, item->frame.seq);
     session_publish(s, r, &commit);
-    end(s, item, &ack);
+    s->work.any = true;
+    s->work.world_epoch = item->frame.world_epoch;
+    s->work.breaks = item->breaks;
+    store_used(s, item);
+    job_end(s, item, &ack);
 }

@@ -21,6 +21,8 @@ enum control_reason job_open(struct job *job, struct shelf *shelf, struct sessio
  * Any thread, one session's jobs in their order. */
 void job_finish(struct job *job);
 /* The frame ends here: slot free, client told. Any thread that holds the item. */
+void job_end(struct session *s, struct queue_item *item, const struct control_ack *end);
+/* The same with a refusal, once that is on the disk. */
 void job_refuse(struct session *s, struct queue_item *item, enum control_reason reason);
 /* What the device will be asked for; networks may be NULL where only bytes are counted. */
 void job_device_config(struct gpu_session_config *c, const struct session_options *o,

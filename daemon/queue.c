@@ -13,6 +13,7 @@ struct queue {
     uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
     size_t picture_bytes;
     struct queue_memory memory;
+    bool lossless; /* nobody makes room */
     bool picture_used[QUEUE_PICTURES];
     struct queue_item items[];
 };
@@ -79,6 +80,11 @@ void queue_set_memory(struct queue *q, const struct queue_memory *memory)
     q->memory = *memory;
 }
 
+void queue_set_lossless(struct queue *q)
+{
+    q->lossless = true;
+}
+
 void queue_free(struct queue **queue)
 {
     struct queue *q = *queue;
@@ -140,24 +146,43 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
     for (int i = 0; i < q->n && !item; i++)
         if (q->items[i].state == QUEUE_FREE)
             item = &q->items[i];
-    if (item)
+    if (item || q->lossless)
         return item;
     item = oldest(q, QUEUE_WAITING);
     if (!item)
         item = oldest(q, QUEUE_READY);
     if (!item)
         return NULL;
-    *dropped = (struct queue_dropped){true, item->frame.seq, item->stream};
+    *dropped = (struct queue_dropped){true, item->frame.seq, item->stream, item->store.number,
+                                      item->store.suspect};
     give_picture(q, item);
     return item;
 }
 
-int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint32_t breaks,
-               uint64_t now_us, struct queue_dropped *dropped, struct err *err)
+/* The only copy of its bytes on this host. */
+static void fill(struct queue *q, struct queue_item *item, const struct queue_arrival *a)
 {
-    struct queue_item *item;
-    uint8_t *slab;
+    const struct frame *f = a->frame;
+    uint8_t *slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
 
+    memcpy(slab, f->payload, f->payload_len);
+    item->frame = *f;
+    item->frame.payload = slab;
+    item->stream = a->stream;
+    item->received_us = a->received_us;
+    item->breaks = a->breaks;
+    item->store = (struct store_slip){.convention = a->convention, .suspect = -1};
+    if (a->header)
+        memcpy(item->store.header, a->header, FRAME_HEADER_BYTES);
+}
+
+int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item **out,
+               struct queue_dropped *dropped, struct err *err)
+{
+    const struct frame *f = a->frame;
+    struct queue_item *item;
+
+    *out = NULL;
     dropped->any = false;
     if (f->payload_len > q->slab_bytes)
         return err_at(err, ERR_LIMIT, "payload_len", "%u bytes, at most %zu are allowed",
@@ -168,21 +193,36 @@ int queue_push(struct queue *q, const struct frame *f, uint64_t stream, uint32_t
         item->state = QUEUE_FILLING;
     pthread_mutex_unlock(&q->lock);
     if (!item) {
-        *dropped = (struct queue_dropped){true, f->seq, stream};
+        *dropped = (struct queue_dropped){true, f->seq, a->stream, 0, -1};
         return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
     }
-    slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
-    memcpy(slab, f->payload, f->payload_len);
-    item->frame = *f;
-    item->frame.payload = slab;
-    item->stream = stream;
-    item->received_us = now_us;
-    item->breaks = breaks;
+    fill(q, item, a);
     pthread_mutex_lock(&q->lock);
     item->rank = q->next_rank++;
-    item->state = QUEUE_WAITING;
+    item->state = QUEUE_STORING;
     pthread_mutex_unlock(&q->lock);
+    *out = item;
     return 0;
+}
+
+static void set_state(struct queue *q, struct queue_item *item, enum queue_state state)
+{
+    pthread_mutex_lock(&q->lock);
+    item->state = state;
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_stored(struct queue *q, struct queue_item *item)
+{
+    set_state(q, item, QUEUE_WAITING);
+}
+
+void queue_ending(struct queue *q, struct queue_item *item)
+{
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, item);
+    item->state = QUEUE_ENDING;
+    pthread_mutex_unlock(&q->lock);
 }
 
 static bool may_decode(const struct queue *q)
@@ -232,9 +272,7 @@ void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
 
 void queue_ready(struct queue *q, struct queue_item *item)
 {
-    pthread_mutex_lock(&q->lock);
-    item->state = QUEUE_READY;
-    pthread_mutex_unlock(&q->lock);
+    set_state(q, item, QUEUE_READY);
 }
 
 struct queue_item *queue_take_ready(struct queue *q)
@@ -255,6 +293,16 @@ void queue_release(struct queue *q, struct queue_item *item)
     give_picture(q, item);
     item->state = QUEUE_FREE;
     pthread_mutex_unlock(&q->lock);
+}
+
+bool queue_has_pictures(struct queue *q)
+{
+    bool has;
+
+    pthread_mutex_lock(&q->lock);
+    has = q->pictures != NULL;
+    pthread_mutex_unlock(&q->lock);
+    return has;
 }
 
 bool queue_can_decode(struct queue *q)

@@ -1,6 +1,7 @@
 #include "daemon/session.h"
 
 #include "daemon/clock.h"
+#include "daemon/store.h"
 #include "daemon/worker.h"
 
 #include <stdio.h>
@@ -38,6 +39,15 @@ static int make_id(char id[API_ID_CAP], uint32_t *epoch, struct err *err)
     return 0;
 }
 
+static int name(struct session *s, const struct session_setup *setup, struct err *err)
+{
+    if (!setup->id[0])
+        return make_id(s->id, &s->epoch, err);
+    memcpy(s->id, setup->id, sizeof(s->id));
+    s->epoch = setup->epoch;
+    return 0;
+}
+
 /* Pictures lie where the session's device reads them fast. */
 static void use_device_memory(struct session *s)
 {
@@ -57,13 +67,15 @@ int session_new(struct session **session, const struct session_setup *setup, str
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->setup = *setup;
+    pthread_mutex_init(&s->storing, NULL);
     s->setup.budget = NULL; /* the caller's until this has succeeded */
     atomic_init(&s->refs, 1);
     pthread_mutex_init(&s->lock, NULL);
-    s->created_s = s->changed_s = clock_unix_s();
+    s->changed_s = clock_unix_s();
+    s->created_s = setup->created_s > 0 ? setup->created_s : s->changed_s;
     s->net_w = setup->options.net_w;
     s->net_h = setup->options.net_h;
-    rc = make_id(s->id, &s->epoch, err);
+    rc = name(s, setup, err);
     if (rc == 0)
         rc = queue_new(&s->queue, setup->queue_frames, setup->max_payload_bytes, err);
     if (rc == 0)
@@ -74,6 +86,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
         session_unref(s);
         return rc;
     }
+    if (setup->options.mode == SESSION_LOSSLESS)
+        queue_set_lossless(s->queue);
     use_device_memory(s);
     s->setup.budget = setup->budget;
     *session = s;
@@ -88,8 +102,26 @@ struct session *session_ref(struct session *s)
 
 void session_unref(struct session *s)
 {
+    struct session *above;
+
     if (atomic_fetch_sub(&s->refs, 1) != 1)
         return;
+    if (!s->setup.store) {
+        session_free(s);
+        return;
+    }
+    /* this may be a thread of the journal, which cannot close it */
+    above = atomic_load(&s->setup.store->graves);
+    do
+        s->next_grave = above;
+    while (!atomic_compare_exchange_weak(&s->setup.store->graves, &above, s));
+}
+
+void session_free(struct session *s)
+{
+    if (s->log)
+        journal_log_free(&s->log);
+    store_drop_fetched(s);
     if (s->setup.budget)
         budget_give(s->setup.budget, s->setup.memory_bytes);
     queue_free(&s->queue);
@@ -97,6 +129,7 @@ void session_unref(struct session *s)
     trajectory_free(&s->trajectory);
     free(s->work.depth);
     free(s->preview);
+    pthread_mutex_destroy(&s->storing);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -114,12 +147,34 @@ static int ingest_clients(const struct session *s)
 
 static void set_state(struct session *s)
 {
-    if (s->state == SESSION_CLOSED)
+    if (s->state == SESSION_CLOSED || s->recovering)
         return;
     if (ingest_clients(s))
         s->state = SESSION_STREAMING;
-    else if (s->state == SESSION_STREAMING)
-        s->state = SESSION_IDLE;
+    else if (s->state != SESSION_CREATED)
+        s->state = atomic_load(&s->resting) ? SESSION_SUSPENDED : SESSION_IDLE;
+}
+
+void session_set_resting(struct session *s, bool resting)
+{
+    atomic_store(&s->resting, resting);
+    if (!resting)
+        atomic_store(&s->may_rest, false);
+    pthread_mutex_lock(&s->lock);
+    set_state(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_recovered(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->recovering = false;
+    s->state = s->stored_frames ? SESSION_IDLE : SESSION_CREATED;
+    s->changed_s = clock_unix_s();
+    set_state(s);
+    pthread_mutex_unlock(&s->lock);
+    if (session_settle(s))
+        store_want_checkpoint(s, true);
 }
 
 int session_attach(struct session *s, struct session_client *c, struct err *err)
@@ -129,6 +184,8 @@ int session_attach(struct session *s, struct session_client *c, struct err *err)
     pthread_mutex_lock(&s->lock);
     if (atomic_load(&s->dead))
         rc = err_set(err, ERR_NOT_FOUND, "no such session");
+    else if (s->recovering)
+        rc = err_set(err, ERR_BUSY, "the session is coming back, try again in a moment");
     else if (s->n_clients == SESSION_STREAMS_MAX)
         rc =
             err_set(err, ERR_BUSY, "%d clients are connected to this session", SESSION_STREAMS_MAX);
@@ -172,11 +229,15 @@ int session_start(struct session *s, struct session_client *c, struct err *err)
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (c->role == CONTROL_INGEST && (s->closing || s->state == SESSION_CLOSED)) {
+    if (s->recovering) {
+        rc = err_set(err, ERR_BUSY, "the session is coming back, try again in a moment");
+    } else if (c->role == CONTROL_INGEST && (s->closing || s->state == SESSION_CLOSED)) {
         rc = err_at(err, ERR_STATE, "/role", "the session takes no more frames");
     } else {
-        if (c->role == CONTROL_INGEST)
+        if (c->role == CONTROL_INGEST) {
             replace_ingest(s, c, &w);
+            atomic_store(&s->may_rest, false);
+        }
         c->started = true;
         set_state(s);
         if (s->state == SESSION_CLOSED)
@@ -199,7 +260,7 @@ enum control_reason session_admit(struct session *s, uint64_t seq, bool readable
     s->counts.queued++;
     s->counts.bytes_in += bytes;
     if (s->closing || s->state == SESSION_CLOSED || s->fault[0])
-        reason = CONTROL_CLOSED;
+        reason = s->log && journal_log_fenced(s->log) ? CONTROL_STORAGE : CONTROL_CLOSED;
     else if (readable && s->any_seq && seq <= s->last_seq)
         reason = CONTROL_DUPLICATE;
     else if (readable) {
@@ -333,7 +394,7 @@ bool session_settle(struct session *s)
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed = s->closing && s->state != SESSION_CLOSED && s->counts.queued == 0;
+    closed = s->closing && s->state != SESSION_CLOSED && s->counts.queued == 0 && !s->recovering;
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();
@@ -374,13 +435,24 @@ bool session_kill(struct session *s)
     return first;
 }
 
+bool session_idle(struct session *s, double now_s, int suspend_s)
+{
+    bool idle;
+
+    pthread_mutex_lock(&s->lock);
+    idle = suspend_s >= 0 && s->state == SESSION_IDLE && s->counts.queued == 0 &&
+           now_s - s->changed_s > suspend_s;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
+}
+
 bool session_expired(struct session *s, double now_s)
 {
     bool expired;
 
     pthread_mutex_lock(&s->lock);
-    expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && s->counts.queued == 0 &&
-              now_s - s->changed_s > s->setup.options.retention_s;
+    expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && !s->recovering &&
+              s->counts.queued == 0 && now_s - s->changed_s > s->setup.options.retention_s;
     pthread_mutex_unlock(&s->lock);
     return expired;
 }

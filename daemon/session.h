@@ -35,6 +35,8 @@
 
 struct worker;
 struct decode;
+struct store;
+struct checkpoint_state;
 
 /* The edges, as the core knows them; empty before core_set_edges(). */
 struct session_edges {
@@ -56,6 +58,11 @@ struct session_setup {
     const struct session_edges *edges;
     struct worker *worker;
     struct decode *decode;
+    struct store *store; /* NULL: nothing of it is kept */
+    /* a session that was there before a restart; "" and 0: a new one */
+    char id[API_ID_CAP];
+    uint32_t epoch;
+    double created_s;
 };
 
 /* One WebSocket client of the session; made and freed by stream.c. */
@@ -96,6 +103,7 @@ struct session {
     struct {
         int jpeg_w, jpeg_h; /* of every frame; 0 before the first good one */
         int w, h;           /* decoded */
+        uint64_t refused;   /* frames of the journal that were no good */
     } decode;
     struct {
         struct gpu_session *device; /* NULL before the first frame and after it was retired */
@@ -103,7 +111,26 @@ struct session {
         bool any;
         uint32_t world_epoch, breaks; /* of the frame before */
         struct job job;
+        /* of the journal: the last used frame's record, frames up to it, of those refused by the
+         * decoder, by the device, and used; used since the last checkpoint */
+        atomic_ullong number;
+        uint64_t ordinal, refused_before, refused, used, unsaved;
     } work;
+
+    /* the disk's part (store.h); log NULL: there is none */
+    struct journal_log *log;
+    pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
+    uint64_t stored_frames;                     /* in the journal */
+    atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
+    atomic_ullong skipped; /* frames that were found refused when the journal was replayed */
+    atomic_ullong saved;   /* number that the newest checkpoint holds */
+    atomic_bool want_save; /* a checkpoint, due or not ... */
+    atomic_bool may_rest;  /* ... and then the device state may go */
+    atomic_bool resting;   /* device state is in a checkpoint alone */
+    _Atomic(struct checkpoint_state *) fetched; /* that, read for the worker */
+    atomic_bool unwanted;                       /* files go with the session */
+    atomic_uint replaying;                      /* frames of the journal that are under way */
+    struct session *next_grave;
 
     pthread_mutex_t lock;
     enum session_state state;
@@ -112,7 +139,8 @@ struct session {
     uint64_t last_seq;
     bool any_seq;
     struct session_counts counts;
-    char fault[API_TEXT_CAP];
+    bool recovering;
+    char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     int net_w, net_h;
@@ -128,7 +156,9 @@ struct session {
 
 MUST_CHECK int session_new(struct session **s, const struct session_setup *setup, struct err *err);
 struct session *session_ref(struct session *s);
+/* The last one frees it; with a journal, store_bury() does. */
 void session_unref(struct session *s);
+void session_free(struct session *s);
 
 /* ------------------------------------------------------------------------- clients */
 
@@ -173,6 +203,12 @@ MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *to
 int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
 /* It can take no more frames, and why. */
 void session_set_fault(struct session *s, const char *why);
+/* Its journal is replayed. */
+void session_recovered(struct session *s);
+/* Nobody came for so long that its device state may go. */
+bool session_idle(struct session *s, double now_s, int suspend_s);
+/* Its device state went or came; for the state that it shows. */
+void session_set_resting(struct session *s, bool resting);
 
 /* ------------------------------------------------------------------------- ends */
 

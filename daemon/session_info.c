@@ -48,6 +48,7 @@ static void fill_locked(struct session *s, struct session_info *info)
     info->options.net_h = s->net_h;
     info->state = s->state;
     snprintf(info->fault, sizeof(info->fault), "%s", s->fault);
+    snprintf(info->damaged, sizeof(info->damaged), "%s", s->damaged);
     info->changed_s = s->changed_s;
     info->keyframes_kept = s->keyframes_kept;
     info->model_points = s->model_points;

@@ -1,6 +1,7 @@
 #include "daemon/stream.h"
 
 #include "daemon/clock.h"
+#include "daemon/store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,9 +111,10 @@ static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, in
 {
     const struct control_ack ack = {.seq = seq, .status = CONTROL_REFUSED, .reason = reason};
 
+    atomic_fetch_add(&s->session->front_refused, 1);
     session_answer(s->session, s->client.serial, &ack, 0);
     if (session_settle(s->session))
-        worker_retire(s->session->setup.worker, s->session);
+        store_want_checkpoint(s->session, true);
     return rc;
 }
 
@@ -138,24 +140,37 @@ static enum control_reason missing(struct session *session, const struct frame *
     return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
+/* Everything in the queue is being worked on, or nobody may be dropped for it. */
+static int turn_away(struct stream *s, uint64_t seq, int rc)
+{
+    const struct control_ack ack = {
+        .seq = seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
+
+    atomic_fetch_add(&s->session->front_dropped, 1);
+    session_answer(s->session, s->client.serial, &ack, 0);
+    return rc;
+}
+
 /* The queue takes it, or someone has to go. */
-static int push(struct stream *s, const struct frame *f, struct err *err)
+static int push(struct stream *s, const struct frame *f, const uint8_t *msg, struct err *err)
 {
     struct session *session = s->session;
+    const struct queue_arrival arrival = {.frame = f,
+                                          .header = msg,
+                                          .convention = s->convention,
+                                          .stream = s->client.serial,
+                                          .received_us = clock_us(),
+                                          .breaks = atomic_load(&session->breaks)};
     struct queue_dropped dropped;
-    int rc = queue_push(session->queue, f, s->client.serial, atomic_load(&session->breaks),
-                        clock_us(), &dropped, err);
+    struct queue_item *item;
+    int rc = queue_push(session->queue, &arrival, &item, &dropped, err);
 
     if (rc == ERR_LIMIT)
         return refuse(s, f->seq, CONTROL_BAD_FRAME, rc);
-    if (dropped.any) {
-        const struct control_ack ack = {
-            .seq = dropped.seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
-        session_answer(session, dropped.stream, &ack, 0);
-    }
-    if (rc == 0)
-        decode_kick(session->setup.decode, session);
-    return rc;
+    if (rc)
+        return turn_away(s, f->seq, rc);
+    store_frame(session, item, &dropped);
+    return 0;
 }
 
 int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
@@ -185,7 +200,9 @@ int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *e
     reason = missing(s->session, &f);
     if (reason != CONTROL_REASON_NONE)
         return refuse(s, f.seq, reason, err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
-    return push(s, &f, err);
+    if (store_full(s->session->setup.store))
+        return refuse(s, f.seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
+    return push(s, &f, msg, err);
 }
 
 int stream_control(struct stream *s, const struct control_message *m, struct err *err)

@@ -6,6 +6,7 @@
 #include "daemon/job.h"
 #include "daemon/log.h"
 #include "daemon/pipeline_mono.h"
+#include "daemon/store.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -99,7 +100,9 @@ static void refuse(struct worker *w, struct job *job, enum control_reason reason
 {
     struct session *s = job->session;
 
-    job_refuse(s, job->item, reason);
+    s->work.refused += job->item->store.number != 0;
+    if (!s->log || !atomic_load(&w->lost))
+        job_refuse(s, job->item, reason);
     worker_job_done(w, s);
 }
 
@@ -109,8 +112,9 @@ static bool take_job(struct worker *w, struct session *s)
     struct queue_item *item;
     enum control_reason reason;
 
-    if (atomic_load(&s->dead))
+    if (atomic_load(&s->dead) || (s->log && atomic_load(&w->lost)))
         return false;
+    store_checkpoint(s);
     item = queue_take_ready(s->queue);
     if (!item)
         return false;
@@ -118,6 +122,7 @@ static bool take_job(struct worker *w, struct session *s)
     reason = atomic_load(&w->lost) ? CONTROL_FAULT : job_open(&s->work.job, &w->shelf, s, item);
     if (reason == CONTROL_REASON_NONE)
         return true;
+    s->work.refused += item->store.number != 0;
     job_refuse(s, item, reason);
     return false;
 }
@@ -127,6 +132,14 @@ static enum control_reason reason_of(int rc)
     return rc == ERR_MEMORY ? CONTROL_MEMORY : rc == ERR_INPUT ? CONTROL_BAD_FRAME : CONTROL_FAULT;
 }
 
+/* Frames that are in a journal are used after the restart; until then nobody is told anything. */
+static void lose_device(struct worker *w)
+{
+    if (w->config.store)
+        store_blame(w->config.store);
+    atomic_store(&w->lost, true);
+}
+
 static void batch_failed(struct worker *w, struct job *const *jobs, int n, int rc,
                          const struct err *err)
 {
@@ -134,7 +147,7 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, int r
     LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR, "device %s: %s%s%s", w->device_name, err->where,
            err->where[0] ? ": " : "", err->text);
     if (rc == ERR_DEVICE)
-        atomic_store(&w->lost, true);
+        lose_device(w);
     for (int i = 0; i < n; i++)
         refuse(w, jobs[i], reason_of(rc));
 }
@@ -337,8 +350,10 @@ static void free_retired(struct worker *w)
     struct session *s;
 
     while ((s = pop_retired(w))) {
-        if (s->work.device)
+        if (s->work.device && store_may_rest(s)) {
             gpu_session_free(&s->work.device);
+            session_set_resting(s, s->log != NULL);
+        }
         session_unref(s);
     }
 }
@@ -433,6 +448,8 @@ static void wind_up(struct worker *w)
         pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
     free_retired(w);
+    if (w->config.store)
+        store_bury(w->config.store);
     shelf_close(&w->shelf);
     gpu_close(&w->gpu);
 }

@@ -284,16 +284,21 @@ static int core_stream_start(struct stream *s, const struct control_start *start
 static int core_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
 {
     uint64_t entered = edge_enter();
+    struct queue_arrival a = {.header = msg, .stream = 1};
     struct queue_dropped dropped;
+    struct queue_item *item;
     struct frame f;
     int rc = outbox_admit(s->core->outbox, err);
 
     if (!rc)
         rc = frame_parse(&f, msg, len, FRAME_POSE_CV, err);
+    a.frame = &f;
+    a.received_us = clock_us();
     if (!rc)
-        rc = queue_push(s->core->queue, &f, 1, 0, clock_us(), &dropped, err);
+        rc = queue_push(s->core->queue, &a, &item, &dropped, err);
     if (rc || dropped.any)
         die("frame", err);
+    queue_stored(s->core->queue, item);
     if (atomic_fetch_add(&bench.frames, 1) + 1 == WARM * SESSIONS)
         forget();
     edge_leave(entered, &bench.frame_ns);

@@ -26,8 +26,13 @@ static int push(struct queue *q, uint64_t seq, struct queue_dropped *dropped)
 {
     uint8_t payload[PAYLOAD];
     struct frame f = frame(seq, payload);
+    const struct queue_arrival a = {.frame = &f, .stream = 7, .received_us = seq * 10};
+    struct queue_item *item;
+    int rc = queue_push(q, &a, &item, dropped, NULL);
 
-    return queue_push(q, &f, 7, 0, seq * 10, dropped, NULL);
+    if (rc == 0)
+        queue_stored(q, item);
+    return rc;
 }
 
 static struct queue *new_queue(int n)
@@ -150,16 +155,71 @@ static void too_long_a_payload_changes_nothing(void **state)
     struct queue *q = new_queue(2);
     static uint8_t payload[20000];
     struct frame f = frame(1, payload);
+    const struct queue_arrival a = {.frame = &f, .stream = 1};
+    struct queue_item *item;
     struct queue_dropped d;
 
     (void)state;
     f.payload_len = sizeof(payload);
-    assert_int_equal(queue_push(q, &f, 1, 0, 0, &d, NULL), ERR_LIMIT);
+    assert_int_equal(queue_push(q, &a, &item, &d, NULL), ERR_LIMIT);
+    assert_null(item);
     assert_false(d.any);
     assert_int_equal(queue_used(q), 0);
     queue_free(&q);
     assert_int_equal(queue_new(&q, 0, PAYLOAD, NULL), ERR_INPUT);
     assert_int_equal(queue_new(&q, QUEUE_FRAMES_MAX + 1, PAYLOAD, NULL), ERR_INPUT);
+}
+
+static void what_is_being_stored_is_out_of_reach(void **state)
+{
+    struct queue *q = new_queue(2);
+    uint8_t payload[PAYLOAD], header[FRAME_HEADER_BYTES];
+    struct frame f = frame(1, payload);
+    struct queue_arrival a = {.frame = &f, .header = header, .stream = 1};
+    struct queue_item *first, *second, *third;
+    struct queue_dropped d;
+
+    (void)state;
+    memset(header, 0x5a, sizeof(header));
+    assert_int_equal(queue_push(q, &a, &first, &d, NULL), 0);
+    f.seq = 2;
+    assert_int_equal(queue_push(q, &a, &second, &d, NULL), 0);
+    assert_memory_equal(second->store.header, header, sizeof(header));
+    assert_null(queue_take_waiting(q)); /* not on the disk yet */
+    f.seq = 3;
+    assert_int_equal(queue_push(q, &a, &third, &d, NULL), ERR_BUSY);
+    assert_true(d.any && d.seq == 3 && d.number == 0);
+    second->store.number = 12;
+    queue_stored(q, second); /* it overtakes nobody, and may be dropped now */
+    assert_int_equal(queue_push(q, &a, &third, &d, NULL), 0);
+    assert_true(d.any && d.seq == 2 && d.number == 12);
+    queue_stored(q, first);
+    queue_stored(q, third);
+    assert_ptr_equal(queue_take_waiting(q), first);
+    queue_ending(q, first); /* it was no JPEG, and that is being stored */
+    assert_ptr_equal(queue_take_waiting(q), third);
+    assert_int_equal(queue_used(q), 2);
+    queue_release(q, first);
+    queue_release(q, third);
+    assert_int_equal(queue_used(q), 0);
+    queue_free(&q);
+}
+
+static void nobody_makes_room_where_nothing_may_be_lost(void **state)
+{
+    struct queue *q = new_queue(2);
+    struct queue_dropped d;
+
+    (void)state;
+    queue_set_lossless(q);
+    assert_int_equal(push(q, 1, &d), 0);
+    assert_int_equal(push(q, 2, &d), 0);
+    assert_int_equal(push(q, 3, &d), ERR_BUSY);
+    assert_true(d.any && d.seq == 3);
+    queue_release(q, queue_take_waiting(q));
+    assert_int_equal(push(q, 4, &d), 0);
+    assert_false(d.any);
+    queue_free(&q);
 }
 
 /* Whatever happens in whatever order: pushed = dropped + turned away + released + held, and order
@@ -352,6 +412,8 @@ int main(void)
         cmocka_unit_test(a_new_frame_goes_when_all_are_in_work),
         cmocka_unit_test(decoding_runs_ahead_by_two),
         cmocka_unit_test(too_long_a_payload_changes_nothing),
+        cmocka_unit_test(what_is_being_stored_is_out_of_reach),
+        cmocka_unit_test(nobody_makes_room_where_nothing_may_be_lost),
         cmocka_unit_test(the_sum_is_always_right),
         cmocka_unit_test(each_is_served_once_a_round),
         cmocka_unit_test(work_announced_meanwhile_is_remembered),
