@@ -13,6 +13,8 @@
 #define EIGHTHS 8 /* libjpeg-turbo's DCT scales by eighths */
 #define ENCODED_FIRST 65536
 #define MAX_SIDE 65500 /* JPEG's own */
+#define PIXEL_NS 2     /* a pixel's share of upsampling and colour conversion, see jpeg_probe.c */
+#define CLOCK_CALLS 8  /* rows of blocks between two looks at the clock */
 
 struct jpeg_decoder {
     struct jpeg_error_mgr
@@ -23,8 +25,9 @@ struct jpeg_decoder {
     struct jpeg_compress_struct enc;
     jmp_buf failed;
     char text[JMSG_LENGTH_MAX];
-    int code; /* why `failed` was taken */
-    int64_t deadline_ns;
+    int code;            /* why `failed` was taken */
+    int64_t deadline_ns; /* of this thread's processor time */
+    unsigned rows;       /* of blocks, walked in all scans */
     int max_scans;
     uint8_t *encoded;
     size_t encoded_cap, encoded_len;
@@ -47,7 +50,8 @@ static int64_t now_ns(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    /* time that others took from this thread is not the picture's */
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
@@ -82,7 +86,7 @@ static void on_progress(j_common_ptr info)
         snprintf(d->text, sizeof d->text, "more than %d scans", d->max_scans);
         longjmp(d->failed, 1);
     }
-    if (now_ns() > d->deadline_ns) {
+    if (d->rows++ % CLOCK_CALLS == 0 && now_ns() > d->deadline_ns) {
         d->code = ERR_LIMIT;
         snprintf(d->text, sizeof d->text, "decoding takes longer than allowed");
         longjmp(d->failed, 1);
@@ -215,6 +219,17 @@ static int decode_rows(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, unsig
     return 0;
 }
 
+static int check_cost(const struct jpeg_info *info, int w, int h, int deadline_ms, struct err *err)
+{
+    uint64_t ns = info->cost_ns + (uint64_t)w * (uint64_t)h * PIXEL_NS;
+
+    if (ns / 1000000 < (uint64_t)deadline_ms)
+        return 0;
+    return err_set(err, ERR_LIMIT,
+                   "decoding would take longer than allowed: about %u ms, at most %d",
+                   (unsigned)(ns / 1000000), deadline_ms);
+}
+
 int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data, size_t len,
                 const struct jpeg_limits *limits, struct err *err)
 {
@@ -228,7 +243,11 @@ int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_
     if (!scale)
         return err_set(err, ERR_INPUT, "a picture of %d x %d does not decode to %d x %d",
                        info.width, info.height, w, h);
+    rc = check_cost(&info, w, h, limits->deadline_ms, err);
+    if (rc)
+        return rc;
     d->code = 0;
+    d->rows = 0;
     d->max_scans = limits->max_scans;
     d->deadline_ns = now_ns() + (int64_t)limits->deadline_ms * 1000000;
     rc = decode_rows(d, rgb, w, h, scale, data, len);

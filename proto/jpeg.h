@@ -6,6 +6,14 @@
  * bits and 1 or 3 components, sides within the limits, one frame header, a bounded number of scans;
  * decoding then runs with libjpeg-turbo's scan limit and stops on warnings, into buffers of a size
  * known before.
+ *
+ * Time:    what decoding will cost is estimated from the headers and the bytes of each scan, at the
+ *          rates below, and a picture that would take too long is refused before it is begun: the
+ *          same file is refused or taken on every try, on a busy machine and on an idle one. Behind
+ *          that stands a deadline of the thread's own processor time, for a machine slower than the
+ *          rates say.
+ * Memory:  a picture of several scans is kept as coefficients until the last one; they have a limit
+ *          of their own.
  */
 #ifndef RECOND_PROTO_JPEG_H
 #define RECOND_PROTO_JPEG_H
@@ -13,11 +21,14 @@
 #include "proto/err.h"
 #include "proto/types.h"
 
+/* of one picture; 11 million pixels at half resolution of colour, 5 million at full */
+#define JPEG_COEFFICIENT_BYTES_MAX (32u << 20)
+
 struct jpeg_limits {
     int max_width, max_height; /* pixels */
     int max_scans;             /* of a progressive file */
     uint32_t max_bytes;        /* of the file */
-    /* decoding that takes longer is refused (checked between rows of blocks) */
+    /* decoding that would take longer, or does, is refused (jpeg_decode() alone looks at it) */
     int deadline_ms;
 };
 
@@ -25,10 +36,13 @@ struct jpeg_info {
     int width, height, components;
     int progressive; /* SOF2 */
     int scans;       /* SOS markers seen */
+    /* kept between scans: 0 for a picture of one */
+    uint64_t coefficient_bytes;
+    uint64_t cost_ns; /* estimate of decoding, but for the pixels that come out */
 };
 
 /*
- * jpeg_probe - read the header and walk the markers; allocates nothing
+ * jpeg_probe - read the header, walk the markers, add up the work; allocates nothing
  * Returns: 0; ERR_INPUT: not such a JPEG (err says which marker at which byte); ERR_LIMIT
  */
 MUST_CHECK int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t len,
@@ -47,7 +61,7 @@ void jpeg_decoder_free(struct jpeg_decoder **d);
 /*
  * jpeg_decode - decode to packed RGB8 of exactly w x h (a size from jpeg_scaled_size)
  * Out:     rgb [h][w][3]
- * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: deadline or limits
+ * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: estimate, deadline or another limit
  */
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
                            size_t len, const struct jpeg_limits *limits, struct err *err);

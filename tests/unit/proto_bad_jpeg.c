@@ -1,0 +1,156 @@
+/*
+ * proto_bad_jpeg.c - thousands of files that were made to hurt a JPEG decoder
+ *
+ * Under the daemon's own limits none costs more than 100 ms or 64 MB, none writes beyond its
+ * picture, and none leaves the decoder worse than it found it. What a file costs is the least of
+ * three tries: on a busy machine each may be interrupted. N=100000 in the environment makes more.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/jpeg.h"
+#include "tests/support/bad_jpeg.h"
+
+#define FILES 3600 /* one hundred of each kind; a few seconds */
+#define W 320
+#define H 240
+#define GUARD 64
+#define COST_MS 100.0
+#define MEMORY_KB (64 * 1024)
+
+/* limits.* of the daemon as it is shipped */
+static const struct jpeg_limits limits = {4096, 4096, 20, BAD_JPEG_BYTES_MAX, 100};
+
+struct tally {
+    uint32_t used, refused;
+    double worst_ms;
+    uint32_t worst;
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* The daemon's steps: probe, choose the scale, decode. */
+static int decode(struct jpeg_decoder *d, const uint8_t *data, size_t len)
+{
+    struct jpeg_info info;
+    struct err err = {0};
+    uint8_t *rgb;
+    size_t n;
+    int w, h, rc = jpeg_probe(&info, data, len, &limits, &err);
+
+    if (rc == 0) {
+        jpeg_scaled_size(&info, W, H, &w, &h);
+        n = (size_t)w * (size_t)h * 3;
+        rgb = malloc(n + GUARD);
+        assert_non_null(rgb);
+        memset(rgb + n, 0xa5, GUARD);
+        rc = jpeg_decode(d, rgb, w, h, data, len, &limits, &err);
+        for (int i = 0; i < GUARD; i++)
+            assert_int_equal(rgb[n + (size_t)i], 0xa5);
+        free(rgb);
+    }
+    assert_true(rc == 0 || ((rc == ERR_INPUT || rc == ERR_LIMIT) && err.text[0]));
+    return rc;
+}
+
+static double cost_ms(struct jpeg_decoder *d, const uint8_t *data, size_t len, int *rc)
+{
+    double least = 1e9;
+
+    for (int i = 0; i < 3 && least > COST_MS / 2; i++) {
+        double start = now_ms();
+
+        *rc = decode(d, data, len);
+        least = now_ms() - start < least ? now_ms() - start : least;
+    }
+    return least;
+}
+
+static long status_kb(const char *key)
+{
+    char line[128];
+    long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            kb = atol(line + strlen(key));
+    fclose(f);
+    return kb;
+}
+
+/* So that VmHWM is the peak from here on. */
+static void forget_peak(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+
+    if (f) {
+        fputs("5", f);
+        fclose(f);
+    }
+}
+
+static void none_costs_much(void **state)
+{
+    uint32_t files = getenv("N") ? (uint32_t)atol(getenv("N")) : FILES;
+    struct bad_jpeg *bad = bad_jpeg_new(W, H);
+    struct jpeg_decoder *d;
+    struct tally *kinds = calloc(bad_jpeg_kinds(), sizeof *kinds);
+    long before;
+
+    (void)state;
+    assert_non_null(bad);
+    assert_int_equal(jpeg_decoder_new(&d, NULL), 0);
+    forget_peak();
+    before = status_kb("VmRSS:");
+    for (uint32_t i = 0; i < files; i++) {
+        struct tally *t = &kinds[i % bad_jpeg_kinds()];
+        size_t len;
+        int rc;
+        const uint8_t *made = bad_jpeg_make(bad, i, &len);
+        uint8_t *exact = malloc(len ? len : 1);
+        double ms;
+
+        memcpy(exact, made, len);
+        ms = cost_ms(d, exact, len, &rc);
+        t->used += rc == 0;
+        t->refused += rc != 0;
+        if (ms > t->worst_ms)
+            t->worst_ms = ms, t->worst = i;
+        free(exact);
+    }
+    printf("# peak %ld MB above the start\n", (status_kb("VmHWM:") - before) / 1024);
+    for (uint32_t k = 0; k < bad_jpeg_kinds(); k++)
+        printf("# %-30s used %4u refused %4u worst %6.1f ms (%u)\n", bad_jpeg_kind(k),
+               kinds[k].used, kinds[k].refused, kinds[k].worst_ms, kinds[k].worst);
+    for (uint32_t k = 0; k < bad_jpeg_kinds(); k++)
+        assert_true(kinds[k].worst_ms <= COST_MS);
+    assert_true(status_kb("VmHWM:") - before <= MEMORY_KB);
+    free(kinds);
+    jpeg_decoder_free(&d);
+    bad_jpeg_free(&bad);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none_costs_much),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
