@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TICK_MS 100       /* how soon a lost device or the end of a drain is seen */
@@ -63,6 +64,21 @@ static void complain(const struct err *err)
 }
 
 /* ------------------------------------------------------------------------- start */
+
+/*
+ * Tokens and the inside of people's homes stand in this memory: no core file holds them, whoever
+ * starts us. A limit of one byte is what the kernel takes for "not into a pipe either". Only the soft
+ * limit is changed: prlimit(1) gives an operator who hunts a fault his core.
+ */
+static void leave_no_core(void)
+{
+    struct rlimit core;
+
+    if (getrlimit(RLIMIT_CORE, &core) == 0) {
+        core.rlim_cur = core.rlim_max < 1 ? 0 : 1;
+        (void)!setrlimit(RLIMIT_CORE, &core);
+    }
+}
 
 /* Every thread inherits this mask, so signals come to main's sigtimedwait() alone. */
 static void block_signals(struct process *p)
@@ -279,7 +295,8 @@ static void drain(struct process *p)
     snprintf(p->headline, sizeof(p->headline), "Stopping");
     edges_drain(p->edges);
     core_drain(p->core);
-    while (core_pending(p->core) && clock_us() < until_us && !core_lost(p->core)) {
+    while ((core_pending(p->core) || core_unsettled(p->core)) && clock_us() < until_us &&
+           !core_lost(p->core)) {
         sig = next_signal(p);
         if (sig == SIGTERM || sig == SIGINT)
             break;
@@ -325,6 +342,7 @@ static int serve(struct process *p)
     int rc;
 
     log_open((enum config_log_format)p->config.log.format, p->config.log.level);
+    leave_no_core();
     block_signals(p);
     rc = start(p, &err);
     if (rc) {
