@@ -204,6 +204,8 @@ bench-overload: all $(O)/tests/bench/bench_client_load ## three times what the s
 	@O=$(O) tests/bench/overload $(or $(SECONDS),300)
 bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5 frames/s, for SECONDS=600; DIR=folder on a disk
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
+soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
+	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and the card's limits
 	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each

@@ -1,0 +1,123 @@
+"""crash.py - kill recond at random moments while sessions are fed, and see whether anything is missing at the end
+
+    crash.py KILLS SESSIONS FRAMES RECONCTL SOURCE -- recond ...
+
+The service manager (manager.py) holds the sockets. First FRAMES frames go into one session of an undisturbed server: that is
+the cloud that must come out. Then, round after round, as many go into SESSIONS sessions at once, while the server is ended
+by SIGKILL after random times; `reconctl push` connects again by itself and compares its mirror with the server's cloud and
+its export. Then each session's trajectory is asked for: every frame is in it, once and in order.
+Prints what came of it as one JSON object.
+"""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+from manager import Clients, Manager
+
+LIVES_S = (0.05, 0.9)  # of a process
+
+
+class Push:
+    """`reconctl push` of all sessions of a round."""
+
+    def __init__(self, reconctl, source, port, sessions, frames):
+        self.frames = frames
+        self.process = subprocess.Popen(
+            [reconctl, "push", source, "--url", "http://127.0.0.1:%d" % port, "--loop", "--frames", str(frames), "--net", "64x64",
+             "--sessions", str(sessions), "--keep", "--mode", "lossless", "--journal", "sync", "--retry", "60", "--json",
+             "-o", "max_points=20000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def running(self):
+        return self.process.poll() is None
+
+    def result(self):
+        out, err = self.process.communicate(timeout=300)
+        lines = [json.loads(x) for x in out.decode().splitlines() if x]
+        sessions = [x for x in lines if x["type"] == "session"]
+        if self.process.returncode:
+            sys.stderr.write(err.decode())
+        return self.process.returncode, sessions
+
+
+class Tally:
+    def __init__(self, want_hash):
+        self.want_hash = want_hash
+        self.sessions = self.frames = self.lost = self.twice = self.unequal = self.unbalanced = self.failed = 0
+        self.reconnects = self.duplicates = 0
+
+    def add(self, manager, frames, status, sessions):
+        self.failed += status != 0
+        for s in sessions:
+            self.sessions += 1
+            self.frames += frames
+            self.reconnects += s["reconnects"]
+            self.duplicates += s["duplicates"]
+            self.unequal += not (s["hash_equal"] and s["hash"] == s["server_hash"] == s["export_hash"] == self.want_hash)
+            self.unbalanced += s["received"] != s["used"] + s["dropped"] + s["refused"] or s["refused"] != s["duplicates"]
+            seqs = trajectory(manager.http, s["session"])
+            self.lost += frames - len(set(seqs))
+            self.twice += len(seqs) - len(set(seqs))
+            self.unbalanced += seqs != sorted(seqs) or s["used"] != len(seqs)
+
+
+def ask(port, method, path):
+    request = urllib.request.Request("http://127.0.0.1:%d%s" % (port, path), method=method)
+    return urllib.request.urlopen(request, timeout=30).read()
+
+
+def trajectory(port, session):
+    """The capture times of the poses; the n-th frame of a push was taken at its own moment."""
+    text = ask(port, "GET", "/v1/sessions/%s/trajectory" % session).decode()
+    return [float(line.split()[0]) for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def back_s(log):
+    return [float(x) for x in re.findall(r"sessions? (?:is|are) back after ([0-9.]+) s", open(log, errors="replace").read())]
+
+
+def main():
+    at = sys.argv.index("--")
+    kills, sessions, frames = (int(x) for x in sys.argv[1:4])
+    reconctl, source, command = sys.argv[4], sys.argv[5], sys.argv[at + 1:]
+    rng = random.Random(int(os.environ.get("SEED", "1")))
+    m = Manager(command, watchdog_s=60)
+    m.start()
+    m.ready()
+    status, first = Push(reconctl, source, m.http, 1, frames).result()
+    if status or not first[0]["hash_equal"]:
+        sys.exit("the undisturbed run failed")
+    ask(m.http, "DELETE", "/v1/sessions/%s" % first[0]["session"])
+    tally = Tally(first[0]["hash"])
+    clients = Clients(m, 2)
+    done = idle = 0
+    ready = []
+    begin = time.monotonic()
+    while done < kills:
+        push = Push(reconctl, source, m.http, sessions, frames)
+        while push.running() and done < kills:
+            time.sleep(rng.uniform(*LIVES_S))
+            idle += not push.running()
+            m.end(signal.SIGKILL)
+            done += 1
+            m.start()
+            ready.append(m.ready())
+        status, result = push.result()
+        tally.add(m, frames, status, result)
+        tally.failed += len(result) != sessions
+        for s in result:
+            ask(m.http, "DELETE", "/v1/sessions/%s" % s["session"])
+    seconds = time.monotonic() - begin
+    clients.join()
+    code = m.end(signal.SIGTERM)
+    print(json.dumps(dict(vars(tally), **clients.count, kills=done, kills_after_the_push=idle, status=code,
+                          ready_max_s=round(max(ready), 3), seconds=round(seconds, 1))))
+
+
+if __name__ == "__main__":
+    main()
