@@ -241,7 +241,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
