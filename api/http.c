@@ -32,6 +32,9 @@
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
 #define STOP_MS 2000
+/* Beyond 32 KiB the library maps a connection's memory and unmaps it at its end; what it only frees
+ * would keep the token of a request that was never finished. */
+#define CONNECTION_BYTES (33u << 10)
 #define PIECE_BYTES (64u << 10) /* of an answer that is made while it is sent */
 
 /* Owned by the library's connection, linked so that deadlines can be looked through. */
@@ -272,6 +275,18 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
+/* A token has been looked at, or never will be. The library hands out its own buffer, and reads no
+ * Authorization itself; an answer may take minutes, and its memory shall not hold one so long. */
+static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
+                               size_t name_len, const char *value, size_t value_len)
+{
+    (void)cls;
+    (void)kind;
+    if (value && name_len == 13 && strncasecmp(name, "Authorization", 13) == 0)
+        explicit_bzero((void *)(uintptr_t)value, value_len);
+    return MHD_YES;
+}
+
 static size_t header_bytes(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info =
@@ -286,6 +301,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     struct http *h = cls;
     struct request *q = *context;
     struct http_request *r;
+    bool refused;
 
     (void)url; /* decoded: not looked at */
     if (!q)
@@ -299,7 +315,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
             MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, q);
         if (r->answer.status == 0)
             http_gate_size(r, header_bytes(c));
-        if ((r->answer.status != 0 || http_gate_decide(r)) && http_gate_has_body(r))
+        refused = r->answer.status != 0 || http_gate_decide(r);
+        MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
+        r->authorization = NULL;
+        if (refused && http_gate_has_body(r))
             return answer(q, c); /* before the body; the library then closes the connection */
         set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
         return MHD_YES;
@@ -319,18 +338,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     return answer(q, c);
 }
 
-/* The library hands out its own buffer and reads no Authorization itself. Freed memory, and so a
- * core file, shall not hold what came in one. */
-static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
-                               size_t name_len, const char *value, size_t value_len)
-{
-    (void)cls;
-    (void)kind;
-    if (value && name_len == 13 && strncasecmp(name, "Authorization", 13) == 0)
-        explicit_bzero((void *)(uintptr_t)value, value_len);
-    return MHD_YES;
-}
-
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
                          enum MHD_RequestTerminationCode why)
 {
@@ -339,7 +346,6 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
     (void)why;
     *context = NULL;
-    MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
     if (!q)
         return;
     http_answer_free(&q->pub.answer);
@@ -389,7 +395,7 @@ static struct MHD_Daemon *start_daemon(struct http *h, int fd)
                             NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->config.max_connections,
                             MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)per_address,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)32768,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
                             MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
                             MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
                             on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
