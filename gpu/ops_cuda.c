@@ -161,6 +161,23 @@ static void cuda_session_free(struct gpu_session *base)
     line_cuda_put(g, line);
 }
 
+/* On the stream of the pictures: what the others' frames compute meanwhile is not waited for. */
+static size_t cuda_state_bytes(struct gpu_session *s)
+{
+    return session_cuda_state_bytes((struct session_cuda *)s, gpu_cuda_of(s->gpu)->copy);
+}
+
+static int cuda_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    return session_cuda_save((struct session_cuda *)s, buf, cap, len, gpu_cuda_of(s->gpu)->copy,
+                             err);
+}
+
+static int cuda_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    return session_cuda_load((struct session_cuda *)s, buf, len, gpu_cuda_of(s->gpu)->copy, err);
+}
+
 static int cuda_put_depth(struct gpu_session *s, const float *depth, struct err *err)
 {
     return session_cuda_put_depth((struct session_cuda *)s, depth, gpu_cuda_of(s->gpu)->compute,
@@ -289,6 +306,9 @@ static const struct gpu_ops table = {
     .session_bytes = session_cuda_bytes,
     .session_new = cuda_session_new,
     .session_free = cuda_session_free,
+    .state_bytes = cuda_state_bytes,
+    .save = cuda_save,
+    .load = cuda_load,
     .upload = cuda_upload,
     .image = cuda_stage,
     .depth = cuda_stage,

@@ -43,6 +43,7 @@ static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const stru
 {
     size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
     copy(buf + l->keyframes, s->keyframes, k * sizeof *s->keyframes);
+    state_tidy_keyframes(buf + l->keyframes, k);
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
         copy(buf + l->overlaps + i * k, s->overlaps + i * most, k);

@@ -164,6 +164,14 @@ void session_cuda_free(struct session_cuda **s);
 MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
                                       cudaStream_t stream, struct err *err);
 
+/* As gpu_session_save() and its kin; on `stream`, which they wait for. The session's last frame is
+ * over, its next one is not enqueued. */
+size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t stream);
+MUST_CHECK int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap,
+                                 size_t *len, cudaStream_t stream, struct err *err);
+MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len,
+                                 cudaStream_t stream, struct err *err);
+
 /*
  * The stages: each enqueues its kernels for a batch on a stream.
  * In:      frames: device memory, [n]; pixels_max: the largest w*h among their sessions

@@ -66,6 +66,19 @@ void state_begin(uint8_t *buf, const struct state_head *h, const struct state_la
         memset(buf + gaps[i][0], 0, gaps[i][1] - gaps[i][0]);
 }
 
+void state_tidy_keyframes(uint8_t *keyframes, size_t n)
+{
+    for (size_t i = 0; i < n; i++, keyframes += sizeof(struct keyframe)) {
+        struct covisible_grid g;
+        uint8_t *grid = keyframes + offsetof(struct keyframe, grid);
+        memcpy(&g, grid, sizeof g);
+        for (int k = 0; k < COVISIBLE_GRID; k++)
+            if (!g.valid[k])
+                g.p[k] = vec3_make(0, 0, 0);
+        memcpy(grid, &g, sizeof g);
+    }
+}
+
 /* ------------------------------------------------------------------------- maps */
 
 static uint32_t word_at(const uint8_t *from, size_t i)

@@ -56,6 +56,8 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
 void state_layout_make(struct state_layout *l, const struct state_head *h);
 /* The head, and zeros between the pieces. */
 void state_begin(uint8_t *buf, const struct state_head *h, const struct state_layout *l);
+/* n keyframes that were copied: grid points without depth, which nobody reads, become zero. */
+void state_tidy_keyframes(uint8_t *keyframes, size_t n);
 
 /*
  * state_check - all of a stranger's bytes, for a session of configuration c

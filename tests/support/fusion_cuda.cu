@@ -286,5 +286,22 @@ static void free_state(struct fusion_state *st)
     memset(st, 0, sizeof *st);
 }
 
-static const struct fusion_api api = {open_rig, close_rig, run_batch, read_state, free_state};
+static size_t state_bytes(struct fusion_rig *r, int session)
+{
+    return session_cuda_state_bytes(r->s[session], r->stream);
+}
+
+static int save(struct fusion_rig *r, int session, uint8_t *buf, size_t cap, size_t *len,
+                struct err *err)
+{
+    return session_cuda_save(r->s[session], buf, cap, len, r->stream, err);
+}
+
+static int load(struct fusion_rig *r, int session, const uint8_t *buf, size_t len, struct err *err)
+{
+    return session_cuda_load(r->s[session], buf, len, r->stream, err);
+}
+
+static const struct fusion_api api = {open_rig,   close_rig,   run_batch, read_state,
+                                      free_state, state_bytes, save,      load};
 extern "C" const struct fusion_api *fusion_cuda = &api;

@@ -56,6 +56,11 @@ struct fusion_api {
                struct err *err);
     int (*state)(struct fusion_rig *r, int session, struct fusion_state *st, struct err *err);
     void (*state_free)(struct fusion_state *st);
+    /* gpu_session_save() and its kin of one session */
+    size_t (*state_bytes)(struct fusion_rig *r, int session);
+    int (*save)(struct fusion_rig *r, int session, uint8_t *buf, size_t cap, size_t *len,
+                struct err *err);
+    int (*load)(struct fusion_rig *r, int session, const uint8_t *buf, size_t len, struct err *err);
 };
 
 extern const struct fusion_api *fusion_cuda;

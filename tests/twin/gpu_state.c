@@ -1,0 +1,218 @@
+/*
+ * gpu_state - a session's state on a CUDA device: one that was loaded goes on bit for bit, and the
+ * CPU twin reads and writes the same bytes
+ *
+ * With sigma so large that a point's first weight is 1 on both sides, twins agree in every bit
+ * (gpu_line.c); then the bytes that they write differ in the back end's name alone, and a session
+ * may go from one to the other between any two frames.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/state.h"
+#include "tests/support/fusion_cuda.h"
+#include "tests/support/line.h"
+
+/* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
+const struct fusion_api *fusion_cuda __attribute__((common));
+
+#define FRAMES 40
+#define W 99
+#define H 35
+
+static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n)
+{
+    struct fusion_rig *r;
+    struct err err = {0};
+    int rc = fusion_cuda ? fusion_cuda->open(&r, c, n, &err)
+                         : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
+    if (rc)
+        print_message("# %s\n", err.text);
+    if (rc == ERR_UNSUPPORTED)
+        skip();
+    assert_int_equal(rc, 0);
+    return r;
+}
+
+static struct gpu_session_config walk_config(void)
+{
+    struct gpu_session_config c = line_config(W, H);
+    c.fuse.sigma = 1e6f;
+    c.fuse.max_keyframes = 7;
+    c.fuse.grace_frames = 4;
+    c.fuse.carve_votes = 2;
+    c.max_points = W * H * 3 / 2;
+    return c;
+}
+
+/* Frame i, with a box that comes and goes and noise. */
+static struct rigid draw(int i, float *depth, uint8_t *rgb)
+{
+    struct scene scene = scene_make();
+    float t = 0.16f * (float)i;
+    struct rigid T = scene_pose(0.8f * sinf(t), 0.1f * sinf(0.7f * t), -1.2f + 0.02f * (float)i,
+                                0.9f * sinf(0.5f * t));
+    uint32_t random = 99u + (uint32_t)i;
+    if (i / 9 % 2)
+        scene.box_hi.x = scene.box_lo.x;
+    scene_draw(&scene, &T, scene_intrinsics(W, H), W, H, depth, rgb);
+    for (int k = 0; k < W * H; k++)
+        depth[k] *= 1.0f + 0.02f * (2.0f * scene_random(&random) - 1.0f);
+    for (int k = 0; k < W * H; k += 13)
+        depth[(k + 7 * i) % (W * H)] = k % 2 ? NAN : 0.0f;
+    return T;
+}
+
+/* Frame i of session `session` of a rig of n; the others' places stay empty. */
+static void cuda_frame(struct fusion_rig *r, int n, int session, struct gpu_frame *f, int i,
+                       float *depth, uint8_t *rgb)
+{
+    const float *given[FUSION_CUDA_MAX] = {NULL};
+    struct rigid T = draw(i, depth, rgb);
+    memset(f, 0, (size_t)n * sizeof *f);
+    f[session] = (struct gpu_frame){
+        .rgb = rgb, .width = W, .height = H, .K = scene_intrinsics(W, H), .has_pose = 1, .T_wc = T};
+    given[session] = depth;
+    assert_int_equal(fusion_cuda->run(r, f, given, NULL), 0);
+}
+
+static void assert_same_frame(const struct gpu_frame *a, const struct gpu_frame *b)
+{
+    struct gpu_result x = a->result, y = b->result;
+    memset(x.stage_us, 0, sizeof x.stage_us);
+    memset(y.stage_us, 0, sizeof y.stage_us);
+    assert_memory_equal(&x, &y, sizeof x);
+    assert_memory_equal(a->changes, b->changes, x.n_changes * sizeof *a->changes);
+}
+
+static uint8_t *cuda_save(struct fusion_rig *r, int session, size_t *len)
+{
+    size_t cap = fusion_cuda->state_bytes(r, session);
+    uint8_t *buf = malloc(cap + 1);
+    struct err err = {0};
+    assert_non_null(buf);
+    assert_true(cap > sizeof(struct state_head));
+    assert_int_equal(fusion_cuda->save(r, session, buf, cap - 1, len, &err), ERR_LIMIT);
+    if (fusion_cuda->save(r, session, buf, cap, len, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(*len, cap);
+    return buf;
+}
+
+static void assert_guards(struct fusion_rig *r, int session)
+{
+    struct fusion_state st;
+    assert_int_equal(fusion_cuda->state(r, session, &st, NULL), 0);
+    assert_int_equal(st.n_guards_hurt, 0);
+    assert_int_equal(st.n_claims_left, 0);
+    fusion_cuda->state_free(&st);
+}
+
+/* Session 0 goes through; 1 does until `at`, 2 from there on. */
+static void walk_in_two(int at, float *depth, uint8_t *rgb)
+{
+    struct gpu_session_config c[3] = {walk_config(), walk_config(), walk_config()};
+    struct fusion_rig *r = open_or_skip(c, 3);
+    struct gpu_frame f[3], whole;
+    size_t len, again_len;
+    uint8_t *buf, *again;
+
+    for (int i = 0; i < FRAMES; i++) {
+        if (i == at) {
+            buf = cuda_save(r, 1, &len);
+            assert_int_equal(fusion_cuda->load(r, 2, buf, len, NULL), 0);
+            assert_int_equal(fusion_cuda->load(r, 1, buf, len, NULL), i ? ERR_STATE : 0);
+            again = cuda_save(r, 2, &again_len);
+            assert_int_equal(len, again_len);
+            assert_memory_equal(buf, again, len);
+            free(buf);
+            free(again);
+            assert_guards(r, 2);
+        }
+        cuda_frame(r, 3, 0, f, i, depth, rgb);
+        whole = f[0];
+        cuda_frame(r, 3, i < at ? 1 : 2, f, i, depth, rgb);
+        assert_same_frame(&whole, &f[i < at ? 1 : 2]);
+    }
+    buf = cuda_save(r, 0, &len);
+    again = cuda_save(r, 2, &again_len);
+    assert_int_equal(len, again_len);
+    assert_memory_equal(buf, again, len);
+    assert_guards(r, 2);
+    free(buf);
+    free(again);
+    fusion_cuda->close(&r);
+}
+
+static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+{
+    static const int at[] = {0, 1, 7, 18, 31};
+    static float depth[W * H];
+    static uint8_t rgb[W * H * 3];
+    (void)state;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        walk_in_two(at[i], depth, rgb);
+}
+
+static void assert_same_bytes(const uint8_t *cpu, size_t cpu_len, uint8_t *cuda, size_t cuda_len)
+{
+    assert_int_equal(cpu_len, cuda_len);
+    assert_string_equal((const char *)cuda + offsetof(struct state_head, backend), "cuda");
+    memcpy(cuda + offsetof(struct state_head, backend), cpu + offsetof(struct state_head, backend),
+           8);
+    assert_memory_equal(cpu, cuda, cpu_len);
+}
+
+/* One session changes its back end every five frames, beside twins that stay where they are. */
+static void a_session_goes_from_one_back_end_to_the_other(void **state)
+{
+    struct gpu_session_config c[FUSION_CUDA_MAX];
+    struct fusion_rig *r;
+    struct line own;
+    struct gpu_frame f[FUSION_CUDA_MAX];
+    size_t cpu_len, cuda_len;
+    uint8_t *cpu, *cuda;
+
+    (void)state;
+    for (int i = 0; i < FUSION_CUDA_MAX; i++)
+        c[i] = walk_config();
+    r = open_or_skip(c, FUSION_CUDA_MAX);
+    assert_int_equal(line_open(&own, &c[0]), 0);
+    for (int i = 0, at = 0; i < 35; i++) {
+        struct rigid T = draw(i, own.depth, own.rgb);
+        struct line other = own;
+        if (i % 5 == 0) { /* CPU -> the next session on the device, and back to a new one here */
+            cpu = malloc(gpu_session_state_bytes(own.s));
+            assert_int_equal(
+                gpu_session_save(own.s, cpu, gpu_session_state_bytes(own.s), &cpu_len, NULL), 0);
+            assert_int_equal(fusion_cuda->load(r, ++at, cpu, cpu_len, NULL), 0);
+            cuda = cuda_save(r, at, &cuda_len);
+            assert_int_equal(session_cpu_new(&other.s, own.g, &c[0], NULL), 0);
+            assert_int_equal(gpu_session_load(other.s, cuda, cuda_len, NULL), 0);
+            assert_same_bytes(cpu, cpu_len, cuda, cuda_len);
+            free(cpu);
+            free(cuda);
+            gpu_session_free(&own.s);
+            own.s = other.s;
+        }
+        assert_int_equal(line_frame(&own, &T), 0);
+        cuda_frame(r, FUSION_CUDA_MAX, at, f, i, own.depth, own.rgb);
+        assert_int_equal(own.f.result.n_changes, f[at].result.n_changes);
+        assert_memory_equal(own.f.changes, f[at].changes,
+                            own.f.result.n_changes * sizeof *own.f.changes);
+    }
+    line_close(&own);
+    fusion_cuda->close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
+        cmocka_unit_test(a_session_goes_from_one_back_end_to_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
