@@ -93,9 +93,7 @@ void client_talk_connect(struct client_talk *t)
             t->slots[i].state = SLOT_QUEUED;
             t->slots[i].again = true;
         }
-    /* Who has nothing to send any more only looks on: a session that was finalized meanwhile takes
-     * no other client, and nobody who feeds it is driven away. */
-    t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
+    t->viewing = false;
 }
 
 /* ------------------------------------------------------------------------------------ blocks */
@@ -308,6 +306,9 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
 {
     struct control_message m = {.op = CONTROL_START};
 
+    /* Who has nothing to send any more only looks on: a session that was finalized meanwhile takes
+     * no other client, and nobody who feeds it is driven away. */
+    t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
     m.start.role = t->viewing ? CONTROL_VIEW : t->config.role;
     m.start.codecs = t->config.codecs ? t->config.codecs : (1u << DELTA_CODECS) - 1;
     m.start.pose = t->config.pose;

@@ -1,0 +1,432 @@
+/*
+ * fuzz_client_resume.c - a client's stream against a server that says anything, over many lines
+ *
+ * Input: one byte an action and what it needs, see act(). The harness keeps a book of its own on
+ * every frame; client_talk.h says what must hold. At the end comes a server that behaves, and gets
+ * every frame that has no answer yet.
+ */
+#include "api/client_retry.h"
+#include "api/client_talk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FRAMES_MAX 128
+#define EVENTS_MAX 512
+
+struct book {
+    struct client_talk *talk;
+    struct {
+        bool taken, acked, sent; /* sent: on this connection */
+    } frames[FRAMES_MAX];
+    int taken, acked, in_flight; /* in_flight: sent on this connection and not answered */
+    int64_t highest;             /* sent on this connection, -1 = none */
+    uint64_t next_seq;
+    int window;
+    bool alive, started, ready, bye, end_wanted, end_sent, viewing, synced;
+    bool unsure; /* of `synced`: a clear was perhaps in what was no message of ours */
+    uint64_t synced_revision;
+    int acks_seen;
+};
+
+struct input {
+    const uint8_t *p;
+    size_t n;
+};
+
+static struct delta_scratch *scratch;
+
+static void need(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static unsigned take(struct input *in)
+{
+    if (in->n == 0)
+        return 0;
+    in->n--;
+    return *in->p++;
+}
+
+static void on_ack(void *ctx, const struct control_ack *ack)
+{
+    (void)ack;
+    ((struct book *)ctx)->acks_seen++;
+}
+
+static void on_sync(void *ctx, const struct control_sync *sync, bool equal)
+{
+    struct book *b = ctx;
+
+    need(equal == (sync->hash == cloud_hash(client_talk_cloud(b->talk)) &&
+                   sync->points == cloud_points(client_talk_cloud(b->talk))));
+    need(!b->viewing || sync->ended);
+    b->synced = equal;
+    b->unsure = false;
+    if (equal)
+        b->synced_revision = sync->revision;
+}
+
+/* ------------------------------------------------------------------------- what the client says */
+
+static void check_frame(struct book *b, const struct client_talk_message *m)
+{
+    struct frame f;
+
+    need(frame_parse(&f, m->bytes, m->len, FRAME_POSE_CV, NULL) == 0);
+    need(f.seq < FRAMES_MAX && b->frames[f.seq].taken && !b->end_sent);
+    need(!b->frames[f.seq].acked); /* never again after its answer */
+    need(!b->frames[f.seq].sent && (int64_t)f.seq > b->highest);
+    need(f.payload_len == 4 && f.payload[0] == (uint8_t)f.seq);
+    b->frames[f.seq].sent = true;
+    b->highest = (int64_t)f.seq;
+    need(++b->in_flight <= b->window);
+}
+
+static void check_text(struct book *b, const struct client_talk_message *m)
+{
+    struct control_message c;
+
+    need(control_parse(&c, (const char *)m->bytes, m->len, NULL) == 0);
+    if (c.op == CONTROL_START) {
+        need(!b->started);
+        b->started = true;
+        b->viewing = c.start.role == CONTROL_VIEW;
+        need(b->viewing == (b->end_wanted && b->taken == b->acked));
+        need(c.start.resume == b->synced || (b->unsure && !c.start.resume));
+        need(!c.start.resume || (c.start.revision == b->synced_revision &&
+                                 c.start.epoch == cloud_epoch(client_talk_cloud(b->talk))));
+    } else if (c.op == CONTROL_END) { /* all that was taken has gone out before */
+        need(b->end_wanted && !b->end_sent && !b->viewing);
+        need(b->in_flight == b->taken - b->acked);
+        b->end_sent = true;
+    } else {
+        need(c.op == CONTROL_NEED);
+    }
+    need(c.op == CONTROL_START || b->ready);
+}
+
+static void pump(struct book *b, int most)
+{
+    struct client_talk_message m;
+    int rc = 0;
+
+    for (int i = 0; b->alive && i < most && rc == 0; i++) {
+        bool more = client_talk_has_more(b->talk);
+
+        rc = client_talk_next(b->talk, &m, NULL);
+        need(rc == (more ? 0 : ERR_END));
+        if (rc)
+            break;
+        need(!b->bye);
+        if (m.binary)
+            check_frame(b, &m);
+        else
+            check_text(b, &m);
+    }
+}
+
+/* ------------------------------------------------------------------------- what the server says */
+
+static void hear(struct book *b, bool binary, const void *bytes, size_t len)
+{
+    struct err err = {0};
+    int rc;
+
+    if (!b->alive)
+        return;
+    rc = client_talk_receive(b->talk, binary, bytes, len, &err);
+    if (rc == 0)
+        return;
+    need(err.code == rc && err.text[0]);
+    b->alive = false;
+}
+
+static void hear_message(struct book *b, const struct control_message *m)
+{
+    char text[CONTROL_TEXT_MAX];
+    size_t len = control_write(text, sizeof text, m);
+
+    need(len > 0);
+    hear(b, false, text, len);
+}
+
+static void say_ready(struct book *b, unsigned window, unsigned epoch, unsigned bytes)
+{
+    struct control_message m = {.op = CONTROL_READY};
+    bool due = b->alive && b->started && !b->ready;
+
+    memcpy(m.ready.session, "a", 2);
+    m.ready.epoch = epoch;
+    m.ready.codec = DELTA_RAW;
+    m.ready.step_m = 0.001f;
+    m.ready.window = window;
+    m.ready.max_frame_bytes = bytes;
+    hear_message(b, &m);
+    need(!due || b->alive || window == 0);
+    need(due || !b->alive);
+    if (b->alive) {
+        b->ready = true;
+        b->window = window < CLIENT_WINDOW_MAX ? (int)window : CLIENT_WINDOW_MAX;
+    }
+}
+
+static void say_ack(struct book *b, uint64_t seq, unsigned how)
+{
+    struct control_message m = {.op = CONTROL_ACK};
+    bool alive = b->alive, known = seq < FRAMES_MAX && b->frames[seq].sent && !b->frames[seq].acked;
+    int seen = b->acks_seen;
+
+    m.ack.seq = seq;
+    m.ack.status = (enum control_status)(how % 3);
+    m.ack.reason = m.ack.status == CONTROL_USED ? CONTROL_REASON_NONE
+                                                : (enum control_reason)(1 + how % CONTROL_POISON);
+    hear_message(b, &m);
+    need(b->alive == alive);
+    need(b->acks_seen - seen == (alive && known)); /* once, and only of what is under way */
+    if (!alive || !known)
+        return;
+    b->frames[seq].acked = true;
+    b->acked++;
+    b->in_flight--;
+}
+
+static void say_sync(struct book *b, unsigned revision, bool right, bool ended)
+{
+    const struct cloud *c = client_talk_cloud(b->talk);
+    struct control_message m = {.op = CONTROL_SYNC};
+
+    m.sync.revision = revision;
+    m.sync.points = cloud_points(c);
+    m.sync.hash = cloud_hash(c) ^ !right;
+    m.sync.ended = ended;
+    hear_message(b, &m);
+}
+
+static void say_block(struct book *b, struct input *in)
+{
+    uint64_t keys[4];
+    unsigned how = take(in), where = take(in), n = 1 + (how >> 3 & 3);
+    struct delta d = {.op = (enum delta_op)(DELTA_PUT + how % 4),
+                      .codec = DELTA_RAW,
+                      .epoch = 1 + (how >> 6 & 1),
+                      .name = {0, (int)(where & 3), 0, 0}};
+    const uint8_t *msg;
+    size_t len;
+
+    for (unsigned i = 0; i < n; i++) /* colours of six bits, see cloud.h */
+        keys[i] = (uint64_t)(1000 * i + (where & 31)) << 32 | 0x40800000u | 1;
+    d.revision = take(in) & 31;
+    if (d.op == DELTA_PATCH)
+        d.base_revision = take(in) & 31;
+    if (d.op == DELTA_PUT || d.op == DELTA_PATCH) {
+        d.added = keys;
+        d.n_added = n;
+        d.n_points = d.op == DELTA_PUT ? n : n + (where >> 5);
+    }
+    if (delta_encode(scratch, &d, &msg, &len, NULL) == 0)
+        hear(b, true, msg, len);
+    if (b->alive && d.op == DELTA_CLEAR)
+        b->synced = false;
+}
+
+static void say_bye(struct book *b, unsigned how)
+{
+    struct control_message m = {.op = CONTROL_BYE};
+
+    m.bye.action = (enum control_action)(how % 3);
+    m.bye.retry_ms = how << 4;
+    hear_message(b, &m);
+    b->bye = b->bye || b->alive;
+}
+
+static void say_error(struct book *b, unsigned how)
+{
+    static const int statuses[] = {400, 401, 403, 404, 409, 410, 422, 429, 500, 503};
+    struct control_message m = {.op = CONTROL_ERROR};
+
+    m.error.status = statuses[how % 10];
+    memcpy(m.error.title, "x", 2);
+    hear_message(b, &m);
+}
+
+static void say_anything(struct book *b, struct input *in)
+{
+    unsigned len = take(in);
+    bool binary = len & 1;
+
+    len = len < in->n ? len : (unsigned)in->n;
+    /* Whatever it was, the book would have to guess: the line ends with it. */
+    hear(b, binary, in->p, len);
+    in->p += len;
+    in->n -= len;
+    b->alive = false;
+    b->unsure = true;
+}
+
+/* ------------------------------------------------------------------------- lines come and go */
+
+static void connect_again(struct book *b)
+{
+    client_talk_connect(b->talk);
+    for (int i = 0; i < FRAMES_MAX; i++)
+        b->frames[i].sent = false;
+    b->in_flight = 0;
+    b->highest = -1;
+    b->alive = true;
+    b->started = b->ready = b->bye = b->end_sent = b->viewing = false;
+}
+
+static void lose(struct book *b, unsigned how, struct client_retry *retry)
+{
+    static const int codes[] = {ERR_IO, ERR_END, ERR_BUSY, ERR_DENIED, ERR_NOT_FOUND};
+    const struct control_bye *bye = client_talk_bye(b->talk);
+    uint32_t asked_ms = bye ? bye->retry_ms : 0;
+    struct err err = {0};
+    int code = codes[how % 5], rc, wait_ms, failed = retry->failed;
+
+    rc = client_talk_ended(b->talk, code, err_set(&err, code, "lost") ? &err : NULL);
+    need(rc < 0 && err.code == rc && err.text[0]);
+    if (bye && bye->action == CONTROL_DISCONNECT)
+        need(!client_talk_resumable(b->talk, rc));
+    if (rc == ERR_DENIED || rc == ERR_NOT_FOUND || rc == ERR_STATE || rc == ERR_INPUT)
+        need(!client_talk_resumable(b->talk, rc));
+    wait_ms = client_retry_wait_ms(retry, asked_ms, how * 100);
+    need(wait_ms == -1 ||
+         (wait_ms >= (int)asked_ms + CLIENT_RETRY_FIRST_MS / 2 &&
+          wait_ms <= (int)asked_ms + CLIENT_RETRY_MAX_MS && retry->failed == failed + 1));
+    connect_again(b);
+}
+
+static void send_frame(struct book *b, unsigned bytes)
+{
+    uint8_t payload[4] = {(uint8_t)b->next_seq, (uint8_t)bytes, 2, 3};
+    struct frame f = {.seq = b->next_seq, .width = 8, .height = 8, .T_wc = rigid_identity()};
+    int window = client_talk_window(b->talk), rc;
+
+    f.payload = payload;
+    f.payload_len = sizeof payload;
+    if (b->next_seq == FRAMES_MAX)
+        return;
+    rc = client_talk_send(b->talk, &f, NULL);
+    need(rc == 0 || b->end_wanted || window == 0 || rc == ERR_LIMIT);
+    need(rc != 0 || (window > 0 && !b->end_wanted && b->ready && !b->bye));
+    if (rc)
+        return;
+    b->frames[b->next_seq].taken = true;
+    b->taken++;
+    b->next_seq += 1 + bytes % 3; /* gaps are allowed */
+    if (b->next_seq > FRAMES_MAX)
+        b->next_seq = FRAMES_MAX;
+    f.seq = b->next_seq - 1;
+    if (client_talk_window(b->talk) > 0 && bytes % 3 == 0)
+        need(client_talk_send(b->talk, &f, NULL) == ERR_INPUT); /* the same number again */
+}
+
+static void act(struct book *b, struct input *in, struct client_retry *retry)
+{
+    unsigned what = take(in);
+
+    switch (what % 12) {
+    case 0:
+        pump(b, 1 + (int)(what / 12));
+        break;
+    case 1:
+    case 2:
+        send_frame(b, what / 12);
+        break;
+    case 3:
+        what = take(in);
+        say_ready(b, what % 70, 1 + what % 2, what == 255 ? 83 : 1000);
+        break;
+    case 4:
+        say_ack(b, take(in) + (what & 128 ? b->acked : 0), what / 12);
+        break;
+    case 5: /* the oldest that is under way */
+        for (int i = 0; i < FRAMES_MAX; i++)
+            if (b->frames[i].sent && !b->frames[i].acked) {
+                say_ack(b, (uint64_t)i, what / 12);
+                break;
+            }
+        break;
+    case 6:
+        say_sync(b, take(in), what & 64, what & 128);
+        break;
+    case 7:
+        say_block(b, in);
+        break;
+    case 8:
+        lose(b, what / 12, retry);
+        break;
+    case 9:
+        if (what > 200)
+            say_bye(b, take(in));
+        else if (what > 150)
+            say_error(b, take(in));
+        else
+            say_anything(b, in);
+        break;
+    case 10:
+        if (what > 230 && client_talk_end(b->talk, NULL) == 0)
+            b->end_wanted = true;
+        break;
+    default:
+        client_retry_reset(retry);
+    }
+}
+
+/* A server that behaves is told everything, however it went before. */
+static void end_well(struct book *b)
+{
+    connect_again(b);
+    pump(b, 1);
+    say_ready(b, 3, 1, 1000);
+    for (int i = 0; i < 2 * FRAMES_MAX && b->acked < b->taken; i++) {
+        int before = b->acked;
+
+        pump(b, 300);
+        for (int k = 0; k < FRAMES_MAX; k++)
+            if (b->frames[k].sent && !b->frames[k].acked)
+                say_ack(b, (uint64_t)k, 0);
+        need(b->acked > before);
+    }
+    need(b->acked == b->taken && client_talk_unanswered(b->talk) == 0);
+    pump(b, 300);
+    need(b->end_sent == (b->end_wanted && !b->viewing));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct book b;
+    struct client_stream_config config = {.role = CONTROL_INGEST,
+                                          .pose = FRAME_POSE_CV,
+                                          .limits = {16, 256},
+                                          .ctx = &b,
+                                          .on_ack = on_ack,
+                                          .on_sync = on_sync};
+    struct client_retry retry = {.for_s = 20, .random = size};
+    struct client_stream_stats *stats;
+    struct input in = {data, size};
+
+    if (!scratch)
+        need(delta_scratch_new(&scratch, NULL) == 0);
+    memset(&b, 0, sizeof b);
+    need(client_talk_new(&b.talk, &config, NULL) == 0);
+    connect_again(&b);
+    for (int i = 0; i < EVENTS_MAX && in.n; i++) {
+        act(&b, &in, &retry);
+        need(client_talk_unanswered(b.talk) == b.taken - b.acked); /* nothing is lost */
+    }
+    end_well(&b);
+    stats = client_talk_stats(b.talk);
+    need(stats->frames_answered == (uint64_t)b.taken && stats->frames_sent == (uint64_t)b.taken);
+    need(stats->duplicates <= stats->frames_resent);
+    client_talk_free(&b.talk);
+    need(b.talk == NULL);
+    return 0;
+}
