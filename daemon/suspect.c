@@ -321,7 +321,7 @@ void suspect_close(struct suspect **out)
     if (!s)
         return;
     disarm(s);
-    for (int i = 0; i < SUSPECT_SLOTS; i++)
+    for (int i = 0; i < SUSPECT_SLOTS && !atomic_load(&s->image->blamed); i++)
         atomic_store(&s->image->state[i], SLOT_FREE);
     munmap(s->image, sizeof(*s->image));
     pthread_mutex_destroy(&s->lock);

@@ -59,7 +59,8 @@ void suspect_blame(struct suspect *s);
  */
 MUST_CHECK int suspect_arm(struct suspect *s, struct err *err);
 
-/* A clean end: nothing is at work any more. Suspects that were not cleared stay in the file. */
+/* A clean end: nothing is at work any more, unless suspect_blame() came first. Suspects that were
+ * not cleared stay in the file. */
 void suspect_close(struct suspect **s);
 
 #endif

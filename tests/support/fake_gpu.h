@@ -14,6 +14,7 @@
 #include "daemon/clock.h"
 #include "gpu/ops.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #define FAKE_SLOTS 900
 #define FAKE_STEP 150
 #define FAKE_REMOVE 5
+#define FAKE_DEADLY_M 5.0f
 
 static struct {
     atomic_int sessions, models; /* that exist */
@@ -33,6 +35,7 @@ static struct {
     atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
     atomic_int fail_wait;     /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
+    atomic_int deadly;        /* a signal that frames with a camera above FAKE_DEADLY_M raise */
     atomic_int delay_us;      /* of each batch, while the caller waits */
     atomic_int wait_us;       /* of each batch, while the caller goes on */
     atomic_int cuda_count;    /* devices that there are */
@@ -186,6 +189,8 @@ static void fake_change_one(struct gpu_frame *f)
     struct fake_session *s = (struct fake_session *)f->session;
     uint32_t n = 0;
 
+    if (fake_gpu_plan.deadly && f->T_wc.t[2] > FAKE_DEADLY_M)
+        raise(fake_gpu_plan.deadly);
     fake_gpu_plan.frames++;
     fake_gpu_plan.restarts += f->restart;
     s->frame++;

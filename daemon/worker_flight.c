@@ -1,0 +1,278 @@
+/* Jobs and flights: what the worker's thread does with frames (worker.h). */
+#include "daemon/worker_internal.h"
+
+#include "daemon/clock.h"
+#include "daemon/commit.h"
+#include "daemon/decode.h"
+#include "daemon/job.h"
+#include "daemon/log.h"
+#include "daemon/pipeline_mono.h"
+#include "daemon/store.h"
+
+#define FRAME_DEADLINE_US 33000 /* a frame older than this waits for no company */
+#define DONE_ALREADY_US 50      /* a wait as short as this found the work done */
+
+/* ------------------------------------------------------------------------- jobs */
+
+static void set_working(struct worker *w, struct session *s)
+{
+    pthread_mutex_lock(&w->lock);
+    s->working = true;
+    w->n_working++;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Its picture is free again, and it may have its next turn. */
+static void finish_turn(struct worker *w, struct session *s)
+{
+    bool more;
+
+    decode_kick(s->setup.decode, s);
+    more = !atomic_load(&s->dead) && queue_has_ready(s->queue);
+    if (turn_done(w->turns, &s->work_turn, more))
+        session_unref(s);
+}
+
+void worker_job_done(struct worker *w, struct session *s)
+{
+    bool retiring;
+
+    pthread_mutex_lock(&w->lock);
+    s->working = false;
+    retiring = s->retiring;
+    w->n_working--;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    finish_turn(w, s);
+    if (retiring) /* it had to wait for this */
+        turn_poke(w->turns);
+}
+
+static void refuse(struct worker *w, struct job *job, enum control_reason reason)
+{
+    struct session *s = job->session;
+
+    s->work.refused += job->item->store.number != 0;
+    if (!s->log || !atomic_load(&w->lost))
+        job_refuse(s, job->item, reason);
+    worker_job_done(w, s);
+}
+
+/* The session's next picture becomes its job. Returns false if there is none. */
+static bool take_job(struct worker *w, struct session *s)
+{
+    struct queue_item *item;
+    enum control_reason reason;
+
+    if (atomic_load(&s->dead) || (s->log && atomic_load(&w->lost)))
+        return false;
+    store_checkpoint(s);
+    item = queue_take_ready(s->queue);
+    if (!item)
+        return false;
+    decode_kick(s->setup.decode, s);
+    reason = atomic_load(&w->lost) ? CONTROL_FAULT : job_open(&s->work.job, &w->shelf, s, item);
+    if (reason == CONTROL_REASON_NONE)
+        return true;
+    s->work.refused += item->store.number != 0;
+    job_refuse(s, item, reason);
+    return false;
+}
+
+static enum control_reason reason_of(int rc)
+{
+    return rc == ERR_MEMORY ? CONTROL_MEMORY : rc == ERR_INPUT ? CONTROL_BAD_FRAME : CONTROL_FAULT;
+}
+
+/* Frames that are in a journal are used after the restart; until then nobody is told anything. */
+static void lose_device(struct worker *w)
+{
+    if (w->config.store)
+        store_blame(w->config.store);
+    atomic_store(&w->lost, true);
+}
+
+static void batch_failed(struct worker *w, struct job *const *jobs, int n, int rc,
+                         const struct err *err)
+{
+    atomic_fetch_add(&w->errors, 1);
+    LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR, "device %s: %s%s%s", w->device_name, err->where,
+           err->where[0] ? ": " : "", err->text);
+    if (rc == ERR_DEVICE)
+        lose_device(w);
+    for (int i = 0; i < n; i++)
+        refuse(w, jobs[i], reason_of(rc));
+}
+
+/* The device is done with these frames, or has failed them. */
+static void batch_done(struct worker *w, struct job *const *jobs, int n, int rc,
+                       const struct err *err)
+{
+    metrics_add(w->config.metrics, METRICS_BATCHES, 1);
+    atomic_fetch_add(&w->frames, (unsigned)n);
+    if (rc)
+        batch_failed(w, jobs, n, rc, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        commit_push(w->config.commit, jobs[i]);
+}
+
+/* ------------------------------------------------------------------------- flights */
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/*
+ * When the oldest flight is likely to be three quarters through: until then frames may still come
+ * for the next one. What batches of a size take is learnt from those that had to be waited for; a
+ * guess that was too long shrinks. A back end that has done the work when it was enqueued has
+ * nothing to be waited for, so its results go out at once.
+ */
+uint64_t worker_flight_due_us(const struct worker *w)
+{
+    const struct flight *f = &w->flights[w->oldest];
+
+    return max_u64(f->enqueued_us, w->landed_us) + w->expect_us[f->n] / 4 * 3;
+}
+
+static void learn(struct worker *w, const struct flight *f, uint64_t waited_from_us,
+                  uint64_t now_us)
+{
+    uint64_t took_us = now_us - max_u64(f->enqueued_us, w->landed_us);
+
+    if (now_us - waited_from_us < DONE_ALREADY_US)
+        w->expect_us[f->n] -= w->expect_us[f->n] / 4;
+    else
+        w->expect_us[f->n] = took_us < 1000000 ? (uint32_t)took_us : 1000000;
+}
+
+/* Waits for the oldest flight. */
+void worker_flight_land(struct worker *w)
+{
+    struct flight *f = &w->flights[w->oldest];
+    uint64_t from_us = clock_us(), now_us;
+    struct err err = {0};
+    int rc = gpu_wait(w->gpu, f->frames, f->n, &err);
+
+    now_us = clock_us();
+    learn(w, f, from_us, now_us);
+    w->oldest = (w->oldest + 1) % GPU_FLIGHTS;
+    if (--w->n_flights == 0)
+        w->busy_us += now_us - w->busy_from_us;
+    from_us = max_u64(f->began_us, w->landed_us);
+    metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - from_us);
+    worker_charge(w->turns, f->jobs, f->n, now_us - from_us);
+    w->landed_us = now_us;
+    batch_done(w, f->jobs, f->n, rc, &err);
+}
+
+void worker_flight_land_all(struct worker *w)
+{
+    while (w->n_flights)
+        worker_flight_land(w);
+}
+
+/*
+ * One frame that does not fit its session spoils the batch at its very first check, before anything
+ * was done; then each goes alone, so that it harms no neighbour.
+ */
+static void fly_alone(struct worker *w, struct flight *f)
+{
+    for (int i = 0; i < f->n; i++) {
+        uint64_t from_us = clock_us();
+        struct err err = {0};
+        int rc = atomic_load(&w->lost) ? ERR_DEVICE : 0;
+        if (rc == 0)
+            rc = pipeline_mono(w->gpu, &f->frames[i], 1, &err);
+        if (rc == 0)
+            rc = gpu_wait(w->gpu, &f->frames[i], 1, &err);
+        worker_charge(w->turns, &f->jobs[i], 1, clock_us() - from_us);
+        batch_done(w, &f->jobs[i], 1, rc, &err);
+    }
+}
+
+/* A flight that did not get off. Pictures are about to be used again, so nothing may be under way;
+ * the first error is the one told. */
+static void crash(struct worker *w, struct flight *f, int rc, struct err *err)
+{
+    worker_flight_land_all(w);
+    if (rc != ERR_DEVICE && gpu_wait(w->gpu, f->frames, f->n, NULL) == ERR_DEVICE)
+        rc = ERR_DEVICE;
+    if (rc == ERR_INPUT && f->n > 1)
+        fly_alone(w, f);
+    else
+        batch_done(w, f->jobs, f->n, rc, err);
+}
+
+static void launch(struct worker *w, struct flight *f)
+{
+    struct err err = {0};
+    int rc;
+
+    f->began_us = clock_us();
+    if (w->n_flights == 0)
+        w->busy_from_us = f->began_us;
+    rc = pipeline_mono(w->gpu, f->frames, f->n, &err);
+    f->enqueued_us = clock_us();
+    if (rc == 0)
+        w->n_flights++;
+    else
+        crash(w, f, rc, &err);
+}
+
+/* ------------------------------------------------------------------------- boarding */
+
+static void note_queue_time(struct worker *w, const struct queue_item *item)
+{
+    uint64_t age_us = clock_us() - item->received_us;
+
+    metrics_observe(w->config.metrics, METRICS_QUEUE,
+                    age_us > item->decode_us ? age_us - item->decode_us : 0);
+}
+
+static void board(struct worker *w, struct flight *f, struct turn_entry *const *entries, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct session *s = worker_session_of(entries[i]);
+        if (!take_job(w, s)) {
+            finish_turn(w, s);
+            continue;
+        }
+        set_working(w, s);
+        note_queue_time(w, s->work.job.item);
+        f->jobs[f->n] = &s->work.job;
+        f->frames[f->n++] = &s->work.job.frame;
+    }
+}
+
+/* Until when the flight may wait for frames that are being decoded: not long, and not if its oldest
+ * frame has no time for it. */
+static uint64_t boarding_ends_us(const struct worker *w, const struct flight *f)
+{
+    uint64_t ends_us = clock_us() + (uint64_t)w->config.batch_wait_us;
+
+    for (int i = 0; i < f->n; i++) {
+        uint64_t deadline_us = f->jobs[i]->item->received_us + FRAME_DEADLINE_US;
+        ends_us = deadline_us < ends_us ? deadline_us : ends_us;
+    }
+    return ends_us;
+}
+
+void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n)
+{
+    struct flight *f = &w->flights[(w->oldest + w->n_flights) % GPU_FLIGHTS];
+    uint64_t ends_us, now_us;
+
+    f->n = 0;
+    board(w, f, entries, n);
+    ends_us = boarding_ends_us(w, f);
+    while (f->n && f->n < w->config.batch && (now_us = clock_us()) < ends_us) {
+        n = turn_take_more(w->turns, entries, w->config.batch - f->n, ends_us - now_us);
+        if (n == 0)
+            break;
+        board(w, f, entries, n);
+    }
+    if (f->n)
+        launch(w, f);
+}
