@@ -92,13 +92,17 @@ static void a_long_start_asks_for_time(void **state)
 
     (void)state;
     assert_int_equal(patience_start(&p, &config, NULL), 0);
-    spin(200);
+    for (int i = 0; i < 10; i++) { /* a manager that does not listen blocks who talks to it */
+        spin(20);
+        for (const char *text = told(fd); *text; text = told(fd), asked++)
+            assert_int_equal(strncmp(text, "EXTEND_TIMEOUT_USEC=120000\nSTATUS=Starting, for ", 48),
+                             0);
+    }
     patience_stop(&p);
     assert_null(p);
-    for (const char *text = told(fd); *text; text = told(fd), asked++)
-        assert_int_equal(strncmp(text, "EXTEND_TIMEOUT_USEC=120000\nSTATUS=Starting, for 0 s", 51),
-                         0);
-    assert_in_range(asked, 1, 10);
+    assert_true(asked > 0);
+    while (told(fd)[0])
+        ;
     assert_int_equal(patience_start(&p, &config, NULL), 0);
     usleep(60000); /* the thread's own start may count as work once */
     while (told(fd)[0])
