@@ -53,7 +53,8 @@ ifeq ($(MODE),release)
 else ifeq ($(MODE),debug)
   CFLAGS_MODE  := -O0
 else ifeq ($(MODE),asan)
-  CFLAGS_MODE  := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+  CFLAGS_MODE  := -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
+                  -fno-omit-frame-pointer
   LDFLAGS_MODE := -fsanitize=address,undefined
 else ifeq ($(MODE),tsan)
   CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer

@@ -39,9 +39,10 @@ static int check_camera(const struct frame *f, struct err *err)
         return 0;
     if (!isfinite(K->fx) || !isfinite(K->fy) || !isfinite(K->cx) || !isfinite(K->cy))
         return err_at(err, ERR_INPUT, "camera", "intrinsics are not finite");
-    if (!(K->fx > 0 && K->fy > 0 && K->fx <= limit && K->fy <= limit))
-        return err_at(err, ERR_INPUT, "camera", "focal length %g x %g pixels, must be in (0, %g]",
-                      (double)K->fx, (double)K->fy, (double)limit);
+    if (!(K->fx >= FRAME_FOCAL_MIN_PX && K->fy >= FRAME_FOCAL_MIN_PX && K->fx <= limit &&
+          K->fy <= limit))
+        return err_at(err, ERR_INPUT, "camera", "focal length %g x %g pixels, must be in %g...%g",
+                      (double)K->fx, (double)K->fy, (double)FRAME_FOCAL_MIN_PX, (double)limit);
     if (!(fabsf(K->cx) <= limit && fabsf(K->cy) <= limit))
         return err_at(err, ERR_INPUT, "camera", "principal point %g, %g is beyond %g pixels",
                       (double)K->cx, (double)K->cy, (double)limit);

@@ -25,6 +25,7 @@
 #define FRAME_VERSION 1
 #define FRAME_HEADER_BYTES 80
 #define FRAME_SIDE_MAX 8192      /* pixels, either side */
+#define FRAME_FOCAL_MIN_PX 1.0f  /* shorter is no camera, and rays divide by it */
 #define FRAME_COORD_MAX_M 1.0e5f /* |t| of a pose: a camera farther from its origin is an error */
 #define FRAME_PAYLOAD_MAX (8u << 20)
 
@@ -67,10 +68,10 @@ static inline enum frame_tracking frame_tracking(const struct frame *f)
  * In:      msg [len]; convention of the poses, from the client's `start`
  * Out:     *f; f->payload points into msg
  * Returns: 0; ERR_INPUT with the field in err->where: wrong length, opcode, version, unknown flags,
- *          sides out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length <= 0, pose not
- *          finite, quaternion off unit length by more than 1e-2 (it is normalised), |t| >
- *          FRAME_COORD_MAX_M. A bad pose answers with where = "pose" and still fills seq, so that
- *          the ack can name it.
+ *          sides out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length below
+ *          FRAME_FOCAL_MIN_PX, pose not finite, quaternion off unit length by more than 1e-2 (it
+ *          is normalised), |t| > FRAME_COORD_MAX_M. A bad pose answers with where = "pose" and
+ *          still fills seq, so that the ack can name it.
  */
 MUST_CHECK int frame_parse(struct frame *f, const uint8_t *msg, size_t len,
                            enum frame_pose_convention convention, struct err *err);

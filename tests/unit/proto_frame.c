@@ -261,14 +261,15 @@ static void each_lie_is_named(void **state)
                 {24, {1, 0x20}, 2, "width"}, /* 8193 */
                 {26, {0, 0}, 2, "height"},
                 {26, {1, 0x20}, 2, "height"},
-                {28, {0, 0, 0, 0}, 4, "camera"},        /* fx = 0 */
-                {32, {0, 0, 0x80, 0xbf}, 4, "camera"},  /* fy = -1 */
-                {28, {0, 0, 0xc0, 0x7f}, 4, "camera"},  /* NaN */
-                {36, {0, 0, 0x80, 0x7f}, 4, "camera"},  /* inf */
-                {40, {0, 0, 0x80, 0x7e}, 4, "camera"},  /* 8.5e37 */
-                {44, {0, 0, 0xc0, 0x7f}, 4, "pose"},    /* NaN */
-                {56, {0, 0, 0, 0}, 4, "pose"},          /* q = 0 */
-                {60, {0, 0x50, 0xc3, 0x4f}, 4, "pose"}, /* 6.5e9 m */
+                {28, {0, 0, 0, 0}, 4, "camera"},             /* fx = 0 */
+                {28, {0xff, 0xff, 0x7f, 0x3f}, 4, "camera"}, /* just below 1 */
+                {32, {0, 0, 0x80, 0xbf}, 4, "camera"},       /* fy = -1 */
+                {28, {0, 0, 0xc0, 0x7f}, 4, "camera"},       /* NaN */
+                {36, {0, 0, 0x80, 0x7f}, 4, "camera"},       /* inf */
+                {40, {0, 0, 0x80, 0x7e}, 4, "camera"},       /* 8.5e37 */
+                {44, {0, 0, 0xc0, 0x7f}, 4, "pose"},         /* NaN */
+                {56, {0, 0, 0, 0}, 4, "pose"},               /* q = 0 */
+                {60, {0, 0x50, 0xc3, 0x4f}, 4, "pose"},      /* 6.5e9 m */
                 {76, {PAYLOAD + 1}, 1, "payload_len"},
                 {76, {PAYLOAD - 1}, 1, "payload_len"},
                 {79, {0xff}, 1, "payload_len"}};
