@@ -86,7 +86,7 @@ static void spin(int ms)
 /* A start that computes gets its time, one that hangs does not. */
 static void a_long_start_asks_for_time(void **state)
 {
-    const struct patience_config config = {.period_us = 20000};
+    const struct patience_config config = {.period_us = 20000}, idle = {.period_us = 100000};
     struct patience *p;
     int fd = manager(), asked = 0;
 
@@ -103,11 +103,11 @@ static void a_long_start_asks_for_time(void **state)
     assert_true(asked > 0);
     while (told(fd)[0])
         ;
-    assert_int_equal(patience_start(&p, &config, NULL), 0);
-    usleep(60000); /* the thread's own start may count as work once */
+    assert_int_equal(patience_start(&p, &idle, NULL), 0);
+    usleep(250000); /* the thread's own start may count as work once */
     while (told(fd)[0])
         ;
-    usleep(200000);
+    usleep(300000);
     assert_string_equal(told(fd), "");
     patience_stop(&p);
     patience_stop(&p);
