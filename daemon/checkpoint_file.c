@@ -255,7 +255,7 @@ static int get(int fd, uint8_t *data, size_t len, uint64_t at)
     return 0;
 }
 
-/* Do the parts have their checksums? */
+/* Do the parts have their checksums? 1, 0; -1: they cannot be read now. */
 static int parts_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch, size_t cap)
 {
     uint64_t at = CHECKPOINT_HEADER_BYTES;
@@ -267,7 +267,7 @@ static int parts_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch
             size_t n = left < cap ? (size_t)left : cap;
 
             if (get(fd, scratch, n, at))
-                return 0;
+                return -1;
             crc = crc32c(crc, scratch, n);
             at += n;
             left -= n;
@@ -278,24 +278,29 @@ static int parts_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch
     return 1;
 }
 
+/* Is the file whole? 1, 0; -1: it cannot be read now, which says nothing of what it holds. */
 static int whole(int folder, const char *id, uint64_t number, uint8_t *scratch, size_t cap)
 {
     char name[CHECKPOINT_NAME_CAP];
     uint8_t head[CHECKPOINT_HEADER_BYTES];
     struct checkpoint_head h;
     struct stat st;
-    int fd, ok = 0;
+    int fd, is = -1;
 
     checkpoint_name(name, number);
     fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return 0;
-    if (fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof head &&
-        get(fd, head, sizeof head, 0) == 0 &&
-        checkpoint_head_get(&h, head, (uint64_t)st.st_size, id, number, NULL) == 0)
-        ok = parts_whole(fd, &h, scratch, cap);
+        return -1;
+    if (fstat(fd, &st) == 0)
+        is = st.st_size >= (off_t)sizeof head;
+    if (is == 1)
+        is = get(fd, head, sizeof head, 0) ? -1 : 1;
+    if (is == 1)
+        is = checkpoint_head_get(&h, head, (uint64_t)st.st_size, id, number, NULL) == 0;
+    if (is == 1)
+        is = parts_whole(fd, &h, scratch, cap);
     close(fd);
-    return ok;
+    return is;
 }
 
 uint64_t checkpoint_file_prune(int folder, const char *id, uint64_t number, uint8_t *scratch,
@@ -305,13 +310,15 @@ uint64_t checkpoint_file_prune(int folder, const char *id, uint64_t number, uint
     char name[CHECKPOINT_NAME_CAP];
 
     while (checkpoint_file_below(folder, number, &older) == 0 && older) {
+        int is = kept ? 0 : whole(folder, id, older, scratch, cap);
+
+        if (is < 0)
+            break;
         number = older;
-        if (!kept && whole(folder, id, older, scratch, cap)) {
+        if (is)
             kept = older;
-            continue;
-        }
-        checkpoint_name(name, older);
-        (void)unlinkat(folder, name, 0);
+        else if (checkpoint_name(name, older), unlinkat(folder, name, 0) != 0)
+            break;
     }
     return kept;
 }

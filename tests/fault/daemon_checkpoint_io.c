@@ -1,0 +1,120 @@
+/*
+ * The k-th write, fsync, open, rename or unlink of a checkpoint fails, or writes less than it was
+ * given, for every k, once and for ever. Whatever happens, done() comes once with the truth: after a
+ * success the new one is whole, and before or after it the newest whole one is one that was
+ * written, with nothing in it changed.
+ */
+#include "tests/support/fault_io.h"
+
+#include "tests/support/checkpoint_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const size_t sizes[CHECKPOINT_PARTS] = {100, 1u << 20, 300000, 0};
+
+/* The newest whole one, loaded and compared; 0 = there is none. */
+static uint64_t newest(const struct checkpoint_rig *r)
+{
+    struct checkpoint_state s;
+    int rc = checkpoint_load(&s, r->path, CHECKPOINT_RIG_ID, UINT64_MAX, NULL);
+    uint64_t number;
+
+    if (rc == ERR_NOT_FOUND) {
+        assert_int_equal(s.skipped, 0); /* half a file is not under its name */
+        return 0;
+    }
+    assert_int_equal(rc, 0);
+    assert_int_equal(s.skipped, 0);
+    assert_true(checkpoint_rig_right(&s, sizes));
+    number = s.number;
+    checkpoint_state_free(&s);
+    return number;
+}
+
+/* Two checkpoints stand; a third one meets the fault. Returns how many calls failed. */
+static long write_third(long k, enum fault_io_how how, bool ever)
+{
+    struct checkpoint_rig r;
+    struct checkpoint_state s;
+    uint64_t found;
+    long n;
+    int rc;
+
+    assert_true(checkpoint_rig_open(&r));
+    assert_int_equal(checkpoint_rig_write(&r, 10, sizes), 0);
+    assert_int_equal(checkpoint_rig_write(&r, 20, sizes), 0);
+    r.n_done = 0;
+    fault_io_arm(k, how, ever);
+    rc = checkpoint_rig_write(&r, 30, sizes);
+    n = fault_io_disarm();
+    assert_int_equal(r.n_done, 1);
+    assert_int_equal(r.number, 30);
+    assert_true(rc == 0 || rc == ERR_IO);
+    assert_true(n || rc == 0);
+    found = newest(&r);
+    if (rc == 0) {
+        assert_int_equal(found, 30);
+        assert_true(r.older == 20 || r.older == 0);
+    } else { /* it may be there, whole, but nobody relies on it */
+        assert_true(found == 20 || found == 30);
+        assert_int_equal(r.older, 0);
+    }
+    /* the one before is there in any case: what the journal was told still holds */
+    assert_int_equal(checkpoint_load(&s, r.path, CHECKPOINT_RIG_ID, 20, NULL), 0);
+    assert_int_equal(s.number, 20);
+    checkpoint_state_free(&s);
+    if (how == FAULT_SHORT)
+        assert_int_equal(rc, 0); /* what is missing is written */
+    /* and the disk works again */
+    assert_int_equal(checkpoint_rig_write(&r, 40, sizes), 0);
+    assert_true(r.older == (rc == 0 ? 30u : found));
+    assert_int_equal(newest(&r), 40);
+    assert_false(checkpoint_rig_has(&r, 30, ".part"));
+    checkpoint_rig_close(&r);
+    return n;
+}
+
+static void sweep(enum fault_io_how how, bool ever)
+{
+    long k = 0;
+
+    while (write_third(++k, how, ever) && k < 1000)
+        ;
+    print_message("# %ld calls, each failed %s\n", k - 1, ever ? "with all after it" : "alone");
+    assert_in_range(k, how >= FAULT_SHORT ? 4 : 10, 999);
+}
+
+static void one_call_fails(void **state)
+{
+    (void)state;
+    sweep(FAULT_EIO, false);
+    sweep(FAULT_ENOSPC, false);
+}
+
+static void all_fail_from_one_on(void **state)
+{
+    (void)state;
+    sweep(FAULT_EIO, true);
+    sweep(FAULT_ENOSPC, true);
+}
+
+static void writes_are_short(void **state)
+{
+    (void)state;
+    sweep(FAULT_SHORT, false);
+    sweep(FAULT_SHORT, true);
+    sweep(FAULT_SHORT_THEN_FULL, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_call_fails),
+        cmocka_unit_test(all_fail_from_one_on),
+        cmocka_unit_test(writes_are_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
