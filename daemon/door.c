@@ -396,6 +396,7 @@ static size_t door_metrics(struct core *c, char *buf, size_t cap)
                        "Share of the last second spent computing.", busy);
     write_device_gauge(&t, c, "recond_device_lost_batches", "Batches that failed.", lost_batches);
     metrics_write(&t, &c->metrics);
+    store_write_metrics(&t, c->store);
     if (c->edge_metrics) {
         bool room = t.len < cap;
         t.len += c->edge_metrics(c->edges.edge, room ? buf + t.len : NULL, room ? cap - t.len : 0);

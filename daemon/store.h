@@ -67,6 +67,7 @@ uint64_t store_alive_us(const struct store *st, const char **who);
 void store_blame(struct store *st);
 /* No more frames fit the disk. */
 bool store_full(const struct store *st);
+void store_write_metrics(struct metrics_text *t, struct store *st);
 
 /* ------------------------------------------------------------------------- sessions */
 
