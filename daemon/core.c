@@ -58,7 +58,7 @@ static int missed(struct core *c, const char *device, bool needed, int rc, const
 {
     if (strncmp(device, "cuda", 4) != 0)
         return rc;
-    LOG_AT(LOG_ERR, "device %s is left out: %s", device, err->text);
+    LOG_EVENT(LOG_ERR, LOG_EVENT_DEVICE_LEFT_OUT, "device %s is left out: %s", device, err->text);
     if (needed && !c->missing[0])
         snprintf(c->missing, sizeof(c->missing), "%s is needed by device.use: %.120s", device,
                  err->text);
