@@ -203,6 +203,8 @@ bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algor
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
 bench-overload: all $(O)/tests/bench/bench_client_load ## three times what the server can do, for SECONDS=300
 	@O=$(O) tests/bench/overload $(or $(SECONDS),300)
+bench-greedy: all $(O)/tests/bench/bench_client_load ## one session at ten times its rate, SECONDS=30 each
+	@O=$(O) tests/bench/greedy $(or $(SECONDS),30)
 bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5 frames/s, for SECONDS=600; DIR=folder on a disk
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost

@@ -1,0 +1,130 @@
+/* One session at ten times its rate, in the whole core: eight phones on a device that takes up to
+ * four frames together, 4 ms each time; then one of them sends ten times as many. The others lose
+ * nothing, whatever else the machine has to do. How long they wait is a matter of tests/unit/
+ * daemon_turn.c, where time is simulated, and of tests/bench/greedy, on a machine that is calm.
+ * Takes four seconds, for so long it must go on to mean something. */
+#include "tests/support/core_rig.h"
+
+#define N 8
+#define PERIOD_US (1000000 / 30.0)
+#define RUN_US 2000000
+
+struct phone {
+    struct rig_client client;
+    char id[API_ID_CAP];
+    uint64_t seq;
+    double next_us, period_us;
+    unsigned seed;
+    int seen;
+};
+
+static struct phone phones[N];
+
+struct result {
+    int used, missed, greedy_used, greedy_dropped;
+};
+
+static void open_with_batch(struct rig *r, int batch)
+{
+    struct config config;
+
+    memset(r, 0, sizeof(*r));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    tiny_models(r->models);
+    rig_config(&config, r->models);
+    config.device.batch = batch;
+    rig_open_with(r, &config);
+}
+
+static void note(struct result *out, struct phone *p, bool calm)
+{
+    for (; p->seen < p->client.n_acks; p->seen++) {
+        const struct control_ack *ack = &p->client.acks[p->seen % RIG_ACKS];
+        bool used = ack->status == CONTROL_USED;
+        out->used += calm && used;
+        out->missed += calm && !used;
+        out->greedy_used += !calm && used;
+        out->greedy_dropped += !calm && ack->reason == CONTROL_OVERLOAD;
+    }
+}
+
+/* Frames of a phone come at its rate, each up to a period early or late: phases must not lock. One
+ * that is too many for the connection is not sent: a test that slept is no flood. */
+static void send_due(struct rig *r, struct phone *p, uint64_t now_us)
+{
+    for (; p->next_us <= (double)now_us;
+         p->next_us += p->period_us * (0.5 + (double)rand_r(&p->seed) / RAND_MAX))
+        if (p->seq - (uint64_t)p->client.n_acks < 24) {
+            rig_send(r, &p->client, ++p->seq);
+            rig_read_all(&p->client);
+        }
+}
+
+static void run(struct rig *r, struct result *out, double greed)
+{
+    uint64_t start_us, now_us;
+
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; i < N; i++) {
+        memset(&phones[i], 0, sizeof(phones[i]));
+        rig_session(r,
+                    &(struct session_options){.has_camera = true,
+                                              .K = {300, 300, 159.5f, 119.5f},
+                                              .camera_w = 320,
+                                              .camera_h = 240,
+                                              .max_points = 2000},
+                    phones[i].id);
+        rig_connect(r, &phones[i].client, phones[i].id, CONTROL_INGEST);
+        rig_send(r, &phones[i].client,
+                 ++phones[i].seq); /* the first frame opens its device state */
+        rig_wait_acks(&phones[i].client, 1);
+        phones[i].seen = 1;
+        phones[i].seed = (unsigned)i; /* the same moments in both runs */
+        phones[i].period_us = i ? PERIOD_US : PERIOD_US / greed;
+    }
+    start_us = clock_us();
+    for (int i = 0; i < N; i++)
+        phones[i].next_us = (double)start_us + PERIOD_US * i / N;
+    while ((now_us = clock_us()) < start_us + RUN_US) {
+        for (int i = 0; i < N; i++) {
+            send_due(r, &phones[i], now_us);
+            rig_read_all(&phones[i].client);
+            note(out, &phones[i], i > 0);
+        }
+        usleep(100);
+    }
+    for (int i = 0; i < N; i++) {
+        rig_wait_acks(&phones[i].client, (int)phones[i].seq);
+        note(out, &phones[i], i > 0);
+        rig_disconnect(&phones[i].client);
+        assert_int_equal(door_ops.session_delete(r->core, phones[i].id, NULL), 0);
+    }
+}
+
+static void ten_times_the_rate_takes_nothing(void **state)
+{
+    static struct result calm, greedy;
+    struct rig r;
+
+    (void)state;
+    open_with_batch(&r, 4);
+    fake_gpu_plan.delay_us = 4000;
+    run(&r, &calm, 1);
+    run(&r, &greedy, 10);
+    print_message("# others %d and %d frames; the greedy one has %d, loses %d\n", calm.used,
+                  greedy.used, greedy.greedy_used, greedy.greedy_dropped);
+    assert_int_equal(calm.missed, 0);
+    assert_int_equal(greedy.missed, 0);
+    assert_in_range(greedy.used, calm.used - N, calm.used + N); /* the same moments, but the last */
+    assert_true(greedy.greedy_used > 2 * calm.greedy_used);     /* what is left, */
+    assert_true(greedy.greedy_dropped > 20);                    /* which is not all it wants */
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_times_the_rate_takes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
