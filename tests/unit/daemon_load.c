@@ -355,6 +355,83 @@ static void accounts_balance_whatever_comes(void **state)
     rig_close(&r);
 }
 
+struct watch {
+    struct rig *r;
+    char (*id)[API_ID_CAP];
+    int n;
+    atomic_bool end;
+    atomic_int looks, wrong;
+};
+
+/* Looks at the accounts while they are written. A session that is deleted is not there. */
+static void *watch(void *arg)
+{
+    struct watch *w = arg;
+    struct session_info info;
+    struct session_counts *c = &info.counts;
+
+    for (int i = 0; !atomic_load(&w->end); i++)
+        if (door_ops.session_get(w->r->core, w->id[i % w->n], &info, NULL) == 0) {
+            w->wrong += c->received != c->used + c->dropped + c->refused + c->queued;
+            w->looks++;
+        }
+    return NULL;
+}
+
+/* The same while somebody looks on all the time, and while sessions are finalized and deleted with
+ * frames in every state: the sum is right at every moment, what comes late is refused, and a session
+ * that goes takes nothing from the others. */
+static void accounts_balance_at_every_moment(void **state)
+{
+    enum { N = 6, FINALIZED = 2, KILLED = 2 };
+    static struct rig_client c[N];
+    static char id[N][API_ID_CAP];
+    struct session_options o = rig_options();
+    uint64_t seq[N] = {0}, let_in[N] = {0};
+    struct session_info info;
+    struct rig r;
+    struct watch w = {.r = &r, .id = id, .n = N};
+    pthread_t thread;
+
+    (void)state;
+    srand(12);
+    rig_open(&r);
+    fake_gpu_plan.delay_us = 1000;
+    for (int i = 0; i < N; i++) {
+        rig_session(&r, &o, id[i]);
+        rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, watch, &w), 0);
+    for (int k = 0; k < 4000; k++) {
+        int i = rand() % N;
+        if (k == 2000)
+            for (int f = 0; f < FINALIZED; f++)
+                assert_int_equal(door_ops.session_finalize(r.core, id[f], NULL), 0);
+        if (k == 3000)
+            for (int d = 0; d < KILLED; d++)
+                assert_int_equal(door_ops.session_delete(r.core, id[N - 1 - d], NULL), 0);
+        let_in[i] += send_anything(&r, &c[i], &seq[i]);
+        rig_read_all(&c[i]);
+        if (k % 20 == 0)
+            usleep(500);
+    }
+    for (int i = 0; i < N - KILLED; i++) {
+        rig_wait_acks(&c[i], (int)let_in[i]);
+        info = rig_info(&r, id[i]);
+        assert_int_equal(info.counts.received, let_in[i]);
+        assert_int_equal(info.counts.queued, 0);
+        assert_true(info.counts.used > 20 && info.counts.refused > 100);
+        assert_int_equal(info.state, i < FINALIZED ? SESSION_CLOSED : SESSION_STREAMING);
+    }
+    atomic_store(&w.end, true);
+    pthread_join(thread, NULL);
+    assert_true(w.looks > 1000);
+    assert_int_equal(w.wrong, 0);
+    for (int i = 0; i < N; i++)
+        rig_disconnect(&c[i]);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +444,7 @@ int main(void)
         cmocka_unit_test(whoever_is_refused_hears_when_to_come_back),
         cmocka_unit_test(sessions_take_turns_on_the_device),
         cmocka_unit_test(accounts_balance_whatever_comes),
+        cmocka_unit_test(accounts_balance_at_every_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
