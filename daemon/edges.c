@@ -2,6 +2,7 @@
 
 #include "api/tls.h"
 #include "daemon/clock.h"
+#include "daemon/descriptors.h"
 #include "daemon/door.h"
 #include "daemon/log.h"
 
@@ -101,6 +102,18 @@ static void on_kept_token(void *ctx, const struct api_token *kept)
         LOG_AT(LOG_WARNING, "a token of session %s is void: %s", kept->session, err.text);
 }
 
+/* The libraries size tables by the limit, so it is raised before they start. */
+static void want_descriptors(const struct config *c)
+{
+    unsigned long long needed = descriptors_needed(c), have = descriptors_raise(needed);
+
+    if (have < needed)
+        LOG_AT(LOG_WARNING,
+               "%llu file descriptors are allowed, limits.connections = %d and limits.sessions = "
+               "%d may need %llu: who comes beyond them is turned away",
+               have, c->limits.connections, c->limits.sessions, needed);
+}
+
 int edges_start(struct edges **edges, const struct config *config, struct core *core, int http_fd,
                 int stream_fd, struct err *err)
 {
@@ -115,6 +128,7 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     e->config = *config;
     e->core = core;
     e->http_alive_us = e->ws_alive_us = clock_us();
+    want_descriptors(config);
     rc = split_origins(e, err);
     if (rc == 0 && config->tls.cert_file[0])
         rc = tls_open(&e->tls, config->tls.cert_file, config->tls.key_file, err);
