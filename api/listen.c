@@ -170,9 +170,34 @@ int listen_accept(int fd, int *spare)
     }
 }
 
+static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool listen_forwarded(const char *header, uint8_t addr[16])
+{
+    const char *last = strrchr(header, ',');
+    char text[64];
+    size_t n;
+
+    last = last ? last + 1 : header;
+    last += strspn(last, " \t");
+    n = strcspn(last, " \t");
+    if (last[0] == '[') { /* "[2001:db8::1]:4711" */
+        last++;
+        n = strcspn(last, "]");
+    }
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, last, n);
+    text[n] = '\0';
+    if (inet_pton(AF_INET6, text, addr) == 1)
+        return true;
+    text[strcspn(text, ":")] = '\0'; /* "192.0.2.1:4711" */
+    memcpy(addr, mapped, sizeof mapped);
+    return inet_pton(AF_INET, text, addr + 12) == 1;
+}
+
 bool listen_peer(int fd, uint8_t addr[16])
 {
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     union address a;
     socklen_t len = sizeof a;
 
@@ -188,27 +213,19 @@ bool listen_peer(int fd, uint8_t addr[16])
     return a.sa.sa_family == AF_INET;
 }
 
-uint64_t listen_received(int fd)
+struct listen_health listen_health(int fd)
 {
+    struct listen_health h = {0};
     struct tcp_info info;
     socklen_t len = sizeof info;
     int unread = 0;
 
     memset(&info, 0, sizeof info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-        len < offsetof(struct tcp_info, tcpi_segs_out) || ioctl(fd, SIOCINQ, &unread) != 0 ||
-        (uint64_t)unread > info.tcpi_bytes_received)
-        return 0;
-    return info.tcpi_bytes_received - (uint64_t)unread;
-}
-
-int64_t listen_unacknowledged_ms(int fd)
-{
-    struct tcp_info info;
-    socklen_t len = sizeof info;
-
-    memset(&info, 0, sizeof info);
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-        return 0;
-    return info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
+        return h;
+    h.unacknowledged_ms = info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
+    if (len >= offsetof(struct tcp_info, tcpi_segs_out) && ioctl(fd, SIOCINQ, &unread) == 0 &&
+        (uint64_t)unread <= info.tcpi_bytes_received)
+        h.received = info.tcpi_bytes_received - (uint64_t)unread;
+    return h;
 }

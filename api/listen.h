@@ -40,10 +40,15 @@ int listen_accept(int fd, int *spare);
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);
 
-/* Bytes that the peer has sent so far and that were taken out of the socket; 0 = not known. */
-uint64_t listen_received(int fd);
+/* The address that the last proxy has added to an X-Forwarded-For: what comes before it is what the
+ * client said. In the form of listen_peer(); false: there is no address. */
+bool listen_forwarded(const char *header, uint8_t addr[16]);
 
-/* For how long has the peer's kernel not acknowledged what is on its way? */
-int64_t listen_unacknowledged_ms(int fd);
+struct listen_health {
+    int64_t unacknowledged_ms; /* for so long the peer's kernel owes us an acknowledgement */
+    uint64_t received;         /* bytes of the peer that were taken out of the socket */
+};
+/* Zeros where the system does not say. */
+struct listen_health listen_health(int fd);
 
 #endif

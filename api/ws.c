@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_US 250000
+#define TICK_US 50000 /* so long a flood goes unseen */
 #define ACCEPT_AT_ONCE 16
 #define RX_CHUNK (64u << 10)
 #define BURST 32 /* messages to one client before the others have their turn */
@@ -254,6 +254,17 @@ static void on_gone(struct service *v, struct ws_peer *p)
     ws_seats_leave(v->ws->seats, (int)(p - v->ws->peers));
 }
 
+/* Behind a proxy the address that counts comes with the headers. */
+static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
+{
+    uint8_t addr[16];
+
+    if (w->config.behind_proxy && !p->answered && ws_handshake_address(wsi, addr) &&
+        !ws_seats_name(w->seats, (int)(p - w->peers), addr, w->config.max_per_address))
+        return ws_handshake_crowd(p, wsi);
+    return ws_handshake_admit(p, wsi);
+}
+
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
                     size_t len)
 {
@@ -277,7 +288,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return 0;
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return ws_handshake_admit(p, wsi);
+        return on_handshake(w, p, wsi);
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return ws_handshake_before(p, wsi);
     case LWS_CALLBACK_HTTP:
@@ -308,13 +319,16 @@ static void on_tick(lws_sorted_usec_list_t *sul)
 {
     struct service *v = lws_container_of(sul, struct service, tick);
     struct ws *w = v->ws;
+    struct listen_health health;
     int64_t now = now_ms();
 
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
         if (ws_seats_service(w->seats, i) != v->index || p->phase == WS_PEER_FREE || !p->wsi)
             continue;
-        if (ws_peer_tick(p, listen_unacknowledged_ms(p->fd), now))
+        health = listen_health(p->fd);
+        if (ws_peer_weigh(p, health.received, now) ||
+            ws_peer_tick(p, health.unacknowledged_ms, now))
             lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
         else if (p->ping_due || p->phase == WS_PEER_CLOSING)
             lws_callback_on_writable(p->wsi);

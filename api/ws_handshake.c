@@ -1,5 +1,6 @@
 #include "api/ws_handshake.h"
 
+#include "api/listen.h"
 #include "api/tls.h"
 
 /* OpenSSL, which comes with it, has a type of this name; we have a constant. */
@@ -101,6 +102,24 @@ int ws_handshake_before(struct ws_peer *p, struct lws *wsi)
     atomic_fetch_add(&p->env->refused, 1);
     p->answered = true;
     return 0;
+}
+
+bool ws_handshake_address(struct lws *wsi, uint8_t addr[16])
+{
+    char text[HEADER_CAP];
+    const char *forwarded = header(wsi, WSI_TOKEN_X_FORWARDED_FOR, text, sizeof text, NULL);
+
+    return forwarded && listen_forwarded(forwarded, addr);
+}
+
+int ws_handshake_crowd(struct ws_peer *p, struct lws *wsi)
+{
+    char answer[WS_PEER_ANSWER_MAX];
+
+    p->answered = true;
+    answer_with(p, wsi, answer, ws_peer_refuse(answer, 503, "too many connections"));
+    atomic_fetch_add(&p->env->refused, 1);
+    return -1;
 }
 
 int ws_handshake_plain(struct ws_peer *p, struct lws *wsi)

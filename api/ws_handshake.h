@@ -25,6 +25,10 @@ void ws_handshake_send(int fd, const char *text, size_t len);
  * twice.
  */
 MUST_CHECK int ws_handshake_before(struct ws_peer *p, struct lws *wsi);
+/* Whose request the proxy in front says that this is; false: it does not say. */
+bool ws_handshake_address(struct lws *wsi, uint8_t addr[16]);
+/* One connection too many of that address. */
+MUST_CHECK int ws_handshake_crowd(struct ws_peer *p, struct lws *wsi);
 /* Path, origin, token, session: may it become a stream? */
 MUST_CHECK int ws_handshake_admit(struct ws_peer *p, struct lws *wsi);
 /* A request that asks for no upgrade. */

@@ -29,7 +29,7 @@ void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t no
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
     p->fd = fd;
-    p->phase_ms = p->heard_ms = p->pinged_ms = now_ms;
+    p->phase_ms = p->heard_ms = p->pinged_ms = p->weighed_ms = now_ms;
 }
 
 void ws_peer_close(struct ws_peer *p)
@@ -382,6 +382,7 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
     size_t max;
 
     p->heard_ms = now_ms;
+    p->message_bytes += len;
     atomic_fetch_add(&p->env->bytes_in, len);
     if (p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED)
         return;
@@ -437,6 +438,28 @@ enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *le
 bool ws_peer_full(const struct ws_peer *p)
 {
     return p->own_len > 0;
+}
+
+bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms)
+{
+    int64_t ms = now_ms - p->weighed_ms;
+    uint64_t useful = p->message_bytes - p->weighed_message_bytes;
+
+    if (p->phase == WS_PEER_FREE || p->phase == WS_PEER_HANDSHAKE || received < p->weighed_bytes)
+        return false; /* the headers have a deadline and a size of their own */
+    p->waste += (int64_t)(received - p->weighed_bytes) - 2 * (int64_t)useful -
+                WS_PEER_WASTE_A_S * (ms < 10000 ? ms : 10000) / 1000;
+    if (p->waste < 0)
+        p->waste = 0;
+    p->weighed_bytes = received;
+    p->weighed_message_bytes = p->message_bytes;
+    p->weighed_ms = now_ms;
+    if (p->waste <= WS_PEER_WASTE_MAX)
+        return false;
+    p->close_code = CLOSE_POLICY;
+    p->close_reason = "a flood of what is no message";
+    atomic_fetch_add(&p->env->broken, 1);
+    return true;
 }
 
 bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)

@@ -19,11 +19,13 @@
 
 #include <stdatomic.h>
 
-#define WS_PEER_START_MS 5000       /* from the handshake to `start` */
-#define WS_PEER_FRAGMENTS_MAX 16384 /* of one message */
-#define WS_PEER_STRIKES_MAX 2       /* the second message that is no message ends the connection */
-#define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
-#define WS_PEER_ANSWER_MAX 2048     /* a refused handshake */
+#define WS_PEER_START_MS 5000        /* from the handshake to `start` */
+#define WS_PEER_FRAGMENTS_MAX 16384  /* of one message */
+#define WS_PEER_STRIKES_MAX 2        /* the second message that is no message ends the connection */
+#define WS_PEER_OWN_MAX 1024         /* one control message of the edge itself */
+#define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
+#define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
+#define WS_PEER_WASTE_MAX (64 << 10)  /* at once */
 #define WS_PEER_STALL 10 /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {
@@ -52,8 +54,11 @@ struct ws_peer {
     char id[API_ID_CAP];
     struct stream *stream;
     int64_t phase_ms, heard_ms, pinged_ms;
-    int64_t message_ms, closing_ms; /* since when, 0 = not */
-    uint8_t *rx;                    /* [config->max_message_bytes] */
+    int64_t message_ms, closing_ms;                /* since when, 0 = not */
+    uint64_t message_bytes;                        /* that have come as parts of messages */
+    uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
+    int64_t weighed_ms, waste;
+    uint8_t *rx; /* [config->max_message_bytes] */
     size_t rx_len;
     int fragments, strikes;
     bool binary, in_message, answered;
@@ -103,11 +108,21 @@ enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *le
 bool ws_peer_full(const struct ws_peer *p);
 
 /*
- * ws_peer_tick - deadlines, a few times a second
+ * ws_peer_tick - deadlines, several times a second
  *
  * In:      dead_ms: how long the peer's kernel has left sent data unacknowledged, 0 = it answers
  * Returns: true: cut the connection now, there is nobody to talk to
  */
 MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms);
+
+/*
+ * ws_peer_weigh - is this peer flooding us with what is no message?
+ *
+ * Pings, pongs, empty fragments and the heads of tiny ones are work for us and reach nobody. They
+ * may weigh WS_PEER_WASTE_A_S a second and as much again as the messages do.
+ * In:      received: all bytes that were taken out of the socket, 0 = not known
+ * Returns: true: cut the connection now
+ */
+MUST_CHECK bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms);
 
 #endif

@@ -1,5 +1,6 @@
 #include "api/ws_seats.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,13 @@ struct seat {
     atomic_bool waits; /* fd is to be adopted */
     int fd;
     uint8_t addr[16]; /* the acceptor's */
+    uint8_t name[16]; /* that a proxy gave, under the lock */
+    bool named;
 };
 
 struct ws_seats {
     int n, n_services;
+    pthread_mutex_t names;
     struct seat seats[];
 };
 
@@ -37,6 +41,7 @@ int ws_seats_new(struct ws_seats **seats, int n, int n_services, struct err *err
         return err_set(err, ERR_MEMORY, "out of memory");
     s->n = n;
     s->n_services = n_services;
+    pthread_mutex_init(&s->names, NULL);
     for (int i = 0; i < n; i++)
         atomic_init(&s->seats[i].service, NOBODY);
     return 0;
@@ -49,8 +54,34 @@ void ws_seats_free(struct ws_seats **seats)
     for (int i = 0; s && i < s->n; i++)
         if (atomic_load(&s->seats[i].waits))
             close(s->seats[i].fd);
+    if (s)
+        pthread_mutex_destroy(&s->names);
     free(s);
     *seats = NULL;
+}
+
+static bool one_holder(const uint8_t a[16], const uint8_t b[16])
+{
+    static const uint8_t v4[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+    return memcmp(a, b, memcmp(a, v4, sizeof v4) == 0 ? 16 : 8) == 0;
+}
+
+bool ws_seats_name(struct ws_seats *s, int seat, const uint8_t addr[16], int max_per_address)
+{
+    int same = 0;
+    bool fits;
+
+    pthread_mutex_lock(&s->names);
+    for (int i = 0; i < s->n; i++)
+        same += i != seat && s->seats[i].named && one_holder(s->seats[i].name, addr);
+    fits = same < max_per_address;
+    if (fits) {
+        memcpy(s->seats[seat].name, addr, 16);
+        s->seats[seat].named = true;
+    }
+    pthread_mutex_unlock(&s->names);
+    return fits;
 }
 
 int ws_seats_take(struct ws_seats *s, const uint8_t addr[16], int max_per_address, int fd)
@@ -65,7 +96,7 @@ int ws_seats_take(struct ws_seats *s, const uint8_t addr[16], int max_per_addres
             continue;
         }
         load[service]++;
-        same += memcmp(s->seats[i].addr, addr, 16) == 0;
+        same += one_holder(s->seats[i].addr, addr);
     }
     if (!seat || same >= max_per_address)
         return -1;
@@ -99,6 +130,11 @@ int ws_seats_fd(const struct ws_seats *s, int seat)
 
 void ws_seats_leave(struct ws_seats *s, int seat)
 {
+    if (s->seats[seat].named) {
+        pthread_mutex_lock(&s->names);
+        s->seats[seat].named = false;
+        pthread_mutex_unlock(&s->names);
+    }
     atomic_store(&s->seats[seat].service, NOBODY);
 }
 
