@@ -20,8 +20,8 @@ RESTART_S = 0.2  # RestartSec= of the unit
 
 
 class Manager:
-    def __init__(self, command, watchdog_s=20):
-        self.command, self.watchdog_s, self.process = command, watchdog_s, None
+    def __init__(self, command, watchdog_s=20, log=None, name=""):
+        self.command, self.watchdog_s, self.log, self.process = command, watchdog_s, log, None
         self.heard = []  # (time, text) of every datagram
         self.news = threading.Condition()
         self.listening = []
@@ -33,7 +33,7 @@ class Manager:
             self.listening.append(s)
         self.http, self.stream = (s.getsockname()[1] for s in self.listening)
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.address = "\0recond-manager-%d" % os.getpid()
+        self.address = "\0recond-manager-%d-%s" % (os.getpid(), name)
         self.notify.bind(self.address)
         threading.Thread(target=self.listen, daemon=True).start()
 
@@ -59,7 +59,7 @@ class Manager:
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
             ["sh", "-c", 'LISTEN_PID=$$ WATCHDOG_PID=$$; export LISTEN_PID WATCHDOG_PID; exec "$@"', "sh"] + self.command,
-            env=env, preexec_fn=child, close_fds=False)
+            env=env, preexec_fn=child, close_fds=False, stderr=self.log)
 
     def wait_for(self, word, after, seconds):
         """The first message since `after` that has this line; None if it does not come or the process ends."""
