@@ -88,7 +88,7 @@ static void settle_config(struct journal_config *c)
     if (!c->high_water_percent)
         c->high_water_percent = 90;
     if (c->threads < 1)
-        c->threads = 2;
+        c->threads = 4;
     if (c->threads > JOURNAL_THREADS_MAX)
         c->threads = JOURNAL_THREADS_MAX;
     c->path = NULL; /* the caller's; journal.path is ours */

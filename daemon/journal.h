@@ -54,7 +54,7 @@
 #define JOURNAL_HEADER_BYTES 24u
 #define JOURNAL_BODY_MAX ((8u << 20) + 4096u)
 #define JOURNAL_SEGMENT_BYTES (64ull << 20)
-#define JOURNAL_THREADS_MAX 4
+#define JOURNAL_THREADS_MAX 8
 #define JOURNAL_SYNC_BUCKETS 20
 
 enum journal_type { JOURNAL_SEGMENT, JOURNAL_FRAME, JOURNAL_OUTCOME };
@@ -73,7 +73,8 @@ struct journal_log; /* one session's records */
 
 struct journal_config {
     const char *path;
-    int threads;            /* 1 to JOURNAL_THREADS_MAX; 0 = 2 */
+    int threads; /* 1 to JOURNAL_THREADS_MAX; 0 = 4: those that wait for the disk together
+                               share a commit of the file system */
     uint64_t segment_bytes; /* 0 = JOURNAL_SEGMENT_BYTES */
     int high_water_percent; /* of the file system, from which on it is full; 0 = 90 */
     uint64_t max_bytes;     /* of all segments together; 0 = the file system's size */
