@@ -219,6 +219,7 @@ void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
 void core_set_ready(struct core *c)
 {
     atomic_store(&c->ready, true);
+    store_replay(c->recovery);
 }
 
 struct config core_config(struct core *c)

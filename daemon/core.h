@@ -67,7 +67,7 @@ void core_close(struct core **core);
 
 void core_set_edges(struct core *c, const struct edge_ops *ops, void *edge,
                     size_t (*edge_metrics)(void *edge, char *buf, size_t cap));
-/* From now on health says ready. */
+/* From now on health says ready, and sessions come back. After core_set_edges(). */
 void core_set_ready(struct core *c);
 
 /* Limits and defaults for new sessions; `later` lists keys that need a restart. Returns their

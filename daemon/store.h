@@ -110,9 +110,11 @@ void store_drop_fetched(struct session *s);
 
 /* ------------------------------------------------------------------------- after a start */
 
-/* All sessions of the folder, in the order in which they were made, into the registry; their
- * journals are replayed by a thread of its own. What cannot be read is told in the log and kept. */
+/* All sessions of the folder, in the order in which they were made, into the registry, as
+ * "recovering". What cannot be read is told in the log and kept. */
 MUST_CHECK int store_recover(struct recovery **r, struct core *c, struct err *err);
+/* Replay their journals, by a thread of its own; when the edges are there. r may be NULL. */
+void store_replay(struct recovery *r);
 /* A frame that came out of the journal has ended. */
 void store_replayed(struct session *s);
 bool store_recovering(const struct recovery *r);

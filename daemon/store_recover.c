@@ -361,10 +361,17 @@ int store_recover(struct recovery **recovery, struct core *c, struct err *err)
     if (rc == 0)
         rc = bring_all_back(r, memos, n, err);
     free(memos);
-    if (rc == 0 && pthread_create(&r->thread, NULL, store_replay_run, r))
-        rc = err_set(err, ERR_MEMORY, "cannot start the thread that replays journals");
-    r->started = rc == 0;
     return rc;
+}
+
+void store_replay(struct recovery *r)
+{
+    if (!r || r->started)
+        return;
+    r->started = pthread_create(&r->thread, NULL, store_replay_run, r) == 0;
+    if (!r->started)
+        LOG_AT(LOG_ERR, "no thread to replay journals: %d sessions stay away until the next start",
+               r->n);
 }
 
 bool store_recovering(const struct recovery *r)
