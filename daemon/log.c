@@ -63,6 +63,20 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
+/* The code point of a sequence of n bytes, if it is one that steers whoever shows it: C0 and C1
+ * controls, separators that begin a new line, marks that turn the direction of writing. Else 0. */
+static unsigned steers(const unsigned char *p, int n)
+{
+    unsigned c = n == 2   ? (p[0] & 31u) << 6 | (p[1] & 63u)
+                 : n == 3 ? (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u)
+                          : p[0];
+
+    return n < 4 && (c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) ||
+                     (c >= 0x2066 && c <= 0x2069))
+               ? c
+               : 0;
+}
+
 size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -70,11 +84,12 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 
     while (*p && at + 7 < cap) {
         int n = utf8_length(p);
+        unsigned c = n ? steers(p, n) : *p;
         if (quotes && (*p == '"' || *p == '\\')) {
             buf[at++] = '\\';
             buf[at++] = (char)*p++;
-        } else if (n == 0 || *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0)) {
-            at += (size_t)snprintf(buf + at, 7, "\\u%04x", n == 2 ? p[1] : p[0]);
+        } else if (c) {
+            at += (size_t)snprintf(buf + at, 7, "\\u%04x", c);
             p += n ? n : 1;
         } else {
             memcpy(buf + at, p, (size_t)n);
@@ -177,9 +192,14 @@ static void write_journal(int level, const char *id, const char *fields, const c
 
 static void write_line(int level, const char *id, const char *fields, const char *plain, int held)
 {
-    char text[LINE_CAP - 256];
+    char text[LINE_CAP - 256], safe[LINE_CAP / 2];
     size_t n = log_escape(text, sizeof(text) - 64, plain, chosen == CONFIG_LOG_JSON);
 
+    /* JSON lets through what steers a terminal; half an object would be none */
+    if (fields && log_escape(safe, sizeof(safe), fields, false) + 7 >= sizeof(safe))
+        fields = NULL;
+    if (fields)
+        fields = safe;
     if (held)
         snprintf(text + n, sizeof(text) - n, " (%d like this were held back)", held);
     if (chosen == CONFIG_LOG_JSON)

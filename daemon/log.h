@@ -52,6 +52,9 @@ void log_edge(void *ctx, int level, const char *fields_json, const char *text);
 
 /*
  * log_escape - text that is safe on a terminal, and with `quotes` inside a JSON string too
+ *
+ * What is not UTF-8, C0 and C1 controls, line separators and marks that turn the direction of
+ * writing become \u and four digits.
  * Out:     buf, NUL-terminated, cut where it does not fit; returns its length
  */
 size_t log_escape(char *buf, size_t cap, const char *text, bool quotes);

@@ -219,6 +219,13 @@ static void what_comes_from_outside_is_escaped(void **state)
         {"\xe2\x82", "\\u00e2\\u0082"}, /* cut off */
         {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
         {"\x7f", "\\u007f"},
+        {"\xe2\x80\xa8", "\\u2028"}, /* a new line to some viewers */
+        {"\xe2\x80\xae"
+         "txt",
+         "\\u202etxt"}, /* right to left from here on */
+        {"\xe2\x81\xa9", "\\u2069"},
+        {"\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa",
+         "\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\xaa"}, /* beside them */
     };
     char buf[80], tiny[12];
 
@@ -275,6 +282,29 @@ static void speak_two_lines(void)
     LOG_AT(LOG_WARNING, "the %s said \"%s\"", "peer", "x\ny");
     log_edge(NULL, LOG_INFO, "{\"status\":200}", "GET /");
     LOG_AT(LOG_DEBUG, "too fine");
+}
+
+static void speak_of_details(void)
+{
+    char long_one[1600];
+
+    log_edge(NULL, LOG_INFO, "{\"name\":\"\xc2\x9b\"}", "steered");
+    snprintf(long_one, sizeof(long_one), "{\"name\":\"%01500d\"}", 7);
+    log_edge(NULL, LOG_INFO, long_one, "too much");
+}
+
+static void details_are_escaped_and_whole(void **state)
+{
+    static const enum config_log_format formats[] = {CONFIG_LOG_JSON, CONFIG_LOG_TEXT};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *text = written(formats[i], speak_of_details);
+        assert_int_equal(count(text, "\n"), 2);
+        assert_non_null(strstr(text, "{\"name\":\"\\u009b\"}"));
+        assert_non_null(strstr(text, "too much"));
+        assert_null(strstr(text, "0000000")); /* half an object is none */
+    }
 }
 
 static void speak_of_an_event(void)
@@ -334,6 +364,7 @@ int main(void)
         cmocka_unit_test(sockets_come_by_name),
         cmocka_unit_test(what_comes_from_outside_is_escaped),
         cmocka_unit_test(a_line_is_a_line),
+        cmocka_unit_test(details_are_escaped_and_whole),
         cmocka_unit_test(an_event_has_its_identifier),
         cmocka_unit_test(a_place_that_talks_too_much_is_cut_short),
     };
