@@ -73,8 +73,8 @@ struct journal_log; /* one session's records */
 
 struct journal_config {
     const char *path;
-    int threads; /* 1 to JOURNAL_THREADS_MAX; 0 = 4: those that wait for the disk together
-                               share a commit of the file system */
+    int threads;            /* 1 to JOURNAL_THREADS_MAX; 0 = 4: those that wait for the disk
+                               together share a commit of the file system */
     uint64_t segment_bytes; /* 0 = JOURNAL_SEGMENT_BYTES */
     int high_water_percent; /* of the file system, from which on it is full; 0 = 90 */
     uint64_t max_bytes;     /* of all segments together; 0 = the file system's size */

@@ -55,10 +55,11 @@ static int fill(struct journal_window *w, uint64_t off, size_t n, struct err *er
 int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off, size_t n,
                        struct err *err)
 {
+    size_t ahead = w->size < READ_AHEAD ? (size_t)w->size : READ_AHEAD;
+    size_t cap = n < ahead ? ahead : n;
     int rc = 0;
 
-    if (w->cap < n || !w->cap) {
-        size_t cap = n < READ_AHEAD ? READ_AHEAD : n;
+    if (w->cap < cap) {
         uint8_t *buf = realloc(w->buf, cap);
         if (!buf)
             return err_set(err, ERR_MEMORY, "no memory to read a segment");

@@ -7,12 +7,14 @@
  * in one file of a test.
  *     fault_io_arm(n, how, for_ever)   the n-th call from now on fails, and all after it
  *     fault_io_disarm()                returns how many calls failed
+ *     fault_io_synced()                what a power cut would leave of a file; see below
  * FAULT_SHORT and FAULT_SHORT_THEN_FULL count writes alone: the n-th writes half of what it was
  * given; the latter kind then finds the disk full until it is disarmed, as a real one does.
  */
 #ifndef RECOND_TESTS_FAULT_IO_H
 #define RECOND_TESTS_FAULT_IO_H
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,7 @@ extern char __executable_start, etext;
 
 static atomic_long fault_io_left, fault_io_failed;
 static atomic_bool fault_io_armed, fault_io_for_ever;
+static atomic_bool fault_io_watch; /* note what is synced */
 static atomic_int fault_io_how;
 
 static inline void fault_io_arm(long n, enum fault_io_how how, bool for_ever)
@@ -72,6 +75,63 @@ static int fault_io_hit(const char *from, bool writes)
 static void *fault_io_next(const char *name)
 {
     return dlsym(RTLD_NEXT, name);
+}
+
+/*
+ * What was made durable since fault_io_forget_syncs(): a file's length when it was last synced, and
+ * whether the folder that names it was synced since. A power cut may leave no more than that. One
+ * thread at a time syncs and asks.
+ */
+#define FAULT_IO_FILES 256
+static struct fault_io_file {
+    ino_t ino;
+    long long size; /* -1 = its content was never synced */
+    bool named;
+} fault_io_files[FAULT_IO_FILES];
+static int fault_io_n_files;
+
+static struct fault_io_file *fault_io_file(ino_t ino)
+{
+    for (int i = 0; i < fault_io_n_files; i++)
+        if (fault_io_files[i].ino == ino)
+            return &fault_io_files[i];
+    if (fault_io_n_files == FAULT_IO_FILES)
+        return &fault_io_files[0];
+    fault_io_files[fault_io_n_files] = (struct fault_io_file){ino, -1, false};
+    return &fault_io_files[fault_io_n_files++];
+}
+
+static inline void fault_io_forget_syncs(void)
+{
+    fault_io_n_files = 0;
+}
+
+/* Bytes of a file that are durable under its name; -1: not even the name. */
+static inline long long fault_io_synced(ino_t ino)
+{
+    const struct fault_io_file *f = fault_io_file(ino);
+
+    return !f->named ? -1 : f->size < 0 ? 0 : f->size;
+}
+
+/* fd was synced: a file's length, a folder's names. */
+static void fault_io_note(int fd)
+{
+    struct dirent *e;
+    struct stat st;
+    DIR *d;
+
+    if (fstat(fd, &st))
+        return;
+    if (!S_ISDIR(st.st_mode)) {
+        fault_io_file(st.st_ino)->size = (long long)st.st_size;
+        return;
+    }
+    d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (d && (e = readdir(d)))
+        fault_io_file(e->d_ino)->named = true;
+    if (d)
+        closedir(d);
 }
 
 /* Of a short write: half of the first piece that is not empty. */
@@ -168,20 +228,28 @@ int fsync(int fd);
 int fsync(int fd)
 {
     static int (*next)(int fd);
+    int rc;
 
     if (!next)
         *(void **)&next = fault_io_next("fsync");
-    return fault_io_hit(__builtin_return_address(0), false) ? -1 : next(fd);
+    rc = fault_io_hit(__builtin_return_address(0), false) ? -1 : next(fd);
+    if (rc == 0 && atomic_load(&fault_io_watch))
+        fault_io_note(fd);
+    return rc;
 }
 
 int fdatasync(int fd);
 int fdatasync(int fd)
 {
     static int (*next)(int fd);
+    int rc;
 
     if (!next)
         *(void **)&next = fault_io_next("fdatasync");
-    return fault_io_hit(__builtin_return_address(0), false) ? -1 : next(fd);
+    rc = fault_io_hit(__builtin_return_address(0), false) ? -1 : next(fd);
+    if (rc == 0 && atomic_load(&fault_io_watch))
+        fault_io_note(fd);
+    return rc;
 }
 
 int ftruncate(int fd, off_t len);
