@@ -10,7 +10,10 @@ struct turn {
     pthread_cond_t some;
     struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
     uint64_t level_us;              /* the most that an entry had had when it was taken */
-    int n_due;                      /* idle entries that are due */
+    uint64_t first_us;              /* what the first of those taken last had had */
+    uint64_t usual_us;              /* a charge, of late */
+    bool apart;
+    int n_due; /* idle entries that are due */
     bool poked, closed;
 };
 
@@ -135,11 +138,17 @@ static void deadline_in(struct timespec *t, uint64_t us)
     }
 }
 
+/* Does the head of the line go along with the first one? */
+static bool goes_along(const struct turn *t)
+{
+    return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;
+}
+
 static int take(struct turn *t, struct turn_entry **entries, int max)
 {
     int n = 0;
 
-    while (!t->closed && n < max && t->head) {
+    while (!t->closed && n < max && t->head && goes_along(t)) {
         entries[n] = pop(t);
         set(t, entries[n], TURN_SERVED, entries[n]->due);
         n++;
@@ -158,6 +167,8 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     t->poked = false;
+    if (t->head)
+        t->first_us = t->head->had_us;
     n = take(t, entries, max);
     if (t->closed)
         n = -1;
@@ -172,7 +183,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
 
     deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
-    while (!t->head && t->n_due && !t->closed)
+    while (!(t->head && goes_along(t)) && t->n_due && !t->closed)
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     n = take(t, entries, max);
@@ -184,6 +195,15 @@ void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
 {
     pthread_mutex_lock(&t->lock);
     e->had_us += us;
+    t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
+                                   : t->usual_us - (t->usual_us - us) / 8;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void turn_set_apart(struct turn *t, bool apart)
+{
+    pthread_mutex_lock(&t->lock);
+    t->apart = apart;
     pthread_mutex_unlock(&t->lock);
 }
 

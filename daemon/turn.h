@@ -37,6 +37,14 @@ struct turn;
 MUST_CHECK int turn_new(struct turn **t, struct err *err);
 void turn_free(struct turn **t);
 
+/*
+ * turn_set_apart - for servers that need n times as long for n entries
+ *
+ * There one that has had more than the first in line, by half a usual charge, does not go along with
+ * it: it would only keep the others waiting. It goes next, by itself.
+ */
+void turn_set_apart(struct turn *t, bool apart);
+
 /* Announce work. Returns true if the entry was idle: the list holds on to it from now until
  * turn_done() returns true, so the caller gives it a reference first. */
 bool turn_kick(struct turn *t, struct turn_entry *e);

@@ -83,6 +83,7 @@ static int open_device(struct worker *w)
         gpu_get_info(w->gpu, &info);
     if (w->config.batch == 0)
         w->config.batch = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
+    turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
     w->shelf = (struct shelf){.gpu = w->gpu, .models = w->config.models};
     pthread_mutex_lock(&w->lock);
     w->info = info;

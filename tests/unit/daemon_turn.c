@@ -138,8 +138,10 @@ static double sim_idle(const struct sim *s, double now_us)
     return next_us > now_us ? next_us : now_us;
 }
 
-/* A device that takes up to `batch` frames for cost_us together; simulated time. */
-static void simulate(struct sim *s, int batch, double cost_us, double period_us, double greed)
+/* A device that takes up to `batch` frames for cost_us together, or a processor that needs cost_us
+ * for each of them and has the results at the end; simulated time. */
+static void simulate(struct sim *s, int batch, bool apart, double cost_us, double period_us,
+                     double greed)
 {
     struct turn_entry *e[8];
     double now_us = 0;
@@ -147,6 +149,7 @@ static void simulate(struct sim *s, int batch, double cost_us, double period_us,
 
     memset(s, 0, sizeof(*s));
     line_open(&s->line);
+    turn_set_apart(s->line.turn, apart);
     s->took_us = calloc(PHONES * (SIM_END_US / 1000), sizeof(*s->took_us));
     assert_non_null(s->took_us);
     for (int i = 0; i < PHONES; i++) {
@@ -157,7 +160,7 @@ static void simulate(struct sim *s, int batch, double cost_us, double period_us,
         now_us = sim_idle(s, now_us);
         sim_come(s, now_us, period_us, greed);
         n = turn_take(s->line.turn, e, batch, 0);
-        now_us += cost_us;
+        now_us += apart && n ? n * cost_us : cost_us;
         sim_come(s, now_us, period_us, greed);
         for (int k = 0; k < n; k++) {
             int i = (int)(e[k] - s->line.e);
@@ -166,7 +169,7 @@ static void simulate(struct sim *s, int batch, double cost_us, double period_us,
             s->used[i]++;
             s->waiting[i]--;
             memmove(&s->came_us[i][0], &s->came_us[i][1], 7 * sizeof(double));
-            turn_charge(s->line.turn, e[k], (uint64_t)(cost_us / n));
+            turn_charge(s->line.turn, e[k], (uint64_t)(apart ? cost_us : cost_us / n));
             turn_done(s->line.turn, e[k], s->waiting[i] > 0);
         }
     }
@@ -192,14 +195,19 @@ static void ten_times_the_rate_moves_nobody(void **state)
 {
     static const struct {
         int batch;
+        bool apart;
         double cost_us, period_us;
-    } cases[] = {{4, 4000, 33333}, {1, 1700, 16667}, {1, 2500, 33333}, {4, 20000, 100000}};
+    } cases[] = {
+        {4, false, 4000, 33333}, {4, false, 20000, 100000}, {1, false, 1700, 16667},
+        {1, false, 2500, 33333}, {4, true, 3000, 33333},    {4, true, 2000, 33333},
+        {4, true, 1500, 33333},  {4, true, 2000, 66667},
+    };
     static struct sim calm, greedy;
 
     (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        simulate(&calm, cases[k].batch, cases[k].cost_us, cases[k].period_us, 1);
-        simulate(&greedy, cases[k].batch, cases[k].cost_us, cases[k].period_us, 10);
+        simulate(&calm, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 1);
+        simulate(&greedy, cases[k].batch, cases[k].apart, cases[k].cost_us, cases[k].period_us, 10);
         print_message("# %zu: p99 %u us, beside the greedy one %u us; it has %llu, loses %llu\n", k,
                       p99(&calm), p99(&greedy), (unsigned long long)greedy.used[0],
                       (unsigned long long)greedy.dropped[0]);
