@@ -188,7 +188,7 @@ $(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
-	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*))
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 
 tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load ## build every test program
 check: ## run all tests (installs missing packages first)
@@ -209,6 +209,8 @@ bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
+soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
+	@O=$(O) tests/bench/soak $(or $(SECONDS),3600)
 bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and the card's limits
 	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
@@ -244,7 +246,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu soak-crash lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
