@@ -20,6 +20,7 @@
 #define MAGIC 0x504b4352u /* "RCKP" */
 #define VERSION 1u
 #define DIGITS 20
+#define RATIO_MAX 40000  /* plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
 #define CHUNK (1u << 20) /* bytes between two signs of life */
 
 /* ------------------------------------------------------------------------- names */
@@ -152,7 +153,8 @@ int checkpoint_head_get(struct checkpoint_head *h, const uint8_t in[CHECKPOINT_H
         h->plain[i] = bytes_get_u64(&r);
         h->packed[i] = bytes_get_u64(&r);
         h->crc[i] = bytes_get_u32(&r);
-        if (h->packed[i] > left || h->plain[i] > CHECKPOINT_PLAIN_MAX - plain)
+        if (h->packed[i] > left || h->plain[i] > CHECKPOINT_PLAIN_MAX - plain ||
+            h->plain[i] / RATIO_MAX > h->packed[i])
             return err_set(err, ERR_INPUT, "part %d is larger than the file or the limit", i);
         left -= h->packed[i];
         plain += h->plain[i];

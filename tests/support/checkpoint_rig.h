@@ -30,9 +30,12 @@ struct checkpoint_rig {
 static inline bool checkpoint_rig_open(struct checkpoint_rig *r)
 {
     memset(r, 0, sizeof(*r));
-    snprintf(r->path, sizeof(r->path), "/tmp/recond-checkpoint-XXXXXX");
-    if (!mkdtemp(r->path))
-        return false;
+    snprintf(r->path, sizeof(r->path), "/dev/shm/recond-checkpoint-XXXXXX"); /* fsync is quick */
+    if (!mkdtemp(r->path)) {
+        snprintf(r->path, sizeof(r->path), "/tmp/recond-checkpoint-XXXXXX");
+        if (!mkdtemp(r->path))
+            return false;
+    }
     snprintf(r->folder, sizeof(r->folder), "%s/sessions", r->path);
     mkdir(r->folder, 0700);
     snprintf(r->folder, sizeof(r->folder), "%s/sessions/%s", r->path, CHECKPOINT_RIG_ID);
