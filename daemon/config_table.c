@@ -115,8 +115,8 @@ const struct config_key config_table[] = {
     TEXT(journal, path, "", false,
          "Folder of the sessions' journals; empty means the service's state folder, "
          "or none without one"),
-    NUMBER(CONFIG_INT, journal, threads, 0, 64, "0", false,
-           "Threads that write journals; 0 lets the program choose"),
+    NUMBER(CONFIG_INT, journal, threads, 0, 8, "0", false,
+           "Threads that write journals; 0 means 4"),
     NUMBER(CONFIG_BYTES, journal, segment_bytes, 65536, 1 << 30, "64M", false,
            "Size at which a journal begins another file"),
     NUMBER(CONFIG_INT, journal, high_water, 1, 100, "90", false,
