@@ -67,8 +67,8 @@ static void complain(const struct err *err)
 
 /*
  * Tokens and the inside of people's homes stand in this memory: no core file holds them, whoever
- * starts us. A limit of one byte is what the kernel takes for "not into a pipe either". Only the soft
- * limit is changed: prlimit(1) gives an operator who hunts a fault his core.
+ * starts us. A limit of one byte is what the kernel takes for "not into a pipe either". Only the
+ * soft limit is changed: prlimit(1) gives an operator who hunts a fault his core.
  */
 static void leave_no_core(void)
 {
