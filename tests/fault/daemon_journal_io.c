@@ -275,21 +275,21 @@ static struct journal_scan after_power_cut(const char *copy)
     return scan;
 }
 
-/* At no moment is a record acknowledged that a power cut would take back. */
-static void nothing_acknowledged_hangs_on_power(void **state)
+/* At no moment does a power cut take back a record that was acknowledged by a synchronous log, or
+ * one of an asynchronous log's earlier segments; and none of it looks like damage. */
+static void cut_power_after_each(bool sync)
 {
     char copy[256];
     struct journal_scan scan;
     struct journal *j;
 
-    (void)state;
     case_folder(folder);
     case_folder(copy);
     memset(&c, 0, sizeof(c));
     fault_io_forget_syncs();
     atomic_store(&fault_io_watch, true);
     assert_int_equal(open_journal(&j), 0);
-    case_new(&c, j, true, 1);
+    case_new(&c, j, sync, 1);
     for (int i = 0; i < APPENDS; i++) {
         if (i % 5 == 4)
             journal_log_cut(c.log);
@@ -299,13 +299,21 @@ static void nothing_acknowledged_hangs_on_power(void **state)
         scan = after_power_cut(copy);
         atomic_store(&fault_io_watch, true);
         assert_false(scan.damaged);
-        assert_int_equal(scan.last, i + 1);
+        assert_true(scan.last >= (uint64_t)(sync ? i + 1 : i < 4 ? 0 : (i - 4) / 5 * 5 + 4));
+        assert_true(scan.last <= (uint64_t)i + 1);
     }
     journal_log_free(&c.log);
     journal_close(&j);
     atomic_store(&fault_io_watch, false);
     case_remove(copy);
     case_remove(folder);
+}
+
+static void nothing_acknowledged_hangs_on_power(void **state)
+{
+    (void)state;
+    cut_power_after_each(true);
+    cut_power_after_each(false);
 }
 
 int main(void)

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -129,7 +130,8 @@ static void fault_io_note(int fd)
     }
     d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     while (d && (e = readdir(d)))
-        fault_io_file(e->d_ino)->named = true;
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            fault_io_file(e->d_ino)->named = true;
     if (d)
         closedir(d);
 }
