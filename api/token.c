@@ -83,7 +83,7 @@ bool token_equal(const uint8_t a[TOKEN_HASH_BYTES], const uint8_t b[TOKEN_HASH_B
     return CRYPTO_memcmp(a, b, TOKEN_HASH_BYTES) == 0;
 }
 
-/* ------------------------------------------------------------------------------- fields of a line */
+/* ------------------------------------------------------------------------------- a line */
 
 const char *token_scope_name(int scope)
 {
