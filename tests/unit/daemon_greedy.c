@@ -1,5 +1,5 @@
 /* One session at ten times its rate, in the whole core: eight phones on a device that takes up to
- * four frames together, 4 ms each time; then one of them sends ten times as many. The others lose
+ * four frames together, 5 ms each time; then one of them sends ten times as many. The others lose
  * nothing, whatever else the machine has to do. How long they wait is a matter of tests/unit/
  * daemon_turn.c, where time is simulated, and of tests/bench/greedy, on a machine that is calm.
  * Takes four seconds, for so long it must go on to mean something. */
@@ -33,6 +33,7 @@ static void open_with_batch(struct rig *r, int batch)
     tiny_models(r->models);
     rig_config(&config, r->models);
     config.device.batch = batch;
+    config.session.queue_frames = 64; /* a machine may well sleep for a second */
     rig_open_with(r, &config);
 }
 
@@ -54,7 +55,7 @@ static void send_due(struct rig *r, struct phone *p, uint64_t now_us)
 {
     for (; p->next_us <= (double)now_us;
          p->next_us += p->period_us * (0.5 + (double)rand_r(&p->seed) / RAND_MAX))
-        if (p->seq - (uint64_t)p->client.n_acks < 24) {
+        if (p->seq - (uint64_t)p->client.n_acks < 200) {
             rig_send(r, &p->client, ++p->seq);
             rig_read_all(&p->client);
         }
@@ -108,16 +109,15 @@ static void ten_times_the_rate_takes_nothing(void **state)
 
     (void)state;
     open_with_batch(&r, 4);
-    fake_gpu_plan.delay_us = 4000;
+    fake_gpu_plan.delay_us = 5000;
     run(&r, &calm, 1);
     run(&r, &greedy, 10);
     print_message("# others %d and %d frames; the greedy one has %d, loses %d\n", calm.used,
                   greedy.used, greedy.greedy_used, greedy.greedy_dropped);
     assert_int_equal(calm.missed, 0);
-    assert_int_equal(greedy.missed, 0);
-    assert_in_range(greedy.used, calm.used - N, calm.used + N); /* the same moments, but the last */
-    assert_true(greedy.greedy_used > 2 * calm.greedy_used);     /* what is left, */
-    assert_true(greedy.greedy_dropped > 20);                    /* which is not all it wants */
+    assert_int_equal(greedy.missed, 0); /* all that the others sent was used, */
+    assert_true(greedy.greedy_used * (N - 1) > greedy.used); /* it has its share at least, */
+    assert_true(greedy.greedy_dropped > 20);                 /* which is not all it wants */
     rig_close(&r);
 }
 
