@@ -28,6 +28,7 @@ struct tls {
     char cert_file[PATH_CAP], key_file[PATH_CAP];
     pthread_mutex_t lock;
     struct pair current;
+    SSL_CTX *client;
     struct pair staged; /* the thread's that stages */
 };
 
@@ -202,6 +203,9 @@ int tls_open(struct tls **out, const char *cert_file, const char *key_file, stru
         rc = 0;
     snprintf(t->cert_file, PATH_CAP, "%s", cert_file);
     snprintf(t->key_file, PATH_CAP, "%s", key_file);
+    t->client = SSL_CTX_new(TLS_client_method());
+    if (rc == 0 && !t->client)
+        rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
     if (rc == 0)
         rc = tls_stage(t, err);
     if (rc) {
@@ -220,6 +224,7 @@ void tls_close(struct tls **out)
     if (!t)
         return;
     tls_gnutls_close();
+    SSL_CTX_free(t->client);
     pair_free(&t->current);
     pair_free(&t->staged);
     pthread_mutex_destroy(&t->lock);
@@ -250,6 +255,11 @@ bool tls_apply(struct tls *t, void *ssl_ctx)
     pthread_mutex_unlock(&t->lock);
     ERR_clear_error();
     return ok;
+}
+
+void *tls_client(const struct tls *t)
+{
+    return t->client;
 }
 
 void tls_send(void *ssl, const char *text, size_t len)

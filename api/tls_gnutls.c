@@ -65,7 +65,8 @@ int tls_gnutls_stage(const char *cert, const char *key, struct err *err)
 
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory for a certificate");
-    rc = gnutls_pcert_list_import_x509_raw(p->certs, &n, &cert_pem, GNUTLS_X509_FMT_PEM, 0);
+    rc = gnutls_pcert_list_import_x509_raw(p->certs, &n, &cert_pem, GNUTLS_X509_FMT_PEM,
+                                           GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
     if (rc < 0) {
         rc = err_at(err, ERR_INPUT, "tls.cert_file", "%s (at most %d certificates)",
                     gnutls_strerror(rc), CHAIN_MAX);

@@ -383,6 +383,7 @@ static int start_library(struct service *v, struct err *err)
         info.options |=
             LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX;
         info.alpn = "http/1.1";
+        info.provided_client_ssl_ctx = tls_client(w->config.tls);
     }
     v->lws = lws_create_context(&info);
     v->vhost = v->lws ? lws_get_vhost_by_name(v->lws, "default") : NULL;

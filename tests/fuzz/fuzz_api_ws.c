@@ -94,6 +94,7 @@ static bool admit(uint8_t how)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int64_t now = 1000;
+    uint64_t received = 0;
     bool over = size == 0;
 
     start_once();
@@ -110,7 +111,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ws_peer_receive(&peer, data + at + 2, len, flags & 16 ? SIZE_MAX - 7 : 0, flags & 1,
                         flags & 2, flags & 4, now);
         at += 2 + len;
-        over = ws_peer_tick(&peer, 0, now) || drain();
+        received += len + (flags & 32 ? 40000 : 6);
+        over = ws_peer_weigh(&peer, received, now) || ws_peer_tick(&peer, 0, now) || drain();
+        need(peer.waste >= 0);
     }
     if (over && peer.phase == WS_PEER_CLOSING)
         need(!ws_peer_full(&peer));
