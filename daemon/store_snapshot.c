@@ -143,12 +143,15 @@ static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
     session_unref(s);
 }
 
-static bool due(const struct session *s)
+static bool due(struct session *s)
 {
     int every = atomic_load(&s->setup.store->checkpoint_frames);
 
-    return s->work.number && s->work.number != atomic_load(&s->saved) &&
-           (atomic_load(&s->want_save) || (every && s->work.unsaved >= (uint64_t)every));
+    if (s->work.number == atomic_load(&s->saved)) { /* or nothing was used yet */
+        atomic_store(&s->want_save, false);
+        return false;
+    }
+    return (atomic_load(&s->want_save) || (every && s->work.unsaved >= (uint64_t)every));
 }
 
 void store_checkpoint(struct session *s)
