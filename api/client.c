@@ -293,7 +293,8 @@ static uint32_t retry_after_ms(struct client *c, int rc)
     return seconds > 0 && seconds < 1000000 ? (uint32_t)seconds * 1000 : 0;
 }
 
-/* An exchange, and others while that helps. The sink's body belongs to the caller, on errors too. */
+/* An exchange, and others while that helps. The sink's body belongs to the caller, on errors
+ * too. */
 static int perform(struct client *c, const char *method, const char *path, const char *json,
                    struct sink *sink, long *status, struct err *err)
 {

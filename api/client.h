@@ -87,9 +87,10 @@ struct client_stream_config {
     int connect_timeout_s;      /* 0 = 10 */
     /*
      * Where a connection ends and another one may help, it is made inside client_stream_run(), at
-     * first after 0.1 s, then after pauses that double to 5 s; `retry_ms` of a `bye` and Retry-After
-     * of a 503 are kept. Given up when nothing has worked for so long, or after so many attempts in
-     * a row; after `bye` with `disconnect`, 401, 403, 404, 410 and a broken protocol at once.
+     * first after 0.1 s, then after pauses that double to 5 s; `retry_ms` of a `bye` and
+     * Retry-After of a 503 are kept. Given up when nothing has worked for so long, or after so many
+     * attempts in a row; after `bye` with `disconnect`, 401, 403, 404, 410 and a broken protocol at
+     * once.
      */
     double reconnect_s;     /* 0 = never: client_stream_run() fails */
     int reconnect_attempts; /* 0 = no bound */

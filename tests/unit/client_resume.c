@@ -1,5 +1,5 @@
-/* A client's stream that loses its connection: what it asks for on the next one, what it sends again,
- * when it comes back by itself and when it does not. Takes 9 s: pauses. */
+/* A client's stream that loses its connection: what it asks for on the next one, what it sends
+ * again, when it comes back by itself and when it does not. Takes 9 s: pauses. */
 #include "tests/support/stream_play.h"
 
 #include <time.h>
