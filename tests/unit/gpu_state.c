@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include "gpu/state.h"
 #include "tests/support/line.h"
 #include "tests/support/onnx_build.h"
 
@@ -269,6 +270,113 @@ static void every_flipped_byte_is_refused_or_harmless(void **state)
     line_close(&l);
 }
 
+static uint32_t *words(uint8_t *buf, size_t at)
+{
+    return (uint32_t *)(void *)(buf + at); /* pieces begin at multiples of 16 */
+}
+
+/* The first slot in a state. */
+static uint32_t slot_in(const uint8_t *buf, const struct state_head *h,
+                        const struct state_layout *l, int wanted)
+{
+    for (uint32_t i = 0; i < h->n_slots; i++) {
+        struct point_stat stat;
+        memcpy(&stat, buf + l->stat + i * sizeof stat, sizeof stat);
+        if (stat.state == wanted)
+            return i;
+    }
+    fail_msg("no slot in state %d", wanted);
+    return 0;
+}
+
+/* Each of these tells one lie a turn, so that lengths still add up, and answers 0 when there are no
+ * more. */
+typedef int lie_fn(uint8_t *buf, int which, const struct state_layout *l);
+
+static int lie_of_lists(uint8_t *buf, int which, const struct state_layout *l)
+{
+    struct state_head *h = (struct state_head *)(void *)buf;
+    uint32_t *unstable = words(buf, l->unstable), *unused = words(buf, l->free_slots);
+    const uint32_t stable = slot_in(buf, h, l, POINT_STABLE);
+    const uint32_t wrong[] = {unstable[1], stable, unused[0],   h->n_slots,
+                              unused[1],   stable, unstable[0], h->n_slots};
+
+    if (which < 4)
+        unstable[0] = wrong[which];
+    else if (which < 8)
+        unused[0] = wrong[which];
+    else if (which == 8)
+        h->n_points++;
+    else if (which == 9)
+        h->n_stable--;
+    else if (which == 10)
+        h->next_id = 0;
+    else
+        return 0;
+    return 1;
+}
+
+static int lie_of_points(uint8_t *buf, int which, const struct state_layout *l)
+{
+    struct state_head *h = (struct state_head *)(void *)buf;
+    const uint32_t i = slot_in(buf, h, l, POINT_STABLE), none = slot_in(buf, h, l, POINT_FREE);
+    uint64_t *id = (uint64_t *)(void *)(buf + l->id);
+    struct point_place *place = (struct point_place *)(void *)(buf + l->place);
+    struct point_stat *stat = (struct point_stat *)(void *)(buf + l->stat);
+    struct point_out *out = (struct point_out *)(void *)(buf + l->out);
+
+    h->next_id = which == 0 ? id[i] : h->next_id;
+    place[i].tag += which == 1;
+    place[none].tag = which == 2;
+    stat[i].state = (uint8_t)(which == 3 ? POINT_STABLE + 1 : POINT_STABLE);
+    stat[i].last_seen = which == 4 ? h->frame + 1 : stat[i].last_seen;
+    stat[i].vote_frame = which == 5 ? h->frame + 1 : stat[i].vote_frame;
+    stat[i].w_a = which == 6 ? -1.0f : stat[i].w_a;
+    stat[i].c_c = which == 7 ? NAN : stat[i].c_c;
+    place[i].y = which == 8 ? INFINITY : place[i].y;
+    out[i].confidence = which == 9 ? 4 : out[i].confidence;
+    return which < 10;
+}
+
+static int lie_of_keyframes(uint8_t *buf, int which, const struct state_layout *l)
+{
+    struct state_head *h = (struct state_head *)(void *)buf;
+    const uint32_t none = slot_in(buf, h, l, POINT_FREE);
+    struct keyframe *kf = (struct keyframe *)(void *)(buf + l->keyframes);
+    uint32_t *cell = words(buf, l->maps);
+
+    kf->camera.w += which == 0;
+    kf->frame = which == 1 ? 0 : which == 2 ? h->frame + 1 : kf->frame;
+    kf->camera.T_cw.r[4] = which == 3 ? NAN : kf->camera.T_cw.r[4];
+    kf->grid.valid[3] = which == 4 ? 2 : kf->grid.valid[3];
+    cell[0] = which == 5 ? 2 * h->n_slots : which == 6 ? 2 * none : cell[0];
+    buf[l->overlaps] = which == 7 ? 97 : buf[l->overlaps];
+    h->T_last.t[0] = which == 8 ? NAN : h->T_last.t[0];
+    h->has_last += which == 9;
+    h->version += which == 10;
+    return which < 11;
+}
+
+static void lies_are_refused(void **state)
+{
+    struct line l;
+    size_t len;
+    lie_fn *const lies[] = {lie_of_lists, lie_of_points, lie_of_keyframes};
+    uint8_t *buf = small_state(&l, &len), *bad = malloc(len);
+    struct state_layout layout;
+
+    (void)state;
+    state_layout_make(&layout, (const struct state_head *)(void *)buf);
+    assert_non_null(bad);
+    for (int k = 0; k < 3; k++)
+        for (int which = 0; memcpy(bad, buf, len), lies[k](bad, which, &layout); which++)
+            if (try_state(&l, bad, len))
+                fail_msg("lie %d of kind %d was believed", which, k);
+    free(bad);
+    free(buf);
+    line_close(&l);
+}
+
 /* ------------------------------------------------------------------------- with networks */
 
 #define W 64
@@ -421,6 +529,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
+        cmocka_unit_test(lies_are_refused),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_flipped_byte_is_refused_or_harmless),
         cmocka_unit_test(the_previous_picture_is_kept),
