@@ -1,6 +1,6 @@
 # recond - one flat Makefile. `make help` lists the targets, `make info` what was found and why.
 #
-#   MODE=release|debug|asan|tsan|fuzz   how to compile (default release)
+#   MODE=release|debug|asan|tsan|fuzz|coverage   how to compile (default release)
 #   CUDA=0|1                            without / with the CUDA back end (default: 1 where nvcc is found)
 #   CUDA_ARCH="sm_80 sm_90"             GPU code to generate; PTX of the last one is added
 #   B=dir                               where objects go (default build)
@@ -63,8 +63,11 @@ else ifeq ($(MODE),fuzz)
   CC           := clang
   CFLAGS_MODE  := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
   LDFLAGS_MODE := -fsanitize=address,undefined
+else ifeq ($(MODE),coverage)
+  CFLAGS_MODE  := -O0 --coverage
+  LDFLAGS_MODE := --coverage
 else
-  $(error MODE=$(MODE): allowed are release, debug, asan, tsan, fuzz)
+  $(error MODE=$(MODE): allowed are release, debug, asan, tsan, fuzz, coverage)
 endif
 ALL_CFLAGS  = $(CPP_COMMON) $(CPPFLAGS) $(CFLAGS_COMMON) $(CFLAGS_MODE) $(CFLAGS)
 ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(PKG_LDFLAGS) $(LDFLAGS)
@@ -199,6 +202,13 @@ check-unit: tests ## run the tests that need no daemon
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
 fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
 	@O=$(O) tests/fuzz/run $(or $(SECONDS),30) $(FUZZERS)
+coverage: ## line coverage of the parsers of what comes from outside; fails below 90 %
+	@$(MAKE) --no-print-directory $(JOBS) MODE=coverage measure-coverage
+# programs that parse nothing, or the same for a long time, add nothing to it
+COVERING = $(filter-out %_bad_jpeg,$(filter $(addprefix $(O)/tests/unit/,proto_% gpu_net_% api_% daemon_config% daemon_journal% \
+           daemon_checkpoint% daemon_models%) $(addprefix $(O)/tests/fault/,daemon_checkpoint% daemon_journal%),$(TESTS)))
+measure-coverage: $(COVERING) $(FUZZERS)
+	@O=$(O) MODE=$(MODE) tests/coverage $(COVERING) $(foreach f,$(FUZZERS),corpus:$(f))
 bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
 bench-overload: all $(O)/tests/bench/bench_client_load ## three times what the server can do, for SECONDS=300
@@ -246,7 +256,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz bench bench-overload bench-rate64 bench-gpu soak soak-crash lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -238,6 +238,26 @@ static void every_truncation_and_every_flip_is_refused(void **state)
     close(fd);
 }
 
+/* Whatever else bears a checkpoint's name is passed over: nothing outside the folder is read. */
+static void only_files_are_checkpoints(void **state)
+{
+    char whole[192], name[192];
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
+    checkpoint_rig_name(&rig, whole, 6, "");
+    checkpoint_rig_name(&rig, name, 7, "");
+    assert_int_equal(symlink(whole, name), 0);
+    assert_loads(UINT64_MAX, 6, small, 1);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(mkdir(name, 0700), 0);
+    assert_loads(UINT64_MAX, 6, small, 1);
+    assert_int_equal(rmdir(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0); /* and nobody waits for its other end */
+    assert_loads(UINT64_MAX, 6, small, 1);
+    assert_int_equal(unlink(name), 0);
+}
+
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
 
 int main(void)
@@ -252,6 +272,7 @@ int main(void)
         RIGGED(one_draft_at_a_time),
         RIGGED(stop_ends_what_was_committed),
         RIGGED(no_more_memory_than_the_largest),
+        RIGGED(only_files_are_checkpoints),
         RIGGED(every_truncation_and_every_flip_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

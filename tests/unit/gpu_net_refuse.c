@@ -174,6 +174,32 @@ static void b_type_bfloat(struct onnx_build *b)
     weights_of(b, 16, 4, (int64_t[]){1, 3, 1, 1}, 6);
 }
 
+/* A tensor without raw data, of this type; the field's bytes are what it has instead. */
+static void typed(struct onnx_build *b, int type, int field, const void *data, size_t bytes)
+{
+    struct onnx_bytes t = {0};
+    for (int i = 0; i < 4; i++)
+        onnx_int_field(&t, 1, i == 1 ? 3 : 1);
+    onnx_int_field(&t, 2, type);
+    onnx_text_field(&t, 8, "w");
+    onnx_bytes_field(&t, field, data, bytes);
+    onnx_bytes_field(&b->graph, 5, t.p, t.n);
+    onnx_node(b, "Conv", "x w", "y");
+    free(t.p);
+}
+static void b_few_doubles(struct onnx_build *b)
+{
+    typed(b, 11, 10, (double[]){1, 2}, 16);
+}
+static void b_many_halves(struct onnx_build *b)
+{
+    typed(b, 10, 5, "\1\2\3\4", 4);
+}
+static void b_segment(struct onnx_build *b)
+{
+    typed(b, 1, 3, "\x08\0\x10\1", 4); /* from 0 to 1 */
+}
+
 static void b_external(struct onnx_build *b)
 {
     struct onnx_bytes t = {0}, e = {0};
@@ -297,6 +323,9 @@ static const struct wrong wrongs[] = {
     {"short data", b_short_data, ERR_INPUT, "tensor 'w'", "431 bytes of data where 432"},
     {"strings", b_type_string, ERR_UNSUPPORTED, "tensor 'w'", "element type 8"},
     {"bfloat16", b_type_bfloat, ERR_UNSUPPORTED, "tensor 'w'", "element type 16"},
+    {"few doubles", b_few_doubles, ERR_INPUT, "tensor 'w'", "2 numbers where 3 are due"},
+    {"too many halves", b_many_halves, ERR_INPUT, "tensor 'w'", "4 numbers where 3 are due"},
+    {"a segment", b_segment, ERR_UNSUPPORTED, "tensor 'w'", "in segments"},
     {"external data", b_external, ERR_UNSUPPORTED, "tensor 'w'", "another file"},
     {"subgraph attribute", b_subgraph, ERR_UNSUPPORTED, "node 'y' (Clip)", "kind 5"},
     {"other domain", b_domain, ERR_UNSUPPORTED, "node 'y' (Relu)", "another domain"},
