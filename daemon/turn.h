@@ -40,8 +40,8 @@ void turn_free(struct turn **t);
 /*
  * turn_set_apart - for servers that need n times as long for n entries
  *
- * There one that has had more than the first in line, by half a usual charge, does not go along with
- * it: it would only keep the others waiting. It goes next, by itself.
+ * There one that has had more than the first in line, by half a usual charge, does not go along
+ * with it: it would only keep the others waiting. It goes next, by itself.
  */
 void turn_set_apart(struct turn *t, bool apart);
 

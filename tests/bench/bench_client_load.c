@@ -1,17 +1,16 @@
 /*
- * bench_client_load - many phones in one thread: frames at a rate, whatever the server makes of them
+ * bench_client_load - many phones in one thread: frames at a rate, whatever becomes of them
  *
  *   bench_client_load models             make a folder of tiny networks, say where
  *   bench_client_load push URL PICTURE SESSIONS OPTIONS PHASE...
  *
  * OPTIONS is the body of POST /v1/sessions. A phase is NAME:SECONDS:RATE; RATE is frames/s of all
  * sessions together (evenly spread), or `closed` (each keeps two frames unanswered), or 3x (three
- * times what the best closed phase used); 100*10 = the first session sends ten times its share on
- * top of that.
- * Prints one line of JSON a phase, and one of all: frames sent, answered and used; milliseconds from
- * the moment a frame was due to its `ack` for used frames; whether the server's accounts are ours,
- * and the bytes that it set aside for the sessions.
- * Exit: 0; 1 something failed or does not add up; 77 without arguments: tests/bench/run has no server
+ * times what the best closed phase used); 100*10 = the first session sends ten times its share.
+ * Prints one line of JSON a phase, and one of all: frames sent, answered and used; milliseconds
+ * from the moment a frame was due to its `ack` for used frames; whether the server's accounts are
+ * ours, and the bytes that it set aside for the sessions.
+ * Exit: 0; 1 something failed or does not add up; 77 without arguments: there is no server
  */
 #include "api/client.h"
 #include "proto/jpeg.h"

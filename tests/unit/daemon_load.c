@@ -379,8 +379,8 @@ static void *watch(void *arg)
 }
 
 /* The same while somebody looks on all the time, and while sessions are finalized and deleted with
- * frames in every state: the sum is right at every moment, what comes late is refused, and a session
- * that goes takes nothing from the others. */
+ * frames in every state: the sum is right at every moment, what comes late is refused, and a
+ * session that goes takes nothing from the others. */
 static void accounts_balance_at_every_moment(void **state)
 {
     enum { N = 6, FINALIZED = 2, KILLED = 2 };

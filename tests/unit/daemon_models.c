@@ -161,6 +161,25 @@ static void options_are_completed_and_checked(void **state)
     assert_int_equal(o.journal, SESSION_JOURNAL_OFF); /* the server keeps none */
     assert_int_equal(o.mode, SESSION_LIVE);
     assert_float_equal(o.fps, 30, 0);
+    models_close(&m);
+}
+
+static void wrong_options_say_where(void **state)
+{
+    static const struct session_options fine = {
+        .has_camera = true, .K = {300, 300, 160, 120}, .camera_w = 640, .camera_h = 480};
+    const struct gpu_model_info *depth, *motion;
+    struct session_options o;
+    enum config_action action;
+    struct config config;
+    struct models *m;
+    struct err err = {0};
+    char *argv[] = {(char *)"recond", (char *)"--config=/dev/null", NULL};
+    int multiple;
+
+    (void)state;
+    assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
+    assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
 #define WRONG(change, code, pointer)                                                           \
     o = fine;                                                                                  \
     change;                                                                                    \
@@ -257,6 +276,7 @@ int main(void)
         cmocka_unit_test(wrong_sidecars_say_where_and_what),
         cmocka_unit_test(directories_are_searched),
         cmocka_unit_test(options_are_completed_and_checked),
+        cmocka_unit_test(wrong_options_say_where),
         cmocka_unit_test(journal_and_mode_are_chosen),
     };
     int rc;
