@@ -153,8 +153,8 @@ static void write_counts(struct json_writer *w, const struct session_counts *c)
     json_close(w);
 }
 
-/* ws://host:port (or wss://) /v1/sessions/ID/stream; where no public name is configured, the host that the
- * client used. */
+/* ws://host:port (or wss://) /v1/sessions/ID/stream; where no public name is configured, the host
+ * that the client used. */
 static void write_stream_url(struct json_writer *w, const struct http_request *r, const char *id)
 {
     const char *prefix = r->config->public_ws_url, *host = r->host;

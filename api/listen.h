@@ -16,8 +16,8 @@
  * listen_open - a non-blocking TCP listener
  *
  * In:      host: numeric IPv4 or IPv6 address; port: 0 = any; given_fd: a listening socket to check
- *          and use instead, -1 = none; loopback_only: why any other address is refused, NULL = it is
- *          not
+ *          and use instead, -1 = none; loopback_only: why any other address is refused, NULL = it
+ *          is not
  * Out:     *fd, owned by the caller; *port that it is bound to. given_fd is not closed on an error.
  * Returns: 0; ERR_INPUT: not a numeric address, or not loopback though it must be; ERR_BUSY: the
  *          address is taken; ERR_IO

@@ -129,10 +129,7 @@ static void check_session(struct report *r, struct client *client, const char *c
     else {
         /* A stream of a session that is gone is answered with 404 where the port is right. */
         struct client_stream_config config = {
-            .url = s.stream_url,
-            .token = s.ingest_token,
-            .ca_file = ca_file,
-            .role = CONTROL_VIEW};
+            .url = s.stream_url, .token = s.ingest_token, .ca_file = ca_file, .role = CONTROL_VIEW};
         struct client_stream *stream = NULL;
         int rc = client_stream_open(&stream, &config, &err);
 

@@ -153,8 +153,8 @@ const struct config_key config_table[] = {
     NUMBER(CONFIG_INT, service, drain_s, 0, 600, "12", true,
            "Seconds that SIGTERM gives queues and clients to finish"),
     CHOICE(service, behind_proxy, yes_names, "no", false,
-           "Whether a proxy that speaks TLS is in front: no TLS is needed off loopback, and clients "
-           "are told apart by the last address of X-Forwarded-For"),
+           "Whether a proxy that speaks TLS is in front: no TLS is needed off loopback, and "
+           "clients are told apart by the last address of X-Forwarded-For"),
     TEXT(service, address_file, "", false,
          "File that gets the addresses when recond is ready: http=URL and stream=URL"),
 };

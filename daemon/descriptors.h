@@ -6,7 +6,8 @@
 
 #include "daemon/config.h"
 
-/* What a configuration may need at worst: connections of both edges, files of sessions, the rest. */
+/* What a configuration may need at worst: connections of both edges, files of sessions, the
+ * rest. */
 uint64_t descriptors_needed(const struct config *config);
 /* Raise the process's limit to `needed`, or as far as it may; never lower it. Not beyond: libraries
  * make tables of that size, and some systems allow a billion. Returns the limit. */

@@ -1,4 +1,5 @@
-/* api_tls.c - the certificate's files, its change under running streams, handshakes that do not come */
+/* api_tls.c - the certificate's files, its change under running streams, handshakes that do not
+ * come */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -340,8 +341,8 @@ static void test_refusals_are_said_inside(void **state)
     leave(ssl);
 }
 
-/* Neither a handshake that never begins, nor one that stops half-way, nor plain text has an answer or
- * a place. */
+/* Neither a handshake that never begins, nor one that stops half-way, nor plain text has an answer
+ * or a place. */
 static void test_handshakes_that_do_not_come(void **state)
 {
     int ports[2] = {http_port(ws_case.edge.http), ws_port(ws_case.edge.ws)};

@@ -6,9 +6,9 @@
  * client does. Quiet rounds and rounds under attack alternate, so that whatever else the machine
  * does meets both alike.
  * Bounds: every attacker is answered or closed within its deadline; of the rounds' p99s the median
- *         under attack is at most 20 % above the quiet one. Where that is not so after ROUNDS pairs,
- *         as many are added, twice, and the medians are those of all: on a busy machine a few
- *         rounds say little.
+ *         under attack is at most 20 % above the quiet one. Where that is not so after ROUNDS
+ *         pairs, as many are added, twice, and the medians are those of all: on a busy machine a
+ *         few rounds say little.
  * Attackers run at the lowest priority: on a network they would have processors of their own.
  *
  *   ROUNDS=n (7) pairs of rounds, ROUND_MS=n (2400)
@@ -346,7 +346,8 @@ struct attack {
     int64_t worst_ms;
 };
 
-/* Deadlines: what the daemon was configured with, and half a second for its ticks and the machine. */
+/* Deadlines: what the daemon was configured with, and half a second for its ticks and the
+ * machine. */
 static struct attack attacks[] = {
     {"slow reader", attack_slow_reader, 3000, 50},
     {"stalled frame", attack_stalled_frame, 2500, 50},
