@@ -2,8 +2,8 @@
  * A producer's cloud as bytes, and back. Written down are blocks with their keys and revisions, and
  * what each slot holds; hash and names' mixes are made again, history is not kept.
  *
- *     magic "RCLD" u32 | version u32 | revision u64 | hash u64 | points u64 | blocks u32 | slots u32
- *     blocks times: submap u32 | x y z i32 | keys u32 | revision u64
+ *     magic "RCLD" u32 | version u32 | revision u64 | hash u64 | points u64 | blocks u32 | slots
+ *     u32 blocks times: submap u32 | x y z i32 | keys u32 | revision u64
  *     points times: key u64, the blocks' in a row
  *     slots times: block + 1 u32, 0 = empty
  *     slots times: key u64 (of empty ones: 0)

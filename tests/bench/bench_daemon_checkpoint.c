@@ -1,10 +1,10 @@
 /*
  * bench_daemon_checkpoint - what a session's checkpoint weighs and what it costs whom
  *
- * A walk through the drawn room at 256x192, halted twice: when the model has POINTS points, and when
- * all places for keyframes are taken. Each time, REPEAT times: the states are saved as the worker
- * would (device, mirror, trajectory), a checkpoint is written by its thread, loaded, and put into
- * new structures. The best of each counts.
+ * A walk through the drawn room at 256x192, halted twice: when the model has POINTS points, and
+ * when all places for keyframes are taken. Each time, REPEAT times: the states are saved as the
+ * worker would (device, mirror, trajectory), a checkpoint is written by its thread, loaded, and put
+ * into new structures. The best of each counts.
  */
 #include "daemon/checkpoint.h"
 #include "daemon/clock.h"

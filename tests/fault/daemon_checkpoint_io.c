@@ -1,7 +1,7 @@
 /*
  * The k-th write, fsync, open, rename or unlink of a checkpoint fails, or writes less than it was
- * given, for every k, once and for ever. Whatever happens, done() comes once with the truth: after a
- * success the new one is whole, and before or after it the newest whole one is one that was
+ * given, for every k, once and for ever. Whatever happens, done() comes once with the truth: after
+ * a success the new one is whole, and before or after it the newest whole one is one that was
  * written, with nothing in it changed.
  */
 #include "tests/support/fault_io.h"

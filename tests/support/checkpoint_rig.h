@@ -1,6 +1,6 @@
 /*
- * checkpoint_rig.h - a journal's folder with one session, and checkpoints in it that a test can tell
- * apart
+ * checkpoint_rig.h - a journal's folder with one session, and checkpoints in it that a test can
+ * tell apart
  */
 #ifndef RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H
 #define RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H

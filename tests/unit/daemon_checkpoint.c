@@ -1,6 +1,6 @@
 /*
- * daemon_checkpoint - two whole files are kept, a damaged one is told from a whole one whatever byte
- * of it is wrong, and what a crash has left goes
+ * daemon_checkpoint - two whole files are kept, a damaged one is told from a whole one whatever
+ * byte of it is wrong, and what a crash has left goes
  */
 #include "tests/support/checkpoint_rig.h"
 #include "tests/support/count_malloc.h"

@@ -212,7 +212,8 @@ static uint8_t *small_state(struct line *l, size_t *len)
     return save(l->s, len);
 }
 
-/* Into a new session on the device of `l`; if it is taken, three frames more. Returns 1 if taken. */
+/* Into a new session on the device of `l`; if it is taken, three frames more. Returns 1 if
+ * taken. */
 static int try_state(struct line *l, const uint8_t *buf, size_t len)
 {
     struct gpu_session_config c = small_config();
