@@ -55,6 +55,14 @@ static long status_kb(const char *key)
     return kb;
 }
 
+/* Then what is freed is kept for a while, and times are not those of the program. */
+static bool sanitized(void)
+{
+    const char *mode = getenv("MODE"); /* from tests/run */
+
+    return mode && strcmp(mode, "release") != 0;
+}
+
 static void forget_peak(void)
 {
     FILE *f = fopen("/proc/self/clear_refs", "w");
@@ -225,8 +233,10 @@ static void the_neighbour_does_not_feel_it(void **state)
         "# neighbour's p99: %.2f ms beside right files, %.2f ms beside bad ones; memory +%ld MB\n",
         median(good), median(bad), (peak - before) / 1024);
     assert_true(hostile.number >= 2000);
-    assert_true(peak - before <= MEMORY_KB);
-    assert_true(median(bad) <= SLOWER * median(good));
+    if (!sanitized()) {
+        assert_true(peak - before <= MEMORY_KB);
+        assert_true(median(bad) <= SLOWER * median(good));
+    }
     while (healthy.waits)
         healthy_step();
     info = rig_info(&rig, id);

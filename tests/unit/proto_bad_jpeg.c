@@ -1,9 +1,10 @@
 /*
  * proto_bad_jpeg.c - thousands of files that were made to hurt a JPEG decoder
  *
- * Under the daemon's own limits none costs more than 100 ms or 64 MB, none writes beyond its
- * picture, and none leaves the decoder worse than it found it. What a file costs is the least of
- * three tries: on a busy machine each may be interrupted. N=100000 in the environment makes more.
+ * Under the daemon's own limits none costs more than 100 ms or 64 MB, and none writes beyond its
+ * picture. What a file costs is the processor time of this thread, the least of three tries: what
+ * neighbours on the machine take is not its own. A sanitizer keeps what is freed, so under one
+ * memory is not looked at. N=100000 in the environment makes more files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static double now_ms(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
@@ -65,6 +67,13 @@ static int decode(struct jpeg_decoder *d, const uint8_t *data, size_t len)
     }
     assert_true(rc == 0 || ((rc == ERR_INPUT || rc == ERR_LIMIT) && err.text[0]));
     return rc;
+}
+
+static bool sanitized(void)
+{
+    const char *mode = getenv("MODE"); /* from tests/run */
+
+    return mode && strcmp(mode, "release") != 0;
 }
 
 static double cost_ms(struct jpeg_decoder *d, const uint8_t *data, size_t len, int *rc)
@@ -140,7 +149,7 @@ static void none_costs_much(void **state)
                kinds[k].used, kinds[k].refused, kinds[k].worst_ms, kinds[k].worst);
     for (uint32_t k = 0; k < bad_jpeg_kinds(); k++)
         assert_true(kinds[k].worst_ms <= COST_MS);
-    assert_true(status_kb("VmHWM:") - before <= MEMORY_KB);
+    assert_true(sanitized() || status_kb("VmHWM:") - before <= MEMORY_KB);
     free(kinds);
     jpeg_decoder_free(&d);
     bad_jpeg_free(&bad);
