@@ -97,12 +97,12 @@ enum control_reason job_open(struct job *job, struct shelf *shelf, struct sessio
 
 void job_end(struct session *s, struct queue_item *item, const struct control_ack *end)
 {
-    uint64_t stream = item->stream, received_us = item->received_us;
+    uint64_t stream, received_us = item->received_us;
     bool replayed = item->store.replayed;
     struct control_ack ack = *end;
 
     ack.seq = item->frame.seq;
-    queue_release(s->queue, item);
+    stream = queue_release(s->queue, item);
     session_answer(s, stream, &ack, received_us);
     if (session_settle(s))
         store_want_checkpoint(s, true);

@@ -287,12 +287,32 @@ struct queue_item *queue_take_ready(struct queue *q)
     return item;
 }
 
-void queue_release(struct queue *q, struct queue_item *item)
+uint64_t queue_release(struct queue *q, struct queue_item *item)
 {
+    uint64_t stream;
+
     pthread_mutex_lock(&q->lock);
     give_picture(q, item);
     item->state = QUEUE_FREE;
+    stream = item->stream;
     pthread_mutex_unlock(&q->lock);
+    return stream;
+}
+
+bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&q->lock);
+    for (int i = 0; i < q->n && !found; i++) {
+        struct queue_item *item = &q->items[i];
+        if (item->state <= QUEUE_FILLING || item->frame.seq != seq || item->stream == stream)
+            continue;
+        item->stream = stream;
+        found = true;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return found;
 }
 
 bool queue_has_pictures(struct queue *q)

@@ -133,8 +133,11 @@ void queue_ready(struct queue *q, struct queue_item *item);
 struct queue_item *queue_take_ready(struct queue *q);
 /* It was decoded or run to no good, and keeps its slot until that is stored. */
 void queue_ending(struct queue *q, struct queue_item *item);
-/* Any item that was taken: its slot is free again. */
-void queue_release(struct queue *q, struct queue_item *item);
+/* Any item that was taken: its slot is free again. Returns the client that its end concerns. */
+uint64_t queue_release(struct queue *q, struct queue_item *item);
+/* A client came back and sent this frame again while it is still here: its end is that client's.
+ * Returns false if it is not here, or the client's already. */
+bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream);
 
 bool queue_has_pictures(struct queue *q);
 bool queue_can_decode(struct queue *q);

@@ -188,6 +188,8 @@ int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *e
     if (rc)
         return rc;
     rc = frame_parse(&f, msg, len, s->convention, &bad);
+    if (rc == 0 && queue_adopt(s->session->queue, f.seq, s->client.serial))
+        return 0; /* sent again after a lost connection, and still under way */
     reason = session_admit(s->session, f.seq, true, len);
     if (reason != CONTROL_REASON_NONE)
         return refuse(s, f.seq, reason, err_set(err, ERR_STATE, "%s", control_reason_name(reason)));

@@ -49,6 +49,46 @@ static void frames_become_a_cloud(void **state)
     rig_close(&r);
 }
 
+/* A client that lost its connection sends again what was not answered: nothing is taken twice, and
+ * it hears of each frame once, so that its window holds. */
+static void a_frame_under_way_belongs_to_who_sent_it_last(void **state)
+{
+    static struct rig_client first, second;
+    struct session_options o = rig_options();
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    o.mode = SESSION_LOSSLESS;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &first, id, CONTROL_INGEST);
+    fake_gpu_plan.delay_us = 20000;
+    for (uint64_t seq = 1; seq <= 8; seq++)
+        rig_send(&r, &first, seq);
+    rig_disconnect(&first);
+    rig_connect(&r, &second, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 8; seq++)
+        rig_send(&r, &second, seq);
+    assert_int_equal(rig_send(&r, &second, 8), ERR_STATE); /* twice on one line is once too often */
+    rig_wait_acks(&second, 9);
+    fake_gpu_plan.delay_us = 0;
+    for (uint64_t seq = 9; seq <= 20; seq++) {
+        rig_send(&r, &second, seq);
+        rig_wait_acks(&second, (int)seq + 1);
+    }
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, 20);
+    assert_int_equal(info.counts.dropped, 0);
+    assert_int_equal(info.counts.received, info.counts.used + info.counts.refused);
+    for (int i = 0; i < 21; i++)
+        assert_true(second.acks[i].status == CONTROL_USED ||
+                    second.acks[i].reason == CONTROL_DUPLICATE);
+    rig_disconnect(&second);
+    rig_close(&r);
+}
+
 static void an_export_is_what_a_client_holds(void **state)
 {
     static struct rig_client in;
@@ -416,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_become_a_cloud),
+        cmocka_unit_test(a_frame_under_way_belongs_to_who_sent_it_last),
         cmocka_unit_test(an_export_is_what_a_client_holds),
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),
