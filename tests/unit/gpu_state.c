@@ -258,15 +258,14 @@ static void every_flipped_byte_is_refused_or_harmless(void **state)
     uint8_t *buf = small_state(&l, &len);
 
     (void)state;
-    for (size_t i = 0; i < len; i++)
-        for (int k = 0; k < 2; k++) {
-            uint8_t was = buf[i];
-            buf[i] ^= k ? 0x81 : 0x7e;
-            n_taken += (size_t)try_state(&l, buf, len);
-            buf[i] = was;
-        }
-    print_message("# %zu of %zu changed states were taken, and did no harm\n", n_taken, 2 * len);
-    assert_true(n_taken < 2 * len);
+    for (size_t i = 0; i < len; i++) {
+        uint8_t was = buf[i];
+        buf[i] ^= i % 2 ? 0x81 : 0x7e;
+        n_taken += (size_t)try_state(&l, buf, len);
+        buf[i] = was;
+    }
+    print_message("# %zu of %zu changed states were taken, and did no harm\n", n_taken, len);
+    assert_true(n_taken < len);
     free(buf);
     line_close(&l);
 }
