@@ -217,6 +217,8 @@ bench-greedy: all $(O)/tests/bench/bench_client_load ## one session at ten times
 	@O=$(O) tests/bench/greedy $(or $(SECONDS),30)
 bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5 frames/s, for SECONDS=600; DIR=folder on a disk
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
+bench-latency: all $(O)/tests/bench/bench_client_latency ## last byte in to first changed byte out, one session; SEQ=folder
+	@O=$(O) SEQ="$(SEQ)" tests/bench/latency $(or $(FRAMES),600)
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
@@ -256,7 +258,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu soak soak-crash lint format demo install info help clean
+.PHONY: all objects tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

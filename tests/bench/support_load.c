@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define IN_CAP 65536
@@ -36,9 +37,24 @@ struct support_load {
     uint64_t sent, answered;
     uint64_t due_us[SUPPORT_LOAD_SEQS];
     int phase[SUPPORT_LOAD_SEQS];
+    uint64_t out_us, in_us; /* support_load_moments() */
     struct control_ready ready;
     bool is_ready;
 };
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void support_load_moments(const struct support_load *l, uint64_t *out_us, uint64_t *in_us)
+{
+    *out_us = l->out_us;
+    *in_us = l->in_us;
+}
 
 int support_load_fd(const struct support_load *l)
 {
@@ -118,8 +134,11 @@ static int write_some(struct support_load *l, struct iovec *iov, int n, struct e
 static int flush(struct support_load *l, struct err *err)
 {
     struct iovec pong = {l->pong, l->pong_len};
+    bool writing = l->out[0].iov_len || l->out[1].iov_len;
     int rc = write_some(l, l->out, 2, err);
 
+    if (writing && !l->out[0].iov_len && !l->out[1].iov_len)
+        l->out_us = now_us();
     if (rc || l->out[0].iov_len || l->out[1].iov_len || !l->pong_len)
         return rc;
     rc = write_some(l, &pong, 1, err);
@@ -138,16 +157,17 @@ static struct rigid pose(uint64_t seq)
     return T;
 }
 
-bool support_load_frame(struct support_load *l, uint64_t due_us, int phase)
+bool support_load_frame_of(struct support_load *l, const struct support_load_picture *picture,
+                           const struct rigid *T_wc, uint64_t due_us, int phase)
 {
     struct frame f = {.seq = l->sent + 1,
                       .t_capture_ns = due_us * 1000,
                       .flags = FRAME_HAS_POSE,
-                      .width = l->picture.width,
-                      .height = l->picture.height,
-                      .T_wc = pose(l->sent),
-                      .payload = l->picture.jpeg,
-                      .payload_len = (uint32_t)l->picture.len};
+                      .width = picture->width,
+                      .height = picture->height,
+                      .T_wc = *T_wc,
+                      .payload = picture->jpeg,
+                      .payload_len = (uint32_t)picture->len};
     size_t n;
 
     if (support_load_pending(l) || support_load_unanswered(l) >= 3 * (int)l->ready.window ||
@@ -156,11 +176,19 @@ bool support_load_frame(struct support_load *l, uint64_t due_us, int phase)
     l->sent++;
     l->due_us[f.seq % SUPPORT_LOAD_SEQS] = due_us;
     l->phase[f.seq % SUPPORT_LOAD_SEQS] = phase;
-    n = message_head(l->head, BINARY, FRAME_HEADER_BYTES + l->picture.len);
+    l->out_us = l->in_us = 0;
+    n = message_head(l->head, BINARY, FRAME_HEADER_BYTES + picture->len);
     frame_encode_header(l->head + n, &f, FRAME_POSE_CV);
     l->out[0] = (struct iovec){l->head, n + FRAME_HEADER_BYTES};
-    l->out[1] = (struct iovec){(void *)(uintptr_t)l->picture.jpeg, l->picture.len};
+    l->out[1] = (struct iovec){(void *)(uintptr_t)picture->jpeg, picture->len};
     return true;
+}
+
+bool support_load_frame(struct support_load *l, uint64_t due_us, int phase)
+{
+    const struct rigid T_wc = pose(l->sent);
+
+    return support_load_frame_of(l, &l->picture, &T_wc, due_us, phase);
 }
 
 /* ------------------------------------------------------------------------- reading */
@@ -207,6 +235,8 @@ static long take_message(struct support_load *l, const uint8_t *p, size_t len, s
         body = (i ? body << 8 : 0) | p[n + i];
     n += extra;
     if (opcode == BINARY || opcode == 0) {
+        if (l->out_us && !l->in_us)
+            l->in_us = now_us();
         l->skip = body;
         return (long)n;
     }

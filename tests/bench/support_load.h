@@ -46,6 +46,12 @@ int support_load_window(const struct support_load *l);
 /* The next frame, due at due_us. Returns false if the one before is still being written, or as many
  * are unanswered as the server may tolerate. */
 bool support_load_frame(struct support_load *l, uint64_t due_us, int phase);
+/* The same with a picture and a pose (OpenCV axes) of its own; both stay until it is written. */
+bool support_load_frame_of(struct support_load *l, const struct support_load_picture *picture,
+                           const struct rigid *T_wc, uint64_t due_us, int phase);
+/* When the last byte of the newest frame had gone out, and when the first byte of the first block
+ * message after that came in; 0 = not yet. Microseconds of CLOCK_MONOTONIC. */
+void support_load_moments(const struct support_load *l, uint64_t *out_us, uint64_t *in_us);
 /* Write and read what is possible now. Returns 0; ERR_END, ERR_IO: the connection is over. */
 MUST_CHECK int support_load_run(struct support_load *l, struct err *err);
 
