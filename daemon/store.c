@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define SUFFIX "/journal"
+#define DISK_US 50000000 /* a disk may stand still longer than a thread: a restart does not help */
 
 /* ------------------------------------------------------------------------- what a record says */
 
@@ -145,7 +146,7 @@ uint64_t store_alive_us(const struct store *st, const char **who)
     uint64_t journal = journal_alive_us(st->journal), saved = checkpoint_alive_us(st->checkpoint);
 
     *who = saved < journal ? "checkpoints" : "journal";
-    return saved < journal ? saved : journal;
+    return (saved < journal ? saved : journal) + DISK_US;
 }
 
 void store_blame(struct store *st)
