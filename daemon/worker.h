@@ -24,7 +24,7 @@ struct worker_config {
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
-    struct store *store; /* NULL: none; it hears of a lost device */
+    struct store *store;  /* NULL: none; it hears of a lost device */
     worker_open_fn *open; /* NULL = gpu_open; tests put in a back end of their own */
 };
 
