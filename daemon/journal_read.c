@@ -86,7 +86,7 @@ static int find(struct journal_reader *r, uint64_t from, struct err *err)
             r->next++;
         }
     }
-    if (rc == 0 && r->next < from)
+    if (rc == 0 && r->at == r->w.size)
         return err_at(err, ERR_NOT_FOUND, r->id, "its journal ends before record %llu",
                       (unsigned long long)from);
     return rc;

@@ -217,6 +217,63 @@ static void every_call_of_a_removal(void **state)
         }
 }
 
+/* Reading: the k-th pread of this program's fails. */
+static atomic_long reads_left;
+
+ssize_t pread(int fd, void *buf, size_t n, off_t off);
+ssize_t pread(int fd, void *buf, size_t n, off_t off)
+{
+    static ssize_t (*next)(int, void *, size_t, off_t);
+
+    if (!next)
+        *(void **)&next = fault_io_next("pread");
+    if (atomic_load(&reads_left) > 0 && atomic_fetch_sub(&reads_left, 1) == 1) {
+        errno = EIO;
+        return -1;
+    }
+    return next(fd, buf, n, off);
+}
+
+/* A sector that cannot be read is damage where it is, whatever is behind it; nothing is cut. */
+static void a_bad_sector_is_damage(void **state)
+{
+    struct journal_reader *r;
+    struct journal_scan scan, right;
+    enum journal_type type;
+    const uint8_t *body;
+    uint64_t number;
+    struct journal *j;
+    size_t len;
+    int n_damaged = 0;
+
+    (void)state;
+    case_folder(folder);
+    assert_int_equal(write_journal(), APPENDS);
+    assert_int_equal(open_journal(&j), 0);
+    assert_int_equal(journal_scan(j, CASE_ID, &right, NULL), 0);
+    for (long k = 1; k < 100; k++) {
+        atomic_store(&reads_left, k);
+        assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
+        if (atomic_exchange(&reads_left, 0) > 0)
+            break;
+        n_damaged++;
+        assert_true(scan.damaged && !scan.torn && scan.last < right.last);
+        assert_non_null(strstr(scan.damage, "cannot read"));
+        assert_int_equal(journal_read_open(&r, j, CASE_ID, right.first, right.last, NULL), 0);
+        atomic_store(&reads_left, 1); /* its next segment */
+        while ((len = 0, journal_read_next(r, &type, &number, &body, &len, NULL)) == 0)
+            ;
+        assert_int_equal(atomic_exchange(&reads_left, 0), 0);
+        assert_true(number < right.last);
+        journal_read_close(&r);
+    }
+    assert_true(n_damaged >= 2);
+    assert_int_equal(journal_scan(j, CASE_ID, &scan, NULL), 0);
+    assert_memory_equal(&scan, &right, sizeof(scan));
+    journal_close(&j);
+    case_remove(folder);
+}
+
 static long long durable(const char *path)
 {
     struct stat st;
@@ -321,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_call),
         cmocka_unit_test(every_call_of_a_removal),
+        cmocka_unit_test(a_bad_sector_is_damage),
         cmocka_unit_test(nothing_acknowledged_hangs_on_power),
     };
 
