@@ -308,33 +308,6 @@ static void one_process_has_the_folder(void **state)
     journal_close(&j);
 }
 
-static void only_ids_become_paths(void **state)
-{
-    static const char *const wrong[] = {"",
-                                        ".",
-                                        "..",
-                                        "../../../../../../etc/cron",
-                                        "abcdefghijklmnopqrstuvwxy/",
-                                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-                                        "abcdefghijklmnopqrstuvwxyza",
-                                        "abcdefghijklmnopqrstuvwxy1"};
-    struct journal *j = case_open(path, 0);
-    struct journal_reader *r;
-    struct journal_scan scan;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_int_equal(journal_log_new(&a.log, j, wrong[i], true, 1, case_done, &a, NULL),
-                         ERR_INPUT);
-        assert_null(a.log);
-        assert_int_equal(journal_scan(j, wrong[i], &scan, NULL), ERR_INPUT);
-        assert_int_equal(journal_read_open(&r, j, wrong[i], 1, 2, NULL), ERR_INPUT);
-        assert_int_equal(journal_remove(j, wrong[i], NULL), ERR_INPUT);
-    }
-    assert_int_equal(journal_log_new(&a.log, j, CASE_ID, true, 0, case_done, &a, NULL), ERR_INPUT);
-    journal_close(&j);
-}
-
 /* A body over the bound fails alone; its neighbours and the numbers do not notice. */
 static void too_long_a_body_fails_alone(void **state)
 {
@@ -439,125 +412,6 @@ static void the_mark_is_the_disks(void **state)
         assert_int_equal(open_with_mark(percent - 1), 1);
 }
 
-static void segment_path(char name[400], uint64_t first)
-{
-    snprintf(name, 400, "%s/sessions/%s/%020llu.seg", path, CASE_ID, (unsigned long long)first);
-}
-
-/* Records [from, last] are asked for; returns what the call after `good` of them says. */
-static int read_after(struct journal *j, uint64_t from, uint64_t last, int good)
-{
-    struct journal_reader *r;
-    enum journal_type type;
-    const uint8_t *body;
-    uint64_t number;
-    size_t len;
-    int rc;
-
-    assert_int_equal(journal_read_open(&r, j, CASE_ID, from, last, NULL), 0);
-    for (int i = 0; i < good; i++)
-        assert_int_equal(journal_read_next(r, &type, &number, &body, &len, NULL), 0);
-    rc = journal_read_next(r, &type, &number, &body, &len, NULL);
-    journal_read_close(&r);
-    return rc;
-}
-
-/* A file that changes after it was checked is noticed: each record is checked when it is read. */
-static void what_changed_is_not_read(void **state)
-{
-    struct journal *j = case_open(path, 0);
-    struct journal_reader *r;
-    char name[400], aside[420];
-    struct stat st;
-    uint8_t byte;
-    int fd;
-
-    (void)state;
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 10);
-    case_wait(&a, 10);
-    journal_log_cut(a.log);
-    append_range(&a, 10, 20);
-    case_wait(&a, 20);
-    journal_log_free(&a.log);
-    assert_int_equal(read_after(j, 1, 20, 20), ERR_END);
-    assert_int_equal(read_after(j, 5, 4, 0), ERR_END);
-    assert_int_equal(read_after(j, 1, 21, 20), ERR_IO); /* nobody wrote record 21 */
-    assert_int_equal(journal_read_open(&r, j, CASE_ID, 21, 30, NULL), ERR_NOT_FOUND);
-    segment_path(name, 1);
-    fd = open(name, O_RDWR);
-    assert_int_equal(fstat(fd, &st), 0);
-    for (off_t back = 1; back < 24 + (off_t)length_of(9); back += 97) { /* in record 10 */
-        assert_int_equal(pread(fd, &byte, 1, st.st_size - back), 1);
-        byte ^= 4;
-        assert_int_equal(pwrite(fd, &byte, 1, st.st_size - back), 1);
-        assert_int_equal(read_after(j, 1, 20, 9), ERR_IO);
-        byte ^= 4;
-        assert_int_equal(pwrite(fd, &byte, 1, st.st_size - back), 1);
-    }
-    assert_int_equal(ftruncate(fd, st.st_size - 1), 0);
-    assert_int_equal(read_after(j, 1, 20, 9), ERR_IO);
-    close(fd);
-    segment_path(name, 11);
-    snprintf(aside, sizeof(aside), "%s.aside", name);
-    assert_int_equal(rename(name, aside), 0);
-    assert_int_equal(read_after(j, 1, 20, 9), ERR_IO);
-    assert_int_equal(mkdir(name, 0700), 0); /* no file at all */
-    assert_int_equal(journal_read_open(&r, j, CASE_ID, 11, 20, NULL), ERR_IO);
-    assert_int_equal(rmdir(name), 0);
-    journal_close(&j);
-}
-
-static void put_le(uint8_t *p, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++)
-        p[i] = (uint8_t)(v >> 8 * i);
-}
-
-/* A sender fills a frame with headers of the longest records there can be, and the machine stops
- * while it is written. The search behind the tear has an end, and in doubt it cuts nothing. */
-static void a_hostile_body_costs_little(void **state)
-{
-    uint8_t *bomb = calloc(1, JOURNAL_BODY_MAX);
-    struct journal *j = case_open(path, 0);
-    struct journal_scan scan;
-    uint64_t start;
-    char name[400];
-    struct stat st;
-
-    (void)state;
-    for (size_t at = 0; at + 24 <= JOURNAL_BODY_MAX; at += 24) {
-        put_le(bomb + at, 0x4c4a4352, 4);
-        bomb[at + 4] = JOURNAL_FRAME;
-        bomb[at + 5] = 1;
-        put_le(bomb + at + 8, JOURNAL_BODY_MAX - at - 24 > 100 ? JOURNAL_BODY_MAX - at - 124 : 0,
-               4);
-        put_le(bomb + at + 16, 3, 8);
-    }
-    case_new(&a, j, true, 1);
-    append_range(&a, 0, 1);
-    case_wait(&a, 1);
-    a.entries[1].type = JOURNAL_FRAME;
-    a.entries[1].n_parts = 1;
-    a.entries[1].part[0] = (struct iovec){bomb, JOURNAL_BODY_MAX};
-    journal_append(a.log, &a.entries[1]);
-    case_wait(&a, 2);
-    journal_log_free(&a.log);
-    assert_int_equal(scan_of(j).last, 2);
-    segment_path(name, 1);
-    assert_int_equal(stat(name, &st), 0);
-    assert_int_equal(truncate(name, st.st_size - 1), 0);
-    start = clock_us();
-    scan = scan_of(j);
-    assert_true(clock_us() - start < 20000000);
-    assert_int_equal(scan.last, 1);
-    assert_true(scan.damaged);
-    assert_int_equal(stat(name, &st), 0);
-    assert_true(st.st_size > (off_t)JOURNAL_BODY_MAX);
-    journal_close(&j);
-    free(bomb);
-}
-
 /* Two logs, each from a thread of its own, do not mix. */
 static void *feed(void *arg)
 {
@@ -600,13 +454,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(forget_removes_whole_segments_only, setup, teardown),
         cmocka_unit_test_setup_teardown(remove_takes_the_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(one_process_has_the_folder, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_ids_become_paths, setup, teardown),
         cmocka_unit_test_setup_teardown(too_long_a_body_fails_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(stop_writes_what_is_pending, setup, teardown),
         cmocka_unit_test_setup_teardown(a_full_folder_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(the_mark_is_the_disks, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_changed_is_not_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_hostile_body_costs_little, setup, teardown),
         cmocka_unit_test_setup_teardown(logs_do_not_mix, setup, teardown),
     };
 
