@@ -154,7 +154,7 @@ static void refine_nothing(struct bad_jpeg *b)
     bad_jpeg_marker(b, EOI);
 }
 
-/* Every coefficient is there, and every scan sends a bit for each: all bytes are worth their most. */
+/* Every coefficient is there, and every scan sends a bit for each: no byte is worth more. */
 static void refine_all(struct bad_jpeg *b)
 {
     int w = b->w, h = b->h;

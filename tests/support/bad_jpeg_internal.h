@@ -1,5 +1,5 @@
 /*
- * bad_jpeg_internal.h - the pen that bad_jpeg.c and bad_jpeg_bomb.c write with
+ * bad_jpeg_internal.h - the pen (bad_jpeg_pen.c) that bad_jpeg.c and bad_jpeg_bomb.c write with
  */
 #ifndef RECOND_TESTS_BAD_JPEG_INTERNAL_H
 #define RECOND_TESTS_BAD_JPEG_INTERNAL_H
