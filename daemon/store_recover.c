@@ -122,19 +122,22 @@ static int load_checkpoint(struct session *s, const struct journal_scan *scan, s
     return rc;
 }
 
-/* Points may differ from here on: clients start over. */
-static void check_epoch(struct session *s, const struct store_memo *m)
+/* Where points may differ from here on, clients start over. What has changed goes to the disk. */
+static int check_epoch(struct session *s, const struct store_memo *m, struct err *err)
 {
     char origin[STORE_ORIGIN_CAP];
     bool lost =
         m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, s->setup.store->boot) != 0;
 
     store_origin(origin, s);
-    if (!lost && strcmp(origin, m->origin) == 0)
-        return;
-    s->epoch += 2;
-    LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", s->id,
-           lost ? "the machine went down" : "what computes it has changed");
+    if (lost || strcmp(origin, m->origin) != 0) {
+        s->epoch += 2;
+        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", s->id,
+               lost ? "the machine went down" : "what computes it has changed");
+    }
+    if (s->epoch == m->epoch && strcmp(m->boot, s->setup.store->boot) == 0)
+        return 0;
+    return store_session_write(s, err);
 }
 
 static int make_session(struct recovery *r, const struct store_memo *m, struct session **out,
@@ -305,10 +308,8 @@ static int bring_back(struct recovery *r, const struct store_memo *m, struct err
         store_damage(s, scan.damage);
     if (rc == 0)
         rc = prepare(r, b, &scan, err);
-    if (rc == 0) {
-        check_epoch(s, m);
-        rc = store_session_write(s, err);
-    }
+    if (rc == 0)
+        rc = check_epoch(s, m, err);
     if (rc == 0)
         rc = admission_register(r->core, s, INT_MAX, err);
     if (rc) {
