@@ -183,6 +183,19 @@ static int code_of_status(long status)
     }
 }
 
+/* A server that cannot prove who it is will not in a moment either. */
+static int code_of_transfer(CURLcode code)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return ERR_DENIED;
+    case CURLE_SSL_CACERT_BADFILE:
+        return ERR_INPUT;
+    default:
+        return ERR_IO;
+    }
+}
+
 /* The sentence and the place of an RFC 9457 problem document, if the body is one. */
 static int problem(const struct sink *s, long status, struct err *err)
 {
@@ -241,7 +254,7 @@ static int exchange(struct client *c, const char *method, const char *path, cons
     if (sink->rc)
         return err_set(err, sink->rc, "the answer cannot be stored");
     if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink->cut))
-        return err_set(err, ERR_IO, "%s: %s", c->url,
+        return err_set(err, code_of_transfer(code), "%s: %s", c->url,
                        c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
     return *status >= 200 && *status < 300 ? 0 : problem(sink, *status, err);
 }

@@ -48,7 +48,8 @@ void client_close(struct client **c);
  * In:      path from the root ("/v1/sessions"); json body or NULL
  * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors
  *          that the server answered, too
- * Returns: 0 for 2xx. ERR_IO: no answer at all. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND
+ * Returns: 0 for 2xx. ERR_IO: no answer at all; ERR_DENIED: nobody vouches for the server;
+ *          ERR_INPUT: ca_file is none. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND
  *          404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other 5xx,
  *          ERR_INPUT other 4xx; the text is the problem document's detail and where its pointer
  */
