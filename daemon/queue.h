@@ -8,8 +8,8 @@
  * was never used are never touched, and the lowest free slot is taken first, so that a small or
  * calm session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device
  * needs them: a frame that will be dropped is not decoded first.
- * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is none,
- *          or if nothing may be lost, the new frame itself is turned away. The caller answers for
+ * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is
+ *          none, or if nothing may be lost, the new frame itself is turned away. The caller answers for
  *          whichever it was.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.

@@ -21,7 +21,7 @@ struct store_memo {
 };
 
 MUST_CHECK int store_memo_write(const char *path, const struct store_memo *m, struct err *err);
-/* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: it is not what we write; ERR_IO; ERR_MEMORY */
+/* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
 MUST_CHECK int store_memo_read(const char *path, const char *id, struct store_memo *m,
                                struct err *err);
 /* The session is gone for every later start. */

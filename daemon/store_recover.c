@@ -156,7 +156,7 @@ static int make_session(struct recovery *r, const struct store_memo *m, struct s
     return admission_make(r->core, &setup, out, err);
 }
 
-/* ------------------------------------------------------------------------- what is to be replayed */
+/* ------------------------------------------------------------------------- what to replay */
 
 struct tally {
     uint64_t frames, dropped, refused, front_refused, front_dropped, last_seq;

@@ -4,11 +4,11 @@
  *   bench_client_latency URL FOLDER FRAMES FPS OPTIONS
  *
  * One session, one frame at a time: the next one goes when the last one was answered and its time
- * has come. OPTIONS is the body of POST /v1/sessions. The clock starts when the kernel has taken the
- * last byte of the frame, and stops when the first block message behind it begins. A frame that
+ * has come. OPTIONS is the body of POST /v1/sessions. The clock starts when the kernel has taken
+ * the last byte of the frame, and stops when the first block message behind it begins. A frame that
  * changes nothing has no block message; those are counted apart.
- * Prints one line of JSON: frames, those without a change, milliseconds p50, p95, p99 and largest to
- * the first block (block) and to the answer (ack). The first FRAMES / 10 are left out: what a
+ * Prints one line of JSON: frames, those without a change, milliseconds p50, p95, p99 and largest
+ * to the first block (block) and to the answer (ack). The first FRAMES / 10 are left out: what a
  * session makes with its first frame is not its pace.
  * Exit: 0; 1 something failed; 77 without arguments: tests/bench/run has no server
  */

@@ -1,0 +1,180 @@
+/*
+ * store_rig.h - sessions that outlive the process: a child feeds a core and dies, by SIGKILL or by
+ * its own doing; then the test opens the same folder and looks
+ */
+#ifndef RECOND_TESTS_STORE_RIG_H
+#define RECOND_TESTS_STORE_RIG_H
+
+#include "tests/support/core_rig.h"
+
+#include "daemon/store.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define FRAMES 40
+
+static char folder[64];
+
+static inline int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+static inline int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/recond-store-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int remove_folder(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The networks are made anew for each start, but are the same ones. */
+static inline void set_age(const char *models, const char *name)
+{
+    const struct timespec times[2] = {{1700000000, 0}, {1700000000, 0}};
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", models, name);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static inline void open_rig(struct rig *r, int checkpoint_frames)
+{
+    struct config config;
+
+    memset(r, 0, sizeof(*r));
+    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    tiny_models(r->models);
+    set_age(r->models, "flat.onnx");
+    set_age(r->models, "still.onnx");
+    rig_config(&config, r->models);
+    snprintf(config.journal.path, sizeof(config.journal.path), "%s", folder);
+    config.journal.checkpoint_frames = checkpoint_frames;
+    rig_open_with(r, &config);
+}
+
+static inline struct session_options options(enum session_mode mode)
+{
+    struct session_options o = rig_options();
+
+    o.journal = SESSION_JOURNAL_SYNC;
+    o.mode = mode;
+    o.retention_s = -1;
+    return o;
+}
+
+/* Another picture for each frame, so that a frame that is used twice or not at all shows. */
+static inline int send_one(struct rig *r, struct rig_client *c, uint64_t seq)
+{
+    struct frame f = rig_frame(r, seq);
+
+    f.T_wc.t[1] = 0.02f * (float)(seq % 7);
+    return rig_send_frame(c, &f, NULL);
+}
+
+/* Frames [first, last], each acknowledged before the next. */
+static inline void feed(struct rig *r, struct rig_client *c, uint64_t first, uint64_t last)
+{
+    int had = c->n_acks;
+
+    for (uint64_t seq = first; seq <= last; seq++) {
+        send_one(r, c, seq);
+        rig_wait_acks(c, ++had);
+    }
+}
+
+static inline void wait_until_back(struct rig *r, const char *id)
+{
+    for (int i = 0; i < 5000 && rig_info(r, id).state == SESSION_RECOVERING; i++)
+        usleep(1000);
+    assert_int_not_equal(rig_info(r, id).state, SESSION_RECOVERING);
+}
+
+static inline void balanced(const struct session_info *i)
+{
+    const struct session_counts *c = &i->counts;
+
+    assert_int_equal(c->received, c->used + c->dropped + c->refused + c->queued);
+}
+
+/* The cloud of frames 1...n in a process that nothing happened to. */
+static inline struct session_info undisturbed(uint64_t n)
+{
+    static struct rig_client c;
+    struct session_options o = options(SESSION_LOSSLESS);
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    o.journal = SESSION_JOURNAL_OFF;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    feed(&r, &c, 1, n);
+    info = rig_info(&r, id);
+    rig_disconnect(&c);
+    rig_close(&r);
+    return info;
+}
+
+/* In a child: what `act` does, then the end that it chose. Returns the wait status. */
+static inline int in_a_child(void (*act)(int out), char id[API_ID_CAP])
+{
+    int pipes[2], status;
+    ssize_t n;
+    pid_t child;
+
+    assert_int_equal(pipe(pipes), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        close(pipes[0]);
+        act(pipes[1]);
+        _exit(99);
+    }
+    close(pipes[1]);
+    n = read(pipes[0], id, API_ID_CAP);
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(n, API_ID_CAP);
+    return status;
+}
+
+static inline void tell_id(int out, const char *id)
+{
+    if (write(out, id, API_ID_CAP) != API_ID_CAP)
+        _exit(98);
+}
+
+static int checkpoint_every;
+static uint64_t frames_before;
+
+static inline void feed_and_be_killed(int out)
+{
+    static struct rig_client c;
+    struct session_options o = options(SESSION_LOSSLESS);
+    char id[API_ID_CAP];
+    struct rig r;
+
+    open_rig(&r, checkpoint_every);
+    rig_session(&r, &o, id);
+    tell_id(out, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    feed(&r, &c, 1, frames_before);
+    usleep(checkpoint_every ? 50000 : 0);
+    raise(SIGKILL);
+}
+
+#endif

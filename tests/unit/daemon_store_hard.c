@@ -1,0 +1,298 @@
+/* What may go wrong beside a crash: frames that kill, lost devices, damage, other machines. */
+#include "tests/support/store_rig.h"
+
+/* ------------------------------------------------------------------------- poison */
+
+static char poisoned[API_ID_CAP], neighbour[API_ID_CAP];
+
+/* Frame 11 of one session kills the process while the other one is at work, too. */
+static void feed_poison(int out)
+{
+    static struct rig_client a, b;
+    struct session_options o = options(SESSION_LOSSLESS);
+    struct frame f;
+    struct rig r;
+
+    open_rig(&r, 0);
+    if (suspect_arm(r.core->store->suspect, NULL))
+        _exit(97);
+    rig_session(&r, &o, poisoned);
+    rig_session(&r, &o, neighbour);
+    tell_id(out, poisoned);
+    tell_id(out, neighbour);
+    rig_connect(&r, &a, poisoned, CONTROL_INGEST);
+    rig_connect(&r, &b, neighbour, CONTROL_INGEST);
+    feed(&r, &a, 1, 10);
+    feed(&r, &b, 1, 10);
+    fake_gpu_plan.deadly = SIGSEGV;
+    fake_gpu_plan.wait_us = 20000; /* so that the two meet */
+    send_one(&r, &b, 11);
+    f = rig_frame(&r, 11);
+    f.T_wc.t[2] = 2 * FAKE_DEADLY_M;
+    rig_send_frame(&a, &f, NULL);
+    for (uint64_t seq = 12; seq <= 14; seq++) {
+        send_one(&r, &a, seq);
+        send_one(&r, &b, seq);
+    }
+    sleep(10);
+}
+
+/* It is replayed alone, and kills again. */
+static void start_again(int out)
+{
+    struct config config;
+    struct rig r;
+
+    tell_id(out, poisoned);
+    memset(&r, 0, sizeof(r));
+    fake_gpu_plan.delay_us = 50000; /* ten frames come before the deadly one */
+    tiny_models(r.models);
+    rig_config(&config, r.models);
+    snprintf(config.journal.path, sizeof(config.journal.path), "%s", folder);
+    rig_open_with(&r, &config);
+    if (suspect_arm(r.core->store->suspect, NULL))
+        _exit(97);
+    fake_gpu_plan.deadly = SIGSEGV;
+    sleep(10);
+}
+
+static long quarantined_bytes(const char *id, uint64_t seq)
+{
+    char path[256];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/quarantine/%s-%llu.frame", folder, id,
+             (unsigned long long)seq);
+    return stat(path, &st) ? -1 : (long)st.st_size;
+}
+
+static void a_frame_that_kills_twice_is_put_away(void **state)
+{
+    struct session_info then = undisturbed(14), info;
+    char id[API_ID_CAP];
+    struct rig r;
+    int status, pipes[2];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(pipe(pipes), 0);
+    child = fork();
+    if (child == 0)
+        feed_poison(pipes[1]);
+    close(pipes[1]);
+    assert_int_equal(read(pipes[0], poisoned, sizeof(poisoned)), sizeof(poisoned));
+    assert_int_equal(read(pipes[0], neighbour, sizeof(neighbour)), sizeof(neighbour));
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    status = in_a_child(start_again, id);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    assert_int_equal(quarantined_bytes(poisoned, 11), -1);
+
+    open_rig(&r, 0);
+    wait_until_back(&r, poisoned);
+    wait_until_back(&r, neighbour);
+    info = rig_info(&r, poisoned);
+    assert_int_equal(info.counts.refused, 1);
+    assert_true(info.counts.used >= 10);
+    assert_int_equal(info.counts.used + 1, info.counts.received);
+    assert_int_equal(quarantined_bytes(poisoned, 11),
+                     FRAME_HEADER_BYTES + (long)rig_frame(&r, 1).payload_len);
+    info = rig_info(&r, neighbour);
+    assert_int_equal(info.counts.refused, 0);
+    if (info.counts.used == 14) /* all had reached the disk */
+        assert_true(info.hash == then.hash);
+    assert_int_equal(suspect_list(r.core->store->suspect, NULL, 0), 0);
+    rig_close(&r);
+
+    open_rig(&r, 0); /* and it is forgotten: nobody is replayed alone any more */
+    wait_until_back(&r, poisoned);
+    assert_int_equal(rig_info(&r, poisoned).counts.refused, 1);
+    rig_close(&r);
+}
+
+/* ------------------------------------------------------------------------- a lost device */
+
+static void lose_a_device(int out)
+{
+    static struct rig_client c;
+    struct session_options o = options(SESSION_LOSSLESS);
+    char id[API_ID_CAP];
+    struct rig r;
+
+    open_rig(&r, 0);
+    rig_session(&r, &o, id);
+    tell_id(out, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    feed(&r, &c, 1, 10);
+    fake_gpu_plan.fail_with = ERR_DEVICE;
+    fake_gpu_plan.fail_at = fake_gpu_plan.frames + 2;
+    for (uint64_t seq = 11; seq <= 15; seq++)
+        send_one(&r, &c, seq);
+    for (int i = 0; i < 3000 && !core_lost(r.core); i++)
+        usleep(1000);
+    usleep(50000);
+    rig_read_all(&c);
+    for (int i = 10; i < c.n_acks; i++) /* nobody is told that a frame failed */
+        if (c.acks[i].status != CONTROL_USED)
+            _exit(96);
+    rig_disconnect(&c);
+    core_stop(r.core); /* as main does; what is left of the device is not asked */
+    _exit(core_lost(r.core) && fake_gpu_plan.frames < 15 ? 70 : 95);
+}
+
+static void a_lost_device_loses_no_frame(void **state)
+{
+    struct session_info then = undisturbed(15), info;
+    char id[API_ID_CAP];
+    struct rig r;
+    int status = in_a_child(lose_a_device, id);
+
+    (void)state;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 70);
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, 15);
+    assert_int_equal(info.counts.received, 15);
+    assert_true(info.hash == then.hash);
+    rig_close(&r);
+}
+
+/* ------------------------------------------------------------------------- damage, another life */
+
+static void in_file(const char *id, const char *suffix, char path[512])
+{
+    char command[400];
+    FILE *p;
+
+    snprintf(command, sizeof(command), "ls %s/sessions/%s/*%s | head -n 1", folder, id, suffix);
+    p = popen(command, "r");
+    assert_non_null(fgets(path, 512, p));
+    pclose(p);
+    path[strcspn(path, "\n")] = '\0';
+}
+
+static void a_damaged_journal_is_told_and_kept(void **state)
+{
+    struct session_info then, info;
+    static struct rig_client c;
+    char id[API_ID_CAP], path[512];
+    struct stat before, after;
+    struct rig r;
+    int fd;
+
+    (void)state;
+    checkpoint_every = 0;
+    frames_before = 30;
+    in_a_child(feed_and_be_killed, id);
+    in_file(id, ".seg", path);
+    fd = open(path, O_RDWR);
+    assert_int_equal(fstat(fd, &before), 0);
+    assert_int_equal(pwrite(fd, "!", 1, before.st_size / 2), 1);
+    close(fd);
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    info = rig_info(&r, id);
+    assert_true(info.damaged[0] != '\0');
+    assert_true(info.fault[0] != '\0');
+    assert_true(info.counts.used > 5 && info.counts.used < 30);
+    balanced(&info);
+    rig_connect(&r, &c, id, CONTROL_INGEST); /* it can be watched, but not fed */
+    send_one(&r, &c, 31);
+    rig_wait_acks(&c, 1);
+    assert_int_equal(c.acks[0].status, CONTROL_REFUSED);
+    assert_true(c.sync.hash == info.hash);
+    rig_disconnect(&c);
+    rig_close(&r);
+    then = undisturbed(info.counts.used);
+    assert_true(info.hash == then.hash);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(after.st_size, before.st_size);
+}
+
+static void replace_in_meta(const char *id, const char *from, const char *to)
+{
+    char command[600];
+
+    snprintf(command, sizeof(command), "sed -i 's#%s#%s#' %s/sessions/%s/meta.json", from, to,
+             folder, id);
+    assert_int_equal(system(command), 0);
+}
+
+static void another_machine_or_network_is_another_epoch(void **state)
+{
+    struct session_info was, info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    checkpoint_every = 10;
+    frames_before = 15;
+    in_a_child(feed_and_be_killed, id);
+    open_rig(&r, 10);
+    wait_until_back(&r, id);
+    was = rig_info(&r, id);
+    rig_close(&r);
+    replace_in_meta(id, "\"boot\":\"[^\"]*\"", "\"boot\":\"yesterday\"");
+    open_rig(&r, 10); /* all was synced: a machine that went down has lost nothing */
+    wait_until_back(&r, id);
+    info = rig_info(&r, id);
+    assert_int_equal(info.epoch, was.epoch);
+    rig_close(&r);
+    replace_in_meta(id, "\"journal\":\"sync\"", "\"journal\":\"async\"");
+    replace_in_meta(id, "\"boot\":\"[^\"]*\"", "\"boot\":\"yesterday\"");
+    open_rig(&r, 10);
+    wait_until_back(&r, id);
+    info = rig_info(&r, id);
+    assert_int_not_equal(info.epoch, was.epoch);
+    assert_true(info.hash == was.hash);
+    was = info;
+    rig_close(&r);
+    replace_in_meta(id, "|fake|", "|other|");
+    open_rig(&r, 10);
+    wait_until_back(&r, id);
+    assert_int_not_equal(rig_info(&r, id).epoch, was.epoch);
+    rig_close(&r);
+}
+
+static void what_is_no_session_is_left_alone(void **state)
+{
+    struct session_options o = options(SESSION_LIVE);
+    struct session_info info;
+    char id[2][API_ID_CAP], command[400];
+    struct rig r;
+
+    (void)state;
+    open_rig(&r, 0);
+    rig_session(&r, &o, id[0]);
+    rig_session(&r, &o, id[1]);
+    rig_close(&r);
+    snprintf(command, sizeof(command),
+             "cd %s/sessions && echo '{' >%s/meta.json && mkdir no-session && touch no-session/x",
+             folder, id[0]);
+    assert_int_equal(system(command), 0);
+    open_rig(&r, 0);
+    wait_until_back(&r, id[1]);
+    assert_int_equal(door_ops.session_get(r.core, id[0], &info, NULL), ERR_NOT_FOUND);
+    rig_close(&r);
+    snprintf(command, sizeof(command),
+             "test -e %s/sessions/%s/meta.json -a -e %s/sessions/no-session/x", folder, id[0],
+             folder);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        CASE(a_frame_that_kills_twice_is_put_away),
+        CASE(a_lost_device_loses_no_frame),
+        CASE(a_damaged_journal_is_told_and_kept),
+        CASE(another_machine_or_network_is_another_epoch),
+        CASE(what_is_no_session_is_left_alone),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
