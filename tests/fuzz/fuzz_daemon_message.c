@@ -32,6 +32,11 @@ static void need(int ok)
         abort();
 }
 
+static void remove_models(void)
+{
+    tiny_models_remove(rig.models);
+}
+
 static void start_once(void)
 {
     struct err err;
@@ -39,6 +44,7 @@ static void start_once(void)
     if (rig.core)
         return;
     rig_open(&rig);
+    need(atexit(remove_models) == 0);
     rig_picture(&rig, 64, 48, 40);
     config.ops = &door_ops;
     config.core = rig.core;
