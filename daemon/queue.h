@@ -9,8 +9,8 @@
  * calm session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device
  * needs them: a frame that will be dropped is not decoded first.
  * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is
- *          none, or if nothing may be lost, the new frame itself is turned away. The caller answers for
- *          whichever it was.
+ *          none, or if nothing may be lost, the new frame itself is turned away. The caller
+ *          answers for whichever it was.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.
  * Owner:   an item belongs to whoever took it until queue_ready() or queue_release().
