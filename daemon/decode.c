@@ -42,21 +42,24 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info)
     jpeg_scaled_size(info, w, h, &s->decode.w, &s->decode.h);
 }
 
-/* Intrinsics of the decoded picture, from the frame or from the session. False: there are none. */
-static bool camera(const struct session *s, struct queue_item *item)
+/* Intrinsics of the decoded picture, from the frame or from the session. A focal length that is
+ * lost in scaling is refused here: the device would refuse the batch for it. */
+static enum control_reason camera(const struct session *s, struct queue_item *item)
 {
     const struct session_options *o = &s->setup.options;
     struct intrinsics K = item->frame.K;
 
     if (!(item->frame.flags & FRAME_HAS_CAMERA)) {
         if (!o->has_camera)
-            return false;
+            return CONTROL_NO_CAMERA;
         K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
     }
     item->width = s->decode.w;
     item->height = s->decode.h;
     item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
-    return true;
+    return item->K.fx >= FRAME_FOCAL_MIN_PX && item->K.fy >= FRAME_FOCAL_MIN_PX
+               ? CONTROL_REASON_NONE
+               : CONTROL_BAD_FRAME;
 }
 
 /* CONTROL_REASON_NONE: item holds a picture. */
@@ -65,6 +68,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
 {
     const struct frame *f = &item->frame;
     bool first = s->decode.jpeg_w == 0;
+    enum control_reason reason;
     struct jpeg_info info;
 
     if (jpeg_probe(&info, f->payload, f->payload_len, &t->pool->limits, NULL))
@@ -75,8 +79,9 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         choose_sizes(s, &info);
     else if (info.width != s->decode.jpeg_w || info.height != s->decode.jpeg_h)
         return CONTROL_BAD_FRAME;
-    if (!camera(s, item))
-        return CONTROL_NO_CAMERA;
+    reason = camera(s, item);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
     if (!queue_has_pictures(s->queue) &&
         queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
         return CONTROL_MEMORY;

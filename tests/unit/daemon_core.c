@@ -89,6 +89,37 @@ static void a_frame_under_way_belongs_to_who_sent_it_last(void **state)
     rig_close(&r);
 }
 
+/* A focal length that passes at the picture's own size is less than a pixel once it is scaled. */
+static void a_focal_length_that_scaling_eats_is_refused(void **state)
+{
+    static struct rig_client c;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_picture(&r, 1280, 960, 40);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    f = rig_frame(&r, 1);
+    f.width = 1280;
+    f.height = 960;
+    f.flags |= FRAME_HAS_CAMERA;
+    f.K = (struct intrinsics){1.5f, 1.5f, 640, 480};
+    assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
+    rig_wait_acks(&c, 1);
+    assert_int_equal(c.acks[0].reason, CONTROL_BAD_FRAME);
+    f.seq = 2;
+    f.K.fx = f.K.fy = 1000;
+    assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
+    rig_wait_acks(&c, 2);
+    assert_int_equal(c.acks[1].status, CONTROL_USED);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
 static void an_export_is_what_a_client_holds(void **state)
 {
     static struct rig_client in;
@@ -457,6 +488,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_become_a_cloud),
         cmocka_unit_test(a_frame_under_way_belongs_to_who_sent_it_last),
+        cmocka_unit_test(a_focal_length_that_scaling_eats_is_refused),
         cmocka_unit_test(an_export_is_what_a_client_holds),
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),
