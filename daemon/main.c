@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define TICK_MS 100       /* how soon a lost device or the end of a drain is seen */
+#define TICK_MS 50        /* how soon a lost device or the end of a drain is seen */
 #define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
 #define STATUS_US 5000000 /* how often the service manager hears how many sessions there are */
 #define GIVE_UP_S 3       /* what an orderly end may take after a device was lost */

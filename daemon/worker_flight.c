@@ -92,12 +92,13 @@ static void lose_device(struct worker *w)
     atomic_store(&w->lost, true);
 }
 
-static void batch_failed(struct worker *w, struct job *const *jobs, int n, int rc,
-                         const struct err *err)
+static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint64_t began_us,
+                         int rc, const struct err *err)
 {
     atomic_fetch_add(&w->errors, 1);
-    LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR, "device %s: %s%s%s", w->device_name, err->where,
-           err->where[0] ? ": " : "", err->text);
+    LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR,
+           "device %s: %s%s%s (a batch of %d, begun %.1f ms ago)", w->device_name, err->where,
+           err->where[0] ? ": " : "", err->text, n, (double)(clock_us() - began_us) * 1e-3);
     if (rc == ERR_DEVICE)
         lose_device(w);
     for (int i = 0; i < n; i++)
@@ -105,13 +106,13 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, int r
 }
 
 /* The device is done with these frames, or has failed them. */
-static void batch_done(struct worker *w, struct job *const *jobs, int n, int rc,
+static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_t began_us, int rc,
                        const struct err *err)
 {
     metrics_add(w->config.metrics, METRICS_BATCHES, 1);
     atomic_fetch_add(&w->frames, (unsigned)n);
     if (rc)
-        batch_failed(w, jobs, n, rc, err);
+        batch_failed(w, jobs, n, began_us, rc, err);
     for (int i = 0; i < n && rc == 0; i++)
         commit_push(w->config.commit, jobs[i]);
 }
@@ -164,7 +165,7 @@ void worker_flight_land(struct worker *w)
     metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - from_us);
     worker_charge(w->turns, f->jobs, f->n, now_us - from_us);
     w->landed_us = now_us;
-    batch_done(w, f->jobs, f->n, rc, &err);
+    batch_done(w, f->jobs, f->n, f->began_us, rc, &err);
 }
 
 void worker_flight_land_all(struct worker *w)
@@ -188,7 +189,7 @@ static void fly_alone(struct worker *w, struct flight *f)
         if (rc == 0)
             rc = gpu_wait(w->gpu, &f->frames[i], 1, &err);
         worker_charge(w->turns, &f->jobs[i], 1, clock_us() - from_us);
-        batch_done(w, &f->jobs[i], 1, rc, &err);
+        batch_done(w, &f->jobs[i], 1, f->began_us, rc, &err);
     }
 }
 
@@ -202,7 +203,7 @@ static void crash(struct worker *w, struct flight *f, int rc, struct err *err)
     if (rc == ERR_INPUT && f->n > 1)
         fly_alone(w, f);
     else
-        batch_done(w, f->jobs, f->n, rc, err);
+        batch_done(w, f->jobs, f->n, f->began_us, rc, err);
 }
 
 static void launch(struct worker *w, struct flight *f)

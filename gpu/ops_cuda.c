@@ -6,6 +6,7 @@
  * download as recorded (line_cuda.c).
  */
 #include "gpu/cuda_try.h"
+#include "gpu/fault_cuda.h"
 #include "gpu/plan_cuda.h"
 
 #include <math.h>
@@ -88,6 +89,7 @@ static int cuda_open(struct gpu **out, const struct gpu_config *config, struct e
         CU_TRY(cudaEventCreateWithFlags(&g->flights[i].done, event));
     }
     nvml_cuda_open(&g->nvml, g->device);
+    g->fault_in = fault_cuda_asked();
     *out = &g->base;
     return 0;
 out:
@@ -249,6 +251,8 @@ static int cuda_download(struct gpu *base, struct gpu_frame *const *frames, int 
         if ((rc = line_cuda_launch(g, flight->groups[i].line, frames[0]->flight,
                                    flight->groups[i].n, err)))
             goto out;
+    if (g->fault_in && --g->fault_in == 0 && (rc = fault_cuda_strike(g->compute, err)))
+        goto out;
     CU_TRY(cudaEventRecord(flight->done, g->compute));
     flight->launched = 1;
 out:

@@ -65,6 +65,7 @@ struct gpu_cuda {
     cudaStream_t compute, copy;
     struct flight_cuda flights[GPU_FLIGHTS];
     int next_flight;
+    long fault_in; /* batches until the fault that a test asked for; 0 = none */
     struct line_cuda *lines;
     uint64_t clock; /* orders the use of plans and lines */
     struct nvml_cuda *nvml;

@@ -1,6 +1,7 @@
 """crash.py - kill recond at random moments while sessions are fed, and see whether anything is missing at the end
 
     crash.py KILLS SESSIONS FRAMES RECONCTL SOURCE -- recond ...
+    FAULTS=n crash.py ...           before that, n processes lose their device instead (status 70), at a batch of chance
 
 The service manager (manager.py) holds the sockets. First FRAMES frames go into one session of an undisturbed server: that is
 the cloud that must come out. Then, round after round, as many go into SESSIONS sessions at once, while the server is ended
@@ -81,6 +82,31 @@ def back_s(log):
     return [float(x) for x in re.findall(r"sessions? (?:is|are) back after ([0-9.]+) s", open(log, errors="replace").read())]
 
 
+def lose_device(m, rng, push):
+    """A process whose device faults behind a batch of chance. Returns how it ended, None if the push was over before."""
+    os.environ["RECOND_TEST_DEVICE_FAULT"] = str(rng.randint(20, 400))
+    m.end(signal.SIGTERM)
+    m.start()
+    del os.environ["RECOND_TEST_DEVICE_FAULT"]
+    m.ready()
+    while push.running() and m.process.poll() is None:
+        time.sleep(0.002)
+    return m.process.poll()
+
+
+def serving_again(m, push):
+    """The next process. Returns the seconds until it has used a frame, or has brought everything back."""
+    begin = time.monotonic()
+    m.start()
+    m.ready()
+    while push.running():
+        text = ask(m.http, "GET", "/metrics").decode()
+        if re.search(r'recond_frames_total{outcome="used",reason=""} [1-9]', text):
+            break
+        time.sleep(0.01)
+    return time.monotonic() - begin
+
+
 def main():
     at = sys.argv.index("--")
     kills, sessions, frames = (int(x) for x in sys.argv[1:4])
@@ -95,9 +121,22 @@ def main():
     ask(m.http, "DELETE", "/v1/sessions/%s" % first[0]["session"])
     tally = Tally(first[0]["hash"])
     clients = Clients(m, 2)
-    done = idle = 0
-    ready = []
+    done = idle = lost_devices = 0
+    ready, back = [], []
     begin = time.monotonic()
+    faults = int(os.environ.get("FAULTS", "0"))
+    while lost_devices < faults:
+        push = Push(reconctl, source, m.http, sessions, frames)
+        while push.running() and lost_devices < faults:
+            status = lose_device(m, rng, push)
+            lost_devices += status == 70
+            if status is not None:
+                back.append(serving_again(m, push))
+        status, result = push.result()
+        tally.add(m, frames, status, result)
+        tally.failed += len(result) != sessions
+        for s in result:
+            ask(m.http, "DELETE", "/v1/sessions/%s" % s["session"])
     while done < kills:
         push = Push(reconctl, source, m.http, sessions, frames)
         while push.running() and done < kills:
@@ -115,8 +154,9 @@ def main():
     seconds = time.monotonic() - begin
     clients.join()
     code = m.end(signal.SIGTERM)
-    print(json.dumps(dict(vars(tally), **clients.count, kills=done, kills_after_the_push=idle, status=code,
-                          ready_max_s=round(max(ready), 3), seconds=round(seconds, 1))))
+    print(json.dumps(dict(vars(tally), **clients.count, kills=done, lost_devices=lost_devices,
+                          serving_again_max_s=round(max(back + [0]), 3), kills_after_the_push=idle, status=code,
+                          ready_max_s=round(max(ready + [0]), 3), seconds=round(seconds, 1))))
 
 
 if __name__ == "__main__":
