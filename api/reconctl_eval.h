@@ -1,0 +1,28 @@
+/*
+ * reconctl_eval.h - what the commands of the eval family share
+ *
+ * Each is a row like all commands (reconctl.h), listed in reconctl.c: `eval depth`, `eval
+ * trajectory`, `eval cloud`. Their --json FILE takes the place of the flag that other commands
+ * have under that name: the measures go to the file as one JSON document, and to standard output
+ * as text for people on a terminal (or with --text), else as the same document in one line.
+ */
+#ifndef RECOND_API_RECONCTL_EVAL_H
+#define RECOND_API_RECONCTL_EVAL_H
+
+#include "api/reconctl.h"
+
+extern const struct reconctl_command reconctl_eval_depth_command;
+extern const struct reconctl_command reconctl_eval_trajectory_command;
+
+int reconctl_eval_depth(void *arguments);
+int reconctl_eval_trajectory(void *arguments);
+int reconctl_eval_cloud(void *arguments);
+
+/* Write one line to a file (beside it and renamed). path NULL: nothing to do. Returns 0; ERR_INPUT:
+ * it cannot be written. */
+MUST_CHECK int reconctl_eval_write(const char *path, const char *line, struct err *err);
+
+/* A number as JSON has it: what is not finite is null. */
+void reconctl_eval_put(struct json_writer *w, const char *key, double v);
+
+#endif
