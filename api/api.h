@@ -177,8 +177,8 @@ struct core_ops {
     /* Poses from index `first` on; *n of at most cap. */
     int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
                       int cap, int *n, struct err *err);
-    /* The latest depth map (sessions with preview): millimetres, 0 = none; buf holds cap pixels. */
-    int (*depth)(struct core *c, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+    /* The latest depth map (sessions with preview): metres, 0 = none; buf holds cap pixels. */
+    int (*depth)(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
                  uint64_t *seq, struct err *err);
 
     int (*models)(struct core *c, struct api_model *models, int cap, int *n, struct err *err);

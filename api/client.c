@@ -1,6 +1,7 @@
 #include "api/client.h"
 
 #include "api/client_retry.h"
+#include "proto/bytes.h"
 #include "proto/json.h"
 
 #include <curl/curl.h>
@@ -396,6 +397,59 @@ int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_
         memcpy(buf, sink.body, sink.len);
     buf[sink.len] = '\0';
     free(sink.body);
+    return rc;
+}
+
+/* A header of the last answer as a number; UINT64_MAX: it is none. */
+static uint64_t header_number(struct client *c, const char *name)
+{
+    struct curl_header *header;
+    char *end;
+    uint64_t v;
+
+    if (curl_easy_header(c->curl, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK ||
+        header->value[0] < '0' || header->value[0] > '9')
+        return UINT64_MAX;
+    v = strtoull(header->value, &end, 10);
+    return *end ? UINT64_MAX : v;
+}
+
+int client_depth(struct client *c, const char *session, float **depth, int *w, int *h,
+                 uint64_t *seq, struct err *err)
+{
+    char path[128], *body = NULL;
+    size_t len = 0, n;
+    uint64_t width, height;
+    struct bytes_reader from;
+    int rc;
+
+    *depth = NULL;
+    snprintf(path, sizeof path, "/v1/sessions/%.60s/depth?format=f32", session);
+    rc = client_request(c, "GET", path, NULL, &body, &len, NULL, err);
+    if (rc)
+        goto out;
+    width = header_number(c, "Recond-Width");
+    height = header_number(c, "Recond-Height");
+    *seq = header_number(c, "Recond-Seq");
+    if (width < 1 || height < 1 || width > FRAME_SIDE_MAX || height > FRAME_SIDE_MAX ||
+        *seq == UINT64_MAX || len != width * height * sizeof **depth) {
+        rc = err_set(err, ERR_INPUT,
+                     "the server's answer of %zu bytes is no depth map: is it older?", len);
+        goto out;
+    }
+    n = len / sizeof **depth;
+    *depth = malloc(len);
+    if (!*depth) {
+        rc = err_set(err, ERR_MEMORY, "no memory for a depth map");
+        goto out;
+    }
+    from = bytes_reader((const uint8_t *)body, len);
+    for (size_t i = 0; i < n; i++)
+        (*depth)[i] = bytes_get_f32(&from);
+    *w = (int)width;
+    *h = (int)height;
+out:
+    free(body);
     return rc;
 }
 

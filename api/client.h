@@ -63,6 +63,15 @@ MUST_CHECK int client_download(struct client *c, const char *path, const char *f
 MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
                            struct err *err);
 
+/*
+ * client_depth - the depth map of the frame that a session used last (sessions with preview)
+ *
+ * Out:     *depth [*h][*w] metres, 0 = none, free() it; *seq of its frame
+ * Returns: as client_request(); ERR_INPUT: the answer is no such map; ERR_MEMORY
+ */
+MUST_CHECK int client_depth(struct client *c, const char *session, float **depth, int *w, int *h,
+                            uint64_t *seq, struct err *err);
+
 struct client_session {
     char id[CONTROL_ID_CAP];
     char stream_url[256];

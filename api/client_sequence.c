@@ -1,6 +1,7 @@
 #include "api/client_sequence.h"
 
 #include "proto/json.h"
+#include "proto/png.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -137,6 +138,7 @@ static int read_description(struct client_sequence *s, struct err *err)
     info->has_camera = camera;
     if (json_get_f32(&at, "fps", &fps, 0.01, 1000))
         info->fps = (double)fps;
+    json_get_f32(&at, "depth_unit_m", &info->depth_unit_m, 1e-6, 1e3);
     rc = json_issues_err(&issues, err);
     json_free(&doc);
     return rc;
@@ -310,4 +312,41 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
         f->flags |= FRAME_HAS_POSE | FRAME_TRACKING_NORMAL << 2;
     }
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------ truth */
+
+void client_sequence_name(const struct client_sequence *s, int i, char name[81])
+{
+    const char *dot = strrchr(s->names[i], '.');
+
+    snprintf(name, 81, "%.*s", dot ? (int)(dot - s->names[i]) : 80, s->names[i]);
+}
+
+int client_sequence_depth(const struct client_sequence *s, int i, float **depth, int *w, int *h,
+                          struct err *err)
+{
+    char rest[100], name[81];
+    uint16_t *gray = NULL;
+    struct err why = {0};
+    char *path;
+    int rc;
+
+    *depth = NULL;
+    client_sequence_name(s, i, name);
+    snprintf(rest, sizeof rest, "depth/%s.png", name);
+    path = path_of(s->folder, rest);
+    rc = path ? png_read_gray16(path, &gray, w, h, FRAME_SIDE_MAX, &why)
+              : err_set(&why, ERR_MEMORY, "no memory for a path");
+    if (rc == 0 && !(s->info.depth_unit_m > 0))
+        rc = err_set(&why, ERR_INPUT, "sequence.json does not say depth_unit_m");
+    if (rc == 0)
+        *depth = malloc((size_t)*w * (size_t)*h * sizeof **depth);
+    if (rc == 0 && !*depth)
+        rc = err_set(&why, ERR_MEMORY, "no memory for a depth map");
+    for (size_t k = 0; rc == 0 && k < (size_t)*w * (size_t)*h; k++)
+        (*depth)[k] = (float)gray[k] * s->info.depth_unit_m;
+    free(gray);
+    free(path);
+    return rc ? err_at(err, rc, rest, "%s", why.text) : 0;
 }

@@ -1,8 +1,9 @@
 /*
  * client_sequence.h - read a folder of pictures in the layout of docs/TESTING.md
  *
- *     sequence.json     width height fx fy cx cy fps (each optional)
+ *     sequence.json     width height fx fy cx cy fps depth_unit_m (each optional)
  *     frames/NNNNNN.jpg consecutive pictures
+ *     depth/NNNNNN.png  true depth, 16-bit, times depth_unit_m = metres, 0 = none (optional)
  *     poses.txt         frame tx ty tz qx qy qz qw, camera-to-world (optional)
  *
  * Frames:  OpenCV camera axes (x right, y down, z forward); the quaternion is normalised
@@ -22,7 +23,8 @@ struct client_sequence_info {
     int width, height; /* 0 = not said */
     bool has_camera;
     struct intrinsics K;
-    double fps; /* 0 = not said */
+    double fps;         /* 0 = not said */
+    float depth_unit_m; /* 0 = not said */
 };
 
 /*
@@ -44,6 +46,19 @@ void client_sequence_get_info(const struct client_sequence *s, struct client_seq
  */
 MUST_CHECK int client_sequence_read(struct client_sequence *s, int i, struct frame *f,
                                     struct err *err);
+
+/* The i-th picture's name without its suffix: "000012"; at most 80 characters of it. */
+void client_sequence_name(const struct client_sequence *s, int i, char name[81]);
+
+/*
+ * client_sequence_depth - the true depth of one frame
+ *
+ * Out:     *depth [*h][*w] metres, 0 = none, free() it; NULL on an error
+ * Returns: 0; ERR_NOT_FOUND: the frame has none; ERR_INPUT: no depth map, or sequence.json does not
+ *          say depth_unit_m; ERR_LIMIT; ERR_MEMORY; where = the file
+ */
+MUST_CHECK int client_sequence_depth(const struct client_sequence *s, int i, float **depth, int *w,
+                                     int *h, struct err *err);
 
 /*
  * client_sequence_pose - a transform from "tx ty tz qx qy qz qw"

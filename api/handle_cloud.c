@@ -1,6 +1,7 @@
 /* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
 #include "api/handle.h"
 
+#include "proto/bytes.h"
 #include "proto/png.h"
 
 #include <inttypes.h>
@@ -187,28 +188,66 @@ void handle_cloud_trajectory(struct http_request *r)
 
 #define DEPTH_PIXELS_MAX (2048u * 2048u)
 
+/* Millimetres as a PNG; a depth that they do not hold counts as none. */
+static int depth_png(struct http_request *r, const float *depth, int w, int h, struct err *err)
+{
+    size_t n = (size_t)w * (size_t)h, len = 0;
+    uint16_t *gray = malloc(n * sizeof *gray);
+    uint8_t *png = NULL;
+    int rc;
+
+    if (!gray)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        float mm = depth[i] * 1000.0f + 0.5f;
+        gray[i] = mm >= 1.0f && mm < 65535.0f ? (uint16_t)mm : 0;
+    }
+    rc = png_encode_gray16(&png, &len, gray, w, h, err);
+    free(gray);
+    if (rc)
+        return rc;
+    r->answer.body = (char *)png;
+    http_done(r, 200, "image/png", len);
+    return 0;
+}
+
+/* Metres, little-endian, as they are. */
+static int depth_raw(struct http_request *r, const float *depth, int w, int h, struct err *err)
+{
+    size_t n = (size_t)w * (size_t)h, len = n * sizeof *depth;
+    uint8_t *body = malloc(len);
+    struct bytes_writer to;
+
+    if (!body)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    to = bytes_writer(body, len);
+    for (size_t i = 0; i < n; i++)
+        bytes_put_f32(&to, isfinite(depth[i]) && depth[i] > 0.0f ? depth[i] : 0.0f);
+    r->answer.body = (char *)body;
+    http_done(r, 200, "application/octet-stream", len);
+    return 0;
+}
+
 void handle_cloud_depth(struct http_request *r)
 {
-    uint16_t *depth =
-        malloc(DEPTH_PIXELS_MAX * sizeof *depth); /* touched only as far as it is used */
+    float *depth = malloc(DEPTH_PIXELS_MAX * sizeof *depth); /* touched as far as it is used */
     struct err err = {0};
-    uint8_t *png = NULL;
     uint64_t seq = 0;
-    size_t len = 0;
-    int w = 0, h = 0;
+    int w = 0, h = 0, rc;
 
     if (!depth) {
         http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
         return;
     }
-    if (r->config->ops->depth(r->config->core, r->id, depth, DEPTH_PIXELS_MAX, &w, &h, &seq,
-                              &err) ||
-        png_encode_gray16(&png, &len, depth, w, h, &err)) {
+    rc = r->config->ops->depth(r->config->core, r->id, depth, DEPTH_PIXELS_MAX, &w, &h, &seq, &err);
+    if (rc == 0)
+        rc = r->raw ? depth_raw(r, depth, w, h, &err) : depth_png(r, depth, w, h, &err);
+    if (rc) {
         http_problem_err(r, &err);
     } else {
-        r->answer.body = (char *)png;
         http_header(r, "Recond-Seq", "%" PRIu64, seq);
-        http_done(r, 200, "image/png", len);
+        http_header(r, "Recond-Width", "%d", w);
+        http_header(r, "Recond-Height", "%d", h);
     }
     free(depth);
 }

@@ -14,7 +14,7 @@
 
 #define HTTP_PATH_CAP 96
 #define HTTP_TARGET_MAX 512 /* bytes of path and query */
-#define HTTP_ANSWER_HEADERS 6
+#define HTTP_ANSWER_HEADERS 8
 #define HTTP_UNKNOWN UINT64_MAX
 
 struct routes_entry;
@@ -51,6 +51,7 @@ struct http_request {
     char id[API_ID_CAP]; /* {id} of the path */
     uint64_t cursor;
     int limit;
+    bool raw; /* ?format=f32: numbers instead of a picture */
     const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
     const char *content_length, *transfer_encoding;
     struct auth_who who;

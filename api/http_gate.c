@@ -43,9 +43,16 @@ static int parameter(struct http_request *r, const char *name, size_t name_len, 
 
     if (name_len == 12 && memcmp(name, "access_token", 12) == 0)
         return refuse(r, PROBLEM_MALFORMED, "a token never travels in a URL");
+    if (name_len == 6 && memcmp(name, "format", 6) == 0) {
+        r->raw = strcmp(value, "f32") == 0;
+        if (r->raw || strcmp(value, "png") == 0)
+            return 0;
+        http_problem_parameter(r, "format", "must be png or f32");
+        return -1;
+    }
     if (!(name_len == 6 && memcmp(name, "cursor", 6) == 0) &&
         !(name_len == 5 && memcmp(name, "limit", 5) == 0)) {
-        http_problem_parameter(r, "?", "only cursor and limit are known");
+        http_problem_parameter(r, "?", "only cursor, limit and format are known");
         return -1;
     }
     errno = 0;
@@ -270,18 +277,20 @@ static bool range_takes(const char *range, size_t n, const char *type)
 
 static int check_accept(struct http_request *r)
 {
-    const char *p = r->accept;
+    const char *p = r->accept, *type = r->route->type;
 
-    if (!p || !*p || !r->route->type)
+    if (!p || !*p || !type)
         return 0;
+    if (r->raw && strcmp(type, "image/png") == 0)
+        type = "application/octet-stream";
     while (*p) {
         p += strspn(p, ", \t");
         size_t n = strcspn(p, ",");
-        if (n > 0 && range_takes(p, n, r->route->type))
+        if (n > 0 && range_takes(p, n, type))
             return 0;
         p += n;
     }
-    http_problem(r, PROBLEM_NOT_ACCEPTABLE, "this route answers %s", r->route->type);
+    http_problem(r, PROBLEM_NOT_ACCEPTABLE, "this route answers %s", type);
     return -1;
 }
 

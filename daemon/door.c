@@ -215,7 +215,7 @@ static int door_trajectory(struct core *c, const char *id, uint64_t first,
     return 0;
 }
 
-static int door_depth(struct core *c, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+static int door_depth(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
                       uint64_t *seq, struct err *err)
 {
     struct session *s;

@@ -348,10 +348,8 @@ void session_set_preview(struct session *s, const float *depth, uint64_t seq)
     n = (size_t)s->net_w * (size_t)s->net_h;
     if (!s->preview)
         s->preview = malloc(n * sizeof(*s->preview));
-    for (size_t i = 0; s->preview && i < n; i++) {
-        float mm = depth[i] * 1000.0f + 0.5f;
-        s->preview[i] = mm >= 1.0f && mm < 65535.0f ? (uint16_t)mm : 0;
-    }
+    if (s->preview)
+        memcpy(s->preview, depth, n * sizeof(*s->preview));
     s->preview_seq = seq;
     pthread_mutex_unlock(&s->lock);
 }

@@ -148,7 +148,7 @@ struct session {
     uint64_t used_us[SESSION_FPS_FRAMES];
     uint32_t n_used_us;
     float latency_ms;
-    uint16_t *preview; /* [net_h][net_w] millimetres; NULL before the first */
+    float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct session_client *clients[SESSION_STREAMS_MAX];
     int n_clients;
@@ -230,7 +230,7 @@ void session_get_info(struct session *s, struct session_info *info);
  * counts as much as a camera. */
 float session_load(struct session *s);
 /* The latest depth map. Returns 0; ERR_STATE: none kept; ERR_LIMIT: cap pixels are too few. */
-MUST_CHECK int session_get_depth(struct session *s, uint16_t *buf, size_t cap, int *w, int *h,
+MUST_CHECK int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
                                  uint64_t *seq, struct err *err);
 
 #endif

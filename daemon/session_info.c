@@ -106,7 +106,7 @@ int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS
     return n;
 }
 
-int session_get_depth(struct session *s, uint16_t *buf, size_t cap, int *w, int *h, uint64_t *seq,
+int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h, uint64_t *seq,
                       struct err *err)
 {
     size_t n;

@@ -301,7 +301,7 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
     return 0;
 }
 
-static int depth(struct core *core, const char *id, uint16_t *buf, size_t cap, int *w, int *h,
+static int depth(struct core *core, const char *id, float *buf, size_t cap, int *w, int *h,
                  uint64_t *seq, struct err *err)
 {
     struct session_info info;
@@ -314,7 +314,7 @@ static int depth(struct core *core, const char *id, uint16_t *buf, size_t cap, i
     *h = 48;
     *seq = 41;
     for (size_t i = 0; i < 64 * 48 && i < cap; i++)
-        buf[i] = (uint16_t)(1000 + i);
+        buf[i] = 1.0f + 0.0003f * (float)i;
     return 0;
 }
 

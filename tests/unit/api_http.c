@@ -324,7 +324,40 @@ static void test_depth(void **state)
     assert_int_equal(a.status, 200);
     assert_string_equal(edge_header(&a, "Recond-Seq"), "41");
     assert_memory_equal(a.body, "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x40\0\0\0\x30\x10\0", 26);
+    assert_string_equal(edge_header(&a, "Recond-Width"), "64");
+    assert_string_equal(edge_header(&a, "Recond-Height"), "48");
     edge_answer_free(&a);
+}
+
+/* The numbers themselves: a PNG of millimetres would hold 1000, 1000, 1001, 1001, 1001 ... */
+static void test_depth_numbers(void **state)
+{
+    struct edge_session with = edge_session(&edge, "{\"preview\":true}");
+    struct edge_answer a;
+    char target[96];
+    float v;
+
+    (void)state;
+    snprintf(target, sizeof target, "/v1/sessions/%s/depth?format=f32", with.id);
+    a = edge_request(&edge, "GET", target, with.view, NULL);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Content-Type"), "application/octet-stream");
+    assert_string_equal(edge_header(&a, "Recond-Seq"), "41");
+    assert_string_equal(edge_header(&a, "Recond-Width"), "64");
+    assert_string_equal(edge_header(&a, "Recond-Height"), "48");
+    assert_int_equal(a.body_len, 64 * 48 * 4);
+    assert_memory_equal(a.body, "\0\0\x80\x3f", 4); /* 1.0f, little-endian */
+    for (int i = 0; i < 64 * 48; i++) {
+        memcpy(&v, a.body + 4 * i, 4);
+        assert_true(v == 1.0f + 0.0003f * (float)i);
+    }
+    edge_answer_free(&a);
+    snprintf(target, sizeof target, "/v1/sessions/%s/depth?format=png", with.id);
+    a = edge_request(&edge, "GET", target, with.view, NULL);
+    assert_string_equal(edge_header(&a, "Content-Type"), "image/png");
+    edge_answer_free(&a);
+    snprintf(target, sizeof target, "/v1/sessions/%s/depth?format=exr", with.id);
+    expect("GET", target, with.view, NULL, 400);
 }
 
 static void test_health(void **state)
@@ -443,6 +476,7 @@ int main(void)
         T(test_cloud),
         T(test_trajectory),
         T(test_depth),
+        T(test_depth_numbers),
         T(test_health),
         T(test_edge_metrics),
         T(test_methods),

@@ -443,7 +443,7 @@ static void previews_and_control(void **state)
     static struct rig_client in, view;
     struct control_message need = {.op = CONTROL_NEED}, end = {.op = CONTROL_END};
     struct session_options o = rig_options();
-    static uint16_t depth[256 * 192];
+    static float depth[256 * 192];
     char id[API_ID_CAP];
     struct err err = {0};
     uint64_t seq;
@@ -461,7 +461,7 @@ static void previews_and_control(void **state)
     rig_send(&r, &in, 9);
     rig_wait_acks(&in, 1);
     assert_int_equal(door_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, NULL), 0);
-    assert_true(w == 256 && h == 192 && seq == 9 && depth[1000] == 1500);
+    assert_true(w == 256 && h == 192 && seq == 9 && depth[1000] == 1.5f);
     assert_int_equal(door_ops.depth(r.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
 
     rig_read_all(&view);
