@@ -18,6 +18,7 @@ const struct reconctl_command *const reconctl_commands[] = {
     &reconctl_render_command,         &reconctl_top_command,
     &reconctl_doctor_command,         &reconctl_token_new_command,
     &reconctl_token_list_command,     &reconctl_token_revoke_command,
+    &reconctl_eval_depth_command,     &reconctl_eval_trajectory_command,
     &reconctl_completion_command,     NULL,
 };
 

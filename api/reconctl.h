@@ -31,6 +31,7 @@ enum reconctl_exit {
 
 #define RECONCTL_DEFAULT_URL "http://127.0.0.1:8700"
 #define RECONCTL_LIST_MAX 32
+#define RECONCTL_OPERANDS_MAX 16
 
 struct reconctl_list {
     const char *at[RECONCTL_LIST_MAX];
@@ -64,7 +65,7 @@ struct reconctl_common {
     const char *url, *token_file, *ca_file;
     bool json, text, help;
     int timeout_s;
-    const char *operands[4];
+    const char *operands[RECONCTL_OPERANDS_MAX];
     int n_operands;
 };
 

@@ -28,16 +28,29 @@ const struct reconctl_option reconctl_common_options[] = {
 };
 /* clang-format on */
 
-/* The i-th option of a command, its own first, then the common ones; NULL at the end. */
+static bool has_own(const struct reconctl_command *c, const char *name)
+{
+    for (const struct reconctl_option *o = c->options; o && o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The i-th option of a command, its own first, then those common ones whose name it does not use
+ * otherwise; NULL at the end. */
 static const struct reconctl_option *option_at(const struct reconctl_command *c, int i)
 {
+    const struct reconctl_option *common = reconctl_common_options;
     int own = 0;
 
     while (c->options && c->options[own].name)
         own++;
     if (i < own)
         return &c->options[i];
-    return reconctl_common_options[i - own].name ? &reconctl_common_options[i - own] : NULL;
+    for (i -= own; common->name; common++)
+        if (!has_own(c, common->name) && i-- == 0)
+            return common;
+    return NULL;
 }
 
 static int set_number(const struct reconctl_option *o, void *to, const char *text, struct err *err)
@@ -269,6 +282,7 @@ static void complete_fish(void)
                    c->name,
                    !second                             ? c->summary
                    : strncmp(c->name, "token", 5) == 0 ? "Tokens of a token file"
+                   : strncmp(c->name, "eval", 4) == 0  ? "Measures against the truth"
                                                        : "Sessions of a server");
         if (second)
             printf("complete -c reconctl -f -n '__fish_seen_subcommand_from %.*s' -a %s -d '%s'\n",

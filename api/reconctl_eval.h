@@ -9,18 +9,15 @@
 #ifndef RECOND_API_RECONCTL_EVAL_H
 #define RECOND_API_RECONCTL_EVAL_H
 
-#include "api/reconctl.h"
-
-extern const struct reconctl_command reconctl_eval_depth_command;
-extern const struct reconctl_command reconctl_eval_trajectory_command;
+#include "api/reconctl_table.h"
 
 int reconctl_eval_depth(void *arguments);
 int reconctl_eval_trajectory(void *arguments);
 int reconctl_eval_cloud(void *arguments);
 
-/* Write one line to a file (beside it and renamed). path NULL: nothing to do. Returns 0; ERR_INPUT:
- * it cannot be written. */
-MUST_CHECK int reconctl_eval_write(const char *path, const char *line, struct err *err);
+/* Write text and a line end to a file (beside it and renamed). path NULL: nothing to do. Returns
+ * 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */
+MUST_CHECK int reconctl_eval_write(const char *path, const char *text, struct err *err);
 
 /* A number as JSON has it: what is not finite is null. */
 void reconctl_eval_put(struct json_writer *w, const char *key, double v);

@@ -19,7 +19,7 @@
 struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
     double fps, pause_s, retry_s, rate;
-    bool realtime, loop, keep, start;
+    bool realtime, loop, keep, start, preview; /* preview: depth maps are wanted, as with strip */
     const char *poses, *camera, *pose_source, *name, *output, *trajectory, *strip, *codec;
     const char *journal, *mode;
     int sessions, frames, strip_rows;

@@ -120,7 +120,7 @@ int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push
         json_put_text(&w, "mode", o->mode);
     if (o->rate > 0 && !given(&o->option, "fps"))
         json_put_f32(&w, "fps", (float)o->rate);
-    if (o->strip && !given(&o->option, "preview"))
+    if ((o->strip || o->preview) && !given(&o->option, "preview"))
         json_put_bool(&w, "preview", true);
     rc = put_list(&w, &o->option, err);
     json_close(&w);

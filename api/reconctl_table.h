@@ -20,5 +20,7 @@ extern const struct reconctl_command reconctl_doctor_command;
 extern const struct reconctl_command reconctl_token_new_command;
 extern const struct reconctl_command reconctl_token_list_command;
 extern const struct reconctl_command reconctl_token_revoke_command;
+extern const struct reconctl_command reconctl_eval_depth_command;
+extern const struct reconctl_command reconctl_eval_trajectory_command;
 
 #endif

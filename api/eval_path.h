@@ -1,0 +1,97 @@
+/*
+ * eval_path.h - a camera's path against the true one
+ *
+ * Poses take camera points to world and belong to a moment. Poses of both paths are paired by time:
+ * each pose of the estimate with the nearest of the truth, at most max_gap_s away; where several
+ * want the same one, the nearest has it (the earlier one of equals).
+ *
+ * Alignment: the similarity (s, R, t) that minimises  sum |q_i - (s R p_i + t)|^2  over pairs of
+ * camera centres p (estimate) and q (truth). R is the unit quaternion of Horn 1987: the eigenvector
+ * of the largest eigenvalue of his 4 x 4 matrix, found by Jacobi rotations; s is Umeyama's 1991,
+ * sum q'.R p' / sum |p'|^2 (1 where the estimate stands still), or 1 for a rigid one. Centres on
+ * one line leave the turn about it open; the residual is the same for each.
+ *
+ * ATE:     |q_i - (s R p_i + t)|
+ * RPE:     of pairs i and j the motion error E = (Q_i^-1 Q_j)^-1 (P_i^-1 P_j), P and Q the poses:
+ *          length of its translation, angle of its rotation. Per frame: j is the next pair. Per
+ *          metre: j is the first pair whose true way from i is at least 1 m, errors divided by that
+ *          way's length, every i that has such a j.
+ *          `scaled` multiplies the estimate's translations by one number for all pairs, the one
+ *          that makes the sum of squares smallest: sum m_q.m_p / sum |m_p|^2 of the translations m
+ *          of the motions (1 where the estimate stands still)
+ *
+ * Units:   seconds, metres; rotation errors in degrees
+ */
+#ifndef RECOND_API_EVAL_PATH_H
+#define RECOND_API_EVAL_PATH_H
+
+#include "proto/err.h"
+
+#include <stddef.h>
+
+#define EVAL_PATH_POSES_MAX 10000000u
+
+struct eval_path_pose {
+    double t_s;
+    double q[4]; /* unit quaternion x y z w */
+    double p[3]; /* camera centre */
+};
+
+struct eval_path {
+    struct eval_path_pose *pose; /* by time */
+    size_t n, cap;
+};
+
+/*
+ * eval_path_parse - lines "seconds tx ty tz qx qy qz qw" (TUM), # begins a comment
+ *
+ * In:      text [len]; name for errors; rate_hz > 0: the first number counts frames, at this rate
+ * Returns: 0; ERR_INPUT with where = name:line: no such line, not finite, a quaternion of length 0,
+ *          the same moment twice; no pose at all; ERR_LIMIT: more than EVAL_PATH_POSES_MAX;
+ *          ERR_MEMORY
+ */
+MUST_CHECK int eval_path_parse(struct eval_path *path, const char *text, size_t len,
+                               const char *name, double rate_hz, struct err *err);
+void eval_path_free(struct eval_path *path);
+
+struct eval_path_pair {
+    const struct eval_path_pose *estimate, *truth;
+};
+/*
+ * eval_path_associate - pairs in the order of time
+ *
+ * Out:     pairs [estimate->n]; *n of them
+ * Returns: 0; ERR_INPUT: fewer than 3, the sentence names both spans of time
+ */
+MUST_CHECK int eval_path_associate(struct eval_path_pair *pairs, size_t *n,
+                                   const struct eval_path *estimate, const struct eval_path *truth,
+                                   double max_gap_s, struct err *err);
+
+struct eval_path_alignment {
+    double s, R[9], t[3];
+};
+/* n >= 1; with_scale 0: s = 1 */
+struct eval_path_alignment eval_path_align(const struct eval_path_pair *pairs, size_t n,
+                                           int with_scale);
+struct eval_path_stats {
+    double rmse, mean, median, max;
+    size_t n;
+};
+
+/* scratch [n] */
+struct eval_path_stats eval_path_ate(const struct eval_path_pair *pairs, size_t n,
+                                     const struct eval_path_alignment *a, double *scratch);
+
+struct eval_path_rpe {
+    double scale;
+    struct eval_path_stats translation, scaled, rotation_deg;
+};
+/* metres 0: from pair to pair; else over that way. n of the stats is 0 where no pair has a partner.
+ * scratch [3 * n] */
+struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n, double metres,
+                                   double *scratch);
+
+/* Largest eigenvalue's unit eigenvector of a symmetric matrix, by Jacobi rotations. */
+void eval_path_largest(double vector[4], const double matrix[16]);
+
+#endif
