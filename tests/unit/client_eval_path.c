@@ -203,6 +203,9 @@ static void errors_of_each_step(void **state)
     r = eval_path_rpe(pairs, N, 0.999999, scratch);
     assert_int_equal(r.rotation_deg.n, N - 10);
     assert_float_equal(r.rotation_deg.mean, 5.0, 1e-5);
+    r = eval_path_rpe(pairs, N, 0.55, scratch); /* six steps, 0.6 m: 3 degrees, divided by them */
+    assert_int_equal(r.rotation_deg.n, N - 6);
+    assert_float_equal(r.rotation_deg.mean, 5.0, 1e-5);
     r = eval_path_rpe(pairs, N, 1000, scratch);
     assert_int_equal(r.translation.n, 0);
 }
