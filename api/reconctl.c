@@ -19,7 +19,8 @@ const struct reconctl_command *const reconctl_commands[] = {
     &reconctl_doctor_command,         &reconctl_token_new_command,
     &reconctl_token_list_command,     &reconctl_token_revoke_command,
     &reconctl_eval_depth_command,     &reconctl_eval_trajectory_command,
-    &reconctl_completion_command,     NULL,
+    &reconctl_eval_cloud_command,     &reconctl_completion_command,
+    NULL,
 };
 
 static volatile sig_atomic_t stops;
