@@ -161,11 +161,13 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZERS  := $(patsubst %.c,$(O)/%,$(FUZZ_SRC))
 BENCH    := $(patsubst %.c,$(O)/%,$(filter-out tests/bench/bench_cuda_%,$(wildcard tests/bench/bench_*.c)))
 BENCH_GPU := $(if $(filter 1,$(CUDA)),$(patsubst %,$(O)/%,$(basename $(wildcard tests/bench/bench_cuda_*.c tests/bench/bench_cuda_*.cu))))
-BENCH_OBJ = $(call objs,$(wildcard tests/bench/support_*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/bench/support_*.cu)))
+LIB_BENCH := $(O)/libbench.a
 E2E      := $(sort $(wildcard tests/e2e/[0-9]*))
 LIB_TEST := $(O)/libtest.a
 TEST_LIB_SRC := $(if $(filter 1,$(CUDA)),$(filter-out %_none.c,$(wildcard tests/support/*.c)) $(wildcard tests/support/*.cu),$(wildcard tests/support/*.c))
+$(LIB_BENCH): $(call objs,$(wildcard tests/bench/support_*.c) $(if $(filter 1,$(CUDA)),$(wildcard tests/bench/support_*.cu)))
 $(LIB_TEST): $(call objs,$(TEST_LIB_SRC))
+$(LIB_TEST) $(LIB_BENCH):
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -186,7 +188,7 @@ sys_api     = $(sys_daemon)
 
 $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
-$(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(BENCH_OBJ) $$(libs_$$(call test_word,$$*))
+$(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
@@ -220,6 +222,13 @@ bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 bench-latency: all $(O)/tests/bench/bench_client_latency ## last byte in to first changed byte out, one session; SEQ=folder
 	@O=$(O) SEQ="$(SEQ)" tests/bench/latency $(or $(FRAMES),600)
+# the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
+PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
+peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
+$(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
+	@mkdir -p $(@D)
+	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
+	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
@@ -259,7 +268,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
+.PHONY: all objects peer-cloud tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
