@@ -1,5 +1,7 @@
 #include "api/eval_path.h"
 
+#include "api/eval_fit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,61 +162,6 @@ int eval_path_associate(struct eval_path_pair *pairs, size_t *n, const struct ev
 
 /* ------------------------------------------------------------------------- alignment */
 
-/* One Jacobi rotation in the plane (p, q) that makes a[p][q] zero; v collects them in columns. */
-static void rotate(double a[16], double v[16], int p, int q)
-{
-    double apq = a[4 * p + q], theta, t, c, s;
-
-    if (apq == 0)
-        return;
-    theta = (a[5 * q] - a[5 * p]) / (2 * apq);
-    t = (theta < 0 ? -1.0 : 1.0) / (fabs(theta) + sqrt(theta * theta + 1));
-    c = 1 / sqrt(t * t + 1);
-    s = t * c;
-    for (int k = 0; k < 4; k++) {
-        double x = a[4 * k + p], y = a[4 * k + q];
-
-        a[4 * k + p] = c * x - s * y;
-        a[4 * k + q] = s * x + c * y;
-    }
-    for (int k = 0; k < 4; k++) {
-        double x = a[4 * p + k], y = a[4 * q + k];
-
-        a[4 * p + k] = c * x - s * y;
-        a[4 * q + k] = s * x + c * y;
-    }
-    for (int k = 0; k < 4; k++) {
-        double x = v[4 * k + p], y = v[4 * k + q];
-
-        v[4 * k + p] = c * x - s * y;
-        v[4 * k + q] = s * x + c * y;
-    }
-}
-
-void eval_path_largest(double vector[4], const double matrix[16])
-{
-    double a[16], v[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}, off = 1, all = 0;
-    int best = 0;
-
-    memcpy(a, matrix, sizeof a);
-    for (int i = 0; i < 16; i++)
-        all += a[i] * a[i];
-    /* Quadratic convergence: eight sweeps are plenty, the bound is for what is not finite. */
-    for (int sweep = 0; sweep < 64 && off > 1e-32 * all; sweep++) {
-        off = 0;
-        for (int p = 0; p < 4; p++)
-            for (int q = p + 1; q < 4; q++) {
-                off += a[4 * p + q] * a[4 * p + q];
-                rotate(a, v, p, q);
-            }
-    }
-    for (int i = 1; i < 4; i++)
-        if (a[5 * i] > a[5 * best])
-            best = i;
-    for (int k = 0; k < 4; k++)
-        vector[k] = v[4 * k + best];
-}
-
 /* q = (w, x, y, z) of unit length */
 static void matrix_of(double R[9], const double q[4])
 {
@@ -250,7 +197,7 @@ struct moments {
 
 static void horn(double R[9], const double S[9])
 {
-    double N[16], q[4];
+    double N[16], value[4], q[16];
 
     N[0] = S[0] + S[4] + S[8];
     N[1] = N[4] = S[5] - S[7];
@@ -262,8 +209,8 @@ static void horn(double R[9], const double S[9])
     N[10] = -S[0] + S[4] - S[8];
     N[11] = N[14] = S[5] + S[7];
     N[15] = -S[0] - S[4] + S[8];
-    eval_path_largest(q, N);
-    matrix_of(R, q);
+    eval_fit_jacobi(value, q, N, 4);
+    matrix_of(R, q); /* the first row: of the largest */
 }
 
 static struct eval_path_alignment solve(const struct moments *m, int with_scale)

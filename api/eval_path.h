@@ -7,7 +7,7 @@
  *
  * Alignment: the similarity (s, R, t) that minimises  sum |q_i - (s R p_i + t)|^2  over pairs of
  * camera centres p (estimate) and q (truth). R is the unit quaternion of Horn 1987: the eigenvector
- * of the largest eigenvalue of his 4 x 4 matrix, found by Jacobi rotations; s is Umeyama's 1991,
+ * of the largest eigenvalue of his 4 x 4 matrix (eval_fit.h); s is Umeyama's 1991,
  * sum q'.R p' / sum |p'|^2 (1 where the estimate stands still), or 1 for a rigid one. Centres on
  * one line leave the turn about it open; the residual is the same for each.
  *
@@ -90,8 +90,5 @@ struct eval_path_rpe {
  * scratch [3 * n] */
 struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n, double metres,
                                    double *scratch);
-
-/* Largest eigenvalue's unit eigenvector of a symmetric matrix, by Jacobi rotations. */
-void eval_path_largest(double vector[4], const double matrix[16]);
 
 #endif

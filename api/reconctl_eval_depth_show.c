@@ -2,6 +2,7 @@
 #include "api/eval_plot.h"
 #include "api/reconctl_eval_depth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,25 @@ static const struct {
     {"row", "depth of the row, scaled"},
 };
 
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Median of the frames' scales: one frame of nonsense shall not move it. */
 static double middle_scale(const struct reconctl_eval_depth_result *r)
 {
-    double sum = 0;
+    double *scale = malloc((size_t)r->n_frames * sizeof *scale), middle;
 
+    if (!scale)
+        return NAN;
     for (int i = 0; i < r->n_frames; i++)
-        sum += r->frame[i].scale;
-    return sum / r->n_frames;
+        scale[i] = r->frame[i].scale;
+    qsort(scale, (size_t)r->n_frames, sizeof *scale, by_value);
+    middle = scale[r->n_frames / 2];
+    free(scale);
+    return middle;
 }
 
 static void put_measures(struct json_writer *w, const char *key,
@@ -86,7 +99,7 @@ static void put_result(struct json_writer *w, const struct reconctl_eval_depth_r
     reconctl_eval_put(w, "delta1_scaled", frames[RECONCTL_EVAL_DEPTH_SCALED].delta1);
     reconctl_eval_put(w, "mre", pixels[RECONCTL_EVAL_DEPTH_RAW].abs_rel);
     reconctl_eval_put(w, "mre_scaled", pixels[RECONCTL_EVAL_DEPTH_SCALED].abs_rel);
-    reconctl_eval_put(w, "scale_mean", middle_scale(r));
+    reconctl_eval_put(w, "scale_median", middle_scale(r));
     reconctl_eval_put(w, "constant_m", r->constant_m);
     json_open_map(w, "frame_mean");
     for (int k = 0; k < RECONCTL_EVAL_DEPTH_ROWS; k++)
@@ -183,6 +196,6 @@ void reconctl_eval_depth_print(const struct reconctl_eval_depth_result *r)
         eval_depth_mean(&r->sums[k], &frames, &pixels);
         print_row(names[k].words, &pixels);
     }
-    printf("  scale of the frames: %.3f (mean); best single depth: %.2f m\n", middle_scale(r),
+    printf("  scale of the frames: %.3f (median); best single depth: %.2f m\n", middle_scale(r),
            r->constant_m);
 }

@@ -226,24 +226,6 @@ static void standing_still(void **state)
     assert_true(r.scale == 1 && isfinite(r.translation.rmse) && r.translation.rmse > 0.01);
 }
 
-/* a = diag(1, 2, 3, 4) turned by a rotation in the first and last direction */
-static void the_largest_eigenvector(void **state)
-{
-    const double c = cos(0.3), s = sin(0.3);
-    const double a[16] = {c * c + 4 * s * s, 0, 0, -3 * c * s,       0, 2, 0, 0, 0, 0, 3, 0,
-                          -3 * c * s,        0, 0, s * s + 4 * c * c};
-    const double zero[16] = {0};
-    double v[4];
-
-    (void)state;
-    eval_path_largest(v, a);
-    assert_float_equal(fabs(v[0]), s, 1e-12);
-    assert_float_equal(fabs(v[3]), c, 1e-12);
-    assert_true(v[0] * v[3] < 0 && fabs(v[1]) < 1e-12 && fabs(v[2]) < 1e-12);
-    eval_path_largest(v, zero);
-    assert_float_equal(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3], 1, 1e-12);
-}
-
 static void parse(struct eval_path *path, const char *text, double hz)
 {
     assert_int_equal(eval_path_parse(path, text, strlen(text), "a.txt", hz, NULL), 0);
@@ -322,7 +304,6 @@ int main(void)
         cmocka_unit_test(without_scale_the_rest_is_known),
         cmocka_unit_test(errors_of_each_step),
         cmocka_unit_test(standing_still),
-        cmocka_unit_test(the_largest_eigenvector),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(moments_are_paired),
     };
