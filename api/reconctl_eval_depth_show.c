@@ -147,7 +147,7 @@ int reconctl_eval_depth_plot(const char *path, const struct reconctl_eval_depth_
         .n_series = 3,
         .series = {{.name = "AS IT IS", .n = n},
                    {.name = "MEDIAN-SCALED", .n = n},
-                   {.name = "FRAME'S OWN MEDIAN", .n = n}},
+                   {.name = "CONSTANT: OWN MEDIAN", .n = n}},
     };
     int rc;
 

@@ -221,7 +221,8 @@ static void wide_axes(int axes[2], const struct eval_path_pair *pairs, size_t n)
 static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
                 const struct eval_path_alignment *a, struct err *err)
 {
-    static const char *const labels[] = {"X (M)", "Y (M)", "Z (M)"};
+    static const char *const labels[] = {"X (M) FROM THE START", "Y (M) FROM THE START",
+                                         "Z (M) FROM THE START"};
     double *v = malloc(4 * n * sizeof *v);
     struct eval_plot plot = {
         .title = "TRUE PATH AND ESTIMATE AFTER SIM(3)",
@@ -237,10 +238,11 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
             const double *p = pairs[i].estimate->p, *R = a->R + 3 * axes[k];
+            double start = pairs[0].truth->p[axes[k]];
 
-            v[(size_t)k * n + i] = pairs[i].truth->p[axes[k]];
+            v[(size_t)k * n + i] = pairs[i].truth->p[axes[k]] - start;
             v[(size_t)(2 + k) * n + i] =
-                a->s * (R[0] * p[0] + R[1] * p[1] + R[2] * p[2]) + a->t[axes[k]];
+                a->s * (R[0] * p[0] + R[1] * p[1] + R[2] * p[2]) + a->t[axes[k]] - start;
         }
     rc = eval_plot_write(file, &plot, err);
     free(v);

@@ -26,7 +26,8 @@
 
 static struct {
     int listener, status, promise; /* promise: Content-Length instead of the truth, 0 = the truth */
-    const char *body;
+    const char *body, *headers;    /* headers: more of them, or NULL */
+    size_t body_len;               /* 0 = the text's */
     int mute, busy; /* requests that are cut off, then that are answered 503, before all others */
     int requests;
     char url[64], request[8192];
@@ -39,7 +40,7 @@ static void *serve(void *argument)
     int fd;
 
     while ((fd = accept(server.listener, NULL, NULL)) >= 0) {
-        size_t n = 0, body = 0, len = strlen(server.body);
+        size_t n = 0, body = 0, len = server.body_len ? server.body_len : strlen(server.body);
         char *end = NULL, *at;
 
         memset(server.request, 0, sizeof server.request);
@@ -64,8 +65,9 @@ static void *serve(void *argument)
             continue;
         }
         snprintf(head, sizeof head,
-                 "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n", server.status,
-                 server.promise ? (size_t)server.promise : len);
+                 "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
+                 server.status, server.promise ? (size_t)server.promise : len,
+                 server.headers ? server.headers : "");
         send(fd, head, strlen(head), MSG_NOSIGNAL);
         send(fd, server.body, len, MSG_NOSIGNAL);
         close(fd);
@@ -99,6 +101,8 @@ static void answer(int status, const char *body)
 {
     server.status = status;
     server.body = body;
+    server.headers = NULL;
+    server.body_len = 0;
     server.promise = server.mute = server.busy = server.requests = 0;
 }
 
@@ -111,6 +115,45 @@ static struct client *open_client(const char *token)
     if (client_open(&c, &config, &err))
         fail_msg("%s", err.text);
     return c;
+}
+
+/* Six numbers of 3 x 2, and every way in which headers and bytes do not fit each other. */
+static void a_depth_map_is_numbers(void **state)
+{
+    static const char bytes[] = "\0\0\x80\x3f\0\0\0\x40\0\0\0\0\0\0\0\x3f\0\0\x80\x41\0\0\xc0\x3f";
+    static const char *const bad[] = {
+        "",
+        "Recond-Width: 3\r\nRecond-Height: 2\r\n",
+        "Recond-Width: 3\r\nRecond-Seq: 1\r\n",
+        "Recond-Width: 2\r\nRecond-Height: 2\r\nRecond-Seq: 1\r\n",
+        "Recond-Width: 0\r\nRecond-Height: 2\r\nRecond-Seq: 1\r\n",
+        "Recond-Width: -3\r\nRecond-Height: -2\r\nRecond-Seq: 1\r\n",
+        "Recond-Width: 3x\r\nRecond-Height: 2\r\nRecond-Seq: 1\r\n",
+        "Recond-Width: 4611686018427387906\r\nRecond-Height: 3\r\nRecond-Seq: 1\r\n",
+    };
+    static const float right[6] = {1, 2, 0, 0.5f, 16, 1.5f};
+    struct client *c = open_client(NULL);
+    float *depth;
+    uint64_t seq;
+    int w, h;
+
+    (void)state;
+    answer(200, bytes);
+    server.body_len = 24;
+    server.headers = "Recond-Width: 3\r\nRecond-Height: 2\r\nRecond-Seq: 77\r\n";
+    assert_int_equal(client_depth(c, "abc", &depth, &w, &h, &seq, NULL), 0);
+    assert_memory_equal(server.request, "GET /v1/sessions/abc/depth?format=f32 HTTP/1.1\r\n", 48);
+    assert_true(w == 3 && h == 2 && seq == 77);
+    assert_memory_equal(depth, right, sizeof right);
+    free(depth);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        server.headers = bad[i];
+        assert_int_equal(client_depth(c, "abc", &depth, &w, &h, &seq, NULL), ERR_INPUT);
+        assert_null(depth);
+    }
+    answer(409, "");
+    assert_int_equal(client_depth(c, "abc", &depth, &w, &h, &seq, NULL), ERR_STATE);
+    client_close(&c);
 }
 
 static void a_call_carries_what_it_should(void **state)
@@ -423,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_look_takes_only_the_beginning, start, stop),
         cmocka_unit_test_setup_teardown(an_answer_has_a_bound, start, stop),
         cmocka_unit_test_setup_teardown(what_does_no_harm_is_asked_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_depth_map_is_numbers, start, stop),
         cmocka_unit_test_setup_teardown(a_session_is_not_made_twice, start, stop),
         cmocka_unit_test_setup_teardown(patience_has_an_end, start, stop),
         cmocka_unit_test(a_server_that_starts_late_is_found),

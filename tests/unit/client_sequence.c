@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/client_sequence.h"
+#include "proto/png.h"
 
 static char folder[64];
 
@@ -159,12 +160,54 @@ static void an_empty_picture_is_an_error(void **state)
     client_sequence_close(&s);
 }
 
+/* A PNG of 2 x 1 with 1000 and 65535 in it; the unit is that of sequence.json. */
+static void true_depth_is_metres(void **state)
+{
+    static const uint16_t gray[2] = {1000, 65535};
+    struct client_sequence *s;
+    struct err err = {0};
+    char path[128], name[81];
+    uint8_t *png;
+    float *depth;
+    size_t len;
+    FILE *f;
+    int w, h;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/depth", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/depth/000002.png", folder);
+    assert_int_equal(png_encode_gray16(&png, &len, gray, 2, 1, NULL), 0);
+    f = fopen(path, "wb");
+    assert_int_equal(fwrite(png, 1, len, f), len);
+    fclose(f);
+    free(png);
+    put("depth/000010.png", "no PNG");
+    assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
+    client_sequence_name(s, 1, name);
+    assert_string_equal(name, "000002");
+    assert_int_equal(client_sequence_depth(s, 0, &depth, &w, &h, &err), ERR_NOT_FOUND);
+    assert_int_equal(client_sequence_depth(s, 1, &depth, &w, &h, &err), 0);
+    assert_true(w == 2 && h == 1 && depth[0] == 1000 * 0.001f && depth[1] == 65535 * 0.001f);
+    free(depth);
+    assert_int_equal(client_sequence_depth(s, 2, &depth, &w, &h, &err), ERR_INPUT);
+    assert_string_equal(err.where, "depth/000010.png");
+    assert_null(depth);
+    client_sequence_close(&s);
+    put("sequence.json", "{\"width\":64,\"height\":48}");
+    assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
+    assert_int_equal(client_sequence_depth(s, 1, &depth, &w, &h, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "depth_unit_m"));
+    client_sequence_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_folder_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_picture_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(true_depth_is_metres, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
