@@ -267,6 +267,23 @@ static void the_tree_finds_what_all_pairs_find(void **unused)
     free(xyz);
 }
 
+static void a_bound_is_not_reached(void **unused)
+{
+    const float xyz[6] = {3, 4, 0, 30, 40, 0};
+    const double q[3] = {0, 0, 0};
+    struct eval_tree *tree;
+    uint32_t id = 7;
+    double d2 = -1;
+
+    (void)unused;
+    assert_int_equal(eval_tree_new(&tree, xyz, 2, 3, NULL), 0);
+    assert_false(eval_tree_nearest(tree, q, 25, &id, &d2));
+    assert_true(id == 7 && d2 == -1);
+    assert_true(eval_tree_nearest(tree, q, 25.000001, &id, &d2));
+    assert_true(id == 0 && d2 == 25);
+    eval_tree_free(&tree);
+}
+
 /* -------------------------------------------------------------------------------- registration */
 
 static struct eval_fit_motion motion_of(const double axis[3], double degrees, double x, double y,
@@ -457,6 +474,40 @@ static void global_registration_needs_no_start(void **unused)
     }
 }
 
+/* Two parts of one room, sampled apart, that share its middle: less than two thirds of each. The
+ * ends of a room look alike, so with less in common the answer may be wrong. A ratio of edges that
+ * cells cannot keep leaves no triples. */
+static void global_registration_of_parts(void **unused)
+{
+    const size_t n = 60000;
+    const double axis[3] = {0.1, -0.2, 1};
+    const struct eval_fit_motion should = motion_of(axis, 120, -3, 1, 0.2, 1);
+    float *a = scene(n), *b = scene(n);
+    struct eval_register_global_options o = eval_register_global_defaults;
+    struct eval_register_result r;
+    size_t n_a = 0, n_b = 0;
+    struct err err;
+
+    (void)unused;
+    for (size_t i = 0; i < n; i++) {
+        if (a[3 * i] < 3.8f)
+            memmove(a + 3 * n_a++, a + 3 * i, 3 * sizeof *a);
+        if (b[3 * i] > 1.2f)
+            memmove(b + 3 * n_b++, b + 3 * i, 3 * sizeof *b);
+    }
+    eval_register_apply(b, b, n_b, &should);
+    assert_int_equal(eval_register_global(&r, a, n_a, b, n_b, &eval_register_global_defaults, NULL),
+                     0);
+    near(eval_fit_angle(&r.motion, &should), 0, 1.5);
+    near(distance(r.motion.t, should.t), 0, 0.1);
+    assert_int_equal(r.n_matches, 3 * o.max_tuples);
+    o.tuple_ratio = 0.9999;
+    assert_int_equal(eval_register_global(&r, a, n_a, b, n_b, &o, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "too little to register by"));
+    free(a);
+    free(b);
+}
+
 static void global_registration_refuses_what_has_no_shape(void **unused)
 {
     struct eval_register_global_options o = eval_register_global_defaults;
@@ -480,10 +531,12 @@ int main(void)
         cmocka_unit_test(spheres),
         cmocka_unit_test(what_is_no_cloud_is_refused),
         cmocka_unit_test(the_tree_finds_what_all_pairs_find),
+        cmocka_unit_test(a_bound_is_not_reached),
         cmocka_unit_test(pairs_tell_their_motion),
         cmocka_unit_test(icp_finds_a_small_motion),
         cmocka_unit_test(icp_refuses_what_it_cannot_know),
         cmocka_unit_test(global_registration_needs_no_start),
+        cmocka_unit_test(global_registration_of_parts),
         cmocka_unit_test(global_registration_refuses_what_has_no_shape),
     };
 
