@@ -24,13 +24,16 @@ struct eval_depth_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures, those of each frame too"},
-    {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw each frame's AbsRel (PNG); one folder"},
+    {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0,
+     "Write the measures, those of each frame too"},
+    {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0,
+     "Draw each frame's AbsRel (PNG); one folder"},
     {"frames", 'n', "N", RECONCTL_INT, AT(frames), 1, 1000000, "Stop after this many frames"},
     {"every", 0, "N", RECONCTL_INT, AT(every), 1, 1000000, "Take every N-th frame (1)"},
     {"max-depth", 0, "METRES", RECONCTL_REAL, AT(max_m), 0.01, 1e6, "Leave out farther truth (80)"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
-    {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0, "As of push; frames without one get the identity"},
+    {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0,
+     "As of push; frames without one get the identity"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
      "Any option of POST /v1/sessions (depth_model=NAME)"},
     {0},

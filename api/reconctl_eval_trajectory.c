@@ -21,7 +21,8 @@ struct eval_trajectory_options {
 static const struct reconctl_option options[] = {
     {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures"},
     {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw both paths from above, aligned (PNG)"},
-    {"session", 0, "ID", RECONCTL_TEXT, AT(session), 0, 0, "The estimate is the path of this session"},
+    {"session", 0, "ID", RECONCTL_TEXT, AT(session), 0, 0,
+     "The estimate is the path of this session"},
     {"max-gap", 0, "SECONDS", RECONCTL_REAL, AT(max_gap_s), 0, 1e6,
      "Poses of one moment are at most so far apart (0.02)"},
     {"truth-fps", 0, "N", RECONCTL_REAL, AT(truth_hz), 0.001, 1e6,
@@ -330,7 +331,7 @@ const struct reconctl_command reconctl_eval_trajectory_command = {
     .operands = "[ESTIMATE] TRUTH",
     .min_operands = 1,
     .max_operands = 2,
-    .summary = "Measure a camera's path against the true one",
+    .summary = "Measure the path of a camera against the true one",
     .options = options,
     .size = sizeof(struct eval_trajectory_options),
     .defaults = set_defaults,

@@ -118,7 +118,8 @@ static void what_takes_part(void **state)
 }
 
 /* A map of a quarter of the size that is linear over the picture is met exactly inside: pixel
- * x of the truth lies at (x + 0.5) / 4 - 0.5 of the map. At the border the outermost pixel holds. */
+ * x of the truth lies at (x + 0.5) / 4 - 0.5 of the map. At the border the outermost pixel
+ * holds. */
 static void maps_of_unlike_size(void **state)
 {
     static float small[12 * 16];
