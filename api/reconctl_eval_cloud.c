@@ -329,7 +329,7 @@ static void colour(uint8_t *rgb, const double *distance, size_t n, double thresh
 
 static int draw(struct job *j, struct err *err)
 {
-    const float level[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const float level[9] = {1, 0, 0, 0, -1, 0, 0, 0, -1}; /* y is up, as `render` has it */
     struct client_splat_view view;
     uint8_t *picture;
     int rc;
