@@ -27,10 +27,10 @@
 /* ------------------------------------------------------------------------------- sessions */
 
 enum session_state {
-    SESSION_CREATED,   /* no frame yet */
-    SESSION_STREAMING, /* an ingest client is connected */
-    SESSION_IDLE,      /* none is, frames may come again */
-    SESSION_SUSPENDED, /* idle for long: its device state lies in a checkpoint */
+    SESSION_CREATED,    /* no frame yet */
+    SESSION_STREAMING,  /* an ingest client is connected */
+    SESSION_IDLE,       /* none is, frames may come again */
+    SESSION_SUSPENDED,  /* idle for long: its device state lies in a checkpoint */
     SESSION_RECOVERING, /* after a start: its journal is being replayed, clients come back later */
     SESSION_CLOSED,     /* finalized: readable until it is deleted or its retention ends */
     SESSION_STATES
