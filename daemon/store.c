@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define SUFFIX "/journal"
-#define DISK_US 50000000 /* a disk may stand still longer than a thread: a restart does not help */
 
 /* ------------------------------------------------------------------------- what a record says */
 
@@ -146,7 +145,7 @@ uint64_t store_alive_us(const struct store *st, const char **who)
     uint64_t journal = journal_alive_us(st->journal), saved = checkpoint_alive_us(st->checkpoint);
 
     *who = saved < journal ? "checkpoints" : "journal";
-    return (saved < journal ? saved : journal) + DISK_US;
+    return saved < journal ? saved : journal;
 }
 
 void store_blame(struct store *st)

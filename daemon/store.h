@@ -62,7 +62,7 @@ void store_stop(struct store *st);
 void store_close(struct store **store);
 /* Up or down with the configuration. */
 void store_configure(struct store *st, const struct config *config);
-/* Its threads' oldest sign of life, with what a slow disk is allowed already added. */
+/* Its threads' oldest sign of life, and whose it is. */
 uint64_t store_alive_us(const struct store *st, const char **who);
 /* A device is lost and the process will end for it: frames at work are suspects. */
 void store_blame(struct store *st);
