@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 INST = np.dtype([('m', 'f4', 12), ('mesh', 'i4'), ('tex', 'i4'), ('rgb', 'u1', 3), ('gloss', 'u1'), ('flags', 'i4'),
-                 ('su', 'f4'), ('sv', 'f4'), ('emit', 'f4'), ('id', 'i4')])
+                 ('su', 'f4'), ('sv', 'f4'), ('emit', 'f4'), ('id', 'i4'), ('object', 'u4')])
 SCENE = np.dtype([('inst0', 'i4'), ('n_inst', 'i4'), ('light0', 'i4'), ('n_light', 'i4'), ('amb_up', 'f4', 3),
                   ('amb_dn', 'f4', 3), ('env_tex', 'i4'), ('sky_tex', 'i4'), ('env_gain', 'f4'), ('sky_gain', 'f4'),
-                  ('fog', 'f4'), ('ao', 'f4'), ('fog_col', 'f4', 3), ('pad', 'f4')])
+                  ('fog', 'f4'), ('ao', 'f4'), ('fog_col', 'f4', 3), ('motion0', 'i4')])
 LIGHT = np.dtype([('type', 'i4'), ('shadow', 'i4'), ('size_px', 'f4'), ('range', 'f4'), ('pos', 'f4', 3), ('dir', 'f4', 3),
                   ('col', 'f4', 3), ('cone', 'f4'), ('pad', 'f4', 2)])
 VIEW = np.dtype([('R', 'f4', 9), ('t', 'f4', 3), ('fx', 'f4'), ('fy', 'f4'), ('cx', 'f4'), ('cy', 'f4'), ('scene', 'i4'),
-                 ('ortho', 'i4'), ('light', 'i4'), ('pad', 'i4')])
+                 ('ortho', 'i4'), ('light', 'i4'), ('moment', 'i4')])
 # one camera of a scene, before the picture size is chosen: camera-to-world pose, focal length over the longer side
 CAM = np.dtype([('R_wc', 'f4', 9), ('p', 'f4', 3), ('f_rel', 'f4'), ('ax', 'f4'), ('ox', 'f4'), ('oy', 'f4')])
 
@@ -49,6 +49,11 @@ class Frame:
         return Frame(self.x + c * x - s * y, self.y + s * x + c * y, self.z + z, self.yaw + yaw)
 
 
+def at_rest(n=0):
+    """Motions of n things that do not move, and of the static rest: identities [n+1, 3, 4]."""
+    return np.tile(np.eye(3, 4, dtype=np.float32), (n + 1, 1, 1))
+
+
 @dataclass
 class Scene:
     """What a worker sends to the renderer: numpy records, indices local to the scene."""
@@ -58,6 +63,9 @@ class Scene:
     scene: np.ndarray
     cams: np.ndarray            # [K, 2] CAM: a camera and its neighbour a moment later
     kind: str = ''
+    # movable things; instances name theirs in `object`, 0 = static
+    objects: np.ndarray = field(default_factory=at_rest)    # [n+1, 3, 4] f4: world motion from moment 0 to 1, row 0 identity
+    kinds: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))   # [n+1] 0 static 1 person 2 vehicle 3 thing
 
 
 @dataclass
@@ -148,9 +156,9 @@ class Builder:
         return i, aspect
 
     # ---- instances ----------------------------------------------------------------------------
-    def raw(self, mesh, m, tex, rgb, gloss, flags, su, sv, emit=0.0, ident=0):
+    def raw(self, mesh, m, tex, rgb, gloss, flags, su, sv, emit=0.0, ident=0, thing=0):
         c = tuple(max(0, min(255, int(128 * v))) for v in rgb)
-        self.insts.append((m, mesh, tex, c, max(0, min(255, int(255 * gloss))), flags, su, sv, emit, ident))
+        self.insts.append((m, mesh, tex, c, max(0, min(255, int(255 * gloss))), flags, su, sv, emit, ident, thing))
 
     @staticmethod
     def matrix(f, x, y, z, sx, sy, sz, yaw=0.0, tilt=0.0, roll=0.0):

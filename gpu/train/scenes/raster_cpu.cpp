@@ -23,7 +23,7 @@ static void visibility(const frame *f, int shadows)
             if ((o->flags & INST_HIDE) || (shadows && (o->flags & INST_NO_SHADOW)) || !instance_visible(f, v, o, w, h))
                 continue;
             float m[12];
-            camera_from_object(v, o, m);
+            camera_from_object(f, v, o, m);
             for (int t = 0; t < f->mesh[o->mesh].n_tri; t++) {
                 v3 p[3], q[2][3];
                 tri_camera(f, m, f->mesh[o->mesh].tri0 + t, p);

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(CHUNK) raster_kernel(frame f, int shadows, wor
         const mesh *g = &f.mesh[o->mesh];
         __syncthreads();
         if (threadIdx.x == 0)
-            camera_from_object(v, o, m);
+            camera_from_object(&f, v, o, m);
         __syncthreads();
         int t = it.tri + (int)threadIdx.x;
         if (t >= g->n_tri)

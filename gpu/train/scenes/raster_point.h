@@ -16,6 +16,7 @@
 #define RASTER_POINT_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "raster_types.h"
@@ -50,16 +51,26 @@ HD float hash01(uint32_t x) { return (hash32(x) >> 8) * (1.0f / 16777216.0f); }
 HD uint32_t float_bits(float f) { union { float f; uint32_t u; } x; x.f = f; return x.u; }
 HD float bits_float(uint32_t u) { union { float f; uint32_t u; } x; x.u = u; return x.f; }
 
-/* camera_from_object - rows of the 3x4 that takes an instance's points to a view's camera frame */
-HD void camera_from_object(const view *v, const inst *o, float *m)
+/* thing_motion - what a movable thing has done by the moment of a view, a world 3x4; 0 = nothing */
+HD const float *thing_motion(const frame *f, const view *v, const inst *o)
 {
+    if (!v->moment || !o->object)
+        return 0;
+    return f->motion + 12 * ((size_t)f->scene[v->scene].motion0 + o->object);
+}
+
+/* camera_from_object - rows of the 3x4 that takes an instance's points to a view's camera frame */
+HD void camera_from_object(const frame *f, const view *v, const inst *o, float *m)
+{
+    const float *g = thing_motion(f, v, o);
+    float a[12];
+    for (int k = 0; k < 12; k++)
+        a[k] = g ? g[k & ~3] * o->m[k & 3] + g[(k & ~3) + 1] * o->m[4 + (k & 3)] + g[(k & ~3) + 2] * o->m[8 + (k & 3)]
+                       + ((k & 3) == 3 ? g[k] : 0.0f)
+                 : o->m[k];
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 4; c++) {
-            float s = c == 3 ? v->t[r] : 0.0f;
-            for (int k = 0; k < 3; k++)
-                s += v->R[3 * r + k] * o->m[4 * k + c];
-            m[4 * r + c] = s;
-        }
+        for (int c = 0; c < 4; c++)
+            m[4 * r + c] = (c == 3 ? v->t[r] : 0.0f) + v->R[3 * r] * a[c] + v->R[3 * r + 1] * a[4 + c] + v->R[3 * r + 2] * a[8 + c];
 }
 
 /* instance_visible - does the bounding sphere meet the view's pyramid (or box, when orthographic)? */
@@ -67,6 +78,9 @@ HD bool instance_visible(const frame *f, const view *v, const inst *o, int w, in
 {
     const mesh *g = &f->mesh[o->mesh];
     v3 c = affine(o->m, V(g->c[0], g->c[1], g->c[2]));
+    const float *moved = thing_motion(f, v, o);
+    if (moved)
+        c = affine(moved, c);
     float s = 0.0f;
     for (int k = 0; k < 3; k++)
         s = fmaxf(s, len(V(o->m[k], o->m[4 + k], o->m[8 + k])));
@@ -254,7 +268,7 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     int t = g->tri0 + (int)(key & 0xffff);
     float m[12];
     v3 p[3];
-    camera_from_object(v, o, m);
+    camera_from_object(f, v, o, m);
     tri_camera(f, m, t, p);
     v3 e1 = sub(p[1], p[0]), e2 = sub(p[2], p[0]), n = cross(e1, e2);
     float area = len(n), nd = dot(n, d);

@@ -29,17 +29,20 @@ struct inst {
     float su, sv;           /* texture repeats: per uv unit, or per metre with INST_BOX_UV */
     float emit;             /* radiance of the surface itself, times its colour */
     int32_t id;             /* object number for instance masks, 0 = background */
+    uint32_t object;        /* movable thing of its scene, 1..255; 0 = static; one number for all its parts */
 };
 struct view {
     float R[9], t[3], fx, fy, cx, cy;
-    int32_t scene, ortho, light, pad;
+    int32_t scene, ortho, light;
+    int32_t moment;         /* 0, or 1: things have made their motion */
 };
 struct scene {
     int32_t inst0, n_inst, light0, n_light;
     float amb_up[3], amb_dn[3];
     int32_t env_tex, sky_tex;
     float env_gain, sky_gain, fog, ao;
-    float fog_col[3], pad;
+    float fog_col[3];
+    int32_t motion0;        /* row of frame.motion that is this scene's object 0 */
 };
 struct light {
     int32_t type, shadow;   /* shadow: view index in the shadow set, -1 = none */
@@ -68,6 +71,7 @@ struct frame {              /* everything a draw needs; pointers are the back en
     const struct light *light;
     const struct view *view, *shadow;   /* cameras, shadow cameras */
     const struct effects *fx;
+    const float *motion;                /* [][12] rows of a 3x4: world motion of an object from moment 0 to 1 */
     uint64_t *key, *shadow_key;         /* [n_view][h][w], [n_shadow][sn][sn] */
     float *hdr, *hdr2;                  /* [n_view][h][w][4], linear colour and mirror weight */
     float *rgb, *depth;                 /* [n_view][3][h/ss][w/ss] 0..1, [n_view][h/ss][w/ss] metres, 0 = sky */

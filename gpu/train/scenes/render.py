@@ -24,7 +24,7 @@ EFFECTS = np.dtype([('exposure', 'f4'), ('wb', 'f4', 3), ('contrast', 'f4'), ('s
                     ('vignette', 'f4'), ('blur_x', 'f4'), ('blur_y', 'f4'), ('roll_blur', 'f4'), ('defocus', 'f4'), ('shot', 'f4'),
                     ('read', 'f4'), ('haze', 'f4'), ('seed', 'u4'), ('glow', 'f4'), ('pad', 'f4', 2)])
 POINTERS = ('vert', 'uv', 'tri', 'tri_mat', 'mesh', 'mat', 'tex', 'texel', 'inst', 'scene', 'light', 'view', 'shadow', 'fx',
-            'key', 'shadow_key', 'hdr', 'hdr2', 'rgb', 'depth', 'id', 'mean_lum')
+            'motion', 'key', 'shadow_key', 'hdr', 'hdr2', 'rgb', 'depth', 'id', 'mean_lum')
 
 
 class Frame(ctypes.Structure):
@@ -132,17 +132,17 @@ class Renderer:
     def draw(self, scenes, picks, W, H, fx, ss=2):
         n = len(picks)
         insts, lights, shadows, recs, i0, l0 = [], [], [], np.zeros(len(scenes), SCENE), 0, 0
-        s0 = 0
+        s0 = m0 = 0
         for k, s in enumerate(scenes):
             recs[k] = s.scene
-            recs[k]['inst0'], recs[k]['light0'] = i0, l0
+            recs[k]['inst0'], recs[k]['light0'], recs[k]['motion0'] = i0, l0, m0
             li, sh = s.lights.copy(), s.shadows.copy()
             li['shadow'][li['shadow'] >= 0] += s0
             sh['scene'] = k
             insts.append(s.insts)
             lights.append(li)
             shadows.append(sh)
-            i0, l0, s0 = i0 + len(s.insts), l0 + len(li), s0 + len(sh)
+            i0, l0, s0, m0 = i0 + len(s.insts), l0 + len(li), s0 + len(sh), m0 + len(s.objects)
         cams = np.stack([scenes[s].cams[c, m] for s, c, m in picks])
         R = cams['R_wc'].reshape(n, 3, 3)
         v = np.zeros(n, VIEW)
@@ -153,13 +153,13 @@ class Renderer:
                       (W - 1) / 2 + cams['ox'] * W, (H - 1) / 2 + cams['oy'] * H], 1).astype(np.float32)
         v['fx'], v['fy'] = K[:, 0] * ss, K[:, 1] * ss
         v['cx'], v['cy'] = K[:, 2] * ss + (ss - 1) / 2, K[:, 3] * ss + (ss - 1) / 2
-        v['scene'] = [s for s, _, _ in picks]
+        v['scene'], v['moment'] = [s for s, _, _ in picks], [m for _, _, m in picks]
         pose = np.concatenate([R.reshape(n, 9), cams['p'], K], 1).astype(np.float32)
         ptrs, keep, p = self._upload([np.concatenate(insts), recs, np.concatenate(lights + [np.zeros(1, LIGHT)]), v,
-                                   np.concatenate(shadows + [np.zeros(1, VIEW)]), fx, pose])
+                                   np.concatenate(shadows + [np.zeros(1, VIEW)]), fx, np.concatenate([s.objects for s in scenes]), pose])
         b = self._buffers(n, W, H, ss, s0)
         f = Frame(**{k: t.data_ptr() for k, t in self.static.items()}, **{k: t.data_ptr() for k, t in b.items()},
-                  **dict(zip(('inst', 'scene', 'light', 'view', 'shadow', 'fx'), ptrs)),
+                  **dict(zip(('inst', 'scene', 'light', 'view', 'shadow', 'fx', 'motion'), ptrs)),
                   shadow_key=self.buffers['shadow_key'].data_ptr(), n_view=n, n_shadow=s0, w=W * ss, h=H * ss, ss=ss, sn=self.sn)
         stream = torch.cuda.current_stream().cuda_stream if self.cuda else 0
         rc = self.lib.raster_draw(ctypes.byref(f), self.work.data_ptr(), stream)
