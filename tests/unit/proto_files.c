@@ -193,6 +193,152 @@ static void ply_of_others(void **state)
     ply_cloud_free(&p);
 }
 
+/* The same two points in all three formats, with normals, lists and elements of no interest before,
+ * between and behind: the body is built by hand, value by value. */
+static size_t pack(uint8_t *out, double v, char type, int big)
+{
+    uint8_t bytes[8];
+    size_t n;
+
+    if (type == 'b') {
+        bytes[0] = (uint8_t)v;
+        n = 1;
+    } else if (type == 'h') {
+        uint16_t half = (uint16_t)v;
+
+        memcpy(bytes, &half, n = sizeof half);
+    } else if (type == 'i') {
+        int32_t whole = (int32_t)v;
+
+        memcpy(bytes, &whole, n = sizeof whole);
+    } else if (type == 'f') {
+        float f = (float)v;
+
+        memcpy(bytes, &f, n = sizeof f);
+    } else {
+        memcpy(bytes, &v, n = sizeof v);
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = bytes[big ? n - 1 - i : i];
+    return n;
+}
+
+static void ply_of_three_formats(void **state)
+{
+    static const char *const formats[] = {"ascii", "binary_little_endian", "binary_big_endian"};
+    static const char header[] =
+        "element face 2\nproperty list uchar int vertex_indices\n"
+        "element camera 1\nproperty double f\nelement nothing 5\n"
+        "element vertex 2\nproperty float nx\nproperty double z\nproperty list ushort float seen\n"
+        "property ushort green\nproperty float red\nproperty int x\nproperty uchar blue\n"
+        "property float y\nelement edge 7\nproperty int a\nend_header\n";
+    static const char types[] = "b"
+                                "iii"
+                                "b"
+                                "d"
+                                "fd"
+                                "hff"
+                                "hfi"
+                                "bf"
+                                "fd"
+                                "h"
+                                "hfibf";
+    static const double values[] = {3, 0,  1, 70000, 0,   520.5, 0.25, -1.5, 2,   9,  9,   65535,
+                                    1, -3, 7, 0.5,   0.5, 2.5,   0,    257,  0.5, 40, 255, 1e-3};
+    uint8_t data[2048];
+    struct ply_cloud p;
+
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        size_t n = (size_t)sprintf((char *)data, "ply\nformat %s 1.0\ncomment %0600d\n%s",
+                                   formats[k], 1, header);
+
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            n += k ? pack(data + n, values[i], types[i], k == 2)
+                   : (size_t)sprintf((char *)data + n, i % 5 ? "%.9g " : "%.9g\r\n", values[i]);
+        write_bytes(data, n - (k == 0)); /* a text may end without a line's end */
+        assert_int_equal(ply_read_file(path, &p, NULL), 0);
+        assert_true(p.n == 2 && p.has_colour);
+        assert_true(p.xyz[0] == -3 && p.xyz[1] == 0.5f && p.xyz[2] == -1.5f);
+        assert_true(p.xyz[3] == 40 && p.xyz[4] == 1e-3f && p.xyz[5] == 2.5f);
+        assert_memory_equal(p.rgb, "\xff\xff\x07\x80\x01\xff", 6);
+        ply_cloud_free(&p);
+        write_bytes(data, n - 1 - (k == 0) * 5); /* the last value is missing */
+        assert_int_equal(ply_read_file(path, &p, NULL), ERR_INPUT);
+    }
+}
+
+static void ply_without_colours(void **state)
+{
+    struct ply_cloud p;
+
+    (void)state;
+    write_bytes("ply\nformat ascii 1.0\nelement vertex 1\nproperty uchar red\n" XYZ END "9 1 2 3",
+                strlen("ply\nformat ascii 1.0\nelement vertex 1\nproperty uchar red\n" XYZ END) +
+                    7);
+    assert_int_equal(ply_read_file(path, &p, NULL), 0);
+    assert_true(p.n == 1 && !p.has_colour && p.rgb[1] == 160 && p.xyz[2] == 3);
+    ply_cloud_free(&p);
+    assert_int_equal(read_ply(VERTEX("2") XYZ END, 24), 0);
+    assert_int_equal(read_ply(VERTEX("2") XYZ END, 23), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("0") XYZ END, 0), 0);
+}
+
+static int read_ascii(const char *header, const char *body)
+{
+    char text[1000];
+
+    snprintf(text, sizeof text, "ply\nformat ascii 1.0\n%s%s%s", header, END, body);
+    return read_ply(text, 0);
+}
+
+static void ply_texts_are_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 6"), 0);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "nan inf -1e999 4 5 6"), 0);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 256"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 -1"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 0.5"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 nan"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ, "1 2 3x"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ, "1 2 three"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" XYZ, "1 2     "), ERR_INPUT);
+    assert_int_equal(
+        read_ascii("element vertex 1\n" XYZ,
+                   "1 2 0000000000000000000000000000000000000000000000000000000000000000"
+                   "00000000"),
+        ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 9999999999999999999\n" XYZ, "1 2 3"), ERR_INPUT);
+}
+
+static void ply_lists_are_bounded(void **state)
+{
+#define LIST "property list int double seen\n"
+    (void)state;
+    /* the zeros of the body are lists of no length */
+    assert_int_equal(read_ply(VERTEX("2") LIST XYZ END, 32), 0);
+    assert_int_equal(read_ply(VERTEX("2") LIST XYZ END, 31), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" LIST XYZ, "2 0 0 1 2 3"), 0);
+    assert_int_equal(read_ascii("element vertex 1\n" LIST XYZ, "3 0 0 1 2 3"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" LIST XYZ, "-2 0 0 1 2 3"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\n" LIST XYZ, "2147483647 0 0 1 2 3"), ERR_INPUT);
+    assert_int_equal(read_ascii("element vertex 1\nproperty list float int a\n" XYZ, "0 1 2 3"),
+                     ERR_INPUT);
+    /* elements of no bytes, and of more than there are */
+    assert_int_equal(read_ascii("element a 9999999999999999999\nelement vertex 1\n" XYZ, "1 2 3"),
+                     0);
+    assert_int_equal(read_ascii("element a 9999999999999999999\nproperty int b\n"
+                                "element vertex 1\n" XYZ,
+                                "1 2 3"),
+                     ERR_INPUT);
+    assert_int_equal(read_ply("ply\nformat binary_big_endian 1.0\nelement a 2305843009213693952\n"
+                              "property double b\nelement vertex 1\n" XYZ END,
+                              60),
+                     ERR_INPUT); /* * 8 = 2^64 */
+#undef LIST
+}
+
 static void ply_lies_are_refused(void **state)
 {
     char many[20000] = VERTEX("1") XYZ RGB;
@@ -205,23 +351,32 @@ static void ply_lies_are_refused(void **state)
                      ERR_INPUT); /* * 15 = 2^64 + 14 */
     assert_int_equal(read_ply(VERTEX("-1") XYZ RGB END, 30), ERR_INPUT);
     assert_int_equal(read_ply(VERTEX("2 3") XYZ RGB END, 30), ERR_INPUT);
-    assert_int_equal(read_ply(VERTEX("2") XYZ END, 30), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("2x") XYZ RGB END, 30), ERR_INPUT);
     assert_int_equal(read_ply(VERTEX("2") XYZ XYZ RGB END, 60), ERR_UNSUPPORTED);
-    assert_int_equal(read_ply(VERTEX("2") "property double x\n" RGB END, 60), ERR_UNSUPPORTED);
-    assert_int_equal(read_ply(VERTEX("2") "property list uchar int x\n" END, 60), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("2") "property double x\n" RGB END, 60), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("2") XYZ "property int red\n" END, 60), ERR_UNSUPPORTED);
+    assert_int_equal(read_ply(VERTEX("2") "property half x\n" END, 60), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("2") "property float x y\n" END, 60), ERR_INPUT);
+    assert_int_equal(read_ply(VERTEX("2") "property list uchar int x\n" END, 60), ERR_UNSUPPORTED);
     assert_int_equal(read_ply(VERTEX("2") XYZ RGB "element vertex 2\n" END, 60), ERR_UNSUPPORTED);
+    assert_int_equal(read_ply(VERTEX("2") XYZ "format ascii 1.0\n" END, 60), ERR_INPUT);
     assert_int_equal(read_ply("ply\nelement vertex 1\n" XYZ RGB END, 60), ERR_INPUT);
-    assert_int_equal(read_ply("ply\nformat ascii 1.0\n" END, 60), ERR_UNSUPPORTED);
+    assert_int_equal(read_ply("ply\nformat ascii 1.0\n" END, 60), ERR_INPUT);
+    assert_int_equal(read_ply("ply\nformat binary_pdp_endian 1.0\n" END, 60), ERR_UNSUPPORTED);
     assert_int_equal(read_ply("ply\nformat binary_little_endian 1.0\n" XYZ RGB END, 60), ERR_INPUT);
     assert_int_equal(read_ply("PNG\n", 60), ERR_INPUT);
     assert_int_equal(read_ply("", 0), ERR_INPUT);
     assert_int_equal(read_ply(VERTEX("2") XYZ RGB, 0), ERR_INPUT); /* the header does not end */
-    for (int i = 0; i < 70; i++)
+    for (int i = 0; i < 130; i++)
         strcat(many, "property uchar more\n");
     assert_int_equal(read_ply(many, 200), ERR_LIMIT);
     strcpy(many, VERTEX("1"));
-    for (int i = 0; i < 300; i++)
+    for (int i = 0; i < 600; i++)
         strcat(many, "comment x\n");
+    assert_int_equal(read_ply(many, 200), ERR_LIMIT);
+    strcpy(many, VERTEX("1"));
+    for (int i = 0; i < 20; i++)
+        strcat(many, "element more 1\n");
     assert_int_equal(read_ply(many, 200), ERR_LIMIT);
     memset(many, 'a', sizeof many - 1); /* one endless line */
     memcpy(many, "ply\n", 4);
@@ -410,6 +565,10 @@ int main(void)
         TEST(ply_round_trip),
         TEST(ply_is_replaced_or_left),
         TEST(ply_of_others),
+        TEST(ply_of_three_formats),
+        TEST(ply_without_colours),
+        TEST(ply_texts_are_numbers),
+        TEST(ply_lists_are_bounded),
         TEST(ply_lies_are_refused),
         TEST(ply_damage_is_survived),
         TEST(png_round_trip),
