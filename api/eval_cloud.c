@@ -164,3 +164,73 @@ out:
     free(b_to_a);
     return rc;
 }
+
+static void add_side(struct eval_cloud_side *to, const struct eval_cloud_side *from, double by)
+{
+    to->mean += by * from->mean;
+    to->rms += by * from->rms;
+    to->median += by * from->median;
+    to->p90 += by * from->p90;
+    to->max += by * from->max;
+}
+
+/* to += by * from, but for counts and radii. */
+static void add_report(struct eval_cloud_report *to, const struct eval_cloud_report *from,
+                       double by)
+{
+    add_side(&to->a_to_b, &from->a_to_b, by);
+    add_side(&to->b_to_a, &from->b_to_a, by);
+    to->chamfer_sum += by * from->chamfer_sum;
+    to->chamfer_mean += by * from->chamfer_mean;
+    to->chamfer_squared += by * from->chamfer_squared;
+    to->completeness += by * from->completeness;
+    to->accuracy += by * from->accuracy;
+    to->f += by * from->f;
+}
+
+void eval_cloud_add(struct eval_cloud_sum *s, const struct eval_cloud_report *r)
+{
+    struct eval_cloud_report *sum = &s->sum;
+
+    s->n_frames++;
+    sum->n_a += r->n_a;
+    sum->n_b += r->n_b;
+    sum->threshold = r->threshold;
+    sum->n_radii = r->n_radii;
+    add_report(sum, r, 1);
+    for (int i = 0; i < r->n_radii; i++) {
+        sum->at[i].r = r->at[i].r;
+        sum->at[i].found += r->at[i].found;
+        sum->at[i].fne += r->at[i].fne;
+        sum->at[i].fpe += r->at[i].fpe;
+        if (r->at[i].found == 0)
+            continue;
+        s->n_found[i]++;
+        sum->at[i].l_e_mean += r->at[i].l_e_mean;
+        sum->at[i].l_e_rms += r->at[i].l_e_rms;
+    }
+}
+
+struct eval_cloud_report eval_cloud_mean(const struct eval_cloud_sum *s)
+{
+    struct eval_cloud_report m = {.threshold = s->sum.threshold, .n_radii = s->sum.n_radii};
+    double n = (double)s->n_frames;
+
+    add_report(&m, &s->sum, 1 / n);
+    if (s->n_frames == 0)
+        return m;
+    m.n_a = s->sum.n_a / s->n_frames;
+    m.n_b = s->sum.n_b / s->n_frames;
+    for (int i = 0; i < m.n_radii; i++) {
+        const struct eval_cloud_radius *at = &s->sum.at[i];
+        double found = s->n_found[i] ? (double)s->n_found[i] : (double)NAN;
+
+        m.at[i] = (struct eval_cloud_radius){.r = at->r,
+                                             .found = at->found / s->n_frames,
+                                             .l_e_mean = at->l_e_mean / found,
+                                             .l_e_rms = at->l_e_rms / found,
+                                             .fne = at->fne / n,
+                                             .fpe = at->fpe / n};
+    }
+    return m;
+}

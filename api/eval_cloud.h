@@ -76,4 +76,17 @@ MUST_CHECK int eval_cloud_measure(struct eval_cloud_report *out, double *to_b, c
                                   size_t n_a, const float *b, size_t n_b,
                                   const struct eval_cloud_options *options, struct err *err);
 
+/*
+ * Means over frames, each with a cloud and a truth of its own, as the paper's figures have them.
+ * L_E at a radius is the mean over the frames where a true point is found.
+ */
+struct eval_cloud_sum {
+    size_t n_frames, n_found[EVAL_CLOUD_RADII_MAX];
+    struct eval_cloud_report sum;
+};
+/* All reports of one sum have the same options. */
+void eval_cloud_add(struct eval_cloud_sum *s, const struct eval_cloud_report *r);
+/* n_a, n_b: points a frame; `found` of the radii too. NAN without frames. */
+struct eval_cloud_report eval_cloud_mean(const struct eval_cloud_sum *s);
+
 #endif

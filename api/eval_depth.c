@@ -32,8 +32,7 @@ void eval_depth_pairs_free(struct eval_depth_pairs *p)
     *p = (struct eval_depth_pairs){0};
 }
 
-/* Depth at a position of the map, between the four pixels around it. */
-static float sample(const float *map, int w, int h, float x, float y)
+float eval_depth_sample(const float *map, int w, int h, float x, float y)
 {
     int x0 = x < 0 ? 0 : (int)x, y0 = y < 0 ? 0 : (int)y;
     int x1 = x0 + 1 < w ? x0 + 1 : w - 1, y1 = y0 + 1 < h ? y0 + 1 : h - 1;
@@ -56,7 +55,8 @@ void eval_depth_pairs_take(struct eval_depth_pairs *p, const float *map, int w, 
             if (!(g > 0.0f && g <= max_m))
                 continue;
             if (map) {
-                d = sample(map, w, h, ((float)x + 0.5f) * sx - 0.5f, ((float)y + 0.5f) * sy - 0.5f);
+                d = eval_depth_sample(map, w, h, ((float)x + 0.5f) * sx - 0.5f,
+                                      ((float)y + 0.5f) * sy - 0.5f);
                 p->d[p->n] = d > EVAL_DEPTH_NONE_M ? d : EVAL_DEPTH_NONE_M;
             }
             p->row[p->n] = (uint16_t)y;
@@ -179,6 +179,28 @@ void eval_depth_mean(const struct eval_depth_sum *s, struct eval_depth_measures 
     *pixels = over(&s->pixels, s->n_pixels ? (double)s->n_pixels : 1.0);
     pixels->rmse = sqrt(pixels->rmse);
     pixels->rmse_log = sqrt(pixels->rmse_log);
+}
+
+void eval_depth_ranges_add(struct eval_depth_ranges *r, const struct eval_depth_pairs *p,
+                           double scale)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        double g = (double)p->g[i], at = floor(3 * log2(g / EVAL_DEPTH_RANGE_FROM_M));
+        int k = at < 0 ? 0 : at >= EVAL_DEPTH_RANGES ? EVAL_DEPTH_RANGES - 1 : (int)at;
+
+        r->abs_rel[k] += fabs((double)p->d[i] * scale - g) / g;
+        r->n[k]++;
+    }
+}
+
+double eval_depth_ranges_from(int i)
+{
+    return EVAL_DEPTH_RANGE_FROM_M * exp2(i / 3.0);
+}
+
+double eval_depth_ranges_mean(const struct eval_depth_ranges *r, int i)
+{
+    return r->n[i] ? r->abs_rel[i] / (double)r->n[i] : (double)NAN;
 }
 
 /* ------------------------------------------------------------------------- baselines */

@@ -58,6 +58,10 @@ void eval_depth_pairs_free(struct eval_depth_pairs *p);
 void eval_depth_pairs_take(struct eval_depth_pairs *p, const float *map, int w, int h,
                            const float *truth, int tw, int th, float max_m);
 
+/* Depth at a position of map [h][w], between the four pixels around it; x, y from half a pixel
+ * outside. */
+float eval_depth_sample(const float *map, int w, int h, float x, float y);
+
 /* The middle value; p->scratch is its scratch, at least n. n > 0 */
 float eval_depth_median(const struct eval_depth_pairs *p, const float *values);
 
@@ -73,6 +77,22 @@ void eval_depth_add(struct eval_depth_sum *s, const struct eval_depth_measures *
 /* Out: *frames, *pixels; zeros where nothing was added. */
 void eval_depth_mean(const struct eval_depth_sum *s, struct eval_depth_measures *frames,
                      struct eval_depth_measures *pixels);
+
+/* AbsRel by true depth: three ranges an octave, from EVAL_DEPTH_RANGE_FROM_M to 128 m; what is
+ * nearer or farther is in the first or last one. */
+#define EVAL_DEPTH_RANGES 27
+#define EVAL_DEPTH_RANGE_FROM_M 0.25
+struct eval_depth_ranges {
+    double abs_rel[EVAL_DEPTH_RANGES]; /* sums */
+    size_t n[EVAL_DEPTH_RANGES];
+};
+/* p->d times scale against p->g. */
+void eval_depth_ranges_add(struct eval_depth_ranges *r, const struct eval_depth_pairs *p,
+                           double scale);
+/* Where the i-th range begins, metres; i = EVAL_DEPTH_RANGES: where the last one ends. */
+double eval_depth_ranges_from(int i);
+/* Mean of the i-th one, NAN where it is empty. */
+double eval_depth_ranges_mean(const struct eval_depth_ranges *r, int i);
 
 /* ------------------------------------------------------------------------- baselines */
 

@@ -413,3 +413,26 @@ struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n,
     r.rotation_deg = stats_of(scratch + 2 * n, legs);
     return r;
 }
+
+void eval_path_online(struct eval_path_pose *moved, double *scale,
+                      const struct eval_path_pair *pairs, size_t n, double half)
+{
+    const double fade = exp2(-1 / half);
+    double along = 0, own = 0, a;
+    struct leg l;
+
+    for (size_t i = 0; i < n; i++) {
+        moved[i] = *pairs[i].estimate;
+        if (i == 0)
+            continue;
+        a = own > 0 ? fmax(along / own, 0) : 1;
+        if (scale)
+            scale[i - 1] = a;
+        for (int k = 0; k < 3; k++)
+            moved[i].p[k] =
+                moved[i - 1].p[k] + a * (pairs[i].estimate->p[k] - pairs[i - 1].estimate->p[k]);
+        leg_of(&l, &pairs[i - 1], &pairs[i]);
+        along = fade * along + dot(l.m, l.truth);
+        own = fade * own + dot(l.m, l.m);
+    }
+}

@@ -2,7 +2,7 @@
 #include "api/eval_cloud.h"
 #include "api/eval_register.h"
 #include "api/reconctl_eval.h"
-#include "api/reconctl_table.h"
+#include "api/reconctl_eval_cloud.h"
 #include "proto/ply.h"
 #include "proto/png.h"
 
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define JSON_BYTES 32768
 #define PICTURE_W 960
@@ -18,7 +17,7 @@
 
 struct cloud_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *json_file, *plot, *align, *session, *truth_session;
+    const char *json_file, *plot, *plot_distances, *plot_radii, *align, *session, *truth_session;
     double radius_m, threshold_m, from_m, to_m, step_m, voxel_m;
     int iterations, points;
     bool scale;
@@ -31,6 +30,10 @@ static const struct reconctl_option options[] = {
     {"json", 0, "FILE", RECONCTL_TEXT, AT(json_file), 0, 0, "Write the measures as JSON"},
     {"plot", 'p', "FILE", RECONCTL_TEXT, AT(plot), 0, 0,
      "Draw the cloud, each point coloured by its distance from the truth (PNG)"},
+    {"plot-distances", 0, "FILE", RECONCTL_TEXT, AT(plot_distances), 0, 0,
+     "Draw how many points lie how far from the truth (PNG)"},
+    {"plot-radii", 0, "FILE", RECONCTL_TEXT, AT(plot_radii), 0, 0,
+     "Draw FNE, FPE and L_E against the tolerance r (PNG)"},
     {"align", 'a', "HOW", RECONCTL_TEXT, AT(align), 0, 0,
      "Before measuring: none, icp (from where it lies) or global (then icp) (none)"},
     {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
@@ -81,33 +84,15 @@ struct job {
 
 /* ---------------------------------------------------------------------------------------- input */
 
-/* A session's export, by way of a file that is gone at the end. */
 static int read_session(struct ply_cloud *cloud, const struct reconctl_common *common,
                         const char *id, struct err *err)
 {
-    const char *folder = getenv("TMPDIR");
-    char path[96], file[512];
     struct reconctl_link link;
-    int rc, fd;
+    int rc = reconctl_link_open(&link, common, false, err);
 
-    if (snprintf(file, sizeof file, "%s/reconctl-eval-XXXXXX", folder ? folder : "/tmp") >=
-        (int)sizeof file)
-        return err_set(err, ERR_INPUT, "TMPDIR is too long");
-    snprintf(path, sizeof path, "/v1/sessions/%.40s/cloud", id);
-    rc = reconctl_link_open(&link, common, false, err);
     if (rc)
         return rc;
-    fd = mkstemp(file);
-    if (fd < 0) {
-        rc = err_set(err, ERR_NOT_FOUND, "%.200s: %m", file);
-        goto out;
-    }
-    close(fd);
-    rc = client_download(link.client, path, file, err);
-    if (rc == 0)
-        rc = ply_read_file(file, cloud, err);
-    unlink(file);
-out:
+    rc = reconctl_eval_session_cloud(cloud, link.client, id, err);
     reconctl_link_close(&link);
     return rc;
 }
@@ -193,17 +178,6 @@ static int measure(struct job *j, struct err *err)
 
 /* --------------------------------------------------------------------------------------- output */
 
-static void put_side(struct json_writer *w, const char *key, const struct eval_cloud_side *s)
-{
-    json_open_map(w, key);
-    reconctl_eval_put(w, "mean", s->mean);
-    reconctl_eval_put(w, "rms", s->rms);
-    reconctl_eval_put(w, "median", s->median);
-    reconctl_eval_put(w, "p90", s->p90);
-    reconctl_eval_put(w, "max", s->max);
-    json_close(w);
-}
-
 /* motion: 4 x 4, row by row, the scale in its upper left part. */
 static void put_registration(struct json_writer *w, const char *key,
                              const struct eval_register_result *r, size_t n_truth)
@@ -227,24 +201,6 @@ static void put_registration(struct json_writer *w, const char *key,
     json_close(w);
 }
 
-static void put_radii(struct json_writer *w, const struct eval_cloud_report *r)
-{
-    json_open_list(w, "radii");
-    for (int i = 0; i < r->n_radii; i++) {
-        const struct eval_cloud_radius *at = &r->at[i];
-
-        json_open_map(w, NULL);
-        reconctl_eval_put(w, "r", at->r);
-        json_put_u64(w, "found", at->found);
-        reconctl_eval_put(w, "l_e_mean", at->l_e_mean);
-        reconctl_eval_put(w, "l_e_rms", at->l_e_rms);
-        reconctl_eval_put(w, "fne", at->fne);
-        reconctl_eval_put(w, "fpe", at->fpe);
-        json_close(w);
-    }
-    json_close(w);
-}
-
 static size_t as_json(char *buf, size_t cap, const struct job *j)
 {
     const struct eval_cloud_report *r = &j->report;
@@ -254,32 +210,15 @@ static size_t as_json(char *buf, size_t cap, const struct job *j)
     json_put_text(&w, "type", "eval_cloud");
     json_put_text(&w, "cloud", j->name[0]);
     json_put_text(&w, "truth", j->name[1]);
-    json_put_u64(&w, "points", r->n_a);
-    json_put_u64(&w, "truth_points", r->n_b);
     json_put_text(&w, "align", j->o->align);
     reconctl_eval_put(&w, "radius", j->o->radius_m);
-    put_side(&w, "cloud_to_truth", &r->a_to_b);
-    put_side(&w, "truth_to_cloud", &r->b_to_a);
-    reconctl_eval_put(&w, "chamfer_sum", r->chamfer_sum);
-    reconctl_eval_put(&w, "chamfer_mean", r->chamfer_mean);
-    reconctl_eval_put(&w, "chamfer_squared", r->chamfer_squared);
-    reconctl_eval_put(&w, "threshold", r->threshold);
-    reconctl_eval_put(&w, "completeness", r->completeness);
-    reconctl_eval_put(&w, "accuracy", r->accuracy);
-    reconctl_eval_put(&w, "f", r->f);
-    put_radii(&w, r);
+    reconctl_eval_cloud_put(&w, r);
     if (strcmp(j->o->align, "global") == 0)
         put_registration(&w, "global", &j->global, r->n_b);
     put_registration(&w, "registration", &j->icp, r->n_b);
     reconctl_eval_put(&w, "seconds", j->took_s);
     json_close(&w);
     return json_finish(&w);
-}
-
-static void print_side(const char *name, const struct eval_cloud_side *s)
-{
-    printf("%-16s %9.4f %9.4f %9.4f %9.4f %9.4f\n", name, s->mean, s->rms, s->median, s->p90,
-           s->max);
 }
 
 static void print_motion(const char *name, const struct eval_register_result *r)
@@ -302,17 +241,8 @@ static void print_table(const struct job *j)
         print_motion("icp", &j->icp);
     printf("fitness          %.4f within %g m, inlier RMSE %.4f m\n", j->icp.fitness,
            j->o->radius_m, j->icp.rmse);
-    printf("\n%-16s %9s %9s %9s %9s %9s\n", "distance, m", "mean", "rms", "median", "90 %", "max");
-    print_side("cloud to truth", &r->a_to_b);
-    print_side("truth to cloud", &r->b_to_a);
-    printf("\nchamfer          %.4f m sum of means, %.4f m mean of means, %.6f m2 sum of squares\n",
-           r->chamfer_sum, r->chamfer_mean, r->chamfer_squared);
-    printf("at %g m: completeness %.4f, accuracy %.4f, F %.4f\n\n", r->threshold, r->completeness,
-           r->accuracy, r->f);
-    printf("%8s %10s %10s %8s %8s\n", "r, m", "L_E mean", "L_E rms", "FNE", "FPE");
-    for (int i = 0; i < r->n_radii; i++)
-        printf("%8.3f %10.4f %10.4f %8.4f %8.4f\n", r->at[i].r, r->at[i].l_e_mean, r->at[i].l_e_rms,
-               r->at[i].fne, r->at[i].fpe);
+    printf("\n");
+    reconctl_eval_cloud_print(r);
 }
 
 /* Blue on the surface, green at the threshold, red from twice the threshold on. */
@@ -360,6 +290,11 @@ static int show(struct job *j, struct err *err)
         rc = reconctl_eval_write(j->o->json_file, line, err);
     if (rc == 0)
         rc = draw(j, err);
+    if (rc == 0 && j->o->plot_distances)
+        rc = reconctl_eval_cloud_plot_distances(j->o->plot_distances, j->distance, j->a.n,
+                                                j->o->threshold_m, err);
+    if (rc == 0 && j->o->plot_radii)
+        rc = reconctl_eval_cloud_plot_radii(j->o->plot_radii, &j->report, err);
     if (rc == 0 && reconctl_json(&j->o->common))
         printf("%s\n", line);
     else if (rc == 0)

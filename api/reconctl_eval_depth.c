@@ -3,6 +3,7 @@
 #include "api/reconctl_eval.h"
 #include "api/reconctl_eval_depth.h"
 #include "api/reconctl_eval_feed.h"
+#include "api/reconctl_eval_online.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 struct eval_depth_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *file, *plot, *poses;
+    const char *file, *plot, *plot_ranges, *poses;
     struct reconctl_size net;
     struct reconctl_list option;
     int frames, every;
@@ -28,12 +29,14 @@ static const struct reconctl_option options[] = {
      "Write the measures, those of each frame too"},
     {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0,
      "Draw each frame's AbsRel (PNG); one folder"},
+    {"plot-depth", 0, "FILE", RECONCTL_TEXT, AT(plot_ranges), 0, 0,
+     "Draw AbsRel against true depth (PNG); one folder"},
     {"frames", 'n', "N", RECONCTL_INT, AT(frames), 1, 1000000, "Stop after this many frames"},
     {"every", 0, "N", RECONCTL_INT, AT(every), 1, 1000000, "Take every N-th frame (1)"},
     {"max-depth", 0, "METRES", RECONCTL_REAL, AT(max_m), 0.01, 1e6, "Leave out farther truth (80)"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0,
-     "As of push; frames without one get the identity"},
+     "As of push; they tell the online scale"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
      "Any option of POST /v1/sessions (depth_model=NAME)"},
     {0},
@@ -49,6 +52,7 @@ struct work {
     struct client_sequence *truth;
     struct eval_depth_pairs pairs;
     struct eval_depth_fit *fit;
+    struct reconctl_eval_online *online; /* NULL: the folder has no poses */
     int rows, done, wanted;
     double shown_s;
     bool terminal;
@@ -96,6 +100,16 @@ static int read_truth(struct work *w, struct truth *t, int i, struct err *err)
     return rc;
 }
 
+static struct eval_depth_measures add(struct work *w, struct reconctl_eval_depth_result *r,
+                                      enum reconctl_eval_depth_row row, double scale)
+{
+    struct eval_depth_measures m = eval_depth_measure(&w->pairs, scale);
+
+    eval_depth_add(&r->sums[row], &m, w->pairs.n);
+    eval_depth_ranges_add(&r->ranges[row], &w->pairs, scale);
+    return m;
+}
+
 static void measure_frame(struct work *w, struct reconctl_eval_depth_result *r,
                           struct reconctl_eval_depth_frame *f)
 {
@@ -104,11 +118,30 @@ static void measure_frame(struct work *w, struct reconctl_eval_depth_result *r,
     f->pixels = w->pairs.n;
     f->median_m = (double)middle;
     f->scale = (double)(middle / eval_depth_median(&w->pairs, w->pairs.d));
-    f->raw = eval_depth_measure(&w->pairs, 1.0);
-    f->scaled = eval_depth_measure(&w->pairs, f->scale);
-    eval_depth_add(&r->sums[RECONCTL_EVAL_DEPTH_RAW], &f->raw, f->pixels);
-    eval_depth_add(&r->sums[RECONCTL_EVAL_DEPTH_SCALED], &f->scaled, f->pixels);
+    f->raw = add(w, r, RECONCTL_EVAL_DEPTH_RAW, 1.0);
+    f->scaled = add(w, r, RECONCTL_EVAL_DEPTH_SCALED, f->scale);
+    if (w->online)
+        f->online = add(w, r, RECONCTL_EVAL_DEPTH_ONLINE, f->online_scale);
     eval_depth_fit_add(w->fit, &w->pairs, middle);
+}
+
+/* From this frame's depth and the pictures and poses up to it; no truth. */
+static int find_scale(struct work *w, struct reconctl_eval_depth_result *r,
+                      struct reconctl_eval_depth_frame *frame, const struct frame *f,
+                      const float *map, struct err *err)
+{
+    struct eval_scale_answer a;
+    int rc;
+
+    if (!w->online)
+        return 0;
+    rc = reconctl_eval_online_frame(w->online, &a, f, map, r->net_w, r->net_h, err);
+    if (rc)
+        return rc;
+    frame->online_scale = a.scale;
+    frame->corners = a.corners;
+    r->posed = reconctl_eval_online_posed(w->online);
+    return 0;
 }
 
 /* Pushes one frame and compares its depth. One without truth, or refused, is counted. */
@@ -134,6 +167,8 @@ static int take_frame(struct work *w, struct reconctl_eval_feed *feed, const str
         rc = 0;
         goto out;
     }
+    if (rc == 0)
+        rc = find_scale(w, r, frame, f, map, err);
     if (rc)
         goto out;
     eval_depth_pairs_take(&w->pairs, map, r->net_w, r->net_h, t.depth, t.w, t.h,
@@ -182,8 +217,7 @@ static void measure_baselines_of(struct work *w, struct reconctl_eval_depth_resu
 
     for (size_t k = 0; k < w->pairs.n; k++)
         w->pairs.d[k] = 1.0f;
-    f->own = eval_depth_measure(&w->pairs, f->median_m);
-    eval_depth_add(&r->sums[RECONCTL_EVAL_DEPTH_MEDIAN], &f->own, w->pairs.n);
+    f->own = add(w, r, RECONCTL_EVAL_DEPTH_MEDIAN, f->median_m);
     m = eval_depth_measure(&w->pairs, r->constant_m);
     eval_depth_add(&r->sums[RECONCTL_EVAL_DEPTH_CONSTANT], &m, w->pairs.n);
     for (size_t k = 0; k < w->pairs.n; k++)
@@ -237,7 +271,7 @@ static int open_folder(struct work *w, struct reconctl_eval_depth_result *r,
     if (info->camera_guessed)
         fprintf(stderr, "reconctl: %s: no intrinsics known: guessed fx = fy = %.0f px\n", r->folder,
                 (double)info->K.fx);
-    return 0;
+    return info->has_poses ? reconctl_eval_online_new(&w->online, err) : 0;
 }
 
 /* Sets *code to the exit code where it fails. */
@@ -272,6 +306,7 @@ static int run_folder(const struct eval_depth_options *o, const struct reconctl_
 out:
     eval_depth_fit_free(&w.fit);
     eval_depth_pairs_free(&w.pairs);
+    reconctl_eval_online_free(&w.online);
     reconctl_source_close(&w.source);
     client_sequence_close(&w.truth);
     return rc;
@@ -294,6 +329,8 @@ static int run_all(const struct eval_depth_options *o, const struct reconctl_lin
         }
         if (rc == 0 && o->plot)
             rc = reconctl_eval_depth_plot(o->plot, &r, err);
+        if (rc == 0 && o->plot_ranges)
+            rc = reconctl_eval_depth_plot_ranges(o->plot_ranges, &r, err);
         if (rc == 0 && !reconctl_json(&o->common))
             reconctl_eval_depth_print(&r);
         free(r.frame);
@@ -309,8 +346,8 @@ int reconctl_eval_depth(void *arguments)
     struct err err = {0};
     int code = RECONCTL_FAILURE;
 
-    if (o->plot && o->common.n_operands > 1) {
-        err_set(&err, ERR_INPUT, "--plot shows one folder");
+    if ((o->plot || o->plot_ranges) && o->common.n_operands > 1) {
+        err_set(&err, ERR_INPUT, "--plot and --plot-depth show one folder");
         reconctl_fail(&o->common, &err);
         return RECONCTL_USAGE;
     }

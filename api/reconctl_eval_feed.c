@@ -1,5 +1,6 @@
 #include "api/reconctl_eval_feed.h"
 
+#include "api/reconctl_eval_cloud.h"
 #include "api/reconctl_push.h"
 
 #include <stdio.h>
@@ -153,4 +154,32 @@ int reconctl_eval_feed_frame(struct reconctl_eval_feed *e, float **depth, int *w
                      (unsigned long long)seq, (unsigned long long)f.seq);
     }
     return rc;
+}
+
+int reconctl_eval_feed_finish(struct reconctl_eval_feed *e, struct ply_cloud *cloud,
+                              struct err *err)
+{
+    double start_s = reconctl_now_s();
+    char path[96];
+    bool closed = false;
+    int rc;
+
+    *cloud = (struct ply_cloud){0};
+    snprintf(path, sizeof path, "/v1/sessions/%.60s/finalize", e->session.id);
+    rc = client_request(e->link->client, "POST", path, NULL, NULL, NULL, NULL, err);
+    snprintf(path, sizeof path, "/v1/sessions/%.60s", e->session.id);
+    while (rc == 0 && !closed) {
+        struct json *doc = NULL;
+
+        rc = reconctl_get(e->link->client, path, &doc, err);
+        closed = rc == 0 && strcmp(json_text(json_member(doc, "state")), "closed") == 0;
+        json_free(&doc);
+        if (rc == 0 && !closed)
+            reconctl_sleep_ms(50);
+        if (rc == 0 && reconctl_stopped())
+            rc = err_set(err, ERR_END, "interrupted");
+        if (rc == 0 && !closed && reconctl_now_s() - start_s > SILENCE_S)
+            rc = err_set(err, ERR_IO, "the session has not closed for %.0f s", SILENCE_S);
+    }
+    return rc ? rc : reconctl_eval_session_cloud(cloud, e->link->client, e->session.id, err);
 }

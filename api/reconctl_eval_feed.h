@@ -10,6 +10,7 @@
 
 #include "api/reconctl.h"
 #include "api/reconctl_source.h"
+#include "proto/ply.h"
 
 struct reconctl_eval_feed;
 
@@ -37,5 +38,14 @@ void reconctl_eval_feed_close(struct reconctl_eval_feed **feed);
  */
 MUST_CHECK int reconctl_eval_feed_frame(struct reconctl_eval_feed *feed, float **depth, int *w,
                                         int *h, const struct frame *f, struct err *err);
+
+/*
+ * reconctl_eval_feed_finish - no more frames: the session is finalized and its cloud fetched
+ *
+ * Out:     cloud, ply_cloud_free() it
+ * Returns: 0; ERR_IO: not closed within two minutes; as client_request() and ply_read_file()
+ */
+MUST_CHECK int reconctl_eval_feed_finish(struct reconctl_eval_feed *feed, struct ply_cloud *cloud,
+                                         struct err *err);
 
 #endif

@@ -12,7 +12,7 @@
 struct eval_trajectory_options {
     struct reconctl_common common; /* first: see reconctl.h */
     const char *file, *plot, *session;
-    double max_gap_s, truth_hz;
+    double max_gap_s, truth_hz, half;
 };
 
 #define AT(field) offsetof(struct eval_trajectory_options, field)
@@ -27,6 +27,8 @@ static const struct reconctl_option options[] = {
      "Poses of one moment are at most so far apart (0.02)"},
     {"truth-fps", 0, "N", RECONCTL_REAL, AT(truth_hz), 0.001, 1e6,
      "TRUTH counts frames at this rate, as poses.txt of a folder does"},
+    {"half", 0, "POSES", RECONCTL_REAL, AT(half), 0.1, 1e9,
+     "The online scale halves the weight of a motion in so many (30)"},
     {0},
 };
 /* clang-format on */
@@ -37,6 +39,9 @@ struct result {
     struct eval_path_alignment se3, sim3;
     struct eval_path_stats ate_se3, ate_sim3;
     struct eval_path_rpe frame, metre;
+    struct eval_path_stats ate_online;
+    struct eval_path_rpe online; /* a frame, after the scale of eval_path_online() */
+    double online_scale;         /* the last one */
 };
 
 /* ------------------------------------------------------------------------- input */
@@ -165,6 +170,11 @@ static int to_json(char *buf, size_t cap, const struct result *r, struct err *er
     put_stats(&w, "ate_sim3_m", &r->ate_sim3);
     put_rpe(&w, "rpe_frame", &r->frame);
     put_rpe(&w, "rpe_metre", &r->metre);
+    json_open_map(&w, "online");
+    reconctl_eval_put(&w, "last_scale", r->online_scale);
+    put_stats(&w, "ate_se3_m", &r->ate_online);
+    put_stats(&w, "translation_m", &r->online.translation);
+    json_close(&w);
     put_alignment(&w, "se3", &r->se3);
     put_alignment(&w, "sim3", &r->sim3);
     json_close(&w);
@@ -190,9 +200,12 @@ static void print_text(const struct result *r)
     print_stats("ATE after SE(3)", "m", 1, &r->ate_se3);
     snprintf(line, sizeof line, "ATE after Sim(3), scale %.4f", r->sim3.s);
     print_stats(line, "m", 1, &r->ate_sim3);
+    print_stats("ATE after SE(3), online scale", "m", 1, &r->ate_online);
     print_stats("RPE a frame, translation", "mm", 1e3, &r->frame.translation);
     snprintf(line, sizeof line, "  after one scale, %.4f", r->frame.scale);
     print_stats(line, "mm", 1e3, &r->frame.scaled);
+    snprintf(line, sizeof line, "  after online scale, at last %.4f", r->online_scale);
+    print_stats(line, "mm", 1e3, &r->online.translation);
     print_stats("RPE a frame, rotation", "degrees", 1, &r->frame.rotation_deg);
     print_stats("RPE a metre, translation", "mm", 1e3, &r->metre.translation);
     snprintf(line, sizeof line, "  after one scale, %.4f", r->metre.scale);
@@ -252,6 +265,33 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
 
 /* ------------------------------------------------------------------------- command */
 
+static int measure_online(struct result *r, const struct eval_path_pair *pairs, size_t n,
+                          double half, double *scratch, struct err *err)
+{
+    struct eval_path_pose *moved = malloc(n * sizeof *moved);
+    struct eval_path_pair *now = malloc(n * sizeof *now);
+    double *scale = malloc(n * sizeof *scale);
+    struct eval_path_alignment a;
+    int rc = 0;
+
+    if (!moved || !now || !scale) {
+        rc = err_set(err, ERR_MEMORY, "no memory for %zu poses", n);
+        goto out;
+    }
+    eval_path_online(moved, scale, pairs, n, half);
+    for (size_t i = 0; i < n; i++)
+        now[i] = (struct eval_path_pair){&moved[i], pairs[i].truth};
+    a = eval_path_align(now, n, 0);
+    r->ate_online = eval_path_ate(now, n, &a, scratch);
+    r->online = eval_path_rpe(now, n, 0, scratch);
+    r->online_scale = scale[n - 2];
+out:
+    free(moved);
+    free(now);
+    free(scale);
+    return rc;
+}
+
 static int measure(const struct eval_trajectory_options *o, struct result *r,
                    const struct eval_path *estimate, const struct eval_path *truth, struct err *err)
 {
@@ -273,7 +313,8 @@ static int measure(const struct eval_trajectory_options *o, struct result *r,
     r->ate_sim3 = eval_path_ate(pairs, r->n_pairs, &r->sim3, scratch);
     r->frame = eval_path_rpe(pairs, r->n_pairs, 0, scratch);
     r->metre = eval_path_rpe(pairs, r->n_pairs, 1, scratch);
-    if (o->plot)
+    rc = measure_online(r, pairs, r->n_pairs, o->half, scratch, err);
+    if (rc == 0 && o->plot)
         rc = draw(o->plot, pairs, r->n_pairs, &r->sim3, err);
 out:
     free(pairs);
@@ -323,7 +364,10 @@ int reconctl_eval_trajectory(void *arguments)
 
 static void set_defaults(void *arguments)
 {
-    ((struct eval_trajectory_options *)arguments)->max_gap_s = 0.02;
+    struct eval_trajectory_options *o = arguments;
+
+    o->max_gap_s = 0.02;
+    o->half = 30;
 }
 
 const struct reconctl_command reconctl_eval_trajectory_command = {

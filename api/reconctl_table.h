@@ -23,5 +23,6 @@ extern const struct reconctl_command reconctl_token_revoke_command;
 extern const struct reconctl_command reconctl_eval_depth_command;
 extern const struct reconctl_command reconctl_eval_trajectory_command;
 extern const struct reconctl_command reconctl_eval_cloud_command;
+extern const struct reconctl_command reconctl_eval_scene_command;
 
 #endif

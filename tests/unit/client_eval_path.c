@@ -226,6 +226,47 @@ static void standing_still(void **state)
     assert_true(r.scale == 1 && isfinite(r.translation.rmse) && r.translation.rmse > 0.01);
 }
 
+/* A straight way of 0.1 m a step. The estimate goes half as far until step 100, then as far: the
+ * scale is 1 for the first step, 2 then, and goes to 1 by halves of 5 steps: the k-th motion after
+ * the change has an error of the scale that the weights before it give. */
+static void online_scale_follows(void **state)
+{
+    struct eval_path_pose moved[N];
+    double scale[N], old, want, at = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        about(truth[i].q, 0, 1, 0, 0);
+        about(estimate[i].q, 0, 1, 0, 0);
+        memset(truth[i].p, 0, sizeof truth[i].p);
+        memset(estimate[i].p, 0, sizeof estimate[i].p);
+        truth[i].p[2] = 0.1 * i;
+        estimate[i].p[2] = at;
+        at += i < 100 ? 0.05 : 0.1;
+        pairs[i] = (struct eval_path_pair){&estimate[i], &truth[i]};
+    }
+    eval_path_online(moved, scale, pairs, N, 5);
+    assert_true(scale[0] == 1);
+    for (int i = 1; i <= 100; i++)
+        assert_float_equal(scale[i], 2, 1e-12);
+    assert_float_equal(moved[100].p[2], 0.05 + 99 * 0.1, 1e-12);
+    for (int i = 101; i < N - 1; i++) { /* weights of motions: own^2 = 0.0025 before, 0.01 since */
+        old = exp2(-(i - 100) / 5.0);
+        want = (old * 0.005 + (1 - old) * 0.01) / (old * 0.0025 + (1 - old) * 0.01);
+        assert_float_equal(scale[i], want, 1e-5);
+        assert_float_equal(moved[i + 1].p[2] - moved[i].p[2], 0.1 * want, 1e-5);
+    }
+    /* causal: what comes later changes nothing before */
+    estimate[150].p[2] = 77;
+    eval_path_online(moved, NULL, pairs, N, 5);
+    assert_float_equal(moved[149].p[2] - moved[148].p[2], 0.1 * scale[148], 1e-6);
+    /* an estimate that goes backwards has no scale below 0 */
+    for (int i = 0; i < N; i++)
+        estimate[i].p[2] = -0.1 * i;
+    eval_path_online(moved, scale, pairs, N, 5);
+    assert_true(scale[0] == 1 && scale[1] == 0 && scale[N - 2] == 0);
+}
+
 static void parse(struct eval_path *path, const char *text, double hz)
 {
     assert_int_equal(eval_path_parse(path, text, strlen(text), "a.txt", hz, NULL), 0);
@@ -304,6 +345,7 @@ int main(void)
         cmocka_unit_test(without_scale_the_rest_is_known),
         cmocka_unit_test(errors_of_each_step),
         cmocka_unit_test(standing_still),
+        cmocka_unit_test(online_scale_follows),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(moments_are_paired),
     };
