@@ -1,9 +1,11 @@
 /*
- * raster_types.h - what the renderer reads and writes; render.py, build.py and assets.py mirror the layouts
+ * raster_types.h - what the renderer reads and writes; render.py, raster_mesh.py, build.py and assets.py mirror the layouts
  *
  * Frames:  world z up, metres; camera x right, y down, z forward; pixel centres at integers.
  *          R, t of a view take world points to camera points.
- * Key:     depth (f32 bits, metres along z) << 32 | instance (16 bits, of its scene) << 16 | triangle
+ * Key:     depth (f32 bits, metres along z) << 32 | instance (16 bits, of its scene) << 16 | triangle;
+ *          shadow maps keep the depth alone
+ * Outputs: a null pointer in frame = not wanted
  * Textures: RGBA8 mip chains, power-of-two sides, one buffer; colours sRGB-coded.
  */
 #ifndef RASTER_TYPES_H
@@ -11,14 +13,22 @@
 
 #include <stdint.h>
 
-#define CHUNK 128           /* triangles a block of the raster kernel takes at once */
-#define LARGE_PX 256        /* bounding boxes above this many samples go to the list of large triangles */
+#define CLUSTER 32          /* neighbouring triangles that are culled together */
 #define EMPTY_KEY 0xffffffffffffffffull
+#define EMPTY_DEPTH 0xffffffffu
+#define MESH_CLOSED 1       /* watertight, counter-clockwise seen from outside: its back faces never show */
 
+/* the steps of a draw, for those who want to time them apart */
+enum { PHASE_CULL, PHASE_SHADOW, PHASE_VISIBILITY, PHASE_SHADE, PHASE_CAMERA, N_PHASES };
 enum { INST_BOX_UV = 1, INST_ONLY_PLAIN = 2, INST_NO_SHADOW = 4, INST_GLOSS = 8, INST_HIDE = 16 };
 enum { LIGHT_SUN = 0, LIGHT_POINT = 1 };
 
-struct mesh { int32_t tri0, n_tri, mat0, pad; float c[3], r; };
+struct mesh {
+    int32_t tri0, n_tri, mat0, cluster0;
+    float c[3], r;          /* bounding sphere */
+    int32_t flags, pad;
+};
+struct cluster { float c[3], r; };                          /* triangles CLUSTER*k.. of a mesh */
 struct mat { int32_t tex; uint8_t r, g, b, gloss; };
 struct tex { int32_t offset, log_w, log_h, pad; };          /* offset in texels */
 struct inst {
@@ -63,6 +73,7 @@ struct frame {              /* everything a draw needs; pointers are the back en
     const float *vert, *uv;             /* [NV][3], [NV][2] */
     const int32_t *tri, *tri_mat;       /* [NT][3], [NT] */
     const struct mesh *mesh;
+    const struct cluster *cluster;
     const struct mat *mat;
     const struct tex *tex;
     const uint8_t *texel;               /* [texels][4] */
@@ -72,12 +83,18 @@ struct frame {              /* everything a draw needs; pointers are the back en
     const struct view *view, *shadow;   /* cameras, shadow cameras */
     const struct effects *fx;
     const float *motion;                /* [][12] rows of a 3x4: world motion of an object from moment 0 to 1 */
-    uint64_t *key, *shadow_key;         /* [n_view][h][w], [n_shadow][sn][sn] */
+    uint64_t *key;                      /* [n_view][h][w] */
+    uint32_t *shadow_key;               /* [n_shadow][sn][sn] depth as f32 bits */
     float *hdr, *hdr2;                  /* [n_view][h][w][4], linear colour and mirror weight */
+    float *lum_part, *mean_lum;         /* sums of log(luminance) of hdr2 over LUM_W x LUM_H samples; [n_view] mean */
     float *rgb, *depth;                 /* [n_view][3][h/ss][w/ss] 0..1, [n_view][h/ss][w/ss] metres, 0 = sky */
-    int32_t *id;                        /* [n_view][h/ss][w/ss] object numbers */
-    const float *mean_lum;              /* [n_view] mean of log(luminance) of hdr2 */
+    float *normal;                      /* [n_view][3][h/ss][w/ss] unit, camera frame, towards the camera; sky 0 */
+    int32_t *id;                        /* [n_view][h/ss][w/ss] inst.id, sky 0 */
+    uint8_t *object;                    /* [n_view][h/ss][w/ss] inst.object, sky 0 */
     int32_t n_view, n_shadow, w, h, ss, sn;
 };
+
+#define LUM_W 32
+#define LUM_H 8
 
 #endif

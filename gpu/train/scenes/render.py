@@ -1,12 +1,16 @@
 """Draws batches of views on the GPU (or, as specification and preview, on the CPU).
 
     lib = assets.load('.assets'); r = Renderer(lib[0], 'cuda')
-    out = r.draw(scenes, picks, W, H, effects)
+    out = r.draw(scenes, picks, W, H, effects, ss=1, want=('rgb', 'depth', 'normal', 'object'))
 
-`picks` lists (scene, camera, moment) per picture. Result, tensors on the renderer's device:
+`picks` lists (scene, camera, moment) per picture: moment 0 is the camera's first picture, 1 its neighbour's, for
+which movable things have made their motion (Scene.objects). `ss`: samples along a pixel's side, 1 is quick, 2 is
+smooth. Result, tensors on the renderer's device, of those that `want` names the last ones always:
     rgb [N,3,H,W] 0..1 developed picture     depth [N,H,W] metres along z, 0 = sky
-    id [N,H,W] object numbers                K [N,4] fx fy cx cy in pixels, centres at integers
-    R [N,3,3], p [N,3] camera-to-world pose
+    normal [N,3,H,W] unit, camera frame (x right, y down, z forward), towards the camera, sky 0
+    object [N,H,W] uint8 movable thing of its scene, 0 = static      id [N,H,W] int32 numbers of all things
+    K [N,4] fx fy cx cy in pixels, centres at integers               R [N,3,3], p [N,3] camera-to-world pose
+They are valid until the second draw of the same shape that follows. Without 'rgb' nothing is lit.
 The shared library is built on first use (nvcc, or g++ for the CPU) into build/train.
 """
 import ctypes
@@ -16,36 +20,62 @@ import subprocess
 import numpy as np
 import torch
 
-from .build import INST, LIGHT, SCENE, SHADOW_PX, VIEW
+from .build import LIGHT, SCENE, SHADOW_PX, VIEW
+from .raster_mesh import prepare
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.join(HERE, '../../../build/train')
 EFFECTS = np.dtype([('exposure', 'f4'), ('wb', 'f4', 3), ('contrast', 'f4'), ('saturation', 'f4'), ('gamma', 'f4'), ('black', 'f4'),
                     ('vignette', 'f4'), ('blur_x', 'f4'), ('blur_y', 'f4'), ('roll_blur', 'f4'), ('defocus', 'f4'), ('shot', 'f4'),
                     ('read', 'f4'), ('haze', 'f4'), ('seed', 'u4'), ('glow', 'f4'), ('pad', 'f4', 2)])
-POINTERS = ('vert', 'uv', 'tri', 'tri_mat', 'mesh', 'mat', 'tex', 'texel', 'inst', 'scene', 'light', 'view', 'shadow', 'fx',
-            'motion', 'key', 'shadow_key', 'hdr', 'hdr2', 'rgb', 'depth', 'id', 'mean_lum')
+# struct frame, in its order
+POINTERS = ('vert', 'uv', 'tri', 'tri_mat', 'mesh', 'cluster', 'mat', 'tex', 'texel', 'inst', 'scene', 'light', 'view', 'shadow', 'fx',
+            'motion', 'key', 'shadow_key', 'hdr', 'hdr2', 'lum_part', 'mean_lum', 'rgb', 'depth', 'normal', 'id', 'object')
+PHASES = ('cull', 'shadow', 'visibility', 'shade', 'camera')
+WANT = ('rgb', 'depth', 'object')
+LUM_W, LUM_H = 32, 8
 
 
 class Frame(ctypes.Structure):
     _fields_ = [(k, ctypes.c_void_p) for k in POINTERS] + [(k, ctypes.c_int32) for k in ('n_view', 'n_shadow', 'w', 'h', 'ss', 'sn')]
 
 
-def library(cuda):
-    """Compile (if stale) and load the renderer for one back end."""
+def emulated(source):
+    """raster_cuda.cu as C++ whose launches are calls of raster_emu.h."""
+    head, *rest = source.replace('#include <cuda_runtime.h>', '#include "raster_emu.h"').split('<<<')
+    for piece in rest:
+        sizes, call = piece.split('>>>', 1)
+        depth, commas = 0, []
+        for i, c in enumerate(sizes):
+            depth += (c == '(') - (c == ')')
+            if c == ',' and not depth:
+                commas.append(i)
+        args, tail = call.split(';', 1)
+        at = max(head.rfind(c) for c in ' \n') + 1
+        head = f'{head[:at]}emu_launch({sizes[:commas[1]]}, [&] {{ {head[at:]}{args}; }});{tail}'
+    return head
+
+
+def library(kind):
+    """Compile (if stale) and load the renderer: cuda, cpu, or emu (the kernels of cuda run on the CPU, for checks)."""
     os.makedirs(BUILD, exist_ok=True)
-    src = os.path.join(HERE, 'raster_cuda.cu' if cuda else 'raster_cpu.cpp')
-    out = os.path.join(BUILD, 'raster_cuda.so' if cuda else 'raster_cpu.so')
-    newest = max(os.path.getmtime(p) for p in (src, *(os.path.join(HERE, h) for h in ('raster_point.h', 'raster_types.h'))))
+    src = os.path.join(HERE, 'raster_cpu.cpp' if kind == 'cpu' else 'raster_cuda.cu')
+    out = os.path.join(BUILD, f'raster_{kind}.so')
+    headers = ('raster_point.h', 'raster_shade.h', 'raster_types.h', 'raster_emu.h')
+    newest = max(os.path.getmtime(p) for p in (src, __file__, *(os.path.join(HERE, h) for h in headers)))
     if not os.path.exists(out) or os.path.getmtime(out) < newest:
         tmp = f'{out}.{os.getpid()}'
-        cmd = (['nvcc', '-O3', '-gencode', 'arch=compute_90,code=sm_90', '-Xcompiler', '-fPIC', '-shared'] if cuda
-               else ['g++', '-O2', '-fopenmp', '-fPIC', '-shared'])
+        cmd = (['nvcc', '-O3', '-gencode', 'arch=compute_90,code=sm_90', '-Xcompiler', '-fPIC', '-shared'] if kind == 'cuda'
+               else ['g++', '-O2', '-fopenmp', '-fPIC', '-shared', '-I', HERE])
+        if kind == 'emu':
+            with open(src) as f, open(tmp + '.cpp', 'w') as g:
+                g.write(emulated(f.read()))
+            src = tmp + '.cpp'
         subprocess.run(cmd + ['-o', tmp, src], check=True)
         os.replace(tmp, out)
     lib = ctypes.CDLL(out)
     lib.raster_work_bytes.restype = ctypes.c_size_t
-    lib.raster_draw.argtypes = [ctypes.POINTER(Frame), ctypes.c_void_p, ctypes.c_void_p]
+    lib.raster_draw.argtypes = [ctypes.POINTER(Frame), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
     return lib
 
 
@@ -78,28 +108,78 @@ def random_effects(rng, n, width, calm=False):
     return e
 
 
+def gather(scenes, shadow_px=SHADOW_PX):
+    """Arrays of several scenes as one set: inst, scene, light, shadow, motion, with indices into the whole."""
+    def first(counts):
+        return np.cumsum(counts) - counts
+
+    n_inst, n_light = np.array([len(s.insts) for s in scenes]), np.array([len(s.lights) for s in scenes])
+    n_shadow, n_thing = np.array([len(s.shadows) for s in scenes]), np.array([len(s.objects) for s in scenes])
+    inst = np.concatenate([s.insts for s in scenes])
+    rec = np.array([s.scene for s in scenes], SCENE)
+    rec['inst0'], rec['light0'], rec['motion0'] = first(n_inst), first(n_light), first(n_thing)
+    some = n_inst > 0
+    if (np.maximum.reduceat(inst['object'], rec['inst0'][some]) >= np.minimum(n_thing[some], 256)).any():
+        raise ValueError('an instance names an object that its scene does not list')
+    light = np.concatenate([s.lights for s in scenes] + [np.zeros(1, LIGHT)])
+    light['shadow'][:-1] += np.where(light['shadow'][:-1] >= 0, np.repeat(first(n_shadow), n_light), 0).astype(np.int32)
+    shadow = np.concatenate([s.shadows for s in scenes] + [np.zeros(1, VIEW)])
+    shadow['scene'][:-1] = np.repeat(np.arange(len(scenes)), n_shadow)
+    scale = shadow_px / SHADOW_PX                       # scenes speak of maps of SHADOW_PX
+    light['size_px'] *= scale
+    for k, c in (('fx', 'cx'), ('fy', 'cy')):
+        shadow[k] *= scale
+        shadow[c] = (shadow[c] + 0.5) * scale - 0.5
+    return {'inst': inst, 'scene': rec, 'light': light, 'shadow': shadow,
+            'motion': np.concatenate([s.objects for s in scenes]).astype(np.float32)}
+
+
+def cameras(scenes, picks, W, H, ss):
+    """VIEW records of the picks, and [N,16] f32: R, p, K of each picture."""
+    n = len(picks)
+    cams = np.array([scenes[s].cams[c, m] for s, c, m in picks])
+    R = cams['R_wc'].reshape(n, 3, 3)
+    v = np.zeros(n, VIEW)
+    Rt = np.transpose(R, (0, 2, 1))
+    v['R'] = Rt.reshape(n, 9)
+    v['t'] = -np.einsum('nij,nj->ni', Rt, cams['p'])
+    f = cams['f_rel'] * max(W, H)
+    K = np.stack([f, f * cams['ax'], (W - 1) / 2 + cams['ox'] * W, (H - 1) / 2 + cams['oy'] * H], 1).astype(np.float32)
+    v['fx'], v['fy'] = K[:, 0] * ss, K[:, 1] * ss
+    v['cx'], v['cy'] = K[:, 2] * ss + (ss - 1) / 2, K[:, 3] * ss + (ss - 1) / 2
+    v['scene'], v['moment'] = [s for s, _, _ in picks], [m for _, _, m in picks]
+    return v, np.concatenate([R.reshape(n, 9), cams['p'], K], 1).astype(np.float32)
+
+
 class Renderer:
-    def __init__(self, arrays, device='cuda', shadow_px=SHADOW_PX):
-        self.device, self.cuda, self.sn = torch.device(device), str(device).startswith('cuda'), shadow_px
-        self.lib = library(self.cuda)
-        self.static = {k: torch.from_numpy(np.ascontiguousarray(v).view(np.uint8).reshape(-1)).to(self.device) for k, v in arrays.items()}
-        self.work = torch.empty(self.lib.raster_work_bytes(), dtype=torch.uint8, device=self.device)
+    """device: cuda, cpu or emu; shadow_px: side of a shadow map; cull False draws also what cannot be seen (for checks)."""
+
+    def __init__(self, arrays, device='cuda', shadow_px=512, cull=True):
+        self.cuda, self.sn = str(device).startswith('cuda'), shadow_px
+        self.device = torch.device(device if self.cuda else 'cpu')
+        self.lib = library('cuda' if self.cuda else str(device))
+        self.static = {k: torch.from_numpy(np.ascontiguousarray(v).view(np.uint8).reshape(-1)).to(self.device)
+                       for k, v in prepare(arrays, cull).items()}
+        self.work = torch.zeros(self.lib.raster_work_bytes(), dtype=torch.uint8, device=self.device)
         self.buffers, self.ring, self.turn = {}, [], 0
 
-    def _buffers(self, n, w, h, ss, n_shadow):
+    def _buffers(self, n, w, h, ss, n_shadow, want):
         """Pictures of one shape; two sets in turn, so that one can be read while the next is drawn."""
         self.turn ^= 1
-        key = (n, w, h, ss, self.turn)
-        if key not in self.buffers:
-            d, px = self.device, n * w * h
-            self.buffers[key] = {
-                'key': torch.empty(px * ss * ss, dtype=torch.int64, device=d), 'hdr': torch.empty(px * ss * ss * 4, device=d),
-                'hdr2': torch.empty(px * ss * ss * 4, device=d), 'rgb': torch.empty(n, 3, h, w, device=d),
-                'depth': torch.empty(n, h, w, device=d), 'id': torch.empty(n, h, w, dtype=torch.int32, device=d),
-                'mean_lum': torch.empty(n, device=d)}
-        if n_shadow * self.sn ** 2 > self.buffers.get('shadow_key', torch.empty(0)).numel():
-            self.buffers['shadow_key'] = torch.empty(max(n_shadow, 32) * self.sn ** 2, dtype=torch.int64, device=self.device)
-        return self.buffers[key]
+        d, px, lit = self.device, n * w * h * ss * ss, 'rgb' in want
+        b = self.buffers.setdefault((n, w, h, ss, self.turn), {})
+        shapes = {'key': ((px,), torch.int64), 'depth': ((n, h, w), torch.float32), 'normal': ((n, 3, h, w), torch.float32),
+                  'object': ((n, h, w), torch.uint8), 'id': ((n, h, w), torch.int32), 'rgb': ((n, 3, h, w), torch.float32),
+                  'hdr': ((px, 4), torch.float32), 'hdr2': ((px, 4), torch.float32), 'mean_lum': ((n,), torch.float32),
+                  'lum_part': ((n * (-(-w * ss // LUM_W)) * (-(-h * ss // LUM_H)),), torch.float32)}
+        names = ['key', *want] + (['hdr', 'hdr2', 'mean_lum', 'lum_part'] if lit else [])
+        for k in names:
+            if k not in b:
+                b[k] = torch.empty(shapes[k][0], dtype=shapes[k][1], device=d)
+        shadow = self.buffers.get('shadow_key')
+        if shadow is None or n_shadow * self.sn ** 2 > shadow.numel():
+            self.buffers['shadow_key'] = torch.empty(max(n_shadow, 32) * self.sn ** 2, dtype=torch.int32, device=d)
+        return {k: b[k] for k in names}
 
     def _upload(self, arrays):
         """One copy for all small arrays; returns their device addresses, what keeps them alive, and the last as bytes."""
@@ -129,43 +209,30 @@ class Renderer:
         dev[:at].copy_(host[:at], non_blocking=True)
         return [dev.data_ptr() + o for o in offs], done, dev[offs[-1]:offs[-1] + len(parts[-1][1])]
 
-    def draw(self, scenes, picks, W, H, fx, ss=2):
-        n = len(picks)
-        insts, lights, shadows, recs, i0, l0 = [], [], [], np.zeros(len(scenes), SCENE), 0, 0
-        s0 = m0 = 0
-        for k, s in enumerate(scenes):
-            recs[k] = s.scene
-            recs[k]['inst0'], recs[k]['light0'], recs[k]['motion0'] = i0, l0, m0
-            li, sh = s.lights.copy(), s.shadows.copy()
-            li['shadow'][li['shadow'] >= 0] += s0
-            sh['scene'] = k
-            insts.append(s.insts)
-            lights.append(li)
-            shadows.append(sh)
-            i0, l0, s0, m0 = i0 + len(s.insts), l0 + len(li), s0 + len(sh), m0 + len(s.objects)
-        cams = np.stack([scenes[s].cams[c, m] for s, c, m in picks])
-        R = cams['R_wc'].reshape(n, 3, 3)
-        v = np.zeros(n, VIEW)
-        Rt = np.transpose(R, (0, 2, 1))
-        v['R'] = Rt.reshape(n, 9)
-        v['t'] = -np.einsum('nij,nj->ni', Rt, cams['p'])
-        K = np.stack([cams['f_rel'] * max(W, H), cams['f_rel'] * max(W, H) * cams['ax'],
-                      (W - 1) / 2 + cams['ox'] * W, (H - 1) / 2 + cams['oy'] * H], 1).astype(np.float32)
-        v['fx'], v['fy'] = K[:, 0] * ss, K[:, 1] * ss
-        v['cx'], v['cy'] = K[:, 2] * ss + (ss - 1) / 2, K[:, 3] * ss + (ss - 1) / 2
-        v['scene'], v['moment'] = [s for s, _, _ in picks], [m for _, _, m in picks]
-        pose = np.concatenate([R.reshape(n, 9), cams['p'], K], 1).astype(np.float32)
-        ptrs, keep, p = self._upload([np.concatenate(insts), recs, np.concatenate(lights + [np.zeros(1, LIGHT)]), v,
-                                   np.concatenate(shadows + [np.zeros(1, VIEW)]), fx, np.concatenate([s.objects for s in scenes]), pose])
-        b = self._buffers(n, W, H, ss, s0)
-        f = Frame(**{k: t.data_ptr() for k, t in self.static.items()}, **{k: t.data_ptr() for k, t in b.items()},
-                  **dict(zip(('inst', 'scene', 'light', 'view', 'shadow', 'fx', 'motion'), ptrs)),
-                  shadow_key=self.buffers['shadow_key'].data_ptr(), n_view=n, n_shadow=s0, w=W * ss, h=H * ss, ss=ss, sn=self.sn)
+    def draw(self, scenes, picks, W, H, fx, ss=2, want=WANT, clock=None, before=None):
+        """See the module; clock(k), if given, is called after step k of PHASES was enqueued, before() before them all."""
+        if not set(want) <= {'rgb', 'depth', 'normal', 'object', 'id'}:
+            raise ValueError(f'unknown outputs in {want}')
+        n, parts = len(picks), gather(scenes, self.sn)
+        n_shadow = len(parts['shadow']) - 1 if 'rgb' in want else 0
+        view, pose = cameras(scenes, picks, W, H, ss)
+        parts.update(view=view, fx=fx, pose=pose)
+        ptrs, keep, p = self._upload(list(parts.values()))
+        ptrs = dict(zip(parts, ptrs))
+        ptrs.pop('pose')
+        b = self._buffers(n, W, H, ss, n_shadow, want)
+        f = Frame(**{k: t.data_ptr() for k, t in self.static.items()}, **{k: t.data_ptr() for k, t in b.items()}, **ptrs,
+                  shadow_key=self.buffers['shadow_key'].data_ptr(), n_view=n, n_shadow=n_shadow, w=W * ss, h=H * ss, ss=ss, sn=self.sn)
         stream = torch.cuda.current_stream().cuda_stream if self.cuda else 0
-        rc = self.lib.raster_draw(ctypes.byref(f), self.work.data_ptr(), stream)
-        if rc:
-            raise RuntimeError(f'renderer: CUDA error {rc}')
+        if before:
+            before()
+        for k in range(len(PHASES) if clock else 1):
+            rc = self.lib.raster_draw(ctypes.byref(f), self.work.data_ptr(), stream, k, 1 if clock else len(PHASES))
+            if rc:
+                raise RuntimeError(f'renderer: CUDA error {rc}')
+            if clock:
+                clock(k)
         p = p.view(torch.float32).view(n, 16)
         if self.cuda:
             keep.record()
-        return {'rgb': b['rgb'], 'depth': b['depth'], 'id': b['id'], 'K': p[:, 12:16], 'R': p[:, :9].reshape(n, 3, 3), 'p': p[:, 9:12]}
+        return {**{k: b[k] for k in want}, 'K': p[:, 12:16], 'R': p[:, :9].reshape(n, 3, 3), 'p': p[:, 9:12]}

@@ -1,6 +1,7 @@
 """Contact sheet of scenes: python3 -m scenes.sheet OUT.png [--kind room] [--n 24] [--size 256x192] [--device cpu]
 
-Each cell shows the picture and its inverse depth. For looking at what training sees.
+Each cell shows the picture and what --show names below it: its inverse depth, normals (x, y, z as red, green, blue),
+movable things (a colour each, brighter where they move) and the neighbour's picture. For looking at what training sees.
 """
 import argparse
 import time
@@ -19,6 +20,29 @@ def inverse_depth_image(depth):
     return (255 * np.clip(inv / max(np.percentile(inv, 98), 1e-6), 0, 1) ** 0.7).astype(np.uint8)
 
 
+def normal_image(n):
+    """[3,H,W] unit normals, camera frame, to a picture; sky black."""
+    return (np.clip(0.5 + 0.5 * n * [[[1]], [[-1]], [[-1]]], 0, 1) * 255 * (np.abs(n).sum(0) > 0)).transpose(1, 2, 0).astype(np.uint8)
+
+
+def object_image(ob, objects):
+    """[H,W] object numbers to a picture: a colour each, dim where the thing rests."""
+    k = np.arange(256)
+    colour = np.stack([k * 97 % 200 + 55, k * 57 % 200 + 55, k * 151 % 200 + 55], 1).astype(np.float32)
+    colour[:len(objects)] *= np.where(np.abs(objects - np.eye(3, 4)).max((1, 2)) > 1e-6, 1.0, 0.35)[:, None]
+    colour[0] = 0
+    return colour[ob].astype(np.uint8)
+
+
+def pictures(out, i, show, objects):
+    """The rows of one cell, each [H,W,3] uint8."""
+    rows = {'rgb': (out['rgb'][i].transpose(1, 2, 0) * 255).astype(np.uint8),
+            'depth': np.repeat(inverse_depth_image(out['depth'][i])[..., None], 3, 2),
+            'normal': normal_image(out['normal'][i]), 'object': object_image(out['object'][i], objects),
+            'next': (out['rgb'][min(i + 1, len(out['rgb']) - 1)].transpose(1, 2, 0) * 255).astype(np.uint8)}
+    return [rows[k] for k in ('rgb', *show)]
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument('out')
@@ -29,7 +53,11 @@ def main():
     a.add_argument('--device', default='cpu')
     a.add_argument('--assets', default='.assets')
     a.add_argument('--calm', action='store_true')
+    a.add_argument('--samples', type=int, default=2, help='along a side of a pixel')
+    a.add_argument('--show', default='depth', help='comma list of depth, normal, object, next')
     a = a.parse_args()
+    show = a.show.split(',')
+    moments = 2 if 'next' in show else 1
     W, H = map(int, a.size.split('x'))
     arrays, cat = assets.load(a.assets)
     r = Renderer(arrays, a.device)
@@ -38,18 +66,20 @@ def main():
     for k in range(0, a.n, 4):
         part = scenes[k:k + 4]
         t0 = time.time()
-        out = r.draw(part, [(i, 0, 0) for i in range(len(part))], W, H, random_effects(rng, len(part), W, a.calm))
-        rgb, depth = out['rgb'].cpu().numpy(), out['depth'].cpu().numpy()
+        picks = [(i, 0, m) for i in range(len(part)) for m in range(moments)]
+        fx = random_effects(rng, len(picks), W, a.calm)
+        out = r.draw(part, picks, W, H, fx, a.samples, ('rgb', 'depth', 'normal', 'object'))
+        out = {k: v.cpu().numpy() for k, v in out.items()}
         t += time.time() - t0
         for i in range(len(part)):
-            cells.append(np.concatenate([(rgb[i].transpose(1, 2, 0) * 255).astype(np.uint8),
-                                         np.repeat(inverse_depth_image(depth[i])[..., None], 3, 2)], 0))
+            cells.append(np.concatenate(pictures(out, moments * i, show, part[i].objects), 0))
+            depth = out['depth'][::moments]
             d = depth[i][depth[i] > 0]
             print(k + i, part[i].kind, len(part[i].insts), 'depth 5/50/95 %:', np.round(np.percentile(d, (5, 50, 95)), 2) if len(d) else None)
     cols = max(1, 1536 // W)
     rows = [np.concatenate(cells[i:i + cols] + [np.zeros_like(cells[0])] * (cols - len(cells[i:i + cols])), 1) for i in range(0, len(cells), cols)]
     Image.fromarray(np.concatenate(rows, 0)).save(a.out)
-    print(f'{a.n} pictures in {t:.2f} s')
+    print(f'{moments * a.n} pictures in {t:.2f} s')
 
 
 if __name__ == '__main__':
