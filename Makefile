@@ -85,6 +85,7 @@ CTL_SRC    := $(wildcard api/reconctl*.c)
 API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC) $(if $(GNUTLS),api/tls_gnutls_none.c,api/tls_gnutls.c),$(wildcard api/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 
+COMMA := ,
 # `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
 run = $(if $(filter 1,$(V)),,@printf '%-7s %s\n' $(1) $(@:$(O)/%=%);)
 objs = $(addprefix $(O)/,$(addsuffix .o,$(1)))
@@ -190,6 +191,12 @@ $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 $(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
+# calls of the CUDA run-time that tests/support/watch_cuda.cu looks at
+WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost HostAlloc HostRegister MallocAsync FreeAsync Free \
+           FreeHost StreamCreateWithFlags EventCreate EventCreateWithFlags GraphInstantiate GraphExecDestroy LaunchKernel \
+           LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
+           StreamSynchronize DeviceSynchronize Memcpy Memset)
+$(O)/tests/twin/gpu_steady: ALL_LDFLAGS += $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(COMMA)--wrap=,$(WATCHED)))
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)

@@ -31,16 +31,18 @@ static const char *cache_path(const struct core *c)
 
 static int start_worker(struct core *c, const char *device, worker_open_fn *open, struct err *err)
 {
-    const struct worker_config config = {.device = device,
-                                         .cache_path = cache_path(c),
-                                         .threads = c->config.device.threads,
-                                         .batch = c->config.device.batch,
-                                         .batch_wait_us = c->config.device.batch_wait_us,
-                                         .models = c->models,
-                                         .metrics = &c->metrics,
-                                         .commit = c->commit,
-                                         .store = c->store,
-                                         .open = open};
+    const struct worker_config config = {
+        .device = device,
+        .cache_path = cache_path(c),
+        .threads = c->config.device.threads,
+        .batch = c->config.device.batch,
+        .batch_wait_us = c->config.device.batch_wait_us,
+        .reserve_bytes = c->config.device.memory_bytes ? c->config.device.memory_bytes : UINT64_MAX,
+        .models = c->models,
+        .metrics = &c->metrics,
+        .commit = c->commit,
+        .store = c->store,
+        .open = open};
     struct api_device info;
     int rc = worker_start(&c->workers[c->n_workers], &config, err);
 

@@ -24,12 +24,16 @@ void job_device_config(struct gpu_session_config *c, const struct session_option
     c->max_points = o->max_points;
 }
 
-/* Lack of memory may pass; anything else will not, so the session says that it takes no more
- * frames. */
+/* Lack of memory may pass, and a lost device ends the process; anything else stays, so the session
+ * says that it takes no more frames. */
 static enum control_reason device_failed(struct session *s, int rc, const struct err *err)
 {
     char why[API_TEXT_CAP];
 
+    if (rc == ERR_DEVICE) {
+        LOG_AT(LOG_CRIT, "session %.6s: its device fails: %s", s->id, err->text);
+        return CONTROL_FAULT;
+    }
     if (rc == ERR_MEMORY) {
         LOG_AT(LOG_WARNING, "session %.6s: no memory on the device: %s", s->id, err->text);
         return CONTROL_MEMORY;
@@ -40,46 +44,52 @@ static enum control_reason device_failed(struct session *s, int rc, const struct
     return CONTROL_FAULT;
 }
 
-static enum control_reason make_device(struct job *job, struct shelf *shelf)
+static int make_device(struct session *s, struct shelf *shelf, int image_w, int image_h,
+                       struct err *err)
 {
-    struct session *s = job->session;
     struct gpu_model *depth = NULL, *motion = NULL;
     struct gpu_session_config config;
-    struct err err = {0};
-    int rc = shelf_get(shelf, s->setup.depth, &depth, &err);
+    int rc = shelf_get(shelf, s->setup.depth, &depth, err);
 
     if (rc == 0 && s->setup.motion)
-        rc = shelf_get(shelf, s->setup.motion, &motion, &err);
+        rc = shelf_get(shelf, s->setup.motion, &motion, err);
     if (rc)
-        return device_failed(s, rc, &err);
+        return rc;
     job_device_config(&config, &s->setup.options, depth, motion);
     session_get_net(s, &config.net_w, &config.net_h);
-    config.max_image_w = job->item->width;
-    config.max_image_h = job->item->height;
+    config.max_image_w = image_w;
+    config.max_image_h = image_h;
     if (s->setup.options.preview && !s->work.depth) {
         s->work.depth = malloc((size_t)config.net_w * (size_t)config.net_h * sizeof(float));
         if (!s->work.depth)
-            return CONTROL_MEMORY;
+            return err_set(err, ERR_MEMORY, "no memory for a depth map");
     }
-    rc = gpu_session_new(&s->work.device, shelf->gpu, &config, &err);
-    if (rc == 0 && (rc = store_restore(s, &err)))
+    rc = gpu_session_new(&s->work.device, shelf->gpu, &config, err);
+    if (rc == 0 && (rc = store_restore(s, err)))
         gpu_session_free(&s->work.device);
-    return rc ? device_failed(s, rc, &err) : CONTROL_REASON_NONE;
+    return rc;
 }
 
-enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
-                             struct queue_item *item)
+int job_make(struct session *s, struct shelf *shelf, enum control_reason *reason)
+{
+    struct err err = {0};
+    int rc = 0, w, h;
+
+    *reason = CONTROL_REASON_NONE;
+    if (queue_ready_size(s->queue, &w, &h))
+        rc = make_device(s, shelf, w, h, &err);
+    if (rc)
+        *reason = device_failed(s, rc, &err);
+    return rc;
+}
+
+void job_open(struct job *job, struct session *s, struct queue_item *item)
 {
     const struct frame *f = &item->frame;
-    enum control_reason reason = CONTROL_REASON_NONE;
 
     memset(job, 0, sizeof(*job));
     job->session = s;
     job->item = item;
-    if (!s->work.device)
-        reason = make_device(job, shelf);
-    if (reason != CONTROL_REASON_NONE)
-        return reason;
     job->frame = (struct gpu_frame){
         .session = s->work.device,
         .rgb = item->rgb,
@@ -92,7 +102,6 @@ enum control_reason job_open(struct job *job, struct shelf *shelf, struct sessio
                    (f->world_epoch != s->work.world_epoch || item->breaks != s->work.breaks),
         .depth_out = s->work.depth,
     };
-    return CONTROL_REASON_NONE;
 }
 
 void job_end(struct session *s, struct queue_item *item, const struct control_ack *end)

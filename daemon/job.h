@@ -11,12 +11,17 @@
 #include "daemon/shelf.h"
 
 /*
- * job_open - fill in the device's frame; make the session's device state if this is its first
+ * job_make - the session's device state, for the frame that waits for it
  *
- * Returns: CONTROL_REASON_NONE; else why the frame has to be refused (the caller does it)
+ * It may take seconds where it is the first of its size on the device. Nothing is done where there
+ * is no decoded frame.
+ * Out:     reason: why the frame has to be refused (the caller does it)
+ * Returns: 0; what the device says, reason is not CONTROL_REASON_NONE then
+ * Runs:    thread that makes sessions (worker.h), in the session's turn
  */
-enum control_reason job_open(struct job *job, struct shelf *shelf, struct session *s,
-                             struct queue_item *item);
+MUST_CHECK int job_make(struct session *s, struct shelf *shelf, enum control_reason *reason);
+/* Fill in the device's frame. The session has its device state. */
+void job_open(struct job *job, struct session *s, struct queue_item *item);
 /* After the device: changes into the mirror, pose into the trajectory, clients told, slot free.
  * Any thread, one session's jobs in their order. */
 void job_finish(struct job *job);

@@ -345,6 +345,20 @@ bool queue_has_ready(struct queue *q)
     return has;
 }
 
+bool queue_ready_size(struct queue *q, int *w, int *h)
+{
+    const struct queue_item *item;
+
+    pthread_mutex_lock(&q->lock);
+    item = oldest(q, QUEUE_READY);
+    if (item) {
+        *w = item->width;
+        *h = item->height;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return item != NULL;
+}
+
 int queue_used(struct queue *q)
 {
     int n;

@@ -142,6 +142,8 @@ bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream);
 bool queue_has_pictures(struct queue *q);
 bool queue_can_decode(struct queue *q);
 bool queue_has_ready(struct queue *q);
+/* Size of the oldest decoded picture. Returns false if there is none. */
+bool queue_ready_size(struct queue *q, int *w, int *h);
 int queue_used(struct queue *q); /* slots that are not free */
 
 #endif

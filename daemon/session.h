@@ -9,7 +9,8 @@
  * Who touches what
  *   fixed at creation          everybody, without a lock
  *   `decode`                   the decode thread whose turn the session has (turn.h: one at a time)
- *   `work`                     the worker; while a job is with a committer, that one
+ *   `work`                     the worker; while a job is with a committer, that one; while
+ *                              device state is made, the thread that makes it
  *   the rest                   under `lock`, through session_*() alone
  * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the
  * session's lock; edge_ops are called with no lock held.
@@ -97,7 +98,8 @@ struct session {
 
     struct turn_entry decode_turn, work_turn;   /* turn.h */
     struct session *next_retired;               /* worker.c, under its lock */
-    bool retiring, working;                     /* the same; working: its job is not done */
+    bool retiring, working;                     /* the same; working: its turn is not over */
+    struct session *next_made, *next_leaving;   /* worker_make.c, the same */
     struct session *next_hashed, *next, **prev; /* registry.c */
 
     struct {
@@ -106,8 +108,9 @@ struct session {
         uint64_t refused;   /* frames of the journal that were no good */
     } decode;
     struct {
-        struct gpu_session *device; /* NULL before the first frame and after it was retired */
-        float *depth;               /* [net_h][net_w] if preview */
+        struct gpu_session *device;  /* NULL before the first frame and after it was retired */
+        struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
+        float *depth;                /* [net_h][net_w] if preview */
         bool any;
         uint32_t world_epoch, breaks; /* of the frame before */
         struct job job;

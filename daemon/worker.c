@@ -38,31 +38,24 @@ static void free_retired(struct worker *w)
 {
     struct session *s;
 
-    while ((s = pop_retired(w))) {
-        if (s->work.device && store_may_rest(s)) {
-            gpu_session_free(&s->work.device);
-            session_set_resting(s, s->log != NULL);
-        }
-        session_unref(s);
-    }
+    while ((s = pop_retired(w)))
+        if (s->work.device && store_may_rest(s))
+            worker_make_leave(w, s);
+        else
+            session_unref(s);
 }
 
-/* Memory, temperature and load of the device, for those who ask. */
+/* What the device computed of the time that went by, for those who ask. */
 static void look(struct worker *w)
 {
     uint64_t now_us = clock_us();
-    struct gpu_info info;
+    double busy;
 
     if (now_us - w->looked_us < LOOK_US)
         return;
-    gpu_get_info(w->gpu, &info);
-    if (w->n_flights) {
-        w->busy_us += now_us - w->busy_from_us;
-        w->busy_from_us = now_us;
-    }
+    busy = w->busy_us / (double)(now_us - w->looked_us);
     pthread_mutex_lock(&w->lock);
-    w->info = info;
-    w->busy = (float)w->busy_us / (float)(now_us - w->looked_us);
+    w->busy = busy < 1.0 ? (float)busy : 1.0f;
     pthread_mutex_unlock(&w->lock);
     w->looked_us = now_us;
     w->busy_us = 0;
@@ -74,17 +67,19 @@ static int open_device(struct worker *w)
     struct gpu_config config = {.device = w->device_name,
                                 .threads = w->config.threads,
                                 .batch = w->config.batch ? w->config.batch : BATCH_DEVICE,
-                                .cache_path = w->cache_path};
+                                .cache_path = w->cache_path,
+                                .reserve_bytes = w->config.reserve_bytes};
     struct err err = {0};
     struct gpu_info info = {.temperature_c = NAN};
     int rc = (w->config.open ? w->config.open : gpu_open)(&w->gpu, &config, &err);
 
     if (rc == 0)
         gpu_get_info(w->gpu, &info);
+    if (rc == 0 && (rc = worker_make_start(w, &err)))
+        gpu_close(&w->gpu);
     if (w->config.batch == 0)
         w->config.batch = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
     turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
-    w->shelf = (struct shelf){.gpu = w->gpu, .models = w->config.models};
     pthread_mutex_lock(&w->lock);
     w->info = info;
     w->open_error = err;
@@ -133,15 +128,18 @@ static void wind_up(struct worker *w)
     pthread_mutex_unlock(&w->lock);
     free_retired(w);
     pthread_mutex_lock(&w->lock);
+    while (w->make.n_leaving)
+        pthread_cond_wait(&w->changed, &w->lock);
     w->served = true;
     pthread_cond_broadcast(&w->changed);
     while (!w->ending)
         pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
     free_retired(w);
+    worker_make_stop(w);
     if (w->config.store)
         store_bury(w->config.store);
-    shelf_close(&w->shelf);
+    shelf_close(&w->make.shelf);
     gpu_close(&w->gpu);
 }
 
@@ -200,7 +198,9 @@ void worker_put_memory(void *worker, void *memory, size_t bytes)
 
 uint64_t worker_alive_us(const struct worker *w)
 {
-    return atomic_load(&w->alive_us);
+    uint64_t runs = atomic_load(&w->alive_us), makes = atomic_load(&w->make.alive_us);
+
+    return makes < runs ? makes : runs;
 }
 
 bool worker_lost(const struct worker *w)
@@ -248,6 +248,7 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
     w->state = 1;
     w->looked_us = clock_us();
     atomic_init(&w->alive_us, w->looked_us);
+    atomic_init(&w->make.alive_us, w->looked_us);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     rc = turn_new(&w->turns, err);

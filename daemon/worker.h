@@ -5,7 +5,9 @@
  * (turn.h), and sends them through the pipeline together: a flight. While one is under way the next
  * is taken and enqueued; which sessions are in it is up to turns, so a session's next frame goes
  * when its last one is done with. Results go to the committers (commit.h), so that the thread that
- * feeds the device has its hands free. Nobody else calls gpu_* but for the memory of pictures:
+ * feeds the device has its hands free. For the same reason it makes no sessions: a second thread
+ * does (worker_make.c), which opens networks, makes device state for a session's first frame, takes
+ * it back, and asks how the device is. Nobody else calls gpu_* but for the memory of pictures:
  * requests come through worker_kick() and worker_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
@@ -21,6 +23,7 @@ typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, stru
 struct worker_config {
     const char *device, *cache_path; /* of gpu_config */
     int threads, batch, batch_wait_us;
+    uint64_t reserve_bytes; /* of gpu_config */
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
@@ -54,7 +57,8 @@ void worker_charge(struct turn *turns, struct job *const *jobs, int n, uint64_t 
 void *worker_get_memory(void *worker, size_t bytes);
 void worker_put_memory(void *worker, void *memory, size_t bytes);
 
-/* clock_us() of its last sign of life; a batch counts as none until it is done. */
+/* clock_us() of the last sign of life of its two threads, the older one; a batch counts as none
+ * until it is done, nor does a session that is being made. */
 uint64_t worker_alive_us(const struct worker *w);
 /* The device context is lost: the process must end. */
 bool worker_lost(const struct worker *w);

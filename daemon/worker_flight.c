@@ -48,35 +48,49 @@ void worker_job_done(struct worker *w, struct session *s)
         turn_poke(w->turns);
 }
 
+void worker_flight_refuse(struct worker *w, struct session *s, struct queue_item *item,
+                          enum control_reason reason)
+{
+    s->work.refused += item->store.number != 0;
+    if (!s->log || !atomic_load(&w->lost))
+        job_refuse(s, item, reason);
+}
+
 static void refuse(struct worker *w, struct job *job, enum control_reason reason)
 {
     struct session *s = job->session;
 
-    s->work.refused += job->item->store.number != 0;
-    if (!s->log || !atomic_load(&w->lost))
-        job_refuse(s, job->item, reason);
+    worker_flight_refuse(w, s, job->item, reason);
     worker_job_done(w, s);
 }
 
-/* The session's next picture becomes its job. Returns false if there is none. */
+/* It has a picture, and nothing on the device to put it into. */
+static bool needs_device(const struct worker *w, struct session *s)
+{
+    return !s->work.device && !atomic_load(&s->dead) && !atomic_load(&w->lost) &&
+           queue_has_ready(s->queue);
+}
+
+/* The session's next picture becomes its job. Returns false if there is none. One that came since
+ * needs_device() was asked has announced itself: its turn comes again. */
 static bool take_job(struct worker *w, struct session *s)
 {
+    bool lost = atomic_load(&w->lost);
     struct queue_item *item;
-    enum control_reason reason;
 
-    if (atomic_load(&s->dead) || (s->log && atomic_load(&w->lost)))
+    if (atomic_load(&s->dead) || (s->log && lost) || (!s->work.device && !lost))
         return false;
     store_checkpoint(s);
     item = queue_take_ready(s->queue);
     if (!item)
         return false;
     decode_kick(s->setup.decode, s);
-    reason = atomic_load(&w->lost) ? CONTROL_FAULT : job_open(&s->work.job, &w->shelf, s, item);
-    if (reason == CONTROL_REASON_NONE)
-        return true;
-    s->work.refused += item->store.number != 0;
-    job_refuse(s, item, reason);
-    return false;
+    if (lost) {
+        worker_flight_refuse(w, s, item, CONTROL_FAULT);
+        return false;
+    }
+    job_open(&s->work.job, s, item);
+    return true;
 }
 
 static enum control_reason reason_of(int rc)
@@ -85,7 +99,7 @@ static enum control_reason reason_of(int rc)
 }
 
 /* Frames that are in a journal are used after the restart; until then nobody is told anything. */
-static void lose_device(struct worker *w)
+void worker_flight_lose(struct worker *w)
 {
     if (w->config.store)
         store_blame(w->config.store);
@@ -100,7 +114,7 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint6
            "device %s: %s%s%s (a batch of %d, begun %.1f ms ago)", w->device_name, err->where,
            err->where[0] ? ": " : "", err->text, n, (double)(clock_us() - began_us) * 1e-3);
     if (rc == ERR_DEVICE)
-        lose_device(w);
+        worker_flight_lose(w);
     for (int i = 0; i < n; i++)
         refuse(w, jobs[i], reason_of(rc));
 }
@@ -113,8 +127,10 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
     atomic_fetch_add(&w->frames, (unsigned)n);
     if (rc)
         batch_failed(w, jobs, n, began_us, rc, err);
-    for (int i = 0; i < n && rc == 0; i++)
+    for (int i = 0; i < n && rc == 0; i++) {
+        w->busy_us += (double)jobs[i]->frame.device_us;
         commit_push(w->config.commit, jobs[i]);
+    }
 }
 
 /* ------------------------------------------------------------------------- flights */
@@ -159,8 +175,7 @@ void worker_flight_land(struct worker *w)
     now_us = clock_us();
     learn(w, f, from_us, now_us);
     w->oldest = (w->oldest + 1) % GPU_FLIGHTS;
-    if (--w->n_flights == 0)
-        w->busy_us += now_us - w->busy_from_us;
+    w->n_flights--;
     from_us = max_u64(f->began_us, w->landed_us);
     metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - from_us);
     worker_charge(w->turns, f->jobs, f->n, now_us - from_us);
@@ -212,8 +227,6 @@ static void launch(struct worker *w, struct flight *f)
     int rc;
 
     f->began_us = clock_us();
-    if (w->n_flights == 0)
-        w->busy_from_us = f->began_us;
     rc = pipeline_mono(w->gpu, f->frames, f->n, &err);
     f->enqueued_us = clock_us();
     if (rc == 0)
@@ -236,6 +249,11 @@ static void board(struct worker *w, struct flight *f, struct turn_entry *const *
 {
     for (int i = 0; i < n; i++) {
         struct session *s = worker_session_of(entries[i]);
+        if (needs_device(w, s)) {
+            set_working(w, s);
+            worker_make_session(w, s);
+            continue;
+        }
         if (!take_job(w, s)) {
             finish_turn(w, s);
             continue;

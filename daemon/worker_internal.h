@@ -1,4 +1,5 @@
-/* worker_internal.h - what worker.c and worker_flight.c share; nobody else includes it */
+/* worker_internal.h - what worker.c, worker_flight.c and worker_make.c share; nobody else includes
+ * it */
 #ifndef RECOND_DAEMON_WORKER_INTERNAL_H
 #define RECOND_DAEMON_WORKER_INTERNAL_H
 
@@ -16,17 +17,22 @@ struct flight {
     uint64_t began_us, enqueued_us;
 };
 
+/* Sessions that wait for the thread that makes and frees; under the worker's lock. */
+struct worker_line {
+    struct session *first, *last;
+};
+
 struct worker {
     /* of the thread itself */
     pthread_t thread;
     struct worker_config config;
     char device_name[GPU_NAME_CAP], cache_path[CONFIG_TEXT_CAP];
     struct gpu *gpu;
-    struct shelf shelf;
     struct flight flights[GPU_FLIGHTS]; /* under way: n_flights of them, the oldest at `oldest` */
     int oldest, n_flights;
     uint32_t expect_us[GPU_BATCH_MAX + 1]; /* what the device needs for so many frames */
-    uint64_t busy_us, busy_from_us, landed_us, looked_us;
+    double busy_us;                        /* of the device, since looked_us */
+    uint64_t landed_us, looked_us;
 
     bool stopped; /* of whoever starts and stops it */
     struct turn *turns;
@@ -34,14 +40,26 @@ struct worker {
     atomic_ullong alive_us, frames, errors;
     atomic_bool lost;
 
+    struct { /* worker_make.c */
+        pthread_t thread;
+        bool started;
+        struct shelf shelf; /* of its thread, while that runs */
+        atomic_ullong alive_us;
+        /* under the lock */
+        pthread_cond_t some;
+        struct worker_line made, leaving;
+        int n_leaving; /* those whose device state is not back */
+        bool ending;
+    } make;
+
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* state, n_working, served, ending */
+    pthread_cond_t changed; /* state, n_working, make.n_leaving, served, ending */
     int state;              /* 1: opening, 0: open, else the error */
     struct err open_error;
     struct gpu_info info;
     float busy;
     struct session *retired; /* list through next_retired */
-    int n_working;           /* sessions whose job is not done */
+    int n_working;           /* sessions whose turn is not over */
     bool served;             /* the thread takes no more frames */
     bool ending;             /* it shall close the device */
 };
@@ -58,5 +76,19 @@ void worker_flight_land(struct worker *w);
 void worker_flight_land_all(struct worker *w);
 /* Until when frames may still come for the flight after the oldest one. */
 uint64_t worker_flight_due_us(const struct worker *w);
+/* The device context is lost: whoever finds out. */
+void worker_flight_lose(struct worker *w);
+/* An item that was taken, in its session's turn: refused, unless it is used after a restart. */
+void worker_flight_refuse(struct worker *w, struct session *s, struct queue_item *item,
+                          enum control_reason reason);
+
+/* Starts the thread that makes sessions; the device is open. */
+MUST_CHECK int worker_make_start(struct worker *w, struct err *err);
+/* Gives everything back and ends it. */
+void worker_make_stop(struct worker *w);
+/* The session gets its device state, then its next turn. It has its turn, and is working. */
+void worker_make_session(struct worker *w, struct session *s);
+/* Its device state goes; with a reference that is let go of then. Worker's thread, no turn. */
+void worker_make_leave(struct worker *w, struct session *s);
 
 #endif

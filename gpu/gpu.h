@@ -2,8 +2,7 @@
  * gpu.h - the device contract: open a back end, give it networks, sessions and frames
  *
  * One back end (`cpu`, `cuda`) runs the whole of a frame's arithmetic behind a dozen stage-sized
- * verbs. The worker thread that opened a device owns it: every call below is made by that thread
- * alone. Verbs that take frames enqueue work and return at once (the CPU back end has done it by
+ * verbs. Verbs that take frames enqueue work and return at once (the CPU back end has done it by
  * then); gpu_wait() is the only one that waits, and only after it may results and changes be read.
  *
  *     upload -> image -> depth -> motion
@@ -14,6 +13,10 @@
  * gpu_download() and launch it as one. Up to GPU_FLIGHTS batches of different sessions may be
  * between upload and wait; they are waited for in the order in which they were uploaded.
  *
+ * Threads: two own a device, and one may be both. One runs frames: every verb that takes them, and
+ *          gpu_session_save(). The other makes and frees what frames need, which may take long:
+ *          gpu_model_*(), gpu_session_new(), _load(), _free(), gpu_get_info(). A session is with
+ *          one of them at a time. Opening and closing is for whoever is alone with the device.
  * Frames:  poses T_wc take camera points (OpenCV axes) to the session's world. Depth is metres
  *          along z.
  * Sizes:   every map of a session is [net_h][net_w]; K is scaled to that size by the image stage.
@@ -47,6 +50,9 @@ struct gpu_config {
     int batch;          /* largest batch that will come; 0 = GPU_BATCH_MAX */
     /* CUDA: folder for what was measured of the networks, NULL or "" = nothing is kept */
     const char *cache_path;
+    /* CUDA: device memory for sessions that is taken at once, as far as an eighth of the device's
+     * is enough for it; more is taken when it is needed. 0 = none */
+    uint64_t reserve_bytes;
 };
 
 struct gpu_info {
@@ -155,8 +161,8 @@ struct gpu_session;
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */
 size_t gpu_session_bytes(const struct gpu_session_config *c);
-/* Returns: 0; ERR_INPUT; ERR_MEMORY; ERR_UNSUPPORTED. Allocates all that the session will ever
- * use. */
+/* Returns: 0; ERR_INPUT; ERR_MEMORY; ERR_UNSUPPORTED. Sets aside all that the session will ever
+ * use; the first one of a size makes the networks for it, which may take seconds. */
 MUST_CHECK int gpu_session_new(struct gpu_session **s, struct gpu *g,
                                const struct gpu_session_config *c, struct err *err);
 void gpu_session_free(struct gpu_session **s);
@@ -171,8 +177,8 @@ void gpu_session_free(struct gpu_session **s);
  *          had no frame; the bytes may be anybody's, and all of them are checked first
  * Returns: 0; ERR_LIMIT: cap; ERR_STATE: not a new session; ERR_INPUT: not such a state, or one of
  *          another shape; ERR_MEMORY; ERR_DEVICE. On errors other than the last nothing changes.
- * Runs:    owner thread, between gpu_wait() of the session's last frame and gpu_upload() of its
- *          next one; waits for its own copies
+ * Runs:    between gpu_wait() of the session's last frame and gpu_upload() of its next one; waits
+ *          for its own copies
  * Cost:    72 bytes a slot, 4 a cell of each keyframe's map
  */
 size_t gpu_session_state_bytes(struct gpu_session *s); /* 0: the device is lost */
@@ -240,6 +246,8 @@ struct gpu_frame {
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
     const struct gpu_change *changes;
+    /* the part of the device's time that it took: those of a batch add up. After gpu_wait() */
+    float device_us;
     int flight; /* the back end's own */
 };
 

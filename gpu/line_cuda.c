@@ -3,6 +3,7 @@
  *
  * A graph copies the batch's arguments to the device and runs every stage. What differs from batch
  * to batch is in the arguments alone: which sessions, which pictures, poses, where results go.
+ * Recording is done on the stream `setup`: batches on the others are not caught by it.
  */
 #include "gpu/cuda_try.h"
 #include "gpu/plan_cuda.h"
@@ -45,22 +46,22 @@ static int stages(struct gpu_cuda *g, struct line_cuda *line, int flight, int n,
     int rc;
 
     CU_TRY(cudaMemcpyAsync(frames, host, (size_t)n * sizeof *frames, cudaMemcpyHostToDevice,
-                           g->compute));
-    if ((rc = image_cuda(frames, n, pixels, g->compute, err)))
+                           g->setup));
+    if ((rc = image_cuda(frames, n, pixels, g->setup, err)))
         goto out;
-    if (line->depth && (rc = net_cuda_run(line->depth->exec, n, g->compute, err)))
+    if (line->depth && (rc = net_cuda_run(line->depth->exec, n, g->setup, err)))
         goto out;
-    if ((rc = depth_cuda(frames, n, pixels, g->compute, err)))
+    if ((rc = depth_cuda(frames, n, pixels, g->setup, err)))
         goto out;
-    if (line->motion && (rc = net_cuda_run(line->motion->exec, n, g->compute, err)))
+    if (line->motion && (rc = net_cuda_run(line->motion->exec, n, g->setup, err)))
         goto out;
-    if ((rc = motion_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = covisible_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = associate_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = keyframe_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = fuse_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = remove_cuda(frames, n, pixels, g->compute, err)) ||
-        (rc = change_cuda(frames, n, pixels, g->compute, err)))
+    if ((rc = motion_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = covisible_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = associate_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = keyframe_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = fuse_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = remove_cuda(frames, n, pixels, g->setup, err)) ||
+        (rc = change_cuda(frames, n, pixels, g->setup, err)))
         goto out;
 out:
     return rc;
@@ -71,15 +72,15 @@ static int record(struct gpu_cuda *g, struct line_cuda *line, int flight, int si
     cudaGraph_t graph = NULL;
     int rc, ended;
 
-    CU_TRY(cudaStreamBeginCapture(g->compute, cudaStreamCaptureModeThreadLocal));
+    CU_TRY(cudaStreamBeginCapture(g->setup, cudaStreamCaptureModeThreadLocal));
     rc = stages(g, line, flight, 1 << size, err);
-    ended = cuda_try_check(cudaStreamEndCapture(g->compute, &graph), "cudaStreamEndCapture",
+    ended = cuda_try_check(cudaStreamEndCapture(g->setup, &graph), "cudaStreamEndCapture",
                            rc ? NULL : err);
     rc = rc ? rc : ended;
     if (rc)
         goto out;
     CU_TRY(cudaGraphInstantiate(&line->graphs[flight][size], graph, 0));
-    CU_TRY(cudaGraphUpload(line->graphs[flight][size], g->compute));
+    CU_TRY(cudaGraphUpload(line->graphs[flight][size], g->setup));
 out:
     if (graph)
         (void)cudaGraphDestroy(graph);
@@ -112,7 +113,7 @@ static int line_new(struct line_cuda **out, struct gpu_cuda *g, const struct gpu
         for (int i = 0; (1 << i) <= g->batch; i++)
             if ((rc = record(g, line, f, i, err)))
                 goto out;
-    CU_TRY(cudaStreamSynchronize(g->compute));
+    CU_TRY(cudaStreamSynchronize(g->setup));
     line->next = g->lines;
     g->lines = line;
     *out = line;

@@ -73,6 +73,15 @@ static void cpu_get_info(const struct gpu *base, struct gpu_info *info)
     info->temperature_c = NAN;
 }
 
+/* A network is laid out for as many threads as it will run with; who makes sessions need not be who
+ * runs them. */
+static int cpu_session_new(struct gpu_session **s, struct gpu *g,
+                           const struct gpu_session_config *c, struct err *err)
+{
+    omp_set_num_threads(((struct gpu_cpu *)g)->threads);
+    return session_cpu_new(s, g, c, err);
+}
+
 /* ------------------------------------------------------------------------- batch verbs */
 
 static int cpu_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
@@ -150,9 +159,12 @@ static int cpu_put_depth(struct gpu_session *s, const float *depth, struct err *
 static int cpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     (void)g;
-    (void)frames;
-    (void)n;
     (void)err;
+    for (int i = 0; i < n; i++) {
+        frames[i]->device_us = 0.0f;
+        for (int k = 0; k < GPU_STAGES; k++)
+            frames[i]->device_us += frames[i]->result.stage_us[k];
+    }
     return 0;
 }
 
@@ -219,7 +231,7 @@ const struct gpu_ops ops_cpu = {
     .model_open = plan_cpu_model_open,
     .model_close = plan_cpu_model_close,
     .session_bytes = session_cpu_bytes,
-    .session_new = session_cpu_new,
+    .session_new = cpu_session_new,
     .session_free = session_cpu_free,
     .state_bytes = session_cpu_state_bytes,
     .save = session_cpu_save,

@@ -60,6 +60,9 @@ static void cuda_close(struct gpu *base)
         (void)cudaStreamDestroy(g->compute);
     if (g->copy)
         (void)cudaStreamDestroy(g->copy);
+    if (g->setup)
+        (void)cudaStreamDestroy(g->setup);
+    memory_cuda_close(&g->memory);
     nvml_cuda_close(&g->nvml);
     free(g);
 }
@@ -84,10 +87,14 @@ static int cuda_open(struct gpu **out, const struct gpu_config *config, struct e
         goto out;
     CU_TRY(cudaStreamCreateWithFlags(&g->compute, cudaStreamNonBlocking));
     CU_TRY(cudaStreamCreateWithFlags(&g->copy, cudaStreamNonBlocking));
+    CU_TRY(cudaStreamCreateWithFlags(&g->setup, cudaStreamNonBlocking));
     for (int i = 0; i < GPU_FLIGHTS; i++) {
         CU_TRY(cudaEventCreateWithFlags(&g->flights[i].uploaded, cudaEventDisableTiming));
         CU_TRY(cudaEventCreateWithFlags(&g->flights[i].done, event));
     }
+    rc = memory_cuda_open(&g->memory, g->device, config->reserve_bytes, err);
+    if (rc)
+        goto out;
     nvml_cuda_open(&g->nvml, g->device);
     g->fault_in = fault_cuda_asked();
     *out = &g->base;
@@ -107,7 +114,7 @@ static void cuda_get_info(const struct gpu *base, struct gpu_info *info)
     snprintf(info->device, sizeof info->device, "cuda:%d", g->device);
     snprintf(info->model, sizeof info->model, "%s", g->name);
     snprintf(info->why, sizeof info->why, "%s", g->base.why);
-    if (cudaMemGetInfo(&unused, &total) == cudaSuccess) {
+    if (cudaSetDevice(g->device) == cudaSuccess && cudaMemGetInfo(&unused, &total) == cudaSuccess) {
         info->memory_total_bytes = total;
         info->memory_used_bytes = total - unused;
     }
@@ -118,40 +125,52 @@ static void cuda_get_info(const struct gpu *base, struct gpu_info *info)
 static void *cuda_host_get(struct gpu *g, size_t bytes)
 {
     void *p = NULL;
-    if (cudaSetDevice(gpu_cuda_of(g)->device) != cudaSuccess ||
-        cudaHostAlloc(&p, bytes, cudaHostAllocPortable) != cudaSuccess)
-        return NULL;
-    return p;
+    int rc = memory_cuda_get(gpu_cuda_of(g)->memory, MEMORY_CUDA_PINNED, &p, bytes, NULL);
+    return rc ? NULL : p;
 }
 
 static void cuda_host_put(struct gpu *g, void *memory, size_t bytes)
 {
-    (void)g;
     (void)bytes;
-    (void)cudaFreeHost(memory);
+    memory_cuda_put(gpu_cuda_of(g)->memory, MEMORY_CUDA_PINNED, memory);
 }
 
 /* ------------------------------------------------------------------------- sessions */
 
+static int make_session(struct session_cuda **s, struct gpu_cuda *g,
+                        const struct gpu_session_config *c, struct err *err)
+{
+    struct line_cuda *line = NULL;
+    int rc = line_cuda_get(&line, g, c, err);
+
+    if (rc)
+        return rc;
+    rc = session_cuda_new(s, &g->base, g->memory, c, g->setup, err);
+    if (rc)
+        line_cuda_put(g, line);
+    else
+        (*s)->plan = line;
+    return rc;
+}
+
+/* Memory that is kept for sessions to come may be what their networks lack. */
 static int cuda_session_new(struct gpu_session **out, struct gpu *base,
                             const struct gpu_session_config *c, struct err *err)
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct session_cuda *s = NULL;
-    struct line_cuda *line = NULL;
-    int rc = line_cuda_get(&line, g, c, err);
+    int rc;
 
     *out = NULL;
-    if (rc)
-        return rc;
-    rc = session_cuda_new(&s, base, c, g->compute, err);
-    if (rc) {
-        line_cuda_put(g, line);
-        return rc;
+    CU_TRY(cudaSetDevice(g->device));
+    rc = make_session(&s, g, c, err);
+    if (rc == ERR_MEMORY) {
+        memory_cuda_trim(g->memory);
+        rc = make_session(&s, g, c, err);
     }
-    s->plan = line;
-    *out = &s->base;
-    return 0;
+out:
+    *out = rc ? NULL : &s->base;
+    return rc;
 }
 
 static void cuda_session_free(struct gpu_session *base)
@@ -159,6 +178,7 @@ static void cuda_session_free(struct gpu_session *base)
     struct session_cuda *s = (struct session_cuda *)base;
     struct gpu_cuda *g = gpu_cuda_of(base->gpu);
     struct line_cuda *line = (struct line_cuda *)s->plan;
+    (void)cudaSetDevice(g->device);
     session_cuda_free(&s);
     line_cuda_put(g, line);
 }
@@ -177,7 +197,13 @@ static int cuda_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *le
 
 static int cuda_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
 {
-    return session_cuda_load((struct session_cuda *)s, buf, len, gpu_cuda_of(s->gpu)->copy, err);
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+    int rc;
+
+    CU_TRY(cudaSetDevice(g->device));
+    rc = session_cuda_load((struct session_cuda *)s, buf, len, g->setup, err);
+out:
+    return rc;
 }
 
 static int cuda_put_depth(struct gpu_session *s, const float *depth, struct err *err)
@@ -217,6 +243,7 @@ static int cuda_upload(struct gpu *base, struct gpu_frame *const *frames, int n,
         struct session_cuda *s = (struct session_cuda *)frames[i]->session;
         frames[i]->flight = g->next_flight;
         frames[i]->changes = NULL;
+        frames[i]->device_us = 0.0f;
         memset(&frames[i]->result, 0, sizeof frames[i]->result);
         join_group(g, flight, frames[i]);
         CU_TRY(cudaMemcpyAsync(s->host.picture, frames[i]->rgb,
@@ -270,11 +297,26 @@ static void stage_times(struct gpu_result *r, const struct result_cuda *from)
         }
 }
 
-static void take_result(struct gpu_frame *f)
+/* From the first kernel of the frame's line to its last, which its company shared. */
+static float device_time_us(const struct flight_cuda *flight, const struct session_cuda *s)
+{
+    uint64_t begin = s->result->stamp_ns[GPU_STAGE_IMAGE];
+    uint64_t end = s->result->stamp_ns[GPU_STAGE_DOWNLOAD];
+    int i = 0;
+
+    while (i < flight->n_groups && flight->groups[i].line != s->plan)
+        i++;
+    return i < flight->n_groups && end > begin
+               ? (float)(end - begin) * 1e-3f / (float)flight->groups[i].n
+               : 0.0f;
+}
+
+static void take_result(const struct flight_cuda *flight, struct gpu_frame *f)
 {
     const struct session_cuda *s = (const struct session_cuda *)f->session;
     f->result = s->result->result;
     stage_times(&f->result, s->result);
+    f->device_us = device_time_us(flight, s);
     f->changes = s->changes;
     if (f->depth_out)
         memcpy(f->depth_out, s->depth_out,
@@ -290,7 +332,7 @@ static int cuda_wait(struct gpu *base, struct gpu_frame *const *frames, int n, s
     if (flight->launched) {
         CU_TRY(cudaEventSynchronize(flight->done));
         for (int i = 0; i < n; i++)
-            take_result(frames[i]);
+            take_result(flight, frames[i]);
     } else {
         CU_TRY(cudaStreamSynchronize(g->copy));
         CU_TRY(cudaStreamSynchronize(g->compute));

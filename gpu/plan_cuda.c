@@ -47,7 +47,7 @@ static int plan_new(struct plan_cuda **out, struct model_cuda *m, int w, int h, 
     net_limits_default(&config.limits);
     rc = check_shape(m, w, h, err);
     if (rc == 0)
-        rc = net_cuda_new(&plan->exec, m->net, &config, g->compute, err);
+        rc = net_cuda_new(&plan->exec, m->net, &config, g->setup, err);
     if (rc) {
         free(plan);
         return rc;

@@ -7,12 +7,14 @@
  *     line_cuda    the whole line for one pair of plans: arguments of each batch, and a CUDA graph
  *                  for each batch size 1, 2, 4 ... recorded once
  *
- * Owner:   the thread that opened the device; gpu_host_get() and gpu_host_put() alone may be called
- *          by others.
+ * Owner:   models, plans and lines belong to the thread that makes sessions (gpu.h), and all its
+ *          work is on the stream `setup`; flights to the one that runs frames, on `copy` and
+ *          `compute`. It reads the lines of its sessions, which nobody changes while they are used.
  */
 #ifndef RECOND_GPU_PLAN_CUDA_H
 #define RECOND_GPU_PLAN_CUDA_H
 
+#include "gpu/memory_cuda.h"
 #include "gpu/net_cuda.h"
 #include "gpu/session_cuda.h"
 
@@ -62,7 +64,8 @@ struct gpu_cuda {
     struct gpu base;
     int device, batch; /* batch: a power of two */
     char name[GPU_NAME_CAP], cache_path[GPU_PATH_CAP];
-    cudaStream_t compute, copy;
+    cudaStream_t compute, copy, setup;
+    struct memory_cuda *memory;
     struct flight_cuda flights[GPU_FLIGHTS];
     int next_flight;
     long fault_in; /* batches until the fault that a test asked for; 0 = none */

@@ -1,13 +1,14 @@
 /*
  * session_cuda.cu - device and pinned memory of a session, all of it taken when it is made
  *
- * One device allocation is cut up as session_cpu.c cuts its mapping, but all of it is really there:
- * a session of ten million points holds about a gigabyte from its first frame on.
+ * One piece of device memory is cut up as session_cpu.c cuts its mapping, but all of it is really
+ * there: a session of ten million points holds about a gigabyte from its first frame on.
  */
 #include "gpu/scan_cuda.cuh"
 
 #include "gpu/associate_point.h"
 #include "gpu/cuda_try.h"
+#include "gpu/memory_cuda.h"
 
 #include <stdlib.h>
 
@@ -118,24 +119,19 @@ static int pin(struct session_cuda *s, struct err *err)
 {
     size_t n = s->host.n_pixels, changes = aligned(sizeof *s->result);
     size_t depth = changes + aligned(2 * n * sizeof *s->changes);
-    void *seen;
-    uint8_t *here, *there;
-    int rc = 0;
+    uint8_t *here;
+    int rc;
 
     s->pinned_bytes = depth + aligned(n * sizeof *s->depth_out);
-    CU_TRY(cudaHostAlloc(&s->pinned, s->pinned_bytes, cudaHostAllocMapped));
-    CU_TRY(cudaHostGetDevicePointer(&seen, s->pinned, 0));
+    rc = memory_cuda_get(s->memory, MEMORY_CUDA_PINNED, &s->pinned, s->pinned_bytes, err);
+    if (rc)
+        return rc;
     memset(s->pinned, 0, s->pinned_bytes);
     here = (uint8_t *)s->pinned;
-    there = (uint8_t *)seen;
-    s->result = (struct result_cuda *)here;
-    s->result_dev = (struct result_cuda *)there;
-    s->changes = (struct gpu_change *)(here + changes);
-    s->changes_dev = (struct gpu_change *)(there + changes);
-    s->depth_out = (float *)(here + depth);
-    s->depth_out_dev = (float *)(there + depth);
-out:
-    return rc;
+    s->result = s->result_dev = (struct result_cuda *)here;
+    s->changes = s->changes_dev = (struct gpu_change *)(here + changes);
+    s->depth_out = s->depth_out_dev = (float *)(here + depth);
+    return 0;
 }
 
 /* Claims are unclaimed, all else is zero. */
@@ -153,25 +149,27 @@ out:
     return rc;
 }
 
-int session_cuda_new(struct session_cuda **out, struct gpu *g, const struct gpu_session_config *c,
-                     cudaStream_t stream, struct err *err)
+int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cuda *memory,
+                     const struct gpu_session_config *c, cudaStream_t stream, struct err *err)
 {
     struct session_cuda *s = (struct session_cuda *)calloc(1, sizeof *s);
-    int rc = 0;
+    int rc;
 
     *out = NULL;
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->base.gpu = g;
     s->base.config = *c;
+    s->memory = memory;
     set_constants(&s->host, c);
     s->arena_bytes = session_cuda_bytes(c);
-    CU_TRY(cudaMalloc(&s->arena, s->arena_bytes));
-    (void)lay_out(&s->host, &s->dev, (uint8_t *)s->arena, c);
-    rc = pin(s, err);
+    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
+    if (rc == 0) {
+        (void)lay_out(&s->host, &s->dev, (uint8_t *)s->arena, c);
+        rc = pin(s, err);
+    }
     if (rc == 0)
         rc = fill(s, c, stream, err);
-out:
     if (rc)
         session_cuda_free(&s);
     *out = s;
@@ -184,11 +182,8 @@ void session_cuda_free(struct session_cuda **session)
     if (!s)
         return;
     *session = NULL;
-    if (s->pinned)
-        (void)cudaFreeHost(s->pinned);
-    if (s->arena)
-        (void)cudaFree(s->arena);
-    (void)cudaGetLastError(); /* lack of memory is no fault of the next launch */
+    memory_cuda_put(s->memory, MEMORY_CUDA_PINNED, s->pinned);
+    memory_cuda_put(s->memory, MEMORY_CUDA_DEVICE, s->arena);
     free(s);
 }
 

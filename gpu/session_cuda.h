@@ -138,28 +138,32 @@ struct frame_cuda {
 
 #define SESSION_CUDA_GUARD 256 /* unused bytes before each piece of the arena: tests watch them */
 
+struct memory_cuda;
+
 /* Host side. */
 struct session_cuda {
     struct gpu_session base;
-    struct session_dev *dev; /* on the device */
-    struct session_dev host; /* the same when it was made: pointers and constants */
-    void *arena;             /* one device allocation */
+    struct session_dev *dev;    /* on the device */
+    struct session_dev host;    /* the same when it was made: pointers and constants */
+    struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
+    void *arena;                /* one piece of device memory */
     size_t arena_bytes;
     struct gpu_change *changes; /* pinned, [2*n_pixels], and as the device sees it */
     struct gpu_change *changes_dev;
     struct result_cuda *result, *result_dev;
     float *depth_out, *depth_out_dev;
     size_t pinned_bytes;
-    void *pinned; /* one allocation: result, changes, depth_out */
+    void *pinned; /* one piece: result, changes, depth_out; the device has it at the same address */
     void *plan;   /* ops_cuda's: networks and graphs for this size */
 };
 
 size_t session_cuda_bytes(const struct gpu_session_config *c);
 /* c->depth may be NULL (tests): depth is then given by session_cuda_put_depth(). Arguments are
- * trusted. Waits for `stream`. */
-MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g,
+ * trusted. memory: memory_cuda_get(). Waits for `stream`. */
+MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g, struct memory_cuda *memory,
                                 const struct gpu_session_config *c, cudaStream_t stream,
                                 struct err *err);
+/* Its last frame is over. */
 void session_cuda_free(struct session_cuda **s);
 MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
                                       cudaStream_t stream, struct err *err);

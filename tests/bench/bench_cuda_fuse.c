@@ -191,7 +191,7 @@ static int rig_new(struct rig *r, const struct clip *clip, int batch, uint32_t m
     r->stream = stream;
     r->batch = batch;
     for (int i = 0; i < batch; i++)
-        if ((rc = session_cuda_new(&r->s[i], NULL, &c, stream, err)))
+        if ((rc = session_cuda_new(&r->s[i], NULL, NULL, &c, stream, err)))
             goto out;
     CU_TRY(cudaMallocHost((void **)&r->args, n * sizeof *r->args));
     CU_TRY(cudaMalloc((void **)&r->args_dev, (size_t)batch * sizeof *r->args_dev));

@@ -46,6 +46,7 @@ static struct {
     atomic_int wrong;         /* calls that break the contract */
     atomic_int session_fails; /* what session_new answers, 0 = it works */
     atomic_int restarts;      /* frames that came with `restart` */
+    atomic_int make_us;       /* what session_new takes */
 } fake_gpu_plan;
 
 struct fake_gpu {
@@ -53,6 +54,7 @@ struct fake_gpu {
     char device[16];
     int oldest, next; /* flights: those between are under way */
     uint64_t done_us[GPU_FLIGHTS];
+    atomic_int flyer; /* thread that runs frames; 0 = nobody did */
     bool lost;
 };
 
@@ -63,9 +65,16 @@ struct fake_session {
     struct gpu_change changes[2 * FAKE_POINTS];
 };
 
+/* The thread that feeds the device makes and frees nothing. */
+static void fake_made(struct gpu *g)
+{
+    fake_gpu_plan.wrong += ((struct fake_gpu *)g)->flyer == gettid();
+}
+
 static int fake_model_open(struct gpu_model **m, struct gpu *g, const struct gpu_model_info *info,
                            struct err *err)
 {
+    fake_made(g);
     *m = calloc(1, sizeof(**m));
     if (!*m)
         return err_set(err, ERR_MEMORY, "no memory");
@@ -92,6 +101,9 @@ static int fake_session_new(struct gpu_session **s, struct gpu *g,
 {
     struct fake_session *f;
 
+    fake_made(g);
+    if (fake_gpu_plan.make_us)
+        usleep((useconds_t)fake_gpu_plan.make_us);
     if (fake_gpu_plan.session_fails)
         return err_set(err, fake_gpu_plan.session_fails, "as planned");
     f = calloc(1, sizeof(*f));
@@ -108,6 +120,7 @@ static void fake_session_free(struct gpu_session *s)
 {
     fake_gpu_plan.sessions--;
     fake_gpu_plan.wrong += ((struct fake_session *)s)->flying;
+    fake_made(s->gpu);
     free(s);
 }
 
@@ -146,6 +159,7 @@ static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, st
     int rc;
 
     fake_gpu_plan.batches++;
+    f->flyer = gettid();
     if (n > fake_gpu_plan.largest_batch)
         fake_gpu_plan.largest_batch = n;
     if (fake_gpu_plan.delay_us)

@@ -41,7 +41,7 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
 {
     size_t n = (size_t)c->net_w * c->net_h;
     void *guard[PIECES_MAX];
-    int rc = session_cuda_new(&r->s[i], NULL, c, r->stream, err), n_guards;
+    int rc = session_cuda_new(&r->s[i], NULL, NULL, c, r->stream, err), n_guards;
     if (rc)
         goto out;
     n_guards = pieces(r->s[i], guard);

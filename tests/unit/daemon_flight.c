@@ -206,6 +206,74 @@ static void sessions_end_in_the_air(void **state)
     }
 }
 
+/* The device state of a session takes half a second to make: the others' frames do not notice, and
+ * its own wait for it. */
+static void making_a_session_holds_up_nobody(void **state)
+{
+    static struct fleet f;
+    uint64_t start_us, worst_us = 0;
+
+    (void)state;
+    fleet_open_with(&f, 2, "batch", "2");
+    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
+    rig_wait_acks(&f.c[0], 1);
+    fake_gpu_plan.make_us = 500000;
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        assert_int_equal(rig_send(&f.r, &f.c[1], seq), 0);
+    start_us = clock_us();
+    for (uint64_t seq = 2; clock_us() - start_us < 400000; seq++) {
+        uint64_t sent_us = clock_us();
+        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        rig_wait_acks(&f.c[0], (int)seq);
+        worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
+    }
+    print_message("# %d frames meanwhile, the slowest took %.1f ms\n", f.c[0].n_acks,
+                  (double)worst_us * 1e-3);
+    assert_true(worst_us < 250000);
+    rig_wait_acks(&f.c[1], 3);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(f.c[1].acks[k].status, CONTROL_USED);
+        assert_int_equal(f.c[1].acks[k].seq, k + 1);
+    }
+    fleet_close(&f);
+}
+
+/* A session is deleted, and the core stopped, while its device state is being made. */
+static void a_session_ends_while_it_is_made(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        fleet_open_with(&f, 4, "batch", "2");
+        fake_gpu_plan.make_us = 30000;
+        fleet_send(&f, 1);
+        usleep(20000);
+        assert_int_equal(door_ops.session_delete(f.r.core, f.id[0], NULL), 0);
+        assert_int_equal(door_ops.session_delete(f.r.core, f.id[3], NULL), 0);
+        if (round % 2)
+            core_stop(f.r.core);
+        fleet_close(&f); /* counts what was not given back */
+    }
+}
+
+/* The context is found lost when a session is made. */
+static void the_device_fails_where_sessions_are_made(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    fleet_open_with(&f, 2, "batch", "2");
+    assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
+    rig_wait_acks(&f.c[0], 1);
+    fake_gpu_plan.session_fails = ERR_DEVICE;
+    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
+    rig_wait_acks(&f.c[1], 1);
+    assert_int_equal(f.c[1].acks[0].reason, CONTROL_FAULT);
+    assert_true(core_lost(f.r.core));
+    fleet_close(&f);
+}
+
 /* -------------------------------------------------------------------- company */
 
 struct entries {
@@ -319,6 +387,9 @@ int main(void)
         cmocka_unit_test(the_device_fails_with_two_batches_under_way),
         cmocka_unit_test(one_of_two_batches_fails),
         cmocka_unit_test(sessions_end_in_the_air),
+        cmocka_unit_test(making_a_session_holds_up_nobody),
+        cmocka_unit_test(a_session_ends_while_it_is_made),
+        cmocka_unit_test(the_device_fails_where_sessions_are_made),
         cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
         cmocka_unit_test(waiting_makes_batches_larger),
     };
