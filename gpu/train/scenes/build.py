@@ -1,4 +1,4 @@
-"""Building blocks of scenes: instances, materials, lights, obstacles, cameras.
+"""Building blocks of scenes: instances, materials, movable things, lights, obstacles.
 
 World frame: z up, metres. A `Frame` is a place with a yaw; things are put at coordinates local to it.
 By convention (the asset pack's) the front of a thing looks along local -y and its back is at +y, so a
@@ -6,9 +6,14 @@ wall's frame has x along the wall and -y into the room.
 """
 import math
 import random
+from array import array
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from . import views
+from .views import axis_angle       # noqa: F401 (part of this module's interface)
 
 INST = np.dtype([('m', 'f4', 12), ('mesh', 'i4'), ('tex', 'i4'), ('rgb', 'u1', 3), ('gloss', 'u1'), ('flags', 'i4'),
                  ('su', 'f4'), ('sv', 'f4'), ('emit', 'f4'), ('id', 'i4'), ('object', 'u4')])
@@ -24,7 +29,14 @@ CAM = np.dtype([('R_wc', 'f4', 9), ('p', 'f4', 3), ('f_rel', 'f4'), ('ax', 'f4')
 
 BOX_UV, ONLY_PLAIN, NO_SHADOW, GLOSS = 1, 2, 4, 8
 SUN, POINT = 0, 1
+PERSON, VEHICLE, THING = 1, 2, 3
+REST = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+MAX_THINGS = 255
 SHADOW_PX = 1024
+
+
+class NoView(Exception):
+    """No camera of a scene stands clear of what is in it."""
 
 
 @dataclass
@@ -66,6 +78,7 @@ class Scene:
     # movable things; instances name theirs in `object`, 0 = static
     objects: np.ndarray = field(default_factory=at_rest)    # [n+1, 3, 4] f4: world motion from moment 0 to 1, row 0 identity
     kinds: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))   # [n+1] 0 static 1 person 2 vehicle 3 thing
+    dt: float = 0.1             # seconds between the moments
 
 
 @dataclass
@@ -81,10 +94,14 @@ class Builder:
         self.cat, self.free = cat, free
         self.r = random.Random(seed)
         self.tex = cat.free_tex if free else cat.tex
-        self.insts, self.lights, self.shadows, self.cams = [], [], [], []
+        self.lights, self.shadows, self.cams = [], [], []
+        self.place, self.word, self.real = array('f'), array('i'), array('f')   # of instances: m; WORDS; su sv emit
+        self.object, self.motions, self.kinds = 0, array('f', REST), bytearray(1)
+        self.dt = math.exp(self.r.uniform(math.log(0.03), math.log(0.25)))
         self.rects = []             # floor plan already taken: x0 y0 x1 y1
         self.solids = []            # x0 y0 z0 x1 y1 z1: no camera inside
         self.tops, self.targets = [], []    # Surfaces; points worth looking at
+        self.edges = []                     # (x, y, z0, z1): upright edges that may cut a near view
         self.size = (0.0, 0.0, 0.0)         # of the room, where there is one
         self.next_id = 1
         self.scene = np.zeros((), SCENE)
@@ -156,9 +173,42 @@ class Builder:
         return i, aspect
 
     # ---- instances ----------------------------------------------------------------------------
-    def raw(self, mesh, m, tex, rgb, gloss, flags, su, sv, emit=0.0, ident=0, thing=0):
-        c = tuple(max(0, min(255, int(128 * v))) for v in rgb)
-        self.insts.append((m, mesh, tex, c, max(0, min(255, int(255 * gloss))), flags, su, sv, emit, ident, thing))
+    def raw(self, mesh, m, tex, rgb, gloss, flags, su, sv, emit=0.0, ident=0):
+        self.place.extend(m)
+        r, g, c = rgb
+        self.word.extend((mesh, tex, min(255, int(128 * r)), min(255, int(128 * g)), min(255, int(128 * c)),
+                          min(255, int(255 * gloss)), flags, ident, self.object))
+        self.real.extend((su, sv, emit))
+
+    def mark(self):
+        """What undo() goes back to: everything built since is taken away again."""
+        return len(self.real) // 3, len(self.kinds), len(self.rects), len(self.solids), len(self.tops)
+
+    def undo(self, mark):
+        n, k, rects, solids, tops = mark
+        del self.place[12 * n:], self.word[9 * n:], self.real[3 * n:], self.motions[12 * k:], self.kinds[k:]
+        del self.rects[rects:], self.solids[solids:], self.tops[tops:]
+
+    @contextmanager
+    def thing(self, kind):
+        """All that is built inside is one movable thing; yields its number, 0 (static) when numbers have run out.
+
+        A thing inside a thing is part of the outer one.
+        """
+        outer = self.object
+        if not outer and len(self.kinds) <= MAX_THINGS:
+            self.object = len(self.kinds)
+            self.kinds.append(kind)
+            self.motions.extend(REST)
+        try:
+            yield self.object
+        finally:
+            self.object = outer
+
+    def move(self, n, motion):
+        """Thing n makes the motion (12 numbers, rows of a 3x4) from moment 0 to 1; nothing for the static 0."""
+        if n:
+            self.motions[12 * n:12 * n + 12] = array('f', motion)
 
     @staticmethod
     def matrix(f, x, y, z, sx, sy, sz, yaw=0.0, tilt=0.0, roll=0.0):
@@ -166,6 +216,9 @@ class Builder:
         c0, s0 = math.cos(f.yaw), math.sin(f.yaw)
         a = f.yaw + yaw
         c, s = math.cos(a), math.sin(a)
+        if not tilt and not roll:
+            return (c * sx, -s * sy, 0.0, f.x + c0 * x - s0 * y, s * sx, c * sy, 0.0, f.y + s0 * x + c0 * y,
+                    0.0, 0.0, sz, f.z + z)
         ct, st, cr, sr = math.cos(tilt), math.sin(tilt), math.cos(roll), math.sin(roll)
         # Rz * Rx * Ry
         r00, r01, r02 = c * cr - s * st * sr, -s * ct, c * sr + s * st * cr
@@ -266,7 +319,7 @@ class Builder:
             self.shadows.append(v)
         self.lights.append((kind, si, soft, reach, pos, tuple(d), col, cone, (0, 0)))
 
-    # ---- cameras ------------------------------------------------------------------------------
+    # ---- the result ---------------------------------------------------------------------------
     def look(self, p, target, roll=0.0):
         """Camera-to-world rotation (columns x right, y down, z forward) that looks from p at target."""
         z = np.array(target, float) - np.array(p, float)
@@ -278,46 +331,26 @@ class Builder:
         c, s = math.cos(roll), math.sin(roll)
         return np.stack([c * x + s * y, -s * x + c * y, z], 1)
 
-    def step(self, R, p, drive=False):
-        """The neighbour's pose: hand-held shake and walk, or a car's motion."""
-        r = self.r
-        if drive:
-            w = np.array([r.gauss(0, 0.15), r.gauss(0, 0.8), r.gauss(0, 0.1)])
-            t = np.array([r.gauss(0, 0.02), r.gauss(0, 0.01), 0 if r.random() < 0.1 else r.uniform(0.02, 1.7)])
-        else:
-            a = math.exp(r.uniform(math.log(0.08), math.log(6.0)))
-            b = math.exp(r.uniform(math.log(0.002), math.log(0.09)))
-            w = np.array([r.gauss(0, 0.6), r.gauss(0, 0.8), r.gauss(0, 0.45)]) * a
-            t = np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * b
-        w = np.radians(w)
-        if r.random() < 0.5:
-            w, t = -w, (t if drive else -t)
-        return R @ axis_angle(w), p + R @ t
-
-    def camera(self, p, target, roll=0.0, f_rel=None, drive=False):
-        r = self.r
-        R = self.look(p, target, roll)
-        f = f_rel or min(1.25, max(0.46, r.lognormvariate(math.log(0.78), 0.2)))
-        k = (f, r.uniform(0.95, 1.06), r.gauss(0, 0.02), r.gauss(0, 0.02))
-        R2, p2 = self.step(R, np.array(p, float), drive)
-        self.cams.append([(R.reshape(-1), p) + k, (R2.reshape(-1), p2) + k])
+    def records(self):
+        """Instances so far as INST records."""
+        w = np.array(self.word, np.int32).reshape(-1, 9)
+        f = np.array(self.real, np.float32).reshape(-1, 3)
+        out = np.zeros(len(w), INST)
+        out['m'] = np.array(self.place, np.float32).reshape(-1, 12)
+        out['mesh'], out['tex'], out['flags'], out['id'], out['object'] = w[:, 0], w[:, 1], w[:, 6], w[:, 7], w[:, 8]
+        out['rgb'], out['gloss'] = w[:, 2:5], w[:, 5]
+        out['su'], out['sv'], out['emit'] = f[:, 0], f[:, 1], f[:, 2]
+        return out
 
     def finish(self, kind, n_cams):
-        cams = np.zeros((n_cams, 2), CAM)
-        for i in range(n_cams):
-            c = self.cams[i % len(self.cams)]
-            for j in range(2):
-                cams[i, j] = tuple(c[j])
-        self.scene['n_inst'], self.scene['n_light'] = len(self.insts), len(self.lights)
+        """The scene, with the first n_cams cameras that stand clear of everything at both moments."""
+        insts = self.records()
+        motions = np.array(self.motions, np.float32).reshape(-1, 3, 4)
+        cams = np.array([c for pair in self.cams for c in pair], CAM).reshape(-1, 2)
+        cams = cams[views.clear(self.cat, insts, motions, cams)]
+        if not len(cams):
+            raise NoView(kind)
+        cams = cams[np.arange(n_cams) % len(cams)]
+        self.scene['n_inst'], self.scene['n_light'] = len(insts), len(self.lights)
         shadows = np.array(self.shadows, VIEW) if self.shadows else np.zeros(0, VIEW)
-        return Scene(np.array(self.insts, INST), np.array(self.lights, LIGHT), shadows, self.scene, cams, kind)
-
-
-def axis_angle(w):
-    """Rotation matrix of an axis-angle vector, radians."""
-    a = float(np.linalg.norm(w))
-    if a < 1e-9:
-        return np.eye(3)
-    k = w / a
-    K = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
-    return np.eye(3) + math.sin(a) * K + (1 - math.cos(a)) * (K @ K)
+        return Scene(insts, np.array(self.lights, LIGHT), shadows, self.scene, cams, kind, motions, np.frombuffer(bytes(self.kinds), np.uint8), self.dt)

@@ -1,13 +1,13 @@
 """Rooms, corridors and desks from near.
 
 A room is a box with openings, recesses and pillars; its walls are filled from left to right with what
-its kind asks for, its floor with tables, chairs and loose furniture. Cameras then stand where people
-hold a phone: walking, sitting, low over a table, close to a wall, beside an obstacle that cuts the view.
+its kind asks for, its floor with tables, chairs, loose furniture, people and what they push about. Cameras
+then stand where people hold a phone (views.py).
 """
 import math
 
-from . import things
-from .build import POINT, SUN, Frame, Mat, Surface
+from . import fitments, moving, things, views
+from .build import POINT, SUN, THING, Frame, Mat, Surface
 
 KINDS = {   # what stands along the walls, with weights
     'kitchen': {'run': 6, 'tall': 2, 'gap': 2, 'door': 1, 'shelf': 2, 'tv': 1, 'board': 1, 'window': 1, 'pictures': 2},
@@ -16,15 +16,22 @@ KINDS = {   # what stands along the walls, with weights
     'meeting': {'gap': 4, 'board': 3, 'tv': 2, 'window': 3, 'door': 1, 'pack': 2, 'pictures': 3, 'radiator': 1},
     'store': {'case': 5, 'rack': 4, 'pack': 4, 'pile': 4, 'gap': 1, 'door': 1, 'shelf': 2},
     'bath': {'bath': 5, 'gap': 2, 'door': 1, 'window': 1, 'shelf': 1, 'pictures': 1, 'radiator': 1},
-    'bed': {'bed': 4, 'pack': 5, 'gap': 2, 'door': 1, 'window': 2, 'pictures': 2, 'case': 1},
+    'bed': {'bed': 4, 'pack': 5, 'gap': 2, 'door': 1, 'window': 2, 'pictures': 2, 'case': 1, 'coats': 1},
+    'workshop': {'bench': 6, 'peg': 2, 'rack': 3, 'pack': 3, 'pile': 3, 'shelf': 2, 'gap': 2, 'cable': 2, 'radiator': 1},
+    'shop': {'gondola': 6, 'cold': 3, 'rail': 2, 'pack': 1, 'gap': 1, 'pictures': 1, 'pile': 1},
+    'hall': {'coats': 4, 'pack': 3, 'case': 2, 'gap': 2, 'pictures': 3, 'plant': 3, 'board': 1, 'railing': 2, 'radiator': 1},
 }
+WEIGHTS = {'kitchen': 6, 'living': 4, 'office': 5, 'meeting': 3, 'store': 2, 'bath': 1.5, 'bed': 2, 'workshop': 2.5, 'shop': 2.5, 'hall': 1.5}
 PACK = {'living': ('sideboard', 'armchair', 'bookcase', 'piano', 'fireplace', 'console', 'floorlamp', 'radiator', 'aquarium', 'bin'),
         'office': ('filingcabinet', 'bookcase', 'watercooler', 'bin', 'wardrobe', 'whiteboard', 'sideboard', 'plant'),
         'meeting': ('sideboard', 'whiteboard', 'screen', 'watercooler', 'plant', 'bin'),
         'store': ('box', 'boxes', 'crate', 'barrel', 'pallet', 'shelving', 'bin', 'workbench', 'ladder', 'bucket', 'freezer', 'washingmachine'),
         'bed': ('wardrobe', 'nightstand', 'armchair', 'sideboard', 'toy', 'bookcase', 'bag', 'clotheshorse'),
         'kitchen': ('fridge', 'cooker', 'oven', 'freezer', 'washingmachine', 'sideboard', 'kitchencabinet', 'bin', 'kitchensink'),
-        'bath': ('bathtub', 'shower', 'toilet', 'washbasin', 'washingmachine', 'bin', 'basket')}
+        'bath': ('bathtub', 'shower', 'toilet', 'washbasin', 'washingmachine', 'bin', 'basket'),
+        'workshop': ('workbench', 'shelving', 'ladder', 'barrel', 'crate', 'box', 'filingcabinet', 'bucket', 'mower', 'palletjack'),
+        'shop': ('counter', 'display', 'freezer', 'fridge', 'shelving', 'bin'),
+        'hall': ('wardrobe', 'shoerack', 'sideboard', 'bin', 'stroller', 'bag', 'shoes', 'radiator')}
 
 
 def wall_plane(b, f, length, h, m, openings):
@@ -57,7 +64,7 @@ def window(b, f, x0, x1, z0, z1):
                 b.shape('cyl', f, (s + (k - 2.5) * 0.06, -0.1, (z1 + 0.1) / 2 + 0.05), (0.07, 0.05, z1), curtain)
     tex, _ = b.picture('photo_outdoor', 'photo_picture')
     d = b.u(2, 9)
-    b.quad(f, (cx, d, cz + 0.5), w + 2.2 * d, 0.7 * (w + 2.2 * d), tex, emit=b.u(0.8, 5.0))
+    b.quad(f, (cx, d, cz + 0.5), w + 2.2 * d, 0.7 * (w + 2.2 * d), tex, emit=b.u(0.8, 5.0) if b.chance(0.8) else b.u(6, 20))
 
 
 def door(b, f, x, w, h):
@@ -78,8 +85,13 @@ def door(b, f, x, w, h):
     else:                                               # leaf swung into the room: a near edge
         a, s = b.u(0.5, 2.4), b.pick((-1, 1))
         g = f.at(x + w / 2 - s * w / 2, -0.02, 0, -s * a)
-        b.box(g, (s * w / 2, 0, h / 2), (w, 0.04, h), leaf)
+        with b.thing(THING) as n:
+            b.box(g, (s * w / 2, 0, h / 2 + 0.004), (w, 0.04, h - 0.01), leaf)
+            b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
+        moving.swing(b, g, n)
         b.solid(g, 0 if s > 0 else -w, -0.1, 0, w if s > 0 else 0, 0.1, h)
+        e = g.at(s * w, 0)
+        b.edges += [(e.x, e.y, 0.0, h)] * 2
         hallway(b, f, x, w, h)
 
 
@@ -135,8 +147,9 @@ def wall_item(b, f, x, room, item, h):
         m = b.pick(pack)
         w, d, hh = m.size
         if b.free_rect(f, x, -d, x + w, 0):
-            b.asset(m, f, x + w / 2, -d / 2 - 0.02, 0, yaw=b.r.gauss(0, 0.05))
+            b.asset(m, f, x + w / 2, -d / 2 - 0.02, -m.lo[2], yaw=b.r.gauss(0, 0.05))
             b.take(f, x, -d, x + w, 0, hh)
+            side_edges(b, f, x, x + w, -d, hh)
             if item == 'pack' and hh < 1.3 and b.chance(0.6):
                 things.clutter(b, Surface(f.at(x + w / 2, -d / 2, hh), w * 0.8, d * 0.7), b.r.randint(1, 6))
         return w
@@ -150,15 +163,21 @@ def wall_item(b, f, x, room, item, h):
     if item in ('case', 'rack'):
         w = b.u(0.6, 1.8)
         if b.free_rect(f, x, -0.5, x + w, 0):
-            things.bookcase(b, f.at(x + w / 2, 0), w, b.u(0.8, min(2.3, h - 0.1)))
+            hh = b.u(0.8, min(2.3, h - 0.1))
+            things.bookcase(b, f.at(x + w / 2, 0), w, hh)
+            side_edges(b, f, x, x + w, -0.35, hh)
         return w
     if item == 'pile':
         w = b.u(0.6, 1.8)
-        for _ in range(b.r.randint(2, 7)):
-            s = (b.u(0.2, 0.6), b.u(0.2, 0.5), b.u(0.15, 0.5))
-            z = 0.0 if b.chance(0.6) else b.u(0.3, 0.7)
-            b.box(f, (x + b.u(0, w), -b.u(0.3, 0.7), z + s[2] / 2), s, b.plain('warm') if b.chance(0.6) else b.mat('cover', 'label', 'wood'), yaw=b.u(0, 3))
-        b.take(f, x, -0.9, x + w, 0, 0.9)
+        if b.free_rect(f, x, -0.9, x + w, 0):
+            for k in range(max(1, int(w / 0.6))):
+                fitments.stack(b, f.at(x + 0.3 + 0.6 * k, -b.u(0.4, 0.55)))
+        return w
+    if item in FITTED:
+        w, d = FITTED[item]
+        w = b.u(*w)
+        if b.free_rect(f, x, -d, x + w, 0):
+            fitted(b, f, x, w, item, h)
         return w
     if item == 'shelf':
         w = b.u(0.6, 2.0)
@@ -189,6 +208,39 @@ def wall_item(b, f, x, room, item, h):
         pictures(b, f, x, x + w)
         return w
     return b.u(0.3, 1.4)
+
+
+FITTED = {  # width and depth of what fitted() puts against a wall
+    'bench': ((1.2, 2.6), 0.85), 'peg': ((0.7, 1.8), 0.1), 'gondola': ((0.9, 2.4), 0.6), 'cold': ((1.2, 2.5), 0.85), 'rail': ((0.9, 1.6), 0.7),
+    'coats': ((0.5, 1.3), 0.3), 'cable': ((0.3, 1.2), 0.05), 'railing': ((1.0, 2.0), 0.15)}
+
+
+def fitted(b, f, x, w, item, h):
+    if item == 'bench':
+        fitments.workbench(b, f, x, w)
+    elif item == 'peg':
+        fitments.pegboard(b, f, x, w)
+    elif item == 'gondola':
+        fitments.gondola(b, f.at(x + w / 2, -0.02), w, b.u(1.2, min(2.2, h - 0.2)))
+    elif item == 'cold':
+        fitments.cold_cabinet(b, f, x, w)
+        side_edges(b, f, x, x + w, -0.7, 1.9)
+    elif item == 'rail':
+        fitments.clothes_rail(b, f.at(x + w / 2, -0.35), w)
+    elif item == 'coats':
+        fitments.coats(b, f, x, w)
+    elif item == 'cable':
+        fitments.hang_cable(b, f, x, x + w, b.u(0.8, h - 0.1))
+    else:
+        fitments.railing(b, f.at(x, -0.08), w, 0.95)
+
+
+def side_edges(b, f, x0, x1, y, h):
+    """Front corners of something tall against a wall: edges that may cut a near view."""
+    if h > 1.1:
+        for x in (x0, x1):
+            e = f.at(x, y)
+            b.edges.append((e.x, e.y, 0.0, h))
 
 
 def shell(b, W, L, H, sun=True, floor=None):
@@ -222,6 +274,13 @@ def shell(b, W, L, H, sun=True, floor=None):
         wall_plane(b, f, length, H, m, opens)
         if b.chance(0.6) and not any(o[2] == 0 for o in opens):
             b.box(f, (length / 2, -0.01, 0.05), (length, 0.02, b.u(0.06, 0.14)), skirt)
+        for o in opens:                                 # ends of the wall
+            for x in o[:2]:
+                e = f.at(x, -0.01)
+                b.edges.append((e.x, e.y, o[2], o[3]))
+        if b.chance(0.25):
+            x0 = b.u(0.1, max(0.2, length - 1.2))
+            fitments.hang_cable(b, f, x0, x0 + b.u(0.2, 1.0), b.u(0.8, H - 0.1))
         if b.chance(0.15):                              # dado: lower part of another colour
             b.box(f, (length / 2, 0.0, 0.5), (length if not opens else 0.01, 0.012, 1.0), b.plain('any', 0.3))
     for f, o in windows:
@@ -276,63 +335,13 @@ def lights(b, W, L, H, windows, lamps=None):
     b.scene['fog_col'] = (0.8, 0.9, 1.0)
 
 
-def cameras(b, W, L, H, n, modes):
-    """n camera pairs; modes: weights of walk, low, near, wall, sit."""
-    names, weights = list(modes), list(modes.values())
-    tries = 0
-    while len(b.cams) < n and tries < 60 * n:
-        tries += 1
-        mode = b.r.choices(names, weights)[0]
-        s = b.pick(b.tops) if b.tops else None
-        if mode in ('low', 'near', 'sit') and s is None:
-            continue
-        if mode == 'low':                               # phone low over a table top
-            a, r = b.u(0, 6.28), b.u(0.0, 0.5) + 0.5 * max(s.w, s.d)
-            q = s.frame.at(r * math.cos(a) * b.u(0.4, 1.1), r * math.sin(a) * b.u(0.4, 1.1))
-            p = (q.x, q.y, q.z + b.u(0.15, 0.75))
-            t = s.frame.at(b.u(-0.6, 0.6) * s.w, b.u(-0.6, 0.6) * s.d)
-            tgt = (t.x, t.y, t.z + b.u(-0.3, 0.35))
-        elif mode == 'near':                            # looking down on a desk or worktop
-            q = s.frame.at(b.u(-0.6, 0.6) * s.w, -0.5 * s.d - b.u(-0.1, 0.7))
-            p = (q.x, q.y, q.z + b.u(0.3, 0.95))
-            t = s.frame.at(b.u(-0.5, 0.5) * s.w, b.u(-0.3, 0.6) * s.d)
-            tgt = (t.x, t.y, t.z + b.u(-0.1, 0.4))
-        elif mode == 'sit':
-            q = s.frame.at(b.u(-1.2, 1.2) * s.w, b.u(-1.4, 1.4) * (s.d + 0.5))
-            p = (q.x, q.y, b.u(0.95, 1.5))
-            t = s.frame.at(b.u(-1, 1) * s.w, b.u(-1, 1) * s.d)
-            tgt = (t.x, t.y, t.z + b.u(-0.2, 0.5))
-        else:
-            p = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), b.u(1.1, 1.75) if b.chance(0.8) else b.u(0.3, 1.1))
-            if mode == 'wall':                          # at arm's length or a step from a wall or furniture
-                tgt = (b.u(0, W), b.u(0, L), b.u(0.3, 1.8))
-                k = b.pick((0, 1, 2, 3))
-                tgt = (b.u(0, W), (0, L)[k & 1], b.u(0.4, 1.8)) if k < 2 else ((0, W)[k & 1], b.u(0, L), b.u(0.4, 1.8))
-            elif s and b.chance(0.5):
-                t = s.frame.at(b.u(-1, 1) * s.w, b.u(-1, 1) * s.d)
-                tgt = (t.x, t.y, t.z + b.u(-0.3, 0.5))
-            else:
-                a, pitch = b.u(0, 6.28), b.r.gauss(-0.28, 0.25)
-                tgt = (p[0] + math.cos(a), p[1] + math.sin(a), p[2] + math.tan(max(-1.2, min(0.6, pitch))))
-        d = math.dist(p, tgt)
-        if mode == 'wall' and d < b.u(0.5, 1.3):
-            continue
-        if not (0.1 < p[0] < W - 0.1 and 0.1 < p[1] < L - 0.1 and 0.15 < p[2] < H - 0.1) or d < 0.25 or b.inside_solid(p, 0.08):
-            continue
-        q = [a + 0.55 * (c - a) / d for a, c in zip(p, tgt)]           # what is half a metre ahead
-        if b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0) or (mode != 'near' and b.inside_solid(q, 0.0))):
-            continue
-        roll = b.r.gauss(0, 0.1) if b.chance(0.8) else b.u(-1.25, 1.25)
-        b.camera(p, tgt, roll)
-    if not b.cams:
-        b.camera((W / 2, L / 2, H * 0.8), (W, L, 0.5), 0.0)
-
-
 def room(b, n_cams, kind=None):
-    kind = kind or b.r.choices(list(KINDS), (6, 4, 5, 3, 2, 1, 2))[0]
+    kind = kind or b.r.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
     W, L, H = b.u(2.2, 6.0), b.u(2.6, 8.0), b.u(2.3, 3.1)
     if kind == 'bath':
         W, L = b.u(1.6, 3.0), b.u(1.8, 3.5)
+    elif kind in ('shop', 'workshop'):
+        W, L, H = b.u(3.0, 9.0), b.u(4.0, 12.0), b.u(2.5, 4.0)
     frames, windows = shell(b, W, L, H)
     items, weights = list(KINDS[kind]), list(KINDS[kind].values())
     for k in range(b.r.choices((0, 1, 2), (6, 3, 1))[0]):       # pillars, chimney breasts, pipes
@@ -341,6 +350,7 @@ def room(b, n_cams, kind=None):
         if b.free_rect(f, x, -d, x + w, 0):
             b.box(f, (x + w / 2, -d / 2, H / 2), (w, d, H), b.plain('white') if b.chance(0.6) else b.mat('wall', 'brick', 'concrete'))
             b.take(f, x, -d, x + w, 0, H)
+            side_edges(b, f, x, x + w, -d, H)
     for f, length in frames:
         x = b.u(0.0, 0.5)
         while x < length - 0.4:
@@ -350,150 +360,88 @@ def room(b, n_cams, kind=None):
             if x + 0.5 > length:
                 break
             x += wall_item(b, f, x, kind, item, H) + (b.u(0, 0.35) if b.chance(0.6) else 0.0)
-    for _ in range(b.r.randint(1, 3) if kind in ('kitchen', 'living', 'meeting', 'office') else b.r.randint(0, 1)):
-        f = Frame(b.u(1.0, W - 1.0), b.u(1.2, L - 1.2), 0, b.pick((0, math.pi / 2)) + b.r.gauss(0, 0.15))
-        if b.free_rect(f, -0.8, -0.5, 0.8, 0.5):
-            if kind == 'office' and b.chance(0.5):
-                things.office_desk(b, f)
-            else:
-                things.table(b, f, w=b.u(1.6, 3.0) if kind == 'meeting' else None)
-    loose = [m for m in b.meshes('floor') if max(m.size[:2]) < 1.0]
-    for _ in range(b.r.randint(0, 7)):
-        f = Frame(b.u(0.3, W - 0.3), b.u(0.3, L - 0.3), 0, b.u(0, 6.28))
-        if b.free_rect(f, -0.3, -0.3, 0.3, 0.3):
-            k = b.r.random()
-            if k < 0.25:
-                things.chair(b, f)
-                b.take(f, -0.3, -0.3, 0.3, 0.3)
-            elif k < 0.35:
-                things.person(b, f)
-            elif loose and k < 0.85:
-                m = b.pick(loose)
-                b.asset(m, f, 0, 0, 0)
-                b.take(f, -m.size[0] / 2, -m.size[1] / 2, m.size[0] / 2, m.size[1] / 2, m.size[2])
-            else:
-                b.shape(f'blob{b.r.randint(0, 3)}', f, (0, 0, 0.15), (b.u(0.2, 0.6), b.u(0.2, 0.5), 0.35), b.mat('fabric'))
+    middle(b, W, L, H, kind)
+    loose(b, W, L, b.r.randint(0, 7))
     lights(b, W, L, H, windows)
-    cameras(b, W, L, H, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3})
+    views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3})
     return b.finish(kind, n_cams)
 
 
-def corridor(b, n_cams):
-    W, L, H = b.u(1.3, 3.2), b.u(6, 32), b.u(2.2, 3.0)
-    floor = b.mat('floor', 'tile', 'stone', 'carpet', 'granite', 'floor') if b.chance(0.75) else b.plain('white')
-    if b.chance(0.6):
-        floor.gloss = b.u(0.35, 0.95)
-    b.box(Frame(), (W / 2, L / 2, -0.05), (W + 8, L + 8, 0.1), floor)
-    b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 8, L + 8, 0.1), b.mat('ceiling', tint=0.1) if b.chance(0.5) else b.plain('white', 0.0))
-    skirt, skirt_h = b.plain('dark' if b.chance(0.5) else 'any', 0.3), b.u(0.07, 0.18)
-    windows, leaf_col = [], b.plain('any', b.u(0.1, 0.5))
-    for f, length in ((Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)):
-        m = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3)) if b.chance(0.75) else b.mat('wall', 'concrete', 'brick', 'tile')
-        x, opens = b.u(0.2, 1.5), []
-        x_prev = 0.0
-        while x < length - 1.3:
-            k = b.r.random()
-            if k < 0.55:
-                w, h = b.u(0.8, 1.0) if b.chance(0.8) else b.u(1.4, 1.8), b.u(2.0, 2.2)
-                opens.append((x, x + w, 0.0, min(h, H - 0.05), 'door'))
-            elif k < 0.63:
-                w = b.u(1.0, 2.4)
-                opens.append((x, x + w, 0.0, min(H - 0.03, b.u(2.1, 3.0)), 'gap'))
-            elif k < 0.72:
-                w, z0 = b.u(0.8, 2.5), b.u(0.5, 1.2)
-                opens.append((x, x + w, z0, min(H - 0.15, z0 + b.u(0.8, 1.5)), 'window'))
+def middle(b, W, L, H, kind):
+    """What stands free on the floor: tables, desks, a shop's shelves; lamps that hang over them; a rug."""
+    if kind == 'shop':
+        y = b.u(1.2, 2.0)
+        while y < L - 1.8:
+            w = b.u(0.4, 0.7) * W
+            f = Frame(W * b.u(0.42, 0.58), y, 0, 0.0)
+            if b.free_rect(f, -w / 2, -0.55, w / 2, 0.55):
+                fitments.gondola(b, f, w, b.u(1.0, 1.9), 2)
+            y += b.u(1.9, 2.8)
+        f = Frame(b.u(1.0, W - 1.0), b.u(0.9, L - 0.9), 0, b.pick((0, math.pi / 2, math.pi)))
+        if b.free_rect(f, -0.9, -0.5, 0.9, 0.9):
+            fitments.till(b, f, b.u(1.0, 1.8))
+        return
+    if b.chance(0.3):
+        c, w = b.colour(), b.u(1.0, 2.6)
+        tex, _ = b.picture('rug', 'carpet')
+        b.quad(Frame(W * b.u(0.3, 0.7), L * b.u(0.3, 0.7), 0.006, b.r.gauss(0, 0.3)), (0, 0, 0), w, w * b.u(0.6, 1.5), tex, c if b.chance(0.3) else (1, 1, 1), tilt=-math.pi / 2)
+    for _ in range(b.r.randint(1, 3) if kind in ('kitchen', 'living', 'meeting', 'office', 'workshop') else b.r.randint(0, 1)):
+        f = Frame(b.u(1.0, W - 1.0), b.u(1.2, L - 1.2), 0, b.pick((0, math.pi / 2)) + b.r.gauss(0, 0.15))
+        if b.free_rect(f, -0.8, -0.5, 0.8, 0.5):
+            if kind == 'workshop':
+                fitments.workbench(b, f.at(0, 0.35), -0.8, 1.6)
+            elif kind == 'office' and b.chance(0.5):
+                things.office_desk(b, f)
             else:
-                w = 0.0
-            x += w + b.u(0.4, 3.5)
-        wall_plane(b, f, length, H, m, [o[:4] for o in opens])
-        edges = sorted([0.0, length] + [v for o in opens if o[2] == 0 for v in o[:2]])
-        for a, c in zip(edges[::2], edges[1::2]):
-            b.box(f, ((a + c) / 2, -0.008, skirt_h / 2), (c - a, 0.016, skirt_h), skirt)
-            if c - a > 0.8:
-                for _ in range(int((c - a) * b.u(0, 0.8)) + 1):
-                    corridor_item(b, f, a + 0.1, c - 0.1, W)
-        for x0, x1, z0, z1, what in opens:
-            if what == 'door':
-                recess = b.u(0.0, 0.2)
-                pack = b.meshes('door', 'door', 'doubledoor', 'elevator')
-                if pack and b.chance(0.25):
-                    d = b.pick(pack)
-                    b.asset(d, f, (x0 + x1) / 2, 0.06, 0, stretch=((x1 - x0) / d.size[0], 1, z1 / d.size[2]))
-                else:
-                    b.box(f, ((x0 + x1) / 2, 0.03 + recess / 2, z1 / 2), (x1 - x0, 0.04, z1), leaf_col if b.chance(0.7) else b.mat('door', 'wood'))
-                    b.shape('cyl', f, (x0 + 0.1, -0.02, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
-                for s in (x0 - 0.02, x1 + 0.02):
-                    b.box(f, (s, 0.02, z1 / 2), (0.06, 0.17, z1), leaf_col)
-                b.box(f, ((x0 + x1) / 2, 0.02, z1 + 0.02), (x1 - x0 + 0.1, 0.17, 0.06), leaf_col)
-            elif what == 'gap':
-                hallway(b, f, x0, x1 - x0, z1)
-            else:
-                windows.append((f, (x0, x1, z0, z1)))
-                window(b, f, x0, x1, z0, z1)
-    for f in (Frame(0, L, 0, 0.0), Frame(W, 0, 0, math.pi)):
-        m = b.plain('white' if b.chance(0.7) else 'any')
-        if b.chance(0.35):
-            wall_plane(b, f, W, H, m, [(W * 0.2, W * 0.8, 0.0, 2.1)])
-            hallway(b, f, W * 0.2, W * 0.6, 2.1)
-        else:
-            wall_plane(b, f, W, H, m, [])
-            if b.chance(0.6):
-                b.box(f, (W / 2, -0.02, 1.03), (0.9, 0.05, 2.06), leaf_col)
-            if b.chance(0.5):
-                pictures(b, f, 0.2, W - 0.2)
-    for _ in range(b.r.choices((0, 1, 2, 4), (4, 3, 2, 1))[0]):         # beams and pillars that cut the view
-        y, d, s = b.u(0.5, L - 0.5), b.u(0.1, 0.5), b.pick((0, 1))
-        w = b.u(0.1, 0.4) * W
-        b.box(Frame(), (w / 2 if s else W - w / 2, y, H / 2), (w, d, H), b.plain('white') if b.chance(0.6) else b.mat('wall', 'concrete', 'brick'))
-        b.solid(Frame(), 0 if s else W - w, y - d / 2, 0, w if s else W, y + d / 2, H)
-        if b.chance(0.5):
-            b.box(Frame(), (W / 2, y, H - 0.15), (W, d, 0.3), b.plain('white'))
-    n_l = max(1, int(L / b.u(2.0, 5.0)))
-    lights(b, W, L, H, windows, [(W / 2, L * (k + 0.5) / n_l) for k in range(n_l)])
-    tries = 0
-    while len(b.cams) < n_cams and tries < 200:
-        tries += 1
-        p = (b.u(0.3, W - 0.3), b.u(0.4, L - 0.4), b.u(1.0, 1.7))
-        if b.inside_solid(p, 0.1):
+                things.table(b, f, w=b.u(1.6, 3.0) if kind == 'meeting' else None)
+            if b.chance(0.2) and H > 2.3:
+                fitments.pendant(b, f.x, f.y, H, b.u(0.4, min(1.3, H - 1.3)))
+
+
+def loose(b, W, L, n):
+    """Loose things on the floor, people among them; whatever can move may be moving."""
+    pack = [m for m in b.meshes('floor') if max(m.size[:2]) < 1.0 and m.cls != 'animal']
+
+    def room(x, y):
+        return 0.3 < x < W - 0.3 and 0.3 < y < L - 0.3 and not b.inside_solid((x, y, 0.5), 0.25)
+
+    for _ in range(n):
+        f = Frame(b.u(0.4, W - 0.4), b.u(0.4, L - 0.4), 0, b.u(0, 6.28))
+        if not b.free_rect(f, -0.35, -0.35, 0.35, 0.35):
             continue
         k = b.r.random()
-        if k < 0.6:
-            y = L if b.chance(0.5) else 0.0
-            tgt = (W / 2 + b.u(-1.5, 1.5), p[1] + (1 if y else -1) * b.u(2.5, 8), p[2] + b.r.gauss(-0.3, 0.5))
-        else:
-            a = b.u(-1.1, 1.1) + b.pick((0, math.pi)) if b.chance(0.75) else b.u(0, 6.28)
-            tgt = (p[0] + math.sin(a), p[1] + math.cos(a), p[2] + b.r.gauss(-0.15, 0.2))
-            if not 0 < p[0] + 0.7 * math.sin(a) < W:    # a blank wall right before the lens
-                continue
-        b.camera(p, tgt, b.r.gauss(0, 0.05) if b.chance(0.9) else b.u(-1.2, 1.2))
-    return b.finish('corridor', n_cams)
-
-
-def corridor_item(b, f, x0, x1, W):
-    k, w = b.r.random(), x1 - x0
-    x = b.u(x0, x1)
-    if k < 0.3:
-        notice_board(b, f, x0, min(w, b.u(0.8, 2.4)))
-    elif k < 0.6:
-        pictures(b, f, x0, x1)
-    elif k < 0.7:
-        m = Mat(-1, (0.7, 0.05, 0.04), 0.5)
-        b.shape('cyl', f, (x, -0.12, 0.45), (0.16, 0.16, 0.5), m)
-        b.shape('cone', f, (x, -0.12, 0.75), (0.14, 0.14, 0.12), b.plain('dark'))
-        tex, _ = b.picture('sign', 'cover')
-        b.quad(f, (x, -0.01, 1.2), 0.3, 0.2, tex)
-    elif k < 0.8 and W > 1.7:
-        pack = [m for m in b.meshes('floor', 'sofa', 'armchair', 'plant', 'radiator', 'bookcase', 'shoerack', 'watercooler', 'bin', 'sideboard')
-                if m.size[1] < 0.9 and m.size[0] < 2.5]
-        if pack:
+        if k < 0.18:
+            things.chair(b, f)
+            b.take(f, -0.3, -0.3, 0.3, 0.3)
+        elif k < 0.36:
+            moving.person(b, f, None, room)
+        elif k < 0.41:
+            moving.sitter(b, f)
+            b.take(f, -0.4, -0.5, 0.4, 0.5)
+        elif k < 0.47:
+            moving.trolley(b, f)
+        elif k < 0.53:
+            moving.ball(b, f)
+        elif k < 0.57:
+            moving.animal(b, f)
+        elif k < 0.61:
+            fitments.pot_plant(b, f)
+            b.take(f, -0.2, -0.2, 0.2, 0.2, 1.0)
+        elif k < 0.63:
+            fitments.ladder(b, f)
+        elif k < 0.65 and b.free_rect(f, -0.7, -0.4, 0.7, 0.4):
+            fitments.drying_rack(b, f)
+        elif k < 0.67 and b.free_rect(f, -0.4, -0.9, 0.4, 0.9):
+            fitments.bike(b, f)
+        elif k < 0.73:
+            fitments.stack(b, f)
+        elif pack and k < 0.93:
             m = b.pick(pack)
-            b.asset(m, f, min(x, x1 - m.size[0] / 2), -m.size[1] / 2 - 0.02, 0)
-            b.solid(f, x - m.size[0] / 2, -m.size[1], 0, x + m.size[0] / 2, 0, m.size[2])
-    elif k < 0.9:
-        b.box(f, (x, -0.04, b.u(1.1, 1.7)), (b.u(0.1, 0.5), 0.08, b.u(0.1, 0.7)), b.plain('any', 0.6))
-    else:
-        b.shape('cyl', f, (x, -0.06, 1.4), (0.06, 0.06, 2.8), b.plain('any', 0.5))
-        b.box(f, ((x0 + x1) / 2, -0.05, b.u(1.9, 2.2)), (w, 0.08, 0.06), b.plain('white'))
+            b.asset(m, f, 0, 0, -m.lo[2])
+            b.take(f, -m.size[0] / 2, -m.size[1] / 2, m.size[0] / 2, m.size[1] / 2, m.size[2])
+        else:
+            h = b.u(0.2, 0.45)
+            b.shape(f'blob{b.r.randint(0, 3)}', f, (0, 0, h * 0.45), (b.u(0.2, 0.6), b.u(0.2, 0.5), h), b.mat('fabric'))
 
 
 def desks(b, n_cams):
@@ -517,8 +465,7 @@ def desks(b, n_cams):
         x = b.u(0, 0.6)
         while x < length - 0.5:
             x += wall_item(b, f, x, 'office', b.r.choices(('case', 'shelf', 'pack', 'board', 'pictures', 'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0], H) + b.u(0, 0.3)
-    if b.chance(0.4):
-        things.person(b, Frame(b.u(0.5, W - 0.5), b.u(0.5, L - 0.5)))
+    loose(b, W, L, b.r.randint(0, 3))
     lights(b, W, L, H, windows)
-    cameras(b, W, L, H, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1})
+    views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1})
     return b.finish('desks', n_cams)

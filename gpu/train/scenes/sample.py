@@ -9,18 +9,28 @@ import time
 
 import numpy as np
 
-from . import build, interiors, streets
+from . import build, corridors, interiors, roads
 
-MAKERS = {'room': interiors.room, 'corridor': interiors.corridor, 'desks': interiors.desks, 'street': streets.street}
+MAKERS = {'room': interiors.room, 'corridor': corridors.corridor, 'desks': interiors.desks, 'street': roads.street}
 INDOOR = ('room', 'room', 'room', 'room', 'room', 'corridor', 'corridor', 'desks', 'desks')
+KINDS = (*MAKERS, *interiors.KINDS)
 
 
 def make_scene(cat, seed, kind=None, n_cams=8, free=False):
-    """kind: room, corridor, desks, street, indoor (a mix) or None (everything)."""
+    """kind: room, corridor, desks, street, a kind of room (kitchen, shop...), indoor (a mix) or None (everything).
+
+    A seed whose scene leaves no camera room is built again from the next seed of a row of its own.
+    """
     pick = random.Random(seed * 7919 + 13)
     if kind in (None, 'indoor'):
         kind = 'street' if kind is None and pick.random() < 0.25 else pick.choice(INDOOR)
-    return MAKERS[kind](build.Builder(cat, seed, free), n_cams)
+    for k in range(20):
+        b = build.Builder(cat, seed + k * 1_000_000_007, free)
+        try:
+            return MAKERS[kind](b, n_cams) if kind in MAKERS else interiors.room(b, n_cams, kind)
+        except build.NoView:
+            continue
+    raise RuntimeError(f'{kind}, seed {seed}: no camera stands clear in twenty scenes')
 
 
 def _work(cat, first, stride, kinds, n_cams, queue):

@@ -161,27 +161,60 @@ def lorry():
     return merge(parts)
 
 
-def car():
-    """Plain car for use without the asset pack: 4.3 m along y, front to -y."""
-    body = [(-2.1, 0.35), (-2.15, 0.7), (-1.2, 0.95), (-0.5, 1.42), (1.1, 1.45), (1.75, 1.0), (2.1, 0.95), (2.15, 0.4)]
-    v = np.array([(s * (0.85 if z < 1.2 else 0.68), y, z) for s in (-1, 1) for y, z in body])
-    n, t = len(body), []
+CARS = {    # side outline of body and of glasshouse (y, z), front at -y
+    'sedan': ([(-2.2, .3), (-2.25, .62), (-2.1, .75), (-1.05, .92), (1.5, .97), (2.2, .93), (2.25, .55), (2.2, .3)], [(-1.15, .9), (-.45, 1.38), (.75, 1.42), (1.55, .95)]),
+    'hatch': ([(-1.9, .3), (-1.95, .65), (-1.8, .8), (-1.0, .95), (1.8, 1.0), (1.95, .7), (1.9, .3)], [(-1.15, .93), (-.5, 1.43), (1.1, 1.47), (1.85, .98)]),
+    'estate': ([(-2.25, .32), (-2.3, .65), (-2.1, .8), (-1.1, .95), (2.25, 1.0), (2.3, .6), (2.25, .32)], [(-1.2, .93), (-.55, 1.45), (1.75, 1.45), (2.22, .98)]),
+    'suv': ([(-2.25, .42), (-2.3, .85), (-2.1, 1.0), (-1.1, 1.12), (2.25, 1.15), (2.3, .7), (2.25, .42)], [(-1.2, 1.1), (-.6, 1.68), (1.9, 1.72), (2.22, 1.12)]),
+    'van': ([(-2.6, .35), (-2.65, .85), (-2.5, 1.1), (-2.0, 1.25), (2.6, 2.2), (2.65, .7), (2.6, .35)], [(-2.05, 1.2), (-1.3, 2.1), (2.5, 2.25), (2.58, 1.3)]),
+}
+
+
+def prism(outline, w0, w1, z0, z1):
+    """An outline (y, z) of a thing 2 w0 wide at height z0 and 2 w1 at z1."""
+    o = np.array(outline)
+    w = w0 + (w1 - w0) * np.clip((o[:, 1] - z0) / (z1 - z0), 0, 1)
+    v = np.concatenate([np.stack([s * w, o[:, 0], o[:, 1]], 1) for s in (-1, 1)])
+    n, t = len(o), []
     for i in range(1, n - 1):
         t += [(0, i, i + 1), (n, n + i, n + i + 1)]
     for i in range(n):
         j = (i + 1) % n
         t += [(i, j, n + j), (i, n + j, n + i)]
-    wheel = lathe([(0.5, -0.5), (0.5, 0.5)], 16)
+    return v, v[:, 1:] * 0.25, np.array(t)
+
+
+def car(kind):
+    """(paint, glass, dark) meshes of a plain car, standing on z = 0, front to -y."""
+    body, house = CARS[kind]
+    half, top = (0.88, 0.7) if kind != 'van' else (0.98, 0.86), max(z for _, z in house)
+    sill = max(z for _, z in body if z < 1.3)
+    paint = [prism(body, half[0], half[0] * 0.97, 0.3, sill)]
+    inner = [(y * 0.985, z - 0.012) for y, z in house]
+    roof = [(house[1][0] + 0.12, top - 0.06), (house[1][0] + 0.2, top + 0.012), (house[2][0] - 0.05, top + 0.012), (house[2][0] + 0.03, top - 0.06)]
+    paint.append(prism(roof, half[1] + 0.02, half[1] + 0.01, top - 0.06, top))
+    y0, y1, y2, y3 = house[0][0], house[1][0], house[2][0], house[3][0]
+    for y, e in ((y1, y0), ((y1 + y2) * 0.5, (y0 + y3) * 0.5 + 0.1), (y2, y3)):      # pillars
+        for s in (-1, 1):
+            post = placed(box(), (0.06, 0.08, 1.0), (0, 0, 0.5))[0]
+            z0 = house[0][1]
+            post = np.stack([post[:, 0] + s * (half[0] * 0.96 + (half[1] - half[0] * 0.96) * post[:, 2]), post[:, 1] + e + (y - e) * post[:, 2], z0 + (top - z0) * post[:, 2]], 1)
+            paint.append((post, *box()[1:]))
+    glass = [prism(inner, half[0] * 0.95, half[1] - 0.02, house[0][1], top)]
+    wheel = lathe([(0.25, -0.5), (0.46, -0.5), (0.5, -0.4), (0.5, 0.4), (0.46, 0.5), (0.25, 0.5)], 16)
     wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
-    return merge([(v, np.abs(v[:, :2]), np.array(t))]
-                 + [placed((wv, wheel[1], wheel[2]), (0.2, 0.64, 0.64), (x, y, 0.32)) for x in (-.78, .78) for y in (-1.35, 1.3)])
+    axle = max(y for y, _ in body) * 0.62
+    r = 0.32 if kind in ('sedan', 'hatch', 'estate') else 0.37
+    dark = [placed((wv, wheel[1], wheel[2]), (0.21, 2 * r, 2 * r), (x, y, r)) for x in (-.8, .8) for y in (-axle, axle)]
+    dark += [placed(box(), (1.5, 0.06, 0.22), (0, min(y for y, _ in body) - 0.01, 0.5)), placed(box(), (1.6, 2 * abs(body[0][0]) - 0.6, 0.12), (0, 0, 0.3))]
+    return merge(paint), merge(glass), merge(dark)
 
 
 def make_all(seed=2):
     """name -> mesh; names with a number are variants."""
     rng = np.random.default_rng(seed)
     out = {'box': box(), 'quad': quad(), 'cyl': lathe([(0.5, -0.5), (0.5, 0.5)], 24), 'cone': lathe([(0.5, -0.5), (0.02, 0.5)], 20),
-           'shade': lathe([(0.5, -0.5), (0.3, 0.5)], 20, cap=False), 'tanker': tanker(), 'lorry': lorry(), 'car': car(),
+           'shade': lathe([(0.5, -0.5), (0.3, 0.5)], 20, cap=False), 'tanker': tanker(), 'lorry': lorry(),
            'sphere': lathe([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.05, np.pi - 0.05, 12)], 18),
            'wedge': (np.array([(-.5, -.5, -.5), (.5, -.5, -.5), (.5, .5, -.5), (-.5, .5, -.5), (-.5, 0, .5), (.5, 0, .5)]),
                      np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, .5), (1, .5)], float),
@@ -193,4 +226,9 @@ def make_all(seed=2):
         out[f'cable{k}'] = cable(rng)
         for kind in ('cup', 'bottle', 'bowl', 'jar'):
             out[f'{kind}{k}'] = vessel(rng, kind)
+    for kind in CARS:
+        for part, mesh in zip(('paint', 'glass', 'dark'), car(kind)):
+            out[f'{kind}_{part}'] = mesh
+    from . import figures           # built of this module's parts
+    out.update(figures.make_all())
     return out

@@ -239,6 +239,70 @@ def panel(rng):
     return to8(img)
 
 
+def cardboard(rng):
+    """A carton's side: brown, a seam of tape, print or a label."""
+    c = colour(rng, 0.45, 0.65, 0.02) * [1.15, 0.95, 0.7]
+    img = paint(noise(rng, 4, 3, 0.6, (1, 8)), c * 0.9, c)
+    y = int(rng.integers(100, 150))
+    img[y:y + int(rng.integers(10, 30))] = c * 0.8 if rng.random() < 0.5 else colour(rng, 0.5, 0.9, 0.2)
+    if rng.random() < 0.6:
+        x0, y0 = rng.integers(10, 150, 2)
+        img[y0:y0 + 60, x0:x0 + 90] = rng.uniform(0.85, 0.98)
+        text_block(rng, img, int(x0) + 5, int(y0) + 6, int(x0) + 85, int(y0) + 56, colour(rng, 0, 0.2, 0.05), 7)
+    if rng.random() < 0.5:
+        text_block(rng, img, 20, int(rng.integers(160, 200)), 236, 250, c * 0.35, int(rng.integers(10, 26)))
+    return to8(img)
+
+
+def pegboard(rng):
+    n, c = int(rng.choice([16, 32])), colour(rng, 0.4, 0.9, 0.1)
+    d = ((np.arange(N) * n / N) % 1 - 0.5) ** 2
+    hole = (d[:, None] + d[None]) < 0.02
+    img = np.ones((N, N, 3), np.float32) * c
+    img[hole] = c * 0.15
+    return to8(img)
+
+
+def rug(rng):
+    """A woven rug: borders, and figures mirrored both ways."""
+    q = (noise(rng, 3, 6, 0.8) + 0.3 * noise(rng, 2, 24))[:128, :128]
+    q = np.concatenate([q, q[::-1]], 0)
+    q = np.concatenate([q, q[:, ::-1]], 1)
+    cols = np.stack([colour(rng, 0.05, 0.8, 0.25) for _ in range(5)])
+    img = cols[np.clip(((q - q.min()) / (np.ptp(q) + 1e-6) * 5).astype(int), 0, 4)]
+    e = np.minimum(np.arange(N), N - 1 - np.arange(N))
+    edge = np.minimum(e[:, None], e[None])
+    for a, b in ((0, 8), (18, 24), (36, 40)):
+        img[(edge >= a) & (edge < b)] = cols[int(rng.integers(5))]
+    return to8(img * (0.85 + 0.3 * noise(rng, 2, 64, 0.9))[..., None])
+
+
+def terrazzo(rng):
+    img = np.ones((N, N, 3), np.float32) * colour(rng, 0.55, 0.9, 0.05)
+    for f in (24, 40):
+        chips = noise(rng, 2, f, 0.5)
+        img[chips > 0.72] = colour(rng, 0.15, 0.9, 0.15)
+        img[chips < 0.24] = colour(rng, 0.15, 0.9, 0.15)
+    return to8(img)
+
+
+def shopfront(rng):
+    """Glass with dark inside and lit goods, a door, a sign above."""
+    img = np.ones((N, N, 3), np.float32) * colour(rng, 0.1, 0.8, 0.25)
+    dark = colour(rng, 0.02, 0.2, 0.03)
+    n = int(rng.integers(2, 5))
+    for k in range(n):
+        x0, x1 = k * N // n + 5, (k + 1) * N // n - 5
+        img[80:238, x0:x1] = paint(noise(rng, 4, 3), dark, np.clip(dark * 3 + 0.1, 0, 1))[80:238, x0:x1]
+        for _ in range(int(rng.integers(2, 10))):
+            x, y = int(rng.integers(x0, max(x0 + 1, x1 - 10))), int(rng.integers(110, 215))
+            img[y:y + int(rng.integers(6, 30)), x:min(x1, x + int(rng.integers(5, 24)))] = colour(rng, 0.2, 0.9, 0.4)
+    sign = colour(rng, 0.1, 0.9, 0.4)
+    img[14:64] = sign
+    text_block(rng, img, 30, 22, 226, 62, np.round(1 - sign.mean()) * np.ones(3), 30)
+    return to8(img)
+
+
 # function, how many, texture class, metres a tile
 KINDS = [
     (mottled, 10, 'wall', 2.0), (granite, 8, 'granite', 0.5), (carpet, 12, 'carpet', 0.8), (weave, 8, 'fabric', 0.25),
@@ -246,7 +310,8 @@ KINDS = [
     (paper, 24, 'paper', 0.21), (cover, 36, 'cover', 0.2), (screen, 16, 'screen', 0.5), (keys, 6, 'keys', 0.45),
     (spines, 10, 'spines', 1.0), (facade, 12, 'facade', 12.0), (leaves, 6, 'foliage', 1.0), (leaves, 3, 'grass', 1.0),
     (asphalt, 6, 'asphalt', 3.0), (stripes, 8, 'stripes', 0.3), (panel, 4, 'ceiling', 0.6), (mottled, 6, 'ground', 2.0),
-    (mottled, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0),
+    (mottled, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0), (cardboard, 8, 'cardboard', 0.4), (pegboard, 3, 'pegboard', 0.6),
+    (rug, 8, 'rug', 2.0), (terrazzo, 4, 'floor', 1.0), (shopfront, 8, 'shopfront', 5.0), (cover, 12, 'label', 0.2),
 ]
 
 

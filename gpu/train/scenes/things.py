@@ -1,7 +1,8 @@
 """Composed things: tables, chairs, kitchen runs, desks with monitors, clutter, shelves, lamps."""
 import math
 
-from .build import Frame, Mat, Surface
+from . import moving
+from .build import THING, Frame, Mat, Surface
 
 
 def thin_top(b):
@@ -36,13 +37,26 @@ def slat_chair(b, f, mat=None, ident=None):
 
 
 def chair(b, f, mat=None):
-    """Some chair at a frame."""
+    """Some chair at a frame; now and then one that somebody pushes."""
+    if b.chance(0.1):
+        with b.thing(THING) as n:
+            _chair(b, f, mat)
+        moving.slide(b, f, n)
+    else:
+        _chair(b, f, mat)
+    b.solid(f, -0.25, -0.25, 0, 0.25, 0.25, 0.9)
+    for x in (-0.22, 0.22):
+        q = f.at(x, 0.2)
+        b.edges.append((q.x, q.y, 0.5, 0.95))
+
+
+def _chair(b, f, mat):
     pack = b.meshes('floor', 'chair', 'officechair')
     if pack and b.chance(0.5):
-        b.asset(b.pick(pack), f, 0, 0, 0)
+        m = b.pick(pack)
+        b.asset(m, f, 0, 0, -m.lo[2])
     else:
         slat_chair(b, f, mat)
-    b.solid(f, -0.25, -0.25, 0, 0.25, 0.25, 0.9)
 
 
 def small_box(b, f, x, y, z):
@@ -105,6 +119,8 @@ def clutter(b, s, n, kinds=('box', 'paper', 'vessel', 'pack')):
                 b.asset(m, s.frame, x, y, 0, yaw=b.u(0, 6.28) if b.chance(0.5) else b.u(-0.5, 0.5), recolour=0.4)
         else:
             small_box(b, s.frame, x, y, 0.0)
+    if s.w * s.d > 0.3 and b.chance(0.06):
+        moving.ball(b, s.frame.at(b.u(-0.4, 0.4) * s.w, b.u(-0.4, 0.4) * s.d))
 
 
 def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
@@ -288,30 +304,18 @@ def office_desk(b, f, w=None, n_clutter=None):
     b.tops.append(s)
     if b.chance(0.7):
         g = f.at(b.u(-0.2, 0.2) * w, -d - b.u(0.0, 0.5), 0, b.u(-0.8, 0.8) + math.pi)
-        pack = b.meshes('floor', 'officechair')
-        if pack and b.chance(0.8):
-            b.asset(b.pick(pack), g, 0, 0, 0)
+        if b.chance(0.15):
+            moving.sitter(b, g.at(0, -0.1))
+        elif b.meshes('floor', 'officechair') and b.chance(0.8):
+            with b.thing(THING) as n:
+                m = b.pick(b.meshes('floor', 'officechair'))
+                b.asset(m, g, 0, 0, -m.lo[2])
+            moving.slide(b, g, n, 0.25)
         else:
             slat_chair(b, g)
-    sit = b.meshes('person', 'sitting')
-    if sit and b.chance(0.08):
-        b.asset(b.pick(sit), f, b.u(-0.3, 0.3), 0.6, 0, yaw=b.u(-0.3, 0.3))
     return s
 
 
 def lamp_panel(b, x, y, z, w, d, gain):
     """A lit ceiling panel or tube."""
     b.box(Frame(), (x, y, z - 0.02), (w, d, 0.04), Mat(-1, (1, 1, 1), 0.0, emit=gain), shadow=False)
-
-
-def person(b, f):
-    pack = b.meshes('person', 'standing')
-    if pack:
-        s = b.u(0.92, 1.06)
-        b.asset(b.pick(pack), f, 0, 0, 0, yaw=b.u(0, 6.28), scale=s, recolour=0.5)
-    else:
-        m = b.plain()
-        b.shape('cyl', f, (0, 0, 1.15), (0.42, 0.26, 0.65), m)
-        b.shape('cyl', f, (0, 0, 0.42), (0.34, 0.24, 0.85), b.plain('dark'))
-        b.shape('sphere', f, (0, 0, 1.62), (0.19, 0.22, 0.25), Mat(-1, (0.7, 0.5, 0.4), 0.1))
-    b.take(f, -0.3, -0.3, 0.3, 0.3, 1.8)

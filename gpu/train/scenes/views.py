@@ -1,0 +1,155 @@
+"""Cameras: where people hold a phone and where cars carry one, how they move in a moment, and where none may stand.
+
+A camera is a pair: its pose at moment 0 and at moment 1, `Builder.dt` seconds later, with the same intrinsics.
+Hand-held ones drift, shake and turn (up to 90 degrees a second), driven ones go along the road at a car's speed.
+"""
+import math
+
+import numpy as np
+
+CLEAR = 0.12        # metres between a camera and the box round anything
+
+
+def axis_angle(w):
+    """Rotation matrix of an axis-angle vector, radians."""
+    a = float(np.linalg.norm(w))
+    if a < 1e-9:
+        return np.eye(3)
+    k = w / a
+    K = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
+    return np.eye(3) + math.sin(a) * K + (1 - math.cos(a)) * (K @ K)
+
+
+def mesh_boxes(cat):
+    """lo, hi [n_mesh, 3] of all meshes of a catalogue, in their own frames."""
+    if 'boxes' not in cat.__dict__:
+        ms = sorted(cat.by_name.values(), key=lambda m: m.index)
+        cat.boxes = np.array([m.lo for m in ms], np.float32), np.array([m.hi for m in ms], np.float32)
+    return cat.boxes
+
+
+def clear(cat, insts, motions, cams, gap=CLEAR):
+    """Which camera pairs [K, 2] keep `gap` metres to the box of every instance, at both moments: bool [K].
+
+    A box is the mesh's own, turned and scaled with the instance (whose axes are at right angles), so for a table
+    of the pack the space below the top counts as full.
+    """
+    lo, hi = mesh_boxes(cat)
+    lo, hi = lo[insts['mesh']], hi[insts['mesh']]
+    m = insts['m'].reshape(-1, 3, 4)
+    col, t = m[:, :, :3], m[:, :, 3]
+    size = np.sqrt((col * col).sum(1))                          # [N, 3] lengths of the axes
+    mid = np.einsum('nij,nj->ni', col, 0.5 * (lo + hi)) + t
+    reach = np.sqrt(((0.5 * size * (hi - lo)) ** 2).sum(1)) + gap * 1.8
+    ok = np.ones(len(cams), bool)
+    obj = insts['object']
+    moving = np.flatnonzero(obj)
+    for moment in (0, 1):
+        p = cams['p'][:, moment]                                # [K, 3]
+        d2 = ((p * p).sum(1)[:, None] - 2 * p @ mid.T + (mid * mid).sum(1)[None])
+        near = d2 < (reach * reach)[None] + 1e-3
+        q = p
+        if moment and len(moving):                              # the camera as the thing at rest would see it
+            R, s = motions[:, :, :3], motions[:, :, 3]
+            q = np.einsum('oji,okj->oki', R, p[None] - s[:, None])      # [n_objects + 1, K, 3]
+            d = q[obj[moving]] - mid[moving, None]
+            near[:, moving] = ((d * d).sum(2) < (reach * reach)[moving, None] + 1e-3).T
+        k, n = np.nonzero(near)
+        x = q[obj[n], k] if q.ndim == 3 else p[k]
+        local = np.einsum('pj,pji->pi', x - t[n], col[n]) / np.maximum(size[n], 1e-9)       # metres along the axes
+        inside = ((local > lo[n] * size[n] - gap) & (local < hi[n] * size[n] + gap)).all(1)
+        ok[k[inside]] = False
+    return ok
+
+
+def focal(r):
+    """Focal length over the longer side: phones 0.6-1.1, wide lenses down to 0.42, a few long ones."""
+    k = r.random()
+    if k < 0.72:
+        return min(1.1, max(0.6, r.gauss(0.8, 0.12)))
+    return r.uniform(0.42, 0.62) if k < 0.93 else r.uniform(1.05, 1.4)
+
+
+def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
+    """A camera pair at p looking at target; with a heading (unit vector, world) it drives at speed m/s, else it is held in a hand."""
+    r, dt = b.r, b.dt
+    R, p = b.look(p, target, roll), np.array(p, float)
+    if heading is not None:
+        w = np.array([r.gauss(0, 1.2), r.gauss(0, 5.0), r.gauss(0, 0.8)]) * min(1.0, 0.15 + speed / 4)
+        q = p + np.asarray(heading, float) * speed * dt + np.array([0, 0, r.gauss(0, 0.004)])
+        q[:2] += np.array([r.gauss(0, 0.006), 0]) * min(1.0, speed)
+    else:
+        a = math.exp(r.uniform(math.log(1.5), math.log(90.0)))          # degrees and metres a second
+        v = math.exp(r.uniform(math.log(0.03), math.log(1.3)))
+        w = np.array([r.gauss(0, 0.6), r.gauss(0, 0.8), r.gauss(0, 0.45)]) * a
+        q = p + R @ np.clip(np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * v * dt, -0.15, 0.15)
+    S = R @ axis_angle(np.radians(w * dt))
+    k = (f_rel or focal(r), r.uniform(0.95, 1.06), r.gauss(0, 0.02), r.gauss(0, 0.02))
+    b.cams.append(((R.reshape(-1), p) + k, (S.reshape(-1), q) + k))
+
+
+def _over_top(b, s, mode):
+    """Position and target near a table top or worktop."""
+    if mode == 'low':                                   # phone low over the top
+        a, r = b.u(0, 6.28), b.u(0.0, 0.5) + 0.5 * max(s.w, s.d)
+        q = s.frame.at(r * math.cos(a) * b.u(0.4, 1.1), r * math.sin(a) * b.u(0.4, 1.1))
+        t = s.frame.at(b.u(-0.6, 0.6) * s.w, b.u(-0.6, 0.6) * s.d)
+        return (q.x, q.y, q.z + b.u(0.15, 0.75)), (t.x, t.y, t.z + b.u(-0.3, 0.35))
+    if mode == 'near':                                  # looking down on a desk or worktop
+        q = s.frame.at(b.u(-0.6, 0.6) * s.w, -0.5 * s.d - b.u(-0.1, 0.7))
+        t = s.frame.at(b.u(-0.5, 0.5) * s.w, b.u(-0.3, 0.6) * s.d)
+        return (q.x, q.y, q.z + b.u(0.3, 0.95)), (t.x, t.y, t.z + b.u(-0.1, 0.4))
+    q = s.frame.at(b.u(-1.2, 1.2) * s.w, b.u(-1.4, 1.4) * (s.d + 0.5))      # sitting at it
+    t = s.frame.at(b.u(-1, 1) * s.w, b.u(-1, 1) * s.d)
+    return (q.x, q.y, b.u(0.95, 1.5)), (t.x, t.y, t.z + b.u(-0.2, 0.5))
+
+
+def past_edge(b, f):
+    """Position and target so that an upright edge close by is cut by the picture's left or right border."""
+    x, y, z0, z1 = b.pick(b.edges)
+    a, d = b.u(0, 6.28), b.u(0.3, 1.1)
+    p = (x - d * math.cos(a), y - d * math.sin(a), b.u(max(0.35, z0 + 0.05), max(0.6, min(1.7, z1 + 0.15))))
+    half = math.atan(0.5 / f)
+    a += b.pick((-1, 1)) * half * b.u(0.45, 1.1)
+    return p, (p[0] + 3 * math.cos(a), p[1] + 3 * math.sin(a), p[2] + b.r.gauss(-0.5, 0.6))
+
+
+def indoor(b, n, modes):
+    """Half as many again as n camera pairs; modes: weights of walk, low, near, wall, sit, edge."""
+    W, L, H = b.size
+    names, weights = list(modes), list(modes.values())
+    tries, want = 0, n + n // 2
+    while len(b.cams) < want and tries < 60 * n:
+        tries += 1
+        mode, f = b.r.choices(names, weights)[0], focal(b.r)
+        s = b.pick(b.tops) if b.tops else None
+        if mode in ('low', 'near', 'sit'):
+            if s is None:
+                continue
+            p, tgt = _over_top(b, s, mode)
+        elif mode == 'edge':
+            if not b.edges:
+                continue
+            p, tgt = past_edge(b, f)
+        else:
+            p = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), b.u(1.1, 1.75) if b.chance(0.8) else b.u(0.3, 1.1))
+            if mode == 'wall':                          # at arm's length or a step from a wall or furniture
+                k = b.pick((0, 1, 2, 3))
+                tgt = (b.u(0, W), (0, L)[k & 1], b.u(0.4, 1.8)) if k < 2 else ((0, W)[k & 1], b.u(0, L), b.u(0.4, 1.8))
+            elif s and b.chance(0.5):
+                t = s.frame.at(b.u(-1, 1) * s.w, b.u(-1, 1) * s.d)
+                tgt = (t.x, t.y, t.z + b.u(-0.3, 0.5))
+            else:
+                a, pitch = b.u(0, 6.28), b.r.gauss(-0.28, 0.25)
+                tgt = (p[0] + math.cos(a), p[1] + math.sin(a), p[2] + math.tan(max(-1.2, min(0.6, pitch))))
+        d = math.dist(p, tgt)
+        if mode == 'wall' and d < b.u(0.5, 1.3):
+            continue
+        if not (0.15 < p[0] < W - 0.15 and 0.15 < p[1] < L - 0.15 and 0.15 < p[2] < H - 0.1) or d < 0.25 or b.inside_solid(p, 0.08):
+            continue
+        q = [a + 0.55 * (c - a) / d for a, c in zip(p, tgt)]           # what is half a metre ahead
+        if b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0) or (mode != 'near' and b.inside_solid(q, 0.0))):
+            continue
+        add(b, p, tgt, b.r.gauss(0, 0.1) if b.chance(0.8) else b.u(-1.25, 1.25), f)
+    if not b.cams:
+        add(b, (W / 2, L / 2, H * 0.8), (W, L, 0.5))
