@@ -171,7 +171,7 @@ static void settle(void)
 {
     struct session_info info = {0};
 
-    for (int i = 0; i < 50000; i++) {
+    for (int i = 0; i < 500000; i++) {
         hear();
         info = rig_info(&rig, id);
         if (info.counts.queued == 0)

@@ -7,6 +7,7 @@
 
 #include "daemon/checkpoint.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -97,6 +98,13 @@ static inline void checkpoint_rig_done(void *ctx, uint64_t number, uint64_t olde
     sem_post(&r->done);
 }
 
+/* Until done() was called once more; a fuzzer's timer interrupts every second. */
+static inline void checkpoint_rig_wait(struct checkpoint_rig *r)
+{
+    while (sem_wait(&r->done) && errno == EINTR)
+        continue;
+}
+
 /* One checkpoint, waited for. Returns what done() was told. */
 static inline int checkpoint_rig_write(struct checkpoint_rig *r, uint64_t number,
                                        const size_t bytes[CHECKPOINT_PARTS])
@@ -107,7 +115,7 @@ static inline int checkpoint_rig_write(struct checkpoint_rig *r, uint64_t number
         return ERR_BUSY;
     checkpoint_rig_fill(d, number);
     checkpoint_commit(r->c, CHECKPOINT_RIG_ID, number, checkpoint_rig_done, r);
-    sem_wait(&r->done);
+    checkpoint_rig_wait(r);
     return r->rc;
 }
 

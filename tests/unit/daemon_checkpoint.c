@@ -152,7 +152,7 @@ static void names_never_become_paths(void **state)
         checkpoint_rig_fill(d, 1);
         checkpoint_commit(rig.c, i ? CHECKPOINT_RIG_ID : "../x", i ? 0 : 1, checkpoint_rig_done,
                           &rig);
-        sem_wait(&rig.done);
+        checkpoint_rig_wait(&rig);
         assert_int_equal(rig.rc, ERR_INPUT);
     }
 }
