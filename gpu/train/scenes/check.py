@@ -180,8 +180,8 @@ def main():
         for ss in (1, 2):
             check_gpu(gpu, cpu, scenes, picks, ss)
     if a.emulate:
-        small = (Renderer(arrays, 'emu', 128), Renderer(arrays, 'cpu', 128))
-        check_gpu(*small, scenes, picks[1::2], 1, 96, 72)
+        small = (Renderer(arrays, 'emu', 160), Renderer(arrays, 'cpu', 160))
+        check_gpu(*small, scenes, picks[1::2], 1, 290, 70)          # tiles in both directions
         check_gpu(*small, scenes, picks[::4], 2, 61, 47)
     if a.speed:
         speed(gpu or cpu, cat)

@@ -89,10 +89,11 @@ static void shade(const frame *f)
 #pragma omp parallel for schedule(dynamic)
     for (int vi = 0; vi < f->n_view; vi++) {
         double s = 0;
-        for (int k = 0; k < f->w * f->h; k++)
-            shade_sample(f, vi, k % f->w, k / f->w);
-        for (int k = 0; k < f->w * f->h; k++)
-            s += mirror_sample(f, vi, k % f->w, k / f->w);
+        int w = f->w / f->ss, h = f->h / f->ss;
+        for (int k = 0; k < w * h; k++)
+            shade_pixel(f, vi, k % w, k / w);
+        for (int k = 0; k < w * h; k++)
+            s += mirror_pixel(f, vi, k % w, k / w);
         f->mean_lum[vi] = (float)(s / ((double)f->w * f->h));
     }
 }

@@ -5,7 +5,7 @@
  * raster_kernel  one warp: an item, a lane a triangle. Small triangles are drawn by their lane, middle ones by
  *                the warp at once, large ones go to a list as tiles of TILE_W x TILE_H samples
  * large_kernel   one warp: a tile of a large triangle
- * shade, mirror, resolve: one thread a sample or pixel
+ * shade, mirror, resolve: one thread a pixel
  *
  * A warp draws up to 32 rows of a triangle as one list of samples, whatever its shape, so that long thin
  * triangles cost what they cover. Samples are written by minimum without waiting for an answer where a lane
@@ -284,19 +284,20 @@ __global__ void __launch_bounds__(32 * WARPS) large_kernel(K *keys, int w, int h
     }
 }
 
+/* shade_kernel - block 8 x 16 pixels, so that the pixels of a warp lie together */
 __global__ void __launch_bounds__(128) shade_kernel(frame f)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x < f.w && y < f.h)
-        shade_sample(&f, blockIdx.z, x, y);
+    if (x < f.w / f.ss && y < f.h / f.ss)
+        shade_pixel(&f, blockIdx.z, x, y);
 }
 
-/* mirror_kernel - block LUM_W x LUM_H; also sums log luminance over the block, in a fixed order */
+/* mirror_kernel - block LUM_W x LUM_H pixels; also sums log luminance over the block, in a fixed order */
 __global__ void __launch_bounds__(LUM_W * LUM_H) mirror_kernel(frame f)
 {
     __shared__ float part[LUM_W * LUM_H];
     int x = blockIdx.x * LUM_W + threadIdx.x, y = blockIdx.y * LUM_H + threadIdx.y, at = threadIdx.y * LUM_W + threadIdx.x;
-    part[at] = x < f.w && y < f.h ? mirror_sample(&f, blockIdx.z, x, y) : 0.0f;
+    part[at] = x < f.w / f.ss && y < f.h / f.ss ? mirror_pixel(&f, blockIdx.z, x, y) : 0.0f;
     __syncthreads();
     for (int k = LUM_W * LUM_H / 2; k; k >>= 1) {
         if (at < k)
@@ -337,8 +338,9 @@ __global__ void __launch_bounds__(128) resolve_kernel(frame f)
 
 static void shade(const frame *f, cudaStream_t q)
 {
-    dim3 g((f->w + LUM_W - 1) / LUM_W, (f->h + LUM_H - 1) / LUM_H, f->n_view);
-    shade_kernel<<<dim3((f->w + 31) / 32, (f->h + 3) / 4, f->n_view), dim3(32, 4), 0, q>>>(*f);
+    int w = f->w / f->ss, h = f->h / f->ss;
+    dim3 g((w + LUM_W - 1) / LUM_W, (h + LUM_H - 1) / LUM_H, f->n_view);
+    shade_kernel<<<dim3((w + 7) / 8, (h + 15) / 16, f->n_view), dim3(8, 16), 0, q>>>(*f);
     mirror_kernel<<<g, dim3(LUM_W, LUM_H), 0, q>>>(*f);
     lum_kernel<<<f->n_view, 256, 0, q>>>(*f, (int)(g.x * g.y));
 }

@@ -34,9 +34,9 @@ HD v3 texture_level(const frame *f, const tex *t, float u, float v, int level)
     v3 c = V(0, 0, 0);
     for (int k = 0; k < 4; k++) {
         int xx = (x0 + (k & 1)) & (w - 1), yy = (y0 + (k >> 1)) & (h - 1);
-        const uint8_t *p = &f->texel[4 * ((size_t)off + ((size_t)yy << lw) + xx)];
+        uint32_t p = f->texel[(size_t)off + ((size_t)yy << lw) + xx];
         float wt = ((k & 1) ? ax : 1 - ax) * ((k >> 1) ? ay : 1 - ay) * (1.0f / 255.0f);
-        c = add(c, V(p[0] * wt, p[1] * wt, p[2] * wt));
+        c = add(c, V((p & 255) * wt, (p >> 8 & 255) * wt, (p >> 16 & 255) * wt));
     }
     return c;
 }
@@ -140,7 +140,7 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     }
     const tex *tt = &f->tex[ti];
     float texels = per_m * exp2f(0.5f * (tt->log_w + tt->log_h));
-    float foot = s->z / v->fx / sqrtf(fmaxf(cos_view, 0.08f));
+    float foot = s->z * f->ss / v->fx / sqrtf(fmaxf(cos_view, 0.08f));   /* of a pixel: see sample_twin */
     v3 c = texture_at(f, ti, u, vv, log2f(fmaxf(texels * foot, 1e-6f)) - 0.3f);
     v3 lin = srgb_to_linear(c);
     s->albedo = V(s->albedo.x * lin.x, s->albedo.y * lin.y, s->albedo.z * lin.z);
@@ -163,12 +163,14 @@ HD float shadow_at(const frame *f, const light *l, v3 pos, v3 n, uint32_t rnd)
     float x = p.x * iz * v->fx + v->cx, y = p.y * iz * v->fy + v->cy;
     if (x < 1 || y < 1 || x > f->sn - 2 || y > f->sn - 2)
         return 1.0f;
-    float lit = 0.0f, a = hash01(rnd) * 6.2831853f, bias = 2.0f * texel * (1 + l->size_px * 0.5f) + 0.003f;
+    float lit = 0.0f, a = hash01(rnd) * 6.2831853f, ca = cosf(a), sa = sinf(a), bias = 2.0f * texel * (1 + l->size_px * 0.5f) + 0.003f;
     const uint32_t *key = f->shadow_key + (size_t)l->shadow * f->sn * f->sn;
     for (int k = 0; k < 5; k++) {
-        float r = k ? l->size_px * (0.4f + 0.2f * k) : 0.0f, c = a + k * 1.5708f;
-        int xi = (int)clampf(x + r * cosf(c) + 0.5f, 0, f->sn - 1.0f);
-        int yi = (int)clampf(y + r * sinf(c) + 0.5f, 0, f->sn - 1.0f);
+        float r = k ? l->size_px * (0.4f + 0.2f * k) : 0.0f, turn = ca;
+        int xi = (int)clampf(x + r * ca + 0.5f, 0, f->sn - 1.0f);
+        int yi = (int)clampf(y + r * sa + 0.5f, 0, f->sn - 1.0f);
+        ca = -sa;                                       /* a right angle on */
+        sa = turn;
         uint32_t z = key[(size_t)yi * f->sn + xi];
         lit += z == EMPTY_DEPTH || bits_float(z) + bias >= p.z;
     }
@@ -179,10 +181,13 @@ HD float shadow_at(const frame *f, const light *l, v3 pos, v3 n, uint32_t rnd)
 HD float occlusion_at(const frame *f, const view *v, const uint64_t *key, int x, int y, float z, v3 n, uint32_t rnd)
 {
     float r_px = clampf(0.35f * v->fx / z, 3.0f, 0.12f * f->w), a = hash01(rnd) * 6.2831853f, occ = 0.0f;
+    float ca = cosf(a), sa = sinf(a);
     v3 p = V((x - v->cx) / v->fx * z, (y - v->cy) / v->fy * z, z);
     for (int k = 0; k < 8; k++) {
-        float r = r_px * (k + 0.6f) * 0.125f, c = a + k * 2.39996f;
-        int xi = x + (int)(r * cosf(c)), yi = y + (int)(r * sinf(c));
+        float r = r_px * (k + 0.6f) * 0.125f, turn = ca;
+        int xi = x + (int)(r * ca), yi = y + (int)(r * sa);
+        ca = -0.737369f * ca - 0.675490f * sa;          /* the golden angle on */
+        sa = -0.737369f * sa + 0.675490f * turn;
         if (xi < 0 || yi < 0 || xi >= f->w || yi >= f->h)
             continue;
         uint64_t q = key[(size_t)yi * f->w + xi];
@@ -265,6 +270,41 @@ HD void shade_sample(const frame *f, int vi, int x, int y)
 }
 
 /*
+ * sample_twin - which of a pixel's samples stands for sample k: the first on the same triangle
+ * x, y: the pixel. A triangle is shaded once a pixel, however many samples it covers.
+ */
+HD int sample_twin(const frame *f, int vi, int x, int y, int k)
+{
+    const uint64_t *key = f->key + ((size_t)vi * f->h + (size_t)y * f->ss) * f->w + x * f->ss;
+    uint32_t own = (uint32_t)key[(k / f->ss) * f->w + k % f->ss];
+    int j = 0;
+    while (j < k && (uint32_t)key[(j / f->ss) * f->w + j % f->ss] != own)
+        j++;
+    return j;
+}
+
+/* sample_copy - sample j of a pixel's float4 becomes that of sample k */
+HD void sample_copy(const frame *f, float *img, int vi, int x, int y, int j, int k)
+{
+    size_t base = ((size_t)vi * f->h + (size_t)y * f->ss) * f->w + x * f->ss;
+    const float *from = img + 4 * (base + (size_t)(j / f->ss) * f->w + j % f->ss);
+    float *to = img + 4 * (base + (size_t)(k / f->ss) * f->w + k % f->ss);
+    for (int c = 0; c < 4; c++)
+        to[c] = from[c];
+}
+
+HD void shade_pixel(const frame *f, int vi, int x, int y)
+{
+    for (int k = 0; k < f->ss * f->ss; k++) {
+        int j = sample_twin(f, vi, x, y, k);
+        if (j == k)
+            shade_sample(f, vi, x * f->ss + k % f->ss, y * f->ss + k / f->ss);
+        else
+            sample_copy(f, f->hdr, vi, x, y, j, k);
+    }
+}
+
+/*
  * mirror_sample - add what a glossy sample reflects: a 28-step walk in the same view, else the environment
  * Returns: log of the sample's luminance
  */
@@ -304,6 +344,22 @@ HD float mirror_sample(const frame *f, int vi, int x, int y)
     }
     out[0] = c.x; out[1] = c.y; out[2] = c.z;
     return out[3] = logf(1e-4f + 0.3f * c.x + 0.59f * c.y + 0.11f * c.z);
+}
+
+/* mirror_pixel - Returns: sum over the samples of the log of their luminance */
+HD float mirror_pixel(const frame *f, int vi, int x, int y)
+{
+    float sum = 0.0f, lum[MAX_SS * MAX_SS];
+    for (int k = 0; k < f->ss * f->ss; k++) {
+        int j = sample_twin(f, vi, x, y, k);
+        if (j == k)
+            lum[k] = mirror_sample(f, vi, x * f->ss + k % f->ss, y * f->ss + k / f->ss);
+        else
+            sample_copy(f, f->hdr2, vi, x, y, j, k);
+        lum[k] = lum[j];
+        sum += lum[k];
+    }
+    return sum;
 }
 
 HD float gauss(uint32_t a)

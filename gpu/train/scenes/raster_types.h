@@ -76,7 +76,7 @@ struct frame {              /* everything a draw needs; pointers are the back en
     const struct cluster *cluster;
     const struct mat *mat;
     const struct tex *tex;
-    const uint8_t *texel;               /* [texels][4] */
+    const uint32_t *texel;              /* r | g << 8 | b << 16 */
     const struct inst *inst;
     const struct scene *scene;
     const struct light *light;
@@ -86,7 +86,7 @@ struct frame {              /* everything a draw needs; pointers are the back en
     uint64_t *key;                      /* [n_view][h][w] */
     uint32_t *shadow_key;               /* [n_shadow][sn][sn] depth as f32 bits */
     float *hdr, *hdr2;                  /* [n_view][h][w][4], linear colour and mirror weight */
-    float *lum_part, *mean_lum;         /* sums of log(luminance) of hdr2 over LUM_W x LUM_H samples; [n_view] mean */
+    float *lum_part, *mean_lum;         /* sums of log(luminance) of hdr2 over LUM_W x LUM_H pixels; [n_view] mean */
     float *rgb, *depth;                 /* [n_view][3][h/ss][w/ss] 0..1, [n_view][h/ss][w/ss] metres, 0 = sky */
     float *normal;                      /* [n_view][3][h/ss][w/ss] unit, camera frame, towards the camera; sky 0 */
     int32_t *id;                        /* [n_view][h/ss][w/ss] inst.id, sky 0 */
@@ -96,5 +96,6 @@ struct frame {              /* everything a draw needs; pointers are the back en
 
 #define LUM_W 32
 #define LUM_H 8
+#define MAX_SS 4             /* samples along a pixel's side */
 
 #endif

@@ -5,7 +5,7 @@
 
 `picks` lists (scene, camera, moment) per picture: moment 0 is the camera's first picture, 1 its neighbour's, for
 which movable things have made their motion (Scene.objects). `ss`: samples along a pixel's side, 1 is quick, 2 is
-smooth. Result, tensors on the renderer's device, of those that `want` names the last ones always:
+smooth (surfaces are shaded once a pixel and triangle; edges and thin things gain). Result, tensors on the renderer's device, of those that `want` names the last ones always:
     rgb [N,3,H,W] 0..1 developed picture     depth [N,H,W] metres along z, 0 = sky
     normal [N,3,H,W] unit, camera frame (x right, y down, z forward), towards the camera, sky 0
     object [N,H,W] uint8 movable thing of its scene, 0 = static      id [N,H,W] int32 numbers of all things
@@ -33,7 +33,7 @@ POINTERS = ('vert', 'uv', 'tri', 'tri_mat', 'mesh', 'cluster', 'mat', 'tex', 'te
             'motion', 'key', 'shadow_key', 'hdr', 'hdr2', 'lum_part', 'mean_lum', 'rgb', 'depth', 'normal', 'id', 'object')
 PHASES = ('cull', 'shadow', 'visibility', 'shade', 'camera')
 WANT = ('rgb', 'depth', 'object')
-LUM_W, LUM_H = 32, 8
+LUM_W, LUM_H, MAX_SS = 32, 8, 4
 
 
 class Frame(ctypes.Structure):
@@ -171,7 +171,7 @@ class Renderer:
         shapes = {'key': ((px,), torch.int64), 'depth': ((n, h, w), torch.float32), 'normal': ((n, 3, h, w), torch.float32),
                   'object': ((n, h, w), torch.uint8), 'id': ((n, h, w), torch.int32), 'rgb': ((n, 3, h, w), torch.float32),
                   'hdr': ((px, 4), torch.float32), 'hdr2': ((px, 4), torch.float32), 'mean_lum': ((n,), torch.float32),
-                  'lum_part': ((n * (-(-w * ss // LUM_W)) * (-(-h * ss // LUM_H)),), torch.float32)}
+                  'lum_part': ((n * -(-w // LUM_W) * -(-h // LUM_H),), torch.float32)}
         names = ['key', *want] + (['hdr', 'hdr2', 'mean_lum', 'lum_part'] if lit else [])
         for k in names:
             if k not in b:
@@ -213,6 +213,8 @@ class Renderer:
         """See the module; clock(k), if given, is called after step k of PHASES was enqueued, before() before them all."""
         if not set(want) <= {'rgb', 'depth', 'normal', 'object', 'id'}:
             raise ValueError(f'unknown outputs in {want}')
+        if not 1 <= ss <= MAX_SS:
+            raise ValueError(f'{ss} samples along a pixel: 1 to {MAX_SS} can be had')
         n, parts = len(picks), gather(scenes, self.sn)
         n_shadow = len(parts['shadow']) - 1 if 'rgb' in want else 0
         view, pose = cameras(scenes, picks, W, H, ss)
