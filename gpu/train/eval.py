@@ -1,13 +1,16 @@
 """Measure networks on real sequences (folders with sequence.json, frames/, depth/, poses.txt).
 
-    python3 eval.py depth  WEIGHTS FOLDER... [--size 256x192] [--every 1] [--sheet out.png] [--json out.json]
+    python3 eval.py depth  WEIGHTS FOLDER... [--size 256x192] [--every 1] [--sheet out.png] [--json out.json] [--record record.jsonl]
     python3 eval.py motion WEIGHTS FOLDER...          needs poses.txt
+    python3 eval.py pull   WEIGHTS FOLDER... [--every 5]           needs no truth
     python3 eval.py shrink FOLDER OUT --width 320 [--every 3]     a small copy to carry to a GPU host
 
-WEIGHTS: ema.pt of a run or an exported .onnx. Depth is compared at the truth's own pixels (prediction
+WEIGHTS: NAME.pt of a run or an exported .onnx. Depth is compared at the truth's own pixels (prediction
 interpolated in log depth): AbsRel and delta<1.25 after each frame's median is matched, AbsRel as it is
 (metric), over all pixels with truth up to --far metres. Motion is compared per frame with the poses:
 translation after one scale for the sequence (least squares), rotation in degrees; means and root mean squares.
+`pull` zooms into each picture's middle and asks again: the same depth should come out, seen through a longer focal
+length. 0 says that it does; 1 that the network answers its usual depth whatever it sees, so that its scale is a habit.
 """
 import argparse
 import json
@@ -19,6 +22,7 @@ import torch.nn.functional as F
 from PIL import Image
 
 import model
+import state
 
 SIZES = {'road': (416, 128)}            # network input where it is not 256x192
 
@@ -29,11 +33,11 @@ def load(path, kind):
         import onnx
         from onnx import numpy_helper
         net = net.fold()
-        state = {i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)) for i in onnx.load(path).graph.initializer}
+        folded = {i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)) for i in onnx.load(path).graph.initializer}
         own = net.state_dict()
-        net.load_state_dict({k: v for k, v in state.items() if k in own})
+        net.load_state_dict({k: v for k, v in folded.items() if k in own})
     else:
-        net.load_state_dict(torch.load(path, map_location='cpu'))
+        net.load_state_dict(state.read(path))
     dev = 'cuda' if torch.cuda.is_available() else 'cpu'
     return net.eval().to(dev), dev
 
@@ -100,6 +104,25 @@ def eval_depth(net, dev, seq, W, H, every, far, cells=None):
         if cells is not None and len(rows) % 8 == 1 and len(cells) < 12:
             cells.append(failure_cell(x, z, p * s))
     return np.array(rows)
+
+
+def eval_pull(net, dev, seq, W, H, every, zooms=(1.25, 1.6, 2.0)):
+    """Mean over frames and zooms of how much of log(zoom) is missing in the answer, and its spread."""
+    rows = []
+    for name in seq.names[::every]:
+        x, _ = seq.image(name, 2 * W, 2 * H)        # twice the size, so that a zoom by 2 has real pixels
+        x = x[None].to(dev)
+        with torch.no_grad():
+            whole = net(F.interpolate(x, (H, W), mode='area')).float()
+        for s in zooms:
+            h, w = round(H / s), round(W / s)
+            y, z = H - h, W - w
+            cut = F.interpolate(x[:, :, y:y + 2 * h, z:z + 2 * w], (H, W), mode='bilinear', align_corners=False)
+            with torch.no_grad():
+                near = net(cut).float().median().item()
+            y, z = (H - h) // 2, (W - w) // 2
+            rows.append(1 + (near - whole[..., y:y + h, z:z + w].median().item()) / np.log(s))
+    return {'frames': len(seq.names[::every]), 'pull': float(np.mean(rows)), 'pull_std': float(np.std(rows))}
 
 
 def failure_cell(x, z, p):
@@ -179,7 +202,7 @@ def shrink(src, dst, width, every):
 
 def main():
     a = argparse.ArgumentParser()
-    a.add_argument('what', choices=('depth', 'motion', 'shrink'))
+    a.add_argument('what', choices=('depth', 'motion', 'pull', 'shrink'))
     a.add_argument('paths', nargs='+')
     a.add_argument('--size')
     a.add_argument('--every', type=int, default=1)
@@ -187,10 +210,11 @@ def main():
     a.add_argument('--width', type=int, default=320)
     a.add_argument('--sheet')
     a.add_argument('--json')
+    a.add_argument('--record', help='append the result to the record.jsonl of a run')
     a = a.parse_args()
     if a.what == 'shrink':
         return shrink(a.paths[0], a.paths[1], a.width, a.every)
-    net, dev = load(a.paths[0], a.what)
+    net, dev = load(a.paths[0], 'depth' if a.what == 'pull' else a.what)
     result, cells = {}, [] if a.sheet else None
     for folder in a.paths[1:]:
         seq = Sequence(folder)
@@ -201,6 +225,10 @@ def main():
                 print(f'{name}: no poses, skipped')
                 continue
             result[name] = eval_motion(net, dev, seq, W, H)
+            print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
+            continue
+        if a.what == 'pull':
+            result[name] = eval_pull(net, dev, seq, W, H, a.every)
             print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
             continue
         n0 = len(cells) if cells is not None else 0
@@ -217,6 +245,9 @@ def main():
         half = (len(cells) + 1) // 2
         cells += [np.zeros_like(cells[0])] * (2 * half - len(cells))
         Image.fromarray(np.concatenate([np.concatenate(cells[:half], 0), np.concatenate(cells[half:], 0)], 1)).save(a.sheet)
+    if a.record:
+        with open(a.record, 'a') as f:
+            f.write(json.dumps({'kind': 'sequences', 'net': a.what, 'measures': result}) + '\n')
     if a.json:
         json.dump(result, open(a.json, 'w'), indent=1)
 

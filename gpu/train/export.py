@@ -1,10 +1,10 @@
 """Export a trained network: fp16 ONNX with batch norms folded, its sidecar, and a check.
 
-    python3 export.py depth ema.pt ../models/depth.onnx [--licence ...]
+    python3 export.py depth OUT/depth.pt ../models/depth.onnx [--licence ...]      also: motion, mask, objmotion
 
 The graph is typed fp16 from end to end (only the two factors of each Resize are fp32, as ONNX asks), opset 13,
-dynamic N, H and W. Nodes: Conv, Relu, MaxPool, Resize (nearest, 2x), Concat, Add; for motion also
-GlobalAveragePool, Flatten, Gemm. Initialisers keep the names of model.py's folded state_dict, so that
+dynamic N, H and W. Nodes: Conv, Relu, MaxPool, Resize (nearest, 2x), Concat, Add; for motion and objmotion
+also GlobalAveragePool, Flatten, Gemm. Initialisers keep the names of model.py's folded state_dict, so that
 train.py --init, eval.py and golden.py read weights back from the ONNX file itself.
 """
 import argparse
@@ -16,6 +16,7 @@ import torch
 from onnx import TensorProto, numpy_helper, shape_inference
 
 import model
+import state
 
 DEPTH_INI = """; conventions of depth.onnx, read by the daemon beside it
 [model]
@@ -32,7 +33,7 @@ min_depth_m = {lo}
 max_depth_m = {hi}
 multiple = 32
 """
-MOTION_INI = """; conventions of motion.onnx, read by the daemon beside it
+MOTION_INI = """; conventions of {file}, read by the daemon beside it
 [model]
 kind = motion
 file = {file}
@@ -44,6 +45,21 @@ std = {std}
 rays = yes
 multiple = 32
 """
+MASK_INI = """; conventions of mask.onnx
+; one logit a pixel: above 0 the pixel shows a thing that can move
+[model]
+kind = mask
+file = {file}
+licence = {licence}
+input = image
+output_name = mask
+mean = {mean}
+std = {std}
+multiple = 32
+"""
+INI = {'depth': DEPTH_INI, 'motion': MOTION_INI, 'objmotion': MOTION_INI, 'mask': MASK_INI}
+PORTS = {'depth': ('image', 'depth', 3), 'mask': ('image', 'mask', 3), 'motion': ('pair', 'motion', 8), 'objmotion': ('pair', 'motion', 8)}
+TOP_BYTES = 32 << 20        # all networks of a folder together
 
 
 def to_half(m):
@@ -71,14 +87,14 @@ def name_axes(value, names):
 
 def export(kind, net, path):
     net = net.fold().float().cpu()
-    x = torch.zeros(1, 3 if kind == 'depth' else 8, 64, 96)
-    i, o = ('image', 'depth') if kind == 'depth' else ('pair', 'motion')
-    axes = {i: {0: 'N', 2: 'H', 3: 'W'}, o: {0: 'N', 2: 'H', 3: 'W'} if kind == 'depth' else {0: 'N'}}
+    i, o, channels = PORTS[kind]
+    x, dense = torch.zeros(1, channels, 64, 96), channels == 3
+    axes = {i: {0: 'N', 2: 'H', 3: 'W'}, o: {0: 'N', 2: 'H', 3: 'W'} if dense else {0: 'N'}}
     more = {'dynamo': False} if tuple(map(int, torch.__version__.split('.')[:2])) >= (2, 5) else {}
     torch.onnx.export(net, x, path, opset_version=13, input_names=[i], output_names=[o], dynamic_axes=axes, **more)
     m = to_half(onnx.load(path))
     name_axes(m.graph.input[0], ('N', '', 'H', 'W'))
-    name_axes(m.graph.output[0], ('N', '', 'H', 'W') if kind == 'depth' else ('N', ''))
+    name_axes(m.graph.output[0], ('N', '', 'H', 'W') if dense else ('N', ''))
     m.producer_name, m.producer_version, m.doc_string = 'recond gpu/train', '1', ''
     for n in m.graph.node:
         n.doc_string = ''
@@ -101,15 +117,19 @@ def main():
     a.add_argument('--licence', default='same as recond; credits of what was rendered in the model card')
     a = a.parse_args()
     net = model.NETS[a.kind]()
-    net.load_state_dict(torch.load(a.weights, map_location='cpu'))
+    net.load_state_dict(state.read(a.weights))
     big = max(p.detach().abs().max().item() for p in net.fold().parameters())
     if big > 6e4:
         raise SystemExit(f'a weight of {big:.3g} does not fit fp16')
     ops = export(a.kind, net.eval(), a.out)
-    ini = (DEPTH_INI if a.kind == 'depth' else MOTION_INI).format(
+    ini = INI[a.kind].format(
         file=os.path.basename(a.out), licence=a.licence, mean=' '.join(map(str, model.MEAN)),
         std=' '.join(map(str, model.STD)), focal=model.FOCAL_PX, lo=model.MIN_DEPTH_M, hi=model.MAX_DEPTH_M)
     open(os.path.splitext(a.out)[0] + '.ini', 'w').write(ini)
+    folder = os.path.dirname(os.path.abspath(a.out))
+    total = sum(-(-os.path.getsize(os.path.join(folder, f)) // 4096) * 4096 for f in os.listdir(folder) if f.endswith('.onnx'))
+    if total > TOP_BYTES:
+        raise SystemExit(f'{folder}: networks of {total} bytes together, {TOP_BYTES} at most')
     print(f'{a.out}: {os.path.getsize(a.out)} bytes, {model.n_params(net)} parameters, largest weight {big:.2f}, nodes {ops}')
 
 

@@ -1,32 +1,35 @@
-"""Losses on rendered truth."""
+"""Losses on rendered truth. Each returns the loss and a tensor of parts worth a curve (names in tasks.py)."""
 import math
 
 import torch
 import torch.nn.functional as F
 
+import geometry as g
 from model import FOCAL_PX, MAX_DEPTH_M, MIN_DEPTH_M
 
 SKY_WEIGHT = 0.15       # the sky is only asked to be far
 
 
-def depth_loss(pred, depth, fx):
+def depth_loss(pred, depth, fx, level_weight=0.0):
     """pred [N,1,H,W] log depth at FOCAL_PX; depth [N,1,H,W] metres, 0 = sky; fx [N] pixels.
 
-    Three terms on the error e = pred - log(truth): its mean absolute value (metric depth), the same
-    after each picture's own mean is taken off (shape), and the absolute differences between neighbours
-    at four scales (edges and planes).
+    Terms on the error e = pred - log(truth): its mean absolute value (metric depth), the same after each
+    picture's own mean is taken off (shape), the absolute differences between neighbours at four scales (edges
+    and planes), and with `level_weight` each picture's mean by itself (scale).
     """
     sky = (depth <= 0).float()
     z = depth.clamp(MIN_DEPTH_M, MAX_DEPTH_M) * (1 - sky) + MAX_DEPTH_M * sky
     e = pred - torch.log(z * (FOCAL_PX / fx).view(-1, 1, 1, 1))
     valid = ((depth > MIN_DEPTH_M) & (depth < MAX_DEPTH_M)).float()
     # a picture that is mostly one surface under 0.25 m away was taken inside something: left out
-    keep = ((depth > 0) & (depth < 0.25)).float().mean((1, 2, 3), keepdim=True) < 0.35
+    keep = (((depth > 0) & (depth < 0.25)).float().mean((1, 2, 3), keepdim=True) < 0.35).float()
     valid = valid * keep
     w = valid + SKY_WEIGHT * sky * keep
     metric = (e.abs() * w).sum() / w.sum().clamp_min(1)
-    mean = (e * valid).sum((1, 2, 3), keepdim=True) / valid.sum((1, 2, 3), keepdim=True).clamp_min(1)
+    n = valid.sum((1, 2, 3), keepdim=True)
+    mean = (e * valid).sum((1, 2, 3), keepdim=True) / n.clamp_min(1)
     shape = ((e - mean).abs() * valid).sum() / valid.sum().clamp_min(1)
+    level = (mean.abs() * (n > 0)).mean()
     grad, a, v = 0.0, e, valid
     for k in range(4):
         vx, vy = v[..., 1:] * v[..., :-1], v[..., 1:, :] * v[..., :-1, :]
@@ -34,13 +37,53 @@ def depth_loss(pred, depth, fx):
             + ((a[..., 1:, :] - a[..., :-1, :]).abs() * vy).sum() / vy.sum().clamp_min(1)
         if k < 3:
             a, v = a[..., ::2, ::2], v[..., ::2, ::2]
-    return 0.6 * metric + 1.0 * shape + 0.4 * grad, metric.detach()
+    loss = 0.6 * metric + 1.0 * shape + 0.4 * grad + level_weight * level
+    return loss, torch.stack([metric, shape, level]).detach()
 
 
 def motion_loss(pred, truth):
     """pred, truth [N,6]: metres and radians. Relative beyond 2 cm and 0.5 degrees, absolute below."""
     dt, dr = pred[:, :3] - truth[:, :3], pred[:, 3:] - truth[:, 3:]
     nt, nr = truth[:, :3].norm(dim=1), truth[:, 3:].norm(dim=1)
-    lt = dt.norm(dim=1) / (0.02 + 0.5 * nt)
-    lr = dr.norm(dim=1) / (math.radians(0.5) + 0.25 * nr)
-    return lt.mean() + lr.mean(), lr.detach().mean()
+    lt = (dt.norm(dim=1) / (0.02 + 0.5 * nt)).mean()
+    lr = (dr.norm(dim=1) / (math.radians(0.5) + 0.25 * nr)).mean()
+    return lt + lr, torch.stack([lt, lr]).detach()
+
+
+def mask_loss(logit, truth):
+    """logit [N,1,H,W]; truth [N,1,H,W] 1 movable, 0 not, 0.5 either: not asked. Cross entropy and overlap (dice)."""
+    asked = ((truth - 0.5).abs() > 0.25).float()
+    y = (truth > 0.75).float()
+    ce = F.binary_cross_entropy_with_logits(logit, y, reduction='none')
+    ce = (ce * asked * (1 + 2 * y)).sum() / asked.sum().clamp_min(1)
+    p = torch.sigmoid(logit) * asked
+    inter, total = (p * y).sum(), (p + y * asked).sum()
+    dice = 1 - (2 * inter + 1) / (total + 1)
+    hard = (logit > 0).float() * asked
+    both = (hard * y).sum()
+    iou = both / ((hard + y * asked).clamp_max(1).sum()).clamp_min(1)
+    return ce + 0.5 * dice, torch.stack([ce, iou]).detach()
+
+
+def object_errors(pred, truth, centre):
+    """How far a thing's motion is off: metres at its centre, radians; and how far the thing moved, metres.
+
+    pred [N,6]; truth [N,3,4]; centre [N,3] of the thing in the first camera. The centre counts, not the bare
+    translation: that is the motion of the camera's own place and means nothing ten metres away.
+    """
+    T = g.to_motion(pred)
+    to = g.apply(truth, centre)
+    at = (g.apply(T, centre) - to).norm(dim=1)
+    turn = g.rotation_log(g.mul3(T[..., :3].transpose(-1, -2), truth[..., :3])).norm(dim=1)
+    return at, turn, (to - centre).norm(dim=1)
+
+
+def object_loss(pred, truth, centre, weight):
+    """weight [N]: 0 where there was no thing. Relative beyond 5 cm and 1 degree, coarser with distance."""
+    at, _, moved = object_errors(pred, truth, centre)
+    w = g.rotation_log(truth[..., :3])
+    dr = (pred[:, 3:] - w).norm(dim=1)
+    total = weight.sum().clamp_min(1)
+    lt = (at / (0.05 + 0.4 * moved + 0.005 * centre.norm(dim=1)) * weight).sum() / total
+    lr = (dr / (math.radians(1.0) + 0.25 * w.norm(dim=1)) * weight).sum() / total
+    return lt + lr, torch.stack([lt, lr]).detach()

@@ -1,4 +1,4 @@
-"""The two networks.
+"""The four networks.
 
 DepthNet: ResNet-18 encoder, U-Net decoder with skip connections; 13.0 M parameters.
     image [N,3,H,W], RGB normalised by MEAN and STD; H, W multiples of 32
@@ -8,8 +8,15 @@ MotionNet: strided convolutions over two frames; 1.0 M parameters.
     pair [N,8,H,W]: previous RGB, current RGB (normalised), rays (x-cx)/fx and (y-cy)/fy
     -> [N,6] tx ty tz (metres) rx ry rz (axis-angle, radians): the transform that takes points of
        the current camera into the previous camera's frame (x right, y down, z forward)
+MaskNet: small U-Net; 0.6 M parameters.
+    image [N,3,H,W] as above -> [N,1,H,W] logit: does the pixel show a thing that can move by itself?
+ObjectNet (psi_M): MotionNet's layers with weights of its own.
+    pair [N,8,S,S]: one thing, cut out of the previous and of the current picture by one square window round
+    both (see `tasks.cut_out`), everything else 0; rays of the window's pixels in the camera
+    -> [N,6] the thing's motion as the camera sees it: takes the thing's points in the previous camera's frame
+       to the same points in the current camera's frame, T_cw(1) M T_wc(0)
 
-Both are Conv + BatchNorm + ReLU throughout. `fold()` returns a copy whose batch norms are merged into
+All are Conv + BatchNorm + ReLU throughout. `fold()` returns a copy whose batch norms are merged into
 the convolutions: that is what is exported. `load_folded()` goes back, see there.
 """
 import copy
@@ -166,7 +173,36 @@ class MotionNet(Foldable):
         self.fc2.bias.data /= self.scale
 
 
-NETS = {'depth': DepthNet, 'motion': MotionNet}
+class ObjectNet(MotionNet):
+    SCALE = (0.2, 0.2, 0.4, 0.03, 0.03, 0.03)
+
+
+class MaskNet(Foldable):
+    def __init__(self):
+        super().__init__()
+        self.s2 = Conv(3, 24, 3, 2)
+        self.s4 = nn.Sequential(Conv(24, 40, 3, 2), Conv(40, 40))
+        self.s8 = nn.Sequential(Conv(40, 72, 3, 2), Conv(72, 72))
+        self.s16 = nn.Sequential(Conv(72, 112, 3, 2), Conv(112, 112))
+        self.s32 = nn.Sequential(Conv(112, 128, 3, 2), Conv(128, 96, 1))
+        self.d16, self.d8 = Conv(96 + 112, 64), Conv(64 + 72, 40)
+        self.d4, self.d2 = Conv(40 + 40, 32), Conv(32 + 24, 16)
+        self.head = nn.Conv2d(16, 1, 3, 1, 1)
+        nn.init.constant_(self.head.bias, -2.0)         # most of a picture rests
+
+    def forward(self, image):
+        s2 = self.s2(image)
+        s4 = self.s4(s2)
+        s8 = self.s8(s4)
+        s16 = self.s16(s8)
+        x = self.d16(torch.cat((up(self.s32(s16)), s16), 1))
+        x = self.d8(torch.cat((up(x), s8), 1))
+        x = self.d4(torch.cat((up(x), s4), 1))
+        x = self.d2(torch.cat((up(x), s2), 1))
+        return self.head(up(x))
+
+
+NETS = {'depth': DepthNet, 'motion': MotionNet, 'mask': MaskNet, 'objmotion': ObjectNet}
 
 
 def n_params(m):

@@ -1,70 +1,46 @@
-"""What a training step is for each network: which pictures, how they become input and truth, which loss."""
+"""What a training step is for each network: which pictures, how they become input and truth, which loss.
+
+A task has the networks it trains (`nets`), picture shapes, fixed buffers (a CUDA graph reads them), `fill`,
+which turns drawn pictures into those, and `loss(nets, buf)` -> loss and the tensor of parts named in `parts`.
+"""
 import numpy as np
 import torch
 
+import augment
+import geometry as g
 import losses
 import model
 from scenes import render, sample
 
-
-def rotation_log(R):
-    """Axis-angle vectors [N,3] of rotation matrices [N,3,3] (small angles, well away from pi)."""
-    w = torch.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], 1) * 0.5
-    s = w.norm(dim=1, keepdim=True)
-    c = ((R.diagonal(dim1=1, dim2=2).sum(1, keepdim=True) - 1) * 0.5).clamp(-1, 1)
-    return w * torch.where(s > 1e-6, torch.atan2(s, c) / s.clamp_min(1e-12), torch.ones_like(s))
+SLOTS = 256             # object numbers of a scene
 
 
 def normalise(rgb):
     return (rgb - model.MEAN[0]) / model.STD[0]
 
 
-class Depth:
-    name = 'depth'
-    # width, height, share of batches, share of streets
-    shapes = [(256, 192, 0.42, 0.10), (320, 256, 0.22, 0.10), (416, 128, 0.24, 0.75), (192, 256, 0.12, 0.10)]
-    n_scenes, per_scene, pairs = 16, 2, False
+class Task:
+    parts, pairs, objects = (), False, False
+    # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
+    # every batch: batch norms see the mixture that their running averages stand for.
+    shapes = [(256, 192, 0.34, 0.25), (320, 256, 0.16, 0.25), (416, 128, 0.20, 0.6), (192, 256, 0.12, 0.2),
+              (288, 160, 0.12, 0.35), (160, 288, 0.06, 0.25)]
+    n_scenes, per_scene = 16, 2
 
     def batch_size(self):
         return self.n_scenes * self.per_scene
 
-    def effects(self, rng, n, W):
-        return render.random_effects(rng, n, W)
+    def n_pictures(self):
+        return self.batch_size() * (2 if self.pairs else 1)
 
-    def buffers(self, W, H, device):
-        n = self.batch_size()
-        return {'image': torch.zeros(n, 3, H, W, device=device).contiguous(memory_format=torch.channels_last),
-                'depth': torch.ones(n, 1, H, W, device=device), 'fx': torch.full((n,), 200.0, device=device)}
-
-    def fill(self, buf, out, rng):
-        """Drawn pictures to network input; half of them mirrored."""
-        x, z = normalise(out['rgb']), out['depth'][:, None]
-        h = len(x) // 2
-        order = rng.integers(2)
-        for k, part in enumerate((slice(0, h), slice(h, None))):
-            if k == order:
-                buf['image'][part].copy_(x[part].flip(-1))
-                buf['depth'][part].copy_(z[part].flip(-1))
-            else:
-                buf['image'][part].copy_(x[part])
-                buf['depth'][part].copy_(z[part])
-        buf['fx'].copy_(out['K'][:, 0])
-
-    def loss(self, net, buf):
-        return losses.depth_loss(net(buf['image']).float(), buf['depth'], buf['fx'])
-
-
-class Motion:
-    name = 'motion'
-    shapes = [(256, 192, 0.6, 0.08), (320, 256, 0.12, 0.08), (416, 128, 0.18, 0.8), (192, 256, 0.1, 0.05)]
-    n_scenes, per_scene, pairs = 16, 3, True
-
-    def batch_size(self):
-        return self.n_scenes * self.per_scene
+    def make(self):
+        return torch.nn.ModuleDict({k: model.NETS[k]() for k in self.nets})
 
     def effects(self, rng, n, W):
-        """Both moments of a pair share the camera's settings, but for noise, blur and a little exposure."""
+        """A pair's pictures share the camera's settings, but for noise, blur and a little exposure."""
         e = render.random_effects(rng, n, W)
+        if not self.pairs:
+            return e
         own = render.random_effects(rng, n, W)
         e[1::2] = e[0::2]
         for k in ('seed', 'roll_blur'):
@@ -75,36 +51,214 @@ class Motion:
         e['exposure'] *= np.exp(rng.normal(0, 0.04, n))
         return e
 
+
+def channels_last(*shape, device):
+    return torch.zeros(*shape, device=device).contiguous(memory_format=torch.channels_last)
+
+
+class Pairs:
+    """Drawn pairs with their moments apart; `back` plays them backwards.
+
+    x0, x1 [P,3,H,W] normalised; z0, z1 [P,H,W]; id0, id1 [P,H,W] long; K0, K1 [P,4]
+    T [P,SLOTS,3,4]: what a thing's points do, first camera's frame to second camera's; slot 0: what rests
+    kind [P,SLOTS]; moves [P,SLOTS] bool
+    """
+
+    def __init__(self, out, back=False):
+        a, b = (1, 0) if back else (0, 1)
+        x = normalise(out['rgb'])
+        self.x0, self.x1 = x[a::2], x[b::2]
+        self.z0, self.z1 = out['depth'][a::2], out['depth'][b::2]
+        ids = out['object'].long()
+        self.id0, self.id1 = ids[a::2], ids[b::2]
+        self.K0, self.K1 = out['K'][a::2], out['K'][b::2]
+        # in double: places in the world are metres, what is asked for are millimetres
+        wc = torch.cat([out['R'], out['p'][..., None]], -1).double()
+        M = out['motion'].double()[0::2]
+        if back:
+            M = g.inverse(M)
+        self.T = g.compose(g.compose(g.inverse(wc[b::2])[:, None], M), wc[a::2][:, None]).float()
+        self.kind = out['kind'].long()[0::2]
+        self.moves = (M - torch.eye(3, 4, device=M.device, dtype=M.dtype)).abs().amax((2, 3)) > 1e-5
+
+    def ego(self):
+        """[P,6]: takes points of the second camera to the first's, as MotionNet answers (previous, current)."""
+        return g.to_vector(g.inverse(self.T[:, 0]))
+
+    def flow_motion(self):
+        """Motion of every pixel of the first picture, [P,H,W,3,4]."""
+        P, H, W = self.id0.shape
+        flat = self.id0.reshape(P, H * W, 1, 1).expand(-1, -1, 3, 4)
+        return self.T.gather(1, flat).reshape(P, H, W, 3, 4)
+
+    def pair_input(self):
+        return torch.cat([self.x0, self.x1, g.rays(self.K1, *self.x1.shape[2:])], 1)
+
+
+def movable(out):
+    """Truth of MaskNet [N,H,W]: people and vehicles 1, things that move 1, things at rest 0.5 (not asked)."""
+    N, H, W = out['object'].shape
+    M = out['motion']
+    moves = (M - torch.eye(3, 4, device=M.device)).abs().amax((2, 3)) > 1e-5
+    k = out['kind']
+    value = torch.where((k == 1) | (k == 2) | ((k == 3) & moves), 1.0, torch.where(k == 3, 0.5, 0.0))
+    return value.gather(1, out['object'].long().view(N, -1)).view(N, H, W)
+
+
+def cut_out(x0, x1, m0, m1, K, size):
+    """ObjectNet's input [n,8,size,size] from pictures [n,3,H,W], masks [n,H,W] 0..1 and the camera K [n,4].
+
+    The window is the square round both masks, a quarter larger and at least 24 pixels; what lies outside the
+    masks is 0; rays are those of the window's pixels.
+    """
+    n, _, H, W = x0.shape
+    u = torch.maximum(m0, m1) > 0.5
+
+    def ends(line):                     # [n,L] bool -> first and last set, 0 and 0 where none is
+        f, L = line.float(), line.shape[1]
+        any_ = f.amax(1)
+        return f.argmax(1) * any_, (L - 1 - f.flip(1).argmax(1)) * any_
+
+    (xa, xb), (ya, yb) = ends(u.any(1)), ends(u.any(2))
+    side = (torch.maximum(xb - xa, yb - ya) + 1).mul(1.25).clamp_min(24.0)
+    cx, cy = (xa + xb) / 2 + 0.5, (ya + yb) / 2 + 0.5            # edges at 0 and W
+    at = (torch.arange(size, device=x0.device) + 0.5) / size - 0.5
+    px = (cx[:, None] + at * side[:, None])[:, None, :].expand(n, size, size)
+    py = (cy[:, None] + at * side[:, None])[:, :, None].expand(n, size, size)
+    a = g.look_up(x0 * m0[:, None], px - 0.5, py - 0.5)
+    b = g.look_up(x1 * m1[:, None], px - 0.5, py - 0.5)
+    s = size / side
+    return torch.cat([a, b, g.rays(g.scaled_K(K, s, s, cx - side / 2, cy - side / 2), size, size)], 1)
+
+
+class Depth(Task):
+    name, nets, parts = 'depth', ('depth',), ('log error', 'shape', 'level')
+    level_weight = 0.3
+
+    def buffers(self, W, H, device):
+        n = self.n_pictures()
+        return {'image': channels_last(n, 3, H, W, device=device), 'depth': torch.ones(n, 1, H, W, device=device),
+                'fx': torch.full((n,), 200.0, device=device)}
+
+    def fill(self, buf, out, rng, video=None):
+        W, H = out['rgb'].shape[3], out['rgb'].shape[2]
+        A, s = augment.frames(rng, len(out['rgb']), W, H)
+        grid = augment.grids(A, W, H, out['rgb'].device)
+        x = torch.nn.functional.grid_sample(out['rgb'], grid, mode='bilinear', padding_mode='border', align_corners=False)
+        z = torch.nn.functional.grid_sample(out['depth'][:, None], grid, mode='nearest', align_corners=False)
+        buf['image'].copy_(normalise(augment.colour(rng, x)))
+        buf['depth'].copy_(z)
+        buf['fx'].copy_(out['K'][:, 0] * torch.from_numpy(s.astype(np.float32)).to(x.device))
+
+    def loss(self, nets, buf):
+        return losses.depth_loss(nets['depth'](buf['image']).float(), buf['depth'], buf['fx'], self.level_weight)
+
+
+class Motion(Task):
+    name, nets, parts, pairs, objects = 'motion', ('motion',), ('translation', 'rotation'), True, True
+    per_scene = 3
+
     def buffers(self, W, H, device):
         n = self.batch_size()
-        return {'pair': torch.zeros(n, 8, H, W, device=device).contiguous(memory_format=torch.channels_last),
-                'motion': torch.zeros(n, 6, device=device)}
+        return {'pair': channels_last(n, 8, H, W, device=device), 'motion': torch.zeros(n, 6, device=device)}
 
-    def fill(self, buf, out, rng):
-        x, n = normalise(out['rgb']), self.batch_size()
-        H, W = x.shape[2:]
-        a, b = (0, 1) if rng.integers(2) else (1, 0)                    # played backwards now and then
-        K, R, p = out['K'][b::2], out['R'], out['p']
-        Rp = R[a::2].transpose(1, 2)
-        buf['motion'][:, :3].copy_((Rp @ (p[b::2] - p[a::2])[..., None])[..., 0])
-        buf['motion'][:, 3:].copy_(rotation_log(Rp @ R[b::2]))
-        buf['pair'][:, 0:3].copy_(x[a::2])
-        buf['pair'][:, 3:6].copy_(x[b::2])
-        u, v = torch.arange(W, device=x.device), torch.arange(H, device=x.device)
-        buf['pair'][:, 6].copy_(((u[None] - K[:, 2:3]) / K[:, 0:1])[:, None, :].expand(n, H, W))
-        buf['pair'][:, 7].copy_(((v[None] - K[:, 3:4]) / K[:, 1:2])[:, :, None].expand(n, H, W))
+    def fill(self, buf, out, rng, video=None):
+        p = Pairs(out, bool(rng.integers(2)))
+        buf['pair'].copy_(p.pair_input())
+        buf['motion'].copy_(p.ego())
 
-    def loss(self, net, buf):
-        return losses.motion_loss(net(buf['pair']).float(), buf['motion'])
+    def loss(self, nets, buf):
+        return losses.motion_loss(nets['motion'](buf['pair']).float(), buf['motion'])
 
 
-TASKS = {'depth': Depth, 'motion': Motion}
+class Mask(Task):
+    name, nets, parts, objects = 'mask', ('mask',), ('cross entropy', 'IoU'), True
+
+    def buffers(self, W, H, device):
+        n = self.n_pictures()
+        return {'image': channels_last(n, 3, H, W, device=device), 'mask': torch.zeros(n, 1, H, W, device=device)}
+
+    def fill(self, buf, out, rng, video=None):
+        W, H = out['rgb'].shape[3], out['rgb'].shape[2]
+        A, _ = augment.frames(rng, len(out['rgb']), W, H)
+        grid = augment.grids(A, W, H, out['rgb'].device)
+        x = torch.nn.functional.grid_sample(out['rgb'], grid, mode='bilinear', padding_mode='border', align_corners=False)
+        buf['image'].copy_(normalise(augment.colour(rng, x)))
+        buf['mask'].copy_(torch.nn.functional.grid_sample(movable(out)[:, None], grid, mode='nearest', align_corners=False))
+
+    def loss(self, nets, buf):
+        return losses.mask_loss(nets['mask'](buf['image']).float(), buf['mask'])
 
 
-def draw(task, renderer, pool, rng, shape):
+class ObjMotion(Task):
+    name, nets, parts, pairs, objects = 'objmotion', ('objmotion',), ('translation', 'rotation'), True, True
+    per_scene, n_things, size, least_px = 2, 48, 128, 48
+
+    def buffers(self, W, H, device):
+        return self.thing_buffers(device)
+
+    def thing_buffers(self, device):
+        n, s = self.n_things, self.size
+        T = torch.eye(3, 4, device=device).repeat(n, 1, 1)
+        return {'cut': channels_last(n, 8, s, s, device=device), 'T': T, 'centre': torch.ones(n, 3, device=device),
+                'weight': torch.zeros(n, device=device), 'picture': torch.zeros(n, dtype=torch.long, device=device),
+                'slot': torch.zeros(n, dtype=torch.long, device=device)}
+
+    def choose(self, p, rng):
+        """Pair and object number of the things to look at, and 0 or 1: is there one? Moving ones first."""
+        P, H, W = p.id0.shape
+        n = [torch.zeros(P, SLOTS, device=p.x0.device).scatter_add_(
+            1, i.view(P, -1), torch.ones(P, H * W, device=p.x0.device)) for i in (p.id0, p.id1)]
+        dice = torch.from_numpy(rng.random((P, SLOTS)).astype(np.float32)).to(p.x0.device)
+        score = (torch.minimum(*n) >= self.least_px).float() * (0.3 + p.moves.float() + dice) * (p.kind > 0)
+        best, at = score.view(-1).topk(self.n_things)
+        return at // SLOTS, at % SLOTS, (best > 0).float()
+
+    def fill(self, buf, out, rng, video=None):
+        self.fill_things(buf, Pairs(out, bool(rng.integers(2))), rng)
+
+    def fill_things(self, buf, p, rng):
+        pic, slot, there = self.choose(p, rng)
+        m0 = (p.id0[pic] == slot[:, None, None]).float() * there[:, None, None]
+        m1 = (p.id1[pic] == slot[:, None, None]).float() * there[:, None, None]
+        x = g.backproject(p.z0[pic], p.K0[pic])
+        buf['centre'].copy_((x * m0[..., None]).sum((1, 2)) / m0.sum((1, 2)).clamp_min(1)[:, None])
+        # real masks are neither exact nor alike in both pictures: a third of them a little too large
+        for m in (m0, m1):
+            fat = torch.from_numpy((rng.random(len(m)) < 0.33).astype(np.float32)).to(m.device)[:, None, None]
+            m.copy_(torch.maximum(m, fat * torch.nn.functional.max_pool2d(m[:, None], 5, 1, 2)[:, 0]))
+        buf['cut'].copy_(cut_out(p.x0[pic], p.x1[pic], m0, m1, p.K1[pic], self.size))
+        buf['T'].copy_(p.T[pic, slot])
+        for k, v in (('weight', there), ('picture', pic), ('slot', slot)):
+            buf[k].copy_(v)
+
+    def loss(self, nets, buf):
+        return losses.object_loss(nets['objmotion'](buf['cut']).float(), buf['T'], buf['centre'], buf['weight'])
+
+
+def tables(scenes, picks, device):
+    """Motions [N,SLOTS,3,4] and kinds [N,SLOTS] of each picture's scene, by object number."""
+    M = np.tile(np.eye(3, 4, dtype=np.float32), (len(scenes), SLOTS, 1, 1))
+    kind = np.zeros((len(scenes), SLOTS), np.uint8)
+    for k, s in enumerate(scenes):
+        M[k, :len(s.objects)], kind[k, :len(s.kinds)] = s.objects, s.kinds
+    at = torch.tensor([s for s, _, _ in picks], device=device)
+    return torch.from_numpy(M).to(device)[at], torch.from_numpy(kind).to(device)[at]
+
+
+def draw(task, renderer, pool, rng, shape, ss=2):
     """One batch of pictures of a shape, drawn on the current stream."""
     W, H, _, streets = shape
-    kind = 'street' if rng.random() < streets else 'indoor'
-    scenes = pool.take(kind, task.n_scenes)
-    picks = sample.picks(rng, task.n_scenes, task.per_scene, 8, task.pairs)
-    return renderer.draw(scenes, picks, W, H, task.effects(rng, len(picks), W))
+    n = int(rng.binomial(task.n_scenes, streets))
+    scenes = (pool.take('street', n) if n else []) + (pool.take('indoor', task.n_scenes - n) if n < task.n_scenes else [])
+    picks = sample.picks(rng, task.n_scenes, task.per_scene, len(scenes[0].cams), task.pairs)
+    want = ('rgb', 'depth', 'object') if task.objects else ('rgb', 'depth')
+    out = renderer.draw(scenes, picks, W, H, task.effects(rng, len(picks), W), ss, want)
+    if task.objects:
+        out['motion'], out['kind'] = tables(scenes, picks, renderer.device)
+    return out
+
+
+def all_tasks():
+    from joint import Joint
+    return {t.name: t for t in (Depth, Motion, Mask, ObjMotion, Joint)}

@@ -1,27 +1,38 @@
-"""Train a network on pictures drawn as it learns.
+"""Train networks on pictures drawn as they learn.
 
-    python3 train.py --task depth --minutes 8 --out /tmp/depth [--init depth.onnx | --resume /tmp/depth/state.pt]
+    python3 train.py --task depth --minutes 8 --out OUT [--init depth.onnx | --resume OUT/state.pt] [--total-minutes 60]
 
-The length is given in minutes, not steps: the learning rate follows a cosine over that time, so a run
-ends well whatever the machine does. `state.pt` (everything, for --resume) and `ema.pt` (averaged weights,
-what eval.py and export.py read) are written every --save seconds and at the end; `log.txt` has one line
-per 200 steps. --init starts from weights alone (.pt or an exported .onnx) with a fresh optimiser.
-With the same seed the scenes are the same; their order in the batches depends on the speed of the worker
-processes.
+A run may come in pieces: --minutes (or --steps) is this piece, --total-minutes (or --total-steps) the whole run, over
+which the learning rate follows a cosine. --resume goes on with everything and draws scenes that were not seen before;
+--init starts from weights alone (NAME.pt or an exported NAME.onnx, one for each network) with a fresh optimiser.
+SIGTERM and SIGINT end the piece after the step in hand, with its state written. Left in OUT:
+    state.pt      everything, for --resume            NAME.pt     averaged weights of each network
+    record.jsonl  what was run and how it went        curves.png  the same as a picture
+    worst.png     the worst pictures of held-out scenes
+Every number drawn at random depends on --seed and the step alone. With --workers 0 scenes do too, so that a run on the
+CPU in two pieces ends where the same run in one piece does; otherwise the order of scenes depends on the workers' speed.
 """
 import argparse
-import copy
+import hashlib
 import json
 import math
 import os
+import platform
+import signal
 import time
 
 import numpy as np
 import torch
 
+import curves
+import heldout
 import model
+import state
+import stepper
+import tasks
 from scenes import assets, render, sample
-from tasks import TASKS, draw
+
+POOL_SEEDS, PIECE_SEEDS = 1000, 20      # sample.Pool's seeds of a run and of its pieces: 100 and 2 million scenes apart
 
 
 def load_weights(net, path, warm):
@@ -29,177 +40,294 @@ def load_weights(net, path, warm):
     if path.endswith('.onnx'):
         import onnx
         from onnx import numpy_helper
-        g = onnx.load(path).graph
-        net.load_folded({i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)).to(warm.device) for i in g.initializer}, warm)
+        ini = onnx.load(path).graph.initializer
+        net.load_folded({i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)).to(warm.device) for i in ini}, warm)
     else:
-        net.load_state_dict(torch.load(path, map_location='cpu'))
+        net.load_state_dict(state.read(path))
 
 
-class Stepper:
-    """The whole step (forward, backward, clip, AdamW, average) as one CUDA graph per picture shape."""
+class Direct:
+    """Scenes without worker processes: what `take` returns depends on the seed and the step alone."""
 
-    def __init__(self, task, net, ema, lr, compile_net):
-        self.task, self.net, self.ema = task, net, ema
-        self.lr = torch.tensor(lr, device='cuda')
-        decay = [p for p in net.parameters() if p.ndim > 1]
-        rest = [p for p in net.parameters() if p.ndim <= 1]
-        self.opt = torch.optim.AdamW([{'params': decay, 'weight_decay': 0.02}, {'params': rest, 'weight_decay': 0.0}],
-                                     lr=self.lr, betas=(0.9, 0.99), fused=True, capturable=True)
-        self.keep = torch.tensor(0.99, device='cuda')           # how much of the average stays
-        self.fn = torch.compile(net, dynamic=False) if compile_net else net
-        self.src = list(net.parameters()) + [b for b in net.buffers() if b.is_floating_point()]
-        self.dst = list(ema.parameters()) + [b for b in ema.buffers() if b.is_floating_point()]
-        self.graphs, self.bufs, self.total, self.mempool = {}, {}, torch.zeros(2, device='cuda'), None
+    def __init__(self, cat, seed):
+        self.cat, self.seed, self.step, self.made = cat, seed, 0, 0
 
-    def step(self, buf):
-        self.opt.zero_grad(set_to_none=True)
-        with torch.autocast('cuda', torch.bfloat16, cache_enabled=False):
-            loss, shown = self.task.loss(self.fn, buf)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0, foreach=True)
-        self.opt.step()
-        with torch.no_grad():
-            torch._foreach_mul_(self.dst, self.keep)
-            torch._foreach_add_(self.dst, torch._foreach_mul(self.src, 1.0 - self.keep))
-            self.total += torch.stack([loss.detach(), shown])
+    def at(self, step):
+        self.step, self.count = step, 0
 
-    def prepare(self, shape, first):
-        """Warm up and capture the graph of one shape. `first` fills its buffers with a real batch."""
-        W, H = shape[:2]
-        buf = self.bufs[W, H] = self.task.buffers(W, H, 'cuda')
-        first(buf)
-        s = torch.cuda.Stream()
-        s.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(s):
-            for _ in range(3):
-                self.step(buf)
-        torch.cuda.current_stream().wait_stream(s)
-        g = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(g, pool=self.mempool):
-            self.step(buf)
-        self.mempool = self.mempool or g.pool()
-        self.graphs[W, H] = g
-        torch.cuda.synchronize()                # how long the step takes by itself; the learning rate is still ~0
-        t = time.time()
-        for _ in range(5):
-            g.replay()
-        torch.cuda.synchronize()
-        return (time.time() - t) / 5 * 1e3
+    def take(self, kind, n):
+        first = self.seed + self.step * 64 + self.count
+        self.count += n
+        self.made += n
+        return [sample.make_scene(self.cat, first + k, kind) for k in range(n)]
+
+    def refill(self):
+        pass
+
+    def close(self):
+        pass
 
 
-def main():
-    a = argparse.ArgumentParser()
-    a.add_argument('--task', choices=list(TASKS), default='depth')
+def arguments(argv=None):
+    a = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    a.add_argument('--task', choices=list(tasks.all_tasks()), default='depth')
     a.add_argument('--minutes', type=float, default=8)
+    a.add_argument('--steps', type=int, help='this piece in steps, not minutes')
+    a.add_argument('--total-minutes', type=float, help='the whole run (default: this piece, or what the resumed run says)')
+    a.add_argument('--total-steps', type=int)
     a.add_argument('--out', default='/tmp/run')
     a.add_argument('--assets', default='.assets')
-    a.add_argument('--init')
+    a.add_argument('--init', nargs='+', default=[], metavar='FILE', help='NAME.pt or NAME.onnx, NAME a network')
     a.add_argument('--resume')
+    a.add_argument('--video', nargs='+', default=[], metavar='FOLDER', help='real frames without truth (task joint)')
+    a.add_argument('--video-masks', help='mask network (mask.pt) that finds movable things in the video')
     a.add_argument('--seed', type=int, default=1)
     a.add_argument('--lr', type=float, default=5e-4)
+    a.add_argument('--warmup', type=int, default=400, help='steps, where the optimiser starts fresh')
+    a.add_argument('--freeze-bn', type=float, default=0.85, metavar='PART', help='of the run; then batch norms rest')
     a.add_argument('--workers', type=int, default=12)
-    a.add_argument('--save', type=float, default=60)
+    a.add_argument('--save', type=float, default=60, help='seconds')
+    a.add_argument('--evaluate', type=float, default=150, help='seconds between measures on held-out scenes, 0 = at the end')
+    a.add_argument('--held-out', type=int, default=8, help='scenes of a kind')
+    a.add_argument('--log', type=int, default=200, help='steps')
     a.add_argument('--compile', action='store_true', help='torch.compile: 1-2 minutes of set-up')
     a.add_argument('--shapes', type=int, help='use the first N picture shapes only (for trials)')
-    a = a.parse_args()
-    os.makedirs(a.out, exist_ok=True)
-    log = open(os.path.join(a.out, 'log.txt'), 'a', buffering=1)
+    a.add_argument('--samples', type=int, choices=(1, 2), default=2, help='per pixel side, when drawing')
+    a.add_argument('--device', choices=('cuda', 'cpu'), default='cuda' if torch.cuda.is_available() else 'cpu')
+    a.add_argument('--tiny', action='store_true', help='64x64 pictures, 2 scenes: does it run?')
+    return a.parse_args(argv)
 
-    def say(text):
-        print(text, flush=True)
-        log.write(text + '\n')
 
-    t0 = time.time()
-    arrays, cat = assets.load(a.assets)
-    pool = sample.Pool(cat, a.seed, workers=a.workers)          # forks before CUDA starts
-    torch.manual_seed(a.seed)
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-    rng = np.random.default_rng(a.seed)
-    task, renderer = TASKS[a.task](), render.Renderer(arrays, 'cuda')
-    task.shapes = task.shapes[:a.shapes]
-    net = model.NETS[a.task]().cuda().to(memory_format=torch.channels_last)
-    say(f'{a.task}: {model.n_params(net) / 1e6:.2f} M parameters, set up in {time.time() - t0:.0f} s; {json.dumps(vars(a))}')
-    if a.init:
-        buf = task.buffers(*task.shapes[0][:2], 'cuda')
-        task.fill(buf, draw(task, renderer, pool, rng, task.shapes[0]), rng)
-        load_weights(net, a.init, next(iter(buf.values())))
-    net.train()
-    ema = copy.deepcopy(net).requires_grad_(False)
-    st = Stepper(task, net, ema, 1e-6, a.compile)
-    step, spent = 0, 0.0
-    if a.resume:
-        s = torch.load(a.resume, map_location='cuda')
-        net.load_state_dict(s['net'])
-        ema.load_state_dict(s['ema'])
-        st.opt.load_state_dict(s['opt'])
-        for g in st.opt.param_groups:
-            g['lr'] = st.lr
-        step, spent = s['step'], s['spent']
-    for shape in task.shapes:
-        ms = st.prepare(shape, lambda b: task.fill(b, draw(task, renderer, pool, rng, shape), rng))
-        say(f'graph {shape[:2]} after {time.time() - t0:.0f} s: {ms:.1f} ms a step of {task.batch_size()}')
+class Run:
+    def __init__(self, a):
+        self.a, self.t0, self.stop = a, time.time(), None
+        os.makedirs(a.out, exist_ok=True)
+        self.record = open(self.path('record.jsonl'), 'a', buffering=1)
+        saved = state.read(a.resume) if a.resume else {}
+        if saved and saved['task'] != a.task:
+            raise SystemExit(f'{a.resume} is of task {saved["task"]}')
+        self.step, self.spent, self.piece = saved.get('step', 0), saved.get('spent', 0.0), saved.get('piece', 0) + 1
+        self.made_before = saved.get('made', 0)
+        self.total = dict(saved.get('total') or {})
+        if a.total_steps or a.total_minutes:
+            self.total = {'steps': a.total_steps} if a.total_steps else {'seconds': a.total_minutes * 60}
+        if not self.total:
+            self.total = {'steps': a.steps} if a.steps else {'seconds': a.minutes * 60}
+        for s in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(s, self.on_signal)
+        self.set_up(saved)
 
-    def save():
-        torch.save({'net': net.state_dict(), 'ema': ema.state_dict(), 'opt': st.opt.state_dict(), 'step': step, 'spent': spent},
-                   os.path.join(a.out, 'state.tmp'))
-        os.replace(os.path.join(a.out, 'state.tmp'), os.path.join(a.out, 'state.pt'))
-        torch.save(ema.state_dict(), os.path.join(a.out, 'ema.tmp'))
-        os.replace(os.path.join(a.out, 'ema.tmp'), os.path.join(a.out, 'ema.pt'))
+    def path(self, name):
+        return os.path.join(self.a.out, name)
 
-    side, main_stream = torch.cuda.Stream(), torch.cuda.current_stream()
-    shares = np.array([s[2] for s in task.shapes])
-    shares = shares / shares.sum()
-    free = [torch.cuda.Event(), torch.cuda.Event()]             # a drawn batch has been read
+    def on_signal(self, number, frame):
+        self.stop = signal.Signals(number).name
 
-    def draw_next(k):
-        shape = task.shapes[rng.choice(len(shares), p=shares)]
-        with torch.cuda.stream(side):
-            side.wait_event(free[k & 1])
-            out = draw(task, renderer, pool, rng, shape)
-            done = torch.cuda.Event()
-            done.record(side)
-        return shape, out, done
+    def note(self, kind, **values):
+        self.record.write(json.dumps({'kind': kind, 'step': self.step, 'time': round(self.clock(), 1), **values}) + '\n')
+        short = {k: (round(v, 5) if isinstance(v, float) else v) for k, v in values.items() if k != 'measures'}
+        print(f'{kind} step {self.step} {self.clock():.0f} s {json.dumps(short)}', flush=True)
 
-    start = last_save = last_log = time.time()
-    last_step, first_made, pending = step, pool.made, draw_next(0)
-    k = 0
-    while True:
-        now = time.time()
-        part = (spent + now - start) / (a.minutes * 60)
-        if part >= 1:
-            break
-        warm = min(1.0, (k + 1) / 400)
-        st.lr.fill_(a.lr * warm * (0.5 + 0.5 * math.cos(math.pi * min(part, 1.0))) + 1e-7)
-        st.keep.fill_(min(0.9995, 1 - 8.0 / (step + 16)))
-        shape, out, done = pending
-        main_stream.wait_event(done)
-        task.fill(st.bufs[shape[:2]], out, rng)
-        free[k & 1].record(main_stream)
-        st.graphs[shape[:2]].replay()
-        pool.refill()
-        k += 1
-        step += 1
-        pending = draw_next(k)
-        if step % 200 == 0:
-            loss = (st.total / 200).tolist()
-            st.total.zero_()
-            now = time.time()
-            say(f'step {step} time {spent + now - start:.0f} s loss {loss[0]:.4f} shown {loss[1]:.4f} '
-                f'lr {st.lr.item():.2e} {(step - last_step) * task.batch_size() / (now - last_log):.0f} samples/s '
-                f'{(pool.made - first_made) / (now - start):.0f} scenes/s')
-            last_log, last_step = now, step
-            if not math.isfinite(loss[0]):
-                raise SystemExit('loss is not finite')
-        if now - last_save > a.save:
-            last_save = now
-            save()
-    torch.cuda.synchronize()
-    spent += time.time() - start
-    save()
-    say(f'done: {step} steps, {step * task.batch_size()} samples, {spent:.0f} s, peak memory {torch.cuda.max_memory_allocated() >> 20} MiB')
-    pool.close()
+    def clock(self):
+        """Seconds of training so far, earlier pieces too."""
+        return self.spent + (time.time() - self.start if hasattr(self, 'start') else 0.0)
+
+    def set_up(self, saved):
+        a = self.a
+        arrays, cat = assets.load(a.assets)
+        first = a.seed * POOL_SEEDS + PIECE_SEEDS * (self.piece - 1)
+        # worker processes fork before CUDA starts
+        self.pool = sample.Pool(cat, first, workers=a.workers) if a.workers else Direct(cat, a.seed * 1_000_003)
+        torch.manual_seed(a.seed)
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        self.renderer = render.Renderer(arrays, a.device)
+        self.task = tasks.all_tasks()[a.task]()
+        self.task.shapes = self.task.shapes[:a.shapes]
+        if a.tiny:
+            self.task.shapes, self.task.n_scenes = [(64, 64, 1.0, 0.5)], 2
+        self.videos = self.open_videos()
+        nets = self.task.make().to(a.device).to(memory_format=torch.channels_last)
+        rng = self.rng_of(self.step)
+        self.init(nets, a.init, rng)
+        self.st = stepper.make(a.device, self.task, nets.train(), a.compile)
+        if saved.get('frozen'):
+            self.st.rest_norms()
+        for shape in self.task.shapes:
+            ms = self.st.prepare(shape, lambda b: self.task.fill(b, self.drawn(rng, shape, self.step), rng, self.videos))
+            print(f'{shape[:2]} ready after {time.time() - self.t0:.0f} s: {ms:.1f} ms a step of {self.task.batch_size()}', flush=True)
+        warm = not (saved and self.st.load(saved))
+        self.warm_from = self.step if warm else -10 ** 9
+        self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *([(64, 64), (64, 64)] if a.tiny else []), ss=a.samples)
+        self.note('start', piece=self.piece, args=vars(a), total=self.total, parameters=model.n_params(nets),
+                  pack=credits_digest(a.assets) if cat.pack else None, optimiser='fresh' if warm else 'resumed',
+                  torch=torch.__version__, device=torch.cuda.get_device_name() if a.device == 'cuda' else platform.processor() or 'cpu',
+                  video=self.videos.record() if self.videos else [], init=[file_digest(p) for p in a.init])
+
+    def init(self, nets, files, rng):
+        for path in files:
+            name = os.path.basename(path).split('.')[0]
+            if name not in nets:
+                raise SystemExit(f'--init {path}: the file must be named after a network of the task: {list(nets)}')
+            shape = self.task.shapes[0]
+            buf = self.task.buffers(*shape[:2], self.a.device)
+            self.task.fill(buf, self.drawn(rng, shape, self.step), rng, self.videos)
+            load_weights(nets[name], path, buf[{'depth': 'image', 'mask': 'image', 'motion': 'pair', 'objmotion': 'cut'}[name]])
+
+    def open_videos(self):
+        if not self.a.video:
+            return None
+        if self.a.task != 'joint':
+            raise SystemExit('--video needs --task joint: depth alone cannot say how the camera moved')
+        import video
+        videos = video.Videos(self.a.video, self.a.device)
+        self.task.video = True
+        if self.a.video_masks:
+            net = model.MaskNet()
+            net.load_state_dict(state.read(self.a.video_masks))
+            videos.find_things(net.eval().to(self.a.device), tasks.normalise)
+        return videos
+
+    def rng_of(self, step):
+        return np.random.default_rng((self.a.seed, step))
+
+    def drawn(self, rng, shape, step):
+        if isinstance(self.pool, Direct):
+            self.pool.at(step)
+        return tasks.draw(self.task, self.renderer, self.pool, rng, shape, self.a.samples)
+
+    def part(self):
+        """How much of the whole run is done, 0..1."""
+        return self.step / self.total['steps'] if 'steps' in self.total else self.clock() / self.total['seconds']
+
+    def over(self):
+        a = self.a
+        if self.stop or self.part() >= 1:
+            return True
+        return self.step - self.first >= a.steps if a.steps else time.time() - self.start >= a.minutes * 60
+
+    def save(self):
+        state.write(self.path('state.pt'), {
+            **self.st.saved(), 'task': self.a.task, 'step': self.step, 'spent': self.clock(), 'total': self.total,
+            'piece': self.piece, 'made': self.made_before + self.pool.made, 'seed': self.a.seed})
+        for name in self.task.nets:
+            state.write(self.path(name + '.pt'), self.st.ema[name].state_dict())
+
+    def evaluate(self):
+        cells = []
+        measures = heldout.flatten(self.held.measure(self.st.ema, cells))
+        self.note('eval', measures=measures)
+        print('  ' + '\n  '.join(f'{k} {v:.4f}' for k, v in measures.items()), flush=True)
+        heldout.sheet(cells, self.path('worst.png'))
+        curves.draw(curves.read(self.path('record.jsonl')), self.path('curves.png'))
+
+    def report(self, since):
+        n, seconds = self.step - since[0], time.time() - since[1]
+        mean = (self.st.total / max(n, 1)).tolist()
+        self.st.total.zero_()
+        self.note('train', loss=mean[0], **dict(zip(self.task.parts, mean[1:])), lr=self.lr, rate=n * self.task.batch_size() / seconds)
+        if not math.isfinite(mean[0]):
+            raise SystemExit('loss is not finite')
+        return self.step, time.time()
+
+    def advance(self, drawn):
+        """One step on pictures that were drawn for it: (shape, pictures, random numbers)."""
+        part, (shape, out, rng) = min(self.part(), 1.0), drawn
+        if part >= self.a.freeze_bn and not self.st.frozen:
+            self.st.freeze()
+        warm = min(1.0, (self.step - self.warm_from + 1) / max(self.a.warmup, 1))
+        self.lr = self.a.lr * warm * (0.5 + 0.5 * math.cos(math.pi * part)) + 1e-7
+        self.st.set(self.lr, min(0.9995, 1 - 8.0 / (self.step + 16)))
+        self.task.fill(self.st.bufs[shape[:2]], out, rng, self.videos)
+
+    def train(self):
+        feed = Feed(self)
+        self.start, self.first = time.time(), self.step
+        since, saved, evaluated = (self.step, self.start), self.start, self.start
+        while not self.over():
+            drawn = feed.take()
+            self.advance(drawn)
+            feed.copied()
+            self.st.run(drawn[0])
+            self.pool.refill()
+            self.step += 1
+            feed.ahead(self.step)
+            if self.step % self.a.log == 0:
+                since = self.report(since)
+            if time.time() - saved > self.a.save:
+                self.save()
+                saved = time.time()
+            if self.a.evaluate and time.time() - evaluated > self.a.evaluate:
+                self.evaluate()
+                evaluated = time.time()
+        if self.a.device == 'cuda':
+            torch.cuda.synchronize()
+        if self.step > since[0]:
+            self.report(since)
+        self.save()
+        self.evaluate()
+        self.note('end', reason=self.stop or ('run complete' if self.part() >= 1 else 'piece complete'), part=round(self.part(), 4),
+                  samples=self.step * self.task.batch_size(), scenes=self.made_before + self.pool.made,
+                  memory_mib=torch.cuda.max_memory_allocated() >> 20 if self.a.device == 'cuda' else None)
+        self.pool.close()
+
+
+class Feed:
+    """Draws the next batch on a stream of its own while the current one is learned from."""
+
+    def __init__(self, run):
+        self.run, self.k = run, 0
+        self.shares = np.array([s[2] for s in run.task.shapes])
+        self.shares = self.shares / self.shares.sum()
+        self.cuda = run.a.device == 'cuda'
+        if self.cuda:
+            self.side, self.free = torch.cuda.Stream(), [torch.cuda.Event(), torch.cuda.Event()]    # a drawn batch was read
+            self.next = self.draw(run.step)
+
+    def draw(self, step):
+        rng = self.run.rng_of(step)
+        shape = self.run.task.shapes[rng.choice(len(self.shares), p=self.shares)]
+        if not self.cuda:
+            return shape, self.run.drawn(rng, shape, step), rng
+        with torch.cuda.stream(self.side):
+            self.side.wait_event(self.free[self.k & 1])
+            out, ready = self.run.drawn(rng, shape, step), torch.cuda.Event()
+            ready.record(self.side)
+        self.ready = ready
+        return shape, out, rng
+
+    def take(self):
+        if not self.cuda:
+            return self.draw(self.run.step)
+        torch.cuda.current_stream().wait_event(self.ready)
+        return self.next
+
+    def copied(self):
+        """The batch is in the network's buffers: the renderer may use its place again."""
+        if self.cuda:
+            self.free[self.k & 1].record(torch.cuda.current_stream())
+
+    def ahead(self, step):
+        """Start to draw the batch of a step."""
+        if self.cuda:
+            self.k += 1
+            self.next = self.draw(step)
+
+
+def file_digest(path):
+    with open(path, 'rb') as f:
+        return {'file': os.path.basename(path), 'sha256': hashlib.sha256(f.read()).hexdigest()}
+
+
+def credits_digest(folder):
+    """Which asset pack was rendered: the digest of its three lists."""
+    h, n = hashlib.sha256(), {}
+    for k in ('objects', 'textures', 'photos'):
+        raw = open(os.path.join(folder, k, k + '.json'), 'rb').read()
+        h.update(raw)
+        n[k] = len(json.loads(raw))
+    return {**n, 'sha256': h.hexdigest()}
 
 
 if __name__ == '__main__':
-    main()
+    Run(arguments()).train()

@@ -1,0 +1,58 @@
+"""Changes of drawn pictures whose truth is known: mirror, roll, zoom about a place, colour.
+
+A picture zoomed by s shows the same depth through a focal length s times as long, so what the network answers
+(log depth at a fixed focal length) must fall by log s. That is what teaches it scale for every camera.
+"""
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def frames(rng, n, W, H, zoom=1.8, share=0.4, roll_deg=6.0, flips=True):
+    """Random similarity of each of n pictures: new pixel (edges at 0 and W) -> old pixel, [n,2,3], and its zoom [n].
+
+    The new picture lies wholly inside the old one. Pictures that keep their frame are given back exactly.
+    """
+    A, s = np.zeros((n, 2, 3)), np.ones(n)
+    for i in range(n):
+        a = 0.0
+        if rng.random() < share:
+            s[i] = math.exp(rng.uniform(0, math.log(zoom)))
+            if rng.random() < 0.4:
+                a = math.radians(rng.uniform(-roll_deg, roll_deg))
+        c, d = math.cos(a), math.sin(a)
+        # half sizes of the rotated window must fit
+        need = max((W * abs(c) + H * abs(d)) / W, (W * abs(d) + H * abs(c)) / H)
+        s[i] = max(s[i], need)
+        hx, hy = (W * abs(c) + H * abs(d)) / (2 * s[i]), (W * abs(d) + H * abs(c)) / (2 * s[i])
+        cx = rng.uniform(hx, W - hx) if W - 2 * hx > 1e-6 else W / 2
+        cy = rng.uniform(hy, H - hy) if H - 2 * hy > 1e-6 else H / 2
+        m = -1.0 if flips and rng.random() < 0.5 else 1.0
+        A[i] = [[m * c / s[i], -d / s[i], 0], [m * d / s[i], c / s[i], 0]]
+        A[i, :, 2] = (cx, cy) - A[i, :, :2] @ (W / 2, H / 2)
+    return A, s
+
+
+def grids(A, W, H, device):
+    """Sampling grid [n,H,W,2] for grid_sample(align_corners=False) of the similarities A [n,2,3] (numpy)."""
+    half = np.array([W / 2, H / 2])
+    # unit square coordinates: u = x / (W/2) - 1
+    L = A[:, :, :2] * half[None, None, :] / half[None, :, None]
+    t = ((A[:, :, :2] @ half) + A[:, :, 2]) / half - 1
+    theta = torch.from_numpy(np.concatenate([L, t[:, :, None]], 2).astype(np.float32)).to(device, non_blocking=True)
+    return F.affine_grid(theta, (len(A), 1, H, W), align_corners=False)
+
+
+def colour(rng, x, share=0.5):
+    """Pictures [N,3,H,W] 0..1: gains, gamma and loss of saturation beyond the drawn camera's, for a share of them."""
+    n = len(x)
+    on = rng.random(n) < share
+    gain = np.where(on[:, None], np.exp(rng.normal(0, 0.12, (n, 1)) + rng.normal(0, 0.05, (n, 3))), 1.0)
+    gamma = np.where(on, np.exp(rng.normal(0, 0.15, n)), 1.0)
+    grey = np.where(on & (rng.random(n) < 0.25), rng.uniform(0.3, 1.0, n), 0.0)
+    p = np.concatenate([gain, gamma[:, None], grey[:, None]], 1).astype(np.float32)
+    t = torch.from_numpy(p).to(x.device, non_blocking=True)[:, :, None, None]
+    x = (x.clamp(0, 1) ** t[:, 3:4] * t[:, 0:3]).clamp(0, 1)
+    return x + t[:, 4:5] * (x.mean(1, keepdim=True) - x)

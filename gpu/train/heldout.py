@@ -1,0 +1,163 @@
+"""Measures on drawn scenes that training never sees (seeds of their own), the same pictures every time.
+
+Networks are asked as they will be exported: averaged weights, running batch norms. Streets and rooms are told
+apart, and how far depth is off as a whole (`scale`: truth over answer), since an error in one of them alone hides
+in the mean. The worst pictures become a sheet: colour, truth, answer, error.
+"""
+import math
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw
+
+import geometry as g
+import losses
+import model
+from tasks import ObjMotion, Pairs, movable, normalise, tables
+from scenes import render, sample
+
+SEED = 1 << 40              # training seeds stay far below
+KINDS = ('room', 'corridor', 'desks', 'street')
+
+
+class HeldOut:
+    """`scenes` scenes of every kind, two cameras each, a pair a camera."""
+
+    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2):
+        rng = np.random.default_rng(SEED)
+        self.sets, self.truth = {}, {}
+        for i, kind in enumerate(KINDS):
+            W, H = street if kind == 'street' else size
+            made = [sample.make_scene(cat, SEED + 1000 * i + k, kind, 2) for k in range(scenes)]
+            picks = [(s, c, m) for s in range(scenes) for c in (0, 1) for m in (0, 1)]
+            fx = render.random_effects(rng, len(picks), W)
+            fx[1::2] = fx[0::2]
+            fx['seed'] = rng.integers(0, 2 ** 32, len(picks), dtype=np.uint32)
+            out = renderer.draw(made, picks, W, H, fx, ss)
+            out['motion'], out['kind'] = tables(made, picks, renderer.device)
+            self.sets[kind] = {k: v.clone() for k, v in out.items() if torch.is_tensor(v)}
+
+    @torch.no_grad()
+    def measure(self, nets, cells=None):
+        """nets: a ModuleDict; returns {network: {kind: {measure: value}}} and appends (badness, picture) to cells."""
+        was = nets.training
+        nets.eval()
+        asks = {'depth': self.depth, 'motion': self.motion, 'mask': self.mask, 'objmotion': self.objmotion}
+        result = {}
+        for name, ask in asks.items():
+            if name in nets:
+                result[name] = {k: ask(nets[name], out, cells) for k, out in self.sets.items()}
+                result[name] = {k: v for k, v in result[name].items() if v}
+        nets.train(was)
+        return result
+
+    @staticmethod
+    def ask(net, x, batch=16):
+        return torch.cat([net(x[i:i + batch].contiguous(memory_format=torch.channels_last)).float()
+                          for i in range(0, len(x), batch)])
+
+    def depth(self, net, out, cells):
+        z = out['depth']
+        v = self.ask(net, normalise(out['rgb']))[:, 0]
+        p = (torch.exp(v) * (out['K'][:, 0] / model.FOCAL_PX)[:, None, None]).clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
+        rows = []
+        for i in range(len(z)):
+            m = (z[i] > model.MIN_DEPTH_M) & (z[i] < 80)
+            if m.float().mean() < 0.1:
+                continue
+            t, q = z[i][m], p[i][m]
+            s = t.median() / q.median()
+            r = torch.maximum(q * s / t, t / (q * s))
+            rows.append([((q * s - t).abs() / t).mean().item(), ((q - t).abs() / t).mean().item(),
+                         (r < 1.25).float().mean().item(), s.item()])
+            if cells is not None:
+                cells.append((rows[-1][1], lambda i=i: depth_cell(out['rgb'][i], z[i], p[i]), f'{rows[-1][1]:.2f}'))
+        r = np.array(rows).reshape(-1, 4)
+        if not len(r):
+            return {}
+        return {'abs_rel_scaled': r[:, 0].mean(), 'abs_rel': r[:, 1].mean(), 'delta1_scaled': r[:, 2].mean(),
+                'scale': float(np.exp(np.mean(np.log(r[:, 3]))))}
+
+    def motion(self, net, out, cells):
+        p = Pairs(out)
+        a, b = self.ask(net, p.pair_input()), p.ego()
+        dt = (a[:, :3] - b[:, :3]).norm(dim=1)
+        turn = g.rotation_log(g.mul3(g.to_motion(a)[..., :3].transpose(-1, -2), g.to_motion(b)[..., :3])).norm(dim=1)
+        step = b[:, :3].norm(dim=1)
+        return {'translation_m': dt.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
+                'true_step_m': step.mean().item(), 'true_turn_deg': math.degrees(b[:, 3:].norm(dim=1).mean()),
+                'length': float((a[:, :3].norm(dim=1).clamp_min(1e-6) / step.clamp_min(1e-6)).log().median().exp())}
+
+    def mask(self, net, out, cells):
+        y = movable(out)
+        logit = self.ask(net, normalise(out['rgb']))[:, 0]
+        asked = (y - 0.5).abs() > 0.25
+        hit, want = (logit > 0) & asked, (y > 0.75)
+        both, either = (hit & want).sum((1, 2)).float(), (hit | want).sum((1, 2)).float()
+        if cells is not None:
+            for i in range(len(y)):
+                bad = ((hit[i] != want[i]) & asked[i]).float().mean().item()
+                cells.append((bad, lambda i=i: grey_cell(out['rgb'][i], y[i], torch.sigmoid(logit[i])), f'{bad:.2f}'))
+        return {'iou': (both.sum() / either.sum().clamp_min(1)).item(), 'movable_share': want.float().mean().item(),
+                'false_share': (hit & ~want).float().mean().item()}
+
+    def objmotion(self, net, out, cells):
+        p, task = Pairs(out), ObjMotion()
+        task.n_things = 2 * len(p.x0)
+        buf = task.thing_buffers(p.x0.device)
+        task.fill_things(buf, p, np.random.default_rng(1))
+        on = buf['weight'] > 0
+        if not on.any():
+            return {}
+        at, turn, moved = losses.object_errors(self.ask(net, buf['cut'])[on], buf['T'][on], buf['centre'][on])
+        return {'things': int(on.sum()), 'centre_m': at.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
+                'true_centre_m': moved.mean().item(), 'distance_m': buf['centre'][on].norm(dim=1).mean().item()}
+
+
+def flatten(result):
+    """{network: {kind: {measure: v}}} -> {'network/kind/measure': v}, for curves and records."""
+    return {f'{n}/{k}/{m}': float(v) for n, r in result.items() for k, x in r.items() for m, v in x.items()}
+
+
+def to_rgb(x):
+    return (x.detach().float().cpu().numpy().clip(0, 1) * 255).astype(np.uint8)
+
+
+def depth_cell(rgb, z, p):
+    """Colour, truth and answer as inverse depth on one scale, error: red too far, blue too near (0.7 of log depth)."""
+    rgb, z, p = to_rgb(rgb).transpose(1, 2, 0), z.cpu().numpy(), p.cpu().numpy()
+    seen = z > 0
+    top = np.percentile(1 / z[seen], 97) if seen.any() else 1.0
+    e = np.where(seen, np.log(np.maximum(p, 1e-3) / np.maximum(z, 1e-3)), 0)
+    err = np.stack([np.clip(e, 0, 0.7), np.zeros_like(e), np.clip(-e, 0, 0.7)], -1) / 0.7
+    grey = [np.where(d > 0, 1 / np.maximum(d, 1e-3), 0).clip(0, top) / top for d in (z, p)]
+    parts = [rgb] + [np.repeat((d * 255).astype(np.uint8)[..., None], 3, 2) for d in grey] + [(err * 255).astype(np.uint8)]
+    return np.concatenate(parts, 1)
+
+
+def grey_cell(rgb, truth, answer):
+    a, b = to_rgb(truth), to_rgb(answer)
+    d = np.abs(a.astype(int) - b).astype(np.uint8)
+    return np.concatenate([to_rgb(rgb).transpose(1, 2, 0)] + [np.repeat(x[..., None], 3, 2) for x in (a, b, d)], 1)
+
+
+def sheet(cells, path, n=12, width=768):
+    """The n worst cells, two columns, one under the other."""
+    rows = []
+    for bad, make, text in sorted(cells, key=lambda c: -c[0])[:n]:
+        im = Image.fromarray(make())
+        im = im.resize((width, round(im.height * width / im.width)), Image.BILINEAR)
+        ImageDraw.Draw(im).text((4, 2), text, fill=(255, 255, 0))
+        rows.append(im)
+    if not rows:
+        return
+    half = (len(rows) + 1) // 2
+    columns = [rows[:half], rows[half:]]
+    h = max(sum(r.height + 2 for r in c) for c in columns)
+    out = Image.new('RGB', (2 * width + 4, h))
+    for k, c in enumerate(columns):
+        y = 0
+        for r in c:
+            out.paste(r, (k * (width + 4), y))
+            y += r.height + 2
+    out.save(path, optimize=True)

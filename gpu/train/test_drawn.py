@@ -1,0 +1,196 @@
+"""Tests on drawn pairs: what the renderer says and what the losses need must fit. Draws on the CPU, procedural things alone."""
+import unittest
+
+import numpy as np
+import torch
+
+import geometry as g
+import joint
+import losses
+import photometric as ph
+import tasks
+from scenes import assets, build, render, sample, views
+
+W, H = 160, 128
+
+
+class Drawn(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        arrays, cls.cat = assets.load('')
+        cls.renderer = render.Renderer(arrays, 'cpu')
+        rng = np.random.default_rng(3)
+        cls.scenes = [sample.make_scene(cls.cat, 40 + k, kind, 4) for k, kind in enumerate(('room', 'room', 'corridor', 'street'))]
+        cls.picks = [(s, c, m) for s in range(4) for c in range(2) for m in (0, 1)]
+        fx = render.random_effects(rng, len(cls.picks), W, calm=True)
+        fx['exposure'] = 1.0
+        out = cls.renderer.draw(cls.scenes, cls.picks, W, H, fx, 2)
+        out['motion'], out['kind'] = tasks.tables(cls.scenes, cls.picks, 'cpu')
+        cls.out = {k: v.clone() for k, v in out.items()}
+        cls.pairs = tasks.Pairs(cls.out)
+
+    def seen(self, p):
+        """Pixels of the first pictures that the second shows too, and their error of warping by the truth."""
+        pic, inside, z, u, v = ph.warp(p.x1, p.z0, p.K0, p.flow_motion(), p.K1)
+        there = g.look_up(p.z1[:, None], u, v, 'nearest')[:, 0]
+        return pic, inside & (p.z0 > 0) & ((there - z).abs() < 0.03 * z)
+
+    def test_depth_agrees_between_the_moments(self):
+        p = self.pairs
+        _, inside, z, u, v = ph.warp(p.x1, p.z0, p.K0, p.flow_motion(), p.K1)
+        there = g.look_up(p.z1[:, None], u, v, 'nearest')[:, 0]
+        ok = inside & (p.z0 > 0) & (there > 0)
+        off = ((there - z).abs() / z)[ok]
+        self.assertGreater(ok.float().mean(), 0.4)
+        self.assertLess(off.median(), 0.01)
+        self.assertGreater((off < 0.05).float().mean(), 0.85)
+
+    def test_warping_by_the_truth_leaves_little(self):
+        p = self.pairs
+        pic, ok = self.seen(p)
+        good = (ph.difference(p.x0, pic) * ok).sum() / ok.sum()
+        rest = (ph.difference(p.x0, p.x1) * ok).sum() / ok.sum()
+        self.assertLess(good, 0.5 * rest)
+        for factor in (0.5, 2.5):
+            wrong, *_ = ph.warp(p.x1, p.z0 * factor, p.K0, p.flow_motion(), p.K1)
+            self.assertGreater((ph.difference(p.x0, wrong) * ok).sum() / ok.sum(), 1.2 * good)
+
+    def test_backwards(self):
+        a, b = self.pairs, tasks.Pairs(self.out, True)
+        self.assertLess((g.compose(a.T[:, 0], b.T[:, 0]) - torch.eye(3, 4)).abs().max(), 1e-4)
+        self.assertTrue(torch.equal(a.z0, b.z1))
+        self.assertLess((a.ego() - g.to_vector(b.T[:, 0])).abs().max(), 1e-4)
+
+    def test_ego_motion_is_the_cameras(self):
+        R, t = self.out['R'], self.out['p']
+        x = torch.randn(len(self.pairs.z0), 3)
+        now = g.apply(torch.cat([R, t[..., None]], -1)[1::2], x)                # second camera -> world -> first camera
+        then = g.apply(g.inverse(torch.cat([R, t[..., None]], -1))[0::2], now)
+        self.assertLess((g.apply(g.to_motion(self.pairs.ego()), x) - then).abs().max(), 1e-3)
+
+    def test_loss_falls_towards_the_true_depth_and_has_a_gradient(self):
+        p = self.pairs
+        _, ok = self.seen(p)
+
+        def loss(scale):
+            pic, inside, *_ = ph.warp(p.x1, p.z0.clamp_min(0.1) * scale, p.K0, p.flow_motion(), p.K1)
+            return ph.reconstruction(p.x0, [(pic, inside & ok)])
+
+        scales = [1.5, 1.25, 1.1, 1.0]
+        values = [loss(s).item() for s in scales]
+        self.assertEqual(values, sorted(values, reverse=True))
+        s = torch.full((len(p.z0), H, W), 1.15, requires_grad=True)
+        v = loss(s)
+        v.backward()
+        self.assertTrue(torch.isfinite(s.grad).all())
+        # along its own gradient the loss falls, and on the whole towards the truth
+        step = 0.002 * s.grad / s.grad.abs().max()
+        self.assertLess(loss((s - 10 * step).detach()).item(), v.item())
+        moving = ok & (s.grad.abs() > 0)
+        self.assertGreater(s.grad[moving].sum().item(), 0)
+
+
+class Moving(unittest.TestCase):
+    """A box of one's own before a wall, with a motion that is known."""
+
+    @classmethod
+    def setUpClass(cls):
+        arrays, cls.cat = assets.load('')
+        cls.renderer = render.Renderer(arrays, 'cpu')
+        b = build.Builder(cls.cat, 5)
+        f = build.Frame()
+        wall = b.mat('brick', 'stripes', 'fabric', 'wood', gloss=0.0, tint=0.0)
+        b.box(f, (0, 3.0, 1.0), (8, 0.1, 5), wall)
+        b.box(f, (0, 1.0, 0.0), (8, 8, 0.05), wall)
+        c = np.array([0.1, 1.4, 0.9])
+        R = views.axis_angle(np.array([0, 0, 0.2]))
+        M = np.concatenate([R, (c + [0.12, -0.1, 0.03] - R @ c)[:, None]], 1)
+        with b.thing(build.THING) as n:
+            b.box(f, tuple(c), (0.5, 0.3, 0.7), b.mat('wood', 'fabric', gloss=0.0, tint=0.0), yaw=0.3)
+        b.move(n, M.reshape(-1))
+        b.light(build.POINT, pos=(0.3, -1.5, 2.5), col=(6, 6, 6), reach=3.0)
+        place = np.array([0.0, -1.2, 1.0])
+        view, k = b.look(place, c), (0.9, 1.0, 0.0, 0.0)
+        turned = view @ views.axis_angle(np.array([0.01, -0.02, 0.015]))
+        b.cams[:] = [[(view.reshape(-1), place) + k, (turned.reshape(-1), place + [0.05, 0.04, -0.02]) + k]]
+        scene = b.finish('test', 1)
+        fx = render.random_effects(np.random.default_rng(0), 2, W, calm=True)
+        fx['exposure'] = 1.0
+        picks = [(0, 0, 0), (0, 0, 1)]
+        out = cls.renderer.draw([scene], picks, W, H, fx, 2)
+        out['motion'], out['kind'] = tasks.tables([scene], picks, 'cpu')
+        cls.out, cls.M = {k: v.clone() for k, v in out.items()}, M
+        cls.pairs = tasks.Pairs(cls.out)
+
+    def test_the_thing_is_there_and_moves(self):
+        p = self.pairs
+        self.assertGreater((p.id0 == 1).float().mean(), 0.02)
+        self.assertTrue(p.moves[0, 1] and not p.moves[0, 0])
+        self.assertGreater(((p.id0 == 1) != (p.id1 == 1)).sum(), 20)
+
+    def test_its_own_motion_explains_it_and_the_cameras_does_not(self):
+        p, on = self.pairs, self.pairs.id0 == 1
+        with_it, inside, *_ = ph.warp(p.x1, p.z0, p.K0, p.flow_motion(), p.K1)
+        without, *_ = ph.warp(p.x1, p.z0, p.K0, p.T[:, 0], p.K1)
+        ok = on & inside
+        good, bad = (((ph.difference(p.x0, x) * ok).sum() / ok.sum()).item() for x in (with_it, without))
+        self.assertLess(good, 0.5 * bad)
+        _, _, z, u, v = ph.warp(p.x1, p.z0, p.K0, p.flow_motion(), p.K1)
+        there = g.look_up(p.z1[:, None], u, v, 'nearest')[:, 0]
+        self.assertGreater((((there - z).abs() < 0.02 * z) & on).sum() / on.sum(), 0.7)
+
+    def test_truth_for_object_motion(self):
+        task = tasks.ObjMotion()
+        task.n_things = 4
+        buf = task.thing_buffers('cpu')
+        task.fill_things(buf, self.pairs, np.random.default_rng(0))
+        self.assertEqual(buf['weight'].tolist(), [1, 0, 0, 0])
+        c = buf['centre'][0]
+        want = self.out['R'][0].T.double().numpy() @ (self.M[:, :3] @ (self.out['R'][0].double().numpy() @ c.double().numpy()
+                                                      + self.out['p'][0].double().numpy()) + self.M[:, 3] - self.out['p'][1].double().numpy())
+        # the second camera has a pose of its own
+        back = self.out['R'][1].T.double().numpy() @ (self.out['R'][0].double().numpy() @ want)
+        self.assertLess(np.abs(g.apply(buf['T'][0], c).numpy() - back).max(), 1e-3)
+        at, turn, moved = losses.object_errors(g.to_vector(buf['T'][:1]), buf['T'][:1], buf['centre'][:1])
+        self.assertLess(at.item(), 1e-4)
+        self.assertGreater(buf['cut'][0, :3].abs().amax(0).gt(0).float().mean(), 0.15)
+        self.assertEqual(buf['cut'][1:, :6].abs().max().item(), 0)
+
+
+class Joint(unittest.TestCase):
+    """A joint step on drawn pairs and a video folder made of drawn pictures."""
+
+    def test_every_part_is_finite_and_reaches_every_network(self):
+        Drawn.setUpClass()
+        task = joint.Joint()
+        task.n_scenes, task.windows, task.video = 4, 2, True
+        task.things.n_things = 4
+        torch.manual_seed(0)
+        nets, out = task.make(), dict(Drawn.out)
+        picks = [(s, 0, m) for s in range(4) for m in (0, 1)]
+        keep = [i for i, (s, c, m) in enumerate(Drawn.picks) if c == 0]
+        out = {k: v[keep] for k, v in out.items()}
+        self.assertEqual(len(picks), len(keep))
+
+        class Frames:
+            def take(self, n, w, h, rng):
+                x = torch.stack([out['rgb'][i:i + 3] for i in range(n)])
+                thing = torch.zeros(n, 3, h, w)
+                thing[0, :, 40:80, 50:90] = 1
+                return x, out['K'][:n], thing
+
+        buf = task.buffers(W, H, 'cpu')
+        task.fill(buf, out, np.random.default_rng(0), Frames())
+        loss, parts = task.loss(nets, buf)
+        self.assertEqual(len(parts), len(task.parts))
+        self.assertTrue(torch.isfinite(parts).all() and torch.isfinite(loss))
+        self.assertTrue((parts > 0).all(), parts)
+        loss.backward()
+        for name, net in nets.items():
+            grads = [q.grad for q in net.parameters()]
+            self.assertTrue(all(q is not None and torch.isfinite(q).all() for q in grads), name)
+            self.assertGreater(sum(q.abs().sum() for q in grads), 0, name)
+
+
+if __name__ == '__main__':
+    unittest.main()
