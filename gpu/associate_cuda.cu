@@ -1,44 +1,19 @@
 /*
- * associate_cuda.cu - which pixels are fused, which points they observe and see through
+ * associate_cuda.cu - which points the pixels observe and see through, and what they want of the
+ * maps
  *
- * Grid:    (blocks of pixels, frames), a thread a pixel. The first pass writes usable depth, whose
- *          neighbours the second one reads, and the histogram of depths; the second looks points up
- *          through the co-visible maps and claims them.
- * Order:   counts are sums, claims are minima: neither depends on who comes first.
+ * Grid:    (blocks of pixels, frames), a thread a pixel: looks points up through the co-visible
+ *          maps and claims one to update it, one to vote against it, or open cells for a new one.
+ *          Reads usable depth at its pixel and where the points lie that it may see through; a map
+ *          cell and a point a keyframe. Writes five values a pixel.
+ * Order:   counts are sums, claims are minima: neither depends on who comes first. A vote's claim
+ *          is larger than any update's (scan_vote()), so what is left of a point's claims is the
+ *          nearest pixel that observes it or, if there is none, the first that sees through it.
  */
 #include "gpu/scan_cuda.cuh"
 
 #include "gpu/associate_point.h"
 #include "gpu/cuda_try.h"
-
-static __global__ void usable_kernel(const struct frame_cuda *frames)
-{
-    scan_begin();
-    __shared__ uint32_t bins[ASSOCIATE_BINS];
-    struct session_dev *s = frames[blockIdx.y].s;
-    uint32_t pixel = scan_pixel();
-    float z = 0.0f;
-    int n;
-
-    if (scan_idle(s))
-        return;
-    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += SCAN_BLOCK)
-        bins[i] = 0;
-    __syncthreads();
-    if (pixel < s->n_pixels) {
-        z = associate_depth(s->depth, (int)(pixel % (uint32_t)s->w), (int)(pixel / (uint32_t)s->w),
-                            s->w, s->h, &s->fuse);
-        s->usable[pixel] = z;
-        if (z > 0.0f)
-            atomicAdd(&bins[associate_bin(z)], 1u);
-    }
-    n = __syncthreads_count(z > 0.0f);
-    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += SCAN_BLOCK)
-        if (bins[i])
-            atomicAdd(&s->bins[i], bins[i]);
-    if (threadIdx.x == 0)
-        atomicAdd(&s->n_valid, (uint32_t)n);
-}
 
 /* What a pixel observes and sees through. */
 struct sight {
@@ -112,18 +87,43 @@ static __device__ inline struct sight look_up(const struct session_dev *s,
     return r;
 }
 
-static __global__ void look_up_kernel(const struct frame_cuda *frames)
+/* (F3) Open cells go to the nearest of the points that fall into them, then to the first pixel. */
+static __device__ inline void claim_cells(const struct session_dev *s, const struct camera *cameras,
+                                          struct vec3 p_i, uint32_t pixel, uint32_t open)
+{
+    for (; open; open &= open - 1) {
+        int k = __ffs((int)open) - 1;
+        uint32_t cell;
+        float z_k;
+        if (point_project(&cameras[k], p_i, &cell, &z_k))
+            atomicMin(scan_claim(s->cell_claims, (size_t)k * s->n_pixels + cell),
+                      point_claim(z_k, pixel));
+    }
+}
+
+static __device__ inline void claim(const struct session_dev *s, const struct camera *cameras,
+                                    const struct sight *r, struct vec3 p_i, uint32_t pixel)
+{
+    if (r->through != POINT_NONE)
+        atomicMin(scan_claim(s->claims, r->through), scan_vote(pixel));
+    if (r->found != POINT_NONE)
+        atomicMin(scan_claim(s->claims, r->found), point_claim(r->distance, pixel));
+    else
+        claim_cells(s, cameras, p_i, pixel, r->open);
+}
+
+static __global__ void associate_kernel(const struct frame_cuda *frames)
 {
     scan_begin();
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     __shared__ struct camera own;
     struct session_dev *s = frames[blockIdx.y].s;
     struct sight r = {POINT_NONE, POINT_NONE, 0.0f, 0};
-    uint32_t pixel = scan_pixel();
+    uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
     float z;
     int n;
 
-    if (scan_idle(s))
+    if (scan_idle(s, blockIdx.x))
         return;
     z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
@@ -135,8 +135,7 @@ static __global__ void look_up_kernel(const struct frame_cuda *frames)
         s->world[pixel] = p_i;
         r = look_up(s, cameras, &own, p_i, z);
         s->distance[pixel] = r.distance;
-        if (r.found != POINT_NONE)
-            atomicMin(scan_claim(s->claims, r.found), point_claim(r.distance, pixel));
+        claim(s, cameras, &r, p_i, pixel);
     }
     if (pixel < s->n_pixels) {
         s->found[pixel] = r.found;
@@ -145,8 +144,8 @@ static __global__ void look_up_kernel(const struct frame_cuda *frames)
     }
     n = __syncthreads_count(r.found != POINT_NONE);
     if (threadIdx.x == 0 && n)
-        atomicAdd(&s->n_associated, (uint32_t)n);
-    scan_stamp(s, GPU_STAGE_KEYFRAME);
+        atomicAdd(&s->groups[blockIdx.x / SCAN_GROUP].n[SCAN_FOUND], (uint32_t)n);
+    scan_stamp(s, GPU_STAGE_FUSE);
 }
 
 int associate_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
@@ -154,8 +153,7 @@ int associate_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, 
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    CU_TRY(scan_launch(usable_kernel, grid, SCAN_BLOCK, stream, frames));
-    CU_TRY(scan_launch(look_up_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(associate_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -1,14 +1,19 @@
 /*
- * covisible_cuda.cu - the keyframes that a frame is tested against, out of all that are kept
+ * covisible_cuda.cu - where the frame was taken, the keyframes that it is tested against out of all
+ * that are kept, and beside that what of its depth may be fused
  *
- * Grid:    (1, frames): a warp takes every COVISIBLE_WARPS-th keyframe, its lanes the grid points;
- *          then the first warp picks the best, n times the largest key below the last one picked.
- * Also:    clears what associate counts.
+ * Grid:    (1 + blocks of pixels, frames). Block 0: a thread makes the pose (motion_cuda.cuh); a
+ *          warp takes every COVISIBLE_WARPS-th keyframe, its lanes the grid points; then the first
+ *          warp picks the best, n times the largest key below the last one picked. It reads depth
+ *          at the grid's points alone. The others: a thread a pixel, usable depth and its histogram
+ *          (associate_depth_cuda.cuh).
+ * Also:    block 0 notes what the model holds before the frame, and clears what later passes count.
  */
 #include "gpu/scan_cuda.cuh"
 
-#include "gpu/associate_point.h"
+#include "gpu/associate_depth_cuda.cuh"
 #include "gpu/cuda_try.h"
+#include "gpu/motion_cuda.cuh"
 
 #define COVISIBLE_WARPS 32
 #define COVISIBLE_BLOCK (32 * COVISIBLE_WARPS)
@@ -98,25 +103,35 @@ static __device__ void copy_cameras(struct session_dev *s, const uint32_t *place
     }
 }
 
-static __global__ void covisible_kernel(const struct frame_cuda *frames)
+/* By one thread, before any pass changes them. */
+static __device__ void note_tally(struct session_dev *s)
 {
-    scan_begin();
+    s->was.n_slots = s->n_slots;
+    s->was.n_unstable = s->n_unstable;
+    s->was.n_free = s->n_free;
+    s->was.n_points = s->n_points;
+    s->was.n_stable = s->n_stable;
+    s->was.unstable_now = s->unstable_now;
+    s->was.next_id = s->next_id;
+}
+
+static __device__ void find_covisible(const struct frame_cuda *f, struct session_dev *s)
+{
     __shared__ struct covisible_grid grid;
     __shared__ struct camera camera;
     __shared__ uint64_t keys[KEYS_MAX];
     __shared__ uint32_t places[GPU_COVISIBLE_MAX];
     __shared__ int n_covisible;
-    struct session_dev *s = frames[blockIdx.y].s;
-    if (s == NULL)
-        return;
-    if (threadIdx.x == 0) {
-        camera = s->camera;
-        s->n_valid = 0;
-        s->n_associated = 0;
-        s->n_updated = 0;
-    }
-    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += COVISIBLE_BLOCK)
-        s->bins[i] = 0;
+    uint32_t *counts = (uint32_t *)s->groups;
+    uint32_t n_counts = scan_groups_of(s->n_pixels) * SCAN_GROUP_WIDTH;
+
+    scan_stamp(s, GPU_STAGE_COVISIBLE);
+    if (threadIdx.x == 0)
+        camera = motion_camera(f, s);
+    else if (threadIdx.x == 32)
+        note_tally(s);
+    for (uint32_t i = threadIdx.x; i < n_counts; i += COVISIBLE_BLOCK)
+        counts[i] = 0;
     __syncthreads();
     make_grid(&grid, s, &camera);
     __syncthreads();
@@ -133,16 +148,29 @@ static __global__ void covisible_kernel(const struct frame_cuda *frames)
     }
     __syncthreads();
     copy_cameras(s, places, n_covisible);
+}
+
+static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
+    covisible_kernel(const struct frame_cuda *frames)
+{
+    scan_begin();
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    struct session_dev *s = f->s;
+    if (s == NULL)
+        return;
+    if (blockIdx.x == 0)
+        find_covisible(f, s);
+    else
+        associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
     scan_stamp(s, GPU_STAGE_ASSOCIATE);
 }
 
 int covisible_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
                    struct err *err)
 {
-    dim3 grid(1, (unsigned)n);
+    dim3 grid(1 + (pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, (unsigned)n);
     int rc = 0;
-    (void)pixels_max;
-    CU_TRY(scan_launch(covisible_kernel, grid, COVISIBLE_BLOCK, stream, frames));
+    CU_TRY(scan_launch_first(covisible_kernel, grid, COVISIBLE_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -12,8 +12,8 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
     scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
-    uint32_t pixel = scan_pixel();
-    if (scan_idle(s))
+    uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
+    if (scan_idle(s, blockIdx.x))
         return;
     if (pixel < s->n_pixels) {
         if (f->depth_raw)
@@ -29,8 +29,7 @@ int depth_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cuda
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    depth_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch_first(depth_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

@@ -91,12 +91,12 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
     scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
     struct session_dev *s = f->s;
-    uint32_t pixel = scan_pixel();
+    uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
     uint64_t sum[3], area;
     struct intrinsics K;
     int x, y;
 
-    if (scan_idle(s))
+    if (scan_idle(s, blockIdx.x))
         return;
     K = intrinsics_scale(f->K, f->width, f->height, s->w, s->h);
     if (pixel == 0)
@@ -122,8 +122,7 @@ int image_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cuda
 {
     dim3 grid(scan_blocks(pixels_max), (unsigned)n);
     int rc = 0;
-    image_kernel<<<grid, SCAN_BLOCK, 0, stream>>>(frames);
-    CU_TRY(cuda_try_launch());
+    CU_TRY(scan_launch_first(image_kernel, grid, SCAN_BLOCK, stream, frames));
 out:
     return rc;
 }

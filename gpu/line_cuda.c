@@ -55,13 +55,10 @@ static int stages(struct gpu_cuda *g, struct line_cuda *line, int flight, int n,
         goto out;
     if (line->motion && (rc = net_cuda_run(line->motion->exec, n, g->setup, err)))
         goto out;
-    if ((rc = motion_cuda(frames, n, pixels, g->setup, err)) ||
-        (rc = covisible_cuda(frames, n, pixels, g->setup, err)) ||
+    if ((rc = covisible_cuda(frames, n, pixels, g->setup, err)) ||
         (rc = associate_cuda(frames, n, pixels, g->setup, err)) ||
-        (rc = keyframe_cuda(frames, n, pixels, g->setup, err)) ||
         (rc = fuse_cuda(frames, n, pixels, g->setup, err)) ||
-        (rc = remove_cuda(frames, n, pixels, g->setup, err)) ||
-        (rc = change_cuda(frames, n, pixels, g->setup, err)))
+        (rc = remove_cuda(frames, n, pixels, g->setup, err)))
         goto out;
 out:
     return rc;

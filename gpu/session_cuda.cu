@@ -27,12 +27,6 @@ template <class T> static void take(struct arena *a, T **piece, size_t n)
     a->used += n * sizeof(T);
 }
 
-static uint32_t counts_of(const struct gpu_session_config *c)
-{
-    uint32_t blocks = scan_blocks((uint32_t)c->net_w * (uint32_t)c->net_h);
-    return blocks > SCAN_CHUNKS ? blocks : SCAN_CHUNKS;
-}
-
 static void lay_out_frame(struct session_dev *s, struct arena *a,
                           const struct gpu_session_config *c)
 {
@@ -50,11 +44,11 @@ static void lay_out_frame(struct session_dev *s, struct arena *a,
     take(a, &s->distance, n);
     take(a, &s->bins, ASSOCIATE_BINS);
     take(a, &s->cell_claims, n * (size_t)c->fuse.n_covisible);
-    take(a, &s->fresh, n);
     take(a, &s->wins, n);
     take(a, &s->mark, n);
-    take(a, &s->block_counts, (size_t)SCAN_KINDS * counts_of(c));
-    take(a, &s->tickets, SCAN_KINDS);
+    take(a, &s->counts, scan_blocks((uint32_t)n));
+    take(a, &s->groups, scan_groups((uint32_t)n));
+    take(a, &s->chunk_counts, SCAN_CHUNKS);
     take(a, &s->carved, n);
 }
 
@@ -105,7 +99,6 @@ static void set_constants(struct session_dev *s, const struct gpu_session_config
     s->h = c->net_h;
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->max_points = c->max_points;
-    s->n_counts = counts_of(c);
     s->next_id = 1;
 }
 

@@ -6,9 +6,23 @@
  * batch's frame_cuda array, from which it reaches its session's session_dev. Nothing that a frame
  * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
  * decision live in session_dev. Pictures are at most `n_pixels_max` over the batch.
- * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin, by scans over
- *          pixels; claims are 64-bit minima. fusion .cu files are compiled with --fmad=false, so
- *          that the twins round alike: what differs is exp, sin and cos.
+ *
+ * Passes:  what one frame costs alone is the number of passes that wait for each other, so stages
+ *          share them. Behind image and depth there are five; | is what blocks do side by side.
+ *
+ *          covisible_cuda()  pose, keyframes to be tested  | usable depth and its histogram
+ *          associate_cuda()  look points up, claim points, votes and open cells
+ *          fuse_cuda() 1     update, vote, see who won cells, count lists | keyframe or not
+ *          fuse_cuda() 2     insert, fill maps, tell changes | count the list of unstable points
+ *          remove_cuda()     write that list, free slots, tell the host
+ *
+ *          A pass ends where the next needs what all of its pixels did: the depth behind any pixel,
+ *          every claim, the place in a list, the length of one.
+ * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin: a block adds up
+ *          what the blocks before it counted in the pass before. Claims are 64-bit minima; a pixel
+ *          that observes a point comes before all that see through it, so one claim decides both.
+ *          fusion .cu files are compiled with --fmad=false, so that the twins round alike: what
+ *          differs is exp, sin and cos.
  */
 #ifndef RECOND_GPU_SESSION_CUDA_H
 #define RECOND_GPU_SESSION_CUDA_H
@@ -29,6 +43,23 @@ extern "C" {
 struct covisible_cuda {
     uint32_t place;
     int overlap;
+};
+
+/* What the model holds. */
+struct tally_cuda {
+    uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
+    int unstable_now;
+    uint64_t next_id;
+};
+
+/* What a block of pixels counted (scan_cuda.cuh), and what a group of blocks did. */
+#define SCAN_WIDTH 16
+#define SCAN_GROUP_WIDTH 12
+struct scan_counts {
+    uint16_t n[SCAN_WIDTH];
+};
+struct scan_group {
+    uint32_t n[SCAN_GROUP_WIDTH];
 };
 
 /* In device memory: the model and the state of the line between frames. Written by kernels alone
@@ -64,7 +95,7 @@ struct session_dev {
     struct vec3 *world;
     uint32_t *found, *through;
     float *distance;
-    uint32_t *bins;
+    uint32_t *bins; /* [ASSOCIATE_BINS] zero between frames */
     uint32_t n_valid, n_associated;
     float median_depth_m;
 
@@ -76,37 +107,35 @@ struct session_dev {
     uint8_t *overlaps;
 
     /* fuse */
-    uint64_t *cell_claims; /* [n_covisible][h][w] */
-    uint32_t *fresh;
-    /* bit k: an open cell in the map of covisible[k]; from fuse on: one that the pixel won */
+    uint64_t *cell_claims; /* [n_covisible][h][w], all unclaimed between frames */
+    /* bit k: an open cell in the map of covisible[k]; from update on: one that the pixel won */
     uint16_t *wins;
-    uint8_t *mark; /* [n_pixels] what a pass found out about a pixel, for the scans behind it */
-    /* [SCAN_KINDS][n_counts] pairs of counts, then of offsets: scan_cuda.cuh */
-    uint64_t *block_counts;
-    uint32_t n_counts;
-    uint32_t *tickets; /* [SCAN_KINDS] blocks of a pass that are done; zero between passes */
-    /* before this frame's insertions and compaction, for the passes behind the scans */
-    uint32_t n_free_was, n_slots_was, n_unstable_was;
-    uint32_t n_fresh; /* pixels that want a point and may insert it */
-    uint64_t first_id;
+    uint16_t *mark;             /* [n_pixels] bits of enum scan_mark */
+    struct scan_counts *counts; /* of each block of pixels */
+    struct scan_group *groups;  /* of each SCAN_GROUP blocks; cleared by the first pass */
+    uint64_t *chunk_counts;     /* [SCAN_CHUNKS] entries of the list that stay | that expired */
+    struct tally_cuda was;      /* before this frame: passes read it, the last ones write anew */
 
     /* the model, by slot */
     struct point_place *place;
     struct point_stat *stat;
     struct point_out *out;
     uint64_t *id;
-    uint64_t *claims;
-    uint32_t *unstable[2]; /* compaction goes from one to the other */
+    uint64_t *claims; /* all unclaimed between frames */
+    /* Compaction goes from one to the other. Insertion appends to the one that it goes from: points
+     * that are unstable again, then new ones. */
+    uint32_t *unstable[2];
     int unstable_now;
     uint32_t *free_slots;
-    /* n_unstable: without this frame's new points between fuse and remove */
     uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
     uint64_t next_id;
 
     /* remove, change */
-    uint32_t *carved;
-    uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out, n_changes;
-    uint32_t n_changed, n_withdrawn; /* of the changes: updated points, carved ones */
+    uint32_t *carved; /* slots, in the order of the pixels that voted last */
+    uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out;
+    uint32_t n_changed, n_withdrawn; /* changes: of updated points, of carved ones */
+    uint32_t n_recycled;             /* of the inserted: those in a slot that was free */
+    uint32_t n_appended;             /* to the list of unstable points */
 
     unsigned long long stamp_ns[GPU_STAGES]; /* as in result_cuda */
 };
@@ -114,7 +143,9 @@ struct session_dev {
 /* What the device tells the host of a frame; in pinned memory, written by the last pass. */
 struct result_cuda {
     struct gpu_result result; /* stage_us: zero; see stamp_ns */
-    /* %globaltimer when a stage began; the upload's is the image's; the last one: the end */
+    /* %globaltimer when a stage began; the upload's is the image's; the last one: the end. 0: the
+     * stage has no pass of its own (motion's is the network; keyframe is fuse's, change
+     * remove's) */
     uint64_t stamp_ns[GPU_STAGES];
 };
 
@@ -185,8 +216,7 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
  */
 typedef int stage_cuda_fn(const struct frame_cuda *frames, int n, uint32_t pixels_max,
                           cudaStream_t stream, struct err *err);
-stage_cuda_fn image_cuda, depth_cuda, motion_cuda, covisible_cuda, associate_cuda, keyframe_cuda,
-    fuse_cuda, remove_cuda, change_cuda;
+stage_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, fuse_cuda, remove_cuda;
 
 #ifdef __cplusplus
 }

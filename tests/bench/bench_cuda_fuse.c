@@ -4,9 +4,9 @@
  *     bench_cuda_fuse
  *
  * Depth is given (the drawn room of support_sequence.h), 416x128, 5 keyframes a frame. All frames
- * lie on the device before the clock starts; a frame is a graph of image and motion, then one of
- * covisible to change, and that one is timed, by events, the queue filled ahead. Medians are over
- * the frames that were tested against all keyframes.
+ * lie on the device before the clock starts; a frame is a graph of the image, then one of all from
+ * the pose to the result, and that one is timed, by events, the queue filled ahead. Medians are
+ * over the frames that were tested against all keyframes.
  * Bytes:   what a stage has to read and write, counted from each frame's own result; over the rate
  *          of a copy within the device, measured in this run, that is the limit a table row names.
  * Model:   points that no frame sees, and free slots strewn among them in random order, so that new
@@ -31,14 +31,12 @@
 #define ROOM (1u << 20) /* free slots of a filled model */
 #define STEP_M 0.001f
 
-#define STAGES 8
+#define STAGES 5
 static const enum gpu_stage stage_of[STAGES] = {
-    GPU_STAGE_IMAGE,    GPU_STAGE_MOTION, GPU_STAGE_COVISIBLE, GPU_STAGE_ASSOCIATE,
-    GPU_STAGE_KEYFRAME, GPU_STAGE_FUSE,   GPU_STAGE_REMOVE,    GPU_STAGE_CHANGE};
-static stage_cuda_fn *const run_stage[STAGES] = {image_cuda,     motion_cuda,   covisible_cuda,
-                                                 associate_cuda, keyframe_cuda, fuse_cuda,
-                                                 remove_cuda,    change_cuda};
-#define FIRST_TIMED 2 /* covisible */
+    GPU_STAGE_IMAGE, GPU_STAGE_COVISIBLE, GPU_STAGE_ASSOCIATE, GPU_STAGE_FUSE, GPU_STAGE_REMOVE};
+static stage_cuda_fn *const run_stage[STAGES] = {image_cuda, covisible_cuda, associate_cuda,
+                                                 fuse_cuda, remove_cuda};
+#define FIRST_TIMED 1 /* covisible, which makes the pose, too */
 
 /* The frames of a clip, on the device. */
 struct clip {
@@ -229,7 +227,7 @@ out:
     return rc;
 }
 
-/* us of covisible ... change, median; us a frame where batch > 1. */
+/* us of covisible ... remove, median; us a frame where batch > 1. */
 static int run_whole(struct rig *r, const struct clip *clip, int frames, double *us,
                      struct err *err)
 {
@@ -294,21 +292,25 @@ static void stage_bytes(const struct gpu_result *r, double bytes[STAGES])
     const double point = sizeof(struct point_place) + sizeof(struct point_stat);
     const double unstable = (double)(r->n_points - r->n_stable) + r->n_removed;
     bytes[0] = n * (3 + 3);
-    bytes[1] = sizeof(struct session_dev);
-    bytes[2] = r->n_keyframes * sizeof(struct keyframe);
-    /* depth, usable; world, found, through, distance; a cell and its point a keyframe; claims */
-    bytes[3] = n * 8 + n * (sizeof(struct vec3) + 3 * u) +
-               valid * k * (cell + sizeof(struct point_place)) + r->n_associated * 16.0;
-    bytes[4] = r->n_keyframes * sizeof(struct keyframe);
-    /* found, distance, mark; claims, observation and point of an update; cells, their claims (set,
-     * read, taken back) and the point of an insertion; a new keyframe's map */
-    bytes[5] = n * (2 * u + 1) + updated * (16.0 + sizeof(struct vec3) + 7 + 2 * point) +
-               (valid - r->n_associated) * k * cell + fresh * k * (4 * cell) +
-               fresh * (point + sizeof(struct point_out) + 2 * sizeof(uint64_t) + u) +
-               (r->is_keyframe ? n * (cell + u) : 0);
-    bytes[6] = n * u + unstable * (2 * u + sizeof(struct point_stat)) + r->n_carved * point;
-    bytes[7] = n + updated * (point + sizeof(struct point_out)) +
-               r->n_changes * (sizeof(struct gpu_change) + sizeof(struct point_out));
+    /* keyframes; depth, usable */
+    bytes[1] = r->n_keyframes * sizeof(struct keyframe) + n * 8;
+    /* usable; world, found, through, distance, wins; a cell and its point a keyframe; claims of
+     * points and cells */
+    bytes[2] = n * 4 + n * (sizeof(struct vec3) + 3 * u + 2) +
+               valid * k * (cell + sizeof(struct point_place)) + r->n_associated * 16.0 +
+               (valid - r->n_associated) * k * cell;
+    /* update: found, through, wins, distance, usable, mark; claims, observation and point of an
+     * update, what was published; cells' claims (read, taken back). insert: mark, found, through;
+     * the point of an insertion and its cells; changes; the list; a new keyframe's map */
+    bytes[3] = n * (4 * u + 4) +
+               updated * (16.0 + sizeof(struct vec3) + 3 + 2 * point + sizeof(struct point_out)) +
+               fresh * k * (2 * cell) + n * (2 * u + 2) +
+               fresh * (point + sizeof(struct point_out) + sizeof(uint64_t) + 2 * u + k * cell) +
+               r->n_changes * (sizeof(struct gpu_change) + sizeof(struct point_out)) +
+               unstable * (u + sizeof(struct point_stat)) + (r->is_keyframe ? n * (cell + u) : 0);
+    /* the list again, written, too; what is appended to it; slots that are free */
+    bytes[4] = unstable * (2 * u + sizeof(struct point_stat)) + fresh * 2 * u +
+               (r->n_carved + r->n_removed) * 2 * u + r->n_removed * point;
 }
 
 /* Means over the frames with all keyframes, of the whole batch. */
@@ -467,7 +469,7 @@ static int measure_batch(const struct clip *clip, int batch, double copy_rate, c
     if (rc == 0)
         rc = run_whole(&r, clip, clip->n, &us, err);
     if (rc == 0) {
-        printf("  batch %d: %.2f us a frame, covisible to change in one graph\n", batch, us);
+        printf("  batch %d: %.2f us a frame, pose to result in one graph\n", batch, us);
         printf("@ fuse.b%d.frame %.2f us\n", batch, us);
     }
     rig_free(&r);

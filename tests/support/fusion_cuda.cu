@@ -1,5 +1,6 @@
 #include "tests/support/fusion_cuda.h"
 
+#include "gpu/associate_point.h"
 #include "gpu/cuda_try.h"
 #include "gpu/scan_cuda.cuh"
 
@@ -22,12 +23,11 @@ static int pieces(const struct session_cuda *s, void **at)
 {
     const struct session_dev *h = &s->host;
     void *const all[] = {
-        s->dev,      h->picture,     h->rgb,         h->depth,      h->usable,
-        h->world,    h->found,       h->through,     h->distance,   h->bins,
-        h->fresh,    h->wins,        h->cell_claims, h->mark,       h->tickets,
-        h->carved,   h->keyframes,   h->overlap_now, h->overlaps,   h->maps,
-        h->place,    h->stat,        h->out,         h->id,         h->claims,
-        h->previous, h->unstable[0], h->unstable[1], h->free_slots, h->block_counts};
+        s->dev,      h->picture,  h->rgb,          h->depth,       h->usable,     h->world,
+        h->found,    h->through,  h->distance,     h->bins,        h->counts,     h->groups,
+        h->wins,     h->mark,     h->chunk_counts, h->carved,      h->keyframes,  h->overlap_now,
+        h->overlaps, h->maps,     h->place,        h->stat,        h->out,        h->id,
+        h->claims,   h->previous, h->unstable[0],  h->unstable[1], h->free_slots, h->cell_claims};
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
@@ -153,9 +153,8 @@ out:
 static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                      struct err *err)
 {
-    stage_cuda_fn *const stages[] = {image_cuda,     depth_cuda,     motion_cuda,
-                                     covisible_cuda, associate_cuda, keyframe_cuda,
-                                     fuse_cuda,      remove_cuda,    change_cuda};
+    stage_cuda_fn *const stages[] = {image_cuda,     depth_cuda, covisible_cuda,
+                                     associate_cuda, fuse_cuda,  remove_cuda};
     int rc = upload(r, f, depth, err);
     for (size_t k = 0; k < sizeof stages / sizeof *stages && rc == 0; k++)
         rc = stages[k](r->frames, r->n, r->pixels_max, r->stream, err);
@@ -213,7 +212,7 @@ static int look_around(struct fusion_rig *r, const struct session_cuda *s, struc
         rc = count_not(r, &st->n_claims_left, s->host.cell_claims,
                        (size_t)s->host.n_pixels * (size_t)s->host.fuse.n_covisible, unclaimed, err);
     if (rc == 0)
-        rc = count_not(r, &st->n_tickets_left, s->host.tickets, SCAN_KINDS, 0u, err);
+        rc = count_not(r, &st->n_bins_left, s->host.bins, ASSOCIATE_BINS, 0u, err);
     for (int i = 0; i < n && rc == 0; i++)
         rc = count_not(r, &st->n_guards_hurt, (const uint8_t *)guard[i], SESSION_CUDA_GUARD,
                        (uint8_t)GUARD_BYTE, err);

@@ -43,7 +43,7 @@ struct fusion_state {
     struct rigid T_wc;
     uint32_t n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
     uint64_t next_id;
-    uint32_t n_claims_left, n_tickets_left, n_guards_hurt; /* all 0 between frames */
+    uint32_t n_claims_left, n_bins_left, n_guards_hurt; /* all 0 between frames */
 };
 
 struct fusion_api {

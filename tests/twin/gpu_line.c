@@ -134,7 +134,7 @@ static void check_state(struct fusion_rig *r, int session, const struct session_
     assert_int_equal(fusion_cuda->state(r, session, &st, NULL), 0);
     assert_int_equal(st.n_guards_hurt, 0);
     assert_int_equal(st.n_claims_left, 0);
-    assert_int_equal(st.n_tickets_left, 0);
+    assert_int_equal(st.n_bins_left, 0);
     assert_int_equal(st.n_slots, s->n_slots);
     assert_int_equal(st.n_points, s->n_points);
     assert_int_equal(st.n_stable, s->n_stable);
