@@ -244,6 +244,26 @@ bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and
 	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
+# CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
+EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
+EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc)
+EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_state)
+EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
+check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
+	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
+run-emulated: $(EMULATED_RUN)
+	@O=$(O) MODE=$(MODE) tests/run $(EMULATED_RUN)
+$(O)/emulate/%.cu.o: %.cu
+	@mkdir -p $(@D)
+	$(call run,CXX)$(EMULATE_CXX) -x c++ -c -o $@ $<
+$(O)/emulate/%.cc.o: %.cc
+	@mkdir -p $(@D)
+	$(call run,CXX)$(EMULATE_CXX) -c -o $@ $<
+$(O)/emulate/%.c.o: %.c
+	@mkdir -p $(@D)
+	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint
 	@$(MAKE) --no-print-directory $(JOBS) objects
@@ -275,7 +295,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-unit check-gpu fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
+.PHONY: all objects peer-cloud tests check check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
