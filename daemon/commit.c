@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define THREADS_MAX 8
+#define THREADS_MAX 32
 
 struct commit_thread {
     pthread_t thread;

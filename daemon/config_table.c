@@ -143,7 +143,7 @@ const struct config_key config_table[] = {
     NUMBER(CONFIG_REAL, device, frames_per_s, 0, 1e6, "0", true,
            "Frames a second that the sessions of one device may ask for together; 0 is any number"),
     NUMBER(CONFIG_INT, decode, threads, 0, 64, "0", false,
-           "Threads that decode JPEG; 0 means one a core, at most eight"),
+           "Threads that decode JPEG; 0 means one a core, at most eight a device"),
     TEXT(models, path, "/etc/recond/models:/usr/local/share/recond/models:/usr/share/recond/models",
          false, "Directories of networks, separated by colons; the first that names a model wins"),
     CHOICE(log, level, level_names, "info", true,

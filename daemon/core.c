@@ -137,7 +137,7 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
-        rc = decode_start(&c->decode, config->decode.threads, &jpeg, err);
+        rc = decode_start(&c->decode, config->decode.threads, c->n_workers, &jpeg, err);
     if (rc == 0 && c->store)
         rc = store_recover(&c->recovery, c, err);
     if (rc)

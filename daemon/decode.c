@@ -183,15 +183,15 @@ uint64_t decode_alive_us(const struct decode *d)
     return oldest;
 }
 
-static int cores(void)
+static int cores(int n_devices)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    long n = sysconf(_SC_NPROCESSORS_ONLN), most = n_devices > 1 ? 8 * n_devices : 8;
 
-    return n < 1 ? 1 : n > 8 ? 8 : (int)n;
+    return n < 1 ? 1 : n > most ? (int)most : (int)n;
 }
 
-int decode_start(struct decode **decode, int threads, const struct jpeg_limits *limits,
-                 struct err *err)
+int decode_start(struct decode **decode, int threads, int n_devices,
+                 const struct jpeg_limits *limits, struct err *err)
 {
     struct decode *d = calloc(1, sizeof(*d));
     int rc;
@@ -201,7 +201,7 @@ int decode_start(struct decode **decode, int threads, const struct jpeg_limits *
         return err_set(err, ERR_MEMORY, "no memory for the decoders");
     d->limits = *limits;
     rc = turn_new(&d->turns, err);
-    threads = threads ? threads : cores();
+    threads = threads ? threads : cores(n_devices);
     for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {
         struct decode_thread *t = &d->threads[i];
         t->pool = d;

@@ -15,9 +15,9 @@
 
 struct decode;
 
-/* threads 0 = one a core, at most eight */
-MUST_CHECK int decode_start(struct decode **d, int threads, const struct jpeg_limits *limits,
-                            struct err *err);
+/* threads 0 = one a core, at most eight for each of n_devices */
+MUST_CHECK int decode_start(struct decode **d, int threads, int n_devices,
+                            const struct jpeg_limits *limits, struct err *err);
 /* Ends the threads; frames in line stay where they are. decode_kick() does nothing from now on. */
 void decode_stop(struct decode *d);
 /* When nobody can call decode_kick() any more. */

@@ -13,7 +13,8 @@ struct turn {
     uint64_t first_us;              /* what the first of those taken last had had */
     uint64_t usual_us;              /* a charge, of late */
     bool apart;
-    int n_due; /* idle entries that are due */
+    int n_due;  /* idle entries that are due */
+    int n_back; /* entries that were charged, are served to the end, and have more work already */
     bool poked, closed;
 };
 
@@ -45,15 +46,22 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
-/* All changes go through here: it keeps count of the idle entries that are due. Whoever waits for
- * them looks again when there is none left. */
+/* All changes go through here: it keeps count of the entries that are about to come. Whoever waits
+ * for them looks again when there is none left. */
 static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
     t->n_due += (state == TURN_IDLE && due) - (e->state == TURN_IDLE && e->due);
+    t->n_back += (state == TURN_AGAIN && e->charged) - (e->state == TURN_AGAIN && e->charged);
     e->state = state;
     e->due = due;
-    if (t->n_due == 0)
+    if (t->n_due == 0 && t->n_back == 0)
         pthread_cond_signal(&t->some);
+}
+
+/* Is anybody about to come whom turn_take_more() may wait for? */
+static bool some_come(const struct turn *t)
+{
+    return t->n_due || (!t->apart && t->n_back);
 }
 
 /* The entry in line that `had_us` goes behind; NULL = none. */
@@ -150,6 +158,7 @@ static int take(struct turn *t, struct turn_entry **entries, int max)
 
     while (!t->closed && n < max && t->head && goes_along(t)) {
         entries[n] = pop(t);
+        entries[n]->charged = false;
         set(t, entries[n], TURN_SERVED, entries[n]->due);
         n++;
     }
@@ -183,7 +192,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
 
     deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
-    while (!(t->head && goes_along(t)) && t->n_due && !t->closed)
+    while (!(t->head && goes_along(t)) && some_come(t) && !t->closed)
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     n = take(t, entries, max);
@@ -195,6 +204,8 @@ void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
 {
     pthread_mutex_lock(&t->lock);
     e->had_us += us;
+    t->n_back += !e->charged && e->state == TURN_AGAIN;
+    e->charged = true;
     t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
                                    : t->usual_us - (t->usual_us - us) / 8;
     pthread_mutex_unlock(&t->lock);

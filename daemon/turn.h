@@ -29,7 +29,8 @@ struct turn_entry {
     struct turn_entry *next, *prev;
     uint64_t had_us; /* service, on a scale that all entries share */
     enum turn_state state;
-    bool due; /* turn_due() */
+    bool due;     /* turn_due() */
+    bool charged; /* since it was taken */
 };
 
 struct turn;
@@ -64,13 +65,16 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 /*
  * turn_take_more - entries to serve along with those that were taken already
  *
- * Waits for one, timeout_us at most, and only while an idle entry is due: never for one that is
- * being served, and not at all if nothing is on its way.
+ * Waits for one, timeout_us at most, and not at all if nothing is on its way: only while an idle
+ * entry is due, or one that was charged already has announced more work and will be back when it
+ * is done. For the latter not where servers need n times as long for n entries: there company saves
+ * nothing.
  * Returns: number taken; 0 when there is nothing to wait for any more, or when closed
  */
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
 
-/* What serving the entry took; by its server, between turn_take() and turn_done(). */
+/* What serving the entry took, when all but the last steps are done; by its server, between
+ * turn_take() and turn_done(). */
 void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us);
 
 /* Served; `more` = it has work left. Returns true if the entry is idle now and the list lets go of

@@ -259,14 +259,17 @@ static void board(struct worker *w, struct flight *f, struct turn_entry *const *
             continue;
         }
         set_working(w, s);
+        if (queue_has_ready(s->queue)) /* it will be back: turn_take_more() */
+            turn_kick(w->turns, &s->work_turn);
         note_queue_time(w, s->work.job.item);
         f->jobs[f->n] = &s->work.job;
         f->frames[f->n++] = &s->work.job.frame;
     }
 }
 
-/* Until when the flight may wait for frames that are being decoded: not long, and not if its oldest
- * frame has no time for it. */
+/* Until when the flight may wait for frames that are being decoded, and for sessions whose last
+ * frame is being committed: not long, and not if its oldest frame has no time for it. While the
+ * device is at work with another nothing is lost by waiting, however old a frame is. */
 static uint64_t boarding_ends_us(const struct worker *w, const struct flight *f)
 {
     uint64_t ends_us = clock_us() + (uint64_t)w->config.batch_wait_us;
@@ -275,7 +278,7 @@ static uint64_t boarding_ends_us(const struct worker *w, const struct flight *f)
         uint64_t deadline_us = f->jobs[i]->item->received_us + FRAME_DEADLINE_US;
         ends_us = deadline_us < ends_us ? deadline_us : ends_us;
     }
-    return ends_us;
+    return w->n_flights ? max_u64(ends_us, worker_flight_due_us(w)) : ends_us;
 }
 
 void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n)

@@ -309,6 +309,46 @@ static void *give_up_soon(void *arg)
     return NULL;
 }
 
+static void *finish_soon(void *arg)
+{
+    struct entries *x = arg;
+
+    usleep(20000);
+    turn_done(x->t, &x->e[1], false);
+    return NULL;
+}
+
+/* One that has been served but for its last steps, and has more work, is company, too; not before
+ * that, and not where company costs what it saves. */
+static void company_may_be_at_its_last_steps(void **state)
+{
+    struct entries x = {.t = NULL};
+    struct turn_entry *got[2];
+    pthread_t thread;
+    int n;
+
+    (void)state;
+    assert_int_equal(turn_new(&x.t, NULL), 0);
+    turn_kick(x.t, &x.e[0]);
+    turn_kick(x.t, &x.e[1]);
+    assert_int_equal(turn_take(x.t, got, 2, 0), 2);
+    assert_false(turn_kick(x.t, &x.e[1])); /* it has more, but is in the middle of it */
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    turn_charge(x.t, &x.e[1], 1000);
+    assert_true(timed_take(&x, &n, 30000) >= 30000 && n == 0);
+    turn_set_apart(x.t, true);
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    turn_set_apart(x.t, false);
+    turn_charge(x.t, &x.e[0], 1000); /* this one has no more: it is not counted */
+    assert_int_equal(pthread_create(&thread, NULL, finish_soon, &x), 0);
+    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 1);
+    pthread_join(thread, NULL);
+    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0); /* it is being served again */
+    assert_true(turn_done(x.t, &x.e[0], false));
+    assert_true(turn_done(x.t, &x.e[1], false));
+    turn_free(&x.t);
+}
+
 static void company_is_waited_for_only_if_it_is_due(void **state)
 {
     struct entries x = {.t = NULL};
@@ -391,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_session_ends_while_it_is_made),
         cmocka_unit_test(the_device_fails_where_sessions_are_made),
         cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
+        cmocka_unit_test(company_may_be_at_its_last_steps),
         cmocka_unit_test(waiting_makes_batches_larger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
