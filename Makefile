@@ -229,6 +229,8 @@ bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 bench-latency: all $(O)/tests/bench/bench_client_latency ## last byte in to first changed byte out, one session; SEQ=folder
 	@O=$(O) SEQ="$(SEQ)" tests/bench/latency $(or $(FRAMES),600)
+bench-scale: all $(O)/tests/bench/bench_client_load ## on a host with several GPUs: frames/s of one, two and four; SECONDS=20 each
+	@O=$(O) tests/bench/scale $(or $(SECONDS),20)
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
 peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
@@ -295,7 +297,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency soak soak-crash lint format demo install info help clean
+.PHONY: all objects peer-cloud tests check check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -2,6 +2,7 @@
  * bench_client_load - many phones in one thread: frames at a rate, whatever becomes of them
  *
  *   bench_client_load models             make a folder of tiny networks, say where
+ *   bench_client_load picture W H FILE   make a JPEG of that size
  *   bench_client_load push URL PICTURE SESSIONS OPTIONS PHASE...
  *
  * OPTIONS is the body of POST /v1/sessions. A phase is NAME:SECONDS:RATE; RATE is frames/s of all
@@ -355,6 +356,35 @@ static int read_picture(struct support_load_picture *p, const char *path)
     return 0;
 }
 
+/* Soft waves, so that it is as small as a picture of something. */
+static int make_picture(int w, int h, const char *path)
+{
+    struct jpeg_decoder *encoder = NULL;
+    uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
+    const uint8_t *data = NULL;
+    size_t len = 0;
+    FILE *f = NULL;
+    int rc = rgb ? 0 : ERR_MEMORY;
+
+    for (int i = 0; rc == 0 && i < w * h * 3; i++) {
+        int x = i / 3 % w, y = i / 3 / w, c = i % 3;
+        rgb[i] = (uint8_t)(128 + 60 * sin(0.05 * x + c) + 50 * cos(0.07 * y + 0.02 * x));
+    }
+    if (rc == 0)
+        rc = jpeg_decoder_new(&encoder, NULL);
+    if (rc == 0)
+        rc = jpeg_encode(encoder, &data, &len, rgb, w, h, 85, NULL);
+    if (rc == 0 && !(f = fopen(path, "wb")))
+        rc = ERR_IO;
+    if (rc == 0 && fwrite(data, 1, len, f) != len)
+        rc = ERR_IO;
+    if (f && fclose(f))
+        rc = ERR_IO;
+    jpeg_decoder_free(&encoder);
+    free(rgb);
+    return rc;
+}
+
 static int push(struct load *l, const char *url, const char *options,
                 struct support_load_picture *picture)
 {
@@ -391,6 +421,10 @@ int main(int argc, char **argv)
         tiny_models(dir);
         puts(dir);
         return 0;
+    }
+    if (argc == 5 && strcmp(argv[1], "picture") == 0) {
+        int w = atoi(argv[2]), h = atoi(argv[3]);
+        return w > 0 && h > 0 && w <= 8192 && h <= 8192 && make_picture(w, h, argv[4]) == 0 ? 0 : 1;
     }
     if (argc < 7 || strcmp(argv[1], "push") != 0) {
         puts("needs a server: tests/bench/overload, tests/bench/rate64");

@@ -1,5 +1,4 @@
-/* Pieces of a few large allocations: they never overlap, come back whole, and ask the source seldom.
- */
+/* Pieces of a few large allocations never overlap, come back whole, and ask the source seldom. */
 #include "gpu/slab.h"
 
 #include <pthread.h>
