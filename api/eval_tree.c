@@ -6,23 +6,16 @@
 
 #define LEAF 12 /* points that are cheaper to look through than to divide */
 
-/* Bounds of far sides are sums and differences of squares: what rounding may add to them shall not
- * hide a point that is nearer by the last bit. */
-#define SHAVE (1.0 - 1e-12)
-
-struct split {
-    float at;
-    int axis;
-};
-
-/* Nodes in heap order: the children of i are 2i+1 (values <= at) and 2i+2 (values >= at); a node's
- * points are a range that is halved at each level, so no node needs to say where it begins. */
+/* Nodes in heap order: the children of i are 2i+1 and 2i+2; a node's points are a range that is
+ * halved at each level, so no node needs to say where it begins. Each has the box around its points:
+ * a bound by the planes of division alone would not see how far off a wall is that they all cross,
+ * and a query far from it would look through most of it. */
 struct eval_tree {
     size_t n;
     int dim;
     float *points; /* [n][dim] in the order of the leaves */
     uint32_t *id;  /* [n] */
-    struct split *node;
+    float *box;    /* [nodes][2][dim]: lowest and highest coordinates */
 };
 
 struct item {
@@ -65,10 +58,11 @@ static void select_item(struct item *v, size_t n, size_t k)
     }
 }
 
-static int widest_axis(const struct build *b, size_t lo, size_t hi)
+/* Out: box [2][dim] of the items' points; returns its widest axis. */
+static int enclose(float *box, const struct build *b, size_t lo, size_t hi)
 {
     int dim = b->tree->dim, axis = 0;
-    float low[EVAL_TREE_DIM_MAX], high[EVAL_TREE_DIM_MAX];
+    float *low = box, *high = box + dim;
 
     memcpy(low, b->points + (size_t)b->item[lo].id * (size_t)dim, (size_t)dim * sizeof *low);
     memcpy(high, low, (size_t)dim * sizeof *high);
@@ -90,15 +84,13 @@ static int widest_axis(const struct build *b, size_t lo, size_t hi)
 static void divide(struct build *b, size_t node, size_t lo, size_t hi)
 {
     size_t mid = lo + (hi - lo) / 2;
-    int axis;
+    int axis = enclose(b->tree->box + node * 2 * (size_t)b->tree->dim, b, lo, hi);
 
     if (hi - lo <= LEAF)
         return;
-    axis = widest_axis(b, lo, hi);
     for (size_t i = lo; i < hi; i++)
         b->item[i].key = b->points[(size_t)b->item[i].id * (size_t)b->tree->dim + (size_t)axis];
     select_item(b->item + lo, hi - lo, mid - lo);
-    b->tree->node[node] = (struct split){.at = b->item[mid].key, .axis = axis};
     divide(b, 2 * node + 1, lo, mid);
     divide(b, 2 * node + 2, mid, hi);
 }
@@ -124,9 +116,9 @@ int eval_tree_new(struct eval_tree **tree, const float *points, size_t n, int di
         *t = (struct eval_tree){.n = n, .dim = dim};
         t->points = malloc(n * (size_t)dim * sizeof *t->points);
         t->id = malloc(n * sizeof *t->id);
-        t->node = calloc(nodes, sizeof *t->node);
+        t->box = malloc(nodes * 2 * (size_t)dim * sizeof *t->box);
     }
-    if (!b.item || !t || !t->points || !t->id || !t->node) {
+    if (!b.item || !t || !t->points || !t->id || !t->box) {
         rc = err_set(err, ERR_MEMORY, "no memory for a search tree of %zu points", n);
         goto out;
     }
@@ -154,7 +146,7 @@ void eval_tree_free(struct eval_tree **tree)
     if (t) {
         free(t->points);
         free(t->id);
-        free(t->node);
+        free(t->box);
         free(t);
     }
     *tree = NULL;
@@ -170,8 +162,7 @@ size_t eval_tree_points(const struct eval_tree *tree)
 struct search {
     const struct eval_tree *tree;
     const double *q;
-    double off[EVAL_TREE_DIM_MAX]; /* from q to the range that is visited, per axis */
-    double best;                   /* only what is nearer is of interest */
+    double best; /* only what is nearer is of interest */
     int k, n;
     uint32_t *id;
     double *d2;
@@ -209,33 +200,40 @@ static void look_through(struct search *s, size_t lo, size_t hi)
     }
 }
 
-/* low: square of the distance from q that no point of [lo, hi) falls below. */
-static void visit(struct search *s, size_t node, size_t lo, size_t hi, double low)
+/* Square of the distance from q to a node's box; any number that is not below s->best where that one
+ * is not. Rounded as look_through() rounds, so it is never above the distance of a point in it. */
+static double to_box(const struct search *s, size_t node)
+{
+    const int dim = s->tree->dim;
+    const float *low = s->tree->box + node * 2 * (size_t)dim, *high = low + dim;
+    double d2 = 0;
+
+    for (int k = 0; k < dim && d2 < s->best; k++) {
+        double under = (double)low[k] - s->q[k], over = s->q[k] - (double)high[k];
+        double d = under > over ? under : over;
+
+        d2 += d > 0 ? d * d : 0;
+    }
+    return d2;
+}
+
+static void visit(struct search *s, size_t node, size_t lo, size_t hi)
 {
     size_t mid = lo + (hi - lo) / 2;
-    struct split split;
-    double off, old, far;
+    double left, right;
 
     if (hi - lo <= LEAF) {
         look_through(s, lo, hi);
         return;
     }
-    split = s->tree->node[node];
-    off = s->q[split.axis] - (double)split.at;
-    old = s->off[split.axis];
-    if (off < 0)
-        visit(s, 2 * node + 1, lo, mid, low);
-    else
-        visit(s, 2 * node + 2, mid, hi, low);
-    far = low - old * old + off * off;
-    if (far * SHAVE >= s->best)
-        return;
-    s->off[split.axis] = off;
-    if (off < 0)
-        visit(s, 2 * node + 2, mid, hi, far);
-    else
-        visit(s, 2 * node + 1, lo, mid, far);
-    s->off[split.axis] = old;
+    left = to_box(s, 2 * node + 1);
+    right = to_box(s, 2 * node + 2);
+    if (left <= right && left < s->best)
+        visit(s, 2 * node + 1, lo, mid);
+    if (right < s->best)
+        visit(s, 2 * node + 2, mid, hi);
+    if (left > right && left < s->best)
+        visit(s, 2 * node + 1, lo, mid);
 }
 
 int eval_tree_neighbours(const struct eval_tree *tree, const double *q, double bound2, int k,
@@ -243,7 +241,7 @@ int eval_tree_neighbours(const struct eval_tree *tree, const double *q, double b
 {
     struct search s = {.tree = tree, .q = q, .best = bound2, .k = k, .id = id, .d2 = d2};
 
-    visit(&s, 0, 0, tree->n, 0);
+    visit(&s, 0, 0, tree->n);
     return s.n;
 }
 
