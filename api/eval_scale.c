@@ -19,6 +19,13 @@
 #define LEAST_PX 3.0f /* a picture that moved less tells nothing */
 #define MOST_PX 60.0f
 #define BINS (8 * (STEPS - 1))
+/* What a corner tells: its place and the pose are right within OFF_PX, the network's depth of one
+ * pixel within a factor of e^OFF_DEPTH; and what it is told before: the network is right within a
+ * factor of e^PRIOR_SPREAD, worth PRIOR corners of full weight. */
+#define OFF_PX 1.5
+#define OFF_DEPTH 0.15
+#define PRIOR 20
+#define PRIOR_SPREAD 0.25
 
 struct shot {
     float *grey; /* [h][w] */
@@ -31,7 +38,7 @@ struct eval_scale {
     struct shot ring[EVAL_SCALE_RING];
     unsigned long long n; /* frames so far; the newest is ring[(n - 1) % RING] */
     float *raw;           /* [h][w] */
-    double bin[BINS], scale;
+    double bin[BINS], prior[BINS], scale;
 };
 
 int eval_scale_new(struct eval_scale **out, int w, int h, struct intrinsics K, struct err *err)
@@ -52,6 +59,11 @@ int eval_scale_new(struct eval_scale **out, int w, int h, struct intrinsics K, s
     s->K = K;
     s->scale = 1;
     s->raw = malloc(n * sizeof(float));
+    for (int i = 0; i < BINS; i++) { /* Laplace's */
+        double at = fabs((i + 0.5) / BINS - 0.5) * 2 * log(4.0);
+
+        s->prior[i] = PRIOR * exp(-at / PRIOR_SPREAD) * log(4.0) / (BINS * PRIOR_SPREAD);
+    }
     *out = s;
     for (int i = 0; i < EVAL_SCALE_RING; i++) {
         s->ring[i].grey = malloc(n * sizeof(float));
@@ -172,6 +184,16 @@ static int follow(const struct eval_scale *s, const struct line *l, float x, flo
     return uv[0] >= 0 && uv[1] >= 0 && uv[0] < (float)(s->w - 1) && uv[1] < (float)(s->h - 1);
 }
 
+/* Where a pixel without end of depth would be, in the picture or not; 0 where behind it. */
+static int follow_far(const struct line *l, float x, float y, float uv[2])
+{
+    float z = l->H[6] * x + l->H[7] * y + l->H[8];
+
+    uv[0] = (l->H[0] * x + l->H[1] * y + l->H[2]) / z;
+    uv[1] = (l->H[3] * x + l->H[4] * y + l->H[5]) / z;
+    return z > 1e-3f;
+}
+
 /* How far the picture has moved by the camera's way alone: the median over a grid of pixels, 0 where
  * fewer than half are in it. */
 static float moved_px(const struct eval_scale *s, const struct line *l, const float *depth, int dw,
@@ -185,7 +207,7 @@ static float moved_px(const struct eval_scale *s, const struct line *l, const fl
         float d = depth_at(s, depth, dw, dh, x, y) * (float)s->scale, far;
 
         if (d <= 0 || !follow(s, l, (float)x, (float)y, 1 / d, uv) ||
-            !follow(s, l, (float)x, (float)y, 0, at))
+            !follow_far(l, (float)x, (float)y, at))
             continue;
         far = hypotf(uv[0] - at[0], uv[1] - at[1]);
         for (; k > 0 && px[k - 1] > far; k--)
@@ -288,9 +310,23 @@ static int is_sharp(const struct eval_scale *s, const struct line l[2], int x, i
     return most >= LEAST_MOVE_PX;
 }
 
+/* Weight of a corner whose place in the picture that moved most tells its depth; 1 for one that has
+ * moved without end. */
+static double weight_of(const struct eval_scale *s, const struct line l[2], int x, int y, float iz)
+{
+    float a[2], b[2], most = 0;
+    double off;
+
+    for (int k = 0; k < 2; k++)
+        if (follow(s, &l[k], (float)x, (float)y, iz, a) && follow_far(&l[k], (float)x, (float)y, b))
+            most = fmaxf(most, hypotf(a[0] - b[0], a[1] - b[1]));
+    off = OFF_PX / fmax((double)most, 1e-3);
+    return OFF_DEPTH * OFF_DEPTH / (off * off + OFF_DEPTH * OFF_DEPTH);
+}
+
 /* Answers whether the corner has one depth that both pictures agree on; *log_ratio over d. */
 static int find(const struct eval_scale *s, const struct line l[2], const float *grey, int x, int y,
-                float d, double *log_ratio)
+                float d, double *log_ratio, double *weight)
 {
     float patch[PATCH], score[STEPS], next = -1, bend;
     int best = 0;
@@ -321,6 +357,7 @@ static int find(const struct eval_scale *s, const struct line l[2], const float 
     if (score[best - 1] > 0 && score[best + 1] > 0 && bend < -1e-6f)
         *log_ratio += 0.5 * (double)((score[best - 1] - score[best + 1]) / bend);
     *log_ratio *= LOG_STEP;
+    *weight = weight_of(s, l, x, y, expf(-(float)*log_ratio) / d);
     return 1;
 }
 
@@ -336,7 +373,7 @@ static int add_corners(struct eval_scale *s, const struct line l[2], const float
         for (int left = margin; left + CELL <= s->w - margin; left += CELL) {
             float most = LEAST_CORNER, d;
             int x = -1, y = -1, bin;
-            double at;
+            double at, weight;
 
             for (int v = top; v < top + CELL; v++)
                 for (int u = left; u < left + CELL; u++) {
@@ -349,24 +386,31 @@ static int add_corners(struct eval_scale *s, const struct line l[2], const float
                     }
                 }
             d = x < 0 ? 0 : depth_at(s, depth, dw, dh, x, y);
-            if (d <= 0 || !find(s, l, grey, x, y, d, &at))
+            if (d <= 0 || !find(s, l, grey, x, y, d, &at, &weight))
                 continue;
             bin = (int)floor((at / (2 * log(4.0)) + 0.5) * BINS);
-            s->bin[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin]++;
+            s->bin[bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin] += weight;
             n++;
         }
     return n;
 }
 
-/* Median of the histogram, even within its bin. */
-static double median(const double *bin, double total)
+/* Median of the histogram and what was known before, even within its bin. */
+static double median(const struct eval_scale *s)
 {
-    double below = 0;
+    double total = 0, below = 0, here = 0;
     int i = 0;
 
-    while (i < BINS - 1 && below + bin[i] < 0.5 * total)
-        below += bin[i++];
-    return ((i + (bin[i] > 0 ? (0.5 * total - below) / bin[i] : 0.5)) / BINS - 0.5) * 2 * log(4.0);
+    for (int k = 0; k < BINS; k++)
+        total += s->bin[k] + s->prior[k];
+    for (; i < BINS - 1; i++) {
+        here = s->bin[i] + s->prior[i];
+        if (below + here >= 0.5 * total)
+            break;
+        below += here;
+    }
+    here = s->bin[i] + s->prior[i];
+    return ((i + (0.5 * total - below) / here) / BINS - 0.5) * 2 * log(4.0);
 }
 
 struct eval_scale_answer eval_scale_frame(struct eval_scale *s, const uint8_t *rgb,
@@ -387,8 +431,8 @@ struct eval_scale_answer eval_scale_frame(struct eval_scale *s, const uint8_t *r
     }
     for (int i = 0; i < BINS; i++)
         a.seen += s->bin[i];
-    if (a.seen >= EVAL_SCALE_LEAST)
-        s->scale = exp(median(s->bin, a.seen));
+    if (a.seen > 0)
+        s->scale = exp(median(s));
     a.scale = s->scale;
     return a;
 }

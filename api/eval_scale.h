@@ -14,9 +14,11 @@
  *
  * where f divides by the third coordinate. The patch of 9 x 9 around p, moved as a plane parallel to
  * the picture, is compared there by zero-mean normalised correlation; the s of the best mean of
- * both pictures counts where that mean is high, stands alone and moves the picture enough. Every
- * frame that has such pictures fades a histogram of these s by half in EVAL_SCALE_HALF frames and adds its own; the
- * scale is e to the median of it, once EVAL_SCALE_LEAST corners have come, and 1 before.
+ * both pictures counts where that mean is high, stands alone and moves the picture enough; its
+ * weight grows with how far the corner has moved, as pictures and poses are off by a pixel or two
+ * and so tell little of what has moved by three. Every frame that has such pictures fades a
+ * histogram of these s by half in EVAL_SCALE_HALF frames and adds its own. The scale is e to the
+ * median of it and of what is known before: Laplace's distribution around 0, worth 20 corners.
  *
  * Units:   metres, pixels (centres at integers)
  * Maths:   design as MATH.md's pinhole camera; Fathy et al. 2021 assumes metric depth instead
@@ -31,7 +33,6 @@
 
 #define EVAL_SCALE_RING 48
 #define EVAL_SCALE_HALF 10
-#define EVAL_SCALE_LEAST 20
 #define EVAL_SCALE_SIDE_MAX 2048
 
 struct eval_scale;
@@ -45,7 +46,7 @@ void eval_scale_free(struct eval_scale **s);
 struct eval_scale_answer {
     double scale; /* multiply the network's depth by it */
     int corners;  /* of this frame, that counted */
-    double seen;  /* corners in the histogram, faded */
+    double seen;  /* weight of all in the histogram */
 };
 
 /*

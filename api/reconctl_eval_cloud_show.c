@@ -96,7 +96,7 @@ void reconctl_eval_cloud_print(const struct eval_cloud_report *r)
            r->accuracy, r->f);
     printf("%8s %10s %10s %8s %8s\n", "r, m", "L_E mean", "L_E rms", "FNE", "FPE");
     for (int i = 0; i < r->n_radii; i++)
-        printf("%8.3f %10.4f %10.4f %8.4f %8.4f\n", r->at[i].r, r->at[i].l_e_mean, r->at[i].l_e_rms,
+        printf("%8.4f %10.4f %10.4f %8.4f %8.4f\n", r->at[i].r, r->at[i].l_e_mean, r->at[i].l_e_rms,
                r->at[i].fne, r->at[i].fpe);
 }
 

@@ -80,7 +80,7 @@ void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r)
         printf("  %s\n  %8s %10s %10s %8s %8s\n", r->row[i].words, "r, m", "L_E mean", "L_E rms",
                "FNE", "FPE");
         for (int k = 0; k < m->n_radii; k++)
-            printf("  %8.3f %10.4f %10.4f %8.4f %8.4f\n", m->at[k].r, m->at[k].l_e_mean,
+            printf("  %8.4f %10.4f %10.4f %8.4f %8.4f\n", m->at[k].r, m->at[k].l_e_mean,
                    m->at[k].l_e_rms, m->at[k].fne, m->at[k].fpe);
     }
 }

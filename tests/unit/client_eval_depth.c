@@ -117,6 +117,29 @@ static void what_takes_part(void **state)
     assert_int_equal(pairs.n, 0);
 }
 
+/* Ranges of a third of an octave from 0.25 m: 1 m begins the 7th, 2 m the 10th; d = 1.5 g after the
+ * scale is off by a half in each; what is too near or too far is in the last one on its side. */
+static void errors_by_depth(void **state)
+{
+    static const float at[4] = {1.001f, 2.001f, 0.01f, 1e4f};
+    struct eval_depth_ranges r = {0};
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        truth[i] = at[i % 4];
+        map[i] = i % 4 == 1 ? 0.6f * truth[i] : 0.75f * truth[i];
+    }
+    take(2e4f);
+    eval_depth_ranges_add(&r, &pairs, 2);
+    assert_true(r.n[6] == N / 4 && r.n[9] == N / 4 && r.n[0] == N / 4);
+    assert_true(r.n[EVAL_DEPTH_RANGES - 1] == N / 4);
+    assert_float_equal(eval_depth_ranges_mean(&r, 6), 0.5, 1e-6);
+    assert_float_equal(eval_depth_ranges_mean(&r, 9), 0.2, 1e-6);
+    assert_true(isnan(eval_depth_ranges_mean(&r, 7)));
+    assert_float_equal(eval_depth_ranges_from(6), 1, 1e-9);
+    assert_float_equal(eval_depth_ranges_from(EVAL_DEPTH_RANGES), 128, 1e-9);
+}
+
 /* A map of a quarter of the size that is linear over the picture is met exactly inside: pixel
  * x of the truth lies at (x + 0.5) / 4 - 0.5 of the map. At the border the outermost pixel
  * holds. */
@@ -246,10 +269,15 @@ static void the_best_of_each_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_percent_too_far),  cmocka_unit_test(deltas_count_shares),
-        cmocka_unit_test(noise_of_known_size),  cmocka_unit_test(what_takes_part),
-        cmocka_unit_test(maps_of_unlike_size),  cmocka_unit_test(the_middle_is_the_sorted_middle),
-        cmocka_unit_test(two_kinds_of_mean),    cmocka_unit_test(the_best_constant),
+        cmocka_unit_test(ten_percent_too_far),
+        cmocka_unit_test(deltas_count_shares),
+        cmocka_unit_test(noise_of_known_size),
+        cmocka_unit_test(what_takes_part),
+        cmocka_unit_test(errors_by_depth),
+        cmocka_unit_test(maps_of_unlike_size),
+        cmocka_unit_test(the_middle_is_the_sorted_middle),
+        cmocka_unit_test(two_kinds_of_mean),
+        cmocka_unit_test(the_best_constant),
         cmocka_unit_test(the_best_of_each_row),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
