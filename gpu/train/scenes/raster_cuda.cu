@@ -11,7 +11,7 @@
  * triangles cost what they cover. Samples are written by minimum without waiting for an answer where a lane
  * draws alone, and after a look at what is there, four at a time, where the warp does.
  * The order of the lists does not matter: the result is a minimum, so pictures are the same in every run.
- * Lists that overflow drop work and say so in the N_DROPPED counter. Every launch has a size known to the
+ * Lists that overflow drop work and count it. Every launch has a size known to the
  * host from the frame alone; nothing waits, so that a draw can be captured in a graph.
  */
 #include <cuda_runtime.h>
@@ -30,13 +30,17 @@
 #define TILE_H 32
 #define AHEAD 4             /* samples of a lane that are looked at together */
 #define ALL 0xffffffffu
+#define SMS 132             /* of an H100 or H200: grids are as many blocks as these hold at once */
 
-enum { N_PAIR, N_ITEM, N_LARGE, N_TILE, N_DROPPED, N_COUNTER = 8 };
+enum { N_PAIR, N_ITEM, N_LARGE, N_TILE, N_COUNTER = 8 };
 
 struct large_tri { screen_tri t; uint64_t id; uint32_t view; int32_t ortho; };
 
-/* work memory of the shadow maps or of the pictures; large and tile are shared, as one follows the other */
-struct list { uint32_t *counter; pair *pairs; uint2 *item; large_tri *large; uint2 *tile; };
+/*
+ * work memory of the shadow maps or of the pictures; large and tile are shared, as one follows the other;
+ * dropped counts over all draws, the counters are of one
+ */
+struct list { uint32_t *counter, *dropped; pair *pairs; uint2 *item; large_tri *large; uint2 *tile; };
 
 static __device__ int lane_id(void) { return (int)(threadIdx.x & 31); }
 
@@ -66,7 +70,7 @@ static __device__ void push_items(bool keep, uint32_t slot, uint32_t first, list
     if (keep && at < MAX_ITEMS)
         l.item[at] = make_uint2(slot, first);
     else if (keep)
-        atomicAdd(&l.counter[N_DROPPED], 1u);
+        atomicAdd(l.dropped, 1u);
 }
 
 /* push_pair - one warp: append the lanes' pairs; returns whether and at *slot where this lane's went */
@@ -78,7 +82,7 @@ static __device__ bool push_pair(bool keep, const pair *p, uint32_t *slot, list 
         at = atomicAdd(&l.counter[N_PAIR], (uint32_t)__popc(mask));
     *slot = __shfl_sync(ALL, at, 0) + (uint32_t)__popc(mask & ((1u << lane_id()) - 1));
     if (keep && *slot >= MAX_PAIRS) {
-        atomicAdd(&l.counter[N_DROPPED], 1u);
+        atomicAdd(l.dropped, 1u);
         keep = false;
     }
     if (keep)
@@ -178,7 +182,7 @@ static __device__ void push_large(const large_tri *b, list l)
     at = __shfl_sync(ALL, at, 0);
     if (at >= MAX_LARGE) {
         if (lane == 0)
-            atomicAdd(&l.counter[N_DROPPED], 1u);
+            atomicAdd(l.dropped, 1u);
         return;
     }
     for (unsigned k = lane; k < sizeof(large_tri) / 4; k += 32)
@@ -200,7 +204,7 @@ static __device__ void push_large(const large_tri *b, list l)
             if (base + k < MAX_TILES)
                 l.tile[base + k] = make_uint2(at, (uint32_t)y << 16 | (uint32_t)(xa + k));
             else
-                atomicAdd(&l.counter[N_DROPPED], 1u);
+                atomicAdd(l.dropped, 1u);
         }
     }
 }
@@ -351,6 +355,7 @@ static void lists_of(void *memory, list *shadow, list *picture)
     char *at = (char *)memory;
     shadow->counter = (uint32_t *)at;
     picture->counter = shadow->counter + N_COUNTER;
+    shadow->dropped = picture->dropped = picture->counter + N_COUNTER;
     shadow->large = picture->large = (large_tri *)(at += 256);
     shadow->pairs = (pair *)(at += sizeof(large_tri) * (size_t)MAX_LARGE);
     picture->pairs = shadow->pairs + MAX_PAIRS;
@@ -378,12 +383,12 @@ extern "C" int raster_draw(const frame *f, void *memory, void *stream, int first
             cull_kernel<<<dim3(8, f->n_view + f->n_shadow), 32 * WARPS, 0, q>>>(*f, shadow, picture);
         } else if (phase == PHASE_SHADOW && f->n_shadow) {
             cudaMemsetAsync(f->shadow_key, 0xff, (size_t)f->n_shadow * f->sn * f->sn * sizeof(uint32_t), q);
-            raster_kernel<uint32_t><<<132 * 8, 32 * WARPS, 0, q>>>(*f, f->shadow, f->shadow_key, f->sn, f->sn, shadow);
-            large_kernel<uint32_t><<<132 * 12, 32 * WARPS, 0, q>>>(f->shadow_key, f->sn, f->sn, shadow);
+            raster_kernel<uint32_t><<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->shadow, f->shadow_key, f->sn, f->sn, shadow);
+            large_kernel<uint32_t><<<SMS * 10, 32 * WARPS, 0, q>>>(f->shadow_key, f->sn, f->sn, shadow);
         } else if (phase == PHASE_VISIBILITY) {
             cudaMemsetAsync(f->key, 0xff, (size_t)f->n_view * f->w * f->h * sizeof(uint64_t), q);
-            raster_kernel<uint64_t><<<132 * 8, 32 * WARPS, 0, q>>>(*f, f->view, f->key, f->w, f->h, picture);
-            large_kernel<uint64_t><<<132 * 12, 32 * WARPS, 0, q>>>(f->key, f->w, f->h, picture);
+            raster_kernel<uint64_t><<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->view, f->key, f->w, f->h, picture);
+            large_kernel<uint64_t><<<SMS * 10, 32 * WARPS, 0, q>>>(f->key, f->w, f->h, picture);
         } else if (phase == PHASE_SHADE && f->rgb) {
             shade(f, q);
         } else if (phase == PHASE_CAMERA) {

@@ -163,6 +163,10 @@ class Renderer:
         self.work = torch.zeros(self.lib.raster_work_bytes(), dtype=torch.uint8, device=self.device)
         self.buffers, self.ring, self.turn = {}, [], 0
 
+    def dropped(self):
+        """How many clusters and tiles did not fit the work memory since the start; waits for the GPU. More than 0: holes."""
+        return int(self.work[64:68].view(torch.int32)) if self.lib.raster_work_bytes() > 256 else 0
+
     def _buffers(self, n, w, h, ss, n_shadow, want):
         """Pictures of one shape; two sets in turn, so that one can be read while the next is drawn."""
         self.turn ^= 1
