@@ -33,10 +33,10 @@ class Mesh:
     licence: str = 'procedural'
     elevation: float = 0.0
     plain: bool = False         # no picture texture of its own: may be recoloured
+    size: tuple = ()            # of the box
 
-    @property
-    def size(self):
-        return tuple(h - l for l, h in zip(self.lo, self.hi))
+    def __post_init__(self):
+        self.size = tuple(h - l for l, h in zip(self.lo, self.hi))
 
 
 @dataclass

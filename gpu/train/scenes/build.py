@@ -32,6 +32,7 @@ SUN, POINT = 0, 1
 PERSON, VEHICLE, THING = 1, 2, 3
 REST = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
 MAX_THINGS = 255
+WIDTH = 24          # numbers the builder keeps of an instance
 SHADOW_PX = 1024
 
 
@@ -93,9 +94,10 @@ class Builder:
     def __init__(self, cat, seed, free=False):
         self.cat, self.free = cat, free
         self.r = random.Random(seed)
+        self.u = self.r.uniform             # a number between two
         self.tex = cat.free_tex if free else cat.tex
         self.lights, self.shadows, self.cams = [], [], []
-        self.place, self.word, self.real = array('f'), array('i'), array('f')   # of instances: m; WORDS; su sv emit
+        self.rows = array('f')              # of instances: WIDTH numbers each (whole ones stay exact to 2^24)
         self.object, self.motions, self.kinds = 0, array('f', REST), bytearray(1)
         self.dt = math.exp(self.r.uniform(math.log(0.03), math.log(0.25)))
         self.rects = []             # floor plan already taken: x0 y0 x1 y1
@@ -110,9 +112,6 @@ class Builder:
         self.scene['ao'] = self.r.uniform(0.5, 1.0)
 
     # ---- chance -------------------------------------------------------------------------------
-    def u(self, a, b):
-        return self.r.uniform(a, b)
-
     def chance(self, p):
         return self.r.random() < p
 
@@ -158,7 +157,7 @@ class Builder:
         i, metres, aspect = self.pick(self.tex[self.pick(have)])
         rgb = (1.0, 1.0, 1.0)
         if self.chance(tint):
-            c = self.colour()
+            c = self.colour(self.r.choices(('white', 'grey', 'warm', 'dark', 'vivid'), (30, 28, 28, 11, 3))[0])
             m = 0.3 + 0.7 * max(c)
             rgb = tuple(min(1.6, (0.35 + 0.65 * v) / m) for v in c)
         w = metres * self.u(*scale)
@@ -174,19 +173,15 @@ class Builder:
 
     # ---- instances ----------------------------------------------------------------------------
     def raw(self, mesh, m, tex, rgb, gloss, flags, su, sv, emit=0.0, ident=0):
-        self.place.extend(m)
-        r, g, c = rgb
-        self.word.extend((mesh, tex, min(255, int(128 * r)), min(255, int(128 * g)), min(255, int(128 * c)),
-                          min(255, int(255 * gloss)), flags, ident, self.object))
-        self.real.extend((su, sv, emit))
+        self.rows.extend((*m, mesh, tex, *rgb, gloss, flags, su, sv, emit, ident, self.object))
 
     def mark(self):
         """What undo() goes back to: everything built since is taken away again."""
-        return len(self.real) // 3, len(self.kinds), len(self.rects), len(self.solids), len(self.tops)
+        return len(self.rows), len(self.kinds), len(self.rects), len(self.solids), len(self.tops)
 
     def undo(self, mark):
         n, k, rects, solids, tops = mark
-        del self.place[12 * n:], self.word[9 * n:], self.real[3 * n:], self.motions[12 * k:], self.kinds[k:]
+        del self.rows[n:], self.motions[12 * k:], self.kinds[k:]
         del self.rects[rects:], self.solids[solids:], self.tops[tops:]
 
     @contextmanager
@@ -279,11 +274,19 @@ class Builder:
         a = self.corners(f, x0 - gap, y0 - gap, x1 + gap, y1 + gap)
         return all(a[2] <= r[0] or a[0] >= r[2] or a[3] <= r[1] or a[1] >= r[3] for r in self.rects)
 
+    def indoors(self, f, x0, y0, x1, y1):
+        """Does the rectangle lie between the room's walls? True where there is no room."""
+        if not self.size[0]:
+            return True
+        a = self.corners(f, x0, y0, x1, y1)
+        return a[0] > 0 and a[1] > 0 and a[2] < self.size[0] and a[3] < self.size[1]
+
     def take(self, f, x0, y0, x1, y1, h=None):
         a = self.corners(f, x0, y0, x1, y1)
         self.rects.append(a)
         if h:
             self.solids.append((a[0], a[1], f.z - 0.05, a[2], a[3], f.z + h))
+            self.targets.append((0.5 * (a[0] + a[2]), 0.5 * (a[1] + a[3]), f.z + 0.6 * h))
 
     def solid(self, f, x0, y0, z0, x1, y1, z1):
         a = self.corners(f, x0, y0, x1, y1)
@@ -296,8 +299,8 @@ class Builder:
     # ---- light --------------------------------------------------------------------------------
     def light(self, kind, pos=(0, 0, 0), direction=(0, 0, -1), col=(1, 1, 1), reach=2.0, cone=-1.0, soft=2.0, shadow=None):
         """shadow: None, or for a sun (centre, radius metres), for a point light the half angle in degrees."""
-        d = np.array(direction, float)
-        d /= np.linalg.norm(d)
+        n = math.sqrt(sum(c * c for c in direction))
+        d = np.array([c / n for c in direction])
         si = -1
         if shadow is not None:
             up = np.array([0, 0, 1.0]) if abs(d[2]) < 0.9 else np.array([1.0, 0, 0])
@@ -320,26 +323,19 @@ class Builder:
         self.lights.append((kind, si, soft, reach, pos, tuple(d), col, cone, (0, 0)))
 
     # ---- the result ---------------------------------------------------------------------------
-    def look(self, p, target, roll=0.0):
+    @staticmethod
+    def look(p, target, roll=0.0):
         """Camera-to-world rotation (columns x right, y down, z forward) that looks from p at target."""
-        z = np.array(target, float) - np.array(p, float)
-        z /= np.linalg.norm(z) + 1e-9
-        x = np.cross(z, (0, 0, 1.0))
-        n = np.linalg.norm(x)
-        x = x / n if n > 1e-3 else np.array([1.0, 0, 0])
-        y = np.cross(z, x)
-        c, s = math.cos(roll), math.sin(roll)
-        return np.stack([c * x + s * y, -s * x + c * y, z], 1)
+        return views.look(p, target, roll)
 
     def records(self):
         """Instances so far as INST records."""
-        w = np.array(self.word, np.int32).reshape(-1, 9)
-        f = np.array(self.real, np.float32).reshape(-1, 3)
+        w = np.array(self.rows, np.float32).reshape(-1, WIDTH)
         out = np.zeros(len(w), INST)
-        out['m'] = np.array(self.place, np.float32).reshape(-1, 12)
-        out['mesh'], out['tex'], out['flags'], out['id'], out['object'] = w[:, 0], w[:, 1], w[:, 6], w[:, 7], w[:, 8]
-        out['rgb'], out['gloss'] = w[:, 2:5], w[:, 5]
-        out['su'], out['sv'], out['emit'] = f[:, 0], f[:, 1], f[:, 2]
+        out['m'] = w[:, :12]
+        out['rgb'], out['gloss'] = np.clip(128 * w[:, 14:17], 0, 255), np.clip(255 * w[:, 17], 0, 255)
+        for k, c in (('mesh', 12), ('tex', 13), ('flags', 18), ('su', 19), ('sv', 20), ('emit', 21), ('id', 22), ('object', 23)):
+            out[k] = w[:, c]
         return out
 
     def finish(self, kind, n_cams):

@@ -128,7 +128,7 @@ def corridor_cameras(b, W, L, n):
     tries = 0
     while len(b.cams) < n + n // 2 and tries < 300:
         tries += 1
-        p, f = (b.u(0.25, W - 0.25), b.u(0.4, L - 0.4), b.u(1.0, 1.7)), views.focal(b.r)
+        p, f = (b.u(0.25, W - 0.25), b.u(0.4, L - 0.4), b.u(0.8, 1.7)), views.focal(b.r)
         k = b.r.random()
         if k < 0.6:
             y = L if b.chance(0.5) else 0.0

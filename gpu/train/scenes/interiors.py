@@ -249,7 +249,7 @@ def shell(b, W, L, H, sun=True, floor=None):
     frames = [(Frame(0, L, 0, 0.0), W), (Frame(W, 0, 0, math.pi), W), (Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)]
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
-    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'stone', 'floor', 'carpet') if b.chance(0.85) else b.plain('any'))
+    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'stone', 'floor', 'carpet', tint=0.2) if b.chance(0.85) else b.plain('any'))
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
@@ -328,7 +328,9 @@ def lights(b, W, L, H, windows, lamps=None):
         if gain > 0.05 and i < 5:
             sh = 72 if n < 2 else None
             n += sh is not None
-            b.light(POINT, (x, y, H - 0.25), (0, 0, -1), tuple(c * gain for c in col), b.u(1.2, 2.4), -0.35, 5.0, shadow=sh)
+            # a panel shines down and along the ceiling, a bulb all round: neither may draw a ring on the ceiling
+            z, cone = (H - 0.06, -0.6) if kind < 0.8 or not pack else (H - b.u(0.25, 0.5), -1.2)
+            b.light(POINT, (x, y, z), (0, 0, -1), tuple(c * gain for c in col), b.u(1.2, 2.4), cone, 5.0, shadow=sh)
     b.scene['env_tex'], _ = b.picture('photo_panorama', 'photo_indoor')
     b.scene['env_gain'] = b.u(0.3, 1.0)
     b.scene['sky_gain'] = 2.0
@@ -361,7 +363,7 @@ def room(b, n_cams, kind=None):
                 break
             x += wall_item(b, f, x, kind, item, H) + (b.u(0, 0.35) if b.chance(0.6) else 0.0)
     middle(b, W, L, H, kind)
-    loose(b, W, L, b.r.randint(0, 7))
+    loose(b, W, L, b.r.randint(1, 9))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3})
     return b.finish(kind, n_cams)
@@ -413,9 +415,9 @@ def loose(b, W, L, n):
         if k < 0.18:
             things.chair(b, f)
             b.take(f, -0.3, -0.3, 0.3, 0.3)
-        elif k < 0.36:
+        elif k < 0.4:
             moving.person(b, f, None, room)
-        elif k < 0.41:
+        elif k < 0.43:
             moving.sitter(b, f)
             b.take(f, -0.4, -0.5, 0.4, 0.5)
         elif k < 0.47:
@@ -465,7 +467,7 @@ def desks(b, n_cams):
         x = b.u(0, 0.6)
         while x < length - 0.5:
             x += wall_item(b, f, x, 'office', b.r.choices(('case', 'shelf', 'pack', 'board', 'pictures', 'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0], H) + b.u(0, 0.3)
-    loose(b, W, L, b.r.randint(0, 3))
+    loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1})
     return b.finish('desks', n_cams)

@@ -33,9 +33,9 @@ class Road:
 
 
 def ground(b, r):
-    road = b.mat('asphalt', scale=(0.8, 2.0), tint=0.15)
+    road = b.mat('asphalt', scale=(0.8, 2.0), tint=0.08)
     road.gloss = b.u(0, 0.35)
-    land = b.mat('grass', 'ground', 'ground', 'concrete', tint=0.15)
+    land = b.mat('grass', 'ground', 'ground', 'concrete', tint=0.08)
     b.box(Frame(), (0, (Y0 + Y1) / 2, GROUND - 0.35), (300, 400, 0.7), land)
     b.box(Frame(), ((r.right + r.left) / 2, 60, -0.05), (r.right - r.left, 260, 0.1), road)
     for k in range(1, r.n_r):
@@ -211,7 +211,7 @@ def traffic(b, r):
     heavy = b.u(0.05, 0.5)
     for k in range(-r.n_l, r.n_r):
         x, ours, away = (k + 0.5) * r.lane - (r.gap if k < 0 else 0.0), k == r.mine, k >= 0
-        speed = r.flow * b.u(0.75, 1.2) if away or r.style != 'jam' else b.u(0, 14)
+        speed = r.flow * b.u(0.75, 1.12) if away or r.style != 'jam' else b.u(0, 14)
         if ours:
             r.speed = speed
         y = (b.u(2.6, 18) if r.style != 'motorway' else b.u(8, 60)) if ours else b.u(-8, 12)
@@ -222,7 +222,7 @@ def traffic(b, r):
             if beside:                                  # something tall right next to the camera
                 n, w, front, back = vehicle(b, f, 0.3, b.pick(('tanker', 'lorry', 'bus', 'lorry')))
                 beside = False
-            elif b.chance(0.02) and r.style != 'motorway':
+            elif speed < 8 and b.chance(0.03):
                 n, w, front, back = moving.cyclist(b, f.at(0.8 if k == r.n_r - 1 else 0, 0), 0.0), 0.6, 0.9, 0.9
             else:
                 n, w, front, back = vehicle(b, f, heavy if not ours else heavy * 0.6)
@@ -275,7 +275,7 @@ def street(b, n_cams):
         if r.gap:
             b.box(Frame(), (-r.gap / 2, 60, 0.6), (0.06, 260, 0.3), b.plain('grey', 0.7))
     else:
-        kerb = b.mat('stone', 'concrete', 'tile', tint=0.1)
+        kerb = b.mat('stone', 'concrete', tint=0.06) if b.chance(0.7) else b.plain('grey', 0.1)
         for s, edge in ((1, r.right), (-1, r.left)):
             b.box(Frame(), (edge + s * walk / 2, 60, KERB - 0.1), (walk, 260, 0.2), kerb)
             fronts(b, r, s, edge, walk)

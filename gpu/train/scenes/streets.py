@@ -30,7 +30,7 @@ def tanker(b, f):
     for s in (-1, 1):
         b.quad(f, (s * 1.27, 3.6, 2.6), b.u(2, 6), b.u(0.5, 1.2), tex, yaw=s * math.pi / 2)
         for y in (5.8, 7.1, 8.4, -0.8, -4.0):
-            b.shape('wheel', f, (s * 1.08, y, 0.5), (1.0, 1.0, 0.36), b.plain('dark', 0.2), roll=math.pi / 2)
+            b.shape('wheel', f, (s * 1.06, y, 0.525), (1.05, 1.05, 0.37), b.plain('dark', 0.2), roll=math.pi / 2)
     cab(b, f, -3.2)
     return 2.5, 4.3, 9.2
 
@@ -53,7 +53,7 @@ def lorry(b, f):
     b.box(f, (0, -4.02, 2.2), (2.1, 0.03, 0.8), b.plain('dark', 0.9))
     for s in (-1, 1):
         for y in (-3.0, 2.4, 3.5):
-            b.shape('wheel', f, (s * 1.02, y, 0.5), (1.01, 1.01, 0.36), b.plain('dark', 0.2), roll=math.pi / 2)
+            b.shape('wheel', f, (s * 1.01, y, 0.525), (1.05, 1.05, 0.36), b.plain('dark', 0.2), roll=math.pi / 2)
     h = b.u(1.9, 2.7)
     if b.chance(0.75):                                  # box or tarpaulin body
         m = b.plain('any', b.u(0.1, 0.4)) if b.chance(0.7) else b.mat('metal', 'fabric', 'stripes')

@@ -56,9 +56,9 @@ def granite(rng):
 
 
 def carpet(rng):
-    """Stripes along x with dashes, as office carpet tiles have."""
-    n = int(rng.integers(12, 48))
-    cols = np.stack([colour(rng, 0.1, 0.6, 0.12) for _ in range(4)])
+    """Stripes along x with dashes, as office carpet tiles have; every other one quiet."""
+    n, base, quiet = int(rng.integers(12, 48)), colour(rng, 0.1, 0.6, 0.08), rng.random() < 0.6
+    cols = np.stack([base + rng.normal() * 0.05 if quiet else colour(rng, 0.1, 0.6, 0.1) for _ in range(4)])
     rows = cols[rng.integers(0, 4, n)]
     img = rows[(np.arange(N) * n // N)][:, None, :].repeat(N, 1)
     img = img * (0.75 + 0.5 * noise(rng, 3, 16, 0.9, (1, 4)))[..., None]
@@ -87,7 +87,8 @@ def wood(rng):
     c0, c1 = colour(rng, 0.15, 0.6, 0.04) * [1.2, 0.9, 0.6], colour(rng, 0.3, 0.8, 0.04) * [1.15, 0.9, 0.65]
     warp = noise(rng, 4, 2, 0.5, (1, 1))
     rings = 0.5 + 0.5 * np.sin((np.arange(N)[:, None] / N * 8 + warp * rng.uniform(2, 6)) * 2 * np.pi)
-    return to8(paint(0.5 * rings + 0.5 * noise(rng, 4, 4, 0.7, (16, 1)), c0, c1))
+    k = rng.uniform(0.1, 0.45)
+    return to8(paint(k * rings + (1 - k) * noise(rng, 4, 4, 0.7, (16, 1)), c0, c1))
 
 
 def tiles(rng):

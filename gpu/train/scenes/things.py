@@ -127,12 +127,14 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
     """A table with chairs and things on it. Returns its top."""
     pack = [m for m in b.meshes('floor', 'table', 'coffeetable', 'longtable') if m.size[2] < 1.1]
     wood = b.mat('wood') if b.chance(0.75) else b.plain('any')
-    if pack and b.chance(0.35):
-        m = b.pick(pack)
-        b.asset(m, f, 0, 0, 0)
+    m = b.pick(pack) if pack and b.chance(0.35) else None
+    if m and b.indoors(f, m.lo[0], m.lo[1], m.hi[0], m.hi[1]):
+        b.asset(m, f, 0, 0, -m.lo[2])
         w, d, h = m.size
     else:
         w, d, h = w or b.u(0.7, 2.2), d or b.u(0.6, 1.1), b.u(0.68, 0.8) if b.chance(0.85) else b.u(0.35, 0.55)
+        while not b.indoors(f, -w / 2, -d / 2, w / 2, d / 2) and w > 0.4:
+            w, d = 0.85 * w, 0.85 * d
         t = b.u(0.02, 0.06)
         top = wood if b.chance(0.7) else thin_top(b)
         if b.chance(0.15):
@@ -165,7 +167,12 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
                     continue
                 along = (k + 0.5) / max(1, int(length / 0.65)) - 0.5
                 g = f.at(0, 0, 0, yaw).at(along * length + b.u(-0.08, 0.08), off / 2 + b.u(-0.12, 0.45), 0, b.u(-0.35, 0.35) if b.chance(0.75) else b.u(-3, 3))
-                chair(b, g, same)
+                if not b.indoors(g, -0.25, -0.25, 0.25, 0.25):
+                    continue
+                if b.chance(0.06):
+                    moving.sitter(b, g)
+                else:
+                    chair(b, g, same)
     clutter(b, top, n_clutter if n_clutter is not None else b.r.randint(0, 9))
     return top
 
@@ -304,6 +311,8 @@ def office_desk(b, f, w=None, n_clutter=None):
     b.tops.append(s)
     if b.chance(0.7):
         g = f.at(b.u(-0.2, 0.2) * w, -d - b.u(0.0, 0.5), 0, b.u(-0.8, 0.8) + math.pi)
+        if not b.indoors(g, -0.3, -0.3, 0.3, 0.3):
+            return s
         if b.chance(0.15):
             moving.sitter(b, g.at(0, -0.1))
         elif b.meshes('floor', 'officechair') and b.chance(0.8):

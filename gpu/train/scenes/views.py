@@ -10,14 +10,27 @@ import numpy as np
 CLEAR = 0.12        # metres between a camera and the box round anything
 
 
+def look(p, target, roll=0.0):
+    """Camera-to-world rotation (columns x right, y down, z forward) that looks from p at target."""
+    z0, z1, z2 = target[0] - p[0], target[1] - p[1], target[2] - p[2]
+    n = math.sqrt(z0 * z0 + z1 * z1 + z2 * z2) + 1e-9
+    z0, z1, z2 = z0 / n, z1 / n, z2 / n
+    n = math.hypot(z0, z1)
+    x0, x1 = (z1 / n, -z0 / n) if n > 1e-3 else (1.0, 0.0)          # level: x = z cross up
+    y0, y1, y2 = -z2 * x1, z2 * x0, z0 * x1 - z1 * x0               # z cross x
+    c, s = math.cos(roll), math.sin(roll)
+    return np.array([[c * x0 + s * y0, -s * x0 + c * y0, z0], [c * x1 + s * y1, -s * x1 + c * y1, z1], [s * y2, c * y2, z2]])
+
+
 def axis_angle(w):
     """Rotation matrix of an axis-angle vector, radians."""
-    a = float(np.linalg.norm(w))
+    a = math.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     if a < 1e-9:
         return np.eye(3)
-    k = w / a
-    K = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]])
-    return np.eye(3) + math.sin(a) * K + (1 - math.cos(a)) * (K @ K)
+    x, y, z, c, s = w[0] / a, w[1] / a, w[2] / a, math.cos(a), math.sin(a)
+    v = 1 - c
+    return np.array([[c + x * x * v, x * y * v - z * s, x * z * v + y * s], [x * y * v + z * s, c + y * y * v, y * z * v - x * s],
+                     [x * z * v - y * s, y * z * v + x * s, c + z * z * v]])
 
 
 def mesh_boxes(cat):
@@ -41,24 +54,21 @@ def clear(cat, insts, motions, cams, gap=CLEAR):
     size = np.sqrt((col * col).sum(1))                          # [N, 3] lengths of the axes
     mid = np.einsum('nij,nj->ni', col, 0.5 * (lo + hi)) + t
     reach = np.sqrt(((0.5 * size * (hi - lo)) ** 2).sum(1)) + gap * 1.8
-    ok = np.ones(len(cams), bool)
-    obj = insts['object']
+    reach = reach * reach + 1e-3
+    p, obj = cams['p'].reshape(-1, 3), insts['object']          # rows: camera 0 at moment 0, at moment 1, camera 1...
+    near = (p * p).sum(1)[:, None] - 2 * p @ mid.T + (mid * mid).sum(1) < reach
+    R, s = motions[:, :, :3], motions[:, :, 3]
+    q = np.einsum('oji,okj->oki', R, p[None, 1::2] - s[:, None])    # [n_objects + 1, K, 3]: as the thing at rest would see them
     moving = np.flatnonzero(obj)
-    for moment in (0, 1):
-        p = cams['p'][:, moment]                                # [K, 3]
-        d2 = ((p * p).sum(1)[:, None] - 2 * p @ mid.T + (mid * mid).sum(1)[None])
-        near = d2 < (reach * reach)[None] + 1e-3
-        q = p
-        if moment and len(moving):                              # the camera as the thing at rest would see it
-            R, s = motions[:, :, :3], motions[:, :, 3]
-            q = np.einsum('oji,okj->oki', R, p[None] - s[:, None])      # [n_objects + 1, K, 3]
-            d = q[obj[moving]] - mid[moving, None]
-            near[:, moving] = ((d * d).sum(2) < (reach * reach)[moving, None] + 1e-3).T
-        k, n = np.nonzero(near)
-        x = q[obj[n], k] if q.ndim == 3 else p[k]
-        local = np.einsum('pj,pji->pi', x - t[n], col[n]) / np.maximum(size[n], 1e-9)       # metres along the axes
-        inside = ((local > lo[n] * size[n] - gap) & (local < hi[n] * size[n] + gap)).all(1)
-        ok[k[inside]] = False
+    if len(moving):
+        d = q[obj[moving]] - mid[moving, None]
+        near[1::2, moving] = ((d * d).sum(2) < reach[moving, None]).T
+    k, n = np.nonzero(near)
+    x = np.where((k & 1)[:, None] == 1, q[obj[n], k >> 1], p[k])
+    local = np.einsum('pj,pji->pi', x - t[n], col[n]) / np.maximum(size[n], 1e-9)       # metres along the axes
+    inside = ((local > lo[n] * size[n] - gap) & (local < hi[n] * size[n] + gap)).all(1)
+    ok = np.ones(len(cams), bool)
+    ok[k[inside] >> 1] = False
     return ok
 
 
@@ -73,7 +83,7 @@ def focal(r):
 def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
     """A camera pair at p looking at target; with a heading (unit vector, world) it drives at speed m/s, else it is held in a hand."""
     r, dt = b.r, b.dt
-    R, p = b.look(p, target, roll), np.array(p, float)
+    R, p = look(p, target, roll), np.array(p, float)
     if heading is not None:
         w = np.array([r.gauss(0, 1.2), r.gauss(0, 5.0), r.gauss(0, 0.8)]) * min(1.0, 0.15 + speed / 4)
         q = p + np.asarray(heading, float) * speed * dt + np.array([0, 0, r.gauss(0, 0.004)])
@@ -132,8 +142,11 @@ def indoor(b, n, modes):
                 continue
             p, tgt = past_edge(b, f)
         else:
-            p = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), b.u(1.1, 1.75) if b.chance(0.8) else b.u(0.3, 1.1))
-            if mode == 'wall':                          # at arm's length or a step from a wall or furniture
+            p = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), b.u(0.95, 1.75) if b.chance(0.8) else b.u(0.3, 1.0))
+            if b.targets and b.chance(0.5):             # somebody points a camera at something
+                t = b.pick(b.targets)
+                tgt = (t[0] + b.u(-0.5, 0.5), t[1] + b.u(-0.5, 0.5), t[2] + b.u(-0.3, 0.3))
+            elif mode == 'wall':                        # at arm's length or a step from a wall or furniture
                 k = b.pick((0, 1, 2, 3))
                 tgt = (b.u(0, W), (0, L)[k & 1], b.u(0.4, 1.8)) if k < 2 else ((0, W)[k & 1], b.u(0, L), b.u(0.4, 1.8))
             elif s and b.chance(0.5):
