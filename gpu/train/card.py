@@ -13,7 +13,7 @@ import os
 import curves
 
 # options that say how a network was made; the rest (places, how often to save) does not belong in a card
-SHOWN = ('task', 'minutes', 'steps', 'total_minutes', 'total_steps', 'lr', 'seed', 'freeze_bn', 'samples', 'compile')
+SHOWN = ('task', 'minutes', 'steps', 'total_minutes', 'total_steps', 'lr', 'seed', 'freeze_bn', 'scenes', 'samples', 'compile')
 
 
 def command(args):

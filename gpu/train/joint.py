@@ -28,7 +28,7 @@ def metres(log_depth, fx):
 class Joint(Task):
     name, nets = 'joint', ('depth', 'motion', 'objmotion')
     parts = ('log error', 'translation', 'rotation', 'thing', 'photo drawn', 'photo video', 'agreement')
-    pairs, objects, per_scene, level_weight = True, True, 1, 0.3
+    pairs, objects, per_scene, level_weight, shutter = True, True, 1, 0.3, 0.0
     windows, size = 6, ObjMotion.size           # of video, a step
 
     def __init__(self):
@@ -116,7 +116,7 @@ class Joint(Task):
         pic, inside, *_ = ph.warp(buf['image'][n:], z, buf['K'][:n], buf['pixel_motion'], buf['K'][n:])
         e = ph.reconstruction(buf['image'][:n], [(pic, inside & (buf['seen'] > 0))])
         at = buf['picture']
-        size = nets['prior'](z[at], buf['thing_mask'], buf['K'][at, 1], buf['thing_kind'])
+        size = nets['prior'](z.index_select(0, at), buf['thing_mask'], buf['K'][at, 1], buf['thing_kind'])
         return e + ph.SMOOTH_WEIGHT * ph.smoothness(z, buf['image'][:n]) + ph.SIZE_WEIGHT * size
 
     def video_photo(self, nets, log_depth, motion, thing, buf):

@@ -87,7 +87,9 @@ class SizePrior(nn.Module):
         """depth [N,H,W]; mask [N,H,W] 0..1, empty where there is no thing; fy [N]; kind [N] long."""
         n = mask.sum((1, 2))
         rows = (mask.amax(2) > 0.5).sum(1).float()
-        want = fy * self.log_height.exp()[kind] / rows.clamp_min(1)
+        # no indexing: its gradient would sort, and one_hot() would wait for the device
+        which = (kind[:, None] == torch.arange(len(self.log_height), device=kind.device)).float()
+        want = fy * (which * self.log_height.exp()).sum(1) / rows.clamp_min(1)
         have = (depth * mask).sum((1, 2)) / n.clamp_min(1)
         seen = (n > 0).float()
         return ((have - want).abs() / depth.mean((1, 2)) * seen).sum() / seen.sum().clamp_min(1)

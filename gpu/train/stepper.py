@@ -92,6 +92,10 @@ class CudaStepper(Stepper):
         self.lr = torch.tensor(0.0, device='cuda')
         super().__init__(task, nets, self.lr, fused=True, capturable=True)
         self.keep = torch.tensor(0.99, device='cuda')           # how much of the average stays
+        if compile_nets:        # one variant a picture shape, and again when batch norms rest
+            for name in ('recompile_limit', 'cache_size_limit'):
+                if hasattr(torch._dynamo.config, name):
+                    setattr(torch._dynamo.config, name, 64)
         self.fn = {k: torch.compile(m, dynamic=False) if compile_nets and k != 'prior' else m for k, m in nets.items()}
         self.total = torch.zeros(1 + len(task.parts), device='cuda')
         self.graphs, self.mempool = {}, None

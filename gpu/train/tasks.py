@@ -10,7 +10,7 @@ import augment
 import geometry as g
 import losses
 import model
-from scenes import render, sample
+from scenes import render, sample, sensor
 
 SLOTS = 256             # object numbers of a scene
 
@@ -21,6 +21,7 @@ def normalise(rgb):
 
 class Task:
     parts, pairs, objects = (), False, False
+    shutter = 0.4           # share of pictures whose rows are read one after the other
     # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
     # every batch: batch norms see the mixture that their running averages stand for.
     shapes = [(256, 192, 0.34, 0.25), (320, 256, 0.16, 0.25), (416, 128, 0.20, 0.6), (192, 256, 0.12, 0.2),
@@ -238,12 +239,28 @@ class ObjMotion(Task):
 
 def tables(scenes, picks, device):
     """Motions [N,SLOTS,3,4] and kinds [N,SLOTS] of each picture's scene, by object number."""
-    M = np.tile(np.eye(3, 4, dtype=np.float32), (len(scenes), SLOTS, 1, 1))
-    kind = np.zeros((len(scenes), SLOTS), np.uint8)
+    n = max(len(s.objects) for s in scenes)
+    M = np.tile(np.eye(3, 4, dtype=np.float32), (len(scenes), n, 1, 1))
+    kind = np.zeros((len(scenes), n), np.uint8)
     for k, s in enumerate(scenes):
         M[k, :len(s.objects)], kind[k, :len(s.kinds)] = s.objects, s.kinds
-    at = torch.tensor([s for s, _, _ in picks], device=device)
-    return torch.from_numpy(M).to(device)[at], torch.from_numpy(kind).to(device)[at]
+    at = [s for s, _, _ in picks]
+    motion = torch.eye(3, 4, device=device).repeat(len(picks), SLOTS, 1, 1)
+    motion[:, :n] = torch.from_numpy(M[at]).to(device, non_blocking=True)
+    kinds = torch.zeros(len(picks), SLOTS, dtype=torch.uint8, device=device)
+    kinds[:, :n] = torch.from_numpy(kind[at]).to(device, non_blocking=True)
+    return motion, kinds
+
+
+def camera(task, out, scenes, picks, rng):
+    """What sensor and file format do to drawn pictures; those of a pair have one camera. The pose is the middle row's."""
+    motion, quality = sensor.shutter_motion(scenes, picks, rng, task.shutter), sensor.random_quality(rng, len(picks))
+    if task.pairs:
+        motion[1::2], quality[1::2] = motion[0::2], quality[0::2]
+    dev = out['rgb'].device
+    if task.shutter:
+        out = sensor.rolling_shutter(out, torch.from_numpy(motion).to(dev, non_blocking=True))
+    return {**out, 'rgb': sensor.jpeg(out['rgb'], torch.from_numpy(quality).to(dev, non_blocking=True))}
 
 
 def draw(task, renderer, pool, rng, shape, ss=2):
@@ -254,6 +271,7 @@ def draw(task, renderer, pool, rng, shape, ss=2):
     picks = sample.picks(rng, task.n_scenes, task.per_scene, len(scenes[0].cams), task.pairs)
     want = ('rgb', 'depth', 'object') if task.objects else ('rgb', 'depth')
     out = renderer.draw(scenes, picks, W, H, task.effects(rng, len(picks), W), ss, want)
+    out = camera(task, out, scenes, picks, rng)
     if task.objects:
         out['motion'], out['kind'] = tables(scenes, picks, renderer.device)
     return out

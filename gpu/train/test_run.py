@@ -13,6 +13,9 @@ import torch
 from PIL import Image
 
 import curves
+import eval as evaluate
+import export
+import model
 import state
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -42,7 +45,7 @@ class Pieces(unittest.TestCase):
     def test_two_pieces_end_where_one_does(self):
         with tempfile.TemporaryDirectory() as d:
             one, two = d + '/one', d + '/two'
-            common = ['--task', 'mask', '--total-steps', 8, '--freeze-bn', 0.6]
+            common = ['--task', 'mask', '--total-steps', 8, '--freeze-bn', 0.4]
             train(*common, '--steps', 8, '--out', one)
             train(*common, '--steps', 5, '--out', two)
             half = state.read(two + '/state.pt')
@@ -64,7 +67,7 @@ class Pieces(unittest.TestCase):
 
     def test_a_signal_leaves_a_state_to_go_on_from(self):
         with tempfile.TemporaryDirectory() as d:
-            p = subprocess.Popen([sys.executable, 'train.py', *TINY, '--task', 'mask', '--steps', '100000', '--out', d, '--save', '1000'],
+            p = subprocess.Popen([sys.executable, 'train.py', *TINY, '--workers', '2', '--task', 'mask', '--steps', '100000', '--out', d, '--save', '1000'],
                                  cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             try:
                 for _ in range(1200):
@@ -96,6 +99,30 @@ class Pieces(unittest.TestCase):
             p = train('--task', 'joint', '--steps', 1, '--out', d + '/p', '--video', d + '/no', check=False)
             self.assertNotEqual(p.returncode, 0)
             self.assertIn('may not be trained on', p.stderr)
+
+
+class Export(unittest.TestCase):
+    def test_all_four_networks(self):
+        with tempfile.TemporaryDirectory() as d:
+            for name, make in model.NETS.items():
+                torch.manual_seed(2)
+                net = make()
+                for m in net.modules():                     # equal tensors would be exported as one
+                    if isinstance(m, torch.nn.BatchNorm2d):
+                        torch.nn.init.normal_(m.weight, 0.7, 0.1)
+                        torch.nn.init.normal_(m.bias, 0, 0.1)
+                x = torch.randn(2, export.PORTS[name][2], 64, 96)
+                net(x)
+                torch.save(net.state_dict(), f'{d}/{name}.pt')
+                p = subprocess.run([sys.executable, 'export.py', name, f'{d}/{name}.pt', f'{d}/{name}.onnx'], cwd=HERE, text=True,
+                                   capture_output=True)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                kept, _ = evaluate.load(f'{d}/{name}.onnx', name)
+                with torch.no_grad():
+                    a, b = net.eval()(x), kept.cpu()(x)
+                self.assertLess((a - b).abs().max(), 0.02 * a.abs().max(), name)
+            sizes = [-(-os.path.getsize(f'{d}/{n}.onnx') // 4096) * 4096 for n in model.NETS]
+            self.assertLessEqual(sum(sizes), 32_000_000)
 
 
 class Driver(unittest.TestCase):

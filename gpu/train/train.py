@@ -84,7 +84,8 @@ def arguments(argv=None):
     a.add_argument('--seed', type=int, default=1)
     a.add_argument('--lr', type=float, default=5e-4)
     a.add_argument('--warmup', type=int, default=400, help='steps, where the optimiser starts fresh')
-    a.add_argument('--freeze-bn', type=float, default=0.85, metavar='PART', help='of the run; then batch norms rest')
+    a.add_argument('--freeze-bn', type=float, default=0.85, metavar='PART',
+                   help='of the run; then batch norms rest (0 with --init: the network goes on as it was exported)')
     a.add_argument('--workers', type=int, default=12)
     a.add_argument('--save', type=float, default=60, help='seconds')
     a.add_argument('--evaluate', type=float, default=150, help='seconds between measures on held-out scenes, 0 = at the end')
@@ -92,6 +93,7 @@ def arguments(argv=None):
     a.add_argument('--log', type=int, default=200, help='steps')
     a.add_argument('--compile', action='store_true', help='torch.compile: 1-2 minutes of set-up')
     a.add_argument('--shapes', type=int, help='use the first N picture shapes only (for trials)')
+    a.add_argument('--scenes', type=int, help='scenes in a batch (default: the task says)')
     a.add_argument('--samples', type=int, choices=(1, 2), default=2, help='per pixel side, when drawing')
     a.add_argument('--device', choices=('cuda', 'cpu'), default='cuda' if torch.cuda.is_available() else 'cpu')
     a.add_argument('--tiny', action='store_true', help='64x64 pictures, 2 scenes: does it run?')
@@ -113,9 +115,11 @@ class Run:
             self.total = {'steps': a.total_steps} if a.total_steps else {'seconds': a.total_minutes * 60}
         if not self.total:
             self.total = {'steps': a.steps} if a.steps else {'seconds': a.minutes * 60}
+        self.set_up(saved)
+        # after the pool's workers were forked: they are to die of a signal
         for s in (signal.SIGTERM, signal.SIGINT):
             signal.signal(s, self.on_signal)
-        self.set_up(saved)
+        self.note('start', **self.started)
 
     def path(self, name):
         return os.path.join(self.a.out, name)
@@ -144,6 +148,7 @@ class Run:
         self.renderer = render.Renderer(arrays, a.device)
         self.task = tasks.all_tasks()[a.task]()
         self.task.shapes = self.task.shapes[:a.shapes]
+        self.task.n_scenes = a.scenes or self.task.n_scenes
         if a.tiny:
             self.task.shapes, self.task.n_scenes = [(64, 64, 1.0, 0.5)], 2
         self.videos = self.open_videos()
@@ -151,7 +156,7 @@ class Run:
         rng = self.rng_of(self.step)
         self.init(nets, a.init, rng)
         self.st = stepper.make(a.device, self.task, nets.train(), a.compile)
-        if saved.get('frozen'):
+        if saved.get('frozen') or a.freeze_bn <= 0:
             self.st.rest_norms()
         for shape in self.task.shapes:
             ms = self.st.prepare(shape, lambda b: self.task.fill(b, self.drawn(rng, shape, self.step), rng, self.videos))
@@ -159,10 +164,12 @@ class Run:
         warm = not (saved and self.st.load(saved))
         self.warm_from = self.step if warm else -10 ** 9
         self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *([(64, 64), (64, 64)] if a.tiny else []), ss=a.samples)
-        self.note('start', piece=self.piece, args=vars(a), total=self.total, parameters=model.n_params(nets),
-                  pack=credits_digest(a.assets) if cat.pack else None, optimiser='fresh' if warm else 'resumed',
-                  torch=torch.__version__, device=torch.cuda.get_device_name() if a.device == 'cuda' else platform.processor() or 'cpu',
-                  video=self.videos.record() if self.videos else [], init=[file_digest(p) for p in a.init])
+        self.started = {
+            'piece': self.piece, 'args': vars(a), 'total': self.total, 'parameters': model.n_params(nets),
+            'pack': credits_digest(a.assets) if cat.pack else None, 'optimiser': 'fresh' if warm else 'resumed',
+            'torch': torch.__version__, 'video': self.videos.record() if self.videos else [],
+            'device': torch.cuda.get_device_name() if a.device == 'cuda' else platform.processor() or 'cpu',
+            'init': [file_digest(p) for p in a.init]}
 
     def init(self, nets, files, rng):
         for path in files:
