@@ -118,6 +118,23 @@ static void a_wrong_factor_is_found(void **state)
     }
 }
 
+/* Two walks with one factor, then one with another: the old corners have faded to a quarter. */
+static void a_changed_factor_is_followed(void **state)
+{
+    struct eval_scale *s = make();
+    struct eval_scale_answer a;
+
+    (void)state;
+    draw(1);
+    run(s, FRAMES, 1.3f, NULL);
+    a = run(s, FRAMES, 1.3f, NULL);
+    assert_true(fabs(a.scale * 1.3 - 1) < 0.02);
+    a = run(s, FRAMES, 0.8f, NULL);
+    if (!(fabs(a.scale * 0.8 - 1) < 0.04))
+        fail_msg("scale %g", a.scale);
+    eval_scale_free(&s);
+}
+
 /* 1 until there is something to know; and no frame knows of a later one. */
 static void it_is_causal(void **state)
 {
@@ -200,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_factor_is_found),
+        cmocka_unit_test(a_changed_factor_is_followed),
         cmocka_unit_test(it_is_causal),
         cmocka_unit_test(nothing_is_learned_from_nothing),
         cmocka_unit_test(wild_poses_are_survived),
