@@ -9,7 +9,8 @@
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
 #define RESERVE_SHARE 8 /* of the device's memory, at most */
-#define PINNED_SHARE 32 /* pinned for so much device memory; and of the host's, at most */
+#define PINNED_SHARE \
+    16 /* of that in pinned memory, too; half of this share of the host's, at most */
 
 struct memory_cuda {
     int device;
@@ -107,7 +108,7 @@ static int reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
         return 0;
     rc = slab_reserve(m->slabs[MEMORY_CUDA_DEVICE], bytes, err);
     if (rc == 0)
-        rc = slab_reserve(m->slabs[MEMORY_CUDA_PINNED], least(bytes, host) / PINNED_SHARE, err);
+        rc = slab_reserve(m->slabs[MEMORY_CUDA_PINNED], least(bytes, host / 2) / PINNED_SHARE, err);
     rc = rc == ERR_MEMORY ? 0 : rc;
 out:
     return rc;
