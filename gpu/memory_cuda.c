@@ -9,8 +9,7 @@
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
 #define RESERVE_SHARE 8 /* of the device's memory, at most */
-#define PINNED_SHARE \
-    16 /* of that in pinned memory, too; half of this share of the host's, at most */
+#define PINNED_SHARE 16 /* of that pinned, too; of half the host memory at most */
 
 struct memory_cuda {
     int device;

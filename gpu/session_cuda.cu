@@ -119,9 +119,9 @@ static int pin(struct session_cuda *s, struct err *err)
     rc = memory_cuda_get(s->memory, MEMORY_CUDA_PINNED, &s->pinned, s->pinned_bytes, err);
     if (rc)
         return rc;
-    memset(s->pinned, 0, s->pinned_bytes);
     here = (uint8_t *)s->pinned;
     s->result = s->result_dev = (struct result_cuda *)here;
+    memset(s->result, 0, sizeof *s->result); /* says of the others how much of them is valid */
     s->changes = s->changes_dev = (struct gpu_change *)(here + changes);
     s->depth_out = s->depth_out_dev = (float *)(here + depth);
     return 0;
