@@ -75,24 +75,43 @@ static __device__ uint32_t win_cells(struct session_dev *s, const struct camera 
     return wins;
 }
 
+/* What associate_cuda() found out about a pixel; z = 0: it is not fused. */
+struct sight {
+    uint32_t found, through, open;
+    float distance, z;
+};
+
+/* All of it is asked for before any is looked at. */
+static __device__ inline struct sight load_sight(const struct session_dev *s, uint32_t pixel)
+{
+    struct sight r = {POINT_NONE, POINT_NONE, 0, 0.0f, 0.0f};
+    if (pixel < s->n_pixels) {
+        r.found = s->found[pixel];
+        r.through = s->through[pixel];
+        r.open = s->wins[pixel];
+        r.distance = s->distance[pixel];
+        r.z = s->usable[pixel];
+    }
+    return r;
+}
+
 /* Returns the pixel's marks. */
 static __device__ uint32_t update_pixel(struct session_dev *s, const struct camera *cameras,
-                                        uint32_t pixel)
+                                        const struct sight *r, uint32_t pixel)
 {
-    uint32_t slot = s->found[pixel], through = s->through[pixel], open = s->wins[pixel], mark = 0;
-    float distance = s->distance[pixel], z = s->usable[pixel]; /* all loads before the first use */
-    if (!(z > 0.0f))
+    uint32_t mark = 0, wins;
+    if (!(r->z > 0.0f))
         return 0;
-    if (through != POINT_NONE && s->claims[through] == scan_vote(pixel))
-        mark |= remove_vote_of(s, through);
-    if (slot != POINT_NONE) {
-        if (s->claims[slot] == point_claim(distance, pixel))
-            mark |= update(s, pixel, slot);
+    if (r->through != POINT_NONE && s->claims[r->through] == scan_vote(pixel))
+        mark |= remove_vote_of(s, r->through);
+    if (r->found != POINT_NONE) {
+        if (s->claims[r->found] == point_claim(r->distance, pixel))
+            mark |= update(s, pixel, r->found);
         return mark;
     }
     mark |= 1u << SCAN_WANTS;
-    if (open) {
-        uint32_t wins = win_cells(s, cameras, pixel, open);
+    if (r->open) {
+        wins = win_cells(s, cameras, pixel, r->open);
         s->wins[pixel] = (uint16_t)wins;
         mark |= wins ? 1u << SCAN_WINS : 0u;
     }
@@ -105,6 +124,7 @@ static __global__ void update_kernel(const struct frame_cuda *frames)
     __shared__ struct camera cameras[GPU_COVISIBLE_MAX];
     struct session_dev *s = frames[blockIdx.y].s;
     uint32_t block = blockIdx.x - 1, pixel = block * SCAN_BLOCK + threadIdx.x, mark = 0;
+    struct sight r;
 
     if (s == NULL)
         return;
@@ -114,9 +134,10 @@ static __global__ void update_kernel(const struct frame_cuda *frames)
     }
     if (scan_idle(s, block))
         return;
+    r = load_sight(s, pixel);
     scan_cameras(cameras, s);
     if (pixel < s->n_pixels) {
-        mark = update_pixel(s, cameras, pixel);
+        mark = update_pixel(s, cameras, &r, pixel);
         s->mark[pixel] = (uint16_t)mark;
     }
     scan_count(s, block, mark);

@@ -29,16 +29,16 @@ static __device__ uint64_t sum_chunks(const struct session_dev *s, uint32_t chun
     return own;
 }
 
-/* What stays goes to the other array, expired points are free. Returns as scan_rank() does. */
+/* What stays goes to the other array, expired points are free. before: as of sum_chunks(). */
 static __device__ void write_chunk(struct session_dev *s, uint32_t *to, uint32_t *expired,
                                    uint32_t chunk, uint64_t before)
 {
     const uint32_t *from = s->unstable[s->was.unstable_now];
-    uint32_t n = s->was.n_unstable, size = remove_chunk_size(n);
+    struct remove_chunk c = remove_chunk_of(s->was.n_unstable, chunk);
     uint32_t n_kept = (uint32_t)before, n_expired = (uint32_t)(before >> 32);
-    for (uint32_t round = 0; round < size; round += SCAN_BLOCK) {
-        uint32_t i = chunk * size + round + threadIdx.x, slot = i < n ? from[i] : 0;
-        enum remove_fate fate = i < n ? remove_fate_of(s, slot) : REMOVE_GONE;
+    for (uint32_t round = c.first; round < c.end; round += SCAN_BLOCK) {
+        uint32_t i = round + threadIdx.x, slot = i < c.end ? from[i] : 0;
+        enum remove_fate fate = i < c.end ? remove_fate_of(s, slot) : REMOVE_GONE;
         uint64_t rank = scan_rank(1u << fate);
         if (fate == REMOVE_KEPT) {
             to[n_kept + scan_place(rank, REMOVE_KEPT)] = slot;

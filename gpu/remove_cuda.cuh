@@ -39,20 +39,29 @@ static __device__ inline enum remove_fate remove_fate_of(const struct session_de
     return remove_expired(stat, s->frame, s->fuse.grace_frames) ? REMOVE_EXPIRED : REMOVE_KEPT;
 }
 
-/* Entries of a chunk: a whole number of rounds of a block. */
-static __device__ inline uint32_t remove_chunk_size(uint32_t n)
+/* Entries `first` to `end`-1 of the list: a whole number of rounds of a block, but for the last. */
+struct remove_chunk {
+    uint32_t first, end;
+};
+
+static __device__ inline struct remove_chunk remove_chunk_of(uint32_t n, uint32_t chunk)
 {
-    return scan_blocks_of((n + SCAN_CHUNKS - 1) / SCAN_CHUNKS) * SCAN_BLOCK;
+    uint32_t size = scan_blocks_of((n + SCAN_CHUNKS - 1) / SCAN_CHUNKS) * SCAN_BLOCK;
+    struct remove_chunk c = {chunk * size, chunk * size + size};
+    if (c.end > n)
+        c.end = n;
+    return c;
 }
 
 /* By all threads of a block: leaves how many entries of the chunk stay (low) and expire (high). */
 static __device__ inline void remove_count(struct session_dev *s, uint32_t chunk)
 {
     const uint32_t *list = s->unstable[s->was.unstable_now];
-    uint32_t n = s->was.n_unstable, size = remove_chunk_size(n), n_kept = 0, n_expired = 0;
-    for (uint32_t round = 0; round < size; round += SCAN_BLOCK) {
-        uint32_t i = chunk * size + round + threadIdx.x;
-        enum remove_fate fate = i < n ? remove_fate_of(s, list[i]) : REMOVE_GONE;
+    struct remove_chunk c = remove_chunk_of(s->was.n_unstable, chunk);
+    uint32_t n_kept = 0, n_expired = 0;
+    for (uint32_t round = c.first; round < c.end; round += SCAN_BLOCK) {
+        uint32_t i = round + threadIdx.x;
+        enum remove_fate fate = i < c.end ? remove_fate_of(s, list[i]) : REMOVE_GONE;
         n_kept += (uint32_t)__syncthreads_count(fate == REMOVE_KEPT);
         n_expired += (uint32_t)__syncthreads_count(fate == REMOVE_EXPIRED);
     }
