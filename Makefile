@@ -254,7 +254,7 @@ EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-un
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
 run-emulated: $(EMULATED_RUN)
-	@O=$(O) MODE=$(MODE) tests/run $(EMULATED_RUN)
+	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $(EMULATED_RUN)
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call run,CXX)$(EMULATE_CXX) -x c++ -c -o $@ $<
