@@ -5,7 +5,6 @@
 #include "proto/ply_layout.h"
 
 #include <errno.h>
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,11 +177,14 @@ static int skip_list(struct input *in, const struct ply_layout_property *p, stru
 
 /* ------------------------------------------------------------------------- points */
 
+/* Rounded; infinite from where rounding leaves the range of floats: FLT_MAX and half a step. */
 static float to_float(double v)
 {
-    if (v > (double)FLT_MAX)
+    const double end = 0x1.ffffffp127;
+
+    if (v >= end)
         return INFINITY;
-    return v < -(double)FLT_MAX ? -INFINITY : (float)v;
+    return v <= -end ? -INFINITY : (float)v;
 }
 
 static uint8_t to_colour(double v, int type)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,6 +295,8 @@ static int read_ascii(const char *header, const char *body)
 
 static void ply_texts_are_numbers(void **state)
 {
+    struct ply_cloud p;
+
     (void)state;
     assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "1 2 3 4 5 6"), 0);
     assert_int_equal(read_ascii("element vertex 1\n" XYZ RGB, "nan inf -1e999 4 5 6"), 0);
@@ -309,6 +312,11 @@ static void ply_texts_are_numbers(void **state)
                    "1 2 0000000000000000000000000000000000000000000000000000000000000000"
                    "00000000"),
         ERR_INPUT);
+    write_bytes("ply\nformat ascii 1.0\nelement vertex 1\n" XYZ END "3.40282347e38 -1e39 1e-60",
+                strlen("ply\nformat ascii 1.0\nelement vertex 1\n" XYZ END) + 25);
+    assert_int_equal(ply_read_file(path, &p, NULL), 0);
+    assert_true(p.xyz[0] == FLT_MAX && p.xyz[1] == -INFINITY && p.xyz[2] == 0);
+    ply_cloud_free(&p);
     assert_int_equal(read_ascii("element vertex 9999999999999999999\n" XYZ, "1 2 3"), ERR_INPUT);
 }
 
