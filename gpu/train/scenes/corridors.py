@@ -8,7 +8,7 @@ from .interiors import hallway, lights, notice_board, pictures, wall_plane, wind
 
 def corridor(b, n_cams):
     W, L, H = b.u(1.3, 3.2), b.u(6, 32), b.u(2.2, 3.0)
-    floor = b.mat('floor', 'tile', 'stone', 'carpet', 'granite', 'floor') if b.chance(0.75) else b.plain('white')
+    floor = b.mat('floor', 'tile', 'carpet', 'granite', 'floor', 'stone' if b.chance(0.25) else 'tile', tint=0.2) if b.chance(0.75) else b.plain('white')
     if b.chance(0.6):
         floor.gloss = b.u(0.35, 0.95)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 8, L + 8, 0.1), floor)
@@ -37,6 +37,8 @@ def corridor(b, n_cams):
         edges = sorted([0.0, length] + [v for o in opens if o[2] == 0 for v in o[:2]])
         for a, c in zip(edges[::2], edges[1::2]):
             b.box(f, ((a + c) / 2, -0.008, skirt_h / 2), (c - a, 0.016, skirt_h), skirt)
+            if c - a > 0.4 and b.chance(0.4):
+                fitments.fixtures(b, f.at(a, 0), c - a, H)
             if c - a > 0.8:
                 for _ in range(int((c - a) * b.u(0, 0.8)) + 1):
                     corridor_item(b, f, a + 0.1, c - 0.1, W)

@@ -48,6 +48,36 @@ def pendant(b, x, y, h, drop):
     b.shape('sphere', Frame(), (x, y, h - drop - d * 0.35), (0.08, 0.08, 0.1), Mat(-1, (1, 1, 0.9), 0.0, emit=b.u(4, 15)), shadow=False)
 
 
+ONLY = {'urinal': 'bath', 'washbasin': 'bath', 'towelrack': 'bath', 'toiletpaper': 'bath', 'kitchencabinet': 'kitchen', 'hood': 'kitchen',
+        'kitchentools': 'kitchen', 'mailbox': 'hall', 'hanger': 'hall'}
+
+
+def fixtures(b, f, length, h, kind=''):
+    """What hangs on a wall at its own height and in its own size: sockets, switches, clocks, radiators, basins."""
+    for _ in range(b.r.randint(0, 4)):
+        x = b.u(0.15, max(0.2, length - 0.15))
+        pack = [m for m in b.meshes('wall') if m.elevation + m.size[2] < h and m.size[0] < 0.5 * length and ONLY.get(m.cls, kind) == kind]
+        if pack and b.chance(0.5):
+            m = b.pick(pack)
+            deep = m.size[1] > 0.2
+            w = 0.5 * m.size[0]
+            if not deep or b.free_rect(f, x - w, -m.size[1], x + w, 0):
+                b.asset(m, f, x, -m.hi[1] - 0.005, m.elevation - m.lo[2], recolour=0.3)
+                if deep:
+                    b.take(f, x - w, -m.size[1], x + w, 0, m.elevation + m.size[2])
+            continue
+        n, z = b.r.randint(1, 3), b.u(0.2, 0.4) if b.chance(0.6) else b.u(1.0, 1.25)
+        plate, dot = b.plain('white' if b.chance(0.8) else 'grey', 0.4), b.plain('dark')
+        for k in range(n):
+            p = x + 0.081 * k
+            b.box(f, (p, -0.006, z), (0.08, 0.012, 0.08), plate)
+            if z < 0.5:
+                for s in (-0.01, 0.01):
+                    b.box(f, (p + s, -0.0125, z), (0.006, 0.001, 0.006), dot, shadow=False)
+            else:
+                b.box(f, (p, -0.013, z), (0.055, 0.006, 0.055), plate)
+
+
 def coats(b, f, x, w):
     """Hooks with coats and bags."""
     b.box(f, (x + w / 2, -0.015, 1.65), (w, 0.03, 0.1), b.mat('wood'))

@@ -249,7 +249,7 @@ def shell(b, W, L, H, sun=True, floor=None):
     frames = [(Frame(0, L, 0, 0.0), W), (Frame(W, 0, 0, math.pi), W), (Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)]
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
-    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'stone', 'floor', 'carpet', tint=0.2) if b.chance(0.85) else b.plain('any'))
+    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'floor', 'carpet', 'tile', 'granite', 'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.85) else b.plain('any'))
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
@@ -362,6 +362,8 @@ def room(b, n_cams, kind=None):
             if x + 0.5 > length:
                 break
             x += wall_item(b, f, x, kind, item, H) + (b.u(0, 0.35) if b.chance(0.6) else 0.0)
+    for f, length in frames:
+        fitments.fixtures(b, f, length, H, kind)
     middle(b, W, L, H, kind)
     loose(b, W, L, b.r.randint(1, 9))
     lights(b, W, L, H, windows)
@@ -467,6 +469,7 @@ def desks(b, n_cams):
         x = b.u(0, 0.6)
         while x < length - 0.5:
             x += wall_item(b, f, x, 'office', b.r.choices(('case', 'shelf', 'pack', 'board', 'pictures', 'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0], H) + b.u(0, 0.3)
+        fitments.fixtures(b, f, length, H)
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1})
