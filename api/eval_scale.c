@@ -194,8 +194,8 @@ static int follow_far(const struct line *l, float x, float y, float uv[2])
     return z > 1e-3f;
 }
 
-/* How far the picture has moved by the camera's way alone: the median over a grid of pixels, 0 where
- * fewer than half are in it. */
+/* How far the picture has moved by the camera's way alone: the median over a grid of pixels, 0
+ * where fewer than half are in it. */
 static float moved_px(const struct eval_scale *s, const struct line *l, const float *depth, int dw,
                       int dh)
 {

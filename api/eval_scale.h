@@ -12,8 +12,8 @@
  *
  *     u_j(z) = f(K R_T K^-1 p + K t_T / z),   z = d e^s,  s in [-ln 4, ln 4] in steps of 0.029
  *
- * where f divides by the third coordinate. The patch of 9 x 9 around p, moved as a plane parallel to
- * the picture, is compared there by zero-mean normalised correlation; the s of the best mean of
+ * where f divides by the third coordinate. The patch of 9 x 9 around p, moved as a plane parallel
+ * to the picture, is compared there by zero-mean normalised correlation; the s of the best mean of
  * both pictures counts where that mean is high, stands alone and moves the picture enough; its
  * weight grows with how far the corner has moved, as pictures and poses are off by a pixel or two
  * and so tell little of what has moved by three. Every frame that has such pictures fades a

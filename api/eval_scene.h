@@ -4,8 +4,8 @@
  * A pixel (x, y) with depth d is the point d K^-1 (x y 1) of its camera; depth maps span the whole
  * picture, whatever their size, so K is given for the map's own size (intrinsics_scale()).
  *
- * Fused: space is cut into cubes; each holds the mean of the points that fell into it and the number
- * of frames that they came from. That is no reconstruction but the plainest thing that averages,
+ * Fused: space is cut into cubes; each holds the mean of the points that fell into it and the
+ * number of frames that they came from. That is no reconstruction but the plainest thing that averages,
  * the same for truth and estimate.
  *
  * Units:   metres, pixels

@@ -7,9 +7,9 @@
 #define LEAF 12 /* points that are cheaper to look through than to divide */
 
 /* Nodes in heap order: the children of i are 2i+1 and 2i+2; a node's points are a range that is
- * halved at each level, so no node needs to say where it begins. Each has the box around its points:
- * a bound by the planes of division alone would not see how far off a wall is that they all cross,
- * and a query far from it would look through most of it. */
+ * halved at each level, so no node needs to say where it begins. Each has the box around its
+ * points: a bound by the planes of division alone would not see how far off a wall is that they
+ * all cross, and a query far from it would look through most of it. */
 struct eval_tree {
     size_t n;
     int dim;
@@ -200,8 +200,8 @@ static void look_through(struct search *s, size_t lo, size_t hi)
     }
 }
 
-/* Square of the distance from q to a node's box; any number that is not below s->best where that one
- * is not. Rounded as look_through() rounds, so it is never above the distance of a point in it. */
+/* Square of the distance from q to a node's box; any number that is not below s->best where that
+ * one is not. Rounded as look_through() rounds, so it is never above the distance of a point in it. */
 static double to_box(const struct search *s, size_t node)
 {
     const int dim = s->tree->dim;

@@ -2,9 +2,10 @@
  * reconctl_eval.h - what the commands of the eval family share
  *
  * Each is a row like all commands (reconctl.h), listed in reconctl.c: `eval depth`, `eval
- * trajectory`, `eval cloud`, `eval scene`. Their --json FILE takes the place of the flag that other commands
- * have under that name: the measures go to the file as one JSON document, and to standard output
- * as text for people on a terminal (or with --text), else as the same document in one line.
+ * trajectory`, `eval cloud`, `eval scene`. Their --json FILE takes the place of the flag that
+ * other commands have under that name: the measures go to the file as one JSON document, and to
+ * standard output as text for people on a terminal (or with --text), else as the same document in
+ * one line.
  */
 #ifndef RECOND_API_RECONCTL_EVAL_H
 #define RECOND_API_RECONCTL_EVAL_H

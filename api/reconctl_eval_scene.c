@@ -212,7 +212,7 @@ out:
     return rc;
 }
 
-/* Room that depends on the size of the maps, made at the first frame, which the others must have. */
+/* Room that depends on the size of the maps: made at the first frame, whose size all must have. */
 static int begin(struct work *w, const struct maps *m, struct err *err)
 {
     size_t n = (size_t)m->w * (size_t)m->h;
