@@ -244,10 +244,10 @@ static void on_wake(struct service *v)
     }
 }
 
-static void on_gone(struct service *v, struct ws_peer *p)
+/* The library says so once or twice; the seat may be another thread's after the first time. */
+static void on_gone(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
-    if (p->phase == WS_PEER_FREE)
-        return;
+    lws_set_opaque_user_data(wsi, NULL);
     if (p->phase != WS_PEER_HANDSHAKE)
         ws_peer_log(p, "closed");
     ws_peer_close(p);
@@ -306,7 +306,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
         return on_writable(v, p, wsi);
     case LWS_CALLBACK_CLOSED:
     case LWS_CALLBACK_WSI_DESTROY:
-        on_gone(v, p);
+        on_gone(v, p, wsi);
         return 0;
     default:
         return 0;

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +30,39 @@ static struct {
     const char *body, *headers;    /* headers: more of them, or NULL */
     size_t body_len;               /* 0 = the text's */
     int mute, busy; /* requests that are cut off, then that are answered 503, before all others */
-    int requests;
+    atomic_int requests;
+    pthread_mutex_t lock; /* held while a request is answered, and while the next answer is set */
     char url[64], request[8192];
     pthread_t thread;
-} server;
+} server = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Answers the n-th request, if it is to be answered, and closes. */
+static void reply(int fd, int n)
+{
+    static const char busy[] =
+        "HTTP/1.1 503 X\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    size_t len = server.body_len ? server.body_len : strlen(server.body);
+    char head[256];
+
+    if (n > server.mute && n <= server.mute + server.busy) {
+        send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL);
+    } else if (n > server.mute) {
+        snprintf(head, sizeof head,
+                 "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
+                 server.status, server.promise ? (size_t)server.promise : len,
+                 server.headers ? server.headers : "");
+        send(fd, head, strlen(head), MSG_NOSIGNAL);
+        send(fd, server.body, len, MSG_NOSIGNAL);
+    }
+    close(fd);
+}
 
 static void *serve(void *argument)
 {
-    char head[256];
     int fd;
 
     while ((fd = accept(server.listener, NULL, NULL)) >= 0) {
-        size_t n = 0, body = 0, len = server.body_len ? server.body_len : strlen(server.body);
+        size_t n = 0, body = 0;
         char *end = NULL, *at;
 
         memset(server.request, 0, sizeof server.request);
@@ -53,24 +75,9 @@ static void *serve(void *argument)
             at = strstr(server.request, "Content-Length: ");
             body = at ? (size_t)atoi(at + 16) : 0;
         }
-        if (++server.requests <= server.mute) {
-            close(fd);
-            continue;
-        }
-        if (server.requests <= server.mute + server.busy) {
-            static const char busy[] = "HTTP/1.1 503 X\r\nRetry-After: 1\r\nContent-Length: "
-                                       "0\r\nConnection: close\r\n\r\n";
-            send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL);
-            close(fd);
-            continue;
-        }
-        snprintf(head, sizeof head,
-                 "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nConnection: close\r\n%s\r\n",
-                 server.status, server.promise ? (size_t)server.promise : len,
-                 server.headers ? server.headers : "");
-        send(fd, head, strlen(head), MSG_NOSIGNAL);
-        send(fd, server.body, len, MSG_NOSIGNAL);
-        close(fd);
+        pthread_mutex_lock(&server.lock);
+        reply(fd, ++server.requests);
+        pthread_mutex_unlock(&server.lock);
     }
     return argument;
 }
@@ -99,11 +106,14 @@ static int stop(void **state)
 
 static void answer(int status, const char *body)
 {
+    pthread_mutex_lock(&server.lock);
     server.status = status;
     server.body = body;
     server.headers = NULL;
     server.body_len = 0;
-    server.promise = server.mute = server.busy = server.requests = 0;
+    server.promise = server.mute = server.busy = 0;
+    server.requests = 0;
+    pthread_mutex_unlock(&server.lock);
 }
 
 static struct client *open_client(const char *token)

@@ -54,13 +54,15 @@ static struct {
     uint8_t *frame; /* header and JPEG */
     size_t frame_len;
     char neighbour[API_ID_CAP];
-    atomic_bool stop, attack, measure;
+    atomic_bool stop, attack;
     /* of the current round, the neighbour's while measure is set */
+    pthread_mutex_t lock;
     double us[SAMPLES_MAX];
     int n;
+    bool measure;
     atomic_int unanswered;
     atomic_uint_fast64_t used;
-} rig;
+} rig = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t now_ms(void)
 {
@@ -183,6 +185,28 @@ static bool ack_comes(int fd, uint64_t seq)
     return m.opcode == WS_RAW_TEXT && strstr(m.text, "\"status\":\"used\"");
 }
 
+static void sample(double us)
+{
+    pthread_mutex_lock(&rig.lock);
+    if (rig.measure && rig.n < SAMPLES_MAX)
+        rig.us[rig.n++] = us;
+    pthread_mutex_unlock(&rig.lock);
+}
+
+/* From now on, or until now; returns how many samples there are. */
+static int measuring(bool on)
+{
+    int n;
+
+    pthread_mutex_lock(&rig.lock);
+    if (on)
+        rig.n = 0;
+    rig.measure = on;
+    n = rig.n;
+    pthread_mutex_unlock(&rig.lock);
+    return n;
+}
+
 static void *stream_frames(void *arg)
 {
     int fd = open_stream(rig.neighbour, "ingest");
@@ -201,8 +225,7 @@ static void *stream_frames(void *arg)
             break;
         }
         atomic_fetch_add(&rig.used, 1);
-        if (atomic_load(&rig.measure) && rig.n < SAMPLES_MAX)
-            rig.us[rig.n++] = (double)(clock_us() - begun);
+        sample((double)(clock_us() - begun));
     }
     if (fd < 0)
         atomic_fetch_add(&rig.unanswered, 1);
@@ -413,14 +436,18 @@ static int setting(const char *name, int standard)
 /* One round; its p99 and p50 in milliseconds. */
 static void run_round(bool attacked, int ms, double *p99, double *p50)
 {
+    int n, more = 3;
+
     atomic_store(&rig.attack, attacked);
     usleep(200000); /* those called back have left */
-    rig.n = 0;
-    atomic_store(&rig.measure, true);
+    measuring(true);
     usleep((useconds_t)ms * 1000);
-    atomic_store(&rig.measure, false);
-    usleep(3 * FRAME_US);
-    assert_true(rig.n > 10);
+    for (n = measuring(false); n <= 10 && more > 0; more--) { /* a slow machine, or a sanitizer */
+        measuring(true);
+        usleep((useconds_t)ms * 4000);
+        n = measuring(false);
+    }
+    assert_true(n > 10);
     *p50 = quantile(rig.us, rig.n, 0.5) / 1000;
     *p99 = quantile(rig.us, rig.n, 0.99) / 1000;
 }
