@@ -248,13 +248,15 @@ check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
 EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
-EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc)
+EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
+# the whole back end but its networks, which takes the place of the library's "none"
+EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/ops_cuda.c gpu/line_cuda.c gpu/plan_cuda.c gpu/nvml_cuda.c tests/emulate/emulate_none.c)
 EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_state)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
-run-emulated: $(EMULATED_RUN)
-	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $(EMULATED_RUN)
+run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions
+	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call run,CXX)$(EMULATE_CXX) -x c++ -c -o $@ $<
@@ -265,6 +267,8 @@ $(O)/emulate/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
+$(O)/emulate/gpu_sessions: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint

@@ -12,11 +12,12 @@
  *          that is read before it was written (it holds rubbish when a block begins), passes that
  *          read what the same pass writes in another block.
  * Not:     memory order between blocks that run at once, alignment, registers, time. Kernels run
- *          when they are launched; streams are a word.
+ *          when they are launched, or when the graph is that recorded them (emulate_graph.h).
  */
 #ifndef RECOND_TESTS_EMULATE_CUDA_RUNTIME_H
 #define RECOND_TESTS_EMULATE_CUDA_RUNTIME_H
 
+#include <malloc.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ typedef enum cudaError { cudaSuccess, cudaErrorMemoryAllocation = 2 } cudaError_
 typedef struct emulate_stream *cudaStream_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum { cudaStreamNonBlocking = 1, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2 };
+
+#include "tests/emulate/emulate_graph.h"
 
 static inline const char *cudaGetErrorName(cudaError_t e)
 {
@@ -59,7 +62,8 @@ static inline cudaError_t cudaSetDevice(int device)
 
 static inline cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
 {
-    *unused = *total = (size_t)1 << 30;
+    *total = EMULATE_DEVICE_BYTES;
+    *unused = *total - emulate_hold(0);
     return cudaSuccess;
 }
 
@@ -80,6 +84,11 @@ static inline cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned fl
     return emulate_take(memory, bytes);
 }
 
+static inline cudaError_t cudaMallocHost(void **memory, size_t bytes)
+{
+    return emulate_take(memory, bytes);
+}
+
 static inline cudaError_t cudaHostGetDevicePointer(void **there, void *here, unsigned flags)
 {
     (void)flags;
@@ -89,6 +98,8 @@ static inline cudaError_t cudaHostGetDevicePointer(void **there, void *here, uns
 
 static inline cudaError_t cudaFree(void *memory)
 {
+    if (memory)
+        (void)emulate_hold(-(long)malloc_usable_size(memory));
     free(memory);
     return cudaSuccess;
 }
@@ -99,38 +110,50 @@ static inline cudaError_t cudaFreeHost(void *memory)
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
-{
-    (void)flags;
-    *stream = NULL;
-    return cudaSuccess;
-}
-
-static inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    (void)stream;
-    return cudaSuccess;
-}
-
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     (void)stream;
     return cudaSuccess;
 }
 
+struct emulate_copy {
+    void *to;
+    const void *from;
+    int byte;
+    size_t n;
+};
+
+static inline void emulate_do_set(void *what)
+{
+    const struct emulate_copy *c = (const struct emulate_copy *)what;
+    memset(c->to, c->byte, c->n);
+}
+
+static inline void emulate_do_copy(void *what)
+{
+    const struct emulate_copy *c = (const struct emulate_copy *)what;
+    memcpy(c->to, c->from, c->n);
+}
+
 static inline cudaError_t cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream)
 {
-    (void)stream;
-    memset(to, byte, n);
+    struct emulate_copy c = {to, NULL, byte, n};
+    if (emulate_records(stream))
+        emulate_record(stream, emulate_do_set, &c, sizeof c);
+    else
+        emulate_do_set(&c);
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n,
                                           enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+    struct emulate_copy c = {to, from, 0, n};
     (void)kind;
-    (void)stream;
-    memcpy(to, from, n);
+    if (emulate_records(stream))
+        emulate_record(stream, emulate_do_copy, &c, sizeof c);
+    else
+        emulate_do_copy(&c);
     return cudaSuccess;
 }
 
@@ -145,15 +168,24 @@ static inline cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const voi
     return cudaSuccess;
 }
 
+static inline cudaError_t emulate_take_device(void **memory, size_t bytes)
+{
+    cudaError_t e = bytes > EMULATE_DEVICE_BYTES - emulate_hold(0) ? cudaErrorMemoryAllocation
+                                                                   : emulate_take(memory, bytes);
+    if (e == cudaSuccess)
+        (void)emulate_hold((long)malloc_usable_size(*memory));
+    return e;
+}
+
 #ifndef __cplusplus
 static inline cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
-    return emulate_take(memory, bytes);
+    return emulate_take_device(memory, bytes);
 }
 #else
 template <class T> static inline cudaError_t cudaMalloc(T **memory, size_t bytes)
 {
-    return emulate_take((void **)memory, bytes);
+    return emulate_take_device((void **)memory, bytes);
 }
 
 /* ------------------------------------------------------------------------- launches */
@@ -222,8 +254,19 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
 {
     auto run = [=]() { kernel(args...); };
     typedef decltype(run) call;
-    emulate_launch(
-        config->gridDim, config->blockDim, [](void *thread) { (*(call *)thread)(); }, &run);
+    struct launch {
+        dim3 grid, block;
+        call thread;
+    } one = {config->gridDim, config->blockDim, run};
+    void (*launch_it)(void *) = [](void *what) {
+        launch *l = (launch *)what;
+        emulate_launch(
+            l->grid, l->block, [](void *thread) { (*(call *)thread)(); }, &l->thread);
+    };
+    if (emulate_records(config->stream))
+        emulate_record(config->stream, launch_it, &one, sizeof one);
+    else
+        launch_it(&one);
     return cudaSuccess;
 }
 

@@ -1,0 +1,110 @@
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <stdio.h>
+#include <vector>
+
+struct emulate_graph {
+    struct step {
+        void (*run)(void *what);
+        std::vector<char> what;
+    };
+    std::vector<step> steps;
+    bool is_exec;
+};
+
+struct emulate_stream {
+    emulate_graph *records; /* NULL: it does not */
+};
+
+static std::atomic<long> held;
+static thread_local int recording; /* streams that this thread's calls began to record */
+
+static void refuse(const char *what)
+{
+    fprintf(stderr, "emulate: %s\n", what);
+    exit(3);
+}
+
+int emulate_records(cudaStream_t stream)
+{
+    return stream && stream->records;
+}
+
+void emulate_record(cudaStream_t stream, void (*run)(void *what), const void *what, size_t bytes)
+{
+    const char *from = (const char *)what;
+    stream->records->steps.push_back({run, std::vector<char>(from, from + bytes)});
+}
+
+size_t emulate_hold(long bytes)
+{
+    if (recording && bytes)
+        refuse("memory is asked for or given back by a thread that records");
+    return (size_t)(held += bytes);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
+{
+    *stream = new emulate_stream{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    delete stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode)
+{
+    if (!stream || stream->records)
+        refuse("the default stream, or one that records already, cannot record");
+    stream->records = new emulate_graph{};
+    recording++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    *graph = stream->records;
+    stream->records = NULL;
+    recording--;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long)
+{
+    *out = new emulate_graph(*graph);
+    (*out)->is_exec = true;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t)
+{
+    if (!graph->is_exec)
+        refuse("a graph that is not there goes up");
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
+{
+    if (!graph->is_exec || emulate_records(stream))
+        refuse("a graph that is not there, or into a recording");
+    for (emulate_graph::step &s : graph->steps)
+        s.run(s.what.data());
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    graph->is_exec = false;
+    delete graph;
+    return cudaSuccess;
+}
