@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 
 def frames(rng, n, W, H, zoom=1.8, share=0.4, roll_deg=6.0, flips=True):
@@ -41,8 +40,11 @@ def grids(A, W, H, device):
     # unit square coordinates: u = x / (W/2) - 1
     L = A[:, :, :2] * half[None, None, :] / half[None, :, None]
     t = ((A[:, :, :2] @ half) + A[:, :, 2]) / half - 1
-    theta = torch.from_numpy(np.concatenate([L, t[:, :, None]], 2).astype(np.float32)).to(device, non_blocking=True)
-    return F.affine_grid(theta, (len(A), 1, H, W), align_corners=False)
+    a = torch.from_numpy(np.concatenate([L, t[:, :, None]], 2).astype(np.float32)).to(device, non_blocking=True)
+    u = ((torch.arange(W, device=device) * 2 + 1) / W - 1)[None, None, :, None]
+    v = ((torch.arange(H, device=device) * 2 + 1) / H - 1)[None, :, None, None]
+    a = a[:, None, None]                                    # affine_grid would multiply in TF32: a tenth of a pixel
+    return a[..., 0] * u + a[..., 1] * v + a[..., 2]
 
 
 def colour(rng, x, share=0.5):

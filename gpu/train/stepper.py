@@ -148,6 +148,7 @@ class CudaStepper(Stepper):
     def freeze(self):
         super().freeze()
         self.graphs.clear()
+        self.mempool = None                     # the pool went with its graphs
         for W, H in self.bufs:
             self.prepare((W, H), None)
 

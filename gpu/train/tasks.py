@@ -156,7 +156,7 @@ class Depth(Task):
 
 
 class Motion(Task):
-    name, nets, parts, pairs, objects = 'motion', ('motion',), ('translation', 'rotation'), True, True
+    name, nets, parts, pairs, objects = 'motion', ('motion',), ('translation', 'rotation', 'length'), True, True
     per_scene = 3
 
     def buffers(self, W, H, device):

@@ -102,6 +102,19 @@ class Losses(unittest.TestCase):
         self.assertAlmostEqual(off.item(), 0.2 * (0.6 + 0.3), places=4)
         self.assertAlmostEqual(parts[2].item(), 0.2, places=4)
 
+    def test_motion_loss(self):
+        t = g.to_vector(motions(16, 5, 0.05))
+        self.assertLess(losses.motion_loss(t, t)[0].item(), 1e-4)
+        short, long = t.clone(), t.clone()
+        short[:, :3] /= 3
+        long[:, :3] *= 3
+        parts = [losses.motion_loss(p, t)[1] for p in (short, long)]
+        self.assertAlmostEqual(parts[0][2].item(), math.log(3), delta=0.1)     # short and long are equally wrong
+        self.assertAlmostEqual(parts[1][2].item(), math.log(3), delta=0.1)
+        rest = torch.zeros(16, 6, requires_grad=True)
+        losses.motion_loss(rest, t)[0].backward()
+        self.assertTrue(torch.isfinite(rest.grad).all())
+
     def test_mask_loss(self):
         y = torch.zeros(2, 1, 16, 16)
         y[:, :, 4:9, 4:9] = 1
