@@ -1,10 +1,12 @@
 """Checks the renderer: python3 -m scenes.check [--assets .assets] [--device cpu] [--emulate] [--speed]
 
-On the CPU, the specification: culling changes nothing, normals follow from depth, movable things are at moment 1 where
-their motion takes them. With a GPU: the same views drawn by both, compared in all outputs. Depth may differ by rounding
-on surfaces (1e-4 of it) and by a whole surface on a few edge samples, the rest by what follows from that.
+On the CPU, the specification: culling changes nothing, normals follow from depth, movable things are at
+moment 1 where their motion takes them. With a GPU: the same views drawn by both, compared in all outputs.
+Depth may differ by rounding on surfaces (1e-4 of it) and by a whole surface on a few edge samples, the
+rest by what follows.
 --emulate: the kernels run on the CPU, thread by thread, and compared so (a minute).
---speed: milliseconds of each step on the GPU, or, on the CPU, what each step had to do. Exit status 1: a check failed.
+--speed: milliseconds of each step on the GPU, or, on the CPU, what each step had to do.
+Exit status 1: a check failed.
 """
 import argparse
 import sys
@@ -31,7 +33,7 @@ def say(good, text):
 
 
 def moving(scene, seed, n=12):
-    """The scene with motions: where it has none, up to n of its things get one, centimetres and degrees about themselves."""
+    """The scene with motions: where it has none, up to n of its things get one, centimetres and degrees."""
     if len(scene.objects) > 1:
         return scene
     rng, ids = np.random.default_rng(seed), np.unique(scene.insts['id'])
@@ -60,20 +62,21 @@ def check_normals(out):
     z, K, n = out['depth'].double(), out['K'].double(), out['normal'].double()
     h, w = z.shape[1:]
     u, v = torch.arange(w)[None, None], torch.arange(h)[None, :, None]
-    p = torch.stack([(u - K[:, 2, None, None]) / K[:, 0, None, None] * z, (v - K[:, 3, None, None]) / K[:, 1, None, None] * z, z], 1)
+    fx, fy, cx, cy = (K[:, k, None, None] for k in range(4))
+    p = torch.stack([(u - cx) / fx * z, (v - cy) / fy * z, z], 1)
     dx, dy = p[:, :, 1:-1, 2:] - p[:, :, 1:-1, :-2], p[:, :, 2:, 1:-1] - p[:, :, :-2, 1:-1]
     c = torch.nn.functional.normalize(torch.cross(dy, dx, dim=1), dim=1)
     mid = n[:, :, 1:-1, 1:-1]
     same = torch.ones_like(z[:, 1:-1, 1:-1], dtype=torch.bool)
     for b in (n[:, :, 1:-1, 2:], n[:, :, 1:-1, :-2], n[:, :, 2:, 1:-1], n[:, :, :-2, 1:-1]):
         same &= (mid * b).sum(1) > 0.999
-    for a, b in ((z[:, 1:-1, 2:], z[:, 1:-1, :-2]), (z[:, 2:, 1:-1], z[:, :-2, 1:-1])):             # inverse depth is linear
+    for a, b in ((z[:, 1:-1, 2:], z[:, 1:-1, :-2]), (z[:, 2:, 1:-1], z[:, :-2, 1:-1])):     # 1/z is linear
         same &= ((1 / a + 1 / b) * z[:, 1:-1, 1:-1] - 2).abs() < 1e-4
     cos = (mid * c).sum(1)[same]
     size = (n.norm(dim=1) - (z > 0).double()).abs().max().item()
     good = (cos > 0.995).double().mean().item()
     say(good > 0.999 and size < 1e-4 and same.double().mean() > 0.2,
-        f'normals as depth has them on {100 * good:.3f} % of {int(same.sum())} pixels, length off by at most {size:.1e}')
+        f'normals as depth has them on {100 * good:.3f} % of {int(same.sum())} pixels, length off {size:.1e}')
 
 
 def rigid(R, t):
@@ -83,7 +86,10 @@ def rigid(R, t):
 
 
 def check_motion(out, scenes, picks):
-    """Points of moment 0 are found at moment 1 where T_cw(1) M T_wc(0) takes them, or behind something. Pictures: pairs of both moments."""
+    """Points of moment 0 are found at moment 1 where T_cw(1) M T_wc(0) takes them, or behind something.
+
+    Pictures: pairs of both moments.
+    """
     hit = {False: [0, 0], True: [0, 0]}
     for i in range(0, len(picks), 2):
         objects = scenes[picks[i][0]].objects
@@ -103,18 +109,22 @@ def check_motion(out, scenes, picks):
             hit[k > 0][1] += int((~hidden).sum())
     for k, name in ((False, 'static'), (True, 'moved')):
         good = hit[k][0] / max(hit[k][1], 1)
-        say(good > 0.9 and hit[k][1] > 500, f'{name} points found again at moment 1: {100 * good:.1f} % of {hit[k][1]}')
+        say(good > 0.9 and hit[k][1] > 500,
+            f'{name} points found again at moment 1: {100 * good:.1f} % of {hit[k][1]}')
 
 
 def check_gpu(gpu, cpu, scenes, picks, ss, W=256, H=192):
     """The kernels against the specification, all outputs."""
     fx = random_effects(np.random.default_rng(1), len(picks), W)
     g, c = ({k: v.cpu() for k, v in r.draw(scenes, picks, W, H, fx, ss, ALL).items()} for r in (gpu, cpu))
-    off = {'depth': (g['depth'] - c['depth']).abs() > 1e-4 * c['depth'] + 1e-5, 'rgb': (g['rgb'] - c['rgb']).abs().amax(1) > 0.05,
-           'normal': (g['normal'] - c['normal']).abs().amax(1) > 0.01, 'object': g['object'] != c['object'], 'id': g['id'] != c['id']}
+    off = {'depth': (g['depth'] - c['depth']).abs() > 1e-4 * c['depth'] + 1e-5,
+           'rgb': (g['rgb'] - c['rgb']).abs().amax(1) > 0.05,
+           'normal': (g['normal'] - c['normal']).abs().amax(1) > 0.01,
+           'object': g['object'] != c['object'], 'id': g['id'] != c['id']}
     for k, x in off.items():
         share = x.float().mean().item()
-        say(share <= (0.02 if k == 'rgb' else 0.005), f'{ss * ss} samples: {k} differs in {100 * share:.3f} % of the pixels')
+        say(share <= (0.02 if k == 'rgb' else 0.005),
+            f'{ss * ss} samples: {k} differs in {100 * share:.3f} % of the pixels')
     say(gpu.dropped() == 0, f'{ss * ss} samples: nothing dropped')
 
 
@@ -131,7 +141,8 @@ def speed(r, cat):
             else:
                 t = time.time()
                 r.draw(scenes, picks, W, H, fx, ss)
-                print(f'{line}{time.time() - t:.2f} s for {len(picks)} pictures, {sum(len(s.shadows) for s in scenes)} shadow maps')
+                maps = sum(len(s.shadows) for s in scenes)
+                print(f'{line}{time.time() - t:.2f} s for {len(picks)} pictures, {maps} shadow maps')
                 for name, row in zip(('shadow', 'pictures'), r.work.view(torch.int64).view(2, 8).tolist()):
                     print(f'    {name}: ' + ', '.join(f'{a} {b}' for a, b in zip(COUNTS, row)))
 
@@ -152,8 +163,9 @@ def speed_gpu(r, scenes, picks, W, H, fx, ss, line, n=20):
         r.draw(scenes, picks, W, H, fx, ss, clock=lambda k: mark[k + 1].record(), before=mark[0].record)
         torch.cuda.synchronize()
         ms += [a.elapsed_time(b) / n for a, b in zip(mark, mark[1:])]
-    print(f'{line}{t * 1e3:.2f} ms for {len(picks)} pictures: {len(picks) / t:.0f} pictures/s; host {host * 1e3:.2f} ms; GPU {ms.sum():.2f} ms: '
-          + ', '.join(f'{p} {x:.3f}' for p, x in zip(PHASES, ms)))
+    print(f'{line}{t * 1e3:.2f} ms for {len(picks)} pictures: {len(picks) / t:.0f} pictures/s; '
+          f'host {host * 1e3:.2f} ms; GPU {ms.sum():.2f} ms: ' +
+          ', '.join(f'{p} {x:.3f}' for p, x in zip(PHASES, ms)))
     for name, row in zip(('shadow', 'pictures'), r.work[:64].view(torch.int32).view(2, 8).tolist()):
         print(f'    {name}: ' + ', '.join(f'{a} {b}' for a, b in zip(LISTS, row)))
 

@@ -1,7 +1,8 @@
 /*
  * raster_cpu.cpp - the renderer as plain loops (the specification of raster_cuda.cu)
  * Views are independent, so OpenMP shares them out; inside a view everything is serial.
- * The work memory holds struct work_count twice, of the shadow maps and of the pictures: what was done.
+ * The work memory holds struct work_count twice, of the shadow maps and of the pictures: what was
+ * done.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,10 +10,16 @@
 #define HD static inline
 #include "raster_shade.h"
 
-struct work_count { uint64_t pairs, clusters_tested, clusters, tris, drawn, rows, samples, kept; };
+struct work_count {
+    uint64_t pairs, clusters_tested, clusters, tris, drawn, rows, samples, kept;
+};
 
-/* draw_row - keep the nearest in samples x0..x1 of a row of keys or of depths; returns how many were nearer */
-static int draw_row(const screen_tri *s, int ortho, int y, int x0, int x1, uint64_t id, uint64_t *line, uint32_t *depth)
+/*
+ * draw_row - keep the nearest in samples x0..x1 of a row of keys or of depths; returns how many
+ * were nearer
+ */
+static int draw_row(const screen_tri *s, int ortho, int y, int x0, int x1, uint64_t id,
+                    uint64_t *line, uint32_t *depth)
 {
     int kept = 0;
     for (int x = x0; x <= x1; x++) {
@@ -30,8 +37,8 @@ static int draw_row(const screen_tri *s, int ortho, int y, int x0, int x1, uint6
     return kept;
 }
 
-static void draw_triangle(const frame *f, const view *v, const pair *p, int t, int w, int h, uint64_t *key, uint32_t *depth,
-                          work_count *n)
+static void draw_triangle(const frame *f, const view *v, const pair *p, int t, int w, int h,
+                          uint64_t *key, uint32_t *depth, work_count *n)
 {
     v3 corner[3], q[2][3];
     tri_camera(f, p->m, p->tri0 + t, corner);
@@ -48,15 +55,16 @@ static void draw_triangle(const frame *f, const view *v, const pair *p, int t, i
             if (!screen_row(&s, y, &x0, &x1))
                 continue;
             n->samples += x1 - x0 + 1;
-            n->kept += draw_row(&s, v->ortho, y, x0, x1, (uint64_t)p->inst << 16 | (uint64_t)t, key ? key + (size_t)y * w : 0,
-                                depth ? depth + (size_t)y * w : 0);
+            n->kept += draw_row(&s, v->ortho, y, x0, x1, (uint64_t)p->inst << 16 | (uint64_t)t,
+                                key ? key + (size_t)y * w : 0, depth ? depth + (size_t)y * w : 0);
         }
     }
 }
 
 static void visibility(const frame *f, int shadows, work_count *total)
 {
-    int n_view = shadows ? f->n_shadow : f->n_view, w = shadows ? f->sn : f->w, h = shadows ? f->sn : f->h;
+    int n_view = shadows ? f->n_shadow : f->n_view, w = shadows ? f->sn : f->w,
+        h = shadows ? f->sn : f->h;
 #pragma omp parallel for schedule(dynamic)
     for (int vi = 0; vi < n_view; vi++) {
         const view *v = shadows ? &f->shadow[vi] : &f->view[vi];

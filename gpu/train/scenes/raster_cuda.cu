@@ -1,17 +1,19 @@
 /*
  * raster_cuda.cu - the renderer's kernels (raster_point.h, raster_shade.h hold the arithmetic)
  *
- * cull_kernel    one warp: 32 instances of a view; visible ones become pairs, their visible clusters items
- * raster_kernel  one warp: an item, a lane a triangle. Small triangles are drawn by their lane, middle ones by
- *                the warp at once, large ones go to a list as tiles of TILE_W x TILE_H samples
+ * cull_kernel    one warp: 32 instances of a view; visible ones become pairs, their visible
+ *                clusters items
+ * raster_kernel  one warp: an item, a lane a triangle. Small triangles are drawn by their lane,
+ *                middle ones by the warp at once, large ones go to a list as tiles of TILE_W x
+ *                TILE_H samples
  * large_kernel   one warp: a tile of a large triangle
  * shade, mirror, resolve: one thread a pixel
  *
- * A warp draws up to 32 rows of a triangle as one list of samples, whatever its shape, so that long thin
- * triangles cost what they cover. Samples are written by minimum without waiting for an answer where a lane
- * draws alone, and after a look at what is there, four at a time, where the warp does.
- * The order of the lists does not matter: the result is a minimum, so pictures are the same in every run.
- * Lists that overflow drop work and count it. Every launch has a size known to the
+ * A warp draws up to 32 rows of a triangle as one list of samples, whatever its shape, so that long
+ * thin triangles cost what they cover. Samples are written by minimum without waiting for an answer
+ * where a lane draws alone, and after a look at what is there, four at a time, where the warp does.
+ * The order of the lists does not matter: the result is a minimum, so pictures are the same in
+ * every run. Lists that overflow drop work and count it. Every launch has a size known to the
  * host from the frame alone; nothing waits, so that a draw can be captured in a graph.
  */
 #include <cuda_runtime.h>
@@ -23,26 +25,40 @@
 #define MAX_ITEMS (1u << 20)
 #define MAX_LARGE (1u << 18)
 #define MAX_TILES (1u << 20)
-#define WARPS 4             /* a block of cull, raster and large kernels */
-#define SMALL_PX 48         /* bounding boxes up to this many samples are drawn by one lane */
-#define MID_PX 4096         /* up to this many, and 32 rows, by the warp at once */
+#define WARPS 4     /* a block of cull, raster and large kernels */
+#define SMALL_PX 48 /* bounding boxes up to this many samples are drawn by one lane */
+#define MID_PX 4096 /* up to this many, and 32 rows, by the warp at once */
 #define TILE_W 128
 #define TILE_H 32
-#define AHEAD 4             /* samples of a lane that are looked at together */
+#define AHEAD 4 /* samples of a lane that are looked at together */
 #define ALL 0xffffffffu
-#define SMS 132             /* of an H100 or H200: grids are as many blocks as these hold at once */
+#define SMS 132 /* of an H100 or H200: grids are as many blocks as these hold at once */
 
 enum { N_PAIR, N_ITEM, N_LARGE, N_TILE, N_COUNTER = 8 };
 
-struct large_tri { screen_tri t; uint64_t id; uint32_t view; int32_t ortho; };
+struct large_tri {
+    screen_tri t;
+    uint64_t id;
+    uint32_t view;
+    int32_t ortho;
+};
 
 /*
- * work memory of the shadow maps or of the pictures; large and tile are shared, as one follows the other;
- * dropped counts over all draws, the counters are of one
+ * work memory of the shadow maps or of the pictures; large and tile are shared, as one follows the
+ * other; dropped counts over all draws, the counters are of one
  */
-struct list { uint32_t *counter, *dropped; pair *pairs; uint2 *item; large_tri *large; uint2 *tile; };
+struct list {
+    uint32_t *counter, *dropped;
+    pair *pairs;
+    uint2 *item;
+    large_tri *large;
+    uint2 *tile;
+};
 
-static __device__ int lane_id(void) { return (int)(threadIdx.x & 31); }
+static __device__ int lane_id(void)
+{
+    return (int)(threadIdx.x & 31);
+}
 
 /* warp_sum_before - sum of n over the lanes before, and over all */
 static __device__ int warp_sum_before(int n, int *total)
@@ -73,7 +89,10 @@ static __device__ void push_items(bool keep, uint32_t slot, uint32_t first, list
         atomicAdd(l.dropped, 1u);
 }
 
-/* push_pair - one warp: append the lanes' pairs; returns whether and at *slot where this lane's went */
+/*
+ * push_pair - one warp: append the lanes' pairs; returns whether and at *slot where this lane's
+ * went
+ */
 static __device__ bool push_pair(bool keep, const pair *p, uint32_t *slot, list l)
 {
     unsigned mask = __ballot_sync(ALL, keep);
@@ -87,7 +106,7 @@ static __device__ bool push_pair(bool keep, const pair *p, uint32_t *slot, list 
     }
     if (keep)
         l.pairs[*slot] = *p;
-    __syncwarp();                                       /* the warp reads its pairs back */
+    __syncwarp(); /* the warp reads its pairs back */
     return keep;
 }
 
@@ -118,26 +137,47 @@ __global__ void __launch_bounds__(32 * WARPS) cull_kernel(frame f, list shadow, 
             int n = (q->n_tri + CLUSTER - 1) / CLUSTER;
             for (int k0 = 0; k0 < n; k0 += 32) {
                 int k = k0 + lane_id();
-                push_items(k < n && cluster_visible(&f, v, q, k, w, h), s, (uint32_t)(k * CLUSTER), l);
+                push_items(k < n && cluster_visible(&f, v, q, k, w, h), s, (uint32_t)(k * CLUSTER),
+                           l);
             }
         }
     }
 }
 
 /* the same code draws keys of pictures and depths of shadow maps */
-static __device__ void key_of(uint64_t *key, float z, uint64_t id) { *key = sample_key(z, id); }
-static __device__ void key_of(uint32_t *key, float z, uint64_t) { *key = float_bits(z); }
-static __device__ void key_min(uint64_t *at, uint64_t key) { atomicMin((unsigned long long *)at, (unsigned long long)key); }
-static __device__ void key_min(uint32_t *at, uint32_t key) { atomicMin((unsigned int *)at, (unsigned int)key); }
-static __device__ uint64_t key_look(const uint64_t *at) { return __ldcg((const unsigned long long *)at); }
-static __device__ uint32_t key_look(const uint32_t *at) { return __ldcg((const unsigned int *)at); }
+static __device__ void key_of(uint64_t *key, float z, uint64_t id)
+{
+    *key = sample_key(z, id);
+}
+static __device__ void key_of(uint32_t *key, float z, uint64_t)
+{
+    *key = float_bits(z);
+}
+static __device__ void key_min(uint64_t *at, uint64_t key)
+{
+    atomicMin((unsigned long long *)at, (unsigned long long)key);
+}
+static __device__ void key_min(uint32_t *at, uint32_t key)
+{
+    atomicMin((unsigned int *)at, (unsigned int)key);
+}
+static __device__ uint64_t key_look(const uint64_t *at)
+{
+    return __ldcg((const unsigned long long *)at);
+}
+static __device__ uint32_t key_look(const uint32_t *at)
+{
+    return __ldcg((const unsigned int *)at);
+}
 
 /*
  * warp_rows - one warp: samples xa..xb of rows ya..ya+31 of a triangle
- * Each lane finds the span of one row; then the samples of all spans, in order, are dealt to the lanes.
+ * Each lane finds the span of one row; then the samples of all spans, in order, are dealt to the
+ * lanes.
  */
 template <typename K>
-static __device__ void warp_rows(const screen_tri *s, int ortho, int ya, int xa, int xb, uint64_t id, K *img, int w)
+static __device__ void warp_rows(const screen_tri *s, int ortho, int ya, int xa, int xb,
+                                 uint64_t id, K *img, int w)
 {
     int lane = lane_id(), x0 = 0, x1 = -1, n = 0, total;
     if (ya + lane <= s->y1 && screen_row(s, ya + lane, &x0, &x1)) {
@@ -152,7 +192,7 @@ static __device__ void warp_rows(const screen_tri *s, int ortho, int ya, int xa,
 #pragma unroll
         for (int u = 0; u < AHEAD; u++) {
             int i = i0 + 32 * u + lane, row = 0;
-            for (int k = 16; k; k >>= 1) {              /* the first row whose end lies beyond i */
+            for (int k = 16; k; k >>= 1) { /* the first row whose end lies beyond i */
                 int e = __shfl_sync(ALL, end, row + k - 1);
                 if (e <= i)
                     row += k;
@@ -172,7 +212,10 @@ static __device__ void warp_rows(const screen_tri *s, int ortho, int ya, int xa,
     }
 }
 
-/* push_large - one warp: append a triangle and those of its tiles that it may touch; a lane takes a band of rows */
+/*
+ * push_large - one warp: append a triangle and those of its tiles that it may touch; a lane takes
+ * a band of rows
+ */
 static __device__ void push_large(const large_tri *b, list l)
 {
     int lane = lane_id();
@@ -189,7 +232,8 @@ static __device__ void push_large(const large_tri *b, list l)
         ((uint32_t *)&l.large[at])[k] = ((const uint32_t *)b)[k];
     int bands = (b->t.y1 - b->t.y0) / TILE_H + 1;
     for (int k0 = 0; k0 < bands; k0 += 32) {
-        int y = b->t.y0 + (k0 + lane) * TILE_H, last = y + TILE_H - 1 < b->t.y1 ? y + TILE_H - 1 : b->t.y1;
+        int y = b->t.y0 + (k0 + lane) * TILE_H,
+            last = y + TILE_H - 1 < b->t.y1 ? y + TILE_H - 1 : b->t.y1;
         int xa, xb, n = 0, total;
         if (k0 + lane < bands && screen_band(&b->t, y, last, &xa, &xb)) {
             xa /= TILE_W;
@@ -210,7 +254,8 @@ static __device__ void push_large(const large_tri *b, list l)
 }
 
 /* draw_lane - one lane draws a small triangle by itself */
-template <typename K> static __device__ void draw_lane(const screen_tri *s, int ortho, uint64_t id, K *img, int w)
+template <typename K>
+static __device__ void draw_lane(const screen_tri *s, int ortho, uint64_t id, K *img, int w)
 {
     for (int y = s->y0; y <= s->y1; y++) {
         int x0, x1;
@@ -226,9 +271,13 @@ template <typename K> static __device__ void draw_lane(const screen_tri *s, int 
     }
 }
 
-/* raster_kernel - any grid; a warp takes items in turn; views, w, h, keys: of the shadow maps or of the pictures */
+/*
+ * raster_kernel - any grid; a warp takes items in turn; views, w, h, keys: of the shadow maps or
+ * of the pictures
+ */
 template <typename K>
-__global__ void __launch_bounds__(32 * WARPS) raster_kernel(frame f, const view *views, K *keys, int w, int h, list l)
+__global__ void __launch_bounds__(32 * WARPS)
+    raster_kernel(frame f, const view *views, K *keys, int w, int h, list l)
 {
     __shared__ large_tri wide[WARPS];
     large_tri *b = &wide[threadIdx.x >> 5];
@@ -258,7 +307,7 @@ __global__ void __launch_bounds__(32 * WARPS) raster_kernel(frame f, const view 
             while (rest) {
                 int src = __ffs((int)rest) - 1;
                 rest &= rest - 1;
-                __syncwarp();                           /* the one before has been read */
+                __syncwarp(); /* the one before has been read */
                 if (lane_id() == src) {
                     b->t = s;
                     b->id = id;
@@ -284,7 +333,8 @@ __global__ void __launch_bounds__(32 * WARPS) large_kernel(K *keys, int w, int h
         uint2 it = l.tile[c];
         const large_tri *b = &l.large[it.x];
         int x = (int)(it.y & 0xffffu) * TILE_W;
-        warp_rows(&b->t, b->ortho, (int)(it.y >> 16), x, x + TILE_W - 1, b->id, keys + (size_t)b->view * w * h, w);
+        warp_rows(&b->t, b->ortho, (int)(it.y >> 16), x, x + TILE_W - 1, b->id,
+                  keys + (size_t)b->view * w * h, w);
     }
 }
 
@@ -296,11 +346,15 @@ __global__ void __launch_bounds__(128) shade_kernel(frame f)
         shade_pixel(&f, blockIdx.z, x, y);
 }
 
-/* mirror_kernel - block LUM_W x LUM_H pixels; also sums log luminance over the block, in a fixed order */
-__global__ void __launch_bounds__(LUM_W * LUM_H) mirror_kernel(frame f)
+/*
+ * mirror_kernel - block LUM_W x LUM_H pixels; also sums log luminance over the block, in a fixed
+ * order
+ */
+__global__ void __launch_bounds__(LUM_W *LUM_H) mirror_kernel(frame f)
 {
     __shared__ float part[LUM_W * LUM_H];
-    int x = blockIdx.x * LUM_W + threadIdx.x, y = blockIdx.y * LUM_H + threadIdx.y, at = threadIdx.y * LUM_W + threadIdx.x;
+    int x = blockIdx.x * LUM_W + threadIdx.x, y = blockIdx.y * LUM_H + threadIdx.y,
+        at = threadIdx.y * LUM_W + threadIdx.x;
     part[at] = x < f.w / f.ss && y < f.h / f.ss ? mirror_pixel(&f, blockIdx.z, x, y) : 0.0f;
     __syncthreads();
     for (int k = LUM_W * LUM_H / 2; k; k >>= 1) {
@@ -367,11 +421,14 @@ static void lists_of(void *memory, list *shadow, list *picture)
 /* work memory that raster_draw needs besides the pictures, in bytes */
 extern "C" size_t raster_work_bytes(void)
 {
-    return 256 + sizeof(large_tri) * (size_t)MAX_LARGE + 2 * sizeof(pair) * (size_t)MAX_PAIRS
-           + 2 * sizeof(uint2) * (size_t)MAX_ITEMS + sizeof(uint2) * (size_t)MAX_TILES;
+    return 256 + sizeof(large_tri) * (size_t)MAX_LARGE + 2 * sizeof(pair) * (size_t)MAX_PAIRS +
+           2 * sizeof(uint2) * (size_t)MAX_ITEMS + sizeof(uint2) * (size_t)MAX_TILES;
 }
 
-/* raster_draw - enqueue n steps of a draw, from enum PHASE_* first; returns the CUDA error code, 0 = none */
+/*
+ * raster_draw - enqueue n steps of a draw, from enum PHASE_* first; returns the CUDA error code, 0
+ * = none
+ */
 extern "C" int raster_draw(const frame *f, void *memory, void *stream, int first, int n)
 {
     cudaStream_t q = (cudaStream_t)stream;
@@ -380,19 +437,25 @@ extern "C" int raster_draw(const frame *f, void *memory, void *stream, int first
     for (int phase = first; phase < first + n; phase++) {
         if (phase == PHASE_CULL) {
             cudaMemsetAsync(memory, 0, 2 * N_COUNTER * sizeof(uint32_t), q);
-            cull_kernel<<<dim3(8, f->n_view + f->n_shadow), 32 * WARPS, 0, q>>>(*f, shadow, picture);
+            cull_kernel<<<dim3(8, f->n_view + f->n_shadow), 32 * WARPS, 0, q>>>(*f, shadow,
+                                                                                picture);
         } else if (phase == PHASE_SHADOW && f->n_shadow) {
-            cudaMemsetAsync(f->shadow_key, 0xff, (size_t)f->n_shadow * f->sn * f->sn * sizeof(uint32_t), q);
-            raster_kernel<uint32_t><<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->shadow, f->shadow_key, f->sn, f->sn, shadow);
-            large_kernel<uint32_t><<<SMS * 10, 32 * WARPS, 0, q>>>(f->shadow_key, f->sn, f->sn, shadow);
+            cudaMemsetAsync(f->shadow_key, 0xff,
+                            (size_t)f->n_shadow * f->sn * f->sn * sizeof(uint32_t), q);
+            raster_kernel<uint32_t>
+                <<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->shadow, f->shadow_key, f->sn, f->sn, shadow);
+            large_kernel<uint32_t>
+                <<<SMS * 10, 32 * WARPS, 0, q>>>(f->shadow_key, f->sn, f->sn, shadow);
         } else if (phase == PHASE_VISIBILITY) {
             cudaMemsetAsync(f->key, 0xff, (size_t)f->n_view * f->w * f->h * sizeof(uint64_t), q);
-            raster_kernel<uint64_t><<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->view, f->key, f->w, f->h, picture);
+            raster_kernel<uint64_t>
+                <<<SMS * 5, 32 * WARPS, 0, q>>>(*f, f->view, f->key, f->w, f->h, picture);
             large_kernel<uint64_t><<<SMS * 10, 32 * WARPS, 0, q>>>(f->key, f->w, f->h, picture);
         } else if (phase == PHASE_SHADE && f->rgb) {
             shade(f, q);
         } else if (phase == PHASE_CAMERA) {
-            resolve_kernel<<<dim3((f->w / f->ss + 31) / 32, (f->h / f->ss + 3) / 4, f->n_view), dim3(32, 4), 0, q>>>(*f);
+            resolve_kernel<<<dim3((f->w / f->ss + 31) / 32, (f->h / f->ss + 3) / 4, f->n_view),
+                             dim3(32, 4), 0, q>>>(*f);
         }
     }
     return (int)cudaGetLastError();

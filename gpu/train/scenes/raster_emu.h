@@ -1,11 +1,12 @@
 /*
- * raster_emu.h - runs the kernels of raster_cuda.cu on a CPU, thread by thread, for checks without a GPU
+ * raster_emu.h - runs the kernels of raster_cuda.cu on a CPU, thread by thread, for checks without
+ * a GPU
  *
- * render.py writes raster_cuda.cu anew with every launch as a call of emu_launch() and this file in front
- * of it. A block's threads are contexts that take turns; one runs until it has to wait for its warp or its
- * block. Collectives must be met by all 32 lanes of a warp at the same line, else the run ends with a
- * message. Blocks run one after the other, so what only shows between blocks (order of memory, races)
- * is not seen. Slow: for pictures of a few thousand pixels.
+ * render.py writes raster_cuda.cu anew with every launch as a call of emu_launch() and this file in
+ * front of it. A block's threads are contexts that take turns; one runs until it has to wait for
+ * its warp or its block. Collectives must be met by all 32 lanes of a warp at the same line, else
+ * the run ends with a message. Blocks run one after the other, so what only shows between blocks
+ * (order of memory, races) is not seen. Slow: for pictures of a few thousand pixels.
  */
 #ifndef RASTER_EMU_H
 #define RASTER_EMU_H
@@ -24,18 +25,35 @@
 
 struct dim3 {
     unsigned x, y, z;
-    dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+    dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z)
+    {
+    }
 };
-struct uint2 { uint32_t x, y; };
-static inline uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
+struct uint2 {
+    uint32_t x, y;
+};
+static inline uint2 make_uint2(uint32_t x, uint32_t y)
+{
+    return {x, y};
+}
 typedef void *cudaStream_t;
-static inline int cudaGetLastError(void) { return 0; }
-static inline int cudaMemsetAsync(void *p, int c, size_t n, cudaStream_t) { memset(p, c, n); return 0; }
+static inline int cudaGetLastError(void)
+{
+    return 0;
+}
+static inline int cudaMemsetAsync(void *p, int c, size_t n, cudaStream_t)
+{
+    memset(p, c, n);
+    return 0;
+}
 
 enum { EMU_THREADS = 256, EMU_STACK = 64 << 10 };
 
 /* threads that wait for each other: a warp or a block */
-struct emu_group { int arrived, size, line, turn; uint64_t value[2][EMU_THREADS]; };
+struct emu_group {
+    int arrived, size, line, turn;
+    uint64_t value[2][EMU_THREADS];
+};
 static struct {
     ucontext_t main, at[EMU_THREADS];
     bool done[EMU_THREADS];
@@ -45,12 +63,16 @@ static struct {
 } emu;
 static dim3 threadIdx, blockIdx, blockDim, gridDim;
 
-/* emu_meet - wait until the whole group is at this line; returns the values that its members brought */
+/*
+ * emu_meet - wait until the whole group is at this line; returns the values that its members
+ * brought
+ */
 static const uint64_t *emu_meet(emu_group *g, int member, uint64_t value, int line)
 {
     int turn = g->turn;
     if (g->arrived && g->line != line) {
-        fprintf(stderr, "raster_emu: thread %d is at line %d while others wait at %d\n", emu.now, line, g->line);
+        fprintf(stderr, "raster_emu: thread %d is at line %d while others wait at %d\n", emu.now,
+                line, g->line);
         abort();
     }
     g->line = line;
@@ -64,7 +86,10 @@ static const uint64_t *emu_meet(emu_group *g, int member, uint64_t value, int li
     return g->value[turn & 1];
 }
 
-static const uint64_t *emu_warp(uint64_t value, int line) { return emu_meet(&emu.warp[emu.now / 32], emu.now % 32, value, line); }
+static const uint64_t *emu_warp(uint64_t value, int line)
+{
+    return emu_meet(&emu.warp[emu.now / 32], emu.now % 32, value, line);
+}
 
 template <typename T> static T emu_shuffle(T x, int from, int line)
 {
@@ -85,7 +110,8 @@ static unsigned emu_ballot(bool x, int line)
 }
 
 #define __shfl_sync(mask, x, from) emu_shuffle(x, from, __LINE__)
-#define __shfl_up_sync(mask, x, n) emu_shuffle(x, emu.now % 32 >= (n) ? emu.now % 32 - (n) : emu.now % 32, __LINE__)
+#define __shfl_up_sync(mask, x, n) \
+    emu_shuffle(x, emu.now % 32 >= (n) ? emu.now % 32 - (n) : emu.now % 32, __LINE__)
 #define __ballot_sync(mask, x) emu_ballot(x, __LINE__)
 #define __any_sync(mask, x) (emu_ballot(x, __LINE__) != 0)
 #define __syncwarp() (void)emu_warp(0, __LINE__)
@@ -93,8 +119,17 @@ static unsigned emu_ballot(bool x, int line)
 #define __popc(x) __builtin_popcount(x)
 #define __ffs(x) __builtin_ffs(x)
 #define __ldcg(p) (*(p))
-static inline unsigned atomicAdd(unsigned *p, unsigned n) { unsigned old = *p; *p += n; return old; }
-template <typename T> static inline void atomicMin(T *p, T x) { if (x < *p) *p = x; }
+static inline unsigned atomicAdd(unsigned *p, unsigned n)
+{
+    unsigned old = *p;
+    *p += n;
+    return old;
+}
+template <typename T> static inline void atomicMin(T *p, T x)
+{
+    if (x < *p)
+        *p = x;
+}
 
 static void emu_thread(void)
 {
@@ -116,7 +151,7 @@ static void emu_block(int n, char *stacks)
         emu.at[t].uc_stack.ss_size = EMU_STACK;
         makecontext(&emu.at[t], emu_thread, 0);
     }
-    emu.order ^= 1;                                     /* forwards, then backwards: who relies on an order is found out */
+    emu.order ^= 1; /* forwards, then backwards: who relies on an order is found out */
     for (int left = n, idle = 0; left; idle++) {
         if (idle > 4) {
             fprintf(stderr, "raster_emu: %d threads wait for others that have ended\n", left);
@@ -129,10 +164,12 @@ static void emu_block(int n, char *stacks)
             if (emu.done[t])
                 continue;
             emu.now = t;
-            threadIdx = dim3(t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y));
+            threadIdx =
+                dim3(t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y));
             swapcontext(&emu.main, &emu.at[t]);
             left -= emu.done[t];
-            if (emu.done[t] || g->turn != warp || emu.block.turn != block || g->arrived + emu.block.arrived != arrived)
+            if (emu.done[t] || g->turn != warp || emu.block.turn != block ||
+                g->arrived + emu.block.arrived != arrived)
                 idle = 0;
         }
     }

@@ -2,15 +2,16 @@
 
     arrays = prepare(arrays)        # of assets.load
 
-Triangles of a mesh are put in the order of a space-filling curve and cut into clusters of CLUSTER with a bounding
-sphere each, so that what lies outside a view is left out early. Meshes whose every edge joins two triangles are
-closed: their triangles are turned to be counter-clockwise seen from outside, and their back faces need no drawing.
+Triangles of a mesh are put in the order of a space-filling curve and cut into clusters of CLUSTER with a
+bounding sphere each, so that what lies outside a view is left out early. Meshes whose every edge joins
+two triangles are closed: their triangles are turned to be counter-clockwise seen from outside, and their
+back faces need no drawing.
 """
 import numpy as np
 
 CLUSTER, CLOSED = 32, 1         # as raster_types.h has them
-MESH = np.dtype([('tri0', 'i4'), ('n_tri', 'i4'), ('mat0', 'i4'), ('cluster0', 'i4'), ('c', 'f4', 3), ('r', 'f4'),
-                 ('flags', 'i4'), ('pad', 'i4')])
+MESH = np.dtype([('tri0', 'i4'), ('n_tri', 'i4'), ('mat0', 'i4'), ('cluster0', 'i4'), ('c', 'f4', 3),
+                 ('r', 'f4'), ('flags', 'i4'), ('pad', 'i4')])
 SPHERE = np.dtype([('c', 'f4', 3), ('r', 'f4')])
 WELD_M = 1e-5                   # corners nearer than this are one
 
@@ -48,7 +49,7 @@ def _turn(n_tri, twin, same, start):
     flip, part = np.zeros(n_tri, bool), np.full(n_tri, -1)
     bound, at, n_part = np.append(start[1:], n_tri), start.copy(), 0
     while True:
-        for _ in range(64):                                     # seeds move on to the next triangle not yet seen
+        for _ in range(64):                         # seeds move on to the next triangle not yet seen
             busy = (at < bound) & (part[np.minimum(at, n_tri - 1)] >= 0)
             if not busy.any():
                 break
@@ -109,7 +110,7 @@ def close(corners, owner, n_mesh):
     start = np.flatnonzero(np.append(True, owner[idx][1:] != owner[idx][:-1]))
     near = np.where(twin[idx] >= 0, place[np.maximum(twin[idx], 0)], -1)
     flip[idx], part = _turn(len(idx), near, agree[idx], start)
-    bad = same ^ flip[a] ^ flip[b]                              # a surface with one side, or a walk that met itself
+    bad = same ^ flip[a] ^ flip[b]                  # a surface with one side, or a walk that met itself
     closed[owner[a[bad]]] = False
     p = corners[idx].astype(np.float64)
     p = p - p.reshape(-1, 9).min(0).min()
@@ -122,7 +123,7 @@ def close(corners, owner, n_mesh):
 def prepare(arrays, cull=True):
     """Arrays of assets.load with triangles in drawing order, `mesh` as the renderer has it, and `cluster`.
 
-    cull False: nothing is known to be closed and every bounding sphere is endless, so that all is drawn (for checks).
+    cull False: nothing is known to be closed, every bounding sphere is endless: all is drawn (for checks).
     """
     old, n_mesh = arrays['mesh'], len(arrays['mesh'])
     if old['n_tri'].max() > 65536:

@@ -1,8 +1,8 @@
 /*
  * raster_point.h - the renderer's arithmetic, one element at a time, for both back ends
  *
- * A picture is drawn in five steps, each a function here or in raster_shade.h and a loop in raster_cpu.cpp
- * or a kernel in raster_cuda.cu:
+ * A picture is drawn in five steps, each a function here or in raster_shade.h and a loop in
+ * raster_cpu.cpp or a kernel in raster_cuda.cu:
  *   cull     one (view, instance), then its clusters: those whose bounding sphere meets the view
  *   raster   one triangle: the smallest key (or, in shadow maps, depth) of every sample is kept
  *   shade    one sample: the key is turned back into a surface point and lit
@@ -20,35 +20,94 @@
 
 #include "raster_types.h"
 
-struct v3 { float x, y, z; };
+struct v3 {
+    float x, y, z;
+};
 
-HD v3 V(float x, float y, float z) { v3 r = {x, y, z}; return r; }
-HD v3 add(v3 a, v3 b) { return V(a.x + b.x, a.y + b.y, a.z + b.z); }
-HD v3 sub(v3 a, v3 b) { return V(a.x - b.x, a.y - b.y, a.z - b.z); }
-HD v3 mul(v3 a, float s) { return V(a.x * s, a.y * s, a.z * s); }
-HD float dot(v3 a, v3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-HD v3 cross(v3 a, v3 b) { return V(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x); }
-HD float len(v3 a) { return sqrtf(dot(a, a)); }
-HD v3 norm(v3 a) { float l = len(a); return mul(a, l > 1e-20f ? 1.0f / l : 0.0f); }
-HD float clampf(float x, float a, float b) { return fminf(fmaxf(x, a), b); }
-HD v3 rot(const float *R, v3 p) {
+HD v3 V(float x, float y, float z)
+{
+    v3 r = {x, y, z};
+    return r;
+}
+HD v3 add(v3 a, v3 b)
+{
+    return V(a.x + b.x, a.y + b.y, a.z + b.z);
+}
+HD v3 sub(v3 a, v3 b)
+{
+    return V(a.x - b.x, a.y - b.y, a.z - b.z);
+}
+HD v3 mul(v3 a, float s)
+{
+    return V(a.x * s, a.y * s, a.z * s);
+}
+HD float dot(v3 a, v3 b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+HD v3 cross(v3 a, v3 b)
+{
+    return V(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
+HD float len(v3 a)
+{
+    return sqrtf(dot(a, a));
+}
+HD v3 norm(v3 a)
+{
+    float l = len(a);
+    return mul(a, l > 1e-20f ? 1.0f / l : 0.0f);
+}
+HD float clampf(float x, float a, float b)
+{
+    return fminf(fmaxf(x, a), b);
+}
+HD v3 rot(const float *R, v3 p)
+{
     return V(R[0] * p.x + R[1] * p.y + R[2] * p.z, R[3] * p.x + R[4] * p.y + R[5] * p.z,
              R[6] * p.x + R[7] * p.y + R[8] * p.z);
 }
-HD v3 rot_t(const float *R, v3 p) {
+HD v3 rot_t(const float *R, v3 p)
+{
     return V(R[0] * p.x + R[3] * p.y + R[6] * p.z, R[1] * p.x + R[4] * p.y + R[7] * p.z,
              R[2] * p.x + R[5] * p.y + R[8] * p.z);
 }
-HD v3 affine(const float *m, v3 p) {
-    return V(m[0] * p.x + m[1] * p.y + m[2] * p.z + m[3], m[4] * p.x + m[5] * p.y + m[6] * p.z + m[7],
+HD v3 affine(const float *m, v3 p)
+{
+    return V(m[0] * p.x + m[1] * p.y + m[2] * p.z + m[3],
+             m[4] * p.x + m[5] * p.y + m[6] * p.z + m[7],
              m[8] * p.x + m[9] * p.y + m[10] * p.z + m[11]);
 }
-HD uint32_t hash32(uint32_t x) {
-    x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; return x ^ (x >> 16);
+HD uint32_t hash32(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ (x >> 16);
 }
-HD float hash01(uint32_t x) { return (hash32(x) >> 8) * (1.0f / 16777216.0f); }
-HD uint32_t float_bits(float f) { union { float f; uint32_t u; } x; x.f = f; return x.u; }
-HD float bits_float(uint32_t u) { union { float f; uint32_t u; } x; x.u = u; return x.f; }
+HD float hash01(uint32_t x)
+{
+    return (hash32(x) >> 8) * (1.0f / 16777216.0f);
+}
+HD uint32_t float_bits(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } x;
+    x.f = f;
+    return x.u;
+}
+HD float bits_float(uint32_t u)
+{
+    union {
+        float f;
+        uint32_t u;
+    } x;
+    x.u = u;
+    return x.f;
+}
 
 /* thing_motion - what a movable thing has done by the moment of a view, a world 3x4; 0 = nothing */
 HD const float *thing_motion(const frame *f, const view *v, const inst *o)
@@ -64,34 +123,38 @@ HD void camera_from_object(const frame *f, const view *v, const inst *o, float *
     const float *g = thing_motion(f, v, o);
     float a[12];
     for (int k = 0; k < 12; k++)
-        a[k] = g ? g[k & ~3] * o->m[k & 3] + g[(k & ~3) + 1] * o->m[4 + (k & 3)] + g[(k & ~3) + 2] * o->m[8 + (k & 3)]
-                       + ((k & 3) == 3 ? g[k] : 0.0f)
+        a[k] = g ? g[k & ~3] * o->m[k & 3] + g[(k & ~3) + 1] * o->m[4 + (k & 3)] +
+                       g[(k & ~3) + 2] * o->m[8 + (k & 3)] + ((k & 3) == 3 ? g[k] : 0.0f)
                  : o->m[k];
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
-            m[4 * r + c] = (c == 3 ? v->t[r] : 0.0f) + v->R[3 * r] * a[c] + v->R[3 * r + 1] * a[4 + c] + v->R[3 * r + 2] * a[8 + c];
+            m[4 * r + c] = (c == 3 ? v->t[r] : 0.0f) + v->R[3 * r] * a[c] +
+                           v->R[3 * r + 1] * a[4 + c] + v->R[3 * r + 2] * a[8 + c];
 }
 
-/* sphere_visible - does a sphere of the camera frame meet the view's pyramid (or box, when orthographic)? */
+/*
+ * sphere_visible - does a sphere of the camera frame meet the view's pyramid (or box, when
+ * orthographic)?
+ */
 HD bool sphere_visible(const view *v, v3 p, float r, int w, int h)
 {
     if (p.z + r < 0.02f)
         return false;
     if (v->ortho)
-        return fabsf(p.x * v->fx + v->cx - 0.5f * w) < 0.5f * w + r * v->fx
-               && fabsf(p.y * v->fy + v->cy - 0.5f * h) < 0.5f * h + r * v->fy;
+        return fabsf(p.x * v->fx + v->cx - 0.5f * w) < 0.5f * w + r * v->fx &&
+               fabsf(p.y * v->fy + v->cy - 0.5f * h) < 0.5f * h + r * v->fy;
     float l = (-v->cx - 1) / v->fx, rr = (w - v->cx) / v->fx;
     float t = (-v->cy - 1) / v->fy, b = (h - v->cy) / v->fy;
-    return (p.x - l * p.z) > -r * sqrtf(1 + l * l) && (rr * p.z - p.x) > -r * sqrtf(1 + rr * rr)
-           && (p.y - t * p.z) > -r * sqrtf(1 + t * t) && (b * p.z - p.y) > -r * sqrtf(1 + b * b);
+    return (p.x - l * p.z) > -r * sqrtf(1 + l * l) && (rr * p.z - p.x) > -r * sqrtf(1 + rr * rr) &&
+           (p.y - t * p.z) > -r * sqrtf(1 + t * t) && (b * p.z - p.y) > -r * sqrtf(1 + b * b);
 }
 
 /* an instance that a view may see */
 struct pair {
-    float m[12];                        /* camera from object */
-    float scale;                        /* of lengths, at most */
-    int32_t facing;                     /* sign of the screen area of triangles that show, 0 = both sides do */
-    uint32_t view, inst;                /* inst: index in the scene */
+    float m[12];         /* camera from object */
+    float scale;         /* of lengths, at most */
+    int32_t facing;      /* sign of the screen area of triangles that show, 0 = both sides do */
+    uint32_t view, inst; /* inst: index in the scene */
     int32_t tri0, n_tri, cluster0, pad;
 };
 
@@ -113,7 +176,9 @@ HD bool pair_setup(pair *p, const frame *f, const view *v, int vi, int i, int sh
     if (!sphere_visible(v, c, r, w, h) || r * v->fx < 0.35f * (v->ortho ? 1.0f : c.z))
         return false;
     float det = dot(V(m[0], m[4], m[8]), cross(V(m[1], m[5], m[9]), V(m[2], m[6], m[10])));
-    /* a camera inside a closed thing, or one that cuts it with the near plane, sees its back faces */
+    /*
+     * a camera inside a closed thing, or one that cuts it with the near plane, sees its back faces
+     */
     bool outside = c.z - r > NEAR_Z && (g->flags & MESH_CLOSED);
     p->facing = !outside || fabsf(det) < 1e-12f ? 0 : det > 0 ? -1 : 1;
     p->view = (uint32_t)vi;
@@ -133,11 +198,15 @@ HD bool cluster_visible(const frame *f, const view *v, const pair *p, int k, int
 
 /*
  * A triangle on the screen. Row y covers the samples between lo and hi, where each edge k gives
- * x = m[k] y + n[k], a lower bound where side[k] > 0, an upper one where < 0, none where 0 (level edge);
- * what is linear on the screen (1/z, or z when orthographic) is q + qx x + qy y.
- * Doubles: a kerb or wall of 200 m clipped beside the camera has corners 10^5 samples outside the picture.
+ * x = m[k] y + n[k], a lower bound where side[k] > 0, an upper one where < 0, none where 0 (level
+ * edge); what is linear on the screen (1/z, or z when orthographic) is q + qx x + qy y.
+ * Doubles: a kerb or wall of 200 m clipped beside the camera has corners 10^5 samples outside the
+ * picture.
  */
-struct screen_tri { double m[3], n[3], q, qx, qy; int32_t side[3], x0, x1, y0, y1; };
+struct screen_tri {
+    double m[3], n[3], q, qx, qy;
+    int32_t side[3], x0, x1, y0, y1;
+};
 
 /* screen_setup - facing: see struct pair; false: covers no sample, or shows its back */
 HD bool screen_setup(screen_tri *s, const view *v, const v3 *p, int w, int h, int facing)
@@ -160,11 +229,11 @@ HD bool screen_setup(screen_tri *s, const view *v, const v3 *p, int w, int h, in
     s->y1 = (int)floorf(clampf(hi, -1.0f, (float)(h - 1)));
     if (s->x0 > s->x1 || s->y0 > s->y1)
         return false;
-    double inv = 1.0 / area;                            /* barycentric b_k = a (x - x_i) + c (y - y_i) */
+    double inv = 1.0 / area; /* barycentric b_k = a (x - x_i) + c (y - y_i) */
     s->q = q[0];
     s->qx = s->qy = 0.0;
     for (int k = 0; k < 3; k++) {
-        int i = (k + 1) % 3, j = (k + 2) % 3;           /* the edge where b_k is 0 */
+        int i = (k + 1) % 3, j = (k + 2) % 3; /* the edge where b_k is 0 */
         double dy = y[i] - y[j], dx = x[j] - x[i], a = dy * inv, c = dx * inv;
         s->side[k] = a > 1e-13 ? 1 : a < -1e-13 ? -1 : 0;
         s->m[k] = s->side[k] ? -dx / dy : 0.0;

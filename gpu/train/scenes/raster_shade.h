@@ -1,7 +1,8 @@
 /*
  * raster_shade.h - from visibility keys to pictures, one element at a time, for both back ends
  *
- * shade    one sample: mip-mapped textures, lights with shadow maps, hemisphere light, screen-space occlusion
+ * shade    one sample: mip-mapped textures, lights with shadow maps, hemisphere light, screen-space
+ *          occlusion
  * mirror   one sample: what a glossy surface reflects, by a walk over the depth of the same view
  * resolve  one pixel: samples are gathered along motion and defocus, then exposed and developed
  * geometry one pixel: depth, normal and masks
@@ -63,7 +64,13 @@ HD v3 environment(const frame *f, int i, v3 d, float lod)
 }
 
 /* pos, n: at the view's moment; pos0, n0: at moment 0, where the shadow maps know the thing */
-struct surface { v3 pos, n, pos0, n0, albedo; float z, gloss, emit; const inst *o; bool sky; v3 dir; };
+struct surface {
+    v3 pos, n, pos0, n0, albedo;
+    float z, gloss, emit;
+    const inst *o;
+    bool sky;
+    v3 dir;
+};
 
 /* surface_at - the surface point of one sample, in world coordinates, or sky */
 HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, surface *s)
@@ -86,7 +93,8 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     s->z = bits_float((uint32_t)(key >> 32));
     v3 pc = mul(d, s->z), w = sub(pc, p[0]);
     float inv = area > 1e-20f ? 1.0f / (area * area) : 0.0f;
-    float b1 = clampf(dot(cross(w, e2), n) * inv, 0, 1), b2 = clampf(dot(cross(e1, w), n) * inv, 0, 1 - b1);
+    float b1 = clampf(dot(cross(w, e2), n) * inv, 0, 1),
+          b2 = clampf(dot(cross(e1, w), n) * inv, 0, 1 - b1);
     n = mul(n, (nd > 0 ? -1.0f : 1.0f) / fmaxf(area, 1e-20f));
     float cos_view = fabsf(nd) / (fmaxf(area, 1e-20f) * len(d));
     s->pos = rot_t(v->R, sub(pc, V(v->t[0], v->t[1], v->t[2])));
@@ -108,11 +116,12 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     v3 kd = V(a->r / 255.0f, a->g / 255.0f, a->b / 255.0f);
     if (o->tex >= 0 && !(o->flags & INST_ONLY_PLAIN))
         kd = V(1, 1, 1);
-    kd = V(fminf(kd.x * o->r / 128.0f, 1), fminf(kd.y * o->g / 128.0f, 1), fminf(kd.z * o->b / 128.0f, 1));
+    kd = V(fminf(kd.x * o->r / 128.0f, 1), fminf(kd.y * o->g / 128.0f, 1),
+           fminf(kd.z * o->b / 128.0f, 1));
     s->albedo = srgb_to_linear(kd);
     if (ti < 0)
         return;
-    float u, vv, per_m;             /* texture coordinates, and their change per metre */
+    float u, vv, per_m; /* texture coordinates, and their change per metre */
     const int32_t *idx = &f->tri[3 * t];
     if ((o->flags & INST_BOX_UV)) {
         float sx = len(V(o->m[0], o->m[4], o->m[8])), sy = len(V(o->m[1], o->m[5], o->m[9]));
@@ -140,7 +149,8 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     }
     const tex *tt = &f->tex[ti];
     float texels = per_m * exp2f(0.5f * (tt->log_w + tt->log_h));
-    float foot = s->z * f->ss / v->fx / sqrtf(fmaxf(cos_view, 0.08f));   /* of a pixel: see sample_twin */
+    float foot =
+        s->z * f->ss / v->fx / sqrtf(fmaxf(cos_view, 0.08f)); /* of a pixel: see sample_twin */
     v3 c = texture_at(f, ti, u, vv, log2f(fmaxf(texels * foot, 1e-6f)) - 0.3f);
     v3 lin = srgb_to_linear(c);
     s->albedo = V(s->albedo.x * lin.x, s->albedo.y * lin.y, s->albedo.z * lin.z);
@@ -163,13 +173,14 @@ HD float shadow_at(const frame *f, const light *l, v3 pos, v3 n, uint32_t rnd)
     float x = p.x * iz * v->fx + v->cx, y = p.y * iz * v->fy + v->cy;
     if (x < 1 || y < 1 || x > f->sn - 2 || y > f->sn - 2)
         return 1.0f;
-    float lit = 0.0f, a = hash01(rnd) * 6.2831853f, ca = cosf(a), sa = sinf(a), bias = 2.0f * texel * (1 + l->size_px * 0.5f) + 0.003f;
+    float lit = 0.0f, a = hash01(rnd) * 6.2831853f, ca = cosf(a), sa = sinf(a),
+          bias = 2.0f * texel * (1 + l->size_px * 0.5f) + 0.003f;
     const uint32_t *key = f->shadow_key + (size_t)l->shadow * f->sn * f->sn;
     for (int k = 0; k < 5; k++) {
         float r = k ? l->size_px * (0.4f + 0.2f * k) : 0.0f, turn = ca;
         int xi = (int)clampf(x + r * ca + 0.5f, 0, f->sn - 1.0f);
         int yi = (int)clampf(y + r * sa + 0.5f, 0, f->sn - 1.0f);
-        ca = -sa;                                       /* a right angle on */
+        ca = -sa; /* a right angle on */
         sa = turn;
         uint32_t z = key[(size_t)yi * f->sn + xi];
         lit += z == EMPTY_DEPTH || bits_float(z) + bias >= p.z;
@@ -178,15 +189,17 @@ HD float shadow_at(const frame *f, const light *l, v3 pos, v3 n, uint32_t rnd)
 }
 
 /* occlusion_at - screen-space ambient occlusion, 8 taps within 0.35 m, range-checked */
-HD float occlusion_at(const frame *f, const view *v, const uint64_t *key, int x, int y, float z, v3 n, uint32_t rnd)
+HD float occlusion_at(const frame *f, const view *v, const uint64_t *key, int x, int y, float z,
+                      v3 n, uint32_t rnd)
 {
-    float r_px = clampf(0.35f * v->fx / z, 3.0f, 0.12f * f->w), a = hash01(rnd) * 6.2831853f, occ = 0.0f;
+    float r_px = clampf(0.35f * v->fx / z, 3.0f, 0.12f * f->w), a = hash01(rnd) * 6.2831853f,
+          occ = 0.0f;
     float ca = cosf(a), sa = sinf(a);
     v3 p = V((x - v->cx) / v->fx * z, (y - v->cy) / v->fy * z, z);
     for (int k = 0; k < 8; k++) {
         float r = r_px * (k + 0.6f) * 0.125f, turn = ca;
         int xi = x + (int)(r * ca), yi = y + (int)(r * sa);
-        ca = -0.737369f * ca - 0.675490f * sa;          /* the golden angle on */
+        ca = -0.737369f * ca - 0.675490f * sa; /* the golden angle on */
         sa = -0.737369f * sa + 0.675490f * turn;
         if (xi < 0 || yi < 0 || xi >= f->w || yi >= f->h)
             continue;
@@ -208,7 +221,8 @@ HD v3 sky_colour(const frame *f, const scene *sc, v3 d)
         c = environment(f, sc->sky_tex, d, 0.5f);
     } else {
         float t = clampf(d.z * 1.5f, 0, 1);
-        c = V(sc->fog_col[0] * (1 - t) + sc->amb_up[0] * t, sc->fog_col[1] * (1 - t) + sc->amb_up[1] * t,
+        c = V(sc->fog_col[0] * (1 - t) + sc->amb_up[0] * t,
+              sc->fog_col[1] * (1 - t) + sc->amb_up[1] * t,
               sc->fog_col[2] * (1 - t) + sc->amb_up[2] * t);
     }
     return mul(c, sc->sky_gain);
@@ -226,14 +240,18 @@ HD void shade_sample(const frame *f, int vi, int x, int y)
     surface_at(f, v, key[at], x, y, &s);
     if (s.sky) {
         v3 c = sky_colour(f, sc, s.dir);
-        out[0] = c.x; out[1] = c.y; out[2] = c.z; out[3] = 0;
+        out[0] = c.x;
+        out[1] = c.y;
+        out[2] = c.z;
+        out[3] = 0;
         return;
     }
     uint32_t rnd = hash32((uint32_t)at * 9781u + (uint32_t)vi * 6271u);
     float ao = occlusion_at(f, v, key, x, y, s.z, rot(v->R, s.n), rnd);
     ao = 1.0f - sc->ao * (1.0f - ao);
     float up = 0.5f + 0.5f * s.n.z;
-    v3 e = V(sc->amb_dn[0] + (sc->amb_up[0] - sc->amb_dn[0]) * up, sc->amb_dn[1] + (sc->amb_up[1] - sc->amb_dn[1]) * up,
+    v3 e = V(sc->amb_dn[0] + (sc->amb_up[0] - sc->amb_dn[0]) * up,
+             sc->amb_dn[1] + (sc->amb_up[1] - sc->amb_dn[1]) * up,
              sc->amb_dn[2] + (sc->amb_up[2] - sc->amb_dn[2]) * up);
     e = mul(e, ao);
     v3 spec = V(0, 0, 0);
@@ -256,7 +274,8 @@ HD void shade_sample(const frame *f, int vi, int x, int y)
         v3 c = V(l->col[0] * gain, l->col[1] * gain, l->col[2] * gain);
         e = add(e, mul(c, nl));
         v3 hv = norm(sub(dl, s.dir));
-        spec = add(spec, mul(c, k_spec * 0.12f * (power + 8.0f) * powf(fmaxf(dot(s.n, hv), 0.0f), power) * nl));
+        spec = add(spec, mul(c, k_spec * 0.12f * (power + 8.0f) *
+                                    powf(fmaxf(dot(s.n, hv), 0.0f), power) * nl));
     }
     v3 c = V(s.albedo.x * e.x, s.albedo.y * e.y, s.albedo.z * e.z);
     c = add(add(c, spec), mul(s.albedo, s.emit));
@@ -266,7 +285,10 @@ HD void shade_sample(const frame *f, int vi, int x, int y)
         float a = 1.0f - expf(-sc->fog * s.z);
         c = add(mul(c, 1 - a), V(sc->fog_col[0] * a, sc->fog_col[1] * a, sc->fog_col[2] * a));
     }
-    out[0] = c.x; out[1] = c.y; out[2] = c.z; out[3] = mirror;
+    out[0] = c.x;
+    out[1] = c.y;
+    out[2] = c.z;
+    out[3] = mirror;
 }
 
 /*
@@ -305,7 +327,8 @@ HD void shade_pixel(const frame *f, int vi, int x, int y)
 }
 
 /*
- * mirror_sample - add what a glossy sample reflects: a 28-step walk in the same view, else the environment
+ * mirror_sample - add what a glossy sample reflects: a 28-step walk in the same view, else the
+ * environment
  * Returns: log of the sample's luminance
  */
 HD float mirror_sample(const frame *f, int vi, int x, int y)
@@ -320,7 +343,8 @@ HD float mirror_sample(const frame *f, int vi, int x, int y)
         surface s;
         surface_at(f, v, f->key[at], x, y, &s);
         v3 r = sub(s.dir, mul(s.n, 2.0f * dot(s.n, s.dir)));
-        v3 pc = add(rot(v->R, add(s.pos, mul(s.n, 0.01f))), V(v->t[0], v->t[1], v->t[2])), rc = rot(v->R, r);
+        v3 pc = add(rot(v->R, add(s.pos, mul(s.n, 0.01f))), V(v->t[0], v->t[1], v->t[2])),
+           rc = rot(v->R, r);
         v3 hit = sc->env_tex >= 0 ? mul(environment(f, sc->env_tex, r, 2.0f), sc->env_gain)
                                   : V(sc->amb_up[0], sc->amb_up[1], sc->amb_up[2]);
         float t = 0.03f * (1.0f + hash01((uint32_t)at)), step = 0.04f;
@@ -330,7 +354,8 @@ HD float mirror_sample(const frame *f, int vi, int x, int y)
             v3 q = add(pc, mul(rc, t));
             if (q.z < 0.05f)
                 break;
-            int xi = (int)floorf(q.x / q.z * v->fx + v->cx + 0.5f), yi = (int)floorf(q.y / q.z * v->fy + v->cy + 0.5f);
+            int xi = (int)floorf(q.x / q.z * v->fx + v->cx + 0.5f),
+                yi = (int)floorf(q.y / q.z * v->fy + v->cy + 0.5f);
             if (xi < 0 || yi < 0 || xi >= f->w || yi >= f->h)
                 break;
             size_t j = base + (size_t)yi * f->w + xi;
@@ -342,7 +367,9 @@ HD float mirror_sample(const frame *f, int vi, int x, int y)
         }
         c = add(c, mul(hit, in[3]));
     }
-    out[0] = c.x; out[1] = c.y; out[2] = c.z;
+    out[0] = c.x;
+    out[1] = c.y;
+    out[2] = c.z;
     return out[3] = logf(1e-4f + 0.3f * c.x + 0.59f * c.y + 0.11f * c.z);
 }
 
@@ -370,9 +397,9 @@ HD float gauss(uint32_t a)
 
 /*
  * resolve_pixel - samples to one developed pixel
- * 16 taps are spread over the pixel, the motion line (blur_*, roll_blur about the centre, pixels) and a
- * defocus disk (pixels). Then exposure against the picture's mean, white balance, vignette, tone curve,
- * gamma, contrast, saturation, noise.
+ * 16 taps are spread over the pixel, the motion line (blur_*, roll_blur about the centre, pixels)
+ * and a defocus disk (pixels). Then exposure against the picture's mean, white balance, vignette,
+ * tone curve, gamma, contrast, saturation, noise.
  */
 HD void resolve_pixel(const frame *f, int vi, int x, int y)
 {
@@ -383,7 +410,8 @@ HD void resolve_pixel(const frame *f, int vi, int x, int y)
     float dx0 = x - 0.5f * w, dy0 = y - 0.5f * h;
     for (int k = 0; k < 16; k++) {
         float jx = ((k & 3) + 0.5f) * 0.25f - 0.5f, jy = ((k >> 2) + 0.5f) * 0.25f - 0.5f;
-        float tm = (((k * 7) & 15) + 0.5f) / 16.0f - 0.5f, rad = sqrtf((((k * 5) & 15) + 0.5f) / 16.0f), ang = k * 2.39996f;
+        float tm = (((k * 7) & 15) + 0.5f) / 16.0f - 0.5f,
+              rad = sqrtf((((k * 5) & 15) + 0.5f) / 16.0f), ang = k * 2.39996f;
         float ox = jx + tm * (e->blur_x - e->roll_blur * dy0) + e->defocus * rad * cosf(ang);
         float oy = jy + tm * (e->blur_y + e->roll_blur * dx0) + e->defocus * rad * sinf(ang);
         int xi = (int)floorf((x + ox + 0.5f) * ss), yi = (int)floorf((y + oy + 0.5f) * ss);
@@ -400,9 +428,12 @@ HD void resolve_pixel(const frame *f, int vi, int x, int y)
     float grey = gauss(seed ^ 77u);
     for (int k = 0; k < 3; k++) {
         float a = ch[k] + e->haze;
-        a += (0.6f * gauss(seed + k * 101u) + 0.6f * grey) * (e->shot * sqrtf(fmaxf(a, 0.0f)) + e->read);
+        a += (0.6f * gauss(seed + k * 101u) + 0.6f * grey) *
+             (e->shot * sqrtf(fmaxf(a, 0.0f)) + e->read);
         a = fmaxf(a, 0.0f);
-        a = a < 0.6f ? a : 0.6f + 0.42f * (1.0f - expf(-(a - 0.6f) * e->glow));     /* shoulder, then clipping */
+        a = a < 0.6f
+                ? a
+                : 0.6f + 0.42f * (1.0f - expf(-(a - 0.6f) * e->glow)); /* shoulder, then clipping */
         a = powf(fminf(a, 1.0f), e->gamma);
         a = (a - 0.5f) * e->contrast + 0.5f - e->black;
         ch[k] = a;
@@ -415,8 +446,8 @@ HD void resolve_pixel(const frame *f, int vi, int x, int y)
 }
 
 /*
- * geometry_pixel - depth, normal and masks of a pixel: those of the second nearest of its samples, so
- * that an edge belongs to one of the two surfaces and a lone sample does not decide
+ * geometry_pixel - depth, normal and masks of a pixel: those of the second nearest of its samples,
+ * so that an edge belongs to one of the two surfaces and a lone sample does not decide
  */
 HD void geometry_pixel(const frame *f, int vi, int x, int y)
 {
@@ -452,7 +483,8 @@ HD void geometry_pixel(const frame *f, int vi, int x, int y)
         camera_from_object(f, v, o, m);
         tri_camera(f, m, f->mesh[o->mesh].tri0 + (int)(b & 0xffff), p);
         n = norm(cross(sub(p[1], p[0]), sub(p[2], p[0])));
-        if (dot(n, V((x * ss + 0.5f * (ss - 1) - v->cx) / v->fx, (y * ss + 0.5f * (ss - 1) - v->cy) / v->fy, 1.0f)) > 0)
+        if (dot(n, V((x * ss + 0.5f * (ss - 1) - v->cx) / v->fx,
+                     (y * ss + 0.5f * (ss - 1) - v->cy) / v->fy, 1.0f)) > 0)
             n = mul(n, -1.0f);
     }
     size_t plane = (size_t)w * h, at0 = at + 2 * plane * vi;

@@ -1,7 +1,8 @@
-"""Contact sheet of scenes: python3 -m scenes.sheet OUT.png [--kind room] [--n 24] [--size 256x192] [--device cpu]
+"""Contact sheet of scenes: python3 -m scenes.sheet OUT.png [--kind room] [--n 24] [--size 256x192] [--show]
 
-Each cell shows the picture and what --show names below it: its inverse depth, normals (x, y, z as red, green, blue),
-movable things (a colour each, brighter where they move) and the neighbour's picture. For looking at what training sees.
+Each cell shows the picture and what --show names below it: its inverse depth, normals (x, y, z as red, green,
+blue), movable things (a colour each, dim where they rest) and the neighbour's picture. For looking at what
+training sees.
 """
 import argparse
 import time
@@ -22,7 +23,8 @@ def inverse_depth_image(depth):
 
 def normal_image(n):
     """[3,H,W] unit normals, camera frame, to a picture; sky black."""
-    return (np.clip(0.5 + 0.5 * n * [[[1]], [[-1]], [[-1]]], 0, 1) * 255 * (np.abs(n).sum(0) > 0)).transpose(1, 2, 0).astype(np.uint8)
+    colour = np.clip(0.5 + 0.5 * n * [[[1]], [[-1]], [[-1]]], 0, 1) * 255 * (np.abs(n).sum(0) > 0)
+    return colour.transpose(1, 2, 0).astype(np.uint8)
 
 
 def object_image(ob, objects):
@@ -75,9 +77,11 @@ def main():
             cells.append(np.concatenate(pictures(out, moments * i, show, part[i].objects), 0))
             depth = out['depth'][::moments]
             d = depth[i][depth[i] > 0]
-            print(k + i, part[i].kind, len(part[i].insts), 'depth 5/50/95 %:', np.round(np.percentile(d, (5, 50, 95)), 2) if len(d) else None)
+            print(k + i, part[i].kind, len(part[i].insts), 'depth 5/50/95 %:',
+                  np.round(np.percentile(d, (5, 50, 95)), 2) if len(d) else None)
     cols = max(1, 1536 // W)
-    rows = [np.concatenate(cells[i:i + cols] + [np.zeros_like(cells[0])] * (cols - len(cells[i:i + cols])), 1) for i in range(0, len(cells), cols)]
+    cells += [np.zeros_like(cells[0])] * (-len(cells) % cols)
+    rows = [np.concatenate(cells[i:i + cols], 1) for i in range(0, len(cells), cols)]
     Image.fromarray(np.concatenate(rows, 0)).save(a.out)
     print(f'{moments * a.n} pictures in {t:.2f} s')
 
