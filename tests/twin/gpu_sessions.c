@@ -1,16 +1,20 @@
 /*
  * gpu_sessions - the CUDA back end over time: sessions leave nothing behind, frames allocate
- * nothing, two batches may be under way and no third
+ * nothing, two batches may be under way and no third; sessions are made by one thread while another
+ * runs frames (gpu_threads does that with networks)
  */
 #include "gpu/ops.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/scene.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -31,10 +35,10 @@ static struct gpu *open_cuda(void)
     return g;
 }
 
-static struct gpu_session *open_session(struct gpu *g)
+static struct gpu_session *open_session_of(struct gpu *g, int w, int h)
 {
-    struct gpu_session_config c = {.net_w = W,
-                                   .net_h = H,
+    struct gpu_session_config c = {.net_w = w,
+                                   .net_h = h,
                                    .max_image_w = W,
                                    .max_image_h = H,
                                    .step_m = 0.001f,
@@ -42,9 +46,16 @@ static struct gpu_session *open_session(struct gpu *g)
     struct gpu_session *s = NULL;
     struct err err = {0};
     fuse_params_default(&c.fuse);
-    if (g->ops->session_new(&s, g, &c, &err))
-        fail_msg("%s", err.text);
+    if (g->ops->session_new(&s, g, &c, &err)) {
+        print_error("%s\n", err.text); /* perhaps in another thread than the test's */
+        abort();
+    }
     return s;
+}
+
+static struct gpu_session *open_session(struct gpu *g)
+{
+    return open_session_of(g, W, H);
 }
 
 static struct gpu_frame frame_of(struct gpu_session *s, const uint8_t *rgb, int i)
@@ -164,12 +175,77 @@ static void two_batches_and_no_third(void **state)
     gpu_close(&g);
 }
 
+struct maker {
+    struct gpu *g;
+    atomic_int made, over;
+};
+
+/* More sizes than lines are kept for, so graphs are recorded and freed all the time. */
+static void *make_others(void *arg)
+{
+    struct maker *m = arg;
+
+    for (int k = 0; !m->over; k++) {
+        struct gpu_session *s = open_session_of(m->g, 32 * (1 + k % 5), 32);
+        gpu_session_free(&s);
+        m->made++;
+    }
+    return NULL;
+}
+
+/* The sum of all results and changes of a walk. */
+static uint64_t walk(int disturbed)
+{
+    struct maker m = {.g = open_cuda()};
+    struct gpu_session *s = open_session(m.g);
+    uint8_t rgb[W * H * 3];
+    float depth[W * H];
+    uint64_t sum = 0;
+    pthread_t thread;
+
+    draw(rgb, depth);
+    if (disturbed)
+        assert_int_equal(pthread_create(&thread, NULL, make_others, &m), 0);
+    for (int i = 0; i < 20; i++) {
+        struct gpu_frame f = frame_of(s, rgb, i), *batch = &f;
+        int made = m.made;
+        assert_int_equal(start(m.g, &f, depth), 0);
+        assert_int_equal(gpu_wait(m.g, &batch, 1, NULL), 0);
+        assert_true(f.result.n_valid > 0);
+        sum = sum * 31 + f.result.n_points;
+        sum = sum * 31 + f.result.n_associated;
+        for (uint32_t k = 0; k < f.result.n_changes; k++)
+            sum = sum * 31 + f.changes[k].id * 7 + (uint64_t)(int64_t)f.changes[k].p_q[2];
+        for (int k = 0; disturbed && k < 500 && m.made < made + 2; k++)
+            usleep(1000);
+    }
+    m.over = 1;
+    if (disturbed) {
+        pthread_join(thread, NULL);
+        print_message("# %d sessions of other sizes were made meanwhile\n", m.made);
+        assert_true(m.made >= 20);
+    }
+    gpu_session_free(&s);
+    gpu_close(&m.g);
+    return sum;
+}
+
+static void sessions_are_made_beside_frames(void **state)
+{
+    uint64_t alone = walk(0);
+
+    (void)state;
+    assert_true(walk(0) == alone);
+    assert_true(walk(1) == alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_sessions_leave_nothing),
         cmocka_unit_test(frames_allocate_nothing),
         cmocka_unit_test(two_batches_and_no_third),
+        cmocka_unit_test(sessions_are_made_beside_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
