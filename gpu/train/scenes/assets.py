@@ -33,6 +33,7 @@ class Mesh:
     licence: str = 'procedural'
     elevation: float = 0.0
     plain: bool = False         # no picture texture of its own: may be recoloured
+    flat: bool = False          # its top is a level surface: things may stand on it
     size: tuple = ()            # of the box
 
     def __post_init__(self):
@@ -81,6 +82,26 @@ def _picture(path, top=512):
         return _mips(np.asarray(im.resize((w, h), Image.BILINEAR))), w, h
 
 
+def flat_top(xyz, tri):
+    """Is there a level surface at the top of a mesh, under nine tenths of a grid over its box?"""
+    lo, hi = xyz.min(0), xyz.max(0)
+    t = xyz[tri]
+    t = t[t[:, :, 2].min(1) > hi[2] - 0.015]
+    if not len(t):
+        return False
+    g = np.linspace(0.12, 0.88, 5)
+    p = np.array([lo[:2] + (u, v) * (hi - lo)[:2] for u in g for v in g])[:, None]          # [25, 1, 2]
+    a, b, c = t[None, :, 0, :2], t[None, :, 1, :2], t[None, :, 2, :2]
+
+    def side(q, r):
+        return (r[..., 0] - q[..., 0]) * (p[..., 1] - q[..., 1]) - (r[..., 1] - q[..., 1]) * (p[..., 0] - q[..., 0])
+
+    s, u, v = side(a, b), side(b, c), side(c, a)
+    hit = ((s >= 0) & (u >= 0) & (v >= 0)) | ((s <= 0) & (u <= 0) & (v <= 0))
+    area = (b - a)[..., 0] * (c - a)[..., 1] - (b - a)[..., 1] * (c - a)[..., 0]
+    return bool((hit & (np.abs(area) > 1e-12)).any(1).mean() >= 0.9)
+
+
 class _Library:
     def __init__(self):
         self.cat = Catalogue()
@@ -106,7 +127,7 @@ class _Library:
         self.n_vert += len(xyz)
         self.n_tri += len(tri)
         m = Mesh(len(self.mesh) - 1, name, cls, placement, tuple(map(float, lo)), tuple(map(float, hi)),
-                 plain=all(x[0] < 0 for x in mats), **more)
+                 plain=all(x[0] < 0 for x in mats), flat=placement == 'floor' and flat_top(xyz, tri), **more)
         self.cat.by_name[f'{placement}-{cls}-{name}' if placement != 'shape' else name] = m
         self.cat.by_class.setdefault((placement, cls), []).append(m)
 

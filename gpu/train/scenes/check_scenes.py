@@ -5,7 +5,7 @@
   motions        rigid, row 0 the identity; people and things stay upright on their floor and keep to their speeds, vehicles go
                  along their own length
   standing       the lowest point of every movable thing has a surface right below it (rays against all triangles)
-  cameras        no triangle within 5 cm of a camera at either moment, rotations orthonormal, intrinsics as a phone's or wider
+  cameras        no triangle within 5 cm of a camera at either moment, no camera inside a box, rotations orthonormal, intrinsics as a phone's or wider
   sensor         JPEG as Pillow writes it; rolling shutter as strips drawn from the poses in between
   speed          milliseconds of one core a scene, for every kind
 
@@ -138,6 +138,14 @@ def check_standing(s, meshes):
         yield f'thing {n} (kind {s.kinds[n]}) stands at {z:.3f} m', held
 
 
+def inside_box(meshes, inst, p):
+    """Is a point inside an instance of the unit box?"""
+    if meshes.mesh[inst['mesh']]['n_tri'] != 12 or abs(meshes.mesh[inst['mesh']]['r'] - 0.75 ** 0.5) > 1e-5:
+        return False
+    m = inst['m'].reshape(3, 4).astype(np.float64)
+    return bool((np.abs(np.linalg.lstsq(m[:, :3], p - m[:, 3], rcond=None)[0]) < 0.5).all())
+
+
 def check_cameras(s, meshes):
     R = s.cams['R_wc'].reshape(-1, 3, 3).astype(np.float64)
     yield 'camera rotations', np.abs(R.transpose(0, 2, 1) @ R - np.eye(3)).max() < 1e-5 and (np.linalg.det(R) > 0).all()
@@ -154,6 +162,8 @@ def check_cameras(s, meshes):
                 d = point_triangle(p, meshes.corners(s.insts[k], M))
                 if d < 0.05:
                     yield f'camera at {np.round(p, 2)} is {d:.3f} m from instance {k}', False
+                elif inside_box(meshes, s.insts[k], p if M is None else M[:, :3].T @ (p - M[:, 3])):
+                    yield f'camera at {np.round(p, 2)} is inside instance {k}', False
 
 
 def check_sensor(arrays, cat):

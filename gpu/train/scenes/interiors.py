@@ -150,7 +150,7 @@ def wall_item(b, f, x, room, item, h):
             b.asset(m, f, x + w / 2, -d / 2 - 0.02, -m.lo[2], yaw=b.r.gauss(0, 0.05))
             b.take(f, x, -d, x + w, 0, hh)
             side_edges(b, f, x, x + w, -d, hh)
-            if item == 'pack' and hh < 1.3 and b.chance(0.6):
+            if m.flat and hh < 1.3 and b.chance(0.8):
                 things.clutter(b, Surface(f.at(x + w / 2, -d / 2, hh), w * 0.8, d * 0.7), b.r.randint(1, 6))
         return w
     if item == 'desk':

@@ -125,9 +125,9 @@ def clutter(b, s, n, kinds=('box', 'paper', 'vessel', 'pack')):
 
 def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
     """A table with chairs and things on it. Returns its top."""
-    pack = [m for m in b.meshes('floor', 'table', 'coffeetable', 'longtable') if m.size[2] < 1.1]
+    pack = [m for m in b.meshes('floor', 'table', 'coffeetable', 'longtable') if m.size[2] < 1.1 and m.flat]
     wood = b.mat('wood') if b.chance(0.75) else b.plain('any')
-    m = b.pick(pack) if pack and b.chance(0.35) else None
+    m, round_top = b.pick(pack) if pack and b.chance(0.35) else None, False
     if m and b.indoors(f, m.lo[0], m.lo[1], m.hi[0], m.hi[1]):
         b.asset(m, f, 0, 0, -m.lo[2])
         w, d, h = m.size
@@ -138,8 +138,9 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
         t = b.u(0.02, 0.06)
         top = wood if b.chance(0.7) else thin_top(b)
         if b.chance(0.15):
+            w = d = min(w, d)
             b.shape('cyl', f, (0, 0, h - t / 2), (w, w, t), top)
-            d = w
+            round_top = True
         else:
             b.box(f, (0, 0, h - t / 2), (w, d, t), top)
         if b.chance(0.75):
@@ -156,7 +157,8 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
             b.shape('cyl', f, (0, 0, 0.02), (0.5, 0.5, 0.03), b.plain('dark', 0.5))
     b.take(f, -w / 2 - 0.3, -d / 2 - 0.45, w / 2 + 0.3, d / 2 + 0.45)
     b.solid(f, -w / 2, -d / 2, 0, w / 2, d / 2, h)
-    top = Surface(f.at(0, 0, h), w, d)
+    k = 0.7 if round_top else 1.0
+    top = Surface(f.at(0, 0, h), k * w, k * d)
     b.tops.append(top)
     if h > 0.6 and chairs is not False:
         same = wood if b.chance(0.6) else None
