@@ -30,14 +30,22 @@ static __device__ void make_grid(struct covisible_grid *grid, const struct sessi
     }
 }
 
-/* covisible_seen() by a warp, summed up later. */
-static __device__ int seen_by_lane(const struct covisible_grid *g, const struct camera *c, int lane)
+/* covisible_seen() by a warp, summed up later. Where a point lies is asked for before it is known
+ * whether there is one: both come from memory at the same time. */
+static __device__ inline int seen_by_lane(const struct covisible_grid *g, const struct camera *c,
+                                          int lane)
 {
     int n = 0;
-    for (int i = lane; i < COVISIBLE_GRID; i += 32) {
+#pragma unroll
+    for (int first = 0; first < COVISIBLE_GRID; first += 32) {
+        int i = first + lane, valid, in;
         uint32_t pixel;
         float z;
-        n += g->valid[i] && point_project(c, g->p[i], &pixel, &z);
+        if (i >= COVISIBLE_GRID)
+            continue;
+        valid = g->valid[i];
+        in = point_project(c, g->p[i], &pixel, &z);
+        n += valid & in;
     }
     return n;
 }
@@ -54,12 +62,10 @@ static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     for (int k = warp; k < s->fuse.max_keyframes; k += COVISIBLE_WARPS) {
         const struct keyframe *kf = &s->keyframes[k];
-        uint32_t frame = kf->frame;
-        unsigned overlap = 0;
-        if (frame)
-            overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
-                                 seen_by_lane(grid, &kf->camera, lane));
-        overlap = __reduce_add_sync(0xffffffffu, overlap);
+        uint32_t frame = kf->frame; /* 0: the rest is that of no keyframe, and does not count */
+        unsigned overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
+                                      seen_by_lane(grid, &kf->camera, lane));
+        overlap = __reduce_add_sync(0xffffffffu, frame ? overlap : 0u);
         if (lane == 0) {
             s->overlap_now[k] = (uint8_t)overlap;
             keys[k] = key_of(overlap, frame, k);
