@@ -190,6 +190,77 @@ static void lists_points_and_maps_are_the_cpu_twins(void **state)
     }
 }
 
+/* A camera that hardly moves, and all frames keyframes: they overlap alike, so the newest are
+ * tested and the oldest goes. */
+static void keyframes_that_overlap_alike_are_told_apart(void **state)
+{
+    struct gpu_session_config c = rough_config(0);
+    struct scene scene = scene_make();
+    struct fusion_rig *r;
+    struct line l = {0};
+    uint32_t most = 0;
+    (void)state;
+    c.fuse.kf_translation_rel = 1e-3f;
+    r = open_or_skip(&c, 1);
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < 16; i++) {
+        struct rigid T = scene_pose(0.01f * (float)i, 0.0f, -1.8f, 0.0f);
+        struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
+        const float *depth = l.depth;
+        uint32_t alike = 0;
+        assert_int_equal(line_scene(&l, &scene, &T), 0);
+        assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
+        check_result(&f.result, &l.f.result);
+        assert_memory_equal(f.changes, l.f.changes, f.result.n_changes * sizeof *f.changes);
+        check_state(r, 0, l.cpu);
+        for (int k = 0; k < c.fuse.max_keyframes; k++)
+            alike += l.cpu->overlap_now[k] == 2 * COVISIBLE_GRID;
+        most = alike > most ? alike : most;
+    }
+    assert_true(most > (uint32_t)c.fuse.n_covisible);
+    line_close(&l);
+    fusion_cuda->close(&r);
+}
+
+/* Points that are updated although a pixel sees through them. */
+static uint32_t count_contested(const struct session_cpu *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_pixels; i++)
+        n += s->through[i] != POINT_NONE && s->stat[s->through[i]].last_seen == s->frame;
+    return n;
+}
+
+/* With narrow bounds and noise one pixel observes a point and another sees through it. */
+static void an_observation_comes_before_all_votes(void **state)
+{
+    struct gpu_session_config c = rough_config(0);
+    struct fusion_rig *r;
+    struct line l = {0};
+    uint32_t random = 3, contested = 0, carved = 0;
+    (void)state;
+    c.fuse.gate_rel = 0.02f;
+    c.fuse.carve_rel = 0.02f;
+    c.fuse.edge_rel = 0.0f;
+    r = open_or_skip(&c, 1);
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < 16; i++) {
+        struct rigid T = draw(i, l.w, l.h, l.depth, l.rgb, &random);
+        struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
+        const float *depth = l.depth;
+        assert_int_equal(line_frame(&l, &T), 0);
+        contested += count_contested(l.cpu);
+        carved += l.f.result.n_carved;
+        assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
+        check_result(&f.result, &l.f.result);
+        check_state(r, 0, l.cpu);
+    }
+    print_message("# %u contested, %u carved\n", contested, carved);
+    assert_true(contested > 20 && carved > 100);
+    line_close(&l);
+    fusion_cuda->close(&r);
+}
+
 static int near_by(uint32_t a, uint32_t b)
 {
     uint32_t d = a > b ? a - b : b - a;
@@ -383,10 +454,12 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_come_as_boxes_and_the_last_one_too),
+        cmocka_unit_test(keyframes_that_overlap_alike_are_told_apart),
+        cmocka_unit_test(an_observation_comes_before_all_votes),
         cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
         cmocka_unit_test(first_weights_differ_by_rounding_alone),
         cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
-        cmocka_unit_test(pictures_come_as_boxes_and_the_last_one_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
