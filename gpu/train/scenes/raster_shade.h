@@ -63,6 +63,39 @@ HD v3 environment(const frame *f, int i, v3 d, float lod)
     return srgb_to_linear(texture_at(f, i, u, clampf(v, 0.002f, 0.998f), lod));
 }
 
+/*
+ * texture_coords - of the point e1 b1 + e2 b2 of triangle t, seen from its first corner
+ * Returns: their change per metre; area: twice that of the triangle, square metres
+ */
+HD float texture_coords(const frame *f, const inst *o, int t, float b1, float b2, float area,
+                        float *u, float *v)
+{
+    const int32_t *idx = &f->tri[3 * t];
+    if ((o->flags & INST_BOX_UV)) {
+        float sx = len(V(o->m[0], o->m[4], o->m[8])), sy = len(V(o->m[1], o->m[5], o->m[9]));
+        float sz = len(V(o->m[2], o->m[6], o->m[10]));
+        v3 q[3];
+        for (int k = 0; k < 3; k++) {
+            const float *c = &f->vert[3 * idx[k]];
+            q[k] = V(c[0] * sx, c[1] * sy, c[2] * sz);
+        }
+        v3 nl = cross(sub(q[1], q[0]), sub(q[2], q[0]));
+        v3 l = add(q[0], add(mul(sub(q[1], q[0]), b1), mul(sub(q[2], q[0]), b2)));
+        float ax = fabsf(nl.x), ay = fabsf(nl.y), az = fabsf(nl.z);
+        *u = az >= ax && az >= ay ? l.x : ax >= ay ? l.y : l.x;
+        *v = az >= ax && az >= ay ? l.y : l.z;
+        *u *= o->su;
+        *v *= o->sv;
+        return sqrtf(fabsf(o->su * o->sv));
+    }
+    const float *a0 = &f->uv[2 * idx[0]], *a1 = &f->uv[2 * idx[1]], *a2 = &f->uv[2 * idx[2]];
+    float du1 = a1[0] - a0[0], dv1 = a1[1] - a0[1], du2 = a2[0] - a0[0], dv2 = a2[1] - a0[1];
+    float su = o->tex >= 0 ? o->su : 1.0f, sv = o->tex >= 0 ? o->sv : 1.0f;
+    *u = (a0[0] + b1 * du1 + b2 * du2) * su;
+    *v = (a0[1] + b1 * dv1 + b2 * dv2) * sv;
+    return sqrtf(fabsf((du1 * dv2 - du2 * dv1) * su * sv) / fmaxf(area, 1e-12f));
+}
+
 /* pos, n: at the view's moment; pos0, n0: at moment 0, where the shadow maps know the thing */
 struct surface {
     v3 pos, n, pos0, n0, albedo;
@@ -121,37 +154,12 @@ HD void surface_at(const frame *f, const view *v, uint64_t key, int x, int y, su
     s->albedo = srgb_to_linear(kd);
     if (ti < 0)
         return;
-    float u, vv, per_m; /* texture coordinates, and their change per metre */
-    const int32_t *idx = &f->tri[3 * t];
-    if ((o->flags & INST_BOX_UV)) {
-        float sx = len(V(o->m[0], o->m[4], o->m[8])), sy = len(V(o->m[1], o->m[5], o->m[9]));
-        float sz = len(V(o->m[2], o->m[6], o->m[10]));
-        v3 q[3];
-        for (int k = 0; k < 3; k++) {
-            const float *c = &f->vert[3 * idx[k]];
-            q[k] = V(c[0] * sx, c[1] * sy, c[2] * sz);
-        }
-        v3 nl = cross(sub(q[1], q[0]), sub(q[2], q[0]));
-        v3 l = add(q[0], add(mul(sub(q[1], q[0]), b1), mul(sub(q[2], q[0]), b2)));
-        float ax = fabsf(nl.x), ay = fabsf(nl.y), az = fabsf(nl.z);
-        u = az >= ax && az >= ay ? l.x : ax >= ay ? l.y : l.x;
-        vv = az >= ax && az >= ay ? l.y : l.z;
-        u *= o->su;
-        vv *= o->sv;
-        per_m = sqrtf(fabsf(o->su * o->sv));
-    } else {
-        const float *a0 = &f->uv[2 * idx[0]], *a1 = &f->uv[2 * idx[1]], *a2 = &f->uv[2 * idx[2]];
-        float du1 = a1[0] - a0[0], dv1 = a1[1] - a0[1], du2 = a2[0] - a0[0], dv2 = a2[1] - a0[1];
-        float su = o->tex >= 0 ? o->su : 1.0f, sv = o->tex >= 0 ? o->sv : 1.0f;
-        u = (a0[0] + b1 * du1 + b2 * du2) * su;
-        vv = (a0[1] + b1 * dv1 + b2 * dv2) * sv;
-        per_m = sqrtf(fabsf((du1 * dv2 - du2 * dv1) * su * sv) / fmaxf(area, 1e-12f));
-    }
+    float tu, tv, per_m = texture_coords(f, o, t, b1, b2, area, &tu, &tv);
     const tex *tt = &f->tex[ti];
     float texels = per_m * exp2f(0.5f * (tt->log_w + tt->log_h));
     float foot =
         s->z * f->ss / v->fx / sqrtf(fmaxf(cos_view, 0.08f)); /* of a pixel: see sample_twin */
-    v3 c = texture_at(f, ti, u, vv, log2f(fmaxf(texels * foot, 1e-6f)) - 0.3f);
+    v3 c = texture_at(f, ti, tu, tv, log2f(fmaxf(texels * foot, 1e-6f)) - 0.3f);
     v3 lin = srgb_to_linear(c);
     s->albedo = V(s->albedo.x * lin.x, s->albedo.y * lin.y, s->albedo.z * lin.z);
 }
@@ -228,6 +236,22 @@ HD v3 sky_colour(const frame *f, const scene *sc, v3 d)
     return mul(c, sc->sky_gain);
 }
 
+/*
+ * light_gain - Returns: how much of a light's colour arrives at a point, shadows aside; its
+ * direction
+ */
+HD float light_gain(const light *l, v3 pos, v3 *to_light)
+{
+    *to_light = mul(V(l->dir[0], l->dir[1], l->dir[2]), -1.0f);
+    if (l->type != LIGHT_POINT)
+        return 1.0f;
+    v3 to = sub(V(l->pos[0], l->pos[1], l->pos[2]), pos);
+    float d2 = dot(to, to);
+    *to_light = mul(to, 1.0f / sqrtf(fmaxf(d2, 1e-6f)));
+    float c = -(to_light->x * l->dir[0] + to_light->y * l->dir[1] + to_light->z * l->dir[2]);
+    return l->range * l->range / (d2 + 0.1f) * clampf((c - l->cone) * 6.0f, 0, 1);
+}
+
 /* shade_sample - light one sample into hdr (linear r, g, b, weight of the mirrored part) */
 HD void shade_sample(const frame *f, int vi, int x, int y)
 {
@@ -258,15 +282,8 @@ HD void shade_sample(const frame *f, int vi, int x, int y)
     float power = 4.0f + 200.0f * s.gloss * s.gloss, k_spec = 0.02f + 0.35f * s.gloss * s.gloss;
     for (int k = 0; k < sc->n_light; k++) {
         const light *l = &f->light[sc->light0 + k];
-        v3 dl = mul(V(l->dir[0], l->dir[1], l->dir[2]), -1.0f);
-        float gain = 1.0f;
-        if (l->type == LIGHT_POINT) {
-            v3 to = sub(V(l->pos[0], l->pos[1], l->pos[2]), s.pos);
-            float d2 = dot(to, to);
-            dl = mul(to, 1.0f / sqrtf(fmaxf(d2, 1e-6f)));
-            float c = -(dl.x * l->dir[0] + dl.y * l->dir[1] + dl.z * l->dir[2]);
-            gain = l->range * l->range / (d2 + 0.1f) * clampf((c - l->cone) * 6.0f, 0, 1);
-        }
+        v3 dl;
+        float gain = light_gain(l, s.pos, &dl);
         float nl = dot(s.n, dl);
         if (nl <= 0 || gain < 1e-4f)
             continue;
