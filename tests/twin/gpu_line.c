@@ -222,9 +222,34 @@ static void keyframes_that_overlap_alike_are_told_apart(void **state)
     fusion_cuda->close(&r);
 }
 
-/* Points that are updated although a pixel sees through them. */
-static uint32_t count_contested(const struct session_cpu *s)
+/* 24 frames of the walk on both sides; what `count` finds in all of them. */
+static uint32_t walk_both(const struct gpu_session_config *c,
+                          uint32_t (*count)(const struct line *))
 {
+    struct fusion_rig *r = open_or_skip(c, 1);
+    struct line l = {0};
+    uint32_t random = 3, n = 0;
+    assert_int_equal(line_open(&l, c), 0);
+    for (int i = 0; i < 24; i++) {
+        struct rigid T = draw(i, l.w, l.h, l.depth, l.rgb, &random);
+        struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
+        const float *depth = l.depth;
+        assert_int_equal(line_frame(&l, &T), 0);
+        n += count(&l);
+        assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
+        check_result(&f.result, &l.f.result);
+        assert_memory_equal(f.changes, l.f.changes, f.result.n_changes * sizeof *f.changes);
+        check_state(r, 0, l.cpu);
+    }
+    line_close(&l);
+    fusion_cuda->close(&r);
+    return n;
+}
+
+/* Points that are updated although a pixel sees through them. */
+static uint32_t count_contested(const struct line *l)
+{
+    const struct session_cpu *s = l->cpu;
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_pixels; i++)
         n += s->through[i] != POINT_NONE && s->stat[s->through[i]].last_seen == s->frame;
@@ -235,30 +260,40 @@ static uint32_t count_contested(const struct session_cpu *s)
 static void an_observation_comes_before_all_votes(void **state)
 {
     struct gpu_session_config c = rough_config(0);
-    struct fusion_rig *r;
-    struct line l = {0};
-    uint32_t random = 3, contested = 0, carved = 0;
+    uint32_t n;
     (void)state;
     c.fuse.gate_rel = 0.02f;
     c.fuse.carve_rel = 0.02f;
     c.fuse.edge_rel = 0.0f;
-    r = open_or_skip(&c, 1);
-    assert_int_equal(line_open(&l, &c), 0);
-    for (int i = 0; i < 16; i++) {
-        struct rigid T = draw(i, l.w, l.h, l.depth, l.rgb, &random);
-        struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
-        const float *depth = l.depth;
-        assert_int_equal(line_frame(&l, &T), 0);
-        contested += count_contested(l.cpu);
-        carved += l.f.result.n_carved;
-        assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
-        check_result(&f.result, &l.f.result);
-        check_state(r, 0, l.cpu);
-    }
-    print_message("# %u contested, %u carved\n", contested, carved);
-    assert_true(contested > 20 && carved > 100);
-    line_close(&l);
-    fusion_cuda->close(&r);
+    n = walk_both(&c, count_contested);
+    print_message("# %u contested\n", n);
+    assert_true(n > 20);
+}
+
+/* Points that clients held, and that live on unstable. */
+static uint32_t count_unstable_again(const struct line *l)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->f.result.n_changes; i++)
+        n += l->f.changes[i].kind == GPU_CHANGE_REMOVE &&
+             l->cpu->stat[l->f.changes[i].slot].state == POINT_UNSTABLE;
+    return n;
+}
+
+/* With short memories points are soon stable, and soon no more: they come before new ones. */
+static void points_become_unstable_again(void **state)
+{
+    struct gpu_session_config c = rough_config(0);
+    uint32_t n;
+    (void)state;
+    c.fuse.w_max = 1.0f;
+    c.fuse.min_observations = 2;
+    c.fuse.initial_rel = 0.05f;
+    c.fuse.stable_rel = 0.03f;
+    c.fuse.hysteresis_rel = 0.003f;
+    n = walk_both(&c, count_unstable_again);
+    print_message("# %u unstable again\n", n);
+    assert_true(n > 20);
 }
 
 static int near_by(uint32_t a, uint32_t b)
@@ -457,6 +492,7 @@ int main(void)
         cmocka_unit_test(pictures_come_as_boxes_and_the_last_one_too),
         cmocka_unit_test(keyframes_that_overlap_alike_are_told_apart),
         cmocka_unit_test(an_observation_comes_before_all_votes),
+        cmocka_unit_test(points_become_unstable_again),
         cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
         cmocka_unit_test(first_weights_differ_by_rounding_alone),
         cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
