@@ -388,6 +388,13 @@ template <class T, class U> static inline T atomicAdd(T *at, U value)
     return was;
 }
 
+template <class T, class U> static inline T atomicExch(T *at, U value)
+{
+    T was = *at;
+    *at = (T)value;
+    return was;
+}
+
 template <class T, class U> static inline T atomicMin(T *at, U value)
 {
     T was = *at;
