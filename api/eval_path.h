@@ -96,8 +96,8 @@ struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n,
  *
  * Pair by pair the estimate's translation is multiplied by  a = sum w m_q.m_p / sum w |m_p|^2  of
  * the motions before it, m_p of the estimate, m_q of the truth, w halved every `half` pairs; by 1
- * until the estimate has moved. So pair i knows the truth up to i, and is judged on the way to i + 1.
- * Rotations stay as they are.
+ * until the estimate has moved. So a pair knows the truth up to itself, and is judged on the way to
+ * the next one. Rotations stay as they are.
  *
  * Out:     moved [n]: poses of the estimate; scale [n - 1] of the motion after each pair, or NULL
  */

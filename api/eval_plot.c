@@ -87,6 +87,13 @@ static void line(struct canvas *c, double x0, double y0, double x1, double y1,
             colour);
 }
 
+static double step_over(double span)
+{
+    double step = pow(10, floor(log10(span / TICKS_MAX)));
+
+    return step * (span / step > 5 * TICKS_MAX ? 10 : span / step > 2 * TICKS_MAX ? 5 : 2);
+}
+
 /* Round numbers around [from, to], with 0 in it. */
 static struct axis axis_over(double from, double to)
 {
@@ -95,9 +102,32 @@ static struct axis axis_over(double from, double to)
     from = fmin(from, 0);
     to = fmax(to, 0);
     span = to > from ? to - from : 1;
-    step = pow(10, floor(log10(span / TICKS_MAX)));
-    step *= span / step > 5 * TICKS_MAX ? 10 : span / step > 2 * TICKS_MAX ? 5 : 2;
+    step = step_over(span);
     return (struct axis){floor(from / step) * step, ceil((from + span) / step) * step, step};
+}
+
+/* Makes an axis longer on both sides, so that `per` of its unit are one of its pixels. */
+static void stretch(struct axis *a, double per, int pixels)
+{
+    double span = per * pixels, more = span - (a->to - a->from), step = step_over(span);
+    double from = ceil((a->from - more / 2) / step) * step;
+
+    if (more <= 0)
+        return;
+    if (from <= a->from) {
+        a->from = from;
+        a->step = step;
+    }
+    a->to = a->from + span;
+}
+
+static void make_equal(struct axis *x, struct axis *y)
+{
+    double per_x = (x->to - x->from) / (W - LEFT - RIGHT);
+    double per_y = (y->to - y->from) / (H - TOP - BOTTOM);
+
+    stretch(x, per_y, W - LEFT - RIGHT);
+    stretch(y, per_x, H - TOP - BOTTOM);
 }
 
 static double x_of(const struct axis *a, double v)
@@ -115,13 +145,15 @@ static void draw_axes(struct canvas *c, const struct axis *x, const struct axis 
     char label[32];
     int at;
 
-    for (int i = 0; x->from + i * x->step <= x->to + 0.5 * x->step; i++) {
-        snprintf(label, sizeof label, "%.6g", x->from + i * x->step);
-        at = (int)lround(x_of(x, x->from + i * x->step));
+    for (int i = 0; x->from + i * x->step <= x->to + 1e-6 * x->step; i++) {
+        double v = x->from + i * x->step;
+
+        snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-9 * x->step ? 0 : v);
+        at = (int)lround(x_of(x, v));
         box(c, at, TOP, 1, H - TOP - BOTTOM, grid);
         text(c, at - text_width(label) / 2, H - BOTTOM + 8, label, ink);
     }
-    for (int i = 0; y->from + i * y->step <= y->to + 0.5 * y->step; i++) {
+    for (int i = 0; y->from + i * y->step <= y->to + 1e-6 * y->step; i++) {
         double v = y->from + i * y->step;
 
         snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-9 * y->step ? 0 : v);
@@ -191,6 +223,8 @@ int eval_plot_write(const char *path, const struct eval_plot *p, struct err *err
         return err_set(err, ERR_INPUT, "a diagram shows 1 to %d series", EVAL_PLOT_SERIES_MAX);
     if (range_of(p, &x, &y) == 0)
         return err_at(err, ERR_INPUT, path, "there is no value to show");
+    if (p->equal)
+        make_equal(&x, &y);
     c.rgb = malloc((size_t)3 * W * H);
     if (!c.rgb)
         return err_set(err, ERR_MEMORY, "no memory for a diagram");

@@ -25,6 +25,7 @@ struct eval_plot {
     const char *title, *x_label, *y_label;
     struct eval_plot_series series[EVAL_PLOT_SERIES_MAX];
     int n_series;
+    bool equal; /* a metre is as long on both axes */
 };
 
 /* Returns: 0; ERR_INPUT: no value to show, too many series; ERR_MEMORY; ERR_IO */

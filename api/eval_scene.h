@@ -5,8 +5,8 @@
  * picture, whatever their size, so K is given for the map's own size (intrinsics_scale()).
  *
  * Fused: space is cut into cubes; each holds the mean of the points that fell into it and the
- * number of frames that they came from. That is no reconstruction but the plainest thing that averages,
- * the same for truth and estimate.
+ * number of frames that they came from. That is no reconstruction but the plainest thing that
+ * averages, the same for truth and estimate.
  *
  * Units:   metres, pixels
  */

@@ -201,7 +201,8 @@ static void look_through(struct search *s, size_t lo, size_t hi)
 }
 
 /* Square of the distance from q to a node's box; any number that is not below s->best where that
- * one is not. Rounded as look_through() rounds, so it is never above the distance of a point in it. */
+ * one is not. Rounded as look_through() rounds, so it is never above the distance of a point in
+ * it. */
 static double to_box(const struct search *s, size_t node)
 {
     const int dim = s->tree->dim;

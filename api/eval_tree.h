@@ -2,9 +2,9 @@
  * eval_tree.h - exact nearest neighbours: a k-d tree over points or descriptors
  *
  * Balanced by medians along the widest side, with the box around each part, so any cloud is
- * welcome: equal points, lines, one point, walls far from a query. Distances are Euclidian, in the unit of
- * the points, returned squared and computed in double from the float coordinates, so they are
- * those of a loop over all pairs. Among equally near points which one is answered is arbitrary,
+ * welcome: equal points, lines, one point, walls far from a query. Distances are Euclidian, in the
+ * unit of the points, returned squared and computed in double from the float coordinates, so they
+ * are those of a loop over all pairs. Among equally near points which one is answered is arbitrary,
  * but the same in every run.
  *
  * Cost:    new: O(n log n) time and 2 n dim floats of memory; a query O(log n + k) where points lie

@@ -102,7 +102,7 @@ int reconctl_eval_scene_plot(const char *path, const struct reconctl_eval_scene_
             y[i][k] = m->at[k].fne;
         }
         plot.series[plot.n_series++] = (struct eval_plot_series){
-            .name = r->row[i].words, .x = x, .y = y[i], .n = (size_t)m->n_radii};
+            .name = r->row[i].key, .x = x, .y = y[i], .n = (size_t)m->n_radii};
     }
     return eval_plot_write(path, &plot, err);
 }

@@ -241,6 +241,7 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
     struct eval_plot plot = {
         .title = "TRUE PATH AND ESTIMATE AFTER SIM(3)",
         .n_series = 2,
+        .equal = true,
         .series = {{"TRUTH", v, v + n, n, false}, {"ESTIMATE", v + 2 * n, v + 3 * n, n, false}}};
     int axes[2], rc;
 

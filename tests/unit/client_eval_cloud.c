@@ -269,7 +269,8 @@ static void the_tree_finds_what_all_pairs_find(void **unused)
 }
 
 /* Queries far from a wall look at what lies before them, not at the wall: as fast as near ones,
- * where bounds by the planes of division took thousands of times as long. Time is the processor's own. */
+ * where bounds by the planes of division took thousands of times as long. Time is the processor's
+ * own. */
 static void a_wall_is_not_looked_through(void **unused)
 {
     double took[2], d2;

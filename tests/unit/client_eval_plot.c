@@ -75,6 +75,24 @@ static void a_dot_is_where_it_belongs(void **state)
     assert_in_range(272, y0, y1);
 }
 
+/* 0...10 and 0...1 alike: a square of 1 is as wide as it is high, on either longer axis. */
+static void a_metre_is_a_metre(void **state)
+{
+    static const double flat[] = {0, 10, 10, 0, 0}, low[] = {0, 0, 1, 1, 0};
+    struct eval_plot p = {.title = "", .x_label = "", .y_label = "", .n_series = 1, .equal = true};
+    int x0, y0, x1, y1;
+
+    (void)state;
+    p.series[0] = (struct eval_plot_series){"", flat, low, 5, false};
+    assert_int_equal(eval_plot_write(file, &p, NULL), 0);
+    blue(&x0, &y0, &x1, &y1);
+    assert_in_range(x1 - x0, 10 * (y1 - y0 - 5), 10 * (y1 - y0 + 1));
+    p.series[0] = (struct eval_plot_series){"", low, flat, 5, false};
+    assert_int_equal(eval_plot_write(file, &p, NULL), 0);
+    blue(&x0, &y0, &x1, &y1);
+    assert_in_range(y1 - y0, 10 * (x1 - x0 - 5), 10 * (x1 - x0 + 1));
+}
+
 /* A line from 0 to the end runs through all columns between, past a value that is none. */
 static void a_line_is_whole(void **state)
 {
@@ -125,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_dot_is_where_it_belongs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_line_is_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_metre_is_a_metre, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(odd_ranges, set_up, tear_down),
     };
