@@ -27,7 +27,7 @@ enum memory_cuda_kind {
 };
 
 /* reserve_bytes: of device memory, taken at once, but at most an eighth of the device's and half of
- * what is free; and a sixteenth of that, pinned. What there is not is asked for when it is needed. */
+ * what is free; and a sixteenth of that, pinned. What is missing then comes when it is needed. */
 MUST_CHECK int memory_cuda_open(struct memory_cuda **m, int device, uint64_t reserve_bytes,
                                 struct err *err);
 void memory_cuda_close(struct memory_cuda **m);
