@@ -10,7 +10,7 @@ import torch
 
 
 def frames(rng, n, W, H, zoom=1.8, share=0.4, roll_deg=6.0, flips=True):
-    """Random similarity of each of n pictures: new pixel (edges at 0 and W) -> old pixel, [n,2,3], and its zoom [n].
+    """Random similarity of each of n pictures, new pixel (edges at 0 and W) -> old pixel [n,2,3], and its zoom [n].
 
     The new picture lies wholly inside the old one. Pictures that keep their frame are given back exactly.
     """
@@ -40,15 +40,16 @@ def grids(A, W, H, device):
     # unit square coordinates: u = x / (W/2) - 1
     L = A[:, :, :2] * half[None, None, :] / half[None, :, None]
     t = ((A[:, :, :2] @ half) + A[:, :, 2]) / half - 1
-    a = torch.from_numpy(np.concatenate([L, t[:, :, None]], 2).astype(np.float32)).to(device, non_blocking=True)
+    a = np.concatenate([L, t[:, :, None]], 2).astype(np.float32)
+    a = torch.from_numpy(a).to(device, non_blocking=True)
     u = ((torch.arange(W, device=device) * 2 + 1) / W - 1)[None, None, :, None]
     v = ((torch.arange(H, device=device) * 2 + 1) / H - 1)[None, :, None, None]
-    a = a[:, None, None]                                    # affine_grid would multiply in TF32: a tenth of a pixel
+    a = a[:, None, None]        # affine_grid would multiply in TF32: a tenth of a pixel
     return a[..., 0] * u + a[..., 1] * v + a[..., 2]
 
 
 def colour(rng, x, share=0.5):
-    """Pictures [N,3,H,W] 0..1: gains, gamma and loss of saturation beyond the drawn camera's, for a share of them."""
+    """Pictures [N,3,H,W] 0..1: gains, gamma, loss of saturation beyond the drawn camera's, for a share of them."""
     n = len(x)
     on = rng.random(n) < share
     gain = np.where(on[:, None], np.exp(rng.normal(0, 0.12, (n, 1)) + rng.normal(0, 0.05, (n, 3))), 1.0)

@@ -2,8 +2,9 @@
 
     python3 card.py depth OUT/record.jsonl ../models/depth.onnx --assets .assets >> card
 
-Prints Markdown: data with licences and credits (read from the asset pack's own lists and from the record of what
-video was used), commands, how the loss and the held-out measures went, accuracy on sequences, where pictures of the failures are.
+Prints Markdown: data with licences and credits (read from the asset pack's own lists and from the record of
+what video was used), commands, how the loss and the held-out measures went, accuracy on sequences, where
+pictures of the failures are.
 """
 import argparse
 import collections
@@ -13,7 +14,8 @@ import os
 import curves
 
 # options that say how a network was made; the rest (places, how often to save) does not belong in a card
-SHOWN = ('task', 'minutes', 'steps', 'total_minutes', 'total_steps', 'lr', 'seed', 'freeze_bn', 'scenes', 'samples', 'compile')
+SHOWN = ('task', 'minutes', 'steps', 'total_minutes', 'total_steps', 'lr', 'seed', 'freeze_bn', 'scenes', 'samples',
+         'compile')
 
 
 def command(args):
@@ -44,7 +46,8 @@ def training(records):
     yield '|---|---|---|---|---|---|---|'
     for p in pieces(records):
         s, last = p['start'], p['end'] or p['train'] or p['start']
-        begin = ', '.join(f'{i["file"]} ({i["sha256"][:12]})' for i in s['init']) or (f'step {s["step"]}' if s['step'] else 'random numbers')
+        begin = ', '.join(f'{i["file"]} ({i["sha256"][:12]})' for i in s['init'])
+        begin = begin or (f'step {s["step"]}' if s['step'] else 'random numbers')
         loss = f'{p["train"]["loss"]:.3f}' if p['train'] else ''
         end = '' if p['end'] else ' (cut short)'
         yield f'| {s["piece"]} | `{command(s["args"])}` | {begin} | {last["step"]}{end} | ' \
@@ -63,7 +66,8 @@ def measures(records, net):
             n, kind, m = name.split('/')
             if n == net:
                 table[kind, m].setdefault('v', []).append(v)
-    yield f'Scenes drawn from seeds that training never uses; steps {evals[0]["step"]} and {evals[-1]["step"]}:'
+    steps = [e['step'] for e in (evals[0], evals[-1])]
+    yield f'Scenes drawn from seeds that training never uses; steps {steps[0]} and {steps[1]}:'
     yield ''
     yield '| scenes | measure | first | last |'
     yield '|---|---|---|---|'
@@ -117,13 +121,14 @@ def main():
     a = a.parse_args()
     records = curves.read(a.record)
     packs = {r['pack']['sha256'] for r in records if r['kind'] == 'start' and r['pack']}
-    out = [f'# {os.path.basename(a.onnx)}', '', f'{os.path.getsize(a.onnx):,} bytes, fp16.', '', '## Training', '']
-    out += [*training(records), '', '## Accuracy on drawn scenes', '', *measures(records, a.net), '']
-    real = [r['measures'] for r in records if r['kind'] == 'sequences' and r['net'] == a.net and r['measures']]
+    out = [f'# {os.path.basename(a.onnx)}', '', f'{os.path.getsize(a.onnx):,} bytes, fp16.', '']
+    out += ['## Training', '', *training(records), '', '## Accuracy on drawn scenes', '', *measures(records, a.net), '']
+    real = [r for r in records if r['kind'] == 'sequences' and r['net'] == a.net and r['measures']]
     if real:
         trained = {v['name'] for r in records if r['kind'] == 'start' for v in r['video']}
-        out += ['## Accuracy on real sequences', '', *accuracy(real[-1], trained), '']
-    out += [f'Failures: {a.failures}.', '', '## Data, licences and credits', '', *video(records), *credits(a.assets if packs else None)]
+        out += ['## Accuracy on real sequences', '', *accuracy(real[-1]['measures'], trained), '']
+    out += [f'Failures: {a.failures}.', '', '## Data, licences and credits', '']
+    out += [*video(records), *credits(a.assets if packs else None)]
     if len(packs) > 1:
         out.append(f'- {len(packs)} versions of the asset pack were used; the credits are those of one.')
     print('\n'.join(out))

@@ -3,7 +3,7 @@
     python3 curves.py OUT/record.jsonl OUT/curves.png
 
 One JSON object a line: {"kind": "start", ...}, {"kind": "train", "step": ..., "loss": ..., part: ...},
-{"kind": "eval", "step": ..., "measures": {...}}, {"kind": "end", ...}. Pieces of one run append to one record.
+{"kind": "eval", "step": ..., "measures": {...}}, {"kind": "end", ...}. Pieces of a run append to one record.
 Drawn with Pillow alone: a host that trains need not have a plotting library.
 """
 import json
@@ -13,7 +13,8 @@ import sys
 from PIL import Image, ImageDraw
 
 W, H, PAD = 560, 220, 44
-INK = ((31, 119, 180), (214, 39, 40), (44, 160, 44), (255, 127, 14), (148, 103, 189), (140, 86, 75), (90, 90, 90))
+INK = ((31, 119, 180), (214, 39, 40), (44, 160, 44), (255, 127, 14), (148, 103, 189), (140, 86, 75),
+       (90, 90, 90))
 
 
 def read(path):
@@ -69,8 +70,8 @@ def draw(records, path):
 
     skip = ('kind', 'step', 'time', 'rate', 'lr', 'loss')
     parts = {k: series(k) for r in train[-1:] for k in r if k not in skip}
-    panels = [panel('loss', {'loss': series('loss'), **parts}), panel('samples a second', {'rate': series('rate')}, log=False),
-              panel('learning rate', {'lr': series('lr')})]
+    panels = [panel('loss', {'loss': series('loss'), **parts}),
+              panel('samples a second', {'rate': series('rate')}, log=False), panel('learning rate', {'lr': series('lr')})]
     groups = {}
     for r in evals:
         for name, v in r['measures'].items():

@@ -1,6 +1,7 @@
 """Measure networks on real sequences (folders with sequence.json, frames/, depth/, poses.txt).
 
-    python3 eval.py depth  WEIGHTS FOLDER... [--size 256x192] [--every 1] [--sheet out.png] [--json out.json] [--record record.jsonl]
+    python3 eval.py depth  WEIGHTS FOLDER... [--size 256x192] [--every 1] [--sheet out.png] [--json out.json]
+                           [--record record.jsonl]
     python3 eval.py motion WEIGHTS FOLDER...          needs poses.txt
     python3 eval.py pull   WEIGHTS FOLDER... [--every 5]           needs no truth
     python3 eval.py shrink FOLDER OUT --width 320 [--every 3]     a small copy to carry to a GPU host
@@ -9,8 +10,9 @@ WEIGHTS: NAME.pt of a run or an exported .onnx. Depth is compared at the truth's
 interpolated in log depth): AbsRel and delta<1.25 after each frame's median is matched, AbsRel as it is
 (metric), over all pixels with truth up to --far metres. Motion is compared per frame with the poses:
 translation after one scale for the sequence (least squares), rotation in degrees; means and root mean squares.
-`pull` zooms into each picture's middle and asks again: the same depth should come out, seen through a longer focal
-length. 0 says that it does; 1 that the network answers its usual depth whatever it sees, so that its scale is a habit.
+`pull` zooms into each picture's middle and asks again: the same depth should come out, seen through a longer
+focal length. 0 says that it does; 1 that the network answers its usual depth whatever it sees, so that its
+scale is a habit.
 """
 import argparse
 import json
@@ -117,7 +119,8 @@ def eval_pull(net, dev, seq, W, H, every, zooms=(1.25, 1.6, 2.0)):
         for s in zooms:
             h, w = round(H / s), round(W / s)
             y, z = H - h, W - w
-            cut = F.interpolate(x[:, :, y:y + 2 * h, z:z + 2 * w], (H, W), mode='bilinear', align_corners=False)
+            cut = x[:, :, y:y + 2 * h, z:z + 2 * w]
+            cut = F.interpolate(cut, (H, W), mode='bilinear', align_corners=False)
             with torch.no_grad():
                 near = net(cut).float().median().item()
             y, z = (H - h) // 2, (W - w) // 2

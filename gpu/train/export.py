@@ -1,6 +1,6 @@
 """Export a trained network: fp16 ONNX with batch norms folded, its sidecar, and a check.
 
-    python3 export.py depth OUT/depth.pt ../models/depth.onnx [--licence ...]      also: motion, mask, objmotion
+    python3 export.py depth OUT/depth.pt ../models/depth.onnx [--licence ...]    also: motion, mask, objmotion
 
 The graph is typed fp16 from end to end (only the two factors of each Resize are fp32, as ONNX asks), opset 13,
 dynamic N, H and W. Nodes: Conv, Relu, MaxPool, Resize (nearest, 2x), Concat, Add; for motion and objmotion
@@ -58,7 +58,8 @@ std = {std}
 multiple = 32
 """
 INI = {'depth': DEPTH_INI, 'motion': MOTION_INI, 'objmotion': MOTION_INI, 'mask': MASK_INI}
-PORTS = {'depth': ('image', 'depth', 3), 'mask': ('image', 'mask', 3), 'motion': ('pair', 'motion', 8), 'objmotion': ('pair', 'motion', 8)}
+PORTS = {'depth': ('image', 'depth', 3), 'mask': ('image', 'mask', 3), 'motion': ('pair', 'motion', 8),
+         'objmotion': ('pair', 'motion', 8)}
 TOP_BYTES = 32 << 20        # all networks of a folder together
 
 
@@ -127,7 +128,8 @@ def main():
         std=' '.join(map(str, model.STD)), focal=model.FOCAL_PX, lo=model.MIN_DEPTH_M, hi=model.MAX_DEPTH_M)
     open(os.path.splitext(a.out)[0] + '.ini', 'w').write(ini)
     folder = os.path.dirname(os.path.abspath(a.out))
-    total = sum(-(-os.path.getsize(os.path.join(folder, f)) // 4096) * 4096 for f in os.listdir(folder) if f.endswith('.onnx'))
+    sizes = [os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder) if f.endswith('.onnx')]
+    total = sum(-(-n // 4096) * 4096 for n in sizes)
     if total > TOP_BYTES:
         raise SystemExit(f'{folder}: networks of {total} bytes together, {TOP_BYTES} at most')
     print(f'{a.out}: {os.path.getsize(a.out)} bytes, {model.n_params(net)} parameters, largest weight {big:.2f}, nodes {ops}')

@@ -29,7 +29,8 @@ def compose(a, b):
 
 def rotation_log(R):
     """Axis-angle vectors [..., 3] of rotation matrices [..., 3, 3] (well away from pi)."""
-    w = torch.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1) * 0.5
+    w = torch.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1)
+    w = w * 0.5
     s = w.norm(dim=-1, keepdim=True)
     c = ((R.diagonal(dim1=-1, dim2=-2).sum(-1, keepdim=True) - 1) * 0.5).clamp(-1, 1)
     return w * torch.where(s > 1e-6, torch.atan2(s, c) / s.clamp_min(1e-12), torch.ones_like(s))

@@ -5,7 +5,8 @@
 Writes depth.f32 and mask.f32 (20 x 1 x 64 x 64), motion.f32 and objmotion.f32 (20 x 6), of the networks there are,
 raw little-endian fp32. Element i (C order over C, H, W) of the input of test t is
     u = splitmix64(t * 2^32 + i),  value = (u >> 40) * 2^-24 * 4 - 2
-at 64x64 for depth and mask and H x W = 64 x 96 for the others. Weights are the fp16 values of the ONNX files, widened.
+at 64x64 for depth and mask and H x W = 64 x 96 for the others. Weights are the fp16 values of the ONNX files,
+widened.
 """
 import os
 import sys
@@ -39,7 +40,8 @@ def golden_output(net, shape, n):
 def main():
     models, out = sys.argv[1:3]
     os.environ['CUDA_VISIBLE_DEVICES'] = ''
-    for kind, shape in (('depth', (3, 64, 64)), ('motion', (8, 64, 96)), ('mask', (3, 64, 64)), ('objmotion', (8, 64, 96))):
+    shapes = {'depth': (3, 64, 64), 'motion': (8, 64, 96), 'mask': (3, 64, 64), 'objmotion': (8, 64, 96)}
+    for kind, shape in shapes.items():
         if not os.path.exists(os.path.join(models, kind + '.onnx')):
             print(f'{kind}: no such network in {models}')
             continue

@@ -1,8 +1,9 @@
 """Measures on drawn scenes that training never sees (seeds of their own), the same pictures every time.
 
 Networks are asked as they will be exported: averaged weights, running batch norms. Streets and rooms are told
-apart, and how far depth is off as a whole (`scale`: truth over answer), since an error in one of them alone hides
-in the mean. The worst pictures become a sheet: colour, truth, answer, error.
+apart, and how far depth is off as a whole (`scale`: truth over answer), since an error in one of them alone
+hides in the mean. The worst pictures become a sheet. Depth: colour, truth, answer, error. Masks: the same.
+Ego-motion: both pictures, what true motion leaves between them, what the answer leaves. Things: the two cut-outs.
 """
 import math
 
@@ -13,6 +14,7 @@ from PIL import Image, ImageDraw
 import geometry as g
 import losses
 import model
+import photometric as ph
 from tasks import ObjMotion, Pairs, movable, normalise, tables
 from scenes import render, sample
 
@@ -59,7 +61,8 @@ class HeldOut:
     def depth(self, net, out, cells):
         z = out['depth']
         v = self.ask(net, normalise(out['rgb']))[:, 0]
-        p = (torch.exp(v) * (out['K'][:, 0] / model.FOCAL_PX)[:, None, None]).clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
+        p = torch.exp(v) * (out['K'][:, 0] / model.FOCAL_PX)[:, None, None]
+        p = p.clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
         rows = []
         for i in range(len(z)):
             m = (z[i] > model.MIN_DEPTH_M) & (z[i] < 80)
@@ -71,7 +74,8 @@ class HeldOut:
             rows.append([((q * s - t).abs() / t).mean().item(), ((q - t).abs() / t).mean().item(),
                          (r < 1.25).float().mean().item(), s.item()])
             if cells is not None:
-                cells.append((rows[-1][1], lambda i=i: depth_cell(out['rgb'][i], z[i], p[i]), f'{rows[-1][1]:.2f}'))
+                bad = rows[-1][1]
+                cells.append((bad, lambda i=i: depth_cell(out['rgb'][i], z[i], p[i]), f'{bad:.2f}'))
         r = np.array(rows).reshape(-1, 4)
         if not len(r):
             return {}
@@ -82,11 +86,25 @@ class HeldOut:
         p = Pairs(out)
         a, b = self.ask(net, p.pair_input()), p.ego()
         dt = (a[:, :3] - b[:, :3]).norm(dim=1)
-        turn = g.rotation_log(g.mul3(g.to_motion(a)[..., :3].transpose(-1, -2), g.to_motion(b)[..., :3])).norm(dim=1)
+        A, B = g.to_motion(a), g.to_motion(b)
+        turn = g.rotation_log(g.mul3(A[..., :3].transpose(-1, -2), B[..., :3])).norm(dim=1)
         step = b[:, :3].norm(dim=1)
+        if cells is not None:
+            left = [self.unexplained(p, T) for T in (B, A)]
+            rest = losses.motion_loss_each(a, b)
+            for i in range(len(a)):
+                show = [out['rgb'][2 * i], out['rgb'][2 * i + 1], left[0][i], left[1][i]]
+                cells.append((rest[i].item(), lambda s=show: strip(s),
+                              f'{dt[i] * 1e3:.0f} of {step[i] * 1e3:.0f} mm, {math.degrees(turn[i]):.1f} deg'))
         return {'translation_m': dt.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
                 'true_step_m': step.mean().item(), 'true_turn_deg': math.degrees(b[:, 3:].norm(dim=1).mean()),
-                'length': float((a[:, :3].norm(dim=1).clamp_min(1e-6) / step.clamp_min(1e-6)).log().median().exp())}
+                'length': (a[:, :3].norm(dim=1).clamp_min(1e-6) / step.clamp_min(1e-6)).median().item()}
+
+    @staticmethod
+    def unexplained(p, T):
+        """What is left between the pictures of each pair after warping by true depth and the motion T."""
+        pic, inside, *_ = ph.warp(p.x1, p.z0, p.K0, g.inverse(T), p.K1)
+        return (ph.difference(p.x0, pic) * inside / 2).clamp(0, 1)
 
     def mask(self, net, out, cells):
         y = movable(out)
@@ -97,9 +115,10 @@ class HeldOut:
         if cells is not None:
             for i in range(len(y)):
                 bad = ((hit[i] != want[i]) & asked[i]).float().mean().item()
-                cells.append((bad, lambda i=i: grey_cell(out['rgb'][i], y[i], torch.sigmoid(logit[i])), f'{bad:.2f}'))
-        return {'iou': (both.sum() / either.sum().clamp_min(1)).item(), 'movable_share': want.float().mean().item(),
-                'false_share': (hit & ~want).float().mean().item()}
+                show = [out['rgb'][i], y[i], torch.sigmoid(logit[i]), (hit[i] != want[i]) & asked[i]]
+                cells.append((bad, lambda s=show: strip(s), f'{bad:.2f}'))
+        return {'iou': (both.sum() / either.sum().clamp_min(1)).item(),
+                'movable_share': want.float().mean().item(), 'false_share': (hit & ~want).float().mean().item()}
 
     def objmotion(self, net, out, cells):
         p, task = Pairs(out), ObjMotion()
@@ -109,9 +128,15 @@ class HeldOut:
         on = buf['weight'] > 0
         if not on.any():
             return {}
-        at, turn, moved = losses.object_errors(self.ask(net, buf['cut'])[on], buf['T'][on], buf['centre'][on])
+        cut, centre = buf['cut'][on], buf['centre'][on]
+        at, turn, moved = losses.object_errors(self.ask(net, cut), buf['T'][on], centre)
+        if cells is not None:
+            for i in range(len(cut)):
+                show = [cut[i, k:k + 3] * model.STD[0] + model.MEAN[0] for k in (0, 3)]
+                bad = (at[i] / (0.05 + moved[i])).item()
+                cells.append((bad, lambda s=show: strip(s), f'{at[i]:.2f} of {moved[i]:.2f} m at {centre[i].norm():.1f} m'))
         return {'things': int(on.sum()), 'centre_m': at.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
-                'true_centre_m': moved.mean().item(), 'distance_m': buf['centre'][on].norm(dim=1).mean().item()}
+                'true_centre_m': moved.mean().item(), 'distance_m': centre.norm(dim=1).mean().item()}
 
 
 def flatten(result):
@@ -124,21 +149,21 @@ def to_rgb(x):
 
 
 def depth_cell(rgb, z, p):
-    """Colour, truth and answer as inverse depth on one scale, error: red too far, blue too near (0.7 of log depth)."""
+    """Colour, truth and answer as inverse depth on one scale, error (red too far, blue too near, up to a factor of 2)."""
     rgb, z, p = to_rgb(rgb).transpose(1, 2, 0), z.cpu().numpy(), p.cpu().numpy()
     seen = z > 0
     top = np.percentile(1 / z[seen], 97) if seen.any() else 1.0
     e = np.where(seen, np.log(np.maximum(p, 1e-3) / np.maximum(z, 1e-3)), 0)
     err = np.stack([np.clip(e, 0, 0.7), np.zeros_like(e), np.clip(-e, 0, 0.7)], -1) / 0.7
     grey = [np.where(d > 0, 1 / np.maximum(d, 1e-3), 0).clip(0, top) / top for d in (z, p)]
-    parts = [rgb] + [np.repeat((d * 255).astype(np.uint8)[..., None], 3, 2) for d in grey] + [(err * 255).astype(np.uint8)]
-    return np.concatenate(parts, 1)
+    grey = [np.repeat((d * 255).astype(np.uint8)[..., None], 3, 2) for d in grey]
+    return np.concatenate([rgb, *grey, (err * 255).astype(np.uint8)], 1)
 
 
-def grey_cell(rgb, truth, answer):
-    a, b = to_rgb(truth), to_rgb(answer)
-    d = np.abs(a.astype(int) - b).astype(np.uint8)
-    return np.concatenate([to_rgb(rgb).transpose(1, 2, 0)] + [np.repeat(x[..., None], 3, 2) for x in (a, b, d)], 1)
+def strip(parts):
+    """Pictures [3,H,W] and maps [H,W], 0..1, side by side."""
+    a = [to_rgb(x) for x in parts]
+    return np.concatenate([x.transpose(1, 2, 0) if x.ndim == 3 else np.repeat(x[..., None], 3, 2) for x in a], 1)
 
 
 def sheet(cells, path, n=12, width=768):

@@ -1,9 +1,9 @@
 """Depth, ego-motion and object motion together: rendered truth and the papers' unsupervised losses in one step.
 
-Drawn pairs give every network its truth, and depth also the photometric loss of warping by its own answer with
-the true motion of camera and things. Real video (train.py --video) gives windows of three pictures: the middle one
-is rebuilt from both others by predicted depth, ego-motion and, where a mask network marked a thing, that thing's motion.
-On the same pictures, zoomed and recoloured, depth must answer what it answered before, moved by the zoom.
+Drawn pairs give every network its truth, and depth also the photometric loss of warping by its own answer with the
+true motion of camera and things. Real video (train.py --video) gives windows of three pictures: the middle one is
+rebuilt from both others by predicted depth, ego-motion and, where a mask network marked a thing, that thing's
+motion. On the same pictures, zoomed and recoloured, depth must answer what it answered before, moved by the zoom.
 """
 import numpy as np
 import torch
@@ -44,15 +44,18 @@ class Joint(Task):
     def buffers(self, W, H, device):
         n = self.batch_size()
         z = lambda *s: torch.zeros(*s, device=device)                                       # noqa: E731
-        b = {'image': channels_last(2 * n, 3, H, W, device=device), 'depth': torch.ones(2 * n, 1, H, W, device=device),
+        t = self.things.n_things
+        b = {'image': channels_last(2 * n, 3, H, W, device=device),
+             'depth': torch.ones(2 * n, 1, H, W, device=device),
              'K': torch.full((2 * n, 4), 200.0, device=device), 'pair': channels_last(n, 8, H, W, device=device),
-             'motion': z(n, 6), 'pixel_motion': z(n, H, W, 3, 4), 'seen': z(n, H, W), 'thing_mask': z(self.things.n_things, H, W),
-             'thing_kind': torch.zeros(self.things.n_things, dtype=torch.long, device=device)}
+             'motion': z(n, 6), 'pixel_motion': z(n, H, W, 3, 4), 'seen': z(n, H, W), 'thing_mask': z(t, H, W),
+             'thing_kind': torch.zeros(t, dtype=torch.long, device=device)}
         b.update(self.things.thing_buffers(device))
         if self.video:
             v = self.windows
-            b.update(video=z(v, 3, 3, H, W), video_K=torch.full((v, 4), 200.0, device=device), video_thing=z(v, 3, H, W),
-                     zoomed=channels_last(v, 3, H, W, device=device), zoom=torch.ones(v, device=device),
+            b.update(video=z(v, 3, 3, H, W), video_K=torch.full((v, 4), 200.0, device=device),
+                     video_thing=z(v, 3, H, W), zoomed=channels_last(v, 3, H, W, device=device),
+                     zoom=torch.ones(v, device=device),
                      zoom_grid=z(v, H, W, 2))
         return b
 
@@ -68,7 +71,8 @@ class Joint(Task):
         buf['pixel_motion'].copy_(p.flow_motion())
         _, inside, z, u, v = ph.warp(p.x1, p.z0, p.K0, buf['pixel_motion'], p.K1)
         there = g.look_up(p.z1[:, None], u, v, 'nearest')[:, 0]
-        buf['seen'].copy_(inside & (p.z0 > 0) & ((there - z).abs() < 0.05 * z))    # not hidden in the other picture
+        # not hidden in the other picture
+        buf['seen'].copy_(inside & (p.z0 > 0) & ((there - z).abs() < 0.05 * z))
         self.things.fill_things(buf, p, rng)
         pic, slot = buf['picture'], buf['slot']
         buf['thing_mask'].copy_((p.id0[pic] == slot[:, None, None]) * buf['weight'][:, None, None])
@@ -82,7 +86,7 @@ class Joint(Task):
             grid = augment.grids(A, W, H, x.device)
             buf['zoom_grid'].copy_(grid)
             buf['zoom'].copy_(torch.from_numpy(s.astype(np.float32)).to(x.device))
-            cut = F.grid_sample(x[:, 1], grid, mode='bilinear', padding_mode='border', align_corners=False)
+            cut = F.grid_sample(x[:, 1], grid, padding_mode='border', align_corners=False)
             buf['zoomed'].copy_(normalise(augment.colour(rng, cut, 1.0)))
 
     def loss(self, nets, buf):
@@ -93,7 +97,7 @@ class Joint(Task):
             x, m, K = buf['video'], buf['video_thing'], buf['video_K']
             images += [x[:, 1], buf['zoomed']]
             r = g.rays(K, *x.shape[3:])
-            for k in (0, 2):                                    # neighbour before, middle after: middle -> neighbour
+            for k in (0, 2):                    # neighbour before, middle after: middle -> neighbour
                 pairs.append(torch.cat([x[:, k], x[:, 1], r], 1))
                 both = (m[:, 1].amax((1, 2)) * m[:, k].amax((1, 2)))[:, None, None]
                 cuts.append(cut_out(x[:, 1], x[:, k], m[:, 1] * both, m[:, k] * both, K, self.size))
@@ -105,9 +109,11 @@ class Joint(Task):
             more, b = losses.motion_loss(motion[:n], buf['motion'])
             t, c = losses.object_loss(thing[:self.things.n_things], buf['T'], buf['centre'], buf['weight'])
             drawn = self.drawn_photo(nets, log_depth[:n], buf)
-            zero = torch.zeros((), device=drawn.device)
-            shot, agree = self.video_photo(nets, log_depth[2 * n:], motion[n:], thing[self.things.n_things:], buf) if self.video else (zero, zero)
-            loss = loss + 0.3 * more + 0.2 * t + DRAWN_WEIGHT * drawn + VIDEO_WEIGHT * shot + AGREE_WEIGHT * agree
+            shot = agree = torch.zeros((), device=drawn.device)
+            if self.video:
+                shot, agree = self.video_photo(nets, log_depth[2 * n:], motion[n:], thing[len(buf['T']):], buf)
+            loss = loss + 0.3 * more + 0.2 * t + DRAWN_WEIGHT * drawn
+            loss = loss + VIDEO_WEIGHT * shot + AGREE_WEIGHT * agree
         return loss, torch.stack([a[0], b[0], b[1], c[0], drawn.detach(), shot.detach(), agree.detach()])
 
     def drawn_photo(self, nets, log_depth, buf):
@@ -131,8 +137,9 @@ class Joint(Task):
             # a thing that is not seen in the neighbour moved we know not how: not asked
             warps.append((pic, inside & ((m[:, 1] < 0.5) | (both > 0.5))))
         size = nets['prior'](z, m[:, 1], K[:, 1], torch.zeros(v, dtype=torch.long, device=z.device))
-        photo = ph.reconstruction(x[:, 1], warps) + ph.SMOOTH_WEIGHT * ph.smoothness(z, x[:, 1]) + ph.SIZE_WEIGHT * size
+        photo = ph.reconstruction(x[:, 1], warps)
+        photo = photo + ph.SMOOTH_WEIGHT * ph.smoothness(z, x[:, 1]) + ph.SIZE_WEIGHT * size
         with torch.no_grad():
-            want = F.grid_sample(log_depth[:v], buf['zoom_grid'], mode='bilinear', padding_mode='border', align_corners=False) \
+            want = F.grid_sample(log_depth[:v], buf['zoom_grid'], padding_mode='border', align_corners=False) \
                 - torch.log(buf['zoom']).view(-1, 1, 1, 1)
         return photo, (log_depth[v:] - want).abs().mean()

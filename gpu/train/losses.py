@@ -56,8 +56,15 @@ def motion_loss(pred, truth):
     return lt + lr + 0.3 * length, torch.stack([lt, lr, length]).detach()
 
 
+def motion_loss_each(pred, truth):
+    """How far each answer is off, on the scale of motion_loss, for finding the worst."""
+    d, n = pred - truth, truth
+    return d[:, :3].norm(dim=1) / (0.02 + 0.5 * n[:, :3].norm(dim=1)) \
+        + d[:, 3:].norm(dim=1) / (math.radians(0.5) + 0.25 * n[:, 3:].norm(dim=1))
+
+
 def mask_loss(logit, truth):
-    """logit [N,1,H,W]; truth [N,1,H,W] 1 movable, 0 not, 0.5 either: not asked. Cross entropy and overlap (dice)."""
+    """logit [N,1,H,W]; truth [N,1,H,W] 1 movable, 0 not, 0.5 not asked. Cross entropy and overlap (dice)."""
     asked = ((truth - 0.5).abs() > 0.25).float()
     y = (truth > 0.75).float()
     ce = F.binary_cross_entropy_with_logits(logit, y, reduction='none')

@@ -75,7 +75,8 @@ class SizePrior(nn.Module):
     """How high things of a kind are: a thing's depth is near fy * height / its rows in the picture.
 
     The heights are learned with the rest (Casser et al. 2019). Kinds: 1 person, 2 vehicle, 3 another thing; 0 is
-    for things of unknown kind. Guards against the collapse in which a thing that moves with the camera recedes to infinity.
+    for things of unknown kind. Guards against the collapse in which a thing that moves with the camera recedes to
+    infinity.
     """
     HEIGHTS_M = (1.4, 1.65, 1.6, 0.8)
 

@@ -69,8 +69,8 @@ def split(path, folder, mode='weights', name='state'):
         for k, v in s['opt']['state'].items():
             q, top = log8(v['exp_avg_sq'])
             raw.append(q.tobytes())
-            entries.append({'moment': int(k), 'shape': list(v['exp_avg_sq'].shape), 'type': 'uint8', 'top': top,
-                            'step': float(v['step'])})
+            entries.append({'moment': int(k), 'shape': list(v['exp_avg_sq'].shape), 'type': 'uint8',
+                            'top': top, 'step': float(v['step'])})
     head = {'entries': entries, **{k: s[k] for k in META}}
     whole = json.dumps(head).encode() + b'\n' + b''.join(raw)
     digest, n = hashlib.sha256(whole).hexdigest(), -(-len(whole) // PIECE_BYTES)
@@ -96,8 +96,8 @@ def gather(folder, name):
     if not heads:
         raise SystemExit(f'{folder}: no {name}-*.part')
     h = heads[0]
-    if [(x['piece'], x['pieces'], x['sha256']) for x in heads] != [(i, h['pieces'], h['sha256']) for i in range(len(heads))] \
-            or len(heads) != h['pieces']:
+    want = [(i, h['pieces'], h['sha256']) for i in range(h['pieces'])]
+    if [(x['piece'], x['pieces'], x['sha256']) for x in heads] != want:
         raise SystemExit(f'{folder}: pieces of {name} are missing or of different runs')
     whole = b''.join(parts)
     if len(whole) != h['bytes'] or len(whole) > TOP_BYTES or hashlib.sha256(whole).hexdigest() != h['sha256']:
@@ -115,7 +115,8 @@ def join(folder, path, name='state'):
         a = np.frombuffer(whole, np.dtype(e['type']), int(np.prod(e['shape'], dtype=np.int64)), at)
         at += a.nbytes
         if 'moment' in e:
-            moments[e['moment']] = {'step': torch.tensor(e['step']), 'exp_avg_sq': unlog8(a, e['top']).reshape(e['shape'])}
+            square = unlog8(a, e['top']).reshape(e['shape'])
+            moments[e['moment']] = {'step': torch.tensor(e['step']), 'exp_avg_sq': square}
         else:
             t = torch.from_numpy(a.copy()).reshape(e['shape'])
             ema[e['name']] = t.float() if t.is_floating_point() else t

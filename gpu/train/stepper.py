@@ -15,8 +15,8 @@ class Stepper:
         self.ema = copy.deepcopy(nets).requires_grad_(False)
         decay = [p for p in nets.parameters() if p.ndim > 1]
         rest = [p for p in nets.parameters() if p.ndim <= 1]
-        self.opt = torch.optim.AdamW([{'params': decay, 'weight_decay': 0.02}, {'params': rest, 'weight_decay': 0.0}],
-                                     lr=lr_tensor, betas=(0.9, 0.99), **adam)
+        groups = [{'params': decay, 'weight_decay': 0.02}, {'params': rest, 'weight_decay': 0.0}]
+        self.opt = torch.optim.AdamW(groups, lr=lr_tensor, betas=(0.9, 0.99), **adam)
         self.pairs = self.averaged()
         self.bufs, self.frozen = {}, False
 
@@ -54,7 +54,8 @@ class Stepper:
         return state.restore_optimiser(self.opt, s['opt'])
 
     def saved(self):
-        return {'net': self.nets.state_dict(), 'ema': self.ema.state_dict(), 'opt': {'state': self.opt.state_dict()['state']}, 'frozen': self.frozen}
+        return {'net': self.nets.state_dict(), 'ema': self.ema.state_dict(),
+                'opt': {'state': self.opt.state_dict()['state']}, 'frozen': self.frozen}
 
 
 class CpuStepper(Stepper):
@@ -96,7 +97,8 @@ class CudaStepper(Stepper):
             for name in ('recompile_limit', 'cache_size_limit'):
                 if hasattr(torch._dynamo.config, name):
                     setattr(torch._dynamo.config, name, 64)
-        self.fn = {k: torch.compile(m, dynamic=False) if compile_nets and k != 'prior' else m for k, m in nets.items()}
+        self.fn = {k: torch.compile(m, dynamic=False) if compile_nets and k != 'prior' else m
+                   for k, m in nets.items()}
         self.total = torch.zeros(1 + len(task.parts), device='cuda')
         self.graphs, self.mempool = {}, None
 

@@ -5,6 +5,7 @@ which turns drawn pictures into those, and `loss(nets, buf)` -> loss and the ten
 """
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 import augment
 import geometry as g
@@ -138,21 +139,22 @@ class Depth(Task):
 
     def buffers(self, W, H, device):
         n = self.n_pictures()
-        return {'image': channels_last(n, 3, H, W, device=device), 'depth': torch.ones(n, 1, H, W, device=device),
-                'fx': torch.full((n,), 200.0, device=device)}
+        return {'image': channels_last(n, 3, H, W, device=device),
+                'depth': torch.ones(n, 1, H, W, device=device), 'fx': torch.full((n,), 200.0, device=device)}
 
     def fill(self, buf, out, rng, video=None):
         W, H = out['rgb'].shape[3], out['rgb'].shape[2]
         A, s = augment.frames(rng, len(out['rgb']), W, H)
         grid = augment.grids(A, W, H, out['rgb'].device)
-        x = torch.nn.functional.grid_sample(out['rgb'], grid, mode='bilinear', padding_mode='border', align_corners=False)
-        z = torch.nn.functional.grid_sample(out['depth'][:, None], grid, mode='nearest', align_corners=False)
+        x = F.grid_sample(out['rgb'], grid, padding_mode='border', align_corners=False)
+        z = F.grid_sample(out['depth'][:, None], grid, mode='nearest', align_corners=False)
         buf['image'].copy_(normalise(augment.colour(rng, x)))
         buf['depth'].copy_(z)
         buf['fx'].copy_(out['K'][:, 0] * torch.from_numpy(s.astype(np.float32)).to(x.device))
 
     def loss(self, nets, buf):
-        return losses.depth_loss(nets['depth'](buf['image']).float(), buf['depth'], buf['fx'], self.level_weight)
+        pred = nets['depth'](buf['image']).float()
+        return losses.depth_loss(pred, buf['depth'], buf['fx'], self.level_weight)
 
 
 class Motion(Task):
@@ -183,9 +185,10 @@ class Mask(Task):
         W, H = out['rgb'].shape[3], out['rgb'].shape[2]
         A, _ = augment.frames(rng, len(out['rgb']), W, H)
         grid = augment.grids(A, W, H, out['rgb'].device)
-        x = torch.nn.functional.grid_sample(out['rgb'], grid, mode='bilinear', padding_mode='border', align_corners=False)
+        x = F.grid_sample(out['rgb'], grid, padding_mode='border', align_corners=False)
         buf['image'].copy_(normalise(augment.colour(rng, x)))
-        buf['mask'].copy_(torch.nn.functional.grid_sample(movable(out)[:, None], grid, mode='nearest', align_corners=False))
+        y = movable(out)[:, None]
+        buf['mask'].copy_(F.grid_sample(y, grid, mode='nearest', align_corners=False))
 
     def loss(self, nets, buf):
         return losses.mask_loss(nets['mask'](buf['image']).float(), buf['mask'])
@@ -201,8 +204,9 @@ class ObjMotion(Task):
     def thing_buffers(self, device):
         n, s = self.n_things, self.size
         T = torch.eye(3, 4, device=device).repeat(n, 1, 1)
-        return {'cut': channels_last(n, 8, s, s, device=device), 'T': T, 'centre': torch.ones(n, 3, device=device),
-                'weight': torch.zeros(n, device=device), 'picture': torch.zeros(n, dtype=torch.long, device=device),
+        return {'cut': channels_last(n, 8, s, s, device=device), 'T': T,
+                'centre': torch.ones(n, 3, device=device), 'weight': torch.zeros(n, device=device),
+                'picture': torch.zeros(n, dtype=torch.long, device=device),
                 'slot': torch.zeros(n, dtype=torch.long, device=device)}
 
     def choose(self, p, rng):
@@ -227,7 +231,7 @@ class ObjMotion(Task):
         # real masks are neither exact nor alike in both pictures: a third of them a little too large
         for m in (m0, m1):
             fat = torch.from_numpy((rng.random(len(m)) < 0.33).astype(np.float32)).to(m.device)[:, None, None]
-            m.copy_(torch.maximum(m, fat * torch.nn.functional.max_pool2d(m[:, None], 5, 1, 2)[:, 0]))
+            m.copy_(torch.maximum(m, fat * F.max_pool2d(m[:, None], 5, 1, 2)[:, 0]))
         buf['cut'].copy_(cut_out(p.x0[pic], p.x1[pic], m0, m1, p.K1[pic], self.size))
         buf['T'].copy_(p.T[pic, slot])
         for k, v in (('weight', there), ('picture', pic), ('slot', slot)):
@@ -253,8 +257,9 @@ def tables(scenes, picks, device):
 
 
 def camera(task, out, scenes, picks, rng):
-    """What sensor and file format do to drawn pictures; those of a pair have one camera. The pose is the middle row's."""
-    motion, quality = sensor.shutter_motion(scenes, picks, rng, task.shutter), sensor.random_quality(rng, len(picks))
+    """What sensor and file format do to drawn pictures; a pair has one camera. The pose is the middle row's."""
+    motion = sensor.shutter_motion(scenes, picks, rng, task.shutter)
+    quality = sensor.random_quality(rng, len(picks))
     if task.pairs:
         motion[1::2], quality[1::2] = motion[0::2], quality[0::2]
     dev = out['rgb'].device
@@ -267,7 +272,7 @@ def draw(task, renderer, pool, rng, shape, ss=2):
     """One batch of pictures of a shape, drawn on the current stream."""
     W, H, _, streets = shape
     n = int(rng.binomial(task.n_scenes, streets))
-    scenes = (pool.take('street', n) if n else []) + (pool.take('indoor', task.n_scenes - n) if n < task.n_scenes else [])
+    scenes = [s for kind, k in (('street', n), ('indoor', task.n_scenes - n)) if k for s in pool.take(kind, k)]
     picks = sample.picks(rng, task.n_scenes, task.per_scene, len(scenes[0].cams), task.pairs)
     want = ('rgb', 'depth', 'object') if task.objects else ('rgb', 'depth')
     out = renderer.draw(scenes, picks, W, H, task.effects(rng, len(picks), W), ss, want)

@@ -1,16 +1,19 @@
 """Train networks on pictures drawn as they learn.
 
-    python3 train.py --task depth --minutes 8 --out OUT [--init depth.onnx | --resume OUT/state.pt] [--total-minutes 60]
+    python3 train.py --task depth --minutes 8 --out OUT [--init depth.onnx | --resume OUT/state.pt]
+                     [--total-minutes 60]
 
-A run may come in pieces: --minutes (or --steps) is this piece, --total-minutes (or --total-steps) the whole run, over
-which the learning rate follows a cosine. --resume goes on with everything and draws scenes that were not seen before;
---init starts from weights alone (NAME.pt or an exported NAME.onnx, one for each network) with a fresh optimiser.
+A run may come in pieces: --minutes (or --steps) is this piece, --total-minutes (or --total-steps) the whole run,
+over which the learning rate follows a cosine. --resume goes on with everything and draws scenes that were not seen
+before; --init starts from weights alone (NAME.pt or an exported NAME.onnx, one for each network) with a fresh
+optimiser.
 SIGTERM and SIGINT end the piece after the step in hand, with its state written. Left in OUT:
     state.pt      everything, for --resume            NAME.pt     averaged weights of each network
     record.jsonl  what was run and how it went        curves.png  the same as a picture
     worst.png     the worst pictures of held-out scenes
-Every number drawn at random depends on --seed and the step alone. With --workers 0 scenes do too, so that a run on the
-CPU in two pieces ends where the same run in one piece does; otherwise the order of scenes depends on the workers' speed.
+Every number drawn at random depends on --seed and the step alone. With --workers 0 scenes do too, so that a run
+on the CPU in two pieces ends where the same run in one piece does; otherwise the order of scenes depends on the
+workers' speed.
 """
 import argparse
 import hashlib
@@ -32,7 +35,10 @@ import stepper
 import tasks
 from scenes import assets, render, sample
 
-POOL_SEEDS, PIECE_SEEDS = 1000, 20      # sample.Pool's seeds of a run and of its pieces: 100 and 2 million scenes apart
+# of sample.Pool: seeds of runs lie 100 million scenes apart, those of a run's pieces 2 million
+POOL_SEEDS, PIECE_SEEDS = 1000, 20
+
+INPUT = {'depth': 'image', 'mask': 'image', 'motion': 'pair', 'objmotion': 'cut'}    # a network's buffer
 
 
 def load_weights(net, path, warm):
@@ -41,7 +47,8 @@ def load_weights(net, path, warm):
         import onnx
         from onnx import numpy_helper
         ini = onnx.load(path).graph.initializer
-        net.load_folded({i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)).to(warm.device) for i in ini}, warm)
+        folded = {i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)).to(warm.device) for i in ini}
+        net.load_folded(folded, warm)
     else:
         net.load_state_dict(state.read(path))
 
@@ -73,7 +80,7 @@ def arguments(argv=None):
     a.add_argument('--task', choices=list(tasks.all_tasks()), default='depth')
     a.add_argument('--minutes', type=float, default=8)
     a.add_argument('--steps', type=int, help='this piece in steps, not minutes')
-    a.add_argument('--total-minutes', type=float, help='the whole run (default: this piece, or what the resumed run says)')
+    a.add_argument('--total-minutes', type=float, help='the whole run (default: this piece, or what the state says)')
     a.add_argument('--total-steps', type=int)
     a.add_argument('--out', default='/tmp/run')
     a.add_argument('--assets', default='.assets')
@@ -88,7 +95,7 @@ def arguments(argv=None):
                    help='of the run; then batch norms rest (0 with --init: the network goes on as it was exported)')
     a.add_argument('--workers', type=int, default=12)
     a.add_argument('--save', type=float, default=60, help='seconds')
-    a.add_argument('--evaluate', type=float, default=150, help='seconds between measures on held-out scenes, 0 = at the end')
+    a.add_argument('--evaluate', type=float, default=150, help='seconds between held-out measures, 0 = at the end')
     a.add_argument('--held-out', type=int, default=8, help='scenes of a kind')
     a.add_argument('--log', type=int, default=200, help='steps')
     a.add_argument('--compile', action='store_true', help='torch.compile: 1-2 minutes of set-up')
@@ -108,7 +115,8 @@ class Run:
         saved = state.read(a.resume) if a.resume else {}
         if saved and saved['task'] != a.task:
             raise SystemExit(f'{a.resume} is of task {saved["task"]}')
-        self.step, self.spent, self.piece = saved.get('step', 0), saved.get('spent', 0.0), saved.get('piece', 0) + 1
+        self.step, self.spent = saved.get('step', 0), saved.get('spent', 0.0)
+        self.piece = saved.get('piece', 0) + 1
         self.made_before = saved.get('made', 0)
         self.total = dict(saved.get('total') or {})
         if a.total_steps or a.total_minutes:
@@ -128,7 +136,8 @@ class Run:
         self.stop = signal.Signals(number).name
 
     def note(self, kind, **values):
-        self.record.write(json.dumps({'kind': kind, 'step': self.step, 'time': round(self.clock(), 1), **values}) + '\n')
+        line = {'kind': kind, 'step': self.step, 'time': round(self.clock(), 1), **values}
+        self.record.write(json.dumps(line) + '\n')
         short = {k: (round(v, 5) if isinstance(v, float) else v) for k, v in values.items() if k != 'measures'}
         print(f'{kind} step {self.step} {self.clock():.0f} s {json.dumps(short)}', flush=True)
 
@@ -159,11 +168,12 @@ class Run:
         if saved.get('frozen') or a.freeze_bn <= 0:
             self.st.rest_norms()
         for shape in self.task.shapes:
-            ms = self.st.prepare(shape, lambda b: self.task.fill(b, self.drawn(rng, shape, self.step), rng, self.videos))
-            print(f'{shape[:2]} ready after {time.time() - self.t0:.0f} s: {ms:.1f} ms a step of {self.task.batch_size()}', flush=True)
+            ms = self.st.prepare(shape, lambda b: self.fill(b, rng, shape))
+            print(f'{shape[:2]} ready after {time.time() - self.t0:.0f} s: {ms:.1f} ms a step', flush=True)
         warm = not (saved and self.st.load(saved))
         self.warm_from = self.step if warm else -10 ** 9
-        self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *([(64, 64), (64, 64)] if a.tiny else []), ss=a.samples)
+        sizes = [(64, 64)] * 2 if a.tiny else []
+        self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *sizes, ss=a.samples)
         self.started = {
             'piece': self.piece, 'args': vars(a), 'total': self.total, 'parameters': model.n_params(nets),
             'pack': credits_digest(a.assets) if cat.pack else None, 'optimiser': 'fresh' if warm else 'resumed',
@@ -175,11 +185,14 @@ class Run:
         for path in files:
             name = os.path.basename(path).split('.')[0]
             if name not in nets:
-                raise SystemExit(f'--init {path}: the file must be named after a network of the task: {list(nets)}')
+                raise SystemExit(f'--init {path}: must be named after a network of the task: {list(nets)}')
             shape = self.task.shapes[0]
             buf = self.task.buffers(*shape[:2], self.a.device)
-            self.task.fill(buf, self.drawn(rng, shape, self.step), rng, self.videos)
-            load_weights(nets[name], path, buf[{'depth': 'image', 'mask': 'image', 'motion': 'pair', 'objmotion': 'cut'}[name]])
+            self.fill(buf, rng, shape)
+            load_weights(nets[name], path, buf[INPUT[name]])
+
+    def fill(self, buf, rng, shape):
+        self.task.fill(buf, self.drawn(rng, shape, self.step), rng, self.videos)
 
     def open_videos(self):
         if not self.a.video:
@@ -232,7 +245,8 @@ class Run:
         n, seconds = self.step - since[0], time.time() - since[1]
         mean = (self.st.total / max(n, 1)).tolist()
         self.st.total.zero_()
-        self.note('train', loss=mean[0], **dict(zip(self.task.parts, mean[1:])), lr=self.lr, rate=n * self.task.batch_size() / seconds)
+        rate = n * self.task.batch_size() / seconds
+        self.note('train', loss=mean[0], **dict(zip(self.task.parts, mean[1:])), lr=self.lr, rate=rate)
         if not math.isfinite(mean[0]):
             raise SystemExit('loss is not finite')
         return self.step, time.time()
@@ -273,9 +287,10 @@ class Run:
             self.report(since)
         self.save()
         self.evaluate()
-        self.note('end', reason=self.stop or ('run complete' if self.part() >= 1 else 'piece complete'), part=round(self.part(), 4),
-                  samples=self.step * self.task.batch_size(), scenes=self.made_before + self.pool.made,
-                  memory_mib=torch.cuda.max_memory_allocated() >> 20 if self.a.device == 'cuda' else None)
+        reason = self.stop or ('run complete' if self.part() >= 1 else 'piece complete')
+        memory = torch.cuda.max_memory_allocated() >> 20 if self.a.device == 'cuda' else None
+        self.note('end', reason=reason, part=round(self.part(), 4), samples=self.step * self.task.batch_size(),
+                  scenes=self.made_before + self.pool.made, memory_mib=memory)
         self.pool.close()
 
 
@@ -288,7 +303,8 @@ class Feed:
         self.shares = self.shares / self.shares.sum()
         self.cuda = run.a.device == 'cuda'
         if self.cuda:
-            self.side, self.free = torch.cuda.Stream(), [torch.cuda.Event(), torch.cuda.Event()]    # a drawn batch was read
+            self.side = torch.cuda.Stream()
+            self.free = [torch.cuda.Event(), torch.cuda.Event()]        # a drawn batch was read
             self.next = self.draw(run.step)
 
     def draw(self, step):

@@ -22,7 +22,6 @@ from PIL import Image
 import geometry as g
 
 TOP_PX, TOP_FRAMES = 480, 4000
-ITSELF = os.path.basename(__file__)
 
 
 def check_use(folder):
@@ -71,8 +70,8 @@ class Videos:
         self.share = share / share.sum()
 
     def record(self):
-        return [{'name': f.name, 'frames': len(f.frames), 'licence': f.meta['licence'], 'source': f.meta.get('source', '')}
-                for f in self.folders]
+        return [{'name': f.name, 'frames': len(f.frames), 'licence': f.meta['licence'],
+                 'source': f.meta.get('source', '')} for f in self.folders]
 
     def take(self, n, W, H, rng):
         """n windows: pictures [n,3,3,H,W] 0..1 (before, middle, after), K [n,4], things [n,3,H,W] 0..1."""
@@ -106,14 +105,15 @@ class Videos:
                 H, W = -(-h // 32) * 32, -(-w // 32) * 32
                 out = []
                 for i in range(0, len(f.frames), batch):
-                    x = F.interpolate(f.frames[i:i + batch].float() / 255, (H, W), mode='bilinear', align_corners=False)
+                    x = f.frames[i:i + batch].float() / 255
+                    x = F.interpolate(x, (H, W), mode='bilinear', align_corners=False)
                     m = largest_part(net(normalise(x)).float()[:, 0] > 0)
                     out.append(F.interpolate(m[:, None].float(), (h, w), mode='nearest')[:, 0] > 0.5)
                 f.things = torch.cat(out)
 
 
 def largest_part(mask, least=64):
-    """Largest connected part of each mask [N,H,W] (bool, 4-neighbours and diagonals), empty if under `least` pixels."""
+    """Largest connected part of each mask [N,H,W] (bool, corners touch), empty if under `least` pixels."""
     n, h, w = mask.shape
     label = (torch.arange(1, h * w + 1, device=mask.device, dtype=torch.float64).view(1, h, w) * mask)
     label = label.float() if h * w < 1 << 24 else label
@@ -123,7 +123,8 @@ def largest_part(mask, least=64):
             break
         label = spread
     flat = label.long().view(n, -1)
-    count = torch.zeros(n, h * w + 1, device=mask.device).scatter_add_(1, flat, torch.ones_like(flat, dtype=torch.float32))
+    count = torch.zeros(n, h * w + 1, device=mask.device)
+    count.scatter_add_(1, flat, torch.ones_like(flat, dtype=torch.float32))
     count[:, 0] = 0
     size, best = count.max(1)
     return (label.long() == best.view(-1, 1, 1)) & mask & (size >= least).view(-1, 1, 1)
@@ -134,8 +135,9 @@ def extract(a):
     subprocess.run(['ffmpeg', '-v', 'error', '-y', '-i', a.video, '-q:v', '3', '-start_number', '0',
                     os.path.join(a.folder, 'frames', '%06d.jpg')], check=True)
     first = Image.open(sorted(glob.glob(os.path.join(a.folder, 'frames', '*.jpg')))[0])
-    meta = {'name': os.path.basename(a.folder.rstrip('/')), 'width': first.width, 'height': first.height, 'fx': a.fx,
-            'fy': a.fy, 'cx': a.cx, 'cy': a.cy, 'source': a.source, 'licence': a.licence, 'use': 'training or evaluation'}
+    meta = {'name': os.path.basename(a.folder.rstrip('/')), 'width': first.width, 'height': first.height,
+            'fx': a.fx, 'fy': a.fy, 'cx': a.cx, 'cy': a.cy, 'source': a.source, 'licence': a.licence,
+            'use': 'training or evaluation'}
     json.dump(meta, open(os.path.join(a.folder, 'sequence.json'), 'w'), indent=1)
 
 
