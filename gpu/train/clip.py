@@ -52,7 +52,10 @@ def path(b, n):
 
 def make(cat, seed, kind, n):
     b = build.Builder(cat, seed, free=True)
-    scene = interiors.room(b, 1, kind)
+    try:
+        scene = interiors.room(b, 1, kind)
+    except build.NoView:
+        return None, None
     tex, metres, _ = cat.free_tex['floor'][seed % 8]    # a plank floor: stripes would eat the bytes
     scene.insts[0]['tex'], scene.insts[0]['rgb'] = tex, 128
     scene.insts[0]['su'] = scene.insts[0]['sv'] = 1 / (1.6 * metres)

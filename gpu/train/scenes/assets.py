@@ -49,7 +49,8 @@ class Catalogue:
     pack: bool = False
 
     def meshes(self, placement, *classes, free=False):
-        out = [m for (p, c), ms in self.by_class.items() if p == placement and (not classes or c in classes) for m in ms]
+        out = [m for (p, c), ms in self.by_class.items() if p == placement and (not classes or c in classes)
+               for m in ms]
         return [m for m in out if m.licence in ('CC0 1.0', 'MIT-0', 'procedural')] if free else out
 
 
@@ -94,7 +95,8 @@ def flat_top(xyz, tri):
     a, b, c = t[None, :, 0, :2], t[None, :, 1, :2], t[None, :, 2, :2]
 
     def side(q, r):
-        return (r[..., 0] - q[..., 0]) * (p[..., 1] - q[..., 1]) - (r[..., 1] - q[..., 1]) * (p[..., 0] - q[..., 0])
+        return (r[..., 0] - q[..., 0]) * (p[..., 1] - q[..., 1]) - (r[..., 1] - q[..., 1]) * (p[..., 0]
+                                                                                              - q[..., 0])
 
     s, u, v = side(a, b), side(b, c), side(c, a)
     hit = ((s >= 0) & (u >= 0) & (v >= 0)) | ((s <= 0) & (u <= 0) & (v <= 0))
@@ -118,7 +120,8 @@ class _Library:
     def add_mesh(self, name, cls, placement, xyz, uv, tri, tri_mat, mats, **more):
         lo, hi = xyz.min(0), xyz.max(0)
         c = 0.5 * (lo + hi)
-        self.mesh.append((self.n_tri, len(tri), len(self.mat), 0, c, float(np.linalg.norm(xyz - c, axis=1).max())))
+        self.mesh.append((self.n_tri, len(tri), len(self.mat), 0, c,
+                          float(np.linalg.norm(xyz - c, axis=1).max())))
         self.vert.append(xyz.astype(np.float32))
         self.uv.append(uv.astype(np.float32))
         self.tri.append(tri.astype(np.int32) + self.n_vert)
@@ -132,8 +135,10 @@ class _Library:
         self.cat.by_class.setdefault((placement, cls), []).append(m)
 
     def arrays(self):
-        return {'vert': np.concatenate(self.vert), 'uv': np.concatenate(self.uv), 'tri': np.concatenate(self.tri),
-                'tri_mat': np.concatenate(self.tri_mat), 'mesh': np.array(self.mesh, MESH), 'mat': np.array(self.mat, MAT),
+        return {'vert': np.concatenate(self.vert), 'uv': np.concatenate(self.uv),
+                'tri': np.concatenate(self.tri),
+                'tri_mat': np.concatenate(self.tri_mat), 'mesh': np.array(self.mesh, MESH),
+                'mat': np.array(self.mat, MAT),
                 'tex': np.array(self.tex, TEX), 'texel': np.concatenate(self.texel)}
 
 
@@ -147,8 +152,10 @@ def _add_pack(lib, folder, pool):
     done = list(pool.map(lambda j: _picture(os.path.join(folder, j[0]), j[1]), jobs))
     index = [lib.add_texture(*d) for d in done]
     own_index = {int(f.split('.')[0]): i for f, i in zip(own, index)}
-    entries = [(t['class'], index[len(own) + k], t.get('metres', 1.0), t.get('aspect', 1.0), t['licence']) for k, t in enumerate(pics)]
-    entries += [('photo_' + p['kind'], index[len(own) + len(pics) + k], 1.0, p['width'] / p['height'], p['licence'])
+    entries = [(t['class'], index[len(own) + k], t.get('metres', 1.0), t.get('aspect', 1.0), t['licence'])
+               for k, t in enumerate(pics)]
+    entries += [('photo_' + p['kind'], index[len(own) + len(pics) + k], 1.0, p['width'] / p['height'],
+                 p['licence'])
                 for k, p in enumerate(photos) if p['kind'] != 'panorama' or p.get('equirectangular', True)]
     for cls, i, metres, aspect, licence in entries:
         lib.cat.tex.setdefault(cls, []).append((i, metres, aspect))
@@ -162,7 +169,8 @@ def _add_pack(lib, folder, pool):
         xyz = box[0] + z['xyz'].astype(np.float64) / 65535.0 * (box[1] - box[0])
         mats = [(own_index.get(int(t), -1) if t >= 0 else -1, tuple(int(x) for x in k), int(g))
                 for t, k, g in zip(z['tex'], z['kd'], z['gloss'])]
-        lib.add_mesh(o['name'], o['class'], o['placement'], xyz, np.nan_to_num(z['uv'].astype(np.float32)), z['tri'], z['mat'],
+        lib.add_mesh(o['name'], o['class'], o['placement'], xyz, np.nan_to_num(z['uv'].astype(np.float32)),
+                     z['tri'], z['mat'],
                      mats, licence=o['licence'], elevation=float(o.get('elevation_m') or 0.0))
     lib.cat.pack = True
 
@@ -171,7 +179,8 @@ def load(folder):
     """Library from the asset pack at `folder` (may be missing) and the procedural things."""
     lib = _Library()
     for name, (v, uv, t) in shapes.make_all().items():
-        lib.add_mesh(name, name.rstrip('0123456789'), 'shape', v, uv, t, np.zeros(len(t)), [(-1, (255, 255, 255), 30)])
+        lib.add_mesh(name, name.rstrip('0123456789'), 'shape', v, uv, t, np.zeros(len(t)),
+                     [(-1, (255, 255, 255), 30)])
     for cls, metres, img in textures.make_all():
         i = lib.add_texture(_mips(img), textures.N, textures.N)
         for d in (lib.cat.tex, lib.cat.free_tex):

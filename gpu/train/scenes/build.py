@@ -15,16 +15,21 @@ import numpy as np
 from . import views
 from .views import axis_angle       # noqa: F401 (part of this module's interface)
 
-INST = np.dtype([('m', 'f4', 12), ('mesh', 'i4'), ('tex', 'i4'), ('rgb', 'u1', 3), ('gloss', 'u1'), ('flags', 'i4'),
+INST = np.dtype([('m', 'f4', 12), ('mesh', 'i4'), ('tex', 'i4'), ('rgb', 'u1', 3), ('gloss', 'u1'),
+                 ('flags', 'i4'),
                  ('su', 'f4'), ('sv', 'f4'), ('emit', 'f4'), ('id', 'i4'), ('object', 'u4')])
 SCENE = np.dtype([('inst0', 'i4'), ('n_inst', 'i4'), ('light0', 'i4'), ('n_light', 'i4'), ('amb_up', 'f4', 3),
-                  ('amb_dn', 'f4', 3), ('env_tex', 'i4'), ('sky_tex', 'i4'), ('env_gain', 'f4'), ('sky_gain', 'f4'),
+                  ('amb_dn', 'f4', 3), ('env_tex', 'i4'), ('sky_tex', 'i4'), ('env_gain', 'f4'),
+                  ('sky_gain', 'f4'),
                   ('fog', 'f4'), ('ao', 'f4'), ('fog_col', 'f4', 3), ('motion0', 'i4')])
-LIGHT = np.dtype([('type', 'i4'), ('shadow', 'i4'), ('size_px', 'f4'), ('range', 'f4'), ('pos', 'f4', 3), ('dir', 'f4', 3),
+LIGHT = np.dtype([('type', 'i4'), ('shadow', 'i4'), ('size_px', 'f4'), ('range', 'f4'), ('pos', 'f4', 3),
+                  ('dir', 'f4', 3),
                   ('col', 'f4', 3), ('cone', 'f4'), ('pad', 'f4', 2)])
-VIEW = np.dtype([('R', 'f4', 9), ('t', 'f4', 3), ('fx', 'f4'), ('fy', 'f4'), ('cx', 'f4'), ('cy', 'f4'), ('scene', 'i4'),
+VIEW = np.dtype([('R', 'f4', 9), ('t', 'f4', 3), ('fx', 'f4'), ('fy', 'f4'), ('cx', 'f4'), ('cy', 'f4'),
+                 ('scene', 'i4'),
                  ('ortho', 'i4'), ('light', 'i4'), ('moment', 'i4')])
-# one camera of a scene, before the picture size is chosen: camera-to-world pose, focal length over the longer side
+# one camera of a scene, before the picture size is chosen: camera-to-world pose, focal length over the
+# longer side
 CAM = np.dtype([('R_wc', 'f4', 9), ('p', 'f4', 3), ('f_rel', 'f4'), ('ax', 'f4'), ('ox', 'f4'), ('oy', 'f4')])
 
 BOX_UV, ONLY_PLAIN, NO_SHADOW, GLOSS = 1, 2, 4, 8
@@ -77,8 +82,10 @@ class Scene:
     cams: np.ndarray            # [K, 2] CAM: a camera and its neighbour a moment later
     kind: str = ''
     # movable things; instances name theirs in `object`, 0 = static
-    objects: np.ndarray = field(default_factory=at_rest)    # [n+1, 3, 4] f4: world motion from moment 0 to 1, row 0 identity
-    kinds: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))   # [n+1] 0 static 1 person 2 vehicle 3 thing
+    # [n+1, 3, 4] f4: world motion from moment 0 to 1, row 0 identity
+    objects: np.ndarray = field(default_factory=at_rest)
+    # [n+1] 0 static 1 person 2 vehicle 3 thing
+    kinds: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))
     dt: float = 0.1             # seconds between the moments
 
 
@@ -157,7 +164,8 @@ class Builder:
         i, metres, aspect = self.pick(self.tex[self.pick(have)])
         rgb = (1.0, 1.0, 1.0)
         if self.chance(tint):
-            c = self.colour(self.r.choices(('white', 'grey', 'warm', 'dark', 'vivid'), (30, 28, 28, 11, 3))[0])
+            c = self.colour(self.r.choices(('white', 'grey', 'warm', 'dark', 'vivid'),
+                                           (30, 28, 28, 11, 3))[0])
             m = 0.3 + 0.7 * max(c)
             rgb = tuple(min(1.6, (0.35 + 0.65 * v) / m) for v in c)
         w = metres * self.u(*scale)
@@ -186,7 +194,8 @@ class Builder:
 
     @contextmanager
     def thing(self, kind):
-        """All that is built inside is one movable thing; yields its number, 0 (static) when numbers have run out.
+        """All that is built inside is one movable thing; yields its number, 0 (static) when numbers have run
+        out.
 
         A thing inside a thing is part of the outer one.
         """
@@ -201,7 +210,8 @@ class Builder:
             self.object = outer
 
     def move(self, n, motion):
-        """Thing n makes the motion (12 numbers, rows of a 3x4) from moment 0 to 1; nothing for the static 0."""
+        """Thing n makes the motion (12 numbers, rows of a 3x4) from moment 0 to 1; nothing for the static 0.
+        """
         if n:
             self.motions[12 * n:12 * n + 12] = array('f', motion)
 
@@ -228,16 +238,19 @@ class Builder:
         mesh = self.cat.by_name[name]
         flags = (BOX_UV if box_uv else 0) | GLOSS | (0 if shadow else NO_SHADOW)
         su, sv = (1.0 / mat.metres[0], 1.0 / mat.metres[1]) if box_uv else (1.0, 1.0)
-        self.raw(mesh.index, self.matrix(f, *at, *size, yaw, tilt, roll), mat.tex, mat.rgb, mat.gloss, flags, su, sv, mat.emit, ident)
+        self.raw(mesh.index, self.matrix(f, *at, *size, yaw, tilt, roll), mat.tex, mat.rgb, mat.gloss, flags,
+                 su, sv, mat.emit, ident)
 
     def box(self, f, at, size, mat, **kw):
         self.shape('box', f, at, size, mat, **kw)
 
-    def quad(self, f, at, w, h, tex, rgb=(1, 1, 1), gloss=0.1, emit=0.0, yaw=0.0, tilt=0.0, roll=0.0, shadow=False):
+    def quad(self, f, at, w, h, tex, rgb=(1, 1, 1), gloss=0.1, emit=0.0, yaw=0.0, tilt=0.0, roll=0.0,
+             shadow=False):
         """A picture, facing local -y; tilt 90 degrees lays it flat, face up."""
         mesh = self.cat.by_name['quad']
         flags = GLOSS | (0 if shadow else NO_SHADOW)
-        self.raw(mesh.index, self.matrix(f, *at, w, 1.0, h, yaw, tilt, roll), tex, rgb, gloss, flags, 1.0, 1.0, emit)
+        self.raw(mesh.index, self.matrix(f, *at, w, 1.0, h, yaw, tilt, roll), tex, rgb, gloss, flags, 1.0,
+                 1.0, emit)
 
     def asset(self, mesh, f, x, y, z, yaw=0.0, scale=1.0, stretch=None, recolour=0.5, ident=None, tilt=0.0):
         """A mesh of the pack, standing at a local place. Plain ones are recoloured now and then."""
@@ -257,7 +270,8 @@ class Builder:
             if self.chance(0.3):
                 flags, gloss = flags | GLOSS, self.u(0, 0.8)
         ident = self.new_id() if ident is None else ident
-        self.raw(mesh.index, self.matrix(f, x, y, z, sx, sy, sz, yaw, tilt), tex, rgb, gloss, flags, su, su, 0.0, ident)
+        self.raw(mesh.index, self.matrix(f, x, y, z, sx, sy, sz, yaw, tilt), tex, rgb, gloss, flags, su, su,
+                 0.0, ident)
 
     def new_id(self):
         self.next_id += 1
@@ -293,11 +307,13 @@ class Builder:
         self.solids.append((a[0], a[1], f.z + z0, a[2], a[3], f.z + z1))
 
     def inside_solid(self, p, gap=0.1):
-        return any(s[0] - gap < p[0] < s[3] + gap and s[1] - gap < p[1] < s[4] + gap and s[2] - gap < p[2] < s[5] + gap
+        return any(s[0] - gap < p[0] < s[3] + gap and s[1] - gap < p[1] < s[4] + gap
+                   and s[2] - gap < p[2] < s[5] + gap
                    for s in self.solids)
 
     # ---- light --------------------------------------------------------------------------------
-    def light(self, kind, pos=(0, 0, 0), direction=(0, 0, -1), col=(1, 1, 1), reach=2.0, cone=-1.0, soft=2.0, shadow=None):
+    def light(self, kind, pos=(0, 0, 0), direction=(0, 0, -1), col=(1, 1, 1), reach=2.0, cone=-1.0, soft=2.0,
+              shadow=None):
         """shadow: None, or for a sun (centre, radius metres), for a point light the half angle in degrees."""
         n = math.sqrt(sum(c * c for c in direction))
         d = np.array([c / n for c in direction])
@@ -334,7 +350,8 @@ class Builder:
         out = np.zeros(len(w), INST)
         out['m'] = w[:, :12]
         out['rgb'], out['gloss'] = np.clip(128 * w[:, 14:17], 0, 255), np.clip(255 * w[:, 17], 0, 255)
-        for k, c in (('mesh', 12), ('tex', 13), ('flags', 18), ('su', 19), ('sv', 20), ('emit', 21), ('id', 22), ('object', 23)):
+        for k, c in (('mesh', 12), ('tex', 13), ('flags', 18), ('su', 19), ('sv', 20), ('emit', 21),
+                     ('id', 22), ('object', 23)):
             out[k] = w[:, c]
         return out
 
@@ -349,4 +366,5 @@ class Builder:
         cams = cams[np.arange(n_cams) % len(cams)]
         self.scene['n_inst'], self.scene['n_light'] = len(insts), len(self.lights)
         shadows = np.array(self.shadows, VIEW) if self.shadows else np.zeros(0, VIEW)
-        return Scene(insts, np.array(self.lights, LIGHT), shadows, self.scene, cams, kind, motions, np.frombuffer(bytes(self.kinds), np.uint8), self.dt)
+        return Scene(insts, np.array(self.lights, LIGHT), shadows, self.scene, cams, kind, motions,
+                     np.frombuffer(bytes(self.kinds), np.uint8), self.dt)

@@ -1,11 +1,16 @@
-"""Builds many scenes of every kind and proves what training relies on: python3 -m scenes.check_scenes [--assets .assets] [--n 200]
+"""Builds many scenes of every kind and proves what training relies on.
 
-  same bytes     a scene depends on its seed and the library alone: each is built twice, in another order the second time
+    python3 -m scenes.check_scenes [--assets .assets] [--n 200]
+
+  same bytes     a scene depends on its seed and the library alone: each is built twice, in another
+                 order the second time
   records        indices inside the library, numbers finite, no thing without a number
-  motions        rigid, row 0 the identity; people and things stay upright on their floor and keep to their speeds, vehicles go
-                 along their own length
-  standing       the lowest point of every movable thing has a surface right below it (rays against all triangles)
-  cameras        no triangle within 5 cm of a camera at either moment, no camera inside a box, rotations orthonormal, intrinsics as a phone's or wider
+  motions        rigid, row 0 the identity; people and things stay upright on their floor and keep to their
+                 speeds, vehicles go along their own length
+  standing       the lowest point of every movable thing has a surface right below it (rays against all
+                 triangles)
+  cameras        no triangle within 5 cm of a camera at either moment, no camera inside a box, rotations
+                 orthonormal, intrinsics as a phone's or wider
   sensor         JPEG as Pillow writes it; rolling shutter as strips drawn from the poses in between
   speed          milliseconds of one core a scene, for every kind
 
@@ -22,12 +27,14 @@ import torch
 from . import assets, build, sensor
 from .sample import KINDS, make_scene
 
-SPEED = {1: 9.0, 2: 42.0, 3: 3.0}           # metres a second that a person (a cyclist), vehicle, thing may reach
+SPEED = {1: 9.0, 2: 42.0,
+         3: 3.0}           # metres a second that a person (a cyclist), vehicle, thing may reach
 FIELDS = ('insts', 'lights', 'shadows', 'scene', 'cams', 'objects', 'kinds')
 
 
 def bytes_of(s):
-    return b''.join(np.ascontiguousarray(getattr(s, k)).tobytes() for k in FIELDS) + repr((s.kind, s.dt)).encode()
+    return b''.join(np.ascontiguousarray(getattr(s, k)).tobytes()
+                    for k in FIELDS) + repr((s.kind, s.dt)).encode()
 
 
 class Meshes:
@@ -91,8 +98,10 @@ def check_records(s, n_mesh, n_tex):
     i = s.insts
     yield 'mesh index', ((i['mesh'] >= 0) & (i['mesh'] < n_mesh)).all()
     yield 'texture index', ((i['tex'] >= -1) & (i['tex'] < n_tex)).all()
-    yield 'finite', all(np.isfinite(a).all() for a in (i['m'], i['su'], i['sv'], i['emit'], s.objects, s.cams['p'], s.cams['R_wc']))
-    yield 'object numbers', i['object'].max(initial=0) < len(s.objects) == len(s.kinds) <= build.MAX_THINGS + 1
+    yield 'finite', all(np.isfinite(a).all() for a in (i['m'], i['su'], i['sv'], i['emit'], s.objects,
+                                                       s.cams['p'], s.cams['R_wc']))
+    n = len(s.kinds)
+    yield 'object numbers', i['object'].max(initial=0) < len(s.objects) == n <= build.MAX_THINGS + 1
     yield 'kinds', s.kinds[0] == 0 and ((s.kinds[1:] >= 1) & (s.kinds[1:] <= 3)).all()
     yield 'things are seen', set(range(1, len(s.kinds))) <= set(i['object'].tolist())
     yield 'instances fit the key', len(i) < 65536
@@ -102,7 +111,8 @@ def check_motions(s, meshes):
     M = s.objects.astype(np.float64)
     R = M[:, :, :3]
     yield 'object 0 rests', (M[0] == np.eye(3, 4)).all()
-    yield 'rigid', np.abs(R.transpose(0, 2, 1) @ R - np.eye(3)).max() < 1e-5 and (np.linalg.det(R) > 0.999).all()
+    yield 'rigid', np.abs(R.transpose(0, 2, 1) @ R
+                          - np.eye(3)).max() < 1e-5 and (np.linalg.det(R) > 0.999).all()
     for n in range(1, len(M)):
         mine = s.insts[s.insts['object'] == n]
         if not len(mine) or (M[n] == np.eye(3, 4)).all():
@@ -117,7 +127,8 @@ def check_motions(s, meshes):
             yield f'thing {n} rolls', abs(d[2]) < 1e-3 and s.kinds[n] == 3
         if s.kinds[n] == 2 and np.linalg.norm(d) > 0.02:
             y = mine[0]['m'].reshape(3, 4)[:, 1]
-            yield f'vehicle {n} goes along its length', abs(d @ y) / np.linalg.norm(y) / np.linalg.norm(d) > 0.99
+            cos = abs(d @ y) / np.linalg.norm(y) / np.linalg.norm(d)
+            yield f'vehicle {n} goes along its length', cos > 0.99
 
 
 def check_standing(s, meshes):
@@ -129,7 +140,8 @@ def check_standing(s, meshes):
         foot = np.unique(p[p[:, 2] < z + 0.01].round(4), axis=0)
         held = False
         for q in foot[np.linspace(0, len(foot) - 1, min(len(foot), 6)).astype(int)]:
-            near = np.flatnonzero((s.insts['object'] != n) & (lo[:, :2] <= q[:2]).all(1) & (hi[:, :2] >= q[:2]).all(1) & (lo[:, 2] < z + 0.05) & (hi[:, 2] > z - 0.05))
+            near = (lo[:, :2] <= q[:2]).all(1) & (hi[:, :2] >= q[:2]).all(1) & (s.insts['object'] != n)
+            near = np.flatnonzero(near & (lo[:, 2] < z + 0.05) & (hi[:, 2] > z - 0.05))
             for k in near:
                 h = height_below(meshes.corners(s.insts[k]), q)
                 held = held or bool(((h > z - 0.02) & (h < z + 0.03)).any())
@@ -148,12 +160,14 @@ def inside_box(meshes, inst, p):
 
 def check_cameras(s, meshes):
     R = s.cams['R_wc'].reshape(-1, 3, 3).astype(np.float64)
-    yield 'camera rotations', np.abs(R.transpose(0, 2, 1) @ R - np.eye(3)).max() < 1e-5 and (np.linalg.det(R) > 0).all()
+    yield 'camera rotations', np.abs(R.transpose(0, 2, 1) @ R
+                                     - np.eye(3)).max() < 1e-5 and (np.linalg.det(R) > 0).all()
     yield 'focal lengths', ((s.cams['f_rel'] >= 0.4) & (s.cams['f_rel'] <= 1.45)).all()
     yield 'moments share intrinsics', (s.cams['f_rel'][:, 0] == s.cams['f_rel'][:, 1]).all()
     lo, hi = world_boxes(meshes, s.insts)
     obj = s.insts['object']
-    shift = np.linalg.norm(s.objects[:, :, 3], axis=1) + 5.0 * np.abs(s.objects[:, :, :3] - np.eye(3)).max((1, 2))
+    shift = np.linalg.norm(s.objects[:, :, 3], axis=1) + 5.0 * np.abs(s.objects[:, :, :3]
+                                                                      - np.eye(3)).max((1, 2))
     for moment in (0, 1):
         for p in np.unique(s.cams['p'][:, moment].astype(np.float64), axis=0):
             slack = 0.05 + (shift[obj] if moment else 0.0) * np.ones(len(obj))
@@ -177,22 +191,28 @@ def check_sensor(arrays, cat):
     rgb = r.draw([make_scene(cat, 11, 'room', 2)], [(0, 0, 0)], 256, 192, fx)['rgb'].clone()
     for q in (30, 75, 92):
         f = io.BytesIO()
-        Image.fromarray((rgb[0].permute(1, 2, 0).numpy() * 255 + 0.5).astype(np.uint8)).save(f, 'JPEG', quality=q, subsampling=2)
+        Image.fromarray((rgb[0].permute(1, 2, 0).numpy() * 255 + 0.5).astype(np.uint8)).save(f, 'JPEG',
+                                                                                             quality=q,
+                                                                                             subsampling=2)
         want = np.asarray(Image.open(f)).astype(np.float32) / 255
         got = sensor.jpeg(rgb, torch.tensor([float(q)]))[0].permute(1, 2, 0).numpy()
         err, whole = np.abs(got - want).mean(), np.abs(rgb[0].permute(1, 2, 0).numpy() - want).mean()
         # both round colours, halved chroma and coefficients to whole numbers, each in its own way
         yield f'JPEG quality {q}: {err:.4f} from Pillow, which changes {whole:.4f}', err < 0.3 * whole + 0.001
     yield 'JPEG quality 0 leaves the picture alone', torch.equal(sensor.jpeg(rgb, torch.zeros(1)), rgb)
-    wrong = np.array([shutter_errors(r, make_scene(cat, 11 + k, kind, 2), fx) for k, kind in enumerate(('room', 'desks', 'shop', 'kitchen'))]).mean(0) * 100
-    yield f'rolling shutter: depth off in {wrong[0]:.2f} % of the pixels, {wrong[1]:.2f} % without it', wrong[0] < 0.3 * wrong[1]
+    wrong = np.array([shutter_errors(r, make_scene(cat, 11 + k, kind, 2), fx) for k,
+                      kind in enumerate(('room', 'desks', 'shop', 'kitchen'))]).mean(0) * 100
+    what = f'rolling shutter: depth off in {wrong[0]:.2f} % of the pixels, {wrong[1]:.2f} % without it'
+    yield what, wrong[0] < 0.3 * wrong[1]
     out = r.draw([make_scene(cat, 11, 'room', 2)], [(0, 0, 0)], 256, 192, fx)
     still = sensor.rolling_shutter(out, torch.zeros(1, 6))
-    yield 'no motion, no change', bool((still['rgb'] - out['rgb']).abs().max() < 2e-3 and (still['depth'] - out['depth']).abs().max() < 1e-4)
+    yield 'no motion, no change', bool((still['rgb'] - out['rgb']).abs().max() < 2e-3
+                                       and (still['depth'] - out['depth']).abs().max() < 1e-4)
 
 
 def shutter_errors(r, s, fx, w=(0.004, 0.05, 0.02), t=(0.03, 0.01, 0.02)):
-    """Share of pixels whose depth differs from strips drawn along the readout: with the shutter, and without."""
+    """Share of pixels whose depth differs from strips drawn along the readout: with the shutter, and without.
+    """
     cam, w, t = s.cams[0, 0].copy(), np.array(w), np.array(t)
     R, p = cam['R_wc'].reshape(3, 3).astype(np.float64), cam['p'].astype(np.float64)
     H, strips = 192, []
@@ -206,7 +226,8 @@ def shutter_errors(r, s, fx, w=(0.004, 0.05, 0.02), t=(0.03, 0.01, 0.02)):
     want = torch.cat(strips)
     s.cams[:] = cam
     out = r.draw([s], [(0, 0, 0)], 256, H, fx)
-    got = sensor.rolling_shutter(out, torch.tensor(np.concatenate([t, w])[None], dtype=torch.float32))['depth'][0]
+    got = sensor.rolling_shutter(out, torch.tensor(np.concatenate([t, w])[None],
+                                                   dtype=torch.float32))['depth'][0]
     return [((z - want).abs() > 0.03 * want + 0.01).float().mean().item() for z in (got, out['depth'][0])]
 
 
@@ -235,7 +256,8 @@ def main():
         moving = sum(int((s.objects != build.at_rest(len(s.objects) - 1)).any((1, 2)).sum()) for s in scenes)
         first = [bytes_of(s) for s in scenes]
         again = {k: bytes_of(make_scene(cat, a.seed + k, kind)) for k in reversed(range(a.n))}
-        look(kind, a.seed, ((f'scene {k} has other bytes when built again', first[k] == again[k]) for k in range(a.n)))
+        look(kind, a.seed, ((f'scene {k} has other bytes when built again', first[k] == again[k])
+                            for k in range(a.n)))
         for k, s in enumerate(scenes):
             look(kind, a.seed + k, check_records(s, len(arrays['mesh']), n_tex))
             look(kind, a.seed + k, check_motions(s, meshes))
@@ -243,8 +265,10 @@ def main():
                 look(kind, a.seed + k, check_standing(s, meshes))
                 look(kind, a.seed + k, check_cameras(s, meshes))
         n = [len(s.insts) for s in scenes]
-        print(f'{kind}: {a.n} scenes twice, {t * 1e3:.2f} ms each, {np.mean(n):.0f} instances (most {max(n)}), '
-              f'{np.mean([len(s.kinds) - 1 for s in scenes]):.1f} things, {moving / a.n:.1f} moving', flush=True)
+        print(f'{kind}: {a.n} scenes twice, {t * 1e3:.2f} ms each, '
+              f'{np.mean(n):.0f} instances (most {max(n)}), '
+              f'{np.mean([len(s.kinds) - 1 for s in scenes]):.1f} things, {moving / a.n:.1f} moving',
+              flush=True)
     if not a.kind:
         for what, ok in check_sensor(arrays, cat):
             print('sensor:', what)

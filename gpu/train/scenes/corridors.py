@@ -8,15 +8,18 @@ from .interiors import hallway, lights, notice_board, pictures, wall_plane, wind
 
 def corridor(b, n_cams):
     W, L, H = b.u(1.3, 3.2), b.u(6, 32), b.u(2.2, 3.0)
-    floor = b.mat('floor', 'tile', 'carpet', 'granite', 'floor', 'stone' if b.chance(0.25) else 'tile', tint=0.2) if b.chance(0.75) else b.plain('white')
+    floor = b.mat('floor', 'tile', 'carpet', 'granite', 'floor', 'stone' if b.chance(0.25) else 'tile',
+                  tint=0.2) if b.chance(0.75) else b.plain('white')
     if b.chance(0.6):
         floor.gloss = b.u(0.35, 0.95)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 8, L + 8, 0.1), floor)
-    b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 8, L + 8, 0.1), b.mat('ceiling', tint=0.1) if b.chance(0.5) else b.plain('white', 0.0))
+    b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 8, L + 8, 0.1),
+          b.mat('ceiling', tint=0.1) if b.chance(0.5) else b.plain('white', 0.0))
     skirt, skirt_h = b.plain('dark' if b.chance(0.5) else 'any', 0.3), b.u(0.07, 0.18)
     windows, leaf_col = [], b.plain('any', b.u(0.1, 0.5))
     for f, length in ((Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)):
-        m = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3)) if b.chance(0.75) else b.mat('wall', 'concrete', 'brick', 'tile')
+        m = b.plain('white' if b.chance(0.6) else 'any',
+                    b.u(0, 0.3)) if b.chance(0.75) else b.mat('wall', 'concrete', 'brick', 'tile')
         x, opens = b.u(0.2, 1.5), []
         x_prev = 0.0
         while x < length - 1.3:
@@ -48,7 +51,8 @@ def corridor(b, n_cams):
                 pack = b.meshes('door', 'door', 'doubledoor', 'elevator')
                 if pack and b.chance(0.25):
                     d = b.pick(pack)
-                    b.asset(d, f, (x0 + x1) / 2, 0.06, -d.lo[2], stretch=((x1 - x0) / d.size[0], 1, z1 / d.size[2]))
+                    b.asset(d, f, (x0 + x1) / 2, 0.06, -d.lo[2],
+                            stretch=((x1 - x0) / d.size[0], 1, z1 / d.size[2]))
                 else:
                     leaf(b, f, x0, x1, z1, recess, leaf_col if b.chance(0.7) else b.mat('door', 'wood'))
                 for s in (x0 - 0.02, x1 + 0.02):
@@ -73,7 +77,8 @@ def corridor(b, n_cams):
     for _ in range(b.r.choices((0, 1, 2, 4), (4, 3, 2, 1))[0]):         # beams and pillars that cut the view
         y, d, s = b.u(0.5, L - 0.5), b.u(0.1, 0.5), b.pick((0, 1))
         w = b.u(0.1, 0.4) * W
-        b.box(Frame(), (w / 2 if s else W - w / 2, y, H / 2), (w, d, H), b.plain('white') if b.chance(0.6) else b.mat('wall', 'concrete', 'brick'))
+        b.box(Frame(), (w / 2 if s else W - w / 2, y, H / 2), (w, d, H),
+              b.plain('white') if b.chance(0.6) else b.mat('wall', 'concrete', 'brick'))
         b.solid(Frame(), 0 if s else W - w, y - d / 2, 0, w if s else W, y + d / 2, H)
         b.edges += [(w if s else W - w, y + e * d / 2, 0.0, H) for e in (-1, 1)]
         if b.chance(0.5):
@@ -97,7 +102,8 @@ def leaf(b, f, x0, x1, h, recess, m):
     g = f.at((x0 + x1) / 2 - s * w / 2, -0.02, 0, -s * b.u(0.3, 1.7))
     with b.thing(THING) as n:
         b.box(g, (s * w / 2, 0, h / 2 + 0.004), (w, 0.04, h - 0.01), m)
-        b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
+        b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9),
+                tilt=math.pi / 2)
     moving.swing(b, g, n)
     b.solid(g, 0 if s > 0 else -w, -0.1, 0, w if s > 0 else 0, 0.1, h)
     e = g.at(s * w, 0)
@@ -162,7 +168,8 @@ def corridor_item(b, f, x0, x1, W):
         tex, _ = b.picture('sign', 'cover')
         b.quad(f, (x, -0.01, 1.2), 0.3, 0.2, tex)
     elif k < 0.8 and W > 1.7:
-        pack = [m for m in b.meshes('floor', 'sofa', 'armchair', 'plant', 'radiator', 'bookcase', 'shoerack', 'watercooler', 'bin', 'sideboard')
+        pack = [m for m in b.meshes('floor', 'sofa', 'armchair', 'plant', 'radiator', 'bookcase', 'shoerack',
+                                    'watercooler', 'bin', 'sideboard')
                 if m.size[1] < 0.9 and m.size[0] < 2.5]
         if pack:
             m = b.pick(pack)

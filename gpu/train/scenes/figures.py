@@ -1,7 +1,9 @@
-"""Procedural meshes with limbs and thin parts: people, bicycles, plants, railings, hanging cables, rows of goods.
+"""Procedural meshes with limbs and thin parts: people, bicycles, plants, railings, hanging cables, rows of
+goods.
 
-Same conventions as shapes.py: (xyz [V,3], uv [V,2], tri [T,3]), z up, metres unless called unit, the front of a
-thing looks to -y. A person is four meshes (skin, top, legs, dark: hair and shoes), so that each has its own colour.
+Same conventions as shapes.py: (xyz [V,3], uv [V,2], tri [T,3]), z up, metres unless called unit, the front of
+a thing looks to -y. A person is four meshes (skin, top, legs, dark: hair and shoes), so that each has its own
+colour.
 """
 import math
 
@@ -24,7 +26,8 @@ def limb(a, b, r0, r1=None, n=8):
     r1 = r0 if r1 is None else r1
     d = b - a
     length = np.linalg.norm(d)
-    v, uv, t = lathe([(0, -r0), (0.75 * r0, -0.66 * r0), (r0, 0), (r1, length), (0.75 * r1, length + 0.66 * r1), (0, length + r1)], n, cap=False)
+    v, uv, t = lathe([(0, -r0), (0.75 * r0, -0.66 * r0), (r0, 0), (r1, length),
+                      (0.75 * r1, length + 0.66 * r1), (0, length + r1)], n, cap=False)
     x, y = across(d)
     return a + v @ np.stack([x, y, d / length]), uv, t
 
@@ -75,7 +78,8 @@ def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03):
         low += [limb(hip, kn, 0.085, 0.06), limb(kn, an, 0.058, 0.045)]
         toe = an + 0.17 * down(thigh[k] - knee[k] + 1.5) + [s * 0.02, 0, 0]
         dark.append(limb(an + [0, 0.03, -0.02], toe, 0.045, 0.035))
-    rad = [(0.0, -0.09), (0.15, -0.07), (0.165, 0.0), (0.145, 0.17), (0.175, 0.36), (0.185, 0.45), (0.13, 0.51), (0.06, 0.545), (0.0, 0.55)]
+    rad = [(0.0, -0.09), (0.15, -0.07), (0.165, 0.0), (0.145, 0.17), (0.175, 0.36), (0.185, 0.45),
+           (0.13, 0.51), (0.06, 0.545), (0.0, 0.55)]
     v, uv, t = lathe(rad, 12, cap=False)
     v = v * [1, 0.62, 1]
     c, sn = math.cos(lean), math.sin(lean)
@@ -86,7 +90,8 @@ def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03):
         el = sh + 0.27 * down(arm[k]) + [s * 0.05, 0, 0]
         wr = el + 0.24 * down(arm[k] + elbow[k]) - [s * 0.03 * min(1, elbow[k]), 0, 0]
         top += [limb(sh, el, 0.052, 0.042), limb(el, el + 0.5 * (wr - el), 0.042, 0.04)]
-        skin += [limb(el + 0.5 * (wr - el), wr, 0.036, 0.027), limb(wr, wr + 0.08 * down(arm[k] + elbow[k]), 0.034, 0.028, 6)]
+        skin += [limb(el + 0.5 * (wr - el), wr, 0.036, 0.027),
+                 limb(wr, wr + 0.08 * down(arm[k] + elbow[k]), 0.034, 0.028, 6)]
     neck, head = turn @ np.array([0, 0, 0.53]), turn @ np.array([0, -0.02, 0.70])
     skin.append(limb(neck, head - [0, 0, 0.05], 0.05, 0.048, 8))
     ball = lathe([(0.5 * np.sin(x), -0.5 * np.cos(x)) for x in np.linspace(0.05, np.pi - 0.05, 9)], 12)
@@ -122,11 +127,15 @@ def bicycle():
         parts += [ring((0, y, 0.34), 0.32, 0.02, 22), limb((-0.05, y, 0.34), (0.05, y, 0.34), 0.02, n=5)]
         for k in range(8):
             a = k * math.pi / 8
-            parts.append(limb((0, y - 0.31 * math.cos(a), 0.34 - 0.31 * math.sin(a)), (0, y + 0.31 * math.cos(a), 0.34 + 0.31 * math.sin(a)), 0.002, n=3))
+            parts.append(limb((0, y - 0.31 * math.cos(a), 0.34 - 0.31 * math.sin(a)),
+                              (0, y + 0.31 * math.cos(a), 0.34 + 0.31 * math.sin(a)), 0.002, n=3))
     crank, seat, head = (0, 0.1, 0.28), (0, 0.26, 0.78), (0, -0.36, 0.8)
-    parts += [pipe(crank, seat), pipe(crank, (0, -0.4, 0.7)), pipe((0, 0.23, 0.7), head), pipe(head, (0.0, -0.52, 0.34)), pipe(head, (0, -0.34, 0.98)),
-              pipe(crank, (0, 0.52, 0.34)), pipe((0, 0.25, 0.72), (0, 0.52, 0.34), 0.01), pipe((-0.28, -0.3, 0.99), (0.28, -0.3, 0.99)),
-              placed(box(), (0.15, 0.26, 0.06), (0, 0.28, 0.85)), pipe(seat, (0, 0.28, 0.84)), pipe((0.1, 0.1, 0.15), (0.1, 0.1, 0.4), 0.01)]
+    parts += [pipe(crank, seat), pipe(crank, (0, -0.4, 0.7)), pipe((0, 0.23, 0.7), head),
+              pipe(head, (0.0, -0.52, 0.34)), pipe(head, (0, -0.34, 0.98)),
+              pipe(crank, (0, 0.52, 0.34)), pipe((0, 0.25, 0.72), (0, 0.52, 0.34), 0.01),
+              pipe((-0.28, -0.3, 0.99), (0.28, -0.3, 0.99)),
+              placed(box(), (0.15, 0.26, 0.06), (0, 0.28, 0.85)), pipe(seat, (0, 0.28, 0.84)),
+              pipe((0.1, 0.1, 0.15), (0.1, 0.1, 0.4), 0.01)]
     return merge(parts)
 
 
@@ -137,7 +146,8 @@ def plant(rng, kind):
         a, reach, h = rng.uniform(0, 6.28), rng.uniform(0.1, 0.42), rng.uniform(0.45, 1.0)
         s = np.linspace(0, 1, 6)
         droop = rng.uniform(0.0, 0.5) if kind else rng.uniform(-0.1, 0.2)
-        pts = np.stack([reach * s ** 1.5 * np.cos(a), reach * s ** 1.5 * np.sin(a), h * (s - droop * s ** 3)], 1)
+        pts = np.stack([reach * s ** 1.5 * np.cos(a), reach * s ** 1.5 * np.sin(a), h * (s - droop * s ** 3)],
+                       1)
         if kind:                                        # long blades: palm, spider plant
             w = rng.uniform(0.02, 0.05) * np.sin(np.pi * np.clip(s * 0.9 + 0.1, 0, 1)) + 0.003
             side = np.array([-math.sin(a), math.cos(a), 0])
@@ -152,8 +162,10 @@ def plant(rng, kind):
                 d /= np.linalg.norm(d)
                 x = across(d)[0]
                 size = rng.uniform(0.06, 0.13)
-                v = np.array([q, q + size * (0.5 * d + 0.35 * x), q + size * d, q + size * (0.5 * d - 0.35 * x)])
-                parts.append((v, np.array([(0, 0), (1, .5), (0, 1), (0, .5)], float), np.array([(0, 1, 2), (0, 2, 3)])))
+                v = np.array([q, q + size * (0.5 * d + 0.35 * x), q + size * d,
+                              q + size * (0.5 * d - 0.35 * x)])
+                parts.append((v, np.array([(0, 0), (1, .5), (0, 1), (0, .5)], float),
+                              np.array([(0, 1, 2), (0, 2, 3)])))
     return merge(parts)
 
 
@@ -177,7 +189,9 @@ def twigs(rng):
 
 
 def hanging(rng, kind):
-    """A cable in the plane y = 0, unit size: kind 0 sags between (-0.5,0,0) and (0.5,0,0), 1 drops from z 0 to -1."""
+    """A cable in the plane y = 0, unit size: kind 0 sags between (-0.5,0,0) and (0.5,0,0), 1 drops from z 0
+    to -1.
+    """
     s = np.linspace(0, 1, 14)
     if kind == 0:
         return tube(np.stack([s - 0.5, 0 * s, -4 * rng.uniform(0.5, 1.0) * s * (1 - s)], 1), 0.006, 4)
@@ -186,7 +200,9 @@ def hanging(rng, kind):
 
 
 def railing(kind):
-    """One metre of railing along x, unit height: two rails and posts; kind 0 upright bars, 1 level bars, 2 mesh."""
+    """One metre of railing along x, unit height: two rails and posts; kind 0 upright bars, 1 level bars, 2
+    mesh.
+    """
     parts = [limb((-0.5, 0, 1.0), (0.5, 0, 1.0), 0.022, n=6), limb((0.5, 0, 0), (0.5, 0, 1.0), 0.018, n=6)]
     if kind == 0:
         parts += [limb((x, 0, 0.08), (x, 0, 0.97), 0.007, n=4) for x in np.arange(-0.45, 0.46, 0.1)]
@@ -200,7 +216,9 @@ def railing(kind):
 
 
 def goods(rng, kind):
-    """A row of one article on a shelf: 1 m along x, unit depth and height standing on z = 0, now and then one missing."""
+    """A row of one article on a shelf: 1 m along x, unit depth and height standing on z = 0, now and then one
+    missing.
+    """
     n, parts = int(rng.integers(4, 10)), []
     w = 1.0 / n
     for i in range(n):
@@ -212,21 +230,30 @@ def goods(rng, kind):
         elif kind == 1:
             parts.append(placed(lathe([(0.5, -0.5), (0.5, 0.5)], 10), (w * 0.92, k, k), (x, y, k / 2)))
         else:
-            parts.append(placed(lathe([(0.5, 0), (0.5, 0.6), (0.2, 0.78), (0.18, 1.0)], 10), (w * 0.92, k, k), (x, y, 0)))
+            parts.append(placed(lathe([(0.5, 0), (0.5, 0.6), (0.2, 0.78), (0.18, 1.0)], 10), (w * 0.92, k, k),
+                                (x, y, 0)))
     return merge(parts)
 
 
 def tool(kind):
-    """Hand tools that hang in the plane y = 0 from z = 0: hammer, spanner, screwdriver, saw, pliers; real sizes."""
+    """Hand tools that hang in the plane y = 0 from z = 0: hammer, spanner, screwdriver, saw, pliers; real
+    sizes.
+    """
     if kind == 0:
-        return merge([limb((0, 0, -0.3), (0, 0, 0), 0.014, 0.011, 6), placed(box(), (0.12, 0.03, 0.03), (0, 0, -0.01))])
+        return merge([limb((0, 0, -0.3), (0, 0, 0), 0.014, 0.011, 6),
+                      placed(box(), (0.12, 0.03, 0.03), (0, 0, -0.01))])
     if kind == 1:
-        return merge([placed(box(), (0.02, 0.008, 0.2), (0, 0, -0.12)), ring((0, 0, -0.01), 0.02, 0.007, 10, 4), ring((0, 0, -0.23), 0.02, 0.007, 10, 4)])
+        return merge([placed(box(), (0.02, 0.008, 0.2), (0, 0, -0.12)),
+                      ring((0, 0, -0.01), 0.02, 0.007, 10, 4), ring((0, 0, -0.23), 0.02, 0.007, 10, 4)])
     if kind == 2:
-        return merge([limb((0, 0, -0.1), (0, 0, 0), 0.015, n=6), limb((0, 0, -0.24), (0, 0, -0.1), 0.004, n=4)])
+        return merge([limb((0, 0, -0.1), (0, 0, 0), 0.015, n=6),
+                      limb((0, 0, -0.24), (0, 0, -0.1), 0.004, n=4)])
     if kind == 3:
-        return merge([placed(box(), (0.1, 0.004, 0.42), (0, 0, -0.3)), placed(box(), (0.13, 0.025, 0.1), (0, 0, -0.05))])
-    return merge([limb((-0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5), limb((0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5), limb((0, 0, -0.04), (0, 0, 0), 0.013, n=5)])
+        return merge([placed(box(), (0.1, 0.004, 0.42), (0, 0, -0.3)),
+                      placed(box(), (0.13, 0.025, 0.1), (0, 0, -0.05))])
+    return merge([limb((-0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5),
+                  limb((0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5),
+                  limb((0, 0, -0.04), (0, 0, 0), 0.013, n=5)])
 
 
 def make_all(seed=3):
@@ -239,7 +266,8 @@ def make_all(seed=3):
     out['wheel'] = lathe([(0.2, -0.5), (0.46, -0.5), (0.5, -0.3), (0.5, 0.3), (0.46, 0.5), (0.2, 0.5)], 18)
     for k in range(4):
         out[f'plant{k}'] = plant(rng, k & 1)
-        out[f'goods{k}_box'], out[f'goods{k}_can'], out[f'goods{k}_bottle'] = goods(rng, 0), goods(rng, 1), goods(rng, 2)
+        for kind, name in enumerate(('box', 'can', 'bottle')):
+            out[f'goods{k}_{name}'] = goods(rng, kind)
         out[f'sag{k}'], out[f'drop{k}'] = hanging(rng, 0), hanging(rng, 1)
     for k in range(3):
         out[f'twigs{k}'], out[f'railing{k}'] = twigs(rng), railing(k)

@@ -13,8 +13,10 @@ def pot_plant(b, f, h=None):
     """A plant in its pot, leaves thin; h metres over all."""
     h = h or b.u(0.25, 1.5)
     pot = h * b.u(0.2, 0.3)
-    b.shape('shade', f, (0, 0, pot / 2), (pot, pot, pot), b.plain('warm' if b.chance(0.5) else 'white', 0.3), tilt=math.pi)
-    leaf = b.mat('foliage', tint=0.1) if b.chance(0.5) else Mat(-1, (b.u(0.1, 0.35), b.u(0.3, 0.6), b.u(0.05, 0.25)), 0.25)
+    b.shape('shade', f, (0, 0, pot / 2), (pot, pot, pot), b.plain('warm' if b.chance(0.5) else 'white', 0.3),
+            tilt=math.pi)
+    leaf = b.mat('foliage', tint=0.1) if b.chance(0.5) else Mat(-1, (b.u(0.1, 0.35), b.u(0.3, 0.6),
+                                                                     b.u(0.05, 0.25)), 0.25)
     s = (h - pot) * b.u(0.9, 1.1)
     b.shape(f'plant{b.r.randint(0, 3)}', f, (0, 0, pot), (s, s, s), leaf, yaw=b.u(0, 6.28), box_uv=False)
 
@@ -33,7 +35,8 @@ def hang_cable(b, f, x0, x1, z):
 
 def railing(b, f, length, h=None):
     """A railing along local x from the frame on, metre by metre."""
-    h, name, m = h or b.u(0.85, 1.1), f'railing{b.r.randint(0, 2)}', b.plain('grey' if b.chance(0.6) else 'any', b.u(0.2, 0.9))
+    h, name, m = h or b.u(0.85, 1.1), f'railing{b.r.randint(0, 2)}', b.plain('grey' if b.chance(0.6)
+                                                                             else 'any', b.u(0.2, 0.9))
     n = max(1, int(length))
     for k in range(n):
         b.shape(name, f, ((k + 0.5) * length / n, 0, 0), (length / n, 1, h), m)
@@ -42,21 +45,27 @@ def railing(b, f, length, h=None):
 
 def pendant(b, x, y, h, drop):
     """A lamp on a cable from the ceiling at height h; hangs into the picture."""
-    b.shape('cyl', Frame(), (x, y, h - drop / 2), (0.012, 0.012, drop), b.plain('dark' if b.chance(0.6) else 'white'))
+    b.shape('cyl', Frame(), (x, y, h - drop / 2), (0.012, 0.012, drop),
+            b.plain('dark' if b.chance(0.6) else 'white'))
     d = b.u(0.15, 0.5)
     b.shape('shade', Frame(), (x, y, h - drop - d * 0.3), (d, d, d * b.u(0.4, 0.9)), b.plain('any', 0.4))
-    b.shape('sphere', Frame(), (x, y, h - drop - d * 0.35), (0.08, 0.08, 0.1), Mat(-1, (1, 1, 0.9), 0.0, emit=b.u(4, 15)), shadow=False)
+    b.shape('sphere', Frame(), (x, y, h - drop - d * 0.35), (0.08, 0.08, 0.1),
+            Mat(-1, (1, 1, 0.9), 0.0, emit=b.u(4, 15)), shadow=False)
 
 
-ONLY = {'urinal': 'bath', 'washbasin': 'bath', 'towelrack': 'bath', 'toiletpaper': 'bath', 'kitchencabinet': 'kitchen', 'hood': 'kitchen',
+ONLY = {'urinal': 'bath', 'washbasin': 'bath', 'towelrack': 'bath', 'toiletpaper': 'bath',
+        'kitchencabinet': 'kitchen', 'hood': 'kitchen',
         'kitchentools': 'kitchen', 'mailbox': 'hall', 'hanger': 'hall'}
 
 
 def fixtures(b, f, length, h, kind=''):
-    """What hangs on a wall at its own height and in its own size: sockets, switches, clocks, radiators, basins."""
+    """What hangs on a wall at its own height and in its own size: sockets, switches, clocks, radiators,
+    basins.
+    """
     for _ in range(b.r.randint(0, 4)):
         x = b.u(0.15, max(0.2, length - 0.15))
-        pack = [m for m in b.meshes('wall') if m.elevation + m.size[2] < h and m.size[0] < 0.5 * length and ONLY.get(m.cls, kind) == kind]
+        pack = [m for m in b.meshes('wall') if m.elevation + m.size[2] < h and m.size[0] < 0.5 * length
+                and ONLY.get(m.cls, kind) == kind]
         if pack and b.chance(0.5):
             m = b.pick(pack)
             deep = m.size[1] > 0.2
@@ -86,7 +95,8 @@ def coats(b, f, x, w):
         b.shape('cyl', f, (p, -0.05, 1.65), (0.015, 0.015, 0.08), b.plain('grey', 0.8), tilt=math.pi / 2)
         if b.chance(0.5):
             h = b.u(0.5, 1.1)
-            b.shape(f'blob{b.r.randint(0, 3)}', f, (p, -0.12, 1.62 - h / 2), (b.u(0.25, 0.45), b.u(0.12, 0.25), h), b.mat('fabric') if b.chance(0.6) else b.plain())
+            b.shape(f'blob{b.r.randint(0, 3)}', f, (p, -0.12, 1.62 - h / 2),
+                    (b.u(0.25, 0.45), b.u(0.12, 0.25), h), b.mat('fabric') if b.chance(0.6) else b.plain())
 
 
 def drying_rack(b, f):
@@ -98,10 +108,12 @@ def drying_rack(b, f):
         b.shape('cyl', f, (0, y, h), (0.008, 0.008, w), m, roll=math.pi / 2)
         if b.chance(0.3):
             hh = b.u(0.2, 0.6)
-            b.box(f, (b.u(-0.3, 0.3) * w, y, h - hh / 2), (b.u(0.15, 0.5), 0.012, hh), b.mat('fabric') if b.chance(0.5) else b.plain())
+            b.box(f, (b.u(-0.3, 0.3) * w, y, h - hh / 2), (b.u(0.15, 0.5), 0.012, hh),
+                  b.mat('fabric') if b.chance(0.5) else b.plain())
     for s in (-1, 1):
         for e in (-1, 1):
-            b.shape('cyl', f, (s * w / 2, e * d * 0.25, h / 2), (0.015, 0.015, math.hypot(h, d / 2)), m, tilt=e * math.atan2(d / 2, h))
+            b.shape('cyl', f, (s * w / 2, e * d * 0.25, h / 2), (0.015, 0.015, math.hypot(h, d / 2)), m,
+                    tilt=e * math.atan2(d / 2, h))
     b.take(f, -w / 2, -d / 2, w / 2, d / 2, h)
 
 
@@ -110,7 +122,8 @@ def ladder(b, f):
     m, h, a = b.plain('grey' if b.chance(0.6) else 'vivid', 0.5), b.u(1.1, 2.1), 0.22
     for side in (-1, 1):
         for s in (-1, 1):
-            b.box(f, (s * 0.22, side * 0.5 * h * math.tan(a), h / 2), (0.03, 0.05, h / math.cos(a)), m, tilt=side * a)
+            b.box(f, (s * 0.22, side * 0.5 * h * math.tan(a), h / 2), (0.03, 0.05, h / math.cos(a)), m,
+                  tilt=side * a)
     for k in range(1, int(h / 0.25)):
         z = 0.25 * k
         b.box(f, (0, -(h - z) * math.tan(a), z), (0.42, 0.08, 0.025), m)
@@ -119,10 +132,12 @@ def ladder(b, f):
 
 def pegboard(b, f, x, w):
     """A board with tools on a wall."""
-    b.box(f, (x + w / 2, -0.01, 1.5), (w, 0.02, 0.9), b.mat('pegboard') if b.chance(0.7) else b.plain('any', 0.1))
+    b.box(f, (x + w / 2, -0.01, 1.5), (w, 0.02, 0.9), b.mat('pegboard') if b.chance(0.7)
+          else b.plain('any', 0.1))
     for k in range(int(w * b.u(4, 14))):
         m = b.plain('grey', 0.8) if b.chance(0.5) else b.plain('any', 0.4)
-        b.shape(f'tool{b.r.randint(0, 4)}', f, (x + b.u(0.08, w - 0.08), -0.035, b.u(1.35, 1.9)), (1, 1, b.u(0.8, 1.3)), m, yaw=b.r.gauss(0, 0.1))
+        b.shape(f'tool{b.r.randint(0, 4)}', f, (x + b.u(0.08, w - 0.08), -0.035, b.u(1.35, 1.9)),
+                (1, 1, b.u(0.8, 1.3)), m, yaw=b.r.gauss(0, 0.1))
 
 
 def workbench(b, f, x, w):
@@ -136,7 +151,8 @@ def workbench(b, f, x, w):
     b.box(f, (x + w / 2, -d / 2, 0.2), (w - 0.1, d - 0.1, 0.03), legs)
     for k in range(b.r.randint(1, 5)):
         s = (b.u(0.15, 0.45), b.u(0.2, 0.45), b.u(0.12, 0.4))
-        b.box(f, (x + b.u(0.25, w - 0.25), -d / 2, 0.215 + s[2] / 2), s, b.plain('any', 0.3) if b.chance(0.5) else b.mat('cardboard', 'wood'))
+        b.box(f, (x + b.u(0.25, w - 0.25), -d / 2, 0.215 + s[2] / 2), s,
+              b.plain('any', 0.3) if b.chance(0.5) else b.mat('cardboard', 'wood'))
     if b.chance(0.5):
         g = f.at(x + b.u(0.2, w - 0.2), -d + 0.08, h)
         b.box(g, (0, 0, 0.07), (0.12, 0.25, 0.14), b.plain('vivid', 0.5))
@@ -145,7 +161,8 @@ def workbench(b, f, x, w):
     s = Surface(f.at(x + w / 2, -d / 2, h), w, d)
     for _ in range(b.r.randint(2, 9)):                  # tools lying about
         q = s.frame.at(b.u(-0.45, 0.45) * w, b.u(-0.4, 0.4) * d, 0.025, b.u(0, 6.28))
-        b.shape(f'tool{b.r.randint(0, 4)}', q, (0, 0, 0), (1, 1, 1), b.plain('grey', 0.8) if b.chance(0.6) else b.plain('vivid', 0.4), tilt=math.pi / 2)
+        b.shape(f'tool{b.r.randint(0, 4)}', q, (0, 0, 0), (1, 1, 1),
+                b.plain('grey', 0.8) if b.chance(0.6) else b.plain('vivid', 0.4), tilt=math.pi / 2)
     clutter(b, s, b.r.randint(2, 12), ('box', 'vessel', 'pack', 'cable', 'blob', 'paper'))
     b.take(f, x, -d, x + w, 0, h)
     b.tops.append(s)
@@ -154,7 +171,9 @@ def workbench(b, f, x, w):
 
 
 def goods_row(b, f, length, depth, room):
-    """Rows of articles on a shelf board; frame at the board's left end, its back at local +y, room metres of height."""
+    """Rows of articles on a shelf board; frame at the board's left end, its back at local +y, room metres of
+    height.
+    """
     x = 0.0
     while x < length - 0.1:
         w = min(length - x, b.u(0.25, 1.2))
@@ -162,16 +181,19 @@ def goods_row(b, f, length, depth, room):
             x += w
             continue
         kind, h = b.pick(('box', 'box', 'can', 'bottle')), room * b.u(0.4, 0.92)
-        mat = b.plain('any', 0.3) if b.chance(0.25) else Mat(b.picture('cover', 'label', 'cover', 'poster')[0], (1, 1, 1), b.u(0, 0.5))
+        mat = b.plain('any', 0.3) if b.chance(0.25) else Mat(b.picture('cover', 'label', 'cover',
+                                                                       'poster')[0], (1, 1, 1), b.u(0, 0.5))
         for k in range(2 if depth > 0.35 and b.chance(0.5) else 1):
-            b.shape(f'goods{b.r.randint(0, 3)}_{kind}', f, (x + w / 2, -depth * (0.3 + 0.4 * k), 0), (w * 0.97, depth * b.u(0.25, 0.4), h), mat, box_uv=False)
+            b.shape(f'goods{b.r.randint(0, 3)}_{kind}', f, (x + w / 2, -depth * (0.3 + 0.4 * k), 0),
+                    (w * 0.97, depth * b.u(0.25, 0.4), h), mat, box_uv=False)
         x += w
 
 
 def gondola(b, f, w, h, sides=1):
     """Shop shelves: back panel, boards, goods, price rails; frame at the middle of the back."""
     d, n = b.u(0.35, 0.5), b.r.randint(3, 6)
-    metal, panel = b.plain('white' if b.chance(0.6) else 'any', 0.3), b.plain('any', 0.1) if b.chance(0.6) else b.mat('pegboard', 'wood')
+    metal, panel = b.plain('white' if b.chance(0.6) else 'any',
+                           0.3), b.plain('any', 0.1) if b.chance(0.6) else b.mat('pegboard', 'wood')
     b.box(f, (0, -0.01, h / 2), (w, 0.02, h), panel)
     for s in (-1, 1):
         b.box(f, (s * w / 2, -0.02, h / 2), (0.04, 0.05, h), metal)
@@ -181,7 +203,8 @@ def gondola(b, f, w, h, sides=1):
             z = 0.12 + (h - 0.2) * k / n
             dd = d if k == 0 else d * b.u(0.75, 1.0)
             b.box(g, (0, -dd / 2 - 0.02, z - 0.015), (w, dd, 0.03), metal)
-            b.box(g, (0, -dd - 0.025, z - 0.02), (w, 0.01, 0.045), Mat(b.picture('label', 'paper', 'cover')[0], (1, 1, 1), 0.3, (0.3, 0.05)))
+            b.box(g, (0, -dd - 0.025, z - 0.02), (w, 0.01, 0.045),
+                  Mat(b.picture('label', 'paper', 'cover')[0], (1, 1, 1), 0.3, (0.3, 0.05)))
             goods_row(b, g.at(-w / 2 + 0.02, -0.04, z), w - 0.04, dd, (h - 0.2) / n - 0.05)
         b.box(g, (0, -d / 2, 0.05), (w, d, 0.1), metal)
     b.take(f, -w / 2, -d, w / 2, d if sides > 1 else 0.02, h)
@@ -198,7 +221,8 @@ def cold_cabinet(b, f, x, w):
     b.box(f, (x + w / 2, -0.03, h / 2), (w, 0.06, h), m)
     b.box(f, (x + w / 2, -d / 2, h), (w, d, 0.16), m)
     b.box(f, (x + w / 2, -d / 2, 0.15), (w, d, 0.3), m)
-    b.box(f, (x + w / 2, -d + 0.08, h - 0.1), (w - 0.1, 0.06, 0.03), Mat(-1, (1, 1, 1), 0, emit=b.u(2, 9)), shadow=False)
+    b.box(f, (x + w / 2, -d + 0.08, h - 0.1), (w - 0.1, 0.06, 0.03), Mat(-1, (1, 1, 1), 0, emit=b.u(2, 9)),
+          shadow=False)
     n = b.r.randint(3, 5)
     for k in range(n):
         z = 0.32 + (h - 0.45) * k / n
@@ -238,7 +262,8 @@ def clothes_rail(b, f, w):
     same = b.mat('fabric', 'stripes') if b.chance(0.5) else None
     while x < w / 2 - 0.05:
         hh = b.u(0.6, 1.0)
-        b.box(f, (x, 0, h - 0.06 - hh / 2), (b.u(0.02, 0.05), b.u(0.4, 0.52), hh), same or (b.mat('fabric') if b.chance(0.4) else b.plain()), yaw=b.r.gauss(0, 0.12))
+        b.box(f, (x, 0, h - 0.06 - hh / 2), (b.u(0.02, 0.05), b.u(0.4, 0.52), hh),
+              same or (b.mat('fabric') if b.chance(0.4) else b.plain()), yaw=b.r.gauss(0, 0.12))
         x += b.u(0.05, 0.12)
     b.take(f, -w / 2, -0.27, w / 2, 0.27, h)
 

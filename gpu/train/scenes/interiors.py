@@ -10,26 +10,38 @@ from . import fitments, moving, things, views
 from .build import POINT, SUN, THING, Frame, Mat, Surface
 
 KINDS = {   # what stands along the walls, with weights
-    'kitchen': {'run': 6, 'tall': 2, 'gap': 2, 'door': 1, 'shelf': 2, 'tv': 1, 'board': 1, 'window': 1, 'pictures': 2},
-    'living': {'sofa': 4, 'case': 3, 'pack': 4, 'gap': 2, 'door': 1, 'window': 2, 'tv': 1, 'pictures': 3, 'plant': 2},
-    'office': {'desk': 6, 'case': 3, 'pack': 2, 'gap': 2, 'door': 1, 'window': 2, 'board': 2, 'pictures': 2, 'radiator': 1, 'shelf': 1},
-    'meeting': {'gap': 4, 'board': 3, 'tv': 2, 'window': 3, 'door': 1, 'pack': 2, 'pictures': 3, 'radiator': 1},
+    'kitchen': {'run': 6, 'tall': 2, 'gap': 2, 'door': 1, 'shelf': 2, 'tv': 1, 'board': 1, 'window': 1,
+                'pictures': 2},
+    'living': {'sofa': 4, 'case': 3, 'pack': 4, 'gap': 2, 'door': 1, 'window': 2, 'tv': 1, 'pictures': 3,
+               'plant': 2},
+    'office': {'desk': 6, 'case': 3, 'pack': 2, 'gap': 2, 'door': 1, 'window': 2, 'board': 2, 'pictures': 2,
+               'radiator': 1, 'shelf': 1},
+    'meeting': {'gap': 4, 'board': 3, 'tv': 2, 'window': 3, 'door': 1, 'pack': 2, 'pictures': 3,
+                'radiator': 1},
     'store': {'case': 5, 'rack': 4, 'pack': 4, 'pile': 4, 'gap': 1, 'door': 1, 'shelf': 2},
     'bath': {'bath': 5, 'gap': 2, 'door': 1, 'window': 1, 'shelf': 1, 'pictures': 1, 'radiator': 1},
     'bed': {'bed': 4, 'pack': 5, 'gap': 2, 'door': 1, 'window': 2, 'pictures': 2, 'case': 1, 'coats': 1},
-    'workshop': {'bench': 6, 'peg': 2, 'rack': 3, 'pack': 3, 'pile': 3, 'shelf': 2, 'gap': 2, 'cable': 2, 'radiator': 1},
+    'workshop': {'bench': 6, 'peg': 2, 'rack': 3, 'pack': 3, 'pile': 3, 'shelf': 2, 'gap': 2, 'cable': 2,
+                 'radiator': 1},
     'shop': {'gondola': 6, 'cold': 3, 'rail': 2, 'pack': 1, 'gap': 1, 'pictures': 1, 'pile': 1},
-    'hall': {'coats': 4, 'pack': 3, 'case': 2, 'gap': 2, 'pictures': 3, 'plant': 3, 'board': 1, 'railing': 2, 'radiator': 1},
+    'hall': {'coats': 4, 'pack': 3, 'case': 2, 'gap': 2, 'pictures': 3, 'plant': 3, 'board': 1, 'railing': 2,
+             'radiator': 1},
 }
-WEIGHTS = {'kitchen': 6, 'living': 4, 'office': 5, 'meeting': 3, 'store': 2, 'bath': 1.5, 'bed': 2, 'workshop': 2.5, 'shop': 2.5, 'hall': 1.5}
-PACK = {'living': ('sideboard', 'armchair', 'bookcase', 'piano', 'fireplace', 'console', 'floorlamp', 'radiator', 'aquarium', 'bin'),
-        'office': ('filingcabinet', 'bookcase', 'watercooler', 'bin', 'wardrobe', 'whiteboard', 'sideboard', 'plant'),
+WEIGHTS = {'kitchen': 6, 'living': 4, 'office': 5, 'meeting': 3, 'store': 2, 'bath': 1.5, 'bed': 2,
+           'workshop': 2.5, 'shop': 2.5, 'hall': 1.5}
+PACK = {'living': ('sideboard', 'armchair', 'bookcase', 'piano', 'fireplace', 'console', 'floorlamp',
+                   'radiator', 'aquarium', 'bin'),
+        'office': ('filingcabinet', 'bookcase', 'watercooler', 'bin', 'wardrobe', 'whiteboard', 'sideboard',
+                   'plant'),
         'meeting': ('sideboard', 'whiteboard', 'screen', 'watercooler', 'plant', 'bin'),
-        'store': ('box', 'boxes', 'crate', 'barrel', 'pallet', 'shelving', 'bin', 'workbench', 'ladder', 'bucket', 'freezer', 'washingmachine'),
+        'store': ('box', 'boxes', 'crate', 'barrel', 'pallet', 'shelving', 'bin', 'workbench', 'ladder',
+                  'bucket', 'freezer', 'washingmachine'),
         'bed': ('wardrobe', 'nightstand', 'armchair', 'sideboard', 'toy', 'bookcase', 'bag', 'clotheshorse'),
-        'kitchen': ('fridge', 'cooker', 'oven', 'freezer', 'washingmachine', 'sideboard', 'kitchencabinet', 'bin', 'kitchensink'),
+        'kitchen': ('fridge', 'cooker', 'oven', 'freezer', 'washingmachine', 'sideboard', 'kitchencabinet',
+                    'bin', 'kitchensink'),
         'bath': ('bathtub', 'shower', 'toilet', 'washbasin', 'washingmachine', 'bin', 'basket'),
-        'workshop': ('workbench', 'shelving', 'ladder', 'barrel', 'crate', 'box', 'filingcabinet', 'bucket', 'mower', 'palletjack'),
+        'workshop': ('workbench', 'shelving', 'ladder', 'barrel', 'crate', 'box', 'filingcabinet', 'bucket',
+                     'mower', 'palletjack'),
         'shop': ('counter', 'display', 'freezer', 'fridge', 'shelving', 'bin'),
         'hall': ('wardrobe', 'shoerack', 'sideboard', 'bin', 'stroller', 'bag', 'shoes', 'radiator')}
 
@@ -61,10 +73,12 @@ def window(b, f, x0, x1, z0, z1):
         curtain = b.mat('fabric')
         for s in (x0 - 0.1, x1 + 0.1):
             for k in range(6):
-                b.shape('cyl', f, (s + (k - 2.5) * 0.06, -0.1, (z1 + 0.1) / 2 + 0.05), (0.07, 0.05, z1), curtain)
+                b.shape('cyl', f, (s + (k - 2.5) * 0.06, -0.1, (z1 + 0.1) / 2 + 0.05), (0.07, 0.05, z1),
+                        curtain)
     tex, _ = b.picture('photo_outdoor', 'photo_picture')
     d = b.u(2, 9)
-    b.quad(f, (cx, d, cz + 0.5), w + 2.2 * d, 0.7 * (w + 2.2 * d), tex, emit=b.u(0.8, 5.0) if b.chance(0.8) else b.u(6, 20))
+    b.quad(f, (cx, d, cz + 0.5), w + 2.2 * d, 0.7 * (w + 2.2 * d), tex,
+           emit=b.u(0.8, 5.0) if b.chance(0.8) else b.u(6, 20))
 
 
 def door(b, f, x, w, h):
@@ -79,7 +93,8 @@ def door(b, f, x, w, h):
         b.asset(d, f, x + w / 2, 0.05, 0, stretch=(w / d.size[0], 1, h / d.size[2]))
     elif k < 0.75:
         b.box(f, (x + w / 2, b.u(0.0, 0.09), h / 2), (w, 0.04, h), leaf)
-        b.shape('cyl', f, (x + 0.08 * w, -0.03, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
+        b.shape('cyl', f, (x + 0.08 * w, -0.03, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9),
+                tilt=math.pi / 2)
         if b.chance(0.3):
             b.box(f, (x + w * 0.5, -0.005, h * 0.72), (w * 0.3, 0.03, h * 0.3), b.plain('dark', 0.9))
     else:                                               # leaf swung into the room: a near edge
@@ -87,7 +102,8 @@ def door(b, f, x, w, h):
         g = f.at(x + w / 2 - s * w / 2, -0.02, 0, -s * a)
         with b.thing(THING) as n:
             b.box(g, (s * w / 2, 0, h / 2 + 0.004), (w, 0.04, h - 0.01), leaf)
-            b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
+            b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9),
+                    tilt=math.pi / 2)
         moving.swing(b, g, n)
         b.solid(g, 0 if s > 0 else -w, -0.1, 0, w if s > 0 else 0, 0.1, h)
         e = g.at(s * w, 0)
@@ -124,7 +140,8 @@ def notice_board(b, f, x, w):
     b.box(f, (x + w / 2, -0.025, z), (w - 0.08, 0.02, h - 0.08), face)
     for _ in range(b.r.randint(0, 14)):
         tex, _ = b.picture('paper', 'cover', 'poster')
-        b.quad(f, (x + b.u(0.15, w - 0.15), -0.037, z + b.u(-0.35, 0.35) * h), b.u(0.12, 0.4), b.u(0.15, 0.45), tex)
+        b.quad(f, (x + b.u(0.15, w - 0.15), -0.037, z + b.u(-0.35, 0.35) * h), b.u(0.12, 0.4),
+               b.u(0.15, 0.45), tex)
 
 
 def wall_item(b, f, x, room, item, h):
@@ -135,12 +152,14 @@ def wall_item(b, f, x, room, item, h):
             things.kitchen_run(b, f.at(x, 0), w)
         return w
     if item in ('pack', 'sofa', 'bed', 'tall', 'bath', 'plant'):
-        cls = {'sofa': ('sofa',), 'bed': ('bed',), 'tall': ('fridge', 'wardrobe'), 'plant': ('plant',)}.get(item, PACK.get(room, ()))
+        cls = {'sofa': ('sofa',), 'bed': ('bed',), 'tall': ('fridge', 'wardrobe'),
+               'plant': ('plant',)}.get(item, PACK.get(room, ()))
         pack = [m for m in b.meshes('floor', *cls) if m.size[0] < 3.6 and m.size[1] < 2.6]
         if not pack:
             w, d, hh = b.u(0.5, 1.6), b.u(0.35, 0.65), b.u(0.5, 2.0)
             if b.free_rect(f, x, -d, x + w, 0):
-                b.box(f, (x + w / 2, -d / 2, hh / 2), (w, d, hh), b.mat('wood') if b.chance(0.6) else b.plain())
+                b.box(f, (x + w / 2, -d / 2, hh / 2), (w, d, hh),
+                      b.mat('wood') if b.chance(0.6) else b.plain())
                 b.take(f, x, -d, x + w, 0, hh)
                 things.clutter(b, Surface(f.at(x + w / 2, -d / 2, hh), w, d), b.r.randint(0, 5))
             return w
@@ -190,7 +209,8 @@ def wall_item(b, f, x, room, item, h):
         b.box(f, (x + w / 2, -0.05, z), (ww, b.u(0.04, 0.12), ww * 0.58), b.plain('dark', 0.6))
         tex, _ = b.picture('screen', 'photo_outdoor')
         lit = b.chance(0.6)
-        b.quad(f, (x + w / 2, -0.115, z), ww - 0.05, ww * 0.54, tex if lit else -1, rgb=(1, 1, 1) if lit else (0.02, 0.02, 0.03), gloss=0.7,
+        b.quad(f, (x + w / 2, -0.115, z), ww - 0.05, ww * 0.54, tex if lit else -1,
+               rgb=(1, 1, 1) if lit else (0.02, 0.02, 0.03), gloss=0.7,
                emit=b.u(0.5, 3) if lit else 0.0)
         return w
     if item == 'board':
@@ -211,7 +231,8 @@ def wall_item(b, f, x, room, item, h):
 
 
 FITTED = {  # width and depth of what fitted() puts against a wall
-    'bench': ((1.2, 2.6), 0.85), 'peg': ((0.7, 1.8), 0.1), 'gondola': ((0.9, 2.4), 0.6), 'cold': ((1.2, 2.5), 0.85), 'rail': ((0.9, 1.6), 0.7),
+    'bench': ((1.2, 2.6), 0.85), 'peg': ((0.7, 1.8), 0.1), 'gondola': ((0.9, 2.4), 0.6),
+    'cold': ((1.2, 2.5), 0.85), 'rail': ((0.9, 1.6), 0.7),
     'coats': ((0.5, 1.3), 0.3), 'cable': ((0.3, 1.2), 0.05), 'railing': ((1.0, 2.0), 0.15)}
 
 
@@ -246,10 +267,13 @@ def side_edges(b, f, x0, x1, y, h):
 def shell(b, W, L, H, sun=True, floor=None):
     """Floor, ceiling and four walls with openings. Returns wall frames and their lengths, and window list."""
     b.size = (W, L, H)
-    frames = [(Frame(0, L, 0, 0.0), W), (Frame(W, 0, 0, math.pi), W), (Frame(W, L, 0, -math.pi / 2), L), (Frame(0, 0, 0, math.pi / 2), L)]
+    frames = [(Frame(0, L, 0, 0.0), W), (Frame(W, 0, 0, math.pi), W), (Frame(W, L, 0, -math.pi / 2), L),
+              (Frame(0, 0, 0, math.pi / 2), L)]
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
-    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'floor', 'carpet', 'tile', 'granite', 'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.85) else b.plain('any'))
+    floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'floor', 'carpet', 'tile', 'granite',
+                            'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.85)
+                            else b.plain('any'))
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
@@ -258,7 +282,9 @@ def shell(b, W, L, H, sun=True, floor=None):
     skirt = b.plain('any', 0.3)
     for f, length in frames:
         k = b.r.random()
-        m = base if k < 0.55 else b.plain('any', b.u(0, 0.4)) if k < 0.68 else b.mat('wall', 'wall', 'brick', 'concrete', 'tile', 'wood', 'stone')
+        m = base if k < 0.55 else b.plain('any', b.u(0, 0.4)) if k < 0.68 else b.mat('wall', 'wall', 'brick',
+                                                                                     'concrete', 'tile',
+                                                                                     'wood', 'stone')
         opens = []
         if b.chance(0.4) and length > 1.6:
             w = b.u(0.7, min(2.6, length - 0.6))
@@ -300,21 +326,25 @@ def lights(b, W, L, H, windows, lamps=None):
     amb = b.u(0.12, 0.5) * (0.6 + 0.4 * gain)
     g = b.colour('white')
     b.scene['amb_up'] = [amb * c * k for c, k in zip(col, g)]
-    b.scene['amb_dn'] = [amb * b.u(0.5, 1.0) * c * k for c, k in zip(col, b.colour('warm' if b.chance(0.4) else 'white'))]
+    b.scene['amb_dn'] = [amb * b.u(0.5, 1.0) * c * k for c,
+                         k in zip(col, b.colour('warm' if b.chance(0.4) else 'white'))]
     n = 0
     if day:
         f, o = b.pick(windows)
         q = f.at((o[0] + o[1]) / 2, 0.02)
         inward = (math.sin(f.yaw), -math.cos(f.yaw), -0.25)
         blue = b.u(0.85, 1.1)
-        b.light(POINT, (q.x, q.y, (o[2] + o[3]) / 2), inward, (blue, 1.0, 1.1), b.u(1.0, 3.0), 0.0, 6.0, shadow=68)
+        b.light(POINT, (q.x, q.y, (o[2] + o[3]) / 2), inward, (blue, 1.0, 1.1), b.u(1.0, 3.0), 0.0, 6.0,
+                shadow=68)
         n += 1
         if b.chance(0.5):
             s = b.u(2, 9)
             d = (inward[0] + b.u(-0.8, 0.8), inward[1] + b.u(-0.8, 0.8), -b.u(0.3, 1.2))
-            b.light(SUN, direction=d, col=(s, s * 0.95, s * 0.85), soft=1.5, shadow=((W / 2, L / 2, H / 2), max(W, L) * 0.75))
+            b.light(SUN, direction=d, col=(s, s * 0.95, s * 0.85), soft=1.5,
+                    shadow=((W / 2, L / 2, H / 2), max(W, L) * 0.75))
             n += 1
-    lamps = lamps or [(W * (i + 0.5) / nx + b.u(-0.2, 0.2), L * (j + 0.5) / ny) for nx in (1 if W < 4.5 else 2,) for ny in (1 if L < 4.5 else 2 if L < 8 else 3,)
+    lamps = lamps or [(W * (i + 0.5) / nx + b.u(-0.2, 0.2), L * (j + 0.5) / ny)
+                      for nx in (1 if W < 4.5 else 2,) for ny in (1 if L < 4.5 else 2 if L < 8 else 3,)
                       for i in range(nx) for j in range(ny)]
     kind, w, d = b.r.random(), b.u(0.15, 1.3), b.u(0.15, 0.7)
     pack = b.meshes('ceiling', 'lamp')
@@ -328,9 +358,11 @@ def lights(b, W, L, H, windows, lamps=None):
         if gain > 0.05 and i < 5:
             sh = 72 if n < 2 else None
             n += sh is not None
-            # a panel shines down and along the ceiling, a bulb all round: neither may draw a ring on the ceiling
+            # a panel shines down and along the ceiling, a bulb all round: neither may draw a ring on the
+            # ceiling
             z, cone = (H - 0.06, -0.6) if kind < 0.8 or not pack else (H - b.u(0.25, 0.5), -1.2)
-            b.light(POINT, (x, y, z), (0, 0, -1), tuple(c * gain for c in col), b.u(1.2, 2.4), cone, 5.0, shadow=sh)
+            b.light(POINT, (x, y, z), (0, 0, -1), tuple(c * gain for c in col), b.u(1.2, 2.4), cone, 5.0,
+                    shadow=sh)
     b.scene['env_tex'], _ = b.picture('photo_panorama', 'photo_indoor')
     b.scene['env_gain'] = b.u(0.3, 1.0)
     b.scene['sky_gain'] = 2.0
@@ -350,7 +382,8 @@ def room(b, n_cams, kind=None):
         f, length = b.pick(frames)
         w, d, x = b.u(0.2, 0.9), b.u(0.1, 0.6), b.u(0.1, max(0.2, length - 1.0))
         if b.free_rect(f, x, -d, x + w, 0):
-            b.box(f, (x + w / 2, -d / 2, H / 2), (w, d, H), b.plain('white') if b.chance(0.6) else b.mat('wall', 'brick', 'concrete'))
+            b.box(f, (x + w / 2, -d / 2, H / 2), (w, d, H), b.plain('white') if b.chance(0.6)
+                  else b.mat('wall', 'brick', 'concrete'))
             b.take(f, x, -d, x + w, 0, H)
             side_edges(b, f, x, x + w, -d, H)
     for f, length in frames:
@@ -388,8 +421,10 @@ def middle(b, W, L, H, kind):
     if b.chance(0.3):
         c, w = b.colour(), b.u(1.0, 2.6)
         tex, _ = b.picture('rug', 'carpet')
-        b.quad(Frame(W * b.u(0.3, 0.7), L * b.u(0.3, 0.7), 0.006, b.r.gauss(0, 0.3)), (0, 0, 0), w, w * b.u(0.6, 1.5), tex, c if b.chance(0.3) else (1, 1, 1), tilt=-math.pi / 2)
-    for _ in range(b.r.randint(1, 3) if kind in ('kitchen', 'living', 'meeting', 'office', 'workshop') else b.r.randint(0, 1)):
+        b.quad(Frame(W * b.u(0.3, 0.7), L * b.u(0.3, 0.7), 0.006, b.r.gauss(0, 0.3)), (0, 0, 0), w,
+               w * b.u(0.6, 1.5), tex, c if b.chance(0.3) else (1, 1, 1), tilt=-math.pi / 2)
+    for _ in range(b.r.randint(1, 3) if kind in ('kitchen', 'living', 'meeting', 'office', 'workshop')
+                   else b.r.randint(0, 1)):
         f = Frame(b.u(1.0, W - 1.0), b.u(1.2, L - 1.2), 0, b.pick((0, math.pi / 2)) + b.r.gauss(0, 0.15))
         if b.free_rect(f, -0.8, -0.5, 0.8, 0.5):
             if kind == 'workshop':
@@ -445,7 +480,8 @@ def loose(b, W, L, n):
             b.take(f, -m.size[0] / 2, -m.size[1] / 2, m.size[0] / 2, m.size[1] / 2, m.size[2])
         else:
             h = b.u(0.2, 0.45)
-            b.shape(f'blob{b.r.randint(0, 3)}', f, (0, 0, h * 0.45), (b.u(0.2, 0.6), b.u(0.2, 0.5), h), b.mat('fabric'))
+            b.shape(f'blob{b.r.randint(0, 3)}', f, (0, 0, h * 0.45), (b.u(0.2, 0.6), b.u(0.2, 0.5), h),
+                    b.mat('fabric'))
 
 
 def desks(b, n_cams):
@@ -463,12 +499,15 @@ def desks(b, n_cams):
             if y + 0.9 < L:
                 things.office_desk(b, f.at(0, 0.02, 0, math.pi), w)
         else:
-            b.box(f, (0, 0.03, 0.6), (w, 0.04, b.u(1.0, 1.5)), b.mat('fabric') if b.chance(0.6) else b.plain())
+            b.box(f, (0, 0.03, 0.6), (w, 0.04, b.u(1.0, 1.5)),
+                  b.mat('fabric') if b.chance(0.6) else b.plain())
         x += w + (0.0 if b.chance(0.6) else 0.4)
     for f, length in frames:
         x = b.u(0, 0.6)
         while x < length - 0.5:
-            x += wall_item(b, f, x, 'office', b.r.choices(('case', 'shelf', 'pack', 'board', 'pictures', 'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0], H) + b.u(0, 0.3)
+            x += wall_item(b, f, x, 'office', b.r.choices(('case', 'shelf', 'pack', 'board', 'pictures',
+                                                           'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0],
+                                                           H) + b.u(0, 0.3)
         fitments.fixtures(b, f, length, H)
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)

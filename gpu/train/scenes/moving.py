@@ -24,18 +24,23 @@ def roll(c, dx, dy, radius):
     a, kx, ky = d / radius, -dy / d, dx / d             # about the axle, level and across the path
     co, si = math.cos(a), math.sin(a)
     v = 1 - co
-    r = (co + kx * kx * v, kx * ky * v, ky * si, kx * ky * v, co + ky * ky * v, -kx * si, -ky * si, kx * si, co)
+    r = (co + kx * kx * v, kx * ky * v, ky * si, kx * ky * v, co + ky * ky * v, -kx * si, -ky * si, kx * si,
+         co)
     t = [c[i] - sum(r[3 * i + j] * c[j] for j in range(3)) for i in range(3)]
     return (r[0], r[1], r[2], t[0] + dx, r[3], r[4], r[5], t[1] + dy, r[6], r[7], r[8], t[2])
 
 
 def figure(b, f, pose, yaw=0.0):
-    """A procedural person of a pose of figures.POSES, size and clothes by chance. Returns its height over 1.72 m."""
+    """A procedural person of a pose of figures.POSES, size and clothes by chance. Returns its height over
+    1.72 m.
+    """
     s = b.u(0.9, 1.1) if b.chance(0.88) else b.u(0.6, 0.85)
     wide = s * b.u(0.9, 1.25)
     skin = b.pick(SKIN)
     g = b.u(0.8, 1.15)
-    mats = {'skin': Mat(-1, tuple(c * g for c in skin), 0.15), 'dark': Mat(-1, b.pick(((0.06, 0.05, 0.05), (0.25, 0.16, 0.09), (0.6, 0.5, 0.3), (0.4, 0.4, 0.4))), 0.2),
+    mats = {'skin': Mat(-1, tuple(c * g for c in skin), 0.15),
+            'dark': Mat(-1, b.pick(((0.06, 0.05, 0.05), (0.25, 0.16, 0.09), (0.6, 0.5, 0.3),
+                                    (0.4, 0.4, 0.4))), 0.2),
             'top': b.mat('fabric', 'stripes', gloss=0.0) if b.chance(0.35) else b.plain('any', 0.05),
             'low': b.plain('dark' if b.chance(0.6) else 'any', 0.05)}
     for part, m in mats.items():
@@ -46,7 +51,8 @@ def figure(b, f, pose, yaw=0.0):
 
 
 def person(b, f, walks=None, room=None, yaw=None):
-    """Someone standing or walking, front to local -y. room(x, y) says whether a place (world) is free to go to.
+    """Someone standing or walking, front to local -y. room(x, y) says whether a place (world) is free to go
+    to.
 
     walks: None lets chance decide. Returns the number of the thing.
     """
@@ -59,7 +65,8 @@ def person(b, f, walks=None, room=None, yaw=None):
             s = b.u(0.92, 1.06)
             b.asset(m, f, 0, 0, -m.lo[2] * s, yaw=yaw, scale=s, recolour=0.5)
         else:
-            figure(b, f, b.pick(('walk0', 'walk1', 'walk2', 'walk3') if walks else ('stand0', 'stand1', 'stand2', 'stand3')), yaw)
+            figure(b, f, b.pick(('walk0', 'walk1', 'walk2', 'walk3') if walks
+                                else ('stand0', 'stand1', 'stand2', 'stand3')), yaw)
     b.take(f, -0.3, -0.3, 0.3, 0.3, 1.8)
     a = f.yaw + yaw
     if walks:
@@ -77,7 +84,9 @@ def person(b, f, walks=None, room=None, yaw=None):
 
 
 def sitter(b, f, seat=True):
-    """Someone sitting, front to local -y; seat draws a stool or office chair below. They turn and lean a little."""
+    """Someone sitting, front to local -y; seat draws a stool or office chair below. They turn and lean a
+    little.
+    """
     with b.thing(PERSON) as n:
         pack = b.meshes('person', 'sitting')
         if pack and b.chance(0.4):
@@ -116,7 +125,8 @@ def ball(b, f):
     d = b.u(0.06, 0.28)
     c = f.at(0, 0, d / 2)
     with b.thing(THING) as n:
-        b.shape('sphere', f, (0, 0, d / 2), (d, d, d), b.plain('vivid' if b.chance(0.6) else 'any', 0.3) if b.chance(0.6) else b.mat('stripes', 'cover'),
+        b.shape('sphere', f, (0, 0, d / 2), (d, d, d), b.plain('vivid' if b.chance(0.6) else 'any', 0.3)
+                if b.chance(0.6) else b.mat('stripes', 'cover'),
                 yaw=b.u(0, 6.28), tilt=b.u(0, 3))
     if b.chance(0.75):
         a, v = b.u(0, 6.28), b.u(0.1, 2.0) * b.dt
@@ -146,14 +156,18 @@ def trolley(b, f):
         frame = b.plain('grey', 0.7)
         for sx in (-1, 1):
             for sy in (-1, 1):
-                b.box(f, (sx * (w / 2 - 0.015), sy * (d / 2 - 0.015), h / 2 + 0.03), (0.025, 0.025, h - 0.06), frame)
-                b.shape('cyl', f, (sx * (w / 2 - 0.015), sy * (d / 2 - 0.015), 0.03), (0.06, 0.03, 0.06), b.plain('dark'), tilt=math.pi / 2)
+                b.box(f, (sx * (w / 2 - 0.015), sy * (d / 2 - 0.015), h / 2 + 0.03), (0.025, 0.025, h - 0.06),
+                      frame)
+                b.shape('cyl', f, (sx * (w / 2 - 0.015), sy * (d / 2 - 0.015), 0.03), (0.06, 0.03, 0.06),
+                        b.plain('dark'), tilt=math.pi / 2)
         for z in (0.15, h):
             b.box(f, (0, 0, z), (w, d, 0.03), b.plain('any', 0.4))
         for _ in range(b.r.randint(1, 4)):
             s = (b.u(0.1, 0.3), b.u(0.1, 0.25), b.u(0.08, 0.3))
             z = b.pick((0.165, h + 0.015))
-            b.box(f, (b.u(-0.25, 0.25) * w, b.u(-0.2, 0.2) * d, z + s[2] / 2), s, b.plain('warm') if b.chance(0.5) else b.mat('cover', 'label', 'cardboard'), yaw=b.u(0, 6.28))
+            b.box(f, (b.u(-0.25, 0.25) * w, b.u(-0.2, 0.2) * d, z + s[2] / 2), s,
+                  b.plain('warm') if b.chance(0.5) else b.mat('cover', 'label', 'cardboard'),
+                  yaw=b.u(0, 6.28))
     b.take(f, -w / 2, -d / 2, w / 2, d / 2, h + 0.3)
     slide(b, f, n)
     return n

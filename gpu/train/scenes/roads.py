@@ -1,7 +1,7 @@
 """Streets: city, narrow, jams with lorries beside the camera, residential, motorways; bridges, hard sun.
 
-The road runs along +y, the camera drives on the right in one of the lanes or walks on a pavement. Traffic of a lane
-keeps one speed, so what drives does not run into what drives ahead of it.
+The road runs along +y, the camera drives on the right in one of the lanes or walks on a pavement. Traffic of
+a lane keeps one speed, so what drives does not run into what drives ahead of it.
 """
 import math
 
@@ -12,22 +12,28 @@ from .streets import bridge, house, markings, sky, tree, vehicle
 Y0, Y1 = -15.0, 130.0
 GROUND = -0.02      # top of the land beside the road
 KERB = 0.13         # top of the pavements
-FRONTS = {'city': (6, 2, 1, 1), 'narrow': (7, 1, 2, 0), 'jam': (4, 3, 1, 2), 'residential': (4, 4, 1, 1)}    # houses, trees, wall, open
+FRONTS = {'city': (6, 2, 1, 1), 'narrow': (7, 1, 2, 0), 'jam': (4, 3, 1, 2),
+          'residential': (4, 4, 1, 1)}    # houses, trees, wall, open
 
 
 class Road:
     """What chance says of a road; x of its edges, its lanes, how fast it flows (m/s)."""
 
     def __init__(self, b):
-        self.style = b.r.choices(('city', 'narrow', 'jam', 'residential', 'motorway'), (30, 18, 27, 10, 15))[0]
+        self.style = b.r.choices(('city', 'narrow', 'jam', 'residential', 'motorway'),
+                                 (30, 18, 27, 10, 15))[0]
         s = self.style
         self.lane = b.u(3.4, 3.8) if s == 'motorway' else b.u(2.8, 3.6)
-        self.n_r = {'narrow': 1, 'residential': 1, 'motorway': b.r.randint(2, 4)}.get(s) or b.r.choices((1, 2, 3, 4), (3, 4, 3, 1))[0]
-        self.n_l = {'narrow': b.r.randint(0, 1), 'residential': 1, 'motorway': b.r.choices((0, 2, 3), (2, 2, 1))[0]}.get(s, b.r.choices((0, 1, 2, 3), (2, 4, 3, 1))[0])
+        self.n_r = {'narrow': 1, 'residential': 1,
+                    'motorway': b.r.randint(2, 4)}.get(s) or b.r.choices((1, 2, 3, 4), (3, 4, 3, 1))[0]
+        self.n_l = {'narrow': b.r.randint(0, 1), 'residential': 1,
+                    'motorway': b.r.choices((0, 2, 3), (2, 2, 1))[0]}.get(s, b.r.choices((0, 1, 2, 3),
+                                                                                         (2, 4, 3, 1))[0])
         self.gap = b.u(1.0, 6.0) if s == 'motorway' and self.n_l else 0.0
         self.right = self.n_r * self.lane + (b.u(1.5, 3.0) if s == 'motorway' else 0.0)
         self.left = -self.n_l * self.lane - self.gap - b.u(0, 0.6)
-        self.flow = {'city': b.u(3, 14), 'narrow': b.u(1, 8), 'jam': 0.0 if b.chance(0.4) else b.u(0.3, 3.5), 'residential': b.u(2, 9), 'motorway': b.u(16, 34)}[s]
+        self.flow = {'city': b.u(3, 14), 'narrow': b.u(1, 8), 'jam': 0.0 if b.chance(0.4) else b.u(0.3, 3.5),
+                     'residential': b.u(2, 9), 'motorway': b.u(16, 34)}[s]
         b.dt = min(b.dt, 2.5 / max(self.flow, 1.0))
         self.mine = b.r.randint(0, self.n_r - 1)
 
@@ -52,7 +58,8 @@ def ground(b, r):
         if b.chance(0.5):
             b.shape('cyl', Frame(), (x, y, 0.002), (0.65, 0.65, 0.012), b.plain('dark', 0.5), shadow=False)
         else:
-            b.box(Frame(), (x, y, 0.001), (b.u(0.4, 2.5), b.u(0.6, 9), 0.008), b.plain('dark', 0.1) if b.chance(0.6) else b.mat('asphalt'), shadow=False)
+            b.box(Frame(), (x, y, 0.001), (b.u(0.4, 2.5), b.u(0.6, 9), 0.008),
+                  b.plain('dark', 0.1) if b.chance(0.6) else b.mat('asphalt'), shadow=False)
     if r.style != 'motorway' and b.chance(0.3):
         crossing(b, r, b.u(5, 35))
 
@@ -72,7 +79,8 @@ def crossing(b, r, y):
 def fronts(b, r, s, edge, walk):
     """What lies beside the road on side s (1 right, -1 left), from its edge outwards."""
     narrow = r.style == 'narrow'
-    front = edge + s * (walk + (b.u(0, 1) if narrow else b.u(2, 8) if r.style == 'residential' else b.u(0, 14) if b.chance(0.6) else b.u(5, 40)))
+    front = edge + s * (walk + (b.u(0, 1) if narrow else b.u(2, 8) if r.style == 'residential'
+                                else b.u(0, 14) if b.chance(0.6) else b.u(5, 40)))
     kind, y = b.r.choices(('houses', 'trees', 'wall', 'open'), FRONTS[r.style])[0], Y0
     while y < Y1:
         f = Frame(front, y, GROUND, -s * math.pi / 2)
@@ -95,7 +103,8 @@ def fronts(b, r, s, edge, walk):
             y += w
         else:
             if b.chance(0.3):
-                b.shape(f'bush{b.r.randint(0, 3)}', f, (0, b.u(0, 4), 0.6), (b.u(1, 3), b.u(1, 3), b.u(0.8, 2.5)), b.mat('foliage', tint=0.1), box_uv=False)
+                b.shape(f'bush{b.r.randint(0, 3)}', f, (0, b.u(0, 4), 0.6),
+                        (b.u(1, 3), b.u(1, 3), b.u(0.8, 2.5)), b.mat('foliage', tint=0.1), box_uv=False)
             y += b.u(3, 12)
     if r.style == 'residential' and b.chance(0.6):      # hedge or fence before the gardens
         x = edge + s * walk
@@ -133,11 +142,13 @@ def pavement(b, r, s, edge, walk):
             for j in range(b.r.randint(3, 8)):
                 b.shape('cyl', Frame(), (x, y + 1.4 * j, 0.5), (0.1, 0.1, 1.0), pole)
         else:
-            pack = [m for m in b.meshes('outdoor', 'bench', 'bin', 'hydrant', 'mailbox', 'barrier', 'cone', 'trafficlight', 'lamppost', 'sign', 'dumpster', 'bush')
+            pack = [m for m in b.meshes('outdoor', 'bench', 'bin', 'hydrant', 'mailbox', 'barrier', 'cone',
+                                        'trafficlight', 'lamppost', 'sign', 'dumpster', 'bush')
                     if m.size[2] < 8]
             if pack:
                 m = b.pick(pack)
-                b.asset(m, Frame(x + s * 0.4, y, KERB, b.pick((0, math.pi / 2, -math.pi / 2))), 0, 0, -m.lo[2])
+                b.asset(m, Frame(x + s * 0.4, y, KERB, b.pick((0, math.pi / 2, -math.pi / 2))), 0, 0,
+                        -m.lo[2])
         y += step * b.u(0.5, 1.5)
     if b.chance(0.45):                                  # parked cars
         y = Y0 + b.u(0, 6)
@@ -168,9 +179,11 @@ def motorway(b, r, s, edge):
     k, land = b.r.random(), b.mat('grass', 'ground', 'grass', tint=0.2)
     if k < 0.4:                                         # a bank up, flat above
         w, h = b.u(4, 16), b.u(1.0, 6.0)
-        b.shape('wedge', Frame(x + s * (1 + w), 60, h / 2 + GROUND, math.pi / 2), (0, 0, 0), (260, 2 * w, h), land)
+        b.shape('wedge', Frame(x + s * (1 + w), 60, h / 2 + GROUND, math.pi / 2), (0, 0, 0), (260, 2 * w, h),
+                land)
     elif k < 0.55:
-        b.box(Frame(), (x + s * b.u(1.0, 4.0), 60, 1.5), (0.2, 260, b.u(2.5, 5.0)), b.mat('concrete', 'wood', 'metal', 'brick'))
+        b.box(Frame(), (x + s * b.u(1.0, 4.0), 60, 1.5), (0.2, 260, b.u(2.5, 5.0)),
+              b.mat('concrete', 'wood', 'metal', 'brick'))
     elif k < 0.75:
         fence(b, x + s * b.u(4, 12), 50, 1.8)
     y, dense = -5.0, b.u(2, 14)
@@ -179,7 +192,8 @@ def motorway(b, r, s, edge):
         if b.chance(0.5):
             tree(b, f)
         else:
-            b.shape(f'bush{b.r.randint(0, 3)}', f, (0, 0, 0.7), (b.u(1, 5), b.u(1, 5), b.u(0.8, 3)), b.mat('foliage', tint=0.1), box_uv=False)
+            b.shape(f'bush{b.r.randint(0, 3)}', f, (0, 0, 0.7), (b.u(1, 5), b.u(1, 5), b.u(0.8, 3)),
+                    b.mat('foliage', tint=0.1), box_uv=False)
         y += dense * b.u(0.4, 1.6)
 
 
@@ -194,16 +208,19 @@ def overhead(b, r):
         for k in range(r.n_r):
             if r.style == 'motorway':
                 tex, _ = b.picture('sign', 'cover')
-                b.quad(Frame((k + 0.5) * r.lane, y - 0.3, z, 0), (0, 0, 0), 2.6, 1.6, tex, emit=b.u(0, 0.5), shadow=True)
+                b.quad(Frame((k + 0.5) * r.lane, y - 0.3, z, 0), (0, 0, 0), 2.6, 1.6, tex, emit=b.u(0, 0.5),
+                       shadow=True)
             else:
                 b.box(Frame(), ((k + 0.5) * r.lane, y - 0.3, z - 0.3), (0.35, 0.3, 0.95), b.plain('dark'))
     if b.chance(0.25):                                  # wires across or along
         for k in range(b.r.randint(2, 7)):
             y, m = b.u(0, 60), b.plain('dark')
             if b.chance(0.6):
-                b.shape(f'sag{b.r.randint(0, 3)}', Frame((r.left + r.right) / 2, y, b.u(5, 8)), (0, 0, 0), (r.right - r.left + 10, 3, b.u(0.3, 1.5)), m)
+                b.shape(f'sag{b.r.randint(0, 3)}', Frame((r.left + r.right) / 2, y, b.u(5, 8)), (0, 0, 0),
+                        (r.right - r.left + 10, 3, b.u(0.3, 1.5)), m)
             else:
-                b.shape(f'sag{b.r.randint(0, 3)}', Frame(b.pick((r.left - 1, r.right + 1)), y, b.u(6, 9), math.pi / 2), (0, 0, 0), (40, 3, b.u(0.4, 1.5)), m)
+                b.shape(f'sag{b.r.randint(0, 3)}', Frame(b.pick((r.left - 1, r.right + 1)), y, b.u(6, 9),
+                                                         math.pi / 2), (0, 0, 0), (40, 3, b.u(0.4, 1.5)), m)
 
 
 def traffic(b, r):
@@ -220,18 +237,21 @@ def traffic(b, r):
             mark = b.mark()
             f = Frame(x + b.r.gauss(0, 0.15), y, 0, (math.pi if away else 0.0) + b.r.gauss(0, 0.008))
             if beside:                                  # something tall right next to the camera
-                n, w, front, back = vehicle(b, f, 0.3, b.pick(('tanker', 'lorry', 'bus', 'lorry')))
+                n, _, front, back = vehicle(b, f, 0.3, b.pick(('tanker', 'lorry', 'bus', 'lorry')))
                 beside = False
             elif speed < 8 and b.chance(0.03):
-                n, w, front, back = moving.cyclist(b, f.at(0.8 if k == r.n_r - 1 else 0, 0), 0.0), 0.6, 0.9, 0.9
+                n = moving.cyclist(b, f.at(0.8 if k == r.n_r - 1 else 0, 0), 0.0)
+                front = back = 0.9
             else:
-                n, w, front, back = vehicle(b, f, heavy if not ours else heavy * 0.6)
+                n, _, front, back = vehicle(b, f, heavy if not ours else heavy * 0.6)
             near = y - (back if away else front)
             if ours and near < 2.4:                     # too close: take it away again
                 b.undo(mark)
             elif speed > 0.05:
-                moving.drive(b, n, f, speed * b.u(0.97, 1.03) if r.style != 'jam' else speed, b.r.gauss(0, 0.01))
-            y += front + back + (b.u(1.0, 5.0) if r.style == 'jam' else b.u(12, 70) if r.style == 'motorway' else b.u(6, 45)) + abs(speed) * b.dt
+                moving.drive(b, n, f, speed * b.u(0.97, 1.03) if r.style != 'jam' else speed,
+                             b.r.gauss(0, 0.01))
+            y += front + back + (b.u(1.0, 5.0) if r.style == 'jam' else b.u(12, 70) if r.style == 'motorway'
+                                 else b.u(6, 45)) + abs(speed) * b.dt
 
 
 def distance(b):
@@ -244,7 +264,8 @@ def distance(b):
         m = b.mat('foliage', 'grass', 'ground', tint=0.2)
         for k in range(b.r.randint(2, 6)):
             s = b.u(60, 160)
-            b.shape('sphere', Frame(), (b.u(-200, 200), b.u(170, 300), -0.1 * s), (s * 1.5, s, b.u(0.3, 0.7) * s), m, shadow=False)
+            b.shape('sphere', Frame(), (b.u(-200, 200), b.u(170, 300), -0.1 * s),
+                    (s * 1.5, s, b.u(0.3, 0.7) * s), m, shadow=False)
 
 
 def cameras(b, r, walk, n):
@@ -253,9 +274,12 @@ def cameras(b, r, walk, n):
         if b.chance(0.8) or r.style == 'motorway':
             x = (r.mine + 0.5) * r.lane + b.r.gauss(0, 0.25)
             z = b.u(1.2, 1.8) if b.chance(0.85) else b.u(2, 3)
-            yaw, pitch, roll = b.r.gauss(0, 0.06) if b.chance(0.8) else b.r.gauss(0, 0.4), b.r.gauss(-0.02, 0.03), b.r.gauss(0, 0.015)
-            f_rel, heading = b.u(0.48, 0.75) if b.chance(0.65) else b.u(0.45, 1.2), (b.r.gauss(0, 0.015), 1.0, 0.0)
-            speed = 0.0 if b.chance(0.1) else max(0.0, r.speed * b.u(0.7, 1.15) + (b.u(0, 4) if b.chance(0.3) else 0))
+            yaw = b.r.gauss(0, 0.06) if b.chance(0.8) else b.r.gauss(0, 0.4)
+            pitch, roll = b.r.gauss(-0.02, 0.03), b.r.gauss(0, 0.015)
+            f_rel = b.u(0.48, 0.75) if b.chance(0.65) else b.u(0.45, 1.2)
+            heading = (b.r.gauss(0, 0.015), 1.0, 0.0)
+            speed = 0.0 if b.chance(0.1) else max(0.0, r.speed * b.u(0.7, 1.15)
+                                                  + (b.u(0, 4) if b.chance(0.3) else 0))
         else:                                           # on the pavement, phone in hand
             s = b.pick((-1, 1))
             x = (r.right + b.u(0.3, walk)) if s > 0 else (r.left - b.u(0.3, walk))

@@ -11,13 +11,15 @@ import numpy as np
 
 from . import build, corridors, interiors, roads
 
-MAKERS = {'room': interiors.room, 'corridor': corridors.corridor, 'desks': interiors.desks, 'street': roads.street}
+MAKERS = {'room': interiors.room, 'corridor': corridors.corridor, 'desks': interiors.desks,
+          'street': roads.street}
 INDOOR = ('room', 'room', 'room', 'room', 'room', 'corridor', 'corridor', 'desks', 'desks')
 KINDS = (*MAKERS, *interiors.KINDS)
 
 
 def make_scene(cat, seed, kind=None, n_cams=8, free=False):
-    """kind: room, corridor, desks, street, a kind of room (kitchen, shop...), indoor (a mix) or None (everything).
+    """kind: room, corridor, desks, street, a kind of room (kitchen, shop...), indoor (a mix) or None
+    (everything).
 
     A seed whose scene leaves no camera room is built again from the next seed of a row of its own.
     """
@@ -55,12 +57,15 @@ class Pool:
         ctx = mp.get_context('fork')
         self.queue = ctx.Queue(maxsize=48)
         order = [k for k, n in zip(kinds, shares) for _ in range(n)]
-        self.procs = [ctx.Process(target=_work, args=(cat, seed * 100003 + i, workers, order[i % len(order):] + order[:i % len(order)],
-                                                      n_cams, self.queue), daemon=True) for i in range(workers)]
+        self.procs = [ctx.Process(target=_work, args=(cat, seed * 100003 + i, workers,
+                                                      order[i % len(order):] + order[:i % len(order)],
+                                                      n_cams, self.queue), daemon=True)
+                                                      for i in range(workers)]
         for p in self.procs:
             p.start()
 
-        self.credit = threading.Semaphore(0)        # messages the pump may fetch: keeps it from crowding out the caller
+        # messages the pump may fetch: keeps it from crowding out the caller
+        self.credit = threading.Semaphore(0)
         self.lock = threading.Lock()
         threading.Thread(target=self._pump, daemon=True).start()
 

@@ -25,7 +25,8 @@ def box():
 def quad():
     """Upright picture in the plane y = 0, facing -y, x and z -0.5..0.5."""
     v = [(-0.5, 0, -0.5), (0.5, 0, -0.5), (0.5, 0, 0.5), (-0.5, 0, 0.5)]
-    return np.array(v, float), np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float), np.array([(0, 1, 2), (0, 2, 3)])
+    return np.array(v, float), np.array([(0, 0), (1, 0), (1, 1), (0, 1)],
+                                        float), np.array([(0, 1, 2), (0, 2, 3)])
 
 
 def lathe(profile, n=20, cap=True):
@@ -73,8 +74,10 @@ def foliage(rng, n=140, size=0.16, shape='ball'):
         b = b - a * (a @ b)
         b /= np.linalg.norm(b)
         s = size * rng.uniform(0.5, 1.2)
-        q = np.array([p - a * s - b * s * .6, p + a * s - b * s * .6, p + a * s + b * s * .6, p - a * s + b * s * .6])
-        parts.append((q * [1, 1, 1 if shape == 'ball' else 0.6], np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float),
+        q = np.array([p - a * s - b * s * .6, p + a * s - b * s * .6, p + a * s + b * s * .6,
+                      p - a * s + b * s * .6])
+        parts.append((q * [1, 1, 1 if shape == 'ball' else 0.6],
+                      np.array([(0, 0), (1, 0), (1, 1), (0, 1)], float),
                       np.array([(0, 1, 2), (0, 2, 3)])))
     return merge(parts)
 
@@ -113,14 +116,16 @@ def vessel(rng, kind):
         r, h = rng.uniform(0.035, 0.045), rng.uniform(0.08, 0.11)
         body = lathe([(r * 0.85, 0), (r, h), (r * 0.92, h), (r * 0.8, 0.012)], 20)
         a = np.linspace(-1.4, 1.4, 7)
-        ring = [placed(box(), (0.012, 0.008, 0.016), (r + 0.02 * np.cos(x), 0, h * 0.5 + 0.03 * np.sin(x))) for x in a]
+        ring = [placed(box(), (0.012, 0.008, 0.016), (r + 0.02 * np.cos(x), 0, h * 0.5 + 0.03 * np.sin(x)))
+                for x in a]
         return merge([body] + ring)
     if kind == 'bottle':
         r, h = rng.uniform(0.03, 0.045), rng.uniform(0.2, 0.32)
         return lathe([(r, 0), (r, h * 0.62), (r * 0.4, h * 0.78), (r * 0.36, h), (0.001, h)], 16)
     if kind == 'bowl':
         r = rng.uniform(0.07, 0.16)
-        return lathe([(r * 0.4, 0), (r * 0.8, r * 0.25), (r, r * 0.6), (r * 0.95, r * 0.6), (r * 0.3, 0.015)], 22)
+        return lathe([(r * 0.4, 0), (r * 0.8, r * 0.25), (r, r * 0.6), (r * 0.95, r * 0.6), (r * 0.3, 0.015)],
+                     22)
     r, h = rng.uniform(0.035, 0.06), rng.uniform(0.08, 0.2)
     return lathe([(r, 0), (r, h * 0.85), (r * 0.9, h * 0.86), (r * 0.9, h)], 18)
 
@@ -149,7 +154,8 @@ def tanker():
 
 
 def lorry():
-    """Flatbed or box lorry chassis with cab and wheels, 8 m along y, front to -y; load is added by the scene."""
+    """Flatbed or box lorry chassis with cab and wheels, 8 m along y, front to -y; load is added by the scene.
+    """
     wheel = lathe([(0.5, -0.5), (0.5, 0.5)], 20)
     wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
     parts = [placed(box(), (2.3, 2.0, 2.0), (0, -3.0, 1.75)), placed(box(), (2.1, 1.6, 0.6), (0, -2.9, 2.9)),
@@ -162,11 +168,16 @@ def lorry():
 
 
 CARS = {    # side outline of body and of glasshouse (y, z), front at -y
-    'sedan': ([(-2.2, .3), (-2.25, .62), (-2.1, .75), (-1.05, .92), (1.5, .97), (2.2, .93), (2.25, .55), (2.2, .3)], [(-1.15, .9), (-.45, 1.38), (.75, 1.42), (1.55, .95)]),
-    'hatch': ([(-1.9, .3), (-1.95, .65), (-1.8, .8), (-1.0, .95), (1.8, 1.0), (1.95, .7), (1.9, .3)], [(-1.15, .93), (-.5, 1.43), (1.1, 1.47), (1.85, .98)]),
-    'estate': ([(-2.25, .32), (-2.3, .65), (-2.1, .8), (-1.1, .95), (2.25, 1.0), (2.3, .6), (2.25, .32)], [(-1.2, .93), (-.55, 1.45), (1.75, 1.45), (2.22, .98)]),
-    'suv': ([(-2.25, .42), (-2.3, .85), (-2.1, 1.0), (-1.1, 1.12), (2.25, 1.15), (2.3, .7), (2.25, .42)], [(-1.2, 1.1), (-.6, 1.68), (1.9, 1.72), (2.22, 1.12)]),
-    'van': ([(-2.6, .35), (-2.65, .85), (-2.5, 1.1), (-2.0, 1.25), (2.6, 2.2), (2.65, .7), (2.6, .35)], [(-2.05, 1.2), (-1.3, 2.1), (2.5, 2.25), (2.58, 1.3)]),
+    'sedan': ([(-2.2, .3), (-2.25, .62), (-2.1, .75), (-1.05, .92), (1.5, .97), (2.2, .93), (2.25, .55),
+               (2.2, .3)], [(-1.15, .9), (-.45, 1.38), (.75, 1.42), (1.55, .95)]),
+    'hatch': ([(-1.9, .3), (-1.95, .65), (-1.8, .8), (-1.0, .95), (1.8, 1.0), (1.95, .7), (1.9, .3)],
+              [(-1.15, .93), (-.5, 1.43), (1.1, 1.47), (1.85, .98)]),
+    'estate': ([(-2.25, .32), (-2.3, .65), (-2.1, .8), (-1.1, .95), (2.25, 1.0), (2.3, .6), (2.25, .32)],
+               [(-1.2, .93), (-.55, 1.45), (1.75, 1.45), (2.22, .98)]),
+    'suv': ([(-2.25, .42), (-2.3, .85), (-2.1, 1.0), (-1.1, 1.12), (2.25, 1.15), (2.3, .7), (2.25, .42)],
+            [(-1.2, 1.1), (-.6, 1.68), (1.9, 1.72), (2.22, 1.12)]),
+    'van': ([(-2.6, .35), (-2.65, .85), (-2.5, 1.1), (-2.0, 1.25), (2.6, 2.2), (2.65, .7), (2.6, .35)],
+            [(-2.05, 1.2), (-1.3, 2.1), (2.5, 2.25), (2.58, 1.3)]),
 }
 
 
@@ -191,32 +202,39 @@ def car(kind):
     sill = max(z for _, z in body if z < 1.3)
     paint = [prism(body, half[0], half[0] * 0.97, 0.3, sill)]
     inner = [(y * 0.985, z - 0.012) for y, z in house]
-    roof = [(house[1][0] + 0.12, top - 0.06), (house[1][0] + 0.2, top + 0.012), (house[2][0] - 0.05, top + 0.012), (house[2][0] + 0.03, top - 0.06)]
+    roof = [(house[1][0] + 0.12, top - 0.06), (house[1][0] + 0.2, top + 0.012),
+            (house[2][0] - 0.05, top + 0.012), (house[2][0] + 0.03, top - 0.06)]
     paint.append(prism(roof, half[1] + 0.02, half[1] + 0.01, top - 0.06, top))
     y0, y1, y2, y3 = house[0][0], house[1][0], house[2][0], house[3][0]
     for y, e in ((y1, y0), ((y1 + y2) * 0.5, (y0 + y3) * 0.5 + 0.1), (y2, y3)):      # pillars
         for s in (-1, 1):
             post = placed(box(), (0.06, 0.08, 1.0), (0, 0, 0.5))[0]
             z0 = house[0][1]
-            post = np.stack([post[:, 0] + s * (half[0] * 0.96 + (half[1] - half[0] * 0.96) * post[:, 2]), post[:, 1] + e + (y - e) * post[:, 2], z0 + (top - z0) * post[:, 2]], 1)
+            post = np.stack([post[:, 0] + s * (half[0] * 0.96 + (half[1] - half[0] * 0.96) * post[:, 2]),
+                             post[:, 1] + e + (y - e) * post[:, 2], z0 + (top - z0) * post[:, 2]], 1)
             paint.append((post, *box()[1:]))
     glass = [prism(inner, half[0] * 0.95, half[1] - 0.02, house[0][1], top)]
     wheel = lathe([(0.25, -0.5), (0.46, -0.5), (0.5, -0.4), (0.5, 0.4), (0.46, 0.5), (0.25, 0.5)], 16)
     wv = np.stack([wheel[0][:, 2], wheel[0][:, 0], wheel[0][:, 1]], 1)
     axle = max(y for y, _ in body) * 0.62
     r = 0.32 if kind in ('sedan', 'hatch', 'estate') else 0.37
-    dark = [placed((wv, wheel[1], wheel[2]), (0.21, 2 * r, 2 * r), (x, y, r)) for x in (-.8, .8) for y in (-axle, axle)]
-    dark += [placed(box(), (1.5, 0.06, 0.22), (0, min(y for y, _ in body) - 0.01, 0.5)), placed(box(), (1.6, 2 * abs(body[0][0]) - 0.6, 0.12), (0, 0, 0.3))]
+    dark = [placed((wv, wheel[1], wheel[2]), (0.21, 2 * r, 2 * r), (x, y, r)) for x in (-.8, .8)
+            for y in (-axle, axle)]
+    dark += [placed(box(), (1.5, 0.06, 0.22), (0, min(y for y, _ in body) - 0.01, 0.5)),
+             placed(box(), (1.6, 2 * abs(body[0][0]) - 0.6, 0.12), (0, 0, 0.3))]
     return merge(paint), merge(glass), merge(dark)
 
 
 def make_all(seed=2):
     """name -> mesh; names with a number are variants."""
     rng = np.random.default_rng(seed)
-    out = {'box': box(), 'quad': quad(), 'cyl': lathe([(0.5, -0.5), (0.5, 0.5)], 24), 'cone': lathe([(0.5, -0.5), (0.02, 0.5)], 20),
+    out = {'box': box(), 'quad': quad(), 'cyl': lathe([(0.5, -0.5), (0.5, 0.5)], 24),
+           'cone': lathe([(0.5, -0.5), (0.02, 0.5)], 20),
            'shade': lathe([(0.5, -0.5), (0.3, 0.5)], 20, cap=False), 'tanker': tanker(), 'lorry': lorry(),
-           'sphere': lathe([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.05, np.pi - 0.05, 12)], 18),
-           'wedge': (np.array([(-.5, -.5, -.5), (.5, -.5, -.5), (.5, .5, -.5), (-.5, .5, -.5), (-.5, 0, .5), (.5, 0, .5)]),
+           'sphere': lathe([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.05, np.pi - 0.05, 12)],
+                           18),
+           'wedge': (np.array([(-.5, -.5, -.5), (.5, -.5, -.5), (.5, .5, -.5), (-.5, .5, -.5), (-.5, 0, .5),
+                               (.5, 0, .5)]),
                      np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, .5), (1, .5)], float),
                      np.array([(0, 1, 5), (0, 5, 4), (2, 3, 4), (2, 4, 5), (0, 4, 3), (1, 2, 5)]))}
     for k in range(4):

@@ -137,7 +137,8 @@ def paper(rng):
         text_block(rng, img, 20, 20, 236, 50, ink, int(rng.integers(12, 22)))
     y = int(rng.integers(40, 120))
     if rng.random() < 0.6:
-        img[60:y + 70, 24:int(rng.integers(90, 232))] = paint(noise(rng, 5, 3), colour(rng), colour(rng))[60:y + 70, 24:25]
+        img[60:y + 70, 24:int(rng.integers(90, 232))] = paint(noise(rng, 5, 3), colour(rng),
+                                                              colour(rng))[60:y + 70, 24:25]
     text_block(rng, img, 20, y, 236, 240, ink, int(rng.integers(4, 10)))
     return to8(img)
 
@@ -151,7 +152,8 @@ def cover(rng):
     if rng.random() < 0.6:
         a, b = np.sort(rng.integers(0, N, 2))
         img[a:b] = paint(noise(rng, 5, 3), colour(rng, sat=0.4), colour(rng, sat=0.4))[a:b]
-    text_block(rng, img, 20, int(rng.integers(10, 120)), 236, 240, colour(rng, 0, 1, 0.4), int(rng.integers(10, 40)))
+    text_block(rng, img, 20, int(rng.integers(10, 120)), 236, 240, colour(rng, 0, 1, 0.4),
+               int(rng.integers(10, 40)))
     return to8(img)
 
 
@@ -164,13 +166,15 @@ def screen(rng):
         dark = rng.random() < 0.4
         img[y0:y1, x0:x1] = 0.08 if dark else 0.95
         img[y0:y0 + 8, x0:x1] = colour(rng)
-        text_block(rng, img, x0 + 5, y0 + 14, min(x1, N) - 5, min(y1, N) - 4, colour(rng, 0.6, 1) if dark else colour(rng, 0, 0.4), 5)
+        text_block(rng, img, x0 + 5, y0 + 14, min(x1, N) - 5, min(y1, N) - 4,
+                   colour(rng, 0.6, 1) if dark else colour(rng, 0, 0.4), 5)
     return to8(img)
 
 
 def keys(rng):
     """Keyboard: 15 by 5 keys."""
-    case, cap = (colour(rng, 0.02, 0.2, 0.02),) * 2 if rng.random() < 0.5 else (colour(rng, 0.6, 0.9, 0.04),) * 2
+    case, cap = (colour(rng, 0.02, 0.2, 0.02),) * 2 if rng.random() < 0.5 else (colour(rng, 0.6, 0.9, 0.04),
+                                                                                ) * 2
     cap = np.clip(cap * rng.uniform(1.05, 1.6) + 0.03, 0, 1)
     img = np.ones((N, N, 3), np.float32) * case * 0.6
     for r in range(6):
@@ -228,7 +232,8 @@ def asphalt(rng):
 def stripes(rng):
     n = int(rng.integers(2, 14))
     m = (np.arange(N) * n // N) % 2
-    img = paint(np.broadcast_to(m[:, None], (N, N)).astype(np.float32), colour(rng, sat=0.4), colour(rng, sat=0.4))
+    img = paint(np.broadcast_to(m[:, None], (N, N)).astype(np.float32), colour(rng, sat=0.4),
+                colour(rng, sat=0.4))
     return to8(np.swapaxes(img, 0, 1) if rng.random() < 0.5 else img)
 
 
@@ -249,7 +254,8 @@ def cardboard(rng):
     if rng.random() < 0.6:
         x0, y0 = rng.integers(10, 150, 2)
         img[y0:y0 + 60, x0:x0 + 90] = rng.uniform(0.85, 0.98)
-        text_block(rng, img, int(x0) + 5, int(y0) + 6, int(x0) + 85, int(y0) + 56, colour(rng, 0, 0.2, 0.05), 7)
+        text_block(rng, img, int(x0) + 5, int(y0) + 6, int(x0) + 85, int(y0) + 56, colour(rng, 0, 0.2, 0.05),
+                   7)
     if rng.random() < 0.5:
         text_block(rng, img, 20, int(rng.integers(160, 200)), 236, 250, c * 0.35, int(rng.integers(10, 26)))
     return to8(img)
@@ -297,7 +303,8 @@ def shopfront(rng):
         img[80:238, x0:x1] = paint(noise(rng, 4, 3), dark, np.clip(dark * 3 + 0.1, 0, 1))[80:238, x0:x1]
         for _ in range(int(rng.integers(2, 10))):
             x, y = int(rng.integers(x0, max(x0 + 1, x1 - 10))), int(rng.integers(110, 215))
-            img[y:y + int(rng.integers(6, 30)), x:min(x1, x + int(rng.integers(5, 24)))] = colour(rng, 0.2, 0.9, 0.4)
+            img[y:y + int(rng.integers(6, 30)), x:min(x1, x + int(rng.integers(5, 24)))] = colour(rng, 0.2,
+                                                                                                  0.9, 0.4)
     sign = colour(rng, 0.1, 0.9, 0.4)
     img[14:64] = sign
     text_block(rng, img, 30, 22, 226, 62, np.round(1 - sign.mean()) * np.ones(3), 30)
@@ -306,13 +313,19 @@ def shopfront(rng):
 
 # function, how many, texture class, metres a tile
 KINDS = [
-    (mottled, 10, 'wall', 2.0), (granite, 8, 'granite', 0.5), (carpet, 12, 'carpet', 0.8), (weave, 8, 'fabric', 0.25),
+    (mottled, 10, 'wall', 2.0), (granite, 8, 'granite', 0.5), (carpet, 12, 'carpet', 0.8),
+    (weave, 8, 'fabric', 0.25),
     (planks, 8, 'floor', 1.0), (wood, 12, 'wood', 0.8), (tiles, 12, 'tile', 0.8), (bricks, 6, 'brick', 1.0),
-    (paper, 24, 'paper', 0.21), (cover, 36, 'cover', 0.2), (screen, 16, 'screen', 0.5), (keys, 6, 'keys', 0.45),
-    (spines, 10, 'spines', 1.0), (facade, 12, 'facade', 12.0), (leaves, 6, 'foliage', 1.0), (leaves, 3, 'grass', 1.0),
-    (asphalt, 6, 'asphalt', 3.0), (stripes, 8, 'stripes', 0.3), (panel, 4, 'ceiling', 0.6), (mottled, 6, 'ground', 2.0),
-    (mottled, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0), (cardboard, 8, 'cardboard', 0.4), (pegboard, 3, 'pegboard', 0.6),
-    (rug, 8, 'rug', 2.0), (terrazzo, 4, 'floor', 1.0), (shopfront, 8, 'shopfront', 5.0), (cover, 12, 'label', 0.2),
+    (paper, 24, 'paper', 0.21), (cover, 36, 'cover', 0.2), (screen, 16, 'screen', 0.5),
+    (keys, 6, 'keys', 0.45),
+    (spines, 10, 'spines', 1.0), (facade, 12, 'facade', 12.0), (leaves, 6, 'foliage', 1.0),
+    (leaves, 3, 'grass', 1.0),
+    (asphalt, 6, 'asphalt', 3.0), (stripes, 8, 'stripes', 0.3), (panel, 4, 'ceiling', 0.6),
+    (mottled, 6, 'ground', 2.0),
+    (mottled, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0), (cardboard, 8, 'cardboard', 0.4),
+    (pegboard, 3, 'pegboard', 0.6),
+    (rug, 8, 'rug', 2.0), (terrazzo, 4, 'floor', 1.0), (shopfront, 8, 'shopfront', 5.0),
+    (cover, 12, 'label', 0.2),
 ]
 
 

@@ -6,7 +6,8 @@ from .build import THING, Frame, Mat, Surface
 
 
 def thin_top(b):
-    return b.mat('wood', 'wood', 'wood', 'stone', 'granite') if b.chance(0.65) else b.plain('any', b.u(0.1, 0.9))
+    return b.mat('wood', 'wood', 'wood', 'stone',
+                 'granite') if b.chance(0.65) else b.plain('any', b.u(0.1, 0.9))
 
 
 def slat_chair(b, f, mat=None, ident=None):
@@ -78,7 +79,8 @@ def small_box(b, f, x, y, z):
         yaw = b.u(-0.8, 0.8)
         b.box(f, (x, y, z + h / 2), (w, d, h), b.plain('any'), yaw=yaw)
         c, s = math.cos(yaw), math.sin(yaw)
-        b.quad(f, (x + s * (d / 2 + 0.001), y - c * (d / 2 + 0.001), z + h / 2), w, h, tex, yaw=yaw, gloss=0.2)
+        b.quad(f, (x + s * (d / 2 + 0.001), y - c * (d / 2 + 0.001), z + h / 2), w, h, tex, yaw=yaw,
+               gloss=0.2)
     else:                                               # leaning leaflet or frame
         w, h, lean = b.u(0.12, 0.3), b.u(0.15, 0.42), b.u(0.1, 0.5)
         b.quad(f, (x, y, z + h / 2 * math.cos(lean)), w, h, tex, yaw=b.u(-0.5, 0.5), tilt=-lean, shadow=True)
@@ -94,7 +96,8 @@ def clutter(b, s, n, kinds=('box', 'paper', 'vessel', 'pack')):
         if k == 'paper':
             w = b.u(0.1, 0.32)
             tex, a = b.picture('paper', 'cover', 'photo_picture', 'paper', 'poster')
-            b.quad(s.frame, (x, y, b.u(0.0015, 0.004)), w, w * b.u(1.2, 1.5), tex, yaw=b.u(0, 6.28), tilt=-math.pi / 2)
+            b.quad(s.frame, (x, y, b.u(0.0015, 0.004)), w, w * b.u(1.2, 1.5), tex, yaw=b.u(0, 6.28),
+                   tilt=-math.pi / 2)
             continue
         if any(abs(x - p) + abs(y - q) < 0.13 for p, q in taken):
             continue
@@ -102,21 +105,25 @@ def clutter(b, s, n, kinds=('box', 'paper', 'vessel', 'pack')):
         if k == 'vessel':
             name = b.pick(('cup', 'bottle', 'bowl', 'jar')) + str(b.r.randint(0, 3))
             sc = b.u(0.8, 1.25)
-            b.shape(name, s.frame, (x, y, 0), (sc, sc, sc), b.plain('any', b.u(0.2, 0.9)) if b.chance(0.8) else b.mat('cover', 'stripes'),
+            b.shape(name, s.frame, (x, y, 0), (sc, sc, sc), b.plain('any', b.u(0.2, 0.9)) if b.chance(0.8)
+                    else b.mat('cover', 'stripes'),
                     yaw=b.u(0, 6.28))
         elif k == 'cable':
             m = b.plain('dark', 0.3) if b.chance(0.7) else b.plain('white', 0.3)
             b.shape(f'cable{b.r.randint(0, 3)}', s.frame, (x, y, 0), (1, 1, b.u(0.8, 2)), m, yaw=b.u(0, 6.28))
         elif k == 'blob':
             d = b.u(0.05, 0.3)
-            b.shape(f'blob{b.r.randint(0, 3)}', s.frame, (x, y, d * 0.3), (d, d * b.u(0.6, 1.3), d * b.u(0.5, 0.9)),
+            b.shape(f'blob{b.r.randint(0, 3)}', s.frame, (x, y, d * 0.3),
+                    (d, d * b.u(0.6, 1.3), d * b.u(0.5, 0.9)),
                     b.mat('fabric', 'cover') if b.chance(0.6) else b.plain(), yaw=b.u(0, 6.28))
         elif k == 'pen':
-            b.shape('cyl', s.frame, (x, y, 0.005), (0.009, 0.009, 0.15), b.plain('any', 0.5), yaw=b.u(0, 6.28), tilt=math.pi / 2)
+            b.shape('cyl', s.frame, (x, y, 0.005), (0.009, 0.009, 0.15), b.plain('any', 0.5),
+                    yaw=b.u(0, 6.28), tilt=math.pi / 2)
         elif k == 'pack' and pack:
             m = b.pick(pack)
             if max(m.size[:2]) < 0.6 * max(s.w, 0.4) and m.size[2] < 0.75:
-                b.asset(m, s.frame, x, y, 0, yaw=b.u(0, 6.28) if b.chance(0.5) else b.u(-0.5, 0.5), recolour=0.4)
+                b.asset(m, s.frame, x, y, 0, yaw=b.u(0, 6.28) if b.chance(0.5) else b.u(-0.5, 0.5),
+                        recolour=0.4)
         else:
             small_box(b, s.frame, x, y, 0.0)
     if s.w * s.d > 0.3 and b.chance(0.06):
@@ -132,7 +139,8 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
         b.asset(m, f, 0, 0, -m.lo[2])
         w, d, h = m.size
     else:
-        w, d, h = w or b.u(0.7, 2.2), d or b.u(0.6, 1.1), b.u(0.68, 0.8) if b.chance(0.85) else b.u(0.35, 0.55)
+        w, d = w or b.u(0.7, 2.2), d or b.u(0.6, 1.1)
+        h = b.u(0.68, 0.8) if b.chance(0.85) else b.u(0.35, 0.55)
         while not b.indoors(f, -w / 2, -d / 2, w / 2, d / 2) and w > 0.4:
             w, d = 0.85 * w, 0.85 * d
         t = b.u(0.02, 0.06)
@@ -168,7 +176,8 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
                 if b.chance(0.35):
                     continue
                 along = (k + 0.5) / max(1, int(length / 0.65)) - 0.5
-                g = f.at(0, 0, 0, yaw).at(along * length + b.u(-0.08, 0.08), off / 2 + b.u(-0.12, 0.45), 0, b.u(-0.35, 0.35) if b.chance(0.75) else b.u(-3, 3))
+                g = f.at(0, 0, 0, yaw).at(along * length + b.u(-0.08, 0.08), off / 2 + b.u(-0.12, 0.45), 0,
+                                          b.u(-0.35, 0.35) if b.chance(0.75) else b.u(-3, 3))
                 if not b.indoors(g, -0.25, -0.25, 0.25, 0.25):
                     continue
                 if b.chance(0.06):
@@ -228,7 +237,8 @@ def wall_units(b, f, length, front):
 
 def board(b, f, length, depth, m=None):
     """A shelf board on a wall, with things on it; frame at its left end, z at the board."""
-    b.box(f, (length / 2, -depth / 2, 0), (length, depth, b.u(0.015, 0.04)), m or (b.mat('wood') if b.chance(0.5) else b.plain('any', 0.4)))
+    b.box(f, (length / 2, -depth / 2, 0), (length, depth, b.u(0.015, 0.04)),
+          m or (b.mat('wood') if b.chance(0.5) else b.plain('any', 0.4)))
     s = Surface(f.at(length / 2, -depth / 2, 0.02), length, depth)
     if b.chance(0.5):
         row_of_books(b, f.at(0, -depth * 0.5, 0.02), length)
@@ -260,7 +270,8 @@ def bookcase(b, f, w, h):
         b.box(f, (0, -d / 2, z), (w, d, 0.025), m)
         if k < n:
             if b.chance(0.4):
-                b.quad(f, (0, -d * b.u(0.4, 0.8), z + (h / n) * 0.42), w - 0.04, h / n * 0.8, tex, shadow=True)
+                b.quad(f, (0, -d * b.u(0.4, 0.8), z + (h / n) * 0.42), w - 0.04, h / n * 0.8, tex,
+                       shadow=True)
             elif b.chance(0.8):
                 row_of_books(b, f.at(-w / 2 + 0.03, -d * 0.45, z + 0.013), w - 0.06)
             else:
@@ -294,7 +305,8 @@ def office_desk(b, f, w=None, n_clutter=None):
     leg = b.plain('grey', 0.5)
     for sx in (-1, 1):
         b.box(f, (sx * (w / 2 - 0.03), -d / 2, h / 2), (0.04, d * 0.9, h), leg) if b.chance(0.5) else [
-            b.box(f, (sx * (w / 2 - 0.04), -d / 2 + sy * (d / 2 - 0.04), h / 2), (0.04, 0.04, h), leg) for sy in (-1, 1)]
+            b.box(f, (sx * (w / 2 - 0.04), -d / 2 + sy * (d / 2 - 0.04), h / 2), (0.04, 0.04, h), leg)
+            for sy in (-1, 1)]
     if b.chance(0.4):
         b.box(f, (w * 0.3, -d / 2, 0.32), (0.4, d * 0.8, 0.6), b.plain('any', 0.3))
     s = Surface(f.at(0, -d / 2, h), w, d)
@@ -305,7 +317,8 @@ def office_desk(b, f, w=None, n_clutter=None):
         x, y, yaw = b.u(-0.2, 0.2) * w, -d * b.u(0.55, 0.8), b.u(-0.3, 0.3)
         b.box(f, (x, y, h + 0.01), (0.45, 0.16, 0.02), b.plain('dark' if b.chance(0.5) else 'grey'), yaw=yaw)
         b.quad(f, (x, y, h + 0.0205), 0.45, 0.16, tex, yaw=yaw, tilt=-math.pi / 2)
-        b.shape('sphere', f, (x + 0.32, y, h + 0.01), (0.06, 0.1, 0.035), b.plain('dark' if b.chance(0.6) else 'white'))
+        b.shape('sphere', f, (x + 0.32, y, h + 0.01), (0.06, 0.1, 0.035),
+                b.plain('dark' if b.chance(0.6) else 'white'))
     clutter(b, s, n_clutter if n_clutter is not None else b.r.randint(4, 22),
             ('box', 'paper', 'paper', 'vessel', 'pack', 'pack', 'cable', 'pen', 'blob'))
     b.take(f, -w / 2, -d, w / 2, 0)

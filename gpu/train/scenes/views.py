@@ -1,7 +1,8 @@
-"""Cameras: where people hold a phone and where cars carry one, how they move in a moment, and where none may stand.
+"""Cameras: where people hold a phone and where cars carry one, how they move, and where none may stand.
 
-A camera is a pair: its pose at moment 0 and at moment 1, `Builder.dt` seconds later, with the same intrinsics.
-Hand-held ones drift, shake and turn (up to 90 degrees a second), driven ones go along the road at a car's speed.
+A camera is a pair: its pose at moment 0 and at moment 1, `Builder.dt` seconds later, with the same
+intrinsics. Hand-held ones drift, shake and turn (up to 90 degrees a second), driven ones go along the road at
+a car's speed.
 """
 import math
 
@@ -19,7 +20,8 @@ def look(p, target, roll=0.0):
     x0, x1 = (z1 / n, -z0 / n) if n > 1e-3 else (1.0, 0.0)          # level: x = z cross up
     y0, y1, y2 = -z2 * x1, z2 * x0, z0 * x1 - z1 * x0               # z cross x
     c, s = math.cos(roll), math.sin(roll)
-    return np.array([[c * x0 + s * y0, -s * x0 + c * y0, z0], [c * x1 + s * y1, -s * x1 + c * y1, z1], [s * y2, c * y2, z2]])
+    return np.array([[c * x0 + s * y0, -s * x0 + c * y0, z0], [c * x1 + s * y1, -s * x1 + c * y1, z1],
+                     [s * y2, c * y2, z2]])
 
 
 def axis_angle(w):
@@ -29,7 +31,8 @@ def axis_angle(w):
         return np.eye(3)
     x, y, z, c, s = w[0] / a, w[1] / a, w[2] / a, math.cos(a), math.sin(a)
     v = 1 - c
-    return np.array([[c + x * x * v, x * y * v - z * s, x * z * v + y * s], [x * y * v + z * s, c + y * y * v, y * z * v - x * s],
+    return np.array([[c + x * x * v, x * y * v - z * s, x * z * v + y * s],
+                     [x * y * v + z * s, c + y * y * v, y * z * v - x * s],
                      [x * z * v - y * s, y * z * v + x * s, c + z * z * v]])
 
 
@@ -44,8 +47,8 @@ def mesh_boxes(cat):
 def clear(cat, insts, motions, cams, gap=CLEAR):
     """Which camera pairs [K, 2] keep `gap` metres to the box of every instance, at both moments: bool [K].
 
-    A box is the mesh's own, turned and scaled with the instance (whose axes are at right angles), so for a table
-    of the pack the space below the top counts as full.
+    A box is the mesh's own, turned and scaled with the instance (whose axes are at right angles), so for a
+    table of the pack the space below the top counts as full.
     """
     lo, hi = mesh_boxes(cat)
     lo, hi = lo[insts['mesh']], hi[insts['mesh']]
@@ -55,17 +58,20 @@ def clear(cat, insts, motions, cams, gap=CLEAR):
     mid = np.einsum('nij,nj->ni', col, 0.5 * (lo + hi)) + t
     reach = np.sqrt(((0.5 * size * (hi - lo)) ** 2).sum(1)) + gap * 1.8
     reach = reach * reach + 1e-3
-    p, obj = cams['p'].reshape(-1, 3), insts['object']          # rows: camera 0 at moment 0, at moment 1, camera 1...
+    # rows: camera 0 at moment 0, at moment 1, camera 1...
+    p, obj = cams['p'].reshape(-1, 3), insts['object']
     near = (p * p).sum(1)[:, None] - 2 * p @ mid.T + (mid * mid).sum(1) < reach
     R, s = motions[:, :, :3], motions[:, :, 3]
-    q = np.einsum('oji,okj->oki', R, p[None, 1::2] - s[:, None])    # [n_objects + 1, K, 3]: as the thing at rest would see them
+    q = np.einsum('oji,okj->oki', R,
+                  p[None, 1::2] - s[:, None])    # [n_objects + 1, K, 3]: as the thing at rest would see them
     moving = np.flatnonzero(obj)
     if len(moving):
         d = q[obj[moving]] - mid[moving, None]
         near[1::2, moving] = ((d * d).sum(2) < reach[moving, None]).T
     k, n = np.nonzero(near)
     x = np.where((k & 1)[:, None] == 1, q[obj[n], k >> 1], p[k])
-    local = np.einsum('pj,pji->pi', x - t[n], col[n]) / np.maximum(size[n], 1e-9)       # metres along the axes
+    local = np.einsum('pj,pji->pi', x - t[n],
+                      col[n]) / np.maximum(size[n], 1e-9)       # metres along the axes
     inside = ((local > lo[n] * size[n] - gap) & (local < hi[n] * size[n] + gap)).all(1)
     ok = np.ones(len(cams), bool)
     ok[k[inside] >> 1] = False
@@ -81,7 +87,9 @@ def focal(r):
 
 
 def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
-    """A camera pair at p looking at target; with a heading (unit vector, world) it drives at speed m/s, else it is held in a hand."""
+    """A camera pair at p looking at target; with a heading (unit vector, world) it drives at speed m/s, else
+    it is held in a hand.
+    """
     r, dt = b.r, b.dt
     R, p = look(p, target, roll), np.array(p, float)
     if heading is not None:
@@ -92,7 +100,8 @@ def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
         a = math.exp(r.uniform(math.log(1.5), math.log(90.0)))          # degrees and metres a second
         v = math.exp(r.uniform(math.log(0.03), math.log(1.3)))
         w = np.array([r.gauss(0, 0.6), r.gauss(0, 0.8), r.gauss(0, 0.45)]) * a
-        q = p + R @ np.clip(np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * v * dt, -0.15, 0.15)
+        q = p + R @ np.clip(np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * v * dt, -0.15,
+                            0.15)
     S = R @ axis_angle(np.radians(w * dt))
     k = (f_rel or focal(r), r.uniform(0.95, 1.06), r.gauss(0, 0.02), r.gauss(0, 0.02))
     b.cams.append(((R.reshape(-1), p) + k, (S.reshape(-1), q) + k))
@@ -148,7 +157,8 @@ def indoor(b, n, modes):
                 tgt = (t[0] + b.u(-0.5, 0.5), t[1] + b.u(-0.5, 0.5), t[2] + b.u(-0.3, 0.3))
             elif mode == 'wall':                        # at arm's length or a step from a wall or furniture
                 k = b.pick((0, 1, 2, 3))
-                tgt = (b.u(0, W), (0, L)[k & 1], b.u(0.4, 1.8)) if k < 2 else ((0, W)[k & 1], b.u(0, L), b.u(0.4, 1.8))
+                tgt = (b.u(0, W), (0, L)[k & 1], b.u(0.4, 1.8)) if k < 2 else ((0, W)[k & 1], b.u(0, L),
+                                                                               b.u(0.4, 1.8))
             elif s and b.chance(0.5):
                 t = s.frame.at(b.u(-1, 1) * s.w, b.u(-1, 1) * s.d)
                 tgt = (t.x, t.y, t.z + b.u(-0.3, 0.5))
@@ -158,10 +168,12 @@ def indoor(b, n, modes):
         d = math.dist(p, tgt)
         if mode == 'wall' and d < b.u(0.5, 1.3):
             continue
-        if not (0.15 < p[0] < W - 0.15 and 0.15 < p[1] < L - 0.15 and 0.15 < p[2] < H - 0.1) or d < 0.25 or b.inside_solid(p, 0.08):
+        if not (0.15 < p[0] < W - 0.15 and 0.15 < p[1] < L - 0.15
+                and 0.15 < p[2] < H - 0.1) or d < 0.25 or b.inside_solid(p, 0.08):
             continue
         q = [a + 0.55 * (c - a) / d for a, c in zip(p, tgt)]           # what is half a metre ahead
-        if b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0) or (mode != 'near' and b.inside_solid(q, 0.0))):
+        if b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0)
+                               or (mode != 'near' and b.inside_solid(q, 0.0))):
             continue
         add(b, p, tgt, b.r.gauss(0, 0.1) if b.chance(0.8) else b.u(-1.25, 1.25), f)
     if not b.cams:
