@@ -86,8 +86,7 @@ def credits(folder):
             source = e.get('source', 'unknown').split(':')[0]
             g = groups[source, e.get('licence', 'unknown')]
             g[0] += 1
-            if e.get('author'):
-                g[1][e['author']] += 1
+            g[1].update({a.strip() for a in (e.get('author') or '').split(',')} - {''})
         yield f'- {part.capitalize()}:'
         for (source, licence), (n, authors) in sorted(groups.items()):
             names = ', '.join(a for a, _ in authors.most_common())
