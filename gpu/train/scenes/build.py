@@ -185,12 +185,13 @@ class Builder:
 
     def mark(self):
         """What undo() goes back to: everything built since is taken away again."""
-        return len(self.rows), len(self.kinds), len(self.rects), len(self.solids), len(self.tops)
+        return (len(self.rows), len(self.kinds), len(self.rects), len(self.solids), len(self.tops),
+                len(self.targets))
 
     def undo(self, mark):
-        n, k, rects, solids, tops = mark
+        n, k, rects, solids, tops, targets = mark
         del self.rows[n:], self.motions[12 * k:], self.kinds[k:]
-        del self.rects[rects:], self.solids[solids:], self.tops[tops:]
+        del self.rects[rects:], self.solids[solids:], self.tops[tops:], self.targets[targets:]
 
     @contextmanager
     def thing(self, kind):
@@ -214,6 +215,10 @@ class Builder:
         """
         if n:
             self.motions[12 * n:12 * n + 12] = array('f', motion)
+
+    def watch(self, f, z):
+        """Something that cameras like to look at, z metres above a frame: people, things that move."""
+        self.targets += [(f.x, f.y, f.z + z)] * 3
 
     @staticmethod
     def matrix(f, x, y, z, sx, sy, sz, yaw=0.0, tilt=0.0, roll=0.0):
@@ -367,4 +372,4 @@ class Builder:
         self.scene['n_inst'], self.scene['n_light'] = len(insts), len(self.lights)
         shadows = np.array(self.shadows, VIEW) if self.shadows else np.zeros(0, VIEW)
         return Scene(insts, np.array(self.lights, LIGHT), shadows, self.scene, cams, kind, motions,
-                     np.frombuffer(bytes(self.kinds), np.uint8), self.dt)
+                     np.array(self.kinds, np.uint8), self.dt)

@@ -282,9 +282,11 @@ def shell(b, W, L, H, sun=True, floor=None):
     skirt = b.plain('any', 0.3)
     for f, length in frames:
         k = b.r.random()
-        m = base if k < 0.55 else b.plain('any', b.u(0, 0.4)) if k < 0.68 else b.mat('wall', 'wall', 'brick',
-                                                                                     'concrete', 'tile',
-                                                                                     'wood', 'stone')
+        if k < 0.78:                                    # most walls are plain
+            m = base if k < 0.62 else b.plain('any', b.u(0, 0.4))
+        else:
+            m = b.mat('wall', 'wall', 'wall', 'brick', 'concrete', 'tile', 'wood',
+                      'stone' if b.chance(0.4) else 'wall')
         opens = []
         if b.chance(0.4) and length > 1.6:
             w = b.u(0.7, min(2.6, length - 0.6))

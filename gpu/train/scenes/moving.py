@@ -68,6 +68,7 @@ def person(b, f, walks=None, room=None, yaw=None):
             figure(b, f, b.pick(('walk0', 'walk1', 'walk2', 'walk3') if walks
                                 else ('stand0', 'stand1', 'stand2', 'stand3')), yaw)
     b.take(f, -0.3, -0.3, 0.3, 0.3, 1.8)
+    b.watch(f, b.u(0.8, 1.6))
     a = f.yaw + yaw
     if walks:
         d = b.u(0.3, 1.5) * b.dt
@@ -101,6 +102,7 @@ def sitter(b, f, seat=True):
             b.shape('cyl', f, (0, 0.08, 0.2), (0.05, 0.05, 0.3), b.plain('grey', 0.8))
             b.shape('cyl', f, (0, 0.08, 0.025), (0.52, 0.52, 0.05), b.plain('dark', 0.4))
     b.solid(f, -0.35, -0.65, 0, 0.35, 0.4, 1.4)
+    b.watch(f, b.u(0.6, 1.2))
     if b.chance(0.7):
         v = 0.06 * b.dt
         b.move(n, turn(f.x, f.y, b.r.gauss(0, 0.7) * b.dt, b.r.gauss(0, v), b.r.gauss(0, v)))
@@ -110,12 +112,14 @@ def sitter(b, f, seat=True):
 def slide(b, f, n, pushed=0.7):
     """A chair, trolley or stool that somebody pushes: up to 0.8 m/s along the floor, turning as it goes."""
     if b.chance(pushed):
+        b.watch(f, 0.5)
         a, v = b.u(0, 6.28), b.u(0.05, 0.8) * b.dt
         b.move(n, turn(f.x, f.y, b.r.gauss(0, 0.8) * b.dt, v * math.cos(a), v * math.sin(a)))
 
 
 def swing(b, hinge, n, opens=0.6):
     """A door leaf whose hinge is the upright axis at a frame: up to 2 rad/s."""
+    b.watch(hinge, 1.0)
     if b.chance(opens):
         b.move(n, turn(hinge.x, hinge.y, b.u(0.2, 2.0) * b.dt * b.pick((-1, 1))))
 
@@ -128,6 +132,7 @@ def ball(b, f):
         b.shape('sphere', f, (0, 0, d / 2), (d, d, d), b.plain('vivid' if b.chance(0.6) else 'any', 0.3)
                 if b.chance(0.6) else b.mat('stripes', 'cover'),
                 yaw=b.u(0, 6.28), tilt=b.u(0, 3))
+    b.watch(f, d / 2)
     if b.chance(0.75):
         a, v = b.u(0, 6.28), b.u(0.1, 2.0) * b.dt
         b.move(n, roll((c.x, c.y, c.z), v * math.cos(a), v * math.sin(a), d / 2))
@@ -169,6 +174,7 @@ def trolley(b, f):
                   b.plain('warm') if b.chance(0.5) else b.mat('cover', 'label', 'cardboard'),
                   yaw=b.u(0, 6.28))
     b.take(f, -w / 2, -d / 2, w / 2, d / 2, h + 0.3)
+    b.watch(f, 0.5)
     slide(b, f, n)
     return n
 
