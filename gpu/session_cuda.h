@@ -144,8 +144,7 @@ struct session_dev {
 struct result_cuda {
     struct gpu_result result; /* stage_us: zero; see stamp_ns */
     /* %globaltimer when a stage began; the upload's is the image's; the last one: the end. 0: the
-     * stage has no pass of its own (motion's is the network; keyframe is fuse's, change
-     * remove's) */
+     * stage has no pass of its own (keyframe and change are fuse's; motion is its network alone) */
     uint64_t stamp_ns[GPU_STAGES];
 };
 
