@@ -190,5 +190,5 @@ def cyclist(b, f, speed):
     with b.thing(PERSON) as n:
         b.shape('bicycle', f, (0, 0, 0), (1, 1, 1), b.plain('any', 0.5))
         figure(b, f.at(0, 0.24, 0.3), 'ride0')
-    drive(b, n, f, speed, b.r.gauss(0, 0.05))
+    drive(b, n, f, speed, speed * b.r.gauss(0, 0.01))
     return n

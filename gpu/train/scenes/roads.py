@@ -248,8 +248,8 @@ def traffic(b, r):
             if ours and near < 2.4:                     # too close: take it away again
                 b.undo(mark)
             elif speed > 0.05:
-                moving.drive(b, n, f, speed * b.u(0.97, 1.03) if r.style != 'jam' else speed,
-                             b.r.gauss(0, 0.01))
+                v = speed * b.u(0.97, 1.03) if r.style != 'jam' else speed
+                moving.drive(b, n, f, v, v * b.r.gauss(0, 0.003))       # bends of 300 m and more
             y += front + back + (b.u(1.0, 5.0) if r.style == 'jam' else b.u(12, 70) if r.style == 'motorway'
                                  else b.u(6, 45)) + abs(speed) * b.dt
 

@@ -48,6 +48,16 @@ def mottled(rng):
     return to8(paint(noise(rng, 6, 4), c * rng.uniform(0.6, 0.9), np.minimum(c * 1.2, 1)))
 
 
+def earth(rng):
+    c = colour(rng, 0.2, 0.6, 0.06) * [1.15, 1.0, 0.75]
+    return to8(paint(noise(rng, 6, 4), c * rng.uniform(0.5, 0.9), np.minimum(c * 1.2, 1)))
+
+
+def cement(rng):
+    c = colour(rng, 0.3, 0.8, 0.03)
+    return to8(paint(noise(rng, 6, 3), c * rng.uniform(0.7, 0.95), np.minimum(c * 1.1, 1)))
+
+
 def granite(rng):
     base = paint(noise(rng, 3, 32, 0.9), colour(rng, 0.02, 0.6, 0.1), colour(rng, 0.1, 0.9, 0.15))
     spots = rng.random((N, N)) < 0.04
@@ -321,8 +331,8 @@ KINDS = [
     (spines, 10, 'spines', 1.0), (facade, 12, 'facade', 12.0), (leaves, 6, 'foliage', 1.0),
     (leaves, 3, 'grass', 1.0),
     (asphalt, 6, 'asphalt', 3.0), (stripes, 8, 'stripes', 0.3), (panel, 4, 'ceiling', 0.6),
-    (mottled, 6, 'ground', 2.0),
-    (mottled, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0), (cardboard, 8, 'cardboard', 0.4),
+    (earth, 6, 'ground', 2.0),
+    (cement, 6, 'concrete', 2.0), (mottled, 4, 'metal', 1.0), (cardboard, 8, 'cardboard', 0.4),
     (pegboard, 3, 'pegboard', 0.6),
     (rug, 8, 'rug', 2.0), (terrazzo, 4, 'floor', 1.0), (shopfront, 8, 'shopfront', 5.0),
     (cover, 12, 'label', 0.2),
