@@ -211,7 +211,7 @@ class Video(unittest.TestCase):
         m[0, 30:39, 30:49] = True
         m[0, 28, 27] = True
         m[1, 3:6, 3:6] = True
-        p = video.largest_part(m)
+        p = video.largest_part(m, 64)
         self.assertEqual(p.sum((1, 2)).tolist(), [400, 0])
         self.assertTrue(p[0, 5:25, 5:25].all())
 

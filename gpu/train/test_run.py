@@ -89,7 +89,10 @@ class Pieces(unittest.TestCase):
     def test_joint_with_video(self):
         with tempfile.TemporaryDirectory() as d:
             fake_video(d + '/wall')
-            train('--task', 'joint', '--steps', 2, '--out', d + '/o', '--video', d + '/wall')
+            net = model.MaskNet()
+            torch.nn.init.constant_(net.head.bias, 0.0)
+            torch.save(net.state_dict(), d + '/mask.pt')
+            train('--task', 'joint', '--steps', 2, '--out', d + '/o', '--video', d + '/wall', '--video-masks', d + '/mask.pt')
             r = [x for x in curves.read(d + '/o/record.jsonl') if x['kind'] == 'train'][-1]
             self.assertGreater(r['photo video'], 0)
             self.assertGreater(r['agreement'], 0)

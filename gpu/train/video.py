@@ -107,17 +107,19 @@ class Videos:
                 for i in range(0, len(f.frames), batch):
                     x = f.frames[i:i + batch].float() / 255
                     x = F.interpolate(x, (H, W), mode='bilinear', align_corners=False)
-                    m = largest_part(net(normalise(x)).float()[:, 0] > 0)
-                    out.append(F.interpolate(m[:, None].float(), (h, w), mode='nearest')[:, 0] > 0.5)
+                    full = net(normalise(x)).float() > 0
+                    part = largest_part(F.avg_pool2d(full.float(), 4)[:, 0] > 0.5)[:, None].float()
+                    m = full & (F.interpolate(part, (H, W), mode='nearest') > 0.5)
+                    out.append(F.interpolate(m.float(), (h, w), mode='nearest')[:, 0] > 0.5)
                 f.things = torch.cat(out)
 
 
-def largest_part(mask, least=64):
+def largest_part(mask, least=8):
     """Largest connected part of each mask [N,H,W] (bool, corners touch), empty if under `least` pixels."""
     n, h, w = mask.shape
     label = (torch.arange(1, h * w + 1, device=mask.device, dtype=torch.float64).view(1, h, w) * mask)
     label = label.float() if h * w < 1 << 24 else label
-    while True:
+    for _ in range(2 * (h + w)):                # enough for all but labyrinths
         spread = F.max_pool2d(label[:, None], 3, 1, 1)[:, 0] * mask
         if torch.equal(spread, label):
             break
