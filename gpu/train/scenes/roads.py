@@ -73,7 +73,8 @@ def crossing(b, r, y):
     if r.flow < 6 and y > 8:
         for _ in range(b.r.randint(0, 3)):
             s = b.pick((-1, 1))
-            moving.person(b, Frame(b.u(r.left, r.right), y + b.u(-1.2, 1.2)), True, None, s * math.pi / 2)
+            f = Frame(b.u(r.left + 0.7, r.right - 0.7), y + b.u(-1.2, 1.2))
+            moving.person(b, f, True, None, s * math.pi / 2)
 
 
 def fronts(b, r, s, edge, walk):
