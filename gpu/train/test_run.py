@@ -157,5 +157,21 @@ class Driver(unittest.TestCase):
             self.assertEqual(r[-1]['reason'], 'run complete')
 
 
+    def test_a_piece_that_is_cut_short_leaves_its_state(self):
+        with tempfile.TemporaryDirectory() as d:
+            env = {**os.environ, 'OUT': d + '/out', 'PYTHON': sys.executable}
+            p = subprocess.Popen(['./piece', '--task', 'mask', '--minutes', '50', '--run', d + '/run', '--eval', HERE, '--', *TINY],
+                                 cwd=HERE, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(1200):
+                time.sleep(0.1)
+                if os.path.exists(d + '/run/record.jsonl') and '"train"' in open(d + '/run/record.jsonl').read():
+                    break
+            p.send_signal(signal.SIGTERM)
+            self.assertEqual(p.wait(120), 0)
+            self.assertEqual(curves.read(d + '/out/record.jsonl')[-1]['reason'], 'SIGTERM')
+            state.join(d + '/out', d + '/state.pt', 'mask')
+            self.assertGreaterEqual(state.read(d + '/state.pt')['step'], 2)
+
+
 if __name__ == '__main__':
     unittest.main()
