@@ -167,7 +167,8 @@ struct core_ops {
     void (*tokens_each)(struct core *c, void (*each)(void *ctx, const struct api_token *token),
                         void *ctx);
 
-    /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. */
+    /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. ERR_BUSY: too
+     * many are being read, or the session's journal is being replayed. */
     int (*export_open)(struct core *c, const char *id, struct core_export **e,
                        uint64_t *total_bytes, uint64_t *hash, struct err *err);
     /* Returns bytes written to buf, 0 at the end. */

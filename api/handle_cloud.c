@@ -41,6 +41,14 @@ static bool client_has(const struct http_request *r, uint64_t hash)
     return strcmp(r->if_none_match, "*") == 0 || strstr(r->if_none_match, tag) != NULL;
 }
 
+/* Too many at once, or the session is coming back: neither lasts. */
+static void refuse(struct http_request *r, const struct err *err)
+{
+    if (err->code == ERR_BUSY)
+        http_header(r, "Retry-After", "1");
+    http_problem_err(r, err);
+}
+
 void handle_cloud_export(struct http_request *r)
 {
     const struct core_ops *ops = r->config->ops;
@@ -64,7 +72,7 @@ void handle_cloud_export(struct http_request *r)
     reader->ops = ops;
     if (ops->export_open(r->config->core, r->id, &reader->e, &total, &hash, &err)) {
         free(reader);
-        http_problem_err(r, &err);
+        refuse(r, &err);
         return;
     }
     r->answer.stream = (struct http_stream){
@@ -170,7 +178,7 @@ void handle_cloud_trajectory(struct http_request *r)
     memcpy(t->id, r->id, sizeof t->id);
     if (fill(t, &err)) {
         free(t);
-        http_problem_err(r, &err);
+        refuse(r, &err);
         return;
     }
     if (t->len + 64 < sizeof t->text) { /* the comment goes before the first lines */

@@ -160,13 +160,23 @@ static void door_tokens_each(struct core *c, void (*each)(void *ctx, const struc
 
 /* ------------------------------------------------------------------------- what came of it */
 
+/* A session with all that came of its frames. */
+static int find_whole(struct core *c, const char *id, struct session **s, struct err *err)
+{
+    int rc = find(c, id, s, err);
+
+    if (rc == 0 && (rc = session_is_back(*s, err)))
+        session_unref(*s);
+    return rc;
+}
+
 static int door_export_open(struct core *c, const char *id, struct core_export **out,
                             uint64_t *total_bytes, uint64_t *hash, struct err *err)
 {
     int max = core_config(c).limits.exports;
     struct core_export *e = NULL;
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_whole(c, id, &s, err);
 
     *out = NULL;
     if (rc)
@@ -206,7 +216,7 @@ static int door_trajectory(struct core *c, const char *id, uint64_t first,
                            struct session_pose *poses, int cap, int *n, struct err *err)
 {
     struct session *s;
-    int rc = find(c, id, &s, err);
+    int rc = find_whole(c, id, &s, err);
 
     if (rc)
         return rc;

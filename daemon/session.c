@@ -223,14 +223,32 @@ static void replace_ingest(struct session *s, const struct session_client *by, s
     }
 }
 
+static int is_back(const struct session *s, struct err *err)
+{
+    return s->recovering
+               ? err_set(err, ERR_BUSY, "the session is coming back, try again in a moment")
+               : 0;
+}
+
+int session_is_back(struct session *s, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = is_back(s, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
 int session_start(struct session *s, struct session_client *c, struct err *err)
 {
     struct wakes w = {.n = 0};
-    int rc = 0;
+    int rc;
 
     pthread_mutex_lock(&s->lock);
-    if (s->recovering) {
-        rc = err_set(err, ERR_BUSY, "the session is coming back, try again in a moment");
+    rc = is_back(s, err);
+    if (rc) {
+        /* it comes again */
     } else if (c->role == CONTROL_INGEST && (s->closing || s->state == SESSION_CLOSED)) {
         rc = err_at(err, ERR_STATE, "/role", "the session takes no more frames");
     } else {

@@ -168,6 +168,8 @@ void session_free(struct session *s);
 /* Returns 0; ERR_BUSY: SESSION_STREAMS_MAX are connected; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
+/* ERR_BUSY while its journal is being replayed: what it made of its frames is not all there yet. */
+MUST_CHECK int session_is_back(struct session *s, struct err *err);
 /* The client said `start`. A second client that sends frames replaces the first, whose connection
  * is likely half dead; it is told `bye`. Returns ERR_STATE if the session takes no more frames. */
 MUST_CHECK int session_start(struct session *s, struct session_client *c, struct err *err);

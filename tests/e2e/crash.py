@@ -64,7 +64,9 @@ class Tally:
             self.frames += frames
             self.reconnects += s["reconnects"]
             self.duplicates += s["duplicates"]
-            self.unequal += not (s["hash_equal"] and s["hash"] == s["server_hash"] == s["export_hash"] == self.want_hash)
+            if not (s["hash_equal"] and s["hash"] == s["server_hash"] == s["export_hash"] == self.want_hash):
+                self.unequal += 1
+                print("unequal:", json.dumps(s), file=sys.stderr)
             # how many duplicates were refused, server and client may count differently: an answer can die with the server
             self.unbalanced += s["received"] != s["used"] + s["dropped"] + s["refused"] or s["dropped"] != 0 or s["used"] != frames
             seqs = trajectory(manager.http, s["session"])

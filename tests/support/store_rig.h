@@ -50,12 +50,14 @@ static inline void set_age(const char *models, const char *name)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static inline void open_rig(struct rig *r, int checkpoint_frames)
+/* delay_us: of each batch, also of those that are replayed. */
+static inline void open_slow_rig(struct rig *r, int checkpoint_frames, int delay_us)
 {
     struct config config;
 
     memset(r, 0, sizeof(*r));
     memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
+    atomic_store(&fake_gpu_plan.delay_us, delay_us);
     tiny_models(r->models);
     set_age(r->models, "flat.onnx");
     set_age(r->models, "still.onnx");
@@ -63,6 +65,11 @@ static inline void open_rig(struct rig *r, int checkpoint_frames)
     snprintf(config.journal.path, sizeof(config.journal.path), "%s", folder);
     config.journal.checkpoint_frames = checkpoint_frames;
     rig_open_with(r, &config);
+}
+
+static inline void open_rig(struct rig *r, int checkpoint_frames)
+{
+    open_slow_rig(r, checkpoint_frames, 0);
 }
 
 static inline struct session_options options(enum session_mode mode)

@@ -269,6 +269,34 @@ static void tokens_and_ranks_are_kept(void **state)
     rig_close(&r);
 }
 
+/* What is being put together again is not handed out as if it were all. */
+static void half_a_cloud_is_not_exported(void **state)
+{
+    struct session_pose poses[64];
+    struct core_export *e;
+    uint64_t total, hash;
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct rig r;
+    int n;
+
+    (void)state;
+    checkpoint_every = 0;
+    frames_before = 20;
+    in_a_child(feed_and_be_killed, id);
+    open_slow_rig(&r, 0, 20000);
+    assert_int_equal(rig_info(&r, id).state, SESSION_RECOVERING);
+    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, &err), ERR_BUSY);
+    assert_int_equal(door_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
+    wait_until_back(&r, id);
+    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, &err), 0);
+    assert_int_equal(hash, rig_info(&r, id).hash);
+    door_ops.export_close(e);
+    assert_int_equal(door_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
+    assert_int_equal(n, 20);
+    rig_close(&r);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
@@ -281,6 +309,7 @@ int main(void)
         CASE(stopped_sessions_start_from_a_checkpoint),
         CASE(an_idle_session_leaves_its_device),
         CASE(tokens_and_ranks_are_kept),
+        CASE(half_a_cloud_is_not_exported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
