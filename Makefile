@@ -20,7 +20,7 @@ NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/c
 NVCC_SAYS  = $(subst ",,$(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^\#$$ $(1)= *//p'))
 CUDA_INC  := $(if $(NVCC),$(patsubst -I%,-isystem %,$(call NVCC_SAYS,INCLUDES)))
 CUDA_LIB  := $(if $(NVCC),$(call NVCC_SAYS,LIBRARIES))
-CUDA_HAS   = $(shell echo '\#include <cuda_runtime.h>' | $(CC) $(CUDA_INC) -E -x c - >/dev/null 2>&1 && echo 1)
+CUDA_HAS   = $(shell $(CC) $(CUDA_INC) -E -include cuda_runtime.h -x c /dev/null >/dev/null 2>&1 && echo 1)
 ifeq ($(origin CUDA), undefined)
   CUDA     := $(if $(NVCC),$(or $(CUDA_HAS),0),0)
   CUDA_WHY := $(if $(NVCC),found $(NVCC)$(if $(filter 0,$(CUDA)), but not its cuda_runtime.h),nvcc not found)
@@ -28,7 +28,7 @@ else
   CUDA_WHY := asked for on the command line
 endif
 # the REST edge speaks TLS through libmicrohttpd's GnuTLS; without its headers recond is built without TLS
-GNUTLS     := $(shell echo '\#include <gnutls/abstract.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo 1)
+GNUTLS     := $(shell $(CC) -E -include gnutls/abstract.h -x c /dev/null >/dev/null 2>&1 && echo 1)
 PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
 ONNX_PROTO ?= $(firstword $(wildcard $(addsuffix /onnx/onnx.proto,$(subst :, ,$(CPATH)) /usr/include /usr/local/include)))
 PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \

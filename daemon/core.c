@@ -159,6 +159,21 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
         }
 }
 
+/* What was answered to a session with a journal is on the disk: its client goes on with it. */
+static void say_stopping(struct session *s, bool at_once)
+{
+    const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
+    const struct control_bye again = {CONTROL_RECONNECT, 2000, "the server is stopping"};
+
+    session_bye(s, s->log ? &resume : &again, at_once);
+}
+
+static void hasten_session(struct core *c, struct session *s)
+{
+    (void)c;
+    say_stopping(s, true);
+}
+
 /* Out of use; its files stay. */
 static void let_go(struct core *c, struct session *s)
 {
@@ -177,8 +192,10 @@ void core_stop(struct core *c)
 {
     atomic_store(&c->draining, true);
     store_recover_stop(c->recovery);
-    if (c->registry)
+    if (c->registry) {
+        each_session(c, hasten_session); /* not deleted: whoever is told nothing else comes back */
         each_session(c, let_go);
+    }
     if (c->decode)
         decode_stop(c->decode);
     for (int i = 0; i < c->n_workers; i++)
@@ -288,33 +305,22 @@ void core_sweep(struct core *c)
 
 static void drain_session(struct core *c, struct session *s)
 {
-    const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
-    const struct control_bye bye = {CONTROL_RECONNECT, 2000, "the server is stopping"};
-
     (void)c;
-    if (s->log) { /* all that was answered is on the disk, the rest will be sent again */
-        session_bye(s, &resume, true);
+    if (s->log) { /* the rest will be sent again */
+        say_stopping(s, true);
         store_want_checkpoint(s, false);
         return;
     }
     session_finalize(s);
     if (session_settle(s))
         worker_retire(s->setup.worker, s);
-    session_bye(s, &bye, false);
+    say_stopping(s, false);
 }
 
 void core_drain(struct core *c)
 {
     atomic_store(&c->draining, true);
     each_session(c, drain_session);
-}
-
-static void hasten_session(struct core *c, struct session *s)
-{
-    const struct control_bye bye = {CONTROL_RECONNECT, 2000, "the server is stopping"};
-
-    (void)c;
-    session_bye(s, &bye, true);
 }
 
 void core_hasten(struct core *c)

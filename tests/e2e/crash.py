@@ -151,6 +151,9 @@ def main():
             lost_devices += status == 70
             if status is not None:
                 back.append(serving_again(m, push))
+        if m.process.poll() is not None:  # lost its device behind the push's last frame
+            m.start()
+            m.ready()
         tally.add(m, frames, sessions, *push.result())
         delete_all(m.http)
     while done < kills:

@@ -352,6 +352,10 @@ static void a_lost_device_answers_and_says_so(void **state)
         assert_int_equal(in.acks[i].reason, CONTROL_FAULT);
     assert_true(core_lost(r.core));
     assert_int_equal(door_ops.health(r.core, why), API_FAULT);
+    core_stop(
+        r.core); /* what main does then: the client shall come back, nobody has deleted anything */
+    rig_read_all(&in);
+    assert_int_equal(in.bye.action, CONTROL_RECONNECT);
     rig_disconnect(&in);
     rig_close(&r);
 }

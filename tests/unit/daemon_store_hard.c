@@ -136,8 +136,12 @@ static void lose_a_device(int out)
     for (int i = 10; i < c.n_acks; i++) /* nobody is told that a frame failed */
         if (c.acks[i].status != CONTROL_USED)
             _exit(96);
-    rig_disconnect(&c);
     core_stop(r.core); /* as main does; what is left of the device is not asked */
+    rig_read_all(&c);
+    if (c.bye.action != CONTROL_RESUME ||
+        !c.n_bye) /* its client goes on with it in the next process */
+        _exit(97);
+    rig_disconnect(&c);
     _exit(core_lost(r.core) && fake_gpu_plan.frames < 15 ? 70 : 95);
 }
 
