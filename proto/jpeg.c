@@ -10,7 +10,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#define EIGHTHS 8 /* libjpeg-turbo's DCT scales by eighths */
+#define EIGHTHS 8 /* libjpeg-turbo's DCT scales by eighths; see jpeg_scaled_size() */
 #define ENCODED_FIRST 65536
 #define MAX_SIDE 65500 /* JPEG's own */
 #define PIXEL_NS 2     /* a pixel's share of upsampling and colour conversion, see jpeg_probe.c */
@@ -36,7 +36,7 @@ struct jpeg_decoder {
 
 void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w, int *h)
 {
-    for (int k = 1; k <= EIGHTHS; k++) {
+    for (int k = 1; k <= EIGHTHS; k *= 2) {
         *w = (info->width * k + EIGHTHS - 1) / EIGHTHS;
         *h = (info->height * k + EIGHTHS - 1) / EIGHTHS;
         if (*w >= min_w && *h >= min_h)
@@ -180,7 +180,7 @@ void jpeg_decoder_free(struct jpeg_decoder **decoder)
 /* The eighths that turn the picture into w x h, or 0. */
 static unsigned scale_of(const struct jpeg_info *info, int w, int h)
 {
-    for (int k = 1; k <= EIGHTHS; k++)
+    for (int k = 1; k <= EIGHTHS; k *= 2)
         if ((info->width * k + EIGHTHS - 1) / EIGHTHS == w &&
             (info->height * k + EIGHTHS - 1) / EIGHTHS == h)
             return (unsigned)k;
