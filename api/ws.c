@@ -36,10 +36,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_US 50000 /* so long a flood goes unseen */
+#define TICK_US 50000
+#define LOOK_MS 2  /* a service that is at work looks this often for a peer that floods it ... */
+#define LOOK_AT 16 /* ... among so many of its peers, the next ones the next time */
 #define ACCEPT_AT_ONCE 16
-#define RX_CHUNK (64u << 10)
-#define BURST 32 /* messages to one client before the others have their turn */
+#define RX_CHUNK (32u << 10) /* read from one client before the others have their turn */
+#define BURST 32             /* messages to one client before the others have their turn */
 
 struct service { /* a thread and what it alone touches, but for atomics */
     struct ws *ws;
@@ -52,7 +54,9 @@ struct service { /* a thread and what it alone touches, but for atomics */
     void *ssl_ctx;     /* SSL_CTX of the vhost, with TLS */
     atomic_bool renew; /* its certificate is an old one */
     lws_sorted_usec_list_t tick;
-    uint8_t *tx; /* [LWS_PRE + tx_cap], one message being handed to the library */
+    int64_t looked_ms;
+    int look_next; /* peer */
+    uint8_t *tx;   /* [LWS_PRE + tx_cap], one message being handed to the library */
     size_t tx_cap;
     atomic_bool wake;
     atomic_uint_fast64_t alive_ms;
@@ -336,17 +340,42 @@ static void on_tick(lws_sorted_usec_list_t *sul)
     lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
 }
 
+/* The library answers pings without a word to us, as fast as they come: until the next tick a flood
+ * of them had this thread and a processor, and whoever needed either waited that long. */
+static void look_for_floods(struct service *v, int64_t now)
+{
+    struct ws *w = v->ws;
+    int looked = 0;
+
+    if (now - v->looked_ms < LOOK_MS)
+        return;
+    v->looked_ms = now;
+    for (int i = 0; i < w->config.max_connections && looked < LOOK_AT; i++) {
+        struct ws_peer *p = &w->peers[v->look_next];
+        if (ws_seats_service(w->seats, v->look_next) == v->index && p->phase != WS_PEER_FREE &&
+            p->wsi) {
+            looked++;
+            if (ws_peer_weigh(p, listen_health(p->fd).received, now))
+                lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+        }
+        v->look_next = (v->look_next + 1) % w->config.max_connections;
+    }
+}
+
 /* ------------------------------------------------------------------------------- life */
 
 static void *run(void *arg)
 {
     struct service *v = arg;
+    int64_t now;
 
     lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
     while (!atomic_load(&v->ws->stop)) {
         if (lws_service(v->lws, 0) < 0)
             break;
-        atomic_store(&v->alive_ms, (uint64_t)now_ms());
+        now = now_ms();
+        look_for_floods(v, now);
+        atomic_store(&v->alive_ms, (uint64_t)now);
     }
     return NULL;
 }

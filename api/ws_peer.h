@@ -25,7 +25,7 @@
 #define WS_PEER_OWN_MAX 1024         /* one control message of the edge itself */
 #define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
 #define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
-#define WS_PEER_WASTE_MAX (64 << 10) /* at once */
+#define WS_PEER_WASTE_MAX (96 << 10) /* at once; heads of FRAGMENTS_MAX fragments of a byte fit */
 #define WS_PEER_STALL 10 /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {

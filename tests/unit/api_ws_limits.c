@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "api/ws_peer.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
 
@@ -152,6 +153,73 @@ static void test_a_healthy_neighbour(void **state)
     ws_case_expect_streams(0);
 }
 
+/* Pings as fast as they are taken. How many bytes of them were sent until the connection was cut? */
+static size_t flood(int fd)
+{
+    static uint8_t pings[6 * 1024];
+    int small = 16 << 10;
+    size_t sent = 0;
+    ssize_t n;
+
+    for (size_t i = 0; i < sizeof pings; i += 6) /* empty, masked with zeros */
+        memcpy(pings + i, "\x89\x80\0\0\0\0", 6);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    do {
+        n = send(fd, pings + sent % 6, sizeof pings - sent % 6, MSG_NOSIGNAL);
+        sent += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && sent < 64 << 20);
+    close(fd);
+    return sent;
+}
+
+static int compare(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The library answers pings without a word to us: a thread that looked at ticks alone was theirs
+ * for up to 50 ms. */
+static void test_flood_of_pings(void **state)
+{
+    size_t sent[11];
+
+    (void)state;
+    for (int i = 0; i < 11; i++) {
+        sent[i] = flood(ws_case_started(ws_case.session.view, START_VIEW));
+        usleep(7000 * (useconds_t)i); /* at any time between two ticks */
+    }
+    qsort(sent, 11, sizeof *sent, compare);
+    print_message("# bytes of pings until cut: %zu, %zu, %zu\n", sent[0], sent[5], sent[10]);
+    assert_true(sent[5] < 1 << 20);
+    ws_case_expect_streams(0);
+}
+
+/* Pings that are not yet too many, and most of a message that does not end: it weighs nothing. */
+static void test_half_a_message_is_no_flood(void **state)
+{
+    size_t len = WS_PEER_WASTE_MAX;
+    uint8_t *msg = malloc(len), *masked = malloc(len), pings[6 * 2000];
+    int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
+
+    (void)state;
+    ws_case_make_frame(msg, 1, len - FRAME_HEADER_BYTES);
+    for (size_t i = 0; i < len; i++)
+        masked[i] = msg[i] ^ (uint8_t) "\x11\x22\x33\x44"[i & 3];
+    for (size_t i = 0; i < sizeof pings; i += 6)
+        memcpy(pings + i, "\x89\x80\0\0\0\0", 6);
+    edge_send(fd, pings, sizeof pings);
+    ws_raw_head(fd, WS_RAW_BINARY, true, len);
+    edge_send(fd, masked, len - 1);
+    usleep(150000); /* several ticks */
+    edge_send(fd, masked + len - 1, 1);
+    ws_case_expect_ack(fd, 1);
+    free(msg);
+    free(masked);
+    close(fd);
+    ws_case_expect_streams(0);
+}
+
 static void test_drain_stops_accepting(void **state)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
@@ -183,6 +251,9 @@ int main(void)
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_silent_peer, ws_case_setup_quick, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_a_healthy_neighbour, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_flood_of_pings, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_half_a_message_is_no_flood, ws_case_setup,
+                                        ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_drain_stops_accepting, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_connection_limit, setup_few, ws_case_teardown),

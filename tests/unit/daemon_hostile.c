@@ -6,15 +6,15 @@
  * client does. Quiet rounds and rounds under attack alternate, so that whatever else the machine
  * does meets both alike.
  * Bounds: every attacker is answered or closed within its deadline and no frame of the neighbour is
- *         lost. Of the rounds' p99s the median under attack is printed beside the quiet one. It is
- *         promised to be at most 20 % above that; VERDICT=1 holds it to this. It is NOT met on two
- *         cores, where the attackers take their processor time from the server
- *         (docs/PERFORMANCE.md), so this is a measurement for a machine that has processors for
- *         both.
+ *         lost. The p99 of all frames under attack is printed beside that of the quiet ones; it is
+ *         promised to be at most 20 % above, and VERDICT=1 holds it to this. That takes a calm
+ *         machine and time: of 2,500 frames each, without any attacker, the two still differ by
+ *         7 % (standard deviation, resampled, two cores); of 120 frames by anything.
  * Attackers run only when nobody else wants to: on a network they would have processors of their
- * own.
+ * own. They take next to none: what each has used is printed.
  *
- *   ROUNDS=n (2) pairs of rounds, ROUND_MS=n (2400), VERDICT=1
+ *   ROUNDS=n (2) pairs of rounds, ROUND_MS=n (2400; 4800 for a verdict), VERDICT=1
+ *   ATTACKERS="ping flood,2^63 length" only these, to tell what each of them costs; none for nobody
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,10 +41,15 @@
 #define W 640
 #define H 480
 #define FRAME_US 40000
-#define ROUNDS_MAX 64
-#define SAMPLES_MAX 4096
+#define SAMPLES_MAX (1 << 16)
 #define START "{\"op\":\"start\",\"role\":\"%s\",\"codecs\":[\"raw\"]}"
 #define RECON "Sec-WebSocket-Protocol: recon.v1\r\n"
+
+/* The neighbour's, of all rounds of a kind. */
+struct times {
+    double us[SAMPLES_MAX];
+    int n;
+};
 
 static struct {
     struct core *core;
@@ -55,11 +60,8 @@ static struct {
     size_t frame_len;
     char neighbour[API_ID_CAP];
     atomic_bool stop, attack;
-    /* of the current round, the neighbour's while measure is set */
     pthread_mutex_t lock;
-    double us[SAMPLES_MAX];
-    int n;
-    bool measure;
+    struct times *to; /* NULL: between rounds */
     atomic_int unanswered;
     atomic_uint_fast64_t used;
 } rig = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -188,21 +190,19 @@ static bool ack_comes(int fd, uint64_t seq)
 static void sample(double us)
 {
     pthread_mutex_lock(&rig.lock);
-    if (rig.measure && rig.n < SAMPLES_MAX)
-        rig.us[rig.n++] = us;
+    if (rig.to && rig.to->n < SAMPLES_MAX)
+        rig.to->us[rig.to->n++] = us;
     pthread_mutex_unlock(&rig.lock);
 }
 
-/* From now on, or until now; returns how many samples there are. */
-static int measuring(bool on)
+/* Where samples go from now on; returns how many are there already. */
+static int measure_to(struct times *to)
 {
     int n;
 
     pthread_mutex_lock(&rig.lock);
-    if (on)
-        rig.n = 0;
-    rig.measure = on;
-    n = rig.n;
+    rig.to = to;
+    n = to ? to->n : 0;
     pthread_mutex_unlock(&rig.lock);
     return n;
 }
@@ -214,8 +214,8 @@ static void *stream_frames(void *arg)
 
     (void)arg;
     for (uint64_t seq = 1; fd >= 0 && !atomic_load(&rig.stop); seq++) {
-        while (clock_us() < next_us)
-            usleep(200);
+        for (uint64_t now = clock_us(); now < next_us; now = clock_us())
+            usleep((useconds_t)(next_us - now));
         memcpy(rig.frame + 8, &seq, sizeof seq);
         begun = clock_us();
         next_us = begun + FRAME_US;
@@ -368,8 +368,10 @@ struct attack {
     int deadline_ms, pause_ms;
     pthread_t thread;
     char id[API_ID_CAP];
+    bool wanted; /* by ATTACKERS */
     int n, late;
     int64_t worst_ms;
+    double cpu_s;
 };
 
 /* Deadlines: what the daemon was configured with, and half a second for its ticks and the
@@ -390,6 +392,7 @@ static void *attack(void *arg)
 {
     const struct sched_param none = {0};
     struct attack *a = arg;
+    struct timespec cpu;
 
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
     while (!atomic_load(&rig.stop)) {
@@ -408,6 +411,8 @@ static void *attack(void *arg)
         }
         usleep((useconds_t)a->pause_ms * 1000);
     }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    a->cpu_s = (double)cpu.tv_sec + (double)cpu.tv_nsec * 1e-9;
     return NULL;
 }
 
@@ -419,12 +424,13 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static double quantile(double *v, int n, double q)
+/* In milliseconds. */
+static double quantile(struct times *t, double q)
 {
-    int at = (int)(q * n);
+    int at = (int)(q * t->n);
 
-    qsort(v, (size_t)n, sizeof *v, compare);
-    return v[at < n ? at : n - 1];
+    qsort(t->us, (size_t)t->n, sizeof *t->us, compare);
+    return t->us[at < t->n ? at : t->n - 1] / 1000;
 }
 
 static int setting(const char *name, int standard)
@@ -433,50 +439,39 @@ static int setting(const char *name, int standard)
     return text ? atoi(text) : standard;
 }
 
-/* One round; its p99 and p50 in milliseconds. */
-static void run_round(bool attacked, int ms, double *p99, double *p50)
+static void run_round(struct times *times, bool attacked, int ms)
 {
-    int n, more = 3;
+    int begun, n, more = 3;
 
     atomic_store(&rig.attack, attacked);
     usleep(200000); /* those called back have left */
-    measuring(true);
+    begun = measure_to(times);
     usleep((useconds_t)ms * 1000);
-    for (n = measuring(false); n <= 10 && more > 0; more--) { /* a slow machine, or a sanitizer */
-        measuring(true);
+    for (n = measure_to(times); n <= begun + 10 && more > 0; more--) { /* or a sanitizer */
         usleep((useconds_t)ms * 4000);
-        n = measuring(false);
+        n = measure_to(times);
     }
-    assert_true(n > 10);
-    *p50 = quantile(rig.us, rig.n, 0.5) / 1000;
-    *p99 = quantile(rig.us, rig.n, 0.99) / 1000;
+    measure_to(NULL);
+    assert_true(n > begun + 10);
 }
 
-static struct {
-    double quiet[ROUNDS_MAX], under[ROUNDS_MAX], quiet50[ROUNDS_MAX], under50[ROUNDS_MAX];
-    int n;
-} rounds;
-
-/* More pairs of rounds. Returns how much the neighbour's p99 rises over all so far, as a factor. */
-static double measure(int more)
+/* Returns how much the neighbour's p99 rises, as a factor. */
+static double measure(int n_rounds, int ms)
 {
-    int ms = setting("ROUND_MS", 2400);
-    double sorted[4][ROUNDS_MAX],
-        *of[4] = {rounds.quiet, rounds.under, rounds.quiet50, rounds.under50}, mid[4];
+    static struct times quiet, under;
+    double q99, u99;
 
-    for (; more > 0 && rounds.n < ROUNDS_MAX; more--) {
-        int i = rounds.n++;
-        run_round(false, ms, &rounds.quiet[i], &rounds.quiet50[i]);
-        run_round(true, ms, &rounds.under[i], &rounds.under50[i]);
+    for (int i = 0; i < n_rounds; i++) {
+        run_round(&quiet, false, ms);
+        run_round(&under, true, ms);
     }
-    for (int k = 0; k < 4; k++) {
-        memcpy(sorted[k], of[k], sizeof sorted[k]);
-        mid[k] = quantile(sorted[k], rounds.n, 0.5);
-    }
+    q99 = quantile(&quiet, 0.99);
+    u99 = quantile(&under, 0.99);
     print_message("# ack p99 %.2f ms quiet, %.2f ms under attack: %+.1f %% (p50 %.2f, %.2f ms; "
-                  "medians of %d rounds of %d ms each)\n",
-                  mid[0], mid[1], 100 * (mid[1] / mid[0] - 1), mid[2], mid[3], rounds.n, ms);
-    return mid[1] / mid[0];
+                  "%d and %d frames of %d rounds of %d ms each)\n",
+                  q99, u99, 100 * (u99 / q99 - 1), quantile(&quiet, 0.5), quantile(&under, 0.5),
+                  quiet.n, under.n, n_rounds, ms);
+    return u99 / q99;
 }
 
 static void test_neighbour_beside_attackers(void **state)
@@ -488,19 +483,25 @@ static void test_neighbour_beside_attackers(void **state)
     (void)state;
     atomic_store(&rig.stop, false);
     for (int i = 0; i < N_ATTACKS; i++) {
+        if (getenv("ATTACKERS") && !strstr(getenv("ATTACKERS"), attacks[i].name))
+            continue;
+        attacks[i].wanted = true;
         new_session(attacks[i].id);
         assert_int_equal(pthread_create(&attacks[i].thread, NULL, attack, &attacks[i]), 0);
     }
     assert_int_equal(pthread_create(&neighbour, NULL, stream_frames, NULL), 0);
     sleep(1);
-    rise = measure(setting("ROUNDS", 2));
+    rise = measure(setting("ROUNDS", 2), setting("ROUND_MS", setting("VERDICT", 0) ? 4800 : 2400));
     atomic_store(&rig.stop, true);
     pthread_join(neighbour, NULL);
     for (int i = 0; i < N_ATTACKS; i++) {
         struct attack *a = &attacks[i];
+        if (!a->wanted)
+            continue;
         pthread_join(a->thread, NULL);
-        print_message("# %s: %d times, the longest %lld ms, allowed %d; %d late\n", a->name, a->n,
-                      (long long)a->worst_ms, a->deadline_ms, a->late);
+        print_message(
+            "# %s: %d times, the longest %lld ms, allowed %d; %d late; %.2f s of processor\n",
+            a->name, a->n, (long long)a->worst_ms, a->deadline_ms, a->late, a->cpu_s);
         assert_true(a->n > 0);
         late += a->late;
     }
