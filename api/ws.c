@@ -150,7 +150,7 @@ static int on_receive(struct ws_peer *p, struct lws *wsi, const uint8_t *data, s
     ws_peer_receive(p, data, len, lws_remaining_packet_payload(wsi), lws_is_first_fragment(wsi),
                     lws_is_final_fragment(wsi), lws_frame_is_binary(wsi), now_ms());
     if (ws_peer_full(p))
-        lws_rx_flow_control(wsi, 0); /* until what we have to say is sent */
+        lws_rx_flow_control(wsi, 0); /* until on_tick() or send_one() finds room */
     if (lws_is_final_fragment(wsi) || p->phase == WS_PEER_CLOSING)
         lws_callback_on_writable(wsi);
     return 0;
@@ -325,17 +325,21 @@ static void on_tick(lws_sorted_usec_list_t *sul)
     struct ws *w = v->ws;
     struct listen_health health;
     int64_t now = now_ms();
+    bool was_full;
 
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
         if (ws_seats_service(w->seats, i) != v->index || p->phase == WS_PEER_FREE || !p->wsi)
             continue;
         health = listen_health(p->fd);
+        was_full = ws_peer_full(p);
         if (ws_peer_weigh(p, health.received, now) ||
             ws_peer_tick(p, health.unacknowledged_ms, now))
             lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
         else if (p->ping_due || p->phase == WS_PEER_CLOSING)
             lws_callback_on_writable(p->wsi);
+        if (was_full && !ws_peer_full(p))
+            lws_rx_flow_control(p->wsi, 1);
     }
     lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
 }

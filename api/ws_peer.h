@@ -26,7 +26,8 @@
 #define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
 #define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
 #define WS_PEER_WASTE_MAX (96 << 10) /* at once; heads of FRAGMENTS_MAX fragments of a byte fit */
-#define WS_PEER_STALL 10 /* silent for this many hang-up times: gone, whatever TCP says */
+#define WS_PEER_TEXTS 1024 /* control messages at once, and a second; more are read later */
+#define WS_PEER_STALL 10   /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {
     WS_PEER_FREE,
@@ -58,7 +59,8 @@ struct ws_peer {
     uint64_t message_bytes;                        /* that have come as parts of messages */
     uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
     int64_t weighed_ms, waste;
-    uint8_t *rx; /* [config->max_message_bytes] */
+    int64_t texts_us, texts_ms; /* how much of a second's control messages is used up; since when */
+    uint8_t *rx;                /* [config->max_message_bytes] */
     size_t rx_len;
     int fragments, strikes;
     bool binary, in_message, answered;
@@ -104,7 +106,8 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
 
 /* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
-/* The edge cannot say more before what it has said is sent: stop reading. */
+/* The edge cannot say more before what it has said is sent, or control messages come faster than
+ * WS_PEER_TEXTS; stop reading. Looked at again after ws_peer_next() and ws_peer_tick(). */
 bool ws_peer_full(const struct ws_peer *p);
 
 /*

@@ -220,6 +220,32 @@ static void test_half_a_message_is_no_flood(void **state)
     ws_case_expect_streams(0);
 }
 
+/* Control messages beyond a second's are read later, which holds up nobody else. */
+static void test_too_many_control_messages(void **state)
+{
+    static const char need[] = "{\"op\":\"need\",\"submap\":0,\"x\":1,\"y\":2,\"z\":3}";
+    int fd = ws_case_started(ws_case.session.view, START_VIEW),
+        good = ws_case_started(ws_case.session.ingest, START_INGEST);
+    int64_t begun = ws_case_now_ms(), took;
+
+    (void)state;
+    for (int i = 0; i < 2 * WS_PEER_TEXTS; i++)
+        ws_raw_text(fd, need);
+    ws_case_send_frame(good, 1);
+    ws_case_expect_ack(good, 1);
+    took = ws_case_now_ms() - begun;
+    print_message("# a frame beside a flood of control messages: %lld ms\n", (long long)took);
+    assert_true(took < 500);
+    ws_raw_text(fd, "{{{{");
+    ws_case_expect_error(fd, 400);
+    took = ws_case_now_ms() - begun;
+    print_message("# %d control messages: %lld ms\n", 2 * WS_PEER_TEXTS, (long long)took);
+    assert_true(took > 800);
+    close(fd);
+    close(good);
+    ws_case_expect_streams(0);
+}
+
 static void test_drain_stops_accepting(void **state)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
@@ -253,6 +279,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_healthy_neighbour, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_flood_of_pings, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_half_a_message_is_no_flood, ws_case_setup,
+                                        ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_too_many_control_messages, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_drain_stops_accepting, ws_case_setup,
                                         ws_case_teardown),
