@@ -1,6 +1,8 @@
 /* The marker walker: decides by itself, with nothing allocated, what libjpeg-turbo may see. */
 #include "proto/jpeg.h"
 
+#include <string.h>
+
 #define SOF0 0xc0
 #define SOF2 0xc2
 #define DHT 0xc4
@@ -177,16 +179,23 @@ static int check_scan(struct walk *w, const uint8_t *p, size_t n, struct err *er
 /* Over entropy-coded bytes to the next marker that is not a restart. */
 static void skip_entropy(struct walk *w)
 {
-    size_t start = w->at;
+    size_t start = w->at, last = w->len - 1; /* a marker has two bytes */
 
-    while (w->at + 1 < w->len) {
-        unsigned next = w->data[w->at + 1];
+    while (w->at < last) {
+        const uint8_t *p = w->data + w->at;
 
-        if (w->data[w->at] == 0xff && next != 0 && next != 0xff && (next < RST0 || next > RST7))
+        if (p[0] != 0xff) {
+            p = memchr(p, 0xff, last - w->at);
+            w->at = p ? (size_t)(p - w->data) : last;
+        } else if (p[1] == 0xff) {
+            w->at++;
+        } else if (p[1] == 0 || (p[1] >= RST0 && p[1] <= RST7)) {
+            w->at += 2;
+        } else {
             break;
-        w->at++;
+        }
     }
-    if (w->at + 1 >= w->len)
+    if (w->at >= last)
         w->at = w->len;
     w->cost += (w->at - start) * COST_BYTE;
 }
