@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define EXPECT_AHEAD 16 /* changes; slots lie anywhere, each is two misses of the cache */
+
 struct mirror {
     pthread_mutex_t lock;
     struct cloud *cloud;
@@ -47,6 +49,8 @@ void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t 
     pthread_mutex_lock(&m->lock);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
+        if (i + EXPECT_AHEAD < n)
+            cloud_stage_expect(m->cloud, changes[i + EXPECT_AHEAD].slot);
         if (c->kind == GPU_CHANGE_REMOVE)
             cloud_stage_remove(m->cloud, c->slot);
         else if (cloud_stage_put(m->cloud, c->slot, 0, c->p_q, c->rgb, c->confidence, NULL))

@@ -80,6 +80,8 @@ MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap,
                                const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence,
                                struct err *err);
 void cloud_stage_remove(struct cloud *c, uint32_t slot);
+/* Some changes ahead of a slot's own: what is known of it is fetched from memory meanwhile. */
+void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 
 /*
  * cloud_commit - merge what was staged into the sorted blocks

@@ -41,6 +41,14 @@ static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
         c->staged_touched = c->n_staged;
 }
 
+void cloud_stage_expect(const struct cloud *c, uint32_t slot)
+{
+    if (!c->staged_cap || slot >= c->limits.max_points)
+        return;
+    __builtin_prefetch(&c->slot_block[slot], 1);
+    __builtin_prefetch(&c->slot_key[slot], 1);
+}
+
 void cloud_stage_remove(struct cloud *c, uint32_t slot)
 {
     uint32_t block;
