@@ -167,6 +167,8 @@ static void *run(void *arg)
 
 void decode_kick(struct decode *d, struct session *s)
 {
+    if (!queue_can_decode(s->queue)) /* who is at it now looks again when he is done */
+        return;
     session_ref(s);
     if (!turn_kick(d->turns, &s->decode_turn))
         session_unref(s);

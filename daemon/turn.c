@@ -50,11 +50,13 @@ void turn_free(struct turn **turn)
  * for them looks again when there is none left. */
 static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
+    bool some = t->n_due || t->n_back;
+
     t->n_due += (state == TURN_IDLE && due) - (e->state == TURN_IDLE && e->due);
     t->n_back += (state == TURN_AGAIN && e->charged) - (e->state == TURN_AGAIN && e->charged);
     e->state = state;
     e->due = due;
-    if (t->n_due == 0 && t->n_back == 0)
+    if (some && t->n_due == 0 && t->n_back == 0)
         pthread_cond_signal(&t->some);
 }
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define N 64
@@ -416,6 +417,56 @@ static void no_work_is_lost(void **state)
     line_close(&c.line);
 }
 
+struct sleepers {
+    struct line line;
+    atomic_int served;
+    atomic_long woken; /* how often they slept, all together */
+};
+
+static void *sleep_and_serve(void *arg)
+{
+    struct sleepers *s = arg;
+    struct turn_entry *e;
+    struct rusage use;
+    int n;
+
+    while ((n = turn_take(s->line.turn, &e, 1, 10000000)) >= 0)
+        if (n) {
+            turn_done(s->line.turn, e, false);
+            atomic_fetch_add(&s->served, 1);
+        }
+    getrusage(RUSAGE_THREAD, &use);
+    atomic_fetch_add(&s->woken, use.ru_nvcsw);
+    return NULL;
+}
+
+/* Work for one wakes one: others would only find that there is none. */
+static void one_kick_wakes_one(void **state)
+{
+    enum { KICKS = 400, SLEEPERS = 4 };
+    static struct sleepers s;
+    pthread_t threads[SLEEPERS];
+
+    (void)state;
+    line_open(&s.line);
+    for (int i = 0; i < SLEEPERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, sleep_and_serve, &s), 0);
+    for (int k = 0; k < KICKS; k++) {
+        usleep(200); /* until they sleep again */
+        turn_kick(s.line.turn, &s.line.e[k % N]);
+        for (int wait = 0; atomic_load(&s.served) <= k && wait < 50000; wait++)
+            usleep(100);
+    }
+    turn_close(s.line.turn);
+    for (int i = 0; i < SLEEPERS; i++)
+        pthread_join(threads[i], NULL);
+    print_message("# slept %ld times for %d kicks\n", atomic_load(&s.woken), KICKS);
+    assert_int_equal(atomic_load(&s.served), KICKS);
+    /* a sleep for work, now and then one for the lock */
+    assert_in_range(atomic_load(&s.woken), KICKS / 2, 2 * KICKS + KICKS / 2);
+    line_close(&s.line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -428,6 +479,7 @@ int main(void)
         cmocka_unit_test(work_announced_meanwhile_is_remembered),
         cmocka_unit_test(a_flight_is_paid_by_the_pixel),
         cmocka_unit_test(no_work_is_lost),
+        cmocka_unit_test(one_kick_wakes_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
