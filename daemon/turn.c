@@ -187,14 +187,15 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
     return n;
 }
 
-int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us)
+int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
+                   bool anybody)
 {
     struct timespec deadline;
     int n;
 
     deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
-    while (!(t->head && goes_along(t)) && some_come(t) && !t->closed)
+    while (!(t->head && goes_along(t)) && (anybody || some_come(t)) && !t->closed)
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     n = take(t, entries, max);

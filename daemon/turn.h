@@ -65,13 +65,14 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 /*
  * turn_take_more - entries to serve along with those that were taken already
  *
- * Waits for one, timeout_us at most, and not at all if nothing is on its way: only while an idle
- * entry is due, or one that was charged already has announced more work and will be back when it
- * is done. For the latter not where servers need n times as long for n entries: there company saves
- * nothing.
- * Returns: number taken; 0 when there is nothing to wait for any more, or when closed
+ * Waits for one, timeout_us at most: with `anybody`, for whoever comes; else not at all if nothing
+ * is on its way: only while an idle entry is due, or one that was charged already has announced
+ * more work and will be back when it is done. For the latter not where servers need n times as long
+ * for n entries: there company saves nothing.
+ * Returns: number taken; 0 when the time is over, there is nothing to wait for any more, or closed
  */
-int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
+int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
+                   bool anybody);
 
 /* What serving the entry took, when all but the last steps are done; by its server, between
  * turn_take() and turn_done(). */

@@ -89,11 +89,13 @@ static int open_device(struct worker *w)
     return rc;
 }
 
-/* How long to wait for frames. */
+/* How long to wait for frames; those who were left behind wait for company on board. */
 static uint64_t patience_us(const struct worker *w)
 {
     uint64_t now_us = clock_us(), due;
 
+    if (w->n_left)
+        return 0;
     if (w->n_flights == 0)
         return 500000;
     due = worker_flight_due_us(w);
@@ -105,16 +107,18 @@ static void serve(struct worker *w)
     struct turn_entry *entries[GPU_BATCH_MAX];
     int n;
 
-    while ((n = turn_take(w->turns, entries, w->config.batch, patience_us(w))) >= 0) {
+    while ((n = turn_take(w->turns, entries, w->config.batch - w->n_left, patience_us(w))) >= 0) {
         atomic_store(&w->alive_us, clock_us());
         free_retired(w);
-        if (n)
+        if (n || w->n_left)
             worker_flight_begin(w, entries, n);
         while (w->n_flights == GPU_FLIGHTS ||
                (w->n_flights && worker_flight_due_us(w) <= clock_us()))
             worker_flight_land(w);
         look(w);
     }
+    if (w->n_left)
+        worker_flight_begin(w, entries, 0);
     worker_flight_land_all(w);
 }
 

@@ -11,6 +11,8 @@
 
 #define FRAME_DEADLINE_US 33000 /* a frame older than this waits for no company */
 #define DONE_ALREADY_US 50      /* a wait as short as this found the work done */
+#define LEARN_US 1000           /* a batch of a size that nothing is known of: believed to take */
+#define WAKE_US 100             /* a thread that sleeps until a time may be so late */
 
 /* ------------------------------------------------------------------------- jobs */
 
@@ -135,33 +137,54 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
 
 /* ------------------------------------------------------------------------- flights */
 
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
+/* The place in expect_us of a batch of n frames. */
+static int size_of(int n)
+{
+    int size = 0;
+
+    while (size < WORKER_SIZES - 1 && 1 << size < n)
+        size++;
+    return size;
+}
+
 /*
- * When the oldest flight is likely to be three quarters through: until then frames may still come
- * for the next one. What batches of a size take is learnt from those that had to be waited for; a
- * guess that was too long shrinks. A back end that has done the work when it was enqueued has
- * nothing to be waited for, so its results go out at once.
+ * Just before the oldest flight is likely to be done: until then frames may still come for the next
+ * one, and nothing is lost, for the device is busy. What is left is the time to enqueue it and an
+ * eighth for an error. What batches of a size take is learnt from those that had to be waited for,
+ * from one that was held up no more than twice what was known; a guess that was too long shrinks. A
+ * back end that has done the work when it was enqueued has nothing to be waited for, so its results
+ * go out at once.
  */
 uint64_t worker_flight_due_us(const struct worker *w)
 {
     const struct flight *f = &w->flights[w->oldest];
+    uint64_t expect_us = w->expect_us[size_of(f->n)];
+    uint64_t margin_us = expect_us / 8 + 2 * (uint64_t)w->enqueue_us + WAKE_US;
 
-    return max_u64(f->enqueued_us, w->landed_us) + w->expect_us[f->n] / 4 * 3;
+    return max_u64(f->enqueued_us, w->landed_us) +
+           (expect_us > margin_us ? expect_us - margin_us : 0);
 }
 
 static void learn(struct worker *w, const struct flight *f, uint64_t waited_from_us,
                   uint64_t now_us)
 {
     uint64_t took_us = now_us - max_u64(f->enqueued_us, w->landed_us);
+    uint32_t *expect_us = &w->expect_us[size_of(f->n)];
 
     if (now_us - waited_from_us < DONE_ALREADY_US)
-        w->expect_us[f->n] -= w->expect_us[f->n] / 4;
+        *expect_us -= *expect_us / 4;
     else
-        w->expect_us[f->n] = took_us < 1000000 ? (uint32_t)took_us : 1000000;
+        *expect_us = (uint32_t)min_u64(took_us, 2 * (uint64_t)*expect_us + LEARN_US);
 }
 
 /* Waits for the oldest flight. */
@@ -229,10 +252,13 @@ static void launch(struct worker *w, struct flight *f)
     f->began_us = clock_us();
     rc = pipeline_mono(w->gpu, f->frames, f->n, &err);
     f->enqueued_us = clock_us();
-    if (rc == 0)
+    if (rc == 0) {
+        uint64_t took_us = f->enqueued_us - f->began_us;
+        w->enqueue_us = (uint32_t)((7 * (uint64_t)w->enqueue_us + min_u64(took_us, 10000)) / 8);
         w->n_flights++;
-    else
+    } else {
         crash(w, f, rc, &err);
+    }
 }
 
 /* ------------------------------------------------------------------------- boarding */
@@ -243,6 +269,12 @@ static void note_queue_time(struct worker *w, const struct queue_item *item)
 
     metrics_observe(w->config.metrics, METRICS_QUEUE,
                     age_us > item->decode_us ? age_us - item->decode_us : 0);
+}
+
+static void seat(struct flight *f, struct job *job)
+{
+    f->jobs[f->n] = job;
+    f->frames[f->n++] = &job->frame;
 }
 
 static void board(struct worker *w, struct flight *f, struct turn_entry *const *entries, int n)
@@ -262,39 +294,83 @@ static void board(struct worker *w, struct flight *f, struct turn_entry *const *
         if (queue_has_ready(s->queue)) /* it will be back: turn_take_more() */
             turn_kick(w->turns, &s->work_turn);
         note_queue_time(w, s->work.job.item);
-        f->jobs[f->n] = &s->work.job;
-        f->frames[f->n++] = &s->work.job.frame;
+        seat(f, &s->work.job);
     }
 }
 
 /* Until when the flight may wait for frames that are being decoded, and for sessions whose last
- * frame is being committed: not long, and not if its oldest frame has no time for it. While the
- * device is at work with another nothing is lost by waiting, however old a frame is. */
+ * frame is being committed, while the device has nothing to do: not long, and not if its oldest
+ * frame has no time for it. */
 static uint64_t boarding_ends_us(const struct worker *w, const struct flight *f)
 {
     uint64_t ends_us = clock_us() + (uint64_t)w->config.batch_wait_us;
 
     for (int i = 0; i < f->n; i++) {
         uint64_t deadline_us = f->jobs[i]->item->received_us + FRAME_DEADLINE_US;
-        ends_us = deadline_us < ends_us ? deadline_us : ends_us;
+        ends_us = min_u64(ends_us, deadline_us);
     }
-    return w->n_flights ? max_u64(ends_us, worker_flight_due_us(w)) : ends_us;
+    return ends_us;
+}
+
+/* Company for those on board. While the device is at work with another flight nothing is lost by
+ * waiting for whoever comes, however old a frame is, until that one is nearly done. */
+static void fill(struct worker *w, struct flight *f, struct turn_entry **entries)
+{
+    uint64_t due_us = w->n_flights ? worker_flight_due_us(w) : 0;
+    uint64_t known_us = boarding_ends_us(w, f);
+
+    while (f->n && f->n < w->config.batch) {
+        uint64_t now_us = clock_us();
+        bool anybody = now_us < due_us;
+        uint64_t ends_us = anybody ? due_us : known_us;
+        int n;
+        if (now_us >= ends_us)
+            break;
+        n = turn_take_more(w->turns, entries, w->config.batch - f->n, ends_us - now_us, anybody);
+        if (n == 0 && clock_us() < ends_us)
+            break;
+        board(w, f, entries, n);
+    }
+}
+
+/*
+ * How many of n frames fly. A few more than a power of two cost what twice as many do: if that many
+ * are done sooner in proportion, the rest goes with the next flight, and is not left behind again.
+ * A size of which nothing is known is tried.
+ * So that one batch that took too long does not rule out its size for ever, what is expected of it
+ * shrinks with each time.
+ */
+static int worth(struct worker *w, int n, int n_left)
+{
+    uint32_t *all_us = &w->expect_us[size_of(n)], most_us;
+    int most = 1;
+
+    while (2 * most <= n)
+        most *= 2;
+    most_us = w->expect_us[size_of(most)];
+    if (most == n || most < n_left ||
+        (uint64_t)most_us * (unsigned)n >= (uint64_t)*all_us * (unsigned)most)
+        return n;
+    *all_us -= *all_us / 256 + 1;
+    return most;
 }
 
 void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n)
 {
     struct flight *f = &w->flights[(w->oldest + w->n_flights) % GPU_FLIGHTS];
-    uint64_t ends_us, now_us;
+    int n_left = w->n_left, all;
 
     f->n = 0;
+    for (int i = 0; i < n_left; i++)
+        seat(f, w->left[i]);
+    w->n_left = 0;
     board(w, f, entries, n);
-    ends_us = boarding_ends_us(w, f);
-    while (f->n && f->n < w->config.batch && (now_us = clock_us()) < ends_us) {
-        n = turn_take_more(w->turns, entries, w->config.batch - f->n, ends_us - now_us);
-        if (n == 0)
-            break;
-        board(w, f, entries, n);
-    }
-    if (f->n)
-        launch(w, f);
+    fill(w, f, entries);
+    if (f->n == 0)
+        return;
+    all = f->n;
+    f->n = worth(w, all, n_left);
+    for (int i = f->n; i < all; i++)
+        w->left[w->n_left++] = f->jobs[i];
+    launch(w, f);
 }

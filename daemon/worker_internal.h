@@ -17,6 +17,10 @@ struct flight {
     uint64_t began_us, enqueued_us;
 };
 
+/* A device computes batches of 1, 2, 4 ... frames, and one between costs what the next of these
+ * costs. */
+#define WORKER_SIZES 7
+
 /* Sessions that wait for the thread that makes and frees; under the worker's lock. */
 struct worker_line {
     struct session *first, *last;
@@ -30,8 +34,11 @@ struct worker {
     struct gpu *gpu;
     struct flight flights[GPU_FLIGHTS]; /* under way: n_flights of them, the oldest at `oldest` */
     int oldest, n_flights;
-    uint32_t expect_us[GPU_BATCH_MAX + 1]; /* what the device needs for so many frames */
-    double busy_us;                        /* of the device, since looked_us */
+    struct job *left[GPU_BATCH_MAX]; /* boarded, and left behind for the next flight: n_left */
+    int n_left;
+    uint32_t expect_us[WORKER_SIZES]; /* what the device needs for up to 1, 2, 4 ... frames */
+    uint32_t enqueue_us;              /* what it takes to enqueue a flight, of late */
+    double busy_us;                   /* of the device, since looked_us */
     uint64_t landed_us, looked_us;
 
     bool stopped; /* of whoever starts and stops it */
@@ -69,12 +76,14 @@ static inline struct session *worker_session_of(struct turn_entry *e)
     return (struct session *)(void *)((char *)e - offsetof(struct session, work_turn));
 }
 
-/* Sessions that have a turn board the next flight, others may join it, and it is launched. */
+/* Those who were left behind and sessions that have a turn board the next flight, others may join
+ * it, and it is launched. */
 void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n);
 /* Waits for the oldest flight; for all of them. */
 void worker_flight_land(struct worker *w);
 void worker_flight_land_all(struct worker *w);
-/* Until when frames may still come for the flight after the oldest one. */
+/* Until when frames may still come for the flight after the oldest one: it is enqueued just before
+ * that is done. */
 uint64_t worker_flight_due_us(const struct worker *w);
 /* The device context is lost: whoever finds out. */
 void worker_flight_lose(struct worker *w);

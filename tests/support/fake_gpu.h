@@ -4,8 +4,9 @@
  * Each frame publishes FAKE_POINTS points: number i of frame f goes to slot (f*FAKE_STEP + i) mod
  * FAKE_SLOTS, so later frames replace what earlier ones put, and every FAKE_REMOVE-th frame removes
  * a run of slots. Where a point goes depends on the picture's first byte, its frame number and the
- * pose alone. Batches are worked on one after the other, `wait_us` each, while the thread that
- * enqueued them goes on; results come into being in gpu_wait(), so nobody can have them earlier.
+ * pose alone. Batches are worked on one after the other, `wait_us` each and `size_us` for the next
+ * power of two of its frames, while the thread that enqueued them goes on; results come into being
+ * in gpu_wait(), so nobody can have them earlier.
  * fake_gpu_plan says what shall fail, and counts what must not happen.
  */
 #ifndef RECOND_TESTS_FAKE_GPU_H
@@ -27,6 +28,7 @@
 #define FAKE_STEP 150
 #define FAKE_REMOVE 5
 #define FAKE_DEADLY_M 5.0f
+#define FAKE_SIZES 7 /* batches of 1, 2, 4 ... 64 */
 
 static struct {
     atomic_int sessions, models; /* that exist */
@@ -34,19 +36,20 @@ static struct {
     atomic_int largest_batch;
     atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
-    atomic_int fail_wait;     /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
-    atomic_int deadly;        /* a signal that frames with a camera above FAKE_DEADLY_M raise */
-    atomic_int delay_us;      /* of each batch, while the caller waits */
-    atomic_int wait_us;       /* of each batch, while the caller goes on */
-    atomic_int cuda_count;    /* devices that there are */
-    atomic_uint cuda_broken;  /* bit n: cuda:n does not open */
-    atomic_int most_flights;  /* that were under way at once */
-    atomic_int overlapped;    /* batches that were enqueued while another was under way */
-    atomic_long host_bytes;   /* of pictures */
-    atomic_int wrong;         /* calls that break the contract */
-    atomic_int session_fails; /* what session_new answers, 0 = it works */
-    atomic_int restarts;      /* frames that came with `restart` */
-    atomic_int make_us;       /* what session_new takes */
+    atomic_int fail_wait; /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
+    atomic_int deadly;    /* a signal that frames with a camera above FAKE_DEADLY_M raise */
+    atomic_int delay_us;  /* of each batch, while the caller waits */
+    atomic_int wait_us;   /* of each batch, while the caller goes on */
+    atomic_int size_us[FAKE_SIZES]; /* that much more for one of up to 1, 2, 4 ... frames */
+    atomic_int cuda_count;          /* devices that there are */
+    atomic_uint cuda_broken;        /* bit n: cuda:n does not open */
+    atomic_int most_flights;        /* that were under way at once */
+    atomic_int overlapped;          /* batches that were enqueued while another was under way */
+    atomic_long host_bytes;         /* of pictures */
+    atomic_int wrong;               /* calls that break the contract */
+    atomic_int session_fails;       /* what session_new answers, 0 = it works */
+    atomic_int restarts;            /* frames that came with `restart` */
+    atomic_int make_us;             /* what session_new takes */
 } fake_gpu_plan;
 
 struct fake_gpu {
@@ -152,6 +155,15 @@ static int fake_upload_fails(struct fake_gpu *f, int n, struct err *err)
     return 0;
 }
 
+static uint64_t fake_takes_us(int n)
+{
+    int size = 0;
+
+    while (size < FAKE_SIZES - 1 && 1 << size < n)
+        size++;
+    return (uint64_t)fake_gpu_plan.wait_us + (uint64_t)fake_gpu_plan.size_us[size];
+}
+
 static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
 {
     struct fake_gpu *f = (struct fake_gpu *)g;
@@ -179,7 +191,7 @@ static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, st
         fake_gpu_plan.overlapped += before_us > now_us;
         now_us = before_us > now_us ? before_us : now_us;
     }
-    f->done_us[f->next++ % GPU_FLIGHTS] = now_us + (uint64_t)fake_gpu_plan.wait_us;
+    f->done_us[f->next++ % GPU_FLIGHTS] = now_us + fake_takes_us(n);
     if (f->next - f->oldest > fake_gpu_plan.most_flights)
         fake_gpu_plan.most_flights = f->next - f->oldest;
     return 0;

@@ -1,5 +1,5 @@
-/* Two batches on a device at once: overlap, order, waiting for company, faults in flight, and the
- * end of a session that is in the air. */
+/* Two batches on a device at once: overlap, order, waiting for company, who is left behind, faults
+ * in flight, and the end of a session that is in the air. */
 #include "tests/support/core_rig.h"
 
 #include "daemon/config_table.h"
@@ -94,27 +94,57 @@ static void a_batch_is_enqueued_while_one_computes(void **state)
     fleet_close(&f);
 }
 
-/* A frame that comes while a batch computes is enqueued then, not after it. */
+/* A frame that comes while a batch computes is enqueued before that is done, not after it, and
+ * company may come until then. */
 static void a_late_frame_need_not_wait_for_the_device(void **state)
 {
     static struct fleet f;
     int before;
 
     (void)state;
-    fleet_open_with(&f, 2, "batch", "4");
-    fake_gpu_plan.wait_us = 60000;
-    for (uint64_t seq = 1; seq <= 3; seq++) { /* the worker learns how long a batch takes */
+    fleet_open_with(&f, 3, "batch", "4");
+    for (int i = 1; i < 3; i++) { /* their device state is there */
+        assert_int_equal(rig_send(&f.r, &f.c[i], 1), 0);
+        rig_wait_acks(&f.c[i], 1);
+    }
+    fake_gpu_plan.wait_us = 100000;
+    for (uint64_t seq = 1; seq <= 8; seq++) { /* the worker learns how long a batch takes */
         assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
     }
     before = fake_gpu_plan.overlapped;
-    assert_int_equal(rig_send(&f.r, &f.c[0], 4), 0);
+    assert_int_equal(rig_send(&f.r, &f.c[0], 9), 0);
     usleep(15000);
-    assert_int_equal(rig_send(&f.r, &f.c[1], 1), 0);
+    assert_int_equal(rig_send(&f.r, &f.c[1], 2), 0);
     usleep(20000);
+    assert_int_equal(rig_send(&f.r, &f.c[2], 2), 0);
+    rig_wait_acks(&f.c[0], 9);
+    rig_wait_acks(&f.c[1], 2);
+    rig_wait_acks(&f.c[2], 2);
     assert_int_equal(fake_gpu_plan.overlapped, before + 1);
-    rig_wait_acks(&f.c[0], 4);
-    rig_wait_acks(&f.c[1], 1);
+    assert_int_equal(fake_gpu_plan.largest_batch, 2);
+    fleet_close(&f);
+}
+
+/* A batch that took far longer than others do holds up the answers of no more than a few. */
+static void one_slow_batch_is_forgotten(void **state)
+{
+    static struct fleet f;
+    uint64_t start_us = 0;
+
+    (void)state;
+    fleet_open_with(&f, 1, "batch", "4");
+    fake_gpu_plan.wait_us = 2000;
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        if (seq == 10)
+            fake_gpu_plan.wait_us = 700000;
+        assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
+        rig_wait_acks(&f.c[0], (int)seq);
+        if (seq == 10)
+            start_us = clock_us();
+        fake_gpu_plan.wait_us = 2000;
+    }
+    assert_true(clock_us() - start_us < 400000); /* ten frames */
     fleet_close(&f);
 }
 
@@ -185,23 +215,92 @@ static void one_of_two_batches_fails(void **state)
     fleet_close(&f);
 }
 
-/* Deleted, finalized and stopped while on the device: the fake counts a session that is freed in
- * flight, and a device that is closed with work on it. */
+/* A batch of three costs three times what one of two does. */
+static void three_do_not_pay(void)
+{
+    fake_gpu_plan.size_us[0] = 1500;
+    fake_gpu_plan.size_us[1] = 2000;
+    fake_gpu_plan.size_us[2] = 6000;
+}
+
+static void those_left_behind_fly_next(void **state)
+{
+    static struct fleet f;
+    int batches = 0;
+
+    (void)state;
+    fleet_open_with(&f, 3, "batch", "4");
+    for (uint64_t seq = 1; seq <= 60; seq++) {
+        if (seq == 2)
+            three_do_not_pay();
+        if (seq == 40) {
+            batches = fake_gpu_plan.batches;
+            fake_gpu_plan.largest_batch = 0;
+        }
+        fleet_send(&f, seq);
+        for (int i = 0; i < 3; i++)
+            keep_up(&f.c[i], (int)seq, 2);
+    }
+    for (int i = 0; i < 3; i++) {
+        rig_wait_acks(&f.c[i], 60);
+        for (int k = 0; k < 60; k++) {
+            assert_int_equal(f.c[i].acks[k].status, CONTROL_USED);
+            assert_int_equal(f.c[i].acks[k].seq, k + 1);
+        }
+        assert_true(rig_info(&f.r, f.id[i]).hash == rig_info(&f.r, f.id[0]).hash);
+    }
+    print_message("# 63 frames in %d batches\n", fake_gpu_plan.batches - batches);
+    assert_int_equal(fake_gpu_plan.largest_batch, 2);
+    fleet_close(&f);
+}
+
+/* Deleted, finalized and stopped while on the device, or left behind: the fake counts a session
+ * that is freed in flight, and a device that is closed with work on it. */
 static void sessions_end_in_the_air(void **state)
 {
     static struct fleet f;
 
     (void)state;
-    for (int round = 0; round < 12; round++) {
-        fleet_open_with(&f, 4, "batch", "2");
+    for (int round = 0; round < 24; round++) {
+        fleet_open_with(&f, SESSIONS, "batch", round % 2 ? "3" : "2");
         fake_gpu_plan.wait_us = 2000;
-        fleet_send(&f, 1);
-        fleet_send(&f, 2);
-        usleep((useconds_t)(round * 500));
+        if (round % 2)
+            three_do_not_pay();
+        for (uint64_t seq = 1; seq <= 8; seq++) {
+            fleet_send(&f, seq);
+            for (int i = 0; i < f.n; i++)
+                keep_up(&f.c[i], (int)seq, 2);
+        }
+        usleep((useconds_t)(round * 250));
         assert_int_equal(door_ops.session_delete(f.r.core, f.id[0], NULL), 0);
         assert_int_equal(door_ops.session_finalize(f.r.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
             core_stop(f.r.core);
+        fleet_close(&f);
+    }
+}
+
+/* The device fails while frames are left behind: these are answered, too. */
+static void the_device_fails_with_some_left_behind(void **state)
+{
+    static struct fleet f;
+
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        fleet_open_with(&f, 3, "batch", "4");
+        three_do_not_pay();
+        fake_gpu_plan.fail_with = ERR_DEVICE;
+        fake_gpu_plan.fail_wait = 16 + round;
+        for (uint64_t seq = 1; seq <= 20; seq++) {
+            fleet_send(&f, seq);
+            for (int i = 0; i < 3; i++)
+                keep_up(&f.c[i], (int)seq, 2);
+        }
+        for (int i = 0; i < 3; i++) {
+            rig_wait_acks(&f.c[i], 20);
+            assert_int_equal(f.c[i].acks[19].reason, CONTROL_FAULT);
+        }
+        assert_true(core_lost(f.r.core));
         fleet_close(&f);
     }
 }
@@ -281,13 +380,18 @@ struct entries {
     struct turn_entry e[3];
 };
 
-static uint64_t timed_take(struct entries *x, int *n, uint64_t timeout_us)
+static uint64_t timed_take_of(struct entries *x, int *n, uint64_t timeout_us, bool anybody)
 {
     struct turn_entry *got[3];
     uint64_t start_us = clock_us();
 
-    *n = turn_take_more(x->t, got, 3, timeout_us);
+    *n = turn_take_more(x->t, got, 3, timeout_us, anybody);
     return clock_us() - start_us;
+}
+
+static uint64_t timed_take(struct entries *x, int *n, uint64_t timeout_us)
+{
+    return timed_take_of(x, n, timeout_us, false);
 }
 
 static void *announce_soon(void *arg)
@@ -346,6 +450,36 @@ static void company_may_be_at_its_last_steps(void **state)
     assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0); /* it is being served again */
     assert_true(turn_done(x.t, &x.e[0], false));
     assert_true(turn_done(x.t, &x.e[1], false));
+    turn_free(&x.t);
+}
+
+static void *come_unannounced(void *arg)
+{
+    struct entries *x = arg;
+
+    usleep(20000);
+    turn_kick(x->t, &x->e[1]);
+    return NULL;
+}
+
+/* Where waiting costs nothing, whoever comes is company. */
+static void anybody_may_be_waited_for(void **state)
+{
+    struct entries x = {.t = NULL};
+    struct turn_entry *got;
+    pthread_t thread;
+    int n;
+
+    (void)state;
+    assert_int_equal(turn_new(&x.t, NULL), 0);
+    turn_kick(x.t, &x.e[0]);
+    assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
+    assert_true(timed_take_of(&x, &n, 30000, true) >= 30000 && n == 0);
+    assert_int_equal(pthread_create(&thread, NULL, come_unannounced, &x), 0);
+    assert_true(timed_take_of(&x, &n, 5000000, true) < 2000000 && n == 1);
+    pthread_join(thread, NULL);
+    turn_close(x.t);
+    assert_true(timed_take_of(&x, &n, 2000000, true) < 500000 && n == 0);
     turn_free(&x.t);
 }
 
@@ -423,14 +557,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_enqueued_while_one_computes),
         cmocka_unit_test(a_late_frame_need_not_wait_for_the_device),
+        cmocka_unit_test(one_slow_batch_is_forgotten),
         cmocka_unit_test(a_back_end_that_is_done_at_once_is_not_kept),
         cmocka_unit_test(the_device_fails_with_two_batches_under_way),
         cmocka_unit_test(one_of_two_batches_fails),
+        cmocka_unit_test(those_left_behind_fly_next),
         cmocka_unit_test(sessions_end_in_the_air),
+        cmocka_unit_test(the_device_fails_with_some_left_behind),
         cmocka_unit_test(making_a_session_holds_up_nobody),
         cmocka_unit_test(a_session_ends_while_it_is_made),
         cmocka_unit_test(the_device_fails_where_sessions_are_made),
         cmocka_unit_test(company_is_waited_for_only_if_it_is_due),
+        cmocka_unit_test(anybody_may_be_waited_for),
         cmocka_unit_test(company_may_be_at_its_last_steps),
         cmocka_unit_test(waiting_makes_batches_larger),
     };
