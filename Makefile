@@ -197,6 +197,8 @@ WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost H
            LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
            StreamSynchronize DeviceSynchronize Memcpy Memset)
 $(O)/tests/twin/gpu_steady: ALL_LDFLAGS += $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(COMMA)--wrap=,$(WATCHED)))
+# commits that take their time, as many committers as the test says
+$(O)/tests/unit/daemon_scale: ALL_LDFLAGS += $(addprefix -Wl$(COMMA)--wrap=,mirror_commit commit_start)
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define THREADS_MAX 32
+#define THREADS_MAX 64
 
 struct commit_thread {
     pthread_t thread;
@@ -59,11 +59,9 @@ uint64_t commit_alive_us(const struct commit *c)
     return oldest;
 }
 
-static int some_cores(void)
+int commit_threads(long cores)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN) / 4;
-
-    return n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : (int)n;
+    return cores < 2 ? 1 : cores / 2 < THREADS_MAX ? (int)(cores / 2) : THREADS_MAX;
 }
 
 int commit_start(struct commit **commit, int threads, struct err *err)
@@ -75,7 +73,7 @@ int commit_start(struct commit **commit, int threads, struct err *err)
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for the committers");
     rc = turn_new(&c->turns, err);
-    threads = threads ? threads : some_cores();
+    threads = threads ? threads : commit_threads(sysconf(_SC_NPROCESSORS_ONLN));
     for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {
         struct commit_thread *t = &c->threads[i];
         t->pool = c;

@@ -12,7 +12,11 @@
 
 struct commit;
 
-/* threads: 0 = one for four cores, at most eight */
+/* What serves a machine of so many cores: one for two of them, 64 at most. A frame of a large
+ * network is a millisecond's work here, and a device does five thousand of these a second. */
+int commit_threads(long cores);
+
+/* threads: 0 = commit_threads() of this machine */
 MUST_CHECK int commit_start(struct commit **c, int threads, struct err *err);
 /* When the workers have stopped: then no job is left. */
 void commit_stop(struct commit *c);
