@@ -60,6 +60,10 @@ def panel(title, lines, log=True):
     return im
 
 
+# of the held-out pictures themselves: the same at every step
+FIXED = ('things', 'true_', 'distance_', 'moved_', 'constant_', 'world_', 'movable_')
+
+
 def draw(records, path):
     """Loss and its parts, speed and learning rate, and one panel for every measure on held-out scenes."""
     train = [r for r in records if r['kind'] == 'train']
@@ -76,9 +80,11 @@ def draw(records, path):
     for r in evals:
         for name, v in r['measures'].items():
             net, kind, measure = name.split('/')
+            if measure.startswith(FIXED):
+                continue
             groups.setdefault((net, measure), {}).setdefault(kind, []).append((r['step'], v))
     for (net, measure), lines in sorted(groups.items()):
-        panels.append(panel(f'held out: {net} {measure}', lines, log=measure not in ('iou', 'delta1_scaled')))
+        panels.append(panel(f'held out: {net} {measure}', lines, log=measure not in ('iou', 'delta1_scaled', 'within_25')))
     cols = 2
     out = Image.new('RGB', (cols * W, -(-len(panels) // cols) * H), 'white')
     for k, p in enumerate(panels):

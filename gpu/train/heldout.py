@@ -20,35 +20,50 @@ from scenes import render, sample
 
 SEED = 1 << 40              # training seeds stay far below
 KINDS = ('room', 'corridor', 'desks', 'street')
+LIVELY = {'depth': False, 'motion': False, 'mask': True, 'objmotion': True}      # which pictures measure a network
+ASKS = tuple(LIVELY)
 
 
 class HeldOut:
-    """`scenes` scenes of every kind, two cameras each, a pair a camera."""
+    """Pairs of drawn pictures of every kind: `scenes` scenes with two cameras each for depth and ego-motion, and
+    three times as many lively ones with four each for networks of what moves. nets: those to be measured.
+    """
 
-    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2):
-        rng = np.random.default_rng(SEED)
-        self.sets, self.truth = {}, {}
-        for i, kind in enumerate(KINDS):
-            W, H = street if kind == 'street' else size
-            made = [sample.make_scene(cat, SEED + 1000 * i + k, kind, 2) for k in range(scenes)]
-            picks = [(s, c, m) for s in range(scenes) for c in (0, 1) for m in (0, 1)]
-            fx = render.random_effects(rng, len(picks), W)
+    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2, nets=ASKS):
+        self.sets = {}              # lively or not -> kind -> pictures
+        shapes = {k: street if k == 'street' else size for k in KINDS}
+        for lively in sorted({LIVELY[n] for n in nets}):
+            rng = np.random.default_rng(SEED + lively)
+            n, cams = (3 * scenes, 4) if lively else (scenes, 2)
+            self.sets[lively] = {k: self.drawn(renderer, cat, rng, SEED + 1000 * i, k, n, cams, shapes[k], ss, lively)
+                                 for i, k in enumerate(KINDS)}
+
+    @staticmethod
+    def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively, at_once=8):
+        """Pictures of scenes of a kind, those of a pair behind each other, `at_once` scenes in a draw."""
+        parts = []
+        for first in range(0, scenes, at_once):
+            seeds = range(seed + first, seed + min(scenes, first + at_once))
+            made = [sample.make_scene(cat, s, kind, cams, lively=float(lively)) for s in seeds]
+            picks = [(s, c, m) for s in range(len(made)) for c in range(cams) for m in (0, 1)]
+            fx = render.random_effects(rng, len(picks), shape[0])
             fx[1::2] = fx[0::2]
             fx['seed'] = rng.integers(0, 2 ** 32, len(picks), dtype=np.uint32)
-            out = renderer.draw(made, picks, W, H, fx, ss)
+            out = renderer.draw(made, picks, *shape, fx, ss, ('rgb', 'depth', 'object'))
             out['motion'], out['kind'] = tables(made, picks, renderer.device)
-            self.sets[kind] = {k: v.clone() for k, v in out.items() if torch.is_tensor(v)}
+            parts.append({k: v.clone() for k, v in out.items() if torch.is_tensor(v)})
+        return {k: torch.cat([p[k] for p in parts]) for k in parts[0]}
 
     @torch.no_grad()
     def measure(self, nets, cells=None):
         """nets: a ModuleDict; returns {network: {kind: {measure: value}}} and appends (badness, picture) to cells."""
         was = nets.training
         nets.eval()
-        asks = {'depth': self.depth, 'motion': self.motion, 'mask': self.mask, 'objmotion': self.objmotion}
         result = {}
-        for name, ask in asks.items():
+        for name in ASKS:
             if name in nets:
-                result[name] = {k: ask(nets[name], out, cells) for k, out in self.sets.items()}
+                ask = getattr(self, name)
+                result[name] = {k: ask(nets[name], out, cells) for k, out in self.sets[LIVELY[name]].items()}
                 result[name] = {k: v for k, v in result[name].items() if v}
         nets.train(was)
         return result
@@ -129,14 +144,36 @@ class HeldOut:
         if not on.any():
             return {}
         cut, centre = buf['cut'][on], buf['centre'][on]
-        at, turn, moved = losses.object_errors(self.ask(net, cut), buf['T'][on], centre)
+        T, pic = buf['T'][on], buf['picture'][on]
+        at, turn, moved = losses.object_errors(self.ask(net, cut), T, centre)
         if cells is not None:
             for i in range(len(cut)):
                 show = [cut[i, k:k + 3] * model.STD[0] + model.MEAN[0] for k in (0, 3)]
                 bad = (at[i] / (0.05 + moved[i])).item()
                 cells.append((bad, lambda s=show: strip(s), f'{at[i]:.2f} of {moved[i]:.2f} m at {centre[i].norm():.1f} m'))
-        return {'things': int(on.sum()), 'centre_m': at.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
-                'true_centre_m': moved.mean().item(), 'distance_m': centre.norm(dim=1).mean().item()}
+        result = {'things': int(on.sum()), 'centre_m': at.mean().item(), 'rotation_deg': math.degrees(turn.mean()),
+                  'true_centre_m': moved.mean().item(), 'distance_m': centre.norm(dim=1).mean().item(),
+                  **relative(at, moved)}
+        # beside it what needs no look at the thing: one answer for all of a kind, or that it rests in the world
+        # (the camera's true motion known)
+        same = g.to_vector(T).median(0).values[None].expand(len(T), -1)
+        for name, answer in (('constant', same), ('world', g.to_vector(p.T[pic, 0]))):
+            off = losses.object_errors(answer, T, centre)[0]
+            result.update({f'{name}_m': off.mean().item(), **{f'{name}_{k}': v for k, v in relative(off, moved).items()}})
+        shift = on_picture(g.apply(T, centre), p.K1[pic]) - on_picture(centre, p.K0[pic])
+        result['moved_px'] = shift.norm(dim=1).median().item()
+        return result
+
+
+def on_picture(x, K):
+    """Pixels [n,2] of points [n,3] seen by cameras [n,4]."""
+    return K[:, :2] * x[:, :2] / x[:, 2:].clamp_min(1e-3) + K[:, 2:]
+
+
+def relative(off, moved, least_m=0.005):
+    """Errors [n] over true motions [n], metres: their median, and the share within a quarter; of what moved at all."""
+    part = off[moved > least_m] / moved[moved > least_m]
+    return {'part': part.median().item(), 'within_25': (part < 0.25).float().mean().item()} if len(part) else {}
 
 
 def flatten(result):

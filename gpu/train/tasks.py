@@ -22,6 +22,7 @@ def normalise(rgb):
 
 class Task:
     parts, pairs, objects = (), False, False
+    lively = 0.0            # share of scenes with people and moving things in view (sample.make_scene)
     shutter = 0.4           # share of pictures whose rows are read one after the other
     # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
     # every batch: batch norms see the mixture that their running averages stand for.
@@ -97,6 +98,15 @@ class Pairs:
         return torch.cat([self.x0, self.x1, g.rays(self.K1, *self.x1.shape[2:])], 1)
 
 
+def middles(ids):
+    """Pixels [P,SLOTS] of each thing in pictures of numbers [P,H,W], and their middle [P,SLOTS,2] (x, y)."""
+    P, H, W = ids.shape
+    y, x = torch.meshgrid(torch.arange(H, device=ids.device), torch.arange(W, device=ids.device), indexing='ij')
+    n, sx, sy = (torch.zeros(P, SLOTS, device=ids.device).scatter_add_(
+        1, ids.reshape(P, -1), v.float().reshape(1, -1).expand(P, -1)) for v in (torch.ones_like(x), x, y))
+    return n, torch.stack([sx, sy], -1) / n.clamp_min(1)[..., None]
+
+
 def movable(out):
     """Truth of MaskNet [N,H,W]: people and vehicles 1, things that move 1, things at rest 0.5 (not asked)."""
     N, H, W = out['object'].shape
@@ -159,7 +169,7 @@ class Depth(Task):
 
 class Motion(Task):
     name, nets, parts, pairs, objects = 'motion', ('motion',), ('translation', 'rotation', 'length'), True, True
-    per_scene = 3
+    per_scene, lively = 3, 0.5
 
     def buffers(self, W, H, device):
         n = self.batch_size()
@@ -176,6 +186,7 @@ class Motion(Task):
 
 class Mask(Task):
     name, nets, parts, objects = 'mask', ('mask',), ('cross entropy', 'IoU'), True
+    lively = 0.8            # and some where nobody is
 
     def buffers(self, W, H, device):
         n = self.n_pictures()
@@ -196,7 +207,8 @@ class Mask(Task):
 
 class ObjMotion(Task):
     name, nets, parts, pairs, objects = 'objmotion', ('objmotion',), ('translation', 'rotation'), True, True
-    per_scene, n_things, size, least_px = 2, 48, 128, 48
+    per_scene, n_things, size, least_px, lively = 2, 48, 128, 100, 1.0
+    fair_px = 0.5, 40.0     # motions in the picture that can be learned from
 
     def buffers(self, W, H, device):
         return self.thing_buffers(device)
@@ -210,12 +222,16 @@ class ObjMotion(Task):
                 'slot': torch.zeros(n, dtype=torch.long, device=device)}
 
     def choose(self, p, rng):
-        """Pair and object number of the things to look at, and 0 or 1: is there one? Moving ones first."""
+        """Pair and object number of the things to look at, and 0 or 1: is there one? By preference those that
+        move, are not small, and whose picture shifts neither by nothing nor by half its width.
+        """
         P, H, W = p.id0.shape
-        n = [torch.zeros(P, SLOTS, device=p.x0.device).scatter_add_(
-            1, i.view(P, -1), torch.ones(P, H * W, device=p.x0.device)) for i in (p.id0, p.id1)]
+        (n0, c0), (n1, c1) = (middles(i) for i in (p.id0, p.id1))
+        size, shift = torch.minimum(n0, n1), (c1 - c0).norm(dim=2)
+        fair = (shift >= self.fair_px[0]) & (shift <= self.fair_px[1])
         dice = torch.from_numpy(rng.random((P, SLOTS)).astype(np.float32)).to(p.x0.device)
-        score = (torch.minimum(*n) >= self.least_px).float() * (0.3 + p.moves.float() + dice) * (p.kind > 0)
+        liked = p.moves.float() + 0.5 * fair.float() + 0.5 * (size / 2000).clamp_max(1)
+        score = (size >= self.least_px).float() * (0.3 + liked + dice) * (p.kind > 0)
         best, at = score.view(-1).topk(self.n_things)
         return at // SLOTS, at % SLOTS, (best > 0).float()
 

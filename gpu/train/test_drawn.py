@@ -5,11 +5,12 @@ import numpy as np
 import torch
 
 import geometry as g
+import heldout
 import joint
 import losses
 import photometric as ph
 import tasks
-from scenes import assets, build, render, sample, views
+from scenes import assets, build, check_scenes, figures, people, render, sample, views
 
 W, H = 160, 128
 
@@ -155,6 +156,127 @@ class Moving(unittest.TestCase):
         self.assertLess(at.item(), 1e-4)
         self.assertGreater(buf['cut'][0, :3].abs().amax(0).gt(0).float().mean(), 0.15)
         self.assertEqual(buf['cut'][1:, :6].abs().max().item(), 0)
+
+
+class Lively(unittest.TestCase):
+    """Scenes for networks that learn what moves: somebody is there, and stands, sits and walks as people do."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.arrays, cls.cat = assets.load('')
+        cls.renderer = render.Renderer(cls.arrays, 'cpu')
+        cls.scenes = {(kind, live): [sample.make_scene(cls.cat, 90 + k, kind, 4, lively=live) for k in range(5)]
+                      for kind in ('room', 'corridor', 'desks') for live in (0.0, 1.0)}
+
+    def test_same_seed_same_bytes_and_calm_is_the_default(self):
+        for (kind, live), made in self.scenes.items():
+            again = [check_scenes.bytes_of(sample.make_scene(self.cat, 90 + k, kind, 4, lively=live)) for k in range(2)]
+            calm = [check_scenes.bytes_of(sample.make_scene(self.cat, 90 + k, kind, 4)) for k in range(2)]
+            first = [check_scenes.bytes_of(s) for s in made[:2]]
+            self.assertEqual(first, again)
+            self.assertEqual([a == b for a, b in zip(first, calm)], [live == 0] * 2)
+
+    def test_movable_things_fill_the_pictures(self):
+        for kind in ('room', 'corridor', 'desks'):
+            share = {}
+            for live in (0.0, 1.0):
+                picks = [(s, c, 0) for s in range(5) for c in range(4)]
+                fx = render.random_effects(np.random.default_rng(0), len(picks), 64, calm=True)
+                out = self.renderer.draw(self.scenes[kind, live], picks, 64, 48, fx, 1)
+                out['motion'], out['kind'] = tasks.tables(self.scenes[kind, live], picks, 'cpu')
+                share[live] = (tasks.movable(out) > 0.75).float().mean().item()
+            self.assertGreater(share[1.0], 0.08, kind)
+            self.assertGreater(share[1.0], 2 * share[0.0], kind)
+
+    def test_nothing_floats_or_collides(self):
+        meshes = check_scenes.Meshes(self.arrays)
+        for (kind, live), made in self.scenes.items():
+            for k, s in enumerate(made[:3] if live else []):
+                for rule in (check_scenes.check_records(s, len(self.arrays['mesh']), len(self.arrays['tex'])),
+                             check_scenes.check_motions(s, meshes), check_scenes.check_standing(s, meshes),
+                             check_scenes.check_cameras(s, meshes)):
+                    for what, holds in rule:
+                        self.assertTrue(holds, f'{kind} {k}: {what}')
+
+    def test_who_sits_sits_on_the_seat(self):
+        low = {p: figures.body(*figures.FINE_POSES[p], fine=True)['low'][0] for p in people.POSES['sit']}
+        by_index = {m.index: n for n, m in self.cat.by_name.items()}
+        for seed in range(12):
+            b = build.Builder(self.cat, seed, lively=1.0)
+            people.sits(b, build.Frame())
+            insts = b.records()
+            names = [by_index[i['mesh']] for i in insts]
+            at = next(k for k, n in enumerate(names) if n.endswith('_low'))
+            body = low[names[at][:-4]]
+            under = body[np.abs(body[:, 1]) < 0.12][:, 2].min() * insts[at]['m'][10]
+            cushion = insts[names.index('box')]['m'].reshape(3, 4)          # the seat is the first box of it
+            top = cushion[2, 3] + 0.5 * cushion[2, 2]
+            self.assertLess(abs(under - top), 0.06, names[at])
+            self.assertEqual(set(insts['object'].tolist()), {1})
+            self.assertEqual(b.kinds[1], build.PERSON)
+
+    def test_who_walks_gets_on(self):
+        for do in (people.walks, people.carries, people.pushes):
+            b = build.Builder(self.cat, 3, lively=1.0)
+            do(b, build.Frame(2.0, 2.0, 0, 0.5), lambda x, y: not b.inside_solid((x, y, 0.5), 0.25))
+            M = np.array(b.motions).reshape(-1, 3, 4)
+            d = M[1, :, :3] @ [2, 2, 0] + M[1, :, 3] - [2, 2, 0]
+            ahead = d @ [np.sin(0.5), -np.cos(0.5), 0] / b.dt
+            self.assertGreater(ahead, 0.35, do.__name__)
+            self.assertLess(ahead, 1.6)
+            if do is people.pushes:                     # what is pushed goes along
+                self.assertLess(np.abs(M[2] - M[1]).max(), 1e-6)
+
+    def test_share_of_lively_scenes(self):
+        for share in (0.0, 0.5, 1.0):
+            v = np.array([sample.liveliness(s, share) for s in range(400)])
+            self.assertLess(abs((v > 0).mean() - share), 0.08)
+            self.assertTrue(((v == 0) | ((v >= 0.6) & (v <= 1))).all())
+        self.assertEqual((tasks.Depth.lively, joint.Joint.lively), (0, 0))
+
+    def test_things_worth_looking_at_are_chosen_first(self):
+        class P:
+            x0 = torch.zeros(1, 3, 64, 64)
+            id0, id1 = torch.zeros(1, 64, 64).long(), torch.zeros(1, 64, 64).long()
+            moves, kind = torch.zeros(1, tasks.SLOTS).bool(), torch.ones(1, tasks.SLOTS).long()
+
+        for n, (x0, x1, side) in {1: (2, 2, 6), 2: (10, 10, 14), 3: (28, 33, 14), 4: (45, 49, 14)}.items():
+            P.id0[0, 20:20 + side, x0:x0 + side] = n
+            P.id1[0, 20:20 + side, x1:x1 + side] = n
+        P.kind[0, 0] = 0
+        P.moves[0, 4] = True
+        n, c = tasks.middles(P.id1)
+        self.assertEqual((n[0, 4].item(), c[0, 4].tolist()), (14 * 14, [55.5, 26.5]))
+        task, counts = tasks.ObjMotion(), np.zeros(5)
+        task.n_things = 3
+        for k in range(200):
+            pic, slot, there = task.choose(P, np.random.default_rng(k))
+            self.assertEqual(there.tolist(), [1, 1, 1])
+            self.assertNotIn(1, slot.tolist())          # too small
+            self.assertEqual(slot[0], 4)                # it moves by itself
+            counts[slot[1]] += 1
+        self.assertGreater(counts[3], 2 * counts[2])    # the picture of it shifts
+
+    def test_held_out_measures(self):
+        r = heldout.relative(torch.tensor([0.1, 0.02, 0.3, 9.0]), torch.tensor([0.2, 0.2, 0.2, 0.001]))
+        self.assertAlmostEqual(r['part'], 0.5, places=5)
+        self.assertAlmostEqual(r['within_25'], 1 / 3, places=5)
+        held = heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('objmotion', 'mask'))
+        self.assertEqual(list(held.sets), [True])
+        out = held.sets[True]['room']
+        self.assertEqual(len(out['rgb']), 3 * 4 * 2)
+
+        class Rests(torch.nn.Module):
+            def forward(self, x):
+                return torch.zeros(len(x), 6)
+
+        m = held.measure(torch.nn.ModuleDict({'objmotion': Rests()}))['objmotion']['room']
+        self.assertAlmostEqual(m['centre_m'], m['true_centre_m'], places=4)
+        self.assertAlmostEqual(m['part'], 1.0, places=4)
+        self.assertLess(m['world_part'], 1.0)           # to know the camera's motion helps
+        self.assertGreater(m['things'], 4)
+        calm = heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('depth',))
+        self.assertEqual((list(calm.sets), len(calm.sets[False]['room']['rgb'])), ([False], 4))
 
 
 class Joint(unittest.TestCase):

@@ -56,8 +56,8 @@ def load_weights(net, path, warm):
 class Direct:
     """Scenes without worker processes: what `take` returns depends on the seed and the step alone."""
 
-    def __init__(self, cat, seed):
-        self.cat, self.seed, self.step, self.made = cat, seed, 0, 0
+    def __init__(self, cat, seed, lively=0.0):
+        self.cat, self.seed, self.step, self.made, self.lively = cat, seed, 0, 0, lively
 
     def at(self, step):
         self.step, self.count = step, 0
@@ -66,7 +66,8 @@ class Direct:
         first = self.seed + self.step * 64 + self.count
         self.count += n
         self.made += n
-        return [sample.make_scene(self.cat, first + k, kind) for k in range(n)]
+        return [sample.make_scene(self.cat, s, kind, lively=sample.liveliness(s, self.lively))
+                for s in range(first, first + n)]
 
     def refill(self):
         pass
@@ -96,7 +97,7 @@ def arguments(argv=None):
     a.add_argument('--workers', type=int, default=12)
     a.add_argument('--save', type=float, default=60, help='seconds')
     a.add_argument('--evaluate', type=float, default=150, help='seconds between held-out measures, 0 = at the end')
-    a.add_argument('--held-out', type=int, default=8, help='scenes of a kind')
+    a.add_argument('--held-out', type=int, default=8, help='scenes of a kind (three times as many for mask and objmotion)')
     a.add_argument('--log', type=int, default=200, help='steps')
     a.add_argument('--compile', action='store_true', help='torch.compile: 1-2 minutes of set-up')
     a.add_argument('--shapes', type=int, help='use the first N picture shapes only (for trials)')
@@ -149,13 +150,14 @@ class Run:
         a = self.a
         arrays, cat = assets.load(a.assets)
         first = a.seed * POOL_SEEDS + PIECE_SEEDS * (self.piece - 1)
+        self.task = tasks.all_tasks()[a.task]()
         # worker processes fork before CUDA starts
-        self.pool = sample.Pool(cat, first, workers=a.workers) if a.workers else Direct(cat, a.seed * 1_000_003)
+        self.pool = sample.Pool(cat, first, workers=a.workers, lively=self.task.lively) if a.workers \
+            else Direct(cat, a.seed * 1_000_003, self.task.lively)
         torch.manual_seed(a.seed)
         torch.backends.cudnn.benchmark = True
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         self.renderer = render.Renderer(arrays, a.device)
-        self.task = tasks.all_tasks()[a.task]()
         self.task.shapes = self.task.shapes[:a.shapes]
         self.task.n_scenes = a.scenes or self.task.n_scenes
         if a.tiny:
@@ -173,7 +175,7 @@ class Run:
         warm = not (saved and self.st.load(saved))
         self.warm_from = self.step if warm else -10 ** 9
         sizes = [(64, 64)] * 2 if a.tiny else []
-        self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *sizes, ss=a.samples)
+        self.held = heldout.HeldOut(self.renderer, cat, a.held_out, *sizes, ss=a.samples, nets=self.task.nets)
         self.started = {
             'piece': self.piece, 'args': vars(a), 'total': self.total, 'parameters': model.n_params(nets),
             'pack': credits_digest(a.assets) if cat.pack else None, 'optimiser': 'fresh' if warm else 'resumed',

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
-from . import shapes, textures
+from . import figures, shapes, textures
 
 MESH = np.dtype([('tri0', 'i4'), ('n_tri', 'i4'), ('mat0', 'i4'), ('pad', 'i4'), ('c', 'f4', 3), ('r', 'f4')])
 MAT = np.dtype([('tex', 'i4'), ('rgb', 'u1', 3), ('gloss', 'u1')])
@@ -34,6 +34,7 @@ class Mesh:
     elevation: float = 0.0
     plain: bool = False         # no picture texture of its own: may be recoloured
     flat: bool = False          # its top is a level surface: things may stand on it
+    seat: tuple = ()            # of someone sitting on a chair: where it is, y and z
     size: tuple = ()            # of the box
 
     def __post_init__(self):
@@ -104,6 +105,16 @@ def flat_top(xyz, tri):
     return bool((hit & (np.abs(area) > 1e-12)).any(1).mean() >= 0.9)
 
 
+def seat_of(xyz):
+    """Where the seat below a sitting person is, (y, z); () for one who sits on the floor."""
+    z, top = xyz[:, 2] - xyz[:, 2].min(), np.ptp(xyz[:, 2])
+    spine = np.median(xyz[z > 0.7 * top, 1])
+    trunk = (z > 0.3) & (z < 0.6) & (xyz[:, 1] > spine - 0.1)
+    if top < 1.1 or trunk.sum() < 8:
+        return ()
+    return float(np.median(xyz[trunk, 1])), float(np.percentile(z[trunk], 2))
+
+
 class _Library:
     def __init__(self):
         self.cat = Catalogue()
@@ -169,18 +180,24 @@ def _add_pack(lib, folder, pool):
         xyz = box[0] + z['xyz'].astype(np.float64) / 65535.0 * (box[1] - box[0])
         mats = [(own_index.get(int(t), -1) if t >= 0 else -1, tuple(int(x) for x in k), int(g))
                 for t, k, g in zip(z['tex'], z['kd'], z['gloss'])]
+        seat = seat_of(xyz) if o['placement'] == 'person' and o['class'] == 'sitting' else ()
         lib.add_mesh(o['name'], o['class'], o['placement'], xyz, np.nan_to_num(z['uv'].astype(np.float32)),
                      z['tri'], z['mat'],
-                     mats, licence=o['licence'], elevation=float(o.get('elevation_m') or 0.0))
+                     mats, licence=o['licence'], elevation=float(o.get('elevation_m') or 0.0), seat=seat)
     lib.cat.pack = True
+
+
+def shape(lib, meshes):
+    """Add procedural meshes to a library: name -> mesh."""
+    for name, (v, uv, t) in meshes.items():
+        lib.add_mesh(name, name.rstrip('0123456789'), 'shape', v, uv, t, np.zeros(len(t)),
+                     [(-1, (255, 255, 255), 30)])
 
 
 def load(folder):
     """Library from the asset pack at `folder` (may be missing) and the procedural things."""
     lib = _Library()
-    for name, (v, uv, t) in shapes.make_all().items():
-        lib.add_mesh(name, name.rstrip('0123456789'), 'shape', v, uv, t, np.zeros(len(t)),
-                     [(-1, (255, 255, 255), 30)])
+    shape(lib, shapes.make_all())
     for cls, metres, img in textures.make_all():
         i = lib.add_texture(_mips(img), textures.N, textures.N)
         for d in (lib.cat.tex, lib.cat.free_tex):
@@ -190,4 +207,5 @@ def load(folder):
             _add_pack(lib, folder, pool)
     else:
         print(f'assets: no pack at {folder!r}: procedural meshes and textures only', file=sys.stderr)
+    shape(lib, figures.make_late())
     return lib.arrays(), lib.cat

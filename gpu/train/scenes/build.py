@@ -98,8 +98,9 @@ class Surface:
 
 
 class Builder:
-    def __init__(self, cat, seed, free=False):
+    def __init__(self, cat, seed, free=False, lively=0.0):
         self.cat, self.free = cat, free
+        self.lively = lively                # 0..1: how much moves, and how much cameras look at it
         self.r = random.Random(seed)
         self.u = self.r.uniform             # a number between two
         self.tex = cat.free_tex if free else cat.tex
@@ -107,9 +108,12 @@ class Builder:
         self.rows = array('f')              # of instances: WIDTH numbers each (whole ones stay exact to 2^24)
         self.object, self.motions, self.kinds = 0, array('f', REST), bytearray(1)
         self.dt = math.exp(self.r.uniform(math.log(0.03), math.log(0.25)))
+        if lively:                          # no shorter than two frames of a video
+            self.dt = 0.25 * (self.dt / 0.25) ** (1 - 0.33 * lively)
         self.rects = []             # floor plan already taken: x0 y0 x1 y1
         self.solids = []            # x0 y0 z0 x1 y1 z1: no camera inside
         self.tops, self.targets = [], []    # Surfaces; points worth looking at
+        self.stars = []                     # points of what moves or may move
         self.edges = []                     # (x, y, z0, z1): upright edges that may cut a near view
         self.size = (0.0, 0.0, 0.0)         # of the room, where there is one
         self.next_id = 1
@@ -219,6 +223,7 @@ class Builder:
     def watch(self, f, z):
         """Something that cameras like to look at, z metres above a frame: people, things that move."""
         self.targets += [(f.x, f.y, f.z + z)] * 3
+        self.stars.append((f.x, f.y, f.z + z))
 
     @staticmethod
     def matrix(f, x, y, z, sx, sy, sz, yaw=0.0, tilt=0.0, roll=0.0):

@@ -1,9 +1,12 @@
 """Corridors: long and narrow, doors on both sides, lamps in a row, glossy floors, people who pass."""
 import math
 
-from . import fitments, moving, views
+from . import fitments, moving, people, views
 from .build import THING, Frame, Mat
 from .interiors import hallway, lights, notice_board, pictures, wall_plane, window
+
+PASSING = ((people.walks, 8), (people.stands, 3), (people.carries, 3), (people.pushes, 3), (people.rolls, 2),
+           (people.sits_free, 1))
 
 
 def corridor(b, n_cams):
@@ -85,15 +88,19 @@ def corridor(b, n_cams):
             b.box(Frame(), (W / 2, y, H - 0.15), (W, d, 0.3), b.plain('white'))
     n_l = max(1, int(L / b.u(2.0, 5.0)))
     lights(b, W, L, H, windows, [(W / 2, L * (k + 0.5) / n_l) for k in range(n_l)])
+    if b.lively:
+        b.size = (W, L, H)
+        people.crowd(b, W, L, 6, 0.0, PASSING if W > 1.7 else PASSING[:3])
     passers(b, W, L)
     corridor_cameras(b, W, L, n_cams)
+    views.lively(b, n_cams)
     return b.finish('corridor', n_cams)
 
 
 def leaf(b, f, x0, x1, h, recess, m):
     """A door leaf in a wall's opening: shut, or swung into the passage with dark behind."""
     w = x1 - x0
-    if b.chance(0.85):
+    if b.chance(0.85 - 0.35 * b.lively):
         b.box(f, ((x0 + x1) / 2, 0.03 + recess / 2, h / 2), (w, 0.04, h), m)
         b.shape('cyl', f, (x0 + 0.1, -0.02, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9), tilt=math.pi / 2)
         return
@@ -104,7 +111,7 @@ def leaf(b, f, x0, x1, h, recess, m):
         b.box(g, (s * w / 2, 0, h / 2 + 0.004), (w, 0.04, h - 0.01), m)
         b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9),
                 tilt=math.pi / 2)
-    moving.swing(b, g, n)
+    moving.swing(b, g, n, 0.6 + 0.3 * b.lively)
     b.solid(g, 0 if s > 0 else -w, -0.1, 0, w if s > 0 else 0, 0.1, h)
     e = g.at(s * w, 0)
     b.edges.append((e.x, e.y, 0.0, h))

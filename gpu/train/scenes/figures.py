@@ -61,9 +61,10 @@ def ring(c, radius, r, n=20, m=5, axis='x'):
     return tube(p + np.asarray(c, float), r, m, closed=True)
 
 
-def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03):
+def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03, fine=False):
     """A person 1.72 m tall: angles in radians, forward positive, (left, right); feet on z = 0, front to -y.
 
+    fine: with pelvis, round shoulders, hands, ears, nose, eyes, and hair that leaves the face free.
     Returns {'skin', 'top', 'low', 'dark'} meshes.
     """
     skin, top, low, dark = [], [], [], []
@@ -96,10 +97,31 @@ def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03):
     skin.append(limb(neck, head - [0, 0, 0.05], 0.05, 0.048, 8))
     ball = lathe([(0.5 * np.sin(x), -0.5 * np.cos(x)) for x in np.linspace(0.05, np.pi - 0.05, 9)], 12)
     skin.append(placed(ball, (0.155, 0.19, 0.23), head))
-    dark.append(placed(ball, (0.172, 0.2, 0.21), head + [0, 0.02, 0.035]))
+    if fine:
+        finish(skin, top, low, dark, ball, head, turn)
+    else:
+        dark.append(placed(ball, (0.172, 0.2, 0.21), head + [0, 0.02, 0.035]))
     parts = {'skin': merge(skin), 'top': merge(top), 'low': merge(low), 'dark': merge(dark)}
     z = min(p[0][:, 2].min() for p in parts.values())
     return {k: (v - [0, 0, z], uv, t) for k, (v, uv, t) in parts.items()}
+
+
+def finish(skin, top, low, dark, ball, head, turn):
+    """What makes a fine figure of a plain one: parts added to the four lists."""
+    low.append(placed(ball, (0.315, 0.215, 0.24), (0, 0, 0.0)))
+    for s in (-1, 1):
+        top.append(placed(ball, (0.115, 0.12, 0.115), turn @ np.array([s * 0.185, 0, 0.45])))
+        skin.append(placed(ball, (0.03, 0.045, 0.065), head + [s * 0.078, 0.01, 0]))
+        dark.append(placed(ball, (0.026, 0.012, 0.016), head + [s * 0.032, -0.085, 0.022]))
+        dark.append(placed(ball, (0.04, 0.012, 0.01), head + [s * 0.03, -0.08, 0.045]))
+    skin.append(placed(ball, (0.028, 0.04, 0.045), head + [0, -0.092, -0.01]))
+    dark.append(placed(ball, (0.05, 0.012, 0.012), head + [0, -0.083, -0.055]))
+    a = np.linspace(0.05, 1.75, 7)              # a cap from the crown down, tipped back off the forehead
+    cap = lathe([(0.5 * math.sin(x), 0.5 * math.cos(x)) for x in a[::-1]], 14, cap=False)
+    v = cap[0] * [0.18, 0.215, 0.25]
+    c, s = math.cos(-0.55), math.sin(-0.55)
+    v = v @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]]).T
+    dark.append((v + head + [0, 0.004, 0.006], cap[1], cap[2]))
 
 
 POSES = {   # name: thighs, knees, arms, elbows, lean
@@ -114,6 +136,24 @@ POSES = {   # name: thighs, knees, arms, elbows, lean
     'sit0': ((1.5, 1.5), (1.5, 1.45), (0.5, 0.55), (1.0, 0.95), 0.08),
     'sit1': ((1.45, 1.35), (1.35, 1.6), (0.15, 0.1), (1.3, 0.9), -0.12),
     'ride0': ((1.25, 0.75), (1.35, 0.75), (1.0, 1.0), (0.15, 0.15), 0.5),
+}
+
+
+FINE_POSES = {      # of the fine figures, the same numbers
+    'stand4': ((0.02, -0.02), (0.03, 0.03), (0.08, -0.02), (0.2, 0.25), 0.0),
+    'stand5': ((0.06, -0.08), (0.1, 0.02), (0.25, 0.9), (0.5, 1.9), 0.02),
+    'stand6': ((0.0, 0.05), (0.0, 0.05), (0.45, 0.4), (1.6, 1.7), 0.0),
+    'stand7': ((0.0, 0.03), (0.02, 0.02), (1.25, 0.1), (0.2, 0.2), 0.08),
+    'walk4': ((0.45, -0.3), (0.1, 0.3), (-0.35, 0.4), (0.3, 0.4), 0.05),
+    'walk5': ((-0.28, 0.42), (0.35, 0.1), (0.35, -0.35), (0.5, 0.3), 0.05),
+    'walk6': ((0.2, -0.15), (0.08, 0.7), (0.9, -0.1), (1.5, 0.3), 0.03),
+    'sit2': ((1.48, 1.48), (1.48, 1.48), (0.85, 0.85), (0.8, 0.8), 0.05),
+    'sit3': ((1.5, 1.4), (1.35, 1.55), (0.25, 0.3), (1.2, 1.1), -0.15),
+    'sit4': ((1.48, 1.45), (1.5, 1.4), (0.8, 0.9), (0.85, 2.1), 0.12),
+    'sit5': ((1.45, 1.5), (1.4, 1.5), (0.95, 0.3), (0.75, 1.4), 0.2),
+    'carry0': ((0.35, -0.25), (0.1, 0.35), (0.35, 0.35), (1.2, 1.2), -0.05),
+    'push0': ((0.4, -0.35), (0.1, 0.3), (0.7, 0.7), (0.75, 0.75), 0.15),
+    'crouch0': ((1.75, 1.2), (2.2, 2.1), (0.9, 0.7), (0.5, 0.9), 0.35),
 }
 
 
@@ -254,6 +294,12 @@ def tool(kind):
     return merge([limb((-0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5),
                   limb((0.03, 0, -0.17), (0.0, 0, -0.04), 0.009, n=5),
                   limb((0, 0, -0.04), (0, 0, 0), 0.013, n=5)])
+
+
+def make_late():
+    """name -> mesh of what has its place after the asset pack: older numbers of meshes stay as they were."""
+    return {f'{name}_{part}': mesh for name, pose in FINE_POSES.items()
+            for part, mesh in body(*pose, fine=True).items()}
 
 
 def make_all(seed=3):

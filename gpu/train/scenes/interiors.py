@@ -6,7 +6,7 @@ then stand where people hold a phone (views.py).
 """
 import math
 
-from . import fitments, moving, things, views
+from . import fitments, moving, people, things, views
 from .build import POINT, SUN, THING, Frame, Mat, Surface
 
 KINDS = {   # what stands along the walls, with weights
@@ -87,7 +87,7 @@ def door(b, f, x, w, h):
     for s in (x - 0.03, x + w + 0.03):
         b.box(f, (s, 0.02, h / 2), (0.07, 0.22, h), m)
     b.box(f, (x + w / 2, 0.02, h + 0.03), (w + 0.13, 0.22, 0.07), m)
-    pack, k = b.meshes('door', 'door'), b.r.random()
+    pack, k = b.meshes('door', 'door'), b.r.random() + 0.3 * b.lively      # in lively scenes more stand open
     if k < 0.3 and pack:
         d = b.pick(pack)
         b.asset(d, f, x + w / 2, 0.05, 0, stretch=(w / d.size[0], 1, h / d.size[2]))
@@ -104,7 +104,7 @@ def door(b, f, x, w, h):
             b.box(g, (s * w / 2, 0, h / 2 + 0.004), (w, 0.04, h - 0.01), leaf)
             b.shape('cyl', g, (s * 0.92 * w, -0.05, 1.02), (0.02, 0.02, 0.13), b.plain('grey', 0.9),
                     tilt=math.pi / 2)
-        moving.swing(b, g, n)
+        moving.swing(b, g, n, 0.6 + 0.3 * b.lively)
         b.solid(g, 0 if s > 0 else -w, -0.1, 0, w if s > 0 else 0, 0.1, h)
         e = g.at(s * w, 0)
         b.edges += [(e.x, e.y, 0.0, h)] * 2
@@ -400,9 +400,12 @@ def room(b, n_cams, kind=None):
     for f, length in frames:
         fitments.fixtures(b, f, length, H, kind)
     middle(b, W, L, H, kind)
+    if b.lively:
+        people.crowd(b, W, L)
     loose(b, W, L, b.r.randint(1, 9))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3})
+    views.lively(b, n_cams)
     return b.finish(kind, n_cams)
 
 
@@ -497,7 +500,7 @@ def desks(b, n_cams):
             break
         f = Frame(x + w / 2, y, 0, b.r.gauss(0, 0.05))
         things.office_desk(b, f, w, n_clutter=b.r.randint(8, 30))
-        if b.chance(0.6):                               # a second desk back to back, or a partition
+        if b.chance(0.6 + 0.25 * b.lively):             # a second desk back to back, or a partition
             if y + 0.9 < L:
                 things.office_desk(b, f.at(0, 0.02, 0, math.pi), w)
         else:
@@ -511,7 +514,10 @@ def desks(b, n_cams):
                                                            'gap', 'rack'), (4, 3, 2, 2, 2, 2, 2))[0],
                                                            H) + b.u(0, 0.3)
         fitments.fixtures(b, f, length, H)
+    if b.lively:
+        people.crowd(b, W, L, 3)
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1})
+    views.lively(b, n_cams)
     return b.finish('desks', n_cams)

@@ -161,7 +161,7 @@ def pavement(b, r, s, edge, walk):
         b.box(Frame(), (edge, 60, 0.6), (0.06, 240, 0.3), b.plain('grey', 0.7))
     elif b.chance(0.15):
         fence(b, edge + s * 0.15, 40)
-    for _ in range(b.r.randint(0, 6)):
+    for _ in range(b.r.randint(0, 6) + round(4 * b.lively)):
         f = Frame(edge + s * b.u(0.4, max(0.5, walk - 0.2)), b.u(-5, 40), KERB)
         moving.person(b, f, b.chance(0.75), None, b.pick((0, math.pi)) + b.r.gauss(0, 0.15))
     if b.chance(0.2):
@@ -272,7 +272,7 @@ def distance(b):
 def cameras(b, r, walk, n):
     for _ in range(n + n // 2):
         y = b.r.gauss(0, 1.0)
-        if b.chance(0.8) or r.style == 'motorway':
+        if b.chance(0.8 - 0.25 * b.lively) or r.style == 'motorway':
             x = (r.mine + 0.5) * r.lane + b.r.gauss(0, 0.25)
             z = b.u(1.2, 1.8) if b.chance(0.85) else b.u(2, 3)
             yaw = b.r.gauss(0, 0.06) if b.chance(0.8) else b.r.gauss(0, 0.4)

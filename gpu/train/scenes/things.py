@@ -1,7 +1,7 @@
 """Composed things: tables, chairs, kitchen runs, desks with monitors, clutter, shelves, lamps."""
 import math
 
-from . import moving
+from . import moving, people
 from .build import THING, Frame, Mat, Surface
 
 
@@ -39,7 +39,7 @@ def slat_chair(b, f, mat=None, ident=None):
 
 def chair(b, f, mat=None):
     """Some chair at a frame; now and then one that somebody pushes."""
-    if b.chance(0.1):
+    if b.chance(0.1 + 0.2 * b.lively):
         with b.thing(THING) as n:
             _chair(b, f, mat)
         moving.slide(b, f, n)
@@ -180,7 +180,11 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
                                           b.u(-0.35, 0.35) if b.chance(0.75) else b.u(-3, 3))
                 if not b.indoors(g, -0.25, -0.25, 0.25, 0.25):
                     continue
-                if b.chance(0.06):
+                if b.lively and b.chance(0.5 * b.lively):
+                    q = f.at(0, 0, 0, yaw).at(along * length, off / 2 + b.u(0.16, 0.4), 0, b.r.gauss(0, 0.2))
+                    if b.indoors(q, -0.3, -0.3, 0.3, 0.35):
+                        people.sits(b, q)
+                elif b.chance(0.06):
                     moving.sitter(b, g)
                 else:
                     chair(b, g, same)
@@ -324,7 +328,11 @@ def office_desk(b, f, w=None, n_clutter=None):
     b.take(f, -w / 2, -d, w / 2, 0)
     b.solid(f, -w / 2, -d, 0, w / 2, 0, h)
     b.tops.append(s)
-    if b.chance(0.7):
+    if b.lively and b.chance(0.75 * b.lively):
+        g = f.at(b.u(-0.25, 0.05) * w, -d - b.u(0.17, 0.4), 0, b.r.gauss(0, 0.25) + math.pi)
+        if b.indoors(g, -0.3, -0.3, 0.3, 0.4):
+            people.sits(b, g)
+    elif b.chance(0.7):
         g = f.at(b.u(-0.2, 0.2) * w, -d - b.u(0.0, 0.5), 0, b.u(-0.8, 0.8) + math.pi)
         if not b.indoors(g, -0.3, -0.3, 0.3, 0.3):
             return s
@@ -334,7 +342,7 @@ def office_desk(b, f, w=None, n_clutter=None):
             with b.thing(THING) as n:
                 m = b.pick(b.meshes('floor', 'officechair'))
                 b.asset(m, g, 0, 0, -m.lo[2])
-            moving.slide(b, g, n, 0.25)
+            moving.slide(b, g, n, 0.25 + 0.5 * b.lively)
         else:
             slat_chair(b, g)
     return s

@@ -86,9 +86,9 @@ def focal(r):
     return r.uniform(0.42, 0.62) if k < 0.93 else r.uniform(1.05, 1.4)
 
 
-def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
+def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0, top=(90.0, 1.3)):
     """A camera pair at p looking at target; with a heading (unit vector, world) it drives at speed m/s, else
-    it is held in a hand.
+    it is held in a hand that turns and shifts at up to `top` degrees and metres a second.
     """
     r, dt = b.r, b.dt
     R, p = look(p, target, roll), np.array(p, float)
@@ -97,8 +97,8 @@ def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0):
         q = p + np.asarray(heading, float) * speed * dt + np.array([0, 0, r.gauss(0, 0.004)])
         q[:2] += np.array([r.gauss(0, 0.006), 0]) * min(1.0, speed)
     else:
-        a = math.exp(r.uniform(math.log(1.5), math.log(90.0)))          # degrees and metres a second
-        v = math.exp(r.uniform(math.log(0.03), math.log(1.3)))
+        a = math.exp(r.uniform(math.log(1.5), math.log(top[0])))          # degrees and metres a second
+        v = math.exp(r.uniform(math.log(0.03), math.log(top[1])))
         w = np.array([r.gauss(0, 0.6), r.gauss(0, 0.8), r.gauss(0, 0.45)]) * a
         q = p + R @ np.clip(np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * v * dt, -0.15,
                             0.15)
@@ -178,3 +178,33 @@ def indoor(b, n, modes):
         add(b, p, tgt, b.r.gauss(0, 0.1) if b.chance(0.8) else b.u(-1.25, 1.25), f)
     if not b.cams:
         add(b, (W / 2, L / 2, H * 0.8), (W, L, 0.5))
+
+
+def lively(b, n):
+    """In a lively scene: cameras that look at what moves, from a step to a room's length away, often so that
+    the picture's border cuts it; two of them to one of those made so far.
+    """
+    if not b.lively or not b.stars:
+        return
+    W, L, H = b.size
+    before, b.cams, tries = b.cams, [], 0
+    while len(b.cams) < 2 * n and tries < 120 * n:
+        tries += 1
+        t, f = b.pick(b.stars), focal(b.r)
+        a, d = b.u(0, 6.28), math.exp(b.u(math.log(0.7), math.log(5.0)))
+        z = t[2] + b.r.gauss(0.1, 0.25) if b.chance(0.5) else b.u(0.8, 1.75)
+        p = (t[0] + d * math.cos(a), t[1] + d * math.sin(a), z)
+        if not (0.2 < p[0] < W - 0.2 and 0.2 < p[1] < L - 0.2 and 0.3 < z < H - 0.2) or b.inside_solid(p, 0.1):
+            continue
+        hidden = any(b.inside_solid([q + k * (v - q) for q, v in zip(p, t)], 0.0)
+                     for k in (0.2, 0.35, 0.5, 0.65) if (1 - k) * d > 0.45)
+        if hidden and b.chance(0.85):
+            continue
+        half = math.atan(0.5 / f)                       # of the field of view
+        off = b.pick((-1, 1)) * half * (b.u(0.55, 1.0) if b.chance(0.35) else b.u(0, 0.5))
+        tgt = (p[0] - d * math.cos(a + off), p[1] - d * math.sin(a + off), t[2] + b.r.gauss(0, 0.12) * d)
+        add(b, p, tgt, b.r.gauss(0, 0.06) if b.chance(0.85) else b.u(-1.2, 1.2), f, top=(30.0, 0.8))
+    own, b.cams = b.cams, []
+    while own or before:
+        b.cams += own[:2] + before[:1]
+        own, before = own[2:], before[1:]
