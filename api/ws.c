@@ -40,8 +40,9 @@
 #define LOOK_MS 2  /* a service that is at work looks this often for a peer that floods it ... */
 #define LOOK_AT 16 /* ... among so many of its peers, the next ones the next time */
 #define ACCEPT_AT_ONCE 16
-#define RX_CHUNK (32u << 10) /* read from one client before the others have their turn */
-#define BURST 32             /* messages to one client before the others have their turn */
+#define RX_CHUNK \
+    (WS_PEER_WASTE_MAX / 2) /* read from one client before the others have their turn */
+#define BURST 32            /* messages to one client before the others have their turn */
 
 struct service { /* a thread and what it alone touches, but for atomics */
     struct ws *ws;

@@ -18,6 +18,8 @@ enum {
     CLOSE_TRY_LATER = 1013
 };
 
+#define HEAD_BYTES 6 /* of the smallest of a client's fragments */
+
 /* ------------------------------------------------------------------------------- life */
 
 void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms)
@@ -29,7 +31,7 @@ void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t no
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
     p->fd = fd;
-    p->phase_ms = p->heard_ms = p->pinged_ms = p->weighed_ms = p->texts_ms = now_ms;
+    p->phase_ms = p->heard_ms = p->pinged_ms = p->weighed_ms = p->used_ms = now_ms;
 }
 
 void ws_peer_close(struct ws_peer *p)
@@ -305,7 +307,7 @@ static void on_text(struct ws_peer *p)
     struct err err = {0};
     int rc = control_parse(&m, p->text, p->rx_len, &err);
 
-    p->texts_us += 1000000 / WS_PEER_TEXTS;
+    p->used_us += 1000000 / WS_PEER_TEXTS_A_S;
     if (rc && (rc != ERR_INPUT || err.where[0] != '/')) {
         bool utf8 = strcmp(err.where, "utf8") == 0;
         strike(p, utf8 ? CLOSE_UTF8 : CLOSE_POLICY, err.text);
@@ -384,6 +386,10 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
 
     p->heard_ms = now_ms;
     p->message_bytes += len;
+    if (remaining == 0) {
+        p->message_bytes += HEAD_BYTES;
+        p->used_us += 1000000 / WS_PEER_PIECES_A_S;
+    }
     atomic_fetch_add(&p->env->bytes_in, len);
     if (p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED)
         return;
@@ -438,7 +444,7 @@ enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *le
 
 bool ws_peer_full(const struct ws_peer *p)
 {
-    return p->own_len > 0 || p->texts_us >= 1000000;
+    return p->own_len > 0 || p->used_us >= 1000000 / WS_PEER_AT_ONCE;
 }
 
 bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms)
@@ -468,9 +474,9 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
     const struct api_config *config = p->env->config;
     int64_t hangup_ms = (int64_t)config->hangup_s * 1000, silent_ms = now_ms - p->heard_ms;
 
-    p->texts_us -= 1000 * (now_ms - p->texts_ms);
-    p->texts_us = p->texts_us < 0 ? 0 : p->texts_us;
-    p->texts_ms = now_ms;
+    p->used_us -= 1000 * (now_ms - p->used_ms);
+    p->used_us = p->used_us < 0 ? 0 : p->used_us;
+    p->used_ms = now_ms;
     switch (p->phase) {
     case WS_PEER_FREE:
         return false;

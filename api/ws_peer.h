@@ -25,9 +25,13 @@
 #define WS_PEER_OWN_MAX 1024         /* one control message of the edge itself */
 #define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
 #define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
-#define WS_PEER_WASTE_MAX (96 << 10) /* at once; heads of FRAGMENTS_MAX fragments of a byte fit */
-#define WS_PEER_TEXTS 1024 /* control messages at once, and a second; more are read later */
-#define WS_PEER_STALL 10   /* silent for this many hang-up times: gone, whatever TCP says */
+/* At once. Half of it may be a read that the library keeps while we do not want more, a quarter a
+ * TLS record that is not whole yet. */
+#define WS_PEER_WASTE_MAX (64 << 10)
+#define WS_PEER_PIECES_A_S 32768 /* fragments, and messages of one; more are read later */
+#define WS_PEER_TEXTS_A_S 1024   /* control messages; the same */
+#define WS_PEER_AT_ONCE 16       /* a sixteenth of a second's at once */
+#define WS_PEER_STALL 10         /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {
     WS_PEER_FREE,
@@ -59,8 +63,8 @@ struct ws_peer {
     uint64_t message_bytes;                        /* that have come as parts of messages */
     uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
     int64_t weighed_ms, waste;
-    int64_t texts_us, texts_ms; /* how much of a second's control messages is used up; since when */
-    uint8_t *rx;                /* [config->max_message_bytes] */
+    int64_t used_us, used_ms; /* of a second's pieces and texts; as of when */
+    uint8_t *rx;              /* [config->max_message_bytes] */
     size_t rx_len;
     int fragments, strikes;
     bool binary, in_message, answered;
@@ -106,8 +110,8 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
 
 /* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
-/* The edge cannot say more before what it has said is sent, or control messages come faster than
- * WS_PEER_TEXTS; stop reading. Looked at again after ws_peer_next() and ws_peer_tick(). */
+/* The edge cannot say more before what it has said is sent, or there have been too many pieces or
+ * texts: stop reading, and ask again after ws_peer_next() and ws_peer_tick(). */
 bool ws_peer_full(const struct ws_peer *p);
 
 /*
@@ -121,8 +125,8 @@ MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
 /*
  * ws_peer_weigh - is this peer flooding us with what is no message?
  *
- * Pings, pongs, empty fragments and the heads of tiny ones are work for us and reach nobody. They
- * may weigh WS_PEER_WASTE_A_S a second and as much again as the messages do.
+ * Pings and pongs are work for us and reach nobody. They may weigh WS_PEER_WASTE_A_S a second and as
+ * much again as the messages do, heads of their fragments included: those are counted one by one.
  * In:      received: all bytes that were taken out of the socket, 0 = not known
  * Returns: true: cut the connection now
  */

@@ -198,7 +198,7 @@ static void test_flood_of_pings(void **state)
 /* Pings that are not yet too many, and most of a message that does not end: it weighs nothing. */
 static void test_half_a_message_is_no_flood(void **state)
 {
-    size_t len = WS_PEER_WASTE_MAX;
+    size_t len = 2 * WS_PEER_WASTE_MAX;
     uint8_t *msg = malloc(len), *masked = malloc(len), pings[6 * 2000];
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
@@ -229,7 +229,7 @@ static void test_too_many_control_messages(void **state)
     int64_t begun = ws_case_now_ms(), took;
 
     (void)state;
-    for (int i = 0; i < 2 * WS_PEER_TEXTS; i++)
+    for (int i = 0; i < WS_PEER_TEXTS_A_S; i++)
         ws_raw_text(fd, need);
     ws_case_send_frame(good, 1);
     ws_case_expect_ack(good, 1);
@@ -239,10 +239,37 @@ static void test_too_many_control_messages(void **state)
     ws_raw_text(fd, "{{{{");
     ws_case_expect_error(fd, 400);
     took = ws_case_now_ms() - begun;
-    print_message("# %d control messages: %lld ms\n", 2 * WS_PEER_TEXTS, (long long)took);
-    assert_true(took > 800);
+    print_message("# %d control messages: %lld ms\n", WS_PEER_TEXTS_A_S, (long long)took);
+    assert_true(took > 800); /* fifteen sixteenths of a second, but for the tick's milliseconds */
     close(fd);
     close(good);
+    ws_case_expect_streams(0);
+}
+
+/* A message of as many fragments as it may have is taken, but not at once. */
+static void test_many_fragments_take_their_time(void **state)
+{
+    enum { N = WS_PEER_FRAGMENTS_MAX };
+    uint8_t *msg = malloc(N), *all = malloc(7 * N);
+    int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
+    int64_t begun = ws_case_now_ms(), took;
+
+    (void)state;
+    ws_case_make_frame(msg, 1, N - FRAME_HEADER_BYTES);
+    for (int i = 0; i < N; i++) {
+        uint8_t *f = all + 7 * i;
+        memcpy(f, "\0\x81\0\0\0\0", 6);
+        f[0] = (uint8_t)((i ? WS_RAW_MORE : WS_RAW_BINARY) | (i == N - 1 ? 0x80 : 0));
+        f[6] = msg[i];
+    }
+    edge_send(fd, all, 7 * N);
+    ws_case_expect_ack(fd, 1);
+    took = ws_case_now_ms() - begun;
+    print_message("# %d fragments of one byte: %lld ms\n", N, (long long)took);
+    assert_in_range(took, 350, 5000);
+    free(msg);
+    free(all);
+    close(fd);
     ws_case_expect_streams(0);
 }
 
@@ -281,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_half_a_message_is_no_flood, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_too_many_control_messages, ws_case_setup,
+                                        ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_many_fragments_take_their_time, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_drain_stops_accepting, ws_case_setup,
                                         ws_case_teardown),
