@@ -102,12 +102,12 @@ def video(records):
 
 
 def accuracy(rows, trained_on):
-    keys = list(next(iter(rows.values())))
+    keys = list(dict.fromkeys(k for r in rows.values() for k in r))
     yield '| sequence | ' + ' | '.join(keys) + ' |'
     yield '|---' * (1 + len(keys)) + '|'
     for name, r in rows.items():
         note = ' (its pictures were trained on)' if name in trained_on else ''
-        yield f'| {name}{note} | ' + ' | '.join(f'{r[k]:.4g}' for k in keys) + ' |'
+        yield f'| {name}{note} | ' + ' | '.join(f'{r[k]:.4g}' if k in r else '-' for k in keys) + ' |'
 
 
 def main():

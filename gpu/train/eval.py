@@ -4,6 +4,8 @@
                            [--record record.jsonl]
     python3 eval.py motion WEIGHTS FOLDER...          needs poses.txt
     python3 eval.py pull   WEIGHTS FOLDER... [--every 5]           needs no truth
+    python3 eval.py mask   WEIGHTS FOLDER... [--every 3] [--sheet out.png]            needs no truth: pictures
+    python3 eval.py objmotion WEIGHTS FOLDER... --masks mask.pt [--depth depth.onnx] [--gap 1] [--sheet out.png]
     python3 eval.py shrink FOLDER OUT --width 320 [--every 3]     a small copy to carry to a GPU host
 
 WEIGHTS: NAME.pt of a run or an exported .onnx. Depth is compared at the truth's own pixels (prediction
@@ -13,6 +15,10 @@ translation after one scale for the sequence (least squares), rotation in degree
 `pull` zooms into each picture's middle and asks again: the same depth should come out, seen through a longer
 focal length. 0 says that it does; 1 that the network answers its usual depth whatever it sees, so that its
 scale is a habit.
+`mask` shows what is called movable, `objmotion` with arrows how the parts of the mask move from a frame to the one
+--gap later (green), and where they would be if they rested in the world (blue, where there are poses). Numbers
+beside the pictures: `stays`, overlap of neighbouring masks; `moved_m`, how far things go by the network, `seen_m`
+by the folder's depth and the masks alone, `off_m` between the two ends (medians).
 """
 import argparse
 import json
@@ -24,6 +30,7 @@ import torch.nn.functional as F
 from PIL import Image
 
 import model
+import real_things
 import state
 
 SIZES = {'road': (416, 128)}            # network input where it is not 256x192
@@ -128,6 +135,37 @@ def eval_pull(net, dev, seq, W, H, every, zooms=(1.25, 1.6, 2.0)):
     return {'frames': len(seq.names[::every]), 'pull': float(np.mean(rows)), 'pull_std': float(np.std(rows))}
 
 
+def rests(seq):
+    """Function of two names: motion [3,4] of what rests, first camera's frame to second's, or None without poses."""
+    def motion(a, b):
+        if int(a) not in seq.poses or int(b) not in seq.poses:
+            return None
+        (pa, Ra), (pb, Rb) = ((seq.poses[int(n)][:3], rotation(seq.poses[int(n)][3:])) for n in (a, b))
+        return torch.from_numpy(np.concatenate([Rb.T @ Ra, (Rb.T @ (pa - pb))[:, None]], 1)).float()
+    return motion if seq.poses else None
+
+
+def eval_things(a, net, dev):
+    """Masks or object motion over folders: result of each, pictures in one sheet."""
+    result, cells = {}, [] if a.sheet else None
+    if a.what == 'objmotion':
+        if not a.masks:
+            raise SystemExit('objmotion needs --masks: the weights of a mask network that finds the things')
+        masks, depth = load(a.masks, 'mask')[0], load(a.depth, 'depth')[0] if a.depth else None
+    for folder in a.paths[1:]:
+        seq = Sequence(folder)
+        name = seq.meta['name']
+        W, H = map(int, a.size.split('x')) if a.size else SIZES.get(name, (256, 192))
+        if a.what == 'mask':
+            result[name] = real_things.eval_mask(net, dev, seq, W, H, a.every, cells)
+        else:
+            result[name] = real_things.eval_objmotion(net, masks, depth, dev, seq, W, H, a.every, a.gap, rests(seq), cells)
+        print(name, {k: round(v, 3) for k, v in result[name].items()}, flush=True)
+    if cells:
+        real_things.sheet(cells, a.sheet)
+    return result
+
+
 def failure_cell(x, z, p):
     """Picture, truth, prediction (inverse depth, same scale) and error side by side, 256 wide each."""
     def grey(d, top):
@@ -203,21 +241,35 @@ def shrink(src, dst, width, every):
         open(os.path.join(dst, 'poses.txt'), 'w').write(open(os.path.join(src, 'poses.txt')).read())
 
 
+def leave(a, result):
+    """Measures go to the run's record and to a file of their own, where the options say so."""
+    if a.record:
+        with open(a.record, 'a') as f:
+            f.write(json.dumps({'kind': 'sequences', 'net': a.what, 'measures': result}) + '\n')
+    if a.json:
+        json.dump(result, open(a.json, 'w'), indent=1)
+
+
 def main():
     a = argparse.ArgumentParser()
-    a.add_argument('what', choices=('depth', 'motion', 'pull', 'shrink'))
+    a.add_argument('what', choices=('depth', 'motion', 'mask', 'objmotion', 'pull', 'shrink'))
     a.add_argument('paths', nargs='+')
     a.add_argument('--size')
     a.add_argument('--every', type=int, default=1)
     a.add_argument('--far', type=float, default=80.0)
     a.add_argument('--width', type=int, default=320)
     a.add_argument('--sheet')
+    a.add_argument('--masks', metavar='WEIGHTS', help='of the mask network that finds things for objmotion')
+    a.add_argument('--depth', metavar='WEIGHTS', help='of a depth network, where a folder has no depth')
+    a.add_argument('--gap', type=int, default=1, help='frames between the two pictures of objmotion')
     a.add_argument('--json')
     a.add_argument('--record', help='append the result to the record.jsonl of a run')
     a = a.parse_args()
     if a.what == 'shrink':
         return shrink(a.paths[0], a.paths[1], a.width, a.every)
     net, dev = load(a.paths[0], 'depth' if a.what == 'pull' else a.what)
+    if a.what in ('mask', 'objmotion'):
+        return leave(a, eval_things(a, net, dev))
     result, cells = {}, [] if a.sheet else None
     for folder in a.paths[1:]:
         seq = Sequence(folder)
@@ -248,11 +300,7 @@ def main():
         half = (len(cells) + 1) // 2
         cells += [np.zeros_like(cells[0])] * (2 * half - len(cells))
         Image.fromarray(np.concatenate([np.concatenate(cells[:half], 0), np.concatenate(cells[half:], 0)], 1)).save(a.sheet)
-    if a.record:
-        with open(a.record, 'a') as f:
-            f.write(json.dumps({'kind': 'sequences', 'net': a.what, 'measures': result}) + '\n')
-    if a.json:
-        json.dump(result, open(a.json, 'w'), indent=1)
+    leave(a, result)
 
 
 if __name__ == '__main__':

@@ -16,6 +16,7 @@ import curves
 import eval as evaluate
 import export
 import model
+import real_things
 import state
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -102,6 +103,93 @@ class Pieces(unittest.TestCase):
             p = train('--task', 'joint', '--steps', 1, '--out', d + '/p', '--video', d + '/no', check=False)
             self.assertNotEqual(p.returncode, 0)
             self.assertIn('may not be trained on', p.stderr)
+
+
+class RealThings(unittest.TestCase):
+    """Masks and arrows over real frames, with networks that do what they should: a red square goes to the right."""
+
+    STEP_PX, DEPTH_M = 4, 2.0
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.folder = cls.tmp.name + '/square'
+        fake_video(cls.folder, 8)
+        os.makedirs(cls.folder + '/depth')
+        for k in range(8):
+            a = np.full((96, 128, 3), 90, np.uint8)
+            a[30:60, 20 + cls.STEP_PX * k:50 + cls.STEP_PX * k] = (250, 10, 10)
+            Image.fromarray(a).save(f'{cls.folder}/frames/{k:06d}.jpg', quality=95)
+            Image.fromarray(np.full((96, 128), int(1000 * cls.DEPTH_M), np.uint16)).save(f'{cls.folder}/depth/{k:06d}.png')
+        cls.seq = evaluate.Sequence(cls.folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.tmp.cleanup()
+
+    class Red(torch.nn.Module):
+        def forward(self, x):
+            return 8 * (x[:, :1] - x[:, 1:2] - 1)
+
+    class Right(torch.nn.Module):
+        def forward(self, cut):
+            assert cut.shape[1:] == (8, 128, 128) and cut[:, :6].abs().max() > 0
+            return torch.tensor([[RealThings.STEP_PX * RealThings.DEPTH_M / 100, 0, 0, 0, 0, 0]]).expand(len(cut), -1)
+
+    def test_masks(self):
+        cells = []
+        r = real_things.eval_mask(self.Red(), 'cpu', self.seq, 128, 96, 1, cells, 4)
+        self.assertEqual((r['frames'], len(cells), r['frames_with']), (8, 4, 1.0))
+        self.assertAlmostEqual(r['movable_share'], 900 / (96 * 128), delta=0.01)
+        self.assertAlmostEqual(r['stays'], (30 - self.STEP_PX) / (30 + self.STEP_PX), delta=0.05)
+        a = np.asarray(cells[0], np.float32)
+        s = a.shape[1] / 128
+        self.assertGreater(a[int(45 * s), int(35 * s), 0], a[int(10 * s), int(100 * s), 0] + 60)
+
+    def test_object_motion(self):
+        cells = []
+        r = real_things.eval_objmotion(self.Right(), self.Red(), None, 'cpu', self.seq, 128, 96, 1, 1,
+                                       lambda a, b: torch.eye(3, 4), cells, 3)
+        self.assertEqual((r['frames'], r['frames_without'], r['things'], len(cells)), (8, 0, 7, 3))
+        true = self.STEP_PX * self.DEPTH_M / 100
+        self.assertAlmostEqual(r['moved_m'], true, delta=1e-3)
+        self.assertAlmostEqual(r['seen_m'], true, delta=0.1 * true)
+        self.assertLess(r['off_m'], 0.1 * true)
+        both = real_things.eval_objmotion(self.Right(), self.Red(), None, 'cpu', self.seq, 128, 96, 1, 2)
+        self.assertEqual(both['things'], 6)
+        self.assertGreater(both['off_m'], 0.8 * true)       # the answer is of one step, the frames are two apart
+
+    def test_parts(self):
+        m = torch.zeros(60, 60).bool()
+        m[2:20, 2:20] = m[30:50, 30:56] = m[55:57, 2:4] = True
+        parts = real_things.parts_of(m)
+        self.assertEqual([int(p.sum()) for p in parts], [20 * 26, 18 * 18])
+        pairs = real_things.matched(parts, parts[::-1])
+        self.assertTrue(all(torch.equal(a, b) for a, b in pairs))
+        self.assertEqual(len(pairs), 2)
+
+    def test_command(self):
+        with tempfile.TemporaryDirectory() as d:
+            for name in ('mask', 'objmotion', 'depth'):
+                torch.manual_seed(1)
+                net = model.NETS[name]()
+                if name == 'mask':
+                    torch.nn.init.constant_(net.head.bias, 1.0)
+                torch.save(net.state_dict(), f'{d}/{name}.pt')
+
+            def ask(what, *more):
+                p = subprocess.run([sys.executable, 'eval.py', what, f'{d}/{what}.pt', self.folder, '--size', '128x96', *more],
+                                   cwd=HERE, capture_output=True, text=True)
+                return p.returncode, p.stdout + p.stderr
+
+            for what, more in (('mask', ()), ('objmotion', ('--masks', d + '/mask.pt', '--depth', d + '/depth.pt'))):
+                code, said = ask(what, '--sheet', f'{d}/{what}.png', '--record', d + '/record.jsonl', *more)
+                self.assertEqual(code, 0, said)
+                self.assertGreater(min(Image.open(f'{d}/{what}.png').size), 100)
+            self.assertEqual([r['net'] for r in curves.read(d + '/record.jsonl')], ['mask', 'objmotion'])
+            code, said = ask('objmotion')
+            self.assertNotEqual(code, 0)
+            self.assertIn('--masks', said)
 
 
 class Export(unittest.TestCase):
