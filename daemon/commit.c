@@ -30,6 +30,7 @@ static void *run(void *arg)
     struct job *job;
     int n;
 
+    pthread_setname_np(pthread_self(), "committer");
     while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
         atomic_store(&t->alive_us, clock_us());
         if (n == 0)

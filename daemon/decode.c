@@ -150,6 +150,7 @@ static void *run(void *arg)
     struct turn_entry *e;
     int n;
 
+    pthread_setname_np(pthread_self(), "decoder");
     while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
         struct session *s =
             n ? (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn))

@@ -151,6 +151,7 @@ static void *run(void *arg)
 {
     struct worker *w = arg;
 
+    pthread_setname_np(pthread_self(), "worker");
     if (open_device(w))
         return NULL;
     serve(w);

@@ -127,6 +127,7 @@ static void *run(void *arg)
     struct session *leaving, *made;
     uint64_t looked_us = clock_us();
 
+    pthread_setname_np(pthread_self(), "maker");
     while (next(w, &leaving, &made)) {
         atomic_store(&w->make.alive_us, clock_us());
         if (leaving)
