@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Figures of tests/bench/scale.
 
-    scale.py WORK USE GENERATORS TICKS SECONDS   one set of devices: reads WORK/load.*, devices, before, after; prints
-                                                 lines for people and one of JSON
-    scale.py WORK report FILE                    reads WORK/runs; prints ratios, writes FILE; exit 1: a ratio too small
+    scale.py WORK USE GENERATORS SECONDS   one set of devices: reads WORK/load.*, devices, before, after and
+                                           ticks.*, threads.* .before, .after (server, then generators; the
+                                           server's threads by name), which are SECONDS apart; prints lines for
+                                           people and one of JSON
+    scale.py WORK report FILE              reads WORK/runs; prints ratios, writes FILE; exit 1: a ratio too small
 """
 import json
 import os
 import sys
 
 LEAST = {2: 1.9, 4: 3.7}  # times the frames/s of one device
+BUSY = 0.9  # of a core: a generator, which is one thread, can send no more
 
 
 def metrics(path: str) -> dict[str, float]:
@@ -34,7 +37,30 @@ def steps(before: dict[str, float], after: dict[str, float], frames: float) -> d
     return out
 
 
-def one(work: str, use: str, generators: int, ticks: int, seconds: float) -> None:
+def cores(work: str, seconds: float) -> list[float]:
+    """Processor time between the two, in cores: of the server, then of each generator."""
+    with open(f"{work}/ticks.before") as f, open(f"{work}/ticks.after") as g:
+        return [(int(y) - int(x)) / os.sysconf("SC_CLK_TCK") / seconds for x, y in zip(f, g)]
+
+
+def threads(work: str, seconds: float) -> dict[str, tuple[int, float]]:
+    """The server's threads by name: how many, and their processor time between the two, in cores."""
+    read = []
+    for when in ("before", "after"):
+        with open(f"{work}/threads.{when}") as f:
+            read.append({name.strip("()"): (int(n), int(t)) for name, n, t in map(str.split, f)})
+    return {k: (n, (t - read[0].get(k, (0, 0))[1]) / os.sysconf("SC_CLK_TCK") / seconds)
+            for k, (n, t) in sorted(read[1].items())}
+
+
+def between(means: dict[str, float], frames_per_s: float) -> float:
+    """Frames that are in the server but in no step: on their way from the device to a committer, which are too few if
+    there are many, or from there into the answer."""
+    known = [v for k, v in means.items() if k in ("decode", "queue", "commit") or k.startswith("stage ")]
+    return max(0.0, (means.get("latency", 0.0) - sum(known)) * frames_per_s / 1e3)
+
+
+def one(work: str, use: str, generators: int, seconds: float) -> None:
     runs = []
     for g in range(generators):
         with open(f"{work}/load.{g}") as f:
@@ -45,17 +71,23 @@ def one(work: str, use: str, generators: int, ticks: int, seconds: float) -> Non
     before, after = metrics(f"{work}/before"), metrics(f"{work}/after")
     frames = after["recond_latency_seconds_count"] - before["recond_latency_seconds_count"]
     batches = after["recond_batches_total"] - before["recond_batches_total"]
+    server, *load = cores(work, seconds)
+    means = steps(before, after, frames)
     figures = {"use": use, "devices": devices,
                "frames_per_s": sum(r["used_per_s"] for r in runs),
                "p50_ms": max(r["others"]["p50_ms"] for r in runs), "p99_ms": max(r["others"]["p99_ms"] for r in runs),
                "frames_a_batch": frames / batches if batches else 0.0,
-               "server_cores": ticks / os.sysconf("SC_CLK_TCK") / seconds,
-               "steps_ms": steps(before, after, frames)}
+               "server_cores": server, "load_cores": sum(load), "busiest_generator": max(load),
+               "steps_ms": means, "threads": threads(work, seconds), "between_steps": between(means, frames / seconds)}
     print(f"{use}: {figures['frames_per_s']:.0f} frames/s, {figures['frames_a_batch']:.1f} a batch, "
-          f"p50 {figures['p50_ms']:.1f} p99 {figures['p99_ms']:.1f} ms, server {figures['server_cores']:.1f} cores")
+          f"p50 {figures['p50_ms']:.1f} p99 {figures['p99_ms']:.1f} ms, server {server:.1f} cores")
     for d in devices:
         print(f"    {d['name']}: busy {d['busy']:.2f}, {d['frames']} frames")
-    print("    ms: " + ", ".join(f"{k} {v:.3f}" for k, v in figures["steps_ms"].items()))
+    print("    ms: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
+    print("    threads, cores: " + ", ".join(f"{n} {k} {v:.2f}" for k, (n, v) in figures["threads"].items())
+          + f"; {figures['between_steps']:.0f} frames between device and answer")
+    print(f"    load: {sum(load):.1f} cores, the busiest of {len(load)} generators {max(load):.2f}"
+          + ("; THE LOAD IS THE LIMIT: more GENERATORS" if max(load) > BUSY else ""))
     print(json.dumps(figures))
 
 
@@ -77,4 +109,4 @@ def report(work: str, path: str) -> int:
 if __name__ == "__main__":
     if sys.argv[2] == "report":
         sys.exit(report(sys.argv[1], sys.argv[3]))
-    one(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
+    one(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
