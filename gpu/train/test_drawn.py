@@ -194,9 +194,22 @@ class Lively(unittest.TestCase):
             for k, s in enumerate(made[:3] if live else []):
                 for rule in (check_scenes.check_records(s, len(self.arrays['mesh']), len(self.arrays['tex'])),
                              check_scenes.check_motions(s, meshes), check_scenes.check_standing(s, meshes),
-                             check_scenes.check_cameras(s, meshes)):
+                             check_scenes.check_cameras(s, meshes), check_scenes.check_people(s, meshes)):
                     for what, holds in rule:
                         self.assertTrue(holds, f'{kind} {k}: {what}')
+
+    def test_people_who_collide_are_found(self):
+        meshes = check_scenes.Meshes(self.arrays)
+        for wrong, x, wardrobe in ((False, 0.7, 1.0), (True, 0.1, 1.0), (True, 0.7, 0.1)):
+            b = build.Builder(self.cat, 3, lively=1.0)
+            people.stands(b, build.Frame(2, 2), None)
+            people.sits(b, build.Frame(2 + x, 2))
+            b.box(build.Frame(2, 2), (0, wardrobe, 1), (0.6, 0.6, 2), b.plain())
+            k = (0.8, 1.0, 0.0, 0.0)
+            b.cams[:] = [[(np.eye(3).reshape(-1), np.array([9.0, 9, 1])) + k] * 2]
+            held = [ok for _, ok in check_scenes.check_people(b.finish('room', 1), meshes)]
+            self.assertEqual(all(held), not wrong, (x, wardrobe))
+            self.assertGreater(len(held), 4)
 
     def test_who_sits_sits_on_the_seat(self):
         low = {p: figures.body(*figures.FINE_POSES[p], fine=True)['low'][0] for p in people.POSES['sit']}

@@ -9,6 +9,7 @@
                  speeds, vehicles go along their own length
   standing       the lowest point of every movable thing has a surface right below it (rays against all
                  triangles)
+  people         in lively scenes nobody's trunk is in somebody else or in furniture
   cameras        no triangle within 5 cm of a camera at either moment, no camera inside a box, rotations
                  orthonormal, intrinsics as a phone's or wider
   sensor         JPEG as Pillow writes it; rolling shutter as strips drawn from the poses in between
@@ -150,6 +151,28 @@ def check_standing(s, meshes):
         yield f'thing {n} (kind {s.kinds[n]}) stands at {z:.3f} m', held
 
 
+def check_people(s, meshes):
+    """Lively scenes: nobody's trunk is in another's, or in furniture, at either moment."""
+    trunks = {}
+    for n in np.flatnonzero(s.kinds == build.PERSON):
+        mine = s.insts[s.insts['object'] == n]
+        tall = mine[meshes.mesh[mine['mesh']]['n_tri'] > 40]            # the body, not what it holds or sits on
+        p = np.concatenate([meshes.corners(i).reshape(-1, 3) for i in (tall if len(tall) else mine)])
+        low, high = p[:, 2].min(), p[:, 2].max()
+        p = p[(p[:, 2] > low + 0.5 * (high - low)) & (p[:, 2] < low + 0.75 * (high - low))]
+        c = 0.5 * (p.min(0) + p.max(0)) if len(p) else np.array([1e6 * n, 0, 0])
+        c[:2] = np.median(p[:, :2], 0) if len(p) else c[:2]
+        trunks[n] = c, s.objects[n, :, :3] @ c + s.objects[n, :, 3]
+    for moment in (0, 1):
+        for n, c in trunks.items():
+            for k, d in trunks.items():
+                if k > n:
+                    yield f'people {n} and {k} apart', np.linalg.norm((c[moment] - d[moment])[:2]) > 0.28
+            for i in s.insts[(s.insts['object'] != n)]:
+                if i['object'] == 0 or moment == 0:
+                    yield f'person {n} clear of boxes', not inside_box(meshes, i, c[moment])
+
+
 def inside_box(meshes, inst, p):
     """Is a point inside an instance of the unit box?"""
     if meshes.mesh[inst['mesh']]['n_tri'] != 12 or abs(meshes.mesh[inst['mesh']]['r'] - 0.75 ** 0.5) > 1e-5:
@@ -262,6 +285,8 @@ def main():
         for k, s in enumerate(scenes):
             look(kind, a.seed + k, check_records(s, len(arrays['mesh']), n_tex))
             look(kind, a.seed + k, check_motions(s, meshes))
+            if a.lively and k < a.rays and s.kind != 'street':
+                look(kind, a.seed + k, check_people(s, meshes))
             if k < a.rays:
                 look(kind, a.seed + k, check_standing(s, meshes))
                 look(kind, a.seed + k, check_cameras(s, meshes))

@@ -108,7 +108,7 @@ def body(thigh, knee, arm, elbow, lean=0.0, spread=0.03, fine=False):
 
 def finish(skin, top, low, dark, ball, head, turn):
     """What makes a fine figure of a plain one: parts added to the four lists."""
-    low.append(placed(ball, (0.315, 0.215, 0.24), (0, 0, 0.0)))
+    low.append(placed(ball, (0.3, 0.19, 0.15), (0, 0, -0.045)))
     for s in (-1, 1):
         top.append(placed(ball, (0.115, 0.12, 0.115), turn @ np.array([s * 0.185, 0, 0.45])))
         skin.append(placed(ball, (0.03, 0.045, 0.065), head + [s * 0.078, 0.01, 0]))

@@ -141,6 +141,12 @@ def seat(b, f, h):
                 b.box(f, (x, y, (h - 0.06) / 2), (0.035, 0.035, h - 0.06), frame)
 
 
+def room_to_sit(b, f):
+    """May someone sit here, between the walls and clear of what stands behind?"""
+    q = f.at(0, 0.15)
+    return b.indoors(f, -0.3, -0.3, 0.3, 0.4) and not b.inside_solid((q.x, q.y, 0.5), 0.2)
+
+
 def sits(b, f, room=None):
     """Someone on a chair, front to local -y, the trunk above the frame; they turn, lean and roll a little."""
     with b.thing(PERSON) as n:
@@ -152,6 +158,7 @@ def sits(b, f, room=None):
         else:
             h = 0.435 * figure(b, f, b.pick(POSES['sit']), b.u(0.92, 1.08))
         seat(b, f, h)
+    b.take(f, -0.3, -0.25, 0.3, 0.4)
     b.solid(f, -0.35, -0.55, 0, 0.35, 0.4, 1.4)
     notice(b, f, 0.7, 1.3)
     if b.chance(0.8):

@@ -182,7 +182,7 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
                     continue
                 if b.lively and b.chance(0.5 * b.lively):
                     q = f.at(0, 0, 0, yaw).at(along * length, off / 2 + b.u(0.16, 0.4), 0, b.r.gauss(0, 0.2))
-                    if b.indoors(q, -0.3, -0.3, 0.3, 0.35):
+                    if people.room_to_sit(b, q):
                         people.sits(b, q)
                 elif b.chance(0.06):
                     moving.sitter(b, g)
@@ -330,7 +330,7 @@ def office_desk(b, f, w=None, n_clutter=None):
     b.tops.append(s)
     if b.lively and b.chance(0.75 * b.lively):
         g = f.at(b.u(-0.25, 0.05) * w, -d - b.u(0.17, 0.4), 0, b.r.gauss(0, 0.25) + math.pi)
-        if b.indoors(g, -0.3, -0.3, 0.3, 0.4):
+        if people.room_to_sit(b, g):
             people.sits(b, g)
     elif b.chance(0.7):
         g = f.at(b.u(-0.2, 0.2) * w, -d - b.u(0.0, 0.5), 0, b.u(-0.8, 0.8) + math.pi)
