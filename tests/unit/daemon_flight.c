@@ -215,12 +215,12 @@ static void one_of_two_batches_fails(void **state)
     fleet_close(&f);
 }
 
-/* A batch of three costs three times what one of two does. */
+/* A batch of three costs many times what one of two does. */
 static void three_do_not_pay(void)
 {
     fake_gpu_plan.size_us[0] = 1500;
     fake_gpu_plan.size_us[1] = 2000;
-    fake_gpu_plan.size_us[2] = 6000;
+    fake_gpu_plan.size_us[2] = 30000;
 }
 
 static void those_left_behind_fly_next(void **state)
@@ -229,17 +229,15 @@ static void those_left_behind_fly_next(void **state)
     int batches = 0;
 
     (void)state;
-    fleet_open_with(&f, 3, "batch", "4");
+    fleet_open_with(&f, 3, "batch_wait_us", "10000"); /* all three board */
     for (uint64_t seq = 1; seq <= 60; seq++) {
         if (seq == 2)
             three_do_not_pay();
-        if (seq == 40) {
+        if (seq == 40)
             batches = fake_gpu_plan.batches;
-            fake_gpu_plan.largest_batch = 0;
-        }
         fleet_send(&f, seq);
         for (int i = 0; i < 3; i++)
-            keep_up(&f.c[i], (int)seq, 2);
+            rig_wait_acks(&f.c[i], (int)seq);
     }
     for (int i = 0; i < 3; i++) {
         rig_wait_acks(&f.c[i], 60);
@@ -249,8 +247,9 @@ static void those_left_behind_fly_next(void **state)
         }
         assert_true(rig_info(&f.r, f.id[i]).hash == rig_info(&f.r, f.id[0]).hash);
     }
-    print_message("# 63 frames in %d batches\n", fake_gpu_plan.batches - batches);
-    assert_int_equal(fake_gpu_plan.largest_batch, 2);
+    batches = fake_gpu_plan.batches - batches;
+    print_message("# 63 frames in %d batches\n", batches);
+    assert_true(batches >= 32); /* by threes it is 21; one is tried again now and then */
     fleet_close(&f);
 }
 
