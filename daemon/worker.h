@@ -3,12 +3,13 @@
  *
  * It takes what is decoded, at most one frame a session and `batch` in all, sessions in turn
  * (turn.h), and sends them through the pipeline together: a flight. While one is under way the next
- * boards, and is enqueued when it is full or the device is about to be idle; which sessions are in it
- * is up to turns, so a session's next frame goes when its last one is done with. Results go to the committers (commit.h), so that the thread that
- * feeds the device has its hands free. For the same reason it makes no sessions: a second thread
- * does (worker_make.c), which opens networks, makes device state for a session's first frame, takes
- * it back, and asks how the device is. Nobody else calls gpu_* but for the memory of pictures:
- * requests come through worker_kick() and worker_retire().
+ * boards, and is enqueued when it is full or the device is about to be idle; which sessions are in
+ * it is up to turns, so a session's next frame goes when its last one is done with. Results go to
+ * the committers (commit.h), so that the thread that feeds the device has its hands free. For the
+ * same reason it makes no sessions: a second thread does (worker_make.c), which opens networks,
+ * makes device state for a session's first frame, takes it back, and asks how the device is. Nobody
+ * else calls gpu_* but for the memory of pictures: requests come through worker_kick() and
+ * worker_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H
