@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WS_SEATS_SERVICES_MAX 8
+#define WS_SEATS_SERVICES_MAX 24
 
 struct ws_seats;
 
