@@ -172,7 +172,7 @@ static int reserve_tx(struct service *v, size_t len)
 }
 
 /* One message, at most one lws_write(): the library copies and keeps what the socket does not
- * take. Returns 1; 0: there was nothing to say; -1: close. */
+ * take. Returns 1; 2: it was a block; 0: there was nothing to say; -1: close. */
 static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
     struct ws *w = v->ws;
@@ -205,21 +205,34 @@ static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
     atomic_fetch_add(&w->env.bytes_out, len);
     if (was_full && !ws_peer_full(p))
         lws_rx_flow_control(wsi, 1);
-    return 1;
+    return kind == STREAM_BINARY ? 2 : 1;
 }
 
-/* A frame's blocks are many and small: as many as the socket takes leave in one go. */
+/* What is said from now on leaves together; or, with what was said, at once. */
+static void cork(const struct ws_peer *p, int on)
+{
+    setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+}
+
+/* A frame's blocks are many and small: as many as the socket takes leave in one go, but for the
+ * first, which does not wait until the others are encoded. */
 static int on_writable(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
-    int on = 1, off = 0, sent = 1;
+    bool first = true;
+    int sent = 1;
 
-    setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+    cork(p, 1);
     for (int i = 0; i < BURST && sent > 0; i++) {
         sent = send_one(v, p, wsi);
         if (sent > 0 && lws_send_pipe_choked(wsi))
             break;
+        if (sent == 2 && first) {
+            first = false;
+            cork(p, 0);
+            cork(p, 1);
+        }
     }
-    setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+    cork(p, 0);
     if (sent > 0)
         lws_callback_on_writable(wsi);
     return sent < 0 ? -1 : 0;

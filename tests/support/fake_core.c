@@ -44,6 +44,7 @@ struct fake_core {
     struct fake_core_counts counts;
     enum api_health health;
     bool tokens_are_lost;
+    int slow_ms;
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
@@ -439,6 +440,7 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
 {
     struct control_message m = {0};
     enum stream_kind kind = STREAM_NONE;
+    int slow_ms = 0;
 
     pthread_mutex_lock(&s->c->lock);
     if (s->ready) {
@@ -457,6 +459,7 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
         kind = say(s, &m, msg, len);
     } else if (s->n_send > 0) {
         s->n_send--;
+        slow_ms = s->c->slow_ms;
         *msg = s->c->message;
         *len = s->send_bytes;
         kind = STREAM_BINARY;
@@ -464,6 +467,8 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
         kind = STREAM_CLOSE;
     }
     pthread_mutex_unlock(&s->c->lock);
+    if (slow_ms)
+        nanosleep(&(struct timespec){.tv_nsec = slow_ms * 1000000L}, NULL);
     return kind;
 }
 
@@ -499,6 +504,13 @@ static void each_stream(struct fake_core *c, const char *id, int n, size_t bytes
 void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes)
 {
     each_stream(c, id, n, bytes, false);
+}
+
+void fake_core_set_slow(struct fake_core *c, int ms)
+{
+    pthread_mutex_lock(&c->lock);
+    c->slow_ms = ms;
+    pthread_mutex_unlock(&c->lock);
 }
 
 void fake_core_bye(struct fake_core *c, const char *id)

@@ -282,6 +282,26 @@ static void test_big_messages_arrive_whole(void **state)
     ws_case_expect_streams(0);
 }
 
+/* Eight blocks that take 20 ms each to encode: who waits for the first sees it after those. */
+static void test_first_block_does_not_wait_for_the_others(void **state)
+{
+    int fd = ws_case_started(ws_case.session.view, START_VIEW);
+    int64_t begun = ws_case_now_ms(), first;
+
+    (void)state;
+    fake_core_set_slow(ws_case.edge.core, 20);
+    fake_core_send(ws_case.edge.core, ws_case.session.id, 8, 100);
+    assert_int_equal(ws_raw_read(fd).len, 100);
+    first = ws_case_now_ms() - begun;
+    for (int i = 1; i < 8; i++)
+        assert_int_equal(ws_raw_read(fd).len, 100);
+    print_message("# the first of eight blocks after %d ms, all after %d\n", (int)first,
+                  (int)(ws_case_now_ms() - begun));
+    assert_true(2 * first < ws_case_now_ms() - begun);
+    close(fd);
+    ws_case_expect_streams(0);
+}
+
 static void test_slow_reader_holds_nobody(void **state)
 {
     int slow = ws_case_started(ws_case.session.view, START_VIEW),
@@ -332,6 +352,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_flood, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_big_messages_arrive_whole, ws_case_setup,
                                         ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_first_block_does_not_wait_for_the_others,
+                                        ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_slow_reader_holds_nobody, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_session_deleted_under_a_stream, ws_case_setup,
