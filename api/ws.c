@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_US 50000
+#define TICK_MS 50
 #define LOOK_MS 2  /* a service that is at work looks this often for a peer that floods it ... */
 #define LOOK_AT 16 /* ... among so many of its peers, the next ones the next time */
 #define ACCEPT_AT_ONCE 16
@@ -55,7 +55,7 @@ struct service { /* a thread and what it alone touches, but for atomics */
     void *ssl_ctx;     /* SSL_CTX of the vhost, with TLS */
     atomic_bool renew; /* its certificate is an old one */
     lws_sorted_usec_list_t tick;
-    int64_t looked_ms;
+    int64_t ticked_ms, looked_ms;
     int look_next; /* peer */
     uint8_t *tx;   /* [LWS_PRE + tx_cap], one message being handed to the library */
     size_t tx_cap;
@@ -333,6 +333,17 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* ------------------------------------------------------------------------------- deadlines */
 
+static void on_tick(lws_sorted_usec_list_t *sul);
+
+/* The library waits for whole milliseconds, and for what is left asks again and again without a
+ * pause: half a millisecond of a processor a tick. So next to nothing is left. */
+static void set_tick(struct service *v)
+{
+    int64_t left_ms = v->ticked_ms + TICK_MS - now_ms();
+
+    lws_sul_schedule(v->lws, 0, &v->tick, on_tick, left_ms > 0 ? 1000 * left_ms + 20 : 0);
+}
+
 static void on_tick(lws_sorted_usec_list_t *sul)
 {
     struct service *v = lws_container_of(sul, struct service, tick);
@@ -355,7 +366,8 @@ static void on_tick(lws_sorted_usec_list_t *sul)
         if (was_full && !ws_peer_full(p))
             lws_rx_flow_control(p->wsi, 1);
     }
-    lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
+    v->ticked_ms = now;
+    set_tick(v);
 }
 
 /* The library answers pings without a word to us, as fast as they come: until the next tick a flood
@@ -387,8 +399,8 @@ static void *run(void *arg)
     struct service *v = arg;
     int64_t now;
 
-    lws_sul_schedule(v->lws, 0, &v->tick, on_tick, TICK_US);
     while (!atomic_load(&v->ws->stop)) {
+        set_tick(v);
         if (lws_service(v->lws, 0) < 0)
             break;
         now = now_ms();

@@ -10,10 +10,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------------- messages */
@@ -263,6 +266,35 @@ static void test_flood(void **state)
     ws_case_expect_streams(0);
 }
 
+static atomic_int polls;
+
+/* The library's own are counted, too. */
+int poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    atomic_fetch_add(&polls, 1);
+    return (int)syscall(SYS_poll, fds, n, timeout);
+}
+
+/* Frames between two ticks: the thread sleeps until the next frame or tick, whichever it is. */
+static void test_waiting_is_sleeping(void **state)
+{
+    int fd = ws_case_started(ws_case.session.ingest, START_INGEST), before, used;
+
+    (void)state;
+    ws_case_expect_streams(1);
+    before = atomic_load(&polls);
+    for (uint64_t seq = 1; seq <= 100; seq++) {
+        usleep(7300);
+        ws_case_send_frame(fd, seq);
+        ws_case_expect_ack(fd, seq);
+    }
+    used = atomic_load(&polls) - before;
+    print_message("# asked %d times for 100 frames\n", used);
+    assert_in_range(used, 100, 1500);
+    close(fd);
+    ws_case_expect_streams(0);
+}
+
 /* ------------------------------------------------------------------------------- downstream */
 
 static void test_big_messages_arrive_whole(void **state)
@@ -352,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_flood, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_big_messages_arrive_whole, ws_case_setup,
                                         ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_waiting_is_sleeping, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_first_block_does_not_wait_for_the_others,
                                         ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_slow_reader_holds_nobody, ws_case_setup,
