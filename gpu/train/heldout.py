@@ -39,9 +39,9 @@ class HeldOut:
                                  for i, k in enumerate(KINDS)}
 
     @staticmethod
-    def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively, at_once=8):
-        """Pictures of scenes of a kind, those of a pair behind each other, `at_once` scenes in a draw."""
-        parts = []
+    def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively):
+        """Pictures of scenes of a kind, those of a pair behind each other, as many in a draw as training has."""
+        parts, at_once = [], max(1, 16 // cams)
         for first in range(0, scenes, at_once):
             seeds = range(seed + first, seed + min(scenes, first + at_once))
             made = [sample.make_scene(cat, s, kind, cams, lively=float(lively)) for s in seeds]

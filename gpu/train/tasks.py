@@ -230,7 +230,7 @@ class ObjMotion(Task):
         size, shift = torch.minimum(n0, n1), (c1 - c0).norm(dim=2)
         fair = (shift >= self.fair_px[0]) & (shift <= self.fair_px[1])
         dice = torch.from_numpy(rng.random((P, SLOTS)).astype(np.float32)).to(p.x0.device)
-        liked = p.moves.float() + 0.5 * fair.float() + 0.5 * (size / 2000).clamp_max(1)
+        liked = 0.6 * p.moves.float() + 0.5 * fair.float() + 0.5 * (size / 2000).clamp_max(1)
         score = (size >= self.least_px).float() * (0.3 + liked + dice) * (p.kind > 0)
         best, at = score.view(-1).topk(self.n_things)
         return at // SLOTS, at % SLOTS, (best > 0).float()

@@ -260,15 +260,17 @@ class Lively(unittest.TestCase):
         P.moves[0, 4] = True
         n, c = tasks.middles(P.id1)
         self.assertEqual((n[0, 4].item(), c[0, 4].tolist()), (14 * 14, [55.5, 26.5]))
-        task, counts = tasks.ObjMotion(), np.zeros(5)
+        task, first, counts = tasks.ObjMotion(), np.zeros(5), np.zeros(5)
         task.n_things = 3
         for k in range(200):
             pic, slot, there = task.choose(P, np.random.default_rng(k))
             self.assertEqual(there.tolist(), [1, 1, 1])
             self.assertNotIn(1, slot.tolist())          # too small
-            self.assertEqual(slot[0], 4)                # it moves by itself
+            first[slot[0]] += 1
             counts[slot[1]] += 1
-        self.assertGreater(counts[3], 2 * counts[2])    # the picture of it shifts
+        self.assertGreater(first[4], 3 * first[3])      # it moves by itself
+        self.assertGreater(first[3], 5)                 # and what rests is asked for too
+        self.assertGreater(first[3] + counts[3], 2 * (first[2] + counts[2]))        # the picture of it shifts
 
     def test_held_out_measures(self):
         r = heldout.relative(torch.tensor([0.1, 0.02, 0.3, 9.0]), torch.tensor([0.2, 0.2, 0.2, 0.001]))
