@@ -18,7 +18,8 @@ scale is a habit.
 `mask` shows what is called movable, `objmotion` with arrows how the parts of the mask move from a frame to the one
 --gap later (green), and where they would be if they rested in the world (blue, where there are poses). Numbers
 beside the pictures: `stays`, overlap of neighbouring masks; `moved_m`, how far things go by the network, `seen_m`
-by the folder's depth and the masks alone, `off_m` between the two ends (medians).
+by the folder's depth and the masks alone, `off_m` between the two ends, `rests_off_m` the same for the answer that
+they rest in the world (medians).
 """
 import argparse
 import json

@@ -147,7 +147,8 @@ def pixel(p, K):
 
 
 def eval_objmotion(net, mask_net, depth_net, dev, seq, W, H, every, gap=1, rest=None, cells=None, n_cells=12):
-    """Median of how far things went, by the network and by depth and mask alone, and of what lies between.
+    """Medians of how far things went, by the network and by depth and mask alone, of what lies between, and of how
+    far off the answer is that they rest in the world.
 
     rest(name, name): motion [3,4] of what rests, first camera to second, or None.
     """
@@ -177,20 +178,21 @@ def eval_objmotion(net, mask_net, depth_net, dev, seq, W, H, every, gap=1, rest=
             to, c1 = g.apply(T[None], c0[None])[0], middle(z1, b, K)
             seen = (c1 - c0).norm().item() if c1 is not None else np.nan
             off = (c1 - to).norm().item() if c1 is not None else np.nan
-            rows.append(((to - c0).norm().item(), seen, off))
+            R = rest(*names) if rest else None
+            stay = g.apply(R[None], c0[None])[0] if R is not None else None
+            lies = (c1 - stay).norm().item() if c1 is not None and stay is not None else np.nan
+            rows.append(((to - c0).norm().item(), seen, off, lies))
             if draw:
-                R = rest(*names) if rest else None
-                if R is not None:
-                    arrow(draw, pixel(c0, K), pixel(g.apply(R[None], c0[None])[0], K), s, (80, 160, 255))
+                if stay is not None:
+                    arrow(draw, pixel(c0, K), pixel(stay, K), s, (80, 160, 255))
                 arrow(draw, pixel(c0, K), pixel(to, K), s, (60, 255, 60))
                 u, v = pixel(c0, K)
                 draw.text((u * s + 6, v * s + 6), f'{rows[-1][0]:.2f} m at {c0[2]:.1f} m', fill=(60, 255, 60))
-    r = np.array(rows).reshape(-1, 3)
+    r = np.array(rows).reshape(-1, 4)
     out = {'frames': len(at), 'frames_without': empty, 'things': len(r)}
-    if len(r):
-        out.update(moved_m=float(np.median(r[:, 0])))
-        r = r[np.isfinite(r).all(1)]
-        out.update({'seen_m': float(np.median(r[:, 1])), 'off_m': float(np.median(r[:, 2]))} if len(r) else {})
+    for name, v in zip(('moved_m', 'seen_m', 'off_m', 'rests_off_m'), r.T):
+        if np.isfinite(v).any():
+            out[name] = float(np.nanmedian(v))
     return out
 
 

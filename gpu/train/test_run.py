@@ -155,6 +155,8 @@ class RealThings(unittest.TestCase):
         self.assertAlmostEqual(r['moved_m'], true, delta=1e-3)
         self.assertAlmostEqual(r['seen_m'], true, delta=0.1 * true)
         self.assertLess(r['off_m'], 0.1 * true)
+        self.assertAlmostEqual(r['rests_off_m'], r['seen_m'], delta=1e-6)
+        self.assertNotIn('rests_off_m', real_things.eval_objmotion(self.Right(), self.Red(), None, 'cpu', self.seq, 128, 96, 4))
         both = real_things.eval_objmotion(self.Right(), self.Red(), None, 'cpu', self.seq, 128, 96, 1, 2)
         self.assertEqual(both['things'], 6)
         self.assertGreater(both['off_m'], 0.8 * true)       # the answer is of one step, the frames are two apart
