@@ -176,6 +176,22 @@ class Lively(unittest.TestCase):
             self.assertEqual(first, again)
             self.assertEqual([a == b for a, b in zip(first, calm)], [live == 0] * 2)
 
+    def test_depths_scenes_are_what_they_were(self):
+        """Instances, things, seconds, sum of meshes. Write new ones where scenes were changed on purpose: then depth
+        has to be trained and measured again.
+        """
+        want = {('room', 7): (151, 2, 0.0596, 156),
+                ('room', 8): (343, 4, 0.0485, 465),
+                ('corridor', 7): (118, 5, 0.0596, 687),
+                ('corridor', 8): (289, 2, 0.0485, 131),
+                ('desks', 7): (336, 2, 0.0596, 436),
+                ('desks', 8): (366, 2, 0.0485, 690),
+                ('street', 7): (684, 33, 0.0596, 9961),
+                ('street', 8): (292, 19, 0.0485, 4634)}
+        for (kind, seed), numbers in want.items():
+            s = sample.make_scene(self.cat, seed, kind, 2)
+            self.assertEqual((len(s.insts), len(s.kinds), round(s.dt, 4), int(s.insts['mesh'].sum())), numbers, kind)
+
     def test_movable_things_fill_the_pictures(self):
         for kind in ('room', 'corridor', 'desks'):
             share = {}

@@ -169,6 +169,7 @@ class RealThings(unittest.TestCase):
         pairs = real_things.matched(parts, parts[::-1])
         self.assertTrue(all(torch.equal(a, b) for a, b in pairs))
         self.assertEqual(len(pairs), 2)
+        self.assertEqual(real_things.matched(parts[:1], parts[1:]), [])
 
     def test_command(self):
         with tempfile.TemporaryDirectory() as d:
