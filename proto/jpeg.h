@@ -50,9 +50,9 @@ MUST_CHECK int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t le
 
 /*
  * jpeg_scaled_size - the smallest size we decode to that still covers min_w x min_h
- * Scales: 1/8, 1/4, 1/2, 1: those that libjpeg-turbo has vector code for. The odd eighths lie between
- *         them in size alone: 720p takes 1.80 ms at 3/8, 1.58 at 1/2, 2.97 to 4.5 at 5/8 to 7/8, 1.77 at 1.
- *         Never larger than the picture itself.
+ * Scales: 1/8, 1/4, 1/2, 1: those that libjpeg-turbo has vector code for. The odd eighths lie
+ *         between them in size alone: 720p takes 1.80 ms at 3/8, 1.58 at 1/2, 2.97 to 4.5 at 5/8 to
+ *         7/8, 1.77 at 1. Never larger than the picture itself.
  */
 void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w, int *h);
 

@@ -1,6 +1,7 @@
 #include "tests/support/fake_core.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ struct fake_core {
     struct fake_core_counts counts;
     enum api_health health;
     bool tokens_are_lost;
-    int slow_ms;
+    atomic_int slow_ms;
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
@@ -440,7 +441,6 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
 {
     struct control_message m = {0};
     enum stream_kind kind = STREAM_NONE;
-    int slow_ms = 0;
 
     pthread_mutex_lock(&s->c->lock);
     if (s->ready) {
@@ -459,7 +459,6 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
         kind = say(s, &m, msg, len);
     } else if (s->n_send > 0) {
         s->n_send--;
-        slow_ms = s->c->slow_ms;
         *msg = s->c->message;
         *len = s->send_bytes;
         kind = STREAM_BINARY;
@@ -467,8 +466,8 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
         kind = STREAM_CLOSE;
     }
     pthread_mutex_unlock(&s->c->lock);
-    if (slow_ms)
-        nanosleep(&(struct timespec){.tv_nsec = slow_ms * 1000000L}, NULL);
+    if (kind == STREAM_BINARY && atomic_load(&s->c->slow_ms))
+        nanosleep(&(struct timespec){.tv_nsec = atomic_load(&s->c->slow_ms) * 1000000L}, NULL);
     return kind;
 }
 
@@ -508,9 +507,7 @@ void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes)
 
 void fake_core_set_slow(struct fake_core *c, int ms)
 {
-    pthread_mutex_lock(&c->lock);
-    c->slow_ms = ms;
-    pthread_mutex_unlock(&c->lock);
+    atomic_store(&c->slow_ms, ms);
 }
 
 void fake_core_bye(struct fake_core *c, const char *id)

@@ -159,10 +159,46 @@ static void none_costs_much(void **state)
     bad_jpeg_free(&bad);
 }
 
+/* Where entropy-coded data end is where a walk byte by byte says so: behind stuffed bytes, restarts
+ * and fill bytes; never behind the file. */
+static void data_end_at_a_marker(void **state)
+{
+    static const uint8_t head[] = "\xff\xd8\xff\xc0\0\x11\x08\0\x32\0\x5a\3\1\x22\0\2\x11\1\3\x11\1"
+                                  "\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f";
+    static const uint8_t symbols[8] = {0xff, 0xff, 0xff, 0x00, 0xd0, 0xd7, 0xd9, 0x12};
+    uint64_t none_ns = 0;
+    uint32_t random = 1;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t n = round ? (size_t)round % 24 : 2, end = 0;
+        uint8_t *file = malloc(sizeof head + n), *tail = file + sizeof head;
+        struct jpeg_info info;
+        int rc;
+
+        memcpy(file, head, sizeof head); /* its last byte is the string's own 0 */
+        for (size_t i = 0; i < n; i++) {
+            random = random * 1664525u + 1013904223u;
+            tail[i] = round ? symbols[random >> 29] : i ? 0xd9 : 0xff;
+        }
+        while (end + 1 < n && (tail[end] != 0xff || tail[end + 1] == 0 ||
+                               (tail[end + 1] & 0xf8) == 0xd0 || tail[end + 1] == 0xff))
+            end++;
+        rc = jpeg_probe(&info, file, sizeof head + n, &limits, NULL);
+        assert_int_equal(rc, end + 1 < n && tail[end + 1] == 0xd9 ? 0 : ERR_INPUT);
+        if (round == 0)
+            none_ns = info.cost_ns;
+        if (rc == 0) /* 25 ns a byte: exactly these were taken for data */
+            assert_int_equal(info.cost_ns - none_ns, 25 * end);
+        free(file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(none_costs_much),
+        cmocka_unit_test(data_end_at_a_marker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -524,43 +524,6 @@ static void eobrun_bomb_is_bounded(void **state)
     jpeg_decoder_free(&d);
 }
 
-/* Where entropy-coded data end is where a walk byte by byte says so: behind stuffed bytes, restarts
- * and fill bytes; never behind the file. */
-static void entropy_ends_at_a_marker(void **state)
-{
-    static const uint8_t symbols[8] = {0xff, 0xff, 0xff, 0x00, 0xd0, 0xd7, 0xd9, 0x12};
-    struct jpeg_info info, none;
-    uint32_t random = 1;
-    size_t len, head;
-    uint8_t *data = baseline(&len);
-
-    (void)state;
-    head = find_marker(data, len, 0xda);
-    head += 2 + data[head + 3];
-    memcpy(data + head, "\xff\xd9", 2);
-    assert_int_equal(jpeg_probe(&none, data, head + 2, &limits, NULL), 0);
-    for (int round = 0; round < 20000; round++) {
-        size_t n = (size_t)round % 24, end = 0;
-        uint8_t *exact = malloc(head + n), *tail = exact + head;
-        int rc;
-
-        memcpy(exact, data, head);
-        for (size_t i = 0; i < n; i++) {
-            random = random * 1664525u + 1013904223u;
-            tail[i] = symbols[random >> 29];
-        }
-        while (end + 1 < n && (tail[end] != 0xff || tail[end + 1] == 0 ||
-                               (tail[end + 1] & 0xf8) == 0xd0 || tail[end + 1] == 0xff))
-            end++;
-        rc = jpeg_probe(&info, exact, head + n, &limits, NULL);
-        assert_int_equal(rc, end + 1 < n && tail[end + 1] == 0xd9 ? 0 : ERR_INPUT);
-        if (rc == 0) /* 25 ns a byte: exactly these were taken for data */
-            assert_int_equal(info.cost_ns - none.cost_ns, 25 * end);
-        free(exact);
-    }
-    free(data);
-}
-
 /* A right picture with no time at all, large enough that the clock is asked. */
 static void deadline_holds(void **state)
 {
@@ -603,7 +566,6 @@ int main(void)
         cmocka_unit_test(scan_before_frame_is_refused),
         cmocka_unit_test(too_many_scans_are_refused),
         cmocka_unit_test(eobrun_bomb_is_bounded),
-        cmocka_unit_test(entropy_ends_at_a_marker),
         cmocka_unit_test(deadline_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
