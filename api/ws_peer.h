@@ -125,8 +125,9 @@ MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
 /*
  * ws_peer_weigh - is this peer flooding us with what is no message?
  *
- * Pings and pongs are work for us and reach nobody. They may weigh WS_PEER_WASTE_A_S a second and as
- * much again as the messages do, heads of their fragments included: those are counted one by one.
+ * Pings and pongs are work for us and reach nobody. They may weigh WS_PEER_WASTE_A_S a second and
+ * as much again as the messages do, heads of their fragments included: those are counted one by
+ * one.
  * In:      received: all bytes that were taken out of the socket, 0 = not known
  * Returns: true: cut the connection now
  */

@@ -153,7 +153,7 @@ static void test_a_healthy_neighbour(void **state)
     ws_case_expect_streams(0);
 }
 
-/* Pings as fast as they are taken. How many bytes of them were sent until the connection was cut? */
+/* Pings as fast as they are taken. How many bytes of them were sent until the cut? */
 static size_t flood(int fd)
 {
     static uint8_t pings[6 * 1024];
