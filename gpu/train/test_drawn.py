@@ -175,6 +175,7 @@ class Lively(unittest.TestCase):
             first = [check_scenes.bytes_of(s) for s in made[:2]]
             self.assertEqual(first, again)
             self.assertEqual([a == b for a, b in zip(first, calm)], [live == 0] * 2)
+            self.assertTrue(all(0.03 + 0.025 * live < s.dt < 0.2501 for s in made))
 
     def test_depths_scenes_are_what_they_were(self):
         """Instances, things, seconds, sum of meshes. Write new ones where scenes were changed on purpose: then depth
