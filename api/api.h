@@ -133,6 +133,7 @@ struct api_device {
     float busy;          /* share of the last seconds that it computed */
     float load_fps;      /* frames a second that its sessions ask for; decides where new ones go */
     float temperature_c; /* NAN = not known */
+    uint32_t jpeg_engines;
     uint64_t frames, errors;
 };
 

@@ -21,6 +21,7 @@ static void write_device(struct json_writer *w, const struct api_device *d)
     json_put_f32(w, "busy", d->busy);
     json_put_f32(w, "load_fps", d->load_fps);
     json_put_f32(w, "temperature_c", d->temperature_c);
+    json_put_u64(w, "jpeg_engines", d->jpeg_engines);
     json_put_u64(w, "frames", d->frames);
     json_put_u64(w, "errors", d->errors);
     json_close(w);

@@ -68,7 +68,7 @@ struct config {
         double frames_per_s; /* 0 = no bound */
     } device;
     struct {
-        int threads;
+        int threads, card_pixels;
     } decode;
     struct {
         char path[CONFIG_TEXT_CAP]; /* directories, separated by colons */

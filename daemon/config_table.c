@@ -144,6 +144,9 @@ const struct config_key config_table[] = {
            "Frames a second that the sessions of one device may ask for together; 0 is any number"),
     NUMBER(CONFIG_INT, decode, threads, 0, 64, "0", false,
            "Threads that decode JPEG; 0 means one a core, at most eight a device"),
+    NUMBER(CONFIG_INT, decode, card_pixels, 0, 10000000, "300000", false,
+           "Pictures of so many pixels are decoded by the JPEG engines of their GPU, if it has "
+           "some; 0 means none"),
     TEXT(models, path, "/etc/recond/models:/usr/local/share/recond/models:/usr/share/recond/models",
          false, "Directories of networks, separated by colons; the first that names a model wins"),
     CHOICE(log, level, level_names, "info", true,

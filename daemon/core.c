@@ -50,7 +50,8 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         return rc;
     set_budget(c->workers[c->n_workers], c->config.device.memory_bytes);
     worker_get_device(c->workers[c->n_workers++], &info);
-    LOG_AT(LOG_INFO, "device %s (%s): %s", info.name, info.model, info.why);
+    LOG_AT(LOG_INFO, "device %s (%s): %s; %u JPEG engines", info.name, info.model, info.why,
+           info.jpeg_engines);
     return 0;
 }
 
@@ -137,7 +138,8 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
-        rc = decode_start(&c->decode, config->decode.threads, c->n_workers, &jpeg, err);
+        rc = decode_start(&c->decode, config->decode.threads, c->n_workers, &jpeg,
+                          config->decode.card_pixels, err);
     if (rc == 0 && c->store)
         rc = store_recover(&c->recovery, c, err);
     if (rc)

@@ -23,6 +23,7 @@ struct decode_thread {
 struct decode {
     struct turn *turns;
     struct jpeg_limits limits;
+    int64_t card_pixels;
     int n;
     struct decode_thread threads[THREADS_MAX];
 };
@@ -62,6 +63,29 @@ static enum control_reason camera(const struct session *s, struct queue_item *it
                : CONTROL_BAD_FRAME;
 }
 
+/* Which of the two decodes is up to the file's headers alone, so that a frame that is decoded again
+ * after a restart gives the same picture; but for a card that fails, whose process ends. */
+static int decode_picture(struct decode_thread *t, struct session *s, struct queue_item *item,
+                          const struct jpeg_info *info)
+{
+    const struct gpu_jpeg jpeg = {.data = item->frame.payload,
+                                  .len = item->frame.payload_len,
+                                  .width = info->width,
+                                  .height = info->height,
+                                  .rgb = item->rgb,
+                                  .w = item->width,
+                                  .h = item->height};
+    int64_t least = t->pool->card_pixels;
+
+    if (info->plain && least && (int64_t)info->width * info->height >= least &&
+        worker_decode(s->setup.worker, &jpeg) == 0) {
+        metrics_add(s->setup.metrics, METRICS_CARD_PICTURES, 1);
+        return 0;
+    }
+    return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &t->pool->limits,
+                       NULL);
+}
+
 /* CONTROL_REASON_NONE: item holds a picture. */
 static enum control_reason decode_item(struct decode_thread *t, struct session *s,
                                        struct queue_item *item)
@@ -85,10 +109,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
     if (!queue_has_pictures(s->queue) &&
         queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
         return CONTROL_MEMORY;
-    if (jpeg_decode(t->decoder, item->rgb, item->width, item->height, f->payload, f->payload_len,
-                    &t->pool->limits, NULL))
-        return CONTROL_DECODE_ERROR;
-    return CONTROL_REASON_NONE;
+    return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;
 }
 
 /* A first frame that was no good decides nothing: the next one may have another size. */
@@ -194,7 +215,7 @@ static int cores(int n_devices)
 }
 
 int decode_start(struct decode **decode, int threads, int n_devices,
-                 const struct jpeg_limits *limits, struct err *err)
+                 const struct jpeg_limits *limits, int64_t card_pixels, struct err *err)
 {
     struct decode *d = calloc(1, sizeof(*d));
     int rc;
@@ -203,6 +224,7 @@ int decode_start(struct decode **decode, int threads, int n_devices,
     if (!d)
         return err_set(err, ERR_MEMORY, "no memory for the decoders");
     d->limits = *limits;
+    d->card_pixels = card_pixels;
     rc = turn_new(&d->turns, err);
     threads = threads ? threads : cores(n_devices);
     for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {

@@ -4,7 +4,8 @@
  * A session's frames are decoded one at a time, in order; sessions take turns (turn.h). Each JPEG
  * is probed before anything is allocated, must have the size that its header claimed and the
  * session's other frames have, and is decoded at the smallest of libjpeg-turbo's scales that covers
- * the network's input.
+ * the network's input: by the JPEG engines of the session's device if it has some and the picture
+ * is worth the way there, else by the thread itself.
  * Threads: decode_kick() by any.
  */
 #ifndef RECOND_DAEMON_DECODE_H
@@ -15,9 +16,10 @@
 
 struct decode;
 
-/* threads 0 = one a core, at most eight for each of n_devices */
+/* threads 0 = one a core, at most eight for each of n_devices; card_pixels: pictures of so many go
+ * to the card, 0 = none */
 MUST_CHECK int decode_start(struct decode **d, int threads, int n_devices,
-                            const struct jpeg_limits *limits, struct err *err);
+                            const struct jpeg_limits *limits, int64_t card_pixels, struct err *err);
 /* Ends the threads; frames in line stay where they are. decode_kick() does nothing from now on. */
 void decode_stop(struct decode *d);
 /* When nobody can call decode_kick() any more. */

@@ -121,6 +121,8 @@ void metrics_write(struct metrics_text *t, const struct metrics *m)
         [METRICS_STREAMS_OPENED] = {"recond_streams_opened_total", "Clients that opened a stream."},
         [METRICS_POINTS_LEFT_OUT] = {"recond_points_left_out_total",
                                      "Points beyond a session's budget."},
+        [METRICS_CARD_PICTURES] = {"recond_card_pictures_total",
+                                   "Pictures decoded by JPEG engines of the devices."},
         [METRICS_BATCHES] = {"recond_batches_total", "Batches computed."}};
     static const struct {
         const char *name, *help;

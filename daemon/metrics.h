@@ -24,6 +24,7 @@ enum metrics_counter {
     METRICS_SESSIONS_REFUSED,
     METRICS_STREAMS_OPENED,
     METRICS_POINTS_LEFT_OUT,
+    METRICS_CARD_PICTURES, /* decoded by a device's JPEG engines */
     METRICS_BATCHES,
     METRICS_COUNTERS
 };

@@ -201,6 +201,11 @@ void worker_put_memory(void *worker, void *memory, size_t bytes)
     gpu_host_put(((struct worker *)worker)->gpu, memory, bytes);
 }
 
+int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg)
+{
+    return gpu_decode(w->gpu, jpeg, NULL);
+}
+
 uint64_t worker_alive_us(const struct worker *w)
 {
     uint64_t runs = atomic_load(&w->alive_us), makes = atomic_load(&w->make.alive_us);
@@ -230,6 +235,7 @@ void worker_get_device(struct worker *w, struct api_device *d)
     d->memory_total_bytes = w->info.memory_total_bytes;
     d->memory_used_bytes = w->info.memory_used_bytes;
     d->temperature_c = w->info.temperature_c;
+    d->jpeg_engines = (uint32_t)w->info.jpeg_engines;
     d->busy = w->busy;
     pthread_mutex_unlock(&w->lock);
     d->memory_budget_bytes = atomic_load(&w->budget.limit);

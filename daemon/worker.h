@@ -8,8 +8,8 @@
  * the committers (commit.h), so that the thread that feeds the device has its hands free. For the
  * same reason it makes no sessions: a second thread does (worker_make.c), which opens networks,
  * makes device state for a session's first frame, takes it back, and asks how the device is. Nobody
- * else calls gpu_* but for the memory of pictures: requests come through worker_kick() and
- * worker_retire().
+ * else calls gpu_* but for pictures, their memory and decoding: requests come through worker_kick()
+ * and worker_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H
@@ -57,6 +57,8 @@ void worker_charge(struct turn *turns, struct job *const *jobs, int n, uint64_t 
 /* struct queue_memory; any thread, until worker_free() */
 void *worker_get_memory(void *worker, size_t bytes);
 void worker_put_memory(void *worker, void *memory, size_t bytes);
+/* gpu_decode() of its device; any thread, until worker_free() */
+MUST_CHECK int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg);
 
 /* clock_us() of the last sign of life of its two threads, the older one; a batch counts as none
  * until it is done, nor does a session that is being made. */

@@ -104,6 +104,13 @@ void gpu_host_put(struct gpu *g, void *memory, size_t bytes)
         free(memory);
 }
 
+int gpu_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err)
+{
+    if (!g->ops->decode)
+        return err_set(err, ERR_UNSUPPORTED, "%s has no JPEG engines", g->ops->name);
+    return g->ops->decode(g, jpeg, err);
+}
+
 /* ------------------------------------------------------------------------- models */
 
 static int check_depth_info(const struct gpu_model_info *i, struct err *err)

@@ -63,6 +63,7 @@ struct gpu_info {
     uint64_t memory_total_bytes, memory_used_bytes; /* used = allocated by this process */
     int threads;
     float temperature_c; /* NAN = not known */
+    int jpeg_engines;    /* of the card, for gpu_decode() */
 };
 
 MUST_CHECK int gpu_open(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -75,6 +76,26 @@ int gpu_cuda_count(void);
  * there is none. */
 void *gpu_host_get(struct gpu *g, size_t bytes);
 void gpu_host_put(struct gpu *g, void *memory, size_t bytes);
+
+/* A JPEG whose headers were read (proto/jpeg.h) and say that every decoder reads it alike. */
+struct gpu_jpeg {
+    const uint8_t *data;
+    size_t len;
+    int width, height; /* of the picture */
+    uint8_t *rgb;      /* out: [h][w][3], of gpu_host_get() */
+    int w, h;          /* of jpeg_scaled_size(): 1, 1/2, 1/4 or 1/8 of the picture */
+};
+
+/*
+ * gpu_decode - decode on the device's own JPEG engines; waits for one, then for the picture
+ *
+ * What comes out differs from jpeg_decode()'s by rounding, and where a file is damaged in ways that
+ * its headers do not show the engines make something of it. MATH.md (I0).
+ * Returns: 0; ERR_UNSUPPORTED: no engines, or not for such a file: jpeg_decode() it; ERR_MEMORY;
+ *          ERR_DEVICE: the context is lost
+ * Threads: any, but no longer than the device
+ */
+MUST_CHECK int gpu_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err);
 
 /* ---------------------------------------------------------------------------------- networks */
 

@@ -46,6 +46,8 @@ struct gpu_ops {
     /* NULL: malloc and free do */
     void *(*host_get)(struct gpu *g, size_t bytes);
     void (*host_put)(struct gpu *g, void *memory, size_t bytes);
+    /* NULL: there are no engines */
+    int (*decode)(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err);
 };
 
 struct gpu {

@@ -7,6 +7,7 @@
  */
 #include "gpu/cuda_try.h"
 #include "gpu/fault_cuda.h"
+#include "gpu/jpeg_cuda.h"
 #include "gpu/plan_cuda.h"
 
 #include <math.h>
@@ -50,6 +51,7 @@ static void cuda_close(struct gpu *base)
     struct gpu_cuda *g = gpu_cuda_of(base);
     (void)cudaSetDevice(g->device);
     line_cuda_forget_all(g);
+    jpeg_cuda_close(&g->jpeg);
     for (int i = 0; i < GPU_FLIGHTS; i++) {
         if (g->flights[i].uploaded)
             (void)cudaEventDestroy(g->flights[i].uploaded);
@@ -96,6 +98,7 @@ static int cuda_open(struct gpu **out, const struct gpu_config *config, struct e
     if (rc)
         goto out;
     nvml_cuda_open(&g->nvml, g->device);
+    jpeg_cuda_open(&g->jpeg, g->device, g->memory);
     g->fault_in = fault_cuda_asked();
     *out = &g->base;
     return 0;
@@ -120,6 +123,7 @@ static void cuda_get_info(const struct gpu *base, struct gpu_info *info)
     }
     info->threads = 1;
     info->temperature_c = nvml_cuda_temperature(g->nvml);
+    info->jpeg_engines = jpeg_cuda_engines(g->jpeg);
 }
 
 static void *cuda_host_get(struct gpu *g, size_t bytes)
@@ -133,6 +137,11 @@ static void cuda_host_put(struct gpu *g, void *memory, size_t bytes)
 {
     (void)bytes;
     memory_cuda_put(gpu_cuda_of(g)->memory, MEMORY_CUDA_PINNED, memory);
+}
+
+static int cuda_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err)
+{
+    return jpeg_cuda_decode(gpu_cuda_of(g)->jpeg, jpeg, err);
 }
 
 /* ------------------------------------------------------------------------- sessions */
@@ -370,6 +379,7 @@ static const struct gpu_ops table = {
     .put_depth = cuda_put_depth,
     .host_get = cuda_host_get,
     .host_put = cuda_host_put,
+    .decode = cuda_decode,
 };
 
 const struct gpu_ops *const ops_cuda = &table;

@@ -72,6 +72,7 @@ struct gpu_cuda {
     struct line_cuda *lines;
     uint64_t clock; /* orders the use of plans and lines */
     struct nvml_cuda *nvml;
+    struct jpeg_cuda *jpeg;
 };
 
 static inline struct gpu_cuda *gpu_cuda_of(const struct gpu *g)

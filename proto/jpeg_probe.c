@@ -17,6 +17,7 @@
 #define DNL 0xdc
 #define DRI 0xdd
 #define APP0 0xe0
+#define APP14 0xee /* Adobe's: other colours may follow */
 #define APP15 0xef
 #define COM 0xfe
 
@@ -44,6 +45,7 @@ struct walk {
     uint8_t id[COMPONENTS];
     uint64_t blocks[COMPONENTS], all_blocks;
     uint64_t cost; /* see COST_BYTE */
+    int odd;       /* not plain */
 };
 
 static unsigned u16(const uint8_t *p)
@@ -105,6 +107,7 @@ static int check_frame(struct walk *w, unsigned marker, const uint8_t *p, size_t
     info->width = (int)u16(p + 3);
     info->components = p[5];
     info->progressive = marker == SOF2;
+    w->odd |= marker != SOF0 || (p[5] == 3 && p[6] == 'R');
     if (info->width == 0 || info->height == 0)
         return err_set(err, ERR_INPUT, "picture of %d x %d pixels", info->width, info->height);
     if (info->width > w->limits->max_width || info->height > w->limits->max_height)
@@ -205,6 +208,7 @@ static int check_segment(struct walk *w, unsigned marker, const uint8_t *p, size
 {
     if (marker == SOS)
         return check_scan(w, p, n, err);
+    w->odd |= marker == APP14;
     if (marker == DHT || marker == DQT || marker == DRI || marker == COM ||
         (marker >= APP0 && marker <= APP15))
         return 0;
@@ -258,6 +262,7 @@ static int walk(struct walk *w, struct err *err)
     if (w->info->scans == 0)
         return err_set(err, ERR_INPUT, "the JPEG ends without a picture");
     w->info->cost_ns = w->cost / 10;
+    w->info->plain = !w->odd && w->info->scans == 1 && w->info->coefficient_bytes == 0;
     return 0;
 }
 

@@ -1,5 +1,7 @@
-/* What the host cannot run: networks and faults. Sessions without networks never ask for them. */
+/* What the host cannot run: networks, faults, JPEG engines. Sessions without networks never ask for
+ * them. */
 #include "gpu/fault_cuda.h"
+#include "gpu/jpeg_cuda.h"
 #include "gpu/net_cuda.h"
 
 int net_cuda_new(struct net_cuda **p, const struct net *net, const struct net_cuda_config *config,
@@ -52,4 +54,29 @@ int fault_cuda_strike(cudaStream_t stream, struct err *err)
 {
     (void)stream;
     return err_set(err, ERR_UNSUPPORTED, "no faults where kernels run on the host");
+}
+
+void jpeg_cuda_open(struct jpeg_cuda **j, int device, struct memory_cuda *memory)
+{
+    (void)device;
+    (void)memory;
+    *j = NULL;
+}
+
+void jpeg_cuda_close(struct jpeg_cuda **j)
+{
+    *j = NULL;
+}
+
+int jpeg_cuda_engines(const struct jpeg_cuda *j)
+{
+    (void)j;
+    return 0;
+}
+
+int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *jpeg, struct err *err)
+{
+    (void)j;
+    (void)jpeg;
+    return err_set(err, ERR_UNSUPPORTED, "no JPEG engines where kernels run on the host");
 }

@@ -50,6 +50,9 @@ static struct {
     atomic_int session_fails;       /* what session_new answers, 0 = it works */
     atomic_int restarts;            /* frames that came with `restart` */
     atomic_int make_us;             /* what session_new takes */
+    atomic_int engines;             /* JPEG engines: they make any file white */
+    atomic_int engines_fail;        /* what they answer, 0 = they work */
+    atomic_int decoded;             /* pictures that they were given */
 } fake_gpu_plan;
 
 struct fake_gpu {
@@ -298,6 +301,19 @@ static void fake_get_info(const struct gpu *g, struct gpu_info *info)
     info->memory_total_bytes = 64ull << 30;
     info->threads = 1;
     info->temperature_c = 40.0f;
+    info->jpeg_engines = fake_gpu_plan.engines;
+}
+
+static int fake_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *err)
+{
+    (void)g;
+    if (!fake_gpu_plan.engines)
+        return err_set(err, ERR_UNSUPPORTED, "no engines");
+    fake_gpu_plan.decoded++;
+    if (fake_gpu_plan.engines_fail)
+        return err_set(err, fake_gpu_plan.engines_fail, "the engines fail");
+    memset(jpeg->rgb, 255, (size_t)jpeg->w * (size_t)jpeg->h * 3);
+    return 0;
 }
 
 /* What a later frame depends on: how many there were. */
@@ -355,6 +371,7 @@ static const struct gpu_ops fake_ops = {
     .wait = fake_wait,
     .host_get = fake_host_get,
     .host_put = fake_host_put,
+    .decode = fake_decode,
 };
 
 static inline int fake_cuda_count(void)

@@ -120,6 +120,48 @@ static void a_focal_length_that_scaling_eats_is_refused(void **state)
     rig_close(&r);
 }
 
+/* Large pictures go to the card's engines; what they will not have is decoded here. */
+static void large_pictures_go_to_the_card(void **state)
+{
+    static const struct {
+        int engines, fail, w, decoded;
+    } cases[] = {{0, 0, 1280, 0},
+                 {7, 0, 1280, 3},
+                 {7, ERR_UNSUPPORTED, 1280, 3},
+                 {7, ERR_MEMORY, 1280, 3},
+                 {7, 0, 320, 0}};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        static struct rig_client c;
+        struct session_options o = rig_options();
+        char id[API_ID_CAP];
+        uint64_t on_card = cases[k].fail ? 0 : (uint64_t)cases[k].decoded;
+        struct rig r;
+
+        memset(&c, 0, sizeof(c));
+        rig_open(&r);
+        fake_gpu_plan.engines = cases[k].engines;
+        fake_gpu_plan.engines_fail = cases[k].fail;
+        rig_picture(&r, cases[k].w, cases[k].w / 4 * 3, 40);
+        rig_session(&r, &o, id);
+        rig_connect(&r, &c, id, CONTROL_INGEST);
+        for (uint64_t seq = 1; seq <= 3; seq++) {
+            struct frame f = rig_frame(&r, seq);
+            f.width = (uint16_t)cases[k].w;
+            f.height = (uint16_t)(cases[k].w / 4 * 3);
+            assert_int_equal(rig_send_frame(&c, &f, NULL), 0);
+            rig_wait_acks(&c, (int)seq);
+            assert_int_equal(c.acks[seq - 1].status, CONTROL_USED);
+        }
+        assert_int_equal(fake_gpu_plan.decoded, cases[k].decoded);
+        assert_int_equal(atomic_load(&r.core->metrics.counters[METRICS_CARD_PICTURES]), on_card);
+        rig_disconnect(&c);
+        rig_close(&r);
+        fake_gpu_plan.engines = fake_gpu_plan.engines_fail = fake_gpu_plan.decoded = 0;
+    }
+}
+
 static void an_export_is_what_a_client_holds(void **state)
 {
     static struct rig_client in;
@@ -493,6 +535,7 @@ int main(void)
         cmocka_unit_test(frames_become_a_cloud),
         cmocka_unit_test(a_frame_under_way_belongs_to_who_sent_it_last),
         cmocka_unit_test(a_focal_length_that_scaling_eats_is_refused),
+        cmocka_unit_test(large_pictures_go_to_the_card),
         cmocka_unit_test(an_export_is_what_a_client_holds),
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),

@@ -1,0 +1,267 @@
+/*
+ * gpu_jpeg - the card's JPEG engines beside libjpeg-turbo: nearly the same picture, shrunk exactly
+ * as MATH.md (I0) says, the same one whatever else is decoded at that moment, and damage to a file
+ * is that file's own
+ */
+#include "gpu/gpu.h"
+#include "gpu/jpeg_point.h"
+#include "proto/jpeg.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MEAN_MAX 1.5 /* levels, between the two decoders */
+#define THREADS 24
+#define ROUNDS 8
+#define DAMAGED 200
+
+static const struct jpeg_limits limits = {8192, 8192, 100, 8u << 20, 60000};
+static struct gpu *g;
+static struct jpeg_decoder *decoder;
+
+struct file {
+    uint8_t *data;
+    size_t len;
+    int w, h;
+};
+
+static int open_device(void **state)
+{
+    const struct gpu_config config = {.device = "cuda"};
+    struct gpu_info info = {0};
+
+    (void)state;
+    if (gpu_cuda_count() && gpu_open(&g, &config, NULL) == 0)
+        gpu_get_info(g, &info);
+    if (info.jpeg_engines == 0)
+        gpu_close(&g);
+    return jpeg_decoder_new(&decoder, NULL);
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    gpu_close(&g);
+    jpeg_decoder_free(&decoder);
+    return 0;
+}
+
+static void need_engines(void)
+{
+    if (!g) {
+        print_message("# no CUDA device with JPEG engines and nvJPEG\n");
+        skip();
+    }
+}
+
+/* Slopes, edges and a little noise. */
+static struct file make(int w, int h, unsigned seed)
+{
+    uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
+    struct file f = {.w = w, .h = h};
+    const uint8_t *data;
+
+    assert_non_null(rgb);
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            uint8_t *p = rgb + ((size_t)y * (size_t)w + (size_t)x) * 3;
+            seed = seed * 1664525u + 1013904223u;
+            p[0] = (uint8_t)(x * 200 / w + (int)(seed >> 28));
+            p[1] = (uint8_t)(y * 200 / h + ((x / 64 + y / 48) & 1) * 40);
+            p[2] = (uint8_t)(100 + ((x + 2 * y) / 32 % 3) * 30);
+        }
+    assert_int_equal(jpeg_encode(decoder, &data, &f.len, rgb, w, h, 90, NULL), 0);
+    f.data = malloc(f.len);
+    assert_non_null(f.data);
+    memcpy(f.data, data, f.len);
+    free(rgb);
+    return f;
+}
+
+static int on_card(const struct file *f, uint8_t *rgb, int n)
+{
+    const struct gpu_jpeg jpeg = {.data = f->data,
+                                  .len = f->len,
+                                  .width = f->w,
+                                  .height = f->h,
+                                  .rgb = rgb,
+                                  .w = (f->w + n - 1) / n,
+                                  .h = (f->h + n - 1) / n};
+    return gpu_decode(g, &jpeg, NULL);
+}
+
+static size_t bytes_of(const struct file *f, int n)
+{
+    return (size_t)((f->w + n - 1) / n) * (size_t)((f->h + n - 1) / n) * 3;
+}
+
+static void nearly_as_libjpeg(void **state)
+{
+    static const int sizes[][2] = {{1280, 720}, {1281, 723}, {640, 480}, {1919, 1080}};
+
+    (void)state;
+    need_engines();
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        struct file f = make(sizes[k][0], sizes[k][1], (unsigned)k);
+        uint8_t *card = gpu_host_get(g, bytes_of(&f, 1)), *host = malloc(bytes_of(&f, 1));
+
+        for (int n = 1; n <= 8; n *= 2) {
+            size_t bytes = bytes_of(&f, n);
+            int worst = 0;
+            double sum = 0;
+
+            assert_int_equal(on_card(&f, card, n), 0);
+            assert_int_equal(jpeg_decode(decoder, host, (f.w + n - 1) / n, (f.h + n - 1) / n,
+                                         f.data, f.len, &limits, NULL),
+                             0);
+            for (size_t i = 0; i < bytes; i++) {
+                int d = abs(card[i] - host[i]);
+                sum += d;
+                worst = d > worst ? d : worst;
+            }
+            print_message("# info: %d x %d, 1/%d: mean %.3f, at most %d levels apart\n", f.w, f.h,
+                          n, sum / (double)bytes, worst);
+            assert_true(sum / (double)bytes <= MEAN_MAX);
+        }
+        gpu_host_put(g, card, bytes_of(&f, 1));
+        free(host);
+        free(f.data);
+    }
+}
+
+static void shrunk_as_the_formula_says(void **state)
+{
+    struct file f = make(1283, 725, 7);
+    uint8_t *full, *small;
+
+    (void)state;
+    if (!g)
+        free(f.data);
+    need_engines();
+    full = gpu_host_get(g, bytes_of(&f, 1));
+    small = gpu_host_get(g, bytes_of(&f, 2) + 1);
+    assert_int_equal(on_card(&f, full, 1), 0);
+    for (int n = 2; n <= 8; n *= 2) {
+        size_t at = 0;
+
+        small[bytes_of(&f, n)] = 0xa5;
+        assert_int_equal(on_card(&f, small, n), 0);
+        for (int y = 0; y < (f.h + n - 1) / n; y++)
+            for (int x = 0; x < (f.w + n - 1) / n; x++)
+                for (int ch = 0; ch < 3; ch++)
+                    assert_int_equal(small[at++], jpeg_shrunk(full, f.w, f.h, n, x, y, ch));
+        assert_int_equal(small[at], 0xa5);
+    }
+    gpu_host_put(g, full, bytes_of(&f, 1));
+    gpu_host_put(g, small, bytes_of(&f, 2) + 1);
+    free(f.data);
+}
+
+struct caller {
+    pthread_t thread;
+    const struct file *f;
+    const uint8_t *want;
+    int wrong;
+};
+
+static void *call(void *arg)
+{
+    struct caller *c = arg;
+    uint8_t *rgb = gpu_host_get(g, bytes_of(c->f, 2));
+
+    for (int i = 0; i < ROUNDS; i++)
+        if (on_card(c->f, rgb, 2) || memcmp(rgb, c->want, bytes_of(c->f, 2)) != 0)
+            c->wrong++;
+    gpu_host_put(g, rgb, bytes_of(c->f, 2));
+    return NULL;
+}
+
+static void the_same_in_company(void **state)
+{
+    static struct caller callers[THREADS];
+    struct file f[2];
+    uint8_t *want[2];
+
+    (void)state;
+    need_engines();
+    for (int k = 0; k < 2; k++) {
+        f[k] = make(1280 - 320 * k, 720, 20u + (unsigned)k);
+        want[k] = gpu_host_get(g, bytes_of(&f[k], 2));
+        assert_int_equal(on_card(&f[k], want[k], 2), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (struct caller){.f = &f[i % 2], .want = want[i % 2]};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(callers[i].wrong, 0);
+    }
+    for (int k = 0; k < 2; k++) {
+        gpu_host_put(g, want[k], bytes_of(&f[k], 2));
+        free(f[k].data);
+    }
+}
+
+/* Bytes behind the headers are turned, or the file ends early. */
+static void damage_is_the_files_own(void **state)
+{
+    struct file good, bad;
+    unsigned seed = 5;
+    uint8_t *want, *got;
+    int taken = 0;
+
+    (void)state;
+    need_engines();
+    good = make(1280, 720, 3);
+    want = gpu_host_get(g, bytes_of(&good, 2));
+    got = gpu_host_get(g, bytes_of(&good, 2));
+    bad = good;
+    bad.data = malloc(good.len);
+    assert_int_equal(on_card(&good, want, 2), 0);
+    for (int i = 0; i < DAMAGED; i++) {
+        memcpy(bad.data, good.data, good.len);
+        bad.len = i % 4 ? good.len : 700 + (size_t)i * (good.len - 700) / DAMAGED;
+        for (int k = 0; k < 1 + i % 16; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            bad.data[700 + seed % (good.len - 700)] = (uint8_t)(seed >> 24);
+        }
+        taken += on_card(&bad, got, 2) == 0;
+        assert_int_equal(on_card(&good, got, 2), 0);
+        assert_memory_equal(got, want, bytes_of(&good, 2));
+    }
+    print_message("# info: of %d damaged files the engines took %d\n", DAMAGED, taken);
+    gpu_host_put(g, want, bytes_of(&good, 2));
+    gpu_host_put(g, got, bytes_of(&good, 2));
+    free(good.data);
+    free(bad.data);
+}
+
+static void other_sizes_are_not_for_it(void **state)
+{
+    struct gpu_jpeg jpeg = {.width = 1280, .height = 720, .w = 500, .h = 300};
+    struct err err = {0};
+
+    (void)state;
+    need_engines();
+    assert_int_equal(gpu_decode(g, &jpeg, &err), ERR_UNSUPPORTED);
+    jpeg = (struct gpu_jpeg){.width = 8192, .height = 8192, .w = 4096, .h = 4096};
+    assert_int_equal(gpu_decode(g, &jpeg, &err), ERR_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nearly_as_libjpeg),          cmocka_unit_test(shrunk_as_the_formula_says),
+        cmocka_unit_test(the_same_in_company),        cmocka_unit_test(damage_is_the_files_own),
+        cmocka_unit_test(other_sizes_are_not_for_it),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
