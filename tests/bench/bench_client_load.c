@@ -7,7 +7,8 @@
  *
  * OPTIONS is the body of POST /v1/sessions. A phase is NAME:SECONDS:RATE; RATE is frames/s of all
  * sessions together (evenly spread), or `closed` (each keeps two frames unanswered), or 3x (three
- * times what the best closed phase used); 100*10 = the first session sends ten times its share.
+ * times what the best closed phase used); 100*10 = the first session sends ten times its share;
+ * closed/8 = the hand holds each pose for eight frames.
  * Prints one line of JSON a phase, and one of all: frames sent, answered and used; milliseconds
  * from the moment a frame was due to its `ack` for used frames; whether the server's accounts are
  * ours, and the bytes that it set aside for the sessions.
@@ -40,6 +41,7 @@ struct phase {
     char name[32];
     double seconds, rate, times, greed;
     bool closed;
+    int hold; /* frames of a pose */
     uint64_t due, sent, used, dropped, refused, used_in_time, answer_max_us;
     uint64_t group_used[GROUPS];
     struct times times_us[GROUPS]; /* of used frames */
@@ -176,6 +178,7 @@ static int run_phase(struct load *l)
     int rc = 0;
 
     for (int i = 0; i < l->n; i++) {
+        support_load_hold(l->stream[i], p->hold);
         period_us[i] = p->closed ? 100000 : 1e6 * l->n / (p->rate * (i ? 1 : p->greed));
         l->next_us[i] = (double)start + period_us[i] * i / l->n;
     }
@@ -326,9 +329,10 @@ static int parse_phase(struct phase *p, const char *text)
     p->greed = 1;
     if (sscanf(text, "%31[^:]:%lf:%31s", p->name, &p->seconds, rate) != 3 || p->seconds <= 0)
         return -1;
-    p->closed = strcmp(rate, "closed") == 0;
+    p->hold = 1;
+    p->closed = strncmp(rate, "closed", 6) == 0;
     if (p->closed)
-        return 0;
+        return !rate[6] || (sscanf(rate + 6, "/%d", &p->hold) == 1 && p->hold > 0) ? 0 : -1;
     if (strchr(rate, '*') && sscanf(strchr(rate, '*'), "*%lf", &p->greed) != 1)
         return -1;
     n = sscanf(rate, "%lf%c", &p->rate, &unit);

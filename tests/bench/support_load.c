@@ -40,6 +40,7 @@ struct support_load {
     uint64_t out_us, in_us; /* support_load_moments() */
     struct control_ready ready;
     bool is_ready;
+    uint64_t hold; /* frames of a pose */
 };
 
 static uint64_t now_us(void)
@@ -147,7 +148,8 @@ static int flush(struct support_load *l, struct err *err)
     return rc;
 }
 
-/* A hand that sways: a metre to and fro, looking the same way. */
+/* A hand that sways: a metre to and fro, looking the same way. The picture does not follow: with
+ * every new pose its points lie elsewhere. */
 static struct rigid pose(uint64_t seq)
 {
     struct rigid T = rigid_identity();
@@ -184,9 +186,14 @@ bool support_load_frame_of(struct support_load *l, const struct support_load_pic
     return true;
 }
 
+void support_load_hold(struct support_load *l, int frames)
+{
+    l->hold = (uint64_t)frames;
+}
+
 bool support_load_frame(struct support_load *l, uint64_t due_us, int phase)
 {
-    const struct rigid T_wc = pose(l->sent);
+    const struct rigid T_wc = pose(l->sent / l->hold);
 
     return support_load_frame_of(l, &l->picture, &T_wc, due_us, phase);
 }
@@ -393,6 +400,7 @@ int support_load_open(struct support_load **load, const char *url, const char *t
         return err_set(err, ERR_MEMORY, "no memory for a stream");
     l->fd = -1;
     l->picture = *picture;
+    l->hold = 1;
     l->on_ack = on_ack;
     l->ctx = ctx;
     rc = dial(l, url, path, sizeof(path), err);

@@ -43,6 +43,9 @@ uint64_t support_load_sent(const struct support_load *l);
 int support_load_unanswered(const struct support_load *l);
 int support_load_window(const struct support_load *l);
 
+/* The hand holds still for so many frames of each pose (1). */
+void support_load_hold(struct support_load *l, int frames);
+
 /* The next frame, due at due_us. Returns false if the one before is still being written, or as many
  * are unanswered as the server may tolerate. */
 bool support_load_frame(struct support_load *l, uint64_t due_us, int phase);
