@@ -1,6 +1,6 @@
 /*
  * ops_cuda.c - the CUDA back end: pictures go up on one stream while the other computes; a batch is
- * one graph launch a line and one event to wait for
+ * one graph launch a line and one mark to wait for (wait_cuda.h)
  *
  * upload copies pictures and notes who comes; the stages behind it are held back and launched by
  * download as recorded (line_cuda.c).
@@ -8,6 +8,7 @@
 #include "gpu/cuda_try.h"
 #include "gpu/fault_cuda.h"
 #include "gpu/plan_cuda.h"
+#include "gpu/wait_cuda.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,13 +50,11 @@ static void cuda_close(struct gpu *base)
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     (void)cudaSetDevice(g->device);
+    wait_cuda_close(&g->wait);
     line_cuda_forget_all(g);
-    for (int i = 0; i < GPU_FLIGHTS; i++) {
+    for (int i = 0; i < GPU_FLIGHTS; i++)
         if (g->flights[i].uploaded)
             (void)cudaEventDestroy(g->flights[i].uploaded);
-        if (g->flights[i].done)
-            (void)cudaEventDestroy(g->flights[i].done);
-    }
     if (g->compute)
         (void)cudaStreamDestroy(g->compute);
     if (g->copy)
@@ -69,7 +68,6 @@ static void cuda_close(struct gpu *base)
 
 static int cuda_open(struct gpu **out, const struct gpu_config *config, struct err *err)
 {
-    const unsigned event = cudaEventDisableTiming | cudaEventBlockingSync;
     struct gpu_cuda *g = (struct gpu_cuda *)calloc(1, sizeof *g);
     int rc,
         batch = config->batch > 0 && config->batch < GPU_BATCH_MAX ? config->batch : GPU_BATCH_MAX;
@@ -88,10 +86,10 @@ static int cuda_open(struct gpu **out, const struct gpu_config *config, struct e
     CU_TRY(cudaStreamCreateWithFlags(&g->compute, cudaStreamNonBlocking));
     CU_TRY(cudaStreamCreateWithFlags(&g->copy, cudaStreamNonBlocking));
     CU_TRY(cudaStreamCreateWithFlags(&g->setup, cudaStreamNonBlocking));
-    for (int i = 0; i < GPU_FLIGHTS; i++) {
+    for (int i = 0; i < GPU_FLIGHTS; i++)
         CU_TRY(cudaEventCreateWithFlags(&g->flights[i].uploaded, cudaEventDisableTiming));
-        CU_TRY(cudaEventCreateWithFlags(&g->flights[i].done, event));
-    }
+    if ((rc = wait_cuda_open(&g->wait, config->answer_ms, err)))
+        goto out;
     rc = memory_cuda_open(&g->memory, g->device, config->reserve_bytes, err);
     if (rc)
         goto out;
@@ -280,8 +278,8 @@ static int cuda_download(struct gpu *base, struct gpu_frame *const *frames, int 
             goto out;
     if (g->fault_in && --g->fault_in == 0 && (rc = fault_cuda_strike(g->compute, err)))
         goto out;
-    CU_TRY(cudaEventRecord(flight->done, g->compute));
-    flight->launched = 1;
+    rc = wait_cuda_mark(g->wait, frames[0]->flight, g->compute, err);
+    flight->launched = rc == 0;
 out:
     return rc;
 }
@@ -327,10 +325,13 @@ static int cuda_wait(struct gpu *base, struct gpu_frame *const *frames, int n, s
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct flight_cuda *flight = &g->flights[frames[0]->flight];
-    int rc;
+    int rc = wait_cuda_lost(g->wait, err);
 
+    if (rc)
+        goto out;
     if (flight->launched) {
-        CU_TRY(cudaEventSynchronize(flight->done));
+        if ((rc = wait_cuda_land(g->wait, frames[0]->flight, err)))
+            goto out;
         for (int i = 0; i < n; i++)
             take_result(flight, frames[i]);
     } else {
