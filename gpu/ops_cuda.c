@@ -181,16 +181,23 @@ static void cuda_session_free(struct gpu_session *base)
     line_cuda_put(g, line);
 }
 
-/* On the stream of the pictures: what the others' frames compute meanwhile is not waited for. */
+/* On the stream of the pictures: what the others' frames compute meanwhile is not waited for. A
+ * copy from a lost device ends when the driver tells of the loss, so it is asked first. */
 static size_t cuda_state_bytes(struct gpu_session *s)
 {
-    return session_cuda_state_bytes((struct session_cuda *)s, gpu_cuda_of(s->gpu)->copy);
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+
+    if (wait_cuda_alive(g->wait, NULL))
+        return 0;
+    return session_cuda_state_bytes((struct session_cuda *)s, g->copy);
 }
 
 static int cuda_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
-    return session_cuda_save((struct session_cuda *)s, buf, cap, len, gpu_cuda_of(s->gpu)->copy,
-                             err);
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+    int rc = wait_cuda_lost(g->wait, err);
+
+    return rc ? rc : session_cuda_save((struct session_cuda *)s, buf, cap, len, g->copy, err);
 }
 
 static int cuda_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
@@ -227,8 +234,10 @@ static int cuda_upload(struct gpu *base, struct gpu_frame *const *frames, int n,
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct flight_cuda *flight = &g->flights[g->next_flight];
-    int rc = 0;
+    int rc = wait_cuda_lost(g->wait, err);
 
+    if (rc)
+        return rc;
     if (flight->busy)
         return err_set(err, ERR_STATE, "%d batches are under way", GPU_FLIGHTS);
     if (n > g->batch)

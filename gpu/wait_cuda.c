@@ -157,6 +157,14 @@ static int wait_for(struct wait_cuda *w, struct mark_cuda *m, struct err *err)
     return rc;
 }
 
+/* Whatever CUDA said, nobody knows when what is under way ends. */
+static int lose(struct wait_cuda *w, const struct err *why, struct err *err)
+{
+    w->lost = *why;
+    w->lost.code = ERR_DEVICE;
+    return wait_cuda_lost(w, err);
+}
+
 int wait_cuda_land(struct wait_cuda *w, int flight, struct err *err)
 {
     struct mark_cuda *m = &w->marks[flight];
@@ -169,12 +177,19 @@ int wait_cuda_land(struct wait_cuda *w, int flight, struct err *err)
         CU_TRY(cudaEventSynchronize(m->done));
         goto out;
     }
-    if (wait_for(w, m, &why)) {
-        w->lost = why;
-        w->lost.code = ERR_DEVICE; /* whatever CUDA said: nobody knows when the batch ends */
-        rc = wait_cuda_lost(w, err);
-    }
+    if (wait_for(w, m, &why))
+        rc = lose(w, &why, err);
 out:
+    return rc;
+}
+
+int wait_cuda_alive(struct wait_cuda *w, struct err *err)
+{
+    struct err why = {0};
+    int rc = wait_cuda_lost(w, err);
+
+    if (rc == 0 && w->answer_ms > 0 && pulse_cuda_ask(w->pulse, w->answer_ms, &why))
+        rc = lose(w, &why, err);
     return rc;
 }
 

@@ -36,6 +36,9 @@ MUST_CHECK int wait_cuda_mark(struct wait_cuda *w, int flight, cudaStream_t stre
                               struct err *err);
 /* Returns: 0: the batch is done; ERR_DEVICE: the device is lost. A flight that was marked. */
 MUST_CHECK int wait_cuda_land(struct wait_cuda *w, int flight, struct err *err);
+/* Asks the device now, before a call that only the driver ends. Returns as land does; 0 where
+ * nothing is to be asked. */
+MUST_CHECK int wait_cuda_alive(struct wait_cuda *w, struct err *err);
 /* Has it been found lost? Returns what was said then: from then on nothing is waited for. */
 MUST_CHECK int wait_cuda_lost(const struct wait_cuda *w, struct err *err);
 

@@ -114,6 +114,23 @@ static void who_comes_late_asks_at_once(void **state)
     close_wait(&w);
 }
 
+/* As before a checkpoint is read. */
+static void who_asks_without_a_batch_is_told(void **state)
+{
+    struct wait_cuda *w = open_wait(ANSWER_MS, 0);
+    struct err err = {0};
+
+    (void)state;
+    mark(w, 0, -1, -1);
+    assert_int_equal(wait_cuda_alive(w, &err), 0);
+    emulate_pulse_silent = 1;
+    assert_int_equal(wait_cuda_alive(w, &err), ERR_DEVICE);
+    assert_non_null(strstr(err.text, "not answered for 40 ms"));
+    assert_true(land(w, 0, ERR_DEVICE, &err) < 5.0);
+    assert_int_equal(emulate_pulse_asked, 2);
+    close_wait(&w);
+}
+
 /* Silent while asked, but the batch is done by then: it lives. */
 static void a_batch_done_at_the_last_moment_is_done(void **state)
 {
@@ -176,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_long_batch_of_a_live_device_is_waited_for),
         cmocka_unit_test(a_silent_device_is_lost_and_stays_so),
         cmocka_unit_test(who_comes_late_asks_at_once),
+        cmocka_unit_test(who_asks_without_a_batch_is_told),
         cmocka_unit_test(a_batch_done_at_the_last_moment_is_done),
         cmocka_unit_test(a_word_of_the_last_batch_ends_no_other),
         cmocka_unit_test(a_batch_that_never_ends_is_given_up),
