@@ -193,8 +193,8 @@ $(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
 # calls of the CUDA run-time that tests/support/watch_cuda.cu looks at
 WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost HostAlloc HostRegister MallocAsync FreeAsync Free \
-           FreeHost StreamCreateWithFlags EventCreate EventCreateWithFlags GraphInstantiate GraphExecDestroy LaunchKernel \
-           LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
+           FreeHost StreamCreateWithFlags StreamCreateWithPriority EventCreate EventCreateWithFlags GraphInstantiate \
+           GraphExecDestroy LaunchHostFunc LaunchKernel LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
            StreamSynchronize DeviceSynchronize Memcpy Memset)
 $(O)/tests/twin/gpu_steady: ALL_LDFLAGS += $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(COMMA)--wrap=,$(WATCHED)))
 # commits that take their time, as many committers as the test says
@@ -249,15 +249,15 @@ bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
+EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda% gpu/pulse_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
-EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/ops_cuda.c gpu/line_cuda.c gpu/plan_cuda.c gpu/nvml_cuda.c tests/emulate/emulate_none.c)
+EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/ops_cuda.c gpu/wait_cuda.c gpu/line_cuda.c gpu/plan_cuda.c gpu/nvml_cuda.c tests/emulate/emulate_none.c)
 EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_state)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
-run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions
+run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_wait
 	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
@@ -271,6 +271,8 @@ $(O)/emulate/%.c.o: %.c
 $(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 $(O)/emulate/gpu_sessions: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
+$(O)/emulate/gpu_wait: $(O)/emulate/%: $(O)/emulate/tests/emulate/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@deploy/install-deps build check lint

@@ -63,7 +63,7 @@ struct config {
     struct {
         char use[CONFIG_TEXT_CAP]; /* devices.h */
         char cache_path[CONFIG_TEXT_CAP];
-        int threads, batch, batch_wait_us;
+        int threads, batch, batch_wait_us, answer_ms;
         uint64_t memory_bytes;
         double frames_per_s; /* 0 = no bound */
     } device;

@@ -68,7 +68,8 @@ static int open_device(struct worker *w)
                                 .threads = w->config.threads,
                                 .batch = w->config.batch ? w->config.batch : BATCH_DEVICE,
                                 .cache_path = w->cache_path,
-                                .reserve_bytes = w->config.reserve_bytes};
+                                .reserve_bytes = w->config.reserve_bytes,
+                                .answer_ms = w->config.answer_ms};
     struct err err = {0};
     struct gpu_info info = {.temperature_c = NAN};
     int rc = (w->config.open ? w->config.open : gpu_open)(&w->gpu, &config, &err);

@@ -53,6 +53,10 @@ struct gpu_config {
     /* CUDA: device memory for sessions that is taken at once, as far as an eighth of the device's
      * is enough for it; more is taken when it is needed. 0 = none */
     uint64_t reserve_bytes;
+    /* CUDA: milliseconds in which a device that has not done its batch must show that it is alive;
+     * one that does not is lost (ERR_DEVICE), at the latest after twice that. 0 = when the driver
+     * tells of a fault */
+    int answer_ms;
 };
 
 struct gpu_info {

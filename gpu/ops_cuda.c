@@ -1,6 +1,6 @@
 /*
  * ops_cuda.c - the CUDA back end: pictures go up on one stream while the other computes; a batch is
- * one graph launch a line and one event to wait for
+ * one graph launch a line and one mark to wait for (wait_cuda.h)
  *
  * upload copies pictures and notes who comes; the stages behind it are held back and launched by
  * download as recorded (line_cuda.c).
@@ -9,6 +9,7 @@
 #include "gpu/fault_cuda.h"
 #include "gpu/jpeg_cuda.h"
 #include "gpu/plan_cuda.h"
+#include "gpu/wait_cuda.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,14 +51,12 @@ static void cuda_close(struct gpu *base)
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     (void)cudaSetDevice(g->device);
+    wait_cuda_close(&g->wait);
     line_cuda_forget_all(g);
     jpeg_cuda_close(&g->jpeg);
-    for (int i = 0; i < GPU_FLIGHTS; i++) {
+    for (int i = 0; i < GPU_FLIGHTS; i++)
         if (g->flights[i].uploaded)
             (void)cudaEventDestroy(g->flights[i].uploaded);
-        if (g->flights[i].done)
-            (void)cudaEventDestroy(g->flights[i].done);
-    }
     if (g->compute)
         (void)cudaStreamDestroy(g->compute);
     if (g->copy)
@@ -71,7 +70,6 @@ static void cuda_close(struct gpu *base)
 
 static int cuda_open(struct gpu **out, const struct gpu_config *config, struct err *err)
 {
-    const unsigned event = cudaEventDisableTiming | cudaEventBlockingSync;
     struct gpu_cuda *g = (struct gpu_cuda *)calloc(1, sizeof *g);
     int rc,
         batch = config->batch > 0 && config->batch < GPU_BATCH_MAX ? config->batch : GPU_BATCH_MAX;
@@ -90,10 +88,10 @@ static int cuda_open(struct gpu **out, const struct gpu_config *config, struct e
     CU_TRY(cudaStreamCreateWithFlags(&g->compute, cudaStreamNonBlocking));
     CU_TRY(cudaStreamCreateWithFlags(&g->copy, cudaStreamNonBlocking));
     CU_TRY(cudaStreamCreateWithFlags(&g->setup, cudaStreamNonBlocking));
-    for (int i = 0; i < GPU_FLIGHTS; i++) {
+    for (int i = 0; i < GPU_FLIGHTS; i++)
         CU_TRY(cudaEventCreateWithFlags(&g->flights[i].uploaded, cudaEventDisableTiming));
-        CU_TRY(cudaEventCreateWithFlags(&g->flights[i].done, event));
-    }
+    if ((rc = wait_cuda_open(&g->wait, config->answer_ms, err)))
+        goto out;
     rc = memory_cuda_open(&g->memory, g->device, config->reserve_bytes, err);
     if (rc)
         goto out;
@@ -192,16 +190,23 @@ static void cuda_session_free(struct gpu_session *base)
     line_cuda_put(g, line);
 }
 
-/* On the stream of the pictures: what the others' frames compute meanwhile is not waited for. */
+/* On the stream of the pictures: what the others' frames compute meanwhile is not waited for. A
+ * copy from a lost device ends when the driver tells of the loss, so it is asked first. */
 static size_t cuda_state_bytes(struct gpu_session *s)
 {
-    return session_cuda_state_bytes((struct session_cuda *)s, gpu_cuda_of(s->gpu)->copy);
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+
+    if (wait_cuda_alive(g->wait, NULL))
+        return 0;
+    return session_cuda_state_bytes((struct session_cuda *)s, g->copy);
 }
 
 static int cuda_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
-    return session_cuda_save((struct session_cuda *)s, buf, cap, len, gpu_cuda_of(s->gpu)->copy,
-                             err);
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+    int rc = wait_cuda_lost(g->wait, err);
+
+    return rc ? rc : session_cuda_save((struct session_cuda *)s, buf, cap, len, g->copy, err);
 }
 
 static int cuda_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
@@ -238,8 +243,10 @@ static int cuda_upload(struct gpu *base, struct gpu_frame *const *frames, int n,
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct flight_cuda *flight = &g->flights[g->next_flight];
-    int rc = 0;
+    int rc = wait_cuda_lost(g->wait, err);
 
+    if (rc)
+        return rc;
     if (flight->busy)
         return err_set(err, ERR_STATE, "%d batches are under way", GPU_FLIGHTS);
     if (n > g->batch)
@@ -289,8 +296,8 @@ static int cuda_download(struct gpu *base, struct gpu_frame *const *frames, int 
             goto out;
     if (g->fault_in && --g->fault_in == 0 && (rc = fault_cuda_strike(g->compute, err)))
         goto out;
-    CU_TRY(cudaEventRecord(flight->done, g->compute));
-    flight->launched = 1;
+    rc = wait_cuda_mark(g->wait, frames[0]->flight, g->compute, err);
+    flight->launched = rc == 0;
 out:
     return rc;
 }
@@ -336,10 +343,13 @@ static int cuda_wait(struct gpu *base, struct gpu_frame *const *frames, int n, s
 {
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct flight_cuda *flight = &g->flights[frames[0]->flight];
-    int rc;
+    int rc = wait_cuda_lost(g->wait, err);
 
+    if (rc)
+        goto out;
     if (flight->launched) {
-        CU_TRY(cudaEventSynchronize(flight->done));
+        if ((rc = wait_cuda_land(g->wait, frames[0]->flight, err)))
+            goto out;
         for (int i = 0; i < n; i++)
             take_result(flight, frames[i]);
     } else {

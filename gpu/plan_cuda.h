@@ -21,6 +21,7 @@
 #define PLAN_CUDA_SIZES 7 /* batches of 1, 2, 4 ... 64 */
 
 struct nvml_cuda;
+struct wait_cuda;
 
 struct plan_cuda {
     struct plan_cuda *next;
@@ -55,7 +56,7 @@ struct group_cuda {
 /* A batch under way. */
 struct flight_cuda {
     int busy, launched;
-    cudaEvent_t uploaded, done;
+    cudaEvent_t uploaded;
     struct group_cuda groups[GPU_BATCH_MAX];
     int n_groups;
 };
@@ -66,6 +67,7 @@ struct gpu_cuda {
     char name[GPU_NAME_CAP], cache_path[GPU_PATH_CAP];
     cudaStream_t compute, copy, setup;
     struct memory_cuda *memory;
+    struct wait_cuda *wait;
     struct flight_cuda flights[GPU_FLIGHTS];
     int next_flight;
     long fault_in; /* batches until the fault that a test asked for; 0 = none */

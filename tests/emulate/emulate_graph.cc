@@ -1,7 +1,9 @@
 #include <cuda_runtime.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdio.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -14,12 +16,21 @@ struct emulate_graph {
     bool is_exec;
 };
 
+typedef std::chrono::steady_clock steady;
+
+struct emulate_event {
+    bool never;
+    steady::time_point done;
+};
+
 struct emulate_stream {
     emulate_graph *records; /* NULL: it does not */
 };
 
 static std::atomic<long> held;
 static thread_local int recording; /* streams that this thread's calls began to record */
+
+static int event_ms, function_ms;
 
 static void refuse(const char *what)
 {
@@ -108,5 +119,47 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
     graph->is_exec = false;
     delete graph;
+    return cudaSuccess;
+}
+
+void emulate_late(int late_ms, int told_ms)
+{
+    event_ms = late_ms;
+    function_ms = told_ms;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    *event = new emulate_event{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    event->never = event_ms < 0;
+    event->done = steady::now() + std::chrono::milliseconds(event_ms);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return event->never || steady::now() < event->done ? cudaErrorNotReady : cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t fn, void *what)
+{
+    if (function_ms == 0)
+        fn(what);
+    else if (function_ms > 0)
+        std::thread([=, ms = function_ms] {
+            usleep((useconds_t)ms * 1000);
+            fn(what);
+        }).detach();
     return cudaSuccess;
 }

@@ -91,6 +91,8 @@ MADE(cudaFreeAsync, (void *p, cudaStream_t s), (p, s))
 MADE(cudaFree, (void *p), (p))
 MADE(cudaFreeHost, (void *p), (p))
 MADE(cudaStreamCreateWithFlags, (cudaStream_t * s, unsigned flags), (s, flags))
+MADE(cudaStreamCreateWithPriority, (cudaStream_t * s, unsigned flags, int priority),
+     (s, flags, priority))
 MADE(cudaEventCreate, (cudaEvent_t * e), (e))
 MADE(cudaEventCreateWithFlags, (cudaEvent_t * e, unsigned flags), (e, flags))
 MADE(cudaGraphInstantiate, (cudaGraphExec_t * x, cudaGraph_t g, unsigned long long flags),
@@ -117,6 +119,7 @@ STREAMED(cudaGraphUpload, s, (cudaGraphExec_t x, cudaStream_t s), (x, s))
 STREAMED(cudaGraphLaunch, s, (cudaGraphExec_t x, cudaStream_t s), (x, s))
 STREAMED(cudaEventRecord, s, (cudaEvent_t e, cudaStream_t s), (e, s))
 STREAMED(cudaStreamWaitEvent, s, (cudaStream_t s, cudaEvent_t e, unsigned flags), (s, e, flags))
+STREAMED(cudaLaunchHostFunc, s, (cudaStream_t s, cudaHostFn_t fn, void *what), (s, fn, what))
 STREAMED(cudaStreamSynchronize, s, (cudaStream_t s), (s))
 
 NO_STREAM(cudaDeviceSynchronize, (void), ())

@@ -5,6 +5,7 @@
  * nobody else may use the card meanwhile.
  */
 #include "gpu/ops.h"
+#include "tests/support/answer_ms.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/scene.h"
 
@@ -27,7 +28,7 @@ extern void _Z15emulate_barrierj(unsigned) __attribute__((weak));
 
 static struct gpu *open_cuda(void)
 {
-    const struct gpu_config config = {.device = "cuda", .batch = 4};
+    const struct gpu_config config = {.device = "cuda", .batch = 4, .answer_ms = answer_ms()};
     struct gpu *g = NULL;
     struct err err = {0};
     if (gpu_cuda_count() == 0) {

@@ -6,6 +6,7 @@
  * our objects (tests/support/watch_cuda.h).
  */
 #include "gpu/gpu.h"
+#include "tests/support/answer_ms.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/watch_cuda.h"
@@ -77,9 +78,10 @@ static struct gpu_session *open_session(struct rig *r)
     return s;
 }
 
-static void open_rig(struct rig *r)
+static void open_rig(struct rig *r, int ms)
 {
-    const struct gpu_config config = {.device = "cuda", .batch = 4, .reserve_bytes = 1u << 30};
+    const struct gpu_config config = {
+        .device = "cuda", .batch = 4, .reserve_bytes = 1u << 30, .answer_ms = ms};
     char dir[64];
     struct err err = {0};
 
@@ -172,15 +174,14 @@ static void the_watch_sees_what_it_is_there_for(void **state)
     assert_string_equal(w.offender, "cudaMalloc");
 }
 
-static void frames_allocate_nothing_and_name_their_streams(void **state)
+static void watch_frames(int ms)
 {
     struct watch_cuda w;
     struct rig r;
 
-    (void)state;
     need_device();
     watch_cuda_begin();
-    open_rig(&r);
+    open_rig(&r, ms);
     w = watch_cuda_end();
     print_message("# to open: %d things made, %d calls with a stream\n", w.made, w.streamed);
     assert_true(w.made > 10 && w.streamed > 20); /* our objects' calls do come by */
@@ -192,8 +193,21 @@ static void frames_allocate_nothing_and_name_their_streams(void **state)
     print_message("# 100 batches: %d calls with a stream\n", w.streamed);
     if (w.made || w.streamless)
         fail_msg("%d made, %d without a stream; the first: %s", w.made, w.streamless, w.offender);
-    assert_true(w.streamed >= 100 * 6); /* two copies, two events, a wait, a graph */
+    /* two copies, two events, a wait, a graph; a second wait and what tells the host */
+    assert_true(w.streamed >= 100 * (ms ? 8 : 6));
     close_rig(&r);
+}
+
+static void frames_allocate_nothing_and_name_their_streams(void **state)
+{
+    (void)state;
+    watch_frames(0);
+}
+
+static void nor_do_they_where_the_device_is_asked_whether_it_lives(void **state)
+{
+    (void)state;
+    watch_frames(answer_ms());
 }
 
 static void sessions_come_and_go_without_the_driver(void **state)
@@ -204,7 +218,7 @@ static void sessions_come_and_go_without_the_driver(void **state)
 
     (void)state;
     need_device();
-    open_rig(&r);
+    open_rig(&r, answer_ms());
     start(&r, 0);
     watch_cuda_begin();
     for (int i = 0; i < 20; i++) {
@@ -224,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_watch_sees_what_it_is_there_for),
         cmocka_unit_test(frames_allocate_nothing_and_name_their_streams),
+        cmocka_unit_test(nor_do_they_where_the_device_is_asked_whether_it_lives),
         cmocka_unit_test(sessions_come_and_go_without_the_driver),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

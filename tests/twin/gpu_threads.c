@@ -4,6 +4,7 @@
  * when nobody else is there, bit for bit. On the CPU, and on CUDA where there is a device.
  */
 #include "gpu/gpu.h"
+#include "tests/support/answer_ms.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 
@@ -82,7 +83,8 @@ static struct gpu_session *open_session(struct rig *r, struct gpu_model *depth,
 
 static void open_rig(struct rig *r, const char *device)
 {
-    const struct gpu_config config = {.device = device, .threads = 2, .batch = 2};
+    const struct gpu_config config = {
+        .device = device, .threads = 2, .batch = 2, .answer_ms = answer_ms()};
     struct err err = {0};
 
     memset(r, 0, sizeof *r);

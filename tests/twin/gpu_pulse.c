@@ -1,0 +1,206 @@
+/*
+ * gpu_pulse - a healthy device answers, at work or not; one that took a fault does not, and whoever
+ * waits for its batch knows within 100 ms. Each case in a process of its own, and nothing is asked
+ * of CUDA in the one that forks.
+ */
+#include "gpu/ops.h"
+#include "tests/support/answer_ms.h"
+#include "tests/support/pulse_case.h"
+#include "tests/support/scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The one of pulse_case_cuda.cu, where that is. */
+const struct pulse_case_api *pulse_case_cuda __attribute__((common));
+
+#define W 64
+#define H 48
+#define ANSWER_MS 40
+#define FOUND_MS 100 /* twice that, and what a busy host adds to forty naps */
+#define NO_DEVICE 77
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Runs a case in a child: 0 is well. */
+static void in_a_child(int (*run)(void))
+{
+    int status = 0;
+    pid_t child;
+
+    if (answer_ms() == 0) {
+        print_message("# nothing is to be asked (ANSWER_MS=0)\n");
+        skip();
+    }
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        status = gpu_cuda_count() && pulse_case_cuda ? run() : NO_DEVICE;
+        fflush(NULL);
+        _exit(status);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DEVICE) {
+        print_message("# no CUDA device, or a build without CUDA\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+/* In a child, where an assertion would return to the parent's place. */
+static int not_well(const char *what, const struct err *err)
+{
+    printf("# %s: %s\n", what, err->text);
+    return 1;
+}
+
+static int ask_idle(void)
+{
+    struct err err = {0};
+
+    return pulse_case_cuda->idle(100, ANSWER_MS, &err) ? not_well("idle", &err) : 0;
+}
+
+static int ask_busy(void)
+{
+    struct err err = {0};
+    int busy = 0;
+
+    if (pulse_case_cuda->busy(&busy, 300, ANSWER_MS, &err))
+        return not_well("busy", &err);
+    return busy ? 0 : not_well("the kernel was done before the device answered", &err);
+}
+
+static int ask_struck(void)
+{
+    struct err err = {0};
+    int rc = pulse_case_cuda->struck(ANSWER_MS, &err);
+
+    if (rc != ERR_DEVICE || !strstr(err.text, "has not answered for 40 ms"))
+        return not_well("struck", &err);
+    return 0;
+}
+
+static struct gpu_session *open_session(struct gpu *g, struct err *err)
+{
+    struct gpu_session_config c = {.net_w = W,
+                                   .net_h = H,
+                                   .max_image_w = W,
+                                   .max_image_h = H,
+                                   .step_m = 0.001f,
+                                   .max_points = 1u << 16};
+    struct gpu_session *s = NULL;
+
+    fuse_params_default(&c.fuse);
+    return gpu_session_new(&s, g, &c, err) ? NULL : s;
+}
+
+/* A batch of one. *took_ms: from its begin until gpu_wait() returned. */
+static int fly(double *took_ms, struct gpu *g, struct gpu_session *s, const uint8_t *rgb,
+               const float *depth, struct err *err)
+{
+    struct gpu_frame f = {.session = s,
+                          .rgb = rgb,
+                          .width = W,
+                          .height = H,
+                          .K = scene_intrinsics(W, H),
+                          .has_pose = 1,
+                          .T_wc = scene_pose(0.0f, 0.0f, -1.5f, 0.0f)},
+                     *batch = &f;
+    double begin_ms = now_ms();
+    int rc;
+
+    if (gpu_upload(g, &batch, 1, err) || gpu_image(g, &batch, 1, err) ||
+        g->ops->put_depth(s, depth, err) || gpu_depth(g, &batch, 1, err) ||
+        gpu_motion(g, &batch, 1, err) || gpu_covisible(g, &batch, 1, err) ||
+        gpu_associate(g, &batch, 1, err) || gpu_keyframe(g, &batch, 1, err) ||
+        gpu_fuse(g, &batch, 1, err) || gpu_remove(g, &batch, 1, err) ||
+        gpu_change(g, &batch, 1, err) || gpu_download(g, &batch, 1, err))
+        return ERR_STATE; /* before the fault nothing may fail */
+    rc = gpu_wait(g, &batch, 1, err);
+    *took_ms = now_ms() - begin_ms;
+    return rc;
+}
+
+/* The first batch is well, the second one's device is lost; then nothing is waited for any more. */
+static int lose_a_batch(void)
+{
+    const struct gpu_config config = {.device = "cuda", .batch = 4, .answer_ms = ANSWER_MS};
+    static float depth[W * H];
+    struct scene scene = scene_make();
+    struct rigid T = scene_pose(0.0f, 0.0f, -1.5f, 0.0f);
+    struct gpu_session *s = NULL;
+    struct gpu *g = NULL;
+    struct err err = {0};
+    double took_ms = 0.0;
+    uint8_t *rgb;
+    int rc;
+
+    setenv("RECOND_TEST_DEVICE_FAULT", "2", 1);
+    if (gpu_open(&g, &config, &err) || !(s = open_session(g, &err)))
+        return not_well("open", &err);
+    rgb = (uint8_t *)gpu_host_get(g, W * H * 3);
+    if (!rgb)
+        return not_well("no memory for a picture", &err);
+    scene_draw(&scene, &T, scene_intrinsics(W, H), W, H, depth, rgb);
+    if (fly(&took_ms, g, s, rgb, depth, &err))
+        return not_well("the first batch", &err);
+    rc = fly(&took_ms, g, s, rgb, depth, &err);
+    printf("# found after %.1f ms: %s\n", took_ms, err.text);
+    if (rc != ERR_DEVICE || took_ms > FOUND_MS)
+        return not_well("not within 100 ms", &err);
+    gpu_host_put(g, rgb, W * H * 3);
+    gpu_session_free(&s);
+    gpu_close(&g); /* comes back */
+    return 0;
+}
+
+static void an_idle_device_answers(void **state)
+{
+    (void)state;
+    in_a_child(ask_idle);
+}
+
+static void a_device_at_work_answers(void **state)
+{
+    (void)state;
+    in_a_child(ask_busy);
+}
+
+static void a_struck_device_is_silent(void **state)
+{
+    (void)state;
+    in_a_child(ask_struck);
+}
+
+static void a_lost_batch_is_known_within_100_ms(void **state)
+{
+    (void)state;
+    in_a_child(lose_a_batch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_device_answers),
+        cmocka_unit_test(a_device_at_work_answers),
+        cmocka_unit_test(a_struck_device_is_silent),
+        cmocka_unit_test(a_lost_batch_is_known_within_100_ms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
