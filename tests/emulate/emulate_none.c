@@ -1,6 +1,6 @@
 /*
- * What the host cannot run: networks, faults and JPEG engines, which sessions without networks never
- * ask for; and the pulse, which a test may stop.
+ * What the host cannot run: networks, faults and JPEG engines, which sessions without networks
+ * never ask for; and the pulse, which a test may stop.
  */
 #include "gpu/fault_cuda.h"
 #include "gpu/jpeg_cuda.h"
