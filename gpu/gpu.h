@@ -54,8 +54,8 @@ struct gpu_config {
      * is enough for it; more is taken when it is needed. 0 = none */
     uint64_t reserve_bytes;
     /* CUDA: milliseconds in which a device that has not done its batch must show that it is alive;
-     * one that does not is lost (ERR_DEVICE), at the latest after twice that. 0 = when the driver
-     * tells of a fault */
+     * one that does not is lost (ERR_DEVICE), at the latest after twice that, if it is ours alone.
+     * 0, and among others: when the driver tells of a fault */
     int answer_ms;
 };
 
@@ -68,6 +68,9 @@ struct gpu_info {
     int threads;
     float temperature_c; /* NAN = not known */
     int jpeg_engines;    /* of the card, for gpu_decode() */
+    /* CUDA: no other program is on the device, as far as the driver tells: its silence counts
+     * (gpu_config.answer_ms) */
+    int alone;
 };
 
 MUST_CHECK int gpu_open(struct gpu **g, const struct gpu_config *config, struct err *err);

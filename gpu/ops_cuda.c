@@ -122,6 +122,8 @@ static void cuda_get_info(const struct gpu *base, struct gpu_info *info)
     info->threads = 1;
     info->temperature_c = nvml_cuda_temperature(g->nvml);
     info->jpeg_engines = jpeg_cuda_engines(g->jpeg);
+    info->alone = nvml_cuda_alone(g->nvml);
+    wait_cuda_alone(g->wait, info->alone);
 }
 
 static void *cuda_host_get(struct gpu *g, size_t bytes)

@@ -108,5 +108,7 @@ MUST_CHECK int line_cuda_launch(struct gpu_cuda *g, struct line_cuda *line, int 
 void nvml_cuda_open(struct nvml_cuda **n, int device); /* NULL: there is none */
 void nvml_cuda_close(struct nvml_cuda **n);
 float nvml_cuda_temperature(const struct nvml_cuda *n); /* NAN = not known */
+/* Whether this process, which has a context there, is the only one; 0 where that is not known. */
+int nvml_cuda_alone(const struct nvml_cuda *n);
 
 #endif

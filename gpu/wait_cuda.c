@@ -19,6 +19,7 @@ struct mark_cuda {
 
 struct wait_cuda {
     int answer_ms;
+    int alone; /* silence counts; atomic */
     cudaStream_t tell;
     struct pulse_cuda *pulse;
     struct mark_cuda marks[GPU_FLIGHTS];
@@ -70,6 +71,16 @@ void wait_cuda_close(struct wait_cuda **out)
     }
     free(w);
     *out = NULL;
+}
+
+void wait_cuda_alone(struct wait_cuda *w, int alone)
+{
+    __atomic_store_n(&w->alone, alone, __ATOMIC_RELAXED);
+}
+
+static int alone(const struct wait_cuda *w)
+{
+    return __atomic_load_n(&w->alone, __ATOMIC_RELAXED);
 }
 
 /* On a thread of the driver. */
@@ -126,13 +137,18 @@ static int look(const struct mark_cuda *m, int *over, struct err *err)
     return *over ? cuda_try_check(e, "cudaEventQuery(done)", err) : 0;
 }
 
-/* A silent device may have done the batch at the very last moment: then it is no longer silent. */
+/* A silent device may have done the batch at the very last moment: then it is no longer silent.
+ * Where others are, what the driver knows counts alone. */
 static int ask(struct wait_cuda *w, struct mark_cuda *m, int *over, struct err *err)
 {
-    int rc = pulse_cuda_ask(w->pulse, w->answer_ms, err);
+    struct err why = {0};
+    int rc = 0;
 
-    if (rc && look(m, over, NULL) == 0 && *over)
-        rc = 0;
+    if (pulse_cuda_ask(w->pulse, w->answer_ms, &why)) {
+        rc = look(m, over, err);
+        if (rc == 0 && !*over && alone(w))
+            rc = err_set(err, ERR_DEVICE, "%s", why.text);
+    }
     due_in(&m->due, w->answer_ms);
     return rc;
 }
@@ -188,7 +204,7 @@ int wait_cuda_alive(struct wait_cuda *w, struct err *err)
     struct err why = {0};
     int rc = wait_cuda_lost(w, err);
 
-    if (rc == 0 && w->answer_ms > 0 && pulse_cuda_ask(w->pulse, w->answer_ms, &why))
+    if (rc == 0 && w->answer_ms > 0 && alone(w) && pulse_cuda_ask(w->pulse, w->answer_ms, &why))
         rc = lose(w, &why, err);
     return rc;
 }

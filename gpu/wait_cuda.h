@@ -10,7 +10,8 @@
  *     silent for answer_ms: lost;  an answer: the batch is long, wait on, but for no more than 10 s
  *
  * So a device that took a fault is found at the latest 2 answer_ms after it, and a kernel that
- * never ends is found, too.
+ * never ends is found, too. Programs that share the device can hold it for longer than that, and
+ * then its silence says nothing: it counts only while we are alone there.
  *
  * Owner:   the thread that runs frames; opening and closing is for whoever is alone with the device
  */
@@ -31,13 +32,15 @@ struct wait_cuda;
  * way. */
 MUST_CHECK int wait_cuda_open(struct wait_cuda **w, int answer_ms, struct err *err);
 void wait_cuda_close(struct wait_cuda **w);
+/* Is nobody else on the device? Until this is said, somebody is. Any thread. */
+void wait_cuda_alone(struct wait_cuda *w, int alone);
 /* What is on the stream now is the batch of this flight. Enqueues, does not wait. */
 MUST_CHECK int wait_cuda_mark(struct wait_cuda *w, int flight, cudaStream_t stream,
                               struct err *err);
 /* Returns: 0: the batch is done; ERR_DEVICE: the device is lost. A flight that was marked. */
 MUST_CHECK int wait_cuda_land(struct wait_cuda *w, int flight, struct err *err);
 /* Asks the device now, before a call that only the driver ends. Returns as land does; 0 where
- * nothing is to be asked. */
+ * nothing is to be asked, or the answer would not count. */
 MUST_CHECK int wait_cuda_alive(struct wait_cuda *w, struct err *err);
 /* Has it been found lost? Returns what was said then: from then on nothing is waited for. */
 MUST_CHECK int wait_cuda_lost(const struct wait_cuda *w, struct err *err);

@@ -32,6 +32,7 @@ static struct wait_cuda *open_wait(int answer_ms, int silent)
     emulate_pulse_silent = silent;
     emulate_pulse_asked = 0;
     assert_int_equal(wait_cuda_open(&w, answer_ms, &err), 0);
+    wait_cuda_alone(w, 1);
     return w;
 }
 
@@ -99,6 +100,24 @@ static void a_silent_device_is_lost_and_stays_so(void **state)
     assert_string_equal(again.text, err.text);
     assert_int_equal(emulate_pulse_asked, 1);
     assert_int_equal(wait_cuda_lost(w, NULL), ERR_DEVICE);
+    close_wait(&w);
+}
+
+/* Another program may hold the device: what the driver says counts alone. */
+static void silence_among_others_says_nothing(void **state)
+{
+    struct wait_cuda *w = open_wait(ANSWER_MS, 1);
+    double took_ms;
+
+    (void)state;
+    wait_cuda_alone(w, 0);
+    assert_int_equal(wait_cuda_alive(w, NULL), 0);
+    assert_int_equal(emulate_pulse_asked, 0);
+    mark(w, 0, 199, 200);
+    took_ms = land(w, 0, 0, NULL);
+    assert_true(took_ms >= 198.0 && took_ms < 400.0);
+    assert_true(emulate_pulse_asked > 0);
+    assert_int_equal(wait_cuda_lost(w, NULL), 0);
     close_wait(&w);
 }
 
@@ -192,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_batch_on_time_asks_nobody),
         cmocka_unit_test(a_long_batch_of_a_live_device_is_waited_for),
         cmocka_unit_test(a_silent_device_is_lost_and_stays_so),
+        cmocka_unit_test(silence_among_others_says_nothing),
         cmocka_unit_test(who_comes_late_asks_at_once),
         cmocka_unit_test(who_asks_without_a_batch_is_told),
         cmocka_unit_test(a_batch_done_at_the_last_moment_is_done),
