@@ -249,7 +249,7 @@ bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda% gpu/pulse_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
+EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda% gpu/jpeg_cuda% gpu/pulse_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
 EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/ops_cuda.c gpu/wait_cuda.c gpu/line_cuda.c gpu/plan_cuda.c gpu/nvml_cuda.c tests/emulate/emulate_none.c)
