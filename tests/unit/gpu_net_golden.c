@@ -3,7 +3,7 @@
  *
  * tests/golden/net holds NAME.f32: the results of test inputs 0, 1, 2 ... as raw float32, written
  * by gpu/train/golden.py (shipped) and gpu/train/foreign.py (the others) with PyTorch in float32 on
- * the fp16 weights of the file. Inputs are not stored: element i (C order over channels, rows,
+ * the weights of the file. Inputs are not stored: element i (C order over channels, rows,
  * columns) of test t is ref_uniform(t * 2^32 + i).
  */
 #include "tests/support/net_ref.h"
