@@ -93,6 +93,8 @@ static void shipped(void **state)
     static const struct golden goldens[] = {
         {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64},
         {"gpu/models/motion.onnx", "tests/golden/net/motion.f32", 20, 64, 96},
+        {"gpu/models/mask.onnx", "tests/golden/net/mask.f32", 5, 64, 64},
+        {"gpu/models/objmotion.onnx", "tests/golden/net/objmotion.f32", 20, 64, 96},
     };
     (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++)
