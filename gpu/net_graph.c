@@ -45,6 +45,10 @@ double net_graph_value(const struct net_const *c, size_t i)
         return (double)((const int64_t *)c->data)[i];
     case NET_BOOL:
         return ((const uint8_t *)c->data)[i] != 0;
+    case NET_I8:
+        return ((const int8_t *)c->data)[i];
+    case NET_U8:
+        return ((const uint8_t *)c->data)[i];
     }
     return 0;
 }
@@ -118,7 +122,7 @@ int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k, stru
     for (size_t i = 0; i < c->count; i++)
         v[i] = net_graph_value(c, i);
     info->kind = NET_INFO_KNOWN;
-    info->is_int = c->type == NET_I64 || c->type == NET_I32 || c->type == NET_BOOL;
+    info->is_int = c->type > NET_F64;
     info->v = v;
     return 0;
 }

@@ -28,7 +28,7 @@
 
 /* ---------------------------------------------------------------------------------- the file */
 
-enum net_type { NET_F32 = 1, NET_F16, NET_F64, NET_I32, NET_I64, NET_BOOL };
+enum net_type { NET_F32 = 1, NET_F16, NET_F64, NET_I32, NET_I64, NET_BOOL, NET_I8, NET_U8 };
 
 struct net_const {
     enum net_type type;

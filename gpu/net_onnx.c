@@ -367,7 +367,7 @@ static int read_consts(struct parse *p)
     struct net *net = p->net;
     size_t room = p->graph->n_initializer;
     for (size_t i = 0; i < p->graph->n_node; i++)
-        room += p->graph->node[i]->n_attribute;
+        room += p->graph->node[i]->n_attribute + 1; /* what the node itself may become */
     net->n_values = p->n_defs;
     net->consts = net_mem_get(&net->mem, room + 1, sizeof *net->consts);
     net->value_const = net_mem_get(&net->mem, (size_t)p->n_defs + 1, sizeof *net->value_const);
@@ -391,15 +391,23 @@ static int read_consts(struct parse *p)
 
 static int read_nodes(struct parse *p)
 {
-    int at = 0;
+    int at = 0, done;
     p->net->nodes = net_mem_get(&p->net->mem, (size_t)p->net->n_nodes + 1, sizeof *p->net->nodes);
     if (!p->net->nodes)
         return err_set(p->err, ERR_MEMORY, "no memory for a model");
     for (size_t i = 0; i < p->graph->n_node; i++) {
-        int rc = p->node_needed[i] ? read_node(p, i, &p->net->nodes[at++]) : 0;
-        if (rc)
+        struct net_node *n = &p->net->nodes[at];
+        int rc = 0;
+        if (!p->node_needed[i])
+            continue;
+        if ((rc = read_node(p, i, n)) || (rc = net_onnx_dequant(p->net, n, &done, p->err)))
             return rc;
+        if (!done)
+            at++;
+        else /* its place serves the next */
+            *n = (struct net_node){.op = NULL};
     }
+    p->net->n_nodes = at;
     return 0;
 }
 

@@ -15,6 +15,8 @@ static const struct {
     {ONNX__TENSOR_PROTO__DATA_TYPE__INT32, NET_I32, 4},
     {ONNX__TENSOR_PROTO__DATA_TYPE__INT64, NET_I64, 8},
     {ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, NET_BOOL, 1},
+    {ONNX__TENSOR_PROTO__DATA_TYPE__INT8, NET_I8, 1},
+    {ONNX__TENSOR_PROTO__DATA_TYPE__UINT8, NET_U8, 1},
 };
 
 static int dims(struct net_const *c, const Onnx__TensorProto *pb, const struct net *net,
@@ -34,20 +36,21 @@ static int dims(struct net_const *c, const Onnx__TensorProto *pb, const struct n
     return 0;
 }
 
-/* fp16 and bool travel as int32 where there is no raw data. */
-static int narrow(struct net *net, struct net_const *c, const Onnx__TensorProto *pb)
+/* What is smaller travels as int32 where there is no raw data. */
+static int narrow(struct net *net, struct net_const *c, size_t size, const Onnx__TensorProto *pb)
 {
-    uint16_t *half = c->type == NET_F16 ? net_mem_get(&net->mem, c->count + 1, 2) : NULL;
-    uint8_t *flag = c->type == NET_BOOL ? net_mem_get(&net->mem, c->count + 1, 1) : NULL;
-    if (!half && !flag)
+    void *data = net_mem_get(&net->mem, c->count + 1, size);
+    if (!data)
         return -1;
     for (size_t i = 0; i < c->count; i++) {
-        if (half)
-            half[i] = (uint16_t)pb->int32_data[i];
+        if (c->type == NET_F16)
+            ((uint16_t *)data)[i] = (uint16_t)pb->int32_data[i];
+        else if (c->type == NET_BOOL)
+            ((uint8_t *)data)[i] = pb->int32_data[i] != 0;
         else
-            flag[i] = pb->int32_data[i] != 0;
+            ((uint8_t *)data)[i] = (uint8_t)pb->int32_data[i];
     }
-    c->data = half ? (void *)half : flag;
+    c->data = data;
     return 0;
 }
 
@@ -82,8 +85,9 @@ static int take(struct net *net, struct net_const *c, Onnx__TensorProto *pb, siz
         field = (void **)&pb->raw_data.data;
     } else if (count != c->count) {
         return err_at(err, ERR_INPUT, where, "%zu numbers where %zu are due", count, c->count);
-    } else if (c->type == NET_F16 || c->type == NET_BOOL) {
-        return narrow(net, c, pb) ? err_at(err, ERR_MEMORY, where, "no memory for weights") : 0;
+    } else if (size < 4) {
+        return narrow(net, c, size, pb) ? err_at(err, ERR_MEMORY, where, "no memory for weights")
+                                        : 0;
     }
     if (net_mem_adopt(&net->mem, *field, bytes))
         return err_at(err, ERR_MEMORY, where, "no memory for weights");

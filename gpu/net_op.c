@@ -1,4 +1,4 @@
-#include "gpu/net_graph.h"
+#include "gpu/net_onnx.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ static const struct net_op ops[] = {
     {"Conv", 2, 3, CONV_ATTRS, net_graph_conv},
     {"ConvTranspose", 2, 3, DECONV_ATTRS, net_graph_conv_transpose},
     {"DepthToSpace", 1, 1, " blocksize mode ", net_graph_move_shuffle},
+    {"DequantizeLinear", 2, 3, " axis ", net_onnx_dequant_plan},
     {"Div", 2, 2, "", net_graph_elem_binary},
     {"Dropout", 1, 3, " ratio seed ", net_graph_elem_same},
     {"Elu", 1, 1, " alpha ", net_graph_elem_act},

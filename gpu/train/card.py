@@ -11,6 +11,8 @@ import collections
 import json
 import os
 
+import onnx
+
 import curves
 
 # options that say how a network was made; the rest (places, how often to save) does not belong in a card
@@ -120,7 +122,8 @@ def main():
     a = a.parse_args()
     records = curves.read(a.record)
     packs = {r['pack']['sha256'] for r in records if r['kind'] == 'start' and r['pack']}
-    out = [f'# {os.path.basename(a.onnx)}', '', f'{os.path.getsize(a.onnx):,} bytes, fp16.', '']
+    bits = '8-bit weights' if any(n.op_type == 'DequantizeLinear' for n in onnx.load(a.onnx).graph.node) else 'fp16'
+    out = [f'# {os.path.basename(a.onnx)}', '', f'{os.path.getsize(a.onnx):,} bytes, {bits}.', '']
     out += ['## Training', '', *training(records), '', '## Accuracy on drawn scenes', '', *measures(records, a.net), '']
     real = [r for r in records if r['kind'] == 'sequences' and r['net'] == a.net and r['measures']]
     if real:

@@ -60,6 +60,7 @@ def panel(title, lines, log=True):
     return im
 
 
+SHARES = ('iou', 'delta1_scaled', 'within_25', 'found_')         # drawn on a linear scale
 # of the held-out pictures themselves: the same at every step
 FIXED = ('things', 'true_', 'distance_', 'moved_', 'constant_', 'world_', 'movable_')
 
@@ -84,7 +85,7 @@ def draw(records, path):
                 continue
             groups.setdefault((net, measure), {}).setdefault(kind, []).append((r['step'], v))
     for (net, measure), lines in sorted(groups.items()):
-        panels.append(panel(f'held out: {net} {measure}', lines, log=measure not in ('iou', 'delta1_scaled', 'within_25')))
+        panels.append(panel(f'held out: {net} {measure}', lines, log=not measure.startswith(SHARES)))
     cols = 2
     out = Image.new('RGB', (cols * W, -(-len(panels) // cols) * H), 'white')
     for k, p in enumerate(panels):

@@ -40,12 +40,10 @@ SIZES = {'road': (416, 128)}            # network input where it is not 256x192
 def load(path, kind):
     net = model.NETS[kind]()
     if path.endswith('.onnx'):
-        import onnx
-        from onnx import numpy_helper
+        import export
         net = net.fold()
-        folded = {i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)) for i in onnx.load(path).graph.initializer}
         own = net.state_dict()
-        net.load_state_dict({k: v for k, v in folded.items() if k in own})
+        net.load_state_dict({k: torch.from_numpy(v) for k, v in export.weights(path).items() if k in own})
     else:
         net.load_state_dict(state.read(path))
     dev = 'cuda' if torch.cuda.is_available() else 'cpu'

@@ -2,11 +2,11 @@
 
     python3 golden.py ../models ../../tests/golden/net
 
-Writes depth.f32 and mask.f32 (20 x 1 x 64 x 64), motion.f32 and objmotion.f32 (20 x 6), of the networks there are,
-raw little-endian fp32. Element i (C order over C, H, W) of the input of test t is
+Writes depth.f32 (20 x 1 x 64 x 64), mask.f32 (5 x 1 x 64 x 64), motion.f32 and objmotion.f32 (20 x 6), of the networks
+there are, raw little-endian fp32. Element i (C order over C, H, W) of the input of test t is
     u = splitmix64(t * 2^32 + i),  value = (u >> 40) * 2^-24 * 4 - 2
-at 64x64 for depth and mask and H x W = 64 x 96 for the others. Weights are the fp16 values of the ONNX files,
-widened.
+at 64x64 for depth and mask and H x W = 64 x 96 for the others. Weights are those of the ONNX files, fp16 or
+bytes with scales, widened.
 """
 import os
 import sys
@@ -40,13 +40,13 @@ def golden_output(net, shape, n):
 def main():
     models, out = sys.argv[1:3]
     os.environ['CUDA_VISIBLE_DEVICES'] = ''
-    shapes = {'depth': (3, 64, 64), 'motion': (8, 64, 96), 'mask': (3, 64, 64), 'objmotion': (8, 64, 96)}
-    for kind, shape in shapes.items():
+    for kind, n, shape in (('depth', 20, (3, 64, 64)), ('motion', 20, (8, 64, 96)), ('mask', 5, (3, 64, 64)),
+                           ('objmotion', 20, (8, 64, 96))):
         if not os.path.exists(os.path.join(models, kind + '.onnx')):
             print(f'{kind}: no such network in {models}')
             continue
         net, _ = load(os.path.join(models, kind + '.onnx'), kind)
-        y = golden_output(net.cpu(), shape, 20)
+        y = golden_output(net.cpu(), shape, n)
         y.tofile(os.path.join(out, kind + '.f32'))
         print(kind, y.shape, 'mean', y.mean(), 'std', y.std(), 'range', y.min(), y.max())
 

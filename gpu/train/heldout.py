@@ -4,8 +4,17 @@ Networks are asked as they will be exported: averaged weights, running batch nor
 apart, and how far depth is off as a whole (`scale`: truth over answer), since an error in one of them alone
 hides in the mean. The worst pictures become a sheet. Depth: colour, truth, answer, error. Masks: the same.
 Ego-motion: both pictures, what true motion leaves between them, what the answer leaves. Things: the two cut-outs.
+
+    python3 heldout.py mask ../models/mask.onnx --assets $ASSETS [--scenes 8] [--keep pictures.pt]
+                       [--sheet sheet.png] [--json out.json]
+
+measures a network that is already trained, also on a CPU (768 pictures for mask: minutes; --keep draws them once).
+Its sheet shows in the left column what is usual, from the second worst tenth down to the best, in the right the worst.
 """
+import argparse
+import json
 import math
+import os
 
 import numpy as np
 import torch
@@ -22,6 +31,7 @@ SEED = 1 << 40              # training seeds stay far below
 KINDS = ('room', 'corridor', 'desks', 'street')
 LIVELY = {'depth': False, 'motion': False, 'mask': True, 'objmotion': True}      # which pictures measure a network
 ASKS = tuple(LIVELY)
+FOUND = ('found_people', 'found_vehicles', 'found_moving')      # share of their pixels; by kind 1, 2 and 3 (if it moves)
 
 
 class HeldOut:
@@ -29,14 +39,19 @@ class HeldOut:
     three times as many lively ones with four each for networks of what moves. nets: those to be measured.
     """
 
-    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2, nets=ASKS):
+    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2, nets=ASKS, keep=None):
         self.sets = {}              # lively or not -> kind -> pictures
+        if keep and os.path.exists(keep):
+            self.sets = torch.load(keep, map_location=renderer.device)
+            return
         shapes = {k: street if k == 'street' else size for k in KINDS}
         for lively in sorted({LIVELY[n] for n in nets}):
             rng = np.random.default_rng(SEED + lively)
             n, cams = (3 * scenes, 4) if lively else (scenes, 2)
             self.sets[lively] = {k: self.drawn(renderer, cat, rng, SEED + 1000 * i, k, n, cams, shapes[k], ss, lively)
                                  for i, k in enumerate(KINDS)}
+        if keep:
+            torch.save(self.sets, keep)
 
     @staticmethod
     def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively):
@@ -132,8 +147,14 @@ class HeldOut:
                 bad = ((hit[i] != want[i]) & asked[i]).float().mean().item()
                 show = [out['rgb'][i], y[i], torch.sigmoid(logit[i]), (hit[i] != want[i]) & asked[i]]
                 cells.append((bad, lambda s=show: strip(s), f'{bad:.2f}'))
-        return {'iou': (both.sum() / either.sum().clamp_min(1)).item(),
-                'movable_share': want.float().mean().item(), 'false_share': (hit & ~want).float().mean().item()}
+        result = {'iou': (both.sum() / either.sum().clamp_min(1)).item(),
+                  'movable_share': want.float().mean().item(), 'false_share': (hit & ~want).float().mean().item()}
+        kind = out['kind'].long().gather(1, out['object'].long().flatten(1)).view(y.shape)
+        for k, name in enumerate(FOUND, 1):
+            own = want & (kind == k)
+            if own.any():
+                result[name] = (hit & own).sum().item() / own.sum().item()
+        return result
 
     def objmotion(self, net, out, cells):
         p, task = Pairs(out), ObjMotion()
@@ -158,8 +179,8 @@ class HeldOut:
         # (the camera's true motion known)
         same = g.to_vector(T).median(0).values[None].expand(len(T), -1)
         for name, answer in (('constant', same), ('world', g.to_vector(p.T[pic, 0]))):
-            off = losses.object_errors(answer, T, centre)[0]
-            result.update({f'{name}_m': off.mean().item(), **{f'{name}_{k}': v for k, v in relative(off, moved).items()}})
+            off, turn, _ = losses.object_errors(answer, T, centre)
+            result.update({f'{name}_m': off.mean().item(), f'{name}_deg': math.degrees(turn.mean()), **{f'{name}_{k}': v for k, v in relative(off, moved).items()}})
         shift = on_picture(g.apply(T, centre), p.K1[pic]) - on_picture(centre, p.K0[pic])
         result['moved_px'] = shift.norm(dim=1).median().item()
         return result
@@ -203,10 +224,17 @@ def strip(parts):
     return np.concatenate([x.transpose(1, 2, 0) if x.ndim == 3 else np.repeat(x[..., None], 3, 2) for x in a], 1)
 
 
+def usual(cells, n=12):
+    """n cells for a sheet: half of them from the second worst tenth down to the best, then the worst."""
+    cells = sorted(cells, key=lambda c: -c[0])
+    at = np.linspace(0.1, 1, n // 2) * (len(cells) - 1)
+    return [cells[int(i)] for i in at] + cells[:n - n // 2]
+
+
 def sheet(cells, path, n=12, width=768):
-    """The n worst cells, two columns, one under the other."""
+    """The n worst cells, two columns, one under the other. n = 0: all, in their order."""
     rows = []
-    for bad, make, text in sorted(cells, key=lambda c: -c[0])[:n]:
+    for bad, make, text in sorted(cells, key=lambda c: -c[0])[:n] if n else cells:
         im = Image.fromarray(make())
         im = im.resize((width, round(im.height * width / im.width)), Image.BILINEAR)
         ImageDraw.Draw(im).text((4, 2), text, fill=(255, 255, 0))
@@ -223,3 +251,31 @@ def sheet(cells, path, n=12, width=768):
             out.paste(r, (k * (width + 4), y))
             y += r.height + 2
     out.save(path, optimize=True)
+
+
+def main():
+    from eval import load
+    from scenes import assets
+    a = argparse.ArgumentParser()
+    a.add_argument('net', choices=ASKS)
+    a.add_argument('weights')
+    a.add_argument('--assets', default='.assets')
+    a.add_argument('--scenes', type=int, default=8, help='of a kind (three times as many for mask and objmotion)')
+    a.add_argument('--keep', metavar='FILE', help='the drawn pictures: taken from there, or left there')
+    a.add_argument('--sheet')
+    a.add_argument('--json')
+    a = a.parse_args()
+    net, dev = load(a.weights, a.net)
+    arrays, cat = assets.load(a.assets)
+    held = HeldOut(render.Renderer(arrays, dev), cat, a.scenes, nets=(a.net,), keep=a.keep)
+    cells = []
+    measures = flatten(held.measure(torch.nn.ModuleDict({a.net: net}), cells))
+    print('\n'.join(f'{k} {v:.4f}' for k, v in measures.items()))
+    if a.sheet:
+        sheet(usual(cells), a.sheet, 0, 384 if a.net == 'objmotion' else 768)       # two squares, or four pictures
+    if a.json:
+        json.dump(measures, open(a.json, 'w'), indent=1)
+
+
+if __name__ == '__main__':
+    main()

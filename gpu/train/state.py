@@ -2,6 +2,7 @@
 
     python3 state.py split OUT/state.pt FOLDER [--mode weights|moments]    pieces of at most 15 MiB
     python3 state.py join FOLDER state.pt
+    python3 state.py net state.pt mask.pt                          averaged weights of the network that the file is named for
 
 A piece NAME-KK.part is one line of JSON (piece, pieces, the whole's length and SHA-256) and bytes; the whole is one
 line of JSON (what the bytes are) and tensors one after the other. `weights` keeps the averaged weights as fp16;
@@ -127,6 +128,15 @@ def join(folder, path, name='state'):
     write(path, {'net': ema, 'ema': ema, 'opt': {'state': moments}, **{k: head[k] for k in META}})
 
 
+def net(path, target):
+    """NAME.pt, as a run leaves it, out of a run's state."""
+    name = os.path.basename(target).split('.')[0] + '.'
+    own = {k[len(name):]: v for k, v in read(path)['ema'].items() if k.startswith(name)}
+    if not own:
+        raise SystemExit(f'{path}: no network {name[:-1]}')
+    write(target, own)
+
+
 def restore_optimiser(opt, saved):
     """Put saved moments into an optimiser's own tensors (a captured graph goes on reading those).
 
@@ -151,7 +161,7 @@ def restore_optimiser(opt, saved):
 
 def main():
     a = argparse.ArgumentParser()
-    a.add_argument('what', choices=('split', 'join'))
+    a.add_argument('what', choices=('split', 'join', 'net'))
     a.add_argument('source')
     a.add_argument('target')
     a.add_argument('--mode', choices=('weights', 'moments'), default='weights')
@@ -159,6 +169,8 @@ def main():
     a = a.parse_args()
     if a.what == 'join':
         join(a.source, a.target, a.name)
+    elif a.what == 'net':
+        net(a.source, a.target)
     else:
         for p in split(a.source, a.target, a.mode, a.name):
             print(p, os.path.getsize(p))

@@ -1,4 +1,5 @@
 """Tests on drawn pairs: what the renderer says and what the losses need must fit. Draws on the CPU, procedural things alone."""
+import tempfile
 import unittest
 
 import numpy as np
@@ -293,7 +294,10 @@ class Lively(unittest.TestCase):
         r = heldout.relative(torch.tensor([0.1, 0.02, 0.3, 9.0]), torch.tensor([0.2, 0.2, 0.2, 0.001]))
         self.assertAlmostEqual(r['part'], 0.5, places=5)
         self.assertAlmostEqual(r['within_25'], 1 / 3, places=5)
-        held = heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('objmotion', 'mask'))
+        with tempfile.TemporaryDirectory() as d:        # drawn once, read again
+            held, again = (heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('objmotion', 'mask'), d + '/kept')
+                           for _ in range(2))
+        self.assertTrue(torch.equal(held.sets[True]['street']['rgb'], again.sets[True]['street']['rgb']))
         self.assertEqual(list(held.sets), [True])
         out = held.sets[True]['room']
         self.assertEqual(len(out['rgb']), 3 * 4 * 2)
@@ -307,6 +311,25 @@ class Lively(unittest.TestCase):
         self.assertAlmostEqual(m['part'], 1.0, places=4)
         self.assertLess(m['world_part'], 1.0)           # to know the camera's motion helps
         self.assertGreater(m['things'], 4)
+        self.assertGreater(m['constant_deg'], 0)
+
+        class All(torch.nn.Module):
+            says = 1.0
+
+            def forward(self, x):
+                return torch.full_like(x[:, :1], self.says)
+
+        net, cells = All(), []
+        m = held.measure(torch.nn.ModuleDict({'mask': net}), cells)['mask']['street']
+        self.assertEqual((m['found_people'], m['found_vehicles']), (1, 1))
+        self.assertAlmostEqual(m['movable_share'] / (m['movable_share'] + m['false_share']), m['iou'], places=4)
+        net.says = -1.0
+        m = held.measure(torch.nn.ModuleDict({'mask': net}))['mask']['street']
+        self.assertEqual((m['iou'], m['found_people'], m['found_vehicles'], m['false_share']), (0, 0, 0, 0))
+        shown = heldout.usual(cells)
+        self.assertEqual(len(shown), 12)
+        self.assertEqual(shown[6][0], max(c[0] for c in cells))
+        self.assertEqual(shown[5][0], min(c[0] for c in cells))
         calm = heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('depth',))
         self.assertEqual((list(calm.sets), len(calm.sets[False]['room']['rgb'])), ([False], 4))
 

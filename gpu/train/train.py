@@ -44,11 +44,8 @@ INPUT = {'depth': 'image', 'mask': 'image', 'motion': 'pair', 'objmotion': 'cut'
 def load_weights(net, path, warm):
     """Averaged weights of a run, or an exported network (batch norms restored on the batch `warm`)."""
     if path.endswith('.onnx'):
-        import onnx
-        from onnx import numpy_helper
-        ini = onnx.load(path).graph.initializer
-        folded = {i.name: torch.from_numpy(numpy_helper.to_array(i).astype(np.float32)).to(warm.device) for i in ini}
-        net.load_folded(folded, warm)
+        import export       # a host that only trains from random numbers need not have onnx
+        net.load_folded({k: torch.from_numpy(v).to(warm.device) for k, v in export.weights(path).items()}, warm)
     else:
         net.load_state_dict(state.read(path))
 

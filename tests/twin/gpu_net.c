@@ -158,6 +158,8 @@ static void golden(void **state)
     } all[] = {
         {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64, BOUND},
         {"gpu/models/motion.onnx", "tests/golden/net/motion.f32", 20, 64, 96, BOUND},
+        {"gpu/models/mask.onnx", "tests/golden/net/mask.f32", 5, 64, 64, BOUND},
+        {"gpu/models/objmotion.onnx", "tests/golden/net/objmotion.f32", 20, 64, 96, BOUND},
         {"tests/golden/net/monodepth2-tiny.onnx", "tests/golden/net/monodepth2-tiny.f32", 3, 64, 64,
          BOUND_FOREIGN},
         {"tests/golden/net/fastdepth-tiny.onnx", "tests/golden/net/fastdepth-tiny.f32", 3, 64, 64,

@@ -126,6 +126,25 @@ static void directories_are_searched(void **state)
     unlink(path);
 }
 
+/* What is shipped beside them for things that move has no sidecar, and is offered to nobody. */
+static void the_shipped_networks_are_two(void **state)
+{
+    struct api_model list[8];
+    struct models *m;
+    struct err err = {0};
+
+    (void)state;
+    if (models_open(&m, "gpu/models", "", "", &err))
+        fail_msg("%s: %s", err.where, err.text);
+    assert_int_equal(models_list(m, list, 8), 2);
+    assert_string_equal(list[0].name, "depth");
+    assert_string_equal(list[1].name, "motion");
+    assert_string_equal(list[1].kind, "motion");
+    assert_true(list[0].is_default && list[1].is_default);
+    assert_null(models_find(m, GPU_MODEL_MOTION, "objmotion"));
+    models_close(&m);
+}
+
 static void options_are_completed_and_checked(void **state)
 {
     static const struct session_options fine = {
@@ -275,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_sidecar_says_what_onnx_does_not),
         cmocka_unit_test(wrong_sidecars_say_where_and_what),
         cmocka_unit_test(directories_are_searched),
+        cmocka_unit_test(the_shipped_networks_are_two),
         cmocka_unit_test(options_are_completed_and_checked),
         cmocka_unit_test(wrong_options_say_where),
         cmocka_unit_test(journal_and_mode_are_chosen),

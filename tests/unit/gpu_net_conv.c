@@ -177,6 +177,53 @@ static void half_weights(void **state)
     }
 }
 
+/* Weights of 8 bits: one scale an output channel or input channel or for all, with zero points and
+ * without, raw and as int32_data, through Conv; `axis` counts from behind where it is negative. */
+static void byte_weights(void **state)
+{
+    static const struct {
+        int type, axis, scales, zeros, raw;
+    } cases[] = {{3, 0, 5, 0, 1}, {3, -4, 5, 5, 0}, {2, 0, 5, 5, 1}, {2, 1, 3, 3, 0},
+                 {3, 3, 2, 0, 1}, {3, 1, 1, 0, 1},  {2, 1, 1, 1, 0}, {3, 7, 1, 1, 1}};
+    static const uint8_t zeros[5] = {3, 250, 128, 0, 77};
+    static const float scales[5] = {0.5f, 0.03125f, 1, 0.1f, 2};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int type = cases[i].type, axis = cases[i].axis & 3, many = cases[i].scales > 1;
+        const int step[4] = {3 * 3 * 2, 3 * 2, 2, 1}, dim[4] = {5, 3, 3, 2};
+        uint8_t bytes[5 * 3 * 3 * 2];
+        struct ref_window p = REF_ONES;
+        struct onnx_build b;
+        struct onnx_bytes t = {0}, list = {0};
+        struct ref in, x, w = ref_new(5, 3, 3, 2);
+        x = ref_begin(&b, 13, 0, 1, 3, 7, 6, &in);
+        for (int k = 0; k < (int)sizeof bytes; k++) {
+            int at = many ? k / step[axis] % dim[axis] : 0;
+            int z = cases[i].zeros ? zeros[at] : 0;
+            bytes[k] = (uint8_t)(k * 37 + 11);
+            w.v[k] = type == 3 ? (float)((int8_t)bytes[k] - (int8_t)z) : (float)(bytes[k] - z);
+            w.v[k] *= scales[at];
+            onnx_varint(&list, type == 3 ? (uint64_t)(int8_t)bytes[k] : bytes[k]);
+        }
+        onnx_tensor(&t, "w", type, 4, (int64_t[]){5, 3, 3, 2}, bytes,
+                    cases[i].raw ? sizeof bytes : 0);
+        if (!cases[i].raw) {
+            t.n -= 2; /* without the raw data */
+            onnx_bytes_field(&t, 5, list.p, list.n);
+        }
+        onnx_bytes_field(&b.graph, 5, t.p, t.n);
+        onnx_f32(&b, "s", many, (int64_t[]){cases[i].scales}, scales);
+        onnx_init(&b, "z", type, many, (int64_t[]){cases[i].scales}, zeros,
+                  (size_t)cases[i].scales);
+        onnx_node(&b, "DequantizeLinear", cases[i].zeros ? "w s z" : "w s", "w2");
+        onnx_int(&b, "axis", cases[i].axis);
+        onnx_node(&b, "Conv", "x w2", "y");
+        free(t.p);
+        free(list.p);
+        ref_check(&b, in, ref_conv(x, w, NULL, p), BOUND);
+    }
+}
+
 static void dense_layers(void **state)
 {
     (void)state;
@@ -292,8 +339,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions),
         cmocka_unit_test(auto_pad),     cmocka_unit_test(half_weights),
-        cmocka_unit_test(dense_layers), cmocka_unit_test(pooling),
-        cmocka_unit_test(means),        cmocka_unit_test(other_cpus),
+        cmocka_unit_test(byte_weights), cmocka_unit_test(dense_layers),
+        cmocka_unit_test(pooling),      cmocka_unit_test(means),
+        cmocka_unit_test(other_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

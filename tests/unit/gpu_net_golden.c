@@ -3,7 +3,7 @@
  *
  * tests/golden/net holds NAME.f32: the results of test inputs 0, 1, 2 ... as raw float32, written
  * by gpu/train/golden.py (shipped) and gpu/train/foreign.py (the others) with PyTorch in float32 on
- * the fp16 weights of the file. Inputs are not stored: element i (C order over channels, rows,
+ * the weights of the file. Inputs are not stored: element i (C order over channels, rows,
  * columns) of test t is ref_uniform(t * 2^32 + i).
  */
 #include "tests/support/net_ref.h"
@@ -93,6 +93,8 @@ static void shipped(void **state)
     static const struct golden goldens[] = {
         {"gpu/models/depth.onnx", "tests/golden/net/depth.f32", 20, 64, 64},
         {"gpu/models/motion.onnx", "tests/golden/net/motion.f32", 20, 64, 96},
+        {"gpu/models/mask.onnx", "tests/golden/net/mask.f32", 5, 64, 64},
+        {"gpu/models/objmotion.onnx", "tests/golden/net/objmotion.f32", 20, 64, 96},
     };
     (void)state;
     for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++)

@@ -14,11 +14,17 @@ static void tiny_model(struct onnx_build *b)
     onnx_begin(b, 13);
     onnx_input(b, "x", -1, 3, -1, -1);
     ref_weights(b, "w", w);
+    onnx_init(b, "q", 3, 4, (int64_t[]){4, 4, 1, 1}, "weights of bytes", 16);
+    onnx_f32(b, "k", 1, (int64_t[]){4}, (float[]){1, 2, 3, 4});
+    onnx_init(b, "z", 3, 1, (int64_t[]){4}, "zero", 4);
     onnx_f32(b, "s", 1, (int64_t[]){4}, (float[]){1, 1, 2, 2});
     onnx_node(b, "Conv", "x w", "c");
     onnx_ints(b, "pads", 4, (int64_t[]){1, 1, 1, 1});
     onnx_node(b, "Relu", "c", "r");
-    onnx_node(b, "Resize", "r - s", "u");
+    onnx_node(b, "DequantizeLinear", "q k z", "w2");
+    onnx_int(b, "axis", 0);
+    onnx_node(b, "Conv", "r w2", "v");
+    onnx_node(b, "Resize", "v - s", "u");
     onnx_text(b, "mode", "nearest");
     onnx_node(b, "Concat", "u u", "y");
     onnx_int(b, "axis", 1);
@@ -180,7 +186,7 @@ static void files(void **state)
     assert_int_equal(write(fd, b.file.p, b.file.n), (ssize_t)b.file.n);
     close(fd);
     assert_int_equal(net_load(&net, path, "", "", NULL, &err), 0);
-    assert_int_equal(net_weight_count(net), 4 * 3 * 9 + 4);
+    assert_int_equal(net_weight_count(net), 4 * 3 * 9 + 4 + 16 + 2 * 4);
     net_free(&net);
     net_limits_default(&l);
     l.max_file_bytes = b.file.n - 1;

@@ -288,6 +288,50 @@ static void b_div_zero(struct onnx_build *b)
     onnx_node(b, "Reshape", "x d", "y");
 }
 
+/* Weights [1][3][1][1] of 8 bits, with these scales and zero points. */
+static void quantised(struct onnx_build *b, int type, int scale_type, int64_t n, int zero_type,
+                      int64_t zeros)
+{
+    static const uint8_t bytes[64] = {1, 2, 3};
+    onnx_init(b, "w", type, 4, (int64_t[]){1, 3, 1, 1}, bytes, type == 1 ? 12 : 3);
+    onnx_init(b, "s", scale_type, 1, &n, bytes, (size_t)n * (scale_type == 11 ? 8 : 4));
+    onnx_init(b, "z", zero_type, 1, &zeros, bytes, (size_t)zeros);
+    onnx_node(b, "DequantizeLinear", "w s z", "w2");
+    onnx_node(b, "Conv", "x w2", "y");
+}
+static void b_quantised_real(struct onnx_build *b)
+{
+    quantised(b, 1, 1, 3, 3, 3);
+}
+static void b_scale_double(struct onnx_build *b)
+{
+    quantised(b, 3, 11, 3, 3, 3);
+}
+static void b_scales_many(struct onnx_build *b)
+{
+    quantised(b, 3, 1, 4, 3, 4);
+}
+static void b_zeros_few(struct onnx_build *b)
+{
+    quantised(b, 3, 1, 3, 3, 1);
+}
+static void b_zeros_type(struct onnx_build *b)
+{
+    quantised(b, 3, 1, 3, 2, 3);
+}
+static void b_scales_axis(struct onnx_build *b)
+{
+    onnx_init(b, "w", 3, 4, (int64_t[]){1, 3, 1, 1}, "abc", 3);
+    onnx_f32(b, "s", 1, (int64_t[]){3}, (float[]){1, 2, 3});
+    onnx_node(b, "DequantizeLinear", "w s", "w2"), onnx_int(b, "axis", INT64_MIN);
+    onnx_node(b, "Conv", "x w2", "y");
+}
+static void b_quantised_feature(struct onnx_build *b)
+{
+    onnx_scalar(b, "s", 1);
+    onnx_node(b, "DequantizeLinear", "x s", "y");
+}
+
 static const struct wrong wrongs[] = {
     {"unknown operator", b_unknown_op, ERR_UNSUPPORTED, "node 'y' (LSTM)", "unknown operator"},
     {"subgraph operator", b_if, ERR_UNSUPPORTED, "node 'y' (If)", "unknown operator"},
@@ -340,6 +384,13 @@ static const struct wrong wrongs[] = {
     {"large result", b_resize_large, ERR_LIMIT, "node 'y' (Resize)", "larger than 8388608 bytes"},
     {"shapes that do not fit", b_broadcast, ERR_INPUT, "node 'y' (Add)", "do not fit"},
     {"no permutation", b_perm, ERR_INPUT, "node 'y' (Transpose)", "not a permutation"},
+    {"reals to dequantise", b_quantised_real, ERR_INPUT, "node 'w2' (Deq", "not of int8"},
+    {"scale of doubles", b_scale_double, ERR_INPUT, "node 'w2' (Deq", "not of float32"},
+    {"too many scales", b_scales_many, ERR_INPUT, "node 'w2' (Deq", "4 scales for axis 1"},
+    {"no such axis", b_scales_axis, ERR_INPUT, "node 'w2' (Deq", "3 scales for axis -92"},
+    {"too few zero points", b_zeros_few, ERR_INPUT, "node 'w2' (Deq", "1 zero points, 3"},
+    {"type of zero points", b_zeros_type, ERR_INPUT, "node 'w2' (Deq", "another type"},
+    {"quantised features", b_quantised_feature, ERR_UNSUPPORTED, "node 'y' (Deq", "only weights"},
     {"division by zero", b_div_zero, ERR_INPUT, "node 'd' (Div)", "by zero"},
 };
 
