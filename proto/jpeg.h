@@ -36,7 +36,8 @@ struct jpeg_info {
     int width, height, components;
     int progressive; /* SOF2 */
     int scans;       /* SOS markers seen */
-    /* baseline (SOF0) in one scan, grey or YCbCr as JFIF has it: what every decoder reads alike */
+    /* baseline (SOF0) in one scan, YCbCr as JFIF has it, its colour at full size, at half the width
+     * or at half of both: what cameras make and every decoder reads alike */
     int plain;
     /* kept between scans: 0 for a picture of one */
     uint64_t coefficient_bytes;

@@ -86,6 +86,14 @@ static void count_blocks(struct walk *w, const uint8_t *c)
     w->cost += w->all_blocks * COST_IDCT;
 }
 
+/* Three components, of which the first has 1x1, 2x1 or 2x2 samples where the others have one, and
+ * which do not say that they are red, green and blue. */
+static int is_usual(const uint8_t *c, int n)
+{
+    return n == 3 && c[0] != 'R' && (c[1] == 0x11 || c[1] == 0x21 || c[1] == 0x22) &&
+           c[4] == 0x11 && c[7] == 0x11;
+}
+
 static int check_frame(struct walk *w, unsigned marker, const uint8_t *p, size_t n, struct err *err)
 {
     struct jpeg_info *info = w->info;
@@ -107,7 +115,7 @@ static int check_frame(struct walk *w, unsigned marker, const uint8_t *p, size_t
     info->width = (int)u16(p + 3);
     info->components = p[5];
     info->progressive = marker == SOF2;
-    w->odd |= marker != SOF0 || (p[5] == 3 && p[6] == 'R');
+    w->odd |= marker != SOF0 || !is_usual(p + 6, p[5]);
     if (info->width == 0 || info->height == 0)
         return err_set(err, ERR_INPUT, "picture of %d x %d pixels", info->width, info->height);
     if (info->width > w->limits->max_width || info->height > w->limits->max_height)
