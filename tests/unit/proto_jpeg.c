@@ -157,6 +157,31 @@ static void colours_come_out(void **state)
     assert_null(d);
 }
 
+/* One byte of the frame header or one segment, and not every decoder reads it alike any more. */
+static void only_what_cameras_make_is_plain(void **state)
+{
+    /* bytes behind the frame's 0xff, what stands there, plain */
+    static const uint8_t cases[][3] = {{1, 0xc0, 1},  {1, 0xc1, 0},  {10, 'R', 0},
+                                       {11, 0x11, 1}, {11, 0x21, 1}, {11, 0x12, 0},
+                                       {11, 0x41, 0}, {14, 0x21, 0}, {17, 0x12, 0}};
+    struct jpeg_info info;
+    size_t len;
+    uint8_t *data = baseline(&len), *sof = data + find_marker(data, len, 0xc0);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t was = sof[cases[i][0]];
+        sof[cases[i][0]] = cases[i][1];
+        assert_int_equal(jpeg_probe(&info, data, len, &limits, NULL), 0);
+        assert_int_equal(info.plain, cases[i][2]);
+        sof[cases[i][0]] = was;
+    }
+    data[find_marker(data, len, 0xe0) + 1] = 0xee; /* as if Adobe's */
+    assert_int_equal(jpeg_probe(&info, data, len, &limits, NULL), 0);
+    assert_false(info.plain);
+    free(data);
+}
+
 static void scaled_sizes_cover(void **state)
 {
     struct jpeg_info info = {.width = 1280, .height = 720, .components = 3};
@@ -550,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colours_come_out),
+        cmocka_unit_test(only_what_cameras_make_is_plain),
         cmocka_unit_test(scaled_sizes_cover),
         cmocka_unit_test(every_scale_decodes),
         cmocka_unit_test(encode_and_decode),
