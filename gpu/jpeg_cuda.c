@@ -33,6 +33,12 @@ struct allocator {
     void *ctx;
 };
 
+/* Where an allocator's pieces come from; nvJPEG holds on to it. */
+struct source {
+    struct memory_cuda *memory;
+    enum memory_cuda_kind kind;
+};
+
 /* One picture on its way. */
 struct seat {
     struct seat *next;
@@ -57,6 +63,7 @@ struct jpeg_cuda {
     int device, n_seats;
     unsigned engines;
     struct memory_cuda *memory;
+    struct source device_memory, pinned_memory;
     pthread_mutex_t lock;
     pthread_cond_t left;
     struct seat *unused;
@@ -65,32 +72,22 @@ struct jpeg_cuda {
 
 /* ------------------------------------------------------------------------- nvJPEG's memory */
 
-static int get_device(void *ctx, void **piece, size_t bytes, cudaStream_t stream)
+static int get_piece(void *ctx, void **piece, size_t bytes, cudaStream_t stream)
 {
+    const struct source *from = (const struct source *)ctx;
+
     (void)stream;
-    return memory_cuda_get((struct memory_cuda *)ctx, MEMORY_CUDA_DEVICE, piece, bytes, NULL);
+    return memory_cuda_get(from->memory, from->kind, piece, bytes, NULL);
 }
 
 /* What was asked of the stream may still use it. */
-static int put_device(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
+static int put_piece(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
 {
+    const struct source *to = (const struct source *)ctx;
+
     (void)bytes;
     (void)cudaStreamSynchronize(stream);
-    memory_cuda_put((struct memory_cuda *)ctx, MEMORY_CUDA_DEVICE, piece);
-    return 0;
-}
-
-static int get_pinned(void *ctx, void **piece, size_t bytes, cudaStream_t stream)
-{
-    (void)stream;
-    return memory_cuda_get((struct memory_cuda *)ctx, MEMORY_CUDA_PINNED, piece, bytes, NULL);
-}
-
-static int put_pinned(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
-{
-    (void)bytes;
-    (void)cudaStreamSynchronize(stream);
-    memory_cuda_put((struct memory_cuda *)ctx, MEMORY_CUDA_PINNED, piece);
+    memory_cuda_put(to->memory, to->kind, piece);
     return 0;
 }
 
@@ -135,8 +132,8 @@ out:
 
 static int open_all(struct jpeg_cuda *j)
 {
-    struct allocator device = {get_device, put_device, j->memory};
-    struct allocator pinned = {get_pinned, put_pinned, j->memory};
+    struct allocator device = {get_piece, put_piece, &j->device_memory};
+    struct allocator pinned = {get_piece, put_piece, &j->pinned_memory};
     unsigned cores;
     int rc = load(j);
 
@@ -160,6 +157,8 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
         return;
     j->device = device;
     j->memory = memory;
+    j->device_memory = (struct source){memory, MEMORY_CUDA_DEVICE};
+    j->pinned_memory = (struct source){memory, MEMORY_CUDA_PINNED};
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->left, NULL);
     if (open_all(j)) {
