@@ -279,7 +279,6 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
 size_t mirror_bytes(const struct cloud_limits *limits)
 {
-    /* a key in its block and as much again of history, key and block of its slot, and what is
-     * staged */
-    return (size_t)limits->max_points * (8 + 8 + 8 + 4) + (size_t)limits->max_points / 4 * 16;
+    /* a key in its block and as much again of history, with ranks; its slot; and what is staged */
+    return (size_t)limits->max_points * (8 + 8 + 4 + 16) + (size_t)limits->max_points / 4 * 16;
 }

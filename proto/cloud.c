@@ -27,8 +27,7 @@ void cloud_free(struct cloud **cloud)
     if (!c)
         return;
     cloud_block_free_all(c);
-    free(c->slot_key);
-    free(c->slot_block);
+    free(c->slots);
     free(c->staged);
     free(c->staged_aux);
     free(c->changed);
@@ -75,9 +74,9 @@ size_t cloud_bytes(const struct cloud *c)
         const struct cloud_entry *e = &c->blocks[i];
 
         n += ((size_t)e->cap + e->past_cap) * sizeof(uint64_t);
-        n += e->commits_cap * sizeof *e->commits;
+        n += e->commits_cap * sizeof *e->commits + e->ranks_cap * sizeof *e->ranks;
     }
-    n += c->slots_touched * (sizeof *c->slot_key + sizeof *c->slot_block);
+    n += c->slots_touched * sizeof *c->slots;
     n += c->staged_touched * (sizeof *c->staged + sizeof *c->staged_aux);
     n += c->changed_cap * sizeof *c->changed + c->merged_cap * sizeof *c->merged;
     n += c->net_cap * (2 * sizeof *c->net + sizeof *c->patch_removed + sizeof *c->patch_added);

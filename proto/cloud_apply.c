@@ -89,7 +89,9 @@ static int apply_block(struct cloud *c, const struct delta *d, struct err *err)
     if (!rc)
         rc = cloud_block_get(c, &d->name, &e, err);
     if (!rc)
-        rc = cloud_block_reserve(c, e, d->n_points, err);
+        rc = cloud_block_reserve(e, d->n_points, err);
+    if (!rc && d->op == DELTA_PATCH)
+        rc = cloud_block_grow(&c->merged, &c->merged_cap, d->n_points, err);
     if (rc)
         return rc;
     if (d->op == DELTA_PATCH)

@@ -6,6 +6,7 @@
 
 #define BLOCKS_FIRST 16u
 #define KEYS_FIRST 64u
+#define LINE 8u /* keys in a line of the cache */
 
 static uint64_t name_mix(const struct cloud_name *n)
 {
@@ -77,12 +78,13 @@ static int grow(struct cloud *c, struct err *err)
 int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
                     struct err *err)
 {
-    uint64_t mix = name_mix(name);
+    uint64_t mix;
     int rc;
 
     *e = cloud_block_find(c, name);
     if (*e)
         return 0;
+    mix = name_mix(name);
     if (c->n_blocks >= c->limits.max_blocks)
         return err_set(err, ERR_LIMIT, "more than %u blocks", (unsigned)c->limits.max_blocks);
     if (c->n_blocks == c->blocks_cap) {
@@ -96,7 +98,7 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     return 0;
 }
 
-static int grow_keys(uint64_t **keys, size_t *cap, size_t n, struct err *err)
+int cloud_block_grow(uint64_t **keys, size_t *cap, size_t n, struct err *err)
 {
     size_t more = *cap + *cap / 2 + KEYS_FIRST;
     uint64_t *grown;
@@ -113,13 +115,36 @@ static int grow_keys(uint64_t **keys, size_t *cap, size_t n, struct err *err)
     return 0;
 }
 
-int cloud_block_reserve(struct cloud *c, struct cloud_entry *e, uint32_t n, struct err *err)
+int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err)
 {
     size_t cap = e->cap;
-    int rc = grow_keys(&e->keys, &cap, n, err);
+    int rc = cloud_block_grow(&e->keys, &cap, n, err);
 
     e->cap = (uint32_t)cap;
-    return rc ? rc : grow_keys(&c->merged, &c->merged_cap, n, err);
+    return rc;
+}
+
+/* Such that strides, lines and keys are about as many: (stride * stride) = LINE * way. */
+uint32_t cloud_block_stride(const struct cloud_entry *e, size_t n)
+{
+    uint32_t stride = LINE;
+
+    while (n && (uint64_t)stride * stride * n < (uint64_t)LINE * e->n)
+        stride *= 2;
+    return stride;
+}
+
+/* Onward alone: the processor fetches ahead of that and foretells its branches. A binary search
+ * takes twice as long where no cache holds the keys. */
+uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key, uint32_t stride)
+{
+    while (e->n - from >= stride && e->keys[from + stride - 1] < key)
+        from += stride;
+    while (e->n - from >= LINE && e->keys[from + LINE - 1] < key)
+        from += LINE;
+    while (from < e->n && e->keys[from] < key)
+        from++;
+    return from;
 }
 
 /* A quarter full or less: keep twice what is needed. */
@@ -141,9 +166,12 @@ static void free_arrays(struct cloud_entry *e)
     free(e->keys);
     free(e->past);
     free(e->commits);
+    free(e->ranks);
     e->keys = e->past = NULL;
     e->commits = NULL;
-    e->cap = e->past_cap = e->commits_cap = e->n_past = e->n_commits = 0;
+    e->ranks = NULL;
+    e->cap = e->past_cap = e->commits_cap = e->ranks_cap = 0;
+    e->past_first = e->n_past = e->commits_first = e->n_commits = 0;
 }
 
 void cloud_block_trim(struct cloud_entry *e)
@@ -153,7 +181,10 @@ void cloud_block_trim(struct cloud_entry *e)
         return;
     }
     e->keys = shrink(e->keys, &e->cap, e->n);
-    e->past = shrink(e->past, &e->past_cap, e->n_past);
+    if (e->past_cap / 4 > e->n_past + KEYS_FIRST) {
+        cloud_history_pack(e);
+        e->past = shrink(e->past, &e->past_cap, e->n_past);
+    }
 }
 
 void cloud_block_free_all(struct cloud *c)
@@ -164,5 +195,5 @@ void cloud_block_free_all(struct cloud *c)
     free(c->table);
     c->blocks = NULL;
     c->table = NULL;
-    c->n_blocks = c->blocks_cap = c->table_cap = 0;
+    c->n_blocks = c->blocks_cap = c->table_cap = c->recent = 0;
 }

@@ -2,43 +2,75 @@
 
 #include <string.h>
 
-/* Merge net changes (sorted, of this block) into c->merged; answers how many keys came out. */
-static uint32_t merge(struct cloud *c, const struct cloud_entry *e, const struct cloud_change *net,
-                      size_t n_net)
+static uint32_t leaving(const struct cloud_change *change)
 {
-    uint64_t *out = c->merged;
-    uint32_t i = 0, n = 0;
-
-    for (size_t k = 0; k < n_net; k++) {
-        uint32_t from = i;
-
-        while (i < e->n && e->keys[i] < net[k].key)
-            i++;
-        memcpy(out + n, e->keys + from, (i - from) * sizeof *out);
-        n += i - from;
-        if (net[k].count < 0)
-            i += (uint32_t)-net[k].count; /* staged from slots, so that many are there */
-        for (int32_t copies = net[k].count; copies > 0; copies--)
-            out[n++] = net[k].key;
-    }
-    if (i < e->n)
-        memcpy(out + n, e->keys + i, (e->n - i) * sizeof *out);
-    return n + (e->n - i);
+    return change->count < 0 ? (uint32_t)-change->count : 0;
 }
 
-static void commit_block(struct cloud *c, struct cloud_entry *e, const struct cloud_change *net,
-                         size_t n_net)
+/* Where the keys of sorted changes lie in the block. What leaves was staged from slots, so that it
+ * is there. */
+static void rank(const struct cloud_entry *e, struct cloud_change *net, size_t n)
 {
-    uint32_t n = merge(c, e, net, n_net);
+    uint32_t at = 0, stride = cloud_block_stride(e, n);
 
-    if (n)
-        memcpy(e->keys, c->merged, n * sizeof *e->keys);
-    for (size_t k = 0; k < n_net; k++)
+    for (size_t k = 0; k < n; k++) {
+        at = cloud_block_seek(e, at, net[k].key, stride);
+        net[k].rank = at;
+        at += leaving(&net[k]);
+    }
+}
+
+/* The keys behind change k, up to the next one, go to where they belong. */
+static void move(struct cloud_entry *e, const struct cloud_change *net, size_t n, size_t k,
+                 int64_t shift)
+{
+    uint32_t first = net[k].rank + leaving(&net[k]), end = k + 1 < n ? net[k + 1].rank : e->n;
+
+    if (shift && first < end)
+        memmove(e->keys + first + shift, e->keys + first, (end - first) * sizeof *e->keys);
+}
+
+/*
+ * Apply ranked changes in place. Between two changes lies a stretch of keys that moves as one, by
+ * the sum of the counts before it; one that does not move is not even read. Stretches that move
+ * back are moved in their order, those that move on in the reverse one, a run of them at a time:
+ * what a run writes is its own old place and what left there.
+ */
+static void merge(struct cloud_entry *e, const struct cloud_change *net, size_t n)
+{
+    int64_t shift = 0;
+
+    for (size_t k = 0, end; k < n; k = end) {
+        shift += net[k].count;
+        end = k + 1;
+        if (shift <= 0) {
+            move(e, net, n, k, shift);
+            continue;
+        }
+        while (end < n && shift + net[end].count > 0)
+            shift += net[end++].count;
+        for (size_t i = end, s = (size_t)shift; i-- > k; s -= (size_t)(int64_t)net[i].count)
+            move(e, net, n, i, (int64_t)s);
+    }
+    shift = 0;
+    for (size_t k = 0; k < n; k++) {
+        for (int32_t i = 0; i < net[k].count; i++)
+            e->keys[net[k].rank + shift + i] = net[k].key;
+        shift += net[k].count;
+    }
+    e->n = (uint32_t)(e->n + shift);
+}
+
+static void commit_block(struct cloud *c, struct cloud_entry *e, struct cloud_change *net, size_t n)
+{
+    rank(e, net, n);
+    c->points -= e->n;
+    merge(e, net, n);
+    c->points += e->n;
+    for (size_t k = 0; k < n; k++)
         c->hash += (uint64_t)(int64_t)net[k].count * cloud_key_hash(e, net[k].key);
-    c->points += (uint64_t)n - e->n;
-    e->n = n;
     e->revision = c->revision;
-    cloud_history_push(e, net, n_net);
+    cloud_history_push(e, net, n);
     cloud_block_trim(e);
 }
 

@@ -17,8 +17,16 @@
 
 struct cloud_change { /* count copies of key enter (or leave, negative) a block */
     uint64_t key;
-    uint32_t block;
+    union {
+        uint32_t block; /* staged */
+        uint32_t rank;  /* committed: how many keys of the block were below it */
+    };
     int32_t count;
+};
+
+struct cloud_slot { /* one of the device's points; the two are asked for together */
+    uint64_t key;
+    uint32_t block; /* index + 1, 0 = empty */
 };
 
 struct cloud_commit_entry { /* one commit in a block's history */
@@ -34,11 +42,14 @@ struct cloud_entry {
     uint32_t n, cap;
     uint32_t n_next; /* after the staged changes */
     /* history: content now = content at past_base + past; keys of all commits in a row, oldest
-     * first */
+     * first, behind those that are forgotten: [past_first, past_first + n_past), commits alike */
     uint64_t past_base;
     uint64_t *past;
     struct cloud_commit_entry *commits;
-    uint32_t n_past, past_cap, n_commits, commits_cap;
+    uint32_t past_first, n_past, past_cap, commits_first, n_commits, commits_cap;
+    /* of the newest commit's keys: index before the commit of one that left; [ranks_cap] */
+    uint32_t *ranks;
+    uint32_t ranks_cap;
 };
 
 struct cloud {
@@ -53,9 +64,9 @@ struct cloud {
     int has_epoch;
 
     /* producer */
-    uint64_t *slot_key;
-    uint32_t *slot_block; /* block index + 1, 0 = empty */
+    struct cloud_slot *slots; /* [limits.max_points] */
     uint32_t slots_touched;
+    uint32_t recent; /* block of the last put: the next is often there too */
     struct cloud_change *staged, *staged_aux;
     size_t n_staged, staged_cap, staged_touched;
     uint32_t *changed;
@@ -79,9 +90,15 @@ uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
 struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_name *name);
 MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
                                struct cloud_entry **e, struct err *err);
-/* Room for n keys in the block and in c->merged. */
-MUST_CHECK int cloud_block_reserve(struct cloud *c, struct cloud_entry *e, uint32_t n,
-                                   struct err *err);
+/* Room for n keys in the block. */
+MUST_CHECK int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err);
+/* Room for n keys in an array that grows by half. */
+MUST_CHECK int cloud_block_grow(uint64_t **keys, size_t *cap, size_t n, struct err *err);
+/* The first index at or after `from` whose key is not below `key`, looked for in strides: a power
+ * of two, best about the way to it, as cloud_block_stride() has it for n keys. */
+uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key,
+                          uint32_t stride);
+uint32_t cloud_block_stride(const struct cloud_entry *e, size_t n);
 /* Give back what a block that shrank no longer needs. */
 void cloud_block_trim(struct cloud_entry *e);
 void cloud_block_free_all(struct cloud *c);
@@ -95,7 +112,14 @@ void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n
 /* Sorted changes: add up the counts of equal keys, drop zeros; answers how many are left. */
 size_t cloud_sort_net(struct cloud_change *changes, size_t n);
 
-/* cloud_history.c: remember one commit's net changes of a block, now at e->revision */
+/* cloud_history.c */
+/* Remember one commit's net changes of a block, with their ranks; e has the new content. */
 void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n);
+/* The newest commits, back to what the block was at a revision that the history reaches: *past
+ * has their keys in a row; answers how many keys. *alone: it is one commit, and e->ranks its. */
+uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
+                             int *alone);
+/* Forgotten keys no longer take the room in front. */
+void cloud_history_pack(struct cloud_entry *e);
 
 #endif

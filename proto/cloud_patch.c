@@ -24,43 +24,26 @@ static int reserve(struct cloud *c, size_t n, struct err *err)
     return 0;
 }
 
-/* The net changes of the block since base_revision, sorted, in c->net. */
-static size_t collect(struct cloud *c, const struct cloud_entry *e, uint64_t base_revision)
+/* The net changes of several commits, sorted, in c->net. */
+static size_t collect(struct cloud *c, const uint64_t *past, uint32_t n)
 {
-    uint32_t at = 0;
-    size_t n = 0;
-
-    for (uint32_t i = 0; i < e->n_commits; at += e->commits[i++].n) {
-        if (e->commits[i].revision <= base_revision)
-            continue;
-        for (uint32_t k = at; k < at + e->commits[i].n; k++)
-            c->net[n++] = (struct cloud_change){.key = e->past[k] & ~CLOUD_REMOVED_BIT,
-                                                .count = e->past[k] & CLOUD_REMOVED_BIT ? -1 : 1};
-    }
+    for (uint32_t k = 0; k < n; k++)
+        c->net[k] = (struct cloud_change){.key = past[k] & ~CLOUD_REMOVED_BIT,
+                                          .count = past[k] & CLOUD_REMOVED_BIT ? -1 : 1};
     cloud_sort(c->net, c->net_aux, n);
     return cloud_sort_net(c->net, n);
 }
 
-/* The first index at or after `from` whose key is not below `key`; wide steps first. */
-static uint32_t seek(const struct cloud_entry *e, uint32_t from, uint64_t key)
+/* One commit is its own patch: sorted, and what left was ranked when it did. */
+static void copy(struct cloud *c, const struct cloud_entry *e, const uint64_t *past, uint32_t n,
+                 struct cloud_patch *patch)
 {
-    uint32_t step = 1, low = from, high;
-
-    while (low < e->n && e->keys[low] < key) {
-        from = low + 1;
-        low = e->n - low > step ? low + step : e->n;
-        step *= 2;
-    }
-    high = low;
-    while (from < high) {
-        uint32_t mid = from + (high - from) / 2;
-
-        if (e->keys[mid] < key)
-            from = mid + 1;
+    for (uint32_t k = 0; k < n; k++) {
+        if (past[k] & CLOUD_REMOVED_BIT)
+            c->patch_removed[patch->n_removed++] = e->ranks[k];
         else
-            high = mid;
+            c->patch_added[patch->n_added++] = past[k];
     }
-    return from;
 }
 
 /*
@@ -70,11 +53,11 @@ static uint32_t seek(const struct cloud_entry *e, uint32_t from, uint64_t key)
 static void split(struct cloud *c, const struct cloud_entry *e, size_t n_net,
                   struct cloud_patch *patch)
 {
-    uint32_t now = 0, then = 0;
+    uint32_t now = 0, then = 0, stride = cloud_block_stride(e, n_net);
 
     for (size_t k = 0; k < n_net; k++) {
         uint64_t key = c->net[k].key;
-        uint32_t at = seek(e, now, key), copies = 0;
+        uint32_t at = cloud_block_seek(e, now, key, stride), copies = 0;
 
         then += at - now;
         while (at + copies < e->n && e->keys[at + copies] == key)
@@ -92,7 +75,9 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
                 struct err *err)
 {
     const struct cloud_entry *e;
-    int rc;
+    const uint64_t *past;
+    uint32_t n;
+    int rc, alone;
 
     if (block >= c->n_blocks)
         return err_set(err, ERR_NOT_FOUND, "block %u of %u", (unsigned)block,
@@ -101,13 +86,17 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
     if (base_revision == 0 || base_revision < e->past_base || base_revision > e->revision)
         return err_set(err, ERR_NOT_FOUND, "revision %llu is not in the block's history",
                        (unsigned long long)base_revision);
-    rc = reserve(c, e->n_past, err);
+    n = cloud_history_since(e, base_revision, &past, &alone);
+    rc = reserve(c, n, err);
     if (rc)
         return rc;
     *patch = (struct cloud_patch){.base_revision = base_revision,
                                   .revision = e->revision,
                                   .removed = c->patch_removed,
                                   .added = c->patch_added};
-    split(c, e, collect(c, e, base_revision), patch);
+    if (alone)
+        copy(c, e, past, n, patch);
+    else
+        split(c, e, collect(c, past, n), patch);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "proto/cloud_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect
@@ -12,20 +13,17 @@ int cloud_stage_open(struct cloud *c, struct err *err)
 {
     size_t n = c->limits.max_points, cap = 3 * n + 64;
 
-    c->slot_key = calloc(n, sizeof *c->slot_key);
-    c->slot_block = calloc(n, sizeof *c->slot_block);
+    c->slots = calloc(n, sizeof *c->slots);
     c->staged = malloc(cap * sizeof *c->staged);
     c->staged_aux = malloc(cap * sizeof *c->staged_aux);
-    if (c->slot_key && c->slot_block && c->staged && c->staged_aux) {
+    if (c->slots && c->staged && c->staged_aux) {
         c->staged_cap = cap;
         return 0;
     }
-    free(c->slot_key);
-    free(c->slot_block);
+    free(c->slots);
     free(c->staged);
     free(c->staged_aux);
-    c->slot_key = NULL;
-    c->slot_block = NULL;
+    c->slots = NULL;
     c->staged = c->staged_aux = NULL;
     return err_set(err, ERR_MEMORY, "no memory for %zu slots of points", n);
 }
@@ -45,20 +43,19 @@ void cloud_stage_expect(const struct cloud *c, uint32_t slot)
 {
     if (!c->staged_cap || slot >= c->limits.max_points)
         return;
-    __builtin_prefetch(&c->slot_block[slot], 1);
-    __builtin_prefetch(&c->slot_key[slot], 1);
+    __builtin_prefetch(&c->slots[slot], 1);
 }
 
 void cloud_stage_remove(struct cloud *c, uint32_t slot)
 {
-    uint32_t block;
+    struct cloud_slot *s;
 
-    if (!c->staged_cap || slot >= c->limits.max_points || !c->slot_block[slot])
+    if (!c->staged_cap || slot >= c->limits.max_points || !c->slots[slot].block)
         return;
-    block = c->slot_block[slot] - 1;
-    c->slot_block[slot] = 0;
-    c->blocks[block].n_next--;
-    push(c, block, c->slot_key[slot], -1);
+    s = &c->slots[slot];
+    c->blocks[s->block - 1].n_next--;
+    push(c, s->block - 1, s->key, -1);
+    s->block = 0;
 }
 
 static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence)
@@ -71,6 +68,21 @@ static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confi
            (uint64_t)cloud_colour(rgb[2]) << 8 | confidence;
 }
 
+/* The block of a name; a surface's points come block by block. */
+static int find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
+                struct err *err)
+{
+    int rc = 0;
+
+    if (c->n_blocks && memcmp(&c->blocks[c->recent].name, name, sizeof *name) == 0)
+        *e = &c->blocks[c->recent];
+    else
+        rc = cloud_block_get(c, name, e, err);
+    if (!rc)
+        c->recent = (uint32_t)(*e - c->blocks);
+    return rc;
+}
+
 int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
                     const uint8_t rgb[3], uint8_t confidence, struct err *err)
 {
@@ -78,7 +90,6 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
                               p_q[2] >> CLOUD_BLOCK_BITS};
     uint64_t key = key_of(p_q, rgb, confidence);
     struct cloud_entry *e;
-    uint32_t block;
     int rc = 0;
 
     if (slot >= c->limits.max_points)
@@ -89,18 +100,16 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
     if (rc)
         return rc;
     cloud_stage_remove(c, slot);
-    rc = cloud_block_get(c, &name, &e, err);
+    rc = find(c, &name, &e, err);
     if (!rc && e->n_next >= CLOUD_BLOCK_POINTS)
         rc = err_set(err, ERR_LIMIT, "more than %u points in one block", CLOUD_BLOCK_POINTS);
     if (!rc)
-        rc = cloud_block_reserve(c, e, e->n_next + 1, err);
+        rc = cloud_block_reserve(e, e->n_next + 1, err);
     if (rc)
         return rc;
-    block = (uint32_t)(e - c->blocks);
     e->n_next++;
-    push(c, block, key, +1);
-    c->slot_key[slot] = key;
-    c->slot_block[slot] = block + 1;
+    push(c, c->recent, key, +1);
+    c->slots[slot] = (struct cloud_slot){key, c->recent + 1};
     if (slot >= c->slots_touched)
         c->slots_touched = slot + 1;
     return 0;

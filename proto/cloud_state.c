@@ -71,9 +71,9 @@ int cloud_state_save(const struct cloud *c, uint8_t *buf, size_t cap, size_t *le
     bytes_put_u32(&w, c->slots_touched);
     put_blocks(&w, c);
     for (uint32_t i = 0; i < c->slots_touched; i++)
-        bytes_put_u32(&w, c->slot_block[i]);
+        bytes_put_u32(&w, c->slots[i].block);
     for (uint32_t i = 0; i < c->slots_touched; i++)
-        bytes_put_u64(&w, c->slot_block[i] ? c->slot_key[i] : 0);
+        bytes_put_u64(&w, c->slots[i].block ? c->slots[i].key : 0);
     *len = w.at;
     return 0;
 }
@@ -127,7 +127,7 @@ static int get_block(struct cloud *c, struct bytes_reader *r, const struct head 
         return err_set(err, ERR_INPUT, "a block that is there twice");
     rc = cloud_block_get(c, &name, &e, err);
     if (!rc)
-        rc = cloud_block_reserve(c, e, n, err);
+        rc = cloud_block_reserve(e, n, err);
     if (rc)
         return rc;
     e->revision = e->past_base = revision;
@@ -156,16 +156,18 @@ static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head 
 {
     c->slots_touched = h->n_slots; /* what forget() clears */
     for (uint32_t i = 0; i < h->n_slots; i++) {
-        c->slot_block[i] = bytes_get_u32(r);
-        if (c->slot_block[i] > c->n_blocks)
+        c->slots[i].block = bytes_get_u32(r);
+        if (c->slots[i].block > c->n_blocks)
             return err_set(err, ERR_INPUT, "a slot of a block that is not there");
     }
     for (uint32_t i = 0; i < h->n_slots; i++) {
-        c->slot_key[i] = bytes_get_u64(r);
-        if (c->slot_block[i])
-            c->staged[c->n_staged++] = (struct cloud_change){
-                .key = c->slot_key[i], .block = c->slot_block[i] - 1, .count = 1};
-        else if (c->slot_key[i])
+        struct cloud_slot *s = &c->slots[i];
+
+        s->key = bytes_get_u64(r);
+        if (s->block)
+            c->staged[c->n_staged++] =
+                (struct cloud_change){.key = s->key, .block = s->block - 1, .count = 1};
+        else if (s->key)
             return err_set(err, ERR_INPUT, "an empty slot that holds a point");
     }
     c->staged_touched = c->n_staged;
@@ -192,7 +194,7 @@ static void forget(struct cloud *c)
 {
     cloud_block_free_all(c);
     if (c->slots_touched)
-        memset(c->slot_block, 0, c->slots_touched * sizeof *c->slot_block);
+        memset(c->slots, 0, c->slots_touched * sizeof *c->slots);
     c->points = c->hash = 0;
     c->slots_touched = 0;
 }

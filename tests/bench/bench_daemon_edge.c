@@ -3,8 +3,9 @@
  *
  * SESSIONS clients in threads of their own push 720p JPEG over a real WebSocket edge into a small
  * core of this file: queue, decoder, mirror and outbox are the daemon's, the device is a generator
- * that moves CHANGES points a frame in VIEW_BLOCKS of the room's blocks. All threads share the
- * machine, so times are processor time of the thread that does the work:
+ * that moves points in those of a scene's blocks that are in view: 3,000 a frame in a hall of many
+ * thin blocks, then 2,500 close to a wall, where few blocks hold all points of a picture. All
+ * threads share the machine, so times are processor time of the thread that does the work:
  *
  *     edge      everything the edge's threads do, a frame (receive, unmask, queue, encode, send)
  *     frame     of it stream_frame(): parse, queue_push()
@@ -35,10 +36,16 @@
 #define NET_W 512
 #define NET_H 288
 #define JPEG_BYTES 100000 /* aimed at */
-#define CHANGES 3000
-#define ROOM_BLOCKS 96 /* where the room has points */
-#define VIEW_BLOCKS 24 /* of them in one view */
-#define SLOTS 300000u
+#define CHANGES_MAX 3000
+#define ROW 12 /* blocks side by side */
+
+static const struct scene {
+    const char *name;
+    uint32_t changes; /* a frame */
+    uint32_t blocks;  /* that hold points */
+    uint32_t view;    /* of them in one picture */
+    uint32_t slots;
+} scenes[] = {{"hall", 3000, 96, 24, 300000}, {"wall", 2500, 8, 7, 200000}};
 
 struct core {
     pthread_t thread;
@@ -49,7 +56,7 @@ struct core {
     struct jpeg_decoder *decoder;
     uint32_t random;
     int n;
-    struct gpu_change changes[CHANGES];
+    struct gpu_change changes[CHANGES_MAX];
 };
 
 struct stream {
@@ -65,6 +72,7 @@ struct pusher {
 };
 
 static struct {
+    const struct scene *scene;
     struct ws *ws;
     struct auth *auth;
     struct core cores[SESSIONS];
@@ -103,12 +111,13 @@ static uint32_t random_u32(uint32_t *s)
 /* A point of the surface that crosses the block. */
 static void place(struct core *c, struct gpu_change *g, uint32_t block)
 {
-    *g = (struct gpu_change){.slot = random_u32(&c->random) % (SLOTS / ROOM_BLOCKS) +
-                                     block * (SLOTS / ROOM_BLOCKS),
+    uint32_t slots = bench.scene->slots / bench.scene->blocks; /* a block */
+
+    *g = (struct gpu_change){.slot = random_u32(&c->random) % slots + block * slots,
                              .kind = GPU_CHANGE_PUT,
                              .confidence = (uint8_t)(random_u32(&c->random) & 3)};
-    g->p_q[0] = (int32_t)(1024 * (block % 12) + random_u32(&c->random) % 1024);
-    g->p_q[1] = (int32_t)(1024 * (block / 12) + random_u32(&c->random) % 1024);
+    g->p_q[0] = (int32_t)(1024 * (block % ROW) + random_u32(&c->random) % 1024);
+    g->p_q[1] = (int32_t)(1024 * (block / ROW) + random_u32(&c->random) % 1024);
     g->p_q[2] = 512 + (g->p_q[0] >> 3) % 64 + (int32_t)(random_u32(&c->random) % 8);
     for (int k = 0; k < 3; k++)
         g->rgb[k] = (uint8_t)(128 + (g->p_q[k] >> 4) % 64 + (int)(random_u32(&c->random) % 16));
@@ -116,13 +125,14 @@ static void place(struct core *c, struct gpu_change *g, uint32_t block)
 
 static void change(struct core *c)
 {
+    const struct scene *scene = bench.scene;
     struct mirror_commit commit;
     uint32_t first = (uint32_t)c->n / 8; /* the camera turns */
 
-    for (int i = 0; i < CHANGES; i++)
-        place(c, &c->changes[i], (first + (uint32_t)i % VIEW_BLOCKS) % ROOM_BLOCKS);
+    for (uint32_t i = 0; i < scene->changes; i++)
+        place(c, &c->changes[i], (first + i % scene->view) % scene->blocks);
     uint64_t t0 = cpu_ns();
-    mirror_commit(c->mirror, c->changes, CHANGES, &commit);
+    mirror_commit(c->mirror, c->changes, scene->changes, &commit);
     outbox_mark(c->outbox, commit.changed, commit.n_changed, commit.revision);
     c->n++;
     atomic_fetch_add(&bench.commit_ns, cpu_ns() - t0);
@@ -175,18 +185,19 @@ static void *work(void *argument)
 
 static void fill(struct core *c)
 {
+    const struct scene *scene = bench.scene;
     struct mirror_commit commit;
 
-    for (int n = 0; n < 60; n++) {
-        for (int i = 0; i < CHANGES; i++)
-            place(c, &c->changes[i], random_u32(&c->random) % ROOM_BLOCKS);
-        mirror_commit(c->mirror, c->changes, CHANGES, &commit);
+    for (uint32_t n = 0; n < 4 * scene->slots / scene->changes; n++) { /* nearly all slots */
+        for (uint32_t i = 0; i < scene->changes; i++)
+            place(c, &c->changes[i], random_u32(&c->random) % scene->blocks);
+        mirror_commit(c->mirror, c->changes, scene->changes, &commit);
     }
 }
 
 static void open_core(struct core *c, int index)
 {
-    struct cloud_limits limits = {1024, SLOTS};
+    struct cloud_limits limits = {1024, bench.scene->slots};
     struct err err;
 
     c->random = (uint32_t)index + 1;
@@ -425,24 +436,25 @@ static void draw(void)
 
 static void figure(const char *name, atomic_ullong *ns, double frames)
 {
-    printf("@ %s %.1f us_a_frame\n", name, 1e-3 * (double)atomic_load(ns) / frames);
+    printf("@ %s_%s %.1f us_a_frame\n", bench.scene->name, name,
+           1e-3 * (double)atomic_load(ns) / frames);
 }
 
 static void report(void)
 {
     double frames = FRAMES * SESSIONS, seconds = 1e-6 * (double)(clock_us() - bench.warm_us), edge;
 
-    printf("%d sessions, %.0f frames of %zu bytes in %.2f s: %.0f frames/s\n", SESSIONS, frames,
-           bench.jpeg_len, seconds, frames / seconds);
+    printf("%s: %d sessions, %.0f frames of %zu bytes in %.2f s: %.0f frames/s\n",
+           bench.scene->name, SESSIONS, frames, bench.jpeg_len, seconds, frames / seconds);
     printf("%.1f messages, %.1f blocks, %.0f points, %.0f bytes of blocks a frame\n",
            (double)atomic_load(&bench.messages) / frames,
            (double)atomic_load(&bench.blocks) / frames, (double)atomic_load(&bench.points) / frames,
            (double)atomic_load(&bench.block_bytes) / frames);
     edge = 1e-3 * (double)atomic_load(&bench.edge_ns) / frames;
-    printf("@ edge %.1f us_a_frame\n", edge);
+    printf("@ %s_edge %.1f us_a_frame\n", bench.scene->name, edge);
     figure("edge_frame", &bench.frame_ns, frames);
     figure("edge_next", &bench.next_ns, frames);
-    printf("@ edge_library %.1f us_a_frame\n",
+    printf("@ %s_edge_library %.1f us_a_frame\n", bench.scene->name,
            edge - 1e-3 * (double)(atomic_load(&bench.frame_ns) + atomic_load(&bench.next_ns)) /
                       frames);
     figure("decode", &bench.decode_ns, frames);
@@ -450,7 +462,7 @@ static void report(void)
     printf("one thread of the edge carries %.0f frames/s\n", 1e6 / edge);
 }
 
-int main(void)
+static void run(const struct scene *scene)
 {
     struct api_config config = {.ops = &ops,
                                 .core = bench.cores,
@@ -472,9 +484,13 @@ int main(void)
     char urls[SESSIONS][96];
     struct err err = {0};
 
-    draw();
-    for (int i = 0; i < SESSIONS; i++)
+    bench.scene = scene;
+    atomic_store(&bench.stop, false);
+    atomic_store(&bench.frames, 0);
+    for (int i = 0; i < SESSIONS; i++) {
+        memset(&bench.cores[i], 0, sizeof bench.cores[i]);
         open_core(&bench.cores[i], i);
+    }
     if (auth_open(&bench.auth, &config, &err) || ws_start(&bench.ws, &config, bench.auth, &err))
         die("edge", &err);
     for (int i = 0; i < SESSIONS; i++) {
@@ -494,6 +510,13 @@ int main(void)
     auth_close(&bench.auth);
     for (int i = 0; i < SESSIONS; i++)
         close_core(&bench.cores[i]);
+}
+
+int main(void)
+{
+    draw();
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+        run(&scenes[i]);
     free(bench.jpeg);
     return 0;
 }

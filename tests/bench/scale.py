@@ -60,6 +60,12 @@ def between(means: dict[str, float], frames_per_s: float) -> float:
     return max(0.0, (means.get("latency", 0.0) - sum(known)) * frames_per_s / 1e3)
 
 
+def sent(before: dict[str, float], after: dict[str, float], frames: float) -> dict[str, float]:
+    """What goes to the clients for each frame: bytes, blocks, points."""
+    key = "recond_stream_sent_{}_total"
+    return {k: (after[key.format(k)] - before.get(key.format(k), 0.0)) / max(frames, 1.0) for k in ("bytes", "blocks", "points")}
+
+
 def one(work: str, use: str, generators: int, seconds: float) -> None:
     runs = []
     for g in range(generators):
@@ -78,7 +84,8 @@ def one(work: str, use: str, generators: int, seconds: float) -> None:
                "p50_ms": max(r["others"]["p50_ms"] for r in runs), "p99_ms": max(r["others"]["p99_ms"] for r in runs),
                "frames_a_batch": frames / batches if batches else 0.0,
                "server_cores": server, "load_cores": sum(load), "busiest_generator": max(load),
-               "steps_ms": means, "threads": threads(work, seconds), "between_steps": between(means, frames / seconds)}
+               "steps_ms": means, "threads": threads(work, seconds), "between_steps": between(means, frames / seconds),
+               "sent_a_frame": sent(before, after, frames)}
     print(f"{use}: {figures['frames_per_s']:.0f} frames/s, {figures['frames_a_batch']:.1f} a batch, "
           f"p50 {figures['p50_ms']:.1f} p99 {figures['p99_ms']:.1f} ms, server {server:.1f} cores")
     for d in devices:
@@ -86,6 +93,7 @@ def one(work: str, use: str, generators: int, seconds: float) -> None:
     print("    ms: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
     print("    threads, cores: " + ", ".join(f"{n} {k} {v:.2f}" for k, (n, v) in figures["threads"].items())
           + f"; {figures['between_steps']:.0f} frames between device and answer")
+    print("    sent a frame: " + ", ".join(f"{v:.0f} {k}" for k, v in figures["sent_a_frame"].items()))
     print(f"    load: {sum(load):.1f} cores, the busiest of {len(load)} generators {max(load):.2f}"
           + ("; THE LOAD IS THE LIMIT: more GENERATORS" if max(load) > BUSY else ""))
     print(json.dumps(figures))
