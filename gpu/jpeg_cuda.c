@@ -8,10 +8,12 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEATS_MAX 16
+#define BENCHES 2
+#define SEATS 4                  /* on each: pictures of one call */
 #define PIXELS_MAX (4096 * 2304) /* a seat keeps room for the largest picture that sat there */
 
 /* nvJPEG's own numbers and structures */
@@ -39,14 +41,28 @@ struct source {
     enum memory_cuda_kind kind;
 };
 
-/* One picture on its way. */
+/* Where one picture of a call is made. */
 struct seat {
-    struct seat *next;
-    void *state;
+    uint8_t *full, *small; /* as the engine makes it, and shrunk */
+    size_t full_bytes, small_bytes;
+};
+
+/* One call on its way. */
+struct bench {
+    struct bench *next;
+    void *states[SEATS]; /* of calls of 1 ... SEATS pictures */
     cudaStream_t stream;
     cudaEvent_t done;
-    uint8_t *full, *small; /* as the engine makes it, and shrunk */
-    size_t bytes;          /* of each */
+    struct seat seats[SEATS];
+};
+
+/* One picture that somebody waits for. */
+struct wish {
+    struct wish *next;
+    const struct gpu_jpeg *jpeg;
+    int divisor, rc;
+    bool taken, done;
+    struct err *err;
 };
 
 struct jpeg_cuda {
@@ -60,14 +76,15 @@ struct jpeg_cuda {
     int (*prepare)(void *handle, void *state, int n, int threads, int format);
     int (*decode)(void *handle, void *state, const unsigned char *const *data, const size_t *len,
                   struct image *images, cudaStream_t stream);
-    int device, n_seats;
+    int device, n_seats; /* of each bench */
     unsigned engines;
     struct memory_cuda *memory;
     struct source device_memory, pinned_memory;
     pthread_mutex_t lock;
-    pthread_cond_t left;
-    struct seat *unused;
-    struct seat seats[SEATS_MAX];
+    pthread_cond_t changed;
+    struct bench *unused;
+    struct wish *first, **last; /* not taken */
+    struct bench benches[BENCHES];
 };
 
 /* ------------------------------------------------------------------------- nvJPEG's memory */
@@ -114,18 +131,19 @@ static int load(struct jpeg_cuda *j)
                : -1;
 }
 
-static int open_seat(struct jpeg_cuda *j, struct err *err)
+static int open_bench(struct jpeg_cuda *j, struct bench *b, struct err *err)
 {
     const unsigned event = cudaEventDisableTiming | cudaEventBlockingSync;
-    struct seat *s = &j->seats[j->n_seats++];
     int rc;
 
-    if (j->state_create(j->handle, &s->state) || j->prepare(j->handle, s->state, 1, 1, OUTPUT_RGBI))
-        return -1;
-    CU_TRY(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    CU_TRY(cudaEventCreateWithFlags(&s->done, event));
-    s->next = j->unused;
-    j->unused = s;
+    for (int n = 1; n <= j->n_seats; n++)
+        if (j->state_create(j->handle, &b->states[n - 1]) ||
+            j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI))
+            return -1;
+    CU_TRY(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking));
+    CU_TRY(cudaEventCreateWithFlags(&b->done, event));
+    b->next = j->unused;
+    j->unused = b;
 out:
     return rc;
 }
@@ -134,7 +152,7 @@ static int open_all(struct jpeg_cuda *j)
 {
     struct allocator device = {get_piece, put_piece, &j->device_memory};
     struct allocator pinned = {get_piece, put_piece, &j->pinned_memory};
-    unsigned cores;
+    unsigned cores = 0;
     int rc = load(j);
 
     if (rc == 0)
@@ -143,8 +161,10 @@ static int open_all(struct jpeg_cuda *j)
         rc = j->hardware(j->handle, &j->engines, &cores);
     if (rc || j->engines == 0)
         return -1;
-    while (rc == 0 && j->n_seats < SEATS_MAX && (unsigned)j->n_seats <= j->engines)
-        rc = open_seat(j, NULL);
+    j->n_seats = j->engines * cores < SEATS ? (int)(j->engines * cores) : SEATS;
+    j->n_seats = j->n_seats ? j->n_seats : 1;
+    for (int i = 0; i < BENCHES && rc == 0; i++)
+        rc = open_bench(j, &j->benches[i], NULL);
     return rc;
 }
 
@@ -157,10 +177,11 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
         return;
     j->device = device;
     j->memory = memory;
+    j->last = &j->first;
     j->device_memory = (struct source){memory, MEMORY_CUDA_DEVICE};
     j->pinned_memory = (struct source){memory, MEMORY_CUDA_PINNED};
     pthread_mutex_init(&j->lock, NULL);
-    pthread_cond_init(&j->left, NULL);
+    pthread_cond_init(&j->changed, NULL);
     if (open_all(j)) {
         (void)cudaGetLastError(); /* no fault of whoever calls next */
         jpeg_cuda_close(&j);
@@ -168,18 +189,20 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
     *out = j;
 }
 
-static void close_seat(struct jpeg_cuda *j, struct seat *s)
+static void close_bench(struct jpeg_cuda *j, struct bench *b)
 {
-    if (s->state)
-        (void)j->state_destroy(s->state);
-    if (s->stream)
-        (void)cudaStreamDestroy(s->stream);
-    if (s->done)
-        (void)cudaEventDestroy(s->done);
-    if (s->full)
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, s->full);
-    if (s->small)
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, s->small);
+    for (int i = 0; i < SEATS; i++) {
+        if (b->states[i])
+            (void)j->state_destroy(b->states[i]);
+        if (b->seats[i].full)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].full);
+        if (b->seats[i].small)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].small);
+    }
+    if (b->stream)
+        (void)cudaStreamDestroy(b->stream);
+    if (b->done)
+        (void)cudaEventDestroy(b->done);
 }
 
 void jpeg_cuda_close(struct jpeg_cuda **jpeg)
@@ -188,13 +211,13 @@ void jpeg_cuda_close(struct jpeg_cuda **jpeg)
 
     if (!j)
         return;
-    for (int i = 0; i < j->n_seats; i++)
-        close_seat(j, &j->seats[i]);
+    for (int i = 0; i < BENCHES; i++)
+        close_bench(j, &j->benches[i]);
     if (j->handle)
         (void)j->destroy(j->handle);
     if (j->library)
         dlclose(j->library);
-    pthread_cond_destroy(&j->left);
+    pthread_cond_destroy(&j->changed);
     pthread_mutex_destroy(&j->lock);
     free(j);
     *jpeg = NULL;
@@ -207,45 +230,35 @@ int jpeg_cuda_engines(const struct jpeg_cuda *j)
 
 /* ------------------------------------------------------------------------- pictures */
 
-static struct seat *sit(struct jpeg_cuda *j)
-{
-    struct seat *s;
-
-    pthread_mutex_lock(&j->lock);
-    while (!j->unused)
-        pthread_cond_wait(&j->left, &j->lock);
-    s = j->unused;
-    j->unused = s->next;
-    pthread_mutex_unlock(&j->lock);
-    return s;
-}
-
-static void leave(struct jpeg_cuda *j, struct seat *s)
-{
-    pthread_mutex_lock(&j->lock);
-    s->next = j->unused;
-    j->unused = s;
-    pthread_mutex_unlock(&j->lock);
-    pthread_cond_signal(&j->left);
-}
-
-static int make_room(struct jpeg_cuda *j, struct seat *s, size_t bytes, struct err *err)
+static int room_for(struct jpeg_cuda *j, uint8_t **place, size_t *room, size_t bytes,
+                    struct err *err)
 {
     int rc;
 
-    if (bytes <= s->bytes)
+    if (bytes <= *room)
         return 0;
-    if (s->full)
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, s->full);
-    if (s->small)
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, s->small);
-    s->full = s->small = NULL;
-    s->bytes = 0;
-    rc = memory_cuda_get(j->memory, MEMORY_CUDA_DEVICE, (void **)&s->full, bytes, err);
+    if (*place)
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, *place);
+    *place = NULL;
+    *room = 0;
+    rc = memory_cuda_get(j->memory, MEMORY_CUDA_DEVICE, (void **)place, bytes, err);
     if (rc == 0)
-        rc = memory_cuda_get(j->memory, MEMORY_CUDA_DEVICE, (void **)&s->small, bytes, err);
-    if (rc == 0)
-        s->bytes = bytes;
+        *room = bytes;
+    return rc;
+}
+
+static size_t small_bytes(const struct wish *w)
+{
+    return (size_t)w->jpeg->w * (size_t)w->jpeg->h * 3;
+}
+
+static int make_room(struct jpeg_cuda *j, struct seat *s, const struct wish *w, struct err *err)
+{
+    size_t bytes = (size_t)w->jpeg->width * (size_t)w->jpeg->height * 3;
+    int rc = room_for(j, &s->full, &s->full_bytes, bytes, err);
+
+    if (rc == 0 && w->divisor > 1)
+        rc = room_for(j, &s->small, &s->small_bytes, small_bytes(w), err);
     return rc;
 }
 
@@ -258,42 +271,136 @@ static int divisor(const struct gpu_jpeg *p)
     return 0;
 }
 
-static int decode(struct jpeg_cuda *j, struct seat *s, const struct gpu_jpeg *p, int n,
-                  struct err *err)
+/* One call for n pictures. ERR_UNSUPPORTED: the engines will not have one of them, or more. */
+static int engines_make(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
+                        struct err *err)
 {
-    struct image image = {{s->full}, {(size_t)p->width * 3}};
-    const uint8_t *made = n > 1 ? s->small : s->full;
-    int rc, status = j->decode(j->handle, s->state, &p->data, &p->len, &image, s->stream);
+    const unsigned char *data[SEATS];
+    struct image images[SEATS];
+    size_t len[SEATS];
+    int rc, status;
 
-    if (status) { /* it may have asked something of the stream; then it starts anew */
-        CU_TRY(cudaStreamSynchronize(s->stream));
-        (void)j->prepare(j->handle, s->state, 1, 1, OUTPUT_RGBI);
-        return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
+    for (int i = 0; i < n; i++) {
+        const struct gpu_jpeg *p = wishes[i]->jpeg;
+
+        rc = make_room(j, &b->seats[i], wishes[i], err);
+        if (rc)
+            return rc;
+        data[i] = p->data;
+        len[i] = p->len;
+        images[i] = (struct image){{b->seats[i].full}, {(size_t)p->width * 3}};
     }
-    if (n > 1 && (rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, n, s->stream, err)))
-        return rc;
-    CU_TRY(cudaMemcpyAsync(p->rgb, made, (size_t)p->w * (size_t)p->h * 3, cudaMemcpyDeviceToHost,
-                           s->stream));
-    CU_TRY(cudaEventRecord(s->done, s->stream));
-    CU_TRY(cudaEventSynchronize(s->done));
+    status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
+    if (status == 0)
+        return 0;
+    /* it may have asked something of the stream; then it starts anew */
+    CU_TRY(cudaStreamSynchronize(b->stream));
+    (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI);
+    return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
 out:
     return rc;
 }
 
+static int decode(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
+                  struct err *err)
+{
+    int rc = engines_make(j, b, wishes, n, err);
+
+    if (rc)
+        return rc;
+    for (int i = 0; i < n; i++) {
+        const struct wish *w = wishes[i];
+        const struct gpu_jpeg *p = w->jpeg;
+        struct seat *s = &b->seats[i];
+        const uint8_t *made = w->divisor > 1 ? s->small : s->full;
+
+        if (w->divisor > 1)
+            rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, w->divisor, b->stream,
+                                  err);
+        if (rc)
+            return rc;
+        CU_TRY(cudaMemcpyAsync(p->rgb, made, small_bytes(w), cudaMemcpyDeviceToHost, b->stream));
+    }
+    CU_TRY(cudaEventRecord(b->done, b->stream));
+    CU_TRY(cudaEventSynchronize(b->done));
+out:
+    return rc;
+}
+
+/* What a file does to a call is its owner's alone: the others are made without it. */
+static void serve(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n)
+{
+    struct err err = {0};
+    int rc = decode(j, b, wishes, n, &err);
+
+    for (int i = 0; i < n; i++) {
+        struct wish *w = wishes[i];
+
+        if (rc && n > 1) {
+            w->rc = decode(j, b, &w, 1, w->err);
+            continue;
+        }
+        w->rc = rc;
+        if (rc && w->err)
+            *w->err = err;
+    }
+}
+
+static int take(struct jpeg_cuda *j, struct wish *wishes[SEATS])
+{
+    int n = 0;
+
+    for (; n < j->n_seats && j->first; n++) {
+        wishes[n] = j->first;
+        wishes[n]->taken = true;
+        j->first = wishes[n]->next;
+    }
+    if (!j->first)
+        j->last = &j->first;
+    return n;
+}
+
+/* Wait until it is done, by someone else or, when a bench is free, by us. */
+static void have_done(struct jpeg_cuda *j, struct wish *mine)
+{
+    struct wish *wishes[SEATS];
+
+    pthread_mutex_lock(&j->lock);
+    *j->last = mine;
+    j->last = &mine->next;
+    while (!mine->done) {
+        struct bench *b = mine->taken ? NULL : j->unused;
+        int n;
+
+        if (!b) {
+            pthread_cond_wait(&j->changed, &j->lock);
+            continue;
+        }
+        j->unused = b->next;
+        n = take(j, wishes);
+        pthread_mutex_unlock(&j->lock);
+        serve(j, b, wishes, n);
+        pthread_mutex_lock(&j->lock);
+        for (int i = 0; i < n; i++)
+            wishes[i]->done = true;
+        b->next = j->unused;
+        j->unused = b;
+        pthread_cond_broadcast(&j->changed);
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
 int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *err)
 {
-    int n = divisor(p), rc;
-    struct seat *s;
+    struct wish wish = {.jpeg = p, .divisor = divisor(p), .err = err};
+    int rc;
 
-    if (!j || n == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
+    if (!j || wish.divisor == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
         return err_set(err, ERR_UNSUPPORTED, "%d x %d to %d x %d is not for the card's engines",
                        p->width, p->height, p->w, p->h);
     CU_TRY(cudaSetDevice(j->device));
-    s = sit(j);
-    rc = make_room(j, s, (size_t)p->width * (size_t)p->height * 3, err);
-    if (rc == 0)
-        rc = decode(j, s, p, n, err);
-    leave(j, s);
+    have_done(j, &wish);
+    rc = wish.rc;
 out:
     return rc;
 }

@@ -4,8 +4,10 @@
  *
  * The engines decode 720p in half a millisecond and leave multiprocessors and host alone; what they
  * make is shrunk on the device to the size that was asked for, so that no more goes to the host
- * than libjpeg-turbo would have made there. As many pictures are decoded at a time as there are
- * engines, and one more is on its way; others wait for a seat.
+ * than libjpeg-turbo would have made there. Only pictures of one call are decoded side by side,
+ * one an engine, and calls one after the other, so whoever finds a bench free takes along those
+ * that came meanwhile: alone a picture waits for nobody, and among many four share a call. With
+ * two benches one call is prepared while the other is decoded.
  * Threads: any
  */
 #ifndef RECOND_GPU_JPEG_CUDA_H

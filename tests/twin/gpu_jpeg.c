@@ -1,7 +1,7 @@
 /*
  * gpu_jpeg - the card's JPEG engines beside libjpeg-turbo: nearly the same picture, shrunk exactly
- * as MATH.md (I0) says, the same one whatever else is decoded at that moment, and damage to a file
- * is that file's own
+ * as MATH.md (I0) says, the same one whatever else is decoded at that moment, damaged files among
+ * it, and damage to a file is that file's own
  */
 #include "gpu/gpu.h"
 #include "gpu/jpeg_point.h"
@@ -19,7 +19,7 @@
 
 #define MEAN_MAX 1.5 /* levels, between the two decoders */
 #define THREADS 24
-#define ROUNDS 8
+#define ROUNDS 16
 #define DAMAGED 200
 
 static const struct jpeg_limits limits = {8192, 8192, 100, 8u << 20, 60000};
@@ -164,58 +164,82 @@ static void shrunk_as_the_formula_says(void **state)
     free(f.data);
 }
 
+/* Bytes behind the headers are turned, or the file ends early. */
+static struct file damage(const struct file *good, uint8_t *data, int i, unsigned *seed)
+{
+    struct file bad = *good;
+
+    bad.data = data;
+    memcpy(data, good->data, good->len);
+    bad.len = i % 4 ? good->len : 700 + (size_t)(i % DAMAGED) * (good->len - 700) / DAMAGED;
+    for (int k = 0; k < 1 + i % 16; k++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        data[700 + *seed % (good->len - 700)] = (uint8_t)(*seed >> 24);
+    }
+    return bad;
+}
+
 struct caller {
     pthread_t thread;
     const struct file *f;
     const uint8_t *want;
-    int wrong;
+    int n, spoils, wrong; /* sizes are divided by n; it sends damaged files, with this seed */
 };
 
 static void *call(void *arg)
 {
     struct caller *c = arg;
-    uint8_t *rgb = gpu_host_get(g, bytes_of(c->f, 2));
+    uint8_t *rgb = gpu_host_get(g, bytes_of(c->f, c->n)), *data = malloc(c->f->len);
+    unsigned seed = (unsigned)c->spoils;
 
-    for (int i = 0; i < ROUNDS; i++)
-        if (on_card(c->f, rgb, 2) || memcmp(rgb, c->want, bytes_of(c->f, 2)) != 0)
+    for (int i = 0; i < ROUNDS && data; i++) {
+        struct file bad;
+
+        if (c->spoils) {
+            bad = damage(c->f, data, c->spoils * ROUNDS + i, &seed);
+            (void)!on_card(&bad, rgb, c->n);
+        } else if (on_card(c->f, rgb, c->n) || memcmp(rgb, c->want, bytes_of(c->f, c->n)) != 0) {
             c->wrong++;
-    gpu_host_put(g, rgb, bytes_of(c->f, 2));
+        }
+    }
+    free(data);
+    gpu_host_put(g, rgb, bytes_of(c->f, c->n));
     return NULL;
 }
 
 static void the_same_in_company(void **state)
 {
     static struct caller callers[THREADS];
-    struct file f[2];
-    uint8_t *want[2];
+    struct file f[3];
+    uint8_t *want[3];
 
     (void)state;
     need_engines();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         f[k] = make(1280 - 320 * k, 720, 20u + (unsigned)k);
-        want[k] = gpu_host_get(g, bytes_of(&f[k], 2));
-        assert_int_equal(on_card(&f[k], want[k], 2), 0);
+        want[k] = gpu_host_get(g, bytes_of(&f[k], 1 << k));
+        assert_int_equal(on_card(&f[k], want[k], 1 << k), 0);
     }
     for (int i = 0; i < THREADS; i++) {
-        callers[i] = (struct caller){.f = &f[i % 2], .want = want[i % 2]};
+        callers[i] = (struct caller){.f = &f[i % 3], .want = want[i % 3], .n = 1 << i % 3};
+        callers[i].spoils = i % 5 ? 0 : 1 + i;
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_join(callers[i].thread, NULL);
         assert_int_equal(callers[i].wrong, 0);
     }
-    for (int k = 0; k < 2; k++) {
-        gpu_host_put(g, want[k], bytes_of(&f[k], 2));
+    for (int k = 0; k < 3; k++) {
+        gpu_host_put(g, want[k], bytes_of(&f[k], 1 << k));
         free(f[k].data);
     }
 }
 
-/* Bytes behind the headers are turned, or the file ends early. */
 static void damage_is_the_files_own(void **state)
 {
     struct file good, bad;
     unsigned seed = 5;
-    uint8_t *want, *got;
+    uint8_t *want, *got, *data;
     int taken = 0;
 
     (void)state;
@@ -223,16 +247,11 @@ static void damage_is_the_files_own(void **state)
     good = make(1280, 720, 3);
     want = gpu_host_get(g, bytes_of(&good, 2));
     got = gpu_host_get(g, bytes_of(&good, 2));
-    bad = good;
-    bad.data = malloc(good.len);
+    data = malloc(good.len);
+    assert_non_null(data);
     assert_int_equal(on_card(&good, want, 2), 0);
     for (int i = 0; i < DAMAGED; i++) {
-        memcpy(bad.data, good.data, good.len);
-        bad.len = i % 4 ? good.len : 700 + (size_t)i * (good.len - 700) / DAMAGED;
-        for (int k = 0; k < 1 + i % 16; k++) {
-            seed = seed * 1664525u + 1013904223u;
-            bad.data[700 + seed % (good.len - 700)] = (uint8_t)(seed >> 24);
-        }
+        bad = damage(&good, data, i, &seed);
         taken += on_card(&bad, got, 2) == 0;
         assert_int_equal(on_card(&good, got, 2), 0);
         assert_memory_equal(got, want, bytes_of(&good, 2));
@@ -241,7 +260,7 @@ static void damage_is_the_files_own(void **state)
     gpu_host_put(g, want, bytes_of(&good, 2));
     gpu_host_put(g, got, bytes_of(&good, 2));
     free(good.data);
-    free(bad.data);
+    free(data);
 }
 
 static void other_sizes_are_not_for_it(void **state)
