@@ -23,11 +23,12 @@ struct ws_seats {
     struct seat seats[];
 };
 
-/* One for four cores, and never one alone: a client whose cloud is being encoded holds up no more
- * than its neighbours. */
+/* One for three cores, and never one alone: a client whose cloud is being encoded holds up no more
+ * than its neighbours. One that falls behind makes patches over several commits, which cost more
+ * than one each: it must not. */
 int ws_seats_services(void)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN) / 4;
+    long n = sysconf(_SC_NPROCESSORS_ONLN) / 3;
 
     return n < 2 ? 2 : n > WS_SEATS_SERVICES_MAX ? WS_SEATS_SERVICES_MAX : (int)n;
 }

@@ -16,6 +16,7 @@ struct turn {
     int n_due;  /* idle entries that are due */
     int n_back; /* entries that were charged, are served to the end, and have more work already */
     bool poked, closed;
+    int wakes; /* takers to wake when the lock is given back */
 };
 
 int turn_new(struct turn **turn, struct err *err)
@@ -46,6 +47,18 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
+/* A taker that is woken wants the lock, and waking one is a system call: neither while we have it,
+ * when everybody comes by here with every frame. */
+static void unlock(struct turn *t)
+{
+    int wakes = t->wakes;
+
+    t->wakes = 0;
+    pthread_mutex_unlock(&t->lock);
+    while (wakes--)
+        pthread_cond_signal(&t->some);
+}
+
 /* All changes go through here: it keeps count of the entries that are about to come. Whoever waits
  * for them looks again when there is none left. */
 static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
@@ -56,8 +69,7 @@ static void set(struct turn *t, struct turn_entry *e, enum turn_state state, boo
     t->n_back += (state == TURN_AGAIN && e->charged) - (e->state == TURN_AGAIN && e->charged);
     e->state = state;
     e->due = due;
-    if (some && t->n_due == 0 && t->n_back == 0)
-        pthread_cond_signal(&t->some);
+    t->wakes += some && t->n_due == 0 && t->n_back == 0;
 }
 
 /* Is anybody about to come whom turn_take_more() may wait for? */
@@ -99,7 +111,7 @@ static void join(struct turn *t, struct turn_entry *e)
     *(prev ? &prev->next : &t->head) = e;
     *(e->next ? &e->next->prev : &t->tail) = e;
     set(t, e, TURN_LISTED, e->due);
-    pthread_cond_signal(&t->some);
+    t->wakes++;
 }
 
 static struct turn_entry *pop(struct turn *t)
@@ -126,7 +138,7 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
         join(t, e);
     else if (e->state == TURN_SERVED)
         set(t, e, TURN_AGAIN, e->due);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return was_idle;
 }
 
@@ -134,7 +146,7 @@ void turn_due(struct turn *t, struct turn_entry *e, bool due)
 {
     pthread_mutex_lock(&t->lock);
     set(t, e, e->state, due);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
 }
 
 static void deadline_in(struct timespec *t, uint64_t us)
@@ -183,7 +195,7 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
     n = take(t, entries, max);
     if (t->closed)
         n = -1;
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return n;
 }
 
@@ -199,7 +211,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
         if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
             break;
     n = take(t, entries, max);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return n;
 }
 
@@ -211,14 +223,14 @@ void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
     e->charged = true;
     t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
                                    : t->usual_us - (t->usual_us - us) / 8;
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
 }
 
 void turn_set_apart(struct turn *t, bool apart)
 {
     pthread_mutex_lock(&t->lock);
     t->apart = apart;
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
 }
 
 bool turn_done(struct turn *t, struct turn_entry *e, bool more)
@@ -231,7 +243,7 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
         set(t, e, TURN_IDLE, e->due);
     else
         join(t, e);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return idle;
 }
 
@@ -239,8 +251,8 @@ void turn_poke(struct turn *t)
 {
     pthread_mutex_lock(&t->lock);
     t->poked = true;
-    pthread_cond_signal(&t->some);
-    pthread_mutex_unlock(&t->lock);
+    t->wakes++;
+    unlock(t);
 }
 
 void turn_close(struct turn *t)
@@ -248,7 +260,7 @@ void turn_close(struct turn *t)
     pthread_mutex_lock(&t->lock);
     t->closed = true;
     pthread_cond_broadcast(&t->some);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
 }
 
 struct turn_entry *turn_drop(struct turn *t)
@@ -259,6 +271,6 @@ struct turn_entry *turn_drop(struct turn *t)
     e = pop(t);
     if (e)
         set(t, e, TURN_IDLE, e->due);
-    pthread_mutex_unlock(&t->lock);
+    unlock(t);
     return e;
 }

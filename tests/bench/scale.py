@@ -43,14 +43,16 @@ def cores(work: str, seconds: float) -> list[float]:
         return [(int(y) - int(x)) / os.sysconf("SC_CLK_TCK") / seconds for x, y in zip(f, g)]
 
 
-def threads(work: str, seconds: float) -> dict[str, tuple[int, float]]:
-    """The server's threads by name: how many, and their processor time between the two, in cores."""
+def threads(work: str, seconds: float) -> dict[str, tuple[int, float, float]]:
+    """The server's threads by name: how many, and between the two their processor time, in cores, and how many were ready
+    to run and waited for a processor, in the mean."""
     read = []
     for when in ("before", "after"):
         with open(f"{work}/threads.{when}") as f:
-            read.append({name.strip("()"): (int(n), int(t)) for name, n, t in map(str.split, f)})
-    return {k: (n, (t - read[0].get(k, (0, 0))[1]) / os.sysconf("SC_CLK_TCK") / seconds)
-            for k, (n, t) in sorted(read[1].items())}
+            read.append({name.strip("()"): (int(n), int(t), float(w)) for name, n, t, w in map(str.split, f)})
+    return {k: (n, (t - read[0].get(k, (0, 0, 0.0))[1]) / os.sysconf("SC_CLK_TCK") / seconds,
+                (w - read[0].get(k, (0, 0, 0.0))[2]) / seconds)
+            for k, (n, t, w) in sorted(read[1].items())}
 
 
 def between(means: dict[str, float], frames_per_s: float) -> float:
@@ -91,7 +93,7 @@ def one(work: str, use: str, generators: int, seconds: float) -> None:
     for d in devices:
         print(f"    {d['name']}: busy {d['busy']:.2f}, {d['frames']} frames")
     print("    ms: " + ", ".join(f"{k} {v:.3f}" for k, v in means.items()))
-    print("    threads, cores: " + ", ".join(f"{n} {k} {v:.2f}" for k, (n, v) in figures["threads"].items())
+    print("    threads, cores + waiting: " + ", ".join(f"{n} {k} {v:.2f} + {w:.2f}" for k, (n, v, w) in figures["threads"].items())
           + f"; {figures['between_steps']:.0f} frames between device and answer")
     print("    sent a frame: " + ", ".join(f"{v:.0f} {k}" for k, v in figures["sent_a_frame"].items()))
     print(f"    load: {sum(load):.1f} cores, the busiest of {len(load)} generators {max(load):.2f}"
