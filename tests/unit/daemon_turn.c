@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define N 64
@@ -467,6 +468,44 @@ static void one_kick_wakes_one(void **state)
     line_close(&s.line);
 }
 
+#define COMPANY_US 5000000 /* that a flight would wait for company */
+
+static void *wait_for_company(void *arg)
+{
+    struct line *l = arg;
+    struct turn_entry *e;
+
+    return turn_take_more(l->turn, &e, 1, COMPANY_US, false) ? e : NULL;
+}
+
+/* Whoever waits for one that is due looks again as soon as it is not, and takes it when it comes. */
+static void nobody_waits_for_one_that_will_not_come(void **state)
+{
+    struct timespec from, to;
+    struct line l;
+    void *got;
+
+    (void)state;
+    line_open(&l);
+    for (int comes = 0; comes < 2; comes++) {
+        pthread_t thread;
+
+        turn_due(l.turn, &l.e[0], true);
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        assert_int_equal(pthread_create(&thread, NULL, wait_for_company, &l), 0);
+        usleep(100000);
+        if (comes)
+            turn_kick(l.turn, &l.e[0]);
+        else
+            turn_due(l.turn, &l.e[0], false);
+        pthread_join(thread, &got);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        assert_true(to.tv_sec - from.tv_sec < COMPANY_US / 1000000 - 1);
+        assert_ptr_equal(got, comes ? &l.e[0] : NULL);
+    }
+    line_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_flight_is_paid_by_the_pixel),
         cmocka_unit_test(no_work_is_lost),
         cmocka_unit_test(one_kick_wakes_one),
+        cmocka_unit_test(nobody_waits_for_one_that_will_not_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
