@@ -279,6 +279,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
 size_t mirror_bytes(const struct cloud_limits *limits)
 {
-    /* a key in its block and as much again of history, with ranks; its slot; and what is staged */
-    return (size_t)limits->max_points * (8 + 8 + 4 + 16) + (size_t)limits->max_points / 4 * 16;
+    /* As arrays grow: keys of a block by a half, its history, which is no longer, to nine quarters,
+     * ranks by a half; a slot; and what is staged. */
+    return (size_t)limits->max_points * (12 + 18 + 6 + 16) + (size_t)limits->max_points / 4 * 16;
 }

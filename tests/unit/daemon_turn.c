@@ -478,7 +478,7 @@ static void *wait_for_company(void *arg)
     return turn_take_more(l->turn, &e, 1, COMPANY_US, false) ? e : NULL;
 }
 
-/* Whoever waits for one that is due looks again as soon as it is not, and takes it when it comes. */
+/* Whoever waits for one that is due looks again when it is not, and takes it when it comes. */
 static void nobody_waits_for_one_that_will_not_come(void **state)
 {
     struct timespec from, to;
