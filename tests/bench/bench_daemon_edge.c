@@ -358,7 +358,11 @@ static const struct core_ops ops = {
 static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
 {
     (void)sync;
-    ((struct pusher *)ctx)->synced = hash_equal;
+    if (!hash_equal) { /* then what was fast is of no use */
+        fprintf(stderr, "bench_daemon_edge: the client's cloud is not the server's\n");
+        exit(1);
+    }
+    ((struct pusher *)ctx)->synced = true;
 }
 
 /* One frame at a time, the next when all blocks have come: nothing is left out that a client at
@@ -450,6 +454,10 @@ static void report(void)
            (double)atomic_load(&bench.messages) / frames,
            (double)atomic_load(&bench.blocks) / frames, (double)atomic_load(&bench.points) / frames,
            (double)atomic_load(&bench.block_bytes) / frames);
+    if (atomic_load(&bench.points) == 0) {
+        fprintf(stderr, "bench_daemon_edge: no points were sent\n");
+        exit(1);
+    }
     edge = 1e-3 * (double)atomic_load(&bench.edge_ns) / frames;
     printf("@ %s_edge %.1f us_a_frame\n", bench.scene->name, edge);
     figure("edge_frame", &bench.frame_ns, frames);
