@@ -75,15 +75,17 @@ ALL_LDFLAGS = $(LDFLAGS_COMMON) $(LDFLAGS_MODE) $(PKG_LDFLAGS) $(LDFLAGS)
 O := $(B)/$(if $(filter 1,$(CUDA)),cuda,cpu)-$(MODE)
 
 # ---------------------------------------------------------------- what is compiled into what
-PROTO_SRC  := $(wildcard proto/*.c)
-CUDA_C     := $(wildcard gpu/*_cuda.c gpu/*_cuda_*.c)
-GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(wildcard gpu/*.cu))
-GPU_SRC    := $(filter-out gpu/ops_none.c $(CUDA_C),$(wildcard gpu/*.c)) $(or $(GPU_CUDA),gpu/ops_none.c)
+# a folder's files and those of its rooms; gpu/train is Python's
+rooms       = $(filter-out gpu/train/%,$(wildcard $(foreach s,$(2),$(1)/$(s) $(1)/*/$(s))))
+PROTO_SRC  := $(call rooms,proto,*.c)
+CUDA_C     := $(call rooms,gpu,*_cuda.c *_cuda_*.c)
+GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(call rooms,gpu,*.cu))
+GPU_SRC    := $(filter-out gpu/base/ops_none.c $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),gpu/base/ops_none.c)
 # measures against truth are the client's: no socket, no daemon
-CLIENT_SRC := $(wildcard api/client*.c api/eval*.c)
-CTL_SRC    := $(wildcard api/reconctl*.c)
-API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC) $(if $(GNUTLS),api/tls_gnutls_none.c,api/tls_gnutls.c),$(wildcard api/*.c))
-DAEMON_SRC := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c)
+CTL_SRC    := $(wildcard api/ctl/*.c)
+API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC) $(if $(GNUTLS),api/server/tls_gnutls_none.c,api/server/tls_gnutls.c),$(call rooms,api,*.c))
+DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
 
 COMMA := ,
 # `$(call run,WORD) command`: the command alone under V=1, else one line WORD target
@@ -139,7 +141,7 @@ $(O)/gen/%.c.o: $(O)/gen/%.c
 # stages round as their CPU twins do: no fused multiply-add outside the networks
 $(O)/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(call run,NVCC)$(NVCC) $(NVCCFLAGS) $(if $(filter gpu/net_cuda%,$<),,--fmad=false) -I. -MMD -MP -c -o $@ $<
+	$(call run,NVCC)$(NVCC) $(NVCCFLAGS) $(if $(filter gpu/net/net_cuda%,$<),,--fmad=false) -I. -MMD -MP -c -o $@ $<
 
 # generated: the ONNX wire format from Debian's onnx.proto, the REST contract as JSON
 $(O)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
@@ -150,7 +152,7 @@ $(O)/gen/onnx/onnx.pb-c.h: $(O)/gen/onnx/onnx.pb-c.c ;
 $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
 	@mkdir -p $(@D)
 	$(call run,EMBED)$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
-$(call objs,$(wildcard gpu/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
+$(call objs,$(wildcard gpu/net/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
 
 # ---------------------------------------------------------------- tests
 # A test's first word names its folder and so what it links: proto_* links proto alone, gpu_* gpu and
@@ -249,10 +251,10 @@ bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net_cuda% gpu/fault_cuda% gpu/jpeg_cuda% gpu/pulse_cuda%,$(wildcard gpu/*.cu)) $(wildcard gpu/memory_cuda.c) tests/support/fusion_cuda.cu
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda% gpu/base/pulse_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
-EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/ops_cuda.c gpu/wait_cuda.c gpu/line_cuda.c gpu/plan_cuda.c gpu/nvml_cuda.c tests/emulate/emulate_none.c)
+EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/ops_cuda.c gpu/base/wait_cuda.c gpu/base/line_cuda.c gpu/base/plan_cuda.c gpu/base/nvml_cuda.c tests/emulate/emulate_none.c)
 EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_state)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host

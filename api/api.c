@@ -1,7 +1,7 @@
 #include "api/api.h"
 
-#include "api/http.h"
-#include "api/ws.h"
+#include "api/server/http.h"
+#include "api/server/ws.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -12,10 +12,10 @@
 #ifndef RECOND_API_API_H
 #define RECOND_API_API_H
 
-#include "proto/control.h"
-#include "proto/delta.h"
+#include "proto/wire/control.h"
+#include "proto/wire/delta.h"
 #include "proto/err.h"
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 #include "proto/types.h"
 
 #include <stdbool.h>
@@ -54,9 +54,9 @@ enum session_mode {
     SESSION_LOSSLESS /* none does: the window holds the sender back */
 };
 
-/* What POST /v1/sessions may choose; api/handle_session.c parses it, daemon/session.c checks what
- * depends on devices and models and answers with err->where = JSON pointer. Zero or empty = the
- * configured default. */
+/* What POST /v1/sessions may choose; api/server/handle_session.c parses it,
+ * daemon/session/session.c checks what depends on devices and models and answers with err->where =
+ * JSON pointer. Zero or empty = the configured default. */
 struct session_options {
     char name[API_NAME_CAP]; /* for people */
     char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];

@@ -2,7 +2,7 @@
 
 #include "api/token.h"
 #include "daemon/config_table.h"
-#include "daemon/devices.h"
+#include "daemon/work/devices.h"
 #include "daemon/ini.h"
 
 #include <arpa/inet.h>

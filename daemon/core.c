@@ -2,7 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "daemon/store.h"
+#include "daemon/disk/store.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,12 +8,12 @@
 #ifndef RECOND_DAEMON_CORE_H
 #define RECOND_DAEMON_CORE_H
 
-#include "daemon/commit.h"
+#include "daemon/work/commit.h"
 #include "daemon/config.h"
-#include "daemon/decode.h"
-#include "daemon/devices.h"
-#include "daemon/registry.h"
-#include "daemon/worker.h"
+#include "daemon/work/decode.h"
+#include "daemon/work/devices.h"
+#include "daemon/session/registry.h"
+#include "daemon/work/worker.h"
 
 #define CORE_DEVICES_MAX DEVICES_MAX
 

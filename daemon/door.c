@@ -1,12 +1,12 @@
 #include "daemon/door.h"
 
-#include "daemon/admission.h"
+#include "daemon/session/admission.h"
 #include "daemon/clock.h"
-#include "daemon/export.h"
+#include "daemon/session/export.h"
 #include "daemon/log.h"
-#include "daemon/placement.h"
-#include "daemon/store.h"
-#include "daemon/stream.h"
+#include "daemon/work/placement.h"
+#include "daemon/disk/store.h"
+#include "daemon/session/stream.h"
 
 #include <math.h>
 #include <stdlib.h>

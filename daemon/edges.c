@@ -1,6 +1,6 @@
 #include "daemon/edges.h"
 
-#include "api/tls.h"
+#include "api/server/tls.h"
 #include "daemon/clock.h"
 #include "daemon/descriptors.h"
 #include "daemon/door.h"

@@ -2,8 +2,8 @@
  * gpu.c - the front of the device contract: chooses a back end, checks every argument, calls
  * through the table
  */
-#include "gpu/ops.h"
-#include "gpu/selftest.h"
+#include "gpu/base/ops.h"
+#include "gpu/base/selftest.h"
 
 #include <math.h>
 #include <stdio.h>

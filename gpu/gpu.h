@@ -84,7 +84,7 @@ int gpu_cuda_count(void);
 void *gpu_host_get(struct gpu *g, size_t bytes);
 void gpu_host_put(struct gpu *g, void *memory, size_t bytes);
 
-/* A JPEG whose headers were read (proto/jpeg.h) and say that every decoder reads it alike. */
+/* A JPEG whose headers were read (proto/image/jpeg.h) and say that every decoder reads it alike. */
 struct gpu_jpeg {
     const uint8_t *data;
     size_t len;

@@ -12,9 +12,9 @@
  * session makes with its first frame is not its pace.
  * Exit: 0; 1 something failed; 77 without arguments: tests/bench/run has no server
  */
-#include "api/client.h"
-#include "api/client_sequence.h"
-#include "proto/jpeg.h"
+#include "api/client/client.h"
+#include "api/client/client_sequence.h"
+#include "proto/image/jpeg.h"
 #include "tests/bench/support_load.h"
 
 #include <math.h>

@@ -14,8 +14,8 @@
  * ours, and the bytes that it set aside for the sessions.
  * Exit: 0; 1 something failed or does not add up; 77 without arguments: there is no server
  */
-#include "api/client.h"
-#include "proto/jpeg.h"
+#include "api/client/client.h"
+#include "proto/image/jpeg.h"
 #include "proto/json.h"
 #include "tests/bench/support_load.h"
 #include "tests/support/tiny_model.h"

@@ -12,8 +12,8 @@
  * Model:   points that no frame sees, and free slots strewn among them in random order, so that new
  *          points land anywhere in the arena.
  */
-#include "gpu/cuda_try.h"
-#include "gpu/session_cuda.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/mono/session_cuda.h"
 #include "tests/bench/support_cuda.h"
 #include "tests/bench/support_sequence.h"
 #include "tests/support/scene.h"

@@ -8,8 +8,8 @@
  * runs by events, the queue filled ahead. `weights` is the time in which the card's memory hands
  * them out once: with the rate of multiplication, the two limits of a run.
  */
-#include "gpu/cuda_try.h"
-#include "gpu/net_cuda.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/net/net_cuda.h"
 #include "tests/bench/support_cuda.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
  * worker would (device, mirror, trajectory), a checkpoint is written by its thread, loaded, and put
  * into new structures. The best of each counts.
  */
-#include "daemon/checkpoint.h"
+#include "daemon/disk/checkpoint.h"
 #include "daemon/clock.h"
-#include "daemon/mirror.h"
-#include "daemon/trajectory.h"
+#include "daemon/session/mirror.h"
+#include "daemon/session/trajectory.h"
 #include "tests/support/line.h"
 
 #include <semaphore.h>

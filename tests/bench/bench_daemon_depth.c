@@ -14,8 +14,8 @@
  * the mean over frames. `constant` is the same for a depth map that holds the frame's own median
  * everywhere.
  */
-#include "daemon/models.h"
-#include "daemon/netsize.h"
+#include "daemon/work/models.h"
+#include "daemon/work/netsize.h"
 #include "gpu/gpu.h"
 #include "tests/bench/support_sequence.h"
 

@@ -14,11 +14,11 @@
  *     decode    one JPEG at the scale that covers the network's input
  *     commit    mirror_commit() and outbox_mark()
  */
-#include "api/client.h"
+#include "api/client/client.h"
 #include "daemon/clock.h"
-#include "daemon/outbox.h"
-#include "daemon/queue.h"
-#include "proto/jpeg.h"
+#include "daemon/session/outbox.h"
+#include "daemon/session/queue.h"
+#include "proto/image/jpeg.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

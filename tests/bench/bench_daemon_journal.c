@@ -8,7 +8,7 @@
  * to done(), and how many records shared a sync.
  */
 #include "daemon/clock.h"
-#include "daemon/journal.h"
+#include "daemon/disk/journal.h"
 #include "daemon/log.h"
 
 #include <ftw.h>

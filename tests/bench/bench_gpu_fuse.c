@@ -8,7 +8,7 @@
  * depth and poses), so no network runs. Both algorithms get the same frames at PAPER_W x PAPER_H,
  * where a linear search ends in seconds, and the same number of keyframes.
  */
-#include "gpu/session_cpu.h"
+#include "gpu/mono/session_cpu.h"
 #include "tests/bench/support_paper.h"
 #include "tests/bench/support_sequence.h"
 

@@ -7,7 +7,7 @@
  * included. `conv alone` sums the fastest run of every convolution by itself, with its input warm
  * in the cache: no plan of these primitives can be faster, and the share says how near it comes.
  */
-#include "gpu/net.h"
+#include "gpu/net/net.h"
 
 #include <math.h>
 #include <stdio.h>

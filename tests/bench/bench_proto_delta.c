@@ -6,8 +6,8 @@
  * fell into it; its colours and its noise are what a session has. Three questions: a whole cloud as
  * puts, a client that keeps up from frame to frame, and the time that it takes.
  */
-#include "proto/cloud.h"
-#include "proto/delta.h"
+#include "proto/cloud/cloud.h"
+#include "proto/wire/delta.h"
 #include "tests/bench/support_sequence.h"
 
 #include <math.h>

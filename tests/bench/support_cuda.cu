@@ -1,6 +1,6 @@
 #include "tests/bench/support_cuda.h"
 
-#include "gpu/cuda_try.h"
+#include "gpu/base/cuda_try.h"
 
 #include <cuda_fp16.h>
 #include <stdint.h>

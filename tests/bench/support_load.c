@@ -1,6 +1,6 @@
 #include "tests/bench/support_load.h"
 
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

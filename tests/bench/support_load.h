@@ -9,7 +9,7 @@
 #ifndef RECOND_TESTS_BENCH_SUPPORT_LOAD_H
 #define RECOND_TESTS_BENCH_SUPPORT_LOAD_H
 
-#include "proto/control.h"
+#include "proto/wire/control.h"
 
 #define SUPPORT_LOAD_SEQS 1024 /* frames whose times are remembered, more than can be unanswered */
 

@@ -1,6 +1,6 @@
 #include "tests/bench/support_paper.h"
 
-#include "gpu/fuse_point.h"
+#include "gpu/mono/fuse_point.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -15,7 +15,7 @@
 #define RECOND_TESTS_BENCH_SUPPORT_PAPER_H
 
 #include "gpu/gpu.h"
-#include "gpu/point.h"
+#include "gpu/base/point.h"
 
 struct support_paper;
 

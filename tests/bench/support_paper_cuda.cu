@@ -1,7 +1,7 @@
 #include "tests/bench/support_paper_cuda.h"
 
-#include "gpu/cuda_try.h"
-#include "gpu/fuse_point.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/mono/fuse_point.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
 #define RECOND_TESTS_BENCH_SUPPORT_PAPER_CUDA_H
 
 #include "gpu/gpu.h"
-#include "gpu/point.h"
+#include "gpu/base/point.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,8 +1,8 @@
 #include "tests/bench/support_sequence.h"
 
-#include "proto/jpeg.h"
+#include "proto/image/jpeg.h"
 #include "proto/json.h"
-#include "proto/png.h"
+#include "proto/image/png.h"
 #include "tests/support/scene.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
  * What the host cannot run: networks, faults and JPEG engines, which sessions without networks
  * never ask for; and the pulse, which a test may stop.
  */
-#include "gpu/fault_cuda.h"
-#include "gpu/jpeg_cuda.h"
-#include "gpu/net_cuda.h"
-#include "gpu/pulse_cuda.h"
+#include "gpu/base/fault_cuda.h"
+#include "gpu/base/jpeg_cuda.h"
+#include "gpu/net/net_cuda.h"
+#include "gpu/base/pulse_cuda.h"
 #include "tests/emulate/emulate_pulse.h"
 
 #include <unistd.h>

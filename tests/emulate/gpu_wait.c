@@ -1,8 +1,9 @@
 /*
- * gpu_wait - how a batch is waited for (gpu/wait_cuda.c): on time, late with a device that answers,
- * late with one that is silent, told late, never done. Events and the pulse are the emulation's.
+ * gpu_wait - how a batch is waited for (gpu/base/wait_cuda.c): on time, late with a device that
+ * answers, late with one that is silent, told late, never done. Events and the pulse are the
+ * emulation's.
  */
-#include "gpu/wait_cuda.h"
+#include "gpu/base/wait_cuda.h"
 #include "tests/emulate/emulate_pulse.h"
 
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 
 #include "tests/support/core_rig.h"
 
-#include "daemon/store.h"
+#include "daemon/disk/store.h"
 
 #include <ftw.h>
 

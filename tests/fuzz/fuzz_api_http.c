@@ -7,7 +7,7 @@
  * comes back begins as an answer does; without a token nothing is created or deleted; and no
  * connection outlives its client.
  */
-#include "api/http.c"
+#include "api/server/http.c"
 
 #include "tests/support/fake_core.h"
 

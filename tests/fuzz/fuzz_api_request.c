@@ -5,8 +5,8 @@
  * each name and value as the HTTP library would hand it over. Every request gets exactly one
  * answer, and JSON is JSON.
  */
-#include "api/http.h"
-#include "api/routes.h"
+#include "api/server/http.h"
+#include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
 

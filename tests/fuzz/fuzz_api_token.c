@@ -4,7 +4,7 @@
  * Any bytes. A line that is accepted is within its bounds and reads the same when it is written;
  * one that is not has a reason, which never repeats what stood there.
  */
-#include "api/auth.h"
+#include "api/server/auth.h"
 
 #include <stdio.h>
 #include <stdlib.h>

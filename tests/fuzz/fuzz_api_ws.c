@@ -6,7 +6,7 @@
  * said to the client is a control message that the client can read, and a connection that was
  * ended says nothing more.
  */
-#include "api/ws_peer.h"
+#include "api/server/ws_peer.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
 

@@ -8,7 +8,7 @@
  * announces 2^63 more than come, and the payload, masked for it. What comes back is an answer, then
  * frames as a server writes them, text among them being control messages that can be read.
  */
-#include "api/ws.c"
+#include "api/server/ws.c"
 
 #include "tests/support/fake_core.h"
 

@@ -5,8 +5,8 @@
  * every frame; client_talk.h says what must hold. At the end comes a server that behaves, and gets
  * every frame that has no answer yet.
  */
-#include "api/client_retry.h"
-#include "api/client_talk.h"
+#include "api/client/client_retry.h"
+#include "api/client/client_talk.h"
 
 #include <stdio.h>
 #include <stdlib.h>

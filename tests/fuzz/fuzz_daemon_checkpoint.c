@@ -7,7 +7,7 @@
  * Either the file is loaded, and is what its header says, or the whole one below it is; a damaged
  * one does not count as a second when the next one is written.
  */
-#include "daemon/checkpoint_internal.h"
+#include "daemon/disk/checkpoint_internal.h"
 #include "proto/bytes.h"
 #include "proto/crc32c.h"
 #include "tests/support/checkpoint_rig.h"

@@ -8,7 +8,7 @@
  * for answers. Every frame is accounted for when it is quiet, and the mirror of whoever listens
  * hashes as the server says.
  */
-#include "api/ws_peer.h"
+#include "api/server/ws_peer.h"
 #include "tests/support/core_rig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
  *
  * Bounds are small so that a run is short; what they refuse is refused before it is allocated.
  */
-#include "gpu/net_graph.h"
+#include "gpu/net/net_graph.h"
 
 #include <stdlib.h>
 

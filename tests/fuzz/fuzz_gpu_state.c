@@ -4,7 +4,7 @@
  * What is refused leaves a session as new; what is taken is within all bounds: frames run on it,
  * and saving it gives a state that is taken again.
  */
-#include "gpu/session_cpu.h"
+#include "gpu/mono/session_cpu.h"
 #include "tests/support/line.h"
 
 #define SIDE 16

@@ -4,7 +4,7 @@
  * Never crashes; what is taken can be written, and what is written is taken again and written the
  * same way.
  */
-#include "proto/control.h"
+#include "proto/wire/control.h"
 #include "proto/json.h"
 
 #include <stdlib.h>

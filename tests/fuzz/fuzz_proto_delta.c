@@ -5,8 +5,8 @@
  * What a mirror holds stays sorted and hashed right, a refused message changes nothing, and an
  * accepted one that is encoded again gives the same content.
  */
-#include "proto/cloud.h"
-#include "proto/delta.h"
+#include "proto/cloud/cloud.h"
+#include "proto/wire/delta.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* fuzz_proto_frame - a frame message of a stranger: parsed, and what was accepted survives a round
  * trip */
-#include "proto/frame.h"
+#include "proto/wire/frame.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* fuzz_proto_jpeg - a picture of a stranger: probed, and decoded at full size and at an eighth */
-#include "proto/jpeg.h"
+#include "proto/image/jpeg.h"
 
 #include <stdlib.h>
 #include <string.h>

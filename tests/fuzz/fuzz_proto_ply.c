@@ -4,7 +4,7 @@
  * Any bytes. What is accepted holds no more points than the file has bytes for, and the same points
  * written as plain text are read as the same ones; what is refused leaves nothing and says why.
  */
-#include "proto/ply.h"
+#include "proto/cloud/ply.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -55,8 +55,8 @@ rule_arrows() {
                 if (system("test -e " to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
-                    if (to != "proto/err.h" && to != "proto/types.h")
-                        bad("gpu may use only proto/err.h and proto/types.h, not " to)
+                    if (to !~ /^proto\/(err[.]h|types[.]h|geom\/.*)$/)
+                        bad("gpu may use only proto/err.h, proto/types.h and proto/geom, not " to)
                     next
                 }
                 if (from == "api" && folder == "proto") next
@@ -67,20 +67,20 @@ rule_arrows() {
 
 # header (awk regular expression), files that may include it; third-party code stays behind one door each
 FENCES='
-^microhttpd[.]h$                    ^api/http[.]c$
-^libwebsockets[.]h$                 ^api/(ws|ws_handshake|client_ws)[.]c$
+^microhttpd[.]h$                    ^api/server/http[.]c$
+^libwebsockets[.]h$                 ^api/(server/ws|server/ws_handshake|client/client_ws)[.]c$
 ^jansson[.]h$                       ^proto/json[.]c$
-^(turbojpeg|jpeglib|jerror)[.]h$    ^proto/jpeg[.]c$
-^png[.]h$                           ^proto/png[.]c$
-^(zlib|zstd)[.]h$                   ^proto/codec[.]c$
+^(turbojpeg|jpeglib|jerror)[.]h$    ^proto/image/jpeg[.]c$
+^png[.]h$                           ^proto/image/png[.]c$
+^(zlib|zstd)[.]h$                   ^proto/wire/codec[.]c$
 ^systemd/sd-daemon[.]h$             ^daemon/notify[.]c$
 ^systemd/sd-journal[.]h$            ^daemon/log[.]c$
 ^ini[.]h$                           ^daemon/ini[.]c$
-^openssl/                           ^api/(token|tls|client_tls)[.]c$
-^gnutls/                            ^api/tls_gnutls[.]c$
-^curl/                              ^api/client[.]c$
-^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net_dnnl[a-z_]*[.][ch]$
-^(protobuf-c/|onnx/)                ^gpu/net_onnx[a-z_]*[.][ch]$
+^openssl/                           ^api/(token|server/tls|client/client_tls)[.]c$
+^gnutls/                            ^api/server/tls_gnutls[.]c$
+^curl/                              ^api/client/client[.]c$
+^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net/net_dnnl[a-z_]*[.][ch]$
+^(protobuf-c/|onnx/)                ^gpu/net/net_onnx[a-z_]*[.][ch]$
 ^(cuda|cudnn|cub/|nvjpeg|cooperative_groups)    ^gpu/.*cuda.*$
 '
 # what needs no fence: the C library, POSIX and Linux
@@ -116,7 +116,7 @@ header_has_cuda() {
 # file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
 SYMBOLS='
 daemon/main.c     main$             the process
-api/reconctl.c    main$             the process
+api/ctl/reconctl.c    main$             the process
 '
 # A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
 # (x_cpu.c, x_cuda.c) the one of its stage.
@@ -129,7 +129,7 @@ rule_symbols() {
             BEGIN {
                 stem = file
                 sub(/.*\//, "", stem); sub(/[.]c$/, "", stem)
-                folder = file; sub(/\/.*/, "", folder)
+                folder = file; sub(/\/[^\/]*$/, "", folder)
                 allowed = "^(" stem
                 twin = stem
                 if (sub(/_(cpu|cuda|none)$/, "", twin)) allowed = allowed "|" twin
@@ -177,7 +177,7 @@ rule_headers_cxx() {
 rule_exit() {
     local f
     for f in $(sources "$HOUSE" c h cu); do
-        case $f in daemon/main.c | api/reconctl.c) continue ;; esac
+        case $f in daemon/main.c | api/ctl/reconctl.c) continue ;; esac
         match "$f" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file'
     done
 }
@@ -187,7 +187,7 @@ rule_exit() {
 rule_cuda_checked() {
     local f
     for f in $(sources gpu c h cu cuh); do
-        [[ $f != gpu/cuda_try.h ]] || continue # the check itself
+        [[ $f != gpu/base/cuda_try.h ]] || continue # the check itself
         stripped "$f" | awk -v file="$f" '
             { text = before $0; before = "" }
             /(CU_TRY|cuda_try_check)\($/ { before = $0 }

@@ -5,7 +5,7 @@
 #ifndef RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H
 #define RECOND_TESTS_SUPPORT_CHECKPOINT_RIG_H
 
-#include "daemon/checkpoint.h"
+#include "daemon/disk/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>

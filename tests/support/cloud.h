@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/cloud.h"
+#include "proto/cloud/cloud.h"
 
 #define SLOTS 3000u
 

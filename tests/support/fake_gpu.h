@@ -13,7 +13,7 @@
 #define RECOND_TESTS_FAKE_GPU_H
 
 #include "daemon/clock.h"
-#include "gpu/ops.h"
+#include "gpu/base/ops.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 #include "tests/support/fusion_cuda.h"
 
-#include "gpu/associate_point.h"
-#include "gpu/cuda_try.h"
-#include "gpu/scan_cuda.cuh"
+#include "gpu/mono/associate_point.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/scan_cuda.cuh"
 
 #include <stdlib.h>
 

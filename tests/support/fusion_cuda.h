@@ -11,9 +11,9 @@
 #ifndef RECOND_TESTS_SUPPORT_FUSION_CUDA_H
 #define RECOND_TESTS_SUPPORT_FUSION_CUDA_H
 
-#include "gpu/covisible_point.h"
+#include "gpu/mono/covisible_point.h"
 #include "gpu/gpu.h"
-#include "gpu/point.h"
+#include "gpu/base/point.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/journal.h"
+#include "daemon/disk/journal.h"
 #include "daemon/log.h"
 
 #include <ftw.h>

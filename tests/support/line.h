@@ -5,7 +5,7 @@
 #ifndef RECOND_TESTS_SUPPORT_LINE_H
 #define RECOND_TESTS_SUPPORT_LINE_H
 
-#include "gpu/session_cpu.h"
+#include "gpu/mono/session_cpu.h"
 #include "tests/support/scene.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef RECOND_TESTS_NET_CASE_H
 #define RECOND_TESTS_NET_CASE_H
 
-#include "gpu/net.h"
+#include "gpu/net/net.h"
 
 #ifdef __cplusplus
 extern "C" {

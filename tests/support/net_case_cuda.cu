@@ -1,11 +1,11 @@
 /* net.h is C's alone: C++ has to be told, before net_case.h brings it in */
 extern "C" {
-#include "gpu/net.h"
+#include "gpu/net/net.h"
 }
 #include "tests/support/net_case.h"
 
-#include "gpu/cuda_try.h"
-#include "gpu/net_cuda.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/net/net_cuda.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/net.h"
+#include "gpu/net/net.h"
 #include "tests/support/onnx_build.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /*
- * pulse_case.h - ask a device's pulse (gpu/pulse_cuda.h) from a test that knows nothing of CUDA
+ * pulse_case.h - ask a device's pulse (gpu/base/pulse_cuda.h) from a test that knows nothing of
+ * CUDA
  *
  * A test reaches it through a table, as it does fusion_cuda.h. Each case opens device 0 for itself
  * and is for a process of its own: after a fault there is nothing to go on with.

@@ -1,6 +1,6 @@
-#include "gpu/cuda_try.h"
-#include "gpu/fault_cuda.h"
-#include "gpu/pulse_cuda.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/fault_cuda.h"
+#include "gpu/base/pulse_cuda.h"
 #include "tests/support/pulse_case.h"
 
 #include <stdint.h>

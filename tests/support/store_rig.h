@@ -7,7 +7,7 @@
 
 #include "tests/support/core_rig.h"
 
-#include "daemon/store.h"
+#include "daemon/disk/store.h"
 
 #include <fcntl.h>
 #include <ftw.h>

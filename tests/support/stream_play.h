@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/client.h"
+#include "api/client/client.h"
 #include "tests/support/ws_fake.h"
 
 #define READY                                                                           \

@@ -4,8 +4,8 @@
  * it, and damage to a file is that file's own
  */
 #include "gpu/gpu.h"
-#include "gpu/jpeg_point.h"
-#include "proto/jpeg.h"
+#include "gpu/base/jpeg_point.h"
+#include "proto/image/jpeg.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/image_point.h"
+#include "gpu/mono/image_point.h"
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
 

@@ -4,7 +4,7 @@
  * runs frames (gpu_threads does that with networks). The device's memory is looked at as a whole:
  * nobody else may use the card meanwhile.
  */
-#include "gpu/ops.h"
+#include "gpu/base/ops.h"
 #include "tests/support/answer_ms.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/scene.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/state.h"
+#include "gpu/base/state.h"
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
 

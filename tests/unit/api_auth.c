@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/auth.h"
-#include "api/routes.h"
+#include "api/server/auth.h"
+#include "api/server/routes.h"
 #include "tests/support/edge.h"
 
 #include <netinet/in.h>

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/routes.h"
+#include "api/server/routes.h"
 #include "tests/support/edge.h"
 
 #include <ctype.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/routes.h"
+#include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/edge.h"
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/listen.h"
-#include "api/ws_seats.h"
+#include "api/server/listen.h"
+#include "api/server/ws_seats.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
 

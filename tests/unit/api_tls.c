@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/tls.h"
+#include "api/server/tls.h"
 #include "tests/support/ws_case.h"
 
 #define ERR_STATE openssl_err_state

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "api/ws_peer.h"
+#include "api/server/ws_peer.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "api/eval_cloud.h"
-#include "api/eval_register.h"
+#include "api/eval/eval_cloud.h"
+#include "api/eval/eval_register.h"
 
 #define DEGREE (M_PI / 180)
 

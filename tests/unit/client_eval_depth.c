@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/eval_depth.h"
+#include "api/eval/eval_depth.h"
 
 #define W 64
 #define H 48

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/eval_path.h"
+#include "api/eval/eval_path.h"
 
 #define N 200
 #define RAD (3.14159265358979323846 / 180)

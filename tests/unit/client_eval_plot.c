@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/eval_plot.h"
-#include "proto/png.h"
+#include "api/eval/eval_plot.h"
+#include "proto/image/png.h"
 
 static char file[64];
 

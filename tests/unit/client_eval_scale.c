@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/eval_scale.h"
+#include "api/eval/eval_scale.h"
 #include "tests/support/scene.h"
 
 #define W 320

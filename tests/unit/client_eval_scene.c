@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/eval_cloud.h"
-#include "api/eval_scene.h"
+#include "api/eval/eval_cloud.h"
+#include "api/eval/eval_scene.h"
 
 static const struct intrinsics K = {2, 4, 1, 0.5f};
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/client_mjpeg.h"
+#include "api/client/client_mjpeg.h"
 
 /* A picture by hand: an EXIF segment with a whole thumbnail inside, a table, a scan with stuffed
  * bytes, a restart, fill bytes, a second scan, the end. */

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "api/client.h"
+#include "api/client/client.h"
 
 #define PROBLEM                                                                           \
     "{\"type\":\"urn:recond:problem:invalid-fields\",\"title\":\"Wrong\",\"status\":422," \

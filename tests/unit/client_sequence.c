@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/client_sequence.h"
-#include "proto/png.h"
+#include "api/client/client_sequence.h"
+#include "proto/image/png.h"
 
 static char folder[64];
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/client_splat.h"
+#include "api/client/client_splat.h"
 
 #define W 64
 #define H 48

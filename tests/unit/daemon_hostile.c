@@ -26,7 +26,7 @@
 #include "daemon/door.h"
 #include "daemon/edges.h"
 #include "daemon/log.h"
-#include "proto/jpeg.h"
+#include "proto/image/jpeg.h"
 #include "tests/support/edge.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/ws_raw.h"

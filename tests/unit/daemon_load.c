@@ -1,6 +1,6 @@
 /* More than there is room for: overload, floods, limits, fairness, and balanced accounts. */
 #include "daemon/config_table.h"
-#include "daemon/placement.h"
+#include "daemon/work/placement.h"
 #include "tests/support/core_rig.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/models.h"
-#include "daemon/netsize.h"
-#include "daemon/options.h"
+#include "daemon/work/models.h"
+#include "daemon/work/netsize.h"
+#include "daemon/session/options.h"
 #include "tests/support/tiny_model.h"
 
 static char dir[64];

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/outbox.h"
+#include "daemon/session/outbox.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/queue.h"
-#include "daemon/turn.h"
+#include "daemon/session/queue.h"
+#include "daemon/work/turn.h"
 
 #include <pthread.h>
 #include <stdlib.h>

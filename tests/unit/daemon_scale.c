@@ -10,7 +10,7 @@
  */
 #include "tests/support/core_rig.h"
 
-#include "daemon/commit.h"
+#include "daemon/work/commit.h"
 #include "daemon/config_table.h"
 
 #define DEVICES 4

@@ -1,8 +1,8 @@
 /*
  * daemon_state - mirror and trajectory as bytes: what a checkpoint keeps of a session's host side
  */
-#include "daemon/mirror.h"
-#include "daemon/trajectory.h"
+#include "daemon/session/mirror.h"
+#include "daemon/session/trajectory.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/suspect.h"
+#include "daemon/disk/suspect.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/turn.h"
-#include "daemon/worker.h"
+#include "daemon/work/turn.h"
+#include "daemon/work/worker.h"
 
 #include <stdatomic.h>
 #include <pthread.h>

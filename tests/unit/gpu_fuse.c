@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/change_point.h"
-#include "gpu/fuse_point.h"
-#include "gpu/remove_point.h"
+#include "gpu/mono/change_point.h"
+#include "gpu/mono/fuse_point.h"
+#include "gpu/mono/remove_point.h"
 #include "tests/support/scene.h"
 
 static void near(float a, float b, float tolerance)

@@ -3,7 +3,7 @@
 #include "tests/support/net_ref.h"
 #include "tests/support/other_cpus.h"
 
-#include "gpu/net_graph.h"
+#include "gpu/net/net_graph.h"
 
 #include <malloc.h>
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "gpu/session_cpu.h"
+#include "gpu/mono/session_cpu.h"
 #include "tests/support/onnx_build.h"
 #include "tests/support/scene.h"
 

@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 
-#include "gpu/associate_point.h"
-#include "gpu/covisible_point.h"
-#include "gpu/depth_point.h"
-#include "gpu/image_point.h"
-#include "gpu/keyframe_point.h"
-#include "gpu/motion_point.h"
+#include "gpu/mono/associate_point.h"
+#include "gpu/mono/covisible_point.h"
+#include "gpu/mono/depth_point.h"
+#include "gpu/mono/image_point.h"
+#include "gpu/mono/keyframe_point.h"
+#include "gpu/mono/motion_point.h"
 
 static void near(float a, float b, float tolerance)
 {

@@ -1,5 +1,5 @@
 /* Pieces of a few large allocations never overlap, come back whole, and ask the source seldom. */
-#include "gpu/slab.h"
+#include "gpu/base/slab.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "gpu/state.h"
+#include "gpu/base/state.h"
 #include "tests/support/line.h"
 #include "tests/support/onnx_build.h"
 

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 #include "proto/bytes.h"
-#include "proto/cloud.h"
-#include "proto/frame.h"
+#include "proto/cloud/cloud.h"
+#include "proto/wire/frame.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/line.h"
 

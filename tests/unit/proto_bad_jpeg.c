@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "proto/jpeg.h"
+#include "proto/image/jpeg.h"
 #include "tests/support/bad_jpeg.h"
 
 #define FILES 3600 /* one hundred of each kind; a few seconds */

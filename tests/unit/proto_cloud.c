@@ -1,5 +1,5 @@
 /* The mirror as the daemon fills it: keys, hash, staging, commits, patches. */
-#include "proto/delta.h"
+#include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
 
 /* ------------------------------------------------------------------------- keys and hash */

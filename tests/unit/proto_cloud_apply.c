@@ -1,6 +1,6 @@
 /* The mirror as clients hold it: at any rate it reaches the server's, and wrong turns change
  * nothing. */
-#include "proto/delta.h"
+#include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
 
 #define CLIENTS 4

@@ -3,7 +3,7 @@
  * was behind gets what it lacks; bytes that are not a cloud's state are refused
  */
 #include "proto/bytes.h"
-#include "proto/delta.h"
+#include "proto/wire/delta.h"
 #include "tests/support/cloud.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "proto/control.h"
+#include "proto/wire/control.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/codec.h"
-#include "proto/delta.h"
-#include "proto/planes.h"
+#include "proto/wire/codec.h"
+#include "proto/wire/delta.h"
+#include "proto/wire/planes.h"
 
 #define MANY 5000u
 

@@ -1,7 +1,7 @@
 /* PNG files: written and read back, and those of strangers refused. */
 #include <png.h>
 
-#include "proto/png.h"
+#include "proto/image/png.h"
 #include "tests/support/file_case.h"
 
 static char other[160];

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "proto/bytes.h"
-#include "proto/frame.h"
-#include "proto/pose.h"
+#include "proto/wire/frame.h"
+#include "proto/geom/pose.h"
 
 #define PAYLOAD 5
 #define LEN (FRAME_HEADER_BYTES + PAYLOAD)

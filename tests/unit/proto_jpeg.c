@@ -17,7 +17,7 @@
 
 #include <jpeglib.h>
 
-#include "proto/jpeg.h"
+#include "proto/image/jpeg.h"
 
 #define W 90
 #define H 50

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "proto/ply.h"
+#include "proto/cloud/ply.h"
 #include "tests/support/file_case.h"
 #include "tests/support/cloud.h"
 

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/cloud.h"
-#include "proto/delta.h"
-#include "proto/frame.h"
+#include "proto/cloud/cloud.h"
+#include "proto/wire/delta.h"
+#include "proto/wire/frame.h"
 
 #define PAGE "docs/PROTOCOL.md"
 #define WIRE "tests/golden/wire/"

@@ -1,0 +1,58 @@
+#include "api/client/client_retry.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+uint64_t client_retry_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+struct client_retry client_retry_new(double for_s, int attempts)
+{
+    struct client_retry r = {.for_s = for_s, .attempts = attempts};
+
+    if (getrandom(&r.random, sizeof r.random, GRND_NONBLOCK) != sizeof r.random)
+        r.random = client_retry_now_ms(); /* only politeness depends on it */
+    return r;
+}
+
+void client_retry_reset(struct client_retry *r)
+{
+    r->failed = 0;
+}
+
+/* splitmix64, as in proto/cloud/cloud.h */
+static uint64_t next_random(struct client_retry *r)
+{
+    uint64_t v = r->random += 0x9e3779b97f4a7c15;
+
+    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9;
+    v = (v ^ v >> 27) * 0x94d049bb133111eb;
+    return v ^ v >> 31;
+}
+
+int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms)
+{
+    uint64_t pause = CLIENT_RETRY_FIRST_MS;
+
+    if (r->failed == 0)
+        r->since_ms = now_ms;
+    for (int i = 0; i < r->failed && pause < CLIENT_RETRY_MAX_MS; i++)
+        pause *= 2;
+    if (pause > CLIENT_RETRY_MAX_MS)
+        pause = CLIENT_RETRY_MAX_MS;
+    pause -= next_random(r) % (pause / 2 + 1);
+    /* The server's time is the least; what it would have been anyway comes on top as the jitter. */
+    if (asked_ms)
+        pause += asked_ms;
+    if (r->attempts && r->failed >= r->attempts)
+        return -1;
+    if ((double)(now_ms - r->since_ms + pause) > r->for_s * 1e3)
+        return -1;
+    r->failed++;
+    return (int)pause;
+}

@@ -1,0 +1,352 @@
+#include "api/client/client_sequence.h"
+
+#include "proto/json.h"
+#include "proto/image/png.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define DESCRIPTION_MAX (1u << 20) /* sequence.json */
+#define LINE_MAX_BYTES 512
+
+struct pose {
+    long number;
+    struct rigid T;
+};
+
+struct client_sequence {
+    char *folder;
+    char **names;       /* of frames/, sorted */
+    struct pose *poses; /* sorted by number */
+    size_t poses_cap;
+    struct client_sequence_info info;
+    uint8_t *buf;
+    size_t cap;
+};
+
+int client_sequence_pose(struct rigid *T, const char *text, struct err *err)
+{
+    double v[7], n, x, y, z, w;
+    char *end;
+
+    for (int i = 0; i < 7; i++) {
+        v[i] = strtod(text, &end);
+        if (end == text || !isfinite(v[i]))
+            return err_set(err, ERR_INPUT, "a pose is seven numbers: tx ty tz qx qy qz qw");
+        text = end + strspn(end, " \t,");
+    }
+    if (text[strspn(text, " \t\r\n")])
+        return err_set(err, ERR_INPUT, "there is more than a pose of seven numbers");
+    n = sqrt(v[3] * v[3] + v[4] * v[4] + v[5] * v[5] + v[6] * v[6]);
+    if (!(n > 1e-6))
+        return err_set(err, ERR_INPUT, "the quaternion of a pose has length 0");
+    x = v[3] / n, y = v[4] / n, z = v[5] / n, w = v[6] / n;
+    *T = (struct rigid){
+        .r = {(float)(1 - 2 * (y * y + z * z)), (float)(2 * (x * y - z * w)),
+              (float)(2 * (x * z + y * w)), (float)(2 * (x * y + z * w)),
+              (float)(1 - 2 * (x * x + z * z)), (float)(2 * (y * z - x * w)),
+              (float)(2 * (x * z - y * w)), (float)(2 * (y * z + x * w)),
+              (float)(1 - 2 * (x * x + y * y))},
+        .t = {(float)v[0], (float)v[1], (float)v[2]},
+    };
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ files */
+
+static char *path_of(const char *folder, const char *rest)
+{
+    char *path = malloc(strlen(folder) + strlen(rest) + 2);
+
+    if (path)
+        sprintf(path, "%s/%s", folder, rest);
+    return path;
+}
+
+/* A whole file into the sequence's buffer. */
+static int read_file(struct client_sequence *s, const char *rest, size_t max, size_t *len,
+                     struct err *err)
+{
+    char *path = path_of(s->folder, rest);
+    FILE *file = path ? fopen(path, "rb") : NULL;
+    uint8_t *bigger;
+    int rc = 0;
+
+    *len = 0;
+    if (!file) {
+        rc = err_at(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INPUT, rest, "cannot be read: %m");
+        goto out;
+    }
+    for (;;) {
+        if (*len == s->cap) {
+            bigger = realloc(s->buf, s->cap + (1u << 18));
+            if (!bigger) {
+                rc = err_set(err, ERR_MEMORY, "no memory for %s", rest);
+                goto out;
+            }
+            s->buf = bigger;
+            s->cap += 1u << 18;
+        }
+        size_t n = fread(s->buf + *len, 1, s->cap - *len, file);
+        *len += n;
+        if (n == 0)
+            break;
+        if (*len > max) {
+            rc = err_at(err, ERR_LIMIT, rest, "is larger than %zu bytes", max);
+            goto out;
+        }
+    }
+    if (ferror(file))
+        rc = err_at(err, ERR_INPUT, rest, "cannot be read: %m");
+out:
+    if (file)
+        fclose(file);
+    free(path);
+    return rc;
+}
+
+static int read_description(struct client_sequence *s, struct err *err)
+{
+    struct client_sequence_info *info = &s->info;
+    struct json_issues issues = {0};
+    struct json *doc = NULL;
+    struct json_at at;
+    float fps = 0;
+    size_t len;
+    bool camera;
+    int rc = read_file(s, "sequence.json", DESCRIPTION_MAX, &len, err);
+
+    if (rc == ERR_NOT_FOUND)
+        return 0;
+    if (rc)
+        return rc;
+    rc = json_parse(&doc, (const char *)s->buf, len, 16, err);
+    if (rc)
+        return err_at(err, rc, "sequence.json", "is not JSON");
+    at = json_at(doc, &issues);
+    json_get_int(&at, "width", &info->width, 1, FRAME_SIDE_MAX);
+    json_get_int(&at, "height", &info->height, 1, FRAME_SIDE_MAX);
+    camera = json_get_f32(&at, "fx", &info->K.fx, 1, 1e5);
+    camera &= json_get_f32(&at, "fy", &info->K.fy, 1, 1e5);
+    camera &= json_get_f32(&at, "cx", &info->K.cx, -1e5, 1e5);
+    camera &= json_get_f32(&at, "cy", &info->K.cy, -1e5, 1e5);
+    info->has_camera = camera;
+    if (json_get_f32(&at, "fps", &fps, 0.01, 1000))
+        info->fps = (double)fps;
+    json_get_f32(&at, "depth_unit_m", &info->depth_unit_m, 1e-6, 1e3);
+    rc = json_issues_err(&issues, err);
+    json_free(&doc);
+    return rc;
+}
+
+static int is_picture(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+}
+
+static int list_frames(struct client_sequence *s, struct err *err)
+{
+    char *path = path_of(s->folder, "frames");
+    struct dirent **entries = NULL;
+    int n, rc = 0;
+
+    if (!path)
+        return err_set(err, ERR_MEMORY, "no memory for a sequence");
+    n = scandir(path, &entries, is_picture, alphasort);
+    if (n <= 0) {
+        rc = err_at(err, ERR_NOT_FOUND, s->folder,
+                    n < 0 ? "has no folder frames/ (%s)" : "has no .jpg in frames/ (%s)",
+                    n < 0 ? strerror(errno) : "empty");
+        goto out;
+    }
+    s->names = calloc((size_t)n, sizeof *s->names);
+    for (int i = 0; i < n; i++) {
+        if (s->names)
+            s->names[i] = strdup(entries[i]->d_name);
+        if (!s->names || !s->names[i])
+            rc = err_set(err, ERR_MEMORY, "no memory for a sequence");
+        else
+            s->info.n_frames = i + 1;
+        free(entries[i]);
+    }
+out:
+    free(entries);
+    free(path);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------ poses */
+
+static int by_number(const void *a, const void *b)
+{
+    long x = ((const struct pose *)a)->number, y = ((const struct pose *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static int add_pose(struct client_sequence *s, const char *line, struct err *err)
+{
+    struct pose *bigger;
+    char *rest;
+    long number = strtol(line, &rest, 10);
+
+    if (rest == line || (!isspace((unsigned char)*rest)) || number < 0)
+        return err_set(err, ERR_INPUT, "the line does not begin with a frame number");
+    if ((size_t)s->info.n_poses == s->poses_cap) {
+        s->poses_cap = s->poses_cap ? 2 * s->poses_cap : 256;
+        bigger = realloc(s->poses, s->poses_cap * sizeof *s->poses);
+        if (!bigger)
+            return err_set(err, ERR_MEMORY, "no memory for poses");
+        s->poses = bigger;
+    }
+    s->poses[s->info.n_poses].number = number;
+    return client_sequence_pose(&s->poses[s->info.n_poses++].T, rest, err);
+}
+
+static int read_poses(struct client_sequence *s, const char *given, struct err *err)
+{
+    char line[LINE_MAX_BYTES], where[ERR_WHERE_CAP];
+    char *path = given ? strdup(given) : path_of(s->folder, "poses.txt");
+    FILE *file = path ? fopen(path, "r") : NULL;
+    struct err why;
+    int rc = 0;
+
+    if (!file && path && !given && errno == ENOENT)
+        goto out;
+    if (!file) {
+        rc = err_at(err, ERR_NOT_FOUND, given ? given : "poses.txt", "cannot be read: %m");
+        goto out;
+    }
+    for (int n = 1; rc == 0 && fgets(line, sizeof line, file); n++) {
+        const char *p = line + strspn(line, " \t\r\n");
+
+        if (*p == '\0' || *p == '#')
+            continue;
+        rc = add_pose(s, p, &why);
+        if (rc) {
+            snprintf(where, sizeof where, "%.60s:%d", given ? given : "poses.txt", n);
+            err_at(err, rc, where, "%s", why.text);
+        }
+    }
+    if (s->info.n_poses)
+        qsort(s->poses, (size_t)s->info.n_poses, sizeof *s->poses, by_number);
+out:
+    if (file)
+        fclose(file);
+    free(path);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------ interface */
+
+int client_sequence_open(struct client_sequence **out, const char *folder, const char *poses,
+                         struct err *err)
+{
+    struct client_sequence *s = calloc(1, sizeof *s);
+    int rc = 0;
+
+    *out = NULL;
+    if (s)
+        s->folder = strdup(folder);
+    if (!s || !s->folder)
+        rc = err_set(err, ERR_MEMORY, "no memory for a sequence");
+    if (rc == 0)
+        rc = list_frames(s, err);
+    if (rc == 0)
+        rc = read_description(s, err);
+    if (rc == 0 && !(poses && strcmp(poses, "none") == 0))
+        rc = read_poses(s, poses, err);
+    if (rc)
+        client_sequence_close(&s);
+    *out = s;
+    return rc;
+}
+
+void client_sequence_close(struct client_sequence **p)
+{
+    struct client_sequence *s = *p;
+
+    if (!s)
+        return;
+    for (int i = 0; i < s->info.n_frames; i++)
+        free(s->names[i]);
+    free(s->names);
+    free(s->poses);
+    free(s->folder);
+    free(s->buf);
+    free(s);
+    *p = NULL;
+}
+
+void client_sequence_get_info(const struct client_sequence *s, struct client_sequence_info *info)
+{
+    *info = s->info;
+}
+
+int client_sequence_read(struct client_sequence *s, int i, struct frame *f, struct err *err)
+{
+    char rest[300];
+    struct pose key, *pose = NULL;
+    size_t len;
+    int rc;
+
+    snprintf(rest, sizeof rest, "frames/%.250s", s->names[i]);
+    rc = read_file(s, rest, FRAME_PAYLOAD_MAX, &len, err);
+    if (rc)
+        return rc;
+    if (len == 0)
+        return err_at(err, ERR_INPUT, rest, "is empty");
+    f->payload = s->buf;
+    f->payload_len = (uint32_t)len;
+    key.number = strtol(s->names[i], NULL, 10);
+    if (s->info.n_poses)
+        pose = bsearch(&key, s->poses, (size_t)s->info.n_poses, sizeof *pose, by_number);
+    f->flags &= ~(uint32_t)(FRAME_HAS_POSE | FRAME_TRACKING_MASK);
+    if (pose) {
+        f->T_wc = pose->T;
+        f->flags |= FRAME_HAS_POSE | FRAME_TRACKING_NORMAL << 2;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ truth */
+
+void client_sequence_name(const struct client_sequence *s, int i, char name[81])
+{
+    const char *dot = strrchr(s->names[i], '.');
+
+    snprintf(name, 81, "%.*s", dot ? (int)(dot - s->names[i]) : 80, s->names[i]);
+}
+
+int client_sequence_depth(const struct client_sequence *s, int i, float **depth, int *w, int *h,
+                          struct err *err)
+{
+    char rest[100], name[81];
+    uint16_t *gray = NULL;
+    struct err why = {0};
+    char *path;
+    int rc;
+
+    *depth = NULL;
+    client_sequence_name(s, i, name);
+    snprintf(rest, sizeof rest, "depth/%s.png", name);
+    path = path_of(s->folder, rest);
+    rc = path ? png_read_gray16(path, &gray, w, h, FRAME_SIDE_MAX, &why)
+              : err_set(&why, ERR_MEMORY, "no memory for a path");
+    if (rc == 0 && !(s->info.depth_unit_m > 0))
+        rc = err_set(&why, ERR_INPUT, "sequence.json does not say depth_unit_m");
+    if (rc == 0)
+        *depth = malloc((size_t)*w * (size_t)*h * sizeof **depth);
+    if (rc == 0 && !*depth)
+        rc = err_set(&why, ERR_MEMORY, "no memory for a depth map");
+    for (size_t k = 0; rc == 0 && k < (size_t)*w * (size_t)*h; k++)
+        (*depth)[k] = (float)gray[k] * s->info.depth_unit_m;
+    free(gray);
+    free(path);
+    return rc ? err_at(err, rc, rest, "%s", why.text) : 0;
+}

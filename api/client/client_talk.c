@@ -1,0 +1,548 @@
+#include "api/client/client_talk.h"
+
+#include "proto/bytes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The mirror's bounds where the caller names none: 64 M points are 512 MB of keys. */
+#define DEFAULT_MAX_BLOCKS (1u << 20)
+#define DEFAULT_MAX_POINTS (64u << 20)
+/* Blocks asked for again and not yet seen; more means that the server's patches make no sense. */
+#define NEEDS_MAX 256
+#define BLOCK_HEADER_BYTES 32 /* op ... block coordinates: what put, patch and delete share */
+
+enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
+
+/* One frame from client_talk_send() until its ack, so that it can be sent again. */
+struct slot {
+    enum slot_state state;
+    bool again; /* was sent on an earlier connection, which ended before its ack came */
+    uint64_t seq, order;
+    uint8_t *msg; /* header and payload */
+    size_t len, cap;
+};
+
+struct need {
+    struct cloud_name name;
+    bool sent;
+};
+
+struct client_talk {
+    struct client_stream_config config;
+    struct cloud *cloud;
+    struct client_stream_stats stats;
+    /* of the whole stream */
+    bool has_sync, end_wanted, any_seq, any_ready, cloud_changed;
+    uint64_t sync_revision, best_revision, last_seq, order, progress;
+    struct slot slots[CLIENT_WINDOW_MAX];
+    int kept; /* slots that are not free */
+    /* of the connection; ready stays until the next one comes */
+    struct control_ready ready;
+    struct control_bye bye;
+    struct control_error refusal; /* an `error` before `ready` */
+    bool has_ready, has_bye, has_refusal, start_sent, end_sent, viewing;
+    int in_flight; /* slots that are SENT */
+    struct need needs[NEEDS_MAX];
+    int n_needs;
+    char text[CONTROL_TEXT_MAX];
+};
+
+int client_talk_new(struct client_talk **out, const struct client_stream_config *config,
+                    struct err *err)
+{
+    struct client_talk *t = calloc(1, sizeof *t);
+    struct cloud_limits limits = config->limits;
+    int rc;
+
+    *out = NULL;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for a stream");
+    t->config = *config;
+    t->config.url = t->config.token = NULL; /* the connection has its own copies */
+    limits.max_blocks = limits.max_blocks ? limits.max_blocks : DEFAULT_MAX_BLOCKS;
+    limits.max_points = limits.max_points ? limits.max_points : DEFAULT_MAX_POINTS;
+    rc = cloud_new(&t->cloud, &limits, err);
+    if (rc)
+        client_talk_free(&t);
+    *out = t;
+    return rc;
+}
+
+void client_talk_free(struct client_talk **p)
+{
+    struct client_talk *t = *p;
+
+    if (!t)
+        return;
+    cloud_free(&t->cloud);
+    for (int i = 0; i < CLIENT_WINDOW_MAX; i++)
+        free(t->slots[i].msg);
+    free(t);
+    *p = NULL;
+}
+
+void client_talk_connect(struct client_talk *t)
+{
+    t->has_ready = t->has_bye = t->has_refusal = t->start_sent = t->end_sent = false;
+    t->n_needs = 0;
+    t->in_flight = 0;
+    for (int i = 0; i < CLIENT_WINDOW_MAX; i++)
+        if (t->slots[i].state == SLOT_SENT) {
+            t->slots[i].state = SLOT_QUEUED;
+            t->slots[i].again = true;
+        }
+    t->viewing = false;
+}
+
+/* ------------------------------------------------------------------------------------ blocks */
+
+static struct cloud_name block_name(const uint8_t *msg)
+{
+    struct bytes_reader r = bytes_reader(msg + 16, BLOCK_HEADER_BYTES - 16);
+    struct cloud_name name;
+
+    name.submap = bytes_get_u32(&r);
+    name.x = bytes_get_i32(&r);
+    name.y = bytes_get_i32(&r);
+    name.z = bytes_get_i32(&r);
+    return name;
+}
+
+static int find_need(const struct client_talk *t, const struct cloud_name *name)
+{
+    for (int i = 0; i < t->n_needs; i++)
+        if (memcmp(&t->needs[i].name, name, sizeof *name) == 0)
+            return i;
+    return -1;
+}
+
+static int ask_again(struct client_talk *t, const uint8_t *msg, struct err *err)
+{
+    struct cloud_name name = block_name(msg);
+
+    if (find_need(t, &name) >= 0)
+        return 0;
+    if (t->n_needs == NEEDS_MAX)
+        return err_set(err, ERR_INPUT,
+                       "patches of %d blocks did not fit the server's own revisions", NEEDS_MAX);
+    t->needs[t->n_needs++] = (struct need){.name = name};
+    t->stats.resyncs++;
+    return 0;
+}
+
+static uint32_t u32_at(const uint8_t *msg, size_t at)
+{
+    struct bytes_reader r = bytes_reader(msg + at, 4);
+    return bytes_get_u32(&r);
+}
+
+/* The cloud has got further than it ever was; what only repeats after a broken line is no news. */
+static void note_revision(struct client_talk *t)
+{
+    if (cloud_revision(t->cloud) <= t->best_revision)
+        return;
+    t->best_revision = cloud_revision(t->cloud);
+    t->progress++;
+}
+
+static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
+{
+    uint32_t epoch = cloud_epoch(t->cloud);
+    int op, rc, need;
+
+    if (!t->has_ready)
+        return err_set(err, ERR_INPUT, "the server sent blocks before `ready`");
+    rc = cloud_apply(t->cloud, msg, len, err);
+    op = len ? msg[0] : 0;
+    if (rc == ERR_STATE && op == DELTA_PATCH && len >= BLOCK_HEADER_BYTES &&
+        u32_at(msg, 4) == epoch)
+        return ask_again(t, msg, err);
+    if (rc)
+        return rc;
+    if (op == DELTA_CLEAR) {
+        t->n_needs = 0;
+        t->has_sync = false;
+        if (cloud_epoch(t->cloud) != epoch)
+            t->best_revision = 0;
+    } else if (op == DELTA_PUT || op == DELTA_DELETE || op == DELTA_PATCH) {
+        struct cloud_name name = block_name(msg);
+
+        need = op == DELTA_PATCH ? -1 : find_need(t, &name);
+        if (need >= 0)
+            t->needs[need] = t->needs[--t->n_needs];
+        t->stats.blocks++;
+        if (op != DELTA_DELETE)
+            t->stats.points_received +=
+                u32_at(msg, 40); /* n_added; cloud_apply() checked the length */
+    }
+    t->stats.block_bytes += len;
+    t->cloud_changed = true;
+    note_revision(t);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------ control */
+
+static int on_ready(struct client_talk *t, const struct control_ready *ready, struct err *err)
+{
+    if (!t->start_sent || t->has_ready)
+        return err_set(err, ERR_INPUT, "the server sent `ready` %s",
+                       t->has_ready ? "twice" : "before `start`");
+    if (!(isfinite(ready->step_m) && ready->step_m > 0) || ready->window < 1)
+        return err_set(err, ERR_INPUT, "the server's `ready` makes no sense: step %g m, window %u",
+                       (double)ready->step_m, (unsigned)ready->window);
+    t->ready = *ready;
+    t->has_ready = t->any_ready = true;
+    t->has_refusal = false;
+    if (t->config.on_ready)
+        t->config.on_ready(t->config.ctx, ready);
+    return 0;
+}
+
+static void on_ack(struct client_talk *t, const struct control_ack *ack)
+{
+    for (int i = 0; i < CLIENT_WINDOW_MAX; i++) {
+        struct slot *slot = &t->slots[i];
+
+        if (slot->state != SLOT_SENT || slot->seq != ack->seq)
+            continue;
+        slot->state = SLOT_FREE;
+        t->in_flight--;
+        t->kept--;
+        t->progress++;
+        t->stats.frames_answered++;
+        if (slot->again && ack->status == CONTROL_REFUSED && ack->reason == CONTROL_DUPLICATE)
+            t->stats.duplicates++;
+        if (t->config.on_ack)
+            t->config.on_ack(t->config.ctx, ack);
+        return;
+    }
+    /* An answer to a frame that is not in flight was a repetition. */
+}
+
+static void on_sync(struct client_talk *t, const struct control_sync *said)
+{
+    struct control_sync sync = *said;
+    bool equal = sync.hash == cloud_hash(t->cloud) && sync.points == cloud_points(t->cloud);
+
+    if (t->n_needs)
+        return;
+    /* A mirror that is not the server's is of no use for going on: the next connection starts it
+     * anew. */
+    t->has_sync = equal;
+    if (equal)
+        t->sync_revision = sync.revision;
+    if (t->viewing)
+        sync.ended = true; /* as it would be said to who feeds: all is answered */
+    if (t->config.on_sync)
+        t->config.on_sync(t->config.ctx, &sync, equal);
+}
+
+static void on_error(struct client_talk *t, const struct control_error *error)
+{
+    if (!t->has_ready) {
+        t->refusal = *error;
+        t->has_refusal = true;
+    }
+    if (t->config.on_error)
+        t->config.on_error(t->config.ctx, error);
+}
+
+static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
+{
+    struct control_message m;
+    int rc = control_parse(&m, (const char *)msg, len, err);
+
+    if (rc)
+        return rc;
+    switch (m.op) {
+    case CONTROL_READY:
+        return on_ready(t, &m.ready, err);
+    case CONTROL_ACK:
+        on_ack(t, &m.ack);
+        return 0;
+    case CONTROL_SYNC:
+        if (!t->has_ready)
+            return err_set(err, ERR_INPUT, "the server sent `sync` before `ready`");
+        on_sync(t, &m.sync);
+        return 0;
+    case CONTROL_ERROR:
+        on_error(t, &m.error);
+        return 0;
+    case CONTROL_BYE:
+        t->bye = m.bye;
+        t->has_bye = true;
+        return 0;
+    default:
+        return err_set(err, ERR_INPUT, "the server sent a message that only clients send");
+    }
+}
+
+int client_talk_receive(struct client_talk *t, bool binary, const uint8_t *msg, size_t len,
+                        struct err *err)
+{
+    t->stats.bytes_received += len;
+    return binary ? on_block(t, msg, len, err) : on_text(t, msg, len, err);
+}
+
+/* ------------------------------------------------------------------------------------ writing */
+
+static int say(struct client_talk *t, const struct control_message *m,
+               struct client_talk_message *out, struct err *err)
+{
+    size_t len = control_write(t->text, sizeof t->text, m);
+
+    if (len == 0)
+        return err_set(err, ERR_LIMIT, "a control message is longer than %d bytes",
+                       CONTROL_TEXT_MAX);
+    *out = (struct client_talk_message){(const uint8_t *)t->text, len, false};
+    t->stats.bytes_sent += len;
+    return 0;
+}
+
+static int say_start(struct client_talk *t, struct client_talk_message *out, struct err *err)
+{
+    struct control_message m = {.op = CONTROL_START};
+
+    /* Who has nothing to send any more only looks on: a session that was finalized meanwhile takes
+     * no other client, and nobody who feeds it is driven away. */
+    t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
+    m.start.role = t->viewing ? CONTROL_VIEW : t->config.role;
+    m.start.codecs = t->config.codecs ? t->config.codecs : (1u << DELTA_CODECS) - 1;
+    m.start.pose = t->config.pose;
+    m.start.resume = t->has_sync;
+    m.start.epoch = cloud_epoch(t->cloud);
+    m.start.revision = t->sync_revision;
+    t->start_sent = true;
+    return say(t, &m, out, err);
+}
+
+static int next_need(const struct client_talk *t)
+{
+    for (int i = 0; i < t->n_needs; i++)
+        if (!t->needs[i].sent)
+            return i;
+    return -1;
+}
+
+static int granted(const struct client_talk *t)
+{
+    return t->ready.window < CLIENT_WINDOW_MAX ? (int)t->ready.window : CLIENT_WINDOW_MAX;
+}
+
+/* The oldest frame that has to be sent, if the server takes one more: a new `ready` may grant less
+ * than what is kept. */
+static int next_frame(const struct client_talk *t)
+{
+    int first = -1;
+
+    for (int i = 0; i < CLIENT_WINDOW_MAX && t->in_flight < granted(t); i++)
+        if (t->slots[i].state == SLOT_QUEUED &&
+            (first < 0 || t->slots[i].order < t->slots[first].order))
+            first = i;
+    return first;
+}
+
+static bool end_due(const struct client_talk *t)
+{
+    return t->end_wanted && !t->end_sent && !t->viewing && t->in_flight == t->kept;
+}
+
+bool client_talk_has_more(const struct client_talk *t)
+{
+    if (t->has_bye)
+        return false;
+    return !t->start_sent ||
+           (t->has_ready && (next_need(t) >= 0 || next_frame(t) >= 0 || end_due(t)));
+}
+
+static void take_frame(struct client_talk *t, struct slot *slot, struct client_talk_message *out)
+{
+    slot->state = SLOT_SENT;
+    t->in_flight++;
+    if (slot->again)
+        t->stats.frames_resent++;
+    else
+        t->stats.frames_sent++;
+    t->stats.bytes_sent += slot->len;
+    *out = (struct client_talk_message){slot->msg, slot->len, true};
+}
+
+int client_talk_next(struct client_talk *t, struct client_talk_message *out, struct err *err)
+{
+    struct control_message m;
+    int need, frame;
+
+    if (!client_talk_has_more(t))
+        return err_set(err, ERR_END, "nothing to say");
+    if (!t->start_sent)
+        return say_start(t, out, err);
+    need = next_need(t);
+    frame = next_frame(t);
+    if (need >= 0) {
+        m = (struct control_message){.op = CONTROL_NEED, .need = t->needs[need].name};
+        t->needs[need].sent = true;
+    } else if (frame >= 0) {
+        take_frame(t, &t->slots[frame], out);
+        return 0;
+    } else {
+        m = (struct control_message){.op = CONTROL_END};
+        t->end_sent = true;
+    }
+    return say(t, &m, out, err);
+}
+
+/* ------------------------------------------------------------------------------------ ends */
+
+static int code_of(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return ERR_DENIED;
+    case 404:
+    case 410:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_STATE;
+    case 408:
+    case 429:
+    case 503:
+        return ERR_BUSY;
+    default:
+        return status >= 500 ? ERR_IO : ERR_INPUT;
+    }
+}
+
+int client_talk_ended(const struct client_talk *t, int rc, struct err *err)
+{
+    if (rc != ERR_IO && rc != ERR_END)
+        return rc; /* it was us who ended it, or the door stayed shut */
+    if (t->has_bye)
+        return err_set(err, ERR_END, "the server said goodbye: %s",
+                       t->bye.reason[0] ? t->bye.reason : "no reason given");
+    if (t->has_refusal)
+        return err_at(err, code_of(t->refusal.status), t->refusal.pointer, "%s",
+                      t->refusal.detail[0] ? t->refusal.detail : t->refusal.title);
+    return rc;
+}
+
+bool client_talk_resumable(const struct client_talk *t, int rc)
+{
+    if (t->has_bye && t->bye.action == CONTROL_DISCONNECT)
+        return false;
+    return rc == ERR_IO || rc == ERR_END || rc == ERR_BUSY;
+}
+
+/* ------------------------------------------------------------------------------------ caller */
+
+int client_talk_window(const struct client_talk *t)
+{
+    if (!t->has_ready || t->end_wanted || t->has_bye)
+        return 0;
+    return granted(t) > t->kept ? granted(t) - t->kept : 0;
+}
+
+static int keep(struct slot *slot, const struct frame *f, size_t len,
+                enum frame_pose_convention pose, struct err *err)
+{
+    uint8_t *bigger;
+
+    if (len > slot->cap) {
+        bigger = realloc(slot->msg, len + len / 4);
+        if (!bigger)
+            return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
+        slot->msg = bigger;
+        slot->cap = len + len / 4;
+    }
+    frame_encode_header(slot->msg, f, pose);
+    memcpy(slot->msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
+    slot->len = len;
+    slot->seq = f->seq;
+    return 0;
+}
+
+int client_talk_send(struct client_talk *t, const struct frame *f, struct err *err)
+{
+    size_t len = FRAME_HEADER_BYTES + (size_t)f->payload_len;
+    struct slot *slot = t->slots;
+    int rc;
+
+    if (t->config.role != CONTROL_INGEST)
+        return err_set(err, ERR_STATE, "a viewer sends no frames");
+    if (t->end_wanted)
+        return err_set(err, ERR_STATE, "a frame after the end");
+    if (client_talk_window(t) == 0)
+        return err_set(err, ERR_BUSY, "the window is used up: %d frames are unanswered", t->kept);
+    if (f->payload_len > FRAME_PAYLOAD_MAX || len > t->ready.max_frame_bytes)
+        return err_set(err, ERR_LIMIT, "frame of %zu bytes, the server takes %u", len,
+                       (unsigned)t->ready.max_frame_bytes);
+    if (t->any_seq && f->seq <= t->last_seq)
+        return err_set(err, ERR_INPUT, "frame %llu after frame %llu: numbers only rise",
+                       (unsigned long long)f->seq, (unsigned long long)t->last_seq);
+    while (slot->state != SLOT_FREE)
+        slot++; /* kept < CLIENT_WINDOW_MAX: one is free */
+    rc = keep(slot, f, len, t->config.pose, err);
+    if (rc)
+        return rc;
+    slot->order = t->order++;
+    slot->state = SLOT_QUEUED;
+    slot->again = false;
+    t->last_seq = f->seq;
+    t->any_seq = true;
+    t->kept++;
+    return 0;
+}
+
+int client_talk_end(struct client_talk *t, struct err *err)
+{
+    if (t->config.role != CONTROL_INGEST)
+        return err_set(err, ERR_STATE, "only a client that sends frames can end them");
+    t->end_wanted = true;
+    return 0;
+}
+
+uint64_t client_talk_progress(const struct client_talk *t)
+{
+    return t->progress;
+}
+
+bool client_talk_started(const struct client_talk *t)
+{
+    return t->has_ready;
+}
+
+int client_talk_unanswered(const struct client_talk *t)
+{
+    return t->kept;
+}
+
+const struct cloud *client_talk_cloud(const struct client_talk *t)
+{
+    return t->cloud;
+}
+
+const struct control_ready *client_talk_ready(const struct client_talk *t)
+{
+    return t->any_ready ? &t->ready : NULL;
+}
+
+const struct control_bye *client_talk_bye(const struct client_talk *t)
+{
+    return t->has_bye ? &t->bye : NULL;
+}
+
+bool client_talk_cloud_changed(struct client_talk *t)
+{
+    bool changed = t->cloud_changed;
+
+    t->cloud_changed = false;
+    return changed;
+}
+
+struct client_stream_stats *client_talk_stats(struct client_talk *t)
+{
+    return &t->stats;
+}

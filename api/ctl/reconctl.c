@@ -1,0 +1,205 @@
+#include "api/ctl/reconctl.h"
+
+#include "api/ctl/reconctl_table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct reconctl_command *const reconctl_commands[] = {
+    &reconctl_push_command,           &reconctl_pull_command,
+    &reconctl_session_create_command, &reconctl_session_list_command,
+    &reconctl_session_get_command,    &reconctl_session_finalize_command,
+    &reconctl_session_delete_command, &reconctl_export_command,
+    &reconctl_render_command,         &reconctl_top_command,
+    &reconctl_doctor_command,         &reconctl_token_new_command,
+    &reconctl_token_list_command,     &reconctl_token_revoke_command,
+    &reconctl_eval_depth_command,     &reconctl_eval_trajectory_command,
+    &reconctl_eval_cloud_command,     &reconctl_eval_scene_command,
+    &reconctl_completion_command,     NULL,
+};
+
+static volatile sig_atomic_t stops;
+
+/* The first signal asks to finish, the second does not ask. */
+static void on_signal(int number)
+{
+    (void)number;
+    if (++stops > 1) {
+        reconctl_server_abandon();
+        _exit(RECONCTL_INTERRUPTED);
+    }
+}
+
+int reconctl_stopped(void)
+{
+    return stops;
+}
+
+bool reconctl_json(const struct reconctl_common *common)
+{
+    return common->json || (!common->text && !isatty(STDOUT_FILENO));
+}
+
+double reconctl_now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void reconctl_sleep_ms(int ms)
+{
+    struct timespec t = {.tv_nsec = 10000000};
+
+    for (; ms > 0 && !stops; ms -= 10)
+        nanosleep(&t, NULL);
+}
+
+int reconctl_fail(const struct reconctl_common *common, const struct err *err)
+{
+    char buf[1024];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    fflush(stdout);
+    fprintf(stderr, "reconctl: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
+    if (common->json) {
+        json_open_map(&w, NULL);
+        json_put_text(&w, "type", "error");
+        json_put_text(&w, "code", err_name(err->code));
+        json_put_text(&w, "where", err->where);
+        json_put_text(&w, "text", err->text);
+        json_close(&w);
+        if (json_finish(&w))
+            printf("%s\n", buf);
+    }
+    switch (err->code) {
+    case ERR_IO:
+        return RECONCTL_UNREACHABLE;
+    case ERR_DENIED:
+    case ERR_BUSY:
+    case ERR_STATE:
+    case ERR_DEVICE:
+        return RECONCTL_REFUSED;
+    default:
+        return RECONCTL_FAILURE;
+    }
+}
+
+int reconctl_fail_server(const struct reconctl_common *common, const struct err *err)
+{
+    int code = reconctl_fail(common, err);
+
+    return code == RECONCTL_UNREACHABLE ? code : RECONCTL_REFUSED;
+}
+
+void reconctl_print_json(const char *body)
+{
+    size_t n = strlen(body);
+
+    printf("%s%s", body, n && body[n - 1] == '\n' ? "" : "\n");
+}
+
+uint64_t reconctl_hex(const char *text)
+{
+    return strtoull(text, NULL, 16);
+}
+
+int reconctl_get(struct client *client, const char *path, struct json **doc, struct err *err)
+{
+    char *body = NULL;
+    size_t len = 0;
+    int rc = client_request(client, "GET", path, NULL, &body, &len, NULL, err);
+
+    *doc = NULL;
+    if (rc == 0)
+        rc = json_parse(doc, body, len, 16, err);
+    free(body);
+    return rc;
+}
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: reconctl COMMAND [options]\n\n");
+    for (int i = 0; reconctl_commands[i]; i++)
+        fprintf(out, "  %-17s %s\n", reconctl_commands[i]->name, reconctl_commands[i]->summary);
+    fprintf(out, "\n`reconctl COMMAND --help` explains a command, reconctl(1) all of them.\n");
+}
+
+/* The command that argv[1] (and argv[2]) name, and how many words that took. */
+static const struct reconctl_command *find(int argc, char **argv, int *words)
+{
+    char both[64];
+
+    for (*words = 2; *words >= 1; (*words)--) {
+        if (argc <= *words)
+            continue;
+        snprintf(both, sizeof both, "%s%s%s", argv[1], *words == 2 ? " " : "",
+                 *words == 2 ? argv[2] : "");
+        for (int i = 0; reconctl_commands[i]; i++)
+            if (strcmp(reconctl_commands[i]->name, both) == 0)
+                return reconctl_commands[i];
+    }
+    return NULL;
+}
+
+static int run(const struct reconctl_command *command, int argc, char **argv)
+{
+    struct reconctl_common *arguments = calloc(1, command->size);
+    struct err err;
+    int code = RECONCTL_USAGE;
+
+    if (!arguments)
+        return RECONCTL_FAILURE;
+    if (command->defaults)
+        command->defaults(arguments);
+    if (reconctl_args_parse(command, arguments, argc, argv, &err)) {
+        reconctl_fail(arguments, &err);
+        fprintf(stderr, "reconctl: `reconctl %s --help` explains it\n", command->name);
+    } else if (arguments->help) {
+        reconctl_args_help(command);
+        code = RECONCTL_OK;
+    } else {
+        code = command->run(arguments);
+    }
+    free(arguments);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+    const struct reconctl_command *command;
+    int words, code;
+
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sa.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &sa, NULL);
+    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+        printf("reconctl %s\n", RECOND_VERSION);
+        return RECONCTL_OK;
+    }
+    if (argc >= 2 && (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0)) {
+        usage(stdout);
+        return RECONCTL_OK;
+    }
+    command = find(argc, argv, &words);
+    if (!command) {
+        if (argc >= 2)
+            fprintf(stderr, "reconctl: '%s' is no command\n", argv[1]);
+        usage(stderr);
+        return RECONCTL_USAGE;
+    }
+    code = run(command, argc - words, argv + words);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "reconctl: standard output cannot be written: %s\n", strerror(errno));
+        code = code ? code : RECONCTL_FAILURE;
+    }
+    return code;
+}

@@ -1,0 +1,153 @@
+/*
+ * reconctl.h - what the files of the command-line client share
+ *
+ * A command is one row: its name, its operands, its options and a function. The table of options
+ * is read by the parser, by --help, by the shell completions and by the test that holds
+ * docs/reconctl.1 against the program. Every command's options are a struct whose first member is
+ * struct reconctl_common.
+ *
+ * Output:  stdout carries the result: text for people on a terminal, else JSON Lines (--json and
+ *          --text choose). stderr carries progress and errors.
+ */
+#ifndef RECOND_API_RECONCTL_H
+#define RECOND_API_RECONCTL_H
+
+#include "api/client/client.h"
+#include "proto/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum reconctl_exit {
+    RECONCTL_OK = 0,
+    RECONCTL_FAILURE = 1,
+    RECONCTL_USAGE = 2,
+    RECONCTL_UNREACHABLE = 3,
+    RECONCTL_REFUSED = 4,
+    RECONCTL_HASH = 5,
+    RECONCTL_INTERRUPTED = 130
+};
+
+#define RECONCTL_DEFAULT_URL "http://127.0.0.1:8700"
+#define RECONCTL_LIST_MAX 32
+#define RECONCTL_OPERANDS_MAX 16
+
+struct reconctl_list {
+    const char *at[RECONCTL_LIST_MAX];
+    int n;
+};
+
+enum reconctl_kind {
+    RECONCTL_FLAG, /* bool */
+    RECONCTL_INT,  /* int in [min, max] */
+    RECONCTL_REAL, /* double in [min, max] */
+    RECONCTL_TEXT, /* const char * */
+    RECONCTL_LIST, /* struct reconctl_list: may be given several times */
+    RECONCTL_SIZE  /* struct reconctl_size: WxH */
+};
+
+struct reconctl_size {
+    int w, h;
+};
+
+struct reconctl_option {
+    const char *name; /* long name, NULL ends a table */
+    char letter;      /* or 0 */
+    const char *arg;  /* what --help calls the value; NULL for flags */
+    enum reconctl_kind kind;
+    size_t offset;
+    double min, max;
+    const char *help;
+};
+
+struct reconctl_common {
+    const char *url, *token_file, *ca_file;
+    bool json, text, help;
+    int timeout_s;
+    const char *operands[RECONCTL_OPERANDS_MAX];
+    int n_operands;
+};
+
+struct reconctl_command {
+    const char *name; /* "push", "session list" */
+    const char *operands;
+    int min_operands, max_operands;
+    const char *summary;
+    const struct reconctl_option *options;
+    size_t size;                       /* of the options' struct */
+    void (*defaults)(void *arguments); /* sets what is not zero, or NULL */
+    int (*run)(void *arguments);       /* returns enum reconctl_exit */
+};
+
+extern const struct reconctl_command *const reconctl_commands[]; /* NULL-terminated */
+extern const struct reconctl_option reconctl_common_options[];
+
+/* ------------------------------------------------------------------------- arguments */
+
+/*
+ * reconctl_args_parse - options and operands of one command
+ *
+ * In:      argv[0] is the command's own name
+ * Out:     arguments [command->size], zeroed by the caller or set to defaults
+ * Returns: 0; ERR_INPUT with a sentence for the user
+ */
+MUST_CHECK int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
+                                   int argc, char **argv, struct err *err);
+void reconctl_args_help(const struct reconctl_command *command);
+extern const struct reconctl_command reconctl_completion_command;
+
+/* ------------------------------------------------------------------------- surroundings */
+
+/* How often Ctrl-C was pressed (or SIGTERM sent); the second time the process ends by itself. */
+int reconctl_stopped(void);
+bool reconctl_json(const struct reconctl_common *common); /* JSON Lines on stdout? */
+double reconctl_now_s(void);                              /* monotonic */
+/* Sleep in short pieces, until reconctl_stopped(). */
+void reconctl_sleep_ms(int ms);
+
+/* Print an error to stderr, with --json as JSON too, and answer the exit code of its class. */
+int reconctl_fail(const struct reconctl_common *common, const struct err *err);
+/* The same for an error that the server answered: all but a lost connection is a refusal. */
+int reconctl_fail_server(const struct reconctl_common *common, const struct err *err);
+
+/* ------------------------------------------------------------------------- connections */
+
+struct reconctl_server { /* a recond of our own, for one command */
+    pid_t pid;
+    char url[64], folder[64];
+};
+
+struct reconctl_link {
+    struct client *client;
+    struct client_config config;
+    char token[257];
+    struct reconctl_server server;
+};
+
+/*
+ * reconctl_link_open - REST connection as --url, --token-file and the environment say
+ *
+ * In:      may_start: where no URL is given and nothing answers at the default one, start a recond
+ *          that stands beside this program or in PATH, on free ports, and say so on stderr
+ */
+MUST_CHECK int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common *common,
+                                  bool may_start, struct err *err);
+/* Stops the server that was started for this command, if one was. */
+void reconctl_link_close(struct reconctl_link *link);
+
+MUST_CHECK int reconctl_server_start(struct reconctl_server *server, struct err *err);
+void reconctl_server_stop(struct reconctl_server *server);
+/* From a signal handler: the process ends at once, its server shall not outlive it. */
+void reconctl_server_abandon(void);
+/* Is there a recond that could be started? path [cap] */
+bool reconctl_server_find(char *path, size_t cap);
+
+/* GET path as a JSON document, json_free() it. */
+MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json **doc,
+                            struct err *err);
+uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
+/* Print a document as one line, or as it came from the server. */
+void reconctl_print_json(const char *body);
+
+#endif

@@ -1,0 +1,328 @@
+#include "api/ctl/reconctl.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX 64
+#define COMMON(field) offsetof(struct reconctl_common, field)
+
+/* clang-format off */
+const struct reconctl_option reconctl_common_options[] = {
+    {"url", 'u', "URL", RECONCTL_TEXT, COMMON(url), 0, 0,
+     "Server; default $RECOND_URL, else " RECONCTL_DEFAULT_URL},
+    {"token-file", 0, "FILE", RECONCTL_TEXT, COMMON(token_file), 0, 0,
+     "File with the bearer token; default $RECOND_TOKEN_FILE"},
+    {"ca", 0, "FILE", RECONCTL_TEXT, COMMON(ca_file), 0, 0,
+     "PEM file of the authorities to trust; default $RECOND_CA_FILE, else the system's"},
+    {"timeout", 0, "SECONDS", RECONCTL_INT, COMMON(timeout_s), 1, 3600,
+     "Give up on a silent server after this long (10)"},
+    {"json", 'j', NULL, RECONCTL_FLAG, COMMON(json), 0, 0,
+     "JSON Lines on standard output, also on a terminal"},
+    {"text", 0, NULL, RECONCTL_FLAG, COMMON(text), 0, 0,
+     "Text for people on standard output, also off a terminal"},
+    {"help", 'h', NULL, RECONCTL_FLAG, COMMON(help), 0, 0, "Explain this command"},
+    {0},
+};
+/* clang-format on */
+
+static bool has_own(const struct reconctl_command *c, const char *name)
+{
+    for (const struct reconctl_option *o = c->options; o && o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The i-th option of a command, its own first, then those common ones whose name it does not use
+ * otherwise; NULL at the end. */
+static const struct reconctl_option *option_at(const struct reconctl_command *c, int i)
+{
+    const struct reconctl_option *common = reconctl_common_options;
+    int own = 0;
+
+    while (c->options && c->options[own].name)
+        own++;
+    if (i < own)
+        return &c->options[i];
+    for (i -= own; common->name; common++)
+        if (!has_own(c, common->name) && i-- == 0)
+            return common;
+    return NULL;
+}
+
+static int set_number(const struct reconctl_option *o, void *to, const char *text, struct err *err)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    if (end == text || *end || !isfinite(v) || v < o->min || v > o->max ||
+        (o->kind == RECONCTL_INT && v != floor(v)))
+        return err_set(err, ERR_INPUT, "--%s takes %s in %g...%g, not '%.60s'", o->name,
+                       o->kind == RECONCTL_INT ? "a whole number" : "a number", o->min, o->max,
+                       text);
+    if (o->kind == RECONCTL_INT)
+        *(int *)to = (int)v;
+    else
+        *(double *)to = v;
+    return 0;
+}
+
+static int set_size(const struct reconctl_option *o, struct reconctl_size *to, const char *text,
+                    struct err *err)
+{
+    char rest;
+
+    if (sscanf(text, "%5dx%5d%c", &to->w, &to->h, &rest) != 2 || to->w < o->min || to->w > o->max ||
+        to->h < o->min || to->h > o->max)
+        return err_set(err, ERR_INPUT, "--%s takes WIDTHxHEIGHT, each in %g...%g, not '%.60s'",
+                       o->name, o->min, o->max, text);
+    return 0;
+}
+
+static int set(const struct reconctl_option *o, void *arguments, const char *text, struct err *err)
+{
+    void *to = (char *)arguments + o->offset;
+    struct reconctl_list *list = to;
+
+    switch (o->kind) {
+    case RECONCTL_FLAG:
+        *(bool *)to = true;
+        return 0;
+    case RECONCTL_INT:
+    case RECONCTL_REAL:
+        return set_number(o, to, text, err);
+    case RECONCTL_SIZE:
+        return set_size(o, to, text, err);
+    case RECONCTL_TEXT:
+        if (!*text)
+            return err_set(err, ERR_INPUT, "--%s takes a value that is not empty", o->name);
+        *(const char **)to = text;
+        return 0;
+    case RECONCTL_LIST:
+        if (list->n == RECONCTL_LIST_MAX)
+            return err_set(err, ERR_LIMIT, "--%s can be given %d times", o->name,
+                           RECONCTL_LIST_MAX);
+        list->at[list->n++] = text;
+        return 0;
+    }
+    return 0;
+}
+
+int reconctl_args_parse(const struct reconctl_command *command, void *arguments, int argc,
+                        char **argv, struct err *err)
+{
+    struct option longs[OPTIONS_MAX + 1] = {0};
+    struct reconctl_common *common = arguments;
+    char shorts[3 * OPTIONS_MAX + 2] = ":";
+    size_t s = 1;
+    int n = 0, which, c, rc = 0;
+
+    for (const struct reconctl_option *o; n < OPTIONS_MAX && (o = option_at(command, n)); n++) {
+        longs[n] = (struct option){.name = o->name, .has_arg = o->arg ? 1 : 0, .val = 256 + n};
+        if (o->letter) {
+            shorts[s++] = o->letter;
+            if (o->arg)
+                shorts[s++] = ':';
+        }
+    }
+    optind = 0; /* start anew: glibc */
+    while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        which = c - 256;
+        for (int i = 0; c < 256 && i < n; i++)
+            if (option_at(command, i)->letter == c)
+                which = i;
+        if (c == '?')
+            rc = err_set(err, ERR_INPUT, "'%.60s' is no option of %s", argv[optind - 1],
+                         command->name);
+        else if (c == ':')
+            rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
+        else
+            rc = set(option_at(command, which), arguments, optarg, err);
+    }
+    if (rc || common->help)
+        return rc;
+    n = argc - optind;
+    if (n < command->min_operands || n > command->max_operands)
+        return err_set(err, ERR_INPUT, "usage: reconctl %s %s", command->name, command->operands);
+    for (int i = 0; i < n; i++)
+        common->operands[common->n_operands++] = argv[optind + i];
+    return 0;
+}
+
+void reconctl_args_help(const struct reconctl_command *command)
+{
+    printf("usage: reconctl %s [options]%s%s\n\n%s.\n\noptions:\n", command->name,
+           *command->operands ? " " : "", command->operands, command->summary);
+    for (int i = 0; option_at(command, i); i++) {
+        const struct reconctl_option *o = option_at(command, i);
+        char left[64];
+
+        snprintf(left, sizeof left, "%s--%s%s%s",
+                 o->letter ? (char[]){'-', o->letter, ',', ' ', 0} : "    ", o->name,
+                 o->arg ? " " : "", o->arg ? o->arg : "");
+        printf("  %-28s  %s\n", left, o->help);
+    }
+}
+
+/* ------------------------------------------------------------------------- completion */
+
+/* The first words of commands, each once; "session" has a second one. */
+static bool is_first_of_family(int i)
+{
+    const char *name = reconctl_commands[i]->name;
+    size_t n = strcspn(name, " ");
+
+    for (int k = 0; k < i; k++)
+        if (strncmp(reconctl_commands[k]->name, name, n) == 0 &&
+            strchr(" ", reconctl_commands[k]->name[n]))
+            return false;
+    return true;
+}
+
+/* The second words of a family, for bash. */
+static void complete_bash_second(int family)
+{
+    const char *name = reconctl_commands[family]->name;
+    size_t n = strcspn(name, " ") + 1; /* with the blank */
+
+    printf("    elif [[ $COMP_CWORD == 2 && ${COMP_WORDS[1]} == %.*s ]]; then\n"
+           "        COMPREPLY=($(compgen -W \"",
+           (int)n - 1, name);
+    for (int i = family; reconctl_commands[i]; i++)
+        if (strncmp(reconctl_commands[i]->name, name, n) == 0)
+            printf("%s ", reconctl_commands[i]->name + n);
+    printf("\" -- \"$cur\"))\n");
+}
+
+static void complete_bash(void)
+{
+    printf("# bash completion of reconctl: put it into "
+           "/usr/share/bash-completion/completions/reconctl\n"
+           "_reconctl() {\n"
+           "    local cur=${COMP_WORDS[COMP_CWORD]} words opts=\"\"\n"
+           "    words=\"${COMP_WORDS[1]:-} ${COMP_WORDS[2]:-}\"\n"
+           "    case $words in\n");
+    for (int i = 0; reconctl_commands[i]; i++) {
+        const struct reconctl_command *c = reconctl_commands[i];
+
+        printf("    \"%s%s) opts=\"", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
+        for (int k = 0; option_at(c, k); k++)
+            printf("%s--%s", k ? " " : "", option_at(c, k)->name);
+        printf("\" ;;\n");
+    }
+    printf("    esac\n"
+           "    if [[ $cur == -* ]]; then\n"
+           "        COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
+           "    elif [[ $COMP_CWORD == 1 ]]; then\n"
+           "        COMPREPLY=($(compgen -W \"");
+    for (int i = 0; reconctl_commands[i]; i++)
+        if (is_first_of_family(i))
+            printf("%.*s ", (int)strcspn(reconctl_commands[i]->name, " "),
+                   reconctl_commands[i]->name);
+    printf("help\" -- \"$cur\"))\n");
+    for (int i = 0; reconctl_commands[i]; i++)
+        if (is_first_of_family(i) && strchr(reconctl_commands[i]->name, ' '))
+            complete_bash_second(i);
+    printf("    else\n"
+           "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+           "    fi\n"
+           "}\n"
+           "complete -o filenames -F _reconctl reconctl\n");
+}
+
+/* A help text inside single quotes, colons and brackets escaped for zsh. */
+static void print_zsh(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            printf("'\\'");
+        else if (strchr(":[]\\", *text))
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void complete_zsh(void)
+{
+    printf("#compdef reconctl\n_reconctl() {\n    case \"$words[2] $words[3]\" in\n");
+    for (int i = 0; reconctl_commands[i]; i++) {
+        const struct reconctl_command *c = reconctl_commands[i];
+
+        printf("    \"%s%s) _arguments", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
+        for (int k = 0; option_at(c, k); k++) {
+            const struct reconctl_option *o = option_at(c, k);
+
+            printf(" \\\n        '%s--%s%s[", o->kind == RECONCTL_LIST ? "*" : "", o->name,
+                   o->arg ? "=" : "");
+            print_zsh(o->help);
+            printf("]%s%s%s'", o->arg ? ":" : "", o->arg ? o->arg : "", o->arg ? ":_files" : "");
+        }
+        printf(" '*:file:_files' ;;\n");
+    }
+    printf("    *) compadd --");
+    for (int i = 0; reconctl_commands[i]; i++)
+        if (is_first_of_family(i))
+            printf(" %.*s", (int)strcspn(reconctl_commands[i]->name, " "),
+                   reconctl_commands[i]->name);
+    printf(" help ;;\n    esac\n}\n_reconctl \"$@\"\n");
+}
+
+static void complete_fish(void)
+{
+    for (int i = 0; reconctl_commands[i]; i++) {
+        const struct reconctl_command *c = reconctl_commands[i];
+        const char *second = strchr(c->name, ' ');
+        int first = (int)strcspn(c->name, " ");
+
+        if (is_first_of_family(i))
+            printf("complete -c reconctl -n __fish_use_subcommand -a %.*s -d '%s'\n", first,
+                   c->name,
+                   !second                             ? c->summary
+                   : strncmp(c->name, "token", 5) == 0 ? "Tokens of a token file"
+                   : strncmp(c->name, "eval", 4) == 0  ? "Measures against the truth"
+                                                       : "Sessions of a server");
+        if (second)
+            printf("complete -c reconctl -f -n '__fish_seen_subcommand_from %.*s' -a %s -d '%s'\n",
+                   first, c->name, second + 1, c->summary);
+        for (int k = 0; option_at(c, k); k++) {
+            const struct reconctl_option *o = option_at(c, k);
+
+            printf("complete -c reconctl -n '__fish_seen_subcommand_from %s' -l %s%s -d \"%s\"\n",
+                   second ? second + 1 : c->name, o->name, o->arg ? " -r" : "",
+                   o->help[0] == '$' ? "" : o->help);
+        }
+    }
+}
+
+static int run_completion(void *arguments)
+{
+    const struct reconctl_common *common = arguments;
+    const char *shell = common->operands[0];
+    struct err err;
+
+    if (strcmp(shell, "bash") == 0)
+        complete_bash();
+    else if (strcmp(shell, "zsh") == 0)
+        complete_zsh();
+    else if (strcmp(shell, "fish") == 0)
+        complete_fish();
+    else {
+        err_set(&err, ERR_INPUT, "'%.30s' is no shell that is known: bash, zsh, fish", shell);
+        reconctl_fail(common, &err);
+        return RECONCTL_USAGE;
+    }
+    return RECONCTL_OK;
+}
+
+const struct reconctl_command reconctl_completion_command = {
+    .name = "completion",
+    .operands = "bash|zsh|fish",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Print a completion script for a shell",
+    .size = sizeof(struct reconctl_common),
+    .run = run_completion,
+};

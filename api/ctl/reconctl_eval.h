@@ -1,0 +1,27 @@
+/*
+ * reconctl_eval.h - what the commands of the eval family share
+ *
+ * Each is a row like all commands (reconctl.h), listed in reconctl.c: `eval depth`, `eval
+ * trajectory`, `eval cloud`, `eval scene`. Their --json FILE takes the place of the flag that
+ * other commands have under that name: the measures go to the file as one JSON document, and to
+ * standard output as text for people on a terminal (or with --text), else as the same document in
+ * one line.
+ */
+#ifndef RECOND_API_RECONCTL_EVAL_H
+#define RECOND_API_RECONCTL_EVAL_H
+
+#include "api/ctl/reconctl_table.h"
+
+int reconctl_eval_depth(void *arguments);
+int reconctl_eval_trajectory(void *arguments);
+int reconctl_eval_cloud(void *arguments);
+int reconctl_eval_scene(void *arguments);
+
+/* Write text and a line end to a file (beside it and renamed). path NULL: nothing to do. Returns
+ * 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */
+MUST_CHECK int reconctl_eval_write(const char *path, const char *text, struct err *err);
+
+/* A number as JSON has it: what is not finite is null. */
+void reconctl_eval_put(struct json_writer *w, const char *key, double v);
+
+#endif

@@ -1,0 +1,340 @@
+#include "api/client/client_splat.h"
+#include "api/eval/eval_cloud.h"
+#include "api/eval/eval_register.h"
+#include "api/ctl/reconctl_eval.h"
+#include "api/ctl/reconctl_eval_cloud.h"
+#include "proto/cloud/ply.h"
+#include "proto/image/png.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JSON_BYTES 32768
+#define PICTURE_W 960
+#define PICTURE_H 720
+
+struct cloud_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    const char *json_file, *plot, *plot_distances, *plot_radii, *align, *session, *truth_session;
+    double radius_m, threshold_m, from_m, to_m, step_m, voxel_m;
+    int iterations, points;
+    bool scale;
+};
+
+#define AT(field) offsetof(struct cloud_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"json", 0, "FILE", RECONCTL_TEXT, AT(json_file), 0, 0, "Write the measures as JSON"},
+    {"plot", 'p', "FILE", RECONCTL_TEXT, AT(plot), 0, 0,
+     "Draw the cloud, each point coloured by its distance from the truth (PNG)"},
+    {"plot-distances", 0, "FILE", RECONCTL_TEXT, AT(plot_distances), 0, 0,
+     "Draw how many points lie how far from the truth (PNG)"},
+    {"plot-radii", 0, "FILE", RECONCTL_TEXT, AT(plot_radii), 0, 0,
+     "Draw FNE, FPE and L_E against the tolerance r (PNG)"},
+    {"align", 'a', "HOW", RECONCTL_TEXT, AT(align), 0, 0,
+     "Before measuring: none, icp (from where it lies) or global (then icp) (none)"},
+    {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
+     "Pairs farther apart do not count for registration, fitness and RMSE (0.1)"},
+    {"iterations", 0, "N", RECONCTL_INT, AT(iterations), 1, 100000, "Of ICP, at most (30)"},
+    {"scale", 0, NULL, RECONCTL_FLAG, AT(scale), 0, 0, "Registration finds a scale too"},
+    {"points", 0, "N", RECONCTL_INT, AT(points), 0, 1073741824,
+     "Of the cloud, that ICP uses; 0 = all (200000)"},
+    {"voxel", 0, "METRES", RECONCTL_REAL, AT(voxel_m), 0, 1e6,
+     "Cells of global registration; 0 = the truth's diagonal / 128 (0)"},
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(threshold_m), 1e-6, 1e6,
+     "Of completeness, accuracy and F (0.05)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(from_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(to_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"session", 's', "ID", RECONCTL_TEXT, AT(session), 0, 0,
+     "The export of a server's session takes the place of CLOUD"},
+    {"truth-session", 0, "ID", RECONCTL_TEXT, AT(truth_session), 0, 0,
+     "The export of a server's session takes the place of TRUTH"},
+    {0},
+};
+/* clang-format on */
+
+static void set_defaults(void *arguments)
+{
+    struct cloud_options *o = arguments;
+
+    o->align = "none";
+    o->radius_m = eval_register_icp_defaults.radius_m;
+    o->iterations = eval_register_icp_defaults.max_iterations;
+    o->points = 200000;
+    o->threshold_m = eval_cloud_defaults.threshold_m;
+    o->from_m = eval_cloud_defaults.r_first_m;
+    o->to_m = eval_cloud_defaults.r_last_m;
+    o->step_m = eval_cloud_defaults.r_step_m;
+}
+
+struct job {
+    const struct cloud_options *o;
+    const char *name[2]; /* of the cloud and of the truth */
+    struct ply_cloud a, b;
+    struct eval_register_result global, icp;
+    struct eval_cloud_report report;
+    double *distance; /* of each point of a */
+    double took_s;
+    bool asked; /* a server; what fails is its answer */
+};
+
+/* ---------------------------------------------------------------------------------------- input */
+
+static int read_session(struct ply_cloud *cloud, const struct reconctl_common *common,
+                        const char *id, struct err *err)
+{
+    struct reconctl_link link;
+    int rc = reconctl_link_open(&link, common, false, err);
+
+    if (rc)
+        return rc;
+    rc = reconctl_eval_session_cloud(cloud, link.client, id, err);
+    reconctl_link_close(&link);
+    return rc;
+}
+
+static int read_clouds(struct job *j, struct err *err)
+{
+    const struct cloud_options *o = j->o;
+    const struct reconctl_common *c = &o->common;
+    const char *session[2] = {o->session, o->truth_session};
+    struct ply_cloud *cloud[2] = {&j->a, &j->b};
+    int operand = 0, rc = 0;
+
+    if (c->n_operands + !!o->session + !!o->truth_session != 2)
+        return err_set(err, ERR_INPUT,
+                       "a cloud and the truth are needed: files, --session or --truth-session");
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        j->name[i] = session[i] ? session[i] : c->operands[operand++];
+        j->asked = session[i];
+        rc = session[i] ? read_session(cloud[i], c, session[i], err)
+                        : ply_read_file(j->name[i], cloud[i], err);
+        j->asked = j->asked && rc;
+        if (rc == 0)
+            rc = eval_cloud_check(j->name[i], cloud[i]->xyz, cloud[i]->n, err);
+    }
+    return rc;
+}
+
+/* --------------------------------------------------------------------------------- arithmetic */
+
+static int align(struct job *j, struct err *err)
+{
+    const struct cloud_options *o = j->o;
+    struct eval_register_global_options global = eval_register_global_defaults;
+    struct eval_register_icp_options icp = eval_register_icp_defaults;
+    struct eval_fit_motion motion = eval_fit_identity;
+    struct eval_tree *tree = NULL;
+    int rc = 0;
+
+    if (strcmp(o->align, "global") == 0) {
+        global.voxel_m = o->voxel_m;
+        global.scale = o->scale;
+        rc = eval_register_global(&j->global, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &global, err);
+        motion = j->global.motion;
+    }
+    if (rc == 0)
+        rc = eval_tree_new(&tree, j->b.xyz, j->b.n, 3, err);
+    if (rc)
+        return rc;
+    icp.radius_m = o->radius_m;
+    icp.max_iterations = o->iterations;
+    icp.max_points = (size_t)o->points;
+    icp.scale = o->scale;
+    if (strcmp(o->align, "none") == 0)
+        eval_register_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->radius_m);
+    else
+        rc = eval_register_icp(&j->icp, j->a.xyz, j->a.n, j->b.xyz, tree, &motion, &icp, err);
+    eval_tree_free(&tree);
+    if (rc == 0)
+        eval_register_apply(j->a.xyz, j->a.xyz, j->a.n, &j->icp.motion);
+    return rc;
+}
+
+static int measure(struct job *j, struct err *err)
+{
+    const struct cloud_options *o = j->o;
+    const struct eval_cloud_options measures = {.threshold_m = o->threshold_m,
+                                                .r_first_m = o->from_m,
+                                                .r_last_m = o->to_m,
+                                                .r_step_m = o->step_m};
+    double start = reconctl_now_s();
+    int rc = align(j, err);
+
+    if (rc)
+        return rc;
+    j->distance = malloc(j->a.n * sizeof *j->distance);
+    if (!j->distance)
+        return err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", j->a.n);
+    rc = eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &measures,
+                            err);
+    j->took_s = reconctl_now_s() - start;
+    return rc;
+}
+
+/* --------------------------------------------------------------------------------------- output */
+
+/* motion: 4 x 4, row by row, the scale in its upper left part. */
+static void put_registration(struct json_writer *w, const char *key,
+                             const struct eval_register_result *r, size_t n_truth)
+{
+    json_open_map(w, key);
+    json_open_list(w, "motion");
+    for (int i = 0; i < 12; i++)
+        reconctl_eval_put(w, NULL,
+                          i % 4 == 3 ? r->motion.t[i / 4]
+                                     : r->motion.s * r->motion.r[3 * (i / 4) + i % 4]);
+    for (int i = 0; i < 4; i++)
+        reconctl_eval_put(w, NULL, i == 3);
+    json_close(w);
+    reconctl_eval_put(w, "scale", r->motion.s);
+    json_put_u64(w, "inliers", r->inliers);
+    reconctl_eval_put(w, "fitness", r->fitness);
+    reconctl_eval_put(w, "inliers_per_truth", (double)r->inliers / (double)n_truth);
+    reconctl_eval_put(w, "rmse", r->rmse);
+    json_put_u64(w, "iterations", (uint64_t)r->iterations);
+    json_put_bool(w, "converged", r->converged);
+    json_close(w);
+}
+
+static size_t as_json(char *buf, size_t cap, const struct job *j)
+{
+    const struct eval_cloud_report *r = &j->report;
+    struct json_writer w = json_writer(buf, cap);
+
+    json_open_map(&w, NULL);
+    json_put_text(&w, "type", "eval_cloud");
+    json_put_text(&w, "cloud", j->name[0]);
+    json_put_text(&w, "truth", j->name[1]);
+    json_put_text(&w, "align", j->o->align);
+    reconctl_eval_put(&w, "radius", j->o->radius_m);
+    reconctl_eval_cloud_put(&w, r);
+    if (strcmp(j->o->align, "global") == 0)
+        put_registration(&w, "global", &j->global, r->n_b);
+    put_registration(&w, "registration", &j->icp, r->n_b);
+    reconctl_eval_put(&w, "seconds", j->took_s);
+    json_close(&w);
+    return json_finish(&w);
+}
+
+static void print_motion(const char *name, const struct eval_register_result *r)
+{
+    const struct eval_fit_motion *m = &r->motion;
+
+    printf("%-16s %d iterations, %s: %.3f degrees, shift %.4f %.4f %.4f m, scale %.5f\n", name,
+           r->iterations, r->converged ? "converged" : "NOT converged",
+           eval_fit_angle(m, &eval_fit_identity), m->t[0], m->t[1], m->t[2], m->s);
+}
+
+static void print_table(const struct job *j)
+{
+    const struct eval_cloud_report *r = &j->report;
+
+    printf("%zu points against %zu true ones, %.1f s\n", r->n_a, r->n_b, j->took_s);
+    if (strcmp(j->o->align, "global") == 0)
+        print_motion("global", &j->global);
+    if (strcmp(j->o->align, "none") != 0)
+        print_motion("icp", &j->icp);
+    printf("fitness          %.4f within %g m, inlier RMSE %.4f m\n", j->icp.fitness,
+           j->o->radius_m, j->icp.rmse);
+    printf("\n");
+    reconctl_eval_cloud_print(r);
+}
+
+/* Blue on the surface, green at the threshold, red from twice the threshold on. */
+static void colour(uint8_t *rgb, const double *distance, size_t n, double threshold)
+{
+    for (size_t i = 0; i < n; i++) {
+        double x = fmin(distance[i] / threshold, 2), up = fmin(x, 2 - x);
+
+        rgb[3 * i] = (uint8_t)(40 + 200 * fmax(0, x - 1));
+        rgb[3 * i + 1] = (uint8_t)(40 + 180 * up);
+        rgb[3 * i + 2] = (uint8_t)(40 + 200 * fmax(0, 1 - x));
+    }
+}
+
+static int draw(struct job *j, struct err *err)
+{
+    const float level[9] = {1, 0, 0, 0, -1, 0, 0, 0, -1}; /* y is up, as `render` has it */
+    struct client_splat_view view;
+    uint8_t *picture;
+    int rc;
+
+    if (!j->o->plot)
+        return 0;
+    picture = malloc((size_t)3 * PICTURE_W * PICTURE_H);
+    if (!picture)
+        return err_set(err, ERR_MEMORY, "no memory for a picture");
+    colour(j->a.rgb, j->distance, j->a.n, j->o->threshold_m);
+    client_splat_orbit(&view, j->a.xyz, j->a.n, level, 0.5f, 0.5f, 1, PICTURE_W, PICTURE_H);
+    view.disc_m = client_splat_disc(&view, j->a.xyz, j->a.n);
+    rc = client_splat_draw(picture, &view, j->a.xyz, j->a.rgb, j->a.n, err);
+    if (rc == 0)
+        rc = png_write_file(j->o->plot, picture, PICTURE_W, PICTURE_H, err);
+    free(picture);
+    return rc;
+}
+
+static int show(struct job *j, struct err *err)
+{
+    char *line = malloc(JSON_BYTES);
+    int rc = 0;
+
+    if (!line || !as_json(line, JSON_BYTES, j))
+        rc = err_set(err, ERR_MEMORY, "no memory for the report");
+    if (rc == 0)
+        rc = reconctl_eval_write(j->o->json_file, line, err);
+    if (rc == 0)
+        rc = draw(j, err);
+    if (rc == 0 && j->o->plot_distances)
+        rc = reconctl_eval_cloud_plot_distances(j->o->plot_distances, j->distance, j->a.n,
+                                                j->o->threshold_m, err);
+    if (rc == 0 && j->o->plot_radii)
+        rc = reconctl_eval_cloud_plot_radii(j->o->plot_radii, &j->report, err);
+    if (rc == 0 && reconctl_json(&j->o->common))
+        printf("%s\n", line);
+    else if (rc == 0)
+        print_table(j);
+    free(line);
+    return rc;
+}
+
+int reconctl_eval_cloud(void *arguments)
+{
+    const struct cloud_options *o = arguments;
+    struct job j = {.o = o};
+    struct err err;
+    int rc, code = RECONCTL_OK;
+
+    if (strcmp(o->align, "none") && strcmp(o->align, "icp") && strcmp(o->align, "global")) {
+        err_set(&err, ERR_INPUT, "--align takes none, icp or global, not '%.30s'", o->align);
+        reconctl_fail(&o->common, &err);
+        return RECONCTL_USAGE;
+    }
+    rc = read_clouds(&j, &err);
+    if (rc == 0)
+        rc = measure(&j, &err);
+    if (rc == 0)
+        rc = show(&j, &err);
+    if (rc)
+        code = j.asked ? reconctl_fail_server(&o->common, &err) : reconctl_fail(&o->common, &err);
+    free(j.distance);
+    ply_cloud_free(&j.a);
+    ply_cloud_free(&j.b);
+    return code;
+}
+
+const struct reconctl_command reconctl_eval_cloud_command = {
+    .name = "eval cloud",
+    .operands = "[CLOUD.ply] [TRUTH.ply]",
+    .max_operands = 2,
+    .summary = "Measure a point cloud against the true one",
+    .options = options,
+    .size = sizeof(struct cloud_options),
+    .defaults = set_defaults,
+    .run = reconctl_eval_cloud,
+};

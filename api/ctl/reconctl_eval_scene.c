@@ -1,0 +1,500 @@
+/* `eval scene`: the clouds that a folder becomes, against those of its true depth. */
+#include "api/ctl/reconctl_eval_scene.h"
+
+#include "api/client/client_sequence.h"
+#include "api/eval/eval_depth.h"
+#include "api/eval/eval_register.h"
+#include "api/eval/eval_scene.h"
+#include "api/ctl/reconctl_eval_cloud.h"
+#include "api/ctl/reconctl_eval_feed.h"
+#include "api/ctl/reconctl_eval_online.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FUSED_MAX_M 5.0 /* a structured-light camera errs by centimetres beyond */
+
+struct scene_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    const char *file, *plot, *poses;
+    struct reconctl_size net;
+    struct reconctl_list option;
+    int frames, every, least;
+    double max_m, voxel_m, radius_m, threshold_m, from_m, to_m, step_m;
+    bool each;
+};
+
+#define AT(field) offsetof(struct scene_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures as JSON"},
+    {"plot", 'p', "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw FNE against the tolerance r (PNG)"},
+    {"each", 0, NULL, RECONCTL_FLAG, AT(each), 0, 0,
+     "Each frame's cloud against its own truth, without poses; means over the frames"},
+    {"frames", 'n', "N", RECONCTL_INT, AT(frames), 1, 1000000, "Stop after this many frames"},
+    {"every", 0, "N", RECONCTL_INT, AT(every), 1, 1000000, "Take every N-th frame (1)"},
+    {"max-depth", 0, "METRES", RECONCTL_REAL, AT(max_m), 0, 1e6,
+     "Leave out farther depth; 0 = 5, with --each 80 (0)"},
+    {"voxel", 0, "METRES", RECONCTL_REAL, AT(voxel_m), 1e-4, 1e6,
+     "Cubes in which true depth is fused (0.02)"},
+    {"least", 0, "N", RECONCTL_INT, AT(least), 1, 1000000,
+     "Frames that a cube of the truth was seen in (2)"},
+    {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
+     "Of ICP, with --each; 30 iterations (1)"},
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(threshold_m), 1e-6, 1e6,
+     "Of completeness and accuracy (0.05)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(from_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(to_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
+    {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0, "As of push"},
+    {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
+     "Any option of POST /v1/sessions (depth_model=NAME)"},
+    {0},
+};
+/* clang-format on */
+
+static void set_defaults(void *arguments)
+{
+    struct scene_options *o = arguments;
+
+    o->every = 1;
+    o->least = 2;
+    o->voxel_m = 0.02;
+    o->radius_m = 1;
+    o->threshold_m = eval_cloud_defaults.threshold_m;
+    o->from_m = eval_cloud_defaults.r_first_m;
+    o->to_m = eval_cloud_defaults.r_last_m;
+    o->step_m = eval_cloud_defaults.r_step_m;
+}
+
+enum fused_row { FUSED_SERVER, FUSED_RAW, FUSED_ONLINE, FUSED_SCALED, FUSED_MEDIAN, FUSED_ROWS };
+enum each_row { EACH_RAW, EACH_SCALED, EACH_ICP, EACH_AT_TRUTH, EACH_MEDIAN, EACH_ROWS };
+
+static const struct reconctl_eval_scene_row
+    fused_rows[FUSED_ROWS] = {{.key = "session", .words = "the session's cloud"},
+                              {.key = "raw", .words = "depth as it is, cubes"},
+                              {.key = "online", .words = "depth, scale from poses, cubes"},
+                              {.key = "scaled", .words = "depth, median-scaled, cubes"},
+                              {.key = "frame_median", .words = "each frame's median, cubes"}},
+    each_rows[EACH_ROWS] = {{.key = "raw", .words = "depth as it is"},
+                            {.key = "scaled", .words = "median-scaled"},
+                            {.key = "icp", .words = "median-scaled, after icp"},
+                            {.key = "at_truth", .words = "median-scaled, true pixels"},
+                            {.key = "frame_median", .words = "own median, true pixels"}};
+
+struct work {
+    const struct scene_options *o;
+    struct reconctl_source *source;
+    struct reconctl_source_info info;
+    struct client_sequence *truth;
+    struct eval_depth_pairs pairs;
+    struct reconctl_eval_online *online;
+    struct eval_cloud_options measures;
+    struct eval_cloud_sum sum[EACH_ROWS];
+    struct eval_scene *fused_truth, *fused[FUSED_ROWS]; /* FUSED_SERVER stays NULL */
+    float *ones;                                        /* [h][w] of the network */
+    int net_w, net_h, wanted, done;
+    double shown_s;
+};
+
+/* ------------------------------------------------------------------------- one frame */
+
+/* One frame's maps: of the network, and true. */
+struct maps {
+    float *net, *truth;
+    int w, h, tw, th;
+    struct intrinsics K, truth_K;
+    double median_scale, online_scale, median_m;
+};
+
+static struct eval_scene_view net_view(const struct work *w, const struct maps *m, double scale)
+{
+    return (struct eval_scene_view){m->net, m->w, m->h, m->K, scale, w->o->max_m};
+}
+
+static struct eval_scene_view flat_view(const struct work *w, const struct maps *m)
+{
+    return (struct eval_scene_view){w->ones, m->w, m->h, m->K, m->median_m, w->o->max_m};
+}
+
+static struct eval_scene_view truth_view(const struct work *w, const struct maps *m)
+{
+    return (struct eval_scene_view){m->truth, m->tw, m->th, m->truth_K, 1, w->o->max_m};
+}
+
+static int fuse_frame(struct work *w, const struct maps *m, const struct rigid *T_wc,
+                      struct err *err)
+{
+    const struct eval_scene_view truth = truth_view(w, m);
+    const struct eval_scene_view view[FUSED_ROWS] = {
+        [FUSED_RAW] = net_view(w, m, 1),
+        [FUSED_ONLINE] = net_view(w, m, m->online_scale),
+        [FUSED_SCALED] = net_view(w, m, m->median_scale),
+        [FUSED_MEDIAN] = flat_view(w, m),
+    };
+    int rc = eval_scene_add(w->fused_truth, &truth, T_wc, err);
+
+    for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++)
+        rc = eval_scene_add(w->fused[i], &view[i], T_wc, err);
+    return rc;
+}
+
+/* A cloud that is empty is no error here: that frame does not count for that row. */
+static int measure_each(struct work *w, enum each_row row, const float *a, size_t n_a,
+                        const float *b, size_t n_b, struct err *err)
+{
+    struct eval_cloud_report r;
+    int rc;
+
+    if (n_a == 0)
+        return 0;
+    rc = eval_cloud_measure(&r, NULL, a, n_a, b, n_b, &w->measures, err);
+    if (rc == 0)
+        eval_cloud_add(&w->sum[row], &r);
+    return rc;
+}
+
+static int align(const struct work *w, float *a, size_t n_a, const float *b, size_t n_b,
+                 struct err *err)
+{
+    struct eval_register_icp_options o = eval_register_icp_defaults;
+    struct eval_register_result result;
+    struct eval_tree *tree = NULL;
+    int rc = eval_tree_new(&tree, b, n_b, 3, err);
+
+    if (rc)
+        return rc;
+    o.radius_m = w->o->radius_m;
+    rc = eval_register_icp(&result, a, n_a, b, tree, &eval_fit_identity, &o, err);
+    if (rc == 0)
+        eval_register_apply(a, a, n_a, &result.motion);
+    eval_tree_free(&tree);
+    return rc == ERR_INPUT ? 0 : rc; /* too few pairs within the radius: it stays where it is */
+}
+
+static int measure_frame(struct work *w, const struct maps *m, struct err *err)
+{
+    struct eval_scene_view truth = truth_view(w, m), view = net_view(w, m, 1);
+    size_t n_b, n, most = (size_t)m->tw * (size_t)m->th, net = (size_t)m->w * (size_t)m->h;
+    float *a = malloc((most > net ? most : net) * 3 * sizeof *a);
+    float *b = malloc(most * 3 * sizeof *b);
+    int rc = 0;
+
+    if (!a || !b) {
+        rc = err_set(err, ERR_MEMORY, "no memory for the points of a frame");
+        goto out;
+    }
+    n_b = eval_scene_points(b, &truth); /* above 0: the frame has a median */
+    n = eval_scene_points(a, &view);
+    rc = measure_each(w, EACH_RAW, a, n, b, n_b, err);
+    view.scale = m->median_scale;
+    n = eval_scene_points(a, &view);
+    if (rc == 0)
+        rc = measure_each(w, EACH_SCALED, a, n, b, n_b, err);
+    if (rc == 0 && n > 0)
+        rc = align(w, a, n, b, n_b, err);
+    if (rc == 0)
+        rc = measure_each(w, EACH_ICP, a, n, b, n_b, err);
+    n = eval_scene_points_at(a, &view, m->truth, m->tw, m->th, m->truth_K);
+    if (rc == 0)
+        rc = measure_each(w, EACH_AT_TRUTH, a, n, b, n_b, err);
+    view = flat_view(w, m);
+    n = eval_scene_points_at(a, &view, m->truth, m->tw, m->th, m->truth_K);
+    if (rc == 0)
+        rc = measure_each(w, EACH_MEDIAN, a, n, b, n_b, err);
+out:
+    free(a);
+    free(b);
+    return rc;
+}
+
+/* Room that depends on the size of the maps: made at the first frame, whose size all must have. */
+static int begin(struct work *w, const struct maps *m, struct err *err)
+{
+    size_t n = (size_t)m->w * (size_t)m->h;
+    int rc;
+
+    if (w->ones) {
+        if (m->w != w->net_w || m->h != w->net_h || (size_t)m->tw * (size_t)m->th != w->pairs.cap)
+            return err_set(err, ERR_INPUT, "maps of unlike sizes");
+        return 0;
+    }
+    rc = eval_depth_pairs_new(&w->pairs, m->tw, m->th, err);
+    if (rc)
+        return rc;
+    w->ones = malloc(n * sizeof *w->ones);
+    if (!w->ones)
+        return err_set(err, ERR_MEMORY, "no memory for a map");
+    for (size_t i = 0; i < n; i++)
+        w->ones[i] = 1;
+    w->net_w = m->w;
+    w->net_h = m->h;
+    return 0;
+}
+
+/* Answers whether the frame has a truth within reach. */
+static bool find_scales(struct work *w, struct maps *m)
+{
+    struct eval_depth_pairs *p = &w->pairs;
+
+    eval_depth_pairs_take(p, m->net, m->w, m->h, m->truth, m->tw, m->th, (float)w->o->max_m);
+    if (p->n == 0)
+        return false;
+    m->median_m = (double)eval_depth_median(p, p->g);
+    m->median_scale = m->median_m / (double)eval_depth_median(p, p->d);
+    return true;
+}
+
+static int take_maps(struct work *w, struct maps *m, const struct frame *f,
+                     struct reconctl_eval_scene_result *r, struct err *err)
+{
+    struct eval_scale_answer scale = {.scale = 1};
+    int rc;
+
+    m->K = intrinsics_scale(f->K, f->width, f->height, m->w, m->h);
+    if (w->online) {
+        rc = reconctl_eval_online_frame(w->online, &scale, f, m->net, m->w, m->h, err);
+        if (rc)
+            return rc;
+    }
+    m->online_scale = scale.scale;
+    rc = client_sequence_depth(w->truth, (int)f->seq, &m->truth, &m->tw, &m->th, err);
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc;
+    m->truth_K = intrinsics_scale(f->K, f->width, f->height, m->tw, m->th);
+    rc = begin(w, m, err);
+    if (rc || !find_scales(w, m))
+        return rc;
+    r->n_frames++;
+    if (w->o->each)
+        return measure_frame(w, m, err);
+    return f->flags & FRAME_HAS_POSE ? fuse_frame(w, m, &f->T_wc, err) : 0;
+}
+
+static void show(struct work *w)
+{
+    double now = reconctl_now_s();
+
+    if (now - w->shown_s < 5.0 && w->done < w->wanted)
+        return;
+    w->shown_s = now;
+    fprintf(stderr, "reconctl: %d/%d frames\n", w->done, w->wanted);
+}
+
+static int feed_all(struct work *w, struct reconctl_eval_feed *feed,
+                    struct reconctl_eval_scene_result *r, struct err *err)
+{
+    struct frame f;
+    int rc = 0;
+
+    w->shown_s = reconctl_now_s();
+    while (rc == 0 && w->done < w->wanted) {
+        struct maps m = {0};
+
+        rc = reconctl_source_next(w->source, &f, err);
+        if (rc || f.seq % (uint64_t)w->o->every)
+            continue;
+        rc = reconctl_eval_feed_frame(feed, &m.net, &m.w, &m.h, &f, err);
+        if (rc == 0)
+            rc = take_maps(w, &m, &f, r, err);
+        else if (rc == ERR_UNSUPPORTED)
+            rc = 0; /* a frame that the server does not use */
+        free(m.net);
+        free(m.truth);
+        w->done++;
+        show(w);
+    }
+    if (rc == 0 && r->n_frames == 0)
+        rc = err_at(err, ERR_INPUT, r->folder, "no used frame has a true depth within reach");
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- fused */
+
+static int measure_fused(struct work *w, struct reconctl_eval_scene_result *r, int row,
+                         const float *a, size_t n_a, const float *b, size_t n_b, struct err *err)
+{
+    int rc;
+
+    if (n_a == 0)
+        return 0;
+    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->measures, err);
+    r->row[row].there = rc == 0;
+    return rc;
+}
+
+static int finish_fused(struct work *w, struct reconctl_eval_feed *feed,
+                        struct reconctl_eval_scene_result *r, struct err *err)
+{
+    struct ply_cloud cloud = {0};
+    float *b = NULL, *a = NULL;
+    size_t n_b = 0, n_a = 0;
+    int rc = reconctl_eval_feed_finish(feed, &cloud, err);
+
+    if (rc == 0)
+        rc = eval_scene_cloud(w->fused_truth, w->o->least, &b, &n_b, err);
+    if (rc == 0 && n_b == 0)
+        rc = err_at(err, ERR_INPUT, r->folder, "no cube of the truth was seen in %d frames",
+                    w->o->least);
+    if (rc == 0)
+        rc = measure_fused(w, r, FUSED_SERVER, cloud.xyz, cloud.n, b, n_b, err);
+    for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++) {
+        rc = eval_scene_cloud(w->fused[i], w->o->least, &a, &n_a, err);
+        if (rc == 0)
+            rc = measure_fused(w, r, i, a, n_a, b, n_b, err);
+        free(a);
+        a = NULL;
+    }
+    free(b);
+    ply_cloud_free(&cloud);
+    return rc;
+}
+
+static void finish_each(struct work *w, struct reconctl_eval_scene_result *r)
+{
+    for (int i = 0; i < EACH_ROWS; i++) {
+        r->row[i].there = w->sum[i].n_frames > 0;
+        r->row[i].report = eval_cloud_mean(&w->sum[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------- command */
+
+static int open_folder(struct work *w, const char *folder, struct err *err)
+{
+    const struct reconctl_source_config config = {.path = folder, .poses = w->o->poses};
+    int n, rc = client_sequence_open(&w->truth, folder, "none", err);
+
+    if (rc == 0)
+        rc = reconctl_source_open(&w->source, &config, err);
+    if (rc)
+        return rc;
+    reconctl_source_get_info(w->source, &w->info);
+    n = (w->info.n_frames + w->o->every - 1) / w->o->every;
+    w->wanted = w->o->frames && w->o->frames < n ? w->o->frames : n;
+    if (!w->o->each && !w->info.has_poses)
+        return err_at(err, ERR_INPUT, folder, "has no poses to fuse by: --each needs none");
+    if (w->o->each)
+        return 0;
+    rc = reconctl_eval_online_new(&w->online, err);
+    if (rc == 0)
+        rc = eval_scene_new(&w->fused_truth, w->o->voxel_m, err);
+    for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++)
+        rc = eval_scene_new(&w->fused[i], w->o->voxel_m, err);
+    return rc;
+}
+
+static void close_folder(struct work *w)
+{
+    eval_scene_free(&w->fused_truth);
+    for (int i = 0; i < FUSED_ROWS; i++)
+        eval_scene_free(&w->fused[i]);
+    free(w->ones);
+    eval_depth_pairs_free(&w->pairs);
+    reconctl_eval_online_free(&w->online);
+    reconctl_source_close(&w->source);
+    client_sequence_close(&w->truth);
+}
+
+/* Sets *code to the exit code where it fails. */
+static int run_folder(const struct scene_options *o, const struct reconctl_link *link,
+                      struct reconctl_eval_scene_result *r, int *code, struct err *err)
+{
+    struct work w = {.o = o,
+                     .measures = {.threshold_m = o->threshold_m,
+                                  .r_first_m = o->from_m,
+                                  .r_last_m = o->to_m,
+                                  .r_step_m = o->step_m}};
+    struct reconctl_eval_feed_config config = {
+        .link = link, .info = &w.info, .net = o->net, .options = &o->option};
+    struct reconctl_eval_feed *feed = NULL;
+    double start_s = reconctl_now_s();
+    int rc = open_folder(&w, r->folder, err);
+
+    if (rc)
+        goto out;
+    rc = reconctl_eval_feed_open(&feed, &config, err);
+    if (rc == 0)
+        rc = feed_all(&w, feed, r, err);
+    if (rc == 0 && !o->each)
+        rc = finish_fused(&w, feed, r, err);
+    if (rc == ERR_END)
+        *code = RECONCTL_INTERRUPTED;
+    else if (rc == ERR_IO)
+        *code = RECONCTL_UNREACHABLE;
+    else if (!feed || rc == ERR_STATE || rc == ERR_BUSY || rc == ERR_DEVICE || rc == ERR_DENIED)
+        *code = RECONCTL_REFUSED;
+    reconctl_eval_feed_close(&feed);
+    if (rc == 0 && o->each)
+        finish_each(&w, r);
+    r->took_s = reconctl_now_s() - start_s;
+out:
+    close_folder(&w);
+    return rc;
+}
+
+static int show_result(const struct scene_options *o, const struct reconctl_eval_scene_result *r,
+                       struct err *err)
+{
+    char *text = reconctl_eval_scene_json(r);
+    int rc = text ? 0 : err_set(err, ERR_MEMORY, "no memory for the report");
+
+    if (rc == 0)
+        rc = reconctl_eval_write(o->file, text, err);
+    if (rc == 0 && o->plot)
+        rc = reconctl_eval_scene_plot(o->plot, r, err);
+    if (rc == 0 && reconctl_json(&o->common))
+        printf("%s\n", text);
+    else if (rc == 0)
+        reconctl_eval_scene_print(r);
+    free(text);
+    return rc;
+}
+
+int reconctl_eval_scene(void *arguments)
+{
+    struct scene_options *o = arguments;
+    struct reconctl_eval_scene_result r = {.folder = o->common.operands[0], .each = o->each};
+    struct reconctl_link link = {0};
+    struct err err = {0};
+    int code = RECONCTL_FAILURE;
+
+    if (o->max_m <= 0)
+        o->max_m = o->each ? (double)EVAL_DEPTH_MAX_M : FUSED_MAX_M;
+    r.max_m = o->max_m;
+    r.voxel_m = o->voxel_m;
+    r.radius_m = o->radius_m;
+    r.n_rows = o->each ? (int)EACH_ROWS : (int)FUSED_ROWS;
+    memcpy(r.row, o->each ? each_rows : fused_rows, (size_t)r.n_rows * sizeof *r.row);
+    if (access(r.folder, R_OK) != 0) {
+        err_at(&err, ERR_NOT_FOUND, r.folder, "cannot be read: %m");
+        return reconctl_fail(&o->common, &err);
+    }
+    if (reconctl_link_open(&link, &o->common, true, &err))
+        return reconctl_fail(&o->common, &err);
+    if (run_folder(o, &link, &r, &code, &err)) {
+        reconctl_fail(&o->common, &err);
+    } else if (show_result(o, &r, &err)) {
+        code = reconctl_fail(&o->common, &err);
+    } else {
+        code = RECONCTL_OK;
+    }
+    reconctl_link_close(&link);
+    return code;
+}
+
+const struct reconctl_command reconctl_eval_scene_command = {
+    .name = "eval scene",
+    .operands = "FOLDER",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Measure the clouds of a folder against its true depth",
+    .options = options,
+    .size = sizeof(struct scene_options),
+    .defaults = set_defaults,
+    .run = reconctl_eval_scene,
+};

@@ -1,0 +1,35 @@
+/*
+ * reconctl_eval_scene.h - what `eval scene` found in a folder, and how it is shown
+ */
+#ifndef RECOND_API_RECONCTL_EVAL_SCENE_H
+#define RECOND_API_RECONCTL_EVAL_SCENE_H
+
+#include "api/eval/eval_cloud.h"
+#include "api/ctl/reconctl_eval.h"
+
+#define RECONCTL_EVAL_SCENE_ROWS_MAX 6
+
+struct reconctl_eval_scene_row {
+    const char *key, *words;
+    bool there; /* measured; else report is not looked at */
+    struct eval_cloud_report report;
+};
+
+struct reconctl_eval_scene_result {
+    const char *folder;
+    bool each;    /* means over frames, each with its own cloud and truth */
+    int n_frames; /* with a true depth */
+    double max_m, voxel_m, radius_m, took_s;
+    struct reconctl_eval_scene_row row[RECONCTL_EVAL_SCENE_ROWS_MAX];
+    int n_rows;
+};
+
+/* One JSON object. Returns the text, free() it; NULL: no memory. */
+char *reconctl_eval_scene_json(const struct reconctl_eval_scene_result *r);
+void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r);
+/* FNE of each row against r. Returns 0; as eval_plot_write(). */
+MUST_CHECK int reconctl_eval_scene_plot(const char *path,
+                                        const struct reconctl_eval_scene_result *r,
+                                        struct err *err);
+
+#endif

@@ -1,0 +1,384 @@
+#include "api/eval/eval_path.h"
+#include "api/eval/eval_plot.h"
+#include "api/ctl/reconctl_eval.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES (256u << 20)
+#define JSON_BYTES 8192
+
+struct eval_trajectory_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    const char *file, *plot, *session;
+    double max_gap_s, truth_hz, half;
+};
+
+#define AT(field) offsetof(struct eval_trajectory_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures"},
+    {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw both paths from above, aligned (PNG)"},
+    {"session", 0, "ID", RECONCTL_TEXT, AT(session), 0, 0,
+     "The estimate is the path of this session"},
+    {"max-gap", 0, "SECONDS", RECONCTL_REAL, AT(max_gap_s), 0, 1e6,
+     "Poses of one moment are at most so far apart (0.02)"},
+    {"truth-fps", 0, "N", RECONCTL_REAL, AT(truth_hz), 0.001, 1e6,
+     "TRUTH counts frames at this rate, as poses.txt of a folder does"},
+    {"half", 0, "POSES", RECONCTL_REAL, AT(half), 0.1, 1e9,
+     "The online scale halves the weight of a motion in so many (30)"},
+    {0},
+};
+/* clang-format on */
+
+struct result {
+    const char *estimate, *truth;
+    size_t n_estimate, n_truth, n_pairs;
+    struct eval_path_alignment se3, sim3;
+    struct eval_path_stats ate_se3, ate_sim3;
+    struct eval_path_rpe frame, metre;
+    struct eval_path_stats ate_online;
+    struct eval_path_rpe online; /* a frame, after the scale of eval_path_online() */
+    double online_scale;         /* the last one */
+};
+
+/* ------------------------------------------------------------------------- input */
+
+static int read_file(char **text, size_t *len, const char *path, struct err *err)
+{
+    FILE *in = fopen(path, "rb");
+    size_t cap = 0, n = 0;
+    char *bigger;
+    int rc = 0;
+
+    *text = NULL;
+    *len = 0;
+    if (!in)
+        return err_at(err, ERR_NOT_FOUND, path, "cannot be read: %m");
+    do {
+        if (*len + 1 >= cap) {
+            cap = cap ? 2 * cap : 1u << 16;
+            bigger = realloc(*text, cap);
+            if (!bigger) {
+                rc = err_at(err, ERR_MEMORY, path, "no memory for its text");
+                break;
+            }
+            *text = bigger;
+        }
+        n = fread(*text + *len, 1, cap - *len - 1, in);
+        *len += n;
+        if (*len > FILE_MAX_BYTES)
+            rc = err_at(err, ERR_LIMIT, path, "is larger than %u bytes", FILE_MAX_BYTES);
+    } while (rc == 0 && n > 0);
+    if (rc == 0 && ferror(in))
+        rc = err_at(err, ERR_INPUT, path, "cannot be read: %m");
+    fclose(in);
+    return rc;
+}
+
+static int load_file(struct eval_path *path, const char *file, double rate_hz, struct err *err)
+{
+    char *text = NULL;
+    size_t len;
+    int rc = read_file(&text, &len, file, err);
+
+    if (rc == 0)
+        rc = eval_path_parse(path, text, len, file, rate_hz, err);
+    free(text);
+    return rc;
+}
+
+/* Sets *code to the exit code where the server is the reason. */
+static int load_session(struct eval_path *path, const struct eval_trajectory_options *o, int *code,
+                        struct err *err)
+{
+    struct reconctl_link link = {0};
+    char target[128], *text = NULL;
+    size_t len = 0;
+    int rc = reconctl_link_open(&link, &o->common, false, err);
+
+    if (rc)
+        return rc;
+    snprintf(target, sizeof target, "/v1/sessions/%.60s/trajectory", o->session);
+    rc = client_request(link.client, "GET", target, NULL, &text, &len, NULL, err);
+    if (rc)
+        *code = rc == ERR_IO ? RECONCTL_UNREACHABLE : RECONCTL_REFUSED;
+    if (rc == 0)
+        rc = eval_path_parse(path, text, len, o->session, 0, err);
+    free(text);
+    reconctl_link_close(&link);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- output */
+
+static void put_stats(struct json_writer *w, const char *key, const struct eval_path_stats *s)
+{
+    if (s->n == 0) {
+        json_put_null(w, key);
+        return;
+    }
+    json_open_map(w, key);
+    json_put_u64(w, "n", s->n);
+    reconctl_eval_put(w, "rmse", s->rmse);
+    reconctl_eval_put(w, "mean", s->mean);
+    reconctl_eval_put(w, "median", s->median);
+    reconctl_eval_put(w, "max", s->max);
+    json_close(w);
+}
+
+static void put_rpe(struct json_writer *w, const char *key, const struct eval_path_rpe *r)
+{
+    json_open_map(w, key);
+    reconctl_eval_put(w, "scale", r->scale);
+    put_stats(w, "translation_m", &r->translation);
+    put_stats(w, "translation_scaled_m", &r->scaled);
+    put_stats(w, "rotation_deg", &r->rotation_deg);
+    json_close(w);
+}
+
+static void put_alignment(struct json_writer *w, const char *key,
+                          const struct eval_path_alignment *a)
+{
+    json_open_map(w, key);
+    reconctl_eval_put(w, "scale", a->s);
+    json_open_list(w, "rotation");
+    for (int i = 0; i < 9; i++)
+        reconctl_eval_put(w, NULL, a->R[i]);
+    json_close(w);
+    json_open_list(w, "translation_m");
+    for (int i = 0; i < 3; i++)
+        reconctl_eval_put(w, NULL, a->t[i]);
+    json_close(w);
+    json_close(w);
+}
+
+static int to_json(char *buf, size_t cap, const struct result *r, struct err *err)
+{
+    struct json_writer w = json_writer(buf, cap);
+
+    json_open_map(&w, NULL);
+    json_put_text(&w, "type", "eval_trajectory");
+    json_put_text(&w, "estimate", r->estimate);
+    json_put_text(&w, "truth", r->truth);
+    json_put_u64(&w, "poses_estimate", r->n_estimate);
+    json_put_u64(&w, "poses_truth", r->n_truth);
+    json_put_u64(&w, "pairs", r->n_pairs);
+    put_stats(&w, "ate_se3_m", &r->ate_se3);
+    put_stats(&w, "ate_sim3_m", &r->ate_sim3);
+    put_rpe(&w, "rpe_frame", &r->frame);
+    put_rpe(&w, "rpe_metre", &r->metre);
+    json_open_map(&w, "online");
+    reconctl_eval_put(&w, "last_scale", r->online_scale);
+    put_stats(&w, "ate_se3_m", &r->ate_online);
+    put_stats(&w, "translation_m", &r->online.translation);
+    json_close(&w);
+    put_alignment(&w, "se3", &r->se3);
+    put_alignment(&w, "sim3", &r->sim3);
+    json_close(&w);
+    return json_finish(&w) ? 0 : err_set(err, ERR_LIMIT, "file names are too long for the report");
+}
+
+static void print_stats(const char *name, const char *unit, double by,
+                        const struct eval_path_stats *s)
+{
+    if (s->n)
+        printf("  %-36s %10.4f %10.4f %10.4f %10.4f  %s\n", name, by * s->rmse, by * s->mean,
+               by * s->median, by * s->max, unit);
+    else
+        printf("  %-36s the true way is too short\n", name);
+}
+
+static void print_text(const struct result *r)
+{
+    char line[64];
+
+    printf("%zu pairs of %zu poses and %zu true ones\n  %-36s %10s %10s %10s %10s\n", r->n_pairs,
+           r->n_estimate, r->n_truth, "", "RMSE", "mean", "median", "max");
+    print_stats("ATE after SE(3)", "m", 1, &r->ate_se3);
+    snprintf(line, sizeof line, "ATE after Sim(3), scale %.4f", r->sim3.s);
+    print_stats(line, "m", 1, &r->ate_sim3);
+    print_stats("ATE after SE(3), online scale", "m", 1, &r->ate_online);
+    print_stats("RPE a frame, translation", "mm", 1e3, &r->frame.translation);
+    snprintf(line, sizeof line, "  after one scale, %.4f", r->frame.scale);
+    print_stats(line, "mm", 1e3, &r->frame.scaled);
+    snprintf(line, sizeof line, "  after online scale, at last %.4f", r->online_scale);
+    print_stats(line, "mm", 1e3, &r->online.translation);
+    print_stats("RPE a frame, rotation", "degrees", 1, &r->frame.rotation_deg);
+    print_stats("RPE a metre, translation", "mm", 1e3, &r->metre.translation);
+    snprintf(line, sizeof line, "  after one scale, %.4f", r->metre.scale);
+    print_stats(line, "mm", 1e3, &r->metre.scaled);
+    print_stats("RPE a metre, rotation", "degrees", 1, &r->metre.rotation_deg);
+}
+
+/* The two widest axes of the true path, so that "above" needs no word about what is up. */
+static void wide_axes(int axes[2], const struct eval_path_pair *pairs, size_t n)
+{
+    double span[3] = {0, 0, 0};
+    int narrow = 0;
+
+    for (size_t i = 1; i < n; i++)
+        for (int k = 0; k < 3; k++) {
+            double d = pairs[i].truth->p[k] - pairs[0].truth->p[k];
+
+            span[k] = d * d > span[k] ? d * d : span[k];
+        }
+    for (int k = 1; k < 3; k++)
+        if (span[k] < span[narrow])
+            narrow = k;
+    axes[0] = narrow == 0 ? 1 : 0;
+    axes[1] = narrow == 2 ? 1 : 2;
+}
+
+static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
+                const struct eval_path_alignment *a, struct err *err)
+{
+    static const char *const labels[] = {"X (M) FROM THE START", "Y (M) FROM THE START",
+                                         "Z (M) FROM THE START"};
+    double *v = malloc(4 * n * sizeof *v);
+    struct eval_plot plot = {
+        .title = "TRUE PATH AND ESTIMATE AFTER SIM(3)",
+        .n_series = 2,
+        .equal = true,
+        .series = {{"TRUTH", v, v + n, n, false}, {"ESTIMATE", v + 2 * n, v + 3 * n, n, false}}};
+    int axes[2], rc;
+
+    if (!v)
+        return err_set(err, ERR_MEMORY, "no memory for a diagram");
+    wide_axes(axes, pairs, n);
+    plot.x_label = labels[axes[0]];
+    plot.y_label = labels[axes[1]];
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            const double *p = pairs[i].estimate->p, *R = a->R + 3 * axes[k];
+            double start = pairs[0].truth->p[axes[k]];
+
+            v[(size_t)k * n + i] = pairs[i].truth->p[axes[k]] - start;
+            v[(size_t)(2 + k) * n + i] =
+                a->s * (R[0] * p[0] + R[1] * p[1] + R[2] * p[2]) + a->t[axes[k]] - start;
+        }
+    rc = eval_plot_write(file, &plot, err);
+    free(v);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- command */
+
+static int measure_online(struct result *r, const struct eval_path_pair *pairs, size_t n,
+                          double half, double *scratch, struct err *err)
+{
+    struct eval_path_pose *moved = malloc(n * sizeof *moved);
+    struct eval_path_pair *now = malloc(n * sizeof *now);
+    double *scale = malloc(n * sizeof *scale);
+    struct eval_path_alignment a;
+    int rc = 0;
+
+    if (!moved || !now || !scale) {
+        rc = err_set(err, ERR_MEMORY, "no memory for %zu poses", n);
+        goto out;
+    }
+    eval_path_online(moved, scale, pairs, n, half);
+    for (size_t i = 0; i < n; i++)
+        now[i] = (struct eval_path_pair){&moved[i], pairs[i].truth};
+    a = eval_path_align(now, n, 0);
+    r->ate_online = eval_path_ate(now, n, &a, scratch);
+    r->online = eval_path_rpe(now, n, 0, scratch);
+    r->online_scale = scale[n - 2];
+out:
+    free(moved);
+    free(now);
+    free(scale);
+    return rc;
+}
+
+static int measure(const struct eval_trajectory_options *o, struct result *r,
+                   const struct eval_path *estimate, const struct eval_path *truth, struct err *err)
+{
+    struct eval_path_pair *pairs = malloc(estimate->n * sizeof *pairs);
+    double *scratch = malloc(3 * estimate->n * sizeof *scratch);
+    int rc = 0;
+
+    if (!pairs || !scratch)
+        rc = err_set(err, ERR_MEMORY, "no memory for %zu poses", estimate->n);
+    if (rc == 0)
+        rc = eval_path_associate(pairs, &r->n_pairs, estimate, truth, o->max_gap_s, err);
+    if (rc)
+        goto out;
+    r->n_estimate = estimate->n;
+    r->n_truth = truth->n;
+    r->se3 = eval_path_align(pairs, r->n_pairs, 0);
+    r->sim3 = eval_path_align(pairs, r->n_pairs, 1);
+    r->ate_se3 = eval_path_ate(pairs, r->n_pairs, &r->se3, scratch);
+    r->ate_sim3 = eval_path_ate(pairs, r->n_pairs, &r->sim3, scratch);
+    r->frame = eval_path_rpe(pairs, r->n_pairs, 0, scratch);
+    r->metre = eval_path_rpe(pairs, r->n_pairs, 1, scratch);
+    rc = measure_online(r, pairs, r->n_pairs, o->half, scratch, err);
+    if (rc == 0 && o->plot)
+        rc = draw(o->plot, pairs, r->n_pairs, &r->sim3, err);
+out:
+    free(pairs);
+    free(scratch);
+    return rc;
+}
+
+int reconctl_eval_trajectory(void *arguments)
+{
+    const struct eval_trajectory_options *o = arguments;
+    struct eval_path estimate = {0}, truth = {0};
+    struct result r = {.estimate = o->session ? o->session : o->common.operands[0],
+                       .truth = o->common.operands[o->session ? 0 : 1]};
+    char json[JSON_BYTES];
+    struct err err = {0};
+    int code = 0, rc;
+
+    if (o->common.n_operands != (o->session ? 1 : 2)) {
+        err_set(&err, ERR_INPUT,
+                o->session ? "with --session TRUTH alone is named"
+                           : "ESTIMATE and TRUTH are two files");
+        reconctl_fail(&o->common, &err);
+        return RECONCTL_USAGE;
+    }
+    rc = o->session ? load_session(&estimate, o, &code, &err)
+                    : load_file(&estimate, r.estimate, 0, &err);
+    if (rc == 0)
+        rc = load_file(&truth, r.truth, o->truth_hz, &err);
+    if (rc == 0)
+        rc = measure(o, &r, &estimate, &truth, &err);
+    if (rc == 0)
+        rc = to_json(json, sizeof json, &r, &err);
+    if (rc == 0)
+        rc = reconctl_eval_write(o->file, json, &err);
+    eval_path_free(&estimate);
+    eval_path_free(&truth);
+    if (rc) {
+        rc = reconctl_fail(&o->common, &err);
+        return code ? code : rc;
+    }
+    if (reconctl_json(&o->common))
+        printf("%s\n", json);
+    else
+        print_text(&r);
+    return RECONCTL_OK;
+}
+
+static void set_defaults(void *arguments)
+{
+    struct eval_trajectory_options *o = arguments;
+
+    o->max_gap_s = 0.02;
+    o->half = 30;
+}
+
+const struct reconctl_command reconctl_eval_trajectory_command = {
+    .name = "eval trajectory",
+    .operands = "[ESTIMATE] TRUTH",
+    .min_operands = 1,
+    .max_operands = 2,
+    .summary = "Measure the path of a camera against the true one",
+    .options = options,
+    .size = sizeof(struct eval_trajectory_options),
+    .defaults = set_defaults,
+    .run = reconctl_eval_trajectory,
+};

@@ -1,0 +1,81 @@
+#include "api/ctl/reconctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first line of the token file. */
+static int read_token(struct reconctl_link *link, const char *file, struct err *err)
+{
+    FILE *in = fopen(file, "r");
+    int rc = 0;
+
+    if (!in)
+        return err_at(err, ERR_NOT_FOUND, file, "cannot be read: %m");
+    if (!fgets(link->token, sizeof link->token, in))
+        rc = err_at(err, ERR_INPUT, file, "holds no token");
+    link->token[strcspn(link->token, " \t\r\n")] = '\0';
+    if (rc == 0 && !link->token[0])
+        rc = err_at(err, ERR_INPUT, file, "holds no token in its first line");
+    fclose(in);
+    return rc;
+}
+
+static int answers(struct reconctl_link *link, struct err *err)
+{
+    return client_request(link->client, "GET", "/livez", NULL, NULL, NULL, NULL, err);
+}
+
+static int start_own(struct reconctl_link *link, struct err *err)
+{
+    char path[4096];
+    int rc;
+
+    if (!reconctl_server_find(path, sizeof path))
+        return err_set(err, ERR_IO,
+                       "no server answers at %s and no recond is beside reconctl or in PATH: start "
+                       "one with `recond`, or name one with --url",
+                       RECONCTL_DEFAULT_URL);
+    client_close(&link->client);
+    rc = reconctl_server_start(&link->server, err);
+    if (rc)
+        return rc;
+    fprintf(stderr, "reconctl: no server answers at %s: started %s at %s for this run\n",
+            RECONCTL_DEFAULT_URL, path, link->server.url);
+    link->config.url = link->server.url;
+    return client_open(&link->client, &link->config, err);
+}
+
+int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common *common,
+                       bool may_start, struct err *err)
+{
+    const char *env_url = getenv("RECOND_URL"), *env_file = getenv("RECOND_TOKEN_FILE");
+    const char *env_ca = getenv("RECOND_CA_FILE");
+    const char *file = common->token_file ? common->token_file : env_file;
+    bool chosen = common->url || (env_url && *env_url);
+    int rc = 0;
+
+    *link = (struct reconctl_link){0};
+    if (file && *file)
+        rc = read_token(link, file, err);
+    if (rc)
+        return rc;
+    link->config.url = common->url ? common->url : chosen ? env_url : RECONCTL_DEFAULT_URL;
+    link->config.token = link->token[0] ? link->token : NULL;
+    link->config.agent = "reconctl/" RECOND_VERSION;
+    link->config.ca_file = common->ca_file ? common->ca_file : env_ca && *env_ca ? env_ca : NULL;
+    link->config.timeout_s = common->timeout_s;
+    rc = client_open(&link->client, &link->config, err);
+    if (rc == 0 && may_start && !chosen && answers(link, err) == ERR_IO)
+        rc = start_own(link, err);
+    if (rc)
+        reconctl_link_close(link);
+    return rc;
+}
+
+void reconctl_link_close(struct reconctl_link *link)
+{
+    client_close(&link->client);
+    reconctl_server_stop(&link->server);
+    explicit_bzero(link->token, sizeof link->token);
+}

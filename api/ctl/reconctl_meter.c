@@ -1,0 +1,136 @@
+#include "api/ctl/reconctl_meter.h"
+
+#include "api/ctl/reconctl.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LATENCIES 65536 /* the newest are kept */
+#define BAR 24
+
+struct reconctl_meter {
+    pthread_mutex_t lock;
+    struct reconctl_meter_view v;
+    double first_s, last_s;
+    uint64_t n;              /* latencies ever seen */
+    float ms[LATENCIES];     /* under lock, as all above */
+    float sorted[LATENCIES]; /* of reconctl_meter_get() */
+};
+
+int reconctl_meter_new(struct reconctl_meter **m, struct err *err)
+{
+    *m = calloc(1, sizeof **m);
+    if (!*m)
+        return err_set(err, ERR_MEMORY, "no memory for counters");
+    pthread_mutex_init(&(*m)->lock, NULL);
+    return 0;
+}
+
+void reconctl_meter_free(struct reconctl_meter **m)
+{
+    if (*m)
+        pthread_mutex_destroy(&(*m)->lock);
+    free(*m);
+    *m = NULL;
+}
+
+void reconctl_meter_sent(struct reconctl_meter *m)
+{
+    pthread_mutex_lock(&m->lock);
+    if (m->v.sent++ == 0)
+        m->first_s = m->last_s = reconctl_now_s();
+    pthread_mutex_unlock(&m->lock);
+}
+
+void reconctl_meter_skipped(struct reconctl_meter *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->v.skipped++;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack *ack,
+                             double latency_s)
+{
+    pthread_mutex_lock(&m->lock);
+    m->last_s = reconctl_now_s();
+    m->v.answered++;
+    if ((unsigned)ack->status < 3)
+        m->v.by_status[ack->status]++;
+    if (ack->status != CONTROL_USED && (unsigned)ack->reason < RECONCTL_METER_REASONS)
+        m->v.by_reason[ack->reason]++;
+    if (latency_s >= 0)
+        m->ms[m->n++ % LATENCIES] = (float)(1e3 * latency_s);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void reconctl_meter_duplicate(struct reconctl_meter *m)
+{
+    pthread_mutex_lock(&m->lock);
+    m->last_s = reconctl_now_s();
+    m->v.answered++;
+    m->v.duplicates++;
+    pthread_mutex_unlock(&m->lock);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorting takes milliseconds, in which the sessions' threads must be able to count on: they would
+ * measure it as latency. */
+void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view)
+{
+    size_t n;
+
+    pthread_mutex_lock(&m->lock);
+    n = m->n < LATENCIES ? (size_t)m->n : LATENCIES;
+    memcpy(m->sorted, m->ms, n * sizeof *m->ms);
+    *view = m->v;
+    view->elapsed_s = m->last_s - m->first_s;
+    pthread_mutex_unlock(&m->lock);
+    qsort(m->sorted, n, sizeof *m->sorted, by_value);
+    if (n) {
+        view->p50_ms = (double)m->sorted[(n - 1) * 50 / 100];
+        view->p95_ms = (double)m->sorted[(n - 1) * 95 / 100];
+        view->p99_ms = (double)m->sorted[(n - 1) * 99 / 100];
+    }
+    view->fps = view->elapsed_s > 0 ? (double)view->answered / view->elapsed_s : 0;
+}
+
+static void show_count(char *buf, size_t cap, uint64_t n)
+{
+    if (n < 10000)
+        snprintf(buf, cap, "%llu", (unsigned long long)n);
+    else if (n < 10000000)
+        snprintf(buf, cap, "%.0fk", (double)n * 1e-3);
+    else
+        snprintf(buf, cap, "%.1fM", (double)n * 1e-6);
+}
+
+void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
+                         uint64_t total, uint64_t points, double bytes_per_point, const char *note)
+{
+    char bar[BAR + 1], cloud[32], frames[64];
+    uint64_t full = total ? v->answered * BAR / total : 0;
+
+    for (uint64_t i = 0; i < BAR; i++)
+        bar[i] = i < full ? '#' : '.';
+    bar[BAR] = '\0';
+    show_count(cloud, sizeof cloud, points);
+    if (total)
+        snprintf(frames, sizeof frames, "%llu/%llu", (unsigned long long)v->answered,
+                 (unsigned long long)total);
+    else
+        snprintf(frames, sizeof frames, "%llu", (unsigned long long)v->answered);
+    fprintf(
+        out,
+        "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s points  %.2f bytes/point%s%s%s",
+        terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
+        total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, cloud, bytes_per_point,
+        *note ? "  " : "", note, terminal ? "\033[K" : "\n");
+    fflush(out);
+}

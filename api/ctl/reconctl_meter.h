@@ -1,0 +1,42 @@
+/*
+ * reconctl_meter.h - what a push has done so far: counters, latencies, a progress bar
+ *
+ * One meter counts for all sessions of a push; its functions may be called from their threads.
+ */
+#ifndef RECOND_API_RECONCTL_METER_H
+#define RECOND_API_RECONCTL_METER_H
+
+#include "proto/wire/control.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define RECONCTL_METER_REASONS (CONTROL_POISON + 1)
+
+struct reconctl_meter;
+
+struct reconctl_meter_view {
+    uint64_t sent, answered, skipped; /* skipped: --realtime, the window was full */
+    uint64_t by_status[3], by_reason[RECONCTL_METER_REASONS];
+    uint64_t
+        duplicates; /* sent again, and the server had them: what became of them it did not say */
+    double elapsed_s, fps; /* from the first frame to the last answer */
+    double p50_ms, p95_ms, p99_ms;
+};
+
+MUST_CHECK int reconctl_meter_new(struct reconctl_meter **m, struct err *err);
+void reconctl_meter_free(struct reconctl_meter **m);
+
+void reconctl_meter_sent(struct reconctl_meter *m);
+void reconctl_meter_skipped(struct reconctl_meter *m);
+void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack *ack,
+                             double latency_s);
+void reconctl_meter_duplicate(struct reconctl_meter *m);
+void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view);
+
+/* One line about v: a bar drawn over itself where out is a terminal. total 0 = not known; note: a
+ * word about now, or "". */
+void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
+                         uint64_t total, uint64_t points, double bytes_per_point, const char *note);
+
+#endif

@@ -1,0 +1,274 @@
+#include "api/ctl/reconctl_table.h"
+
+#include "proto/cloud/ply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WRITE_EVERY_S 2.0 /* --follow: how often the file is brought up to date */
+#define RETRY_S 60.0
+
+struct pull_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    const char *output;
+    bool follow;
+    double retry_s;
+};
+
+#define AT(field) offsetof(struct pull_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Write the cloud as PLY"},
+    {"follow", 'f', NULL, RECONCTL_FLAG, AT(follow), 0, 0,
+     "Stay until the session is closed, and write the file again as it grows"},
+    {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,
+     "Connect again while nothing has worked for less than this (60); 0 = give up at once"},
+    {0},
+};
+/* clang-format on */
+
+static void set_defaults(void *arguments)
+{
+    ((struct pull_options *)arguments)->retry_s = RETRY_S;
+}
+
+struct pull {
+    const struct pull_options *o;
+    struct client_stream *stream;
+    bool synced, equal, changed, json, terminal, away;
+    struct control_sync sync;
+    /* what GET says of the session */
+    bool closed;
+    uint64_t hash;
+    double written_s, shown_s;
+};
+
+static void on_cloud(void *ctx, const struct cloud *cloud)
+{
+    struct pull *p = ctx;
+
+    (void)cloud;
+    p->changed = true;
+}
+
+static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
+{
+    struct pull *p = ctx;
+
+    p->synced = true;
+    p->equal = hash_equal;
+    p->sync = *sync;
+}
+
+static void on_ready(void *ctx, const struct control_ready *ready)
+{
+    (void)ready;
+    ((struct pull *)ctx)->away = false;
+}
+
+/* What was equal before is of no more account: the session goes on without us. */
+static void on_lost(void *ctx, const struct err *why, int retry_ms)
+{
+    struct pull *p = ctx;
+
+    (void)retry_ms;
+    if (!p->away)
+        fprintf(stderr, "%sreconctl: %s: connecting again\n", p->terminal ? "\r\033[K" : "",
+                why->text);
+    p->away = true;
+    p->synced = p->equal = false;
+}
+
+static void on_retry(void *ctx, const struct err *why, int wait_ms)
+{
+    (void)ctx;
+    fprintf(stderr, "reconctl: %s: asking again in %.1f s\n", why->text, wait_ms * 1e-3);
+}
+
+static bool stopped(void *ctx)
+{
+    (void)ctx;
+    return reconctl_stopped() > 0;
+}
+
+static void show(struct pull *p, const char *type)
+{
+    const struct cloud *cloud = client_stream_cloud(p->stream);
+    struct client_stream_stats stats;
+    char buf[512];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    client_stream_get_stats(p->stream, &stats);
+    if (p->json) {
+        json_open_map(&w, NULL);
+        json_put_text(&w, "type", type);
+        json_put_u64(&w, "revision", cloud_revision(cloud));
+        json_put_u64(&w, "points", cloud_points(cloud));
+        json_put_hex64(&w, "hash", cloud_hash(cloud));
+        json_put_bool(&w, "hash_equal", p->synced && p->equal);
+        json_put_u64(&w, "blocks", stats.blocks);
+        json_put_u64(&w, "block_bytes", stats.block_bytes);
+        json_put_u64(&w, "resyncs", stats.resyncs);
+        json_put_u64(&w, "reconnects", stats.reconnects);
+        json_close(&w);
+        if (json_finish(&w))
+            printf("%s\n", buf);
+        fflush(stdout);
+    }
+    if (!p->json && strcmp(type, "summary") == 0)
+        printf("%llu points, revision %llu, hash %016llx: %s\n",
+               (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
+               (unsigned long long)cloud_hash(cloud), p->equal ? "equal" : "NOT the server's");
+    else if (p->terminal)
+        fprintf(stderr, "\r%llu points, revision %llu, %.1f kB received%s\033[K",
+                (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
+                (double)stats.bytes_received * 1e-3, p->away ? "  reconnecting" : "");
+}
+
+static int write_cloud(struct pull *p, struct err *err)
+{
+    const struct control_ready *ready = client_stream_ready(p->stream);
+
+    p->changed = false;
+    p->written_s = reconctl_now_s();
+    if (!p->o->output || !ready)
+        return 0;
+    return ply_write_file(p->o->output, client_stream_cloud(p->stream), ready->step_m, err);
+}
+
+/* The state of the session, and where its stream is. */
+static int get_session(struct pull *p, struct client *client, char stream_url[256], struct err *err)
+{
+    char path[96];
+    struct json *doc = NULL;
+    int rc;
+
+    snprintf(path, sizeof path, "/v1/sessions/%.40s", p->o->common.operands[0]);
+    rc = reconctl_get(client, path, &doc, err);
+    if (rc == 0) {
+        snprintf(stream_url, 256, "%s", json_text(json_member(doc, "stream_url")));
+        p->closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
+        p->hash = reconctl_hex(json_text(json_member(doc, "hash")));
+    }
+    json_free(&doc);
+    return rc;
+}
+
+/* The same with patience: nothing else is waiting for it yet. */
+static int find_session(struct pull *p, const struct reconctl_link *link, char stream_url[256],
+                        struct err *err)
+{
+    struct client_config config = link->config;
+    struct client *client;
+    int rc;
+
+    config.retry_s = p->o->retry_s;
+    config.on_retry = on_retry;
+    config.stopped = stopped;
+    rc = client_open(&client, &config, err);
+    if (rc == 0)
+        rc = get_session(p, client, stream_url, err);
+    client_close(&client);
+    return rc;
+}
+
+static bool whole(const struct pull *p)
+{
+    return p->synced && p->equal && !(p->closed && p->sync.hash != p->hash);
+}
+
+/* Until the mirror is the server's, with --follow until the session is closed as well. */
+static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
+{
+    char url[256];
+    double asked_s = 0;
+    int rc = 0;
+
+    while (rc == 0 && !reconctl_stopped()) {
+        rc = client_stream_run(p->stream, 200, err);
+        if (rc || (p->synced && !p->o->follow))
+            break;
+        if (p->o->follow && reconctl_now_s() - asked_s > 1.0) {
+            asked_s = reconctl_now_s();
+            rc = get_session(p, link->client, url, err);
+            if (rc == ERR_IO || rc == ERR_BUSY)
+                rc = 0; /* the stream knows when to give up */
+        }
+        if (rc || (p->closed && whole(p)))
+            break;
+        if (p->changed && reconctl_now_s() - p->written_s > WRITE_EVERY_S) {
+            rc = write_cloud(p, err);
+            show(p, "progress");
+        }
+        if ((p->changed || p->away) && p->terminal && reconctl_now_s() - p->shown_s > 0.2) {
+            p->shown_s = reconctl_now_s();
+            show(p, "");
+        }
+    }
+    /* A closed session says goodbye; that is no failure once the cloud is whole. */
+    return rc == ERR_END && whole(p) ? 0 : rc;
+}
+
+static int run_pull(void *arguments)
+{
+    const struct pull_options *o = arguments;
+    struct pull p = {.o = o, .json = reconctl_json(&o->common), .terminal = isatty(STDERR_FILENO)};
+    struct reconctl_link link;
+    struct client_stream_config config = {.role = CONTROL_VIEW,
+                                          .reconnect_s = o->retry_s,
+                                          .ctx = &p,
+                                          .on_ready = on_ready,
+                                          .on_lost = on_lost,
+                                          .on_cloud = on_cloud,
+                                          .on_sync = on_sync};
+    struct err err;
+    char url[256];
+    int rc, code = RECONCTL_OK;
+
+    rc = reconctl_link_open(&link, &o->common, false, &err);
+    if (rc)
+        return reconctl_fail(&o->common, &err);
+    rc = find_session(&p, &link, url, &err);
+    config.url = url;
+    config.token = link.config.token;
+    config.ca_file = link.config.ca_file;
+    if (rc == 0)
+        rc = client_stream_open(&p.stream, &config, &err);
+    if (rc == 0)
+        rc = follow(&p, &link, &err);
+    if (p.terminal && p.stream)
+        fprintf(stderr, "\r\033[K");
+    if (rc)
+        code = reconctl_fail_server(&o->common, &err);
+    /* What was received is worth keeping, whatever became of the server. */
+    if (p.stream && client_stream_ready(p.stream) && write_cloud(&p, &err)) {
+        code = reconctl_fail(&o->common, &err);
+        goto out;
+    }
+    if (rc)
+        goto out;
+    show(&p, "summary");
+    if (p.synced && !p.equal)
+        code = RECONCTL_HASH;
+    else if (reconctl_stopped())
+        code = RECONCTL_INTERRUPTED;
+out:
+    client_stream_close(&p.stream);
+    reconctl_link_close(&link);
+    return code;
+}
+
+const struct reconctl_command reconctl_pull_command = {
+    .name = "pull",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Receive a session's cloud as it grows",
+    .options = options,
+    .size = sizeof(struct pull_options),
+    .defaults = set_defaults,
+    .run = run_pull,
+};

@@ -1,0 +1,93 @@
+/*
+ * reconctl_push.h - one session of a push, from its creation to its verified cloud
+ *
+ * A job runs in a thread of its own: it creates the session, sends frames as the window allows,
+ * mirrors the cloud, and holds the mirror's hash against the server's three times: at the last
+ * `sync`, in GET of the closed session, and in the header of the exported PLY. Lost connections are
+ * made again (client.h), in which time the source waits.
+ */
+#ifndef RECOND_API_RECONCTL_PUSH_H
+#define RECOND_API_RECONCTL_PUSH_H
+
+#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_meter.h"
+#include "api/ctl/reconctl_source.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct reconctl_push_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    double fps, pause_s, retry_s, rate;
+    bool realtime, loop, keep, start, preview; /* preview: depth maps are wanted, as with strip */
+    const char *poses, *camera, *pose_source, *name, *output, *trajectory, *strip, *codec;
+    const char *journal, *mode;
+    int sessions, frames, strip_rows;
+    struct reconctl_size net;
+    struct reconctl_list option;
+};
+
+#define RECONCTL_PUSH_SENT_MAX \
+    256 /* frames whose time of sending is remembered; > CLIENT_WINDOW_MAX */
+
+struct reconctl_push_job {
+    /* set by the caller */
+    const struct reconctl_push_options *options;
+    const struct client_config *rest;
+    struct reconctl_meter *meter;
+    int index;  /* of options->sessions */
+    bool pause; /* this one stops reading for options->pause_s */
+    bool terminal;
+    pthread_t thread;
+
+    /* the job's own */
+    struct client *client;
+    struct client_stream *stream;
+    struct reconctl_source *source;
+    struct reconctl_source_info info;
+    struct client_session session;
+    struct reconctl_strip *shots;
+    double sent_s[RECONCTL_PUSH_SENT_MAX];
+    uint64_t n_sent, n_answered;
+    bool ended, hash_equal, closed;
+    struct control_error server_said; /* the last `error` message */
+
+    /* for the progress bar, written by the job while others read */
+    atomic_ullong total, points, block_bytes, points_received; /* total frames, 0 = not known */
+    atomic_bool reconnecting;
+
+    /* results */
+    int exit; /* enum reconctl_exit */
+    struct err err;
+    struct client_stream_stats stats;
+    uint64_t hash, server_hash, export_hash, n_points, server_points, broken;
+    struct {
+        uint64_t received, used, dropped, refused, keyframes;
+    } counts; /* the server's */
+};
+
+/* Thread function: argument and result are the job. */
+void *reconctl_push_job(void *job);
+
+/* The body of POST /v1/sessions; info NULL = no source known.
+ * Returns: 0; ERR_INPUT: an --option that is none; ERR_LIMIT */
+MUST_CHECK int reconctl_push_options_json(char *buf, size_t cap,
+                                          const struct reconctl_push_options *o,
+                                          const struct reconctl_source_info *info, int index,
+                                          struct err *err);
+
+/* ------------------------------------------------------------------------- strip of pictures */
+
+/* Rows of input | depth | cloud, one a moment. */
+struct reconctl_strip;
+MUST_CHECK int reconctl_strip_new(struct reconctl_strip **s, int rows, struct err *err);
+void reconctl_strip_free(struct reconctl_strip **s);
+/* Is the n-th frame (from 1) one of the moments? total 0 = not known. */
+bool reconctl_strip_due(const struct reconctl_strip *s, uint64_t n, uint64_t total);
+/* Add a row: the frame used last, the server's depth of it and the mirror seen from there. */
+MUST_CHECK int reconctl_strip_add(struct reconctl_strip *s, struct client *client,
+                                  const char *session, const struct frame *f,
+                                  const struct cloud *cloud, float step_m, struct err *err);
+MUST_CHECK int reconctl_strip_write(struct reconctl_strip *s, const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,130 @@
+#include "api/ctl/reconctl_push.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is `key` given by --option, as itself or as key.member? */
+static bool given(const struct reconctl_list *list, const char *key)
+{
+    size_t n = strlen(key);
+
+    for (int i = 0; i < list->n; i++)
+        if (strncmp(list->at[i], key, n) == 0 && (list->at[i][n] == '=' || list->at[i][n] == '.'))
+            return true;
+    return false;
+}
+
+/* A value as JSON would have it: true, false, null, a number, else a text. */
+static void put_value(struct json_writer *w, const char *key, const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        json_put_bool(w, key, *text == 't');
+    else if (strcmp(text, "null") == 0)
+        json_put_null(w, key);
+    else if (end == text || *end || !isfinite(v))
+        json_put_text(w, key, text);
+    else if (v == floor(v) && fabs(v) < 9e15)
+        json_put_i64(w, key, (int64_t)v);
+    else
+        json_put_f32(w, key, (float)v);
+}
+
+/* The key of the i-th --option up to '.' or '='; *rest is what follows it. */
+static int split(const struct reconctl_list *list, int i, char key[64], const char **rest,
+                 struct err *err)
+{
+    size_t n = strcspn(list->at[i], ".=");
+
+    if (n == 0 || n >= 64 || !strchr(list->at[i], '='))
+        return err_set(err, ERR_INPUT, "--option takes key=value, not '%.60s'", list->at[i]);
+    memcpy(key, list->at[i], n);
+    key[n] = '\0';
+    *rest = list->at[i] + n;
+    return 0;
+}
+
+/* Every --option; those of one map (camera.fx=..., camera.fy=...) together. */
+static int put_list(struct json_writer *w, const struct reconctl_list *list, struct err *err)
+{
+    char key[64], other[64], member[64];
+    const char *rest, *tail;
+    bool done[RECONCTL_LIST_MAX] = {false};
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < list->n; i++) {
+        rc = split(list, i, key, &rest, err);
+        if (rc || done[i])
+            continue;
+        if (*rest == '=') {
+            put_value(w, key, rest + 1);
+            continue;
+        }
+        json_open_map(w, key);
+        for (int k = i; rc == 0 && k < list->n; k++) {
+            rc = split(list, k, other, &tail, err);
+            if (rc || *tail != '.' || strcmp(other, key) != 0)
+                continue;
+            snprintf(member, sizeof member, "%.*s", (int)strcspn(tail + 1, "="), tail + 1);
+            put_value(w, member, strchr(tail, '=') + 1);
+            done[k] = true;
+        }
+        json_close(w);
+    }
+    return rc;
+}
+
+int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push_options *o,
+                               const struct reconctl_source_info *info, int index, struct err *err)
+{
+    struct json_writer w = json_writer(buf, cap);
+    const char *source = o->pose_source;
+    char name[64];
+    int rc;
+
+    if (!source && info)
+        source = info->has_poses ? "device" : "learned";
+    json_open_map(&w, NULL);
+    if (!given(&o->option, "name")) {
+        if (o->sessions > 1)
+            snprintf(name, sizeof name, "%.50s %d", o->name ? o->name : "push", index + 1);
+        else
+            snprintf(name, sizeof name, "%.60s", o->name ? o->name : info ? "push" : "");
+        json_put_text(&w, "name", name);
+    }
+    if (source && !given(&o->option, "pose_source"))
+        json_put_text(&w, "pose_source", source);
+    if (info && !given(&o->option, "camera")) {
+        json_open_map(&w, "camera");
+        json_put_f32(&w, "fx", info->K.fx);
+        json_put_f32(&w, "fy", info->K.fy);
+        json_put_f32(&w, "cx", info->K.cx);
+        json_put_f32(&w, "cy", info->K.cy);
+        json_put_i64(&w, "width", info->width);
+        json_put_i64(&w, "height", info->height);
+        json_close(&w);
+    }
+    if (o->net.w) {
+        json_open_map(&w, "net");
+        json_put_i64(&w, "width", o->net.w);
+        json_put_i64(&w, "height", o->net.h);
+        json_close(&w);
+    }
+    if (o->journal && !given(&o->option, "journal"))
+        json_put_text(&w, "journal", o->journal);
+    if (o->mode && !given(&o->option, "mode"))
+        json_put_text(&w, "mode", o->mode);
+    if (o->rate > 0 && !given(&o->option, "fps"))
+        json_put_f32(&w, "fps", (float)o->rate);
+    if ((o->strip || o->preview) && !given(&o->option, "preview"))
+        json_put_bool(&w, "preview", true);
+    rc = put_list(&w, &o->option, err);
+    json_close(&w);
+    if (rc)
+        return rc;
+    return json_finish(&w) ? 0 : err_set(err, ERR_LIMIT, "the session's options are too long");
+}

@@ -1,0 +1,250 @@
+#include "api/ctl/reconctl_push.h"
+#include "api/ctl/reconctl_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct session_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    struct reconctl_list option;
+    const char *name;
+    const char *output;
+};
+
+#define AT(field) offsetof(struct session_options, field)
+
+/* clang-format off */
+static const struct reconctl_option create_options[] = {
+    {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
+     "Any option of POST /v1/sessions (pose_source=learned, camera.fx=500)"},
+    {"name", 0, "TEXT", RECONCTL_TEXT, AT(name), 0, 0, "Name of the session, for people"},
+    {0},
+};
+static const struct reconctl_option export_options[] = {
+    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
+     "File to write (default: SESSION.ply)"},
+    {0},
+};
+/* clang-format on */
+
+/* One call whose answer is a session; people read a few lines of it, programs all. */
+static int call(const struct session_options *o, const char *method, const char *suffix,
+                const char *body)
+{
+    struct reconctl_link link;
+    struct json *doc = NULL;
+    struct err err;
+    char path[128], *answer = NULL;
+    size_t len = 0;
+    int rc, code = RECONCTL_OK;
+
+    if (reconctl_link_open(&link, &o->common, false, &err))
+        return reconctl_fail(&o->common, &err);
+    snprintf(path, sizeof path, "/v1/sessions%s%.40s%s", o->common.n_operands ? "/" : "",
+             o->common.n_operands ? o->common.operands[0] : "", suffix);
+    rc = client_request(link.client, method, path, body, &answer, &len, NULL, &err);
+    if (rc) {
+        code = reconctl_fail_server(&o->common, &err);
+        goto out;
+    }
+    if (reconctl_json(&o->common)) {
+        if (len)
+            reconctl_print_json(answer);
+        goto out;
+    }
+    if (len == 0) {
+        printf("deleted\n");
+        goto out;
+    }
+    rc = json_parse(&doc, answer, len, 16, &err);
+    if (rc) {
+        code = reconctl_fail_server(&o->common, &err);
+        goto out;
+    }
+    printf("session  %s \"%s\"\n", json_text(json_member(doc, "id")),
+           json_text(json_member(doc, "name")));
+    printf("state    %s on %s\n", json_text(json_member(doc, "state")),
+           json_text(json_member(doc, "device")));
+    printf("stream   %s\n", json_text(json_member(doc, "stream_url")));
+    printf("cloud    %lld points, revision %lld, hash %s\n",
+           (long long)json_i64(json_member(doc, "points")),
+           (long long)json_i64(json_member(doc, "revision")), json_text(json_member(doc, "hash")));
+    for (int i = 0; i < 2; i++) {
+        const char *scope = i ? "view" : "ingest";
+        const char *token = json_text(json_member(json_member(doc, "tokens"), scope));
+
+        if (*token)
+            printf("token    %s: %s (shown once)\n", scope, token);
+    }
+out:
+    json_free(&doc);
+    free(answer);
+    reconctl_link_close(&link);
+    return code;
+}
+
+static int run_create(void *arguments)
+{
+    const struct session_options *o = arguments;
+    struct reconctl_push_options all = {.name = o->name, .option = o->option, .sessions = 1};
+    char body[4096];
+    struct err err;
+
+    if (reconctl_push_options_json(body, sizeof body, &all, NULL, 0, &err)) {
+        reconctl_fail(&o->common, &err);
+        return RECONCTL_USAGE;
+    }
+    return call(o, "POST", "", body);
+}
+
+static int run_get(void *arguments)
+{
+    return call(arguments, "GET", "", NULL);
+}
+
+static int run_finalize(void *arguments)
+{
+    return call(arguments, "POST", "/finalize", NULL);
+}
+
+static int run_delete(void *arguments)
+{
+    return call(arguments, "DELETE", "", NULL);
+}
+
+static void print_row(const struct json *s)
+{
+    const struct json *counts = json_member(s, "counts");
+
+    printf("%-27s %-9s %9lld %7lld %7lld %6.1f  %s\n", json_text(json_member(s, "id")),
+           json_text(json_member(s, "state")), (long long)json_i64(json_member(s, "points")),
+           (long long)json_i64(json_member(counts, "used")),
+           (long long)(json_i64(json_member(counts, "dropped")) +
+                       json_i64(json_member(counts, "refused"))),
+           json_f64(json_member(s, "fps")), json_text(json_member(s, "name")));
+}
+
+static int run_list(void *arguments)
+{
+    const struct session_options *o = arguments;
+    struct reconctl_link link;
+    struct json *doc = NULL;
+    struct err err;
+    bool json = reconctl_json(&o->common), more = true;
+    char path[96] = "/v1/sessions?limit=100", *body = NULL;
+    size_t len;
+    int rc, code = RECONCTL_OK;
+
+    if (reconctl_link_open(&link, &o->common, false, &err))
+        return reconctl_fail(&o->common, &err);
+    if (!json)
+        printf("%-27s %-9s %9s %7s %7s %6s  %s\n", "SESSION", "STATE", "POINTS", "USED", "NOT",
+               "FPS", "NAME");
+    while (more && !reconctl_stopped()) {
+        const struct json *list;
+        const char *next;
+
+        rc = client_request(link.client, "GET", path, NULL, &body, &len, NULL, &err);
+        if (rc == 0)
+            rc = json_parse(&doc, body, len, 16, &err);
+        if (rc) {
+            code = reconctl_fail_server(&o->common, &err);
+            break;
+        }
+        if (json)
+            reconctl_print_json(body);
+        list = json_member(doc, "sessions");
+        for (size_t i = 0; !json && i < json_count(list); i++)
+            print_row(json_item(list, i));
+        next = json_text(json_member(doc, "next"));
+        more = *next != '\0';
+        snprintf(path, sizeof path, "/v1/sessions?limit=100&cursor=%.30s", next);
+        json_free(&doc);
+        free(body);
+        body = NULL;
+    }
+    json_free(&doc);
+    free(body);
+    reconctl_link_close(&link);
+    return code;
+}
+
+static int run_export(void *arguments)
+{
+    const struct session_options *o = arguments;
+    struct reconctl_link link;
+    struct err err;
+    char path[96], file[96];
+    int rc;
+
+    if (reconctl_link_open(&link, &o->common, false, &err))
+        return reconctl_fail(&o->common, &err);
+    snprintf(path, sizeof path, "/v1/sessions/%.40s/cloud", o->common.operands[0]);
+    snprintf(file, sizeof file, "%.40s.ply", o->common.operands[0]);
+    rc = client_download(link.client, path, o->output ? o->output : file, &err);
+    reconctl_link_close(&link);
+    if (rc)
+        return reconctl_fail_server(&o->common, &err);
+    if (!reconctl_json(&o->common))
+        printf("%s\n", o->output ? o->output : file);
+    return RECONCTL_OK;
+}
+
+const struct reconctl_command reconctl_session_create_command = {
+    .name = "session create",
+    .operands = "",
+    .summary = "Create a session and show its stream and tokens",
+    .options = create_options,
+    .size = sizeof(struct session_options),
+    .run = run_create,
+};
+
+const struct reconctl_command reconctl_session_list_command = {
+    .name = "session list",
+    .operands = "",
+    .summary = "List the sessions of a server",
+    .size = sizeof(struct session_options),
+    .run = run_list,
+};
+
+const struct reconctl_command reconctl_session_get_command = {
+    .name = "session get",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Show everything about a session",
+    .size = sizeof(struct session_options),
+    .run = run_get,
+};
+
+const struct reconctl_command reconctl_session_finalize_command = {
+    .name = "session finalize",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Take no more frames, use those that are queued",
+    .size = sizeof(struct session_options),
+    .run = run_finalize,
+};
+
+const struct reconctl_command reconctl_session_delete_command = {
+    .name = "session delete",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Delete a session and its cloud",
+    .size = sizeof(struct session_options),
+    .run = run_delete,
+};
+
+const struct reconctl_command reconctl_export_command = {
+    .name = "export",
+    .operands = "SESSION",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "Download a session's cloud as PLY",
+    .options = export_options,
+    .size = sizeof(struct session_options),
+    .run = run_export,
+};

@@ -1,0 +1,54 @@
+/*
+ * reconctl_source.h - where push takes its pictures from: a folder, a video, MJPEG on standard
+ * input
+ */
+#ifndef RECOND_API_RECONCTL_SOURCE_H
+#define RECOND_API_RECONCTL_SOURCE_H
+
+#include "proto/wire/frame.h"
+
+#include <stdbool.h>
+
+struct reconctl_source;
+
+struct reconctl_source_config {
+    const char *path;  /* folder, video file, "-" */
+    const char *poses; /* as client_sequence_open() takes it */
+    double fps;        /* 0 = the source's own */
+    bool loop;
+    const char *camera; /* "fx,fy,cx,cy" or NULL */
+};
+
+struct reconctl_source_info {
+    int n_frames; /* of one round; 0 = not known before the end */
+    int width, height;
+    bool has_poses, has_camera, camera_guessed;
+    struct intrinsics K; /* of width x height */
+    double fps;
+};
+
+/*
+ * reconctl_source_open - look at the source and its first picture
+ *
+ * A source without intrinsics gets a guess: the focal length of a phone's main camera, 0.85 times
+ * the longer side.
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT; ERR_UNSUPPORTED: a video without ffmpeg; ERR_END: no
+ *          picture
+ */
+MUST_CHECK int reconctl_source_open(struct reconctl_source **s,
+                                    const struct reconctl_source_config *config, struct err *err);
+void reconctl_source_close(struct reconctl_source **s);
+void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_source_info *info);
+
+/*
+ * reconctl_source_next - the next frame, all fields filled
+ *
+ * Out:     f; its payload is borrowed until the next call
+ * Returns: 0; ERR_BUSY: not there yet (video, stdin); ERR_END; ERR_IO; ERR_INPUT
+ */
+MUST_CHECK int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err);
+
+/* What was left out of a stream of pictures because it was damaged there. */
+uint64_t reconctl_source_broken(const struct reconctl_source *s);
+
+#endif

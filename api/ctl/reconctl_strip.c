@@ -1,0 +1,301 @@
+#include "api/client/client_sequence.h"
+#include "api/client/client_splat.h"
+#include "api/ctl/reconctl_push.h"
+#include "proto/image/jpeg.h"
+#include "proto/cloud/ply.h"
+#include "proto/image/png.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROWS_MAX 12
+#define CELL_W 320
+#define GAP 4
+#define DEPTH_SIDE_MAX 4096
+#define RANGE_SLACK \
+    1.4f /* the colours of depth span the first map's 2...98 %, and that much more */
+#define BACK_SHARE 0.12f /* the cloud is looked at from a little behind the camera */
+
+struct reconctl_strip {
+    int rows, filled, cell_h;
+    float near_m, far_m;
+    uint8_t *rgb[ROWS_MAX]; /* [cell_h][3 * CELL_W][3] */
+};
+
+int reconctl_strip_new(struct reconctl_strip **out, int rows, struct err *err)
+{
+    struct reconctl_strip *s = calloc(1, sizeof *s);
+
+    *out = s;
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for pictures");
+    s->rows = rows < 1 ? 5 : rows > ROWS_MAX ? ROWS_MAX : rows;
+    return 0;
+}
+
+void reconctl_strip_free(struct reconctl_strip **s)
+{
+    for (int i = 0; *s && i < ROWS_MAX; i++)
+        free((*s)->rgb[i]);
+    free(*s);
+    *s = NULL;
+}
+
+bool reconctl_strip_due(const struct reconctl_strip *s, uint64_t n, uint64_t total)
+{
+    uint64_t k = (uint64_t)s->filled + 1, rows = (uint64_t)s->rows;
+
+    if (s->filled == s->rows)
+        return false;
+    /* Unknown length: after 8, 32, 72 ... frames. */
+    return total ? n >= total * k / rows : n >= 8 * k * k;
+}
+
+/* Area average, or the nearest pixel where the picture grows. */
+static void scale(uint8_t *to, int w, int h, size_t stride, const uint8_t *from, int fw, int fh)
+{
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            int x0 = x * fw / w, x1 = (x + 1) * fw / w, y0 = y * fh / h, y1 = (y + 1) * fh / h;
+            unsigned sum[3] = {0}, n = 0;
+
+            x1 = x1 > x0 ? x1 : x0 + 1;
+            y1 = y1 > y0 ? y1 : y0 + 1;
+            for (int v = y0; v < y1; v++)
+                for (int u = x0; u < x1; u++, n++)
+                    for (int b = 0; b < 3; b++)
+                        sum[b] += from[3 * ((size_t)v * (size_t)fw + (size_t)u) + (size_t)b];
+            for (int b = 0; b < 3; b++)
+                to[(size_t)y * stride + 3 * (size_t)x + (size_t)b] =
+                    (uint8_t)((sum[b] + n / 2) / n);
+        }
+}
+
+/* The cell's own shape follows the first picture. */
+static uint8_t *cell(struct reconctl_strip *s, int column)
+{
+    return s->rgb[s->filled] + (size_t)column * 3 * CELL_W;
+}
+
+static int add_input(struct reconctl_strip *s, const struct frame *f, struct err *err)
+{
+    const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,
+                                       .max_height = FRAME_SIDE_MAX,
+                                       .max_scans = 100,
+                                       .max_bytes = FRAME_PAYLOAD_MAX,
+                                       .deadline_ms = 5000};
+    struct jpeg_decoder *decoder = NULL;
+    struct jpeg_info info;
+    uint8_t *rgb = NULL;
+    int w, h, rc;
+
+    rc = jpeg_probe(&info, f->payload, f->payload_len, &limits, err);
+    if (rc)
+        return rc;
+    jpeg_scaled_size(&info, CELL_W, s->cell_h, &w, &h);
+    rgb = malloc(3 * (size_t)w * (size_t)h);
+    rc = rgb ? jpeg_decoder_new(&decoder, err) : err_set(err, ERR_MEMORY, "no memory for pictures");
+    if (rc == 0)
+        rc = jpeg_decode(decoder, rgb, w, h, f->payload, f->payload_len, &limits, err);
+    if (rc == 0)
+        scale(cell(s, 0), CELL_W, s->cell_h, 9 * CELL_W, rgb, w, h);
+    jpeg_decoder_free(&decoder);
+    free(rgb);
+    return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int set_range(struct reconctl_strip *s, const uint16_t *depth, size_t n, struct err *err)
+{
+    uint16_t *sorted = malloc(n * sizeof *sorted);
+    size_t m = 0;
+
+    if (!sorted)
+        return err_set(err, ERR_MEMORY, "no memory for pictures");
+    for (size_t i = 0; i < n; i++)
+        if (depth[i])
+            sorted[m++] = depth[i];
+    qsort(sorted, m, sizeof *sorted, by_value);
+    s->near_m = m ? 1e-3f * (float)sorted[m / 50] / RANGE_SLACK : 0.5f;
+    s->far_m = m ? 1e-3f * (float)sorted[m - 1 - m / 50] * RANGE_SLACK : 10.0f;
+    free(sorted);
+    return 0;
+}
+
+static int add_depth(struct reconctl_strip *s, struct client *client, const char *session,
+                     struct err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[96], file[256];
+    uint16_t *depth = NULL;
+    uint8_t *rgb = NULL;
+    int w, h, fd, rc;
+
+    snprintf(path, sizeof path, "/v1/sessions/%s/depth", session);
+    snprintf(file, sizeof file, "%.200s/reconctl-depth-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    fd = mkstemp(file);
+    if (fd < 0)
+        return err_at(err, ERR_INPUT, file, "cannot be written: %m");
+    close(fd);
+    rc = client_download(client, path, file, err);
+    if (rc == 0)
+        rc = png_read_gray16(file, &depth, &w, &h, DEPTH_SIDE_MAX, err);
+    unlink(file);
+    if (rc)
+        goto out;
+    rgb = malloc(3 * (size_t)w * (size_t)h);
+    if (!rgb) {
+        rc = err_set(err, ERR_MEMORY, "no memory for pictures");
+        goto out;
+    }
+    if (s->filled == 0)
+        rc = set_range(s, depth, (size_t)w * (size_t)h, err);
+    if (rc)
+        goto out;
+    client_splat_depth_colours(rgb, depth, (size_t)w * (size_t)h, s->near_m, s->far_m);
+    scale(cell(s, 1), CELL_W, s->cell_h, 9 * CELL_W, rgb, w, h);
+out:
+    free(rgb);
+    free(depth);
+    return rc;
+}
+
+/* All points of a mirror as arrays; free() both. */
+static int flatten(const struct cloud *cloud, float step_m, float **xyz, uint8_t **rgb, size_t *n,
+                   struct err *err)
+{
+    uint8_t record[PLY_POINT_BYTES];
+    size_t total = (size_t)cloud_points(cloud);
+
+    *n = 0;
+    *xyz = malloc((total + 1) * 3 * sizeof **xyz);
+    *rgb = malloc((total + 1) * 3);
+    if (!*xyz || !*rgb)
+        return err_set(err, ERR_MEMORY, "no memory for %zu points", total);
+    for (uint32_t b = 0; b < cloud_blocks(cloud); b++) {
+        struct cloud_block block = cloud_block(cloud, b);
+
+        for (uint32_t i = 0; i < block.n && *n < total; i++, (*n)++) {
+            ply_points(record, &block, i, 1, step_m);
+            memcpy(*xyz + 3 * *n, record, 12);
+            memcpy(*rgb + 3 * *n, record + 12, 3);
+        }
+    }
+    return 0;
+}
+
+/* The newest line of the session's trajectory: seconds, then the pose. */
+static int newest_pose(struct rigid *T, struct client *client, const char *session, struct err *err)
+{
+    char path[96], *body = NULL, *line = NULL, *save = NULL, *last = NULL;
+    int rc;
+
+    snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", session);
+    rc = client_request(client, "GET", path, NULL, &body, NULL, NULL, err);
+    if (rc == 0)
+        for (line = strtok_r(body, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            if (*line != '#' && *line)
+                last = line;
+    if (rc == 0 && !last)
+        rc = err_set(err, ERR_END, "the session has no trajectory yet");
+    if (rc == 0) {
+        last += strcspn(last, " \t");
+        rc = client_sequence_pose(T, last + strspn(last, " \t"), err);
+    }
+    free(body);
+    return rc;
+}
+
+static int add_cloud(struct reconctl_strip *s, const struct frame *f, const struct rigid *T_wc,
+                     const struct cloud *cloud, float step_m, struct err *err)
+{
+    struct client_splat_view view = {.w = CELL_W, .h = s->cell_h};
+    struct rigid T = *T_wc;
+    uint8_t *rgb = NULL, *picture = malloc(3 * (size_t)CELL_W * (size_t)s->cell_h);
+    float *xyz = NULL, back;
+    size_t n = 0;
+    int rc = picture ? 0 : err_set(err, ERR_MEMORY, "no memory for pictures");
+
+    if (rc == 0)
+        rc = flatten(cloud, step_m, &xyz, &rgb, &n, err);
+    if (rc)
+        goto out;
+    view.K = intrinsics_scale(f->K, f->width, f->height, CELL_W, s->cell_h);
+    view.T_cw = rigid_inverse(&T);
+    back = BACK_SHARE * client_splat_depth(&view, xyz, n);
+    for (int i = 0; i < 3; i++)
+        T.t[i] -= back * T.r[3 * i + 2];
+    view.T_cw = rigid_inverse(&T);
+    view.disc_m = client_splat_disc(&view, xyz, n);
+    rc = client_splat_draw(picture, &view, xyz, rgb, n, err);
+    for (int y = 0; rc == 0 && y < s->cell_h; y++)
+        memcpy(cell(s, 2) + (size_t)y * 9 * CELL_W, picture + (size_t)y * 3 * CELL_W, 3 * CELL_W);
+out:
+    free(picture);
+    free(xyz);
+    free(rgb);
+    return rc;
+}
+
+int reconctl_strip_add(struct reconctl_strip *s, struct client *client, const char *session,
+                       const struct frame *f, const struct cloud *cloud, float step_m,
+                       struct err *err)
+{
+    struct rigid T_wc;
+    int rc;
+
+    if (s->filled == s->rows)
+        return 0;
+    if (s->cell_h == 0) {
+        s->cell_h = CELL_W * f->height / f->width;
+        s->cell_h = s->cell_h < 32 ? 32 : s->cell_h > 640 ? 640 : s->cell_h;
+    }
+    s->rgb[s->filled] = calloc((size_t)s->cell_h, 9 * CELL_W);
+    if (!s->rgb[s->filled])
+        return err_set(err, ERR_MEMORY, "no memory for pictures");
+    rc = add_input(s, f, err);
+    if (rc == 0)
+        rc = add_depth(s, client, session, err);
+    if (rc == 0)
+        rc = newest_pose(&T_wc, client, session, err);
+    if (rc == 0)
+        rc = add_cloud(s, f, &T_wc, cloud, step_m, err);
+    if (rc == 0) {
+        s->filled++;
+        return 0;
+    }
+    free(s->rgb[s->filled]);
+    s->rgb[s->filled] = NULL;
+    /* A frame that was refused, or a depth that is not there yet, delays a row, not the push. */
+    return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;
+}
+
+int reconctl_strip_write(struct reconctl_strip *s, const char *path, struct err *err)
+{
+    int w = 3 * CELL_W + 4 * GAP, h = s->filled * (s->cell_h + GAP) + GAP, rc;
+    uint8_t *rgb;
+
+    if (s->filled == 0)
+        return err_at(err, ERR_INPUT, path, "no moment had both a depth map and a pose");
+    rgb = malloc(3 * (size_t)w * (size_t)h);
+    if (!rgb)
+        return err_set(err, ERR_MEMORY, "no memory for pictures");
+    memset(rgb, 255, 3 * (size_t)w * (size_t)h);
+    for (int r = 0; r < s->filled; r++)
+        for (int y = 0; y < s->cell_h; y++)
+            for (int c = 0; c < 3; c++)
+                memcpy(rgb + 3 * ((size_t)(GAP + r * (s->cell_h + GAP) + y) * (size_t)w +
+                                  (size_t)(GAP + c * (CELL_W + GAP))),
+                       s->rgb[r] + (size_t)y * 9 * CELL_W + (size_t)c * 3 * CELL_W, 3 * CELL_W);
+    rc = png_write_file(path, rgb, w, h, err);
+    free(rgb);
+    return rc;
+}

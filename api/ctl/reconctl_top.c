@@ -1,0 +1,134 @@
+#include "api/ctl/reconctl_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROWS_MAX 100
+
+struct top_options {
+    struct reconctl_common common; /* first: see reconctl.h */
+    double interval_s;
+    int count;
+};
+
+#define AT(field) offsetof(struct top_options, field)
+
+/* clang-format off */
+static const struct reconctl_option options[] = {
+    {"interval", 'i', "SECONDS", RECONCTL_REAL, AT(interval_s), 0.1, 3600,
+     "Time between two looks (2)"},
+    {"count", 'n', "N", RECONCTL_INT, AT(count), 1, 1000000,
+     "End after N looks (default: Ctrl-C)"},
+    {0},
+};
+/* clang-format on */
+
+static void set_defaults(void *arguments)
+{
+    struct top_options *o = arguments;
+    o->interval_s = 2;
+}
+
+static void print_devices(const struct json *list)
+{
+    printf("%-10s %-6s %8s %7s %6s %9s %9s %7s\n", "DEVICE", "KIND", "SESSIONS", "QUEUED", "BUSY",
+           "MEM MB", "BUDGET", "FRAMES");
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *d = json_item(list, i);
+
+        printf("%-10.10s %-6.6s %8lld %7lld %5.0f%% %9.0f %9.0f %7lld\n",
+               json_text(json_member(d, "name")), json_text(json_member(d, "backend")),
+               (long long)json_i64(json_member(d, "sessions")),
+               (long long)json_i64(json_member(d, "queued_frames")),
+               100 * json_f64(json_member(d, "busy")),
+               (double)json_i64(json_member(d, "memory_used_bytes")) / 1e6,
+               (double)json_i64(json_member(d, "memory_budget_bytes")) / 1e6,
+               (long long)json_i64(json_member(d, "frames")));
+    }
+}
+
+static void print_sessions(const struct json *list, int rows)
+{
+    printf("\n%-27s %-9s %9s %7s %7s %6s %6s %8s  %s\n", "SESSION", "STATE", "POINTS", "USED",
+           "NOT", "QUEUE", "FPS", "LATENCY", "NAME");
+    for (size_t i = 0; i < json_count(list) && rows-- > 0; i++) {
+        const struct json *s = json_item(list, i), *counts = json_member(s, "counts");
+
+        printf("%-27s %-9s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %.30s\n",
+               json_text(json_member(s, "id")), json_text(json_member(s, "state")),
+               (long long)json_i64(json_member(s, "points")),
+               (long long)json_i64(json_member(counts, "used")),
+               (long long)(json_i64(json_member(counts, "dropped")) +
+                           json_i64(json_member(counts, "refused"))),
+               (long long)json_i64(json_member(counts, "queued")), json_f64(json_member(s, "fps")),
+               json_f64(json_member(s, "latency_ms")), json_text(json_member(s, "name")));
+    }
+}
+
+/* One look at both lists. */
+static int look(struct client *client, bool json, bool terminal, struct err *err)
+{
+    struct json *devices = NULL, *sessions = NULL;
+    char *body = NULL, *body2 = NULL;
+    size_t len, len2;
+    int rc = client_request(client, "GET", "/v1/devices", NULL, &body, &len, NULL, err);
+
+    if (rc == 0)
+        rc =
+            client_request(client, "GET", "/v1/sessions?limit=100", NULL, &body2, &len2, NULL, err);
+    if (rc == 0)
+        rc = json_parse(&devices, body, len, 16, err);
+    if (rc == 0)
+        rc = json_parse(&sessions, body2, len2, 16, err);
+    if (rc)
+        goto out;
+    if (json) {
+        reconctl_print_json(body);
+        reconctl_print_json(body2);
+    } else {
+        if (terminal)
+            printf("\033[H\033[J");
+        print_devices(json_member(devices, "devices"));
+        print_sessions(json_member(sessions, "sessions"), ROWS_MAX);
+    }
+    fflush(stdout);
+out:
+    json_free(&devices);
+    json_free(&sessions);
+    free(body);
+    free(body2);
+    return rc;
+}
+
+static int run_top(void *arguments)
+{
+    const struct top_options *o = arguments;
+    struct reconctl_link link;
+    struct err err;
+    int rc;
+
+    if (reconctl_link_open(&link, &o->common, false, &err))
+        return reconctl_fail(&o->common, &err);
+    for (int n = 1;; n++) {
+        rc = look(link.client, reconctl_json(&o->common), isatty(STDOUT_FILENO), &err);
+        if (rc || n == o->count || reconctl_stopped())
+            break;
+        reconctl_sleep_ms((int)(1e3 * o->interval_s));
+        if (reconctl_stopped())
+            break;
+    }
+    reconctl_link_close(&link);
+    return rc ? reconctl_fail_server(&o->common, &err) : RECONCTL_OK;
+}
+
+const struct reconctl_command reconctl_top_command = {
+    .name = "top",
+    .operands = "",
+    .summary = "Watch the devices and sessions of a server",
+    .options = options,
+    .size = sizeof(struct top_options),
+    .defaults = set_defaults,
+    .run = run_top,
+};

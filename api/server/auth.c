@@ -1,0 +1,271 @@
+#include "api/server/auth.h"
+
+#include "api/token.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+struct entry {
+    uint8_t hash[TOKEN_HASH_BYTES];
+    bool used;
+    time_t expires; /* 0 = never */
+    struct auth_who who;
+};
+
+struct auth {
+    pthread_mutex_t lock; /* guards all below */
+    bool open_to_all;
+    char *path;
+    struct entry *file;    /* [n_file] */
+    struct entry *session; /* [AUTH_SESSION_TOKENS], the first n_session may be in use */
+    int n_file, n_session;
+};
+
+const char *auth_bearer(const char *header, size_t *len)
+{
+    const char *token;
+    size_t n;
+
+    *len = 0;
+    if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\t'))
+        return NULL;
+    token = header + 6 + strspn(header + 6, " \t");
+    n = strcspn(token, " \t,");
+    if (n == 0 || token[n + strspn(token + n, " \t")] != '\0')
+        return NULL;
+    *len = n;
+    return token;
+}
+
+/* ------------------------------------------------------------------------------- the token file */
+
+static int read_tokens(const char *path, struct entry *entries, int *n, struct err *err)
+{
+    char *text = malloc(TOKEN_FILE_BYTES), *cursor = text;
+    struct token_line t;
+    int rc, got = 0, number = 0;
+
+    *n = 0;
+    if (!text)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    rc = token_file_read(path, text, err);
+    while (!rc && (got = token_file_next(&cursor, &number, path, &t, err)) > 0) {
+        struct entry *e = &entries[*n];
+
+        if (*n == TOKEN_LINES_MAX) {
+            rc = err_at(err, ERR_LIMIT, path, "more than %d tokens", TOKEN_LINES_MAX);
+            break;
+        }
+        ++*n;
+        memcpy(e->hash, t.sha256, sizeof e->hash);
+        e->used = true;
+        e->expires = t.expires;
+        e->who.scope = (enum auth_scope)t.scope;
+        snprintf(e->who.name, sizeof e->who.name, "%s", t.name);
+    }
+    explicit_bzero(text, TOKEN_FILE_BYTES);
+    free(text);
+    return rc ? rc : got;
+}
+
+int auth_reload(struct auth *a, struct err *err)
+{
+    struct entry *fresh, *old;
+    int n = 0, rc;
+
+    if (a->open_to_all)
+        return 0;
+    fresh = calloc(TOKEN_LINES_MAX, sizeof *fresh);
+    if (!fresh)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    rc = read_tokens(a->path, fresh, &n, err);
+    if (rc) {
+        free(fresh);
+        return rc;
+    }
+    pthread_mutex_lock(&a->lock);
+    old = a->file;
+    a->file = fresh;
+    a->n_file = n;
+    pthread_mutex_unlock(&a->lock);
+    free(old);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------- life */
+
+int auth_open(struct auth **out, const struct api_config *config, struct err *err)
+{
+    struct auth *a = calloc(1, sizeof *a);
+    int rc = 0;
+
+    *out = NULL;
+    if (!a)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    pthread_mutex_init(&a->lock, NULL);
+    a->open_to_all = config->auth_mode == API_AUTH_NONE;
+    a->session = calloc(AUTH_SESSION_TOKENS, sizeof *a->session);
+    a->path = strdup(config->token_file ? config->token_file : "");
+    if (!a->session || !a->path)
+        rc = err_set(err, ERR_MEMORY, "out of memory");
+    else if (!a->open_to_all && !a->path[0])
+        rc = err_set(err, ERR_INPUT, "tokens are asked for, but no token file is configured");
+    else
+        rc = auth_reload(a, err);
+    if (rc) {
+        auth_close(&a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+void auth_close(struct auth **a)
+{
+    if (!*a)
+        return;
+    pthread_mutex_destroy(&(*a)->lock);
+    free((*a)->file);
+    free((*a)->session);
+    free((*a)->path);
+    free(*a);
+    *a = NULL;
+}
+
+bool auth_open_to_all(const struct auth *a)
+{
+    return a->open_to_all;
+}
+
+/* ------------------------------------------------------------------------------- questions */
+
+/* The index of the match, -1 if none; looks at all entries in any case. */
+static int find(const struct entry *entries, int n, const uint8_t hash[TOKEN_HASH_BYTES])
+{
+    int found = -1;
+
+    for (int i = 0; i < n; i++)
+        if (token_equal(entries[i].hash, hash) && entries[i].used)
+            found = i;
+    return found;
+}
+
+int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who, struct err *err)
+{
+    uint8_t hash[TOKEN_HASH_BYTES];
+    const struct entry *e = NULL;
+    int in_file, in_session;
+
+    memset(who, 0, sizeof *who);
+    if (a->open_to_all) {
+        who->scope = AUTH_ADMIN;
+        strcpy(who->name, "anyone");
+        return 0;
+    }
+    if (!token)
+        return err_set(err, ERR_DENIED, "a bearer token is required");
+    if (len == 0 || len > TOKEN_MAX || !token_hash(token, len, hash))
+        return err_set(err, ERR_DENIED, "the token is not valid");
+    pthread_mutex_lock(&a->lock);
+    in_file = find(a->file, a->n_file, hash);
+    in_session = find(a->session, a->n_session, hash);
+    if (in_file >= 0)
+        e = &a->file[in_file];
+    else if (in_session >= 0)
+        e = &a->session[in_session];
+    if (e && e->expires && e->expires <= time(NULL))
+        e = NULL;
+    if (e)
+        *who = e->who;
+    pthread_mutex_unlock(&a->lock);
+    return e ? 0 : err_set(err, ERR_DENIED, "the token is not valid");
+}
+
+int auth_may(const struct auth_who *who, enum auth_right right, const char *id, struct err *err)
+{
+    bool bound = who->session[0] != '\0', may = false;
+    bool on_session = right == AUTH_READ || right == AUTH_FEED || right == AUTH_DELETE;
+
+    if (bound && on_session && strcmp(who->session, id) != 0)
+        return err_set(err, ERR_NOT_FOUND, "no such session");
+    switch (right) {
+    case AUTH_NONE:
+    case AUTH_ANY:
+    case AUTH_READ:
+        may = true;
+        break;
+    case AUTH_GLOBAL:
+        may = !bound;
+        break;
+    case AUTH_CREATE:
+        may = !bound && who->scope >= AUTH_INGEST;
+        break;
+    case AUTH_FEED:
+        may = who->scope >= AUTH_INGEST;
+        break;
+    case AUTH_DELETE:
+        may = who->scope == AUTH_ADMIN || (bound && who->scope == AUTH_INGEST);
+        break;
+    }
+    return may ? 0
+               : err_set(err, ERR_DENIED, "a token of scope %s%s may not do this",
+                         token_scope_name((int)who->scope), bound ? ", bound to a session," : "");
+}
+
+int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err)
+{
+    struct entry *e = NULL;
+
+    if (!kept->session[0] || !memchr(kept->session, '\0', sizeof kept->session) ||
+        (kept->scope != AUTH_VIEW && kept->scope != AUTH_INGEST))
+        return err_set(err, ERR_INPUT, "this is no token of a session");
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < AUTH_SESSION_TOKENS && !e; i++)
+        if (!a->session[i].used) {
+            e = &a->session[i];
+            if (i == a->n_session)
+                a->n_session++;
+        }
+    if (e) {
+        memset(e, 0, sizeof *e);
+        memcpy(e->hash, kept->sha256, sizeof e->hash);
+        e->who.scope = (enum auth_scope)kept->scope;
+        strcpy(e->who.name, "session");
+        strcpy(e->who.session, kept->session);
+        e->used = true;
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (!e)
+        return err_set(err, ERR_BUSY, "too many session tokens are held, delete sessions");
+    return 0;
+}
+
+int auth_issue(struct auth *a, const char *id, enum auth_scope scope, char token[TOKEN_CAP],
+               struct api_token *kept, struct err *err)
+{
+    int rc = token_make(token, err);
+
+    memset(kept, 0, sizeof *kept);
+    if (rc)
+        return rc;
+    snprintf(kept->session, sizeof kept->session, "%s", id);
+    kept->scope = (int)scope;
+    if (!token_hash(token, strlen(token), kept->sha256))
+        return err_set(err, ERR_IO, "SHA-256 failed");
+    return auth_adopt(a, kept, err);
+}
+
+void auth_forget_session(struct auth *a, const char *id)
+{
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < a->n_session; i++)
+        if (a->session[i].used && strcmp(a->session[i].who.session, id) == 0)
+            memset(&a->session[i], 0, sizeof a->session[i]);
+    while (a->n_session > 0 && !a->session[a->n_session - 1].used)
+        a->n_session--;
+    pthread_mutex_unlock(&a->lock);
+}

@@ -1,0 +1,261 @@
+/* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
+#include "api/server/handle.h"
+
+#include "proto/bytes.h"
+#include "proto/image/png.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------- cloud */
+
+struct export_reader {
+    const struct core_ops *ops;
+    struct core_export *e;
+};
+
+static long export_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
+{
+    struct export_reader *reader = ctx;
+    return (long)reader->ops->export_read(reader->e, offset, buf, cap);
+}
+
+static void export_close(void *ctx)
+{
+    struct export_reader *reader = ctx;
+    reader->ops->export_close(reader->e);
+    free(reader);
+}
+
+/* Has the client this very cloud? If-None-Match is "*" or a list of quoted tags, W/ allowed. */
+static bool client_has(const struct http_request *r, uint64_t hash)
+{
+    char tag[20];
+
+    if (!r->if_none_match)
+        return false;
+    snprintf(tag, sizeof tag, "\"%016" PRIx64 "\"", hash);
+    return strcmp(r->if_none_match, "*") == 0 || strstr(r->if_none_match, tag) != NULL;
+}
+
+/* Too many at once, or the session is coming back: neither lasts. */
+static void refuse(struct http_request *r, const struct err *err)
+{
+    if (err->code == ERR_BUSY)
+        http_header(r, "Retry-After", "1");
+    http_problem_err(r, err);
+}
+
+void handle_cloud_export(struct http_request *r)
+{
+    const struct core_ops *ops = r->config->ops;
+    struct session_info info = {0};
+    struct export_reader *reader;
+    struct err err = {0};
+    uint64_t total = 0, hash = 0;
+
+    /* A snapshot costs memory: look at the hash first when that may be all that is wanted. */
+    if (r->if_none_match && ops->session_get(r->config->core, r->id, &info, &err) == 0 &&
+        client_has(r, info.hash)) {
+        http_header(r, "ETag", "\"%016" PRIx64 "\"", info.hash);
+        http_empty(r, 304);
+        return;
+    }
+    reader = malloc(sizeof *reader);
+    if (!reader) {
+        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        return;
+    }
+    reader->ops = ops;
+    if (ops->export_open(r->config->core, r->id, &reader->e, &total, &hash, &err)) {
+        free(reader);
+        refuse(r, &err);
+        return;
+    }
+    r->answer.stream = (struct http_stream){
+        .read = export_read, .close = export_close, .ctx = reader, .total = total};
+    http_header(r, "ETag", "\"%016" PRIx64 "\"", hash);
+    http_header(r, "Content-Disposition", "attachment; filename=\"%s.ply\"", r->id);
+    http_done(r, 200, "application/octet-stream", 0);
+}
+
+/* ------------------------------------------------------------------------------- trajectory */
+
+#define LINE_MAX_BYTES 192
+#define POSES_AT_ONCE 64
+
+/* Lines are made a batch of poses at a time; what did not fit waits in text. */
+struct trajectory {
+    const struct api_config *config;
+    char id[API_ID_CAP];
+    uint64_t next;
+    char text[POSES_AT_ONCE * LINE_MAX_BYTES];
+    size_t len, at;
+};
+
+/* Unit quaternion of a rotation matrix, w >= 0 (Shepperd: divide by the largest of the four). */
+static void quaternion(const float r[9], double q[4])
+{
+    double d[4] = {(double)r[0] - r[4] - r[8], (double)r[4] - r[0] - r[8],
+                   (double)r[8] - r[0] - r[4], (double)r[0] + r[4] + r[8]};
+    int best = 3;
+    double s;
+
+    for (int i = 0; i < 3; i++)
+        if (d[i] > d[best])
+            best = i;
+    s = 0.5 / sqrt(1.0 + d[best]);
+    q[best] = 0.25 / s;
+    if (best == 3) {
+        q[0] = (r[7] - r[5]) * s;
+        q[1] = (r[2] - r[6]) * s;
+        q[2] = (r[3] - r[1]) * s;
+    } else {
+        int i = best, j = (i + 1) % 3, k = (i + 2) % 3;
+        q[j] = (r[3 * j + i] + r[3 * i + j]) * s;
+        q[k] = (r[3 * k + i] + r[3 * i + k]) * s;
+        q[3] = (r[3 * k + j] - r[3 * j + k]) * s;
+    }
+    if (q[3] < 0)
+        for (int i = 0; i < 4; i++)
+            q[i] = -q[i];
+}
+
+static size_t line(char *out, size_t cap, const struct session_pose *p)
+{
+    double q[4];
+    int n;
+
+    quaternion(p->T_wc.r, q);
+    n = snprintf(out, cap, "%" PRIu64 ".%09" PRIu64 " %.6f %.6f %.6f %.7f %.7f %.7f %.7f\n",
+                 p->t_capture_ns / 1000000000u, p->t_capture_ns % 1000000000u, (double)p->T_wc.t[0],
+                 (double)p->T_wc.t[1], (double)p->T_wc.t[2], q[0], q[1], q[2], q[3]);
+    return n > 0 && (size_t)n < cap ? (size_t)n : 0;
+}
+
+static int fill(struct trajectory *t, struct err *err)
+{
+    struct session_pose poses[POSES_AT_ONCE];
+    int n = 0, rc;
+
+    rc = t->config->ops->trajectory(t->config->core, t->id, t->next, poses, POSES_AT_ONCE, &n, err);
+    if (rc)
+        return rc;
+    t->at = t->len = 0;
+    for (int i = 0; i < n; i++)
+        t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
+    t->next += (uint64_t)n;
+    return 0;
+}
+
+static long trajectory_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
+{
+    struct trajectory *t = ctx;
+    size_t n;
+
+    (void)offset; /* asked for in order, once */
+    if (t->at == t->len && fill(t, NULL))
+        return -1; /* deleted meanwhile: the client sees a cut answer, not a short one */
+    n = t->len - t->at < cap ? t->len - t->at : cap;
+    memcpy(buf, t->text + t->at, n);
+    t->at += n;
+    return (long)n;
+}
+
+void handle_cloud_trajectory(struct http_request *r)
+{
+    struct trajectory *t = calloc(1, sizeof *t);
+    struct err err = {0};
+
+    if (!t) {
+        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        return;
+    }
+    t->config = r->config;
+    memcpy(t->id, r->id, sizeof t->id);
+    if (fill(t, &err)) {
+        free(t);
+        refuse(r, &err);
+        return;
+    }
+    if (t->len + 64 < sizeof t->text) { /* the comment goes before the first lines */
+        static const char head[] = "# seconds tx ty tz qx qy qz qw (camera to world, OpenCV)\n";
+        memmove(t->text + sizeof head - 1, t->text, t->len);
+        memcpy(t->text, head, sizeof head - 1);
+        t->len += sizeof head - 1;
+    }
+    r->answer.stream = (struct http_stream){
+        .read = trajectory_read, .close = free, .ctx = t, .total = HTTP_UNKNOWN};
+    http_done(r, 200, "text/plain; charset=utf-8", 0);
+}
+
+/* ------------------------------------------------------------------------------- depth */
+
+#define DEPTH_PIXELS_MAX (2048u * 2048u)
+
+/* Millimetres as a PNG; a depth that they do not hold counts as none. */
+static int depth_png(struct http_request *r, const float *depth, int w, int h, struct err *err)
+{
+    size_t n = (size_t)w * (size_t)h, len = 0;
+    uint16_t *gray = malloc(n * sizeof *gray);
+    uint8_t *png = NULL;
+    int rc;
+
+    if (!gray)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        float mm = depth[i] * 1000.0f + 0.5f;
+        gray[i] = mm >= 1.0f && mm < 65535.0f ? (uint16_t)mm : 0;
+    }
+    rc = png_encode_gray16(&png, &len, gray, w, h, err);
+    free(gray);
+    if (rc)
+        return rc;
+    r->answer.body = (char *)png;
+    http_done(r, 200, "image/png", len);
+    return 0;
+}
+
+/* Metres, little-endian, as they are. */
+static int depth_raw(struct http_request *r, const float *depth, int w, int h, struct err *err)
+{
+    size_t n = (size_t)w * (size_t)h, len = n * sizeof *depth;
+    uint8_t *body = malloc(len);
+    struct bytes_writer to;
+
+    if (!body)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    to = bytes_writer(body, len);
+    for (size_t i = 0; i < n; i++)
+        bytes_put_f32(&to, isfinite(depth[i]) && depth[i] > 0.0f ? depth[i] : 0.0f);
+    r->answer.body = (char *)body;
+    http_done(r, 200, "application/octet-stream", len);
+    return 0;
+}
+
+void handle_cloud_depth(struct http_request *r)
+{
+    float *depth = malloc(DEPTH_PIXELS_MAX * sizeof *depth); /* touched as far as it is used */
+    struct err err = {0};
+    uint64_t seq = 0;
+    int w = 0, h = 0, rc;
+
+    if (!depth) {
+        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        return;
+    }
+    rc = r->config->ops->depth(r->config->core, r->id, depth, DEPTH_PIXELS_MAX, &w, &h, &seq, &err);
+    if (rc == 0)
+        rc = r->raw ? depth_raw(r, depth, w, h, &err) : depth_png(r, depth, w, h, &err);
+    if (rc) {
+        http_problem_err(r, &err);
+    } else {
+        http_header(r, "Recond-Seq", "%" PRIu64, seq);
+        http_header(r, "Recond-Width", "%d", w);
+        http_header(r, "Recond-Height", "%d", h);
+    }
+    free(depth);
+}

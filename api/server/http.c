@@ -1,0 +1,469 @@
+/*
+ * http.c - the REST edge; the only file that knows libmicrohttpd
+ *
+ * One thread drives the library (MHD_run_wait), runs every handler, and closes connections that
+ * stay beyond an absolute deadline: the library's own time-out starts anew with every byte.
+ * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
+ *            the body; an answer has 30 s and a second more for each 64 KiB.
+ */
+#include "api/server/http.h"
+
+#include "api/server/listen.h"
+#include "api/server/routes.h"
+#include "api/wipe.h"
+#include "api/server/tls.h"
+
+#include <microhttpd.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TURN_MS 200
+#define ANSWER_MS 30000
+#define ANSWER_BYTES_A_MS 64
+#define ANSWER_UNKNOWN_MS 600000
+#define STOP_MS 2000
+/* Beyond 32 KiB the library maps a connection's memory and unmaps it at its end; what it only frees
+ * would keep the token of a request that was never finished. */
+#define CONNECTION_BYTES (33u << 10)
+#define PIECE_BYTES (64u << 10) /* of an answer that is made while it is sent */
+
+/* Owned by the library's connection, linked so that deadlines can be looked through. */
+struct peer {
+    struct peer *next, **self;
+    struct http *http;
+    int fd;
+    int64_t deadline_ms;
+    bool answering;
+};
+
+struct http {
+    struct api_config config;
+    struct auth *auth;
+    struct MHD_Daemon *mhd;
+    pthread_t thread;
+    bool thread_started;
+    int port;
+    struct peer *peers; /* the edge's thread alone */
+    int64_t swept_ms;
+    atomic_bool stop;
+    atomic_uint_fast64_t beat;
+    atomic_uint_fast64_t requests[6], connections, accepted, overstayed;
+};
+
+struct request {
+    struct http_request pub;
+    struct http *http;
+    bool gated; /* the headers have been looked at */
+};
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static int64_t now_ms(void)
+{
+    return now_us() / 1000;
+}
+
+/* ------------------------------------------------------------------------------- deadlines */
+
+static void on_connection(void *cls, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *h = cls;
+    struct peer *p = *context;
+
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (!p)
+            return;
+        *p->self = p->next;
+        if (p->next)
+            p->next->self = p->self;
+        free(p);
+        atomic_fetch_sub(&h->connections, 1);
+        return;
+    }
+    p = calloc(1, sizeof *p);
+    *context = p;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (!p || !info) { /* what cannot be watched is not served */
+        if (info)
+            shutdown(info->connect_fd, SHUT_RDWR);
+        free(p);
+        *context = NULL;
+        return;
+    }
+    p->http = h;
+    p->fd = info->connect_fd;
+    p->deadline_ms = now_ms() + (int64_t)h->config.header_timeout_s * 1000;
+    p->next = h->peers;
+    p->self = &h->peers;
+    if (p->next)
+        p->next->self = &p->next;
+    h->peers = p;
+    atomic_fetch_add(&h->connections, 1);
+    atomic_fetch_add(&h->accepted, 1);
+}
+
+static struct peer *peer_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void set_deadline(struct MHD_Connection *c, int64_t ms, bool answering)
+{
+    struct peer *p = peer_of(c);
+
+    if (p) {
+        p->deadline_ms = now_ms() + ms;
+        p->answering = answering;
+    }
+}
+
+static void sweep(struct http *h, bool idle_too)
+{
+    int64_t now = now_ms();
+
+    for (struct peer *p = h->peers; p; p = p->next) {
+        if (p->deadline_ms > now && !(idle_too && !p->answering))
+            continue;
+        if (p->deadline_ms <= now)
+            atomic_fetch_add(&h->overstayed, 1);
+        p->deadline_ms = INT64_MAX;
+        shutdown(p->fd, SHUT_RDWR); /* the library sees the end and closes */
+    }
+    h->swept_ms = now;
+}
+
+/* ------------------------------------------------------------------------------- answers */
+
+static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    struct http_stream *b = cls;
+    long n = b->read(b->ctx, pos, (uint8_t *)buf, max);
+
+    if (n < 0)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    return n == 0 ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)n;
+}
+
+static void on_read_end(void *cls)
+{
+    struct http_stream *b = cls;
+    b->close(b->ctx);
+    free(b);
+}
+
+/* Takes the answer's body or stream over. */
+static struct MHD_Response *make_response(struct http_answer *a)
+{
+    struct MHD_Response *response;
+    struct http_stream *b;
+
+    if (!a->stream.read) {
+        response = MHD_create_response_from_buffer_with_free_callback(a->len, a->body, wipe_free);
+        if (response)
+            a->body = NULL;
+        return response;
+    }
+    b = malloc(sizeof *b);
+    if (!b)
+        return NULL;
+    *b = a->stream;
+    response = MHD_create_response_from_callback(a->stream.total == HTTP_UNKNOWN ? MHD_SIZE_UNKNOWN
+                                                                                 : a->stream.total,
+                                                 PIECE_BYTES, on_read, b, on_read_end);
+    if (response)
+        memset(&a->stream, 0, sizeof a->stream);
+    else
+        free(b);
+    return response;
+}
+
+static void write_log(const struct request *q, int status)
+{
+    const struct http_request *r = &q->pub;
+    int64_t us = now_us() - r->begun_us;
+    char fields[512], text[192];
+    struct json_writer w = json_writer(fields, sizeof fields);
+    int level = status >= 500 ? LOG_WARNING : r->route && r->route->quiet ? LOG_DEBUG : LOG_INFO;
+
+    if (!r->config->log)
+        return;
+    json_open_map(&w, NULL);
+    json_put_text(&w, "method", r->method);
+    json_put_text(&w, "path", r->path);
+    json_put_i64(&w, "status", status);
+    json_put_i64(&w, "us", us);
+    json_put_text(&w, "token", r->who.name);
+    json_close(&w);
+    snprintf(text, sizeof text, "%.8s %s %d in %lld us", r->method, r->path[0] ? r->path : "?",
+             status, (long long)us);
+    r->config->log(r->config->log_ctx, level, json_finish(&w) ? fields : "{}", text);
+}
+
+static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
+{
+    struct http_answer *a = &q->pub.answer;
+    uint64_t total = a->stream.read ? a->stream.total : a->len;
+    struct MHD_Response *response = make_response(a);
+    enum MHD_Result ok;
+
+    if (!response)
+        return MHD_NO;
+    if (a->type)
+        MHD_add_response_header(response, "Content-Type", a->type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    for (int i = 0; i < a->n_headers; i++)
+        MHD_add_response_header(response, a->header[i].name, a->header[i].value);
+    set_deadline(c,
+                 total == HTTP_UNKNOWN ? ANSWER_UNKNOWN_MS
+                                       : ANSWER_MS + (int64_t)(total / ANSWER_BYTES_A_MS),
+                 true);
+    ok = MHD_queue_response(c, (unsigned)a->status, response);
+    MHD_destroy_response(response);
+    atomic_fetch_add(&q->http->requests[a->status / 100 % 6], 1);
+    write_log(q, a->status);
+    return ok;
+}
+
+/* ------------------------------------------------------------------------------- requests */
+
+/* The raw target, before the library splits and decodes it: a request begins here. */
+static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
+{
+    struct http *h = cls;
+    struct request *q = calloc(1, sizeof *q);
+
+    (void)c;
+    if (!q)
+        return NULL;
+    q->http = h;
+    q->pub.config = &h->config;
+    q->pub.auth = h->auth;
+    q->pub.begun_us = now_us();
+    q->pub.method = "";
+    http_gate_target(&q->pub, uri); /* a refusal waits in q until the headers are in */
+    return q;
+}
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 size_t name_len, const char *value, size_t value_len)
+{
+    struct request *q = cls;
+
+    (void)kind;
+    if (q->pub.answer.status == 0 && http_gate_header(&q->pub, name, name_len, value, value_len))
+        return MHD_NO;
+    return MHD_YES;
+}
+
+/* A token has been looked at, or never will be. The library hands out its own buffer, and reads no
+ * Authorization itself; an answer may take minutes, and its memory shall not hold one so long. */
+static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
+                               size_t name_len, const char *value, size_t value_len)
+{
+    (void)cls;
+    (void)kind;
+    if (value && name_len == 13 && strncasecmp(name, "Authorization", 13) == 0)
+        explicit_bzero((void *)(uintptr_t)value, value_len);
+    return MHD_YES;
+}
+
+static size_t header_bytes(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *data_len, void **context)
+{
+    struct http *h = cls;
+    struct request *q = *context;
+    struct http_request *r;
+    bool refused;
+
+    (void)url; /* decoded: not looked at */
+    if (!q)
+        return MHD_NO;
+    r = &q->pub;
+    if (!q->gated) {
+        q->gated = true;
+        r->method = http_gate_method(method);
+        r->header_bytes += strlen(method) + strlen(version) + 4;
+        if (r->answer.status == 0)
+            MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, q);
+        if (r->answer.status == 0)
+            http_gate_size(r, header_bytes(c));
+        refused = r->answer.status != 0 || http_gate_decide(r);
+        MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
+        r->authorization = NULL;
+        if (refused && http_gate_has_body(r))
+            return answer(q, c); /* before the body; the library then closes the connection */
+        set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
+        return MHD_YES;
+    }
+    if (*data_len > 0) {
+        if (http_gate_body(r, data, *data_len))
+            return MHD_NO;
+        *data_len = 0;
+        return MHD_YES;
+    }
+    if (r->answer.status != 0)
+        return answer(q, c);
+    if (r->body_seen > h->config.max_body_bytes)
+        http_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
+    else
+        r->route->handle(r);
+    return answer(q, c);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *c, void **context,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct http *h = cls;
+    struct request *q = *context;
+
+    (void)why;
+    *context = NULL;
+    if (!q)
+        return;
+    http_answer_free(&q->pub.answer);
+    free(q->pub.body);
+    free(q);
+    set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
+}
+
+/* ------------------------------------------------------------------------------- life */
+
+static void turn(struct http *h, bool idle_too)
+{
+    MHD_run_wait(h->mhd, TURN_MS);
+    atomic_fetch_add(&h->beat, 1);
+    if (idle_too || now_ms() - h->swept_ms >= TURN_MS)
+        sweep(h, idle_too);
+}
+
+static void *run(void *arg)
+{
+    struct http *h = arg;
+    MHD_socket listener;
+    int64_t until;
+
+    while (!atomic_load(&h->stop))
+        turn(h, false);
+    listener = MHD_quiesce_daemon(h->mhd);
+    if (listener != MHD_INVALID_SOCKET)
+        close(listener);
+    until = now_ms() + STOP_MS;
+    while (h->peers && now_ms() < until)
+        turn(h, true);
+    MHD_stop_daemon(h->mhd);
+    return NULL;
+}
+
+static struct MHD_Daemon *start_daemon(struct http *h, int fd)
+{
+    struct MHD_OptionItem secure[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)tls_gnutls_priorities},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, tls_gnutls_callback()},
+        {MHD_OPTION_END, 0, NULL}};
+    /* All connections come from the proxy's address: it has to count its clients'. */
+    int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
+
+    return MHD_start_daemon(h->config.tls ? MHD_USE_EPOLL | MHD_USE_TLS : MHD_USE_EPOLL, 0, NULL,
+                            NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->config.max_connections,
+                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)per_address,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+                            MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                            MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
+                            on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+                            MHD_OPTION_ARRAY, h->config.tls ? secure : secure + 2, MHD_OPTION_END);
+}
+
+int http_start(struct http **out, const struct api_config *config, struct auth *auth,
+               struct err *err)
+{
+    struct http *h = calloc(1, sizeof *h);
+    int rc, fd = -1;
+
+    *out = NULL;
+    if (!h)
+        return err_set(err, ERR_MEMORY, "out of memory");
+    h->config = *config;
+    h->auth = auth;
+    rc = listen_open(
+        config->http_host, config->http_port, config->http_fd,
+        listen_loopback_only(auth_open_to_all(auth), !config->tls, config->behind_proxy), &fd,
+        &h->port, err);
+    if (rc)
+        goto out;
+    h->mhd = start_daemon(h, fd);
+    if (!h->mhd) {
+        rc = err_set(err, ERR_IO, "libmicrohttpd does not start: %s", strerror(errno));
+        goto out;
+    }
+    if (pthread_create(&h->thread, NULL, run, h) != 0) {
+        MHD_stop_daemon(h->mhd);
+        rc = err_set(err, ERR_IO, "cannot start the HTTP thread");
+        goto out;
+    }
+    h->thread_started = true;
+out:
+    if (rc)
+        http_stop(&h);
+    *out = h;
+    return rc;
+}
+
+void http_stop(struct http **h)
+{
+    if (!*h)
+        return;
+    if ((*h)->thread_started) {
+        atomic_store(&(*h)->stop, true);
+        pthread_join((*h)->thread, NULL);
+    }
+    free(*h);
+    *h = NULL;
+}
+
+int http_port(const struct http *h)
+{
+    return h->port;
+}
+
+uint64_t http_beat(const struct http *h)
+{
+    return atomic_load(&h->beat);
+}
+
+void http_counts(const struct http *h, struct http_counts *counts)
+{
+    for (int i = 0; i < 6; i++)
+        counts->requests[i] = atomic_load(&h->requests[i]);
+    counts->connections = atomic_load(&h->connections);
+    counts->accepted = atomic_load(&h->accepted);
+    counts->overstayed = atomic_load(&h->overstayed);
+}

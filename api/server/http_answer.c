@@ -1,0 +1,123 @@
+/* http_answer.c - what handlers and the gate leave as an answer */
+#include "api/server/http.h"
+
+#include "api/wipe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void http_answer_free(struct http_answer *a)
+{
+    wipe_free(a->body);
+    if (a->stream.close)
+        a->stream.close(a->stream.ctx);
+    memset(a, 0, sizeof *a);
+}
+
+void http_header(struct http_request *r, const char *name, const char *fmt, ...)
+{
+    struct http_answer *a = &r->answer;
+    va_list args;
+
+    if (a->n_headers == HTTP_ANSWER_HEADERS)
+        return;
+    a->header[a->n_headers].name = name;
+    va_start(args, fmt);
+    vsnprintf(a->header[a->n_headers].value, sizeof a->header[0].value, fmt, args);
+    va_end(args);
+    a->n_headers++;
+}
+
+char *http_room(struct http_request *r, size_t cap)
+{
+    free(r->answer.body);
+    r->answer.body = malloc(cap);
+    if (!r->answer.body) {
+        r->answer.status = 503; /* no memory even for a document that says so */
+        r->answer.len = 0;
+    }
+    return r->answer.body;
+}
+
+void http_done(struct http_request *r, int status, const char *type, size_t len)
+{
+    r->answer.status = status;
+    r->answer.type = type;
+    r->answer.len = len;
+}
+
+void http_json(struct http_request *r, int status, struct json_writer *w)
+{
+    size_t len = json_finish(w);
+
+    if (len == 0)
+        http_problem(r, PROBLEM_INTERNAL, "the answer is too long");
+    else
+        http_done(r, status, "application/json", len);
+}
+
+void http_empty(struct http_request *r, int status)
+{
+    free(r->answer.body);
+    r->answer.body = NULL;
+    http_done(r, status, NULL, 0);
+}
+
+static bool has_header(const struct http_answer *a, const char *name)
+{
+    for (int i = 0; i < a->n_headers; i++)
+        if (strcmp(a->header[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void leave(struct http_request *r, enum problem_kind kind, const char *detail,
+                  const struct json_issues *issues, const char *parameter)
+{
+    char *buf = http_room(r, PROBLEM_MAX);
+
+    if (!buf)
+        return;
+    http_done(r, problem_status(kind), "application/problem+json",
+              problem_write(buf, PROBLEM_MAX, kind, detail, issues, parameter));
+    if (r->answer.status == 503 && !has_header(&r->answer, "Retry-After"))
+        http_header(r, "Retry-After", "5");
+}
+
+void http_problem(struct http_request *r, enum problem_kind kind, const char *fmt, ...)
+{
+    char detail[ERR_TEXT_CAP];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(detail, sizeof detail, fmt, args);
+    va_end(args);
+    leave(r, kind, detail, NULL, NULL);
+}
+
+void http_problem_fields(struct http_request *r, const struct json_issues *issues)
+{
+    leave(r, PROBLEM_FIELDS, "", issues, NULL);
+}
+
+void http_problem_parameter(struct http_request *r, const char *name, const char *detail)
+{
+    leave(r, PROBLEM_MALFORMED, detail, NULL, name);
+}
+
+void http_problem_err(struct http_request *r, const struct err *err)
+{
+    enum problem_kind kind = problem_of(err->code);
+    struct json_issues issues = {0};
+
+    if (kind == PROBLEM_FIELDS && err->where[0] == '/') {
+        issues.n = 1;
+        snprintf(issues.at[0].pointer, sizeof issues.at[0].pointer, "%s", err->where);
+        snprintf(issues.at[0].detail, sizeof issues.at[0].detail, "%.*s",
+                 (int)sizeof issues.at[0].detail - 1, err->text);
+    }
+    /* What went wrong inside is for the log, not for strangers. */
+    leave(r, kind, kind == PROBLEM_INTERNAL ? "" : err->text, &issues, NULL);
+}

@@ -1,0 +1,79 @@
+#include "api/server/routes.h"
+
+#include "api/server/handle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JSON "application/json"
+#define TEXT "text/plain"
+
+static const struct routes_entry routes[] = {
+    {"POST", "/v1/sessions", AUTH_CREATE, JSON, false, handle_session_create},
+    {"GET", "/v1/sessions", AUTH_GLOBAL, JSON, false, handle_session_list},
+    {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, handle_session_get},
+    {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, handle_session_delete},
+    {"POST", "/v1/sessions/{id}/finalize", AUTH_FEED, JSON, false, handle_session_finalize},
+    {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false,
+     handle_cloud_export},
+    {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, handle_cloud_trajectory},
+    {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, handle_cloud_depth},
+    {"GET", "/v1/models", AUTH_ANY, JSON, false, handle_model_list},
+    {"GET", "/v1/devices", AUTH_GLOBAL, JSON, false, handle_device_list},
+    {"GET", "/livez", AUTH_NONE, JSON, true, handle_health_live},
+    {"GET", "/readyz", AUTH_NONE, JSON, true, handle_health_ready},
+    {"GET", "/metrics", AUTH_GLOBAL, TEXT, true, handle_health_metrics},
+    {"GET", "/openapi.json", AUTH_NONE, JSON, true, handle_health_openapi},
+};
+#define N_ROUTES ((int)(sizeof routes / sizeof *routes))
+
+const struct routes_entry *routes_at(int i)
+{
+    return i >= 0 && i < N_ROUTES ? &routes[i] : NULL;
+}
+
+/* Session ids are base32: anything else is no session. */
+static bool match(const char *pattern, const char *path, char id[API_ID_CAP])
+{
+    const char *hole = strstr(pattern, "{id}");
+    size_t before, n;
+
+    id[0] = '\0';
+    if (!hole)
+        return strcmp(pattern, path) == 0;
+    before = (size_t)(hole - pattern);
+    if (strncmp(pattern, path, before) != 0)
+        return false;
+    n = strspn(path + before, "abcdefghijklmnopqrstuvwxyz234567");
+    if (n == 0 || n >= API_ID_CAP || strcmp(path + before + n, hole + 4) != 0)
+        return false;
+    memcpy(id, path + before, n);
+    id[n] = '\0';
+    return true;
+}
+
+int routes_find(const char *method, const char *path, const struct routes_entry **route,
+                char id[API_ID_CAP], char *allow, size_t allow_cap)
+{
+    const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    bool known = false;
+    size_t n = 0;
+
+    allow[0] = '\0';
+    *route = NULL;
+    for (int i = 0; i < N_ROUTES; i++) {
+        if (!match(routes[i].path, path, id))
+            continue;
+        known = true;
+        if (strcmp(routes[i].method, wanted) == 0) {
+            *route = &routes[i];
+            return 0;
+        }
+        if (n < allow_cap)
+            n += (size_t)snprintf(allow + n, allow_cap - n, "%s%s, ", routes[i].method,
+                                  strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+    }
+    if (n < allow_cap)
+        snprintf(allow + n, allow_cap - n, "OPTIONS");
+    return known ? ERR_UNSUPPORTED : ERR_NOT_FOUND;
+}

@@ -1,0 +1,32 @@
+/*
+ * routes.h - every REST route there is: method, path, right, type of the answer, handler
+ *
+ * tests/unit/api_openapi.c holds this table and api/openapi.yaml against each other.
+ */
+#ifndef RECOND_API_ROUTES_H
+#define RECOND_API_ROUTES_H
+
+#include "api/server/http.h"
+
+struct routes_entry {
+    const char *method, *path; /* "/v1/sessions/{id}" */
+    enum auth_right right;
+    const char *type; /* of a successful answer; NULL = none */
+    bool quiet;       /* probes: logged at debug level */
+    void (*handle)(struct http_request *r);
+};
+
+/* The i-th route, NULL past the end. */
+const struct routes_entry *routes_at(int i);
+
+/*
+ * routes_find - which route is this?
+ *
+ * HEAD is GET.
+ * Out:     *route, id; allow: methods of that path ("GET, HEAD, OPTIONS")
+ * Returns: 0; ERR_NOT_FOUND: no such path; ERR_UNSUPPORTED: the path, but not with this method
+ */
+MUST_CHECK int routes_find(const char *method, const char *path, const struct routes_entry **route,
+                           char id[API_ID_CAP], char *allow, size_t allow_cap);
+
+#endif

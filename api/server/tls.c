@@ -1,0 +1,269 @@
+#include "api/server/tls.h"
+
+/* OpenSSL has a type of this name; we have a constant. */
+#define ERR_STATE openssl_err_state
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#undef ERR_STATE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX (256u << 10)
+#define PATH_CAP 192
+
+struct pair {
+    X509 *cert;
+    STACK_OF(X509) * chain;
+    EVP_PKEY *key;
+};
+
+struct tls {
+    char cert_file[PATH_CAP], key_file[PATH_CAP];
+    pthread_mutex_t lock;
+    struct pair current;
+    SSL_CTX *client;
+    struct pair staged; /* the thread's that stages */
+};
+
+static void pair_free(struct pair *p)
+{
+    X509_free(p->cert);
+    sk_X509_pop_free(p->chain, X509_free);
+    EVP_PKEY_free(p->key);
+    *p = (struct pair){0};
+}
+
+/* ------------------------------------------------------------------------- files */
+
+static void wipe(char **text)
+{
+    if (*text)
+        explicit_bzero(*text, FILE_MAX + 1);
+    free(*text);
+    *text = NULL;
+}
+
+static int check_file(int fd, const char *path, const char *where, bool secret, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return err_at(err, ERR_IO, where, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_at(err, ERR_INPUT, where, "%s is no file", path);
+    if (secret && (st.st_mode & 7))
+        return err_at(err, ERR_INPUT, where, "%s can be read by everybody: chmod 600", path);
+    return 0;
+}
+
+/* Out: *text [FILE_MAX + 1], NUL-terminated; wipe() it. */
+static int read_file(char **text, const char *path, const char *where, bool secret, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+    size_t len = 0;
+    ssize_t n = 1;
+
+    *text = NULL;
+    if (fd < 0)
+        return err_at(err, ERR_IO, where, "%s: %s", path, strerror(errno));
+    rc = check_file(fd, path, where, secret, err);
+    if (rc)
+        goto out;
+    *text = calloc(1, FILE_MAX + 1);
+    if (!*text) {
+        rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
+        goto out;
+    }
+    while (len < FILE_MAX && (n = read(fd, *text + len, FILE_MAX - len)) > 0)
+        len += (size_t)n;
+    if (n < 0)
+        rc = err_at(err, ERR_IO, where, "%s: %s", path, strerror(errno));
+    else if (len == FILE_MAX || strlen(*text) != len)
+        rc = err_at(err, ERR_INPUT, where, "%s is no PEM file", path);
+out:
+    close(fd);
+    if (rc)
+        wipe(text);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- PEM */
+
+/* A key with a passphrase is an error: nobody is there to be asked. */
+static int no_passphrase(char *buf, int size, int writing, void *ctx)
+{
+    (void)buf;
+    (void)size;
+    (void)writing;
+    (void)ctx;
+    return -1;
+}
+
+static int parse_chain(struct pair *p, const char *text, const char *path, struct err *err)
+{
+    BIO *bio = BIO_new_mem_buf(text, -1);
+    X509 *more;
+    int rc = 0;
+
+    p->chain = sk_X509_new_null();
+    if (!bio || !p->chain) {
+        rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
+        goto out;
+    }
+    p->cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
+    if (!p->cert) {
+        rc = err_at(err, ERR_INPUT, "tls.cert_file", "%s holds no certificate in PEM", path);
+        goto out;
+    }
+    while (rc == 0 && (more = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)))
+        if (!sk_X509_push(p->chain, more)) {
+            X509_free(more);
+            rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
+        }
+out:
+    ERR_clear_error(); /* the end of the file is one to OpenSSL */
+    BIO_free(bio);
+    return rc;
+}
+
+static int parse_key(struct pair *p, const char *text, const char *path, struct err *err)
+{
+    BIO *bio = BIO_new_mem_buf(text, -1);
+    int rc = 0;
+
+    if (!bio)
+        return err_set(err, ERR_MEMORY, "no memory for a key");
+    p->key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+    if (!p->key)
+        rc = err_at(err, ERR_INPUT, "tls.key_file",
+                    "%s holds no private key in PEM (one with a passphrase cannot be used)", path);
+    else if (X509_check_private_key(p->cert, p->key) != 1)
+        rc = err_at(err, ERR_INPUT, "tls.key_file", "%s is not the key of the certificate", path);
+    ERR_clear_error();
+    BIO_free(bio);
+    return rc;
+}
+
+int tls_stage(struct tls *t, struct err *err)
+{
+    char *cert = NULL, *key = NULL;
+    struct pair p = {0};
+    int rc = read_file(&cert, t->cert_file, "tls.cert_file", false, err);
+
+    if (rc == 0)
+        rc = read_file(&key, t->key_file, "tls.key_file", true, err);
+    if (rc == 0)
+        rc = parse_chain(&p, cert, t->cert_file, err);
+    if (rc == 0)
+        rc = parse_key(&p, key, t->key_file, err);
+    if (rc == 0)
+        rc = tls_gnutls_stage(cert, key, err);
+    wipe(&cert);
+    wipe(&key);
+    if (rc) {
+        pair_free(&p);
+        return rc;
+    }
+    pair_free(&t->staged);
+    t->staged = p;
+    return 0;
+}
+
+void tls_switch(struct tls *t)
+{
+    if (!t->staged.cert)
+        return;
+    pthread_mutex_lock(&t->lock);
+    pair_free(&t->current); /* every SSL_CTX has references of its own */
+    t->current = t->staged;
+    pthread_mutex_unlock(&t->lock);
+    t->staged = (struct pair){0};
+    tls_gnutls_switch();
+}
+
+int tls_open(struct tls **out, const char *cert_file, const char *key_file, struct err *err)
+{
+    struct tls *t = calloc(1, sizeof *t);
+    int rc;
+
+    *out = NULL;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for a certificate");
+    pthread_mutex_init(&t->lock, NULL);
+    if (strlen(cert_file) >= PATH_CAP || strlen(key_file) >= PATH_CAP)
+        rc = err_at(err, ERR_INPUT, "tls.cert_file", "a path is too long");
+    else
+        rc = 0;
+    snprintf(t->cert_file, PATH_CAP, "%s", cert_file);
+    snprintf(t->key_file, PATH_CAP, "%s", key_file);
+    t->client = SSL_CTX_new(TLS_client_method());
+    if (rc == 0 && !t->client)
+        rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
+    if (rc == 0)
+        rc = tls_stage(t, err);
+    if (rc) {
+        tls_close(&t);
+        return rc;
+    }
+    tls_switch(t);
+    *out = t;
+    return 0;
+}
+
+void tls_close(struct tls **out)
+{
+    struct tls *t = *out;
+
+    if (!t)
+        return;
+    tls_gnutls_close();
+    SSL_CTX_free(t->client);
+    pair_free(&t->current);
+    pair_free(&t->staged);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+    *out = NULL;
+}
+
+/* ------------------------------------------------------------------------- the stream edge */
+
+bool tls_apply(struct tls *t, void *ssl_ctx)
+{
+    SSL_CTX *ctx = ssl_ctx;
+    bool ok;
+
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(ctx, 0);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS); /* 34 kB of every connection that is quiet */
+    ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+         SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
+         SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
+                                       "TLS_AES_128_GCM_SHA256") == 1 &&
+         SSL_CTX_set1_groups_list(ctx, "X25519:P-256:P-384") == 1;
+    pthread_mutex_lock(&t->lock);
+    ok = ok &&
+         SSL_CTX_use_cert_and_key(ctx, t->current.cert, t->current.key, t->current.chain, 1) == 1;
+    pthread_mutex_unlock(&t->lock);
+    ERR_clear_error();
+    return ok;
+}
+
+void *tls_client(const struct tls *t)
+{
+    return t->client;
+}
+
+void tls_send(void *ssl, const char *text, size_t len)
+{
+    if (ssl && SSL_write(ssl, text, (int)len) <= 0)
+        ERR_clear_error();
+}

@@ -1,0 +1,24 @@
+/* tls_gnutls_none.c - where GnuTLS cannot be compiled against: no TLS, said at start */
+#include "api/server/tls.h"
+
+const char tls_gnutls_priorities[] = "";
+
+int tls_gnutls_stage(const char *cert, const char *key, struct err *err)
+{
+    (void)cert;
+    (void)key;
+    return err_at(err, ERR_UNSUPPORTED, "tls.cert_file", "this recond was built without GnuTLS");
+}
+
+void tls_gnutls_switch(void)
+{
+}
+
+void tls_gnutls_close(void)
+{
+}
+
+void *tls_gnutls_callback(void)
+{
+    return NULL;
+}

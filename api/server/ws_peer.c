@@ -1,0 +1,518 @@
+#include "api/server/ws_peer.h"
+
+#include "api/server/problem.h"
+#include "proto/bytes.h"
+#include "proto/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+/* RFC 6455, 7.4.1 */
+enum {
+    CLOSE_NORMAL = 1000,
+    CLOSE_UTF8 = 1007,
+    CLOSE_POLICY = 1008,
+    CLOSE_TOO_BIG = 1009,
+    CLOSE_TRY_LATER = 1013
+};
+
+#define HEAD_BYTES 6 /* of the smallest of a client's fragments */
+
+/* ------------------------------------------------------------------------------- life */
+
+void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms)
+{
+    uint8_t *rx = p->rx;
+
+    memset(p, 0, offsetof(struct ws_peer, woken)); /* other threads may touch woken at any time */
+    p->rx = rx;
+    p->env = env;
+    p->phase = WS_PEER_HANDSHAKE;
+    p->fd = fd;
+    p->phase_ms = p->heard_ms = p->pinged_ms = p->weighed_ms = p->used_ms = now_ms;
+}
+
+void ws_peer_close(struct ws_peer *p)
+{
+    if (p->stream)
+        p->env->config->ops->stream_close(p->stream);
+    p->stream = NULL;
+    p->wsi = NULL;
+    p->phase = WS_PEER_FREE;
+}
+
+void ws_peer_free(struct ws_peer *p)
+{
+    free(p->rx);
+    p->rx = NULL;
+}
+
+void ws_peer_log(const struct ws_peer *p, const char *event)
+{
+    const struct api_config *config = p->env->config;
+    char fields[256], text[128];
+    struct json_writer j = json_writer(fields, sizeof fields);
+
+    if (!config->log)
+        return;
+    json_open_map(&j, NULL);
+    json_put_text(&j, "stream", event);
+    json_put_text(&j, "session", p->id);
+    json_put_text(&j, "token", p->who.name);
+    if (p->close_code)
+        json_put_i64(&j, "close", p->close_code);
+    json_close(&j);
+    snprintf(text, sizeof text, "stream of %s %s%s%s", p->id[0] ? p->id : "?", event,
+             p->close_code ? ": " : "", p->close_code && p->close_reason ? p->close_reason : "");
+    config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
+}
+
+static void end(struct ws_peer *p, int code, const char *reason)
+{
+    if (p->phase == WS_PEER_CLOSING)
+        return;
+    p->close_code = code;
+    p->close_reason = reason;
+    p->phase = WS_PEER_CLOSING;
+    if (code != CLOSE_NORMAL)
+        atomic_fetch_add(&p->env->broken, 1);
+}
+
+/* An `error` to the client; the first one stays if two come before one is sent. */
+static void say(struct ws_peer *p, int status, const char *title, const char *detail,
+                const char *pointer)
+{
+    struct control_message m = {.op = CONTROL_ERROR};
+
+    if (p->own_len > 0)
+        return;
+    m.error.status = status;
+    snprintf(m.error.title, sizeof m.error.title, "%s", title);
+    snprintf(m.error.detail, sizeof m.error.detail, "%s", detail);
+    snprintf(m.error.pointer, sizeof m.error.pointer, "%s", pointer);
+    p->own_len = control_write(p->own, sizeof p->own, &m);
+    if (p->own_len == 0) { /* escapes made it too long */
+        m.error.detail[0] = m.error.pointer[0] = '\0';
+        p->own_len = control_write(p->own, sizeof p->own, &m);
+    }
+}
+
+static void say_err(struct ws_peer *p, const struct err *err)
+{
+    enum problem_kind kind = problem_of(err->code);
+
+    say(p, problem_status(kind), problem_title(kind), err->text,
+        err->where[0] == '/' ? err->where : "");
+}
+
+/* Something that is no message: told once, then not talked to any more. */
+static void strike(struct ws_peer *p, int code, const char *detail)
+{
+    say(p, 400, "This is no message of the protocol", detail, "");
+    if (++p->strikes >= WS_PEER_STRIKES_MAX)
+        end(p, code, "repeated messages that are none");
+}
+
+/* ------------------------------------------------------------------------------- handshake */
+
+static const char *phrase(int status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 408:
+        return "Request Timeout";
+    case 426:
+        return "Upgrade Required";
+    case 503:
+        return "Service Unavailable";
+    }
+    return "Error";
+}
+
+static size_t http_answer(char answer[WS_PEER_ANSWER_MAX], enum problem_kind kind, int status,
+                          const char *detail)
+{
+    char body[WS_PEER_ANSWER_MAX / 2];
+    size_t len = problem_write(body, sizeof body, kind, detail, NULL, NULL);
+    int n = snprintf(answer, WS_PEER_ANSWER_MAX,
+                     "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                     "Content-Length: %zu\r\nConnection: close\r\n%s%s%s\r\n%.*s",
+                     status, phrase(status), len,
+                     status == 401 ? "WWW-Authenticate: Bearer realm=\"recond\"\r\n" : "",
+                     status == 426 ? "Upgrade: websocket\r\n" : "",
+                     status == 503 ? "Retry-After: 5\r\n" : "", (int)len, body);
+    if (n <= 0 || n >= WS_PEER_ANSWER_MAX) /* never 0: that means admitted */
+        n = snprintf(answer, WS_PEER_ANSWER_MAX,
+                     "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+    return (size_t)n;
+}
+
+size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *detail)
+{
+    enum problem_kind kind = status == 503   ? PROBLEM_BUSY
+                             : status == 426 ? PROBLEM_UPGRADE
+                                             : PROBLEM_MALFORMED;
+    return http_answer(answer, kind, status, detail);
+}
+
+/* "/v1/sessions/ID/stream" */
+static bool parse_path(const char *path, char id[API_ID_CAP])
+{
+    static const char before[] = "/v1/sessions/", after[] = "/stream";
+    size_t n;
+
+    if (strncmp(path, before, sizeof before - 1) != 0)
+        return false;
+    path += sizeof before - 1;
+    n = strspn(path, "abcdefghijklmnopqrstuvwxyz234567");
+    if (n == 0 || n >= API_ID_CAP || strcmp(path + n, after) != 0)
+        return false;
+    memcpy(id, path, n);
+    id[n] = '\0';
+    return true;
+}
+
+/* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them;
+ * *twice: more than one token is. */
+static size_t read_protocols(const char *list, char *token, size_t cap, bool *offered, bool *twice)
+{
+    size_t len = 0, prefix = strlen(CONTROL_BEARER_PREFIX);
+    int n_tokens = 0;
+
+    *offered = *twice = false;
+    while (list && *list) {
+        size_t n;
+        list += strspn(list, ", \t");
+        n = strcspn(list, ", \t");
+        if (n == strlen(CONTROL_SUBPROTOCOL) && memcmp(list, CONTROL_SUBPROTOCOL, n) == 0)
+            *offered = true;
+        else if (n >= prefix && memcmp(list, CONTROL_BEARER_PREFIX, prefix) == 0) {
+            len = token_base64url_decode(list + prefix, n - prefix, token, cap);
+            *twice = ++n_tokens > 1;
+        }
+        list += n;
+    }
+    return len;
+}
+
+static bool origin_allowed(const struct api_config *config, const char *origin)
+{
+    if (!origin)
+        return true;
+    for (int i = 0; config->origins && config->origins[i]; i++)
+        if (strcmp(config->origins[i], origin) == 0)
+            return true;
+    return false;
+}
+
+static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, const char *token,
+                       size_t token_len, struct err *err)
+{
+    const char *given = token_len > 0 ? token : NULL;
+
+    if (h->authorization) {
+        given = auth_bearer(h->authorization, &token_len);
+        if (!given)
+            given = "";
+    }
+    return auth_check(p->env->auth, given, token_len, &p->who, err);
+}
+
+size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
+                     char answer[WS_PEER_ANSWER_MAX])
+{
+    const struct api_config *config = p->env->config;
+    enum problem_kind kind = PROBLEM_MALFORMED;
+    struct session_info info;
+    struct err err = {0};
+    char token[TOKEN_MAX];
+    bool offered, twice, admitted = false;
+    size_t token_len = read_protocols(h->protocols, token, sizeof token, &offered, &twice);
+
+    if (h->repeated || twice) {
+        err_set(&err, ERR_INPUT, "a header that may come once came twice");
+    } else if (h->query && h->query[0]) {
+        err_set(&err, ERR_INPUT, "a stream takes no query, and a token never travels in a URL");
+    } else if (!offered) {
+        err_set(&err, ERR_INPUT, "the subprotocol " CONTROL_SUBPROTOCOL " is required");
+    } else if (!origin_allowed(config, h->origin)) {
+        kind = PROBLEM_FOREIGN_ORIGIN;
+        err_set(&err, ERR_DENIED, "pages of this origin may not ask");
+    } else if (!h->path || !parse_path(h->path, p->id)) {
+        kind = PROBLEM_NOT_FOUND;
+        err_set(&err, ERR_NOT_FOUND, "streams are at /v1/sessions/{id}/stream");
+    } else if (check_token(p, h, token, token_len, &err)) {
+        kind = PROBLEM_UNAUTHORIZED;
+    } else if (auth_may(&p->who, AUTH_READ, p->id, &err) ||
+               config->ops->session_get(config->core, p->id, &info, &err)) {
+        kind = problem_of(err.code);
+        if (kind == PROBLEM_NOT_FOUND) /* the same words for unknown and foreign */
+            err_set(&err, ERR_NOT_FOUND, "no such session");
+    } else {
+        admitted = true;
+    }
+    explicit_bzero(token, sizeof token);
+    if (admitted)
+        return 0;
+    atomic_fetch_add(&p->env->refused, 1);
+    p->answered = true;
+    return http_answer(answer, kind, problem_status(kind), err.text);
+}
+
+void ws_peer_opened(struct ws_peer *p, int64_t now_ms)
+{
+    p->phase = WS_PEER_OPEN;
+    p->phase_ms = p->heard_ms = p->pinged_ms = now_ms;
+}
+
+/* ------------------------------------------------------------------------------- messages */
+
+static void start(struct ws_peer *p, const struct control_start *start)
+{
+    const struct api_config *config = p->env->config;
+    struct err err = {0};
+
+    if (start->role == CONTROL_INGEST && auth_may(&p->who, AUTH_FEED, p->id, &err)) {
+        say_err(p, &err);
+        end(p, CLOSE_POLICY, "this token may not send frames");
+        return;
+    }
+    if (config->ops->stream_open(config->core, p->id, start->role, p, &p->stream, &err)) {
+        p->stream = NULL;
+        say_err(p, &err);
+        end(p, err.code == ERR_BUSY || err.code == ERR_MEMORY ? CLOSE_TRY_LATER : CLOSE_POLICY,
+            "the stream cannot start");
+        return;
+    }
+    if (config->ops->stream_start(p->stream, start, &err)) {
+        say_err(p, &err);
+        end(p, CLOSE_POLICY, "the stream cannot start");
+        return;
+    }
+    p->phase = WS_PEER_STARTED;
+}
+
+static void on_text(struct ws_peer *p)
+{
+    struct control_message m;
+    struct err err = {0};
+    int rc = control_parse(&m, p->text, p->rx_len, &err);
+
+    p->used_us += 1000000 / WS_PEER_TEXTS_A_S;
+    if (rc && (rc != ERR_INPUT || err.where[0] != '/')) {
+        bool utf8 = strcmp(err.where, "utf8") == 0;
+        strike(p, utf8 ? CLOSE_UTF8 : CLOSE_POLICY, err.text);
+    } else if (rc) {
+        say_err(p, &err);
+    } else if (m.op == CONTROL_START && p->phase == WS_PEER_OPEN) {
+        start(p, &m.start);
+    } else if (m.op == CONTROL_START) {
+        say(p, 409, problem_title(PROBLEM_CONFLICT), "the stream has started already", "/op");
+    } else if (m.op != CONTROL_NEED && m.op != CONTROL_END) {
+        say(p, 422, problem_title(PROBLEM_FIELDS), "only a server says this", "/op");
+    } else if (p->phase == WS_PEER_OPEN) {
+        say(p, 409, problem_title(PROBLEM_CONFLICT), "the first message must be start", "/op");
+    } else if (p->env->config->ops->stream_control(p->stream, &m, &err)) {
+        say_err(p, &err);
+    }
+}
+
+/* Is there a header of ours with a number that an `ack`, which is JSON, can name exactly? */
+static bool frame_can_be_answered(const uint8_t *msg, size_t len)
+{
+    struct bytes_reader r = bytes_reader(msg, len);
+    bool ours = bytes_get_u8(&r) == FRAME_OP && bytes_get_u8(&r) == FRAME_VERSION &&
+                bytes_get_u16(&r) == FRAME_HEADER_BYTES;
+
+    bytes_get_u32(&r); /* flags */
+    return bytes_get_u64(&r) < (UINT64_C(1) << 53) && ours && len >= FRAME_HEADER_BYTES;
+}
+
+static void on_binary(struct ws_peer *p)
+{
+    struct err err = {0};
+    int rc;
+
+    if (p->phase == WS_PEER_OPEN) {
+        strike(p, CLOSE_POLICY, "the first message must be start");
+        return;
+    }
+    if (!frame_can_be_answered(p->rx, p->rx_len)) {
+        strike(p, CLOSE_POLICY,
+               "a binary message must be a frame of version 1: 80 bytes with a seq below 2^53, a "
+               "JPEG");
+        return;
+    }
+    rc = p->env->config->ops->stream_frame(p->stream, p->rx, p->rx_len, &err);
+    if (rc == ERR_DENIED || (rc == ERR_LIMIT && strcmp(err.where, "flood") == 0)) {
+        if (rc == ERR_DENIED)
+            say_err(p, &err);
+        else
+            say(p, 429, "Too many frames at once", err.text, "");
+        end(p, CLOSE_POLICY, rc == ERR_DENIED ? "a viewer sends no frames" : "window overrun");
+    }
+}
+
+static bool begin(struct ws_peer *p, bool binary, int64_t now_ms)
+{
+    p->in_message = true;
+    p->binary = binary;
+    p->rx_len = 0;
+    p->fragments = 0;
+    p->message_ms = now_ms;
+    if (binary && !p->rx) {
+        p->rx = malloc(p->env->config->max_message_bytes);
+        if (!p->rx) {
+            end(p, CLOSE_TRY_LATER, "no memory");
+            return false;
+        }
+    }
+    return true;
+}
+
+void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
+                     bool first, bool final, bool binary, int64_t now_ms)
+{
+    size_t max;
+
+    p->heard_ms = now_ms;
+    p->message_bytes += len;
+    if (remaining == 0) {
+        p->message_bytes += HEAD_BYTES;
+        p->used_us += 1000000 / WS_PEER_PIECES_A_S;
+    }
+    atomic_fetch_add(&p->env->bytes_in, len);
+    if (p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED)
+        return;
+    if (first && !begin(p, binary, now_ms))
+        return;
+    if (!p->in_message)
+        return;
+    binary = p->binary;
+    max = binary ? p->env->config->max_message_bytes : CONTROL_TEXT_MAX;
+    /* In this order nothing can wrap: rx_len <= max, len is what is in memory. */
+    if (len > max - p->rx_len || remaining > max - p->rx_len - len) {
+        end(p, CLOSE_TOO_BIG, binary ? "frame over the size limit" : "control message too long");
+        return;
+    }
+    if (++p->fragments > WS_PEER_FRAGMENTS_MAX) {
+        end(p, CLOSE_POLICY, "too many fragments");
+        return;
+    }
+    if (len > 0)
+        memcpy((binary ? p->rx : (uint8_t *)p->text) + p->rx_len, data, len);
+    p->rx_len += len;
+    if (!final)
+        return;
+    p->in_message = false;
+    p->message_ms = 0;
+    atomic_fetch_add(&p->env->messages_in, 1);
+    if (binary)
+        on_binary(p);
+    else
+        on_text(p);
+}
+
+enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len)
+{
+    enum stream_kind kind;
+
+    if (p->own_len > 0) {
+        *msg = (const uint8_t *)p->own;
+        *len = p->own_len;
+        p->own_len = 0;
+        return STREAM_TEXT;
+    }
+    if (p->phase == WS_PEER_CLOSING)
+        return STREAM_CLOSE;
+    if (p->phase != WS_PEER_STARTED)
+        return STREAM_NONE;
+    kind = p->env->config->ops->stream_next(p->stream, msg, len);
+    if (kind == STREAM_CLOSE)
+        end(p, CLOSE_NORMAL, "");
+    return kind;
+}
+
+bool ws_peer_full(const struct ws_peer *p)
+{
+    return p->own_len > 0 || p->used_us >= 1000000 / WS_PEER_AT_ONCE;
+}
+
+bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms)
+{
+    int64_t ms = now_ms - p->weighed_ms;
+    uint64_t useful = p->message_bytes - p->weighed_message_bytes;
+
+    if (p->phase == WS_PEER_FREE || p->phase == WS_PEER_HANDSHAKE || received < p->weighed_bytes)
+        return false; /* the headers have a deadline and a size of their own */
+    p->waste += (int64_t)(received - p->weighed_bytes) - 2 * (int64_t)useful -
+                WS_PEER_WASTE_A_S * (ms < 10000 ? ms : 10000) / 1000;
+    if (p->waste < 0)
+        p->waste = 0;
+    p->weighed_bytes = received;
+    p->weighed_message_bytes = p->message_bytes;
+    p->weighed_ms = now_ms;
+    if (p->waste <= WS_PEER_WASTE_MAX)
+        return false;
+    p->close_code = CLOSE_POLICY;
+    p->close_reason = "a flood of what is no message";
+    atomic_fetch_add(&p->env->broken, 1);
+    return true;
+}
+
+bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
+{
+    const struct api_config *config = p->env->config;
+    int64_t hangup_ms = (int64_t)config->hangup_s * 1000, silent_ms = now_ms - p->heard_ms;
+
+    p->used_us -= 1000 * (now_ms - p->used_ms);
+    p->used_us = p->used_us < 0 ? 0 : p->used_us;
+    p->used_ms = now_ms;
+    switch (p->phase) {
+    case WS_PEER_FREE:
+        return false;
+    case WS_PEER_HANDSHAKE:
+        if (now_ms - p->phase_ms < (int64_t)config->header_timeout_s * 1000)
+            return false;
+        break;
+    case WS_PEER_CLOSING: /* own message and close frame have as long as a hang-up takes */
+        if (p->closing_ms == 0)
+            p->closing_ms = now_ms;
+        return now_ms - p->closing_ms >= hangup_ms;
+    case WS_PEER_OPEN:
+        if (now_ms - p->phase_ms >= WS_PEER_START_MS) {
+            atomic_fetch_add(&p->env->overstayed, 1);
+            say(p, 408, "The stream did not start", "start must come within 5 s", "");
+            end(p, CLOSE_POLICY, "start did not come");
+            return false;
+        }
+        /* fall through */
+    case WS_PEER_STARTED:
+        if (p->message_ms && now_ms - p->message_ms >= (int64_t)config->message_timeout_s * 1000) {
+            atomic_fetch_add(&p->env->overstayed, 1);
+            end(p, CLOSE_POLICY, "a message took too long");
+            return false;
+        }
+        if (silent_ms >= (int64_t)config->ping_s * 1000 &&
+            now_ms - p->pinged_ms >= (int64_t)config->ping_s * 1000) {
+            p->pinged_ms = now_ms;
+            p->ping_due = true;
+        }
+        /* A phone that reads slowly is still there as long as its kernel answers ours. */
+        if (!(silent_ms >= hangup_ms && dead_ms >= hangup_ms) &&
+            silent_ms < WS_PEER_STALL * hangup_ms)
+            return false;
+        break;
+    }
+    atomic_fetch_add(&p->env->overstayed, 1);
+    return true;
+}

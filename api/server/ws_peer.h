@@ -1,0 +1,136 @@
+/*
+ * ws_peer.h - one WebSocket connection as a state machine, without a socket
+ *
+ * ws.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested
+ * and fuzzed in process: the handshake, message assembly with its limits, strikes, deadlines, what
+ * is sent next.
+ *
+ *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
+ *
+ * A peer is a slot of a fixed table and is used again by later connections; its receive buffer is
+ * allocated once, at the first binary message, and stays with the slot.
+ * Threads: the thread of the stream edge that the peer belongs to (ws_seats.h); `woken` any.
+ */
+#ifndef RECOND_API_WS_PEER_H
+#define RECOND_API_WS_PEER_H
+
+#include "api/api.h"
+#include "api/server/auth.h"
+
+#include <stdatomic.h>
+
+#define WS_PEER_START_MS 5000        /* from the handshake to `start` */
+#define WS_PEER_FRAGMENTS_MAX 16384  /* of one message */
+#define WS_PEER_STRIKES_MAX 2        /* the second message that is no message ends the connection */
+#define WS_PEER_OWN_MAX 1024         /* one control message of the edge itself */
+#define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
+#define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
+/* At once. Half of it may be a read that the library keeps while we do not want more, a quarter a
+ * TLS record that is not whole yet. */
+#define WS_PEER_WASTE_MAX (64 << 10)
+#define WS_PEER_PIECES_A_S 32768 /* fragments, and messages of one; more are read later */
+#define WS_PEER_TEXTS_A_S 1024   /* control messages; the same */
+#define WS_PEER_AT_ONCE 16       /* a sixteenth of a second's at once */
+#define WS_PEER_STALL 10         /* silent for this many hang-up times: gone, whatever TCP says */
+
+enum ws_peer_phase {
+    WS_PEER_FREE,
+    WS_PEER_HANDSHAKE,
+    WS_PEER_OPEN,
+    WS_PEER_STARTED,
+    /* nothing more is taken in; what is in `own` is still sent, then the close frame */
+    WS_PEER_CLOSING
+};
+
+/* What all peers share; owned by ws.c. */
+struct ws_peer_env {
+    const struct api_config *config;
+    struct auth *auth;
+    atomic_uint_fast64_t refused, overstayed, broken, messages_in, messages_out, bytes_in,
+        bytes_out;
+};
+
+struct ws_peer {
+    struct ws_peer_env *env;
+    enum ws_peer_phase phase;
+    void *wsi; /* the library's name for the connection */
+    int fd;
+    struct auth_who who;
+    char id[API_ID_CAP];
+    struct stream *stream;
+    int64_t phase_ms, heard_ms, pinged_ms;
+    int64_t message_ms, closing_ms;                /* since when, 0 = not */
+    uint64_t message_bytes;                        /* that have come as parts of messages */
+    uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
+    int64_t weighed_ms, waste;
+    int64_t used_us, used_ms; /* of a second's pieces and texts; as of when */
+    uint8_t *rx;              /* [config->max_message_bytes] */
+    size_t rx_len;
+    int fragments, strikes;
+    bool binary, in_message, answered;
+    char text[CONTROL_TEXT_MAX];
+    char own[WS_PEER_OWN_MAX]; /* waits to be sent before anything of the core */
+    size_t own_len;
+    int close_code; /* 0 = stays open */
+    const char *close_reason;
+    bool ping_due;
+    atomic_bool woken; /* last: it alone is touched by other threads */
+};
+
+/* One line about the connection, with the reason when it was closed for one. */
+void ws_peer_log(const struct ws_peer *p, const char *event);
+
+/* What came with the upgrade request; NULL = absent. */
+struct ws_peer_handshake {
+    const char *path, *query, *origin, *protocols, *authorization;
+    bool repeated; /* a header that may come once came twice */
+};
+
+void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms);
+/* The connection is gone: ends the stream, keeps the slot's buffer. */
+void ws_peer_close(struct ws_peer *p);
+void ws_peer_free(struct ws_peer *p);
+
+/*
+ * ws_peer_admit - may this connection become a stream?
+ *
+ * Out:     answer: a whole HTTP response when it may not
+ * Returns: 0; else the length of the answer
+ */
+MUST_CHECK size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
+                                char answer[WS_PEER_ANSWER_MAX]);
+/* The response for a request that is refused before there is a handshake to judge. */
+size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *detail);
+void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
+
+/* One piece of a message: len bytes are here, `remaining` more of the same WebSocket frame are
+ * announced. */
+void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
+                     bool first, bool final, bool binary, int64_t now_ms);
+
+/* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
+enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
+/* The edge cannot say more before what it has said is sent, or there have been too many pieces or
+ * texts: stop reading, and ask again after ws_peer_next() and ws_peer_tick(). */
+bool ws_peer_full(const struct ws_peer *p);
+
+/*
+ * ws_peer_tick - deadlines, several times a second
+ *
+ * In:      dead_ms: how long the peer's kernel has left sent data unacknowledged, 0 = it answers
+ * Returns: true: cut the connection now, there is nobody to talk to
+ */
+MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms);
+
+/*
+ * ws_peer_weigh - is this peer flooding us with what is no message?
+ *
+ * Pings and pongs are work for us and reach nobody. They may weigh WS_PEER_WASTE_A_S a second and
+ * as much again as the messages do, heads of their fragments included: those are counted one by
+ * one.
+ * In:      received: all bytes that were taken out of the socket, 0 = not known
+ * Returns: true: cut the connection now
+ */
+MUST_CHECK bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms);
+
+#endif

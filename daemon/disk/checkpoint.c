@@ -1,0 +1,242 @@
+#include "daemon/disk/checkpoint_internal.h"
+
+#include "daemon/clock.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ALIGN 16
+#define IDLE_S 1 /* between two signs of life of a thread that waits */
+
+enum state { IDLE, DRAFTED, COMMITTED };
+
+struct checkpoint {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    pthread_t thread;
+    bool started, stopping;
+    atomic_ullong beat;
+    char path[4096];
+
+    /* the draft: its holder's, then the thread's */
+    enum state state;
+    struct checkpoint_draft draft;
+    uint8_t *plain, *packed;
+    size_t plain_cap, packed_cap;
+    struct codec *codec;
+    char id[CHECKPOINT_ID_CAP];
+    uint64_t number;
+    checkpoint_done_fn *done;
+    void *ctx;
+};
+
+/* ------------------------------------------------------------------------- the thread */
+
+static int write_one(struct checkpoint *c, uint64_t *older)
+{
+    int folder, rc;
+
+    *older = 0;
+    if (c->number == 0)
+        return ERR_INPUT;
+    folder = checkpoint_folder(c->path, c->id, NULL);
+    if (folder < 0)
+        return folder == ERR_INPUT ? folder : ERR_IO;
+    rc = checkpoint_file_write(folder, c->id, c->number, &c->draft, c->codec, c->packed,
+                               c->packed_cap, &c->beat, NULL);
+    if (rc == 0)
+        *older = checkpoint_file_prune(folder, c->id, c->number, c->packed, c->packed_cap);
+    close(folder);
+    return rc;
+}
+
+/* Waits for a commit; false at the end. */
+static bool wait_commit(struct checkpoint *c)
+{
+    struct timespec until;
+    bool committed;
+
+    pthread_mutex_lock(&c->lock);
+    while (c->state != COMMITTED && !c->stopping) {
+        atomic_store(&c->beat, clock_us());
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += IDLE_S;
+        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+    }
+    committed = c->state == COMMITTED;
+    pthread_mutex_unlock(&c->lock);
+    return committed;
+}
+
+static void *run(void *arg)
+{
+    struct checkpoint *c = arg;
+
+    while (wait_commit(c)) {
+        checkpoint_done_fn *done = c->done;
+        void *ctx = c->ctx;
+        uint64_t number = c->number, older;
+        int rc = write_one(c, &older);
+
+        checkpoint_abandon(c);
+        done(ctx, number, older, rc);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------- drafts */
+
+static bool grow(uint8_t **memory, size_t *cap, size_t bytes)
+{
+    size_t more = bytes + bytes / 4 + 4096;
+
+    if (bytes <= *cap)
+        return true;
+    free(*memory);
+    *cap = 0;
+    *memory = malloc(more);
+    if (*memory)
+        *cap = more;
+    return *memory != NULL;
+}
+
+static bool make_room(struct checkpoint *c, const size_t bytes[CHECKPOINT_PARTS])
+{
+    size_t total = 0, largest = 4096;
+
+    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
+        if (bytes[i] > CHECKPOINT_PLAIN_MAX - total - ALIGN)
+            return false;
+        total += (bytes[i] + ALIGN - 1) / ALIGN * ALIGN;
+        if (codec_bound(DELTA_ZSTD, bytes[i], 1) > largest)
+            largest = codec_bound(DELTA_ZSTD, bytes[i], 1);
+    }
+    if (!grow(&c->plain, &c->plain_cap, total) || !grow(&c->packed, &c->packed_cap, largest))
+        return false;
+    total = 0;
+    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
+        c->draft.part[i] = c->plain + total;
+        c->draft.cap[i] = bytes[i];
+        c->draft.len[i] = 0;
+        total += (bytes[i] + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    return true;
+}
+
+struct checkpoint_draft *checkpoint_begin(struct checkpoint *c,
+                                          const size_t bytes[CHECKPOINT_PARTS])
+{
+    bool mine;
+
+    pthread_mutex_lock(&c->lock);
+    mine = c->state == IDLE && !c->stopping;
+    if (mine)
+        c->state = DRAFTED;
+    pthread_mutex_unlock(&c->lock);
+    if (!mine)
+        return NULL;
+    if (make_room(c, bytes))
+        return &c->draft;
+    checkpoint_abandon(c);
+    return NULL;
+}
+
+void checkpoint_abandon(struct checkpoint *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->state = IDLE;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number,
+                       checkpoint_done_fn *done, void *ctx)
+{
+    bool late;
+
+    snprintf(c->id, sizeof c->id, "%s", id);
+    c->number = number;
+    c->done = done;
+    c->ctx = ctx;
+    pthread_mutex_lock(&c->lock);
+    late = c->stopping;
+    c->state = late ? IDLE : COMMITTED;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    if (late)
+        done(ctx, number, 0, ERR_STATE);
+}
+
+/* ------------------------------------------------------------------------- its life */
+
+int checkpoint_start(struct checkpoint **out, const char *journal_path, struct err *err)
+{
+    struct checkpoint *c = calloc(1, sizeof *c);
+    pthread_condattr_t attr;
+    int rc;
+
+    *out = NULL;
+    if (!c)
+        return err_set(err, ERR_MEMORY, "no memory for checkpoints");
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    atomic_store(&c->beat, clock_us());
+    if (snprintf(c->path, sizeof c->path, "%s", journal_path) >= (int)sizeof c->path) {
+        rc = err_set(err, ERR_INPUT, "the path of the journal is too long");
+        goto out;
+    }
+    rc = codec_new(&c->codec, err);
+    if (rc)
+        goto out;
+    rc = pthread_create(&c->thread, NULL, run, c);
+    if (rc) {
+        rc = err_set(err, ERR_MEMORY, "no thread for checkpoints: %s", strerror(rc));
+        goto out;
+    }
+    c->started = true;
+out:
+    if (rc)
+        checkpoint_close(&c);
+    *out = c;
+    return rc;
+}
+
+void checkpoint_stop(struct checkpoint *c)
+{
+    bool join = c->started;
+
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
+    if (join)
+        pthread_join(c->thread, NULL);
+    c->started = false;
+}
+
+void checkpoint_close(struct checkpoint **checkpoint)
+{
+    struct checkpoint *c = *checkpoint;
+
+    if (!c)
+        return;
+    checkpoint_stop(c);
+    codec_free(&c->codec);
+    free(c->plain);
+    free(c->packed);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+    *checkpoint = NULL;
+}
+
+uint64_t checkpoint_alive_us(const struct checkpoint *c)
+{
+    return atomic_load(&c->beat);
+}

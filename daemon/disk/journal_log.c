@@ -1,0 +1,192 @@
+#include "daemon/disk/journal_internal.h"
+
+#include "daemon/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int open_log(struct journal_log *log, struct journal *j, const char *id,
+                    uint64_t next_number, struct err *err)
+{
+    int rc;
+
+    log->dir = log->fd = -1;
+    log->j = j;
+    log->tail = &log->head;
+    log->number = next_number;
+    log->sync_us = clock_us();
+    atomic_init(&log->last, next_number - 1);
+    if (!next_number)
+        return err_set(err, ERR_INPUT, "records are numbered from 1");
+    rc = journal_folder_make_session(j, id, &log->dir, err);
+    if (rc == 0)
+        memcpy(log->id, id, JOURNAL_ID_LEN);
+    return rc;
+}
+
+int journal_log_new(struct journal_log **out, struct journal *j, const char *id, bool sync,
+                    uint64_t next_number, journal_done_fn *done, void *ctx, struct err *err)
+{
+    struct journal_log *log = calloc(1, sizeof(*log));
+    int rc;
+
+    *out = NULL;
+    if (!log)
+        return err_set(err, ERR_MEMORY, "no memory for a session's journal");
+    rc = open_log(log, j, id, next_number, err);
+    if (rc) {
+        free(log);
+        return rc;
+    }
+    log->sync = sync;
+    log->done = done;
+    log->ctx = ctx;
+    pthread_mutex_init(&log->lock, NULL);
+    pthread_cond_init(&log->idle, NULL);
+    pthread_mutex_lock(&j->lock);
+    log->next_log = j->logs;
+    j->logs = log;
+    pthread_mutex_unlock(&j->lock);
+    *out = log;
+    return 0;
+}
+
+void journal_log_free(struct journal_log **out)
+{
+    struct journal_log *log = *out, **at;
+
+    if (!log)
+        return;
+    pthread_mutex_lock(&log->lock);
+    while (log->n_pending || log->refs)
+        pthread_cond_wait(&log->idle, &log->lock);
+    pthread_mutex_unlock(&log->lock);
+    pthread_mutex_lock(&log->j->lock);
+    for (at = &log->j->logs; *at != log; at = &(*at)->next_log)
+        ;
+    *at = log->next_log;
+    pthread_mutex_unlock(&log->j->lock);
+    journal_segment_close(log);
+    close(log->dir);
+    pthread_cond_destroy(&log->idle);
+    pthread_mutex_destroy(&log->lock);
+    free(log);
+    *out = NULL;
+}
+
+void journal_log_unref(struct journal_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    if (--log->refs == 0)
+        pthread_cond_broadcast(&log->idle);
+    pthread_mutex_unlock(&log->lock);
+}
+
+/* The caller has a reference for the line of turns; after journal_stop() there is no line. */
+static void announce(struct journal_log *log)
+{
+    if (atomic_load(&log->j->stopped)) {
+        while (journal_log_serve(log, NULL))
+            ;
+        journal_log_unref(log);
+    } else if (!turn_kick(log->j->turns, &log->turn)) {
+        journal_log_unref(log);
+    }
+}
+
+void journal_append(struct journal_log *log, struct journal_entry *e)
+{
+    e->next = NULL;
+    pthread_mutex_lock(&log->lock);
+    *log->tail = e;
+    log->tail = &e->next;
+    log->n_pending++;
+    log->refs++;
+    pthread_mutex_unlock(&log->lock);
+    announce(log);
+}
+
+void journal_log_forget(struct journal_log *log, uint64_t before)
+{
+    unsigned long long was = atomic_load(&log->forget);
+
+    while (was < before && !atomic_compare_exchange_weak(&log->forget, &was, before))
+        ;
+    pthread_mutex_lock(&log->lock);
+    log->refs++;
+    pthread_mutex_unlock(&log->lock);
+    announce(log);
+}
+
+void journal_log_cut(struct journal_log *log)
+{
+    atomic_store(&log->cut, true);
+}
+
+uint64_t journal_log_last(const struct journal_log *log)
+{
+    return atomic_load(&log->last);
+}
+
+bool journal_log_fenced(const struct journal_log *log)
+{
+    return atomic_load(&log->fenced);
+}
+
+static uint64_t entry_bytes(const struct journal_entry *e)
+{
+    uint64_t n = JOURNAL_HEADER_BYTES;
+
+    for (int i = 0; i < e->n_parts; i++)
+        n += e->part[i].iov_len;
+    return n;
+}
+
+/* The oldest pending entries, as many as one group takes. */
+static struct journal_entry *detach(struct journal_log *log)
+{
+    struct journal_entry *chain, **at;
+    uint64_t bytes = 0;
+    int n = 0;
+
+    pthread_mutex_lock(&log->lock);
+    chain = log->head;
+    for (at = &log->head; *at && n < JOURNAL_GROUP_MAX && bytes < JOURNAL_GROUP_BYTES; n++) {
+        bytes += entry_bytes(*at);
+        at = &(*at)->next;
+    }
+    if (at != &log->head) {
+        log->head = *at;
+        *at = NULL;
+    }
+    if (!log->head)
+        log->tail = &log->head;
+    pthread_mutex_unlock(&log->lock);
+    return chain;
+}
+
+bool journal_log_serve(struct journal_log *log, struct journal_group *g)
+{
+    struct journal_entry *chain = detach(log), *next;
+    uint64_t before = atomic_exchange(&log->forget, 0);
+    int rc = ERR_IO, n = 0;
+    bool more;
+
+    if (chain && g)
+        rc = journal_segment_write(log, g, chain);
+    for (struct journal_entry *e = chain; e; e = next, n++) {
+        next = e->next;
+        e->next = NULL;
+        if (rc)
+            e->number = 0;
+        log->done(log->ctx, e, rc ? rc : e->number ? 0 : ERR_LIMIT);
+    }
+    if (before && g)
+        journal_segment_forget(log, before);
+    pthread_mutex_lock(&log->lock);
+    log->n_pending -= n;
+    more = log->head != NULL;
+    pthread_mutex_unlock(&log->lock);
+    return more;
+}

@@ -1,0 +1,237 @@
+#include "daemon/disk/journal_internal.h"
+
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEARCH_STEP ((size_t)64 << 10)
+/* Whoever sends frames can fill them with what looks like headers. Beyond so many bytes summed in
+ * vain the search gives up and calls it damage, which costs nobody else's session. */
+#define SEARCH_BUDGET (1ull << 30)
+
+struct scanner {
+    const char *id;
+    int dir;
+    struct journal_window w;
+    struct journal_scan *scan;
+    uint64_t expected; /* number of the next record */
+    uint64_t bytes_cut;
+};
+
+/* Where the valid part of a segment ends, and why there. */
+struct stop {
+    uint64_t at;   /* bytes */
+    int n_records; /* behind the SEGMENT record */
+    bool torn_at;  /* what follows may be a torn write, as far as it can be told there */
+    const char *why;
+};
+
+/*
+ * The record at `off`, its body in reach.
+ * Returns: 0; ERR_INPUT: no record is whole there; ERR_IO; ERR_MEMORY
+ */
+static int record_at(struct journal_window *w, uint64_t off, struct journal_head *h,
+                     const uint8_t **record, struct err *err)
+{
+    int rc;
+
+    if (w->size - off < JOURNAL_HEADER_BYTES)
+        return ERR_INPUT;
+    rc = journal_window_get(w, record, off, JOURNAL_HEADER_BYTES, err);
+    if (rc)
+        return rc;
+    if (!journal_record_parse(h, *record) || w->size - off - JOURNAL_HEADER_BYTES < h->length)
+        return ERR_INPUT;
+    rc = journal_window_get(w, record, off, JOURNAL_HEADER_BYTES + h->length, err);
+    if (rc)
+        return rc;
+    return journal_record_whole(h, *record) ? 0 : ERR_INPUT;
+}
+
+/* Is this whole record the one that belongs here? */
+static const char *misplaced(const struct scanner *s, const struct journal_head *h,
+                             const uint8_t *record, uint64_t off)
+{
+    if (off == 0 && !journal_record_is_segment_of(h, record, s->id))
+        return "it is another session's, or of another version";
+    if (off > 0 && h->type == JOURNAL_SEGMENT)
+        return "it begins anew in the middle";
+    if (h->number != s->expected)
+        return "a number is out of order";
+    return NULL;
+}
+
+static int walk(struct scanner *s, struct stop *stop, struct err *err)
+{
+    const uint8_t *record;
+    struct journal_head h;
+    uint64_t off = 0;
+    int rc = 0;
+
+    *stop = (struct stop){0};
+    while (off < s->w.size) {
+        rc = record_at(&s->w, off, &h, &record, err);
+        if (rc == ERR_INPUT) {
+            stop->torn_at = true;
+            stop->why = "a record is not what was written";
+        } else if (rc == 0) {
+            stop->why = misplaced(s, &h, record, off);
+        }
+        if (rc || stop->why)
+            break;
+        if (off > 0) {
+            stop->n_records++;
+            s->expected++;
+        }
+        off += JOURNAL_HEADER_BYTES + h.length;
+    }
+    stop->at = off;
+    return rc == ERR_INPUT ? 0 : rc;
+}
+
+/* A whole record that begins a group, behind `from`? Returns 1, 0, or an error. */
+static int later_group(struct scanner *s, uint64_t from, struct err *err)
+{
+    static const uint8_t magic[4] = {JOURNAL_MAGIC & 255, JOURNAL_MAGIC >> 8 & 255,
+                                     JOURNAL_MAGIC >> 16 & 255, JOURNAL_MAGIC >> 24};
+    const uint64_t highest = s->expected + s->w.size / JOURNAL_HEADER_BYTES;
+    const uint8_t *p, *found;
+    struct journal_head h;
+    uint64_t summed = 0;
+    int rc;
+
+    while (from < s->w.size && s->w.size - from >= JOURNAL_HEADER_BYTES) {
+        size_t n = s->w.size - from < SEARCH_STEP ? (size_t)(s->w.size - from) : SEARCH_STEP;
+        rc = journal_window_get(&s->w, &p, from, n, err);
+        if (rc)
+            return rc;
+        found = memmem(p, n, magic, sizeof(magic));
+        if (!found) {
+            from += n - (sizeof(magic) - 1);
+            continue;
+        }
+        from += (uint64_t)(found - p);
+        if (s->w.size - from < JOURNAL_HEADER_BYTES)
+            break;
+        rc = journal_window_get(&s->w, &p, from, JOURNAL_HEADER_BYTES, err);
+        if (rc)
+            return rc;
+        if (journal_record_parse(&h, p) && h.flags == JOURNAL_FLAG_GROUP &&
+            h.type != JOURNAL_SEGMENT && h.number > s->expected && h.number <= highest) {
+            rc = record_at(&s->w, from, &h, &p, err);
+            if (rc != ERR_INPUT)
+                return rc ? rc : 1;
+            summed += h.length;
+            if (summed > SEARCH_BUDGET)
+                return 1;
+        }
+        from++;
+    }
+    return 0;
+}
+
+static void damage(struct scanner *s, uint64_t first, uint64_t at, const char *why)
+{
+    char name[JOURNAL_NAME_CAP];
+
+    journal_name_make(name, first);
+    s->scan->damaged = true;
+    snprintf(s->scan->damage, sizeof(s->scan->damage), "%s, byte %llu, record %llu: %s", name,
+             (unsigned long long)at, (unsigned long long)s->expected, why);
+    LOG_AT(LOG_ERR, "session %s: %s", s->id, s->scan->damage);
+}
+
+/* The last segment keeps its first `at` bytes; one without a record goes. What is kept is durable
+ * then, whether its writer came to sync it or not. */
+static int cut(struct scanner *s, uint64_t first, const struct stop *stop, struct err *err)
+{
+    char name[JOURNAL_NAME_CAP];
+    int fd = -1, rc = 0;
+
+    journal_name_make(name, first);
+    if (!stop->n_records) {
+        if (unlinkat(s->dir, name, 0) || fsync(s->dir))
+            return err_at(err, ERR_IO, name, "cannot remove it: %s", strerror(errno));
+    } else {
+        fd = openat(s->dir, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd < 0 || (stop->at < s->w.size && ftruncate(fd, (off_t)stop->at)) || fsync(fd) ||
+            fsync(s->dir))
+            rc = err_at(err, ERR_IO, name, "cannot cut and sync it: %s", strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        if (rc)
+            return rc;
+    }
+    s->bytes_cut = s->w.size - (stop->n_records ? stop->at : 0);
+    s->scan->torn = s->bytes_cut > 0 || !stop->n_records;
+    if (s->scan->torn)
+        LOG_AT(LOG_NOTICE, "session %s: cut a torn tail of %llu bytes behind record %llu", s->id,
+               (unsigned long long)s->bytes_cut, (unsigned long long)s->expected - 1);
+    return 0;
+}
+
+static int scan_segment(struct scanner *s, uint64_t first, bool last, struct err *err)
+{
+    struct err why = {0};
+    struct stop stop;
+    int rc, later = 0;
+
+    if (first != s->expected) {
+        damage(s, first, 0, "records before it are missing");
+        return 0;
+    }
+    rc = journal_window_open(&s->w, s->dir, first, err);
+    if (rc)
+        return rc;
+    rc = walk(s, &stop, &why);
+    if (rc == 0 && stop.torn_at && last)
+        later = later_group(s, stop.at + 1, &why);
+    if (rc == ERR_MEMORY || later == ERR_MEMORY) {
+        rc = err_set(err, ERR_MEMORY, "%s", why.text);
+    } else if (rc || later < 0) {
+        damage(s, first, stop.at, why.text); /* a bad sector stays one */
+        rc = 0;
+    } else if (later || (stop.why && !stop.torn_at) || (stop.why && !last)) {
+        damage(s, first, stop.at, stop.why);
+    } else if (!last && !stop.n_records) {
+        damage(s, first, stop.at, "it holds no record");
+    } else if (last) {
+        rc = cut(s, first, &stop, err);
+        if (s->scan->torn && !stop.n_records)
+            stop.at = 0;
+    }
+    s->scan->bytes += stop.at;
+    journal_window_close(&s->w);
+    return rc;
+}
+
+int journal_scan(struct journal *j, const char *id, struct journal_scan *scan, struct err *err)
+{
+    struct scanner s = {.id = id, .dir = -1, .w = {.fd = -1}, .scan = scan, .expected = 1};
+    struct journal_list list = {0};
+    int rc;
+
+    *scan = (struct journal_scan){.first = 1};
+    rc = journal_folder_session(j, id, &s.dir, err);
+    if (rc)
+        return rc;
+    rc = journal_folder_segments(&list, s.dir, err);
+    if (rc)
+        goto out;
+    if (list.n)
+        scan->first = s.expected = list.first[0];
+    for (int i = 0; i < list.n && rc == 0 && !scan->damaged; i++)
+        rc = scan_segment(&s, list.first[i], i == list.n - 1, err);
+    scan->last = s.expected - 1;
+    atomic_fetch_sub(&j->counts.used_bytes, s.bytes_cut);
+out:
+    free(list.first);
+    journal_window_free(&s.w);
+    close(s.dir);
+    return rc;
+}

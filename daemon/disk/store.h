@@ -1,0 +1,126 @@
+/*
+ * store.h - what the disk knows of the sessions: their frames, how those ended, where they stood
+ *
+ * Ties a session to its journal, its checkpoints and its meta file, and brings all of them back
+ * after a start (store_recover.c). Everything here does nothing, at once, for a session without a
+ * journal, so the path of a frame is the same with and without.
+ *
+ *   meta.json    who the session is: options, tokens, epoch, whether it was finalized
+ *   journal      FRAME records, each before its frame is decoded; OUTCOME records of frames that
+ *                were not used, each before its client is told
+ *   checkpoint   device, mirror, trajectory and counters after the last used frame
+ *
+ * A frame without an OUTCOME is used again when the journal is replayed, in its order, and gives
+ * the same points in the same revisions; so what a client was told before a crash stays true.
+ * Accounting: received = used + dropped + refused holds across crashes. Frames that end before the
+ *          journal sees them are counted in the FRAME record that follows them.
+ * Threads: any, but for what says otherwise. No lock is held across the calls below.
+ */
+#ifndef RECOND_DAEMON_STORE_H
+#define RECOND_DAEMON_STORE_H
+
+#include "daemon/disk/checkpoint.h"
+#include "daemon/config.h"
+#include "daemon/session/session.h"
+#include "daemon/disk/suspect.h"
+
+struct core;
+struct recovery;
+
+#define STORE_FRAME_CV 1u        /* the header's pose has OpenCV axes */
+#define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
+#define STORE_ORIGIN_CAP 512
+
+struct store {
+    struct journal *journal;
+    struct checkpoint *checkpoint;
+    struct suspect *suspect;
+    struct recovery *recovery;        /* where replayed frames are told, from the start on */
+    atomic_int checkpoint_frames;     /* 0 = only when the session rests */
+    _Atomic(struct session *) graves; /* sessions whose last reference is gone */
+    atomic_ullong recovered, quarantined, damaged, checkpoints;
+    atomic_bool blamed;
+    char boot[40];
+};
+
+/* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
+struct store_meta {
+    uint32_t flags, breaks;
+    uint64_t displaced; /* number of the record that this frame made go; its end is "dropped" */
+    uint64_t front_refused, front_dropped; /* frames that ended before the journal saw them */
+    uint64_t ordinal;                      /* frames in the journal, this one included */
+};
+void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
+void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
+
+/* The folder, its threads. *store = NULL, and 0, if there is no folder. `arm`: handlers for crash
+ * signals, which a process has once. */
+MUST_CHECK int store_open(struct store **store, const struct config *config, bool arm,
+                          struct err *err);
+/* What is pending goes to the disk; threads end. */
+void store_stop(struct store *st);
+void store_close(struct store **store);
+/* Up or down with the configuration. */
+void store_configure(struct store *st, const struct config *config);
+/* Its threads' oldest sign of life, and whose it is. */
+uint64_t store_alive_us(const struct store *st, const char **who);
+/* A device is lost and the process will end for it: frames at work are suspects. */
+void store_blame(struct store *st);
+/* No more frames fit the disk. */
+bool store_full(const struct store *st);
+void store_write_metrics(struct metrics_text *t, struct store *st);
+
+/* ------------------------------------------------------------------------- sessions */
+
+/* Its folder, its meta file on disk, its journal. Nothing for a session with journal = off. */
+MUST_CHECK int store_session_new(struct store *st, struct session *s, struct err *err);
+/* The meta file again: tokens came, it was finalized. One thread at a time (HTTP edge). */
+MUST_CHECK int store_session_write(struct session *s, struct err *err);
+/* Its files are no longer wanted: at once as far as a restart is concerned. */
+void store_session_forget(struct session *s);
+/* Free the sessions whose last reference is gone. Main, and whoever closes the core. */
+void store_bury(struct store *st);
+
+/* ------------------------------------------------------------------------- a frame */
+
+/* A frame that queue_push() took, and whom it displaced: on disk, then on to the decoders. */
+void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped);
+/* Somebody works on it: if the process dies of that, it is a suspect. */
+void store_enter(struct session *s, struct queue_item *item);
+void store_leave(struct session *s, struct queue_item *item);
+/* Its end, if not used: on disk, then job_end(). */
+void store_outcome(struct session *s, struct queue_item *item, const struct control_ack *ack);
+/* A frame was used: by the committer. */
+void store_used(struct session *s, struct queue_item *item);
+
+/* ------------------------------------------------------------------------- where it stands */
+
+/* Between two frames, on the worker's thread: save the session if that is due. */
+void store_checkpoint(struct session *s);
+/* Save it soon whether due or not; it may rest then (SESSION_SUSPENDED) if `rest`. */
+void store_want_checkpoint(struct session *s, bool rest);
+/* Has everything that it is on the disk? */
+bool store_settled(struct session *s);
+/* The worker's question: may device state go now? */
+bool store_may_rest(struct session *s);
+/* Before its next frame is decoded, by the decoder: read what the device needs, if it lacks it. */
+MUST_CHECK int store_fetch(struct session *s, struct err *err);
+/* By the worker, into a session's new device state. */
+MUST_CHECK int store_restore(struct session *s, struct err *err);
+void store_drop_fetched(struct session *s);
+
+/* ------------------------------------------------------------------------- after a start */
+
+/* All sessions of the folder, in the order in which they were made, into the registry, as
+ * "recovering". What cannot be read is told in the log and kept. */
+MUST_CHECK int store_recover(struct recovery **r, struct core *c, struct err *err);
+/* Replay their journals, by a thread of its own; when the edges are there. r may be NULL. */
+void store_replay(struct recovery *r);
+/* A frame that came out of the journal has ended. */
+void store_replayed(struct session *s);
+bool store_recovering(const struct recovery *r);
+/* Ends its thread, done or not; *r stays, for frames that are still under way. */
+void store_recover_stop(struct recovery *r);
+void store_recover_free(struct recovery **r);
+
+#endif

@@ -1,0 +1,70 @@
+/* store_internal.h - what the store_*.c files share; nobody else includes it */
+#ifndef RECOND_DAEMON_STORE_INTERNAL_H
+#define RECOND_DAEMON_STORE_INTERNAL_H
+
+#include "daemon/disk/store.h"
+
+#define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
+
+/* What meta.json holds. */
+struct store_memo {
+    char id[API_ID_CAP];
+    uint32_t epoch;
+    uint64_t rank;
+    double created_s;
+    bool finalized;
+    char boot[40];                 /* of the machine, when it was written last */
+    char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
+    struct session_options options;
+    struct api_token tokens[SESSION_TOKENS_MAX];
+    int n_tokens;
+};
+
+MUST_CHECK int store_memo_write(const char *path, const struct store_memo *m, struct err *err);
+/* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
+MUST_CHECK int store_memo_read(const char *path, const char *id, struct store_memo *m,
+                               struct err *err);
+/* The session is gone for every later start. */
+void store_memo_remove(const char *path, const char *id);
+/* What computes this session's cloud: back end, processor, networks' files, program. */
+void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s);
+
+MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
+                                 struct err *err);
+/* Mirror, trajectory and counters of a session that nobody knows yet. */
+MUST_CHECK int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err);
+
+/* ------------------------------------------------------------------------- recovery */
+
+enum store_end { STORE_END_USED, STORE_END_DROPPED, STORE_END_REFUSED };
+
+/* A session that is coming back. */
+struct store_returning {
+    struct session *s;
+    struct journal_reader *reader; /* NULL: all is fed */
+    uint64_t from, last;           /* records to replay: (from, last] */
+    uint8_t *ends;                 /* [last - from] enum store_end of the record's frame */
+    bool fed;
+};
+
+struct recovery {
+    struct core *core;
+    struct store *st;
+    pthread_t thread;
+    bool started;
+    atomic_bool stop, done;
+    pthread_mutex_t lock;
+    pthread_cond_t ended; /* a frame of the journal has */
+    struct store_returning *list;
+    int n;
+    struct suspect_frame suspects[SUSPECT_LIST];
+    int n_suspects;
+    uint64_t began_us;
+};
+
+/* It can be read, not fed, and why. Under the session's lock, or before anybody knows it. */
+void store_damage(struct session *s, const char *what);
+/* Thread function: feeds all sessions of the recovery. */
+void *store_replay_run(void *recovery);
+
+#endif

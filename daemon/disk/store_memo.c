@@ -1,0 +1,352 @@
+/* A session's meta.json: written beside and renamed, so that it is whole or not there. */
+#include "daemon/disk/store_internal.h"
+
+#include "daemon/log.h"
+#include "daemon/work/worker.h"
+#include "proto/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VERSION 1
+#define TEXT_MAX 16384
+#define PATH_BYTES (CONFIG_TEXT_CAP + 96)
+
+static const char *const pose_names[] = {"device", "learned", NULL};
+static const char *const journal_names[] = {"default", "off", "async", "sync", NULL};
+static const char *const mode_names[] = {"default", "live", "lossless", NULL};
+
+static void folder_of(char *buf, const char *path, const char *id)
+{
+    snprintf(buf, PATH_BYTES, "%s/sessions/%s", path, id);
+}
+
+static void hex(char *out, const uint8_t *in, int n)
+{
+    for (int i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", in[i]);
+}
+
+static bool unhex(uint8_t *out, const char *in, int n)
+{
+    if (strlen(in) != 2 * (size_t)n || strspn(in, "0123456789abcdef") != 2 * (size_t)n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        const char pair[3] = {in[2 * i], in[2 * i + 1], '\0'};
+        out[i] = (uint8_t)strtoul(pair, NULL, 16);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------- out */
+
+static void put_camera(struct json_writer *w, const struct session_options *o)
+{
+    json_open_map(w, "camera");
+    json_put_f32(w, "fx", o->K.fx);
+    json_put_f32(w, "fy", o->K.fy);
+    json_put_f32(w, "cx", o->K.cx);
+    json_put_f32(w, "cy", o->K.cy);
+    json_put_i64(w, "width", o->camera_w);
+    json_put_i64(w, "height", o->camera_h);
+    json_close(w);
+}
+
+static void put_options(struct json_writer *w, const struct session_options *o)
+{
+    json_open_map(w, "options");
+    json_put_text(w, "name", o->name);
+    json_put_text(w, "depth_model", o->depth_model);
+    json_put_text(w, "motion_model", o->motion_model);
+    json_put_text(w, "pose_source", pose_names[o->pose_source]);
+    if (o->has_camera)
+        put_camera(w, o);
+    json_put_i64(w, "net_w", o->net_w);
+    json_put_i64(w, "net_h", o->net_h);
+    json_put_f32(w, "step_m", o->step_m);
+    json_put_u64(w, "max_points", o->max_points);
+    json_put_i64(w, "keyframes", o->keyframes);
+    json_put_f32(w, "min_depth_m", o->min_depth_m);
+    json_put_f32(w, "max_depth_m", o->max_depth_m);
+    json_put_i64(w, "retention_s", o->retention_s);
+    json_put_bool(w, "preview", o->preview);
+    json_put_text(w, "journal", journal_names[o->journal]);
+    json_put_bool(w, "record", o->record);
+    json_put_text(w, "mode", mode_names[o->mode]);
+    json_put_f32(w, "fps", o->fps);
+    json_close(w);
+}
+
+static size_t encode(char *buf, size_t cap, const struct store_memo *m)
+{
+    struct json_writer w = json_writer(buf, cap);
+    char text[65];
+
+    json_open_map(&w, NULL);
+    json_put_i64(&w, "version", VERSION);
+    json_put_text(&w, "id", m->id);
+    json_put_u64(&w, "epoch", m->epoch);
+    json_put_u64(&w, "rank", m->rank);
+    json_put_u64(&w, "created_ms", (uint64_t)(m->created_s * 1e3));
+    json_put_bool(&w, "finalized", m->finalized);
+    json_put_text(&w, "boot", m->boot);
+    json_put_text(&w, "origin", m->origin);
+    put_options(&w, &m->options);
+    json_open_list(&w, "tokens");
+    for (int i = 0; i < m->n_tokens; i++) {
+        hex(text, m->tokens[i].sha256, 32);
+        json_open_map(&w, NULL);
+        json_put_i64(&w, "scope", m->tokens[i].scope);
+        json_put_text(&w, "sha256", text);
+        json_close(&w);
+    }
+    json_close(&w);
+    json_close(&w);
+    return json_finish(&w);
+}
+
+static int write_all(int fd, const char *buf, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, buf, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        buf += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return -1;
+    rc = fsync(fd);
+    close(fd);
+    return rc;
+}
+
+int store_memo_write(const char *path, const struct store_memo *m, struct err *err)
+{
+    char folder[PATH_BYTES], part[PATH_BYTES + 16], name[PATH_BYTES + 16];
+    char *text = malloc(TEXT_MAX);
+    int fd = -1, rc = 0;
+    size_t len;
+
+    if (!text)
+        return err_set(err, ERR_MEMORY, "no memory for a session's meta file");
+    folder_of(folder, path, m->id);
+    snprintf(part, sizeof(part), "%s/meta.part", folder);
+    snprintf(name, sizeof(name), "%s/meta.json", folder);
+    len = encode(text, TEXT_MAX, m);
+    if (len == 0)
+        rc = err_set(err, ERR_LIMIT, "a session's meta file is longer than %d bytes", TEXT_MAX);
+    if (rc == 0 && (fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
+        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
+    if (rc == 0 && (write_all(fd, text, len) || fsync(fd)))
+        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
+    if (fd >= 0 && close(fd) && rc == 0)
+        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
+    if (rc == 0 && (rename(part, name) || sync_folder(folder)))
+        rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
+    free(text);
+    return rc;
+}
+
+void store_memo_remove(const char *path, const char *id)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES + 16];
+
+    folder_of(folder, path, id);
+    snprintf(name, sizeof(name), "%s/meta.json", folder);
+    if ((unlink(name) && errno != ENOENT) || sync_folder(folder))
+        LOG_AT(LOG_WARNING, "session %.6s: it may be back after a restart: %s", id,
+               strerror(errno));
+}
+
+/* ------------------------------------------------------------------------- in */
+
+static void get_camera(const struct json_at *at, struct session_options *o)
+{
+    struct json_at camera;
+
+    if (!json_get_map(at, "camera", &camera))
+        return;
+    o->has_camera = true;
+    json_get_f32(&camera, "fx", &o->K.fx, -1e9, 1e9);
+    json_get_f32(&camera, "fy", &o->K.fy, -1e9, 1e9);
+    json_get_f32(&camera, "cx", &o->K.cx, -1e9, 1e9);
+    json_get_f32(&camera, "cy", &o->K.cy, -1e9, 1e9);
+    json_get_int(&camera, "width", &o->camera_w, 0, FRAME_SIDE_MAX);
+    json_get_int(&camera, "height", &o->camera_h, 0, FRAME_SIDE_MAX);
+}
+
+static void get_options(const struct json_at *root, struct session_options *o)
+{
+    int pose = 0, journal = SESSION_JOURNAL_SYNC, mode = SESSION_LIVE;
+    uint64_t points = 0;
+    struct json_at at;
+
+    json_require(root, "options");
+    if (!json_get_map(root, "options", &at))
+        return;
+    json_get_text(&at, "name", o->name, sizeof(o->name));
+    json_get_text(&at, "depth_model", o->depth_model, sizeof(o->depth_model));
+    json_get_text(&at, "motion_model", o->motion_model, sizeof(o->motion_model));
+    json_get_choice(&at, "pose_source", &pose, pose_names);
+    get_camera(&at, o);
+    json_get_int(&at, "net_w", &o->net_w, 0, GPU_SIDE_MAX);
+    json_get_int(&at, "net_h", &o->net_h, 0, GPU_SIDE_MAX);
+    json_get_f32(&at, "step_m", &o->step_m, 0, 1);
+    json_get_u64(&at, "max_points", &points, 0, UINT32_MAX);
+    json_get_int(&at, "keyframes", &o->keyframes, 0, GPU_COVISIBLE_MAX);
+    json_get_f32(&at, "min_depth_m", &o->min_depth_m, 0, 1e4);
+    json_get_f32(&at, "max_depth_m", &o->max_depth_m, 0, 1e4);
+    json_get_int(&at, "retention_s", &o->retention_s, -1, INT32_MAX);
+    json_get_bool(&at, "preview", &o->preview);
+    json_get_choice(&at, "journal", &journal, journal_names);
+    json_get_bool(&at, "record", &o->record);
+    json_get_choice(&at, "mode", &mode, mode_names);
+    json_get_f32(&at, "fps", &o->fps, 0, 1e4);
+    o->pose_source = (enum session_pose_source)pose;
+    o->journal = (enum session_journal)journal;
+    o->mode = (enum session_mode)mode;
+    o->max_points = (uint32_t)points;
+}
+
+static void get_tokens(const struct json *root, struct store_memo *m, struct json_issues *issues)
+{
+    const struct json *list = json_member(root, "tokens");
+
+    for (size_t i = 0; i < json_count(list) && m->n_tokens < SESSION_TOKENS_MAX; i++) {
+        struct api_token *t = &m->tokens[m->n_tokens];
+        struct json_at at = json_at(json_item(list, i), issues);
+        char text[65] = "";
+
+        json_get_int(&at, "scope", &t->scope, 0, 2);
+        json_get_text(&at, "sha256", text, sizeof(text));
+        memcpy(t->session, m->id, sizeof(t->session));
+        m->n_tokens += unhex(t->sha256, text, 32);
+    }
+}
+
+static int decode(struct store_memo *m, const char *id, const struct json *root, struct err *err)
+{
+    struct json_issues issues = {0};
+    struct json_at at = json_at(root, &issues);
+    uint64_t created_ms = 0, epoch = 0;
+    int version = 0;
+
+    json_require(&at, "id");
+    json_require(&at, "epoch");
+    json_require(&at, "rank");
+    json_get_int(&at, "version", &version, VERSION, VERSION);
+    json_get_text(&at, "id", m->id, sizeof(m->id));
+    json_get_u64(&at, "epoch", &epoch, 1, UINT32_MAX);
+    json_get_u64(&at, "rank", &m->rank, 0, INT64_MAX);
+    json_get_u64(&at, "created_ms", &created_ms, 0, INT64_MAX);
+    json_get_bool(&at, "finalized", &m->finalized);
+    json_get_text(&at, "boot", m->boot, sizeof(m->boot));
+    json_get_text(&at, "origin", m->origin, sizeof(m->origin));
+    get_options(&at, &m->options);
+    get_tokens(root, m, &issues);
+    m->epoch = (uint32_t)epoch;
+    m->created_s = (double)created_ms * 1e-3;
+    if (issues.n)
+        return json_issues_err(&issues, err);
+    if (version != VERSION || strcmp(m->id, id) != 0)
+        return err_set(err, ERR_INPUT, "meta.json is of another version or session");
+    return 0;
+}
+
+int store_memo_read(const char *path, const char *id, struct store_memo *m, struct err *err)
+{
+    char folder[PATH_BYTES], name[PATH_BYTES + 16];
+    char *text = malloc(TEXT_MAX);
+    struct json *doc = NULL;
+    size_t len = 0;
+    int rc = 0;
+    FILE *f;
+
+    memset(m, 0, sizeof(*m));
+    if (!text)
+        return err_set(err, ERR_MEMORY, "no memory for a session's meta file");
+    folder_of(folder, path, id);
+    snprintf(name, sizeof(name), "%s/meta.json", folder);
+    f = fopen(name, "re");
+    if (!f)
+        rc = err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.120s: %s", name,
+                     strerror(errno));
+    if (f && (len = fread(text, 1, TEXT_MAX, f)) == TEXT_MAX)
+        rc = err_set(err, ERR_INPUT, "%.120s is too long", name);
+    if (f && ferror(f))
+        rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
+    if (f)
+        fclose(f);
+    if (rc == 0)
+        rc = json_parse(&doc, text, len, 6, err);
+    if (rc == 0)
+        rc = decode(m, id, doc, err);
+    json_free(&doc);
+    free(text);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- of a session */
+
+/* A network's file, so that another one under the same name is seen. */
+static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
+{
+    struct stat st = {0};
+    int n;
+
+    if (!model)
+        return 0;
+    if (stat(model->path, &st))
+        st.st_size = 0;
+    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec);
+    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
+}
+
+void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s)
+{
+    struct api_device d;
+    size_t n;
+
+    worker_get_device(s->setup.worker, &d);
+    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
+    n += add_model(origin + n, STORE_ORIGIN_CAP - n, s->setup.depth);
+    add_model(origin + n, STORE_ORIGIN_CAP - n, s->setup.motion);
+}
+
+int store_session_write(struct session *s, struct err *err)
+{
+    const struct store *st = s->setup.store;
+    struct store_memo m;
+
+    if (!s->log || atomic_load(&s->unwanted))
+        return 0;
+    memset(&m, 0, sizeof(m));
+    memcpy(m.id, s->id, sizeof(m.id));
+    m.epoch = s->epoch;
+    m.rank = s->setup.rank;
+    m.created_s = s->created_s;
+    m.options = s->setup.options;
+    memcpy(m.boot, st->boot, sizeof(m.boot));
+    store_origin(m.origin, s);
+    m.n_tokens = session_get_tokens(s, m.tokens);
+    pthread_mutex_lock(&s->lock);
+    m.finalized = s->closing;
+    pthread_mutex_unlock(&s->lock);
+    return store_memo_write(journal_path(st->journal), &m, err);
+}

@@ -1,0 +1,414 @@
+/*
+ * After a start: every session of the folder comes back, then its journal is replayed.
+ *
+ * First, before anybody can ask, each session is made again from its meta file and its newest
+ * checkpoint and stands in the registry as "recovering". Then a thread feeds the frames behind the
+ * checkpoints through the same queues that live frames take. Suspects go first, each with the
+ * whole process to itself; one that has killed twice is put into quarantine instead.
+ */
+#include "daemon/disk/store_internal.h"
+
+#include "daemon/session/admission.h"
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "proto/bytes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------- making them again */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct store_memo *x = a, *y = b;
+
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static bool is_id(const char *name)
+{
+    return strlen(name) == JOURNAL_ID_LEN &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == JOURNAL_ID_LEN;
+}
+
+/* Folders without a meta file belong to sessions that were deleted, or never told anyone. */
+static void clean(struct store *st, const char *id)
+{
+    struct err err = {0};
+
+    if (journal_remove(st->journal, id, &err))
+        LOG_AT(LOG_WARNING, "session %.6s: left-over files stay: %s", id, err.text);
+}
+
+static int list_memos(struct store *st, struct store_memo **out, int *n, struct err *err)
+{
+    char path[CONFIG_TEXT_CAP + 32];
+    struct store_memo *list = NULL, *more;
+    struct err why = {0};
+    struct dirent *d;
+    int cap = 0, rc = 0, got;
+    DIR *dir;
+
+    *n = 0;
+    snprintf(path, sizeof(path), "%s/sessions", journal_path(st->journal));
+    dir = opendir(path);
+    if (!dir)
+        return err_set(err, ERR_IO, "%.120s: %s", path, strerror(errno));
+    while (rc == 0 && (d = readdir(dir))) {
+        if (!is_id(d->d_name))
+            continue;
+        if (*n == cap) {
+            cap = cap ? 2 * cap : 16;
+            more = realloc(list, (size_t)cap * sizeof(*list));
+            if (!more) {
+                rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
+                break;
+            }
+            list = more;
+        }
+        got = store_memo_read(journal_path(st->journal), d->d_name, &list[*n], &why);
+        if (got == 0)
+            (*n)++;
+        else if (got == ERR_NOT_FOUND)
+            clean(st, d->d_name);
+        else
+            LOG_AT(LOG_ERR, "session %.6s is left alone: %s", d->d_name, why.text);
+    }
+    closedir(dir);
+    if (rc == 0 && *n)
+        qsort(list, (size_t)*n, sizeof(*list), by_rank);
+    *out = list;
+    return rc;
+}
+
+void store_damage(struct session *s, const char *what)
+{
+    struct store *st = s->setup.store;
+
+    snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
+    snprintf(s->fault, sizeof(s->fault), "its journal is damaged: it can be read, not fed");
+    atomic_fetch_add(&st->damaged, 1);
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %.6s is damaged, its files are kept: %s",
+              s->id, what);
+}
+
+/* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
+ * none. */
+static int load_checkpoint(struct session *s, const struct journal_scan *scan, struct err *err)
+{
+    const char *path = journal_path(s->setup.store->journal);
+    struct checkpoint_state c = {0};
+    int rc;
+
+    if (!scan->damaged) { /* what an unsynced journal has lost, no checkpoint knows */
+        rc = checkpoint_cut(path, s->id, scan->last, err);
+        if (rc)
+            return rc;
+    }
+    rc = checkpoint_load(&c, path, s->id, UINT64_MAX, err);
+    if (c.skipped)
+        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", s->id,
+               c.skipped);
+    if (rc == ERR_NOT_FOUND)
+        return 0;
+    if (rc)
+        return rc;
+    rc = store_unpack(s, &c, err);
+    checkpoint_state_free(&c);
+    return rc;
+}
+
+/* Where points may differ from here on, clients start over. What has changed goes to the disk. */
+static int check_epoch(struct session *s, const struct store_memo *m, struct err *err)
+{
+    char origin[STORE_ORIGIN_CAP];
+    bool lost =
+        m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, s->setup.store->boot) != 0;
+
+    store_origin(origin, s);
+    if (lost || strcmp(origin, m->origin) != 0) {
+        s->epoch += 2;
+        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", s->id,
+               lost ? "the machine went down" : "what computes it has changed");
+    }
+    if (s->epoch == m->epoch && strcmp(m->boot, s->setup.store->boot) == 0)
+        return 0;
+    return store_session_write(s, err);
+}
+
+static int make_session(struct recovery *r, const struct store_memo *m, struct session **out,
+                        struct err *err)
+{
+    struct session_setup setup;
+    int rc = admission_setup(r->core, &m->options, &setup, err);
+
+    *out = NULL;
+    if (rc)
+        return rc;
+    setup.rank = m->rank;
+    memcpy(setup.id, m->id, sizeof(setup.id));
+    setup.epoch = m->epoch;
+    setup.created_s = m->created_s;
+    return admission_make(r->core, &setup, out, err);
+}
+
+/* ------------------------------------------------------------------------- what to replay */
+
+struct tally {
+    uint64_t frames, dropped, refused, front_refused, front_dropped, last_seq;
+    bool any;
+};
+
+static void mark(struct store_returning *b, uint64_t number, enum store_end end)
+{
+    if (number > b->from && number <= b->last && b->ends[number - b->from - 1] == STORE_END_USED)
+        b->ends[number - b->from - 1] = (uint8_t)end;
+}
+
+static void count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len)
+{
+    struct bytes_reader header;
+    struct store_meta m;
+
+    if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
+        return;
+    store_meta_decode(&m, body);
+    header = bytes_reader(body + STORE_META_BYTES, FRAME_HEADER_BYTES);
+    header.at = 8;
+    t->frames = m.ordinal;
+    t->front_refused = m.front_refused;
+    t->front_dropped = m.front_dropped;
+    t->last_seq = bytes_get_u64(&header);
+    t->any = true;
+    if (m.flags & STORE_FRAME_DISPLACED && m.displaced > b->from) {
+        mark(b, m.displaced, STORE_END_DROPPED);
+        t->dropped++;
+    }
+}
+
+static void count_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
+                          size_t len)
+{
+    struct bytes_reader r = bytes_reader(body, len);
+    uint64_t number = bytes_get_u64(&r);
+    uint32_t status;
+
+    (void)bytes_get_u64(&r);
+    status = bytes_get_u32(&r);
+    if (r.bad || number <= b->from)
+        return;
+    mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
+    t->dropped += status == CONTROL_DROPPED;
+    t->refused += status != CONTROL_DROPPED;
+}
+
+/* One pass over the records behind the checkpoint: how did each frame end, as far as is known? */
+static int survey(struct recovery *r, struct store_returning *b, struct tally *t, struct err *err)
+{
+    enum journal_type type;
+    const uint8_t *body;
+    uint64_t number;
+    size_t len;
+    int rc;
+
+    b->ends = calloc(b->last - b->from, 1);
+    if (!b->ends)
+        return err_set(err, ERR_MEMORY, "no memory to replay a journal");
+    rc = journal_read_open(&b->reader, r->st->journal, b->s->id, b->from + 1, b->last, err);
+    while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, err)) == 0) {
+        if (type == JOURNAL_FRAME)
+            count_frame(b, t, body, len);
+        else
+            count_outcome(b, t, body, len);
+        if (type != JOURNAL_FRAME)
+            mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
+    }
+    journal_read_close(&b->reader);
+    return rc == ERR_END ? 0 : rc;
+}
+
+/* Nobody knows the session yet: no lock. */
+static void set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
+{
+    struct session_counts *c = &s->counts;
+    uint64_t before_dropped = s->work.ordinal - s->work.used - s->work.refused_before;
+
+    if (t->any) {
+        s->stored_frames = t->frames;
+        if (t->front_refused > atomic_load(&s->front_refused))
+            atomic_store(&s->front_refused, t->front_refused);
+        if (t->front_dropped > atomic_load(&s->front_dropped))
+            atomic_store(&s->front_dropped, t->front_dropped);
+        if (!s->any_seq || t->last_seq > s->last_seq)
+            s->last_seq = t->last_seq;
+        s->any_seq = true;
+    }
+    c->used = s->work.used;
+    c->dropped = before_dropped + t->dropped + atomic_load(&s->front_dropped);
+    c->refused = s->work.refused_before + t->refused + atomic_load(&s->front_refused);
+    c->queued = n_replay;
+    c->received = c->used + c->dropped + c->refused + c->queued;
+}
+
+static int prepare(struct recovery *r, struct store_returning *b, const struct journal_scan *scan,
+                   struct err *err)
+{
+    struct session *s = b->s;
+    struct tally t = {0};
+    uint64_t n = 0;
+    int rc = 0;
+
+    b->from = s->work.number;
+    b->last = scan->last > b->from ? scan->last : b->from;
+    b->fed = b->last == b->from;
+    if (!b->fed && scan->first > b->from + 1) {
+        store_damage(s, "the records that its checkpoints stood for are gone");
+        b->last = b->from;
+        b->fed = true;
+    }
+    if (!b->fed)
+        rc = survey(r, b, &t, err);
+    for (uint64_t i = 0; rc == 0 && !b->fed && i < b->last - b->from; i++)
+        n += b->ends[i] == STORE_END_USED;
+    if (rc == 0)
+        set_counts(s, &t, n);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- one session */
+
+static int bring_back(struct recovery *r, const struct store_memo *m, struct err *err)
+{
+    struct store_returning *b = &r->list[r->n];
+    struct journal_scan scan;
+    struct session *s;
+    uint64_t next;
+    int rc = journal_scan(r->st->journal, m->id, &scan, err);
+
+    if (rc == 0)
+        rc = make_session(r, m, &s, err);
+    if (rc)
+        return rc;
+    memset(b, 0, sizeof(*b));
+    b->s = s;
+    s->recovering = true;
+    s->state = SESSION_RECOVERING;
+    s->closing = m->finalized;
+    s->n_tokens = m->n_tokens;
+    memcpy(s->tokens, m->tokens, sizeof(s->tokens));
+    rc = load_checkpoint(s, &scan, err);
+    next = (scan.last > s->work.number ? scan.last : s->work.number) + 1;
+    if (rc == 0)
+        rc = store_session_log(r->st, s, next, err);
+    if (rc == 0 && scan.damaged)
+        store_damage(s, scan.damage);
+    if (rc == 0)
+        rc = prepare(r, b, &scan, err);
+    if (rc == 0)
+        rc = check_epoch(s, m, err);
+    if (rc == 0)
+        rc = admission_register(r->core, s, INT_MAX, err);
+    if (rc) {
+        free(b->ends);
+        session_unref(s);
+        return rc;
+    }
+    r->n++;
+    atomic_fetch_add(&r->st->recovered, 1);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- others' side */
+
+static int bring_all_back(struct recovery *r, const struct store_memo *memos, int n,
+                          struct err *err)
+{
+    r->list = calloc((size_t)n + 1, sizeof(*r->list));
+    if (!r->list)
+        return err_set(err, ERR_MEMORY, "no memory for the sessions that come back");
+    for (int i = 0; i < n; i++) {
+        struct err why = {0};
+        if (bring_back(r, &memos[i], &why))
+            LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                      "session %.6s does not come back, its files are kept: %s%s%s", memos[i].id,
+                      why.where, why.where[0] ? ": " : "", why.text);
+    }
+    r->n_suspects = suspect_list(r->st->suspect, r->suspects, SUSPECT_LIST);
+    if (r->n_suspects > SUSPECT_LIST)
+        r->n_suspects = SUSPECT_LIST;
+    return 0;
+}
+
+int store_recover(struct recovery **recovery, struct core *c, struct err *err)
+{
+    struct recovery *r = calloc(1, sizeof(*r));
+    struct store_memo *memos = NULL;
+    int n = 0, rc;
+
+    *recovery = r;
+    if (!r)
+        return err_set(err, ERR_MEMORY, "no memory to recover");
+    r->core = c;
+    r->st = c->store;
+    r->st->recovery = r;
+    r->began_us = clock_us();
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->ended, NULL);
+    rc = list_memos(r->st, &memos, &n, err);
+    if (rc == 0)
+        rc = bring_all_back(r, memos, n, err);
+    free(memos);
+    return rc;
+}
+
+void store_replay(struct recovery *r)
+{
+    if (!r || r->started)
+        return;
+    r->started = pthread_create(&r->thread, NULL, store_replay_run, r) == 0;
+    if (!r->started)
+        LOG_AT(LOG_ERR, "no thread to replay journals: %d sessions stay away until the next start",
+               r->n);
+}
+
+bool store_recovering(const struct recovery *r)
+{
+    return r && !atomic_load(&r->done);
+}
+
+void store_recover_stop(struct recovery *r)
+{
+    if (!r)
+        return;
+    atomic_store(&r->stop, true);
+    if (r->started)
+        pthread_join(r->thread, NULL);
+    r->started = false;
+    for (int i = 0; i < r->n; i++) {
+        journal_read_close(&r->list[i].reader);
+        free(r->list[i].ends);
+        if (r->list[i].s)
+            session_unref(r->list[i].s);
+    }
+    r->n = 0;
+    free(r->list);
+    r->list = NULL;
+    atomic_store(&r->done, true);
+}
+
+void store_recover_free(struct recovery **recovery)
+{
+    struct recovery *r = *recovery;
+
+    if (!r)
+        return;
+    store_recover_stop(r);
+    pthread_cond_destroy(&r->ended);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+    *recovery = NULL;
+}

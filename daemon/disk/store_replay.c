@@ -1,0 +1,251 @@
+/* The journals' frames, fed through the same queues that live frames take (store_recover.c). */
+#include "daemon/disk/store_internal.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KILLS_MAX 2 /* deaths that a frame may cause */
+
+static const struct suspect_frame *suspect_of(const struct recovery *r, const struct session *s,
+                                              uint64_t number)
+{
+    for (int i = 0; i < r->n_suspects; i++)
+        if (r->suspects[i].number == number && strcmp(r->suspects[i].id, s->id) == 0)
+            return &r->suspects[i];
+    return NULL;
+}
+
+/* Keep the frame for the operator. */
+static void quarantine(struct recovery *r, const struct session *s, uint64_t seq,
+                       const uint8_t *body, size_t len)
+{
+    char path[CONFIG_TEXT_CAP + 96];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/quarantine/%s-%llu.frame", journal_path(r->st->journal), s->id,
+             (unsigned long long)seq);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, body + STORE_META_BYTES, len - STORE_META_BYTES) !=
+                      (ssize_t)(len - STORE_META_BYTES))
+        LOG_AT(LOG_WARNING, "%.200s cannot be written: %s", path, strerror(errno));
+    if (fd >= 0) {
+        if (fsync(fd))
+            LOG_AT(LOG_WARNING, "%.200s: %s", path, strerror(errno));
+        close(fd);
+    }
+    atomic_fetch_add(&r->st->quarantined, 1);
+    LOG_EVENT(LOG_ERR, LOG_EVENT_FRAME_QUARANTINED,
+              "session %.6s: frame %llu has ended the process %d times and is left out; it is kept "
+              "in %.200s",
+              s->id, (unsigned long long)seq, KILLS_MAX, path);
+}
+
+/* Into the queue, as if it had just come in. */
+static int push(struct recovery *r, struct session *s, uint64_t number, const uint8_t *body,
+                size_t len, struct err *err)
+{
+    const struct queue_dropped nobody = {.suspect = -1};
+    const struct suspect_frame *suspect = suspect_of(r, s, number);
+    struct queue_arrival a = {.header = body + STORE_META_BYTES, .received_us = clock_us()};
+    struct queue_dropped dropped;
+    struct queue_item *item;
+    struct store_meta m;
+    struct frame f;
+    int rc;
+
+    if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
+        return err_set(err, ERR_INPUT, "record %llu is no frame", (unsigned long long)number);
+    store_meta_decode(&m, body);
+    a.convention = m.flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
+    a.breaks = m.breaks;
+    a.frame = &f;
+    rc = frame_parse(&f, body + STORE_META_BYTES, len - STORE_META_BYTES, a.convention, err);
+    if (rc == 0)
+        rc = queue_push(s->queue, &a, &item, &dropped, err);
+    if (rc)
+        return rc;
+    atomic_store(&s->breaks, m.breaks);
+    item->store.number = number;
+    item->store.ordinal = m.ordinal;
+    item->store.replayed = true;
+    atomic_fetch_add(&s->replaying, 1);
+    if (suspect && suspect->kills >= KILLS_MAX) {
+        const struct control_ack poison = {
+            .seq = f.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
+        quarantine(r, s, f.seq, body, len);
+        atomic_fetch_add(&s->skipped, 1);
+        store_outcome(s, item, &poison);
+    } else {
+        store_frame(s, item, &nobody);
+    }
+    return 0;
+}
+
+/* It takes no more: what could not be replayed stays on the disk. */
+static void give_up(struct store_returning *b, const struct err *err)
+{
+    pthread_mutex_lock(&b->s->lock);
+    b->s->counts.received -= b->s->counts.queued - atomic_load(&b->s->replaying);
+    b->s->counts.queued = atomic_load(&b->s->replaying);
+    store_damage(b->s, err->text);
+    pthread_mutex_unlock(&b->s->lock);
+    journal_read_close(&b->reader);
+    b->fed = true;
+}
+
+/* The next frame of a session that was used. Returns false if it has none left, or no room. */
+static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
+{
+    enum journal_type type;
+    struct err err = {0};
+    const uint8_t *body;
+    uint64_t number;
+    size_t len;
+    int rc = 0;
+
+    if (b->fed || atomic_load(&b->s->dead) || queue_used(b->s->queue) >= b->s->setup.queue_frames)
+        return false;
+    if (!b->reader)
+        rc = journal_read_open(&b->reader, r->st->journal, b->s->id, b->from + 1, b->last, &err);
+    while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, &err)) == 0) {
+        enum store_end end = (enum store_end)b->ends[number - b->from - 1];
+        if (type == JOURNAL_FRAME && end == STORE_END_REFUSED)
+            atomic_fetch_add(&b->s->skipped, 1);
+        if (type != JOURNAL_FRAME || end != STORE_END_USED)
+            continue;
+        rc = push(r, b->s, number, body, len, &err);
+        *fed = number;
+        if (rc == 0)
+            return true;
+    }
+    if (rc != ERR_END) {
+        give_up(b, &err);
+        return false;
+    }
+    journal_read_close(&b->reader);
+    b->fed = true;
+    return false;
+}
+
+void store_replayed(struct session *s)
+{
+    struct recovery *r = s->setup.store->recovery;
+
+    atomic_fetch_sub(&s->replaying, 1);
+    pthread_mutex_lock(&r->lock);
+    pthread_cond_broadcast(&r->ended);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Until a frame ended, or for a moment. */
+static void wait_a_moment(struct recovery *r)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 5000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&r->lock);
+    pthread_cond_timedwait(&r->ended, &r->lock, &until);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Each suspect with the process to itself: nothing else is under way, not even of its session. */
+static void feed_alone(struct recovery *r, struct store_returning *b, int n_suspects)
+{
+    uint64_t number = 0;
+
+    while (n_suspects > 0 && !b->fed && !atomic_load(&r->stop)) {
+        if (atomic_load(&b->s->replaying)) {
+            wait_a_moment(r);
+            continue;
+        }
+        if (number && suspect_of(r, b->s, number)) { /* it lives, or was put away */
+            suspect_clear(r->st->suspect, b->s->id, number);
+            n_suspects--;
+        }
+        number = 0;
+        if (n_suspects > 0)
+            feed(r, b, &number);
+        if (atomic_load(&b->s->dead))
+            return;
+    }
+}
+
+static void feed_suspects(struct recovery *r)
+{
+    for (int i = 0; i < r->n && r->n_suspects; i++) {
+        int n = 0;
+        for (int k = 0; k < r->n_suspects; k++)
+            n += strcmp(r->suspects[k].id, r->list[i].s->id) == 0 &&
+                 r->suspects[k].number > r->list[i].from &&
+                 r->suspects[k].number <= r->list[i].last;
+        if (n)
+            LOG_AT(LOG_WARNING,
+                   "session %.6s: %d frames may have ended the last process; each is "
+                   "replayed alone",
+                   r->list[i].s->id, n);
+        feed_alone(r, &r->list[i], n);
+    }
+    if (!atomic_load(&r->stop)) /* and those that were on the disk as used already, or are gone */
+        for (int k = 0; k < r->n_suspects; k++)
+            suspect_clear(r->st->suspect, r->suspects[k].id, r->suspects[k].number);
+}
+
+static bool finish(struct store_returning *b)
+{
+    if (!b->s || !b->fed || atomic_load(&b->s->replaying))
+        return false;
+    session_recovered(b->s);
+    free(b->ends);
+    b->ends = NULL;
+    session_unref(b->s);
+    b->s = NULL;
+    return true;
+}
+
+static void drop_dead(struct store_returning *b)
+{
+    if (b->s && atomic_load(&b->s->dead) && !b->fed) {
+        journal_read_close(&b->reader);
+        b->fed = true;
+    }
+}
+
+void *store_replay_run(void *arg)
+{
+    struct recovery *r = arg;
+    int left = r->n;
+
+    feed_suspects(r);
+    while (left && !atomic_load(&r->stop)) {
+        bool progress = false;
+        for (int i = 0; i < r->n; i++) {
+            uint64_t ignored;
+            if (!r->list[i].s)
+                continue;
+            drop_dead(&r->list[i]);
+            progress |= feed(r, &r->list[i], &ignored);
+            if (finish(&r->list[i])) {
+                left--;
+                progress = true;
+            }
+        }
+        if (!progress)
+            wait_a_moment(r);
+    }
+    if (left == 0 && r->n)
+        LOG_AT(LOG_NOTICE, "%d sessions are back after %.3f s", r->n,
+               (double)(clock_us() - r->began_us) * 1e-6);
+    atomic_store(&r->done, true);
+    return NULL;
+}

@@ -1,0 +1,24 @@
+/*
+ * export.h - a session's cloud as a PLY file that is read from any offset
+ *
+ * The cloud is copied at one moment (8 bytes a point); the file's bytes are made when they are
+ * asked for.
+ * Threads: one at a time for each export.
+ */
+#ifndef RECOND_DAEMON_EXPORT_H
+#define RECOND_DAEMON_EXPORT_H
+
+#include "daemon/session/mirror.h"
+
+struct export;
+
+MUST_CHECK int export_open(struct export **e, struct mirror *m, float step_m, struct err *err);
+void export_close(struct export **e);
+
+uint64_t export_bytes(const struct export *e);
+uint64_t export_hash(const struct export *e);
+/* Bytes [offset, offset + cap) of the file, as many as there are; returns their number, 0 at the
+ * end. */
+size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t cap);
+
+#endif

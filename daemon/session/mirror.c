@@ -1,0 +1,285 @@
+#include "daemon/session/mirror.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT_AHEAD 16 /* changes; slots lie anywhere, each is two misses of the cache */
+
+struct mirror {
+    pthread_mutex_t lock;
+    struct cloud *cloud;
+};
+
+int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct err *err)
+{
+    struct mirror *m = calloc(1, sizeof(*m));
+    int rc;
+
+    *mirror = NULL;
+    if (!m)
+        return err_set(err, ERR_MEMORY, "no memory for a cloud");
+    rc = cloud_new(&m->cloud, limits, err);
+    if (rc) {
+        free(m);
+        return rc;
+    }
+    pthread_mutex_init(&m->lock, NULL);
+    *mirror = m;
+    return 0;
+}
+
+void mirror_free(struct mirror **mirror)
+{
+    struct mirror *m = *mirror;
+
+    if (!m)
+        return;
+    cloud_free(&m->cloud);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+    *mirror = NULL;
+}
+
+void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
+                   struct mirror_commit *out)
+{
+    out->n_left_out = 0;
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct gpu_change *c = &changes[i];
+        if (i + EXPECT_AHEAD < n)
+            cloud_stage_expect(m->cloud, changes[i + EXPECT_AHEAD].slot);
+        if (c->kind == GPU_CHANGE_REMOVE)
+            cloud_stage_remove(m->cloud, c->slot);
+        else if (cloud_stage_put(m->cloud, c->slot, 0, c->p_q, c->rgb, c->confidence, NULL))
+            out->n_left_out++;
+    }
+    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mirror_summary(struct mirror *m, struct mirror_summary *s)
+{
+    pthread_mutex_lock(&m->lock);
+    s->revision = cloud_revision(m->cloud);
+    s->points = cloud_points(m->cloud);
+    s->hash = cloud_hash(m->cloud);
+    s->blocks = cloud_blocks(m->cloud);
+    s->bytes = cloud_bytes(m->cloud);
+    pthread_mutex_unlock(&m->lock);
+}
+
+uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap)
+{
+    uint32_t n = 0, all;
+
+    pthread_mutex_lock(&m->lock);
+    all = cloud_blocks(m->cloud);
+    for (; n < cap && first + n < all; n++) {
+        struct cloud_block b = cloud_block(m->cloud, first + n);
+        entries[n] = (struct mirror_entry){b.revision, b.n};
+    }
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+int64_t mirror_find(struct mirror *m, const struct cloud_name *name)
+{
+    int64_t found = -1;
+    uint32_t all;
+
+    pthread_mutex_lock(&m->lock);
+    all = cloud_blocks(m->cloud);
+    for (uint32_t i = 0; i < all && found < 0; i++) {
+        struct cloud_name n = cloud_block(m->cloud, i).name;
+        if (n.x == name->x && n.y == name->y && n.z == name->z && n.submap == name->submap)
+            found = i;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}
+
+void mirror_copy_free(struct mirror_copy *copy)
+{
+    free(copy->keys);
+    free(copy->removed);
+    memset(copy, 0, sizeof(*copy));
+}
+
+static int grow(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
+{
+    if (keys > copy->keys_cap) {
+        free(copy->keys);
+        copy->keys_cap = 0;
+        copy->keys = malloc(2 * keys * sizeof(*copy->keys));
+        if (!copy->keys)
+            return err_set(err, ERR_MEMORY, "no memory to copy %zu points", keys);
+        copy->keys_cap = 2 * keys;
+    }
+    if (removed > copy->removed_cap) {
+        free(copy->removed);
+        copy->removed_cap = 0;
+        copy->removed = malloc(2 * removed * sizeof(*copy->removed));
+        if (!copy->removed)
+            return err_set(err, ERR_MEMORY, "no memory to copy %zu indices", removed);
+        copy->removed_cap = 2 * removed;
+    }
+    return 0;
+}
+
+static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, struct err *err)
+{
+    int rc = grow(copy, p->n_added, p->n_removed, err);
+
+    if (rc)
+        return rc;
+    if (p->n_added)
+        memcpy(copy->keys, p->added, p->n_added * sizeof(*p->added));
+    if (p->n_removed)
+        memcpy(copy->removed, p->removed, p->n_removed * sizeof(*p->removed));
+    copy->delta.op = DELTA_PATCH;
+    copy->delta.base_revision = p->base_revision;
+    copy->delta.n_added = p->n_added;
+    copy->delta.n_removed = p->n_removed;
+    return 0;
+}
+
+/* A patch where the history reaches back and it is lighter: 4 bytes an index, 8 a key. */
+static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block *b, uint64_t held,
+                      struct mirror_copy *copy, struct err *err)
+{
+    struct cloud_patch patch;
+    int rc;
+
+    if (b->n == 0) {
+        copy->delta.op = DELTA_DELETE;
+        return 0;
+    }
+    if (held && cloud_patch(m->cloud, index, held, &patch, NULL) == 0 &&
+        4 * (uint64_t)patch.n_removed + 8 * (uint64_t)patch.n_added < 8 * (uint64_t)b->n)
+        return copy_patch(copy, &patch, err);
+    rc = grow(copy, b->n, 0, err);
+    if (rc)
+        return rc;
+    memcpy(copy->keys, b->keys, b->n * sizeof(*b->keys));
+    copy->delta.op = DELTA_PUT;
+    copy->delta.n_added = b->n;
+    return 0;
+}
+
+int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_copy *copy,
+                struct err *err)
+{
+    struct cloud_block b;
+    int rc = ERR_END;
+
+    pthread_mutex_lock(&m->lock);
+    if (index >= cloud_blocks(m->cloud))
+        goto out;
+    b = cloud_block(m->cloud, index);
+    if (b.revision <= held)
+        goto out;
+    memset(&copy->delta, 0, sizeof(copy->delta));
+    copy->delta.name = b.name;
+    copy->delta.revision = b.revision;
+    copy->delta.n_points = b.n;
+    rc = copy_block(m, index, &b, held, copy, err);
+    copy->delta.added = copy->keys;
+    copy->delta.removed = copy->removed;
+out:
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
+void mirror_snapshot_free(struct mirror_snapshot *s)
+{
+    free(s->blocks);
+    free(s->keys);
+    memset(s, 0, sizeof(*s));
+}
+
+static void copy_all(struct mirror *m, struct mirror_snapshot *s)
+{
+    uint32_t all = cloud_blocks(m->cloud);
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < all; i++) {
+        struct cloud_block b = cloud_block(m->cloud, i);
+        if (b.n == 0)
+            continue;
+        memcpy(s->keys + at, b.keys, b.n * sizeof(*b.keys));
+        s->blocks[s->n_blocks++] = (struct mirror_block){b.name, b.n, at};
+        at += b.n;
+    }
+    s->points = at;
+    s->hash = cloud_hash(m->cloud);
+    s->revision = cloud_revision(m->cloud);
+}
+
+int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err)
+{
+    struct mirror_summary size;
+    uint64_t points, blocks;
+    bool fits;
+
+    do { /* memory is found outside the lock; the cloud may have grown meanwhile */
+        memset(s, 0, sizeof(*s));
+        mirror_summary(m, &size);
+        points = size.points + size.points / 8 + 1024;
+        blocks = size.blocks + size.blocks / 8 + 64;
+        s->keys = malloc(points * sizeof(*s->keys));
+        s->blocks = malloc(blocks * sizeof(*s->blocks));
+        if (!s->keys || !s->blocks) {
+            mirror_snapshot_free(s);
+            return err_set(err, ERR_MEMORY, "no memory for a snapshot of %llu points",
+                           (unsigned long long)size.points);
+        }
+        pthread_mutex_lock(&m->lock);
+        fits = cloud_points(m->cloud) <= points && cloud_blocks(m->cloud) <= blocks;
+        if (fits)
+            copy_all(m, s);
+        pthread_mutex_unlock(&m->lock);
+        if (!fits)
+            mirror_snapshot_free(s);
+    } while (!fits);
+    return 0;
+}
+
+size_t mirror_state_bytes(struct mirror *m)
+{
+    size_t n;
+
+    pthread_mutex_lock(&m->lock);
+    n = cloud_state_bytes(m->cloud);
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&m->lock);
+    rc = cloud_state_save(m->cloud, buf, cap, len, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
+int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&m->lock);
+    rc = cloud_state_load(m->cloud, buf, len, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
+size_t mirror_bytes(const struct cloud_limits *limits)
+{
+    /* As arrays grow: keys of a block by a half, its history, which is no longer, to nine quarters,
+     * ranks by a half; a slot; and what is staged. */
+    return (size_t)limits->max_points * (12 + 18 + 6 + 16) + (size_t)limits->max_points / 4 * 16;
+}

@@ -1,0 +1,91 @@
+/*
+ * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
+ *
+ * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
+ * need under the lock and encode afterwards, so that it waits for a copy of one block at
+ * most.
+ * Threads: any; one mutex inside; nothing else is locked under it.
+ */
+#ifndef RECOND_DAEMON_MIRROR_H
+#define RECOND_DAEMON_MIRROR_H
+
+#include "gpu/gpu.h"
+#include "proto/wire/delta.h"
+
+struct mirror;
+
+MUST_CHECK int mirror_new(struct mirror **m, const struct cloud_limits *limits, struct err *err);
+void mirror_free(struct mirror **m);
+
+struct mirror_commit {
+    uint64_t revision;
+    const uint32_t *changed; /* [n_changed] block indices, until the next commit */
+    uint32_t n_changed;
+    uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
+};
+
+/* One at a time: the committer that has the session's job. */
+void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
+                   struct mirror_commit *out);
+
+struct mirror_summary {
+    uint64_t revision, points, hash;
+    uint32_t blocks;
+    size_t bytes;
+};
+void mirror_summary(struct mirror *m, struct mirror_summary *s);
+
+/* Revision and size of blocks [first, first + cap); returns how many there were. */
+struct mirror_entry {
+    uint64_t revision;
+    uint32_t n_points;
+};
+uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap);
+
+/* Index of a block, -1 if it was never named. */
+int64_t mirror_find(struct mirror *m, const struct cloud_name *name);
+
+/* One block on its way to a client; buffers grow to the largest block and stay. */
+struct mirror_copy {
+    struct delta delta; /* op, name, revisions, arrays; epoch and codec are the caller's */
+    uint64_t *keys;
+    uint32_t *removed;
+    size_t keys_cap, removed_cap;
+};
+void mirror_copy_free(struct mirror_copy *copy);
+
+/*
+ * mirror_read - what brings a client's block up to date, as the smallest message
+ *
+ * In:      revision of the block that the client holds, 0 = none
+ * Returns: 0; ERR_END: the client is up to date; ERR_MEMORY
+ */
+MUST_CHECK int mirror_read(struct mirror *m, uint32_t block, uint64_t held,
+                           struct mirror_copy *copy, struct err *err);
+
+/* The whole cloud at one moment; free() through mirror_snapshot_free(). */
+struct mirror_block {
+    struct cloud_name name;
+    uint32_t n;
+    uint64_t first; /* rank of its first point in the snapshot, index into keys */
+};
+struct mirror_snapshot {
+    struct mirror_block *blocks; /* [n_blocks], none empty */
+    uint64_t *keys;              /* [points] */
+    uint32_t n_blocks;
+    uint64_t points, hash, revision;
+};
+MUST_CHECK int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err);
+void mirror_snapshot_free(struct mirror_snapshot *s);
+
+/* The cloud as bytes, and back into a new mirror: cloud_state_save() and cloud_state_load() under
+ * the lock. Between mirror_state_bytes() and mirror_save() nobody may commit. */
+size_t mirror_state_bytes(struct mirror *m);
+MUST_CHECK int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len,
+                           struct err *err);
+MUST_CHECK int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *err);
+
+/* Bytes that a mirror of these limits may come to hold: what admission counts. */
+size_t mirror_bytes(const struct cloud_limits *limits);
+
+#endif

@@ -1,0 +1,423 @@
+#include "daemon/session/outbox.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ERRORS 8
+#define NONE UINT32_MAX
+
+struct outbox {
+    struct mirror *mirror;
+    uint32_t epoch;
+    int ring_cap;
+
+    /* of the client's WebSocket thread alone */
+    enum delta_codec codec;
+    struct mirror_copy copy;
+    struct delta_scratch *scratch;
+    char text[CONTROL_TEXT_MAX];
+
+    /* under lock */
+    pthread_mutex_t lock;
+    bool started, ready_due, clear_due, ended, broken, closed;
+    struct control_ready ready;
+    struct control_ack *acks; /* ring [ring_cap] */
+    int ack_first, ack_n, in_flight;
+    struct control_error errors[ERRORS];
+    int n_errors;
+    uint64_t *held; /* [cap] revision of each block that the client holds */
+    uint32_t *
+        next; /* [cap] dirty list: index of the next block, itself when last, NONE when not in it */
+    uint32_t cap, head, tail;
+    uint64_t marked; /* every commit up to this revision is in the set */
+    bool synced, synced_ended;
+    uint64_t synced_revision;
+    bool bye_due, bye_at_once;
+    struct control_bye bye;
+};
+
+int outbox_new(struct outbox **outbox, struct mirror *mirror, uint32_t epoch, int window,
+               struct err *err)
+{
+    struct outbox *o = calloc(1, sizeof(*o));
+    int rc;
+
+    *outbox = NULL;
+    if (!o)
+        return err_set(err, ERR_MEMORY, "no memory for a client");
+    o->mirror = mirror;
+    o->epoch = epoch;
+    o->head = o->tail = NONE;
+    o->ring_cap = OUTBOX_WINDOWS * window;
+    o->acks = calloc((size_t)o->ring_cap, sizeof(*o->acks));
+    rc = o->acks ? delta_scratch_new(&o->scratch, err)
+                 : err_set(err, ERR_MEMORY, "no memory for a client's answers");
+    if (rc) {
+        free(o->acks);
+        free(o);
+        return rc;
+    }
+    pthread_mutex_init(&o->lock, NULL);
+    *outbox = o;
+    return 0;
+}
+
+void outbox_free(struct outbox **outbox)
+{
+    struct outbox *o = *outbox;
+
+    if (!o)
+        return;
+    pthread_mutex_destroy(&o->lock);
+    delta_scratch_free(&o->scratch);
+    mirror_copy_free(&o->copy);
+    free(o->acks);
+    free(o->held);
+    free(o->next);
+    free(o);
+    *outbox = NULL;
+}
+
+/* Room for block `index`; the arrays grow with the cloud, by halves. */
+static bool reserve(struct outbox *o, uint32_t index)
+{
+    uint32_t cap = index + index / 2 + 256;
+    uint64_t *held;
+    uint32_t *next;
+
+    if (index < o->cap)
+        return true;
+    held = realloc(o->held, cap * sizeof(*held));
+    if (held)
+        o->held = held;
+    next = realloc(o->next, cap * sizeof(*next));
+    if (next)
+        o->next = next;
+    if (!held || !next) {
+        o->broken = true;
+        return false;
+    }
+    memset(held + o->cap, 0, (cap - o->cap) * sizeof(*held));
+    memset(next + o->cap, 0xff, (cap - o->cap) * sizeof(*next));
+    o->cap = cap;
+    return true;
+}
+
+static void mark_one(struct outbox *o, uint32_t index)
+{
+    if (!reserve(o, index) || o->next[index] != NONE)
+        return;
+    if (o->head == NONE)
+        o->head = index;
+    else
+        o->next[o->tail] = index;
+    o->next[index] = index;
+    o->tail = index;
+}
+
+static uint32_t pop_dirty(struct outbox *o)
+{
+    uint32_t index = o->head;
+
+    if (index == NONE)
+        return NONE;
+    o->head = o->next[index] == index ? NONE : o->next[index];
+    o->next[index] = NONE;
+    return index;
+}
+
+void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->started) {
+        for (uint32_t i = 0; i < n; i++)
+            mark_one(o, blocks[i]);
+        if (revision > o->marked)
+            o->marked = revision;
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_need(struct outbox *o, uint32_t block)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->started && reserve(o, block)) {
+        o->held[block] = 0;
+        mark_one(o, block);
+    }
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* Everything that the client lacks. Commits that happen meanwhile mark their blocks themselves. */
+static void mark_missing(struct outbox *o, uint64_t has_revision)
+{
+    struct mirror_entry entries[256];
+    struct mirror_summary now;
+    uint32_t first = 0, n;
+
+    mirror_summary(o->mirror, &now);
+    while ((n = mirror_list(o->mirror, entries, first, 256)) > 0) {
+        pthread_mutex_lock(&o->lock);
+        for (uint32_t i = 0; i < n; i++) {
+            if (entries[i].revision <= has_revision) {
+                if (reserve(o, first + i))
+                    o->held[first + i] = entries[i].revision;
+            } else if (entries[i].n_points || has_revision) {
+                mark_one(o, first + i);
+            }
+        }
+        pthread_mutex_unlock(&o->lock);
+        first += n;
+    }
+    pthread_mutex_lock(&o->lock);
+    if (now.revision > o->marked)
+        o->marked = now.revision;
+    pthread_mutex_unlock(&o->lock);
+}
+
+int outbox_start(struct outbox *o, const struct control_ready *ready,
+                 const struct control_start *start, struct err *err)
+{
+    bool again, resumes = start->resume && start->epoch == o->epoch &&
+                          start->revision <= ready->revision && start->revision > 0;
+
+    pthread_mutex_lock(&o->lock);
+    again = o->started;
+    if (!again) {
+        o->ready = *ready;
+        o->codec = ready->codec;
+        o->started = o->ready_due = true;
+        o->clear_due = !resumes;
+    }
+    pthread_mutex_unlock(&o->lock);
+    if (again)
+        return err_at(err, ERR_STATE, "/op", "this client has started already");
+    mark_missing(o, resumes ? start->revision : 0);
+    pthread_mutex_lock(&o->lock);
+    again = o->broken;
+    pthread_mutex_unlock(&o->lock);
+    return again ? err_set(err, ERR_MEMORY, "no memory for the client's set of blocks") : 0;
+}
+
+int outbox_admit(struct outbox *o, struct err *err)
+{
+    bool room;
+
+    pthread_mutex_lock(&o->lock);
+    room = o->in_flight + o->ack_n < o->ring_cap;
+    if (room)
+        o->in_flight++;
+    pthread_mutex_unlock(&o->lock);
+    return room ? 0
+                : err_at(err, ERR_LIMIT, "flood", "%d frames without waiting for an answer",
+                         o->ring_cap);
+}
+
+void outbox_ack(struct outbox *o, const struct control_ack *ack)
+{
+    pthread_mutex_lock(&o->lock);
+    o->in_flight--;
+    o->acks[(o->ack_first + o->ack_n) % o->ring_cap] = *ack;
+    o->ack_n++;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_error(struct outbox *o, const struct control_error *error)
+{
+    pthread_mutex_lock(&o->lock);
+    if (o->n_errors < ERRORS)
+        o->errors[o->n_errors++] = *error;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_end(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->ended = true;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_bye(struct outbox *o, const struct control_bye *bye, bool at_once)
+{
+    pthread_mutex_lock(&o->lock);
+    if (!o->bye_due)
+        o->bye = *bye;
+    o->bye_due = true;
+    o->bye_at_once |= at_once;
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* ------------------------------------------------------------------------- sending */
+
+static enum stream_kind say(struct outbox *o, const struct control_message *m, const uint8_t **msg,
+                            size_t *len)
+{
+    *len = control_write(o->text, sizeof(o->text), m);
+    *msg = (const uint8_t *)o->text;
+    return STREAM_TEXT;
+}
+
+/* ready and answers. Returns true if there is one. */
+static bool take_control(struct outbox *o, struct control_message *m)
+{
+    bool some = true;
+
+    pthread_mutex_lock(&o->lock);
+    if (o->ready_due) {
+        *m = (struct control_message){.op = CONTROL_READY, .ready = o->ready};
+        o->ready_due = false;
+    } else if (o->n_errors) {
+        *m = (struct control_message){.op = CONTROL_ERROR, .error = o->errors[0]};
+        memmove(o->errors, o->errors + 1, (size_t)--o->n_errors * sizeof(o->errors[0]));
+    } else if (o->ack_n) {
+        *m = (struct control_message){.op = CONTROL_ACK, .ack = o->acks[o->ack_first]};
+        o->ack_first = (o->ack_first + 1) % o->ring_cap;
+        o->ack_n--;
+    } else {
+        some = false;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return some;
+}
+
+static int encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
+{
+    d->epoch = o->epoch;
+    d->codec = o->codec;
+    return delta_encode(o->scratch, d, msg, len, NULL);
+}
+
+static bool take_clear(struct outbox *o, const uint8_t **msg, size_t *len)
+{
+    struct delta clear = {.op = DELTA_CLEAR};
+    bool due, done;
+
+    pthread_mutex_lock(&o->lock);
+    due = o->clear_due;
+    o->clear_due = false;
+    pthread_mutex_unlock(&o->lock);
+    if (!due)
+        return false;
+    done = encode(o, &clear, msg, len) == 0;
+    pthread_mutex_lock(&o->lock);
+    o->broken |= !done;
+    pthread_mutex_unlock(&o->lock);
+    return done;
+}
+
+/* The block that has waited longest and is out of date. Returns true if one was encoded. */
+static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struct outbox_sent *sent)
+{
+    uint32_t index;
+    uint64_t held;
+    int rc;
+
+    for (;;) {
+        pthread_mutex_lock(&o->lock);
+        index = o->bye_at_once || o->broken ? NONE : pop_dirty(o);
+        held = index == NONE ? 0 : o->held[index];
+        pthread_mutex_unlock(&o->lock);
+        if (index == NONE)
+            return false;
+        rc = mirror_read(o->mirror, index, held, &o->copy, NULL);
+        if (rc == ERR_END)
+            continue;
+        if (rc == 0)
+            rc = encode(o, &o->copy.delta, msg, len);
+        pthread_mutex_lock(&o->lock);
+        if (rc == 0)
+            o->held[index] = o->copy.delta.revision;
+        else
+            o->broken = true;
+        pthread_mutex_unlock(&o->lock);
+        if (rc)
+            return false;
+        sent->blocks = 1;
+        sent->points = o->copy.delta.n_added;
+        return true;
+    }
+}
+
+/* Would a `sync` tell the client anything? */
+static bool sync_due(struct outbox *o, uint64_t *marked, bool *ended)
+{
+    bool due;
+
+    pthread_mutex_lock(&o->lock);
+    *marked = o->marked;
+    *ended = o->ended && o->in_flight == 0 && o->ack_n == 0;
+    due = o->started && !o->bye_at_once && !o->broken && o->head == NONE &&
+          (!o->synced || o->synced_revision != *marked || o->synced_ended != *ended);
+    pthread_mutex_unlock(&o->lock);
+    return due;
+}
+
+/*
+ * The mirror is read outside this lock, so a commit may slip in between. Its revision then differs
+ * from the one up to which the set is complete, and the `sync` waits: the commit's marks are about
+ * to come.
+ */
+static bool take_sync(struct outbox *o, struct control_message *m)
+{
+    struct mirror_summary now;
+    uint64_t marked;
+    bool ended, valid;
+
+    if (!sync_due(o, &marked, &ended))
+        return false;
+    mirror_summary(o->mirror, &now);
+    pthread_mutex_lock(&o->lock);
+    valid = now.revision == marked && o->marked == marked && o->head == NONE;
+    if (valid) {
+        o->synced = true;
+        o->synced_revision = marked;
+        o->synced_ended = ended;
+    }
+    pthread_mutex_unlock(&o->lock);
+    *m = (struct control_message){.op = CONTROL_SYNC,
+                                  .sync = {now.revision, now.points, now.hash, ended}};
+    return valid;
+}
+
+/* Returns STREAM_NONE, or what is said when nothing else is left. */
+static enum stream_kind take_end(struct outbox *o, struct control_message *m)
+{
+    enum stream_kind kind = STREAM_NONE;
+
+    pthread_mutex_lock(&o->lock);
+    if (o->closed) {
+        kind = STREAM_CLOSE;
+    } else if (o->broken) {
+        *m = (struct control_message){
+            .op = CONTROL_BYE, .bye = {CONTROL_RECONNECT, 2000, "no memory for this client"}};
+        kind = STREAM_TEXT;
+    } else if (o->bye_due && (o->bye_at_once || (o->in_flight == 0 && o->head == NONE))) {
+        *m = (struct control_message){.op = CONTROL_BYE, .bye = o->bye};
+        kind = STREAM_TEXT;
+    }
+    o->closed = kind != STREAM_NONE;
+    pthread_mutex_unlock(&o->lock);
+    return kind;
+}
+
+enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
+                             struct outbox_sent *sent)
+{
+    struct control_message m;
+    enum stream_kind kind = STREAM_NONE;
+
+    memset(sent, 0, sizeof(*sent));
+    *msg = NULL;
+    *len = 0;
+    if (o->closed)
+        return STREAM_CLOSE;
+    if (take_control(o, &m))
+        kind = say(o, &m, msg, len);
+    else if (take_clear(o, msg, len) || take_block(o, msg, len, sent))
+        kind = STREAM_BINARY;
+    else if (take_sync(o, &m) || (kind = take_end(o, &m)) == STREAM_TEXT)
+        kind = say(o, &m, msg, len);
+    sent->bytes = *len;
+    return kind;
+}

@@ -1,0 +1,70 @@
+/*
+ * outbox.h - what one client has still to be told: a set of blocks, not a queue of changes
+ *
+ * A client that reads slowly, or not at all, costs twelve bytes a block and a ring of answers that
+ * is bounded by the frames it may have in flight; it holds nobody back, and when it reads again it
+ * gets each block once, in its newest state. Blocks go out oldest first, so that one that changes
+ * with every frame is sent once a round like any other.
+ *
+ * Invariant: when the set is empty and a `sync` goes out, the client holds exactly the cloud whose
+ *            revision, number of points and hash the `sync` names.
+ * Threads: outbox_start() and outbox_next() by the WebSocket thread that has the client, the rest
+ *          by any; one mutex inside. The mirror's lock is never taken under it.
+ */
+#ifndef RECOND_DAEMON_OUTBOX_H
+#define RECOND_DAEMON_OUTBOX_H
+
+#include "api/api.h"
+#include "daemon/session/mirror.h"
+
+#define OUTBOX_WINDOWS \
+    4 /* frames in flight and unread answers that a client may have, in windows */
+
+struct outbox;
+
+struct outbox_sent { /* by one outbox_next() */
+    uint64_t bytes, blocks, points;
+};
+
+MUST_CHECK int outbox_new(struct outbox **o, struct mirror *mirror, uint32_t epoch, int window,
+                          struct err *err);
+void outbox_free(struct outbox **o);
+
+/*
+ * outbox_start - the client said `start`
+ *
+ * In:      ready: what it is answered; resume: the client's epoch and revision, or NULL
+ * After:   next come `ready`, then a `clear` unless it resumes this epoch, then the blocks that it
+ *          lacks
+ * Returns: 0; ERR_STATE: started already; ERR_MEMORY
+ */
+MUST_CHECK int outbox_start(struct outbox *o, const struct control_ready *ready,
+                            const struct control_start *start, struct err *err);
+
+/* A frame came in. Returns 0; ERR_LIMIT with where = "flood". Every frame that is let in is
+ * answered by one outbox_ack(), so the ring of answers cannot overflow. */
+MUST_CHECK int outbox_admit(struct outbox *o, struct err *err);
+void outbox_ack(struct outbox *o, const struct control_ack *ack);
+/* An error to tell; the oldest are kept when a client collects them faster than it reads. */
+void outbox_error(struct outbox *o, const struct control_error *error);
+
+/* Blocks that a commit changed. Commits are marked in their order. */
+void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision);
+/* The client lost this block: send it whole. */
+void outbox_need(struct outbox *o, uint32_t block);
+
+/* The client sends no more frames / the session takes no more: `sync` says `ended` when all is
+ * answered. */
+void outbox_end(struct outbox *o);
+/* Say `bye` and close: at once, or when everything is answered and sent. A second call may only
+ * hasten. */
+void outbox_bye(struct outbox *o, const struct control_bye *bye, bool at_once);
+
+/*
+ * outbox_next - the next message, borrowed until the next call
+ * Order:   ready, answers, clear, blocks, sync, bye, close
+ */
+enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
+                             struct outbox_sent *sent);
+
+#endif

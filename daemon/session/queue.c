@@ -1,0 +1,370 @@
+#include "daemon/session/queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct queue {
+    pthread_mutex_t lock;
+    int n;
+    size_t slab_bytes;
+    uint64_t next_rank;
+    uint8_t *slabs;    /* [n][slab_bytes] */
+    uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
+    size_t picture_bytes;
+    struct queue_memory memory;
+    bool lossless; /* nobody makes room */
+    bool picture_used[QUEUE_PICTURES];
+    struct queue_item items[];
+};
+
+/* Slots begin on pages of their own, so that unused ones stay untouched. */
+static size_t slab_size(size_t max_payload_bytes)
+{
+    return (max_payload_bytes + 4095) & ~(size_t)4095;
+}
+
+size_t queue_bytes(int n_frames, size_t max_payload_bytes)
+{
+    return sizeof(struct queue) +
+           (size_t)n_frames * (sizeof(struct queue_item) + slab_size(max_payload_bytes));
+}
+
+static void *get_plain(void *ctx, size_t bytes)
+{
+    (void)ctx;
+    return malloc(bytes);
+}
+
+static void put_plain(void *ctx, void *memory, size_t bytes)
+{
+    (void)ctx;
+    (void)bytes;
+    free(memory);
+}
+
+static void free_pictures(struct queue *q)
+{
+    if (q->pictures)
+        q->memory.put(q->memory.ctx, q->pictures, q->picture_bytes * QUEUE_PICTURES);
+    q->pictures = NULL;
+}
+
+int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, struct err *err)
+{
+    struct queue *q;
+
+    *queue = NULL;
+    if (n_frames < 1 || n_frames > QUEUE_FRAMES_MAX)
+        return err_set(err, ERR_INPUT, "a queue of %d frames, 1 to %d are allowed", n_frames,
+                       QUEUE_FRAMES_MAX);
+    q = calloc(1, sizeof(*q) + (size_t)n_frames * sizeof(q->items[0]));
+    if (!q)
+        return err_set(err, ERR_MEMORY, "no memory for a queue of frames");
+    q->n = n_frames;
+    q->memory = (struct queue_memory){get_plain, put_plain, NULL};
+    q->slab_bytes = slab_size(max_payload_bytes);
+    q->slabs = malloc((size_t)n_frames * q->slab_bytes);
+    if (!q->slabs) {
+        free(q);
+        return err_set(err, ERR_MEMORY, "no memory for %d frames of %zu bytes", n_frames,
+                       max_payload_bytes);
+    }
+    pthread_mutex_init(&q->lock, NULL);
+    *queue = q;
+    return 0;
+}
+
+void queue_set_memory(struct queue *q, const struct queue_memory *memory)
+{
+    q->memory = *memory;
+}
+
+void queue_set_lossless(struct queue *q)
+{
+    q->lossless = true;
+}
+
+void queue_free(struct queue **queue)
+{
+    struct queue *q = *queue;
+
+    if (!q)
+        return;
+    pthread_mutex_destroy(&q->lock);
+    free_pictures(q);
+    free(q->slabs);
+    free(q);
+    *queue = NULL;
+}
+
+/* The oldest item in a state, NULL if there is none. */
+static struct queue_item *oldest(struct queue *q, enum queue_state state)
+{
+    struct queue_item *best = NULL;
+
+    for (int i = 0; i < q->n; i++)
+        if (q->items[i].state == state && (!best || q->items[i].rank < best->rank))
+            best = &q->items[i];
+    return best;
+}
+
+static int count(const struct queue *q, enum queue_state state)
+{
+    int n = 0;
+
+    for (int i = 0; i < q->n; i++)
+        n += q->items[i].state == state;
+    return n;
+}
+
+static void give_picture(struct queue *q, struct queue_item *item)
+{
+    if (item->rgb)
+        q->picture_used[item->picture] = false;
+    item->rgb = NULL;
+}
+
+static bool take_picture(struct queue *q, struct queue_item *item)
+{
+    for (int i = 0; q->pictures && i < QUEUE_PICTURES; i++) {
+        if (q->picture_used[i])
+            continue;
+        q->picture_used[i] = true;
+        item->picture = i;
+        item->rgb = q->pictures + (size_t)i * q->picture_bytes;
+        return true;
+    }
+    return false;
+}
+
+/* A free slot, made free by dropping if need be; NULL if everything is being worked on. */
+static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropped)
+{
+    struct queue_item *item = NULL;
+
+    for (int i = 0; i < q->n && !item; i++)
+        if (q->items[i].state == QUEUE_FREE)
+            item = &q->items[i];
+    if (item || q->lossless)
+        return item;
+    item = oldest(q, QUEUE_WAITING);
+    if (!item)
+        item = oldest(q, QUEUE_READY);
+    if (!item)
+        return NULL;
+    *dropped = (struct queue_dropped){true, item->frame.seq, item->stream, item->store.number,
+                                      item->store.suspect};
+    give_picture(q, item);
+    return item;
+}
+
+/* The only copy of its bytes on this host. */
+static void fill(struct queue *q, struct queue_item *item, const struct queue_arrival *a)
+{
+    const struct frame *f = a->frame;
+    uint8_t *slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
+
+    memcpy(slab, f->payload, f->payload_len);
+    item->frame = *f;
+    item->frame.payload = slab;
+    item->stream = a->stream;
+    item->received_us = a->received_us;
+    item->breaks = a->breaks;
+    item->store = (struct store_slip){.convention = a->convention, .suspect = -1};
+    if (a->header)
+        memcpy(item->store.header, a->header, FRAME_HEADER_BYTES);
+}
+
+int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item **out,
+               struct queue_dropped *dropped, struct err *err)
+{
+    const struct frame *f = a->frame;
+    struct queue_item *item;
+
+    *out = NULL;
+    dropped->any = false;
+    if (f->payload_len > q->slab_bytes)
+        return err_at(err, ERR_LIMIT, "payload_len", "%u bytes, at most %zu are allowed",
+                      f->payload_len, q->slab_bytes);
+    pthread_mutex_lock(&q->lock);
+    item = make_room(q, dropped);
+    if (item)
+        item->state = QUEUE_FILLING;
+    pthread_mutex_unlock(&q->lock);
+    if (!item) {
+        *dropped = (struct queue_dropped){true, f->seq, a->stream, 0, -1};
+        return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
+    }
+    fill(q, item, a);
+    pthread_mutex_lock(&q->lock);
+    item->rank = q->next_rank++;
+    item->state = QUEUE_STORING;
+    pthread_mutex_unlock(&q->lock);
+    *out = item;
+    return 0;
+}
+
+static void set_state(struct queue *q, struct queue_item *item, enum queue_state state)
+{
+    pthread_mutex_lock(&q->lock);
+    item->state = state;
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_stored(struct queue *q, struct queue_item *item)
+{
+    set_state(q, item, QUEUE_WAITING);
+}
+
+void queue_ending(struct queue *q, struct queue_item *item)
+{
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, item);
+    item->state = QUEUE_ENDING;
+    pthread_mutex_unlock(&q->lock);
+}
+
+static bool may_decode(const struct queue *q)
+{
+    return count(q, QUEUE_DECODING) == 0 && count(q, QUEUE_READY) < QUEUE_AHEAD &&
+           count(q, QUEUE_WAITING) > 0;
+}
+
+struct queue_item *queue_take_waiting(struct queue *q)
+{
+    struct queue_item *item = NULL;
+
+    pthread_mutex_lock(&q->lock);
+    if (may_decode(q)) {
+        item = oldest(q, QUEUE_WAITING);
+        if (q->pictures && !take_picture(q, item))
+            item = NULL;
+        if (item)
+            item->state = QUEUE_DECODING;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes, struct err *err)
+{
+    uint8_t *pictures = q->memory.get(q->memory.ctx, bytes * QUEUE_PICTURES);
+
+    if (!pictures)
+        return err_set(err, ERR_MEMORY, "no memory for %d pictures of %zu bytes", QUEUE_PICTURES,
+                       bytes);
+    pthread_mutex_lock(&q->lock);
+    q->pictures = pictures;
+    q->picture_bytes = bytes;
+    take_picture(q, decoding);
+    pthread_mutex_unlock(&q->lock);
+    return 0;
+}
+
+void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
+{
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, decoding);
+    free_pictures(q);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void queue_ready(struct queue *q, struct queue_item *item)
+{
+    set_state(q, item, QUEUE_READY);
+}
+
+struct queue_item *queue_take_ready(struct queue *q)
+{
+    struct queue_item *item;
+
+    pthread_mutex_lock(&q->lock);
+    item = oldest(q, QUEUE_READY);
+    if (item)
+        item->state = QUEUE_RUNNING;
+    pthread_mutex_unlock(&q->lock);
+    return item;
+}
+
+uint64_t queue_release(struct queue *q, struct queue_item *item)
+{
+    uint64_t stream;
+
+    pthread_mutex_lock(&q->lock);
+    give_picture(q, item);
+    item->state = QUEUE_FREE;
+    stream = item->stream;
+    pthread_mutex_unlock(&q->lock);
+    return stream;
+}
+
+bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&q->lock);
+    for (int i = 0; i < q->n && !found; i++) {
+        struct queue_item *item = &q->items[i];
+        if (item->state <= QUEUE_FILLING || item->frame.seq != seq || item->stream == stream)
+            continue;
+        item->stream = stream;
+        found = true;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return found;
+}
+
+bool queue_has_pictures(struct queue *q)
+{
+    bool has;
+
+    pthread_mutex_lock(&q->lock);
+    has = q->pictures != NULL;
+    pthread_mutex_unlock(&q->lock);
+    return has;
+}
+
+bool queue_can_decode(struct queue *q)
+{
+    bool can;
+
+    pthread_mutex_lock(&q->lock);
+    can = may_decode(q);
+    pthread_mutex_unlock(&q->lock);
+    return can;
+}
+
+bool queue_has_ready(struct queue *q)
+{
+    bool has;
+
+    pthread_mutex_lock(&q->lock);
+    has = oldest(q, QUEUE_READY) != NULL;
+    pthread_mutex_unlock(&q->lock);
+    return has;
+}
+
+bool queue_ready_size(struct queue *q, int *w, int *h)
+{
+    const struct queue_item *item;
+
+    pthread_mutex_lock(&q->lock);
+    item = oldest(q, QUEUE_READY);
+    if (item) {
+        *w = item->width;
+        *h = item->height;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return item != NULL;
+}
+
+int queue_used(struct queue *q)
+{
+    int n;
+
+    pthread_mutex_lock(&q->lock);
+    n = q->n - count(q, QUEUE_FREE);
+    pthread_mutex_unlock(&q->lock);
+    return n;
+}

@@ -1,0 +1,149 @@
+/*
+ * queue.h - the frames of one session between its client and the device: bounded, in order, memory
+ * reused
+ *
+ * A frame moves   free -> filling -> storing -> waiting -> decoding -> ready -> running -> free,
+ * and from decoding or running to ending, if its end has to be stored before it is told.
+ * All slots are made with the session. A JPEG is copied once, into its slot; pages of a slot that
+ * was never used are never touched, and the lowest free slot is taken first, so that a small or
+ * calm session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device
+ * needs them: a frame that will be dropped is not decoded first.
+ * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is
+ *          none, or if nothing may be lost, the new frame itself is turned away. The caller
+ *          answers for whichever it was.
+ * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
+ *          inside.
+ * Owner:   an item belongs to whoever took it until queue_ready() or queue_release().
+ */
+#ifndef RECOND_DAEMON_QUEUE_H
+#define RECOND_DAEMON_QUEUE_H
+
+#include "daemon/disk/journal.h"
+#include "proto/wire/control.h"
+#include "proto/wire/frame.h"
+
+#include <stdbool.h>
+
+#define STORE_META_BYTES 40
+#define QUEUE_FRAMES_MAX 64
+#define QUEUE_AHEAD 2                    /* decoded frames that wait for the device */
+#define QUEUE_PICTURES (QUEUE_AHEAD + 1) /* and the one on it */
+
+enum queue_state {
+    QUEUE_FREE,
+    QUEUE_FILLING,
+    QUEUE_STORING,
+    QUEUE_WAITING,
+    QUEUE_DECODING,
+    QUEUE_READY,
+    QUEUE_RUNNING,
+    QUEUE_ENDING
+};
+
+/* A frame that had to make room. */
+struct queue_dropped {
+    bool any;
+    uint64_t seq, stream;
+    uint64_t number; /* of its record in the journal, 0 = none */
+    int suspect;     /* of its slip */
+};
+
+/* A frame as it comes in. */
+struct queue_arrival {
+    const struct frame *frame;
+    const uint8_t *header; /* [FRAME_HEADER_BYTES] as it was sent; NULL: nobody will ask for it */
+    enum frame_pose_convention convention; /* of the header's pose */
+    uint64_t stream;                       /* serial number of the client that sent it */
+    uint64_t received_us;                  /* clock_us() */
+    uint32_t breaks;                       /* how often tracking had been lost when it was sent */
+};
+
+/* What the journal keeps of the frame and its end (store.h). */
+struct store_slip {
+    uint8_t header[FRAME_HEADER_BYTES]; /* as it was sent */
+    enum frame_pose_convention convention;
+    uint8_t meta[STORE_META_BYTES];
+    struct journal_entry entry;
+    struct queue_dropped displaced; /* whom it made go */
+    struct control_ack end;         /* how it ended, if not used */
+    uint64_t number;                /* of its record, 0 = none */
+    uint64_t ordinal;               /* frames in the journal up to this one */
+    uint64_t refused_before;        /* of those before it, by the decoder */
+    int suspect;                    /* suspect_enter(), -1 = none */
+    uint64_t skipped; /* of those before it, found refused when the journal was replayed */
+    bool replayed;    /* it comes out of the journal */
+};
+
+struct queue_item {
+    struct frame frame;           /* payload points into the slot */
+    uint64_t stream, received_us; /* of its arrival */
+    uint64_t decode_us;           /* what decoding it took */
+    uint32_t breaks;
+    uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
+    int width, height; /* of rgb, filled in by the decoder */
+    struct intrinsics K; /* of rgb */
+    struct store_slip store;
+    /* the queue's own */
+    enum queue_state state;
+    uint64_t rank;
+    int picture;
+};
+
+/* Where pictures live: memory that the session's device reads fast. */
+struct queue_memory {
+    void *(*get)(void *ctx, size_t bytes); /* NULL: there is none */
+    void (*put)(void *ctx, void *memory, size_t bytes);
+    void *ctx; /* outlives the queue */
+};
+
+struct queue;
+
+MUST_CHECK int queue_new(struct queue **q, int n_frames, size_t max_payload_bytes, struct err *err);
+void queue_free(struct queue **q);
+/* Before the first frame; without it pictures come from malloc(). */
+void queue_set_memory(struct queue *q, const struct queue_memory *memory);
+/* Before the first frame: nobody makes room for a new one. */
+void queue_set_lossless(struct queue *q);
+size_t queue_bytes(int n_frames, size_t max_payload_bytes);
+
+/*
+ * queue_push - copy a frame in
+ *
+ * Out:     *item, storing: queue_stored() sends it on its way. *dropped: the frame that made room,
+ *          if one had to; perhaps the new one
+ * Returns: 0; ERR_BUSY: the new frame was turned away (and is in *dropped); ERR_LIMIT: payload over
+ *          max_payload_bytes, nothing changed
+ */
+MUST_CHECK int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item **item,
+                          struct queue_dropped *dropped, struct err *err);
+/* It may be decoded from now on. */
+void queue_stored(struct queue *q, struct queue_item *item);
+
+/* The oldest waiting frame, to be decoded; NULL if there is none, or enough are decoded already, or
+ * one is being decoded. */
+struct queue_item *queue_take_waiting(struct queue *q);
+/* Room for pictures of this many bytes, once a session: before it items have no rgb. */
+MUST_CHECK int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t bytes,
+                                  struct err *err);
+/* Take it back: the first frame's size turned out not to be the session's. */
+void queue_unset_pictures(struct queue *q, struct queue_item *decoding);
+void queue_ready(struct queue *q, struct queue_item *item);
+
+/* The oldest decoded frame, for the device; NULL if there is none. */
+struct queue_item *queue_take_ready(struct queue *q);
+/* It was decoded or run to no good, and keeps its slot until that is stored. */
+void queue_ending(struct queue *q, struct queue_item *item);
+/* Any item that was taken: its slot is free again. Returns the client that its end concerns. */
+uint64_t queue_release(struct queue *q, struct queue_item *item);
+/* A client came back and sent this frame again while it is still here: its end is that client's.
+ * Returns false if it is not here, or the client's already. */
+bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream);
+
+bool queue_has_pictures(struct queue *q);
+bool queue_can_decode(struct queue *q);
+bool queue_has_ready(struct queue *q);
+/* Size of the oldest decoded picture. Returns false if there is none. */
+bool queue_ready_size(struct queue *q, int *w, int *h);
+int queue_used(struct queue *q); /* slots that are not free */
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * registry.h - the sessions that exist, by id and in order of creation
+ *
+ * Threads: any; one mutex inside; nothing else is locked under it. Answers hold a reference of
+ *          their own.
+ */
+#ifndef RECOND_DAEMON_REGISTRY_H
+#define RECOND_DAEMON_REGISTRY_H
+
+#include "daemon/session/session.h"
+
+struct registry;
+
+MUST_CHECK int registry_new(struct registry **r, struct err *err);
+void registry_free(struct registry **r);
+
+/* Takes over the caller's reference. Returns 0; ERR_BUSY: `max` sessions exist. */
+MUST_CHECK int registry_add(struct registry *r, struct session *s, int max, struct err *err);
+/* NULL if there is none; else the caller unrefs it. */
+struct session *registry_find(struct registry *r, const char *id);
+/* The caller gets the registry's reference; NULL if it was removed before. */
+struct session *registry_remove(struct registry *r, struct session *s);
+/* Up to cap sessions with a rank above *cursor, which moves on; returns their number. */
+int registry_page(struct registry *r, struct session **sessions, int cap, uint64_t *cursor);
+int registry_count(struct registry *r);
+
+#endif

@@ -1,0 +1,131 @@
+/* What a session tells about itself. */
+#include "daemon/session/session.h"
+
+#include "daemon/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CAMERA_FPS 30.0f /* what a session that has not begun is taken for */
+#define YOUNG_S 60.0
+
+/* Frames used a second, over the last two seconds. */
+static float frame_rate(const struct session *s)
+{
+    uint64_t now = clock_us();
+    uint32_t n = s->n_used_us < SESSION_FPS_FRAMES ? s->n_used_us : SESSION_FPS_FRAMES;
+    uint32_t recent = 0;
+    uint64_t first = now;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (now - s->used_us[i] > 2000000)
+            continue;
+        recent++;
+        if (s->used_us[i] < first)
+            first = s->used_us[i];
+    }
+    if (n == SESSION_FPS_FRAMES && recent == n) /* faster than the memory is long */
+        return (float)recent * 1e6f / (float)(now - first + 1);
+    return (float)recent / 2.0f;
+}
+
+float session_load(struct session *s)
+{
+    bool young = clock_unix_s() - s->created_s < YOUNG_S;
+    float fps;
+
+    pthread_mutex_lock(&s->lock);
+    fps = frame_rate(s);
+    if (s->n_used_us == 0 && young && s->state != SESSION_CLOSED && !s->fault[0])
+        fps = CAMERA_FPS;
+    pthread_mutex_unlock(&s->lock);
+    return fps;
+}
+
+static void fill_locked(struct session *s, struct session_info *info)
+{
+    info->options.net_w = s->net_w;
+    info->options.net_h = s->net_h;
+    info->state = s->state;
+    snprintf(info->fault, sizeof(info->fault), "%s", s->fault);
+    snprintf(info->damaged, sizeof(info->damaged), "%s", s->damaged);
+    info->changed_s = s->changed_s;
+    info->keyframes_kept = s->keyframes_kept;
+    info->model_points = s->model_points;
+    info->model_stable = s->model_stable;
+    info->counts = s->counts;
+    info->fps = frame_rate(s);
+    info->latency_ms = s->latency_ms;
+    for (int i = 0; i < s->n_clients; i++) {
+        info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
+        info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;
+    }
+}
+
+void session_get_info(struct session *s, struct session_info *info)
+{
+    struct mirror_summary cloud;
+
+    memset(info, 0, sizeof(*info));
+    mirror_summary(s->mirror, &cloud);
+    memcpy(info->id, s->id, sizeof(info->id));
+    info->options = s->setup.options;
+    info->created_s = s->created_s;
+    info->epoch = s->epoch;
+    info->revision = cloud.revision;
+    info->points = cloud.points;
+    info->hash = cloud.hash;
+    info->blocks = cloud.blocks;
+    info->memory_bytes = s->setup.memory_bytes;
+    pthread_mutex_lock(&s->lock);
+    fill_locked(s, info);
+    pthread_mutex_unlock(&s->lock);
+}
+
+int session_keep_tokens(struct session *s, const struct api_token *tokens, int n, struct err *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (n < 0 || s->n_tokens + n > SESSION_TOKENS_MAX)
+        rc = err_set(err, ERR_LIMIT, "a session has at most %d tokens", SESSION_TOKENS_MAX);
+    for (int i = 0; i < n && rc == 0; i++)
+        s->tokens[s->n_tokens++] = tokens[i];
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX])
+{
+    int n;
+
+    pthread_mutex_lock(&s->lock);
+    n = s->n_tokens;
+    memcpy(tokens, s->tokens, sizeof(s->tokens));
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h, uint64_t *seq,
+                      struct err *err)
+{
+    size_t n;
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    n = (size_t)s->net_w * (size_t)s->net_h;
+    if (!s->setup.options.preview)
+        rc = err_set(err, ERR_STATE, "the session was created without preview");
+    else if (!s->preview)
+        rc = err_set(err, ERR_NOT_FOUND, "no frame was used yet");
+    else if (n > cap)
+        rc = err_set(err, ERR_LIMIT, "%zu pixels, room for %zu", n, cap);
+    if (rc == 0) {
+        memcpy(buf, s->preview, n * sizeof(*buf));
+        *w = s->net_w;
+        *h = s->net_h;
+        *seq = s->preview_seq;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}

@@ -1,0 +1,155 @@
+#include "daemon/session/trajectory.h"
+
+#include "proto/bytes.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define MAGIC 0x4a525452u /* "RTRJ" */
+#define HEAD_BYTES 8u     /* magic, number of poses */
+#define POSE_BYTES 64u    /* seq u64 | t_capture_ns u64 | T_wc 12 f32 */
+
+#define PIECE 1024
+#define PIECES (TRAJECTORY_MAX / PIECE)
+
+struct trajectory {
+    pthread_mutex_t lock;
+    uint32_t n;
+    struct session_pose *pieces[PIECES];
+};
+
+int trajectory_new(struct trajectory **trajectory, struct err *err)
+{
+    struct trajectory *t = calloc(1, sizeof(*t));
+
+    *trajectory = t;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for a trajectory");
+    pthread_mutex_init(&t->lock, NULL);
+    return 0;
+}
+
+void trajectory_free(struct trajectory **trajectory)
+{
+    struct trajectory *t = *trajectory;
+
+    if (!t)
+        return;
+    for (uint32_t i = 0; i < PIECES; i++)
+        free(t->pieces[i]);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+    *trajectory = NULL;
+}
+
+int trajectory_append(struct trajectory *t, const struct session_pose *pose, struct err *err)
+{
+    struct session_pose **piece;
+    int rc = 0;
+
+    pthread_mutex_lock(&t->lock);
+    piece = &t->pieces[t->n / PIECE % PIECES];
+    if (t->n == TRAJECTORY_MAX)
+        rc = err_set(err, ERR_LIMIT, "a trajectory holds at most %u poses", TRAJECTORY_MAX);
+    else if (!*piece && !(*piece = malloc(PIECE * sizeof(**piece))))
+        rc = err_set(err, ERR_MEMORY, "no memory for %d more poses", PIECE);
+    else
+        (*piece)[t->n++ % PIECE] = *pose;
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}
+
+int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&t->lock);
+    for (; n < cap && first < t->n; n++, first++)
+        poses[n] = t->pieces[first / PIECE][first % PIECE];
+    pthread_mutex_unlock(&t->lock);
+    return n;
+}
+
+size_t trajectory_state_bytes(struct trajectory *t)
+{
+    size_t n;
+
+    pthread_mutex_lock(&t->lock);
+    n = t->n;
+    pthread_mutex_unlock(&t->lock);
+    return HEAD_BYTES + n * POSE_BYTES;
+}
+
+static void put_pose(struct bytes_writer *w, const struct session_pose *p)
+{
+    bytes_put_u64(w, p->seq);
+    bytes_put_u64(w, p->t_capture_ns);
+    for (int i = 0; i < 9; i++)
+        bytes_put_f32(w, p->T_wc.r[i]);
+    for (int i = 0; i < 3; i++)
+        bytes_put_f32(w, p->T_wc.t[i]);
+}
+
+int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    struct bytes_writer w = bytes_writer(buf, cap);
+
+    pthread_mutex_lock(&t->lock);
+    bytes_put_u32(&w, MAGIC);
+    bytes_put_u32(&w, t->n);
+    for (uint32_t i = 0; i < t->n && !w.bad; i++)
+        put_pose(&w, &t->pieces[i / PIECE][i % PIECE]);
+    pthread_mutex_unlock(&t->lock);
+    *len = w.bad ? 0 : w.at;
+    return w.bad ? err_set(err, ERR_LIMIT, "a trajectory does not fit %zu bytes", cap) : 0;
+}
+
+/* Returns 1; 0: a number of the pose is none. */
+static int get_pose(struct bytes_reader *r, struct session_pose *p)
+{
+    int ok = 1;
+
+    p->seq = bytes_get_u64(r);
+    p->t_capture_ns = bytes_get_u64(r);
+    for (int i = 0; i < 9; i++) {
+        p->T_wc.r[i] = bytes_get_f32(r);
+        ok &= isfinite(p->T_wc.r[i]) != 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        p->T_wc.t[i] = bytes_get_f32(r);
+        ok &= isfinite(p->T_wc.t[i]) != 0;
+    }
+    return ok;
+}
+
+static int load(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct session_pose **piece = &t->pieces[i / PIECE];
+
+        if (!*piece && !(*piece = malloc(PIECE * sizeof(**piece))))
+            return err_set(err, ERR_MEMORY, "no memory for %u poses", (unsigned)n);
+        if (!get_pose(r, &(*piece)[i % PIECE]))
+            return err_set(err, ERR_INPUT, "pose %u is not finite", (unsigned)i);
+    }
+    t->n = n;
+    return 0;
+}
+
+int trajectory_load(struct trajectory *t, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct bytes_reader r = bytes_reader(buf, len);
+    uint32_t magic = bytes_get_u32(&r), n = bytes_get_u32(&r);
+    int rc;
+
+    if (r.bad || magic != MAGIC || n > TRAJECTORY_MAX || len != HEAD_BYTES + (size_t)n * POSE_BYTES)
+        return err_set(err, ERR_INPUT, "not the poses of a session, or cut short");
+    pthread_mutex_lock(&t->lock);
+    if (t->n)
+        rc = err_set(err, ERR_STATE, "poses are loaded into a new trajectory alone");
+    else
+        rc = load(t, &r, n, err);
+    pthread_mutex_unlock(&t->lock);
+    return rc;
+}

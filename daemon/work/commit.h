@@ -1,0 +1,31 @@
+/*
+ * commit.h - a few threads that carry results from the devices into the sessions
+ *
+ * They take jobs that a worker's device is done with, run job_finish() and give the session back to
+ * its worker, so that the thread that feeds a device never computes. A session has one job at a
+ * time, which keeps its frames in order whoever takes it.
+ */
+#ifndef RECOND_DAEMON_COMMIT_H
+#define RECOND_DAEMON_COMMIT_H
+
+#include "daemon/work/job.h"
+
+struct commit;
+
+/* What serves a machine of so many cores: one for two of them, 64 at most. A frame of a large
+ * network is a millisecond's work here, and a device does five thousand of these a second. */
+int commit_threads(long cores);
+
+/* threads: 0 = commit_threads() of this machine */
+MUST_CHECK int commit_start(struct commit **c, int threads, struct err *err);
+/* When the workers have stopped: then no job is left. */
+void commit_stop(struct commit *c);
+void commit_free(struct commit **c);
+
+/* The job's device has finished it. The committer's from now on; it ends with worker_job_done(). */
+void commit_push(struct commit *c, struct job *job);
+
+/* clock_us() of the oldest last sign of life among them. */
+uint64_t commit_alive_us(const struct commit *c);
+
+#endif

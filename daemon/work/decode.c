@@ -1,0 +1,274 @@
+#include "daemon/work/decode.h"
+
+#include "daemon/clock.h"
+#include "daemon/work/job.h"
+#include "daemon/log.h"
+#include "daemon/work/netsize.h"
+#include "daemon/disk/store.h"
+#include "daemon/work/worker.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS_MAX 64
+
+struct decode_thread {
+    pthread_t thread;
+    struct decode *pool;
+    struct jpeg_decoder *decoder;
+    atomic_ullong alive_us;
+};
+
+struct decode {
+    struct turn *turns;
+    struct jpeg_limits limits;
+    int64_t card_pixels;
+    int n;
+    struct decode_thread threads[THREADS_MAX];
+};
+
+/* Picture and camera of the first frame become the session's. */
+static void choose_sizes(struct session *s, const struct jpeg_info *info)
+{
+    int w, h;
+
+    session_get_net(s, &w, &h);
+    if (w == 0) {
+        netsize_choose(info->width, info->height, s->setup.multiple, &w, &h);
+        session_set_net(s, w, h);
+    }
+    s->decode.jpeg_w = info->width;
+    s->decode.jpeg_h = info->height;
+    jpeg_scaled_size(info, w, h, &s->decode.w, &s->decode.h);
+}
+
+/* Intrinsics of the decoded picture, from the frame or from the session. A focal length that is
+ * lost in scaling is refused here: the device would refuse the batch for it. */
+static enum control_reason camera(const struct session *s, struct queue_item *item)
+{
+    const struct session_options *o = &s->setup.options;
+    struct intrinsics K = item->frame.K;
+
+    if (!(item->frame.flags & FRAME_HAS_CAMERA)) {
+        if (!o->has_camera)
+            return CONTROL_NO_CAMERA;
+        K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
+    }
+    item->width = s->decode.w;
+    item->height = s->decode.h;
+    item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
+    return item->K.fx >= FRAME_FOCAL_MIN_PX && item->K.fy >= FRAME_FOCAL_MIN_PX
+               ? CONTROL_REASON_NONE
+               : CONTROL_BAD_FRAME;
+}
+
+/* Which of the two decodes is up to the file's headers alone, so that a frame that is decoded again
+ * after a restart gives the same picture; but for a card that fails, whose process ends. */
+static int decode_picture(struct decode_thread *t, struct session *s, struct queue_item *item,
+                          const struct jpeg_info *info)
+{
+    const struct gpu_jpeg jpeg = {.data = item->frame.payload,
+                                  .len = item->frame.payload_len,
+                                  .width = info->width,
+                                  .height = info->height,
+                                  .rgb = item->rgb,
+                                  .w = item->width,
+                                  .h = item->height};
+    int64_t least = t->pool->card_pixels;
+
+    if (info->plain && least && (int64_t)info->width * info->height >= least &&
+        worker_decode(s->setup.worker, &jpeg) == 0) {
+        metrics_add(s->setup.metrics, METRICS_CARD_PICTURES, 1);
+        return 0;
+    }
+    return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &t->pool->limits,
+                       NULL);
+}
+
+/* CONTROL_REASON_NONE: item holds a picture. */
+static enum control_reason decode_item(struct decode_thread *t, struct session *s,
+                                       struct queue_item *item)
+{
+    const struct frame *f = &item->frame;
+    bool first = s->decode.jpeg_w == 0;
+    enum control_reason reason;
+    struct jpeg_info info;
+
+    if (jpeg_probe(&info, f->payload, f->payload_len, &t->pool->limits, NULL))
+        return CONTROL_DECODE_ERROR;
+    if (info.width != f->width || info.height != f->height)
+        return CONTROL_BAD_FRAME;
+    if (first)
+        choose_sizes(s, &info);
+    else if (info.width != s->decode.jpeg_w || info.height != s->decode.jpeg_h)
+        return CONTROL_BAD_FRAME;
+    reason = camera(s, item);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
+    if (!queue_has_pictures(s->queue) &&
+        queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
+        return CONTROL_MEMORY;
+    return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;
+}
+
+/* A first frame that was no good decides nothing: the next one may have another size. */
+static void undo_first(struct session *s, struct queue_item *item)
+{
+    if (item->rgb)
+        queue_unset_pictures(s->queue, item);
+    s->decode.jpeg_w = s->decode.jpeg_h = 0;
+    session_set_net(s, s->setup.options.net_w, s->setup.options.net_h);
+}
+
+/* A session that has rested needs what its device knew. */
+static enum control_reason wake_up(struct session *s)
+{
+    struct err err = {0};
+
+    if (store_fetch(s, &err) == 0)
+        return CONTROL_REASON_NONE;
+    LOG_AT(LOG_ERR, "session %.6s cannot go on: %s", s->id, err.text);
+    return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
+}
+
+static void serve(struct decode_thread *t, struct session *s)
+{
+    struct queue_item *item = queue_take_waiting(s->queue);
+    bool first = s->decode.jpeg_w == 0;
+    enum control_reason reason;
+    uint64_t start_us;
+
+    if (!item)
+        return;
+    start_us = clock_us();
+    worker_due(s->setup.worker, s, true);
+    item->store.refused_before = s->decode.refused;
+    store_enter(s, item);
+    reason = wake_up(s);
+    if (reason == CONTROL_REASON_NONE)
+        reason = decode_item(t, s, item);
+    item->decode_us = clock_us() - start_us;
+    metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
+    turn_charge(t->pool->turns, &s->decode_turn, item->decode_us);
+    if (reason == CONTROL_REASON_NONE) {
+        queue_ready(s->queue, item);
+        worker_kick(s->setup.worker, s);
+        worker_due(s->setup.worker, s, false);
+        return;
+    }
+    worker_due(s->setup.worker, s, false);
+    if (first)
+        undo_first(s, item);
+    s->decode.refused += item->store.number != 0;
+    job_refuse(s, item, reason);
+}
+
+static void *run(void *arg)
+{
+    struct decode_thread *t = arg;
+    struct turn *turns = t->pool->turns;
+    struct turn_entry *e;
+    int n;
+
+    pthread_setname_np(pthread_self(), "decoder");
+    while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
+        struct session *s =
+            n ? (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn))
+              : NULL;
+        atomic_store(&t->alive_us, clock_us());
+        if (!s)
+            continue;
+        if (!atomic_load(&s->dead))
+            serve(t, s);
+        if (turn_done(turns, e, !atomic_load(&s->dead) && queue_can_decode(s->queue)))
+            session_unref(s);
+    }
+    return NULL;
+}
+
+void decode_kick(struct decode *d, struct session *s)
+{
+    if (!queue_can_decode(s->queue)) /* who is at it now looks again when he is done */
+        return;
+    session_ref(s);
+    if (!turn_kick(d->turns, &s->decode_turn))
+        session_unref(s);
+}
+
+uint64_t decode_alive_us(const struct decode *d)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    for (int i = 0; i < d->n; i++) {
+        uint64_t t = atomic_load(&d->threads[i].alive_us);
+        oldest = t < oldest ? t : oldest;
+    }
+    return oldest;
+}
+
+static int cores(int n_devices)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN), most = n_devices > 1 ? 8 * n_devices : 8;
+
+    return n < 1 ? 1 : n > most ? (int)most : (int)n;
+}
+
+int decode_start(struct decode **decode, int threads, int n_devices,
+                 const struct jpeg_limits *limits, int64_t card_pixels, struct err *err)
+{
+    struct decode *d = calloc(1, sizeof(*d));
+    int rc;
+
+    *decode = d;
+    if (!d)
+        return err_set(err, ERR_MEMORY, "no memory for the decoders");
+    d->limits = *limits;
+    d->card_pixels = card_pixels;
+    rc = turn_new(&d->turns, err);
+    threads = threads ? threads : cores(n_devices);
+    for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {
+        struct decode_thread *t = &d->threads[i];
+        t->pool = d;
+        atomic_init(&t->alive_us, clock_us());
+        rc = jpeg_decoder_new(&t->decoder, err);
+        if (rc == 0 && pthread_create(&t->thread, NULL, run, t)) {
+            jpeg_decoder_free(&t->decoder);
+            rc = err_set(err, ERR_MEMORY, "cannot start a decoder thread");
+        }
+        if (rc == 0)
+            d->n++;
+    }
+    if (rc)
+        decode_free(decode);
+    return rc;
+}
+
+void decode_stop(struct decode *d)
+{
+    struct turn_entry *e;
+
+    if (!d->turns)
+        return;
+    turn_close(d->turns);
+    for (int i = 0; i < d->n; i++) {
+        pthread_join(d->threads[i].thread, NULL);
+        jpeg_decoder_free(&d->threads[i].decoder);
+    }
+    d->n = 0;
+    while ((e = turn_drop(d->turns)))
+        session_unref(
+            (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn)));
+}
+
+void decode_free(struct decode **decode)
+{
+    struct decode *d = *decode;
+
+    if (!d)
+        return;
+    decode_stop(d);
+    turn_free(&d->turns);
+    free(d);
+    *decode = NULL;
+}

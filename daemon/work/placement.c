@@ -1,0 +1,147 @@
+#include "daemon/work/placement.h"
+
+#include "daemon/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+void placement_loads(struct core *c, float *fps)
+{
+    struct session *page[64];
+    uint64_t cursor = 0;
+    int n;
+
+    memset(fps, 0, (size_t)c->n_workers * sizeof(*fps));
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            for (int w = 0; w < c->n_workers; w++)
+                if (c->workers[w] == page[i]->setup.worker)
+                    fps[w] += session_load(page[i]);
+            session_unref(page[i]);
+        }
+}
+
+static bool counts(const struct session_info *info)
+{
+    return info->state != SESSION_CLOSED && !info->fault[0];
+}
+
+/* Out: fps [c->n_workers], what each device's sessions are counted with. */
+static void promised(struct core *c, double *fps)
+{
+    struct session *page[64];
+    struct session_info info;
+    uint64_t cursor = 0;
+    int n;
+
+    memset(fps, 0, (size_t)c->n_workers * sizeof(*fps));
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            session_get_info(page[i], &info);
+            for (int w = 0; w < c->n_workers && counts(&info); w++)
+                if (c->workers[w] == page[i]->setup.worker)
+                    fps[w] += (double)info.options.fps;
+            session_unref(page[i]);
+        }
+}
+
+static int too_many(double promised_fps, double asked, double frames_per_s, struct err *err)
+{
+    return err_set(err, ERR_BUSY,
+                   "%.15g frames a second are asked for, %.15g of the device's %.15g are promised",
+                   asked, promised_fps, frames_per_s);
+}
+
+static double share_taken(const struct core *c, int w)
+{
+    struct budget *b = worker_budget(c->workers[w]);
+
+    return (double)atomic_load(&b->used) / ((double)atomic_load(&b->limit) + 1);
+}
+
+/* The best of those that were not tried; -1 = none is left. */
+static int best_of(const struct core *c, const float *fps, const bool *tried)
+{
+    int best = -1;
+
+    for (int w = 0; w < c->n_workers; w++) {
+        int level = (int)fps[w] / PLACEMENT_FPS, least = best < 0 ? 0 : (int)fps[best];
+        if (tried[w])
+            continue;
+        least /= PLACEMENT_FPS;
+        if (best < 0 || level < least ||
+            (level == least && share_taken(c, w) < share_taken(c, best)))
+            best = w;
+    }
+    return best;
+}
+
+int placement_choose(struct core *c, struct session_setup *setup, double frames_per_s,
+                     struct err *err)
+{
+    double asked = (double)setup->options.fps, full[CORE_DEVICES_MAX] = {0};
+    float fps[CORE_DEVICES_MAX] = {0};
+    bool tried[CORE_DEVICES_MAX] = {false};
+    int w, rc;
+
+    if (c->n_workers == 0)
+        return err_set(err, ERR_BUSY, "there is no device to compute on: %.120s", c->missing);
+    rc = ERR_BUSY;
+    placement_loads(c, fps);
+    if (frames_per_s > 0)
+        promised(c, full);
+    while (rc && (w = best_of(c, fps, tried)) >= 0) {
+        tried[w] = true;
+        if (frames_per_s > 0 && full[w] + asked > frames_per_s) {
+            rc = too_many(full[w], asked, frames_per_s, err);
+            continue;
+        }
+        setup->worker = c->workers[w];
+        setup->budget = worker_budget(c->workers[w]);
+        rc = budget_take(setup->budget, setup->memory_bytes, err);
+    }
+    return rc;
+}
+
+int placement_confirm(struct core *c, const struct session *s, double frames_per_s, struct err *err)
+{
+    double fps[CORE_DEVICES_MAX], own = (double)s->setup.options.fps;
+
+    if (frames_per_s <= 0)
+        return 0;
+    promised(c, fps);
+    for (int w = 0; w < c->n_workers; w++)
+        if (c->workers[w] == s->setup.worker && fps[w] > frames_per_s)
+            return too_many(fps[w] - own, own, frames_per_s, err);
+    return 0;
+}
+
+/* Seconds until the session's retention is over; INFINITY if it is wanted, or kept for ever. */
+static double rest_s(struct session *s, double now_s)
+{
+    struct session_info info;
+
+    session_get_info(s, &info);
+    if (info.options.retention_s < 0 || info.ingest_clients || info.view_clients ||
+        info.counts.queued)
+        return INFINITY;
+    return info.changed_s + info.options.retention_s - now_s;
+}
+
+int placement_retry_s(struct core *c)
+{
+    double now_s = clock_unix_s(), first_s = INFINITY, rest;
+    struct session *page[64];
+    uint64_t cursor = 0;
+    int n;
+
+    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
+        for (int i = 0; i < n; i++) {
+            rest = rest_s(page[i], now_s);
+            first_s = rest < first_s ? rest : first_s;
+            session_unref(page[i]);
+        }
+    if (first_s > PLACEMENT_RETRY_LIMIT_S)
+        return PLACEMENT_RETRY_S;
+    return first_s < 1 ? 1 : (int)ceil(first_s);
+}

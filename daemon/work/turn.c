@@ -1,0 +1,276 @@
+#include "daemon/work/turn.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct turn {
+    pthread_mutex_t lock;
+    pthread_cond_t some;
+    struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
+    uint64_t level_us;              /* the most that an entry had had when it was taken */
+    uint64_t first_us;              /* what the first of those taken last had had */
+    uint64_t usual_us;              /* a charge, of late */
+    bool apart;
+    int n_due;  /* idle entries that are due */
+    int n_back; /* entries that were charged, are served to the end, and have more work already */
+    bool poked, closed;
+    int wakes; /* takers to wake when the lock is given back */
+};
+
+int turn_new(struct turn **turn, struct err *err)
+{
+    struct turn *t = calloc(1, sizeof(*t));
+    pthread_condattr_t attr;
+
+    *turn = t;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for a list of turns");
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&t->some, &attr);
+    pthread_condattr_destroy(&attr);
+    return 0;
+}
+
+void turn_free(struct turn **turn)
+{
+    struct turn *t = *turn;
+
+    if (!t)
+        return;
+    pthread_cond_destroy(&t->some);
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+    *turn = NULL;
+}
+
+/* A taker that is woken wants the lock, and waking one is a system call: neither while we have it,
+ * when everybody comes by here with every frame. */
+static void unlock(struct turn *t)
+{
+    int wakes = t->wakes;
+
+    t->wakes = 0;
+    pthread_mutex_unlock(&t->lock);
+    while (wakes--)
+        pthread_cond_signal(&t->some);
+}
+
+/* All changes go through here: it keeps count of the entries that are about to come. Whoever waits
+ * for them looks again when there is none left. */
+static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
+{
+    bool some = t->n_due || t->n_back;
+
+    t->n_due += (state == TURN_IDLE && due) - (e->state == TURN_IDLE && e->due);
+    t->n_back += (state == TURN_AGAIN && e->charged) - (e->state == TURN_AGAIN && e->charged);
+    e->state = state;
+    e->due = due;
+    t->wakes += some && t->n_due == 0 && t->n_back == 0;
+}
+
+/* Is anybody about to come whom turn_take_more() may wait for? */
+static bool some_come(const struct turn *t)
+{
+    return t->n_due || (!t->apart && t->n_back);
+}
+
+/* The entry in line that `had_us` goes behind; NULL = none. */
+static struct turn_entry *before(const struct turn *t, uint64_t had_us)
+{
+    struct turn_entry *at = t->tail, *next;
+
+    if (!at || had_us >= at->had_us)
+        return at;
+    if (had_us < t->head->had_us)
+        return NULL;
+    if (at->had_us - had_us < had_us - t->head->had_us) {
+        while (at->had_us > had_us)
+            at = at->prev;
+        return at;
+    }
+    for (at = t->head, next = at->next; next->had_us <= had_us; next = next->next)
+        at = next;
+    return at;
+}
+
+static void join(struct turn *t, struct turn_entry *e)
+{
+    struct turn_entry *prev;
+
+    if (e->had_us < t->level_us)
+        e->had_us = t->level_us;
+    if (e->had_us > t->level_us + TURN_DEBT_US)
+        e->had_us = t->level_us + TURN_DEBT_US;
+    prev = before(t, e->had_us);
+    e->prev = prev;
+    e->next = prev ? prev->next : t->head;
+    *(prev ? &prev->next : &t->head) = e;
+    *(e->next ? &e->next->prev : &t->tail) = e;
+    set(t, e, TURN_LISTED, e->due);
+    t->wakes++;
+}
+
+static struct turn_entry *pop(struct turn *t)
+{
+    struct turn_entry *e = t->head;
+
+    if (!e)
+        return NULL;
+    t->head = e->next;
+    *(e->next ? &e->next->prev : &t->tail) = NULL;
+    e->next = NULL;
+    if (e->had_us > t->level_us)
+        t->level_us = e->had_us;
+    return e;
+}
+
+bool turn_kick(struct turn *t, struct turn_entry *e)
+{
+    bool was_idle;
+
+    pthread_mutex_lock(&t->lock);
+    was_idle = e->state == TURN_IDLE && !t->closed;
+    if (was_idle)
+        join(t, e);
+    else if (e->state == TURN_SERVED)
+        set(t, e, TURN_AGAIN, e->due);
+    unlock(t);
+    return was_idle;
+}
+
+void turn_due(struct turn *t, struct turn_entry *e, bool due)
+{
+    pthread_mutex_lock(&t->lock);
+    set(t, e, e->state, due);
+    unlock(t);
+}
+
+static void deadline_in(struct timespec *t, uint64_t us)
+{
+    clock_gettime(CLOCK_MONOTONIC, t);
+    t->tv_sec += (time_t)(us / 1000000);
+    t->tv_nsec += (long)(us % 1000000) * 1000;
+    if (t->tv_nsec >= 1000000000) {
+        t->tv_sec++;
+        t->tv_nsec -= 1000000000;
+    }
+}
+
+/* Does the head of the line go along with the first one? */
+static bool goes_along(const struct turn *t)
+{
+    return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;
+}
+
+static int take(struct turn *t, struct turn_entry **entries, int max)
+{
+    int n = 0;
+
+    while (!t->closed && n < max && t->head && goes_along(t)) {
+        entries[n] = pop(t);
+        entries[n]->charged = false;
+        set(t, entries[n], TURN_SERVED, entries[n]->due);
+        n++;
+    }
+    return n;
+}
+
+int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us)
+{
+    struct timespec deadline;
+    int n;
+
+    deadline_in(&deadline, timeout_us);
+    pthread_mutex_lock(&t->lock);
+    while (!t->head && !t->poked && !t->closed)
+        if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
+            break;
+    t->poked = false;
+    if (t->head)
+        t->first_us = t->head->had_us;
+    n = take(t, entries, max);
+    if (t->closed)
+        n = -1;
+    unlock(t);
+    return n;
+}
+
+int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
+                   bool anybody)
+{
+    struct timespec deadline;
+    int n;
+
+    deadline_in(&deadline, timeout_us);
+    pthread_mutex_lock(&t->lock);
+    while (!(t->head && goes_along(t)) && (anybody || some_come(t)) && !t->closed)
+        if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
+            break;
+    n = take(t, entries, max);
+    unlock(t);
+    return n;
+}
+
+void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
+{
+    pthread_mutex_lock(&t->lock);
+    e->had_us += us;
+    t->n_back += !e->charged && e->state == TURN_AGAIN;
+    e->charged = true;
+    t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
+                                   : t->usual_us - (t->usual_us - us) / 8;
+    unlock(t);
+}
+
+void turn_set_apart(struct turn *t, bool apart)
+{
+    pthread_mutex_lock(&t->lock);
+    t->apart = apart;
+    unlock(t);
+}
+
+bool turn_done(struct turn *t, struct turn_entry *e, bool more)
+{
+    bool idle;
+
+    pthread_mutex_lock(&t->lock);
+    idle = t->closed || (!more && e->state != TURN_AGAIN);
+    if (idle)
+        set(t, e, TURN_IDLE, e->due);
+    else
+        join(t, e);
+    unlock(t);
+    return idle;
+}
+
+void turn_poke(struct turn *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->poked = true;
+    t->wakes++;
+    unlock(t);
+}
+
+void turn_close(struct turn *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->closed = true;
+    pthread_cond_broadcast(&t->some);
+    unlock(t);
+}
+
+struct turn_entry *turn_drop(struct turn *t)
+{
+    struct turn_entry *e;
+
+    pthread_mutex_lock(&t->lock);
+    e = pop(t);
+    if (e)
+        set(t, e, TURN_IDLE, e->due);
+    unlock(t);
+    return e;
+}

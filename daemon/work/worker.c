@@ -1,0 +1,321 @@
+#include "daemon/work/worker_internal.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "daemon/disk/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_US 1000000 /* how often the device's state is looked at */
+
+/* Frames of a batch where the operator does not say: a device takes them together, a processor one
+ * after the other, and the first waits for the last. */
+#define BATCH_DEVICE 32
+#define BATCH_PROCESSOR 4
+
+/* ------------------------------------------------------------------------- the thread */
+
+/* The next one whose job is done, out of the list; NULL if there is none. */
+static struct session *pop_retired(struct worker *w)
+{
+    struct session **at = &w->retired, *s;
+
+    pthread_mutex_lock(&w->lock);
+    while (*at && (*at)->working)
+        at = &(*at)->next_retired;
+    s = *at;
+    if (s) {
+        *at = s->next_retired;
+        s->retiring = false;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return s;
+}
+
+static void free_retired(struct worker *w)
+{
+    struct session *s;
+
+    while ((s = pop_retired(w)))
+        if (s->work.device && store_may_rest(s))
+            worker_make_leave(w, s);
+        else
+            session_unref(s);
+}
+
+/* What the device computed of the time that went by, for those who ask. */
+static void look(struct worker *w)
+{
+    uint64_t now_us = clock_us();
+    double busy;
+
+    if (now_us - w->looked_us < LOOK_US)
+        return;
+    busy = w->busy_us / (double)(now_us - w->looked_us);
+    pthread_mutex_lock(&w->lock);
+    w->busy = busy < 1.0 ? (float)busy : 1.0f;
+    pthread_mutex_unlock(&w->lock);
+    w->looked_us = now_us;
+    w->busy_us = 0;
+}
+
+/* Returns 0, and tells worker_start() either way. */
+static int open_device(struct worker *w)
+{
+    struct gpu_config config = {.device = w->device_name,
+                                .threads = w->config.threads,
+                                .batch = w->config.batch ? w->config.batch : BATCH_DEVICE,
+                                .cache_path = w->cache_path,
+                                .reserve_bytes = w->config.reserve_bytes,
+                                .answer_ms = w->config.answer_ms};
+    struct err err = {0};
+    struct gpu_info info = {.temperature_c = NAN};
+    int rc = (w->config.open ? w->config.open : gpu_open)(&w->gpu, &config, &err);
+
+    if (rc == 0)
+        gpu_get_info(w->gpu, &info);
+    if (rc == 0 && (rc = worker_make_start(w, &err)))
+        gpu_close(&w->gpu);
+    if (w->config.batch == 0)
+        w->config.batch = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
+    turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
+    pthread_mutex_lock(&w->lock);
+    w->info = info;
+    w->open_error = err;
+    w->state = rc;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return rc;
+}
+
+/* How long to wait for frames; those who were left behind wait for company on board. */
+static uint64_t patience_us(const struct worker *w)
+{
+    uint64_t now_us = clock_us(), due;
+
+    if (w->n_left)
+        return 0;
+    if (w->n_flights == 0)
+        return 500000;
+    due = worker_flight_due_us(w);
+    return due > now_us ? due - now_us : 0;
+}
+
+static void serve(struct worker *w)
+{
+    struct turn_entry *entries[GPU_BATCH_MAX];
+    int n;
+
+    while ((n = turn_take(w->turns, entries, w->config.batch - w->n_left, patience_us(w))) >= 0) {
+        atomic_store(&w->alive_us, clock_us());
+        free_retired(w);
+        if (n || w->n_left)
+            worker_flight_begin(w, entries, n);
+        while (w->n_flights == GPU_FLIGHTS ||
+               (w->n_flights && worker_flight_due_us(w) <= clock_us()))
+            worker_flight_land(w);
+        look(w);
+    }
+    if (w->n_left)
+        worker_flight_begin(w, entries, 0);
+    worker_flight_land_all(w);
+}
+
+/* Everything that was taken is done; device state goes while the device is there. Pictures live on
+ * it as well, as long as sessions do, so it is closed only when worker_free() says so. */
+static void wind_up(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->n_working)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    free_retired(w);
+    pthread_mutex_lock(&w->lock);
+    while (w->make.n_leaving)
+        pthread_cond_wait(&w->changed, &w->lock);
+    w->served = true;
+    pthread_cond_broadcast(&w->changed);
+    while (!w->ending)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    free_retired(w);
+    worker_make_stop(w);
+    if (w->config.store)
+        store_bury(w->config.store);
+    shelf_close(&w->make.shelf);
+    gpu_close(&w->gpu);
+}
+
+static void *run(void *arg)
+{
+    struct worker *w = arg;
+
+    pthread_setname_np(pthread_self(), "worker");
+    if (open_device(w))
+        return NULL;
+    serve(w);
+    wind_up(w);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------- others' side */
+
+void worker_kick(struct worker *w, struct session *s)
+{
+    session_ref(s);
+    if (!turn_kick(w->turns, &s->work_turn))
+        session_unref(s);
+}
+
+void worker_retire(struct worker *w, struct session *s)
+{
+    bool listed;
+
+    session_ref(s);
+    pthread_mutex_lock(&w->lock);
+    listed = s->retiring;
+    if (!listed) {
+        s->retiring = true;
+        s->next_retired = w->retired;
+        w->retired = s;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (listed)
+        session_unref(s);
+    turn_poke(w->turns);
+}
+
+void worker_due(struct worker *w, struct session *s, bool due)
+{
+    turn_due(w->turns, &s->work_turn, due);
+}
+
+void *worker_get_memory(void *worker, size_t bytes)
+{
+    return gpu_host_get(((struct worker *)worker)->gpu, bytes);
+}
+
+void worker_put_memory(void *worker, void *memory, size_t bytes)
+{
+    gpu_host_put(((struct worker *)worker)->gpu, memory, bytes);
+}
+
+int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg)
+{
+    return gpu_decode(w->gpu, jpeg, NULL);
+}
+
+uint64_t worker_alive_us(const struct worker *w)
+{
+    uint64_t runs = atomic_load(&w->alive_us), makes = atomic_load(&w->make.alive_us);
+
+    return makes < runs ? makes : runs;
+}
+
+bool worker_lost(const struct worker *w)
+{
+    return atomic_load(&w->lost);
+}
+
+struct budget *worker_budget(struct worker *w)
+{
+    return &w->budget;
+}
+
+void worker_get_device(struct worker *w, struct api_device *d)
+{
+    memset(d, 0, sizeof(*d));
+    pthread_mutex_lock(&w->lock);
+    snprintf(d->name, sizeof(d->name), "%s", w->info.device);
+    snprintf(d->backend, sizeof(d->backend), "%s", w->info.backend);
+    snprintf(d->model, sizeof(d->model), "%s", w->info.model);
+    snprintf(d->why, sizeof(d->why), "%.*s", (int)sizeof(d->why) - 1, w->info.why);
+    d->threads = (uint32_t)w->info.threads;
+    d->memory_total_bytes = w->info.memory_total_bytes;
+    d->memory_used_bytes = w->info.memory_used_bytes;
+    d->temperature_c = w->info.temperature_c;
+    d->jpeg_engines = (uint32_t)w->info.jpeg_engines;
+    d->busy = w->busy;
+    pthread_mutex_unlock(&w->lock);
+    d->memory_budget_bytes = atomic_load(&w->budget.limit);
+    d->frames = atomic_load(&w->frames);
+    d->errors = atomic_load(&w->errors);
+}
+
+int worker_start(struct worker **worker, const struct worker_config *config, struct err *err)
+{
+    struct worker *w = calloc(1, sizeof(*w));
+    int rc;
+
+    *worker = NULL;
+    if (!w)
+        return err_set(err, ERR_MEMORY, "no memory for a worker");
+    w->config = *config;
+    snprintf(w->device_name, sizeof(w->device_name), "%s", config->device);
+    w->config.device = w->device_name;
+    snprintf(w->cache_path, sizeof(w->cache_path), "%s", config->cache_path);
+    w->config.cache_path = w->cache_path;
+    w->state = 1;
+    w->looked_us = clock_us();
+    atomic_init(&w->alive_us, w->looked_us);
+    atomic_init(&w->make.alive_us, w->looked_us);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    rc = turn_new(&w->turns, err);
+    if (rc == 0 && pthread_create(&w->thread, NULL, run, w))
+        rc = err_set(err, ERR_MEMORY, "cannot start a worker thread");
+    if (rc) {
+        turn_free(&w->turns);
+        free(w);
+        return rc;
+    }
+    pthread_mutex_lock(&w->lock);
+    while (w->state == 1)
+        pthread_cond_wait(&w->changed, &w->lock);
+    rc = w->state;
+    if (rc && err)
+        *err = w->open_error;
+    pthread_mutex_unlock(&w->lock);
+    *worker = w;
+    if (rc)
+        worker_free(worker);
+    return rc;
+}
+
+void worker_stop(struct worker *w)
+{
+    struct turn_entry *e;
+
+    if (w->stopped)
+        return;
+    w->stopped = true;
+    turn_close(w->turns);
+    pthread_mutex_lock(&w->lock);
+    while (w->state == 0 && !w->served)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    while ((e = turn_drop(w->turns)))
+        session_unref(worker_session_of(e));
+}
+
+void worker_free(struct worker **worker)
+{
+    struct worker *w = *worker;
+
+    if (!w)
+        return;
+    worker_stop(w);
+    pthread_mutex_lock(&w->lock);
+    w->ending = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    free_retired(w);
+    turn_free(&w->turns);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    *worker = NULL;
+}

@@ -1,0 +1,406 @@
+/*
+ * jpeg_cuda.c - the few calls of nvJPEG that we need; it comes with CUDA's libraries, its header
+ * does not come with every toolkit, and a machine without it decodes on the host
+ */
+#include "gpu/base/jpeg_cuda.h"
+
+#include "gpu/base/cuda_try.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BENCHES 2
+#define SEATS 4                  /* on each: pictures of one call */
+#define PIXELS_MAX (4096 * 2304) /* a seat keeps room for the largest picture that sat there */
+
+/* nvJPEG's own numbers and structures */
+#define BACKEND_HARDWARE 3
+#define OUTPUT_RGBI 5 /* interleaved, in the first plane */
+#define PLANES 4
+
+struct image {
+    unsigned char *plane[PLANES];
+    size_t pitch[PLANES];
+};
+
+typedef int get_fn(void *ctx, void **piece, size_t bytes, cudaStream_t stream);
+typedef int put_fn(void *ctx, void *piece, size_t bytes, cudaStream_t stream);
+
+struct allocator {
+    get_fn *get;
+    put_fn *put;
+    void *ctx;
+};
+
+/* Where an allocator's pieces come from; nvJPEG holds on to it. */
+struct source {
+    struct memory_cuda *memory;
+    enum memory_cuda_kind kind;
+};
+
+/* Where one picture of a call is made. */
+struct seat {
+    uint8_t *full, *small; /* as the engine makes it, and shrunk */
+    size_t full_bytes, small_bytes;
+};
+
+/* One call on its way. */
+struct bench {
+    struct bench *next;
+    void *states[SEATS]; /* of calls of 1 ... SEATS pictures */
+    cudaStream_t stream;
+    cudaEvent_t done;
+    struct seat seats[SEATS];
+};
+
+/* One picture that somebody waits for. */
+struct wish {
+    struct wish *next;
+    const struct gpu_jpeg *jpeg;
+    int divisor, rc;
+    bool taken, done;
+    struct err *err;
+};
+
+struct jpeg_cuda {
+    void *library, *handle;
+    int (*create)(int backend, struct allocator *device, struct allocator *pinned, unsigned flags,
+                  void **handle);
+    int (*destroy)(void *handle);
+    int (*hardware)(void *handle, unsigned *engines, unsigned *cores_each);
+    int (*state_create)(void *handle, void **state);
+    int (*state_destroy)(void *state);
+    int (*prepare)(void *handle, void *state, int n, int threads, int format);
+    int (*decode)(void *handle, void *state, const unsigned char *const *data, const size_t *len,
+                  struct image *images, cudaStream_t stream);
+    int device, n_seats; /* of each bench */
+    unsigned engines;
+    struct memory_cuda *memory;
+    struct source device_memory, pinned_memory;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct bench *unused;
+    struct wish *first, **last; /* not taken */
+    struct bench benches[BENCHES];
+};
+
+/* ------------------------------------------------------------------------- nvJPEG's memory */
+
+static int get_piece(void *ctx, void **piece, size_t bytes, cudaStream_t stream)
+{
+    const struct source *from = (const struct source *)ctx;
+
+    (void)stream;
+    return memory_cuda_get(from->memory, from->kind, piece, bytes, NULL);
+}
+
+/* What was asked of the stream may still use it. */
+static int put_piece(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
+{
+    const struct source *to = (const struct source *)ctx;
+
+    (void)bytes;
+    (void)cudaStreamSynchronize(stream);
+    memory_cuda_put(to->memory, to->kind, piece);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- open, close */
+
+static int load(struct jpeg_cuda *j)
+{
+    static const char *const names[] = {"libnvjpeg.so.13", "libnvjpeg.so.12", "libnvjpeg.so"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !j->library; i++)
+        j->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!j->library)
+        return -1;
+    *(void **)&j->create = dlsym(j->library, "nvjpegCreateExV2");
+    *(void **)&j->destroy = dlsym(j->library, "nvjpegDestroy");
+    *(void **)&j->hardware = dlsym(j->library, "nvjpegGetHardwareDecoderInfo");
+    *(void **)&j->state_create = dlsym(j->library, "nvjpegJpegStateCreate");
+    *(void **)&j->state_destroy = dlsym(j->library, "nvjpegJpegStateDestroy");
+    *(void **)&j->prepare = dlsym(j->library, "nvjpegDecodeBatchedInitialize");
+    *(void **)&j->decode = dlsym(j->library, "nvjpegDecodeBatched");
+    return j->create && j->destroy && j->hardware && j->state_create && j->state_destroy &&
+                   j->prepare && j->decode
+               ? 0
+               : -1;
+}
+
+static int open_bench(struct jpeg_cuda *j, struct bench *b, struct err *err)
+{
+    const unsigned event = cudaEventDisableTiming | cudaEventBlockingSync;
+    int rc;
+
+    for (int n = 1; n <= j->n_seats; n++)
+        if (j->state_create(j->handle, &b->states[n - 1]) ||
+            j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI))
+            return -1;
+    CU_TRY(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking));
+    CU_TRY(cudaEventCreateWithFlags(&b->done, event));
+    b->next = j->unused;
+    j->unused = b;
+out:
+    return rc;
+}
+
+static int open_all(struct jpeg_cuda *j)
+{
+    struct allocator device = {get_piece, put_piece, &j->device_memory};
+    struct allocator pinned = {get_piece, put_piece, &j->pinned_memory};
+    unsigned cores = 0;
+    int rc = load(j);
+
+    if (rc == 0)
+        rc = j->create(BACKEND_HARDWARE, &device, &pinned, 0, &j->handle);
+    if (rc == 0)
+        rc = j->hardware(j->handle, &j->engines, &cores);
+    if (rc || j->engines == 0)
+        return -1;
+    j->n_seats = j->engines * cores < SEATS ? (int)(j->engines * cores) : SEATS;
+    j->n_seats = j->n_seats ? j->n_seats : 1;
+    for (int i = 0; i < BENCHES && rc == 0; i++)
+        rc = open_bench(j, &j->benches[i], NULL);
+    return rc;
+}
+
+void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memory)
+{
+    struct jpeg_cuda *j = (struct jpeg_cuda *)calloc(1, sizeof *j);
+
+    *out = NULL;
+    if (!j)
+        return;
+    j->device = device;
+    j->memory = memory;
+    j->last = &j->first;
+    j->device_memory = (struct source){memory, MEMORY_CUDA_DEVICE};
+    j->pinned_memory = (struct source){memory, MEMORY_CUDA_PINNED};
+    pthread_mutex_init(&j->lock, NULL);
+    pthread_cond_init(&j->changed, NULL);
+    if (open_all(j)) {
+        (void)cudaGetLastError(); /* no fault of whoever calls next */
+        jpeg_cuda_close(&j);
+    }
+    *out = j;
+}
+
+static void close_bench(struct jpeg_cuda *j, struct bench *b)
+{
+    for (int i = 0; i < SEATS; i++) {
+        if (b->states[i])
+            (void)j->state_destroy(b->states[i]);
+        if (b->seats[i].full)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].full);
+        if (b->seats[i].small)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].small);
+    }
+    if (b->stream)
+        (void)cudaStreamDestroy(b->stream);
+    if (b->done)
+        (void)cudaEventDestroy(b->done);
+}
+
+void jpeg_cuda_close(struct jpeg_cuda **jpeg)
+{
+    struct jpeg_cuda *j = *jpeg;
+
+    if (!j)
+        return;
+    for (int i = 0; i < BENCHES; i++)
+        close_bench(j, &j->benches[i]);
+    if (j->handle)
+        (void)j->destroy(j->handle);
+    if (j->library)
+        dlclose(j->library);
+    pthread_cond_destroy(&j->changed);
+    pthread_mutex_destroy(&j->lock);
+    free(j);
+    *jpeg = NULL;
+}
+
+int jpeg_cuda_engines(const struct jpeg_cuda *j)
+{
+    return j ? (int)j->engines : 0;
+}
+
+/* ------------------------------------------------------------------------- pictures */
+
+static int room_for(struct jpeg_cuda *j, uint8_t **place, size_t *room, size_t bytes,
+                    struct err *err)
+{
+    int rc;
+
+    if (bytes <= *room)
+        return 0;
+    if (*place)
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, *place);
+    *place = NULL;
+    *room = 0;
+    rc = memory_cuda_get(j->memory, MEMORY_CUDA_DEVICE, (void **)place, bytes, err);
+    if (rc == 0)
+        *room = bytes;
+    return rc;
+}
+
+static size_t small_bytes(const struct wish *w)
+{
+    return (size_t)w->jpeg->w * (size_t)w->jpeg->h * 3;
+}
+
+static int make_room(struct jpeg_cuda *j, struct seat *s, const struct wish *w, struct err *err)
+{
+    size_t bytes = (size_t)w->jpeg->width * (size_t)w->jpeg->height * 3;
+    int rc = room_for(j, &s->full, &s->full_bytes, bytes, err);
+
+    if (rc == 0 && w->divisor > 1)
+        rc = room_for(j, &s->small, &s->small_bytes, small_bytes(w), err);
+    return rc;
+}
+
+/* What a picture is divided by to have this size, 0 = no such number. */
+static int divisor(const struct gpu_jpeg *p)
+{
+    for (int n = 1; n <= 8; n *= 2)
+        if ((p->width + n - 1) / n == p->w && (p->height + n - 1) / n == p->h)
+            return n;
+    return 0;
+}
+
+/* One call for n pictures. ERR_UNSUPPORTED: the engines will not have one of them, or more. */
+static int engines_make(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
+                        struct err *err)
+{
+    const unsigned char *data[SEATS];
+    struct image images[SEATS];
+    size_t len[SEATS];
+    int rc, status;
+
+    for (int i = 0; i < n; i++) {
+        const struct gpu_jpeg *p = wishes[i]->jpeg;
+
+        rc = make_room(j, &b->seats[i], wishes[i], err);
+        if (rc)
+            return rc;
+        data[i] = p->data;
+        len[i] = p->len;
+        images[i] = (struct image){{b->seats[i].full}, {(size_t)p->width * 3}};
+    }
+    status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
+    if (status == 0)
+        return 0;
+    /* it may have asked something of the stream; then it starts anew */
+    CU_TRY(cudaStreamSynchronize(b->stream));
+    (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI);
+    return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
+out:
+    return rc;
+}
+
+static int decode(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
+                  struct err *err)
+{
+    int rc = engines_make(j, b, wishes, n, err);
+
+    if (rc)
+        return rc;
+    for (int i = 0; i < n; i++) {
+        const struct wish *w = wishes[i];
+        const struct gpu_jpeg *p = w->jpeg;
+        struct seat *s = &b->seats[i];
+        const uint8_t *made = w->divisor > 1 ? s->small : s->full;
+
+        if (w->divisor > 1)
+            rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, w->divisor, b->stream,
+                                  err);
+        if (rc)
+            return rc;
+        CU_TRY(cudaMemcpyAsync(p->rgb, made, small_bytes(w), cudaMemcpyDeviceToHost, b->stream));
+    }
+    CU_TRY(cudaEventRecord(b->done, b->stream));
+    CU_TRY(cudaEventSynchronize(b->done));
+out:
+    return rc;
+}
+
+/* What a file does to a call is its owner's alone: the others are made without it. */
+static void serve(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n)
+{
+    struct err err = {0};
+    int rc = decode(j, b, wishes, n, &err);
+
+    for (int i = 0; i < n; i++) {
+        struct wish *w = wishes[i];
+
+        if (rc && n > 1) {
+            w->rc = decode(j, b, &w, 1, w->err);
+            continue;
+        }
+        w->rc = rc;
+        if (rc && w->err)
+            *w->err = err;
+    }
+}
+
+static int take(struct jpeg_cuda *j, struct wish *wishes[SEATS])
+{
+    int n = 0;
+
+    for (; n < j->n_seats && j->first; n++) {
+        wishes[n] = j->first;
+        wishes[n]->taken = true;
+        j->first = wishes[n]->next;
+    }
+    if (!j->first)
+        j->last = &j->first;
+    return n;
+}
+
+/* Wait until it is done, by someone else or, when a bench is free, by us. */
+static void have_done(struct jpeg_cuda *j, struct wish *mine)
+{
+    struct wish *wishes[SEATS];
+
+    pthread_mutex_lock(&j->lock);
+    *j->last = mine;
+    j->last = &mine->next;
+    while (!mine->done) {
+        struct bench *b = mine->taken ? NULL : j->unused;
+        int n;
+
+        if (!b) {
+            pthread_cond_wait(&j->changed, &j->lock);
+            continue;
+        }
+        j->unused = b->next;
+        n = take(j, wishes);
+        pthread_mutex_unlock(&j->lock);
+        serve(j, b, wishes, n);
+        pthread_mutex_lock(&j->lock);
+        for (int i = 0; i < n; i++)
+            wishes[i]->done = true;
+        b->next = j->unused;
+        j->unused = b;
+        pthread_cond_broadcast(&j->changed);
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *err)
+{
+    struct wish wish = {.jpeg = p, .divisor = divisor(p), .err = err};
+    int rc;
+
+    if (!j || wish.divisor == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
+        return err_set(err, ERR_UNSUPPORTED, "%d x %d to %d x %d is not for the card's engines",
+                       p->width, p->height, p->w, p->h);
+    CU_TRY(cudaSetDevice(j->device));
+    have_done(j, &wish);
+    rc = wish.rc;
+out:
+    return rc;
+}

@@ -1,0 +1,47 @@
+/*
+ * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, which is looked for at run
+ * time (internal to gpu/ and its tests)
+ *
+ * The engines decode 720p in half a millisecond and leave multiprocessors and host alone; what they
+ * make is shrunk on the device to the size that was asked for, so that no more goes to the host
+ * than libjpeg-turbo would have made there. Only pictures of one call are decoded side by side,
+ * one an engine, and calls one after the other, so whoever finds a bench free takes along those
+ * that came meanwhile: alone a picture waits for nobody, and among many four share a call. With
+ * two benches one call is prepared while the other is decoded.
+ * Threads: any
+ */
+#ifndef RECOND_GPU_JPEG_CUDA_H
+#define RECOND_GPU_JPEG_CUDA_H
+
+#include "gpu/gpu.h"
+#include "gpu/base/memory_cuda.h"
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct jpeg_cuda;
+
+/* NULL: no nvJPEG here, or the card has no engines. The calling thread's device is `device`. */
+void jpeg_cuda_open(struct jpeg_cuda **j, int device, struct memory_cuda *memory);
+void jpeg_cuda_close(struct jpeg_cuda **j);
+/* 0 for NULL */
+int jpeg_cuda_engines(const struct jpeg_cuda *j);
+
+/* gpu_decode() of this back end */
+MUST_CHECK int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *jpeg, struct err *err);
+
+/*
+ * jpeg_cuda_shrink - picture [height][width][3] to out [ceil(height/n)][ceil(width/n)][3], both on
+ * the device; n of 1 ... 8
+ * Maths:   (I0) of MATH.md, shrink_point.h
+ */
+MUST_CHECK int jpeg_cuda_shrink(uint8_t *out, const uint8_t *picture, int width, int height, int n,
+                                cudaStream_t stream, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,179 @@
+#include "gpu/base/memory_cuda.h"
+
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/slab.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DEVICE_CHUNK_BYTES (256u << 20)
+#define PINNED_CHUNK_BYTES (32u << 20)
+#define RESERVE_SHARE 8 /* of the device's memory, at most */
+#define PINNED_SHARE 16 /* of that pinned, too; of half the host memory at most */
+
+struct memory_cuda {
+    int device;
+    struct slab *slabs[2]; /* [enum memory_cuda_kind] */
+};
+
+/* ------------------------------------------------------------------------- the driver */
+
+static int get_device(void **memory, size_t bytes, struct err *err)
+{
+    int rc;
+    CU_TRY(cudaMalloc(memory, bytes));
+out:
+    if (rc)
+        (void)cudaGetLastError(); /* lack of memory is no fault of the next launch */
+    return rc;
+}
+
+static int get_pinned(void **memory, size_t bytes, struct err *err)
+{
+    int rc;
+    CU_TRY(cudaHostAlloc(memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+out:
+    if (rc)
+        (void)cudaGetLastError();
+    return rc;
+}
+
+/* A lost context refuses to free: there is nothing left to be done about it. */
+static void put_device(void *memory)
+{
+    (void)cudaFree(memory);
+    (void)cudaGetLastError();
+}
+
+static void put_pinned(void *memory)
+{
+    (void)cudaFreeHost(memory);
+    (void)cudaGetLastError();
+}
+
+/* ------------------------------------------------------------------------- sources */
+
+static int use_device(const struct memory_cuda *m, struct err *err)
+{
+    int rc;
+    CU_TRY(cudaSetDevice(m->device));
+out:
+    return rc;
+}
+
+static int source_device(void **memory, size_t bytes, void *ctx, struct err *err)
+{
+    int rc = use_device(ctx, err);
+    return rc ? rc : get_device(memory, bytes, err);
+}
+
+static int source_pinned(void **memory, size_t bytes, void *ctx, struct err *err)
+{
+    int rc = use_device(ctx, err);
+    return rc ? rc : get_pinned(memory, bytes, err);
+}
+
+static void sink_device(void *memory, void *ctx)
+{
+    (void)use_device(ctx, NULL);
+    put_device(memory);
+}
+
+static void sink_pinned(void *memory, void *ctx)
+{
+    (void)use_device(ctx, NULL);
+    put_pinned(memory);
+}
+
+/* ------------------------------------------------------------------------- whole */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As much of it as there is: what is missing comes later, or is an error then. */
+static int reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
+{
+    uint64_t host = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    size_t unused = 0, total = 0;
+    int rc = 0;
+
+    if (bytes == 0)
+        return 0;
+    CU_TRY(cudaMemGetInfo(&unused, &total));
+    bytes = least(bytes, least(total / RESERVE_SHARE, unused / 2));
+    if (bytes < DEVICE_CHUNK_BYTES)
+        return 0;
+    rc = slab_reserve(m->slabs[MEMORY_CUDA_DEVICE], bytes, err);
+    if (rc == 0)
+        rc = slab_reserve(m->slabs[MEMORY_CUDA_PINNED], least(bytes, host / 2) / PINNED_SHARE, err);
+    rc = rc == ERR_MEMORY ? 0 : rc;
+out:
+    return rc;
+}
+
+int memory_cuda_open(struct memory_cuda **out, int device, uint64_t reserve_bytes, struct err *err)
+{
+    struct memory_cuda *m = (struct memory_cuda *)calloc(1, sizeof *m);
+    const struct slab_source sources[2] = {
+        {source_device, sink_device, m, DEVICE_CHUNK_BYTES},
+        {source_pinned, sink_pinned, m, PINNED_CHUNK_BYTES},
+    };
+    int rc = 0;
+
+    *out = NULL;
+    if (!m)
+        return err_set(err, ERR_MEMORY, "no memory for lists of memory");
+    m->device = device;
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = slab_new(&m->slabs[i], &sources[i], err);
+    if (rc == 0)
+        rc = use_device(m, err);
+    if (rc == 0)
+        rc = reserve(m, reserve_bytes, err);
+    if (rc)
+        memory_cuda_close(&m);
+    *out = m;
+    return rc;
+}
+
+void memory_cuda_close(struct memory_cuda **memory)
+{
+    struct memory_cuda *m = *memory;
+
+    if (!m)
+        return;
+    for (int i = 0; i < 2; i++)
+        slab_free(&m->slabs[i]);
+    free(m);
+    *memory = NULL;
+}
+
+int memory_cuda_get(struct memory_cuda *m, enum memory_cuda_kind kind, void **piece, size_t bytes,
+                    struct err *err)
+{
+    *piece = NULL;
+    if (m)
+        return slab_get(m->slabs[kind], piece, bytes, err);
+    return kind == MEMORY_CUDA_DEVICE ? get_device(piece, bytes, err)
+                                      : get_pinned(piece, bytes, err);
+}
+
+void memory_cuda_put(struct memory_cuda *m, enum memory_cuda_kind kind, void *piece)
+{
+    if (!piece)
+        return;
+    if (m)
+        slab_put(m->slabs[kind], piece);
+    else if (kind == MEMORY_CUDA_DEVICE)
+        put_device(piece);
+    else
+        put_pinned(piece);
+}
+
+void memory_cuda_trim(struct memory_cuda *m)
+{
+    for (int i = 0; i < 2; i++)
+        slab_trim(m->slabs[i]);
+}

@@ -1,0 +1,11 @@
+/*
+ * ops_none.c - stands in for the CUDA back end in a build without it
+ */
+#include "gpu/base/ops.h"
+
+const struct gpu_ops *const ops_cuda = NULL;
+
+int ops_cuda_count(void)
+{
+    return 0;
+}

@@ -1,0 +1,301 @@
+/*
+ * scan_cuda.cuh - lists in the order of pixels, written by all blocks at once (internal to the
+ * fusion kernels)
+ *
+ * A list is made by two passes. In the first each block leaves how many of its pixels belong to it
+ * (scan_count()). In the second a block adds up what the blocks before it left (scan_sum()) and
+ * takes the places behind that in the order of its threads (scan_rank()). Nobody waits for a last
+ * block: each sums for itself, over groups of blocks and over the blocks of its own group.
+ * Order:   over blocks, then over threads: the order in which a loop over pixels would have
+ *          appended, whatever the order in which blocks run.
+ * Blocks:  SCAN_BLOCK threads, a pixel a thread: block b of a frame has pixels from b*SCAN_BLOCK.
+ *          blockIdx.y is the frame. Blocks beyond a smaller frame's last one leave at once.
+ * Launch:  a kernel launched by scan_launch() comes to the device while the one before it runs, and
+ *          waits in scan_begin() until that one is over. Both must call scan_begin() first in every
+ *          block: a block that left without it would not have waited for the kernel before, and the
+ *          kernel behind waits for this one alone.
+ */
+#ifndef RECOND_GPU_SCAN_CUDA_CUH
+#define RECOND_GPU_SCAN_CUDA_CUH
+
+#include "gpu/mono/session_cuda.h"
+
+#include <cub/block/block_scan.cuh>
+
+#define SCAN_BLOCK 256
+#define SCAN_WARPS (SCAN_BLOCK / 32)
+#define SCAN_CHUNKS 128 /* blocks that share a list whose length only the device knows */
+#define SCAN_GROUP 64   /* blocks of pixels whose counts are added up */
+
+/* What the passes find out about a pixel: bits of session_dev.mark, and what blocks count. */
+enum scan_mark {
+    SCAN_UNSTABLE,  /* its update made a stable point unstable */
+    SCAN_CHANGED,   /* clients must hear of the point that it updated ... */
+    SCAN_WITHDRAWN, /* ... and of the one that it carved, which they hold */
+    SCAN_CARVED,    /* its vote was the last one */
+    SCAN_WANTS,     /* it is usable and has found no point */
+    SCAN_WINS,      /* it wants one, and has won a cell for it */
+    SCAN_WON,       /* it updated its point */
+    SCAN_UP,        /* ... which became stable */
+    SCAN_LOST,      /* the point that it carved was stable */
+    SCAN_COUNTED,
+    SCAN_FOUND = SCAN_COUNTED,     /* it observes a point: counted by groups alone, no bit */
+    SCAN_TAKEN_BACK = SCAN_COUNTED /* the change is a removal: a bit, not counted */
+};
+
+/* Lists in which pixels have places: of the first marks, and of those that insert a point, which
+ * are marked SCAN_WANTS or SCAN_WINS. */
+enum scan_list { SCAN_FRESH = SCAN_CARVED + 1, SCAN_LISTS };
+
+static inline uint32_t scan_blocks(uint32_t n)
+{
+    return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
+}
+
+static __device__ inline uint32_t scan_blocks_of(uint32_t n)
+{
+    return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
+}
+
+static inline uint32_t scan_groups(uint32_t n)
+{
+    return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
+}
+
+static __device__ inline uint32_t scan_groups_of(uint32_t n)
+{
+    return (scan_blocks_of(n) + SCAN_GROUP - 1) / SCAN_GROUP;
+}
+
+/* Lets the next kernel come to the device, then waits for all that the one before has written. The
+ * two calls have no outcome on a device. */
+static __device__ inline void scan_begin(void)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
+    (void)cudaTriggerProgrammaticLaunchCompletion();
+    (void)cudaGridDependencySynchronize();
+#endif
+}
+
+/*
+ * Whether a kernel may come before the one in front of it is over: its code waits in scan_begin()
+ * (code for older devices has no such wait, also when it is translated for newer ones), and in a
+ * recording the node in front is a kernel, not an event or a copy.
+ */
+static inline cudaError_t scan_may_overlap(int *may, const void *kernel, cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status;
+    enum cudaGraphNodeType type;
+    struct cudaFuncAttributes code;
+    const cudaGraphNode_t *front;
+    const cudaGraphEdgeData *edges;
+    size_t n;
+    cudaError_t e = cudaFuncGetAttributes(&code, kernel);
+
+    *may = e == cudaSuccess && code.ptxVersion >= 90;
+    if (!*may)
+        return e;
+    e = cudaStreamGetCaptureInfo(stream, &status, NULL, NULL, &front, &edges, &n);
+    if (e != cudaSuccess || status != cudaStreamCaptureStatusActive)
+        return e;
+    *may = n == 1;
+    if (!*may)
+        return e;
+    e = cudaGraphNodeGetType(front[0], &type);
+    *may = e == cudaSuccess && type == cudaGraphNodeTypeKernel;
+    return e;
+}
+
+/* Launches a kernel behind one that may be anybody's: when that is over. */
+template <class... Params, class... Args>
+static inline cudaError_t scan_launch_first(void (*kernel)(Params...), dim3 grid, unsigned block,
+                                            cudaStream_t stream, Args... args)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3(block);
+    config.stream = stream;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
+/* Launches a kernel behind one of ours. */
+template <class... Params, class... Args>
+static inline cudaError_t scan_launch(void (*kernel)(Params...), dim3 grid, unsigned block,
+                                      cudaStream_t stream, Args... args)
+{
+    cudaLaunchAttribute overlap = {};
+    cudaLaunchConfig_t config = {};
+    int may = 0;
+    cudaError_t e = scan_may_overlap(&may, (const void *)kernel, stream);
+
+    if (e != cudaSuccess)
+        return e;
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = dim3(block);
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = may ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
+/* The frame has no pixels for this block. */
+static __device__ inline bool scan_idle(const struct session_dev *s, uint32_t block)
+{
+    return s == NULL || block >= scan_blocks_of(s->n_pixels);
+}
+
+/* Records in words of 16 bytes: their places are aligned to that. */
+template <class T> static __device__ inline T scan_load(const T *from)
+{
+    uint4 words[sizeof(T) / sizeof(uint4)];
+    T value;
+    static_assert(sizeof(T) % sizeof(uint4) == 0, "not a whole number of words");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        words[i] = ((const uint4 *)from)[i];
+    memcpy(&value, words, sizeof value);
+    return value;
+}
+
+template <class T> static __device__ inline void scan_store(T *to, const T &value)
+{
+    uint4 words[sizeof(T) / sizeof(uint4)];
+    static_assert(sizeof(T) % sizeof(uint4) == 0, "not a whole number of words");
+    memcpy(words, &value, sizeof value);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ((uint4 *)to)[i] = words[i];
+}
+
+/* What earlier blocks of pixels, and all of a frame's, have counted. */
+struct scan_sums {
+    uint32_t before[SCAN_COUNTED], total[SCAN_COUNTED];
+};
+
+/* By all threads of block `block` of pixels, once: what their marks come to. */
+static __device__ inline void scan_count(struct session_dev *s, uint32_t block, uint32_t mark)
+{
+    __shared__ uint32_t parts[SCAN_WARPS][SCAN_COUNTED];
+    uint32_t warp = threadIdx.x / 32, k = threadIdx.x, n = 0;
+#pragma unroll
+    for (int i = 0; i < SCAN_COUNTED; i++) {
+        uint32_t have = __ballot_sync(0xffffffffu, mark >> i & 1);
+        if (threadIdx.x % 32 == 0)
+            parts[warp][i] = (uint32_t)__popc(have);
+    }
+    __syncthreads();
+    if (k >= SCAN_COUNTED)
+        return;
+    for (int i = 0; i < SCAN_WARPS; i++)
+        n += parts[i][k];
+    s->counts[block].n[k] = (uint16_t)n;
+    if (n)
+        atomicAdd(&s->groups[block / SCAN_GROUP].n[k], n);
+}
+
+/*
+ * By all threads of a block, in a pass behind scan_count()'s: sums before block `block` of pixels,
+ * and of all.
+ * Out:     sums, in shared memory, for all threads
+ */
+static __device__ inline void scan_sum(struct scan_sums *sums, const struct session_dev *s,
+                                       uint32_t block)
+{
+    __shared__ uint32_t parts[SCAN_WARPS][2 * SCAN_COUNTED];
+    uint32_t n_groups = scan_groups_of(s->n_pixels), group = block / SCAN_GROUP;
+    uint32_t n = n_groups + block % SCAN_GROUP, warp = threadIdx.x / 32;
+    uint32_t sum[2 * SCAN_COUNTED] = {0};
+    for (uint32_t i = threadIdx.x; i < n; i += SCAN_BLOCK) {
+        if (i < n_groups) {
+            struct scan_group g = scan_load(&s->groups[i]);
+#pragma unroll
+            for (int k = 0; k < SCAN_COUNTED; k++) {
+                sum[k] += i < group ? g.n[k] : 0;
+                sum[SCAN_COUNTED + k] += g.n[k];
+            }
+        } else {
+            struct scan_counts c = scan_load(&s->counts[group * SCAN_GROUP + (i - n_groups)]);
+#pragma unroll
+            for (int k = 0; k < SCAN_COUNTED; k++)
+                sum[k] += c.n[k];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 2 * SCAN_COUNTED; k++) {
+        sum[k] = __reduce_add_sync(0xffffffffu, sum[k]);
+        if (threadIdx.x % 32 == 0)
+            parts[warp][k] = sum[k];
+    }
+    __syncthreads();
+    if (threadIdx.x < 2 * SCAN_COUNTED) {
+        uint32_t k = threadIdx.x, all = 0;
+        for (int i = 0; i < SCAN_WARPS; i++)
+            all += parts[i][k];
+        if (k < SCAN_COUNTED)
+            sums->before[k] = all;
+        else
+            sums->total[k - SCAN_COUNTED] = all;
+    }
+    __syncthreads();
+}
+
+/* Which of the lists a thread is in (bits: marks, SCAN_FRESH), to the number of threads of its
+ * block before it in each: a word for scan_place(). All threads of the block call it; between two
+ * calls lies a barrier. */
+static __device__ inline uint64_t scan_rank(uint32_t lists)
+{
+    typedef cub::BlockScan<uint64_t, SCAN_BLOCK> scan;
+    __shared__ typename scan::TempStorage temp;
+    uint64_t flags = 0, before;
+    static_assert(SCAN_LISTS * 12 <= 64 && SCAN_BLOCK < 1 << 12, "ranks do not fit");
+#pragma unroll
+    for (int i = 0; i < SCAN_LISTS; i++)
+        flags |= (uint64_t)(lists >> i & 1) << (12 * i);
+    scan(temp).ExclusiveSum(flags, before);
+    return before;
+}
+
+static __device__ inline uint32_t scan_place(uint64_t rank, int list)
+{
+    return (uint32_t)(rank >> (12 * list)) & 0xfffu;
+}
+
+static __device__ inline unsigned long long scan_now(void)
+{
+    unsigned long long now = 0;
+#ifdef __CUDA_ARCH__
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+#endif
+    return now;
+}
+
+/* The stage begins when the last block of the one before it comes here. */
+static __device__ inline void scan_stamp(struct session_dev *s, enum gpu_stage stage)
+{
+    if (threadIdx.x == 0)
+        atomicMax(&s->stamp_ns[stage], scan_now());
+}
+
+/* The claim of a pixel that sees through a point: behind those of all pixels that observe it
+ * (point_claim(), whose highest bit is that of a distance), then the first pixel. */
+static __device__ inline uint64_t scan_vote(uint32_t pixel)
+{
+    return 1ull << 63 | pixel;
+}
+
+/* The cameras of the keyframes that the frame is tested against, to shared memory. */
+static __device__ inline void scan_cameras(struct camera *cameras, const struct session_dev *s)
+{
+    const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));
+    for (int i = (int)threadIdx.x; i < s->n_covisible * words; i += SCAN_BLOCK) {
+        ((uint32_t *)cameras)[i] = ((const uint32_t *)s->covisible_camera)[i];
+    }
+    __syncthreads();
+}
+
+static __device__ inline unsigned long long *scan_claim(uint64_t *claims, size_t i)
+{
+    return (unsigned long long *)claims + i;
+}
+
+#endif

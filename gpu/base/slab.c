@@ -1,0 +1,281 @@
+#include "gpu/base/slab.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* A run of bytes: a piece or free. Neighbours in memory are neighbours in the list, and no two free
+ * ones are. */
+struct run {
+    struct run *next, *prev;
+    uint8_t *at;
+    size_t bytes;
+    int used;
+};
+
+struct chunk {
+    struct chunk *next;
+    struct run *first;
+    uint8_t *memory;
+    size_t bytes;
+};
+
+struct slab {
+    struct slab_source source;
+    pthread_mutex_t growing; /* one asks the source at a time; before `lock` */
+    pthread_mutex_t lock;
+    struct chunk *chunks;
+    size_t held, used;
+};
+
+static size_t aligned(size_t bytes)
+{
+    return bytes > SIZE_MAX - SLAB_ALIGN ? 0 : (bytes + SLAB_ALIGN - 1) / SLAB_ALIGN * SLAB_ALIGN;
+}
+
+/* ------------------------------------------------------------------------- chunks */
+
+static void chunk_free(struct slab *s, struct chunk *c)
+{
+    struct run *r = c->first, *next;
+
+    for (; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    s->source.put(c->memory, s->source.ctx);
+    free(c);
+}
+
+/* Under `growing`. */
+static int grow(struct slab *s, size_t bytes, struct err *err)
+{
+    struct chunk *c = calloc(1, sizeof *c);
+    struct run *r = calloc(1, sizeof *r);
+    void *memory = NULL;
+    int rc = c && r ? 0 : err_set(err, ERR_MEMORY, "no memory for the list of pieces");
+
+    if (rc == 0)
+        rc = s->source.get(&memory, bytes, s->source.ctx, err);
+    if (rc) {
+        free(c);
+        free(r);
+        return rc;
+    }
+    *r = (struct run){.at = memory, .bytes = bytes};
+    *c = (struct chunk){.first = r, .memory = memory, .bytes = bytes};
+    pthread_mutex_lock(&s->lock);
+    c->next = s->chunks;
+    s->chunks = c;
+    s->held += bytes;
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+/* Under `lock`: the chunks without a piece, taken out of the list. */
+static struct chunk *unused(struct slab *s)
+{
+    struct chunk **at = &s->chunks, *out = NULL, *c;
+
+    while ((c = *at)) {
+        if (c->first->used || c->first->next) {
+            at = &c->next;
+            continue;
+        }
+        *at = c->next;
+        s->held -= c->bytes;
+        c->next = out;
+        out = c;
+    }
+    return out;
+}
+
+void slab_trim(struct slab *s)
+{
+    struct chunk *c, *next;
+
+    pthread_mutex_lock(&s->lock);
+    c = unused(s);
+    pthread_mutex_unlock(&s->lock);
+    for (; c; c = next) {
+        next = c->next;
+        chunk_free(s, c);
+    }
+}
+
+/* ------------------------------------------------------------------------- pieces */
+
+/* Under `lock`: the smallest free run of at least so many bytes. */
+static struct run *best(const struct slab *s, size_t bytes)
+{
+    struct run *found = NULL;
+
+    for (struct chunk *c = s->chunks; c; c = c->next)
+        for (struct run *r = c->first; r; r = r->next)
+            if (!r->used && r->bytes >= bytes && (!found || r->bytes < found->bytes))
+                found = r;
+    return found;
+}
+
+/* Under `lock`: what is left of a run becomes a free one; without memory for that the piece is
+ * larger than it need be. */
+static void split(struct run *r, size_t bytes)
+{
+    struct run *rest = r->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
+
+    if (!rest)
+        return;
+    *rest =
+        (struct run){.next = r->next, .prev = r, .at = r->at + bytes, .bytes = r->bytes - bytes};
+    if (rest->next)
+        rest->next->prev = rest;
+    r->next = rest;
+    r->bytes = bytes;
+}
+
+static void *take(struct slab *s, size_t bytes)
+{
+    struct run *r;
+    void *at = NULL;
+
+    pthread_mutex_lock(&s->lock);
+    r = best(s, bytes);
+    if (r) {
+        split(r, bytes);
+        r->used = 1;
+        s->used += r->bytes;
+        at = r->at;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return at;
+}
+
+/* Under `growing`: perhaps somebody else's growth left room. */
+static int take_more(struct slab *s, void **piece, size_t bytes, struct err *err)
+{
+    int rc = ERR_MEMORY;
+
+    *piece = take(s, bytes);
+    if (*piece)
+        return 0;
+    if (bytes < s->source.chunk_bytes)
+        rc = grow(s, s->source.chunk_bytes, err);
+    if (rc == ERR_MEMORY)
+        rc = grow(s, bytes, err);
+    if (rc == ERR_MEMORY) {
+        slab_trim(s);
+        rc = grow(s, bytes, err);
+    }
+    if (rc == 0)
+        *piece = take(s, bytes);
+    return rc || *piece ? rc : err_set(err, ERR_MEMORY, "others were quicker");
+}
+
+int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err)
+{
+    size_t n = aligned(bytes ? bytes : 1);
+    int rc;
+
+    *piece = NULL;
+    if (n == 0)
+        return err_set(err, ERR_MEMORY, "a piece of %zu bytes", bytes);
+    *piece = take(s, n);
+    if (*piece)
+        return 0;
+    pthread_mutex_lock(&s->growing);
+    rc = take_more(s, piece, n, err);
+    pthread_mutex_unlock(&s->growing);
+    return rc;
+}
+
+/* The next run becomes part of this one; both are free. */
+static void join_next(struct run *r)
+{
+    struct run *next = r->next;
+
+    r->bytes += next->bytes;
+    r->next = next->next;
+    if (r->next)
+        r->next->prev = r;
+    free(next);
+}
+
+void slab_put(struct slab *s, void *piece)
+{
+    uint8_t *at = piece;
+    struct chunk *c;
+    struct run *r;
+
+    if (!piece)
+        return;
+    pthread_mutex_lock(&s->lock);
+    c = s->chunks;
+    while (c && (at < c->memory || at >= c->memory + c->bytes))
+        c = c->next;
+    r = c ? c->first : NULL;
+    while (r && r->at != at)
+        r = r->next;
+    if (r && r->used) {
+        r->used = 0;
+        s->used -= r->bytes;
+        if (r->next && !r->next->used)
+            join_next(r);
+        if (r->prev && !r->prev->used)
+            join_next(r->prev);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ------------------------------------------------------------------------- whole */
+
+int slab_new(struct slab **slab, const struct slab_source *source, struct err *err)
+{
+    struct slab *s = calloc(1, sizeof *s);
+
+    *slab = s;
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for the list of pieces");
+    s->source = *source;
+    s->source.chunk_bytes = aligned(source->chunk_bytes);
+    pthread_mutex_init(&s->growing, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    return 0;
+}
+
+void slab_free(struct slab **slab)
+{
+    struct slab *s = *slab;
+    struct chunk *c, *next;
+
+    if (!s)
+        return;
+    for (c = s->chunks; c; c = next) {
+        next = c->next;
+        chunk_free(s, c);
+    }
+    pthread_mutex_destroy(&s->growing);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+    *slab = NULL;
+}
+
+int slab_reserve(struct slab *s, size_t bytes, struct err *err)
+{
+    size_t n = aligned(bytes);
+    int rc;
+
+    if (n == 0)
+        return bytes ? err_set(err, ERR_MEMORY, "a reserve of %zu bytes", bytes) : 0;
+    pthread_mutex_lock(&s->growing);
+    rc = grow(s, n, err);
+    pthread_mutex_unlock(&s->growing);
+    return rc;
+}
+
+void slab_get_bytes(struct slab *s, size_t *held, size_t *used)
+{
+    pthread_mutex_lock(&s->lock);
+    *held = s->held;
+    *used = s->used;
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,85 @@
+/*
+ * state.h - a session between two of its frames, as bytes that both back ends write and read
+ * (internal to gpu/)
+ *
+ * Twins agree slot by slot, so the model is written as it lies: head, then the pieces of struct
+ * state_layout, each from a multiple of 16 on, numbers as a little-endian machine has them.
+ * Maps:    of each cell the slot alone, 4 bytes: a stale cell is written as an empty one, and the
+ *          tag of a live one is its point's. Slots are differences to the last live cell, zigzag
+ *          (0, -1, 1, -2, ...), because points that were inserted together lie in a row;
+ *          POINT_NONE = empty.
+ * Picture: the motion network's previous one is [3][h][w] f32; halves are exact in it.
+ * Load:    state_check() is the only gate, and nothing that passed it lets a later frame read or
+ *          write out of bounds: the lists are permutations of the slots that they are about, each
+ *          slot of a map lives, all numbers are finite.
+ */
+#ifndef RECOND_GPU_STATE_H
+#define RECOND_GPU_STATE_H
+
+#include "gpu/mono/covisible_point.h"
+#include "gpu/gpu.h"
+#include "gpu/base/point.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The first bytes. No padding: written and read as it lies. */
+struct state_head {
+    uint32_t magic, version;
+    char backend[8]; /* who wrote it */
+    int32_t w, h;
+    float step_m;
+    uint32_t has_last, has_previous;
+    uint32_t frame, n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
+    uint64_t next_id;
+    struct rigid T_last;
+};
+
+/* Where pieces begin. */
+struct state_layout {
+    size_t place;      /* [n_slots] struct point_place */
+    size_t stat;       /* [n_slots] struct point_stat */
+    size_t out;        /* [n_slots] struct point_out */
+    size_t id;         /* [n_slots] u64 */
+    size_t unstable;   /* [n_unstable] u32 */
+    size_t free_slots; /* [n_free] u32 */
+    size_t keyframes;  /* [n_keyframes] struct keyframe */
+    size_t overlaps;   /* [n_keyframes][n_keyframes] u8 */
+    size_t maps;       /* [n_keyframes][h][w] u32 */
+    size_t previous;   /* [3][h][w] f32 if has_previous */
+    size_t bytes;      /* of all */
+};
+
+/* magic, version and shape; the counts are the caller's. */
+void state_head_make(struct state_head *h, const char *backend, const struct gpu_session_config *c);
+void state_layout_make(struct state_layout *l, const struct state_head *h);
+/* The head, and zeros between the pieces. */
+void state_begin(uint8_t *buf, const struct state_head *h, const struct state_layout *l);
+/* n keyframes that were copied: grid points without depth, which nobody reads, become zero. */
+void state_tidy_keyframes(uint8_t *keyframes, size_t n);
+
+/*
+ * state_check - all of a stranger's bytes, for a session of configuration c
+ *
+ * Out:     *h, *l
+ * Returns: 0; ERR_INPUT; ERR_MEMORY
+ */
+MUST_CHECK int state_check(struct state_head *h, struct state_layout *l, const uint8_t *buf,
+                           size_t len, const struct gpu_session_config *c, struct err *err);
+
+/*
+ * state_pack_cells / state_unpack_cells - n cells of a map
+ *
+ * In:      place: the first struct point_place, at any address
+ * In/out:  *last slot of the last live cell, 0 before a map's first one
+ */
+void state_pack_cells(uint8_t *to, const struct map_cell *cells, size_t n, const uint8_t *place,
+                      uint32_t *last);
+void state_unpack_cells(struct map_cell *cells, const uint8_t *from, size_t n, const uint8_t *place,
+                        uint32_t *last);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

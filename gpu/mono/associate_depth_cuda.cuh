@@ -1,0 +1,40 @@
+/*
+ * associate_depth_cuda.cuh - which depths are fused, and their histogram (internal to
+ * covisible_cuda.cu, whose blocks do it beside another thing)
+ *
+ * Order:   counts are sums: they do not depend on who comes first. The bins are cleared by who reads
+ *          them (keyframe_cuda.cuh).
+ */
+#ifndef RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH
+#define RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH
+
+#include "gpu/mono/session_cuda.h"
+
+#include "gpu/mono/associate_point.h"
+
+/* By all threads of block `block` of BLOCK pixels, a pixel a thread. */
+template <int BLOCK>
+static __device__ inline void associate_usable(struct session_dev *s, uint32_t block)
+{
+    __shared__ uint32_t bins[ASSOCIATE_BINS];
+    uint32_t pixel = block * BLOCK + threadIdx.x;
+
+    if (block * BLOCK >= s->n_pixels)
+        return;
+    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += BLOCK)
+        bins[i] = 0;
+    __syncthreads();
+    if (pixel < s->n_pixels) {
+        float z = associate_depth(s->depth, (int)(pixel % (uint32_t)s->w),
+                                  (int)(pixel / (uint32_t)s->w), s->w, s->h, &s->fuse);
+        s->usable[pixel] = z;
+        if (z > 0.0f)
+            atomicAdd(&bins[associate_bin(z)], 1u);
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < ASSOCIATE_BINS; i += BLOCK)
+        if (bins[i])
+            atomicAdd(&s->bins[i], bins[i]);
+}
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * associate_point.h - one pixel: may it be fused, which point does it observe, what does it see
+ * through
+ *
+ * Maths:   MATH.md (E1), (1), (2), (A1), (A3)
+ */
+#ifndef RECOND_GPU_ASSOCIATE_POINT_H
+#define RECOND_GPU_ASSOCIATE_POINT_H
+
+#include "gpu/gpu.h"
+#include "gpu/base/point.h"
+
+/* The median depth is read off a histogram of float bits, so that counts, and not an order of
+ * additions, decide it: 128 bins an octave from 2^-7 m to 2^9 m. */
+#define ASSOCIATE_BINS 2048
+#define ASSOCIATE_BIN_SHIFT 16
+#define ASSOCIATE_BIN_FIRST ((127 - 7) << 7)
+
+GPU_HD static inline int associate_step(float z, float neighbour, float edge_rel)
+{
+    float nearer = z < neighbour ? z : neighbour;
+    return neighbour > 0.0f && fabsf(z - neighbour) > edge_rel * nearer;
+}
+
+/*
+ * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range, or
+ * beside a step (a network blurs edges, and blurred edges become points that hang in the air).
+ */
+GPU_HD static inline float associate_depth(const float *depth, int x, int y, int w, int h,
+                                           const struct fuse_params *p)
+{
+    const float *d = depth + (size_t)y * w + x;
+    float z = *d;
+    if (!(z >= p->min_depth_m && z <= p->max_depth_m))
+        return 0.0f;
+    if (p->edge_rel > 0.0f && ((x > 0 && associate_step(z, d[-1], p->edge_rel)) ||
+                               (x + 1 < w && associate_step(z, d[1], p->edge_rel)) ||
+                               (y > 0 && associate_step(z, d[-w], p->edge_rel)) ||
+                               (y + 1 < h && associate_step(z, d[w], p->edge_rel))))
+        return 0.0f;
+    return z;
+}
+
+GPU_HD static inline int associate_bin(float z)
+{
+    int b = (int)(point_float_bits(z) >> ASSOCIATE_BIN_SHIFT) - ASSOCIATE_BIN_FIRST;
+    return b < 0 ? 0 : b >= ASSOCIATE_BINS ? ASSOCIATE_BINS - 1 : b;
+}
+
+/* The depth in the middle of a bin. */
+GPU_HD static inline float associate_bin_depth(int bin)
+{
+    uint32_t bits = ((uint32_t)(bin + ASSOCIATE_BIN_FIRST) << ASSOCIATE_BIN_SHIFT) |
+                    1u << (ASSOCIATE_BIN_SHIFT - 1);
+    float z;
+    memcpy(&z, &bits, sizeof z);
+    return z;
+}
+
+/* (A1) A candidate farther than the gate is another surface. */
+GPU_HD static inline int associate_in_gate(float distance2, float z, float gate_rel)
+{
+    float gate = gate_rel * z;
+    return distance2 <= gate * gate;
+}
+
+/*
+ * (A3) Does the frame see through p? Its projection must meet usable depth that lies behind it by
+ * more than carve_rel of that depth.
+ * Out:     z depth of p in the frame, if so
+ */
+GPU_HD static inline int associate_through(const struct camera *c, const float *usable,
+                                           struct vec3 p, float carve_rel, float *z)
+{
+    uint32_t pixel;
+    if (!point_project(c, p, &pixel, z))
+        return 0;
+    return usable[pixel] > 0.0f && *z < usable[pixel] * (1.0f - carve_rel);
+}
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * change_cpu.c - the published points that changed: updated ones in the order of the pixels that
+ * updated them, then carved ones in the order in which they went. A slot is in the list at most
+ * once.
+ */
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/mono/change_point.h"
+
+static void emit(struct session_cpu *s, uint32_t slot, int kind)
+{
+    s->changes[s->n_changes++] = change_make(s->id[slot], slot, &s->out[slot], kind);
+}
+
+void change_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+{
+    const struct gpu_session_config *c = &s->base.config;
+
+    s->n_changes = 0;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        uint32_t slot = s->found[pixel];
+        int kind;
+        if (!s->won[pixel])
+            continue;
+        kind = change_updated(&s->place[slot], &s->stat[slot], &s->out[slot], s->usable[pixel],
+                              c->step_m, &c->fuse);
+        if (kind)
+            emit(s, slot, kind);
+    }
+    for (uint32_t i = 0; i < s->n_carved; i++) {
+        uint32_t slot = s->carved[i];
+        if (s->out[slot].confidence) {
+            s->out[slot].confidence = 0;
+            emit(s, slot, GPU_CHANGE_REMOVE);
+        }
+    }
+    f->result.n_changes = s->n_changes;
+    f->changes = s->changes;
+}

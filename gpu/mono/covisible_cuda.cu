@@ -1,0 +1,182 @@
+/*
+ * covisible_cuda.cu - where the frame was taken, the keyframes that it is tested against out of all
+ * that are kept, and beside that what of its depth may be fused
+ *
+ * Grid:    (1 + blocks of pixels, frames). Block 0: a thread makes the pose (motion_cuda.cuh); a
+ *          warp takes every COVISIBLE_WARPS-th keyframe, its lanes the grid points; then the first
+ *          warp picks the best, n times the largest key below the last one picked. It reads depth
+ *          at the grid's points alone. The others: a thread a pixel, usable depth and its histogram
+ *          (associate_depth_cuda.cuh).
+ * Also:    block 0 notes what the model holds before the frame, and clears what later passes count.
+ */
+#include "gpu/base/scan_cuda.cuh"
+
+#include "gpu/mono/associate_depth_cuda.cuh"
+#include "gpu/base/cuda_try.h"
+#include "gpu/mono/motion_cuda.cuh"
+
+#define COVISIBLE_WARPS 32
+#define COVISIBLE_BLOCK (32 * COVISIBLE_WARPS)
+#define KEYS_MAX 1024 /* max_keyframes, as fuse_params_check() has it */
+
+static __device__ void make_grid(struct covisible_grid *grid, const struct session_dev *s,
+                                 const struct camera *c)
+{
+    for (int i = (int)threadIdx.x; i < COVISIBLE_GRID; i += COVISIBLE_BLOCK) {
+        uint32_t pixel = covisible_pixel(i, s->w, s->h);
+        float z = s->depth[pixel];
+        grid->valid[i] = z > 0.0f;
+        grid->p[i] = point_back_project(c, (int)pixel % s->w, (int)pixel / s->w, z);
+    }
+}
+
+/* covisible_seen() by a warp, summed up later. Where a point lies is asked for before it is known
+ * whether there is one: both come from memory at the same time. */
+static __device__ inline int seen_by_lane(const struct covisible_grid *g, const struct camera *c,
+                                          int lane)
+{
+    int n = 0;
+#pragma unroll
+    for (int first = 0; first < COVISIBLE_GRID; first += 32) {
+        int i = first + lane, valid, in;
+        uint32_t pixel;
+        float z;
+        if (i >= COVISIBLE_GRID)
+            continue;
+        valid = g->valid[i];
+        in = point_project(c, g->p[i], &pixel, &z);
+        n += valid & in;
+    }
+    return n;
+}
+
+/* Orders as covisible_before() does: no two kept keyframes are of the same frame. */
+static __device__ inline uint64_t key_of(unsigned overlap, uint32_t frame, int place)
+{
+    return overlap ? (uint64_t)overlap << 48 | (uint64_t)frame << 16 | (uint64_t)place : 0;
+}
+
+static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
+                                     const struct covisible_grid *grid, const struct camera *camera)
+{
+    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    for (int k = warp; k < s->fuse.max_keyframes; k += COVISIBLE_WARPS) {
+        const struct keyframe *kf = &s->keyframes[k];
+        uint32_t frame = kf->frame; /* 0: the rest is that of no keyframe, and does not count */
+        unsigned overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
+                                      seen_by_lane(grid, &kf->camera, lane));
+        overlap = __reduce_add_sync(0xffffffffu, frame ? overlap : 0u);
+        if (lane == 0) {
+            s->overlap_now[k] = (uint8_t)overlap;
+            keys[k] = key_of(overlap, frame, k);
+        }
+    }
+}
+
+/* By one warp: places of the best. Returns how many there are. */
+static __device__ int pick_best(struct session_dev *s, uint32_t *places, const uint64_t *keys)
+{
+    int n = 0, most = s->fuse.n_covisible, n_keys = s->fuse.max_keyframes;
+    uint64_t last = ~0ull;
+    for (; n < most; n++) {
+        uint64_t best = 0;
+        for (int k = (int)threadIdx.x; k < n_keys; k += 32)
+            if (keys[k] < last && keys[k] > best)
+                best = keys[k];
+        for (int step = 16; step > 0; step /= 2) {
+            uint64_t other = __shfl_xor_sync(0xffffffffu, best, step);
+            best = other > best ? other : best;
+        }
+        if (best == 0)
+            break;
+        if (threadIdx.x == 0) {
+            places[n] = (uint32_t)best & 0xffffu;
+            s->covisible[n].place = places[n];
+            s->covisible[n].overlap = (int)(best >> 48);
+        }
+        last = best;
+    }
+    return n;
+}
+
+/* Cameras of the picked keyframes, side by side for the passes that follow. */
+static __device__ void copy_cameras(struct session_dev *s, const uint32_t *places, int n)
+{
+    const int words = (int)(sizeof(struct camera) / sizeof(uint32_t));
+    for (int i = (int)threadIdx.x; i < n * words; i += COVISIBLE_BLOCK) {
+        const struct camera *c = &s->keyframes[places[i / words]].camera;
+        ((uint32_t *)s->covisible_camera)[i] = ((const uint32_t *)c)[i % words];
+    }
+}
+
+/* By one thread, before any pass changes them. */
+static __device__ void note_tally(struct session_dev *s)
+{
+    s->was.n_slots = s->n_slots;
+    s->was.n_unstable = s->n_unstable;
+    s->was.n_free = s->n_free;
+    s->was.n_points = s->n_points;
+    s->was.n_stable = s->n_stable;
+    s->was.unstable_now = s->unstable_now;
+    s->was.next_id = s->next_id;
+}
+
+static __device__ void find_covisible(const struct frame_cuda *f, struct session_dev *s)
+{
+    __shared__ struct covisible_grid grid;
+    __shared__ struct camera camera;
+    __shared__ uint64_t keys[KEYS_MAX];
+    __shared__ uint32_t places[GPU_COVISIBLE_MAX];
+    __shared__ int n_covisible;
+    uint32_t *counts = (uint32_t *)s->groups;
+    uint32_t n_counts = scan_groups_of(s->n_pixels) * SCAN_GROUP_WIDTH;
+
+    scan_stamp(s, GPU_STAGE_COVISIBLE);
+    if (threadIdx.x == 0)
+        camera = motion_camera(f, s);
+    else if (threadIdx.x == 32)
+        note_tally(s);
+    for (uint32_t i = threadIdx.x; i < n_counts; i += COVISIBLE_BLOCK)
+        counts[i] = 0;
+    __syncthreads();
+    make_grid(&grid, s, &camera);
+    __syncthreads();
+    if (threadIdx.x < COVISIBLE_GRID) {
+        s->grid.valid[threadIdx.x] = grid.valid[threadIdx.x];
+        s->grid.p[threadIdx.x] = grid.p[threadIdx.x];
+    }
+    find_overlaps(s, keys, &grid, &camera);
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        int n = pick_best(s, places, keys);
+        if (threadIdx.x == 0)
+            s->n_covisible = n_covisible = n;
+    }
+    __syncthreads();
+    copy_cameras(s, places, n_covisible);
+}
+
+static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
+    covisible_kernel(const struct frame_cuda *frames)
+{
+    scan_begin();
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    struct session_dev *s = f->s;
+    if (s == NULL)
+        return;
+    if (blockIdx.x == 0)
+        find_covisible(f, s);
+    else
+        associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
+    scan_stamp(s, GPU_STAGE_ASSOCIATE);
+}
+
+int covisible_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
+                   struct err *err)
+{
+    dim3 grid(1 + (pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, (unsigned)n);
+    int rc = 0;
+    CU_TRY(scan_launch_first(covisible_kernel, grid, COVISIBLE_BLOCK, stream, frames));
+out:
+    return rc;
+}

@@ -1,0 +1,35 @@
+/*
+ * depth_cuda.cu - the depth network's answer to metres
+ *
+ * Grid:    (blocks of pixels, frames), a thread a pixel
+ */
+#include "gpu/base/scan_cuda.cuh"
+
+#include "gpu/base/cuda_try.h"
+
+static __global__ void depth_kernel(const struct frame_cuda *frames)
+{
+    scan_begin();
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    struct session_dev *s = f->s;
+    uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
+    if (scan_idle(s, blockIdx.x))
+        return;
+    if (pixel < s->n_pixels) {
+        if (f->depth_raw)
+            s->depth[pixel] = depth_metres(&s->depth_scale, f->depth_raw[pixel]);
+        if (f->depth_out)
+            f->depth_out[pixel] = s->depth[pixel];
+    }
+    scan_stamp(s, GPU_STAGE_MOTION);
+}
+
+int depth_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
+               struct err *err)
+{
+    dim3 grid(scan_blocks(pixels_max), (unsigned)n);
+    int rc = 0;
+    CU_TRY(scan_launch_first(depth_kernel, grid, SCAN_BLOCK, stream, frames));
+out:
+    return rc;
+}

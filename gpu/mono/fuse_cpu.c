@@ -1,0 +1,179 @@
+/*
+ * fuse_cpu.c - claimed points are updated, pixels without a point insert one, maps learn of them
+ *
+ * A claimed slot or cell has exactly one winner, and the winner takes the claim back: between
+ * frames all are unclaimed, and nothing the size of the model or of all maps is cleared.
+ */
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/mono/fuse_point.h"
+
+static void update(struct session_cpu *s, uint32_t pixel, uint32_t slot)
+{
+    struct point_stat *stat = &s->stat[slot];
+    int was = stat->state;
+    fuse_update(&s->place[slot], stat, s->world[pixel], s->rgb + 3 * (size_t)pixel,
+                s->usable[pixel], s->frame, &s->base.config.fuse);
+    if (was == POINT_STABLE && stat->state == POINT_UNSTABLE) {
+        s->unstable[s->n_unstable++] = slot;
+        s->n_stable--;
+    } else if (was == POINT_UNSTABLE && stat->state == POINT_STABLE) {
+        s->n_stable++;
+    }
+}
+
+static uint32_t update_claimed(struct session_cpu *s)
+{
+    uint32_t n = 0;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        uint32_t slot = s->found[pixel];
+        s->won[pixel] = 0;
+        if (slot == POINT_NONE || s->claims[slot] != point_claim(s->distance[pixel], pixel))
+            continue;
+        s->claims[slot] = POINT_UNCLAIMED;
+        s->won[pixel] = 1;
+        update(s, pixel, slot);
+        n++;
+    }
+    return n;
+}
+
+static int wants_point(const struct session_cpu *s, uint32_t pixel)
+{
+    return s->usable[pixel] > 0.0f && s->found[pixel] == POINT_NONE;
+}
+
+/* The cell of co-visible map k that a pixel's point falls into, if no living point is there. */
+static int open_cell(const struct session_cpu *s, int k, uint32_t pixel, uint32_t *cell, float *z_k)
+{
+    uint32_t place = s->covisible[k].place;
+    if (!point_project(&s->keyframes[place].camera, s->world[pixel], cell, z_k))
+        return 0;
+    return !point_cell_live(s->maps[(size_t)place * s->n_pixels + *cell], s->place);
+}
+
+/* (F3) Open cells go to the nearest of the points that fall into them, then to the first pixel. */
+static void claim_cells(struct session_cpu *s)
+{
+    for (uint32_t i = 0; i < s->n_pixels; i++) {
+        uint32_t pixel = s->visit ? s->visit[i] : i, cell;
+        float z_k;
+        if (!wants_point(s, pixel))
+            continue;
+        for (int k = 0; k < s->n_covisible; k++)
+            if (open_cell(s, k, pixel, &cell, &z_k)) {
+                uint64_t *held = &s->cell_claims[(size_t)k * s->n_pixels + cell];
+                uint64_t key = point_claim(z_k, pixel);
+                if (key < *held)
+                    *held = key;
+            }
+    }
+}
+
+/* Which cells each pixel has won; the number of pixels that may insert. */
+static uint32_t count_new(struct session_cpu *s)
+{
+    uint32_t n = 0, cell;
+    float z_k;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        s->wins[pixel] = 0;
+        s->fresh[pixel] = POINT_NONE;
+        if (!wants_point(s, pixel))
+            continue;
+        for (int k = 0; k < s->n_covisible; k++)
+            if (open_cell(s, k, pixel, &cell, &z_k) &&
+                s->cell_claims[(size_t)k * s->n_pixels + cell] == point_claim(z_k, pixel))
+                s->wins[pixel] |= (uint16_t)(1u << k);
+        n += s->is_keyframe || s->wins[pixel];
+    }
+    return n;
+}
+
+/* The r-th slot that is handed out in this frame: freed ones first, the last freed first of all. */
+static uint32_t slot_of_rank(const struct session_cpu *s, uint32_t r)
+{
+    return r < s->n_free ? s->free_slots[s->n_free - 1 - r] : s->n_slots + (r - s->n_free);
+}
+
+static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_t id,
+                   float radius_max)
+{
+    const struct fuse_params *p = &s->base.config.fuse;
+    int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
+    float weight = fuse_first_weight(x, y, s->camera.K, radius_max, p->sigma);
+    fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel], s->rgb + 3 * (size_t)pixel,
+                s->usable[pixel], weight, s->frame, p);
+    s->id[slot] = id;
+    s->out[slot].confidence = 0;
+    s->claims[slot] = POINT_UNCLAIMED;
+    s->unstable[s->n_unstable++] = slot;
+    s->fresh[pixel] = slot;
+}
+
+/* The cells that the pixel won get its point, if it has one; their claims are taken back. */
+static void enter_cells(struct session_cpu *s, uint32_t pixel, uint32_t slot)
+{
+    for (int k = 0; k < s->n_covisible; k++) {
+        uint32_t place = s->covisible[k].place, cell;
+        float z_k;
+        if (!(s->wins[pixel] >> k & 1) ||
+            !point_project(&s->keyframes[place].camera, s->world[pixel], &cell, &z_k))
+            continue;
+        s->cell_claims[(size_t)k * s->n_pixels + cell] = POINT_UNCLAIMED;
+        if (slot != POINT_NONE) {
+            struct map_cell *m = &s->maps[(size_t)place * s->n_pixels + cell];
+            m->slot = slot;
+            m->tag = s->place[slot].tag;
+        }
+    }
+}
+
+/* Ids and slots in the order of pixels; what finds no slot is left out. Returns how many were
+ * inserted. */
+static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
+{
+    uint32_t room = s->n_free + (s->base.config.max_points - s->n_slots), rank = 0;
+    uint32_t n = n_new < room ? n_new : room, recycled = n < s->n_free ? n : s->n_free;
+    uint64_t id = point_first_id(s->next_id, n);
+    float radius_max = fuse_radius_max(s->camera.K, s->w, s->h);
+
+    for (uint32_t pixel = 0; pixel < s->n_pixels && rank < n_new; pixel++) {
+        uint32_t slot = POINT_NONE;
+        if (!wants_point(s, pixel) || !(s->is_keyframe || s->wins[pixel]))
+            continue;
+        if (rank < n) {
+            slot = slot_of_rank(s, rank);
+            insert(s, pixel, slot, id + rank, radius_max);
+        }
+        rank++;
+        enter_cells(s, pixel, slot);
+    }
+    s->next_id = id + n;
+    s->n_slots += n - recycled;
+    s->n_free -= recycled;
+    s->n_points += n;
+    return n;
+}
+
+/* The map of a new keyframe: for each pixel the point that it observed or inserted. */
+static void fill_map(struct session_cpu *s)
+{
+    struct map_cell *map = s->maps + (size_t)s->place_new * s->n_pixels;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        uint32_t slot = s->found[pixel] != POINT_NONE ? s->found[pixel] : s->fresh[pixel];
+        map[pixel].slot = slot == POINT_NONE ? 0 : slot;
+        map[pixel].tag = slot == POINT_NONE ? 0 : s->place[slot].tag;
+    }
+}
+
+void fuse_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+{
+    uint32_t n_new;
+    f->result.n_updated = update_claimed(s);
+    claim_cells(s);
+    n_new = count_new(s);
+    f->result.n_inserted = insert_new(s, n_new);
+    f->result.n_left_out = n_new - f->result.n_inserted;
+    if (s->is_keyframe)
+        fill_map(s);
+}

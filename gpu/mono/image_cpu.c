@@ -1,0 +1,58 @@
+/*
+ * image_cpu.c - picture to network size, by rows: the sum over a box's rows first, then over its
+ * columns
+ */
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/mono/image_point.h"
+
+/* The rows of box y of the picture, weighted and added: row [w*3]. */
+static void sum_rows(uint32_t *row, const uint8_t *rgb, int w, int h, int y, int out_h)
+{
+    size_t n = (size_t)w * 3;
+    memset(row, 0, n * sizeof *row);
+    for (int i = image_first(y, out_h, h); i < image_end(y, out_h, h); i++) {
+        const uint8_t *src = rgb + (size_t)i * n;
+        uint32_t weight = image_overlap(y, i, out_h, h);
+        for (size_t j = 0; j < n; j++)
+            row[j] += weight * src[j];
+    }
+}
+
+static void put_planes(float *planes, const struct session_cpu *s, size_t at, const uint64_t sum[3],
+                       uint64_t area, const struct gpu_model_info *info)
+{
+    for (int ch = 0; ch < 3; ch++)
+        planes[(size_t)ch * s->n_pixels + at] =
+            image_normalise(sum[ch], area, info->mean[ch], info->std[ch]);
+}
+
+static void resize_row(struct session_cpu *s, const struct gpu_frame *f, int y)
+{
+    const struct gpu_model *depth = s->base.config.depth, *motion = s->base.config.motion;
+    uint64_t area = (uint64_t)f->width * (uint64_t)f->height;
+    for (int x = 0; x < s->w; x++) {
+        size_t at = (size_t)y * s->w + x;
+        uint64_t sum[3] = {0, 0, 0};
+        for (int j = image_first(x, s->w, f->width); j < image_end(x, s->w, f->width); j++) {
+            uint64_t weight = image_overlap(x, j, s->w, f->width);
+            for (int ch = 0; ch < 3; ch++)
+                sum[ch] += weight * s->row[(size_t)j * 3 + ch];
+        }
+        for (int ch = 0; ch < 3; ch++)
+            s->rgb[at * 3 + ch] = image_round(sum[ch], area);
+        if (depth)
+            put_planes(s->planes, s, at, sum, area, &depth->info);
+        if (motion)
+            put_planes(s->pair + 3 * (size_t)s->n_pixels, s, at, sum, area, &motion->info);
+    }
+}
+
+void image_cpu_run(struct session_cpu *s, const struct gpu_frame *f)
+{
+    for (int y = 0; y < s->h; y++) {
+        sum_rows(s->row, f->rgb, f->width, f->height, y, s->h);
+        resize_row(s, f, y);
+    }
+    s->camera.K = intrinsics_scale(f->K, f->width, f->height, s->w, s->h);
+}

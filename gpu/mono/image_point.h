@@ -1,0 +1,59 @@
+/*
+ * image_point.h - the area-averaged resize of one row or column, and the normalisation of one value
+ *
+ * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of
+ * 1/n_out pixel both ends are integers, so the overlaps are integers that add up to n_in, the sum
+ * over a box is an integer, and its value does not depend on the order of summation or the machine.
+ * Maths:   MATH.md (I1), (I3)
+ */
+#ifndef RECOND_GPU_IMAGE_POINT_H
+#define RECOND_GPU_IMAGE_POINT_H
+
+#include "gpu/base/point.h"
+
+GPU_HD static inline int image_first(int i, int n_out, int n_in)
+{
+    return (int)((int64_t)i * n_in / n_out);
+}
+
+/* One behind the last input pixel of box i. */
+GPU_HD static inline int image_end(int i, int n_out, int n_in)
+{
+    return (int)(((int64_t)(i + 1) * n_in + n_out - 1) / n_out);
+}
+
+/* (I1) Overlap of input pixel j with box i; the overlaps of a box add up to n_in. */
+GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
+{
+    int64_t a = (int64_t)i * n_in, b = a + n_in, c = (int64_t)j * n_out, d = c + n_out;
+    int64_t lo = a > c ? a : c, hi = b < d ? b : d;
+    return hi > lo ? (uint32_t)(hi - lo) : 0;
+}
+
+/* The integer sum of a box of channel ch, written as a device thread would take it. Divided by w*h
+ * of the source it is the average. image_cpu.c takes the same sum by rows. */
+GPU_HD static inline uint64_t image_box(const uint8_t *rgb, int w, int h, int out_w, int out_h,
+                                        int x, int y, int ch)
+{
+    uint64_t sum = 0;
+    for (int j = image_first(x, out_w, w); j < image_end(x, out_w, w); j++) {
+        uint32_t column = 0;
+        for (int i = image_first(y, out_h, h); i < image_end(y, out_h, h); i++)
+            column += image_overlap(y, i, out_h, h) * rgb[((size_t)i * w + j) * 3 + ch];
+        sum += (uint64_t)image_overlap(x, j, out_w, w) * column;
+    }
+    return sum;
+}
+
+GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)
+{
+    return (uint8_t)((sum + area / 2) / area);
+}
+
+/* (I3) (x/255 - mean)/std */
+GPU_HD static inline float image_normalise(uint64_t sum, uint64_t area, float mean, float std)
+{
+    return ((float)sum / ((float)area * 255.0f) - mean) / std;
+}
+
+#endif

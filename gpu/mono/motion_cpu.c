@@ -1,0 +1,55 @@
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/mono/motion_point.h"
+
+/* Planes 6 and 7 of the network's input: the direction of each pixel's ray. */
+static void put_rays(struct session_cpu *s)
+{
+    float *rx = s->pair + 6 * (size_t)s->n_pixels, *ry = rx + s->n_pixels;
+    for (int y = 0; y < s->h; y++)
+        for (int x = 0; x < s->w; x++) {
+            *rx++ = ((float)x - s->camera.K.cx) / s->camera.K.fx;
+            *ry++ = ((float)y - s->camera.K.cy) / s->camera.K.fy;
+        }
+}
+
+/* (M2) Without a previous picture the last pose stands; the first frame of all is at the origin. */
+static int learned_pose(struct session_cpu *s, struct rigid *T_wc, struct err *err)
+{
+    struct rigid last = s->has_last ? s->T_last : rigid_identity();
+    float m[6];
+    int rc;
+
+    *T_wc = last;
+    if (!s->has_previous)
+        return 0;
+    if (s->base.config.motion->info.rays)
+        put_rays(s);
+    rc = net_dnnl_run(s->motion_plan->exec, s->pair, m, err);
+    if (rc == 0)
+        *T_wc = motion_compose(&last, m);
+    return rc;
+}
+
+int motion_cpu_run(struct session_cpu *s, struct gpu_frame *f, struct err *err)
+{
+    struct rigid T_wc = f->T_wc;
+    size_t picture = 3 * (size_t)s->n_pixels;
+    int rc = 0;
+
+    if (f->restart)
+        s->has_previous = 0;
+    if (!f->has_pose)
+        rc = learned_pose(s, &T_wc, err);
+    if (rc)
+        return rc;
+    if (s->base.config.motion) {
+        memcpy(s->pair, s->pair + picture, picture * sizeof *s->pair);
+        s->has_previous = 1;
+    }
+    s->T_last = T_wc;
+    s->has_last = 1;
+    s->camera = camera_make(&T_wc, s->camera.K, s->w, s->h);
+    f->result.T_wc = T_wc;
+    return 0;
+}

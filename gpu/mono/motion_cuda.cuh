@@ -1,0 +1,35 @@
+/*
+ * motion_cuda.cuh - the pose of a frame: given, or the last one moved by what the network says
+ * (internal to covisible_cuda.cu)
+ *
+ * Order:   the picture that image_cuda() has remembered by now is the next frame's previous one, so
+ *          has_previous is still that of this frame until it is set here.
+ */
+#ifndef RECOND_GPU_MOTION_CUDA_CUH
+#define RECOND_GPU_MOTION_CUDA_CUH
+
+#include "gpu/mono/session_cuda.h"
+
+#include "gpu/mono/motion_point.h"
+
+/* By one thread: this is a chain of some hundred operations. Returns the frame's camera. */
+static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
+                                                     struct session_dev *s)
+{
+    struct camera c;
+    struct rigid T;
+    int has_previous = s->has_previous && !f->restart;
+    T = s->has_last ? s->T_last : rigid_identity();
+    if (f->has_pose)
+        T = f->T_wc;
+    else if (has_previous && f->motion_raw)
+        T = motion_compose(&T, f->motion_raw);
+    s->has_previous = s->previous ? 1 : has_previous;
+    s->T_last = T;
+    s->has_last = 1;
+    c = camera_make(&T, s->camera.K, s->w, s->h);
+    s->camera = c;
+    return c;
+}
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * motion_point.h - from the six values of an ego-motion network to the pose of a frame
+ *
+ * In:      m = (t, r): T_prev<-cur = [exp(r^) | t], the current camera seen from the previous one,
+ *          metres and radians. The translation stands as it is (not multiplied by the left Jacobian
+ *          of SE(3)).
+ * Maths:   MATH.md (M1)-(M3). In double: this runs once a frame, and errors add up over a session.
+ */
+#ifndef RECOND_GPU_MOTION_POINT_H
+#define RECOND_GPU_MOTION_POINT_H
+
+#include "gpu/base/point.h"
+
+/* (M1) Rodrigues: R = I + a r^ + b r^ r^, a = sin(t)/t, b = (1 - cos(t))/t^2, by series near
+ * zero. */
+GPU_HD static inline void motion_rotation(const double r[3], double R[9])
+{
+    double t2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], t = sqrt(t2), a, b;
+    if (t < 1e-4) {
+        a = 1.0 - t2 / 6.0;
+        b = 0.5 - t2 / 24.0;
+    } else {
+        a = sin(t) / t;
+        b = (1.0 - cos(t)) / t2;
+    }
+    R[0] = 1.0 - b * (r[1] * r[1] + r[2] * r[2]);
+    R[1] = b * r[0] * r[1] - a * r[2];
+    R[2] = b * r[0] * r[2] + a * r[1];
+    R[3] = b * r[0] * r[1] + a * r[2];
+    R[4] = 1.0 - b * (r[0] * r[0] + r[2] * r[2]);
+    R[5] = b * r[1] * r[2] - a * r[0];
+    R[6] = b * r[0] * r[2] - a * r[1];
+    R[7] = b * r[1] * r[2] + a * r[0];
+    R[8] = 1.0 - b * (r[0] * r[0] + r[1] * r[1]);
+}
+
+/* (M3) Rows made orthonormal again (Gram-Schmidt); the third is the cross product, so det = +1. */
+GPU_HD static inline void motion_orthonormalise(double R[9])
+{
+    double n = sqrt(R[0] * R[0] + R[1] * R[1] + R[2] * R[2]), d;
+    for (int i = 0; i < 3; i++)
+        R[i] /= n;
+    d = R[0] * R[3] + R[1] * R[4] + R[2] * R[5];
+    for (int i = 0; i < 3; i++)
+        R[3 + i] -= d * R[i];
+    n = sqrt(R[3] * R[3] + R[4] * R[4] + R[5] * R[5]);
+    for (int i = 0; i < 3; i++)
+        R[3 + i] /= n;
+    R[6] = R[1] * R[5] - R[2] * R[4];
+    R[7] = R[2] * R[3] - R[0] * R[5];
+    R[8] = R[0] * R[4] - R[1] * R[3];
+}
+
+/* (M2) T_wc = T_wc(previous) * [exp(r^) | t]. A motion that is not finite counts as none. */
+GPU_HD static inline struct rigid motion_compose(const struct rigid *previous, const float m[6])
+{
+    double step[9], R[9], r[3];
+    struct rigid T;
+    for (int i = 0; i < 6; i++)
+        if (!(m[i] > -1e4f && m[i] < 1e4f))
+            return *previous;
+    for (int i = 0; i < 3; i++)
+        r[i] = (double)m[3 + i];
+    motion_rotation(r, step);
+    for (int i = 0; i < 3; i++) {
+        const float *p = previous->r + 3 * i;
+        for (int j = 0; j < 3; j++)
+            R[3 * i + j] =
+                (double)p[0] * step[j] + (double)p[1] * step[3 + j] + (double)p[2] * step[6 + j];
+        T.t[i] = (float)((double)p[0] * m[0] + (double)p[1] * m[1] + (double)p[2] * m[2] +
+                         (double)previous->t[i]);
+    }
+    motion_orthonormalise(R);
+    for (int i = 0; i < 9; i++)
+        T.r[i] = (float)R[i];
+    return T;
+}
+
+#endif

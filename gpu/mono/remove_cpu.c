@@ -1,0 +1,57 @@
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/mono/remove_point.h"
+
+static void free_slot(struct session_cpu *s, uint32_t slot)
+{
+    if (s->stat[slot].state == POINT_STABLE)
+        s->n_stable--;
+    remove_free(&s->place[slot], &s->stat[slot]);
+    s->free_slots[s->n_free++] = slot;
+    s->n_points--;
+}
+
+/* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of
+ * those. */
+static void carve(struct session_cpu *s)
+{
+    s->n_carved = 0;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        uint32_t slot = s->through[pixel];
+        if (slot == POINT_NONE || s->stat[slot].state == POINT_FREE ||
+            !remove_vote(&s->stat[slot], s->frame, s->base.config.fuse.carve_votes))
+            continue;
+        s->carved[s->n_carved++] = slot;
+        free_slot(s, slot);
+    }
+}
+
+/* (R1) The list of unstable points, compacted in place and in order: carved points and those that
+ * became stable leave it, expired ones leave it and the model. */
+static void compact(struct session_cpu *s)
+{
+    uint32_t kept = 0;
+    s->n_removed = 0;
+    for (uint32_t i = 0; i < s->n_unstable; i++) {
+        uint32_t slot = s->unstable[i];
+        if (s->stat[slot].state != POINT_UNSTABLE)
+            continue;
+        if (remove_expired(&s->stat[slot], s->frame, s->base.config.fuse.grace_frames)) {
+            free_slot(s, slot);
+            s->n_removed++;
+        } else {
+            s->unstable[kept++] = slot;
+        }
+    }
+    s->n_unstable = kept;
+}
+
+void remove_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+{
+    carve(s);
+    compact(s);
+    f->result.n_carved = s->n_carved;
+    f->result.n_removed = s->n_removed;
+    f->result.n_points = s->n_points;
+    f->result.n_stable = s->n_stable;
+}

@@ -1,0 +1,72 @@
+/*
+ * remove_cuda.cuh - which points go: votes, and what becomes of the list of unstable points
+ * (internal to fuse_cuda.cu, whose blocks do it beside other things, and remove_cuda.cu)
+ *
+ * The list has a length that only the device knows; SCAN_CHUNKS blocks share it, a contiguous part
+ * each. What a frame appends to it always stays, so only what was in it before is looked at.
+ */
+#ifndef RECOND_GPU_REMOVE_CUDA_CUH
+#define RECOND_GPU_REMOVE_CUDA_CUH
+
+#include "gpu/base/scan_cuda.cuh"
+
+#include "gpu/mono/remove_point.h"
+
+/* (R2) The vote of the pixel that has the point's claim. Returns its marks. */
+static __device__ inline uint32_t remove_vote_of(struct session_dev *s, uint32_t slot)
+{
+    struct point_stat *stat = &s->stat[slot];
+    uint32_t mark = 1u << SCAN_CARVED;
+    s->claims[slot] = POINT_UNCLAIMED;
+    if (!remove_vote(stat, s->frame, s->fuse.carve_votes))
+        return 0;
+    if (stat->state == POINT_STABLE)
+        mark |= 1u << SCAN_LOST;
+    if (s->out[slot].confidence)
+        mark |= 1u << SCAN_WITHDRAWN;
+    remove_free(&s->place[slot], stat);
+    return mark;
+}
+
+/* What becomes of an entry of the list, once all updates and votes of the frame are in. */
+enum remove_fate { REMOVE_GONE, REMOVE_KEPT, REMOVE_EXPIRED };
+
+static __device__ inline enum remove_fate remove_fate_of(const struct session_dev *s, uint32_t slot)
+{
+    const struct point_stat *stat = &s->stat[slot];
+    if (stat->state != POINT_UNSTABLE)
+        return REMOVE_GONE;
+    return remove_expired(stat, s->frame, s->fuse.grace_frames) ? REMOVE_EXPIRED : REMOVE_KEPT;
+}
+
+/* Entries `first` to `end`-1 of the list: a whole number of rounds of a block, but for the last. */
+struct remove_chunk {
+    uint32_t first, end;
+};
+
+static __device__ inline struct remove_chunk remove_chunk_of(uint32_t n, uint32_t chunk)
+{
+    uint32_t size = scan_blocks_of((n + SCAN_CHUNKS - 1) / SCAN_CHUNKS) * SCAN_BLOCK;
+    struct remove_chunk c = {chunk * size, chunk * size + size};
+    if (c.end > n)
+        c.end = n;
+    return c;
+}
+
+/* By all threads of a block: leaves how many entries of the chunk stay (low) and expire (high). */
+static __device__ inline void remove_count(struct session_dev *s, uint32_t chunk)
+{
+    const uint32_t *list = s->unstable[s->was.unstable_now];
+    struct remove_chunk c = remove_chunk_of(s->was.n_unstable, chunk);
+    uint32_t n_kept = 0, n_expired = 0;
+    for (uint32_t round = c.first; round < c.end; round += SCAN_BLOCK) {
+        uint32_t i = round + threadIdx.x;
+        enum remove_fate fate = i < c.end ? remove_fate_of(s, list[i]) : REMOVE_GONE;
+        n_kept += (uint32_t)__syncthreads_count(fate == REMOVE_KEPT);
+        n_expired += (uint32_t)__syncthreads_count(fate == REMOVE_EXPIRED);
+    }
+    if (threadIdx.x == 0)
+        s->chunk_counts[chunk] = (uint64_t)n_expired << 32 | n_kept;
+}
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * session_cpu_state.c - the CPU back end's session as bytes, and back (state.h)
+ *
+ * What lives only while a frame is under way is left out; claims are unclaimed between frames, and
+ * are made so again.
+ */
+#include "gpu/mono/session_cpu.h"
+
+#include "gpu/base/state.h"
+
+static void describe(struct state_head *h, const struct session_cpu *s)
+{
+    state_head_make(h, s->base.gpu->ops->name, &s->base.config);
+    h->has_last = (uint32_t)s->has_last;
+    h->has_previous = (uint32_t)s->has_previous;
+    h->frame = s->frame;
+    h->n_slots = s->n_slots;
+    h->n_unstable = s->n_unstable;
+    h->n_free = s->n_free;
+    h->n_points = s->n_points;
+    h->n_stable = s->n_stable;
+    h->n_keyframes = s->n_keyframes;
+    h->next_id = s->next_id;
+    h->T_last = s->T_last;
+}
+
+size_t session_cpu_state_bytes(struct gpu_session *base)
+{
+    struct state_head h;
+    struct state_layout l;
+    describe(&h, session_cpu_of(base));
+    state_layout_make(&l, &h);
+    return l.bytes;
+}
+
+static void copy(uint8_t *to, const void *from, size_t n)
+{
+    if (n)
+        memcpy(to, from, n);
+}
+
+static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const struct state_layout *l)
+{
+    size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
+    copy(buf + l->keyframes, s->keyframes, k * sizeof *s->keyframes);
+    state_tidy_keyframes(buf + l->keyframes, k);
+    for (size_t i = 0; i < k; i++) {
+        uint32_t last = 0;
+        copy(buf + l->overlaps + i * k, s->overlaps + i * most, k);
+        state_pack_cells(buf + l->maps + i * s->n_pixels * sizeof(uint32_t),
+                         s->maps + i * s->n_pixels, s->n_pixels, (const uint8_t *)s->place, &last);
+    }
+}
+
+int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
+                     struct err *err)
+{
+    const struct session_cpu *s = session_cpu_of(base);
+    struct state_head h;
+    struct state_layout l;
+    size_t n = s->n_slots;
+
+    describe(&h, s);
+    state_layout_make(&l, &h);
+    if (l.bytes > cap)
+        return err_set(err, ERR_LIMIT, "a state of %zu bytes does not fit %zu", l.bytes, cap);
+    state_begin(buf, &h, &l);
+    copy(buf + l.place, s->place, n * sizeof *s->place);
+    copy(buf + l.stat, s->stat, n * sizeof *s->stat);
+    copy(buf + l.out, s->out, n * sizeof *s->out);
+    copy(buf + l.id, s->id, n * sizeof *s->id);
+    copy(buf + l.unstable, s->unstable, s->n_unstable * sizeof *s->unstable);
+    copy(buf + l.free_slots, s->free_slots, s->n_free * sizeof *s->free_slots);
+    save_keyframes(s, buf, &l);
+    if (h.has_previous)
+        copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
+    *len = l.bytes;
+    return 0;
+}
+
+static void load_keyframes(struct session_cpu *s, const uint8_t *buf, const struct state_layout *l)
+{
+    size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
+    copy((uint8_t *)s->keyframes, buf + l->keyframes, k * sizeof *s->keyframes);
+    for (size_t i = 0; i < k; i++) {
+        uint32_t last = 0;
+        copy(s->overlaps + i * most, buf + l->overlaps + i * k, k);
+        state_unpack_cells(s->maps + i * s->n_pixels,
+                           buf + l->maps + i * s->n_pixels * sizeof(uint32_t), s->n_pixels,
+                           buf + l->place, &last);
+    }
+}
+
+static void take_counts(struct session_cpu *s, const struct state_head *h)
+{
+    s->has_last = (int)h->has_last;
+    s->has_previous = (int)h->has_previous;
+    s->frame = h->frame;
+    s->n_slots = h->n_slots;
+    s->n_unstable = h->n_unstable;
+    s->n_free = h->n_free;
+    s->n_points = h->n_points;
+    s->n_stable = h->n_stable;
+    s->n_keyframes = h->n_keyframes;
+    s->next_id = h->next_id;
+    s->T_last = h->T_last;
+}
+
+int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct session_cpu *s = session_cpu_of(base);
+    struct state_head h;
+    struct state_layout l;
+    int rc;
+
+    if (s->frame || s->n_slots)
+        return err_set(err, ERR_STATE, "a state is loaded into a new session alone");
+    rc = state_check(&h, &l, buf, len, &base->config, err);
+    if (rc)
+        return rc;
+    take_counts(s, &h);
+    copy((uint8_t *)s->place, buf + l.place, s->n_slots * sizeof *s->place);
+    copy((uint8_t *)s->stat, buf + l.stat, s->n_slots * sizeof *s->stat);
+    copy((uint8_t *)s->out, buf + l.out, s->n_slots * sizeof *s->out);
+    copy((uint8_t *)s->id, buf + l.id, s->n_slots * sizeof *s->id);
+    copy((uint8_t *)s->unstable, buf + l.unstable, s->n_unstable * sizeof *s->unstable);
+    copy((uint8_t *)s->free_slots, buf + l.free_slots, s->n_free * sizeof *s->free_slots);
+    memset(s->claims, 0xff, s->n_slots * sizeof *s->claims);
+    load_keyframes(s, buf, &l);
+    if (h.has_previous)
+        copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
+    return 0;
+}

@@ -1,0 +1,191 @@
+/*
+ * session_cuda.cu - device and pinned memory of a session, all of it taken when it is made
+ *
+ * One piece of device memory is cut up as session_cpu.c cuts its mapping, but all of it is really
+ * there: a session of ten million points holds about a gigabyte from its first frame on.
+ */
+#include "gpu/base/scan_cuda.cuh"
+
+#include "gpu/mono/associate_point.h"
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/memory_cuda.h"
+
+#include <stdlib.h>
+
+#define ALIGN 256
+
+/* Hands out pieces of one allocation; with base NULL it only adds up. */
+struct arena {
+    uint8_t *base;
+    size_t used;
+};
+
+template <class T> static void take(struct arena *a, T **piece, size_t n)
+{
+    a->used = (a->used + ALIGN - 1) / ALIGN * ALIGN + SESSION_CUDA_GUARD;
+    *piece = a->base ? (T *)(a->base + a->used) : NULL;
+    a->used += n * sizeof(T);
+}
+
+static void lay_out_frame(struct session_dev *s, struct arena *a,
+                          const struct gpu_session_config *c)
+{
+    size_t n = (size_t)c->net_w * c->net_h;
+    take(a, &s->picture, (size_t)c->max_image_w * c->max_image_h * 3);
+    take(a, &s->rgb, n * 3);
+    take(a, &s->previous, c->motion ? n * 4 : 0);
+    if (!c->motion)
+        s->previous = NULL;
+    take(a, &s->depth, n);
+    take(a, &s->usable, n);
+    take(a, &s->world, n);
+    take(a, &s->found, n);
+    take(a, &s->through, n);
+    take(a, &s->distance, n);
+    take(a, &s->bins, ASSOCIATE_BINS);
+    take(a, &s->cell_claims, n * (size_t)c->fuse.n_covisible);
+    take(a, &s->wins, n);
+    take(a, &s->mark, n);
+    take(a, &s->counts, scan_blocks((uint32_t)n));
+    take(a, &s->groups, scan_groups((uint32_t)n));
+    take(a, &s->chunk_counts, SCAN_CHUNKS);
+    take(a, &s->carved, n);
+}
+
+static void lay_out_model(struct session_dev *s, struct arena *a,
+                          const struct gpu_session_config *c)
+{
+    size_t n = (size_t)c->net_w * c->net_h, k = (size_t)c->fuse.max_keyframes, m = c->max_points;
+    take(a, &s->overlap_now, k);
+    take(a, &s->keyframes, k);
+    take(a, &s->overlaps, k * k);
+    take(a, &s->maps, k * n);
+    take(a, &s->place, m);
+    take(a, &s->stat, m);
+    take(a, &s->out, m);
+    take(a, &s->id, m);
+    take(a, &s->claims, m);
+    take(a, &s->unstable[0], m);
+    take(a, &s->unstable[1], m);
+    take(a, &s->free_slots, m);
+}
+
+/* Pieces of s, and where the copy of s itself goes. Returns the bytes of all. */
+static size_t lay_out(struct session_dev *s, struct session_dev **dev, uint8_t *base,
+                      const struct gpu_session_config *c)
+{
+    struct arena a = {base, 0};
+    take(&a, dev, 1);
+    lay_out_frame(s, &a, c);
+    lay_out_model(s, &a, c);
+    return a.used + SESSION_CUDA_GUARD;
+}
+
+size_t session_cuda_bytes(const struct gpu_session_config *c)
+{
+    struct session_dev s, *dev;
+    return lay_out(&s, &dev, NULL, c);
+}
+
+static void set_constants(struct session_dev *s, const struct gpu_session_config *c)
+{
+    s->fuse = c->fuse;
+    if (c->depth) {
+        s->depth_scale = depth_scale_make(&c->depth->info, 1.0f);
+        s->focal_px = c->depth->info.focal_px;
+    }
+    s->step_m = c->step_m;
+    s->w = c->net_w;
+    s->h = c->net_h;
+    s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
+    s->max_points = c->max_points;
+    s->next_id = 1;
+}
+
+static size_t aligned(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* Result, changes and depth, written by the device where the host reads them. */
+static int pin(struct session_cuda *s, struct err *err)
+{
+    size_t n = s->host.n_pixels, changes = aligned(sizeof *s->result);
+    size_t depth = changes + aligned(2 * n * sizeof *s->changes);
+    uint8_t *here;
+    int rc;
+
+    s->pinned_bytes = depth + aligned(n * sizeof *s->depth_out);
+    rc = memory_cuda_get(s->memory, MEMORY_CUDA_PINNED, &s->pinned, s->pinned_bytes, err);
+    if (rc)
+        return rc;
+    here = (uint8_t *)s->pinned;
+    s->result = s->result_dev = (struct result_cuda *)here;
+    memset(s->result, 0, sizeof *s->result); /* says of the others how much of them is valid */
+    s->changes = s->changes_dev = (struct gpu_change *)(here + changes);
+    s->depth_out = s->depth_out_dev = (float *)(here + depth);
+    return 0;
+}
+
+/* Claims are unclaimed, all else is zero. */
+static int fill(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
+                struct err *err)
+{
+    size_t cells = (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
+    int rc = 0;
+    CU_TRY(cudaMemsetAsync(s->arena, 0, s->arena_bytes, stream));
+    CU_TRY(cudaMemsetAsync(s->host.cell_claims, 0xff, cells * sizeof *s->host.cell_claims, stream));
+    CU_TRY(cudaMemsetAsync(s->host.claims, 0xff, c->max_points * sizeof *s->host.claims, stream));
+    CU_TRY(cudaMemcpyAsync(s->dev, &s->host, sizeof s->host, cudaMemcpyHostToDevice, stream));
+    CU_TRY(cudaStreamSynchronize(stream));
+out:
+    return rc;
+}
+
+int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cuda *memory,
+                     const struct gpu_session_config *c, cudaStream_t stream, struct err *err)
+{
+    struct session_cuda *s = (struct session_cuda *)calloc(1, sizeof *s);
+    int rc;
+
+    *out = NULL;
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for a session");
+    s->base.gpu = g;
+    s->base.config = *c;
+    s->memory = memory;
+    set_constants(&s->host, c);
+    s->arena_bytes = session_cuda_bytes(c);
+    rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
+    if (rc == 0) {
+        (void)lay_out(&s->host, &s->dev, (uint8_t *)s->arena, c);
+        rc = pin(s, err);
+    }
+    if (rc == 0)
+        rc = fill(s, c, stream, err);
+    if (rc)
+        session_cuda_free(&s);
+    *out = s;
+    return rc;
+}
+
+void session_cuda_free(struct session_cuda **session)
+{
+    struct session_cuda *s = *session;
+    if (!s)
+        return;
+    *session = NULL;
+    memory_cuda_put(s->memory, MEMORY_CUDA_PINNED, s->pinned);
+    memory_cuda_put(s->memory, MEMORY_CUDA_DEVICE, s->arena);
+    free(s);
+}
+
+int session_cuda_put_depth(struct session_cuda *s, const float *depth, cudaStream_t stream,
+                           struct err *err)
+{
+    int rc = 0;
+    CU_TRY(cudaMemcpyAsync(s->host.depth, depth, s->host.n_pixels * sizeof *depth,
+                           cudaMemcpyHostToDevice, stream));
+out:
+    return rc;
+}

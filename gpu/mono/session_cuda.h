@@ -1,0 +1,223 @@
+/*
+ * session_cuda.h - what the CUDA back end keeps of a session, on the device and beside it (internal
+ * to gpu/ and its tests)
+ *
+ * A batch of frames runs as one launch a pass: blockIdx.y is the frame, and every kernel gets the
+ * batch's frame_cuda array, from which it reaches its session's session_dev. Nothing that a frame
+ * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
+ * decision live in session_dev. Pictures are at most `n_pixels_max` over the batch.
+ *
+ * Passes:  what one frame costs alone is the number of passes that wait for each other, so stages
+ *          share them. Behind image and depth there are five; | is what blocks do side by side.
+ *
+ *          covisible_cuda()  pose, keyframes to be tested  | usable depth and its histogram
+ *          associate_cuda()  look points up, claim points, votes and open cells
+ *          fuse_cuda() 1     update, vote, see who won cells, count lists | keyframe or not
+ *          fuse_cuda() 2     insert, fill maps, tell changes | count the list of unstable points
+ *          remove_cuda()     write that list, free slots, tell the host
+ *
+ *          A pass ends where the next needs what all of its pixels did: the depth behind any pixel,
+ *          every claim, the place in a list, the length of one.
+ * Order:   lists (unstable, free, carved, changes) have the order of the CPU twin: a block adds up
+ *          what the blocks before it counted in the pass before. Claims are 64-bit minima; a pixel
+ *          that observes a point comes before all that see through it, so one claim decides both.
+ *          fusion .cu files are compiled with --fmad=false, so that the twins round alike: what
+ *          differs is exp, sin and cos.
+ */
+#ifndef RECOND_GPU_SESSION_CUDA_H
+#define RECOND_GPU_SESSION_CUDA_H
+
+#include "gpu/mono/covisible_point.h"
+#include "gpu/mono/depth_point.h"
+#include "gpu/base/ops.h"
+#include "gpu/base/point.h"
+
+#include "gpu/base/half_cuda.h"
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A keyframe that the frame is tested against. */
+struct covisible_cuda {
+    uint32_t place;
+    int overlap;
+};
+
+/* What the model holds. */
+struct tally_cuda {
+    uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
+    int unstable_now;
+    uint64_t next_id;
+};
+
+/* What a block of pixels counted (scan_cuda.cuh), and what a group of blocks did. */
+#define SCAN_WIDTH 16
+#define SCAN_GROUP_WIDTH 12
+struct scan_counts {
+    uint16_t n[SCAN_WIDTH];
+};
+struct scan_group {
+    uint32_t n[SCAN_GROUP_WIDTH];
+};
+
+/* In device memory: the model and the state of the line between frames. Written by kernels alone
+ * after session_cuda_new(). */
+struct session_dev {
+    struct fuse_params fuse;
+    struct depth_scale depth_scale; /* focal is filled in by the first pass of each frame */
+    float focal_px;                 /* of the depth network; 0 = no scaling */
+    float step_m;
+    int w, h;
+    uint32_t n_pixels, max_points;
+
+    /* the frame */
+    uint32_t frame;
+    uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
+    uint8_t *rgb;     /* [h][w][3] */
+    /* [h][w][4] the previous picture for the motion network; NULL without one */
+    __half *previous;
+    float *depth; /* [h][w] metres, 0 = none */
+    struct camera camera;
+    struct rigid T_last;
+    int has_last, has_previous;
+
+    /* covisible */
+    struct covisible_cuda covisible[GPU_COVISIBLE_MAX];
+    struct camera covisible_camera[GPU_COVISIBLE_MAX];
+    int n_covisible;
+    struct covisible_grid grid;
+    uint8_t *overlap_now; /* [max_keyframes] */
+
+    /* associate, one value a pixel */
+    float *usable;
+    struct vec3 *world;
+    uint32_t *found, *through;
+    float *distance;
+    uint32_t *bins; /* [ASSOCIATE_BINS] zero between frames */
+    uint32_t n_valid, n_associated;
+    float median_depth_m;
+
+    /* keyframe */
+    int is_keyframe;
+    uint32_t place_new, n_keyframes;
+    struct keyframe *keyframes;
+    struct map_cell *maps; /* [max_keyframes][h][w] */
+    uint8_t *overlaps;
+
+    /* fuse */
+    uint64_t *cell_claims; /* [n_covisible][h][w], all unclaimed between frames */
+    /* bit k: an open cell in the map of covisible[k]; from update on: one that the pixel won */
+    uint16_t *wins;
+    uint16_t *mark;             /* [n_pixels] bits of enum scan_mark */
+    struct scan_counts *counts; /* of each block of pixels */
+    struct scan_group *groups;  /* of each SCAN_GROUP blocks; cleared by the first pass */
+    uint64_t *chunk_counts;     /* [SCAN_CHUNKS] entries of the list that stay | that expired */
+    struct tally_cuda was;      /* before this frame: passes read it, the last ones write anew */
+
+    /* the model, by slot */
+    struct point_place *place;
+    struct point_stat *stat;
+    struct point_out *out;
+    uint64_t *id;
+    uint64_t *claims; /* all unclaimed between frames */
+    /* Compaction goes from one to the other. Insertion appends to the one that it goes from: points
+     * that are unstable again, then new ones. */
+    uint32_t *unstable[2];
+    int unstable_now;
+    uint32_t *free_slots;
+    uint32_t n_slots, n_unstable, n_free, n_points, n_stable;
+    uint64_t next_id;
+
+    /* remove, change */
+    uint32_t *carved; /* slots, in the order of the pixels that voted last */
+    uint32_t n_carved, n_removed, n_updated, n_inserted, n_left_out;
+    uint32_t n_changed, n_withdrawn; /* changes: of updated points, of carved ones */
+    uint32_t n_recycled;             /* of the inserted: those in a slot that was free */
+    uint32_t n_appended;             /* to the list of unstable points */
+
+    unsigned long long stamp_ns[GPU_STAGES]; /* as in result_cuda */
+};
+
+/* What the device tells the host of a frame; in pinned memory, written by the last pass. */
+struct result_cuda {
+    struct gpu_result result; /* stage_us: zero; see stamp_ns */
+    /* %globaltimer when a stage began; the upload's is the image's; the last one: the end. 0: the
+     * stage has no pass of its own (keyframe and change are fuse's; motion is its network alone) */
+    uint64_t stamp_ns[GPU_STAGES];
+};
+
+/* One frame of a batch, as kernels see it; the array is copied to the device with each batch. */
+struct frame_cuda {
+    struct session_dev *s; /* NULL: this place in the batch is empty */
+    int width, height;     /* of the uploaded picture */
+    struct intrinsics K;   /* of it */
+    struct rigid T_wc;     /* if has_pose */
+    int has_pose, restart;
+    float mean[2][3], std[2][3];  /* of the depth and of the motion network */
+    __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
+    int depth_pitch, motion_pitch;
+    int rays;
+    const float *depth_raw;     /* [h][w] the depth network's answer; NULL: depth is in s->depth */
+    const float *motion_raw;    /* [6]; NULL without a motion network */
+    struct gpu_change *changes; /* pinned host memory as the device sees it, [2*n_pixels] */
+    struct result_cuda *result; /* the same */
+    float *depth_out;           /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
+};
+
+#define SESSION_CUDA_GUARD 256 /* unused bytes before each piece of the arena: tests watch them */
+
+struct memory_cuda;
+
+/* Host side. */
+struct session_cuda {
+    struct gpu_session base;
+    struct session_dev *dev;    /* on the device */
+    struct session_dev host;    /* the same when it was made: pointers and constants */
+    struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
+    void *arena;                /* one piece of device memory */
+    size_t arena_bytes;
+    struct gpu_change *changes; /* pinned, [2*n_pixels], and as the device sees it */
+    struct gpu_change *changes_dev;
+    struct result_cuda *result, *result_dev;
+    float *depth_out, *depth_out_dev;
+    size_t pinned_bytes;
+    void *pinned; /* one piece: result, changes, depth_out; the device has it at the same address */
+    void *plan;   /* ops_cuda's: networks and graphs for this size */
+};
+
+size_t session_cuda_bytes(const struct gpu_session_config *c);
+/* c->depth may be NULL (tests): depth is then given by session_cuda_put_depth(). Arguments are
+ * trusted. memory: memory_cuda_get(). Waits for `stream`. */
+MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g, struct memory_cuda *memory,
+                                const struct gpu_session_config *c, cudaStream_t stream,
+                                struct err *err);
+/* Its last frame is over. */
+void session_cuda_free(struct session_cuda **s);
+MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
+                                      cudaStream_t stream, struct err *err);
+
+/* As gpu_session_save() and its kin; on `stream`, which they wait for. The session's last frame is
+ * over, its next one is not enqueued. */
+size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t stream);
+MUST_CHECK int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap,
+                                 size_t *len, cudaStream_t stream, struct err *err);
+MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len,
+                                 cudaStream_t stream, struct err *err);
+
+/*
+ * The stages: each enqueues its kernels for a batch on a stream.
+ * In:      frames: device memory, [n]; pixels_max: the largest w*h among their sessions
+ * Returns: 0; ERR_DEVICE
+ * Runs:    may be captured; the same calls with the same n and pixels_max may be replayed for other
+ *          frames
+ */
+typedef int stage_cuda_fn(const struct frame_cuda *frames, int n, uint32_t pixels_max,
+                          cudaStream_t stream, struct err *err);
+stage_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, fuse_cuda, remove_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,301 @@
+/*
+ * session_cuda_state.cu - the CUDA back end's session as bytes, and back (state.h)
+ *
+ * Each array travels in one copy of its used part, straight between the device and the caller's
+ * bytes. Maps and the previous picture are repacked on the way, by pieces that fit the session's
+ * pinned depth map, which nobody reads between two frames.
+ */
+#include "gpu/mono/session_cuda.h"
+
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/state.h"
+
+#include <string.h>
+
+static int down(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
+{
+    int rc = 0;
+    if (n == 0)
+        return 0;
+    CU_TRY(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream));
+out:
+    return rc;
+}
+
+static int up(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
+{
+    int rc = 0;
+    if (n == 0)
+        return 0;
+    CU_TRY(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream));
+out:
+    return rc;
+}
+
+static int finish(cudaStream_t stream, struct err *err)
+{
+    int rc = 0;
+    CU_TRY(cudaStreamSynchronize(stream));
+out:
+    return rc;
+}
+
+/* How many of the `left` things of 8 bytes the pinned depth map takes at once. */
+static size_t piece(const struct session_cuda *s, size_t left)
+{
+    size_t most = s->host.n_pixels * sizeof *s->depth_out / 8;
+    return left < most ? left : most;
+}
+
+static int describe(struct state_head *h, struct session_dev *d, const struct session_cuda *s,
+                    cudaStream_t stream, struct err *err)
+{
+    int rc = down(d, s->dev, sizeof *d, stream, err);
+    if (rc == 0)
+        rc = finish(stream, err);
+    if (rc)
+        return rc;
+    state_head_make(h, "cuda", &s->base.config);
+    h->has_last = (uint32_t)d->has_last;
+    h->has_previous = (uint32_t)d->has_previous;
+    h->frame = d->frame;
+    h->n_slots = d->n_slots;
+    h->n_unstable = d->n_unstable;
+    h->n_free = d->n_free;
+    h->n_points = d->n_points;
+    h->n_stable = d->n_stable;
+    h->n_keyframes = d->n_keyframes;
+    h->next_id = d->next_id;
+    h->T_last = d->T_last;
+    return 0;
+}
+
+size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t stream)
+{
+    struct session_dev d;
+    struct state_head h;
+    struct state_layout l;
+    if (describe(&h, &d, s, stream, NULL))
+        return 0;
+    state_layout_make(&l, &h);
+    return l.bytes;
+}
+
+/* ------------------------------------------------------------------------- save */
+
+static int save_points(uint8_t *buf, const struct state_layout *l, const struct session_dev *d,
+                       cudaStream_t stream, struct err *err)
+{
+    size_t n = d->n_slots;
+    int rc = down(buf + l->place, d->place, n * sizeof *d->place, stream, err);
+    if (rc == 0)
+        rc = down(buf + l->stat, d->stat, n * sizeof *d->stat, stream, err);
+    if (rc == 0)
+        rc = down(buf + l->out, d->out, n * sizeof *d->out, stream, err);
+    if (rc == 0)
+        rc = down(buf + l->id, d->id, n * sizeof *d->id, stream, err);
+    if (rc == 0)
+        rc = down(buf + l->unstable, d->unstable[d->unstable_now], d->n_unstable * sizeof(uint32_t),
+                  stream, err);
+    if (rc == 0)
+        rc = down(buf + l->free_slots, d->free_slots, d->n_free * sizeof(uint32_t), stream, err);
+    return rc;
+}
+
+static int save_map(const struct session_cuda *s, uint8_t *to, const struct map_cell *map,
+                    const uint8_t *place, cudaStream_t stream, struct err *err)
+{
+    size_t n = s->host.n_pixels, m;
+    uint32_t last = 0;
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0; at += m) {
+        m = piece(s, n - at);
+        rc = down(s->depth_out, map + at, m * sizeof *map, stream, err);
+        if (rc == 0)
+            rc = finish(stream, err);
+        if (rc == 0)
+            state_pack_cells(to + at * sizeof(uint32_t), (const struct map_cell *)s->depth_out, m,
+                             place, &last);
+    }
+    return rc;
+}
+
+static int save_keyframes(const struct session_cuda *s, uint8_t *buf, const struct state_layout *l,
+                          const struct session_dev *d, cudaStream_t stream, struct err *err)
+{
+    size_t k = d->n_keyframes, n = d->n_pixels;
+    int rc = down(buf + l->keyframes, d->keyframes, k * sizeof *d->keyframes, stream, err);
+    if (rc == 0 && k)
+        CU_TRY(cudaMemcpy2DAsync(buf + l->overlaps, k, d->overlaps, (size_t)d->fuse.max_keyframes,
+                                 k, k, cudaMemcpyDeviceToHost, stream));
+    if (rc == 0)
+        rc = finish(stream, err); /* places and keyframes are read below */
+    if (rc == 0)
+        state_tidy_keyframes(buf + l->keyframes, k);
+    for (size_t i = 0; i < k && rc == 0; i++)
+        rc = save_map(s, buf + l->maps + i * n * sizeof(uint32_t), d->maps + i * n, buf + l->place,
+                      stream, err);
+out:
+    return rc;
+}
+
+static int save_previous(const struct session_cuda *s, uint8_t *to, const struct session_dev *d,
+                         cudaStream_t stream, struct err *err)
+{
+    const __half *from = (const __half *)s->depth_out;
+    size_t n = d->n_pixels, m;
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0; at += m) {
+        m = piece(s, n - at);
+        rc = down(s->depth_out, d->previous + 4 * at, m * 4 * sizeof *from, stream, err);
+        if (rc == 0)
+            rc = finish(stream, err);
+        for (size_t i = 0; i < m && rc == 0; i++)
+            for (size_t ch = 0; ch < 3; ch++) {
+                float v = __half2float(from[4 * i + ch]);
+                memcpy(to + (ch * n + at + i) * sizeof v, &v, sizeof v);
+            }
+    }
+    return rc;
+}
+
+int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, size_t *len,
+                      cudaStream_t stream, struct err *err)
+{
+    struct session_dev d;
+    struct state_head h;
+    struct state_layout l;
+    int rc = describe(&h, &d, s, stream, err);
+
+    if (rc)
+        return rc;
+    state_layout_make(&l, &h);
+    if (l.bytes > cap)
+        return err_set(err, ERR_LIMIT, "a state of %zu bytes does not fit %zu", l.bytes, cap);
+    state_begin(buf, &h, &l);
+    rc = save_points(buf, &l, &d, stream, err);
+    if (rc == 0)
+        rc = save_keyframes(s, buf, &l, &d, stream, err);
+    if (rc == 0 && h.has_previous)
+        rc = save_previous(s, buf + l.previous, &d, stream, err);
+    if (rc == 0)
+        *len = l.bytes;
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- load */
+
+static int load_points(const struct session_dev *d, const uint8_t *buf,
+                       const struct state_layout *l, cudaStream_t stream, struct err *err)
+{
+    size_t n = d->n_slots;
+    int rc = up(d->place, buf + l->place, n * sizeof *d->place, stream, err);
+    if (rc == 0)
+        rc = up(d->stat, buf + l->stat, n * sizeof *d->stat, stream, err);
+    if (rc == 0)
+        rc = up(d->out, buf + l->out, n * sizeof *d->out, stream, err);
+    if (rc == 0)
+        rc = up(d->id, buf + l->id, n * sizeof *d->id, stream, err);
+    if (rc == 0)
+        rc = up(d->unstable[0], buf + l->unstable, d->n_unstable * sizeof(uint32_t), stream, err);
+    if (rc == 0)
+        rc = up(d->free_slots, buf + l->free_slots, d->n_free * sizeof(uint32_t), stream, err);
+    return rc;
+}
+
+static int load_map(const struct session_cuda *s, struct map_cell *map, const uint8_t *from,
+                    const uint8_t *place, cudaStream_t stream, struct err *err)
+{
+    size_t n = s->host.n_pixels, m;
+    uint32_t last = 0;
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0; at += m) {
+        m = piece(s, n - at);
+        state_unpack_cells((struct map_cell *)s->depth_out, from + at * sizeof(uint32_t), m, place,
+                           &last);
+        rc = up(map + at, s->depth_out, m * sizeof *map, stream, err);
+        if (rc == 0)
+            rc = finish(stream, err);
+    }
+    return rc;
+}
+
+static int load_keyframes(const struct session_cuda *s, const struct session_dev *d,
+                          const uint8_t *buf, const struct state_layout *l, cudaStream_t stream,
+                          struct err *err)
+{
+    size_t k = d->n_keyframes, n = d->n_pixels;
+    int rc = up(d->keyframes, buf + l->keyframes, k * sizeof *d->keyframes, stream, err);
+    if (rc == 0 && k)
+        CU_TRY(cudaMemcpy2DAsync(d->overlaps, (size_t)d->fuse.max_keyframes, buf + l->overlaps, k,
+                                 k, k, cudaMemcpyHostToDevice, stream));
+    for (size_t i = 0; i < k && rc == 0; i++)
+        rc = load_map(s, d->maps + i * n, buf + l->maps + i * n * sizeof(uint32_t), buf + l->place,
+                      stream, err);
+out:
+    return rc;
+}
+
+static int load_previous(const struct session_cuda *s, const struct session_dev *d,
+                         const uint8_t *from, cudaStream_t stream, struct err *err)
+{
+    __half *to = (__half *)s->depth_out;
+    size_t n = d->n_pixels, m;
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0; at += m) {
+        m = piece(s, n - at);
+        for (size_t i = 0; i < m; i++) {
+            float v[4] = {0, 0, 0, 0};
+            for (size_t ch = 0; ch < 3; ch++)
+                memcpy(&v[ch], from + (ch * n + at + i) * sizeof *v, sizeof *v);
+            for (size_t ch = 0; ch < 4; ch++)
+                to[4 * i + ch] = __float2half_rn(v[ch]);
+        }
+        rc = up(d->previous + 4 * at, to, m * 4 * sizeof *to, stream, err);
+        if (rc == 0)
+            rc = finish(stream, err);
+    }
+    return rc;
+}
+
+static void take_counts(struct session_dev *d, const struct state_head *h)
+{
+    d->has_last = (int)h->has_last;
+    d->has_previous = (int)h->has_previous;
+    d->frame = h->frame;
+    d->n_slots = h->n_slots;
+    d->n_unstable = h->n_unstable;
+    d->n_free = h->n_free;
+    d->n_points = h->n_points;
+    d->n_stable = h->n_stable;
+    d->n_keyframes = h->n_keyframes;
+    d->next_id = h->next_id;
+    d->T_last = h->T_last;
+}
+
+int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cudaStream_t stream,
+                      struct err *err)
+{
+    struct session_dev d;
+    struct state_head h;
+    struct state_layout l;
+    int rc = describe(&h, &d, s, stream, err);
+
+    if (rc == 0 && (d.frame || d.n_slots))
+        rc = err_set(err, ERR_STATE, "a state is loaded into a new session alone");
+    if (rc == 0)
+        rc = state_check(&h, &l, buf, len, &s->base.config, err);
+    if (rc)
+        return rc;
+    take_counts(&d, &h);
+    rc = load_points(&d, buf, &l, stream, err);
+    if (rc == 0)
+        rc = load_keyframes(s, &d, buf, &l, stream, err);
+    if (rc == 0 && h.has_previous)
+        rc = load_previous(s, &d, buf + l.previous, stream, err);
+    if (rc == 0)
+        rc = up(s->dev, &d, sizeof d, stream, err);
+    if (rc == 0)
+        rc = finish(stream, err);
+    return rc;
+}

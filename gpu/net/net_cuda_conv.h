@@ -1,0 +1,86 @@
+/*
+ * net_cuda_conv.h - one fused convolution on tensor cores (implicit GEMM, mma.sync, cp.async)
+ *
+ *     out = act(W * cat(up(src0), up(src1)) + bias + residual)
+ *
+ * Layout:  activations [n][h][w][pitch] halves; a source's channels are the first c of its pitch, a
+ *          multiple of 8 (4 for a first layer), padding channels zero. Concatenation and nearest
+ *          upsampling by two happen in the loads: nothing is written for them.
+ * Order:   K runs over (ky, kx, source, channel) in steps of 16 and is cut into `segments` equal
+ *          parts, fixed for a layer whatever the batch. Each part is summed from its beginning by
+ *          mma.sync, the parts are added in order as float32. A tile shape changes only who
+ *          computes an output, never the order of its sum; so the bits do not depend on it. Where
+ *          few tiles would leave the device idle the parts go to different blocks, and the last to
+ *          finish adds them up.
+ */
+#ifndef RECOND_GPU_NET_CUDA_CONV_H
+#define RECOND_GPU_NET_CUDA_CONV_H
+
+#include "gpu/net/net_graph.h"
+
+#include "gpu/base/half_cuda.h"
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct net_cuda_source {
+    int c, pitch; /* real channels (padded to 8 inside), halves from pixel to pixel */
+    int up;       /* 1: the tensor is stored at half height and width */
+};
+
+/* What a layer is, for one picture. */
+struct net_cuda_conv {
+    int n_src;
+    struct net_cuda_source src[2];
+    int h, w; /* of the input, after upsampling */
+    int oh, ow, cout, out_pitch;
+    struct net_window win; /* any kernel, stride, dilation, padding */
+    struct net_act act;
+    int has_residual, residual_pitch;
+    int out_float; /* the network's answer: float32 [n][cout][oh][ow] in place of halves */
+};
+
+/* One way to run it: indices into the table of instantiated tile shapes. */
+struct net_cuda_tile {
+    int shape;
+    int split; /* 1: each segment is a block's; 0: one block takes all segments */
+};
+
+struct net_cuda_conv_plan; /* packed weights, bias, segment count; device memory */
+
+/* weights [cout][cin][kh][kw] float32, bias [cout] or NULL; host. Waits for `stream`. */
+MUST_CHECK int net_cuda_conv_new(struct net_cuda_conv_plan **p, const struct net_cuda_conv *c,
+                                 const float *weights, const float *bias, int max_batch,
+                                 cudaStream_t stream, struct err *err);
+void net_cuda_conv_free(struct net_cuda_conv_plan **p);
+size_t net_cuda_conv_bytes(const struct net_cuda_conv_plan *p);
+/* Float32 partial sums that a split run of n pictures needs, and the counters behind them (zero
+ * before the first run; a run leaves them zero). Convolutions of one stream share one scratch. */
+size_t net_cuda_conv_scratch(const struct net_cuda_conv_plan *p, int n);
+size_t net_cuda_conv_counters(const struct net_cuda_conv_plan *p, int n);
+
+/* The tile shapes that fit this layer; returns how many were written, at most cap. [0] is what a
+ * rule would choose for n pictures. */
+int net_cuda_conv_tiles(const struct net_cuda_conv_plan *p, int n, struct net_cuda_tile *tiles,
+                        int cap);
+
+/* Of the layer and the table of shapes: what measured tile shapes are good for. */
+uint64_t net_cuda_conv_hash(const struct net_cuda_conv_plan *p);
+
+struct net_cuda_conv_args {
+    const __half *src[2];
+    const __half *residual;
+    void *out;
+    float *scratch;
+    uint32_t *counters;
+};
+MUST_CHECK int net_cuda_conv_run(const struct net_cuda_conv_plan *p,
+                                 const struct net_cuda_conv_args *a, struct net_cuda_tile tile,
+                                 int n, cudaStream_t stream, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

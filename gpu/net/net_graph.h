@@ -1,0 +1,322 @@
+/*
+ * net_graph.h - the inside of a network: what net_onnx.c reads, what net_graph*.c plans, what
+ * executors run
+ *
+ *     struct net        the checked file: constants as stored (fp16 stays fp16), nodes in order,
+ *                       values by number. Made once, never changed.
+ *     struct net_graph  the same for one input shape: every shape known, shape arithmetic
+ *     evaluated, a list
+ *                       of fused steps on four-dimensional float32 tensors. What an executor lays
+ *                       out.
+ *
+ * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major;
+ *         an executor may store it otherwise as long as reshape, transpose and the output see that
+ *         order.
+ * Owner:  a graph borrows its net and owns its steps, tables, scales and biases.
+ */
+#ifndef RECOND_GPU_NET_GRAPH_H
+#define RECOND_GPU_NET_GRAPH_H
+
+#include "gpu/net/net.h"
+#include "gpu/net/net_mem.h"
+
+#define NET_RANK_MAX 8
+#define NET_KNOWN_MAX 64       /* numbers in a value of shape arithmetic */
+#define NET_SIDE_MAX (1 << 24) /* of one dimension of a feature */
+#define NET_FLOPS_MAX 1e13     /* of one run: half a minute on two cores, a mistake or an attack */
+#define NET_NAME_CAP 56
+
+/* ---------------------------------------------------------------------------------- the file */
+
+enum net_type { NET_F32 = 1, NET_F16, NET_F64, NET_I32, NET_I64, NET_BOOL, NET_I8, NET_U8 };
+
+struct net_const {
+    enum net_type type;
+    int rank;
+    int64_t dim[NET_RANK_MAX];
+    size_t count;
+    const void *data; /* [count] of type */
+};
+
+enum net_attr_kind {
+    NET_ATTR_INT,
+    NET_ATTR_FLOAT,
+    NET_ATTR_STRING,
+    NET_ATTR_INTS,
+    NET_ATTR_FLOATS,
+    NET_ATTR_TENSOR
+};
+
+struct net_attr {
+    const char *name;
+    enum net_attr_kind kind;
+    int64_t i;
+    float f;
+    const char *s;
+    int n;
+    const int64_t *ints;
+    const float *floats;
+    int constant; /* of NET_ATTR_TENSOR: index into net.consts */
+};
+
+struct net_graph;
+struct net_node;
+
+/* One row of the table of operators (net_op.c). */
+struct net_op {
+    const char *name;
+    int min_in, max_in;
+    const char *attrs; /* understood, between spaces; any other is refused */
+    int (*plan)(struct net_graph *g, const struct net_node *n, struct err *err);
+};
+
+struct net_node {
+    const struct net_op *op;
+    char name[NET_NAME_CAP]; /* printable: escaped and cut */
+    int n_in, n_attr;
+    const int *in; /* values; -1 = left out */
+    int out;
+    const struct net_attr *attr;
+};
+
+struct net {
+    struct net_mem mem;
+    struct net_limits limits;
+    int opset;
+    int n_values, n_consts, n_nodes;
+    struct net_const *consts;
+    int *value_const;       /* [n_values] index of the constant that a value is, -1 = none */
+    struct net_node *nodes; /* those that the output needs, in order of execution */
+    int input, output;      /* values */
+    int64_t input_dim[4];   /* -1 = free */
+    size_t weight_count;
+};
+
+const struct net_op *net_op_find(const char *name);
+int net_op_has_attr(const struct net_op *op, const char *name);
+/* Printable form of a name from a file: anything but printable ASCII as \xNN, cut to the room. */
+void net_op_escape(char *out, size_t cap, const char *name);
+/* Fill err with where = "node 'name' (Op)". */
+int net_op_fail(struct err *err, int code, const struct net_node *n, const char *fmt, ...)
+    ERR_PRINTF(4, 5);
+
+/* Attributes with their defaults. A wrong kind is ERR_INPUT. */
+const struct net_attr *net_op_attr(const struct net_node *n, const char *name);
+MUST_CHECK int net_op_int(const struct net_node *n, const char *name, int64_t *v, int64_t def,
+                          struct err *err);
+MUST_CHECK int net_op_float(const struct net_node *n, const char *name, float *v, float def,
+                            struct err *err);
+MUST_CHECK int net_op_string(const struct net_node *n, const char *name, const char **v,
+                             const char *def, struct err *err);
+/* ints of exactly `want` numbers into v (int range checked); absent: v untouched, *found = 0. */
+MUST_CHECK int net_op_ints(const struct net_node *n, const char *name, int *v, int want, int *found,
+                           struct err *err);
+
+/* ---------------------------------------------------------------------------------- the plan */
+
+enum net_act_kind {
+    NET_ACT_NONE,
+    NET_ACT_RELU, /* x < 0 ? a x : x */
+    NET_ACT_CLIP, /* min(max(x, a), b) */
+    NET_ACT_ELU,  /* x < 0 ? a (exp x - 1) : x */
+    NET_ACT_SIGMOID,
+    NET_ACT_TANH,
+    NET_ACT_SOFTPLUS, /* log(1 + exp x) */
+    NET_ACT_EXP,
+    NET_ACT_LOG,
+    NET_ACT_SQRT,
+    NET_ACT_ABS,
+    NET_ACT_HARDSWISH, /* x min(max(x/6 + 1/2, 0), 1) */
+    NET_ACT_POW,       /* a x^b */
+    NET_ACT_LINEAR     /* a x + b */
+};
+
+struct net_act {
+    enum net_act_kind kind;
+    float a, b;
+};
+
+enum net_step_kind {
+    NET_STEP_NONE, /* fused away */
+    NET_STEP_CONV, /* act(scale (W * src) + bias + residual) */
+    NET_STEP_DECONV,
+    NET_STEP_ACT,
+    NET_STEP_AFFINE, /* scale[c] x + bias[c] */
+    NET_STEP_BINARY, /* act(src0 op src1), dimensions of src1 equal or 1 */
+    NET_STEP_POOL,
+    NET_STEP_CONCAT,    /* along dimension `axis` */
+    NET_STEP_REMAP,     /* y[i][j] = x[row[i]][col[j]], fill where an index is -1 */
+    NET_STEP_LERP,      /* bilinear between rows and columns of the tables */
+    NET_STEP_RESHAPE,   /* same numbers in the same row-major order */
+    NET_STEP_TRANSPOSE, /* y dimension k is x dimension perm[k] */
+    NET_STEP_SLICE,     /* channels first ... first + C - 1 */
+    NET_STEP_SHUFFLE    /* depth to space, block `block`, order `crd` */
+};
+
+enum net_binary { NET_ADD, NET_SUB, NET_MUL, NET_DIV };
+enum net_pool { NET_POOL_MAX, NET_POOL_AVG, NET_POOL_AVG_PADDED };
+
+struct net_window {
+    int k[2], stride[2], dil[2], lo[2], hi[2]; /* rows, columns; lo/hi: zeros before and after */
+};
+
+/* One axis of a remap or lerp: output i reads i0[i] and, for lerp, i1[i] with weight w1[i]. */
+struct net_axis {
+    int *i0, *i1;
+    float *w1;
+    int times; /* i0[i] = i / times for all i, and out = times * in; 0 = not so */
+};
+
+struct net_step {
+    enum net_step_kind kind;
+    const struct net_node *node;
+    int n_src;
+    int *src; /* tensors */
+    int dst;
+    int residual; /* tensor, -1 = none */
+    struct net_act act;
+    struct net_window win;
+    int weight; /* constant: [O][I/g][kh][kw], for deconv [I][O/g][kh][kw] */
+    int group;
+    int transposed;      /* the weight of a dense layer, kernel 1 x 1, is stored [I][O] */
+    float *scale, *bias; /* [channels of dst]; NULL = 1, 0 */
+    enum net_binary binary;
+    enum net_pool pool;
+    struct net_axis axis2[2];
+    float fill;
+    int zero_pad; /* remap that only adds zeros: win.lo, win.hi */
+    int axis, first, block, crd;
+    int perm[4];
+    double flops;
+};
+
+struct net_tensor {
+    int d[4];
+};
+
+enum net_info_kind { NET_INFO_NONE, NET_INFO_FEATURE, NET_INFO_KNOWN, NET_INFO_CONST };
+
+/* What is known about a value of the file for this input shape. */
+struct net_info {
+    enum net_info_kind kind;
+    int rank;
+    int64_t dim[NET_RANK_MAX];
+    int tensor;      /* feature */
+    int constant;    /* const */
+    int is_int;      /* known: integer arithmetic */
+    const double *v; /* known: [product of dim] */
+};
+
+struct net_graph {
+    const struct net *net;
+    struct net_mem mem;
+    struct net_info *info; /* [net->n_values] */
+    int n_tensors, cap_tensors, n_steps, cap_steps;
+    struct net_tensor *tensors;
+    struct net_step *steps;
+    int input, output; /* tensors */
+    int out_shape[4];
+    double flops;
+    size_t max_bytes; /* of one tensor */
+};
+
+/*
+ * net_graph_new - plan a net for one input shape: shapes, shape arithmetic, fused steps
+ *
+ * Returns: 0; ERR_INPUT, ERR_UNSUPPORTED (where names the node), ERR_LIMIT, ERR_MEMORY
+ */
+MUST_CHECK int net_graph_new(struct net_graph **g, const struct net *net, int n, int h, int w,
+                             const struct net_limits *limits, struct err *err);
+void net_graph_free(struct net_graph **g);
+
+/* Helpers of the operators' plan functions (net_graph.c). */
+MUST_CHECK int net_graph_feature(struct net_graph *g, const struct net_node *n, int k,
+                                 const struct net_info **info, struct err *err);
+MUST_CHECK int net_graph_image(struct net_graph *g, const struct net_node *n, int k,
+                               const struct net_info **info, struct err *err);
+/* The numbers of input k, which must be known: [count], count <= NET_KNOWN_MAX. */
+MUST_CHECK int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k,
+                                 struct net_info *info, struct err *err);
+/* 1 if input k was given. */
+int net_graph_given(const struct net_node *n, int k);
+/* Input k is a number that is known or can be: features answer 0. */
+int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int k);
+/* A new step writing a new tensor of rank `rank`, which becomes the node's output. NULL with err
+ * filled. */
+struct net_step *net_graph_step(struct net_graph *g, const struct net_node *n,
+                                enum net_step_kind kind, const int *src, int n_src, int rank,
+                                const int64_t *dim, int *code, struct err *err);
+/* The node's output is x under other dimensions: the same tensor or constant, or a reshape step. */
+MUST_CHECK int net_graph_view(struct net_graph *g, const struct net_node *n, struct net_info x,
+                              int rank, const int64_t *dim, struct err *err);
+MUST_CHECK int net_graph_set_known(struct net_graph *g, const struct net_node *n, int rank,
+                                   const int64_t *dim, int is_int, const double *v,
+                                   struct err *err);
+int64_t net_graph_count(int rank, const int64_t *dim);
+double net_graph_value(const struct net_const *c, size_t i);
+
+/* Operators. */
+#define NET_PLAN(name) \
+    MUST_CHECK int name(struct net_graph *g, const struct net_node *n, struct err *err)
+NET_PLAN(net_graph_conv);
+NET_PLAN(net_graph_conv_transpose);
+NET_PLAN(net_graph_conv_gemm);
+NET_PLAN(net_graph_conv_matmul);
+NET_PLAN(net_graph_pool);
+NET_PLAN(net_graph_pool_global);
+NET_PLAN(net_graph_pool_mean);
+NET_PLAN(net_graph_elem_act);
+NET_PLAN(net_graph_elem_clip);
+NET_PLAN(net_graph_elem_binary);
+NET_PLAN(net_graph_elem_pow);
+NET_PLAN(net_graph_elem_norm);
+NET_PLAN(net_graph_elem_same);
+NET_PLAN(net_graph_elem_cast);
+NET_PLAN(net_graph_move_concat);
+NET_PLAN(net_graph_move_flatten);
+NET_PLAN(net_graph_move_reshape);
+NET_PLAN(net_graph_move_squeeze);
+NET_PLAN(net_graph_move_unsqueeze);
+NET_PLAN(net_graph_move_transpose);
+NET_PLAN(net_graph_move_slice);
+NET_PLAN(net_graph_move_shuffle);
+NET_PLAN(net_graph_map_resize);
+NET_PLAN(net_graph_map_pad);
+NET_PLAN(net_graph_known_constant);
+NET_PLAN(net_graph_known_shape);
+NET_PLAN(net_graph_known_gather);
+NET_PLAN(net_graph_known_fill);
+NET_PLAN(net_graph_known_round);
+/* The window attributes of convolutions and pools; k is that of the weights or 0
+ * (net_graph_conv.c). */
+MUST_CHECK int net_graph_conv_window(const struct net_node *n, struct net_window *w,
+                                     struct err *err);
+MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t in[2],
+                                       struct net_window *w, struct err *err);
+/* Arithmetic on two known inputs (net_graph_known.c), called by net_graph_elem_binary. */
+NET_PLAN(net_graph_known_binary);
+NET_PLAN(net_graph_known_concat);
+NET_PLAN(net_graph_known_transpose);
+/* `count` entries along one axis of known numbers, from start on. */
+MUST_CHECK int net_graph_known_slice(struct net_graph *g, const struct net_node *n, int axis,
+                                     int start, int step, int count, struct err *err);
+/* A remap of rows and columns; -1 in a table = fill (net_graph_map.c). */
+MUST_CHECK int net_graph_map_crop(struct net_graph *g, const struct net_node *n,
+                                  const struct net_info *x, const int start[2], const int step[2],
+                                  const int count[2], struct err *err);
+
+/* Merge batch norm, scale, residual, activation and zero padding into convolutions
+ * (net_graph_fuse.c). */
+MUST_CHECK int net_graph_fuse(struct net_graph *g, struct err *err);
+
+/*
+ * net_graph_weight - a step's weights as float32, scaled by the fused factors
+ *
+ * Out:     w [group][O/g][I/g][kh][kw], `count` numbers as net_graph_weight_count() says
+ * Returns: 0; ERR_INPUT: not finite
+ */
+size_t net_graph_weight_count(const struct net_graph *g, const struct net_step *s);
+MUST_CHECK int net_graph_weight(const struct net_graph *g, const struct net_step *s, float *w,
+                                size_t count, struct err *err);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * What happened to a block in its last commits. A history that weighs more than the block is worth
+ * nothing - the block itself is then the shorter message - so the oldest commits are forgotten.
+ * Forgotten ones stay in front of the others until room is needed: a commit costs what it changed,
+ * not what is remembered.
+ */
+#include "proto/cloud/cloud_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void forget_all(struct cloud_entry *e)
+{
+    e->past_first = e->n_past = e->commits_first = e->n_commits = 0;
+    e->past_base = e->revision;
+}
+
+/* Forget as many of the oldest commits as it takes for n keys more to weigh no more than the
+ * block. */
+static void make_room(struct cloud_entry *e, uint64_t n)
+{
+    uint64_t weight =
+        n + CLOUD_COMMIT_WEIGHT + e->n_past + (uint64_t)CLOUD_COMMIT_WEIGHT * e->n_commits;
+
+    while (weight > e->n && e->n_commits) {
+        const struct cloud_commit_entry *oldest = &e->commits[e->commits_first++];
+
+        weight -= CLOUD_COMMIT_WEIGHT + oldest->n;
+        e->n_commits--;
+        e->past_first += oldest->n;
+        e->n_past -= oldest->n;
+        e->past_base = oldest->revision;
+    }
+}
+
+void cloud_history_pack(struct cloud_entry *e)
+{
+    if (e->past_first)
+        memmove(e->past, e->past + e->past_first, e->n_past * sizeof *e->past);
+    if (e->commits_first)
+        memmove(e->commits, e->commits + e->commits_first, e->n_commits * sizeof *e->commits);
+    e->past_first = e->commits_first = 0;
+}
+
+/* Room for n elements in an array; answers how many there are room for then, 0 = no memory. */
+static uint32_t grow(void **array, uint32_t cap, uint64_t n, size_t size)
+{
+    uint64_t more = n + n / 2 + 32;
+    void *grown;
+
+    if (n <= cap)
+        return cap;
+    grown = more <= UINT32_MAX ? realloc(*array, more * size) : NULL;
+    if (!grown)
+        return 0;
+    *array = grown;
+    return (uint32_t)more;
+}
+
+/* Room for one commit of n keys. What is packed leaves a third of the arrays free, or they grow: so
+ * a key is moved twice or so in all. */
+static int reserve(struct cloud_entry *e, uint32_t n)
+{
+    uint32_t cap = grow((void **)&e->ranks, e->ranks_cap, n, sizeof *e->ranks);
+
+    if (!cap)
+        return 0;
+    e->ranks_cap = cap;
+    if (e->past_first + e->n_past + n <= e->past_cap &&
+        e->commits_first + e->n_commits < e->commits_cap)
+        return 1;
+    cloud_history_pack(e);
+    cap = grow((void **)&e->past, e->past_cap, e->n_past + n + e->past_cap / 3, sizeof *e->past);
+    if (!cap)
+        return 0;
+    e->past_cap = cap;
+    cap = grow((void **)&e->commits, e->commits_cap, e->n_commits + 1 + e->commits_cap / 3,
+               sizeof *e->commits);
+    if (!cap)
+        return 0;
+    e->commits_cap = cap;
+    return 1;
+}
+
+static void append(struct cloud_entry *e, const struct cloud_change *net, size_t n, uint32_t n_keys)
+{
+    uint64_t *past = e->past + e->past_first + e->n_past;
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t leaves = net[i].count < 0 ? CLOUD_REMOVED_BIT : 0;
+        uint32_t copies = (uint32_t)(net[i].count < 0 ? -net[i].count : net[i].count);
+
+        for (uint32_t k = 0; k < copies; k++, at++) {
+            past[at] = net[i].key | leaves;
+            e->ranks[at] = net[i].rank + k;
+        }
+    }
+    e->commits[e->commits_first + e->n_commits++] =
+        (struct cloud_commit_entry){.revision = e->revision, .n = n_keys};
+    e->n_past += n_keys;
+}
+
+void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n)
+{
+    uint64_t n_keys = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_keys += (uint64_t)(net[i].count < 0 ? -net[i].count : net[i].count);
+    /* Without memory the block goes on without a history: its clients get it whole. */
+    if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
+        (make_room(e, n_keys), !reserve(e, (uint32_t)n_keys)))
+        forget_all(e);
+    else
+        append(e, net, n, (uint32_t)n_keys);
+}
+
+uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
+                             int *alone)
+{
+    uint32_t first = e->commits_first + e->n_commits, n = 0, commits = 0;
+
+    while (commits < e->n_commits && e->commits[first - 1].revision > revision) {
+        n += e->commits[--first].n;
+        commits++;
+    }
+    *past = e->past + e->past_first + e->n_past - n;
+    *alone = commits == 1;
+    return n;
+}

@@ -1,0 +1,125 @@
+/*
+ * cloud_internal.h - what the cloud_*.c files share; nobody else includes it
+ *
+ * Memory:  tables that are as large as the limits (slots, staged changes) are allocated at once and
+ *          touched as they fill, so that a sparse cloud stays small; blocks grow by half as they
+ *          fill. Everything that a commit needs is reserved while points are staged, so a commit
+ *          cannot fail.
+ */
+#ifndef RECOND_PROTO_CLOUD_INTERNAL_H
+#define RECOND_PROTO_CLOUD_INTERNAL_H
+
+#include "proto/cloud/cloud.h"
+#include "proto/wire/delta.h"
+
+#define CLOUD_REMOVED_BIT (1ull << 63) /* in the history: this key left; keys end at bit 62 */
+#define CLOUD_COMMIT_WEIGHT 2          /* a struct cloud_commit_entry in units of 8 bytes */
+
+struct cloud_change { /* count copies of key enter (or leave, negative) a block */
+    uint64_t key;
+    union {
+        uint32_t block; /* staged */
+        uint32_t rank;  /* committed: how many keys of the block were below it */
+    };
+    int32_t count;
+};
+
+struct cloud_slot { /* one of the device's points; the two are asked for together */
+    uint64_t key;
+    uint32_t block; /* index + 1, 0 = empty */
+};
+
+struct cloud_commit_entry { /* one commit in a block's history */
+    uint64_t revision;
+    uint32_t n; /* its keys in `past` */
+};
+
+struct cloud_entry {
+    struct cloud_name name;
+    uint64_t name_mix; /* mix64(name), what keys are hashed with */
+    uint64_t revision;
+    uint64_t *keys;
+    uint32_t n, cap;
+    uint32_t n_next; /* after the staged changes */
+    /* history: content now = content at past_base + past; keys of all commits in a row, oldest
+     * first, behind those that are forgotten: [past_first, past_first + n_past), commits alike */
+    uint64_t past_base;
+    uint64_t *past;
+    struct cloud_commit_entry *commits;
+    uint32_t past_first, n_past, past_cap, commits_first, n_commits, commits_cap;
+    /* of the newest commit's keys: index before the commit of one that left; [ranks_cap] */
+    uint32_t *ranks;
+    uint32_t ranks_cap;
+};
+
+struct cloud {
+    struct cloud_limits limits;
+    struct cloud_entry *blocks;
+    uint32_t n_blocks, blocks_cap;
+    uint32_t
+        *table; /* open addressing: block index + 1, 0 = free; a power of two >= 2 blocks_cap */
+    uint32_t table_cap;
+    uint64_t points, hash, revision;
+    uint32_t epoch;
+    int has_epoch;
+
+    /* producer */
+    struct cloud_slot *slots; /* [limits.max_points] */
+    uint32_t slots_touched;
+    uint32_t recent; /* block of the last put: the next is often there too */
+    struct cloud_change *staged, *staged_aux;
+    size_t n_staged, staged_cap, staged_touched;
+    uint32_t *changed;
+    uint32_t changed_cap;
+
+    /* scratch */
+    uint64_t *merged;
+    size_t merged_cap;
+    struct cloud_change *net, *net_aux;
+    uint32_t *patch_removed;
+    uint64_t *patch_added;
+    size_t net_cap;
+    struct delta_scratch *delta;
+};
+
+/* cloud.c */
+uint64_t cloud_mix64(uint64_t v);
+uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
+
+/* cloud_block.c: the table of blocks and their arrays */
+struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_name *name);
+MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
+                               struct cloud_entry **e, struct err *err);
+/* Room for n keys in the block. */
+MUST_CHECK int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err);
+/* Room for n keys in an array that grows by half. */
+MUST_CHECK int cloud_block_grow(uint64_t **keys, size_t *cap, size_t n, struct err *err);
+/* The first index at or after `from` whose key is not below `key`, looked for in strides: a power
+ * of two, best about the way to it, as cloud_block_stride() has it for n keys. */
+uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key,
+                          uint32_t stride);
+uint32_t cloud_block_stride(const struct cloud_entry *e, size_t n);
+/* Give back what a block that shrank no longer needs. */
+void cloud_block_trim(struct cloud_entry *e);
+void cloud_block_free_all(struct cloud *c);
+
+/* cloud_stage.c: make the cloud a producer; its slots are empty. */
+MUST_CHECK int cloud_stage_open(struct cloud *c, struct err *err);
+
+/* cloud_sort.c */
+/* Sort by block, then key; aux is as large. The result is in changes. */
+void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n);
+/* Sorted changes: add up the counts of equal keys, drop zeros; answers how many are left. */
+size_t cloud_sort_net(struct cloud_change *changes, size_t n);
+
+/* cloud_history.c */
+/* Remember one commit's net changes of a block, with their ranks; e has the new content. */
+void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n);
+/* The newest commits, back to what the block was at a revision that the history reaches: *past
+ * has their keys in a row; answers how many keys. *alone: it is one commit, and e->ranks its. */
+uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
+                             int *alone);
+/* Forgotten keys no longer take the room in front. */
+void cloud_history_pack(struct cloud_entry *e);
+
+#endif

@@ -1,0 +1,102 @@
+#include "proto/cloud/cloud_internal.h"
+
+#include <stdlib.h>
+
+/* Scratch for n changes and the patch made of them. */
+static int reserve(struct cloud *c, size_t n, struct err *err)
+{
+    size_t cap = n + n / 2 + 64;
+
+    if (n <= c->net_cap)
+        return 0;
+    free(c->net);
+    free(c->net_aux);
+    free(c->patch_removed);
+    free(c->patch_added);
+    c->net = malloc(cap * sizeof *c->net);
+    c->net_aux = malloc(cap * sizeof *c->net_aux);
+    c->patch_removed = malloc(cap * sizeof *c->patch_removed);
+    c->patch_added = malloc(cap * sizeof *c->patch_added);
+    c->net_cap = 0;
+    if (!c->net || !c->net_aux || !c->patch_removed || !c->patch_added)
+        return err_set(err, ERR_MEMORY, "no memory for a patch of %zu points", n);
+    c->net_cap = cap;
+    return 0;
+}
+
+/* The net changes of several commits, sorted, in c->net. */
+static size_t collect(struct cloud *c, const uint64_t *past, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        c->net[k] = (struct cloud_change){.key = past[k] & ~CLOUD_REMOVED_BIT,
+                                          .count = past[k] & CLOUD_REMOVED_BIT ? -1 : 1};
+    cloud_sort(c->net, c->net_aux, n);
+    return cloud_sort_net(c->net, n);
+}
+
+/* One commit is its own patch: sorted, and what left was ranked when it did. */
+static void copy(struct cloud *c, const struct cloud_entry *e, const uint64_t *past, uint32_t n,
+                 struct cloud_patch *patch)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (past[k] & CLOUD_REMOVED_BIT)
+            c->patch_removed[patch->n_removed++] = e->ranks[k];
+        else
+            c->patch_added[patch->n_added++] = past[k];
+    }
+}
+
+/*
+ * Removed keys become indices of the block as it was. That content is no longer held; it is the
+ * content now less what was added plus what was removed, and this walks both in order and counts.
+ */
+static void split(struct cloud *c, const struct cloud_entry *e, size_t n_net,
+                  struct cloud_patch *patch)
+{
+    uint32_t now = 0, then = 0, stride = cloud_block_stride(e, n_net);
+
+    for (size_t k = 0; k < n_net; k++) {
+        uint64_t key = c->net[k].key;
+        uint32_t at = cloud_block_seek(e, now, key, stride), copies = 0;
+
+        then += at - now;
+        while (at + copies < e->n && e->keys[at + copies] == key)
+            copies++;
+        now = at + copies;
+        for (int32_t i = 0; i < c->net[k].count; i++)
+            c->patch_added[patch->n_added++] = key;
+        for (int32_t i = 0; i > c->net[k].count; i--)
+            c->patch_removed[patch->n_removed++] = then + (uint32_t)-i;
+        then += (uint32_t)((int32_t)copies - c->net[k].count);
+    }
+}
+
+int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct cloud_patch *patch,
+                struct err *err)
+{
+    const struct cloud_entry *e;
+    const uint64_t *past;
+    uint32_t n;
+    int rc, alone;
+
+    if (block >= c->n_blocks)
+        return err_set(err, ERR_NOT_FOUND, "block %u of %u", (unsigned)block,
+                       (unsigned)c->n_blocks);
+    e = &c->blocks[block];
+    if (base_revision == 0 || base_revision < e->past_base || base_revision > e->revision)
+        return err_set(err, ERR_NOT_FOUND, "revision %llu is not in the block's history",
+                       (unsigned long long)base_revision);
+    n = cloud_history_since(e, base_revision, &past, &alone);
+    rc = reserve(c, n, err);
+    if (rc)
+        return rc;
+    *patch = (struct cloud_patch){.base_revision = base_revision,
+                                  .revision = e->revision,
+                                  .removed = c->patch_removed,
+                                  .added = c->patch_added};
+    if (alone)
+        copy(c, e, past, n, patch);
+    else
+        split(c, e, collect(c, past, n), patch);
+    return 0;
+}

@@ -1,0 +1,116 @@
+/* Changes that the device reports, by slot, collected until the next commit. */
+#include "proto/cloud/cloud_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect
+ * is at most one key leaving and one entering per slot: three changes a slot leave room for a third
+ * that cancels out.
+ */
+int cloud_stage_open(struct cloud *c, struct err *err)
+{
+    size_t n = c->limits.max_points, cap = 3 * n + 64;
+
+    c->slots = calloc(n, sizeof *c->slots);
+    c->staged = malloc(cap * sizeof *c->staged);
+    c->staged_aux = malloc(cap * sizeof *c->staged_aux);
+    if (c->slots && c->staged && c->staged_aux) {
+        c->staged_cap = cap;
+        return 0;
+    }
+    free(c->slots);
+    free(c->staged);
+    free(c->staged_aux);
+    c->slots = NULL;
+    c->staged = c->staged_aux = NULL;
+    return err_set(err, ERR_MEMORY, "no memory for %zu slots of points", n);
+}
+
+static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
+{
+    if (c->n_staged == c->staged_cap) {
+        cloud_sort(c->staged, c->staged_aux, c->n_staged);
+        c->n_staged = cloud_sort_net(c->staged, c->n_staged);
+    }
+    c->staged[c->n_staged++] = (struct cloud_change){.key = key, .block = block, .count = count};
+    if (c->n_staged > c->staged_touched)
+        c->staged_touched = c->n_staged;
+}
+
+void cloud_stage_expect(const struct cloud *c, uint32_t slot)
+{
+    if (!c->staged_cap || slot >= c->limits.max_points)
+        return;
+    __builtin_prefetch(&c->slots[slot], 1);
+}
+
+void cloud_stage_remove(struct cloud *c, uint32_t slot)
+{
+    struct cloud_slot *s;
+
+    if (!c->staged_cap || slot >= c->limits.max_points || !c->slots[slot].block)
+        return;
+    s = &c->slots[slot];
+    c->blocks[s->block - 1].n_next--;
+    push(c, s->block - 1, s->key, -1);
+    s->block = 0;
+}
+
+static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence)
+{
+    uint32_t mask = CLOUD_BLOCK_STEPS - 1;
+    uint64_t m =
+        cloud_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
+
+    return m << 32 | (uint64_t)cloud_colour(rgb[0]) << 24 | (uint64_t)cloud_colour(rgb[1]) << 16 |
+           (uint64_t)cloud_colour(rgb[2]) << 8 | confidence;
+}
+
+/* The block of a name; a surface's points come block by block. */
+static int find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
+                struct err *err)
+{
+    int rc = 0;
+
+    if (c->n_blocks && memcmp(&c->blocks[c->recent].name, name, sizeof *name) == 0)
+        *e = &c->blocks[c->recent];
+    else
+        rc = cloud_block_get(c, name, e, err);
+    if (!rc)
+        c->recent = (uint32_t)(*e - c->blocks);
+    return rc;
+}
+
+int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
+                    const uint8_t rgb[3], uint8_t confidence, struct err *err)
+{
+    struct cloud_name name = {submap, p_q[0] >> CLOUD_BLOCK_BITS, p_q[1] >> CLOUD_BLOCK_BITS,
+                              p_q[2] >> CLOUD_BLOCK_BITS};
+    uint64_t key = key_of(p_q, rgb, confidence);
+    struct cloud_entry *e;
+    int rc = 0;
+
+    if (slot >= c->limits.max_points)
+        return err_set(err, ERR_LIMIT, "slot %u of a cloud of at most %u points", (unsigned)slot,
+                       (unsigned)c->limits.max_points);
+    if (!c->staged_cap)
+        rc = cloud_stage_open(c, err);
+    if (rc)
+        return rc;
+    cloud_stage_remove(c, slot);
+    rc = find(c, &name, &e, err);
+    if (!rc && e->n_next >= CLOUD_BLOCK_POINTS)
+        rc = err_set(err, ERR_LIMIT, "more than %u points in one block", CLOUD_BLOCK_POINTS);
+    if (!rc)
+        rc = cloud_block_reserve(e, e->n_next + 1, err);
+    if (rc)
+        return rc;
+    e->n_next++;
+    push(c, c->recent, key, +1);
+    c->slots[slot] = (struct cloud_slot){key, c->recent + 1};
+    if (slot >= c->slots_touched)
+        c->slots_touched = slot + 1;
+    return 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * ply.h - binary little-endian PLY of a cloud: x y z float (metres), red green blue uchar,
+ * confidence uchar
+ *
+ * Streaming: the header and any number of block bodies are produced into the caller's buffer, so
+ *            that an export of any size needs only a few kilobytes.
+ */
+#ifndef RECOND_PROTO_PLY_H
+#define RECOND_PROTO_PLY_H
+
+#include "proto/cloud/cloud.h"
+
+#define PLY_POINT_BYTES 16
+#define PLY_HEADER_MAX 512
+
+/* Returns the length written to buf [PLY_HEADER_MAX]; comment lines name step, hash and frame. */
+int ply_header(char *buf, uint64_t n_points, float step_m, uint64_t hash);
+/* Points [first, first+n) of a block as PLY_POINT_BYTES each. */
+void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
+                float step_m);
+
+/* A whole cloud to a file (written beside it and renamed). Returns 0; ERR_IO. */
+MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float step_m,
+                              struct err *err);
+
+/*
+ * ply_read_file - the points of anyone's PLY file
+ *
+ * ascii, binary_little_endian and binary_big_endian; any order of properties and elements; whatever
+ * else there is (normals, confidences, faces, lists) is skipped; x y z of any type; colours, where
+ * all three are there, uchar, ushort (65535 = white) or float (1 = white).
+ *
+ * Out:     out; free it with ply_cloud_free(), also after an error. Coordinates are as they are in
+ *          the file, NaN and infinity too: the caller checks what it needs
+ * Returns: 0; ERR_NOT_FOUND; ERR_IO: cannot be read, or is no plain file; ERR_INPUT: damaged, or
+ *          shorter than its header says; ERR_LIMIT, ERR_UNSUPPORTED: see ply_layout.h; ERR_MEMORY
+ * Cost:    memory 15 bytes a point that the file has room for, and 64 KiB
+ */
+struct ply_cloud {
+    size_t n;
+    float *xyz;     /* [n][3] metres */
+    uint8_t *rgb;   /* [n][3]; grey without colours */
+    int has_colour; /* the file has red, green and blue */
+    int has_hash;
+    uint64_t hash; /* of the comment that ply_header() writes */
+};
+MUST_CHECK int ply_read_file(const char *path, struct ply_cloud *out, struct err *err);
+void ply_cloud_free(struct ply_cloud *p);
+
+#endif

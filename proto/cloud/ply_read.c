@@ -1,0 +1,340 @@
+/* Reading PLY files of anyone: the header is bounded, and what it announces is held against the
+ * size of the file before anything is allocated. */
+#include "proto/cloud/ply.h"
+
+#include "proto/cloud/ply_layout.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BUFFER_BYTES 65536u /* > a record: properties at most * 8 bytes */
+#define WORD_BYTES 64       /* of a number as text */
+#define GREY 160            /* of points without colours */
+
+struct input {
+    const char *path;
+    FILE *f;
+    enum ply_layout_format format;
+    uint64_t left; /* bytes of the file that are not in buf yet */
+    size_t at, n;  /* of buf: the next byte, the end */
+    uint8_t buf[BUFFER_BYTES];
+};
+
+static int ends(const struct input *in, struct err *err)
+{
+    return err_set(err, ERR_INPUT, "%s: the file is shorter than its header says", in->path);
+}
+
+static uint64_t left(const struct input *in)
+{
+    return in->left + (in->n - in->at);
+}
+
+/* Answers whether there is more. What cannot be read counts as the end. */
+static int fill(struct input *in)
+{
+    size_t got;
+
+    memmove(in->buf, in->buf + in->at, in->n - in->at);
+    in->n -= in->at;
+    in->at = 0;
+    got = fread(in->buf + in->n, 1, sizeof in->buf - in->n, in->f);
+    in->left = got < in->left ? in->left - got : 0;
+    in->n += got;
+    return got > 0;
+}
+
+/* The next n <= BUFFER_BYTES bytes, which are then behind us, or NULL. */
+static const uint8_t *next(struct input *in, size_t n)
+{
+    while (in->n - in->at < n)
+        if (!fill(in))
+            return NULL;
+    in->at += n;
+    return in->buf + in->at - n;
+}
+
+static int skip(struct input *in, uint64_t n, struct err *err)
+{
+    if (n > left(in))
+        return ends(in, err);
+    while (n > in->n - in->at) {
+        n -= in->n - in->at;
+        in->at = in->n;
+        if (!fill(in))
+            return ends(in, err);
+    }
+    in->at += (size_t)n;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- values */
+
+static double from_bytes(const uint8_t *p, int type, int big)
+{
+    uint32_t n = ply_layout_bytes(type), half;
+    uint64_t bits = 0;
+    double d;
+    float f;
+
+    for (uint32_t i = 0; i < n; i++)
+        bits |= (uint64_t)p[big ? n - 1 - i : i] << 8 * i;
+    switch (type) {
+    case PLY_LAYOUT_I8:
+        return (int8_t)bits;
+    case PLY_LAYOUT_I16:
+        return (int16_t)bits;
+    case PLY_LAYOUT_I32:
+        return (int32_t)bits;
+    case PLY_LAYOUT_F32:
+        half = (uint32_t)bits;
+        memcpy(&f, &half, sizeof f);
+        return (double)f;
+    case PLY_LAYOUT_F64:
+        memcpy(&d, &bits, sizeof d);
+        return d;
+    default:
+        return (double)bits;
+    }
+}
+
+static int is_space(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static int next_word(struct input *in, char *word, struct err *err)
+{
+    size_t n = 0;
+
+    for (;;) {
+        if (in->at == in->n && !fill(in))
+            break;
+        if (is_space(in->buf[in->at])) {
+            if (n)
+                break;
+            in->at++;
+            continue;
+        }
+        if (n == WORD_BYTES - 1)
+            return err_set(err, ERR_INPUT, "%s: a number of more than %d letters", in->path,
+                           WORD_BYTES - 1);
+        word[n++] = (char)in->buf[in->at++];
+    }
+    word[n] = 0;
+    return n ? 0 : ends(in, err);
+}
+
+static int from_text(struct input *in, int type, double *v, struct err *err)
+{
+    static const double low[] = {-128, 0, -32768, 0, -2147483648.0, 0},
+                        high[] = {127, 255, 32767, 65535, 2147483647.0, 4294967295.0};
+    char word[WORD_BYTES], *end;
+    int rc = next_word(in, word, err);
+
+    if (rc)
+        return rc;
+    *v = strtod(word, &end);
+    if (*end ||
+        (type < PLY_LAYOUT_F32 && !(*v >= low[type] && *v <= high[type] && *v == floor(*v))))
+        return err_set(err, ERR_INPUT, "%s: \"%.40s\" is no number of its type", in->path, word);
+    return 0;
+}
+
+static int next_value(struct input *in, int type, double *v, struct err *err)
+{
+    const uint8_t *p;
+
+    if (in->format == PLY_LAYOUT_ASCII)
+        return from_text(in, type, v, err);
+    p = next(in, ply_layout_bytes(type));
+    if (!p)
+        return ends(in, err);
+    *v = from_bytes(p, type, in->format == PLY_LAYOUT_BIG_ENDIAN);
+    return 0;
+}
+
+/* A list is longer than what is left of the file, or read to its end: either way it ends. */
+static int skip_list(struct input *in, const struct ply_layout_property *p, struct err *err)
+{
+    double n, ignored;
+    int rc = next_value(in, p->count, &n, err);
+
+    if (rc)
+        return rc;
+    if (n < 0)
+        return err_set(err, ERR_INPUT, "%s: a list of %.0f values", in->path, n);
+    if (in->format != PLY_LAYOUT_ASCII)
+        return skip(in, (uint64_t)n * ply_layout_bytes(p->type), err);
+    for (double i = 0; i < n && rc == 0; i++)
+        rc = from_text(in, p->type, &ignored, err);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- points */
+
+/* Rounded; infinite from where rounding leaves the range of floats: FLT_MAX and half a step. */
+static float to_float(double v)
+{
+    const double end = 0x1.ffffffp127;
+
+    if (v >= end)
+        return INFINITY;
+    return v <= -end ? -INFINITY : (float)v;
+}
+
+static uint8_t to_colour(double v, int type)
+{
+    if (type == PLY_LAYOUT_U16)
+        v /= 257;
+    else if (type >= PLY_LAYOUT_F32)
+        v *= 255;
+    return v >= 255 ? 255 : v > 0 ? (uint8_t)lround(v) : 0; /* a NaN is 0 */
+}
+
+static void keep(struct ply_cloud *out, size_t i, const struct ply_layout_property *p, double v)
+{
+    if (p->field >= PLY_LAYOUT_RED)
+        out->rgb[3 * i + (size_t)(p->field - PLY_LAYOUT_RED)] = to_colour(v, p->type);
+    else
+        out->xyz[3 * i + (size_t)p->field] = to_float(v);
+}
+
+/* One record value by value; out NULL: nothing is kept. */
+static int walk(struct ply_cloud *out, size_t i, struct input *in,
+                const struct ply_layout_property *p, int n, struct err *err)
+{
+    double v;
+    int rc = 0;
+
+    for (int k = 0; k < n && rc == 0; k++) {
+        rc = p[k].count >= 0 ? skip_list(in, &p[k], err) : next_value(in, p[k].type, &v, err);
+        if (rc == 0 && out && p[k].field >= 0)
+            keep(out, i, &p[k], v);
+    }
+    return rc;
+}
+
+/* What stands before the points. Each record takes a byte at least, so the file's end ends it. */
+static int pass(struct input *in, const struct ply_layout *l, const struct ply_layout_element *e,
+                struct err *err)
+{
+    int rc = 0;
+
+    if (e->n_properties == 0)
+        return 0;
+    if (in->format != PLY_LAYOUT_ASCII && !e->lists)
+        return e->n > left(in) / e->stride ? ends(in, err) : skip(in, e->n * e->stride, err);
+    for (uint64_t i = 0; i < e->n && rc == 0; i++)
+        rc = walk(NULL, 0, in, l->property + e->first, e->n_properties, err);
+    return rc;
+}
+
+/* Can the file hold so many? A number as text is a digit and a space. */
+static int check_size(const struct input *in, const struct ply_layout_element *e, struct err *err)
+{
+    uint64_t least =
+        in->format == PLY_LAYOUT_ASCII ? 2 * (uint64_t)e->n_properties : (uint64_t)e->stride;
+
+    if (e->n > (left(in) + (in->format == PLY_LAYOUT_ASCII)) / least)
+        return err_set(err, ERR_INPUT,
+                       "%s: %llu points of at least %llu bytes announced, the file is shorter",
+                       in->path, (unsigned long long)e->n, (unsigned long long)least);
+    return 0;
+}
+
+static int read_points(struct ply_cloud *out, struct input *in, const struct ply_layout *l,
+                       struct err *err)
+{
+    const struct ply_layout_element *e = &l->element[l->points];
+    const struct ply_layout_property *p = l->property + e->first;
+    size_t n = (size_t)e->n;
+    int rc = check_size(in, e, err);
+
+    if (rc)
+        return rc;
+    out->xyz = malloc((n ? n : 1) * 3 * sizeof *out->xyz);
+    out->rgb = malloc((n ? n : 1) * 3);
+    if (!out->xyz || !out->rgb)
+        return err_set(err, ERR_MEMORY, "%s: no memory for %zu points", in->path, n);
+    memset(out->rgb, GREY, n * 3);
+    for (; out->n < n && rc == 0; out->n += rc == 0) {
+        const uint8_t *record;
+
+        if (in->format == PLY_LAYOUT_ASCII || e->lists) {
+            rc = walk(out, out->n, in, p, e->n_properties, err);
+            continue;
+        }
+        record = next(in, e->stride);
+        if (!record)
+            rc = ends(in, err);
+        for (int k = 0; k < e->n_properties && rc == 0; k++) {
+            if (p[k].field >= 0)
+                keep(out, out->n, &p[k],
+                     from_bytes(record, p[k].type, in->format == PLY_LAYOUT_BIG_ENDIAN));
+            record += ply_layout_bytes(p[k].type);
+        }
+    }
+    return rc;
+}
+
+static int read_body(struct ply_cloud *out, const struct ply_layout *l, const char *path, FILE *f,
+                     struct err *err)
+{
+    struct input *in = malloc(sizeof *in);
+    off_t at = ftello(f);
+    struct stat st;
+    int rc = 0;
+
+    if (!in)
+        return err_set(err, ERR_MEMORY, "no memory to read %s", path);
+    in->path = path;
+    in->f = f;
+    in->format = l->format;
+    in->at = in->n = 0;
+    if (at < 0 || fstat(fileno(f), &st) || !S_ISREG(st.st_mode))
+        rc = err_set(err, ERR_IO, "%s is not a plain file", path);
+    else
+        in->left = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+    for (int i = 0; i < l->points && rc == 0; i++)
+        rc = pass(in, l, &l->element[i], err);
+    if (rc == 0)
+        rc = read_points(out, in, l, err);
+    free(in);
+    return rc;
+}
+
+int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
+{
+    FILE *f = fopen(path, "rbe");
+    struct ply_layout l;
+    int rc;
+
+    *out = (struct ply_cloud){0};
+    if (!f)
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
+                       strerror(errno));
+    rc = ply_layout_read(&l, path, f, err);
+    if (!rc)
+        rc = read_body(out, &l, path, f, err);
+    if (rc) {
+        ply_cloud_free(out);
+    } else {
+        out->has_colour = l.has_colour;
+        out->has_hash = l.has_hash;
+        out->hash = l.hash;
+    }
+    fclose(f);
+    return rc;
+}
+
+void ply_cloud_free(struct ply_cloud *p)
+{
+    free(p->xyz);
+    free(p->rgb);
+    *p = (struct ply_cloud){0};
+}

@@ -1,0 +1,87 @@
+#include "proto/geom/pose.h"
+
+static void matrix_from_unit(float r[9], const float q[4])
+{
+    float x = q[0], y = q[1], z = q[2], w = q[3];
+
+    r[0] = 1 - 2 * (y * y + z * z);
+    r[1] = 2 * (x * y - z * w);
+    r[2] = 2 * (x * z + y * w);
+    r[3] = 2 * (x * y + z * w);
+    r[4] = 1 - 2 * (x * x + z * z);
+    r[5] = 2 * (y * z - x * w);
+    r[6] = 2 * (x * z - y * w);
+    r[7] = 2 * (y * z + x * w);
+    r[8] = 1 - 2 * (x * x + y * y);
+}
+
+int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, struct err *err)
+{
+    float v[7], q[4], norm;
+    struct rigid out;
+
+    for (int i = 0; i < 7; i++)
+        v[i] = bytes_get_f32(r);
+    if (r->bad)
+        return err_at(err, ERR_INPUT, "pose", "message ends inside the transform");
+    for (int i = 0; i < 7; i++)
+        if (!isfinite(v[i]))
+            return err_at(err, ERR_INPUT, "pose", "a number of the transform is not finite");
+    norm = hypotf(hypotf(v[0], v[1]), hypotf(v[2], v[3]));
+    if (!(fabsf(norm - 1) <= POSE_UNIT_TOLERANCE))
+        return err_at(err, ERR_INPUT, "pose", "quaternion of length %g, must be 1 within %g",
+                      (double)norm, (double)POSE_UNIT_TOLERANCE);
+    if (!(hypotf(hypotf(v[4], v[5]), v[6]) <= max_m))
+        return err_at(err, ERR_INPUT, "pose", "translation longer than %g m", (double)max_m);
+    for (int i = 0; i < 4; i++)
+        q[i] = v[i] / norm;
+    matrix_from_unit(out.r, q);
+    for (int i = 0; i < 3; i++)
+        out.t[i] = v[4 + i];
+    *T = out;
+    return 0;
+}
+
+/* Shepperd's method: divide by the largest of the four components, which is at least 1/2. */
+static void unit_from_matrix(float q[4], const float r[9])
+{
+    float trace = r[0] + r[4] + r[8], norm;
+
+    if (trace > 0) {
+        q[0] = r[7] - r[5];
+        q[1] = r[2] - r[6];
+        q[2] = r[3] - r[1];
+        q[3] = 1 + trace;
+    } else if (r[0] >= r[4] && r[0] >= r[8]) {
+        q[0] = 1 + r[0] - r[4] - r[8];
+        q[1] = r[1] + r[3];
+        q[2] = r[2] + r[6];
+        q[3] = r[7] - r[5];
+    } else if (r[4] >= r[8]) {
+        q[0] = r[1] + r[3];
+        q[1] = 1 - r[0] + r[4] - r[8];
+        q[2] = r[5] + r[7];
+        q[3] = r[2] - r[6];
+    } else {
+        q[0] = r[2] + r[6];
+        q[1] = r[5] + r[7];
+        q[2] = 1 - r[0] - r[4] + r[8];
+        q[3] = r[3] - r[1];
+    }
+    norm = hypotf(hypotf(q[0], q[1]), hypotf(q[2], q[3]));
+    if (q[3] < 0)
+        norm = -norm;
+    for (int i = 0; i < 4; i++)
+        q[i] /= norm;
+}
+
+void pose_put(struct bytes_writer *w, const struct rigid *T)
+{
+    float q[4];
+
+    unit_from_matrix(q, T->r);
+    for (int i = 0; i < 4; i++)
+        bytes_put_f32(w, q[i] + 0.0f); /* -0 becomes 0 */
+    for (int i = 0; i < 3; i++)
+        bytes_put_f32(w, T->t[i]);
+}

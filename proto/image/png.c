@@ -1,0 +1,240 @@
+/* The only file that sees libpng. */
+#include "proto/image/png.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK_MEMORY (8u << 20) /* of one ancillary chunk */
+#define CHUNKS_MAX 64
+#define WRITE_LEVEL 6
+
+/* What survives a longjmp out of libpng: everything that must be given back. */
+struct job {
+    FILE *f;
+    png_structp png;
+    png_infop info;
+    png_bytep *rows;
+    uint8_t *pixels;
+    int code, bits;
+    char text[160];
+};
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    struct job *j = png_get_error_ptr(png);
+
+    snprintf(j->text, sizeof j->text, "%s", text);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png;
+    (void)text;
+}
+
+static int fail(struct job *j, int code, const char *text)
+{
+    j->code = code;
+    snprintf(j->text, sizeof j->text, "%s", text);
+    return code;
+}
+
+/* Read the header, check it, and ask libpng for the pixel format that is wanted. */
+static int start_reading(struct job *j, int want_gray16, int max_side, int *w, int *h)
+{
+    int type, bits;
+
+    png_init_io(j->png, j->f);
+    png_set_user_limits(j->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* ours follow, with a reason */
+    png_set_chunk_malloc_max(j->png, CHUNK_MEMORY);
+    png_set_chunk_cache_max(j->png, CHUNKS_MAX);
+    png_read_info(j->png, j->info);
+    *w = (int)png_get_image_width(j->png, j->info);
+    *h = (int)png_get_image_height(j->png, j->info);
+    type = png_get_color_type(j->png, j->info);
+    j->bits = bits = png_get_bit_depth(j->png, j->info);
+    if (*w > max_side || *h > max_side)
+        return fail(j, ERR_LIMIT, "a side is longer than allowed");
+    if (want_gray16) {
+        if (type != PNG_COLOR_TYPE_GRAY || bits < 8)
+            return fail(j, ERR_UNSUPPORTED, "not a gray picture of 8 or 16 bits");
+        if (bits == 8)
+            png_set_expand_16(j->png);
+        else
+            png_set_swap(j->png); /* to little-endian, what every machine this runs on has */
+    } else {
+        png_set_expand(j->png);
+        png_set_scale_16(j->png);
+        png_set_strip_alpha(j->png);
+        png_set_gray_to_rgb(j->png);
+    }
+    png_set_interlace_handling(j->png);
+    png_read_update_info(j->png, j->info);
+    return 0;
+}
+
+static int read_pixels(struct job *j, int want_gray16, int max_side, int *w, int *h)
+{
+    size_t stride;
+    int rc;
+
+    if (setjmp(png_jmpbuf(j->png)))
+        return j->code ? j->code : ERR_INPUT;
+    rc = start_reading(j, want_gray16, max_side, w, h);
+    if (rc)
+        return rc;
+    stride = (size_t)*w * (want_gray16 ? 2 : 3);
+    if (png_get_rowbytes(j->png, j->info) != stride)
+        return fail(j, ERR_UNSUPPORTED, "pixels of an unknown layout");
+    j->pixels = malloc(stride * (size_t)*h);
+    j->rows = malloc((size_t)*h * sizeof *j->rows);
+    if (!j->pixels || !j->rows)
+        return fail(j, ERR_MEMORY, "no memory for its pixels");
+    for (int y = 0; y < *h; y++)
+        j->rows[y] = j->pixels + (size_t)y * stride;
+    png_read_image(j->png, j->rows);
+    png_read_end(j->png, NULL);
+    return 0;
+}
+
+/* An eight-bit gray value v was widened to 257 v; give v back. */
+static void narrow(uint16_t *gray, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        gray[i] &= 0xff;
+}
+
+static int read_file(const char *path, int want_gray16, int max_side, uint8_t **pixels, int *w,
+                     int *h, struct err *err)
+{
+    struct job j = {.f = fopen(path, "rbe")};
+    int rc;
+
+    *pixels = NULL;
+    *w = *h = 0;
+    if (!j.f)
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
+                       strerror(errno));
+    j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    rc = j.info ? read_pixels(&j, want_gray16, max_side, w, h)
+                : fail(&j, ERR_MEMORY, "no memory to read it");
+    if (rc) {
+        rc = err_set(err, rc, "%s: %s", path, j.text);
+        free(j.pixels);
+        *w = *h = 0;
+    } else {
+        *pixels = j.pixels;
+        if (want_gray16 && j.bits == 8)
+            narrow((uint16_t *)j.pixels, (size_t)*w * (size_t)*h);
+    }
+    png_destroy_read_struct(&j.png, &j.info, NULL);
+    free(j.rows);
+    fclose(j.f);
+    return rc;
+}
+
+int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side, struct err *err)
+{
+    return read_file(path, 0, max_side, rgb, w, h, err);
+}
+
+int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
+                    struct err *err)
+{
+    uint8_t *pixels;
+    int rc = read_file(path, 1, max_side, &pixels, w, h, err);
+
+    *gray = (uint16_t *)pixels;
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- write */
+
+/* Packed RGB of 8 bits, or gray of 16. */
+static int write_pixels(struct job *j, const void *pixels, int w, int h, int gray16)
+{
+    size_t row_bytes = (size_t)w * (gray16 ? 2 : 3);
+
+    if (setjmp(png_jmpbuf(j->png)))
+        return ERR_IO;
+    png_init_io(j->png, j->f);
+    png_set_compression_level(j->png, WRITE_LEVEL);
+    png_set_IHDR(j->png, j->info, (png_uint_32)w, (png_uint_32)h, gray16 ? 16 : 8,
+                 gray16 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(j->png, j->info);
+    if (gray16)
+        png_set_swap(j->png); /* files are big-endian */
+    for (int y = 0; y < h; y++)
+        png_write_row(j->png, (const uint8_t *)pixels + (size_t)y * row_bytes);
+    png_write_end(j->png, NULL);
+    return 0;
+}
+
+int png_encode_gray16(uint8_t **out, size_t *len, const uint16_t *gray, int w, int h,
+                      struct err *err)
+{
+    struct job j = {0};
+    char *text = NULL;
+    int rc = 0;
+
+    *out = NULL;
+    *len = 0;
+    if (w < 1 || h < 1)
+        return err_set(err, ERR_INPUT, "no picture of %d x %d pixels", w, h);
+    j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    j.f = j.info ? open_memstream(&text, len) : NULL;
+    if (!j.f || write_pixels(&j, gray, w, h, 1))
+        rc = err_set(err, ERR_MEMORY, "no memory to write a PNG of %d x %d", w, h);
+    png_destroy_write_struct(&j.png, &j.info);
+    if (j.f && fclose(j.f) && !rc)
+        rc = err_set(err, ERR_MEMORY, "no memory to write a PNG of %d x %d", w, h);
+    if (rc)
+        free(text);
+    else
+        *out = (uint8_t *)text;
+    return rc;
+}
+
+int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err)
+{
+    struct job j = {0};
+    char *beside = NULL;
+    int rc = 0, fd = -1;
+
+    if (w < 1 || h < 1)
+        return err_set(err, ERR_INPUT, "%s: no picture of %d x %d pixels", path, w, h);
+    j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    if (!j.info || asprintf(&beside, "%s.XXXXXX", path) < 0) {
+        beside = NULL;
+        rc = err_set(err, ERR_MEMORY, "no memory to write %s", path);
+        goto out;
+    }
+    fd = mkostemp(beside, O_CLOEXEC);
+    j.f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!j.f || write_pixels(&j, rgb, w, h, 0) || fflush(j.f) || fchmod(fd, 0644) ||
+        rename(beside, path)) {
+        rc = err_set(err, ERR_IO, "%s: %s", path, j.text[0] ? j.text : strerror(errno));
+        if (fd >= 0)
+            unlink(beside);
+    }
+out:
+    png_destroy_write_struct(&j.png, &j.info);
+    if (j.f)
+        fclose(j.f);
+    else if (fd >= 0)
+        close(fd);
+    free(beside);
+    return rc;
+}

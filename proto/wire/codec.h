@@ -1,0 +1,42 @@
+/*
+ * codec.h - raw, deflate-raw and zstd with bounded output, contexts reused
+ *
+ * The packer ends a compressed block at every plane boundary, so that each plane gets entropy
+ * tables of its own; a decoder needs to know nothing about it. The unpacker writes at most the
+ * announced size, takes no window or dictionary from the stream and accepts exactly one complete
+ * stream.
+ */
+#ifndef RECOND_PROTO_CODEC_H
+#define RECOND_PROTO_CODEC_H
+
+#include "proto/wire/delta.h"
+
+struct codec; /* contexts of one encoder or decoder, made when first needed */
+MUST_CHECK int codec_new(struct codec **c, struct err *err);
+void codec_free(struct codec **c);
+
+/* Most bytes that n plain bytes in n_parts parts can become. */
+size_t codec_bound(enum delta_codec kind, size_t n, size_t n_parts);
+
+/*
+ * codec_pack - compress
+ *
+ * In:      src, parts in a row, part i part_len[i] bytes long
+ * Out:     dst [cap >= codec_bound()], *len
+ * Returns: 0; ERR_MEMORY
+ */
+MUST_CHECK int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t cap,
+                          size_t *len, const uint8_t *src, const size_t *part_len, size_t n_parts,
+                          struct err *err);
+
+/*
+ * codec_unpack - decompress a stranger's bytes
+ *
+ * Out:     dst [dst_len], filled completely on success, unspecified on failure
+ * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the
+ *          stream; ERR_MEMORY
+ */
+MUST_CHECK int codec_unpack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t dst_len,
+                            const uint8_t *src, size_t len, struct err *err);
+
+#endif
