@@ -82,9 +82,9 @@ CUDA_C     := $(call rooms,gpu,*_cuda.c *_cuda_*.c)
 GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(call rooms,gpu,*.cu))
 GPU_SRC    := $(filter-out gpu/base/ops_none.c $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),gpu/base/ops_none.c)
 # measures against truth are the client's: no socket, no daemon
-CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c)
+CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c) api/file.c
 CTL_SRC    := $(wildcard api/ctl/*.c)
-API_SRC    := $(filter-out $(CLIENT_SRC) $(CTL_SRC) $(if $(GNUTLS),api/server/tls_gnutls_none.c,api/server/tls_gnutls.c),$(call rooms,api,*.c))
+API_SRC    := $(filter-out $(filter-out api/file.c,$(CLIENT_SRC)) $(CTL_SRC) $(if $(GNUTLS),api/server/tls_gnutls_none.c,api/server/tls_gnutls.c),$(call rooms,api,*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(call rooms,daemon,*.c))
 
 COMMA := ,

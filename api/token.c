@@ -1,5 +1,7 @@
 #include "api/token.h"
 
+#include "api/file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -203,7 +205,6 @@ int token_file_read(const char *path, char *text, struct err *err)
 {
     struct stat st;
     size_t n = 0;
-    ssize_t got = 0;
     int rc, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0)
@@ -212,9 +213,7 @@ int token_file_read(const char *path, char *text, struct err *err)
         rc = err_at(err, ERR_IO, path, "cannot look at the token file: %s", strerror(errno));
     else
         rc = check_mode(path, st.st_mode, err);
-    while (!rc && n < TOKEN_FILE_BYTES && (got = read(fd, text + n, TOKEN_FILE_BYTES - n)) > 0)
-        n += (size_t)got;
-    if (!rc && got < 0)
+    if (!rc && file_read(fd, text, TOKEN_FILE_BYTES, &n))
         rc = err_at(err, ERR_IO, path, "cannot read the token file: %s", strerror(errno));
     if (!rc && (n == TOKEN_FILE_BYTES || memchr(text, '\0', n)))
         rc = err_at(err, ERR_INPUT, path, "the token file is too long or no text");

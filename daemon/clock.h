@@ -1,9 +1,12 @@
 /*
- * clock.h - the two clocks: microseconds that never step, and Unix time for people
+ * clock.h - the two clocks: microseconds that never step, and Unix time for people; waiting by the
+ * first
  */
 #ifndef RECOND_DAEMON_CLOCK_H
 #define RECOND_DAEMON_CLOCK_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -21,6 +24,16 @@ static inline double clock_unix_s(void)
 
     clock_gettime(CLOCK_REALTIME, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Waits for a signal, with the lock held, until clock_us() is until_us. Returns false when that
+ * time has come without one. */
+static inline bool clock_wait(pthread_cond_t *signal, pthread_mutex_t *lock, uint64_t until_us)
+{
+    struct timespec t = {.tv_sec = (time_t)(until_us / 1000000u),
+                         .tv_nsec = (long)(until_us % 1000000u) * 1000};
+
+    return pthread_cond_clockwait(signal, lock, CLOCK_MONOTONIC, &t) == 0;
 }
 
 #endif

@@ -20,6 +20,10 @@
 #define GPU_HD
 #endif
 
+/* The structure that holds the member at `pointer`. */
+#define CONTAINER_OF(pointer, type, member) \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
 struct vec3 {
     float x, y, z;
 };

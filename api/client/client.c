@@ -1,6 +1,7 @@
 #include "api/client/client.h"
 
 #include "api/client/client_retry.h"
+#include "proto/array.h"
 #include "proto/bytes.h"
 #include "proto/json.h"
 
@@ -120,23 +121,6 @@ void client_close(struct client **p)
     *p = NULL;
 }
 
-static int sink_grow(struct sink *s, size_t need)
-{
-    size_t cap = s->cap ? s->cap : 4096;
-    char *bigger;
-
-    if (need <= s->cap)
-        return 0;
-    while (cap < need)
-        cap *= 2;
-    bigger = realloc(s->body, cap);
-    if (!bigger)
-        return ERR_MEMORY;
-    s->body = bigger;
-    s->cap = cap;
-    return 0;
-}
-
 static size_t on_data(char *data, size_t size, size_t n, void *user)
 {
     struct sink *s = user;
@@ -153,7 +137,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *user)
         take = s->max - s->len;
         s->rc = s->cut ? 0 : ERR_LIMIT;
     }
-    if (sink_grow(s, s->len + take + 1)) {
+    if (array_grow(&s->body, &s->cap, s->len + take + 1, 1)) {
         s->rc = ERR_MEMORY;
         return 0;
     }
@@ -347,7 +331,7 @@ int client_request(struct client *c, const char *method, const char *path, const
     long code = 0;
     int rc = perform(c, method, path, json, &sink, &code, err);
 
-    if (body && rc == 0 && !sink.body && sink_grow(&sink, 1) == 0)
+    if (body && rc == 0 && !sink.body && array_grow(&sink.body, &sink.cap, 1, 1) == 0)
         sink.body[0] = '\0';
     if (body && rc == 0 && !sink.body)
         rc = err_set(err, ERR_MEMORY, "no memory for an answer");

@@ -1,5 +1,7 @@
 #include "api/client/client_mjpeg.h"
 
+#include "proto/array.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -170,16 +172,10 @@ static bool find_picture(struct client_mjpeg *m)
 static int fill(struct client_mjpeg *m, int timeout_ms, struct err *err)
 {
     struct pollfd p = {.fd = m->fd, .events = POLLIN};
-    uint8_t *bigger;
     ssize_t n;
 
-    if (m->cap - m->len < READ_BYTES) {
-        bigger = realloc(m->buf, m->cap + 4 * READ_BYTES);
-        if (!bigger)
-            return err_set(err, ERR_MEMORY, "no memory for a picture stream");
-        m->buf = bigger;
-        m->cap += 4 * READ_BYTES;
-    }
+    if (array_grow(&m->buf, &m->cap, m->len + READ_BYTES, 1))
+        return err_set(err, ERR_MEMORY, "no memory for a picture stream");
     if (poll(&p, 1, timeout_ms) <= 0)
         return err_set(err, ERR_BUSY, "no picture yet");
     n = read(m->fd, m->buf + m->len, READ_BYTES);

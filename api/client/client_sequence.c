@@ -1,5 +1,7 @@
 #include "api/client/client_sequence.h"
 
+#include "api/file.h"
+#include "proto/array.h"
 #include "proto/json.h"
 #include "proto/image/png.h"
 
@@ -25,8 +27,7 @@ struct client_sequence {
     struct pose *poses; /* sorted by number */
     size_t poses_cap;
     struct client_sequence_info info;
-    uint8_t *buf;
-    size_t cap;
+    struct file_content file; /* the one read last */
 };
 
 int client_sequence_pose(struct rigid *T, const char *text, struct err *err)
@@ -69,43 +70,12 @@ static char *path_of(const char *folder, const char *rest)
 }
 
 /* A whole file into the sequence's buffer. */
-static int read_file(struct client_sequence *s, const char *rest, size_t max, size_t *len,
-                     struct err *err)
+static int read_file(struct client_sequence *s, const char *rest, size_t max, struct err *err)
 {
     char *path = path_of(s->folder, rest);
-    FILE *file = path ? fopen(path, "rb") : NULL;
-    uint8_t *bigger;
-    int rc = 0;
+    int rc = path ? file_load(&s->file, path, rest, max, err)
+                  : err_at(err, ERR_MEMORY, rest, "no memory for its name");
 
-    *len = 0;
-    if (!file) {
-        rc = err_at(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INPUT, rest, "cannot be read: %m");
-        goto out;
-    }
-    for (;;) {
-        if (*len == s->cap) {
-            bigger = realloc(s->buf, s->cap + (1u << 18));
-            if (!bigger) {
-                rc = err_set(err, ERR_MEMORY, "no memory for %s", rest);
-                goto out;
-            }
-            s->buf = bigger;
-            s->cap += 1u << 18;
-        }
-        size_t n = fread(s->buf + *len, 1, s->cap - *len, file);
-        *len += n;
-        if (n == 0)
-            break;
-        if (*len > max) {
-            rc = err_at(err, ERR_LIMIT, rest, "is larger than %zu bytes", max);
-            goto out;
-        }
-    }
-    if (ferror(file))
-        rc = err_at(err, ERR_INPUT, rest, "cannot be read: %m");
-out:
-    if (file)
-        fclose(file);
     free(path);
     return rc;
 }
@@ -117,15 +87,14 @@ static int read_description(struct client_sequence *s, struct err *err)
     struct json *doc = NULL;
     struct json_at at;
     float fps = 0;
-    size_t len;
     bool camera;
-    int rc = read_file(s, "sequence.json", DESCRIPTION_MAX, &len, err);
+    int rc = read_file(s, "sequence.json", DESCRIPTION_MAX, err);
 
     if (rc == ERR_NOT_FOUND)
         return 0;
     if (rc)
         return rc;
-    rc = json_parse(&doc, (const char *)s->buf, len, 16, err);
+    rc = json_parse(&doc, (const char *)s->file.data, s->file.len, 16, err);
     if (rc)
         return err_at(err, rc, "sequence.json", "is not JSON");
     at = json_at(doc, &issues);
@@ -191,19 +160,13 @@ static int by_number(const void *a, const void *b)
 
 static int add_pose(struct client_sequence *s, const char *line, struct err *err)
 {
-    struct pose *bigger;
     char *rest;
     long number = strtol(line, &rest, 10);
 
     if (rest == line || (!isspace((unsigned char)*rest)) || number < 0)
         return err_set(err, ERR_INPUT, "the line does not begin with a frame number");
-    if ((size_t)s->info.n_poses == s->poses_cap) {
-        s->poses_cap = s->poses_cap ? 2 * s->poses_cap : 256;
-        bigger = realloc(s->poses, s->poses_cap * sizeof *s->poses);
-        if (!bigger)
-            return err_set(err, ERR_MEMORY, "no memory for poses");
-        s->poses = bigger;
-    }
+    if (array_grow(&s->poses, &s->poses_cap, (size_t)s->info.n_poses + 1, sizeof *s->poses))
+        return err_set(err, ERR_MEMORY, "no memory for poses");
     s->poses[s->info.n_poses].number = number;
     return client_sequence_pose(&s->poses[s->info.n_poses++].T, rest, err);
 }
@@ -278,7 +241,7 @@ void client_sequence_close(struct client_sequence **p)
     free(s->names);
     free(s->poses);
     free(s->folder);
-    free(s->buf);
+    free(s->file.data);
     free(s);
     *p = NULL;
 }
@@ -292,17 +255,16 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
 {
     char rest[300];
     struct pose key, *pose = NULL;
-    size_t len;
     int rc;
 
     snprintf(rest, sizeof rest, "frames/%.250s", s->names[i]);
-    rc = read_file(s, rest, FRAME_PAYLOAD_MAX, &len, err);
+    rc = read_file(s, rest, FRAME_PAYLOAD_MAX, err);
     if (rc)
         return rc;
-    if (len == 0)
+    if (s->file.len == 0)
         return err_at(err, ERR_INPUT, rest, "is empty");
-    f->payload = s->buf;
-    f->payload_len = (uint32_t)len;
+    f->payload = s->file.data;
+    f->payload_len = (uint32_t)s->file.len;
     key.number = strtol(s->names[i], NULL, 10);
     if (s->info.n_poses)
         pose = bsearch(&key, s->poses, (size_t)s->info.n_poses, sizeof *pose, by_number);

@@ -1,5 +1,6 @@
 #include "api/client/client_talk.h"
 
+#include "proto/array.h"
 #include "proto/bytes.h"
 
 #include <math.h>
@@ -448,15 +449,8 @@ int client_talk_window(const struct client_talk *t)
 static int keep(struct slot *slot, const struct frame *f, size_t len,
                 enum frame_pose_convention pose, struct err *err)
 {
-    uint8_t *bigger;
-
-    if (len > slot->cap) {
-        bigger = realloc(slot->msg, len + len / 4);
-        if (!bigger)
-            return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
-        slot->msg = bigger;
-        slot->cap = len + len / 4;
-    }
+    if (array_grow(&slot->msg, &slot->cap, len, 1))
+        return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
     frame_encode_header(slot->msg, f, pose);
     memcpy(slot->msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
     slot->len = len;

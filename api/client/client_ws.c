@@ -1,6 +1,7 @@
 #include "api/client/client_ws.h"
 
 #include "api/client/client_tls.h"
+#include "proto/array.h"
 
 /* openssl/types.h, which libwebsockets.h brings along, has a type of the name of proto/err.h's
  * code. */
@@ -203,21 +204,11 @@ static int check_subprotocol(struct client_ws *w, struct lws *wsi)
     return 0;
 }
 
-static int grow(uint8_t **buf, size_t *cap, size_t need, struct err *err)
+static int reserve(uint8_t **buf, size_t *cap, size_t need, struct err *err)
 {
-    size_t n = *cap ? *cap : CHUNK_BYTES;
-    uint8_t *bigger;
-
-    if (need <= *cap)
-        return 0;
-    while (n < need)
-        n *= 2;
-    bigger = realloc(*buf, n);
-    if (!bigger)
-        return err_set(err, ERR_MEMORY, "no memory for a message of %zu bytes", need);
-    *buf = bigger;
-    *cap = n;
-    return 0;
+    return array_grow(buf, cap, need, 1)
+               ? err_set(err, ERR_MEMORY, "no memory for a message of %zu bytes", need)
+               : 0;
 }
 
 static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t len)
@@ -235,7 +226,7 @@ static int receive(struct client_ws *w, struct lws *wsi, const void *in, size_t 
         rc = err_set(&err, ERR_LIMIT, "the server sent a message of more than %zu bytes", max);
         goto out;
     }
-    rc = grow(&w->in, &w->in_cap, w->in_len + len, &err);
+    rc = reserve(&w->in, &w->in_cap, w->in_len + len, &err);
     if (rc)
         goto out;
     if (len)
@@ -529,7 +520,7 @@ int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool bi
 
     if (!w->wsi)
         return err_set(err, ERR_IO, "the connection is closed");
-    rc = grow(&w->out, &w->out_cap, LWS_PRE + len, err);
+    rc = reserve(&w->out, &w->out_cap, LWS_PRE + len, err);
     if (rc)
         return rc;
     memcpy(w->out + LWS_PRE, msg, len);

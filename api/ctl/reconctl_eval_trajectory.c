@@ -1,6 +1,7 @@
 #include "api/eval/eval_path.h"
 #include "api/eval/eval_plot.h"
 #include "api/ctl/reconctl_eval.h"
+#include "api/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,47 +47,14 @@ struct result {
 
 /* ------------------------------------------------------------------------- input */
 
-static int read_file(char **text, size_t *len, const char *path, struct err *err)
-{
-    FILE *in = fopen(path, "rb");
-    size_t cap = 0, n = 0;
-    char *bigger;
-    int rc = 0;
-
-    *text = NULL;
-    *len = 0;
-    if (!in)
-        return err_at(err, ERR_NOT_FOUND, path, "cannot be read: %m");
-    do {
-        if (*len + 1 >= cap) {
-            cap = cap ? 2 * cap : 1u << 16;
-            bigger = realloc(*text, cap);
-            if (!bigger) {
-                rc = err_at(err, ERR_MEMORY, path, "no memory for its text");
-                break;
-            }
-            *text = bigger;
-        }
-        n = fread(*text + *len, 1, cap - *len - 1, in);
-        *len += n;
-        if (*len > FILE_MAX_BYTES)
-            rc = err_at(err, ERR_LIMIT, path, "is larger than %u bytes", FILE_MAX_BYTES);
-    } while (rc == 0 && n > 0);
-    if (rc == 0 && ferror(in))
-        rc = err_at(err, ERR_INPUT, path, "cannot be read: %m");
-    fclose(in);
-    return rc;
-}
-
 static int load_file(struct eval_path *path, const char *file, double rate_hz, struct err *err)
 {
-    char *text = NULL;
-    size_t len;
-    int rc = read_file(&text, &len, file, err);
+    struct file_content text = {0};
+    int rc = file_load(&text, file, file, FILE_MAX_BYTES, err);
 
     if (rc == 0)
-        rc = eval_path_parse(path, text, len, file, rate_hz, err);
-    free(text);
+        rc = eval_path_parse(path, (const char *)text.data, text.len, file, rate_hz, err);
+    free(text.data);
     return rc;
 }
 

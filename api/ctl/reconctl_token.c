@@ -6,6 +6,7 @@
  * operators at once lose nothing.
  */
 #include "api/ctl/reconctl_table.h"
+#include "api/file.h"
 #include "api/token.h"
 
 #include <errno.h>
@@ -128,20 +129,6 @@ static void close_table(struct table **t)
     *t = NULL;
 }
 
-static int write_all(int fd, const char *text, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        text += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static int replace(struct table *t, struct err *err)
 {
     char part[PATH_MAX + 8];
@@ -155,7 +142,7 @@ static int replace(struct table *t, struct err *err)
                       strerror(errno));
     /* root adds a token: the service's user must still be able to read the file */
     if ((!t->exists || fchown(fd, t->st.st_uid, t->st.st_gid) == 0) &&
-        write_all(fd, t->text, strlen(t->text)) == 0 && fsync(fd) == 0)
+        file_write(fd, t->text, strlen(t->text)) == 0 && fsync(fd) == 0)
         done = rename(part, t->path) == 0;
     if (!done) {
         err_at(err, ERR_IO, t->path, "cannot be replaced: %s", strerror(errno));

@@ -1,6 +1,7 @@
 #include "api/eval/eval_path.h"
 
 #include "api/eval/eval_fit.h"
+#include "proto/array.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,18 +45,10 @@ static int parse_line(struct eval_path_pose *pose, const char *line, double rate
 
 static int append(struct eval_path *path, const struct eval_path_pose *pose, struct err *err)
 {
-    struct eval_path_pose *bigger;
-    size_t cap = path->cap ? 2 * path->cap : 1024;
-
     if (path->n == EVAL_PATH_POSES_MAX)
         return err_set(err, ERR_LIMIT, "there are more than %u poses", EVAL_PATH_POSES_MAX);
-    if (path->n == path->cap) {
-        bigger = realloc(path->pose, cap * sizeof *bigger);
-        if (!bigger)
-            return err_set(err, ERR_MEMORY, "no memory for %zu poses", cap);
-        path->pose = bigger;
-        path->cap = cap;
-    }
+    if (array_grow(&path->pose, &path->cap, path->n + 1, sizeof *path->pose))
+        return err_set(err, ERR_MEMORY, "no memory for %zu poses", path->n + 1);
     path->pose[path->n++] = *pose;
     return 0;
 }

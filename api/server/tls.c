@@ -1,5 +1,6 @@
 #include "api/server/tls.h"
 
+#include "api/file.h"
 /* OpenSSL has a type of this name; we have a constant. */
 #define ERR_STATE openssl_err_state
 #include <openssl/err.h>
@@ -68,7 +69,6 @@ static int read_file(char **text, const char *path, const char *where, bool secr
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
     size_t len = 0;
-    ssize_t n = 1;
 
     *text = NULL;
     if (fd < 0)
@@ -81,9 +81,7 @@ static int read_file(char **text, const char *path, const char *where, bool secr
         rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
         goto out;
     }
-    while (len < FILE_MAX && (n = read(fd, *text + len, FILE_MAX - len)) > 0)
-        len += (size_t)n;
-    if (n < 0)
+    if (file_read(fd, *text, FILE_MAX, &len))
         rc = err_at(err, ERR_IO, where, "%s: %s", path, strerror(errno));
     else if (len == FILE_MAX || strlen(*text) != len)
         rc = err_at(err, ERR_INPUT, where, "%s is no PEM file", path);

@@ -1,5 +1,7 @@
 #include "proto/cloud/cloud_internal.h"
 
+#include "proto/array.h"
+
 #include <string.h>
 
 /* How the mirror stands to a message: 1 apply it, 0 it is old news, or an error. */
@@ -90,8 +92,9 @@ static int apply_block(struct cloud *c, const struct delta *d, struct err *err)
         rc = cloud_block_get(c, &d->name, &e, err);
     if (!rc)
         rc = cloud_block_reserve(e, d->n_points, err);
-    if (!rc && d->op == DELTA_PATCH)
-        rc = cloud_block_grow(&c->merged, &c->merged_cap, d->n_points, err);
+    if (!rc && d->op == DELTA_PATCH &&
+        array_grow(&c->merged, &c->merged_cap, d->n_points, sizeof *c->merged))
+        rc = err_set(err, ERR_MEMORY, "no memory to merge %u points", (unsigned)d->n_points);
     if (rc)
         return rc;
     if (d->op == DELTA_PATCH)

@@ -1,6 +1,8 @@
 /* The blocks of a cloud: found by name through an open hash table, never moved to another index. */
 #include "proto/cloud/cloud_internal.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,30 +100,21 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     return 0;
 }
 
-int cloud_block_grow(uint64_t **keys, size_t *cap, size_t n, struct err *err)
+int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size)
 {
-    size_t more = *cap + *cap / 2 + KEYS_FIRST;
-    uint64_t *grown;
+    size_t more = *cap;
 
-    if (n <= *cap)
-        return 0;
-    if (more < n)
-        more = n;
-    grown = realloc(*keys, more * sizeof *grown);
-    if (!grown)
-        return err_set(err, ERR_MEMORY, "no memory for a block of %zu points", more);
-    *keys = grown;
-    *cap = more;
+    if (n > UINT32_MAX || array_grow(array, &more, n, size))
+        return ERR_MEMORY;
+    *cap = more < UINT32_MAX ? (uint32_t)more : UINT32_MAX;
     return 0;
 }
 
 int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err)
 {
-    size_t cap = e->cap;
-    int rc = cloud_block_grow(&e->keys, &cap, n, err);
-
-    e->cap = (uint32_t)cap;
-    return rc;
+    return cloud_block_grow(&e->keys, &e->cap, n, sizeof *e->keys)
+               ? err_set(err, ERR_MEMORY, "no memory for a block of %u points", (unsigned)n)
+               : 0;
 }
 
 /* Such that strides, lines and keys are about as many: (stride * stride) = LINE * way. */

@@ -42,44 +42,20 @@ void cloud_history_pack(struct cloud_entry *e)
     e->past_first = e->commits_first = 0;
 }
 
-/* Room for n elements in an array; answers how many there are room for then, 0 = no memory. */
-static uint32_t grow(void **array, uint32_t cap, uint64_t n, size_t size)
-{
-    uint64_t more = n + n / 2 + 32;
-    void *grown;
-
-    if (n <= cap)
-        return cap;
-    grown = more <= UINT32_MAX ? realloc(*array, more * size) : NULL;
-    if (!grown)
-        return 0;
-    *array = grown;
-    return (uint32_t)more;
-}
-
-/* Room for one commit of n keys. What is packed leaves a third of the arrays free, or they grow: so
- * a key is moved twice or so in all. */
+/* Makes room for one commit of n keys. After packing, a third of the arrays is free or they grow,
+ * so that a key is moved about twice in all. */
 static int reserve(struct cloud_entry *e, uint32_t n)
 {
-    uint32_t cap = grow((void **)&e->ranks, e->ranks_cap, n, sizeof *e->ranks);
-
-    if (!cap)
+    if (cloud_block_grow(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
         return 0;
-    e->ranks_cap = cap;
     if (e->past_first + e->n_past + n <= e->past_cap &&
         e->commits_first + e->n_commits < e->commits_cap)
         return 1;
     cloud_history_pack(e);
-    cap = grow((void **)&e->past, e->past_cap, e->n_past + n + e->past_cap / 3, sizeof *e->past);
-    if (!cap)
-        return 0;
-    e->past_cap = cap;
-    cap = grow((void **)&e->commits, e->commits_cap, e->n_commits + 1 + e->commits_cap / 3,
-               sizeof *e->commits);
-    if (!cap)
-        return 0;
-    e->commits_cap = cap;
-    return 1;
+    return !cloud_block_grow(&e->past, &e->past_cap, (uint64_t)e->n_past + n + e->past_cap / 3,
+                             sizeof *e->past) &&
+           !cloud_block_grow(&e->commits, &e->commits_cap,
+                             (uint64_t)e->n_commits + 1 + e->commits_cap / 3, sizeof *e->commits);
 }
 
 static void append(struct cloud_entry *e, const struct cloud_change *net, size_t n, uint32_t n_keys)

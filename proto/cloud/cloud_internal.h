@@ -90,10 +90,10 @@ uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
 struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_name *name);
 MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
                                struct cloud_entry **e, struct err *err);
+/* array_grow() for the arrays of a block, which count in 32 bits because there are many blocks. */
+MUST_CHECK int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size);
 /* Room for n keys in the block. */
 MUST_CHECK int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err);
-/* Room for n keys in an array that grows by half. */
-MUST_CHECK int cloud_block_grow(uint64_t **keys, size_t *cap, size_t n, struct err *err);
 /* The first index at or after `from` whose key is not below `key`, looked for in strides: a power
  * of two, best about the way to it, as cloud_block_stride() has it for n keys. */
 uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key,

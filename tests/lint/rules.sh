@@ -55,8 +55,8 @@ rule_arrows() {
                 if (system("test -e " to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
-                    if (to !~ /^proto\/(err[.]h|types[.]h|geom\/.*)$/)
-                        bad("gpu may use only proto/err.h, proto/types.h and proto/geom, not " to)
+                    if (to !~ /^proto\/(err[.]h|types[.]h|array[.]h|geom\/.*)$/)
+                        bad("gpu may use only err.h, types.h, array.h and geom of proto, not " to)
                     next
                 }
                 if (from == "api" && folder == "proto") next
@@ -162,7 +162,7 @@ rule_headers_c() {
 rule_headers_cxx() {
     local h
     command -v g++ >/dev/null || { echo "g++ is not installed"; return 77; }
-    for h in proto/err.h proto/types.h $(sources gpu h); do
+    for h in proto/err.h proto/types.h proto/array.h $(sources "gpu proto/geom" h); do
         [[ -e $h ]] || continue
         header_has_cuda "$h" || continue
         # shellcheck disable=SC2086

@@ -1,0 +1,27 @@
+#include "proto/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BYTES 256
+
+int array_grow(void *array, size_t *cap, size_t n, size_t size)
+{
+    size_t more = *cap + *cap / 2 + FIRST_BYTES / size + 1;
+    void *elements;
+
+    if (n <= *cap)
+        return 0;
+    if (more < n)
+        more = n;
+    if (more > SIZE_MAX / size)
+        return ERR_MEMORY;
+    memcpy(&elements, array, sizeof elements);
+    elements = realloc(elements, more * size);
+    if (!elements)
+        return ERR_MEMORY;
+    memcpy(array, &elements, sizeof elements);
+    *cap = more;
+    return 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * array.h - the one way in which an array grows
+ */
+#ifndef RECOND_PROTO_ARRAY_H
+#define RECOND_PROTO_ARRAY_H
+
+#include "proto/err.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * array_grow - make room for n elements
+ *
+ * In/out:  array, the address of a pointer to the elements (NULL or from malloc); *cap, how many
+ *          there is room for. The room grows by half at least, so that n appends move 3 n elements
+ *          at most. Elements keep their values, new ones have none.
+ * Returns: 0; ERR_MEMORY: the array is as it was
+ */
+MUST_CHECK int array_grow(void *array, size_t *cap, size_t n, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
