@@ -281,11 +281,9 @@ lint: ## include arrows, symbol stems, headers, lengths, formatting
 	@$(MAKE) --no-print-directory $(JOBS) objects
 	@O=$(O) CC="$(CC)" LINT_CFLAGS="-I. -I$(O)/gen -D_GNU_SOURCE $(PKG_CFLAGS)" tests/lint/run
 objects: $(filter-out %.cu.o,$(call objs,$(PROTO_SRC) $(GPU_SRC) $(CLIENT_SRC) $(CTL_SRC) $(API_SRC) $(DAEMON_SRC) $(wildcard daemon/main.c)))
-FORMATTED = $(filter-out gpu/train/%,$(shell git ls-files '*.c' '*.h' '*.cu'))
+FORMATTED = $(filter-out gpu/train/%,$(shell git ls-files '*.c' '*.h' '*.cu' '*.cuh'))
 format: ## break long comments and clang-format every C and CUDA file
-	@$(PYTHON) tests/lint/wrap.py $(FORMATTED)
-	@clang-format -i $(FORMATTED)
-	@$(PYTHON) tests/lint/wrap.py $(FORMATTED)
+	@for round in 1 2 3; do $(PYTHON) tests/lint/wrap.py $(FORMATTED) && clang-format -i $(FORMATTED) || exit 1; done
 demo: ## a clip becomes a growing cloud (SEQ=folder for your own)
 	@deploy/install-deps build
 	@$(MAKE) --no-print-directory $(JOBS) all

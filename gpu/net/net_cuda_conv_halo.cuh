@@ -49,7 +49,8 @@ struct halo_patch {
         return at + (pixel * chunks + (c ^ (pixel >> shift & mask))) * 16;
     }
 
-    /* All of it, with zeros outside the picture; y, x: the first input pixel that the block sees. */
+    /* All of it, with zeros outside the picture; y, x: the first input pixel that the block
+     * sees. */
     template <int THREADS>
     __device__ __forceinline__ void load(const conv_source &s, int img, int y, int x, int h) const
     {

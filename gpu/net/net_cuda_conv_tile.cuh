@@ -8,8 +8,8 @@
  *          32 banks.
  * Columns: rows of B are permuted inside a group of G, so that a thread's accumulators are 2 G / 8
  *          neighbouring channels of a pixel and leave as one wide store.
- * Order:   every shape runs the same k16 steps of a part in ascending order into one accumulator and
- *          adds the parts in ascending order to zero: the bits do not depend on the shape.
+ * Order:   every shape runs the same k16 steps of a part in ascending order into one accumulator
+ *          and adds the parts in ascending order to zero: the bits do not depend on the shape.
  */
 #ifndef RECOND_GPU_NET_CUDA_CONV_TILE_CUH
 #define RECOND_GPU_NET_CUDA_CONV_TILE_CUH
@@ -58,8 +58,8 @@ template <int BM_, int BN_, int WM_, int WN_, int BK_, int STAGES_> struct conv_
 
 /* ---------------------------------------------------------------------------- instructions */
 
-/* 16 bytes past the first-level cache, which measured slower; eight go through it, there is no other
- * way. Zeros where the source is not real. */
+/* 16 bytes past the first-level cache, which measured slower; eight go through it, there is no
+ * other way. Zeros where the source is not real. */
 static __device__ __forceinline__ void conv_copy16(uint32_t to, const void *from, bool real)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -208,7 +208,8 @@ template <class S, bool FOUR> struct conv_loader {
 
 /* ---------------------------------------------------------------------------- products */
 
-/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: where this lane's ldmatrix rows begin. */
+/* One step: BK / 16 times WM x WN x 16 for each warp. a, b: where this lane's ldmatrix rows
+ * begin. */
 template <class S>
 static __device__ __forceinline__ void conv_step(float (&acc)[S::MI][S::NI][4], uint32_t a,
                                                  uint32_t b)

@@ -42,7 +42,7 @@ match() {
 # ---------------------------------------------------------------- who may include whom
 rule_arrows() {
     local f
-    for f in $(sources "$HOUSE" c h cu); do
+    for f in $(sources "$HOUSE" c h cu cuh); do
         stripped "$f" | awk -v file="$f" '
             function bad(what) { print file ":" NR ": " what }
             /^[ \t]*#[ \t]*include[ \t]*"/ {
@@ -87,7 +87,7 @@ FENCES='
 OPEN_HEADERS='^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|tgmath|threads|time|uchar|wchar|wctype|cpio|dirent|dlfcn|endian|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|iconv|langinfo|libgen|malloc|netdb|poll|pthread|pwd|regex|sched|search|semaphore|spawn|syslog|termios|unistd|utime|wordexp|arpa/inet|net/if|netinet/in|netinet/tcp|sys/[a-z]+|linux/[a-z_]+|immintrin|arm_neon)[.]h$'
 rule_fences() {
     local f
-    for f in $(sources "$HOUSE" c h cu); do
+    for f in $(sources "$HOUSE" c h cu cuh); do
         stripped "$f" | FENCES=$FENCES OPEN_HEADERS=$OPEN_HEADERS awk -v file="$f" '
             BEGIN { n = split(ENVIRON["FENCES"], row, "\n") }
             /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
@@ -105,6 +105,50 @@ rule_fences() {
                 if (!known) print file ":" NR ": <" to "> has no fence in tests/lint/rules.sh"
             }'
     done
+}
+
+# room, the other rooms of its folder that it may include. A folder's own files (api/api.h, proto/err.h) are the
+# room that bears its name. A room that is not listed here is not looked at.
+ROOMS='
+api/server      api
+api/client
+api/eval
+api/ctl         api api/client api/eval
+proto
+proto/geom      proto
+proto/image     proto
+proto/wire      proto proto/geom proto/cloud
+gpu/net         gpu/base
+'
+rule_rooms() {
+    local f
+    for f in $(sources "$HOUSE" c h cu cuh); do
+        stripped "$f" | ROOMS=$ROOMS awk -v file="$f" '
+            function room(path) { sub(/\/[^\/]*$/, "", path); return path }
+            BEGIN {
+                own = room(file)
+                n = split(ENVIRON["ROOMS"], row, "\n")
+                for (i = 1; i <= n; i++) {
+                    cells = split(row[i], cell, /[ \t]+/)
+                    if (cells && cell[1] == own) listed = 1
+                    for (j = 1; j <= cells; j++) if (cell[1] == own) allowed[cell[j]] = 1
+                }
+            }
+            listed && /^[ \t]*#[ \t]*include[ \t]*"/ {
+                split($0, part, "\"")
+                to = room(part[2])
+                top = own; sub(/\/.*/, "", top)
+                if (to !~ "^" top "(/|$)" || to in allowed) next
+                print file ":" NR ": " own " may not include " part[2] " (the table ROOMS in tests/lint/rules.sh)"
+            }'
+    done
+}
+
+# Modules that need each other in a circle cannot be understood or tested one after the other.
+rule_circles() {
+    local folders=()
+    read -ra folders <<<"$HOUSE"
+    "${PYTHON:-python3}" "$LINT_HOME/circles.py" "${folders[@]}"
 }
 
 # Headers of the CUDA back end can be compiled only where CUDA's own headers are.
@@ -152,7 +196,7 @@ rule_headers_c() {
         header_has_cuda "$h" || continue
         # shellcheck disable=SC2086
         printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
-            "${CC:-gcc}" ${LINT_CFLAGS:--I.} -std=c11 -Wall -Wextra -Werror -Wno-unused-function \
+            ${CC:-gcc} ${LINT_CFLAGS:--I.} -std=c11 -Wall -Wextra -Werror -Wno-unused-function \
                 -fsyntax-only -x c - >"$LINT_TMP/out" 2>&1 ||
             echo "$h:1: does not compile by itself as C11: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
     done
@@ -176,7 +220,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     local f
-    for f in $(sources "$HOUSE" c h cu); do
+    for f in $(sources "$HOUSE" c h cu cuh); do
         case $f in daemon/main.c | api/ctl/reconctl.c) continue ;; esac
         match "$f" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file'
     done
@@ -228,7 +272,7 @@ rule_ifdef() {
 
 rule_macro_return() {
     local f
-    for f in $(sources "$HOUSE" c h cu); do
+    for f in $(sources "$HOUSE" c h cu cuh); do
         stripped "$f" | awk -v file="$f" '
             /^[ \t]*#[ \t]*define/ { macro = 1 }
             macro && /(^|[^A-Za-z0-9_])return([^A-Za-z0-9_]|$)/ { print file ":" NR ": return inside a macro" }
@@ -239,7 +283,7 @@ rule_macro_return() {
 # ---------------------------------------------------------------- lengths
 rule_file_length() {
     local f
-    for f in $(sources "$HOUSE tests" c h cu); do
+    for f in $(sources "$HOUSE tests" c h cu cuh); do
         awk -v file="$f" 'END { if (NR > 600) print file ":601: " NR " lines, 600 are allowed" }' "$f"
     done
 }
@@ -247,7 +291,7 @@ rule_file_length() {
 # A function's body stands between braces in the first column: clang-format sees to that.
 rule_function_length() {
     local f
-    for f in $(sources "$HOUSE tests" c h cu); do
+    for f in $(sources "$HOUSE tests" c h cu cuh); do
         stripped "$f" | awk -v file="$f" '
             /^{[ \t]*$/ { start = NR }
             /^}/ && start {
@@ -260,7 +304,7 @@ rule_function_length() {
 
 rule_line_length() {
     local f
-    for f in $(sources "$HOUSE tests" c h cu); do
+    for f in $(sources "$HOUSE tests" c h cu cuh); do
         # characters, not bytes, whatever awk this is: continuation bytes of UTF-8 are dropped first
         LC_ALL=C tr -d '\200-\277' <"$f" |
             LC_ALL=C awk -v file="$f" 'length($0) > 100 { print file ":" NR ": " length($0) " columns, 100 are allowed" }'
@@ -269,7 +313,7 @@ rule_line_length() {
 
 rule_format() {
     command -v clang-format >/dev/null || { echo "clang-format is not installed"; return 77; }
-    sources "$HOUSE tests" c h cu | xargs -r clang-format --dry-run -Werror 2>&1 |
+    sources "$HOUSE tests" c h cu cuh | xargs -r clang-format --dry-run -Werror 2>&1 |
         sed -nE 's/^([^: ]+:[0-9]+):[0-9]+: error:.*/\1: not as clang-format writes it/p' | sort -u
 }
 
@@ -277,6 +321,20 @@ rule_format() {
 rule_words() {
     texts | xargs -r grep -InEwi 'TODO|FIXME|XXX|HACK|not implemented|placeholder|for now|stub|stubbed' /dev/null |
         sed -E 's/^([^:]+:[0-9]+):.*/\1: a word that marks unfinished work/'
+}
+
+# A comment names its subject: a thread, a session, a file, never "someone". Scripts are held to it as well.
+RIDDLES='who|whoever|whom|nobody|somebody|anybody|everybody|someone|anyone|everyone'
+rule_riddles() {
+    local f
+    for f in $(sources "$HOUSE tests" c h cu cuh); do
+        awk -v comments=1 -f "$LINT_HOME/strip.awk" "$f" | grep -nEiw "$RIDDLES" |
+            sed -E "s|^([0-9]+):.*|$f:\1: a comment that does not name its subject|"
+    done
+    for f in $(scripts) Makefile; do
+        [[ $f == tests/lint/* ]] || grep -nEiw "^[[:space:]]*#.*[^[:alnum:]_]($RIDDLES)" "$f" |
+            sed -E "s|^([0-9]+):.*|$f:\1: a comment that does not name its subject|"
+    done
 }
 
 rule_layout() {
@@ -361,5 +419,5 @@ rule_events() {
 }
 
 # shellcheck disable=SC2034
-RULES="arrows fences symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
+RULES="arrows fences rooms symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
        line_length format words layout shell python man metrics events"

@@ -1,7 +1,8 @@
 # strip.awk - C source with comments, string contents and character constants blanked, line by line
 # (`#include "..."` lines keep their names, so that the include rules can use the same text)
+# With -v comments=1 it is the other way round: the text of comments alone.
 {
-    out = ""
+    out = said = ""
     include = !block && $0 ~ /^[ \t]*#[ \t]*include/
     n = length($0)
     i = 1
@@ -9,10 +10,11 @@
         two = substr($0, i, 2)
         c = substr($0, i, 1)
         if (block) {
-            if (two == "*/") { block = 0; i += 2 } else i++
+            if (two == "*/") { block = 0; i += 2; said = said " " } else { said = said c; i++ }
         } else if (two == "/*") {
             block = 1; i += 2; out = out " "
         } else if (two == "//" && !include) {
+            said = said substr($0, i + 2)
             break
         } else if ((c == "\"" || c == "'") && !include) {
             out = out c
@@ -24,5 +26,5 @@
             out = out c; i++
         }
     }
-    print out
+    print comments ? said : out
 }
