@@ -26,8 +26,8 @@ class Task:
     shutter = 0.4           # share of pictures whose rows are read one after the other
     # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
     # every batch: batch norms see the mixture that their running averages stand for.
-    shapes = [(256, 192, 0.34, 0.25), (320, 256, 0.16, 0.25), (416, 128, 0.20, 0.6), (192, 256, 0.12, 0.2),
-              (288, 160, 0.12, 0.35), (160, 288, 0.06, 0.25)]
+    shapes = [(256, 192, 0.34, 0.25), (320, 256, 0.12, 0.25), (416, 128, 0.20, 0.6), (192, 256, 0.13, 0.2),
+              (288, 160, 0.12, 0.35), (160, 288, 0.09, 0.25)]
     n_scenes, per_scene = 16, 2
 
     def batch_size(self):

@@ -208,4 +208,5 @@ def load(folder):
     else:
         print(f'assets: no pack at {folder!r}: procedural meshes and textures only', file=sys.stderr)
     shape(lib, figures.make_late())
+    shape(lib, shapes.make_late())
     return lib.arrays(), lib.cat

@@ -1,7 +1,7 @@
 """Corridors: long and narrow, doors on both sides, lamps in a row, glossy floors, people who pass."""
 import math
 
-from . import fitments, moving, people, views
+from . import fitments, moving, people, surfaces, views
 from .build import THING, Frame, Mat
 from .interiors import hallway, lights, notice_board, pictures, wall_plane, window
 
@@ -12,10 +12,14 @@ PASSING = ((people.walks, 8), (people.stands, 3), (people.carries, 3), (people.p
 def corridor(b, n_cams):
     W, L, H = b.u(1.3, 3.2), b.u(6, 32), b.u(2.2, 3.0)
     floor = b.mat('floor', 'tile', 'carpet', 'granite', 'floor', 'stone' if b.chance(0.25) else 'tile',
-                  tint=0.2) if b.chance(0.75) else b.plain('white')
-    if b.chance(0.6):
+                  tint=0.2) if b.chance(0.65) else surfaces.carpet(b) if b.chance(0.6) else b.plain('white')
+    if floor.tex >= 0 and b.chance(0.65):
         floor.gloss = b.u(0.35, 0.95)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 8, L + 8, 0.1), floor)
+    if b.chance(0.3):
+        b.size = (W, L, H)
+        for _ in range(b.r.randint(1, 4)):
+            surfaces.floor_patches(b, W, L, floor)
     b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 8, L + 8, 0.1),
           b.mat('ceiling', tint=0.1) if b.chance(0.5) else b.plain('white', 0.0))
     skirt, skirt_h = b.plain('dark' if b.chance(0.5) else 'any', 0.3), b.u(0.07, 0.18)
@@ -155,10 +159,10 @@ def corridor_cameras(b, W, L, n):
         else:
             a = b.u(-1.1, 1.1) + b.pick((0, math.pi)) if b.chance(0.75) else b.u(0, 6.28)
             tgt = (p[0] + math.sin(a), p[1] + math.cos(a), p[2] + b.r.gauss(-0.15, 0.2))
-            if not 0 < p[0] + 0.7 * math.sin(a) < W:    # a blank wall right before the lens
+            if not 0 < p[0] + 0.7 * math.sin(a) < W and b.chance(0.6):      # a blank wall right before the lens
                 continue
         if not b.inside_solid(p, 0.1):
-            views.add(b, p, tgt, b.r.gauss(0, 0.05) if b.chance(0.85) else b.u(-1.2, 1.2), f)
+            views.add(b, p, tgt, views.roll(b.r), f)
 
 
 def corridor_item(b, f, x0, x1, W):

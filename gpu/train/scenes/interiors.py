@@ -6,21 +6,22 @@ then stand where people hold a phone (views.py).
 """
 import math
 
-from . import fitments, moving, people, things, views
+from . import fitments, moving, people, surfaces, things, views
 from .build import POINT, SUN, THING, Frame, Mat, Surface
 
 KINDS = {   # what stands along the walls, with weights
     'kitchen': {'run': 6, 'tall': 2, 'gap': 2, 'door': 1, 'shelf': 2, 'tv': 1, 'board': 1, 'window': 1,
-                'pictures': 2},
+                'pictures': 2, 'sleek': 2},
     'living': {'sofa': 4, 'case': 3, 'pack': 4, 'gap': 2, 'door': 1, 'window': 2, 'tv': 1, 'pictures': 3,
-               'plant': 2},
+               'plant': 3, 'sleek': 1.5, 'cloth': 1.5},
     'office': {'desk': 6, 'case': 3, 'pack': 2, 'gap': 2, 'door': 1, 'window': 2, 'board': 2, 'pictures': 2,
-               'radiator': 1, 'shelf': 1},
+               'radiator': 1, 'shelf': 1, 'sleek': 1, 'plant': 1},
     'meeting': {'gap': 4, 'board': 3, 'tv': 2, 'window': 3, 'door': 1, 'pack': 2, 'pictures': 3,
-                'radiator': 1},
+                'radiator': 1, 'sleek': 1, 'plant': 1},
     'store': {'case': 5, 'rack': 4, 'pack': 4, 'pile': 4, 'gap': 1, 'door': 1, 'shelf': 2},
     'bath': {'bath': 5, 'gap': 2, 'door': 1, 'window': 1, 'shelf': 1, 'pictures': 1, 'radiator': 1},
-    'bed': {'bed': 4, 'pack': 5, 'gap': 2, 'door': 1, 'window': 2, 'pictures': 2, 'case': 1, 'coats': 1},
+    'bed': {'bed': 4, 'pack': 5, 'gap': 2, 'door': 1, 'window': 2, 'pictures': 2, 'case': 1, 'coats': 1, 'sleek': 1.5,
+            'cloth': 2},
     'workshop': {'bench': 6, 'peg': 2, 'rack': 3, 'pack': 3, 'pile': 3, 'shelf': 2, 'gap': 2, 'cable': 2,
                  'radiator': 1},
     'shop': {'gondola': 6, 'cold': 3, 'rail': 2, 'pack': 1, 'gap': 1, 'pictures': 1, 'pile': 1},
@@ -203,6 +204,18 @@ def wall_item(b, f, x, room, item, h):
         for k in range(b.r.randint(1, 3)):
             things.board(b, f.at(x, 0, b.u(0.9, 1.2) + 0.4 * k), w, b.u(0.15, 0.35))
         return w
+    if item == 'sleek':
+        w, hh = b.u(0.6, 2.6), b.u(0.7, min(2.4, h - 0.05))
+        if b.free_rect(f, x, -0.7, x + w, 0):
+            d = surfaces.glossy_front(b, f, x, w, hh)
+            side_edges(b, f, x, x + w, -d, hh)
+        return w
+    if item == 'cloth':
+        w = b.u(0.7, 2.4)
+        if b.free_rect(f, x, -0.2, x + w, 0):
+            surfaces.hanging(b, f, x, w, b.u(1.4, h - 0.05))
+            b.take(f, x, -0.2, x + w, 0)
+        return w
     if item == 'tv':
         w = b.u(0.8, 1.5)
         z, ww = b.u(1.1, 1.8), w * 0.95
@@ -210,7 +223,7 @@ def wall_item(b, f, x, room, item, h):
         tex, _ = b.picture('screen', 'photo_outdoor')
         lit = b.chance(0.6)
         b.quad(f, (x + w / 2, -0.115, z), ww - 0.05, ww * 0.54, tex if lit else -1,
-               rgb=(1, 1, 1) if lit else (0.02, 0.02, 0.03), gloss=0.7,
+               rgb=(1, 1, 1) if lit else (0.02, 0.02, 0.03), gloss=b.u(0.4, 1.0),
                emit=b.u(0.5, 3) if lit else 0.0)
         return w
     if item == 'board':
@@ -272,18 +285,20 @@ def shell(b, W, L, H, sun=True, floor=None):
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
     floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'floor', 'carpet', 'tile', 'granite',
-                            'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.85)
-                            else b.plain('any'))
+                            'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.72)
+                            else surfaces.carpet(b) if b.chance(0.65) else b.plain('any'))
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
+    if b.chance(0.35):
+        surfaces.floor_patches(b, W, L, floor)
     ceil = b.mat('ceiling', scale=(0.8, 1.2), tint=0.1) if b.chance(0.4) else b.plain('white', 0.0)
     b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 0.3, L + 0.3, 0.1), ceil)
     skirt = b.plain('any', 0.3)
     for f, length in frames:
         k = b.r.random()
         if k < 0.78:                                    # most walls are plain
-            m = base if k < 0.62 else b.plain('any', b.u(0, 0.4))
+            m = base if k < 0.6 else b.plain('vivid' if k > 0.75 else 'any', b.u(0, 0.4))
         else:
             m = b.mat('wall', 'wall', 'wall', 'brick', 'concrete', 'tile', 'wood',
                       'stone' if b.chance(0.4) else 'wall')
@@ -300,6 +315,8 @@ def shell(b, W, L, H, sun=True, floor=None):
                 opens.append(o)
                 doors.append((f, o))
         wall_plane(b, f, length, H, m, opens)
+        if b.chance(0.25):
+            surfaces.wall_patches(b, f, length, H, m, opens)
         if b.chance(0.6) and not any(o[2] == 0 for o in opens):
             b.box(f, (length / 2, -0.01, 0.05), (length, 0.02, b.u(0.06, 0.14)), skirt)
         for o in opens:                                 # ends of the wall
@@ -380,6 +397,9 @@ def room(b, n_cams, kind=None):
         W, L, H = b.u(3.0, 9.0), b.u(4.0, 12.0), b.u(2.5, 4.0)
     frames, windows = shell(b, W, L, H)
     items, weights = list(KINDS[kind]), list(KINDS[kind].values())
+    bare = b.chance(0.25)                               # plain walls, hardly anything before them
+    if bare:
+        items, weights = items + ['gap'], weights + [3 * sum(weights)]
     for k in range(b.r.choices((0, 1, 2), (6, 3, 1))[0]):       # pillars, chimney breasts, pipes
         f, length = b.pick(frames)
         w, d, x = b.u(0.2, 0.9), b.u(0.1, 0.6), b.u(0.1, max(0.2, length - 1.0))
@@ -402,9 +422,10 @@ def room(b, n_cams, kind=None):
     middle(b, W, L, H, kind)
     if b.lively:
         people.crowd(b, W, L)
-    loose(b, W, L, b.r.randint(1, 9))
+    loose(b, W, L, b.r.randint(0, 3) if bare else b.r.randint(1, 9))
     lights(b, W, L, H, windows)
-    views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3})
+    views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3, 'close': 2, 'above': 2.5,
+                             'blank': 7 if bare else 2.5})
     views.lively(b, n_cams)
     return b.finish(kind, n_cams)
 
@@ -436,6 +457,8 @@ def middle(b, W, L, H, kind):
                 fitments.workbench(b, f.at(0, 0.35), -0.8, 1.6)
             elif kind == 'office' and b.chance(0.5):
                 things.office_desk(b, f)
+            elif b.chance(0.2):                         # large, and nearly empty
+                things.table(b, f, b.u(1.6, 3.0), b.u(0.9, 1.4), n_clutter=b.r.randint(0, 3))
             else:
                 things.table(b, f, w=b.u(1.6, 3.0) if kind == 'meeting' else None)
             if b.chance(0.2) and H > 2.3:
@@ -466,11 +489,11 @@ def loose(b, W, L, n):
             moving.trolley(b, f)
         elif k < 0.53:
             moving.ball(b, f)
-        elif k < 0.57:
+        elif k < 0.56:
             moving.animal(b, f)
         elif k < 0.61:
-            fitments.pot_plant(b, f)
-            b.take(f, -0.2, -0.2, 0.2, 0.2, 1.0)
+            fitments.pot_plant(b, f, b.u(0.4, 2.1))
+            b.take(f, -0.3, -0.3, 0.3, 0.3, 1.0)
         elif k < 0.63:
             fitments.ladder(b, f)
         elif k < 0.65 and b.free_rect(f, -0.7, -0.4, 0.7, 0.4):
@@ -518,6 +541,6 @@ def desks(b, n_cams):
         people.crowd(b, W, L, 3)
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
-    views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1})
+    views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1, 'close': 4, 'above': 3, 'blank': 1})
     views.lively(b, n_cams)
     return b.finish('desks', n_cams)

@@ -108,6 +108,13 @@ def random_effects(rng, n, width, calm=False):
     e['shot'], e['read'] = np.exp(u(np.log(0.003), np.log(0.03))), np.exp(u(np.log(0.001), np.log(0.01)))
     e['haze'] = u(0, 0.05) * (rng.random(n) < 0.3)
     e['glow'] = u(1.2, 5.0)
+    # a share in the dark, and a share moved or out of focus far beyond that; each pulls an untrained eye nearer
+    dark, shaken, soft = rng.random(n) < 0.12, rng.random(n) < 0.1, rng.random(n) < 0.08
+    e['exposure'] = np.where(dark, u(0.06, 0.4), e['exposure'])
+    e['shot'], e['read'] = e['shot'] * np.where(dark, u(1, 3), 1), e['read'] * np.where(dark, u(1, 3), 1)
+    far = np.where(shaken, u(6, 16), 0) * s
+    e['blur_x'], e['blur_y'] = e['blur_x'] + far * np.cos(ang), e['blur_y'] + far * np.sin(ang)
+    e['defocus'] += np.where(soft, u(1.0, 3.5), 0) * s
     e['seed'] = rng.integers(0, 2 ** 32, n, dtype=np.uint32)
     if calm:
         e['exposure'], e['wb'], e['contrast'], e['saturation'], e['gamma'] = 1.3, 1.0, 1.1, 1.1, 0.45

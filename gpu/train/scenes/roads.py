@@ -285,7 +285,7 @@ def cameras(b, r, walk, n):
             s = b.pick((-1, 1))
             x = (r.right + b.u(0.3, walk)) if s > 0 else (r.left - b.u(0.3, walk))
             y, z, f_rel, heading, speed = b.u(-5, 40), b.u(1.4, 1.8), None, None, 0.0
-            yaw, pitch, roll = b.u(-3.1, 3.1), b.r.gauss(-0.08, 0.12), b.r.gauss(0, 0.08)
+            yaw, pitch, roll = b.u(-3.1, 3.1), b.r.gauss(-0.08, 0.12), views.roll(b.r)
         tgt = (x + math.sin(yaw), y + math.cos(yaw), z + math.tan(pitch))
         views.add(b, (x, y, z), tgt, roll, f_rel, heading, speed)
 

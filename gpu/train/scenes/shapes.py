@@ -225,6 +225,40 @@ def car(kind):
     return merge(paint), merge(glass), merge(dark)
 
 
+def sheet(height, n=28):
+    """A unit sheet in x and y that lies on z = 0, lifted by height(x, y) -> metres for arrays of places."""
+    a = np.linspace(-0.5, 0.5, n)
+    x, y = (g.reshape(-1) for g in np.meshgrid(a, a))
+    z = height(x, y)
+    i = (np.arange(n - 1)[:, None] * n + np.arange(n - 1)[None]).reshape(-1)
+    t = np.concatenate([np.stack([i, i + 1, i + n + 1], 1), np.stack([i, i + n + 1, i + n], 1)])
+    return np.stack([x, y, z - z.min()], 1), np.stack([x + 0.5, y + 0.5], 1), t
+
+
+def folded(rng):
+    """Cloth: soft folds that run along y, wander and fade."""
+    waves = [(rng.uniform(2, 9), rng.normal(0, 1.2), rng.uniform(0, 6.28), rng.uniform(0.2, 1.0)) for _ in range(4)]
+
+    def height(x, y):
+        z = sum(a / k * np.sin(6.28 * k * x + c * np.sin(3 * y + p) + p) for k, c, p, a in waves)
+        return 0.25 * z * (0.6 + 0.4 * np.sin(2 * y + waves[0][2]))
+    return sheet(height)
+
+
+def creased(rng):
+    """Paper that was folded a few times and crumpled: flat pieces that meet in straight creases."""
+    folds = [(rng.uniform(0, 3.14), rng.uniform(-0.4, 0.4), rng.uniform(0.03, 0.25)) for _ in range(5)]
+    return sheet(lambda x, y: sum(s * np.abs(x * np.cos(a) + y * np.sin(a) - c) for a, c, s in folds) * 0.4)
+
+
+def make_late(seed=4):
+    """name -> mesh of what has its place after all others, so that their numbers stay as they were."""
+    rng, out = np.random.default_rng(seed), {}
+    for k in range(4):
+        out[f'folded{k}'], out[f'creased{k}'] = folded(rng), creased(rng)
+    return out
+
+
 def make_all(seed=2):
     """name -> mesh; names with a number are variants."""
     rng = np.random.default_rng(seed)

@@ -79,11 +79,26 @@ def clear(cat, insts, motions, cams, gap=CLEAR):
 
 
 def focal(r):
-    """Focal length over the longer side: phones 0.6-1.1, wide lenses down to 0.42, a few long ones."""
+    """Focal length over the longer side: phones 0.6-1.1, wide lenses down to 0.42, some long ones."""
     k = r.random()
-    if k < 0.72:
+    if k < 0.62:
         return min(1.1, max(0.6, r.gauss(0.8, 0.12)))
-    return r.uniform(0.42, 0.62) if k < 0.93 else r.uniform(1.05, 1.4)
+    return r.uniform(0.42, 0.62) if k < 0.85 else r.uniform(1.0, 1.4)
+
+
+def stretch(r):
+    """Focal length along y over that along x. Pictures of a network's size are stretched: 3:2 to 4:3 is 1.125."""
+    return r.uniform(0.95, 1.06) if r.random() < 0.7 else r.uniform(0.85, 1.18)
+
+
+def roll(r):
+    """Radians that a hand turns a phone about its view: little, up to 30 degrees, any, or a quarter turn."""
+    k = r.random()
+    if k < 0.6:
+        return r.gauss(0, 0.08)
+    if k < 0.87:
+        return r.uniform(-0.52, 0.52)
+    return r.uniform(-1.6, 1.6) if k < 0.95 else r.choice((-1, 1)) * 0.5 * math.pi + r.gauss(0, 0.08)
 
 
 def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0, top=(90.0, 1.3)):
@@ -103,7 +118,7 @@ def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0, top=(90.0, 
         q = p + R @ np.clip(np.array([r.gauss(0, 0.6), r.gauss(0, 0.4), r.gauss(0, 0.6)]) * v * dt, -0.15,
                             0.15)
     S = R @ axis_angle(np.radians(w * dt))
-    k = (f_rel or focal(r), r.uniform(0.95, 1.06), r.gauss(0, 0.02), r.gauss(0, 0.02))
+    k = (f_rel or focal(r), stretch(r), r.gauss(0, 0.02), r.gauss(0, 0.02))
     b.cams.append(((R.reshape(-1), p) + k, (S.reshape(-1), q) + k))
 
 
@@ -133,8 +148,55 @@ def past_edge(b, f):
     return p, (p[0] + 3 * math.cos(a), p[1] + 3 * math.sin(a), p[2] + b.r.gauss(-0.5, 0.6))
 
 
+def close(b):
+    """Position and target 0.3 to 0.8 m from what lies on a top or stands about, from any side above."""
+    if b.tops and (b.chance(0.7) or not b.targets):
+        s = b.pick(b.tops)
+        t = s.frame.at(b.u(-0.5, 0.5) * s.w, b.u(-0.5, 0.5) * s.d, b.u(0.0, 0.15))
+        t = (t.x, t.y, t.z)
+    elif b.targets:
+        t = b.pick(b.targets)
+    else:
+        return None
+    d, a, up = b.u(0.3, 0.85), b.u(0, 6.28), b.u(0.15, 1.5)
+    return (t[0] + d * math.cos(up) * math.cos(a), t[1] + d * math.cos(up) * math.sin(a), t[2] + d * math.sin(up)), t
+
+
+def above(b):
+    """Position and target that look steeply down on a top, a person or the floor, from 0.4 to 2 m over it."""
+    W, L, H = b.size
+    k = b.r.random()
+    if k < 0.45 and b.tops:
+        s = b.pick(b.tops)
+        q = s.frame.at(b.u(-0.6, 0.6) * s.w, b.u(-0.6, 0.6) * s.d)
+        t = (q.x, q.y, q.z)
+    elif k < 0.75 and b.stars:
+        t = b.pick(b.stars)
+    else:
+        t = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), 0.0)
+    a, d = b.u(0, 6.28), b.u(0.05, 0.9)
+    z = min(H - 0.15, max(t[2] + b.u(0.4, 1.4), b.u(1.0, 2.2)))
+    return (t[0] + d * math.cos(a), t[1] + d * math.sin(a), z), t
+
+
+def blank(b):
+    """Position and target 0.3 to 6 m before a wall, nothing of the furniture's bulk between."""
+    W, L, H = b.size
+    side, along = b.pick((0, 1, 2, 3)), b.u(0.03, 0.97)
+    t = ((along * W, (0.0, L)[side & 1]) if side < 2 else ((0.0, W)[side & 1], along * L)) + (b.u(0.05, H - 0.1),)
+    d, a = math.exp(b.u(math.log(0.3), math.log(6.0))), b.r.gauss(0, 0.5)
+    n = ((0, 1), (0, -1), (1, 0), (-1, 0))[side]        # into the room
+    p = (t[0] + d * (n[0] * math.cos(a) - n[1] * math.sin(a)), t[1] + d * (n[1] * math.cos(a) + n[0] * math.sin(a)),
+         min(H - 0.15, max(0.25, b.u(0.8, 1.7) if b.chance(0.7) else t[2])))
+    seen = all(not b.inside_solid([u + k * (v - u) for u, v in zip(p, t)], 0.02) for k in (0.3, 0.55, 0.8))
+    return (p, t) if seen else None
+
+
+AIMED = {'close': close, 'above': above, 'blank': blank}        # modes that choose what they look at, however near
+
+
 def indoor(b, n, modes):
-    """Half as many again as n camera pairs; modes: weights of walk, low, near, wall, sit, edge."""
+    """Half as many again as n camera pairs; modes: weights of walk, low, near, wall, sit, edge and of AIMED."""
     W, L, H = b.size
     names, weights = list(modes), list(modes.values())
     tries, want = 0, n + n // 2
@@ -150,6 +212,11 @@ def indoor(b, n, modes):
             if not b.edges:
                 continue
             p, tgt = past_edge(b, f)
+        elif mode in AIMED:
+            aim = AIMED[mode](b)
+            if aim is None:
+                continue
+            p, tgt = aim
         else:
             p = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), b.u(0.95, 1.75) if b.chance(0.8) else b.u(0.3, 1.0))
             if b.targets and b.chance(0.5):             # somebody points a camera at something
@@ -172,10 +239,10 @@ def indoor(b, n, modes):
                 and 0.15 < p[2] < H - 0.1) or d < 0.25 or b.inside_solid(p, 0.08):
             continue
         q = [a + 0.55 * (c - a) / d for a, c in zip(p, tgt)]           # what is half a metre ahead
-        if b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0)
+        if mode not in AIMED and b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0)
                                or (mode != 'near' and b.inside_solid(q, 0.0))):
             continue
-        add(b, p, tgt, b.r.gauss(0, 0.1) if b.chance(0.8) else b.u(-1.25, 1.25), f)
+        add(b, p, tgt, roll(b.r), f)
     if not b.cams:
         add(b, (W / 2, L / 2, H * 0.8), (W, L, 0.5))
 
