@@ -290,7 +290,7 @@ def shell(b, W, L, H, sun=True, floor=None):
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
-    if b.chance(0.35):
+    if b.chance(0.45):
         surfaces.floor_patches(b, W, L, floor)
     ceil = b.mat('ceiling', scale=(0.8, 1.2), tint=0.1) if b.chance(0.4) else b.plain('white', 0.0)
     b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 0.3, L + 0.3, 0.1), ceil)
@@ -356,7 +356,7 @@ def lights(b, W, L, H, windows, lamps=None):
         b.light(POINT, (q.x, q.y, (o[2] + o[3]) / 2), inward, (blue, 1.0, 1.1), b.u(1.0, 3.0), 0.0, 6.0,
                 shadow=68)
         n += 1
-        if b.chance(0.5):
+        if b.chance(0.65):
             s = b.u(2, 9)
             d = (inward[0] + b.u(-0.8, 0.8), inward[1] + b.u(-0.8, 0.8), -b.u(0.3, 1.2))
             b.light(SUN, direction=d, col=(s, s * 0.95, s * 0.85), soft=1.5,

@@ -16,7 +16,8 @@ def sleek(b):
 
 def carpet(b):
     """A floor of one colour, often a strong one, without texture."""
-    return b.plain(b.r.choices(('vivid', 'dark', 'grey', 'warm'), (5, 2, 2, 2))[0], b.u(0.0, 0.1))
+    c, grey, k = b.colour(b.r.choices(('vivid', 'dark', 'grey', 'warm'), (5, 2, 2, 2))[0]), b.u(0.1, 0.5), b.u(0.0, 0.6)
+    return Mat(-1, tuple(v + k * (grey - v) for v in c), b.u(0.0, 0.1))
 
 
 def shaded(m, gain):
@@ -75,8 +76,8 @@ def spread(b, top):
     name, k = ('creased', b.u(0.3, 0.9)) if b.chance(0.4) else ('folded', b.u(0.4, 1.0))
     w, d = k * top.w, k * top.d * b.u(0.7, 1.0)
     h = b.u(0.25, 1.0) * min(w, d)
-    b.shape(f'{name}{b.r.randint(0, 3)}', top.frame, (b.u(-0.5, 0.5) * (top.w - w), b.u(-0.5, 0.5) * (top.d - d), 0.002),
-            (w, d, h), cloth(b))
+    x, y = b.u(-0.5, 0.5) * (top.w - w), b.u(-0.5, 0.5) * (top.d - d)
+    b.shape(f'{name}{b.r.randint(0, 3)}', top.frame, (x, y, 0.002), (w, d, h), cloth(b))
 
 
 def hanging(b, f, x, w, h):

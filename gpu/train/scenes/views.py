@@ -180,10 +180,13 @@ def above(b):
 
 
 def blank(b):
-    """Position and target 0.3 to 6 m before a wall, nothing of the furniture's bulk between."""
+    """Position and target 0.3 to 6 m before a wall, nothing of the furniture's bulk between. Often a corner of the
+    room or the skirting, which tell how far it is, lies near the picture's border.
+    """
     W, L, H = b.size
-    side, along = b.pick((0, 1, 2, 3)), b.u(0.03, 0.97)
-    t = ((along * W, (0.0, L)[side & 1]) if side < 2 else ((0.0, W)[side & 1], along * L)) + (b.u(0.05, H - 0.1),)
+    side, along = b.pick((0, 1, 2, 3)), b.u(0.02, 0.98) if b.chance(0.6) else b.pick((b.u(0.0, 0.12), b.u(0.88, 1.0)))
+    z = b.u(0.05, 0.8) if b.chance(0.5) else b.u(0.3, H - 0.1)
+    t = ((along * W, (0.0, L)[side & 1]) if side < 2 else ((0.0, W)[side & 1], along * L)) + (z,)
     d, a = math.exp(b.u(math.log(0.3), math.log(6.0))), b.r.gauss(0, 0.5)
     n = ((0, 1), (0, -1), (1, 0), (-1, 0))[side]        # into the room
     p = (t[0] + d * (n[0] * math.cos(a) - n[1] * math.sin(a)), t[1] + d * (n[1] * math.cos(a) + n[0] * math.sin(a)),
