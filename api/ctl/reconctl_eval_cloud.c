@@ -62,8 +62,8 @@ static void set_defaults(void *arguments)
     struct cloud_options *o = arguments;
 
     o->align = "none";
-    o->radius_m = eval_register_icp_defaults.radius_m;
-    o->iterations = eval_register_icp_defaults.max_iterations;
+    o->radius_m = icp_defaults.radius_m;
+    o->iterations = icp_defaults.max_iterations;
     o->points = 200000;
     o->threshold_m = eval_cloud_defaults.threshold_m;
     o->from_m = eval_cloud_defaults.r_first_m;
@@ -75,7 +75,8 @@ struct job {
     const struct cloud_options *o;
     const char *name[2]; /* of the cloud and of the truth */
     struct ply_cloud a, b;
-    struct eval_register_result global, icp;
+    struct eval_register_result global;
+    struct icp_result icp;
     struct eval_cloud_report report;
     double *distance; /* of each point of a */
     double took_s;
@@ -126,19 +127,19 @@ static int align(struct job *j, struct err *err)
 {
     const struct cloud_options *o = j->o;
     struct eval_register_global_options global = eval_register_global_defaults;
-    struct eval_register_icp_options icp = eval_register_icp_defaults;
-    struct eval_fit_motion motion = eval_fit_identity;
-    struct eval_tree *tree = NULL;
+    struct icp_options icp = icp_defaults;
+    struct sim3 motion = sim3_identity();
+    struct tree *tree = NULL;
     int rc = 0;
 
     if (strcmp(o->align, "global") == 0) {
         global.voxel_m = o->voxel_m;
         global.scale = o->scale;
         rc = eval_register_global(&j->global, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &global, err);
-        motion = j->global.motion;
+        motion = j->global.fit.motion;
     }
     if (rc == 0)
-        rc = eval_tree_new(&tree, j->b.xyz, j->b.n, 3, err);
+        rc = tree_new(&tree, j->b.xyz, j->b.n, 3, err);
     if (rc)
         return rc;
     icp.radius_m = o->radius_m;
@@ -146,12 +147,12 @@ static int align(struct job *j, struct err *err)
     icp.max_points = (size_t)o->points;
     icp.scale = o->scale;
     if (strcmp(o->align, "none") == 0)
-        eval_register_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->radius_m);
+        icp_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->radius_m);
     else
-        rc = eval_register_icp(&j->icp, j->a.xyz, j->a.n, j->b.xyz, tree, &motion, &icp, err);
-    eval_tree_free(&tree);
+        rc = icp_fit(&j->icp, j->a.xyz, j->a.n, j->b.xyz, tree, &motion, &icp, err);
+    tree_free(&tree);
     if (rc == 0)
-        eval_register_apply(j->a.xyz, j->a.xyz, j->a.n, &j->icp.motion);
+        icp_apply(j->a.xyz, j->a.xyz, j->a.n, &j->icp.motion);
     return rc;
 }
 
@@ -179,8 +180,8 @@ static int measure(struct job *j, struct err *err)
 /* --------------------------------------------------------------------------------------- output */
 
 /* motion: 4 x 4, row by row, the scale in its upper left part. */
-static void put_registration(struct json_writer *w, const char *key,
-                             const struct eval_register_result *r, size_t n_truth)
+static void put_registration(struct json_writer *w, const char *key, const struct icp_result *r,
+                             size_t n_truth)
 {
     json_open_map(w, key);
     json_open_list(w, "motion");
@@ -214,20 +215,20 @@ static size_t as_json(char *buf, size_t cap, const struct job *j)
     reconctl_eval_put(&w, "radius", j->o->radius_m);
     reconctl_eval_cloud_put(&w, r);
     if (strcmp(j->o->align, "global") == 0)
-        put_registration(&w, "global", &j->global, r->n_b);
+        put_registration(&w, "global", &j->global.fit, r->n_b);
     put_registration(&w, "registration", &j->icp, r->n_b);
     reconctl_eval_put(&w, "seconds", j->took_s);
     json_close(&w);
     return json_finish(&w);
 }
 
-static void print_motion(const char *name, const struct eval_register_result *r)
+static void print_motion(const char *name, const struct icp_result *r)
 {
-    const struct eval_fit_motion *m = &r->motion;
+    const struct sim3 *m = &r->motion, none = sim3_identity();
 
     printf("%-16s %d iterations, %s: %.3f degrees, shift %.4f %.4f %.4f m, scale %.5f\n", name,
-           r->iterations, r->converged ? "converged" : "NOT converged",
-           eval_fit_angle(m, &eval_fit_identity), m->t[0], m->t[1], m->t[2], m->s);
+           r->iterations, r->converged ? "converged" : "NOT converged", sim3_angle_deg(m, &none),
+           m->t[0], m->t[1], m->t[2], m->s);
 }
 
 static void print_table(const struct job *j)
@@ -236,7 +237,7 @@ static void print_table(const struct job *j)
 
     printf("%zu points against %zu true ones, %.1f s\n", r->n_a, r->n_b, j->took_s);
     if (strcmp(j->o->align, "global") == 0)
-        print_motion("global", &j->global);
+        print_motion("global", &j->global.fit);
     if (strcmp(j->o->align, "none") != 0)
         print_motion("icp", &j->icp);
     printf("fitness          %.4f within %g m, inlier RMSE %.4f m\n", j->icp.fitness,

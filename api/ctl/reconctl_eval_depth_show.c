@@ -1,6 +1,7 @@
 /* Tables, JSON and diagrams of `eval depth`. */
 #include "api/eval/eval_plot.h"
 #include "api/ctl/reconctl_eval_depth.h"
+#include "proto/geom/robust.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,12 +29,6 @@ static bool has(const struct reconctl_eval_depth_result *r, int row)
     return row != RECONCTL_EVAL_DEPTH_ONLINE || r->posed > 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Median of the frames' scales: one frame of nonsense shall not move it. */
 static double middle_scale(const struct reconctl_eval_depth_result *r)
 {
@@ -43,7 +38,7 @@ static double middle_scale(const struct reconctl_eval_depth_result *r)
         return NAN;
     for (int i = 0; i < r->n_frames; i++)
         scale[i] = r->frame[i].scale;
-    qsort(scale, (size_t)r->n_frames, sizeof *scale, by_value);
+    robust_sort(scale, (size_t)r->n_frames);
     middle = scale[r->n_frames / 2];
     free(scale);
     return middle;

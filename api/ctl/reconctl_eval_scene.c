@@ -3,7 +3,7 @@
 
 #include "api/client/client_sequence.h"
 #include "api/eval/eval_depth.h"
-#include "api/eval/eval_register.h"
+#include "proto/geom/icp.h"
 #include "api/eval/eval_scene.h"
 #include "api/ctl/reconctl_eval_cloud.h"
 #include "api/ctl/reconctl_eval_feed.h"
@@ -161,18 +161,19 @@ static int measure_each(struct work *w, enum each_row row, const float *a, size_
 static int align(const struct work *w, float *a, size_t n_a, const float *b, size_t n_b,
                  struct err *err)
 {
-    struct eval_register_icp_options o = eval_register_icp_defaults;
-    struct eval_register_result result;
-    struct eval_tree *tree = NULL;
-    int rc = eval_tree_new(&tree, b, n_b, 3, err);
+    struct icp_options o = icp_defaults;
+    const struct sim3 start = sim3_identity();
+    struct icp_result result;
+    struct tree *tree = NULL;
+    int rc = tree_new(&tree, b, n_b, 3, err);
 
     if (rc)
         return rc;
     o.radius_m = w->o->radius_m;
-    rc = eval_register_icp(&result, a, n_a, b, tree, &eval_fit_identity, &o, err);
+    rc = icp_fit(&result, a, n_a, b, tree, &start, &o, err);
     if (rc == 0)
-        eval_register_apply(a, a, n_a, &result.motion);
-    eval_tree_free(&tree);
+        icp_apply(a, a, n_a, &result.motion);
+    tree_free(&tree);
     return rc == ERR_INPUT ? 0 : rc; /* too few pairs within the radius: it stays where it is */
 }
 

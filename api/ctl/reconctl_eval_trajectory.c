@@ -37,7 +37,7 @@ static const struct reconctl_option options[] = {
 struct result {
     const char *estimate, *truth;
     size_t n_estimate, n_truth, n_pairs;
-    struct eval_path_alignment se3, sim3;
+    struct sim3 se3, sim3;
     struct eval_path_stats ate_se3, ate_sim3;
     struct eval_path_rpe frame, metre;
     struct eval_path_stats ate_online;
@@ -107,14 +107,13 @@ static void put_rpe(struct json_writer *w, const char *key, const struct eval_pa
     json_close(w);
 }
 
-static void put_alignment(struct json_writer *w, const char *key,
-                          const struct eval_path_alignment *a)
+static void put_alignment(struct json_writer *w, const char *key, const struct sim3 *a)
 {
     json_open_map(w, key);
     reconctl_eval_put(w, "scale", a->s);
     json_open_list(w, "rotation");
     for (int i = 0; i < 9; i++)
-        reconctl_eval_put(w, NULL, a->R[i]);
+        reconctl_eval_put(w, NULL, a->r[i]);
     json_close(w);
     json_open_list(w, "translation_m");
     for (int i = 0; i < 3; i++)
@@ -201,7 +200,7 @@ static void wide_axes(int axes[2], const struct eval_path_pair *pairs, size_t n)
 }
 
 static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
-                const struct eval_path_alignment *a, struct err *err)
+                const struct sim3 *a, struct err *err)
 {
     static const char *const labels[] = {"X (M) FROM THE START", "Y (M) FROM THE START",
                                          "Z (M) FROM THE START"};
@@ -220,7 +219,7 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
     plot.y_label = labels[axes[1]];
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
-            const double *p = pairs[i].estimate->p, *R = a->R + 3 * axes[k];
+            const double *p = pairs[i].estimate->p, *R = a->r + 3 * axes[k];
             double start = pairs[0].truth->p[axes[k]];
 
             v[(size_t)k * n + i] = pairs[i].truth->p[axes[k]] - start;
@@ -240,7 +239,7 @@ static int measure_online(struct result *r, const struct eval_path_pair *pairs, 
     struct eval_path_pose *moved = malloc(n * sizeof *moved);
     struct eval_path_pair *now = malloc(n * sizeof *now);
     double *scale = malloc(n * sizeof *scale);
-    struct eval_path_alignment a;
+    struct sim3 a;
     int rc = 0;
 
     if (!moved || !now || !scale) {

@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl_meter.h"
 
 #include "api/ctl/reconctl.h"
+#include "proto/geom/robust.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -74,13 +75,7 @@ void reconctl_meter_duplicate(struct reconctl_meter *m)
     pthread_mutex_unlock(&m->lock);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorting takes milliseconds, in which the sessions' threads must be able to count on: they would
+/* Ranking takes milliseconds, in which the sessions' threads must be able to count on: they would
  * measure it as latency. */
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view)
 {
@@ -92,11 +87,10 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
     *view = m->v;
     view->elapsed_s = m->last_s - m->first_s;
     pthread_mutex_unlock(&m->lock);
-    qsort(m->sorted, n, sizeof *m->sorted, by_value);
     if (n) {
-        view->p50_ms = (double)m->sorted[(n - 1) * 50 / 100];
-        view->p95_ms = (double)m->sorted[(n - 1) * 95 / 100];
-        view->p99_ms = (double)m->sorted[(n - 1) * 99 / 100];
+        view->p50_ms = (double)robust_select(m->sorted, n, (n - 1) * 50 / 100);
+        view->p95_ms = (double)robust_select(m->sorted, n, (n - 1) * 95 / 100);
+        view->p99_ms = (double)robust_select(m->sorted, n, (n - 1) * 99 / 100);
     }
     view->fps = view->elapsed_s > 0 ? (double)view->answered / view->elapsed_s : 0;
 }

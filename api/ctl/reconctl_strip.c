@@ -1,6 +1,7 @@
 #include "api/client/client_sequence.h"
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_push.h"
+#include "proto/geom/robust.h"
 #include "proto/image/jpeg.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
@@ -107,26 +108,19 @@ static int add_input(struct reconctl_strip *s, const struct frame *f, struct err
     return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int set_range(struct reconctl_strip *s, const uint16_t *depth, size_t n, struct err *err)
 {
-    uint16_t *sorted = malloc(n * sizeof *sorted);
+    float *some = malloc(n * sizeof *some);
     size_t m = 0;
 
-    if (!sorted)
+    if (!some)
         return err_set(err, ERR_MEMORY, "no memory for pictures");
     for (size_t i = 0; i < n; i++)
         if (depth[i])
-            sorted[m++] = depth[i];
-    qsort(sorted, m, sizeof *sorted, by_value);
-    s->near_m = m ? 1e-3f * (float)sorted[m / 50] / RANGE_SLACK : 0.5f;
-    s->far_m = m ? 1e-3f * (float)sorted[m - 1 - m / 50] * RANGE_SLACK : 10.0f;
-    free(sorted);
+            some[m++] = depth[i];
+    s->near_m = m ? 1e-3f * robust_select(some, m, m / 50) / RANGE_SLACK : 0.5f;
+    s->far_m = m ? 1e-3f * robust_select(some, m, m - 1 - m / 50) * RANGE_SLACK : 10.0f;
+    free(some);
     return 0;
 }
 

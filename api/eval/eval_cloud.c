@@ -1,5 +1,7 @@
 #include "api/eval/eval_cloud.h"
 
+#include "proto/geom/robust.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,9 @@ int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *e
 {
     if (n == 0)
         return err_set(err, ERR_INPUT, "%.80s holds no points", name);
-    if (n > EVAL_TREE_POINTS_MAX)
+    if (n > TREE_POINTS_MAX)
         return err_set(err, ERR_LIMIT, "%.80s holds %zu points, %u are allowed", name, n,
-                       EVAL_TREE_POINTS_MAX);
+                       TREE_POINTS_MAX);
     for (size_t i = 0; i < 3 * n; i++)
         if (!(fabsf(xyz[i]) <= EVAL_CLOUD_REACH_M))
             return err_set(err, ERR_INPUT, "%.80s: point %zu is at %g, %g, %g", name, i / 3,
@@ -22,7 +24,7 @@ int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *e
     return 0;
 }
 
-void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct eval_tree *to)
+void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct tree *to)
 {
     for (size_t i = 0; i < n; i++) {
         const double q[3] = {xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]};
@@ -30,15 +32,8 @@ void eval_cloud_distances(double *distance, const float *xyz, size_t n, const st
         uint32_t id;
 
         /* a tree has a point, and every point is nearer than infinity */
-        distance[i] = eval_tree_nearest(to, q, INFINITY, &id, &d2) ? sqrt(d2) : NAN;
+        distance[i] = tree_nearest(to, q, INFINITY, &id, &d2) ? sqrt(d2) : NAN;
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
 }
 
 /* d is sorted: quantiles by the nearest rank, sums from the small end. */
@@ -126,7 +121,7 @@ int eval_cloud_measure(struct eval_cloud_report *out, double *to_b, const float 
                        const float *b, size_t n_b, const struct eval_cloud_options *options,
                        struct err *err)
 {
-    struct eval_tree *tree = NULL;
+    struct tree *tree = NULL;
     double *a_to_b = NULL, *b_to_a = NULL;
     int rc;
 
@@ -144,22 +139,22 @@ int eval_cloud_measure(struct eval_cloud_report *out, double *to_b, const float 
         rc = err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", n_a + n_b);
         goto out;
     }
-    rc = eval_tree_new(&tree, b, n_b, 3, err);
+    rc = tree_new(&tree, b, n_b, 3, err);
     if (rc)
         goto out;
     eval_cloud_distances(a_to_b, a, n_a, tree);
-    eval_tree_free(&tree);
-    rc = eval_tree_new(&tree, a, n_a, 3, err);
+    tree_free(&tree);
+    rc = tree_new(&tree, a, n_a, 3, err);
     if (rc)
         goto out;
     eval_cloud_distances(b_to_a, b, n_b, tree);
     if (to_b)
         memcpy(to_b, a_to_b, n_a * sizeof *to_b);
-    qsort(a_to_b, n_a, sizeof *a_to_b, by_value);
-    qsort(b_to_a, n_b, sizeof *b_to_a, by_value);
+    robust_sort(a_to_b, n_a);
+    robust_sort(b_to_a, n_b);
     report(out, a_to_b, b_to_a, options);
 out:
-    eval_tree_free(&tree);
+    tree_free(&tree);
     free(a_to_b);
     free(b_to_a);
     return rc;

@@ -20,7 +20,7 @@
 #ifndef RECOND_API_EVAL_CLOUD_H
 #define RECOND_API_EVAL_CLOUD_H
 
-#include "api/eval/eval_tree.h"
+#include "proto/geom/tree.h"
 #include "proto/err.h"
 
 #include <stddef.h>
@@ -58,11 +58,11 @@ struct eval_cloud_report {
 };
 
 /* Is this a cloud that can be measured? ERR_INPUT: no points, or a coordinate that is not finite or
- * beyond EVAL_CLOUD_REACH_M; ERR_LIMIT: over EVAL_TREE_POINTS_MAX. name: for the sentence. */
+ * beyond EVAL_CLOUD_REACH_M; ERR_LIMIT: over TREE_POINTS_MAX. name: for the sentence. */
 MUST_CHECK int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *err);
 
 /* Distance of each of n points to its nearest in the tree. O(n log m). */
-void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct eval_tree *to);
+void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct tree *to);
 
 /*
  * eval_cloud_measure - all of the above

@@ -1,5 +1,7 @@
 #include "api/eval/eval_depth.h"
 
+#include "proto/geom/robust.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,51 +66,10 @@ void eval_depth_pairs_take(struct eval_depth_pairs *p, const float *map, int w, 
         }
 }
 
-static void swap(float *v, size_t a, size_t b)
-{
-    float t = v[a];
-
-    v[a] = v[b];
-    v[b] = t;
-}
-
-/* Hoare's selection: the k-th smallest of v[0...n), middle of three as pivot. */
-static float select_kth(float *v, size_t n, size_t k)
-{
-    size_t lo = 0, hi = n - 1;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2, i = lo, j = hi;
-        float pivot;
-
-        if (v[mid] < v[lo])
-            swap(v, mid, lo);
-        if (v[hi] < v[lo])
-            swap(v, hi, lo);
-        if (v[hi] < v[mid])
-            swap(v, hi, mid);
-        pivot = v[mid];
-        for (;;) {
-            while (v[i] < pivot)
-                i++;
-            while (v[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            swap(v, i++, j--);
-        }
-        if (k <= j)
-            hi = j;
-        else
-            lo = j + 1;
-    }
-    return v[k];
-}
-
 float eval_depth_median(const struct eval_depth_pairs *p, const float *values)
 {
     memcpy(p->scratch, values, p->n * sizeof *values);
-    return select_kth(p->scratch, p->n, p->n / 2);
+    return robust_select(p->scratch, p->n, p->n / 2);
 }
 
 struct eval_depth_measures eval_depth_measure(const struct eval_depth_pairs *p, double scale)

@@ -1,7 +1,7 @@
 #include "api/eval/eval_path.h"
 
-#include "api/eval/eval_fit.h"
 #include "proto/array.h"
+#include "proto/geom/robust.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -155,22 +155,6 @@ int eval_path_associate(struct eval_path_pair *pairs, size_t *n, const struct ev
 
 /* ------------------------------------------------------------------------- alignment */
 
-/* q = (w, x, y, z) of unit length */
-static void matrix_of(double R[9], const double q[4])
-{
-    double w = q[0], x = q[1], y = q[2], z = q[3];
-
-    R[0] = 1 - 2 * (y * y + z * z), R[1] = 2 * (x * y - z * w), R[2] = 2 * (x * z + y * w);
-    R[3] = 2 * (x * y + z * w), R[4] = 1 - 2 * (x * x + z * z), R[5] = 2 * (y * z - x * w);
-    R[6] = 2 * (x * z - y * w), R[7] = 2 * (y * z + x * w), R[8] = 1 - 2 * (x * x + y * y);
-}
-
-static void apply(double out[3], const double R[9], const double p[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = R[3 * i] * p[0] + R[3 * i + 1] * p[1] + R[3 * i + 2] * p[2];
-}
-
 static void apply_back(double out[3], const double R[9], const double p[3])
 {
     for (int i = 0; i < 3; i++)
@@ -182,84 +166,18 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Sums over a point and its partner, both less their means: S[i][j] = sum from_i to_j. */
-struct moments {
-    double S[9], from2;
-    double from[3], to[3]; /* means */
-};
-
-static void horn(double R[9], const double S[9])
+struct sim3 eval_path_align(const struct eval_path_pair *pairs, size_t n, int with_scale)
 {
-    double N[16], value[4], q[16];
-
-    N[0] = S[0] + S[4] + S[8];
-    N[1] = N[4] = S[5] - S[7];
-    N[2] = N[8] = S[6] - S[2];
-    N[3] = N[12] = S[1] - S[3];
-    N[5] = S[0] - S[4] - S[8];
-    N[6] = N[9] = S[1] + S[3];
-    N[7] = N[13] = S[6] + S[2];
-    N[10] = -S[0] + S[4] - S[8];
-    N[11] = N[14] = S[5] + S[7];
-    N[15] = -S[0] - S[4] + S[8];
-    eval_fit_jacobi(value, q, N, 4);
-    matrix_of(R, q); /* the first row: of the largest */
-}
-
-static struct eval_path_alignment solve(const struct moments *m, int with_scale)
-{
-    struct eval_path_alignment a = {.s = 1};
-    double turned[3], along = 0;
-
-    horn(a.R, m->S);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            along += a.R[3 * i + j] * m->S[3 * j + i];
-    if (with_scale && m->from2 > 0)
-        a.s = along / m->from2;
-    apply(turned, a.R, m->from);
-    for (int i = 0; i < 3; i++)
-        a.t[i] = m->to[i] - a.s * turned[i];
-    return a;
-}
-
-static void add_moment(struct moments *m, const double from[3], const double to[3])
-{
-    double f[3], g[3];
-
-    for (int i = 0; i < 3; i++) {
-        f[i] = from[i] - m->from[i];
-        g[i] = to[i] - m->to[i];
-    }
-    m->from2 += dot(f, f);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            m->S[3 * i + j] += f[i] * g[j];
-}
-
-struct eval_path_alignment eval_path_align(const struct eval_path_pair *pairs, size_t n,
-                                           int with_scale)
-{
-    struct moments m = {0};
+    struct sim3_moments sums = {0};
+    struct sim3 m;
 
     for (size_t i = 0; i < n; i++)
-        for (int k = 0; k < 3; k++) {
-            m.from[k] += pairs[i].estimate->p[k] / (double)n;
-            m.to[k] += pairs[i].truth->p[k] / (double)n;
-        }
-    for (size_t i = 0; i < n; i++)
-        add_moment(&m, pairs[i].estimate->p, pairs[i].truth->p);
-    return solve(&m, with_scale);
+        sim3_moments_add(&sums, pairs[i].estimate->p, pairs[i].truth->p, 1);
+    (void)!sim3_solve(&m, &sums, with_scale, NULL); /* any of several best turns will do */
+    return m;
 }
 
 /* ------------------------------------------------------------------------- errors */
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
 
 /* Sorts v. The median of an even number is the mean of the middle two. */
 static struct eval_path_stats stats_of(double *v, size_t n)
@@ -268,7 +186,7 @@ static struct eval_path_stats stats_of(double *v, size_t n)
 
     if (n == 0)
         return s;
-    qsort(v, n, sizeof *v, by_value);
+    robust_sort(v, n);
     for (size_t i = 0; i < n; i++) {
         s.mean += v[i] / (double)n;
         s.rmse += v[i] * v[i] / (double)n;
@@ -280,14 +198,14 @@ static struct eval_path_stats stats_of(double *v, size_t n)
 }
 
 struct eval_path_stats eval_path_ate(const struct eval_path_pair *pairs, size_t n,
-                                     const struct eval_path_alignment *a, double *scratch)
+                                     const struct sim3 *m, double *scratch)
 {
     double p[3], off[3];
 
     for (size_t i = 0; i < n; i++) {
-        apply(p, a->R, pairs[i].estimate->p);
+        sim3_apply(p, m, pairs[i].estimate->p);
         for (int k = 0; k < 3; k++)
-            off[k] = pairs[i].truth->p[k] - (a->s * p[k] + a->t[k]);
+            off[k] = pairs[i].truth->p[k] - p[k];
         scratch[i] = sqrt(dot(off, off));
     }
     return stats_of(scratch, n);
@@ -312,7 +230,7 @@ static void motion(double t[3], double q[4], const struct eval_path_pose *a,
     const double way[3] = {b->p[0] - a->p[0], b->p[1] - a->p[1], b->p[2] - a->p[2]};
     double R[9];
 
-    matrix_of(R, wxyz);
+    sim3_rotation(R, wxyz);
     apply_back(t, R, way);
     between(q, a->q, b->q);
 }

@@ -6,10 +6,8 @@
  * want the same one, the nearest has it (the earlier one of equals).
  *
  * Alignment: the similarity (s, R, t) that minimises  sum |q_i - (s R p_i + t)|^2  over pairs of
- * camera centres p (estimate) and q (truth). R is the unit quaternion of Horn 1987: the eigenvector
- * of the largest eigenvalue of his 4 x 4 matrix (eval_fit.h); s is Umeyama's 1991,
- * sum q'.R p' / sum |p'|^2 (1 where the estimate stands still), or 1 for a rigid one. Centres on
- * one line leave the turn about it open; the residual is the same for each.
+ * camera centres p (estimate) and q (truth), as sim3_solve() has it (proto/geom/sim3.h); s is 1 for
+ * a rigid one. Centres on one line leave the turn about it open; the residual is the same for each.
  *
  * ATE:     |q_i - (s R p_i + t)|
  * RPE:     of pairs i and j the motion error E = (Q_i^-1 Q_j)^-1 (P_i^-1 P_j), P and Q the poses:
@@ -25,9 +23,7 @@
 #ifndef RECOND_API_EVAL_PATH_H
 #define RECOND_API_EVAL_PATH_H
 
-#include "proto/err.h"
-
-#include <stddef.h>
+#include "proto/geom/sim3.h"
 
 #define EVAL_PATH_POSES_MAX 10000000u
 
@@ -67,12 +63,8 @@ MUST_CHECK int eval_path_associate(struct eval_path_pair *pairs, size_t *n,
                                    const struct eval_path *estimate, const struct eval_path *truth,
                                    double max_gap_s, struct err *err);
 
-struct eval_path_alignment {
-    double s, R[9], t[3];
-};
 /* n >= 1; with_scale 0: s = 1 */
-struct eval_path_alignment eval_path_align(const struct eval_path_pair *pairs, size_t n,
-                                           int with_scale);
+struct sim3 eval_path_align(const struct eval_path_pair *pairs, size_t n, int with_scale);
 struct eval_path_stats {
     double rmse, mean, median, max;
     size_t n;
@@ -80,7 +72,7 @@ struct eval_path_stats {
 
 /* scratch [n] */
 struct eval_path_stats eval_path_ate(const struct eval_path_pair *pairs, size_t n,
-                                     const struct eval_path_alignment *a, double *scratch);
+                                     const struct sim3 *m, double *scratch);
 
 struct eval_path_rpe {
     double scale;

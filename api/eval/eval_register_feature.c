@@ -2,6 +2,7 @@
 #include "api/eval/eval_register_internal.h"
 
 #include "api/eval/eval_register.h"
+#include "proto/geom/solve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -114,13 +115,12 @@ static void find_normal(float normal[3], const float *xyz, const uint32_t *id, i
         for (int k = 0; k < 9; k++)
             cov[k] += (p[k / 3] - mean[k / 3]) * (p[k % 3] - mean[k % 3]);
     }
-    eval_fit_jacobi(value, vector, cov, 3);
+    solve_eigen(value, vector, cov, 3);
     for (int k = 0; k < 3; k++)
         normal[k] = (float)vector[6 + k];
 }
 
-static void find_normals(struct eval_register_cloud *c, const struct eval_tree *tree,
-                         double voxel_m)
+static void find_normals(struct eval_register_cloud *c, const struct tree *tree, double voxel_m)
 {
     double reach = NORMAL_REACH * voxel_m, d2[NORMAL_POINTS], q[3];
     uint32_t id[NORMAL_POINTS];
@@ -129,7 +129,7 @@ static void find_normals(struct eval_register_cloud *c, const struct eval_tree *
         int n;
 
         point(q, c->xyz, i);
-        n = eval_tree_neighbours(tree, q, reach * reach, NORMAL_POINTS, id, d2);
+        n = tree_neighbours(tree, q, reach * reach, NORMAL_POINTS, id, d2);
         find_normal(c->normal + 3 * i, c->xyz, id, n);
     }
 }
@@ -209,8 +209,8 @@ static void blend(float *fpfh, const float *simple, const struct near *near, siz
     }
 }
 
-static int find_features(struct eval_register_cloud *c, const struct eval_tree *tree,
-                         double voxel_m, struct err *err)
+static int find_features(struct eval_register_cloud *c, const struct tree *tree, double voxel_m,
+                         struct err *err)
 {
     struct near *near = malloc(c->n * sizeof *near);
     float *simple = calloc(c->n, EVAL_REGISTER_FPFH * sizeof *simple);
@@ -225,7 +225,7 @@ static int find_features(struct eval_register_cloud *c, const struct eval_tree *
         struct near *at = &near[i];
 
         point(q, c->xyz, i);
-        at->n = eval_tree_neighbours(tree, q, reach * reach, FEATURE_POINTS, at->id, d2);
+        at->n = tree_neighbours(tree, q, reach * reach, FEATURE_POINTS, at->id, d2);
         for (int k = 0; k < at->n; k++) {
             at->d[k] = (float)sqrt(d2[k]);
             add_pair(simple + i * EVAL_REGISTER_FPFH, c, i, at->id[k],
@@ -243,7 +243,7 @@ out:
 int eval_register_describe(struct eval_register_cloud *out, const float *xyz, size_t n,
                            double voxel_m, struct err *err)
 {
-    struct eval_tree *tree = NULL;
+    struct tree *tree = NULL;
     int rc;
 
     *out = (struct eval_register_cloud){0};
@@ -256,13 +256,13 @@ int eval_register_describe(struct eval_register_cloud *out, const float *xyz, si
         rc = err_set(err, ERR_MEMORY, "no memory for the descriptors of %zu points", out->n);
         goto out;
     }
-    rc = eval_tree_new(&tree, out->xyz, out->n, 3, err);
+    rc = tree_new(&tree, out->xyz, out->n, 3, err);
     if (rc)
         goto out;
     find_normals(out, tree, voxel_m);
     rc = find_features(out, tree, voxel_m, err);
 out:
-    eval_tree_free(&tree);
+    tree_free(&tree);
     if (rc)
         eval_register_forget(out);
     return rc;

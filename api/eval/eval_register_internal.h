@@ -4,7 +4,7 @@
 #ifndef RECOND_API_EVAL_REGISTER_INTERNAL_H
 #define RECOND_API_EVAL_REGISTER_INTERNAL_H
 
-#include "api/eval/eval_tree.h"
+#include "proto/geom/tree.h"
 #include "proto/err.h"
 
 #include <stddef.h>

@@ -83,7 +83,7 @@ static void a_known_similarity_is_found(void **state)
     static const double axes[][4] = {
         {0, 1, 0, 90}, {1, 2, 3, 30}, {1, 0, 0, 180}, {-1, 1, 0.5, 179.9}, {0, 0, 1, 0}};
     const double t[3] = {5, -3, 0.25};
-    struct eval_path_alignment a;
+    struct sim3 a;
     struct eval_path_stats s;
     struct eval_path_rpe r;
     double q[4], back[3];
@@ -100,8 +100,8 @@ static void a_known_similarity_is_found(void **state)
         /* R takes the estimate's world back */
         turn(back, q, (double[3]){1, 2, 3});
         for (int i = 0; i < 3; i++)
-            assert_float_equal(a.R[3 * i] * back[0] + a.R[3 * i + 1] * back[1] +
-                                   a.R[3 * i + 2] * back[2],
+            assert_float_equal(a.r[3 * i] * back[0] + a.r[3 * i + 1] * back[1] +
+                                   a.r[3 * i + 2] * back[2],
                                i + 1, 1e-9);
         r = eval_path_rpe(pairs, N, 0, scratch);
         assert_float_equal(r.scale, 2.0, 1e-9);
@@ -118,7 +118,7 @@ static void a_known_similarity_is_found(void **state)
 static void without_scale_the_rest_is_known(void **state)
 {
     static const double p[3][3] = {{0, 0, 0}, {3, 0, 0}, {0, 3, 0}};
-    struct eval_path_alignment a;
+    struct sim3 a;
     struct eval_path_stats s;
 
     (void)state;
@@ -157,7 +157,7 @@ static double gauss(uint32_t *seed)
  * sqrt(2 / 600) = 5.8 %, so the root lies within 10 % in more than three deviations. */
 static void noise_of_known_size(void **state)
 {
-    struct eval_path_alignment a;
+    struct sim3 a;
     uint32_t seed = 7;
     double rmse;
 
@@ -213,7 +213,7 @@ static void errors_of_each_step(void **state)
 /* An estimate that stands still has no scale: 1, and the error is the spread of the truth. */
 static void standing_still(void **state)
 {
-    struct eval_path_alignment a;
+    struct sim3 a;
     struct eval_path_rpe r;
 
     (void)state;
@@ -221,7 +221,7 @@ static void standing_still(void **state)
     for (int i = 0; i < N; i++)
         memset(estimate[i].p, 0, sizeof estimate[i].p);
     a = eval_path_align(pairs, N, 1);
-    assert_true(a.s == 1 && isfinite(a.t[0]) && isfinite(a.R[0]));
+    assert_true(a.s == 1 && isfinite(a.t[0]) && isfinite(a.r[0]));
     r = eval_path_rpe(pairs, N, 0, scratch);
     assert_true(r.scale == 1 && isfinite(r.translation.rmse) && r.translation.rmse > 0.01);
 }

@@ -1,4 +1,4 @@
-#include "api/eval/eval_tree.h"
+#include "proto/geom/tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
  * halved at each level, so no node needs to say where it begins. Each has the box around its
  * points: a bound by the planes of division alone would not see how far off a wall is that they
  * all cross, and a query far from it would look through most of it. */
-struct eval_tree {
+struct tree {
     size_t n;
     int dim;
     float *points; /* [n][dim] in the order of the leaves */
@@ -24,7 +24,7 @@ struct item {
 };
 
 struct build {
-    struct eval_tree *tree;
+    struct tree *tree;
     const float *points;
     struct item *item;
 };
@@ -95,25 +95,24 @@ static void divide(struct build *b, size_t node, size_t lo, size_t hi)
     divide(b, 2 * node + 2, mid, hi);
 }
 
-int eval_tree_new(struct eval_tree **tree, const float *points, size_t n, int dim, struct err *err)
+int tree_new(struct tree **tree, const float *points, size_t n, int dim, struct err *err)
 {
     struct build b = {.points = points};
-    struct eval_tree *t = NULL;
+    struct tree *t = NULL;
     size_t nodes = 1;
     int rc = 0;
 
     *tree = NULL;
-    if (n == 0 || dim < 1 || dim > EVAL_TREE_DIM_MAX)
+    if (n == 0 || dim < 1 || dim > TREE_DIM_MAX)
         return err_set(err, ERR_INPUT, "a search tree of %zu points in %d dimensions", n, dim);
-    if (n > EVAL_TREE_POINTS_MAX)
-        return err_set(err, ERR_LIMIT, "%zu points, a search tree takes %u", n,
-                       EVAL_TREE_POINTS_MAX);
+    if (n > TREE_POINTS_MAX)
+        return err_set(err, ERR_LIMIT, "%zu points, a search tree takes %u", n, TREE_POINTS_MAX);
     for (size_t most = n; most > LEAF; most -= most / 2) /* the larger half goes on */
         nodes = 2 * nodes + 1;
     t = calloc(1, sizeof *t);
     b.item = malloc(n * sizeof *b.item);
     if (t) {
-        *t = (struct eval_tree){.n = n, .dim = dim};
+        *t = (struct tree){.n = n, .dim = dim};
         t->points = malloc(n * (size_t)dim * sizeof *t->points);
         t->id = malloc(n * sizeof *t->id);
         t->box = malloc(nodes * 2 * (size_t)dim * sizeof *t->box);
@@ -135,13 +134,13 @@ int eval_tree_new(struct eval_tree **tree, const float *points, size_t n, int di
     t = NULL;
 out:
     free(b.item);
-    eval_tree_free(&t);
+    tree_free(&t);
     return rc;
 }
 
-void eval_tree_free(struct eval_tree **tree)
+void tree_free(struct tree **tree)
 {
-    struct eval_tree *t = *tree;
+    struct tree *t = *tree;
 
     if (t) {
         free(t->points);
@@ -152,7 +151,7 @@ void eval_tree_free(struct eval_tree **tree)
     *tree = NULL;
 }
 
-size_t eval_tree_points(const struct eval_tree *tree)
+size_t tree_points(const struct tree *tree)
 {
     return tree->n;
 }
@@ -160,7 +159,7 @@ size_t eval_tree_points(const struct eval_tree *tree)
 /* ------------------------------------------------------------------------------------ queries */
 
 struct search {
-    const struct eval_tree *tree;
+    const struct tree *tree;
     const double *q;
     double best; /* only what is nearer is of interest */
     int k, n;
@@ -237,8 +236,8 @@ static void visit(struct search *s, size_t node, size_t lo, size_t hi)
         visit(s, 2 * node + 1, lo, mid);
 }
 
-int eval_tree_neighbours(const struct eval_tree *tree, const double *q, double bound2, int k,
-                         uint32_t *id, double *d2)
+int tree_neighbours(const struct tree *tree, const double *q, double bound2, int k, uint32_t *id,
+                    double *d2)
 {
     struct search s = {.tree = tree, .q = q, .best = bound2, .k = k, .id = id, .d2 = d2};
 
@@ -246,13 +245,12 @@ int eval_tree_neighbours(const struct eval_tree *tree, const double *q, double b
     return s.n;
 }
 
-bool eval_tree_nearest(const struct eval_tree *tree, const double *q, double bound2, uint32_t *id,
-                       double *d2)
+bool tree_nearest(const struct tree *tree, const double *q, double bound2, uint32_t *id, double *d2)
 {
     uint32_t at;
     double best;
 
-    if (eval_tree_neighbours(tree, q, bound2, 1, &at, &best) == 0)
+    if (tree_neighbours(tree, q, bound2, 1, &at, &best) == 0)
         return false;
     *id = at;
     *d2 = best;

@@ -1,0 +1,362 @@
+/* The tree against all pairs, and motions that are known: by their pairs, with wrong ones among
+ * them, by ICP. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/geom/icp.h"
+#include "proto/geom/robust.h"
+#include "proto/geom/solve.h"
+#include "tests/support/geom_case.h"
+
+/* -------------------------------------------------------------------------------------- tree */
+
+enum shape { SCATTER, EQUAL, LINE, LATTICE, TWO_LUMPS, SHAPES };
+
+static float coordinate(enum shape shape, size_t i, int k)
+{
+    switch (shape) {
+    case EQUAL:
+        return 1.5f;
+    case LINE:
+        return (float)(i % 37) * (float)(k + 1);
+    case LATTICE: /* many equal coordinates and equal distances */
+        return (float)floor(uniform(0, 4));
+    case TWO_LUMPS:
+        return (float)(uniform(-1e-3, 1e-3) + (i % 2 ? 1e5 : 0));
+    default:
+        return (float)uniform(-2, 2);
+    }
+}
+
+static void compare_with_all_pairs(const float *xyz, size_t n, int dim, const double *q,
+                                   const struct tree *tree, double bound2)
+{
+    double all[600], d2[40];
+    uint32_t id[40];
+    int k = 40, found = tree_neighbours(tree, q, bound2, k, id, d2), below = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        all[i] = 0;
+        for (int j = 0; j < dim; j++) {
+            double d = q[j] - (double)xyz[i * (size_t)dim + (size_t)j];
+
+            all[i] += d * d;
+        }
+        below += all[i] < bound2;
+    }
+    assert_int_equal(found, below < k ? below : k);
+    for (int i = 0; i < found; i++) {
+        int nearer = 0, as_near = 0;
+
+        assert_true(id[i] < n && d2[i] == all[id[i]]); /* the same arithmetic: no tolerance */
+        assert_true(i == 0 || d2[i - 1] <= d2[i]);
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(id[i], id[j]);
+        for (size_t j = 0; j < n; j++) {
+            nearer += all[j] < d2[i];
+            as_near += all[j] == d2[i];
+        }
+        assert_true(nearer <= i && i < nearer + as_near);
+    }
+}
+
+static void the_tree_finds_what_all_pairs_find(void **unused)
+{
+    static const size_t sizes[] = {1, 2, 12, 13, 25, 100, 600};
+    static const int dims[] = {1, 3, 33};
+    float *xyz = cloud_of(600 * 11);
+    struct tree *tree;
+    double q[33];
+
+    (void)unused;
+    for (int run = 0; run < SHAPES * 7 * 3; run++) {
+        enum shape shape = (enum shape)(run % SHAPES);
+        size_t n = sizes[run / SHAPES % 7];
+        int dim = dims[run / SHAPES / 7];
+
+        for (size_t i = 0; i < n; i++)
+            for (int k = 0; k < dim; k++)
+                xyz[i * (size_t)dim + (size_t)k] = coordinate(shape, i, k);
+        assert_int_equal(tree_new(&tree, xyz, n, dim, NULL), 0);
+        assert_int_equal(tree_points(tree), n);
+        for (size_t i = 0; i < 60; i++) {
+            for (int k = 0; k < dim; k++) /* among the points, and on them */
+                q[k] = i % 3 ? (double)coordinate(shape, i, k) +
+                                   uniform(-0.3, 0.3) * (double)(i % 3 - 1)
+                             : (double)xyz[i % n * (size_t)dim + (size_t)k];
+            compare_with_all_pairs(xyz, n, dim, q, tree, i % 4 ? (double)INFINITY : 0.5 * dim);
+        }
+        tree_free(&tree);
+    }
+    free(xyz);
+}
+
+/* Queries far from a wall look at what lies before them, not at the wall: as fast as near ones,
+ * where bounds by the planes of division took thousands of times as long. Time is the processor's
+ * own. */
+static void a_wall_is_not_looked_through(void **unused)
+{
+    double took[2], d2;
+    float *wall = plane(400, 0);
+    struct tree *tree;
+    uint32_t id;
+
+    (void)unused;
+    assert_int_equal(tree_new(&tree, wall, 160000, 3, NULL), 0);
+    for (int far = 0; far < 2; far++) {
+        clock_t start = clock();
+
+        for (int i = 0; i < 20000; i++) {
+            const double q[3] = {uniform(0, 79.8), uniform(0, 79.8), far ? 20 : 0.01};
+
+            assert_true(tree_nearest(tree, q, (double)INFINITY, &id, &d2));
+            assert_true(d2 <= q[2] * q[2] + 0.0200001);
+        }
+        took[far] = (double)(clock() - start) / CLOCKS_PER_SEC;
+    }
+    if (!(took[1] < 20 * took[0] + 0.2))
+        fail_msg("%g s from afar, %g s from near by", took[1], took[0]);
+    tree_free(&tree);
+    free(wall);
+}
+
+static void a_bound_is_not_reached(void **unused)
+{
+    const float xyz[6] = {3, 4, 0, 30, 40, 0};
+    const double q[3] = {0, 0, 0};
+    struct tree *tree;
+    uint32_t id = 7;
+    double d2 = -1;
+
+    (void)unused;
+    assert_int_equal(tree_new(&tree, xyz, 2, 3, NULL), 0);
+    assert_false(tree_nearest(tree, q, 25, &id, &d2));
+    assert_true(id == 7 && d2 == -1);
+    assert_true(tree_nearest(tree, q, 25.000001, &id, &d2));
+    assert_true(id == 0 && d2 == 25);
+    tree_free(&tree);
+    assert_int_equal(tree_new(&tree, xyz, 0, 3, NULL), ERR_INPUT);
+    assert_int_equal(tree_new(&tree, xyz, 1, 34, NULL), ERR_INPUT);
+}
+
+/* ------------------------------------------------------------------------------------- motions */
+
+static void pairs_tell_their_motion(void **unused)
+{
+    const double axes[][3] = {{1, 0, 0}, {0, 0, 1}, {1, -2, 3}, {-1, 1, 1}};
+    double p[30], q[30], line[30];
+    struct sim3 m;
+
+    (void)unused;
+    for (int i = 0; i < 30; i++) {
+        p[i] = uniform(-3, 3);
+        line[i] = (i / 3) * (i % 3 + 1);
+    }
+    for (int run = 0; run < 40; run++) {
+        struct sim3 should = motion_of(axes[run % 4], run == 4 ? 180 : uniform(-180, 180),
+                                       uniform(-5, 5), 1, -2, run % 2 ? 1 : uniform(0.2, 4));
+
+        for (int i = 0; i < 10; i++)
+            sim3_apply(q + 3 * i, &should, p + 3 * i);
+        assert_int_equal(sim3_fit(&m, p, q, NULL, 10, run % 2 == 0, NULL), 0);
+        same_motion(&m, &should, 1e-12, 1e-10, 1e-12);
+    }
+    assert_int_equal(sim3_fit(&m, line, line, NULL, 10, false, NULL), ERR_INPUT);
+    assert_int_equal(sim3_fit(&m, p, p, NULL, 1, false, NULL), ERR_INPUT);
+    assert_int_equal(sim3_fit(&m, p, p, NULL, 0, false, NULL), ERR_INPUT);
+    /* three points are a plane, which is enough; a weight of 0 leaves a pair out */
+    q[0] = 1e9;
+    const double weight[4] = {0, 1, 1, 2};
+    assert_int_equal(sim3_fit(&m, p, q, weight, 4, false, NULL), 0);
+}
+
+/* A weight is as many pairs, and a place far from the origin costs no digits but its own. */
+static void moments_are_those_of_all_pairs(void **unused)
+{
+    const double axis[3] = {1, 2, 3}, one[3] = {5, 6, 7}, two[3] = {-1, 0, 2};
+    const struct sim3 should = motion_of(axis, 40, 0, 0, 0, 2);
+    struct sim3_moments once = {0}, thrice = {0};
+    double p[3], q[3];
+    struct sim3 m;
+
+    (void)unused;
+    sim3_moments_add(&once, one, two, 3);
+    sim3_moments_add(&once, two, one, 1);
+    sim3_moments_add(&once, axis, axis, 0);
+    for (int i = 0; i < 3; i++)
+        sim3_moments_add(&thrice, one, two, 1);
+    sim3_moments_add(&thrice, two, one, 1);
+    near(once.weight, 4, 0);
+    near(once.spread, thrice.spread, 1e-12);
+    for (int i = 0; i < 9; i++)
+        near(once.cross[i], thrice.cross[i], 1e-12);
+    once = (struct sim3_moments){0};
+    for (int i = 0; i < 1000; i++) {
+        for (int k = 0; k < 3; k++)
+            p[k] = 1e6 + uniform(-1, 1);
+        sim3_apply(q, &should, p);
+        sim3_moments_add(&once, p, q, 1);
+    }
+    assert_int_equal(sim3_solve(&m, &once, true, NULL), 0);
+    near(m.s, 2, 1e-8);
+    near(sim3_angle_deg(&m, &should), 0, 1e-6);
+}
+
+static void eigenvectors_are_turned_into_themselves(void **unused)
+{
+    (void)unused;
+    for (int run = 0; run < 200; run++) {
+        int n = 2 + run % 3;
+        double a[16], b[16], value[4], vector[16];
+
+        for (int i = 0; i < n; i++)
+            for (int j = i; j < n; j++)
+                a[i * n + j] = a[j * n + i] = run % 7 ? uniform(-5, 5) : i == j;
+        memcpy(b, a, sizeof b);
+        solve_eigen(value, vector, b, n);
+        for (int i = 0; i < n; i++) {
+            double length = 0;
+
+            assert_true(i == 0 || value[i] <= value[i - 1]);
+            for (int k = 0; k < n; k++) {
+                double turned = 0;
+
+                for (int j = 0; j < n; j++)
+                    turned += a[k * n + j] * vector[i * n + j];
+                near(turned, value[i] * vector[i * n + k], 1e-12);
+                length += vector[i * n + k] * vector[i * n + k];
+            }
+            near(length, 1, 1e-12);
+        }
+    }
+}
+
+static void ranks_are_those_of_the_sorted(void **unused)
+{
+    double sorted[300];
+    float v[300];
+
+    (void)unused;
+    for (size_t run = 0; run < 600; run++) {
+        size_t n = run / 2 + 1, k = (size_t)uniform(0, (double)n);
+
+        for (size_t i = 0; i < n; i++)
+            sorted[i] = v[i] = (float)floor(uniform(0, run % 2 ? 1e6 : 5));
+        robust_sort(sorted, n);
+        for (size_t i = 1; i < n; i++)
+            assert_true(sorted[i - 1] <= sorted[i]);
+        assert_true((double)robust_select(v, n, k) == sorted[k]);
+    }
+}
+
+/* Two pairs of five are wrong by metres; a fit of all would be off by as much. */
+static void wrong_pairs_do_not_move_a_robust_fit(void **unused)
+{
+    const double axis[3] = {1, -1, 2};
+    const struct sim3 should = motion_of(axis, 70, 1, -2, 0.5, 1.5);
+    double p[300], q[300], weight[100];
+    struct sim3 m;
+    int rounds;
+
+    (void)unused;
+    for (size_t i = 0; i < 100; i++) {
+        for (size_t k = 0; k < 3; k++)
+            p[3 * i + k] = uniform(-3, 3);
+        sim3_apply(q + 3 * i, &should, p + 3 * i);
+        for (size_t k = 0; k < 3; k++)
+            q[3 * i + k] += i % 5 < 2 ? uniform(-4, 4) : uniform(-1e-4, 1e-4);
+    }
+    assert_int_equal(robust_fit(&m, weight, &rounds, p, q, 100, 20, 0.01, true, NULL), 0);
+    same_motion(&m, &should, 2e-4, 0.01, 1e-4);
+    assert_true(rounds > 10 && rounds < ROBUST_ROUNDS_MAX);
+    for (int i = 0; i < 100; i++)
+        assert_true(i % 5 < 2 || weight[i] > 0.9);
+    assert_int_equal(sim3_fit(&m, p, q, NULL, 100, true, NULL), 0);
+    assert_true(sim3_angle_deg(&m, &should) > 1);
+    assert_int_equal(robust_fit(&m, weight, &rounds, p, q, 1, 20, 0.01, true, NULL), ERR_INPUT);
+}
+
+/* ----------------------------------------------------------------------------------------- icp */
+
+static void icp_finds_a_small_motion(void **unused)
+{
+    const size_t n = 20000;
+    const double axis[3] = {1, 2, -1};
+    float *a = scene(n), *b = cloud_of(n);
+    const struct sim3 start = sim3_identity();
+    struct icp_options o = icp_defaults;
+    struct icp_result r;
+    struct tree *tree;
+
+    (void)unused;
+    o.max_iterations = 200;
+    for (int run = 0; run < 3; run++) { /* rigid; with a scale; a part of the points */
+        struct sim3 should = motion_of(axis, 0.4, 0.02, -0.01, 0.015, run == 1 ? 1.004 : 1);
+
+        icp_apply(b, a, n, &should);
+        assert_int_equal(tree_new(&tree, b, n, 3, NULL), 0);
+        o.scale = run == 1;
+        o.max_points = run == 2 ? 3000 : 0;
+        assert_int_equal(icp_fit(&r, a, n, b, tree, &start, &o, NULL), 0);
+        assert_true(r.converged && r.iterations > 1 && r.iterations < 200);
+        same_motion(&r.motion, &should, 1e-5, 1e-5 / DEGREE, 1e-5);
+        assert_int_equal(r.inliers, n);
+        near(r.fitness, 1, 0);
+        near(r.rmse, 0, 1e-6);
+        o.max_iterations = 1;
+        assert_int_equal(icp_fit(&r, a, n, b, tree, &start, &o, NULL), 0);
+        assert_false(r.converged);
+        o.max_iterations = 200;
+        tree_free(&tree);
+    }
+    free(a);
+    free(b);
+}
+
+static void icp_refuses_what_it_cannot_know(void **unused)
+{
+    float a[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, far[9] = {9, 9, 9, 10, 9, 9, 9, 10, 9};
+    float line[9] = {0, 0, 0, 1, 0, 0, 2, 0, 0};
+    const struct sim3 start = sim3_identity();
+    struct icp_options o = icp_defaults;
+    struct icp_result r;
+    struct tree *tree;
+    struct err err;
+
+    (void)unused;
+    assert_int_equal(tree_new(&tree, far, 3, 3, NULL), 0);
+    assert_int_equal(icp_fit(&r, a, 3, far, tree, &start, &o, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "0 of 3 points lie within 0.1 m"));
+    tree_free(&tree);
+    assert_int_equal(tree_new(&tree, line, 3, 3, NULL), 0);
+    assert_int_equal(icp_fit(&r, line, 3, line, tree, &start, &o, NULL), ERR_INPUT);
+    o.radius_m = NAN;
+    assert_int_equal(icp_fit(&r, a, 3, line, tree, &start, &o, NULL), ERR_INPUT);
+    tree_free(&tree);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_tree_finds_what_all_pairs_find),
+        cmocka_unit_test(a_wall_is_not_looked_through),
+        cmocka_unit_test(a_bound_is_not_reached),
+        cmocka_unit_test(pairs_tell_their_motion),
+        cmocka_unit_test(moments_are_those_of_all_pairs),
+        cmocka_unit_test(eigenvectors_are_turned_into_themselves),
+        cmocka_unit_test(ranks_are_those_of_the_sorted),
+        cmocka_unit_test(wrong_pairs_do_not_move_a_robust_fit),
+        cmocka_unit_test(icp_finds_a_small_motion),
+        cmocka_unit_test(icp_refuses_what_it_cannot_know),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
