@@ -128,8 +128,8 @@ $(LIB_PROTO) $(LIB_GPU) $(LIB_CLIENT) $(LIB_API) $(LIB_DAEMON):
 LINK_ALL = $(LIB_DAEMON) $(LIB_API) $(LIB_GPU) $(LIB_PROTO)
 $(O)/recond: $(O)/daemon/main.c.o $(LINK_ALL)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
-# token.c is what both ends know of tokens and their file
-$(O)/reconctl: $(call objs,$(CTL_SRC) api/token.c) $(LIB_CLIENT) $(LIB_PROTO)
+# what both ends know: tokens and their file, the options of sessions
+$(O)/reconctl: $(call objs,$(CTL_SRC) api/session_options.c api/token.c) $(LIB_CLIENT) $(LIB_PROTO)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
 
 $(O)/%.c.o: %.c

@@ -12,6 +12,7 @@
 #ifndef RECOND_API_API_H
 #define RECOND_API_API_H
 
+#include "api/session_options.h"
 #include "proto/wire/control.h"
 #include "proto/wire/delta.h"
 #include "proto/err.h"
@@ -21,7 +22,6 @@
 #include <stdbool.h>
 
 #define API_ID_CAP 32 /* session id: 26 characters of base32, 130 random bits */
-#define API_NAME_CAP 64
 #define API_TEXT_CAP 160
 
 /* ------------------------------------------------------------------------------- sessions */
@@ -36,48 +36,6 @@ enum session_state {
     SESSION_STATES
 };
 const char *api_state_name(enum session_state s); /* "created" ... */
-
-enum session_pose_source { SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
-
-/* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
-enum session_journal {
-    SESSION_JOURNAL_DEFAULT,
-    SESSION_JOURNAL_OFF,   /* nothing */
-    SESSION_JOURNAL_ASYNC, /* what was acknowledged, unless the machine itself went down */
-    SESSION_JOURNAL_SYNC   /* whatever was acknowledged */
-};
-
-/* What happens when frames come faster than they are used. */
-enum session_mode {
-    SESSION_MODE_DEFAULT,
-    SESSION_LIVE,    /* the oldest frame that nobody works on makes room, and its sender is told */
-    SESSION_LOSSLESS /* none does: the window holds the sender back */
-};
-
-/* What POST /v1/sessions may choose; api/server/handle_session.c parses it,
- * daemon/session/session.c checks what depends on devices and models and answers with err->where =
- * JSON pointer. Zero or empty = the configured default. */
-struct session_options {
-    char name[API_NAME_CAP]; /* for people */
-    char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
-    enum session_pose_source pose_source;
-    /* K, camera_w, camera_h are given; else every frame brings its own */
-    bool has_camera;
-    struct intrinsics K;
-    int camera_w, camera_h; /* size of the picture that K belongs to */
-    int net_w, net_h;       /* network input; 0 = chosen from the camera's aspect */
-    float step_m;           /* quantum of positions: 0.0005...0.1; 0 = 0.001 */
-    uint32_t max_points;    /* point budget */
-    int keyframes;          /* co-visible keyframes, 2...9 */
-    float min_depth_m, max_depth_m;
-    /* after the last client left or it was finalized; -1 = for ever */
-    int retention_s;
-    bool preview; /* keep the latest depth map for GET .../depth */
-    enum session_journal journal;
-    bool record; /* keep the whole journal, also what checkpoints have made superfluous */
-    enum session_mode mode;
-    float fps; /* frames a second that it may send on average: what admission counts; 0 = default */
-};
 
 /* A token of one session, as it is kept: its hash, what it permits. */
 struct api_token {

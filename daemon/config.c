@@ -14,16 +14,16 @@
 static int set_named(struct config *config, const char *section, const char *name,
                      const char *value, struct err *err)
 {
+    struct config_key key;
     const char *hint;
-    const struct config_key *key = config_table_find(section, name, &hint);
 
-    if (!key && hint)
+    if (config_table_find(&key, section, name, &hint))
+        return config_table_set(config, &key, value, err);
+    if (hint)
         return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; did you mean %s?", section, name,
                        hint);
-    if (!key)
-        return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; --print-config lists them all",
-                       section, name);
-    return config_table_set(config, key, value, err);
+    return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; --print-config lists them all",
+                   section, name);
 }
 
 static int on_pair(void *ctx, const char *section, const char *name, const char *value,
@@ -44,9 +44,11 @@ static void variable_name(char *buf, size_t cap, const struct config_key *key)
  * business. */
 static bool names_section(const char *name)
 {
-    for (int i = 0; i < config_table_n; i++) {
-        size_t n = strlen(config_table[i].section);
-        if (strncasecmp(name, config_table[i].section, n) == 0 && name[n] == '_')
+    struct config_key key;
+
+    for (int i = 0; config_table_at(&key, i); i++) {
+        size_t n = strlen(key.section);
+        if (strncasecmp(name, key.section, n) == 0 && name[n] == '_')
             return true;
     }
     return false;
@@ -56,16 +58,17 @@ static int load_variable(struct config *config, const char *entry, struct err *e
 {
     const char *equals = strchr(entry, '=');
     char name[80], wanted[80];
+    struct config_key key;
     int rc;
 
     if (!equals || strncmp(entry, "RECOND_", 7) != 0 || !names_section(entry + 7))
         return 0;
     snprintf(name, sizeof(name), "%.*s", (int)(equals - entry), entry);
-    for (int i = 0; i < config_table_n; i++) {
-        variable_name(wanted, sizeof(wanted), &config_table[i]);
+    for (int i = 0; config_table_at(&key, i); i++) {
+        variable_name(wanted, sizeof(wanted), &key);
         if (strcmp(name, wanted) != 0)
             continue;
-        rc = config_table_set(config, &config_table[i], equals + 1, err);
+        rc = config_table_set(config, &key, equals + 1, err);
         if (rc && err)
             snprintf(err->where, sizeof(err->where), "%s", name);
         return rc;
@@ -180,12 +183,13 @@ int config_load(struct config *config, enum config_action *action, int argc, cha
                 char *const env[], struct err *err)
 {
     const char *file = NULL;
+    struct config_key key;
     int rc = 0;
 
     *action = CONFIG_RUN;
     memset(config, 0, sizeof(*config));
-    for (int i = 0; i < config_table_n && rc == 0; i++)
-        rc = config_table_set(config, &config_table[i], config_table[i].standard, err);
+    for (int i = 0; rc == 0 && config_table_at(&key, i); i++)
+        rc = config_table_set(config, &key, key.standard, err);
     for (int i = 1; i < argc && rc == 0; i++)
         if (!action_flag(argv[i], action) && (rc = file_flag(&file, argc, argv, &i, err)) > 0)
             rc = 0;
@@ -236,6 +240,7 @@ static int check_address(const struct config *c, const char *key, const char *ad
 
 int config_check(const struct config *c, struct err *err)
 {
+    const struct session_options *o = &c->session.options;
     struct devices devices;
     int rc = check_address(c, "http.listen", c->http.listen, err);
 
@@ -254,13 +259,12 @@ int config_check(const struct config *c, struct err *err)
         return err_at(err, ERR_INPUT, "stream.hangup_s",
                       "%d must be larger than stream.ping_s = %d", c->stream.hangup_s,
                       c->stream.ping_s);
-    if (c->session.min_depth_m >= c->session.max_depth_m)
+    if (o->min_depth_m >= o->max_depth_m)
         return err_at(err, ERR_INPUT, "session.min_depth_m", "%g must be below max_depth_m = %g",
-                      c->session.min_depth_m, c->session.max_depth_m);
-    if (c->session.max_points > c->limits.max_points)
-        return err_at(err, ERR_INPUT, "session.max_points", "%llu is over limits.max_points = %llu",
-                      (unsigned long long)c->session.max_points,
-                      (unsigned long long)c->limits.max_points);
+                      (double)o->min_depth_m, (double)o->max_depth_m);
+    if (o->max_points > c->limits.max_points)
+        return err_at(err, ERR_INPUT, "session.max_points", "%u is over limits.max_points = %u",
+                      o->max_points, c->limits.max_points);
     return devices_resolve(&devices, c->device.use, 0, err);
 }
 
@@ -268,18 +272,18 @@ void config_print(FILE *out, const struct config *config)
 {
     char value[CONFIG_TEXT_CAP + 1];
     const char *section = "";
+    struct config_key key;
 
-    for (int i = 0; i < config_table_n; i++) {
-        const struct config_key *key = &config_table[i];
-        if (strcmp(section, key->section) != 0)
-            fprintf(out, "%s[%s]\n", i ? "\n" : "", key->section);
-        section = key->section;
-        config_table_show(value, config, key);
-        fprintf(out, "# %s.%s%s%s%s\n%s = %s\n", key->help,
-                strcmp(value, key->standard) ? " Default: " : "",
-                strcmp(value, key->standard) ? (key->standard[0] ? key->standard : "empty") : "",
-                strcmp(value, key->standard) ? "." : "", key->reload ? " SIGHUP applies it." : "",
-                key->name, value);
+    for (int i = 0; config_table_at(&key, i); i++) {
+        if (strcmp(section, key.section) != 0)
+            fprintf(out, "%s[%s]\n", i ? "\n" : "", key.section);
+        section = key.section;
+        config_table_show(value, config, &key);
+        fprintf(out, "# %s.%s%s%s%s\n%s = %s\n", key.help,
+                strcmp(value, key.standard) ? " Default: " : "",
+                strcmp(value, key.standard) ? (key.standard[0] ? key.standard : "empty") : "",
+                strcmp(value, key.standard) ? "." : "", key.reload ? " SIGHUP applies it." : "",
+                key.name, value);
     }
 }
 
@@ -307,21 +311,21 @@ void config_help(FILE *out)
 int config_reload_apply(struct config *now, const struct config *fresh, char *later, size_t cap)
 {
     char a[CONFIG_TEXT_CAP + 1], b[CONFIG_TEXT_CAP + 1];
+    struct config_key key;
     struct err ignored;
     int n = 0;
 
     later[0] = '\0';
-    for (int i = 0; i < config_table_n; i++) {
-        const struct config_key *key = &config_table[i];
+    for (int i = 0; config_table_at(&key, i); i++) {
         size_t used = strlen(later);
 
-        config_table_show(a, now, key);
-        config_table_show(b, fresh, key);
+        config_table_show(a, now, &key);
+        config_table_show(b, fresh, &key);
         if (strcmp(a, b) == 0)
             continue;
-        if (key->reload && config_table_set(now, key, b, &ignored) == 0)
+        if (key.reload && config_table_set(now, &key, b, &ignored) == 0)
             continue;
-        snprintf(later + used, cap - used, "%s%s.%s", n ? " " : "", key->section, key->name);
+        snprintf(later + used, cap - used, "%s%s.%s", n ? " " : "", key.section, key.name);
         n++;
     }
     return n;

@@ -3,14 +3,14 @@
  *
  * One table (config_table.c) names every key with its type, range, default and meaning; the loader,
  * the checks, --print-config and the test that holds docs/recond.conf.5 against the program all
- * read it.
+ * read it. The options of sessions that have a default are keys of [session], by their own table.
  * Precedence: flag `--section.key=value` > RECOND_SECTION_KEY > file > default. Every error names
- *             the
- * place (file:line, variable or flag), the key and what is allowed.
+ * the place (file:line, variable or flag), the key and what is allowed.
  */
 #ifndef RECOND_DAEMON_CONFIG_H
 #define RECOND_DAEMON_CONFIG_H
 
+#include "api/session_options.h"
 #include "proto/err.h"
 
 #include <stdbool.h>
@@ -43,17 +43,14 @@ struct config {
     } tls;
     struct {
         int connections, per_address, sessions, blocks, exports;
-        uint64_t max_points, max_frame_bytes;
+        uint32_t max_points;
+        uint64_t max_frame_bytes;
         int max_width, max_height, max_scans, decode_ms;
     } limits;
     struct {
-        int queue_frames, keyframes, retention_s;
-        uint64_t max_points;
-        double step_m, min_depth_m, max_depth_m;
-        char depth_model[64], motion_model[64];
-        int journal, mode; /* enum session_journal, session_mode of api.h, less one */
-        int suspend_s;     /* -1 = never */
-        double fps;
+        int queue_frames;
+        int suspend_s;                  /* -1 = never */
+        struct session_options options; /* of a session that does not ask for others */
     } session;
     struct {
         char path[CONFIG_TEXT_CAP]; /* empty: $STATE_DIRECTORY/journal, or none */
@@ -65,7 +62,7 @@ struct config {
         char cache_path[CONFIG_TEXT_CAP];
         int threads, batch, batch_wait_us, answer_ms;
         uint64_t memory_bytes;
-        double frames_per_s; /* 0 = no bound */
+        float frames_per_s; /* 0 = no bound */
     } device;
     struct {
         int threads, card_pixels;

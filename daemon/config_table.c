@@ -11,27 +11,23 @@ static const char *const auth_names[] = {"none", "token", NULL};
 static const char *const yes_names[] = {"no", "yes", NULL};
 static const char *const level_names[] = {"emerg",  "alert", "crit",  "error", "warning",
                                           "notice", "info",  "debug", NULL};
-static const char *const journal_names[] = {"off", "async", "sync", NULL};
-static const char *const mode_names[] = {"live", "lossless", NULL};
 static const char *const format_names[] = {"auto", "text", "json", "journal", NULL};
 
-#define AT(section, field) offsetof(struct config, section.field)
-#define TEXT(section, field, standard, reload, help)                                      \
-    {                                                                                     \
-#section, #field, CONFIG_TEXT, AT(section, field), 0,                             \
-            sizeof(((struct config *)0)->section.field) - 1, NULL, standard, reload, help \
-    }
-#define NUMBER(type, section, field, lo, hi, standard, reload, help)                     \
-    {                                                                                    \
-#section, #field, type, AT(section, field), lo, hi, NULL, standard, reload, help \
-    }
-#define CHOICE(section, field, names, standard, reload, help)                                    \
-    {                                                                                            \
-#section, #field, CONFIG_CHOICE, AT(section, field), 0, 0, names, standard, reload, help \
-    }
+#define AT(section, field) .offset = offsetof(struct config, section.field)
+#define KEY(section_, field, standard_, reload_, help_) \
+    .section = #section_, .name = #field, .standard = standard_, .reload = reload_, .help = help_
 
 /* clang-format off */
-const struct config_key config_table[] = {
+#define TEXT(section_, field, ...) \
+    {KEY(section_, field, __VA_ARGS__), AT(section_, field), .type = CONFIG_TEXT, \
+     .max = sizeof(((struct config *)0)->section_.field) - 1}
+#define NUMBER(type_, section_, field, lo, hi, ...) \
+    {KEY(section_, field, __VA_ARGS__), AT(section_, field), .type = type_, .min = lo, .max = hi}
+#define CHOICE(section_, field, names_, ...) \
+    {KEY(section_, field, __VA_ARGS__), AT(section_, field), .type = CONFIG_CHOICE, .names = names_}
+#define OPTIONS_OF_SESSIONS {.section = "session"}
+
+static const struct config_key table[] = {
     TEXT(http, listen, "127.0.0.1", false,
          "Numeric address that the REST interface listens on"),
     NUMBER(CONFIG_INT, http, port, 0, 65535, "8700", false,
@@ -86,32 +82,10 @@ const struct config_key config_table[] = {
            "Milliseconds of processor time that decoding one JPEG may take"),
     NUMBER(CONFIG_INT, session, queue_frames, 2, 64, "8", true,
            "Frames that a session may have in flight; beyond it the oldest unused one is dropped"),
-    NUMBER(CONFIG_INT, session, keyframes, 2, 9, "5", true,
-           "Co-visible keyframes that a frame is compared with, unless the session says otherwise"),
-    NUMBER(CONFIG_INT, session, retention_s, -1, 31536000, "3600", true,
-           "Seconds that a session is kept after its last client left; -1 is for ever"),
-    NUMBER(CONFIG_COUNT, session, max_points, 1000, 100000000, "1000000", true,
-           "Point budget of a session that does not ask for another"),
-    NUMBER(CONFIG_REAL, session, step_m, 0.0005, 0.1, "0.001", true,
-           "Quantum of point positions in metres, unless the session says otherwise"),
-    NUMBER(CONFIG_REAL, session, min_depth_m, 0.01, 100, "0.1", true,
-           "Depth in metres below which a pixel is not used"),
-    NUMBER(CONFIG_REAL, session, max_depth_m, 0.1, 1000, "30", true,
-           "Depth in metres above which a pixel is not used"),
-    TEXT(session, depth_model, "", true,
-         "Depth network of sessions that name none; empty means the first by name"),
-    TEXT(session, motion_model, "", true,
-         "Ego-motion network of sessions that name none; empty means the first by name"),
-    CHOICE(session, journal, journal_names, "sync", true,
-           "What a restart leaves of sessions that do not say: nothing, all but the last moment "
-           "before a power cut, all that was acknowledged"),
-    CHOICE(session, mode, mode_names, "live", true,
-           "When frames come too fast: live drops the oldest, lossless holds the sender back"),
-    NUMBER(CONFIG_REAL, session, fps, 0.1, 1000, "30", true,
-           "Frames a second that a session is counted with, unless it says otherwise"),
     NUMBER(CONFIG_INT, session, suspend_s, -1, 31536000, "300", true,
            "Seconds without a client after which a journalled session leaves its device; "
            "-1 is never"),
+    OPTIONS_OF_SESSIONS,
     TEXT(journal, path, "", false,
          "Folder of the sessions' journals; empty means the service's state folder, "
          "or none without one"),
@@ -165,7 +139,45 @@ const struct config_key config_table[] = {
          "File that gets the addresses when recond is ready: http=URL and stream=URL"),
 };
 /* clang-format on */
-const int config_table_n = sizeof(config_table) / sizeof(config_table[0]);
+
+/* The key of an option that has a default. */
+static struct config_key option_key(const struct session_option *row)
+{
+    static const enum config_type types[] = {[SESSION_OPTION_INT] = CONFIG_INT,
+                                             [SESSION_OPTION_COUNT] = CONFIG_COUNT,
+                                             [SESSION_OPTION_REAL] = CONFIG_REAL,
+                                             [SESSION_OPTION_TEXT] = CONFIG_TEXT,
+                                             [SESSION_OPTION_WORD] = CONFIG_CHOICE};
+
+    return (struct config_key){.section = "session",
+                               .name = row->name,
+                               .type = types[row->type],
+                               .offset = offsetof(struct config, session.options) + row->offset,
+                               .min = row->min,
+                               .max = row->type == SESSION_OPTION_TEXT ? (double)row->size - 1
+                                                                       : row->max,
+                               .names = row->words,
+                               .first = 1,
+                               .standard = row->standard,
+                               .reload = true,
+                               .help = row->help};
+}
+
+bool config_table_at(struct config_key *key, int i)
+{
+    for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+        for (int o = 0; !table[k].name && o < session_options_n; o++)
+            if (session_options_table[o].standard && i-- == 0) {
+                *key = option_key(&session_options_table[o]);
+                return true;
+            }
+        if (table[k].name && i-- == 0) {
+            *key = table[k];
+            return true;
+        }
+    }
+    return false;
+}
 
 /* Edit distance, enough to guess what a typing error meant; names beyond 31 characters do not
  * exist. */
@@ -193,19 +205,19 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-const struct config_key *config_table_find(const char *section, const char *name, const char **hint)
+bool config_table_find(struct config_key *key, const char *section, const char *name,
+                       const char **hint)
 {
     static _Thread_local char guess[64];
     int best = 1000;
 
     *hint = NULL;
-    for (int i = 0; i < config_table_n; i++) {
-        const struct config_key *key = &config_table[i];
+    for (int i = 0; config_table_at(key, i); i++) {
         int same = strcmp(key->section, section) == 0;
         int d = distance(name, key->name) + (same ? 0 : distance(section, key->section));
 
         if (same && strcmp(key->name, name) == 0)
-            return key;
+            return true;
         if (d < best) {
             best = d;
             snprintf(guess, sizeof(guess), "%s.%s", key->section, key->name);
@@ -213,7 +225,7 @@ const struct config_key *config_table_find(const char *section, const char *name
     }
     if (best <= 4)
         *hint = guess;
-    return NULL;
+    return false;
 }
 
 static int set_text(char *field, const struct config_key *key, const char *value, struct err *err)
@@ -237,7 +249,7 @@ static int set_choice(int *field, const struct config_key *key, const char *valu
 
     for (int i = 0; key->names[i]; i++) {
         if (strcmp(value, key->names[i]) == 0) {
-            *field = i;
+            *field = key->first + i;
             return 0;
         }
         if (i)
@@ -296,7 +308,9 @@ int config_table_set(struct config *config, const struct config_key *key, const 
     if (key->type == CONFIG_INT)
         *(int *)field = (int)number;
     else if (key->type == CONFIG_REAL)
-        *(double *)field = number;
+        *(float *)field = (float)number;
+    else if (key->type == CONFIG_COUNT)
+        *(uint32_t *)field = (uint32_t)number;
     else
         *(uint64_t *)field = (uint64_t)number;
     return 0;
@@ -313,16 +327,20 @@ void config_table_show(char *buf, const struct config *config, const struct conf
         snprintf(buf, cap, "%s", (const char *)field);
         break;
     case CONFIG_CHOICE:
-        snprintf(buf, cap, "%s", key->names[*(const int *)field]);
+        snprintf(buf, cap, "%s", key->names[*(const int *)field - key->first]);
         break;
     case CONFIG_INT:
         snprintf(buf, cap, "%d", *(const int *)field);
         break;
     case CONFIG_REAL:
-        snprintf(buf, cap, "%.10g", *(const double *)field);
+        for (int digits = 6; digits <= 9; digits++) {
+            snprintf(buf, cap, "%.*g", digits, (double)*(const float *)field);
+            if (strtof(buf, NULL) == *(const float *)field)
+                break;
+        }
         break;
     case CONFIG_COUNT:
-        snprintf(buf, cap, "%llu", (unsigned long long)*(const uint64_t *)field);
+        snprintf(buf, cap, "%u", *(const uint32_t *)field);
         break;
     case CONFIG_BYTES:
         n = *(const uint64_t *)field;

@@ -10,9 +10,9 @@ enum config_type {
     CONFIG_TEXT,  /* char[max + 1], UTF-8 without control characters */
     CONFIG_INT,   /* int */
     CONFIG_BYTES, /* uint64_t; K, M, G = 2^10, 2^20, 2^30 */
-    CONFIG_COUNT, /* uint64_t */
-    CONFIG_REAL,  /* double */
-    CONFIG_CHOICE /* int, index into names */
+    CONFIG_COUNT, /* uint32_t */
+    CONFIG_REAL,  /* float */
+    CONFIG_CHOICE /* int, first + index into names */
 };
 
 struct config_key {
@@ -21,17 +21,18 @@ struct config_key {
     size_t offset;            /* of the field in struct config */
     double min, max;          /* of the value; of the length for text */
     const char *const *names; /* CONFIG_CHOICE, NULL-terminated */
-    const char *standard;     /* the default, in the file's syntax */
-    bool reload;              /* SIGHUP applies it */
-    const char *help;         /* one sentence */
+    int first;
+    const char *standard; /* the default, in the file's syntax */
+    bool reload;          /* SIGHUP applies it */
+    const char *help;     /* one sentence */
 };
 
-extern const struct config_key config_table[];
-extern const int config_table_n;
+/* The i-th key, sections together; false past the end. */
+bool config_table_at(struct config_key *key, int i);
 
-/* NULL when there is none; *hint then names the key that looks most like it, or is NULL. */
-const struct config_key *config_table_find(const char *section, const char *name,
-                                           const char **hint);
+/* False when there is none; *hint then names the key that looks most like it, or is NULL. */
+bool config_table_find(struct config_key *key, const char *section, const char *name,
+                       const char **hint);
 
 /* Convert and store one value. Returns 0; ERR_INPUT saying what is allowed, where left to the
  * caller. */

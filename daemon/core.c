@@ -128,8 +128,8 @@ int core_open(struct core **core, const struct config *config, const struct core
     c->config = *config;
     c->started_s = clock_unix_s();
     pthread_mutex_init(&c->lock, NULL);
-    rc = models_open(&c->models, config->models.path, config->session.depth_model,
-                     config->session.motion_model, err);
+    rc = models_open(&c->models, config->models.path, config->session.options.depth_model,
+                     config->session.options.motion_model, err);
     if (rc == 0)
         rc = registry_new(&c->registry, err);
     if (rc == 0)

@@ -9,79 +9,7 @@
 #define SESSION_JSON_MAX 6144 /* bytes of one session, every text escaped at its worst */
 #define LIST_MAX 100
 
-static const char *const pose_sources[] = {"device", "learned", NULL};
-static const char *const journals[] = {"off", "async", "sync", NULL}; /* SESSION_JOURNAL_OFF... */
-static const char *const modes[] = {"live", "lossless", NULL};        /* SESSION_LIVE... */
-
 /* ------------------------------------------------------------------------------- the body */
-
-static void read_camera(const struct json_at *at, struct session_options *o)
-{
-    static const char *const keys[] = {"fx", "fy", "cx", "cy", "width", "height", NULL};
-    struct json_at camera;
-
-    if (!json_get_map(at, "camera", &camera))
-        return;
-    json_only(&camera, keys);
-    for (int i = 0; keys[i]; i++)
-        json_require(&camera, keys[i]);
-    json_get_f32(&camera, "fx", &o->K.fx, 1, 1e5);
-    json_get_f32(&camera, "fy", &o->K.fy, 1, 1e5);
-    json_get_f32(&camera, "cx", &o->K.cx, -1e5, 1e5);
-    json_get_f32(&camera, "cy", &o->K.cy, -1e5, 1e5);
-    json_get_int(&camera, "width", &o->camera_w, 16, FRAME_SIDE_MAX);
-    json_get_int(&camera, "height", &o->camera_h, 16, FRAME_SIDE_MAX);
-    o->has_camera = true;
-}
-
-static void read_net(const struct json_at *at, struct session_options *o)
-{
-    static const char *const keys[] = {"width", "height", NULL};
-    struct json_at net;
-
-    if (!json_get_map(at, "net", &net))
-        return;
-    json_only(&net, keys);
-    json_require(&net, "width");
-    json_require(&net, "height");
-    json_get_int(&net, "width", &o->net_w, 32, 2048);
-    json_get_int(&net, "height", &o->net_h, 32, 2048);
-}
-
-static void read_options(const struct json_at *at, struct session_options *o)
-{
-    static const char *const keys[] = {
-        "name",    "depth_model", "motion_model", "pose_source", "camera",      "net",
-        "step_m",  "max_points",  "keyframes",    "min_depth_m", "max_depth_m", "retention_s",
-        "preview", "journal",     "record",       "mode",        "fps",         NULL};
-    int source = SESSION_POSE_DEVICE, choice;
-    uint64_t max_points = 0;
-
-    json_only(at, keys);
-    json_get_text(at, "name", o->name, sizeof o->name);
-    json_get_text(at, "depth_model", o->depth_model, sizeof o->depth_model);
-    json_get_text(at, "motion_model", o->motion_model, sizeof o->motion_model);
-    json_get_choice(at, "pose_source", &source, pose_sources);
-    o->pose_source = (enum session_pose_source)source;
-    read_camera(at, o);
-    read_net(at, o);
-    json_get_f32(at, "step_m", &o->step_m, 0.0005, 0.1);
-    json_get_u64(at, "max_points", &max_points, 1000, 100000000);
-    o->max_points = (uint32_t)max_points;
-    json_get_int(at, "keyframes", &o->keyframes, 2, 9);
-    json_get_f32(at, "min_depth_m", &o->min_depth_m, 0.01, 1000);
-    json_get_f32(at, "max_depth_m", &o->max_depth_m, 0.02, 1000);
-    json_get_int(at, "retention_s", &o->retention_s, -1, 365 * 86400);
-    json_get_bool(at, "preview", &o->preview);
-    if (json_get_choice(at, "journal", &choice, journals))
-        o->journal = (enum session_journal)(SESSION_JOURNAL_OFF + choice);
-    json_get_bool(at, "record", &o->record);
-    if (json_get_choice(at, "mode", &choice, modes))
-        o->mode = (enum session_mode)(SESSION_LIVE + choice);
-    json_get_f32(at, "fps", &o->fps, 0.1, 1000);
-    if (o->min_depth_m > 0 && o->max_depth_m > 0 && o->max_depth_m <= o->min_depth_m)
-        json_note(at, "max_depth_m", "must be more than min_depth_m");
-}
 
 /* The body as JSON, NULL when there is none. Returns 0, or -1 after leaving a problem. */
 static int read_body(struct http_request *r, struct json **doc)
@@ -101,41 +29,6 @@ static int read_body(struct http_request *r, struct json **doc)
 }
 
 /* ------------------------------------------------------------------------------- the resource */
-
-static void write_options(struct json_writer *w, const struct session_options *o)
-{
-    json_open_map(w, "options");
-    json_put_text(w, "depth_model", o->depth_model);
-    json_put_text(w, "motion_model", o->motion_model);
-    json_put_text(w, "pose_source", pose_sources[o->pose_source]);
-    if (o->has_camera) {
-        json_open_map(w, "camera");
-        json_put_f32(w, "fx", o->K.fx);
-        json_put_f32(w, "fy", o->K.fy);
-        json_put_f32(w, "cx", o->K.cx);
-        json_put_f32(w, "cy", o->K.cy);
-        json_put_i64(w, "width", o->camera_w);
-        json_put_i64(w, "height", o->camera_h);
-        json_close(w);
-    }
-    json_open_map(w, "net");
-    json_put_i64(w, "width", o->net_w);
-    json_put_i64(w, "height", o->net_h);
-    json_close(w);
-    json_put_f32(w, "step_m", o->step_m);
-    json_put_u64(w, "max_points", o->max_points);
-    json_put_i64(w, "keyframes", o->keyframes);
-    json_put_f32(w, "min_depth_m", o->min_depth_m);
-    json_put_f32(w, "max_depth_m", o->max_depth_m);
-    json_put_i64(w, "retention_s", o->retention_s);
-    json_put_bool(w, "preview", o->preview);
-    json_put_text(w, "journal",
-                  o->journal > 0 ? journals[o->journal - SESSION_JOURNAL_OFF] : "off");
-    json_put_bool(w, "record", o->record);
-    json_put_text(w, "mode", o->mode > 0 ? modes[o->mode - SESSION_LIVE] : "live");
-    json_put_f32(w, "fps", o->fps);
-    json_close(w);
-}
 
 static void write_counts(struct json_writer *w, const struct session_counts *c)
 {
@@ -211,7 +104,9 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     json_put_f32(w, "fps", s->fps);
     json_put_f32(w, "latency_ms", s->latency_ms);
     write_counts(w, &s->counts);
-    write_options(w, &s->options);
+    json_open_map(w, "options");
+    session_options_write(w, &s->options, SESSION_OPTIONS_SHOWN);
+    json_close(w);
 }
 
 static void answer_session(struct http_request *r, int status, const struct session_info *info,
@@ -291,7 +186,7 @@ void handle_session_create(struct http_request *r)
         return;
     if (doc) {
         at = json_at(doc, &issues);
-        read_options(&at, &options);
+        session_options_read(&options, &at, SESSION_OPTIONS_ASKED);
         json_free(&doc);
     }
     if (issues.n > 0)

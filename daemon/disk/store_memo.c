@@ -17,10 +17,6 @@
 #define TEXT_MAX 16384
 #define PATH_BYTES (CONFIG_TEXT_CAP + 96)
 
-static const char *const pose_names[] = {"device", "learned", NULL};
-static const char *const journal_names[] = {"default", "off", "async", "sync", NULL};
-static const char *const mode_names[] = {"default", "live", "lossless", NULL};
-
 static void folder_of(char *buf, const char *path, const char *id)
 {
     snprintf(buf, PATH_BYTES, "%s/sessions/%s", path, id);
@@ -45,43 +41,6 @@ static bool unhex(uint8_t *out, const char *in, int n)
 
 /* ------------------------------------------------------------------------- out */
 
-static void put_camera(struct json_writer *w, const struct session_options *o)
-{
-    json_open_map(w, "camera");
-    json_put_f32(w, "fx", o->K.fx);
-    json_put_f32(w, "fy", o->K.fy);
-    json_put_f32(w, "cx", o->K.cx);
-    json_put_f32(w, "cy", o->K.cy);
-    json_put_i64(w, "width", o->camera_w);
-    json_put_i64(w, "height", o->camera_h);
-    json_close(w);
-}
-
-static void put_options(struct json_writer *w, const struct session_options *o)
-{
-    json_open_map(w, "options");
-    json_put_text(w, "name", o->name);
-    json_put_text(w, "depth_model", o->depth_model);
-    json_put_text(w, "motion_model", o->motion_model);
-    json_put_text(w, "pose_source", pose_names[o->pose_source]);
-    if (o->has_camera)
-        put_camera(w, o);
-    json_put_i64(w, "net_w", o->net_w);
-    json_put_i64(w, "net_h", o->net_h);
-    json_put_f32(w, "step_m", o->step_m);
-    json_put_u64(w, "max_points", o->max_points);
-    json_put_i64(w, "keyframes", o->keyframes);
-    json_put_f32(w, "min_depth_m", o->min_depth_m);
-    json_put_f32(w, "max_depth_m", o->max_depth_m);
-    json_put_i64(w, "retention_s", o->retention_s);
-    json_put_bool(w, "preview", o->preview);
-    json_put_text(w, "journal", journal_names[o->journal]);
-    json_put_bool(w, "record", o->record);
-    json_put_text(w, "mode", mode_names[o->mode]);
-    json_put_f32(w, "fps", o->fps);
-    json_close(w);
-}
-
 static size_t encode(char *buf, size_t cap, const struct store_memo *m)
 {
     struct json_writer w = json_writer(buf, cap);
@@ -96,7 +55,9 @@ static size_t encode(char *buf, size_t cap, const struct store_memo *m)
     json_put_bool(&w, "finalized", m->finalized);
     json_put_text(&w, "boot", m->boot);
     json_put_text(&w, "origin", m->origin);
-    put_options(&w, &m->options);
+    json_open_map(&w, "options");
+    session_options_write(&w, &m->options, SESSION_OPTIONS_KEPT);
+    json_close(&w);
     json_open_list(&w, "tokens");
     for (int i = 0; i < m->n_tokens; i++) {
         hex(text, m->tokens[i].sha256, 32);
@@ -175,52 +136,17 @@ void store_memo_remove(const char *path, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-static void get_camera(const struct json_at *at, struct session_options *o)
-{
-    struct json_at camera;
-
-    if (!json_get_map(at, "camera", &camera))
-        return;
-    o->has_camera = true;
-    json_get_f32(&camera, "fx", &o->K.fx, -1e9, 1e9);
-    json_get_f32(&camera, "fy", &o->K.fy, -1e9, 1e9);
-    json_get_f32(&camera, "cx", &o->K.cx, -1e9, 1e9);
-    json_get_f32(&camera, "cy", &o->K.cy, -1e9, 1e9);
-    json_get_int(&camera, "width", &o->camera_w, 0, FRAME_SIDE_MAX);
-    json_get_int(&camera, "height", &o->camera_h, 0, FRAME_SIDE_MAX);
-}
-
+/* Manifests of the first versions name neither journal nor mode: these held. */
 static void get_options(const struct json_at *root, struct session_options *o)
 {
-    int pose = 0, journal = SESSION_JOURNAL_SYNC, mode = SESSION_LIVE;
-    uint64_t points = 0;
     struct json_at at;
 
     json_require(root, "options");
     if (!json_get_map(root, "options", &at))
         return;
-    json_get_text(&at, "name", o->name, sizeof(o->name));
-    json_get_text(&at, "depth_model", o->depth_model, sizeof(o->depth_model));
-    json_get_text(&at, "motion_model", o->motion_model, sizeof(o->motion_model));
-    json_get_choice(&at, "pose_source", &pose, pose_names);
-    get_camera(&at, o);
-    json_get_int(&at, "net_w", &o->net_w, 0, GPU_SIDE_MAX);
-    json_get_int(&at, "net_h", &o->net_h, 0, GPU_SIDE_MAX);
-    json_get_f32(&at, "step_m", &o->step_m, 0, 1);
-    json_get_u64(&at, "max_points", &points, 0, UINT32_MAX);
-    json_get_int(&at, "keyframes", &o->keyframes, 0, GPU_COVISIBLE_MAX);
-    json_get_f32(&at, "min_depth_m", &o->min_depth_m, 0, 1e4);
-    json_get_f32(&at, "max_depth_m", &o->max_depth_m, 0, 1e4);
-    json_get_int(&at, "retention_s", &o->retention_s, -1, INT32_MAX);
-    json_get_bool(&at, "preview", &o->preview);
-    json_get_choice(&at, "journal", &journal, journal_names);
-    json_get_bool(&at, "record", &o->record);
-    json_get_choice(&at, "mode", &mode, mode_names);
-    json_get_f32(&at, "fps", &o->fps, 0, 1e4);
-    o->pose_source = (enum session_pose_source)pose;
-    o->journal = (enum session_journal)journal;
-    o->mode = (enum session_mode)mode;
-    o->max_points = (uint32_t)points;
+    o->journal = SESSION_JOURNAL_SYNC;
+    o->mode = SESSION_LIVE;
+    session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 
 static void get_tokens(const struct json *root, struct store_memo *m, struct json_issues *issues)

@@ -24,26 +24,30 @@ static int on_pair(void *ctx, const char *section, const char *name, const char 
                    struct err *err)
 {
     const char *hint;
-    const struct config_key *key = config_table_find(section, name, &hint);
+    struct config_key key;
 
-    return key ? config_table_set(ctx, key, value, err) : err_set(err, ERR_INPUT, "unknown");
+    return config_table_find(&key, section, name, &hint) ? config_table_set(ctx, &key, value, err)
+                                                         : err_set(err, ERR_INPUT, "unknown");
 }
 
 static void defaults(struct config *c)
 {
+    struct config_key key;
+
     memset(c, 0, sizeof(*c));
-    for (int i = 0; i < config_table_n; i++)
-        check(config_table_set(c, &config_table[i], config_table[i].standard, NULL) == 0);
+    for (int i = 0; config_table_at(&key, i); i++)
+        check(config_table_set(c, &key, key.standard, NULL) == 0);
 }
 
 /* Texts may end in different bytes after their NUL, so keys are compared as they are shown. */
 static void check_same(const struct config *a, const struct config *b)
 {
     char x[CONFIG_TEXT_CAP + 1], y[CONFIG_TEXT_CAP + 1];
+    struct config_key key;
 
-    for (int i = 0; i < config_table_n; i++) {
-        config_table_show(x, a, &config_table[i]);
-        config_table_show(y, b, &config_table[i]);
+    for (int i = 0; config_table_at(&key, i); i++) {
+        config_table_show(x, a, &key);
+        config_table_show(y, b, &key);
         check(strcmp(x, y) == 0);
     }
 }
@@ -62,7 +66,7 @@ static void config(const char *text, size_t len)
         return;
     }
     check(c.http.port >= 0 && c.http.port <= 65535);
-    check(c.session.step_m >= 0.0005 && c.session.step_m <= 0.1);
+    check(c.session.options.step_m >= 0.0005f && c.session.options.step_m <= 0.1f);
     check(c.session.queue_frames >= 2 && c.session.queue_frames <= 64);
     if (config_check(&c, &err))
         return;

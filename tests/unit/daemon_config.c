@@ -50,7 +50,7 @@ static void defaults_hold(void **state)
     assert_int_equal(c.stream.port, 8701);
     assert_int_equal(c.session.queue_frames, 8);
     assert_int_equal(c.limits.max_frame_bytes, 2 << 20);
-    assert_float_equal(c.session.step_m, 0.001, 1e-12);
+    assert_float_equal(c.session.options.step_m, 0.001, 1e-12);
     assert_int_equal(c.auth.mode, CONFIG_AUTH_NONE);
 }
 
@@ -237,7 +237,7 @@ static char *slurp(const char *name)
 static void the_example_names_every_key(void **state)
 {
     char *text = slurp("deploy/recond.conf"), line[256], section[40] = "", name[48], value[200];
-    const struct config_key *key;
+    struct config_key key;
     const char *hint, *at = text;
     int seen = 0;
 
@@ -250,13 +250,12 @@ static void the_example_names_every_key(void **state)
         value[0] = '\0';
         if (sscanf(line, "#%47[a-z_] = %199[^\n]", name, value) < 1 || !strstr(line, " ="))
             continue;
-        key = config_table_find(section, name, &hint);
-        if (!key)
+        if (!config_table_find(&key, section, name, &hint))
             fail_msg("deploy/recond.conf: no key %s.%s", section, name);
-        assert_string_equal(value, key->standard);
+        assert_string_equal(value, key.standard);
         seen++;
     }
-    assert_int_equal(seen, config_table_n);
+    assert_true(config_table_at(&key, seen - 1) && !config_table_at(&key, seen));
     free(text);
 }
 
@@ -264,20 +263,21 @@ static void the_example_names_every_key(void **state)
 static void the_corpus_names_every_key(void **state)
 {
     char *text = slurp("tests/fuzz/corpus/fuzz_daemon_config/every-key"), wanted[100];
+    struct config_key key;
 
     (void)state;
     assert_non_null(text);
-    for (int i = 0; i < config_table_n; i++) {
+    for (int i = 0; config_table_at(&key, i); i++) {
         const char *section, *end, *at;
-        snprintf(wanted, sizeof(wanted), "\n[%s]\n", config_table[i].section);
+        snprintf(wanted, sizeof(wanted), "\n[%s]\n", key.section);
         section = strstr(text, wanted);
         if (!section)
-            fail_msg("every-key: no section %s", config_table[i].section);
+            fail_msg("every-key: no section %s", key.section);
         end = strstr(section + 1, "\n[");
-        snprintf(wanted, sizeof(wanted), "\n%s =", config_table[i].name);
+        snprintf(wanted, sizeof(wanted), "\n%s =", key.name);
         at = strstr(section, wanted);
         if (!at || (end && at > end))
-            fail_msg("every-key: no key %s.%s", config_table[i].section, config_table[i].name);
+            fail_msg("every-key: no key %s.%s", key.section, key.name);
     }
     free(text);
 }
@@ -285,11 +285,11 @@ static void the_corpus_names_every_key(void **state)
 static void the_manual_names_every_key(void **state)
 {
     char *text = slurp("docs/recond.conf.5"), wanted[100];
+    struct config_key k, *const key = &k;
 
     (void)state;
     assert_non_null(text);
-    for (int i = 0; i < config_table_n; i++) {
-        const struct config_key *key = &config_table[i];
+    for (int i = 0; config_table_at(key, i); i++) {
         const char *at = text;
         snprintf(wanted, sizeof(wanted), ".Ss [%s]\n", key->section);
         at = strstr(text, wanted);

@@ -15,7 +15,7 @@ struct fleet {
 
 static void fleet_open_with(struct fleet *f, int n, const char *key, const char *value)
 {
-    const struct config_key *k = config_table_find("device", key, &(const char *){NULL});
+    struct config_key k;
     struct session_options o = rig_options();
     struct config config;
 
@@ -23,7 +23,8 @@ static void fleet_open_with(struct fleet *f, int n, const char *key, const char 
     memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
     tiny_models(f->r.models);
     rig_config(&config, f->r.models);
-    assert_int_equal(config_table_set(&config, k, value, NULL), 0);
+    assert_true(config_table_find(&k, "device", key, &(const char *){NULL}));
+    assert_int_equal(config_table_set(&config, &k, value, NULL), 0);
     rig_open_with(&f->r, &config);
     f->n = n;
     for (int i = 0; i < n; i++) {

@@ -110,7 +110,7 @@ static void sessions_beyond_the_limits_are_refused(void **state)
 
 static void open_with(struct rig *r, const char *frames_per_s, int cuda)
 {
-    const struct config_key *key;
+    struct config_key key;
     struct config config;
     const char *hint;
 
@@ -120,8 +120,8 @@ static void open_with(struct rig *r, const char *frames_per_s, int cuda)
     tiny_models(r->models);
     rig_config(&config, r->models);
     snprintf(config.device.use, sizeof(config.device.use), "%s", cuda ? "cuda" : "cpu");
-    key = config_table_find("device", "frames_per_s", &hint);
-    assert_int_equal(config_table_set(&config, key, frames_per_s, NULL), 0);
+    assert_true(config_table_find(&key, "device", "frames_per_s", &hint));
+    assert_int_equal(config_table_set(&config, &key, frames_per_s, NULL), 0);
     rig_open_with(r, &config);
 }
 

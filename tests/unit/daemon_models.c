@@ -214,7 +214,7 @@ static void wrong_options_say_where(void **state)
     WRONG(o.retention_s = -2, ERR_INPUT, "/retention_s");
     WRONG(o.camera_w = 9000, ERR_INPUT, "/camera/width");
     WRONG(o.K.fx = -1, ERR_INPUT, "/camera/fx");
-    WRONG(o.K.fy = NAN, ERR_INPUT, "/camera/fx");
+    WRONG(o.K.fy = NAN, ERR_INPUT, "/camera/fy");
     WRONG(o.K.cx = INFINITY, ERR_INPUT, "/camera/cx");
     WRONG(o.net_w = 100; o.net_h = 96, ERR_INPUT, "/net/width");
     WRONG(o.net_w = 96; o.net_h = 4096, ERR_INPUT, "/net/height");

@@ -64,9 +64,10 @@ int __wrap_commit_start(struct commit **c, int threads, struct err *err)
 
 static void set(struct config *config, const char *section, const char *key, const char *value)
 {
-    const struct config_key *k = config_table_find(section, key, &(const char *){NULL});
+    struct config_key k;
 
-    assert_int_equal(config_table_set(config, k, value, NULL), 0);
+    assert_true(config_table_find(&k, section, key, &(const char *){NULL}));
+    assert_int_equal(config_table_set(config, &k, value, NULL), 0);
 }
 
 static void keep_busy(struct rig *r, const struct trial *t, uint64_t for_us)

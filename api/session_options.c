@@ -1,0 +1,287 @@
+#include "api/session_options.h"
+
+#include "proto/wire/frame.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(f) offsetof(struct session_options, f)
+#define FIELD(f) AT(f), sizeof(((struct session_options *)0)->f)
+#define CAMERA(f) FIELD(f), .group = camera, .given = AT(has_camera), .kinds = ANY, .unit = "pixels"
+#define NET(f) \
+    FIELD(f), .group = net, .kinds = ANY, .unit = "pixels", .min = 32, .max = SESSION_NET_SIDE_MAX
+#define ANY (~0u)
+#define MONO (1u << SESSION_MONO)
+
+static const char camera[] = "camera", net[] = "net"; /* objects are told apart by their address */
+static const char *const pose_sources[] = {"device", "learned", NULL};
+static const char *const journals[] = {"off", "async", "sync", NULL};
+static const char *const modes[] = {"live", "lossless", NULL};
+
+/* clang-format off */
+const struct session_option session_options_table[] = {
+    {"name", SESSION_OPTION_TEXT, FIELD(name), .kinds = ANY, .flag = "name", .arg = "TEXT",
+     .help = "Name of the session, for people"},
+    {"depth_model", SESSION_OPTION_TEXT, FIELD(depth_model), .standard = "", .kinds = ANY,
+     .help = "Depth network; empty means the first by name"},
+    {"motion_model", SESSION_OPTION_TEXT, FIELD(motion_model), .standard = "", .kinds = MONO,
+     .help = "Ego-motion network; empty means the first by name"},
+    {"pose_source", SESSION_OPTION_WORD, FIELD(pose_source), .words = pose_sources, .kinds = MONO,
+     .flag = "pose-source", .arg = "SOURCE",
+     .help = "Where poses come from: with the frames, or from the ego-motion network"},
+    {"fx", SESSION_OPTION_REAL, CAMERA(K.fx), .min = 1, .max = 1e5, .help = "Focal length along x"},
+    {"fy", SESSION_OPTION_REAL, CAMERA(K.fy), .min = 1, .max = 1e5, .help = "Focal length along y"},
+    {"cx", SESSION_OPTION_REAL, CAMERA(K.cx), .min = -1e5, .max = 1e5,
+     .help = "Principal point along x; pixel centres at integers"},
+    {"cy", SESSION_OPTION_REAL, CAMERA(K.cy), .min = -1e5, .max = 1e5,
+     .help = "Principal point along y"},
+    {"width", SESSION_OPTION_INT, CAMERA(camera_w), .min = 32, .max = FRAME_SIDE_MAX,
+     .help = "Width of the picture that the intrinsics belong to"},
+    {"height", SESSION_OPTION_INT, CAMERA(camera_h), .min = 32, .max = FRAME_SIDE_MAX,
+     .help = "Height of that picture"},
+    {"width", SESSION_OPTION_INT, NET(net_w), .kept = "net_w",
+     .help = "Width of the networks' input; else chosen from the camera's aspect"},
+    {"height", SESSION_OPTION_INT, NET(net_h), .kept = "net_h",
+     .help = "Height of the networks' input"},
+    {"step_m", SESSION_OPTION_REAL, FIELD(step_m), 0.0005, 0.1, .standard = "0.001",
+     .kinds = MONO, .unit = "m", .help = "Quantum of point positions in metres"},
+    {"max_points", SESSION_OPTION_COUNT, FIELD(max_points), 1000, 100000000,
+     .standard = "1000000", .kinds = MONO, .help = "Point budget"},
+    {"keyframes", SESSION_OPTION_INT, FIELD(keyframes), 2, SESSION_KEYFRAMES_MAX, .standard = "5",
+     .kinds = MONO, .help = "Co-visible keyframes that a frame is compared with"},
+    {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
+     .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
+    {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",
+     .kinds = ANY, .unit = "m", .help = "Depth in metres above which a pixel is not used"},
+    {"retention_s", SESSION_OPTION_INT, FIELD(retention_s), -1, 31536000, .standard = "3600",
+     .kinds = ANY, .unit = "s",
+     .help = "Seconds that a session is kept after its last client left; -1 is for ever"},
+    {"preview", SESSION_OPTION_BOOL, FIELD(preview), .kinds = ANY,
+     .help = "Keep the latest depth map for GET .../depth"},
+    {"journal", SESSION_OPTION_WORD, FIELD(journal), .words = journals, .standard = "sync",
+     .kinds = ANY, .flag = "journal", .arg = "WHEN",
+     .help = "What a restart leaves: nothing, all but the last moment before a power cut, all that "
+             "was acknowledged"},
+    {"record", SESSION_OPTION_BOOL, FIELD(record), .kinds = ANY,
+     .help = "Keep the whole journal, also what checkpoints made superfluous"},
+    {"mode", SESSION_OPTION_WORD, FIELD(mode), .words = modes, .standard = "live", .kinds = ANY,
+     .flag = "mode", .arg = "MODE",
+     .help = "When frames come too fast: live drops the oldest, lossless holds the sender back"},
+    {"fps", SESSION_OPTION_REAL, FIELD(fps), 0.1, 1000, .standard = "30", .kinds = ANY,
+     .unit = "frames a second", .flag = "rate", .arg = "FPS",
+     .help = "Frames a second that the server counts the session with"},
+};
+/* clang-format on */
+#define ROWS (sizeof session_options_table / sizeof session_options_table[0])
+const int session_options_n = ROWS;
+
+bool session_options_apply(const struct session_option *row, enum session_kind kind)
+{
+    return row->kinds >> kind & 1;
+}
+
+/* The object that an option is a member of, or NULL. */
+static const char *group_of(const struct session_option *row, enum session_options_form form)
+{
+    return form == SESSION_OPTIONS_KEPT && row->kept ? NULL : row->group;
+}
+
+static const char *name_of(const struct session_option *row, enum session_options_form form)
+{
+    return form == SESSION_OPTIONS_KEPT && row->kept ? row->kept : row->name;
+}
+
+/* ------------------------------------------------------------------------------- in */
+
+/* Every member must be known, and an object have all of its own. */
+static void check_members(const struct json_at *at, const char *group)
+{
+    const char *keys[ROWS + 1];
+    int n = 0;
+
+    for (size_t i = 0; i < ROWS; i++)
+        if (session_options_table[i].group == group)
+            keys[n++] = session_options_table[i].name;
+        else if (!group)
+            keys[n++] = session_options_table[i].group;
+    keys[n] = NULL;
+    json_only(at, keys);
+    for (int i = 0; group && i < n; i++)
+        json_require(at, keys[i]);
+}
+
+static void read_value(const struct session_option *row, void *field, const struct json_at *at,
+                       enum session_options_form form)
+{
+    bool asked = form == SESSION_OPTIONS_ASKED;
+    double lo = asked ? row->min : row->min < 0 ? -INT_MAX : 0, hi = asked ? row->max : INT_MAX;
+    const char *key = name_of(row, form);
+    uint64_t count;
+    int word;
+
+    if (row->type == SESSION_OPTION_BOOL)
+        json_get_bool(at, key, field);
+    else if (row->type == SESSION_OPTION_INT)
+        json_get_int(at, key, field, (int)lo, (int)hi);
+    else if (row->type == SESSION_OPTION_COUNT &&
+             json_get_u64(at, key, &count, (uint64_t)lo, (uint64_t)hi))
+        *(uint32_t *)field = (uint32_t)count;
+    else if (row->type == SESSION_OPTION_REAL)
+        json_get_f32(at, key, field, lo, hi);
+    else if (row->type == SESSION_OPTION_TEXT)
+        json_get_text(at, key, field, row->size);
+    else if (row->type == SESSION_OPTION_WORD && json_get_choice(at, key, &word, row->words))
+        *(int *)field = word + 1;
+}
+
+void session_options_read(struct session_options *o, const struct json_at *at,
+                          enum session_options_form form)
+{
+    const char *group = NULL;
+    struct json_at in = *at;
+    bool there = true;
+
+    if (form == SESSION_OPTIONS_ASKED)
+        check_members(at, NULL);
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct session_option *row = &session_options_table[i];
+
+        if (group_of(row, form) != group) {
+            group = group_of(row, form);
+            in = *at;
+            there = !group || json_get_map(at, group, &in);
+            if (group && there)
+                check_members(&in, group);
+        }
+        if (there && row->given)
+            *(bool *)((char *)o + row->given) = true;
+        if (there && session_options_apply(row, o->kind))
+            read_value(row, (char *)o + row->offset, &in, form);
+        else if (there && json_member(in.map, row->name))
+            json_note(&in, row->name, "is not for a session of this kind");
+    }
+}
+
+/* ------------------------------------------------------------------------------- out */
+
+static void write_value(struct json_writer *w, const struct session_option *row, const void *field,
+                        const char *key)
+{
+    int word;
+
+    if (row->type == SESSION_OPTION_BOOL)
+        json_put_bool(w, key, *(const bool *)field);
+    else if (row->type == SESSION_OPTION_INT)
+        json_put_i64(w, key, *(const int *)field);
+    else if (row->type == SESSION_OPTION_COUNT)
+        json_put_u64(w, key, *(const uint32_t *)field);
+    else if (row->type == SESSION_OPTION_REAL)
+        json_put_f32(w, key, *(const float *)field);
+    else if (row->type == SESSION_OPTION_TEXT)
+        json_put_text(w, key, field);
+    else if (row->type == SESSION_OPTION_WORD) {
+        word = *(const int *)field;
+        json_put_text(w, key, row->words[word ? word - 1 : 0]);
+    }
+}
+
+/* Is a field as it was before anything was asked for? */
+static bool is_unset(const struct session_option *row, const struct session_options *o)
+{
+    static const char zero[API_NAME_CAP];
+
+    return memcmp((const char *)o + row->offset, zero, row->size) == 0;
+}
+
+/* The first row is the name. */
+static bool is_written(const struct session_option *row, const struct session_options *o,
+                       enum session_options_form form)
+{
+    if (!session_options_apply(row, o->kind))
+        return false;
+    if (row->given)
+        return *(const bool *)((const char *)o + row->given);
+    if (form == SESSION_OPTIONS_ASKED)
+        return !is_unset(row, o);
+    return form == SESSION_OPTIONS_KEPT || row != session_options_table;
+}
+
+void session_options_write(struct json_writer *w, const struct session_options *o,
+                           enum session_options_form form)
+{
+    const char *group = NULL;
+
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct session_option *row = &session_options_table[i];
+        const char *next = group_of(row, form);
+
+        if (!is_written(row, o, form))
+            continue;
+        if (group && next != group)
+            json_close(w);
+        if (next && next != group)
+            json_open_map(w, next);
+        group = next;
+        write_value(w, row, (const char *)o + row->offset, name_of(row, form));
+    }
+    if (group)
+        json_close(w);
+}
+
+/* --------------------------------------------------------------------- defaults, checks */
+
+void session_options_fill(struct session_options *o, const struct session_options *defaults)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct session_option *row = &session_options_table[i];
+        char *field = (char *)o + row->offset;
+
+        if (row->type == SESSION_OPTION_TEXT || !session_options_apply(row, o->kind) ||
+            !is_unset(row, o))
+            continue;
+        if (row->standard)
+            memcpy(field, (const char *)defaults + row->offset, row->size);
+        else if (row->type == SESSION_OPTION_WORD)
+            *(int *)(void *)field = 1;
+    }
+}
+
+/* Is a number within its range? What is no number is. A float is held against the floats that are
+ * nearest to the bounds. */
+static bool is_in_range(const struct session_option *row, const void *field, double *value)
+{
+    bool real = row->type == SESSION_OPTION_REAL;
+    double lo = real ? (double)(float)row->min : row->min;
+    double hi = real ? (double)(float)row->max : row->max;
+
+    if (row->type == SESSION_OPTION_INT)
+        *value = *(const int *)field;
+    else if (row->type == SESSION_OPTION_COUNT)
+        *value = *(const uint32_t *)field;
+    else if (real)
+        *value = (double)*(const float *)field;
+    else
+        return true;
+    return *value >= lo && *value <= hi;
+}
+
+int session_options_check(const struct session_options *o, struct err *err)
+{
+    char where[ERR_WHERE_CAP];
+    double value;
+
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct session_option *row = &session_options_table[i];
+        const void *field = (const char *)o + row->offset;
+
+        if (!is_written(row, o, SESSION_OPTIONS_KEPT) || !(row->given || row->standard) ||
+            is_in_range(row, field, &value))
+            continue;
+        snprintf(where, sizeof where, "%s%s/%s", row->group ? "/" : "",
+                 row->group ? row->group : "", row->name);
+        return err_at(err, ERR_INPUT, where, "%.10g%s%s, must be in %.10g...%.10g", value,
+                      row->unit ? " " : "", row->unit ? row->unit : "", row->min, row->max);
+    }
+    return 0;
+}

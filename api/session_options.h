@@ -1,0 +1,126 @@
+/*
+ * session_options.h - the options of a session, and a table that says all there is to know of each
+ *
+ * An option is a field of struct session_options, a row of the table and the code that uses it.
+ * The row serves everything else: REST reads requests and writes answers by it, the manifest on
+ * disk is written and read by it, the configuration takes its default from it, and `reconctl push`
+ * its flag, help and completion. tests/unit/api_options.c holds openapi.yaml, API.md, reconctl.1
+ * and recond.conf.5 against it.
+ * Rules that join several options, or ask devices and networks, are daemon/session/options.c.
+ */
+#ifndef RECOND_API_SESSION_OPTIONS_H
+#define RECOND_API_SESSION_OPTIONS_H
+
+#include "proto/err.h"
+#include "proto/json.h"
+#include "proto/types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define API_NAME_CAP 64
+#define SESSION_KEYFRAMES_MAX 9
+#define SESSION_NET_SIDE_MAX 2048
+
+/* What a session makes of its frames. */
+enum session_kind { SESSION_MONO };
+
+enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
+
+/* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
+enum session_journal {
+    SESSION_JOURNAL_DEFAULT,
+    SESSION_JOURNAL_OFF,   /* nothing */
+    SESSION_JOURNAL_ASYNC, /* what was acknowledged, unless the machine itself went down */
+    SESSION_JOURNAL_SYNC   /* whatever was acknowledged */
+};
+
+/* What happens when frames come faster than they are used. */
+enum session_mode {
+    SESSION_MODE_DEFAULT,
+    SESSION_LIVE,    /* the oldest frame that no thread works on makes room; its sender is told */
+    SESSION_LOSSLESS /* no frame does: the window holds the sender back */
+};
+
+/* Zero or empty = not asked for: the configured default holds. The table says what each is for. */
+struct session_options {
+    enum session_kind kind; /* decides which rows of the table apply */
+    char name[API_NAME_CAP];
+    char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
+    enum session_pose_source pose_source;
+    bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
+    struct intrinsics K;
+    int camera_w, camera_h; /* size of the picture that K belongs to */
+    int net_w, net_h;
+    float step_m;
+    uint32_t max_points;
+    int keyframes;
+    float min_depth_m, max_depth_m;
+    int retention_s;
+    bool preview;
+    enum session_journal journal;
+    bool record;
+    enum session_mode mode;
+    float fps;
+};
+
+enum session_option_type {
+    SESSION_OPTION_BOOL,
+    SESSION_OPTION_INT,   /* int */
+    SESSION_OPTION_COUNT, /* uint32_t */
+    SESSION_OPTION_REAL,  /* float */
+    SESSION_OPTION_TEXT,  /* char[size] */
+    SESSION_OPTION_WORD   /* an enum whose 0 is "not asked for"; words[i] is i + 1 */
+};
+
+struct session_option {
+    const char *name; /* JSON member */
+    enum session_option_type type;
+    size_t offset, size; /* of the field in struct session_options */
+    double min, max;     /* of a number */
+    const char *group;   /* the JSON object that it is a member of, all or none; NULL: of the top */
+    size_t given;     /* of the bool which says that the group is there; 0: zeros say it is not */
+    const char *kept; /* its name at the top of a manifest, where that is another; or NULL */
+    const char *const *words; /* NULL-terminated */
+    /* The default of the configuration's key session.NAME. NULL: there is no such key, and what is
+     * not asked for is false, the first word, or the server's choice. */
+    const char *standard;
+    unsigned kinds;         /* bits 1 << enum session_kind: the sessions that have it */
+    const char *unit;       /* or NULL */
+    const char *help;       /* one sentence without its full stop */
+    const char *flag, *arg; /* `reconctl push --flag ARG`, or NULL */
+};
+
+extern const struct session_option session_options_table[];
+extern const int session_options_n;
+
+enum session_options_form {
+    SESSION_OPTIONS_ASKED, /* body of POST /v1/sessions: only what is asked for */
+    SESSION_OPTIONS_SHOWN, /* `options` of a session in REST: all but its name */
+    SESSION_OPTIONS_KEPT   /* in a session's manifest on disk: all */
+};
+
+/*
+ * session_options_read - the members of a JSON object; what is absent is left alone
+ *
+ * What is wrong with them is noted in at->issues. Ranges are checked of what is ASKED alone: what
+ * is KEPT was resolved by a server and is checked again by options_resolve().
+ */
+void session_options_read(struct session_options *options, const struct json_at *at,
+                          enum session_options_form form);
+/* The members of an object that the caller opened. */
+void session_options_write(struct json_writer *w, const struct session_options *options,
+                           enum session_options_form form);
+
+/* Does a session of this kind have the option? */
+bool session_options_apply(const struct session_option *row, enum session_kind kind);
+
+/* Take what was not asked for from `defaults`; texts, which name networks, are left alone. */
+void session_options_fill(struct session_options *options, const struct session_options *defaults);
+
+/* Every number that has a default and every one of the camera against its range. Returns 0;
+ * ERR_INPUT with where = JSON pointer. */
+MUST_CHECK int session_options_check(const struct session_options *options, struct err *err);
+
+#endif

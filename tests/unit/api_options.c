@@ -1,0 +1,378 @@
+/*
+ * api_options.c - the table of session options against what it serves and what describes it
+ *
+ * In and out in all three forms, ranges, words, kinds; then the contract (openapi.yaml), the table
+ * of docs/API.md, reconctl.1 and recond.conf.5 name each option as its row does, and no other.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/session_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const char openapi_json[];
+extern const size_t openapi_json_len;
+
+/* As the first version with these options wrote it into a manifest. */
+static const char kept[] =
+    "{\"name\":\"n\",\"depth_model\":\"d\",\"motion_model\":\"m\",\"pose_source\":\"learned\","
+    "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
+    "\"net_w\":256,\"net_h\":192,\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
+    "\"min_depth_m\":0.2,\"max_depth_m\":20,\"retention_s\":-1,\"preview\":true,"
+    "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
+static const char shown[] =
+    "{\"depth_model\":\"d\",\"motion_model\":\"m\",\"pose_source\":\"learned\","
+    "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
+    "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
+    "\"min_depth_m\":0.2,\"max_depth_m\":20,\"retention_s\":-1,\"preview\":true,"
+    "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
+
+static struct json_issues read_text(struct session_options *o, const char *text,
+                                    enum session_options_form form)
+{
+    struct json_issues issues = {0};
+    struct err err = {0};
+    struct json_at at;
+    struct json *doc;
+
+    if (json_parse(&doc, text, strlen(text), 8, &err))
+        fail_msg("%s: %s", text, err.text);
+    at = json_at(doc, &issues);
+    session_options_read(o, &at, form);
+    json_free(&doc);
+    return issues;
+}
+
+static const char *written(const struct session_options *o, enum session_options_form form)
+{
+    static char buf[4096];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    json_open_map(&w, NULL);
+    session_options_write(&w, o, form);
+    json_close(&w);
+    assert_true(json_finish(&w) > 0);
+    return buf;
+}
+
+/* The text with `"name":"n",` in front of what it holds. */
+static const char *named(const char *text)
+{
+    static char buf[4096];
+
+    snprintf(buf, sizeof buf, "{\"name\":\"n\",%s", text + 1);
+    return buf;
+}
+
+static void three_forms_hold_the_same(void **state)
+{
+    struct session_options o = {0}, again = {0};
+
+    (void)state;
+    assert_int_equal(read_text(&o, kept, SESSION_OPTIONS_KEPT).n, 0);
+    assert_true(o.has_camera && o.camera_h == 480 && o.net_h == 192 && o.max_points == 5000);
+    assert_true(o.pose_source == SESSION_POSE_LEARNED && o.journal == SESSION_JOURNAL_ASYNC &&
+                o.mode == SESSION_LOSSLESS);
+    assert_string_equal(written(&o, SESSION_OPTIONS_KEPT), kept);
+    assert_string_equal(written(&o, SESSION_OPTIONS_SHOWN), shown);
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), named(shown));
+    assert_int_equal(read_text(&again, named(shown), SESSION_OPTIONS_ASKED).n, 0);
+    assert_string_equal(written(&again, SESSION_OPTIONS_KEPT), kept);
+}
+
+static void what_is_not_asked_for_is_not_said(void **state)
+{
+    struct session_options o = {0};
+
+    (void)state;
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
+    assert_int_equal(read_text(&o, "{}", SESSION_OPTIONS_ASKED).n, 0);
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
+}
+
+/* A request with one number, at JSON pointer `pointer`. */
+static void one_number(char *text, size_t cap, char *pointer, size_t pointer_cap,
+                       const struct session_option *row, double v)
+{
+    static const char camera[] = "\"fx\":9,\"fy\":9,\"cx\":9,\"cy\":9,\"width\":64,\"height\":64";
+    static const char net[] = "\"width\":64,\"height\":64";
+    const char *others = row->given ? camera : net, *at;
+    char key[32];
+
+    snprintf(pointer, pointer_cap, "/%s%s%s", row->group ? row->group : "", row->group ? "/" : "",
+             row->name);
+    if (!row->group) {
+        snprintf(text, cap, "{\"%s\":%.10g}", row->name, v);
+        return;
+    }
+    snprintf(key, sizeof key, "\"%s\":", row->name);
+    at = strstr(others, key) + strlen(key);
+    snprintf(text, cap, "{\"%s\":{%.*s%.10g%s}}", row->group, (int)(at - others), others, v,
+             at + strspn(at, "0123456789"));
+}
+
+static void numbers_are_held_to_their_ranges(void **state)
+{
+    char text[256], pointer[64];
+
+    (void)state;
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+        double step = row->type == SESSION_OPTION_REAL ? row->max * 1e-4 : 1;
+        double values[] = {row->min, row->max, row->min - step, row->max + step};
+
+        for (int k = 0; row->max > row->min && k < 4; k++) {
+            struct session_options o = {0};
+            struct json_issues issues;
+
+            one_number(text, sizeof text, pointer, sizeof pointer, row, values[k]);
+            issues = read_text(&o, text, SESSION_OPTIONS_ASKED);
+            if (issues.n != (k > 1) || (k > 1 && strcmp(issues.at[0].pointer, pointer) != 0))
+                fail_msg("%s: %d issues, %s", text, issues.n, issues.at[0].pointer);
+        }
+    }
+}
+
+static void an_option_of_another_kind_is_refused(void **state)
+{
+    struct session_options o = {.kind = (enum session_kind)1, .step_m = 0.01f, .fps = 4};
+    struct json_issues issues = read_text(&o, "{\"keyframes\":4,\"fps\":5}", SESSION_OPTIONS_ASKED);
+
+    (void)state;
+    assert_int_equal(issues.n, 1);
+    assert_string_equal(issues.at[0].pointer, "/keyframes");
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{\"fps\":5}");
+}
+
+static void defaults_fill_what_is_left(void **state)
+{
+    struct session_options o = {.keyframes = 3, .fps = 5}, all = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(read_text(&all, kept, SESSION_OPTIONS_KEPT).n, 0);
+    session_options_fill(&o, &all);
+    assert_true(o.keyframes == 3 && o.fps == 5);
+    assert_true(o.mode == SESSION_LOSSLESS && o.retention_s == -1 && o.max_points == 5000);
+    assert_true(o.pose_source == SESSION_POSE_DEVICE && !o.has_camera && o.net_w == 0);
+    assert_int_equal(session_options_check(&o, &err), 0);
+    o.keyframes = 10;
+    assert_int_equal(session_options_check(&o, &err), ERR_INPUT);
+    assert_string_equal(err.where, "/keyframes");
+    assert_string_equal(err.text, "10, must be in 2...9");
+    o.keyframes = 3;
+    o.step_m = 0.25f;
+    assert_int_equal(session_options_check(&o, &err), ERR_INPUT);
+    assert_string_equal(err.text, "0.25 m, must be in 0.0005...0.1");
+}
+
+/* ------------------------------------------------------------------------------- descriptions */
+
+static void same_words(const struct session_option *row, const struct json *list)
+{
+    size_t n = 0;
+
+    for (; row->words[n]; n++)
+        if (strcmp(json_text(json_item(list, n)), row->words[n]) != 0)
+            fail_msg("openapi.yaml: the words of %s", row->name);
+    assert_int_equal(json_count(list), n);
+}
+
+static void same_number(const struct session_option *row, const struct json *schema)
+{
+    const char *type = row->type == SESSION_OPTION_REAL ? "number" : "integer";
+
+    if (strcmp(json_text(json_member(schema, "type")), type) != 0 ||
+        json_f64(json_member(schema, "minimum")) != row->min ||
+        json_f64(json_member(schema, "maximum")) != row->max)
+        fail_msg("openapi.yaml: type and range of %s", row->name);
+}
+
+/* The schema of an option of a request says what its row says. */
+static void same_schema(const struct session_option *row, const struct json *schema)
+{
+    const char *type = json_text(json_member(schema, "type"));
+    const struct json *standard = json_member(schema, "default");
+    char text[64];
+
+    snprintf(text, sizeof text, "%s", json_text(standard));
+    if (json_kind(standard) == JSON_KIND_INTEGER || json_kind(standard) == JSON_KIND_REAL)
+        snprintf(text, sizeof text, "%.10g", json_f64(standard));
+    if (row->standard && strcmp(row->standard, text) != 0)
+        fail_msg("openapi.yaml: the default of %s is not %s", row->name, row->standard);
+    switch (row->type) {
+    case SESSION_OPTION_BOOL:
+        assert_string_equal(type, "boolean");
+        break;
+    case SESSION_OPTION_TEXT:
+        assert_string_equal(type, "string");
+        assert_int_equal(json_i64(json_member(schema, "maxLength")), row->size - 1);
+        break;
+    case SESSION_OPTION_WORD:
+        same_words(row, json_member(schema, "enum"));
+        break;
+    default:
+        same_number(row, schema);
+    }
+}
+
+static size_t n_members(const struct json *map)
+{
+    size_t n = 0;
+
+    while (json_key(map, n, NULL))
+        n++;
+    return n;
+}
+
+static void the_contract_says_the_same(void **state)
+{
+    const struct json *schemas, *asked, *shown_too, *camera, *net;
+    struct json *contract;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(json_parse(&contract, openapi_json, openapi_json_len, 32, NULL), 0);
+    schemas = json_member(json_member(contract, "components"), "schemas");
+    asked = json_member(json_member(schemas, "SessionOptions"), "properties");
+    shown_too = json_member(json_member(schemas, "ResolvedOptions"), "properties");
+    camera = json_member(json_member(schemas, "Camera"), "properties");
+    net = json_member(json_member(schemas, "Size"), "properties");
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+        const struct json *in = !row->group ? asked : row->given ? camera : net;
+        const char *top = row->group ? row->group : row->name;
+
+        if (!json_member(in, row->name) || !json_member(asked, top) ||
+            (i > 0 && !json_member(shown_too, top)))
+            fail_msg("openapi.yaml: no %s", row->name);
+        same_schema(row, json_member(in, row->name));
+        n += !row->group;
+    }
+    assert_int_equal(n_members(asked), n + 2);         /* camera and net */
+    assert_int_equal(n_members(shown_too), n + 2 - 1); /* the name stands above */
+    assert_int_equal(n_members(camera) + n_members(net), (size_t)session_options_n - n);
+    json_free(&contract);
+}
+
+static const char *page(const char *path)
+{
+    static char text[131072];
+    FILE *f = fopen(path, "r");
+
+    if (!f) {
+        print_message("not started in the top folder\n");
+        skip();
+    }
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    return text;
+}
+
+/* What a page says between `start` and the next `stop`. */
+static const char *between(const char *text, const char *path, const char *start, const char *stop)
+{
+    static char part[4096];
+    const char *at = strstr(text, start), *end;
+
+    if (!at)
+        fail_msg("%s: no %s", path, start);
+    end = strstr(at + strlen(start), stop);
+    snprintf(part, sizeof part, "%.*s", end ? (int)(end - at) : (int)strlen(at), at);
+    return part;
+}
+
+/* "Number, 0.1 to 1000", "One of live, lossless", as the configuration's page has it. */
+static void describe(char *text, size_t cap, const struct session_option *row)
+{
+    snprintf(text, cap, "%s, %.10g to %.10g",
+             row->type == SESSION_OPTION_REAL ? "Number" : "Whole number", row->min, row->max);
+    if (row->type == SESSION_OPTION_TEXT)
+        snprintf(text, cap, "Text");
+    if (row->type == SESSION_OPTION_WORD)
+        snprintf(text, cap, "One of ");
+    for (int i = 0; row->words && row->words[i]; i++)
+        snprintf(text + strlen(text), cap - strlen(text), "%s%s", i ? ", " : "", row->words[i]);
+}
+
+static void the_pages_say_the_same(void **state)
+{
+    char wanted[96], range[96];
+    const char *text;
+
+    (void)state;
+    text = page("docs/recond.conf.5");
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+
+        describe(range, sizeof range, row);
+        snprintf(wanted, sizeof wanted, ".It Ic %s No =", row->name);
+        if (row->standard &&
+            !strstr(between(strstr(text, ".Ss [session]"), "recond.conf.5", wanted, "\n.It"),
+                    range))
+            fail_msg("docs/recond.conf.5: %s is not: %s", row->name, range);
+    }
+    text = page("docs/reconctl.1");
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+        const char *part;
+
+        snprintf(wanted, sizeof wanted, ".It Fl -%s ", row->flag ? row->flag : "");
+        part = row->flag ? between(strstr(text, ".Ss push"), "reconctl.1", wanted, "\n.It") : "";
+        for (int k = 0; row->flag && row->words && row->words[k]; k++) {
+            snprintf(wanted, sizeof wanted, ".Cm %s", row->words[k]);
+            if (!strstr(part, wanted))
+                fail_msg("docs/reconctl.1: --%s has no %s", row->flag, row->words[k]);
+        }
+    }
+}
+
+/* The rows of the table of options in docs/API.md: `name` | default | range or words | ... */
+static void the_rest_page_has_every_row(void **state)
+{
+    const char *text = page("docs/API.md"), *at;
+    char wanted[96], range[96];
+    int n = 0;
+
+    (void)state;
+    text = between(text, "docs/API.md", "## What a session is asked for", "\n## ");
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+        const char *standard = row->standard && *row->standard ? row->standard : "";
+
+        range[0] = '\0';
+        for (int k = 0; row->words && row->words[k]; k++)
+            snprintf(range + strlen(range), sizeof range - strlen(range), "%s`%s`", k ? ", " : "",
+                     row->words[k]);
+        if (row->max > row->min)
+            snprintf(range, sizeof range, "%.10g...%.10g", row->min, row->max);
+        snprintf(wanted, sizeof wanted, "\n| `%s%s%s` | %s%s%s | ", row->group ? row->group : "",
+                 row->group ? "." : "", row->name, range, *standard ? " | " : " |", standard);
+        if (!strstr(text, wanted))
+            fail_msg("docs/API.md has no row%s", wanted);
+    }
+    for (at = text; (at = strstr(at, "\n| `")) != NULL; at++)
+        n++;
+    assert_int_equal(n, session_options_n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_forms_hold_the_same),
+        cmocka_unit_test(what_is_not_asked_for_is_not_said),
+        cmocka_unit_test(numbers_are_held_to_their_ranges),
+        cmocka_unit_test(an_option_of_another_kind_is_refused),
+        cmocka_unit_test(defaults_fill_what_is_left),
+        cmocka_unit_test(the_contract_says_the_same),
+        cmocka_unit_test(the_pages_say_the_same),
+        cmocka_unit_test(the_rest_page_has_every_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
