@@ -113,6 +113,21 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     return rc;
 }
 
+static void free_session(struct session *s)
+{
+    store_session_free(s);
+    session_work_free(s);
+    session_free(s);
+}
+
+void core_release(struct session *s)
+{
+    if (session_disk(s))
+        store_reap_later(s);
+    else
+        free_session(s);
+}
+
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
@@ -135,7 +150,7 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = store_open(&c->store, config, backend == NULL, err);
+        rc = store_open(&c->store, config, free_session, backend == NULL, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -168,7 +183,7 @@ static void say_stopping(struct session *s, bool at_once)
     const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
     const struct control_bye again = {CONTROL_RECONNECT, 2000, "the server is stopping"};
 
-    session_bye(s, s->log ? &resume : &again, at_once);
+    session_bye(s, session_disk(s) ? &resume : &again, at_once);
 }
 
 static void hasten_session(struct core *c, struct session *s)
@@ -185,9 +200,9 @@ static void let_go(struct core *c, struct session *s)
     if (!removed)
         return;
     session_kill(s);
-    worker_retire(s->setup.worker, s);
+    worker_retire(s);
     if (c->edges.ops)
-        c->edges.ops->session_gone(c->edges.edge, s->id);
+        c->edges.ops->session_gone(c->edges.edge, session_id(s));
     session_unref(removed);
 }
 
@@ -217,7 +232,7 @@ void core_close(struct core **core)
         return;
     core_stop(c); /* once more: a request may have slipped in between the two */
     if (c->store)
-        store_bury(c->store);
+        store_reap(c->store);
     decode_free(&c->decode);
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
@@ -280,7 +295,7 @@ static void forget_expired(struct core *c, struct session *s)
 {
     if (!session_expired(s, clock_unix_s()))
         return;
-    LOG_AT(LOG_INFO, "session %.6s: its retention is over", s->id);
+    LOG_AT(LOG_INFO, "session %.6s: its retention is over", session_id(s));
     core_forget(c, s);
 }
 
@@ -289,12 +304,12 @@ static void suspend(struct core *c, struct session *s)
 {
     int suspend_s = core_config(c).session.suspend_s;
 
-    if (!s->log)
+    if (!session_disk(s))
         return;
     if (session_idle(s, clock_unix_s(), suspend_s))
         store_want_checkpoint(s, true);
-    else if (atomic_load(&s->want_save))
-        worker_kick(s->setup.worker, s);
+    else if (store_wants_checkpoint(s))
+        worker_kick(s);
 }
 
 void core_sweep(struct core *c)
@@ -303,20 +318,20 @@ void core_sweep(struct core *c)
     if (!c->store)
         return;
     each_session(c, suspend);
-    store_bury(c->store);
+    store_reap(c->store);
 }
 
 static void drain_session(struct core *c, struct session *s)
 {
     (void)c;
-    if (s->log) { /* the rest will be sent again */
+    if (session_disk(s)) { /* the rest will be sent again */
         say_stopping(s, true);
         store_want_checkpoint(s, false);
         return;
     }
     session_finalize(s);
     if (session_settle(s))
-        worker_retire(s->setup.worker, s);
+        worker_retire(s);
     say_stopping(s, false);
 }
 

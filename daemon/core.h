@@ -15,6 +15,8 @@
 #include "daemon/session/registry.h"
 #include "daemon/work/worker.h"
 
+#include <pthread.h>
+
 #define CORE_DEVICES_MAX DEVICES_MAX
 
 /* Where devices come from; tests have their own. */
@@ -77,6 +79,8 @@ struct config core_config(struct core *c);
 
 /* Delete sessions whose retention is over. */
 void core_sweep(struct core *c);
+/* The session's last reference went: it is freed, here or by store_reap(). */
+void core_release(struct session *s);
 /* Out of the registry, its clients told, its device state given back. */
 void core_forget(struct core *c, struct session *s);
 /* No more sessions, clients or frames; clients are told to come back when they have everything. */

@@ -25,7 +25,7 @@ static void name_device(const struct session *s, struct session_info *info)
 {
     struct api_device d;
 
-    worker_get_device(s->setup.worker, &d);
+    worker_get_device(session_work(s)->worker, &d);
     memcpy(info->device, d.name, sizeof(info->device));
 }
 
@@ -53,7 +53,7 @@ static int door_session_create(struct core *c, const struct session_options *opt
     metrics_add(&c->metrics, METRICS_SESSIONS_CREATED, 1);
     session_get_info(s, info);
     name_device(s, info);
-    LOG_AT(LOG_INFO, "session %.6s created: %s, poses %s, %u points", s->id,
+    LOG_AT(LOG_INFO, "session %.6s created: %s, poses %s, %u points", session_id(s),
            info->options.depth_model, setup.motion ? setup.motion->name : "with the frames",
            info->options.max_points);
     session_unref(s);
@@ -120,7 +120,7 @@ static int door_session_delete(struct core *c, const char *id, struct err *err)
 
     if (rc)
         return rc;
-    LOG_AT(LOG_INFO, "session %.6s deleted", s->id);
+    LOG_AT(LOG_INFO, "session %.6s deleted", session_id(s));
     core_forget(c, s);
     session_unref(s);
     return 0;
@@ -186,7 +186,7 @@ static int door_export_open(struct core *c, const char *id, struct core_export *
     if (rc == 0 && !(e = calloc(1, sizeof(*e))))
         rc = err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc == 0)
-        rc = export_open(&e->export, s->mirror, s->setup.options.step_m, err);
+        rc = export_open(&e->export, session_mirror(s), session_setup(s)->options.step_m, err);
     session_unref(s);
     if (rc) {
         atomic_fetch_sub(&c->exports, 1);
@@ -220,7 +220,7 @@ static int door_trajectory(struct core *c, const char *id, uint64_t first,
 
     if (rc)
         return rc;
-    *n = trajectory_read(s->trajectory, first, poses, cap);
+    *n = trajectory_read(session_trajectory(s), first, poses, cap);
     session_unref(s);
     return 0;
 }
@@ -269,7 +269,7 @@ static void take_census(struct core *c, struct census *all)
             all->states[info.state]++;
             all->points += info.points;
             for (int w = 0; w < c->n_workers; w++)
-                if (c->workers[w] == page[i]->setup.worker) {
+                if (c->workers[w] == session_work(page[i])->worker) {
                     all->sessions[w]++;
                     all->queued[w] += (uint32_t)info.counts.queued;
                 }

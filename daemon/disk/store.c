@@ -1,11 +1,10 @@
 /* The folder, a session's files, a frame's way to the disk. */
-#include "daemon/disk/store.h"
+#include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
 #include "daemon/work/decode.h"
 #include "daemon/work/job.h"
 #include "daemon/log.h"
-#include "daemon/disk/store_internal.h"
 #include "daemon/work/worker.h"
 #include "proto/bytes.h"
 
@@ -91,7 +90,8 @@ static int open_parts(struct store *st, const struct config *config, const char 
     return rc;
 }
 
-int store_open(struct store **store, const struct config *config, bool arm, struct err *err)
+int store_open(struct store **store, const struct config *config,
+               void (*free_session)(struct session *s), bool arm, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + sizeof(SUFFIX)];
     struct store *st;
@@ -103,6 +103,7 @@ int store_open(struct store **store, const struct config *config, bool arm, stru
     st = calloc(1, sizeof(*st));
     if (!st)
         return err_set(err, ERR_MEMORY, "no memory for the journal");
+    st->free_session = free_session;
     read_boot(st->boot, sizeof(st->boot));
     store_configure(st, config);
     rc = open_parts(st, config, path, arm, err);
@@ -132,7 +133,7 @@ void store_close(struct store **store)
     if (!st)
         return;
     store_stop(st);
-    store_bury(st);
+    store_reap(st);
     checkpoint_close(&st->checkpoint);
     suspect_close(&st->suspect);
     journal_close(&st->journal);
@@ -165,17 +166,48 @@ static void on_done(void *ctx, struct journal_entry *e, int rc);
 
 int store_session_log(struct store *st, struct session *s, uint64_t next_number, struct err *err)
 {
-    bool sync = s->setup.options.journal == SESSION_JOURNAL_SYNC;
+    bool sync = session_setup(s)->options.journal == SESSION_JOURNAL_SYNC;
 
-    return journal_log_new(&s->log, st->journal, s->id, sync, next_number, on_done, s, err);
+    return journal_log_new(&session_disk(s)->log, st->journal, session_id(s), sync, next_number,
+                           on_done, s, err);
+}
+
+int store_session_attach(struct store *st, struct session *s, struct err *err)
+{
+    struct session_disk *d;
+
+    if (!st || session_setup(s)->options.journal == SESSION_JOURNAL_OFF)
+        return 0;
+    d = calloc(1, sizeof(*d));
+    if (!d)
+        return err_set(err, ERR_MEMORY, "no memory for a session's journal");
+    d->session = s;
+    d->store = st;
+    pthread_mutex_init(&d->storing, NULL);
+    session_set_disk(s, d);
+    return 0;
+}
+
+void store_session_free(struct session *s)
+{
+    struct session_disk *d = session_disk(s);
+
+    if (!d)
+        return;
+    if (d->log)
+        journal_log_free(&d->log);
+    store_drop_fetched(d);
+    pthread_mutex_destroy(&d->storing);
+    free(d);
+    session_set_disk(s, NULL);
 }
 
 int store_session_new(struct store *st, struct session *s, struct err *err)
 {
-    int rc;
+    int rc = store_session_attach(st, s, err);
 
-    if (!st || s->setup.options.journal == SESSION_JOURNAL_OFF)
-        return 0;
+    if (!session_disk(s))
+        return rc;
     rc = store_session_log(st, s, 1, err); /* makes the folder */
     if (rc == 0)
         rc = store_session_write(s, err);
@@ -186,25 +218,40 @@ int store_session_new(struct store *st, struct session *s, struct err *err)
 
 void store_session_forget(struct session *s)
 {
-    if (!s->setup.store || atomic_exchange(&s->unwanted, true))
-        return;
-    store_memo_remove(journal_path(s->setup.store->journal), s->id);
+    struct session_disk *d = session_disk(s);
+
+    if (d && !atomic_exchange(&d->unwanted, true))
+        store_memo_remove(journal_path(d->store->journal), session_id(s));
 }
 
-void store_bury(struct store *st)
+void store_reap_later(struct session *s)
 {
-    struct session *s = atomic_exchange(&st->graves, NULL), *next;
+    struct session_disk *d = session_disk(s);
+
+    d->next_reaped = atomic_load(&d->store->to_reap);
+    while (!atomic_compare_exchange_weak(&d->store->to_reap, &d->next_reaped, d))
+        ;
+}
+
+void store_reap(struct store *st)
+{
+    struct session_disk *d = atomic_exchange(&st->to_reap, NULL), *next;
     struct err err = {0};
 
-    for (; s; s = next) {
-        bool unwanted = atomic_load(&s->unwanted);
+    for (; d; d = next) {
+        bool unwanted = atomic_load(&d->unwanted);
         char id[API_ID_CAP];
-        next = s->next_grave;
-        memcpy(id, s->id, sizeof(id));
-        session_free(s);
+        next = d->next_reaped;
+        snprintf(id, sizeof(id), "%s", session_id(d->session));
+        st->free_session(d->session);
         if (unwanted && journal_remove(st->journal, id, &err))
             LOG_AT(LOG_WARNING, "session %.6s: its files stay: %s", id, err.text);
     }
+}
+
+bool store_fenced(const struct session *s)
+{
+    return session_disk(s) && journal_log_fenced(session_disk(s)->log);
 }
 
 /* ------------------------------------------------------------------------- a frame */
@@ -223,7 +270,7 @@ static void answer_displaced(struct session *s, const struct queue_dropped *d)
     if (!d->any)
         return;
     if (d->suspect >= 0)
-        suspect_leave(s->setup.store->suspect, d->suspect);
+        suspect_leave(session_disk(s)->store->suspect, d->suspect);
     session_answer(s, d->stream, &ack, 0);
 }
 
@@ -231,8 +278,8 @@ static void admit(struct session *s, struct queue_item *item)
 {
     const struct queue_dropped displaced = item->store.displaced;
 
-    queue_stored(s->queue, item);
-    decode_kick(s->setup.decode, s);
+    queue_stored(session_queue(s), item);
+    decode_kick(s);
     answer_displaced(s, &displaced);
 }
 
@@ -240,7 +287,7 @@ static void admit(struct session *s, struct queue_item *item)
 static void fence(struct session *s)
 {
     LOG_EVENT(LOG_ERR, LOG_EVENT_STORAGE_FAILED,
-              "session %.6s: its journal failed, it takes no more frames", s->id);
+              "session %.6s: its journal failed, it takes no more frames", session_id(s));
     session_set_fault(s, "its journal failed: no more frames can be stored");
 }
 
@@ -257,7 +304,7 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
     } else {
         const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
         fence(s);
-        atomic_fetch_add(&s->front_refused, 1);
+        store_front_end(s, CONTROL_REFUSED);
         answer_displaced(s, &item->store.displaced);
         job_end(s, item, &ack);
     }
@@ -267,15 +314,16 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
 /* Under `storing`, so that ordinals and numbers rise together. */
 static void append_frame(struct session *s, struct queue_item *item)
 {
+    struct session_disk *d = session_disk(s);
     struct store_slip *slip = &item->store;
     const struct store_meta meta = {.flags =
                                         (slip->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
                                         (slip->displaced.any ? STORE_FRAME_DISPLACED : 0),
                                     .breaks = item->breaks,
                                     .displaced = slip->displaced.number,
-                                    .front_refused = atomic_load(&s->front_refused),
-                                    .front_dropped = atomic_load(&s->front_dropped),
-                                    .ordinal = ++s->stored_frames};
+                                    .front_refused = atomic_load(&d->front_refused),
+                                    .front_dropped = atomic_load(&d->front_dropped),
+                                    .ordinal = ++d->stored_frames};
 
     slip->ordinal = meta.ordinal;
     store_meta_encode(slip->meta, &meta);
@@ -285,33 +333,47 @@ static void append_frame(struct session *s, struct queue_item *item)
                  {slip->header, FRAME_HEADER_BYTES},
                  {(void *)(uintptr_t)item->frame.payload, item->frame.payload_len}},
         .n_parts = 3};
-    journal_append(s->log, &slip->entry);
+    journal_append(d->log, &slip->entry);
 }
 
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped)
 {
+    struct session_disk *d = session_disk(s);
+
     item->store.displaced = *dropped;
-    item->store.skipped = atomic_load(&s->skipped);
-    if (!s->log || item->store.replayed) {
+    item->store.skipped = d ? atomic_load(&d->skipped) : 0;
+    if (!d || item->store.replayed) {
         admit(s, item);
         return;
     }
     session_ref(s);
-    pthread_mutex_lock(&s->storing);
+    pthread_mutex_lock(&d->storing);
     append_frame(s, item);
-    pthread_mutex_unlock(&s->storing);
+    pthread_mutex_unlock(&d->storing);
+}
+
+void store_front_end(struct session *s, enum control_status status)
+{
+    struct session_disk *d = session_disk(s);
+
+    if (d)
+        atomic_fetch_add(status == CONTROL_DROPPED ? &d->front_dropped : &d->front_refused, 1);
 }
 
 void store_enter(struct session *s, struct queue_item *item)
 {
-    if (item->store.number)
-        item->store.suspect = suspect_enter(s->setup.store->suspect, s->id, item->store.number);
+    struct session_disk *d = session_disk(s);
+
+    if (!d)
+        return;
+    item->store.refused_before = d->decode_refused;
+    item->store.suspect = suspect_enter(d->store->suspect, session_id(s), item->store.number);
 }
 
 void store_leave(struct session *s, struct queue_item *item)
 {
     if (item->store.suspect >= 0)
-        suspect_leave(s->setup.store->suspect, item->store.suspect);
+        suspect_leave(session_disk(s)->store->suspect, item->store.suspect);
     item->store.suspect = -1;
 }
 
@@ -325,7 +387,7 @@ void store_outcome(struct session *s, struct queue_item *item, const struct cont
         job_end(s, item, ack);
         return;
     }
-    queue_ending(s->queue, item);
+    queue_ending(session_queue(s), item);
     slip->end = *ack;
     bytes_put_u64(&w, slip->number);
     bytes_put_u64(&w, item->frame.seq);
@@ -334,17 +396,31 @@ void store_outcome(struct session *s, struct queue_item *item, const struct cont
     slip->entry = (struct journal_entry){
         .type = JOURNAL_OUTCOME, .part = {{slip->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
     session_ref(s);
-    journal_append(s->log, &slip->entry);
+    journal_append(session_disk(s)->log, &slip->entry);
+}
+
+void store_decode_refused(struct session *s, const struct queue_item *item)
+{
+    if (item->store.number)
+        session_disk(s)->decode_refused++;
+}
+
+void store_device_refused(struct session *s, const struct queue_item *item)
+{
+    if (item->store.number)
+        session_disk(s)->refused++;
 }
 
 void store_used(struct session *s, struct queue_item *item)
 {
+    struct session_disk *d = session_disk(s);
+
     if (!item->store.number)
         return;
     store_leave(s, item);
-    s->work.number = item->store.number;
-    s->work.ordinal = item->store.ordinal;
-    s->work.refused_before = item->store.refused_before + item->store.skipped;
-    s->work.used++;
-    s->work.unsaved++;
+    d->number = item->store.number;
+    d->ordinal = item->store.ordinal;
+    d->refused_before = item->store.refused_before + item->store.skipped;
+    d->used++;
+    d->unsaved++;
 }

@@ -35,9 +35,10 @@ struct store {
     struct journal *journal;
     struct checkpoint *checkpoint;
     struct suspect *suspect;
-    struct recovery *recovery;        /* where replayed frames are told, from the start on */
-    atomic_int checkpoint_frames;     /* 0 = only when the session rests */
-    _Atomic(struct session *) graves; /* sessions whose last reference is gone */
+    struct recovery *recovery;    /* where replayed frames are told, from the start on */
+    atomic_int checkpoint_frames; /* 0 = only when the session rests */
+    void (*free_session)(struct session *s);
+    _Atomic(struct session_disk *) to_reap; /* of sessions whose last reference is gone */
     atomic_ullong recovered, quarantined, damaged, checkpoints;
     atomic_bool blamed;
     char boot[40];
@@ -53,10 +54,11 @@ struct store_meta {
 void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
 void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
 
-/* The folder, its threads. *store = NULL, and 0, if there is no folder. `arm`: handlers for crash
- * signals, which a process has once. */
-MUST_CHECK int store_open(struct store **store, const struct config *config, bool arm,
-                          struct err *err);
+/* The folder, its threads. *store = NULL, and 0, if there is no folder. free_session: frees a
+ * session, store_session_free() included. `arm`: handlers for crash signals, which a process has
+ * once. */
+MUST_CHECK int store_open(struct store **store, const struct config *config,
+                          void (*free_session)(struct session *s), bool arm, struct err *err);
 /* What is pending goes to the disk; threads end. */
 void store_stop(struct store *st);
 void store_close(struct store **store);
@@ -72,31 +74,52 @@ void store_write_metrics(struct metrics_text *t, struct store *st);
 
 /* ------------------------------------------------------------------------- sessions */
 
-/* Its folder, its meta file on disk, its journal. Nothing for a session with journal = off. */
+/* The store's part of a session that no other thread knows yet: session_disk(). Nothing is made for
+ * a session with journal = off. */
+MUST_CHECK int store_session_attach(struct store *st, struct session *s, struct err *err);
+void store_session_free(struct session *s);
+/* Its folder, its meta file on disk, its journal. */
 MUST_CHECK int store_session_new(struct store *st, struct session *s, struct err *err);
 /* The meta file again: tokens came, it was finalized. One thread at a time (HTTP edge). */
 MUST_CHECK int store_session_write(struct session *s, struct err *err);
 /* Its files are no longer wanted: at once as far as a restart is concerned. */
 void store_session_forget(struct session *s);
-/* Free the sessions whose last reference is gone. Main, and whoever closes the core. */
-void store_bury(struct store *st);
+/* The last reference of a session with a journal went, perhaps on a thread of the journal, which
+ * cannot close it: store_reap() frees the session. */
+void store_reap_later(struct session *s);
+void store_reap(struct store *st);
+/* Nothing of this session can be stored any more. */
+bool store_fenced(const struct session *s);
 
 /* ------------------------------------------------------------------------- a frame */
 
 /* A frame that queue_push() took, and whom it displaced: on disk, then on to the decoders. */
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped);
-/* Somebody works on it: if the process dies of that, it is a suspect. */
+/* A frame ended before the journal saw it: refused, or dropped. */
+void store_front_end(struct session *s, enum control_status status);
+/* A thread works on it: if the process dies of that, it is a suspect. */
 void store_enter(struct session *s, struct queue_item *item);
 void store_leave(struct session *s, struct queue_item *item);
 /* Its end, if not used: on disk, then job_end(). */
 void store_outcome(struct session *s, struct queue_item *item, const struct control_ack *ack);
+/* A frame that was refused by the decoder, or by the device: for what checkpoints say. */
+void store_decode_refused(struct session *s, const struct queue_item *item);
+void store_device_refused(struct session *s, const struct queue_item *item);
 /* A frame was used: by the committer. */
 void store_used(struct session *s, struct queue_item *item);
 
 /* ------------------------------------------------------------------------- where it stands */
 
+/* What is kept of the session's part of daemon/work, beside the device's state. */
+struct store_work {
+    int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
+    bool any;                 /* a frame was used; of the last one: */
+    uint32_t world_epoch, breaks;
+};
 /* Between two frames, on the worker's thread: save the session if that is due. */
-void store_checkpoint(struct session *s);
+void store_checkpoint(struct session *s, struct gpu_session *device, const struct store_work *w);
+/* It was asked for and is not done. */
+bool store_wants_checkpoint(const struct session *s);
 /* Save it soon whether due or not; it may rest then (SESSION_SUSPENDED) if `rest`. */
 void store_want_checkpoint(struct session *s, bool rest);
 /* Has everything that it is on the disk? */
@@ -106,8 +129,7 @@ bool store_may_rest(struct session *s);
 /* Before its next frame is decoded, by the decoder: read what the device needs, if it lacks it. */
 MUST_CHECK int store_fetch(struct session *s, struct err *err);
 /* By the worker, into a session's new device state. */
-MUST_CHECK int store_restore(struct session *s, struct err *err);
-void store_drop_fetched(struct session *s);
+MUST_CHECK int store_restore(struct session *s, struct gpu_session *device, struct err *err);
 
 /* ------------------------------------------------------------------------- after a start */
 

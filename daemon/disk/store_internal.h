@@ -4,6 +4,31 @@
 
 #include "daemon/disk/store.h"
 
+#include <pthread.h>
+
+/* What is kept of a session beside its files: session_disk(). */
+struct session_disk {
+    struct session *session;
+    struct store *store;
+    struct journal_log *log;
+    struct session_disk *next_reaped;
+    atomic_bool unwanted;                       /* files go with the session */
+    pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
+    uint64_t stored_frames;                     /* in the journal */
+    atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
+    atomic_ullong skipped;   /* frames that were found refused when the journal was replayed */
+    atomic_uint replaying;   /* frames of the journal that are under way */
+    uint64_t decode_refused; /* of the decoder: frames of the journal that were no good */
+    /* of the thread that has the session's turn at the device: the last used frame's record, frames
+     * up to it, of those refused by the decoder, by the device, and used; used since the last
+     * checkpoint */
+    atomic_ullong number;
+    uint64_t ordinal, refused_before, refused, used, unsaved;
+    atomic_ullong saved;                        /* number that the newest checkpoint holds */
+    atomic_bool want_save;                      /* a checkpoint, due or not */
+    _Atomic(struct checkpoint_state *) fetched; /* the newest, read for the worker */
+};
+
 #define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
 
 /* What meta.json holds. */
@@ -31,8 +56,9 @@ void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s);
 
 MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                                  struct err *err);
-/* Mirror, trajectory and counters of a session that nobody knows yet. */
+/* Mirror, trajectory and counters of a session that no other thread knows yet. */
 MUST_CHECK int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err);
+void store_drop_fetched(struct session_disk *d);
 
 /* ------------------------------------------------------------------------- recovery */
 
@@ -62,7 +88,7 @@ struct recovery {
     uint64_t began_us;
 };
 
-/* It can be read, not fed, and why. Under the session's lock, or before anybody knows it. */
+/* It can be read, not fed, and why. */
 void store_damage(struct session *s, const char *what);
 /* Thread function: feeds all sessions of the recovery. */
 void *store_replay_run(void *recovery);

@@ -249,30 +249,29 @@ void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s)
     struct api_device d;
     size_t n;
 
-    worker_get_device(s->setup.worker, &d);
+    worker_get_device(session_work(s)->worker, &d);
     n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
-    n += add_model(origin + n, STORE_ORIGIN_CAP - n, s->setup.depth);
-    add_model(origin + n, STORE_ORIGIN_CAP - n, s->setup.motion);
+    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
+    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
 }
 
 int store_session_write(struct session *s, struct err *err)
 {
-    const struct store *st = s->setup.store;
+    const struct session_setup *setup = session_setup(s);
+    const struct session_disk *d = session_disk(s);
     struct store_memo m;
 
-    if (!s->log || atomic_load(&s->unwanted))
+    if (!d || atomic_load(&d->unwanted))
         return 0;
     memset(&m, 0, sizeof(m));
-    memcpy(m.id, s->id, sizeof(m.id));
-    m.epoch = s->epoch;
-    m.rank = s->setup.rank;
-    m.created_s = s->created_s;
-    m.options = s->setup.options;
-    memcpy(m.boot, st->boot, sizeof(m.boot));
+    memcpy(m.id, setup->id, sizeof(m.id));
+    m.epoch = setup->epoch;
+    m.rank = setup->rank;
+    m.created_s = setup->created_s;
+    m.options = setup->options;
+    memcpy(m.boot, d->store->boot, sizeof(m.boot));
     store_origin(m.origin, s);
     m.n_tokens = session_get_tokens(s, m.tokens);
-    pthread_mutex_lock(&s->lock);
-    m.finalized = s->closing;
-    pthread_mutex_unlock(&s->lock);
-    return store_memo_write(journal_path(st->journal), &m, err);
+    m.finalized = session_finalized(s);
+    return store_memo_write(journal_path(d->store->journal), &m, err);
 }

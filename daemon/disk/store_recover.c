@@ -87,31 +87,28 @@ static int list_memos(struct store *st, struct store_memo **out, int *n, struct 
 
 void store_damage(struct session *s, const char *what)
 {
-    struct store *st = s->setup.store;
-
-    snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
-    snprintf(s->fault, sizeof(s->fault), "its journal is damaged: it can be read, not fed");
-    atomic_fetch_add(&st->damaged, 1);
+    session_set_damaged(s, what);
+    atomic_fetch_add(&session_disk(s)->store->damaged, 1);
     LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %.6s is damaged, its files are kept: %s",
-              s->id, what);
+              session_id(s), what);
 }
 
 /* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
  * none. */
 static int load_checkpoint(struct session *s, const struct journal_scan *scan, struct err *err)
 {
-    const char *path = journal_path(s->setup.store->journal);
+    const char *path = journal_path(session_disk(s)->store->journal);
     struct checkpoint_state c = {0};
     int rc;
 
     if (!scan->damaged) { /* what an unsynced journal has lost, no checkpoint knows */
-        rc = checkpoint_cut(path, s->id, scan->last, err);
+        rc = checkpoint_cut(path, session_id(s), scan->last, err);
         if (rc)
             return rc;
     }
-    rc = checkpoint_load(&c, path, s->id, UINT64_MAX, err);
+    rc = checkpoint_load(&c, path, session_id(s), UINT64_MAX, err);
     if (c.skipped)
-        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", s->id,
+        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", session_id(s),
                c.skipped);
     if (rc == ERR_NOT_FOUND)
         return 0;
@@ -125,17 +122,17 @@ static int load_checkpoint(struct session *s, const struct journal_scan *scan, s
 /* Where points may differ from here on, clients start over. What has changed goes to the disk. */
 static int check_epoch(struct session *s, const struct store_memo *m, struct err *err)
 {
+    const char *boot = session_disk(s)->store->boot;
+    bool lost = m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, boot) != 0;
     char origin[STORE_ORIGIN_CAP];
-    bool lost =
-        m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, s->setup.store->boot) != 0;
 
     store_origin(origin, s);
     if (lost || strcmp(origin, m->origin) != 0) {
-        s->epoch += 2;
-        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", s->id,
+        session_renew_epoch(s);
+        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", session_id(s),
                lost ? "the machine went down" : "what computes it has changed");
     }
-    if (s->epoch == m->epoch && strcmp(m->boot, s->setup.store->boot) == 0)
+    if (session_epoch(s) == m->epoch && strcmp(m->boot, boot) == 0)
         return 0;
     return store_session_write(s, err);
 }
@@ -218,7 +215,7 @@ static int survey(struct recovery *r, struct store_returning *b, struct tally *t
     b->ends = calloc(b->last - b->from, 1);
     if (!b->ends)
         return err_set(err, ERR_MEMORY, "no memory to replay a journal");
-    rc = journal_read_open(&b->reader, r->st->journal, b->s->id, b->from + 1, b->last, err);
+    rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last, err);
     while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, err)) == 0) {
         if (type == JOURNAL_FRAME)
             count_frame(b, t, body, len);
@@ -231,27 +228,25 @@ static int survey(struct recovery *r, struct store_returning *b, struct tally *t
     return rc == ERR_END ? 0 : rc;
 }
 
-/* Nobody knows the session yet: no lock. */
+static void raise_to(atomic_ullong *count, uint64_t n)
+{
+    if (n > atomic_load(count))
+        atomic_store(count, n);
+}
+
 static void set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
 {
-    struct session_counts *c = &s->counts;
-    uint64_t before_dropped = s->work.ordinal - s->work.used - s->work.refused_before;
+    struct session_disk *d = session_disk(s);
+    uint64_t before_dropped = d->ordinal - d->used - d->refused_before;
 
     if (t->any) {
-        s->stored_frames = t->frames;
-        if (t->front_refused > atomic_load(&s->front_refused))
-            atomic_store(&s->front_refused, t->front_refused);
-        if (t->front_dropped > atomic_load(&s->front_dropped))
-            atomic_store(&s->front_dropped, t->front_dropped);
-        if (!s->any_seq || t->last_seq > s->last_seq)
-            s->last_seq = t->last_seq;
-        s->any_seq = true;
+        d->stored_frames = t->frames;
+        raise_to(&d->front_refused, t->front_refused);
+        raise_to(&d->front_dropped, t->front_dropped);
     }
-    c->used = s->work.used;
-    c->dropped = before_dropped + t->dropped + atomic_load(&s->front_dropped);
-    c->refused = s->work.refused_before + t->refused + atomic_load(&s->front_refused);
-    c->queued = n_replay;
-    c->received = c->used + c->dropped + c->refused + c->queued;
+    session_set_ends(s, d->used, before_dropped + t->dropped + atomic_load(&d->front_dropped),
+                     d->refused_before + t->refused + atomic_load(&d->front_refused), n_replay,
+                     t->any, t->last_seq);
 }
 
 static int prepare(struct recovery *r, struct store_returning *b, const struct journal_scan *scan,
@@ -262,7 +257,7 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
     uint64_t n = 0;
     int rc = 0;
 
-    b->from = s->work.number;
+    b->from = session_disk(s)->number;
     b->last = scan->last > b->from ? scan->last : b->from;
     b->fed = b->last == b->from;
     if (!b->fed && scan->first > b->from + 1) {
@@ -295,13 +290,13 @@ static int bring_back(struct recovery *r, const struct store_memo *m, struct err
         return rc;
     memset(b, 0, sizeof(*b));
     b->s = s;
-    s->recovering = true;
-    s->state = SESSION_RECOVERING;
-    s->closing = m->finalized;
-    s->n_tokens = m->n_tokens;
-    memcpy(s->tokens, m->tokens, sizeof(s->tokens));
-    rc = load_checkpoint(s, &scan, err);
-    next = (scan.last > s->work.number ? scan.last : s->work.number) + 1;
+    session_set_recovering(s, m->finalized, m->tokens, m->n_tokens);
+    rc = store_session_attach(r->st, s, err);
+    if (rc == 0)
+        rc = load_checkpoint(s, &scan, err);
+    next = scan.last + 1;
+    if (rc == 0 && session_disk(s)->number > scan.last)
+        next = session_disk(s)->number + 1;
     if (rc == 0)
         rc = store_session_log(r->st, s, next, err);
     if (rc == 0 && scan.damaged)

@@ -16,7 +16,7 @@ static const struct suspect_frame *suspect_of(const struct recovery *r, const st
                                               uint64_t number)
 {
     for (int i = 0; i < r->n_suspects; i++)
-        if (r->suspects[i].number == number && strcmp(r->suspects[i].id, s->id) == 0)
+        if (r->suspects[i].number == number && strcmp(r->suspects[i].id, session_id(s)) == 0)
             return &r->suspects[i];
     return NULL;
 }
@@ -28,8 +28,8 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
     char path[CONFIG_TEXT_CAP + 96];
     int fd;
 
-    snprintf(path, sizeof(path), "%s/quarantine/%s-%llu.frame", journal_path(r->st->journal), s->id,
-             (unsigned long long)seq);
+    snprintf(path, sizeof(path), "%s/quarantine/%s-%llu.frame", journal_path(r->st->journal),
+             session_id(s), (unsigned long long)seq);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || write(fd, body + STORE_META_BYTES, len - STORE_META_BYTES) !=
                       (ssize_t)(len - STORE_META_BYTES))
@@ -43,7 +43,7 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
     LOG_EVENT(LOG_ERR, LOG_EVENT_FRAME_QUARANTINED,
               "session %.6s: frame %llu has ended the process %d times and is left out; it is kept "
               "in %.200s",
-              s->id, (unsigned long long)seq, KILLS_MAX, path);
+              session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
 
 /* Into the queue, as if it had just come in. */
@@ -67,19 +67,19 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
     a.frame = &f;
     rc = frame_parse(&f, body + STORE_META_BYTES, len - STORE_META_BYTES, a.convention, err);
     if (rc == 0)
-        rc = queue_push(s->queue, &a, &item, &dropped, err);
+        rc = queue_push(session_queue(s), &a, &item, &dropped, err);
     if (rc)
         return rc;
-    atomic_store(&s->breaks, m.breaks);
+    session_set_breaks(s, m.breaks);
     item->store.number = number;
     item->store.ordinal = m.ordinal;
     item->store.replayed = true;
-    atomic_fetch_add(&s->replaying, 1);
+    atomic_fetch_add(&session_disk(s)->replaying, 1);
     if (suspect && suspect->kills >= KILLS_MAX) {
         const struct control_ack poison = {
             .seq = f.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
         quarantine(r, s, f.seq, body, len);
-        atomic_fetch_add(&s->skipped, 1);
+        atomic_fetch_add(&session_disk(s)->skipped, 1);
         store_outcome(s, item, &poison);
     } else {
         store_frame(s, item, &nobody);
@@ -90,11 +90,8 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
 /* It takes no more: what could not be replayed stays on the disk. */
 static void give_up(struct store_returning *b, const struct err *err)
 {
-    pthread_mutex_lock(&b->s->lock);
-    b->s->counts.received -= b->s->counts.queued - atomic_load(&b->s->replaying);
-    b->s->counts.queued = atomic_load(&b->s->replaying);
+    session_unqueue_all_but(b->s, atomic_load(&session_disk(b->s)->replaying));
     store_damage(b->s, err->text);
-    pthread_mutex_unlock(&b->s->lock);
     journal_read_close(&b->reader);
     b->fed = true;
 }
@@ -109,14 +106,16 @@ static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
     size_t len;
     int rc = 0;
 
-    if (b->fed || atomic_load(&b->s->dead) || queue_used(b->s->queue) >= b->s->setup.queue_frames)
+    if (b->fed || session_dead(b->s) ||
+        queue_used(session_queue(b->s)) >= session_setup(b->s)->queue_frames)
         return false;
     if (!b->reader)
-        rc = journal_read_open(&b->reader, r->st->journal, b->s->id, b->from + 1, b->last, &err);
+        rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last,
+                               &err);
     while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, &err)) == 0) {
         enum store_end end = (enum store_end)b->ends[number - b->from - 1];
         if (type == JOURNAL_FRAME && end == STORE_END_REFUSED)
-            atomic_fetch_add(&b->s->skipped, 1);
+            atomic_fetch_add(&session_disk(b->s)->skipped, 1);
         if (type != JOURNAL_FRAME || end != STORE_END_USED)
             continue;
         rc = push(r, b->s, number, body, len, &err);
@@ -135,9 +134,10 @@ static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
 
 void store_replayed(struct session *s)
 {
-    struct recovery *r = s->setup.store->recovery;
+    struct session_disk *d = session_disk(s);
+    struct recovery *r = d->store->recovery;
 
-    atomic_fetch_sub(&s->replaying, 1);
+    atomic_fetch_sub(&d->replaying, 1);
     pthread_mutex_lock(&r->lock);
     pthread_cond_broadcast(&r->ended);
     pthread_mutex_unlock(&r->lock);
@@ -165,18 +165,18 @@ static void feed_alone(struct recovery *r, struct store_returning *b, int n_susp
     uint64_t number = 0;
 
     while (n_suspects > 0 && !b->fed && !atomic_load(&r->stop)) {
-        if (atomic_load(&b->s->replaying)) {
+        if (atomic_load(&session_disk(b->s)->replaying)) {
             wait_a_moment(r);
             continue;
         }
         if (number && suspect_of(r, b->s, number)) { /* it lives, or was put away */
-            suspect_clear(r->st->suspect, b->s->id, number);
+            suspect_clear(r->st->suspect, session_id(b->s), number);
             n_suspects--;
         }
         number = 0;
         if (n_suspects > 0)
             feed(r, b, &number);
-        if (atomic_load(&b->s->dead))
+        if (session_dead(b->s))
             return;
     }
 }
@@ -186,14 +186,14 @@ static void feed_suspects(struct recovery *r)
     for (int i = 0; i < r->n && r->n_suspects; i++) {
         int n = 0;
         for (int k = 0; k < r->n_suspects; k++)
-            n += strcmp(r->suspects[k].id, r->list[i].s->id) == 0 &&
+            n += strcmp(r->suspects[k].id, session_id(r->list[i].s)) == 0 &&
                  r->suspects[k].number > r->list[i].from &&
                  r->suspects[k].number <= r->list[i].last;
         if (n)
             LOG_AT(LOG_WARNING,
                    "session %.6s: %d frames may have ended the last process; each is "
                    "replayed alone",
-                   r->list[i].s->id, n);
+                   session_id(r->list[i].s), n);
         feed_alone(r, &r->list[i], n);
     }
     if (!atomic_load(&r->stop)) /* and those that were on the disk as used already, or are gone */
@@ -203,9 +203,10 @@ static void feed_suspects(struct recovery *r)
 
 static bool finish(struct store_returning *b)
 {
-    if (!b->s || !b->fed || atomic_load(&b->s->replaying))
+    if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying))
         return false;
-    session_recovered(b->s);
+    if (session_recovered(b->s, session_disk(b->s)->stored_frames > 0))
+        store_want_checkpoint(b->s, true);
     free(b->ends);
     b->ends = NULL;
     session_unref(b->s);
@@ -215,7 +216,7 @@ static bool finish(struct store_returning *b)
 
 static void drop_dead(struct store_returning *b)
 {
-    if (b->s && atomic_load(&b->s->dead) && !b->fed) {
+    if (b->s && session_dead(b->s) && !b->fed) {
         journal_read_close(&b->reader);
         b->fed = true;
     }

@@ -37,28 +37,35 @@ int admission_setup(struct core *c, const struct session_options *options,
                                     .max_blocks = (uint32_t)config.limits.blocks,
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
-                                    .decode = c->decode};
+                                    .last = core_release};
     rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
                          c->models, c->store != NULL, err);
     if (rc)
         return rc;
-    setup->store = o->journal == SESSION_JOURNAL_OFF ? NULL : c->store;
     setup->memory_bytes =
         memory_needed(setup, o->has_camera ? o->camera_w : 1280, o->has_camera ? o->camera_h : 720);
     return 0;
 }
 
-int admission_make(struct core *c, struct session_setup *setup, struct session **s, struct err *err)
+int admission_make(struct core *c, const struct session_setup *setup, struct session **s,
+                   struct err *err)
 {
+    struct worker *worker;
     int rc;
 
     *s = NULL;
-    rc = placement_choose(c, setup, core_config(c).device.frames_per_s, err);
+    rc = placement_choose(c, setup, core_config(c).device.frames_per_s, &worker, err);
     if (rc)
         return rc;
     rc = session_new(s, setup, err);
-    if (rc)
-        budget_give(setup->budget, setup->memory_bytes);
+    if (rc == 0)
+        rc = session_work_new(*s, worker, c->decode, worker_budget(worker), err);
+    if (rc) {
+        budget_give(worker_budget(worker), setup->memory_bytes);
+        if (*s)
+            session_free(*s);
+        *s = NULL;
+    }
     return rc;
 }
 

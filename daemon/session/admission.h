@@ -19,7 +19,7 @@ MUST_CHECK int admission_setup(struct core *c, const struct session_options *opt
  * Out:     *s, one reference; nobody knows it yet
  * Returns: 0; ERR_BUSY: no room; ERR_MEMORY; ERR_IO
  */
-MUST_CHECK int admission_make(struct core *c, struct session_setup *setup, struct session **s,
+MUST_CHECK int admission_make(struct core *c, const struct session_setup *setup, struct session **s,
                               struct err *err);
 
 /* A new one: made, with files if it has a journal, and in the registry. Returns the same. */

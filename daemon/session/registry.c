@@ -1,15 +1,22 @@
 #include "daemon/session/registry.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS 4096
 
+struct registry_node {
+    struct session *session;
+    uint64_t rank;
+    struct registry_node *next_hashed, *next, *prev;
+};
+
 struct registry {
     pthread_mutex_t lock;
     int n;
-    struct session *first, **end; /* in order of rank */
-    struct session *buckets[BUCKETS];
+    struct registry_node *first, *last; /* in order of rank */
+    struct registry_node *buckets[BUCKETS];
 };
 
 int registry_new(struct registry **registry, struct err *err)
@@ -19,7 +26,6 @@ int registry_new(struct registry **registry, struct err *err)
     *registry = r;
     if (!r)
         return err_set(err, ERR_MEMORY, "no memory for the registry of sessions");
-    r->end = &r->first;
     pthread_mutex_init(&r->lock, NULL);
     return 0;
 }
@@ -34,7 +40,7 @@ void registry_free(struct registry **r)
 }
 
 /* Ids are random, so their first characters are as good a hash as any. */
-static struct session **bucket(struct registry *r, const char *id)
+static struct registry_node **bucket(struct registry *r, const char *id)
 {
     unsigned hash = 5381;
 
@@ -43,70 +49,75 @@ static struct session **bucket(struct registry *r, const char *id)
     return &r->buckets[hash % BUCKETS];
 }
 
+/* Creations may overtake each other by a few places. */
+static void insert(struct registry *r, struct registry_node *node)
+{
+    struct registry_node **b = bucket(r, session_id(node->session)), *before = r->last;
+
+    while (before && before->rank > node->rank)
+        before = before->prev;
+    node->prev = before;
+    node->next = before ? before->next : r->first;
+    *(before ? &before->next : &r->first) = node;
+    *(node->next ? &node->next->prev : &r->last) = node;
+    node->next_hashed = *b;
+    *b = node;
+    r->n++;
+}
+
 int registry_add(struct registry *r, struct session *s, int max, struct err *err)
 {
-    struct session **b = bucket(r, s->id);
+    struct registry_node *node = calloc(1, sizeof(*node));
     int rc = 0;
 
+    if (!node)
+        return err_set(err, ERR_MEMORY, "no memory for a session");
+    node->session = s;
+    node->rank = session_setup(s)->rank;
     pthread_mutex_lock(&r->lock);
-    if (r->n >= max) {
+    if (r->n >= max)
         rc = err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", r->n);
-    } else {
-        struct session **at = r->end; /* creations may overtake each other by a few places */
-        while (at != &r->first) {
-            struct session *before =
-                (struct session *)(void *)((char *)at - offsetof(struct session, next));
-            if (before->setup.rank < s->setup.rank)
-                break;
-            at = before->prev;
-        }
-        s->next_hashed = *b;
-        *b = s;
-        s->next = *at;
-        s->prev = at;
-        if (s->next)
-            s->next->prev = &s->next;
-        else
-            r->end = &s->next;
-        *at = s;
-        r->n++;
-    }
+    else
+        insert(r, node);
     pthread_mutex_unlock(&r->lock);
+    if (rc)
+        free(node);
     return rc;
 }
 
 struct session *registry_find(struct registry *r, const char *id)
 {
-    struct session *s;
+    struct registry_node *node;
+    struct session *s = NULL;
 
     pthread_mutex_lock(&r->lock);
-    for (s = *bucket(r, id); s && strcmp(s->id, id) != 0; s = s->next_hashed)
-        ;
-    if (s)
-        session_ref(s);
+    for (node = *bucket(r, id); node && strcmp(session_id(node->session), id) != 0;)
+        node = node->next_hashed;
+    if (node)
+        s = session_ref(node->session);
     pthread_mutex_unlock(&r->lock);
     return s;
 }
 
 struct session *registry_remove(struct registry *r, struct session *s)
 {
-    struct session **at = bucket(r, s->id), *found;
+    struct registry_node **at = bucket(r, session_id(s)), *node;
 
     pthread_mutex_lock(&r->lock);
-    while (*at && *at != s)
+    while (*at && (*at)->session != s)
         at = &(*at)->next_hashed;
-    found = *at;
-    if (found) {
-        *at = s->next_hashed;
-        *s->prev = s->next;
-        if (s->next)
-            s->next->prev = s->prev;
-        else
-            r->end = s->prev;
+    node = *at;
+    if (node) {
+        *at = node->next_hashed;
+        *(node->prev ? &node->prev->next : &r->first) = node->next;
+        *(node->next ? &node->next->prev : &r->last) = node->prev;
         r->n--;
     }
     pthread_mutex_unlock(&r->lock);
-    return found;
+    if (!node)
+        return NULL;
+    free(node);
+    return s;
 }
 
 int registry_page(struct registry *r, struct session **sessions, int cap, uint64_t *cursor)
@@ -114,11 +125,11 @@ int registry_page(struct registry *r, struct session **sessions, int cap, uint64
     int n = 0;
 
     pthread_mutex_lock(&r->lock);
-    for (struct session *s = r->first; s && n < cap; s = s->next)
-        if (s->setup.rank > *cursor)
-            sessions[n++] = session_ref(s);
+    for (struct registry_node *node = r->first; node && n < cap; node = node->next)
+        if (node->rank > *cursor)
+            sessions[n++] = session_ref(node->session);
     if (n)
-        *cursor = sessions[n - 1]->setup.rank;
+        *cursor = session_setup(sessions[n - 1])->rank;
     pthread_mutex_unlock(&r->lock);
     return n;
 }

@@ -14,7 +14,8 @@ struct registry;
 MUST_CHECK int registry_new(struct registry **r, struct err *err);
 void registry_free(struct registry **r);
 
-/* Takes over the caller's reference. Returns 0; ERR_BUSY: `max` sessions exist. */
+/* Takes over the caller's reference. Returns 0; ERR_BUSY: `max` sessions exist;
+ * ERR_MEMORY. */
 MUST_CHECK int registry_add(struct registry *r, struct session *s, int max, struct err *err);
 /* NULL if there is none; else the caller unrefs it. */
 struct session *registry_find(struct registry *r, const char *id);

@@ -2,42 +2,33 @@
  * session.h - one scan: its options, its state, its counters and the clients that watch it
  *
  * A session is counted: the registry, each client, each list of turns that it stands in and each
- * thread that works on it hold a reference. session_kill() takes it out of use at any moment;
- * memory goes with the last reference, device state was given back by the worker before that
- * (worker_retire()).
+ * thread that works on it hold a reference. session_kill() takes it out of use at any moment. With
+ * the last reference the session goes to its owner (session_setup.last), which frees it.
  *
- * Who touches what
- *   fixed at creation          everybody, without a lock
- *   `decode`                   the decode thread whose turn the session has (turn.h: one at a time)
- *   `work`                     the worker; while a job is with a committer, that one; while
- *                              device state is made, the thread that makes it
- *   the rest                   under `lock`, through session_*() alone
- * queue, mirror and trajectory have locks of their own. Clients' outboxes are locked under the
- * session's lock; edge_ops are called with no lock held.
+ * Two other rooms keep a part of their own with each session: daemon/work what its device needs
+ * (session_work()), daemon/disk what its journal needs (session_disk()). Nothing here looks inside.
+ *
+ * Threads: any. What session_setup() returns never changes; the rest is under a lock inside. Queue,
+ *          mirror and trajectory have locks of their own. Clients' outboxes are locked under the
+ *          session's lock; edge_ops are called with no lock held.
  */
 #ifndef RECOND_DAEMON_SESSION_H
 #define RECOND_DAEMON_SESSION_H
 
 #include "api/api.h"
-#include "daemon/budget.h"
 #include "daemon/metrics.h"
 #include "daemon/session/mirror.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/queue.h"
 #include "daemon/session/trajectory.h"
-#include "daemon/work/turn.h"
 #include "gpu/gpu.h"
-
-#include <pthread.h>
 
 #define SESSION_STREAMS_MAX 64
 #define SESSION_TOKENS_MAX 8
-#define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
 
-struct worker;
-struct decode;
-struct store;
-struct checkpoint_state;
+struct session;
+struct session_work; /* daemon/work */
+struct session_disk; /* daemon/disk */
 
 /* The edges, as the core knows them; empty before core_set_edges(). */
 struct session_edges {
@@ -53,14 +44,11 @@ struct session_setup {
     size_t max_payload_bytes;
     uint32_t max_blocks;
     uint64_t rank;         /* order of creation */
-    uint64_t memory_bytes; /* taken from `budget`, given back with the session */
-    struct budget *budget;
+    uint64_t memory_bytes; /* that the session holds at most, on its device and beside it */
     struct metrics *metrics;
     const struct session_edges *edges;
-    struct worker *worker;
-    struct decode *decode;
-    struct store *store; /* NULL: nothing of it is kept */
-    /* a session that was there before a restart; "" and 0: a new one */
+    void (*last)(struct session *s); /* the last reference went; ends in session_free() */
+    /* of a session that was there before a restart; "" and 0: session_new() chooses them */
     char id[API_ID_CAP];
     uint32_t epoch;
     double created_s;
@@ -75,93 +63,25 @@ struct session_client {
     struct outbox *outbox;
 };
 
-/* A frame of the session on its way through the device (job.h); one at a time, for the session's
- * turn lasts until it is done. */
-struct job {
-    struct session *session;
-    struct queue_item *item;
-    struct gpu_frame frame;
-    struct turn_entry turn; /* commit.h */
-};
-
-struct session {
-    char id[API_ID_CAP];
-    uint32_t epoch;
-    double created_s;
-    struct session_setup setup;
-    struct queue *queue;
-    struct mirror *mirror;
-    struct trajectory *trajectory;
-    atomic_int refs;
-    atomic_bool dead;
-    atomic_uint breaks; /* frames refused because the phone had lost its tracking */
-
-    struct turn_entry decode_turn, work_turn;   /* turn.h */
-    struct session *next_retired;               /* worker.c, under its lock */
-    bool retiring, working;                     /* the same; working: its turn is not over */
-    struct session *next_made, *next_leaving;   /* worker_make.c, the same */
-    struct session *next_hashed, *next, **prev; /* registry.c */
-
-    struct {
-        int jpeg_w, jpeg_h; /* of every frame; 0 before the first good one */
-        int w, h;           /* decoded */
-        uint64_t refused;   /* frames of the journal that were no good */
-    } decode;
-    struct {
-        struct gpu_session *device;  /* NULL before the first frame and after it was retired */
-        struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-        float *depth;                /* [net_h][net_w] if preview */
-        bool any;
-        uint32_t world_epoch, breaks; /* of the frame before */
-        struct job job;
-        /* of the journal: the last used frame's record, frames up to it, of those refused by the
-         * decoder, by the device, and used; used since the last checkpoint */
-        atomic_ullong number;
-        uint64_t ordinal, refused_before, refused, used, unsaved;
-    } work;
-
-    /* the disk's part (store.h); log NULL: there is none */
-    struct journal_log *log;
-    pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
-    uint64_t stored_frames;                     /* in the journal */
-    atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
-    atomic_ullong skipped; /* frames that were found refused when the journal was replayed */
-    atomic_ullong saved;   /* number that the newest checkpoint holds */
-    atomic_bool want_save; /* a checkpoint, due or not ... */
-    atomic_bool may_rest;  /* ... and then the device state may go */
-    atomic_bool resting;   /* device state is in a checkpoint alone */
-    _Atomic(struct checkpoint_state *) fetched; /* that, read for the worker */
-    atomic_bool unwanted;                       /* files go with the session */
-    atomic_uint replaying;                      /* frames of the journal that are under way */
-    struct session *next_grave;
-
-    pthread_mutex_t lock;
-    enum session_state state;
-    bool closing;
-    double changed_s; /* Unix time of the last change of state or of the set of clients */
-    uint64_t last_seq;
-    bool any_seq;
-    struct session_counts counts;
-    bool recovering;
-    char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
-    struct api_token tokens[SESSION_TOKENS_MAX];
-    int n_tokens;
-    int net_w, net_h;
-    uint32_t keyframes_kept, model_points, model_stable;
-    uint64_t used_us[SESSION_FPS_FRAMES];
-    uint32_t n_used_us;
-    float latency_ms;
-    float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
-    uint64_t preview_seq;
-    struct session_client *clients[SESSION_STREAMS_MAX];
-    int n_clients;
-};
-
 MUST_CHECK int session_new(struct session **s, const struct session_setup *setup, struct err *err);
 struct session *session_ref(struct session *s);
-/* The last one frees it; with a journal, store_bury() does. */
 void session_unref(struct session *s);
+/* By the owner, when the parts of the other rooms are gone. */
 void session_free(struct session *s);
+
+const char *session_id(const struct session *s);
+uint32_t session_epoch(const struct session *s);
+const struct session_setup *session_setup(const struct session *s);
+struct queue *session_queue(const struct session *s);
+struct mirror *session_mirror(const struct session *s);
+struct trajectory *session_trajectory(const struct session *s);
+/* The parts of the other rooms, NULL = none; set before any other thread knows the session. */
+struct session_work *session_work(const struct session *s);
+struct session_disk *session_disk(const struct session *s);
+void session_set_work(struct session *s, struct session_work *work);
+void session_set_disk(struct session *s, struct session_disk *disk);
+/* session_kill() was called. */
+bool session_dead(const struct session *s);
 
 /* ------------------------------------------------------------------------- clients */
 
@@ -175,6 +95,12 @@ MUST_CHECK int session_is_back(struct session *s, struct err *err);
 MUST_CHECK int session_start(struct session *s, struct session_client *c, struct err *err);
 
 /* ------------------------------------------------------------------------- frames */
+
+/* How often a frame was refused because the phone had lost its tracking; each frame carries the
+ * number along, and one that differs from the frame before it starts at a new place. */
+uint32_t session_breaks(const struct session *s);
+void session_add_break(struct session *s);
+void session_set_breaks(struct session *s, uint32_t breaks);
 
 /*
  * session_admit - count a frame that came in, before anything is done with it
@@ -208,26 +134,61 @@ MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *to
 int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
 /* It can take no more frames, and why. */
 void session_set_fault(struct session *s, const char *why);
-/* Its journal is replayed. */
-void session_recovered(struct session *s);
-/* Nobody came for so long that its device state may go. */
+
+/* ------------------------------------------------------------------------- rest */
+
+/* Has it been without a client that sends frames for so long that its device state may go? */
 bool session_idle(struct session *s, double now_s, int suspend_s);
-/* Its device state went or came; for the state that it shows. */
+/* Its device state may go once it is saved: until a client that sends frames starts, or the state
+ * is on the device again. */
+void session_allow_rest(struct session *s);
+bool session_may_rest(const struct session *s);
+/* Its device state went to the disk, or came back; for the state that it shows. */
 void session_set_resting(struct session *s, bool resting);
+bool session_resting(const struct session *s);
+
+/* ------------------------------------------------------------------------- after a restart */
+
+/* What outlives the process of a session's counters, beside how its frames ended. */
+struct session_saved {
+    uint64_t last_seq;
+    bool any_seq;
+    struct session_counts counts; /* keyframes, bytes_in, bytes_out, blocks_out, points_out */
+    uint32_t keyframes_kept, model_points, model_stable;
+    int net_w, net_h;
+};
+void session_save(struct session *s, struct session_saved *saved);
+/* Into a session that no other thread knows yet, as are the two below. */
+void session_restore(struct session *s, const struct session_saved *saved);
+/* It comes back: SESSION_RECOVERING until session_recovered(). */
+void session_set_recovering(struct session *s, bool finalized, const struct api_token *tokens,
+                            int n_tokens);
+/* How the frames of its journal ended; last_seq counts if any. */
+void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
+                      uint64_t queued, bool any, uint64_t last_seq);
+/* Clients start over, for its points may differ from those that they hold. */
+void session_renew_epoch(struct session *s);
+/* It can be read, not fed, and what of its journal could not be read. */
+void session_set_damaged(struct session *s, const char *what);
+/* Of its frames that are queued, all but n will not be read from the journal. */
+void session_unqueue_all_but(struct session *s, uint64_t n);
+/* Its journal is replayed. Returns what session_settle() does. */
+bool session_recovered(struct session *s, bool had_frames);
 
 /* ------------------------------------------------------------------------- ends */
 
 /* No more frames; those in the queue are still used. */
 void session_finalize(struct session *s);
+bool session_finalized(struct session *s);
 /* After a slot was released: CLOSED if it was the last of a finalized session. Returns true if
  * so. */
 bool session_settle(struct session *s);
-/* Out of use: clients are told `bye`, frames in the queue are nobody's. Returns false if it was
+/* Out of use: clients are told `bye`, frames in the queue are used no more. Returns false if it was
  * already. */
 bool session_kill(struct session *s);
 /* Tell all clients `bye`. */
 void session_bye(struct session *s, const struct control_bye *bye, bool at_once);
-/* Has nobody wanted it for its retention? */
+/* Has it been without clients and frames for its retention? */
 bool session_expired(struct session *s, double now_s);
 
 void session_get_info(struct session *s, struct session_info *info);

@@ -1,9 +1,10 @@
 /* What a session tells about itself. */
-#include "daemon/session/session.h"
+#include "daemon/session/session_internal.h"
 
 #include "daemon/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CAMERA_FPS 30.0f /* what a session that has not begun is taken for */
@@ -31,7 +32,7 @@ static float frame_rate(const struct session *s)
 
 float session_load(struct session *s)
 {
-    bool young = clock_unix_s() - s->created_s < YOUNG_S;
+    bool young = clock_unix_s() - s->setup.created_s < YOUNG_S;
     float fps;
 
     pthread_mutex_lock(&s->lock);
@@ -68,10 +69,10 @@ void session_get_info(struct session *s, struct session_info *info)
 
     memset(info, 0, sizeof(*info));
     mirror_summary(s->mirror, &cloud);
-    memcpy(info->id, s->id, sizeof(info->id));
+    memcpy(info->id, s->setup.id, sizeof(info->id));
     info->options = s->setup.options;
-    info->created_s = s->created_s;
-    info->epoch = s->epoch;
+    info->created_s = s->setup.created_s;
+    info->epoch = s->setup.epoch;
     info->revision = cloud.revision;
     info->points = cloud.points;
     info->hash = cloud.hash;
@@ -104,6 +105,20 @@ int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS
     memcpy(tokens, s->tokens, sizeof(s->tokens));
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+void session_set_preview(struct session *s, const float *depth, uint64_t seq)
+{
+    size_t n;
+
+    pthread_mutex_lock(&s->lock);
+    n = (size_t)s->net_w * (size_t)s->net_h;
+    if (!s->preview)
+        s->preview = malloc(n * sizeof(*s->preview));
+    if (s->preview)
+        memcpy(s->preview, depth, n * sizeof(*s->preview));
+    s->preview_seq = seq;
+    pthread_mutex_unlock(&s->lock);
 }
 
 int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h, uint64_t *seq,

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/disk/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,9 +39,10 @@ int stream_open(struct core *c, const char *id, enum control_role role, void *co
     s->allowed = s->client.role = role;
     s->client.cookie = cookie;
     s->client.serial = 1 + atomic_fetch_add(&c->next_serial, 1);
-    s->window = session->setup.queue_frames;
-    s->max_frame_bytes = (uint32_t)session->setup.max_payload_bytes + FRAME_HEADER_BYTES;
-    rc = outbox_new(&s->client.outbox, session->mirror, session->epoch, s->window, err);
+    s->window = session_setup(session)->queue_frames;
+    s->max_frame_bytes = (uint32_t)session_setup(session)->max_payload_bytes + FRAME_HEADER_BYTES;
+    rc = outbox_new(&s->client.outbox, session_mirror(session), session_epoch(session), s->window,
+                    err);
     if (rc)
         goto drop_stream;
     rc = session_attach(session, &s->client, err);
@@ -83,8 +85,8 @@ static int choose_codec(uint32_t mask, enum delta_codec *codec, struct err *err)
 int stream_start(struct stream *s, const struct control_start *start, struct err *err)
 {
     struct session *session = s->session;
-    struct control_ready ready = {.epoch = session->epoch,
-                                  .step_m = session->setup.options.step_m,
+    struct control_ready ready = {.epoch = session_epoch(session),
+                                  .step_m = session_setup(session)->options.step_m,
                                   .window = (uint32_t)s->window,
                                   .max_frame_bytes = s->max_frame_bytes};
     struct mirror_summary cloud;
@@ -96,8 +98,8 @@ int stream_start(struct stream *s, const struct control_start *start, struct err
         return err_at(err, ERR_STATE, "/op", "this client has started already");
     if (start->role == CONTROL_INGEST && s->allowed != CONTROL_INGEST)
         return err_at(err, ERR_DENIED, "/role", "this token may view, not send frames");
-    mirror_summary(session->mirror, &cloud);
-    memcpy(ready.session, session->id, sizeof(ready.session));
+    mirror_summary(session_mirror(session), &cloud);
+    snprintf(ready.session, sizeof(ready.session), "%s", session_id(session));
     ready.revision = cloud.revision;
     session_get_net(session, &ready.net_w, &ready.net_h);
     s->client.role = start->role;
@@ -111,7 +113,7 @@ static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, in
 {
     const struct control_ack ack = {.seq = seq, .status = CONTROL_REFUSED, .reason = reason};
 
-    atomic_fetch_add(&s->session->front_refused, 1);
+    store_front_end(s->session, ack.status);
     session_answer(s->session, s->client.serial, &ack, 0);
     if (session_settle(s->session))
         store_want_checkpoint(s->session, true);
@@ -121,7 +123,7 @@ static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, in
 /* Does the frame bring what this session needs? */
 static enum control_reason missing(struct session *session, const struct frame *f)
 {
-    const struct session_options *o = &session->setup.options;
+    const struct session_options *o = &session_setup(session)->options;
 
     if (!(f->flags & FRAME_HAS_CAMERA)) {
         if (!o->has_camera)
@@ -134,7 +136,7 @@ static enum control_reason missing(struct session *session, const struct frame *
     if (o->pose_source == SESSION_POSE_LEARNED)
         return CONTROL_REASON_NONE;
     if (frame_tracking(f) == FRAME_TRACKING_LOST) {
-        atomic_fetch_add(&session->breaks, 1);
+        session_add_break(session);
         return CONTROL_TRACKING;
     }
     return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
@@ -146,7 +148,7 @@ static int turn_away(struct stream *s, uint64_t seq, int rc)
     const struct control_ack ack = {
         .seq = seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
 
-    atomic_fetch_add(&s->session->front_dropped, 1);
+    store_front_end(s->session, ack.status);
     session_answer(s->session, s->client.serial, &ack, 0);
     return rc;
 }
@@ -160,10 +162,10 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *msg, str
                                           .convention = s->convention,
                                           .stream = s->client.serial,
                                           .received_us = clock_us(),
-                                          .breaks = atomic_load(&session->breaks)};
+                                          .breaks = session_breaks(session)};
     struct queue_dropped dropped;
     struct queue_item *item;
-    int rc = queue_push(session->queue, &arrival, &item, &dropped, err);
+    int rc = queue_push(session_queue(session), &arrival, &item, &dropped, err);
 
     if (rc == ERR_LIMIT)
         return refuse(s, f->seq, CONTROL_BAD_FRAME, rc);
@@ -188,9 +190,11 @@ int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *e
     if (rc)
         return rc;
     rc = frame_parse(&f, msg, len, s->convention, &bad);
-    if (rc == 0 && queue_adopt(s->session->queue, f.seq, s->client.serial))
+    if (rc == 0 && queue_adopt(session_queue(s->session), f.seq, s->client.serial))
         return 0; /* sent again after a lost connection, and still under way */
     reason = session_admit(s->session, f.seq, true, len);
+    if (reason == CONTROL_CLOSED && store_fenced(s->session))
+        reason = CONTROL_STORAGE;
     if (reason != CONTROL_REASON_NONE)
         return refuse(s, f.seq, reason, err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
     if (rc) {
@@ -202,7 +206,7 @@ int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *e
     reason = missing(s->session, &f);
     if (reason != CONTROL_REASON_NONE)
         return refuse(s, f.seq, reason, err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
-    if (store_full(s->session->setup.store))
+    if (session_disk(s->session) && store_full(s->core->store))
         return refuse(s, f.seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
     return push(s, &f, msg, err);
 }
@@ -215,7 +219,7 @@ int stream_control(struct stream *s, const struct control_message *m, struct err
         return err_at(err, ERR_STATE, "/op", "`start` comes first");
     switch (m->op) {
     case CONTROL_NEED:
-        block = mirror_find(s->session->mirror, &m->need);
+        block = mirror_find(session_mirror(s->session), &m->need);
         if (block < 0)
             return err_at(err, ERR_NOT_FOUND, "/op", "there is no block %d %d %d of submap %u",
                           m->need.x, m->need.y, m->need.z, m->need.submap);

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/work/worker.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ static void *run(void *arg)
         s = job->session;
         turn_done(turns, e, false); /* at once: the session may be gone when its job is done */
         job_finish(job);
-        worker_job_done(s->setup.worker, s);
+        worker_job_done(s);
     }
     return NULL;
 }

@@ -5,9 +5,10 @@
 #include "daemon/log.h"
 #include "daemon/work/netsize.h"
 #include "daemon/disk/store.h"
+#include "daemon/work/session_work.h"
 #include "daemon/work/worker.h"
 
-#include <stddef.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,23 +32,24 @@ struct decode {
 /* Picture and camera of the first frame become the session's. */
 static void choose_sizes(struct session *s, const struct jpeg_info *info)
 {
+    struct store_work *k = &session_work(s)->kept;
     int w, h;
 
     session_get_net(s, &w, &h);
     if (w == 0) {
-        netsize_choose(info->width, info->height, s->setup.multiple, &w, &h);
+        netsize_choose(info->width, info->height, session_setup(s)->multiple, &w, &h);
         session_set_net(s, w, h);
     }
-    s->decode.jpeg_w = info->width;
-    s->decode.jpeg_h = info->height;
-    jpeg_scaled_size(info, w, h, &s->decode.w, &s->decode.h);
+    k->jpeg_w = info->width;
+    k->jpeg_h = info->height;
+    jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
 /* Intrinsics of the decoded picture, from the frame or from the session. A focal length that is
  * lost in scaling is refused here: the device would refuse the batch for it. */
 static enum control_reason camera(const struct session *s, struct queue_item *item)
 {
-    const struct session_options *o = &s->setup.options;
+    const struct session_options *o = &session_setup(s)->options;
     struct intrinsics K = item->frame.K;
 
     if (!(item->frame.flags & FRAME_HAS_CAMERA)) {
@@ -55,8 +57,8 @@ static enum control_reason camera(const struct session *s, struct queue_item *it
             return CONTROL_NO_CAMERA;
         K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
     }
-    item->width = s->decode.w;
-    item->height = s->decode.h;
+    item->width = session_work(s)->kept.w;
+    item->height = session_work(s)->kept.h;
     item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
     return item->K.fx >= FRAME_FOCAL_MIN_PX && item->K.fy >= FRAME_FOCAL_MIN_PX
                ? CONTROL_REASON_NONE
@@ -78,8 +80,8 @@ static int decode_picture(struct decode_thread *t, struct session *s, struct que
     int64_t least = t->pool->card_pixels;
 
     if (info->plain && least && (int64_t)info->width * info->height >= least &&
-        worker_decode(s->setup.worker, &jpeg) == 0) {
-        metrics_add(s->setup.metrics, METRICS_CARD_PICTURES, 1);
+        worker_decode(session_work(s)->worker, &jpeg) == 0) {
+        metrics_add(session_setup(s)->metrics, METRICS_CARD_PICTURES, 1);
         return 0;
     }
     return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &t->pool->limits,
@@ -90,8 +92,9 @@ static int decode_picture(struct decode_thread *t, struct session *s, struct que
 static enum control_reason decode_item(struct decode_thread *t, struct session *s,
                                        struct queue_item *item)
 {
+    const struct store_work *k = &session_work(s)->kept;
     const struct frame *f = &item->frame;
-    bool first = s->decode.jpeg_w == 0;
+    bool first = k->jpeg_w == 0;
     enum control_reason reason;
     struct jpeg_info info;
 
@@ -101,13 +104,13 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         return CONTROL_BAD_FRAME;
     if (first)
         choose_sizes(s, &info);
-    else if (info.width != s->decode.jpeg_w || info.height != s->decode.jpeg_h)
+    else if (info.width != k->jpeg_w || info.height != k->jpeg_h)
         return CONTROL_BAD_FRAME;
     reason = camera(s, item);
     if (reason != CONTROL_REASON_NONE)
         return reason;
-    if (!queue_has_pictures(s->queue) &&
-        queue_set_pictures(s->queue, item, (size_t)s->decode.w * (size_t)s->decode.h * 3, NULL))
+    if (!queue_has_pictures(session_queue(s)) &&
+        queue_set_pictures(session_queue(s), item, (size_t)k->w * (size_t)k->h * 3, NULL))
         return CONTROL_MEMORY;
     return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;
 }
@@ -116,9 +119,9 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
 static void undo_first(struct session *s, struct queue_item *item)
 {
     if (item->rgb)
-        queue_unset_pictures(s->queue, item);
-    s->decode.jpeg_w = s->decode.jpeg_h = 0;
-    session_set_net(s, s->setup.options.net_w, s->setup.options.net_h);
+        queue_unset_pictures(session_queue(s), item);
+    session_work(s)->kept.jpeg_w = session_work(s)->kept.jpeg_h = 0;
+    session_set_net(s, session_setup(s)->options.net_w, session_setup(s)->options.net_h);
 }
 
 /* A session that has rested needs what its device knew. */
@@ -128,39 +131,38 @@ static enum control_reason wake_up(struct session *s)
 
     if (store_fetch(s, &err) == 0)
         return CONTROL_REASON_NONE;
-    LOG_AT(LOG_ERR, "session %.6s cannot go on: %s", s->id, err.text);
+    LOG_AT(LOG_ERR, "session %.6s cannot go on: %s", session_id(s), err.text);
     return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
 }
 
 static void serve(struct decode_thread *t, struct session *s)
 {
-    struct queue_item *item = queue_take_waiting(s->queue);
-    bool first = s->decode.jpeg_w == 0;
+    struct queue_item *item = queue_take_waiting(session_queue(s));
+    bool first = session_work(s)->kept.jpeg_w == 0;
     enum control_reason reason;
     uint64_t start_us;
 
     if (!item)
         return;
     start_us = clock_us();
-    worker_due(s->setup.worker, s, true);
-    item->store.refused_before = s->decode.refused;
+    worker_due(s, true);
     store_enter(s, item);
     reason = wake_up(s);
     if (reason == CONTROL_REASON_NONE)
         reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
-    metrics_observe(s->setup.metrics, METRICS_DECODE, item->decode_us);
-    turn_charge(t->pool->turns, &s->decode_turn, item->decode_us);
+    metrics_observe(session_setup(s)->metrics, METRICS_DECODE, item->decode_us);
+    turn_charge(t->pool->turns, &session_work(s)->decode_turn, item->decode_us);
     if (reason == CONTROL_REASON_NONE) {
-        queue_ready(s->queue, item);
-        worker_kick(s->setup.worker, s);
-        worker_due(s->setup.worker, s, false);
+        queue_ready(session_queue(s), item);
+        worker_kick(s);
+        worker_due(s, false);
         return;
     }
-    worker_due(s->setup.worker, s, false);
+    worker_due(s, false);
     if (first)
         undo_first(s, item);
-    s->decode.refused += item->store.number != 0;
+    store_decode_refused(s, item);
     job_refuse(s, item, reason);
 }
 
@@ -173,26 +175,24 @@ static void *run(void *arg)
 
     pthread_setname_np(pthread_self(), "decoder");
     while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
-        struct session *s =
-            n ? (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn))
-              : NULL;
+        struct session *s = n ? session_work_of_decode(e) : NULL;
         atomic_store(&t->alive_us, clock_us());
         if (!s)
             continue;
-        if (!atomic_load(&s->dead))
+        if (!session_dead(s))
             serve(t, s);
-        if (turn_done(turns, e, !atomic_load(&s->dead) && queue_can_decode(s->queue)))
+        if (turn_done(turns, e, !session_dead(s) && queue_can_decode(session_queue(s))))
             session_unref(s);
     }
     return NULL;
 }
 
-void decode_kick(struct decode *d, struct session *s)
+void decode_kick(struct session *s)
 {
-    if (!queue_can_decode(s->queue)) /* who is at it now looks again when he is done */
+    if (!queue_can_decode(session_queue(s))) /* the thread at it now looks again when it is done */
         return;
     session_ref(s);
-    if (!turn_kick(d->turns, &s->decode_turn))
+    if (!turn_kick(session_work(s)->decode->turns, &session_work(s)->decode_turn))
         session_unref(s);
 }
 
@@ -257,8 +257,7 @@ void decode_stop(struct decode *d)
     }
     d->n = 0;
     while ((e = turn_drop(d->turns)))
-        session_unref(
-            (struct session *)(void *)((char *)e - offsetof(struct session, decode_turn)));
+        session_unref(session_work_of_decode(e));
 }
 
 void decode_free(struct decode **decode)

@@ -26,7 +26,7 @@ void decode_stop(struct decode *d);
 void decode_free(struct decode **d);
 
 /* The session has frames to decode, or room for decoded ones. */
-void decode_kick(struct decode *d, struct session *s);
+void decode_kick(struct session *s);
 
 /* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
  * well. */

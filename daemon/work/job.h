@@ -8,6 +8,7 @@
 #define RECOND_DAEMON_JOB_H
 
 #include "daemon/session/session.h"
+#include "daemon/work/session_work.h"
 #include "daemon/work/shelf.h"
 
 /*

@@ -15,7 +15,7 @@ void placement_loads(struct core *c, float *fps)
     while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
         for (int i = 0; i < n; i++) {
             for (int w = 0; w < c->n_workers; w++)
-                if (c->workers[w] == page[i]->setup.worker)
+                if (c->workers[w] == session_work(page[i])->worker)
                     fps[w] += session_load(page[i]);
             session_unref(page[i]);
         }
@@ -39,7 +39,7 @@ static void promised(struct core *c, double *fps)
         for (int i = 0; i < n; i++) {
             session_get_info(page[i], &info);
             for (int w = 0; w < c->n_workers && counts(&info); w++)
-                if (c->workers[w] == page[i]->setup.worker)
+                if (c->workers[w] == session_work(page[i])->worker)
                     fps[w] += (double)info.options.fps;
             session_unref(page[i]);
         }
@@ -76,8 +76,8 @@ static int best_of(const struct core *c, const float *fps, const bool *tried)
     return best;
 }
 
-int placement_choose(struct core *c, struct session_setup *setup, double frames_per_s,
-                     struct err *err)
+int placement_choose(struct core *c, const struct session_setup *setup, double frames_per_s,
+                     struct worker **worker, struct err *err)
 {
     double asked = (double)setup->options.fps, full[CORE_DEVICES_MAX] = {0};
     float fps[CORE_DEVICES_MAX] = {0};
@@ -96,22 +96,21 @@ int placement_choose(struct core *c, struct session_setup *setup, double frames_
             rc = too_many(full[w], asked, frames_per_s, err);
             continue;
         }
-        setup->worker = c->workers[w];
-        setup->budget = worker_budget(c->workers[w]);
-        rc = budget_take(setup->budget, setup->memory_bytes, err);
+        *worker = c->workers[w];
+        rc = budget_take(worker_budget(*worker), setup->memory_bytes, err);
     }
     return rc;
 }
 
 int placement_confirm(struct core *c, const struct session *s, double frames_per_s, struct err *err)
 {
-    double fps[CORE_DEVICES_MAX], own = (double)s->setup.options.fps;
+    double fps[CORE_DEVICES_MAX], own = (double)session_setup(s)->options.fps;
 
     if (frames_per_s <= 0)
         return 0;
     promised(c, fps);
     for (int w = 0; w < c->n_workers; w++)
-        if (c->workers[w] == s->setup.worker && fps[w] > frames_per_s)
+        if (c->workers[w] == session_work(s)->worker && fps[w] > frames_per_s)
             return too_many(fps[w] - own, own, frames_per_s, err);
     return 0;
 }

@@ -13,15 +13,15 @@
  * PLACEMENT_FPS are none, then the smaller share of the memory budget decides.
  * In:      frames_per_s: what the sessions of a device may be counted with together, by their
  *          options' fps; 0 = no bound. Closed and faulty ones count no more.
- * In/out:  setup: memory_bytes and options.fps are read; worker and budget are set, the bytes are
- *          taken
+ *          setup: memory_bytes and options.fps are read
+ * Out:     worker, from whose budget the bytes are taken
  * Returns: 0; ERR_BUSY: no device has room, or there is none
  * Runs:    any thread; two at once may both see the same device idle, which evens out as far as
  *          load goes, and is found out by placement_confirm() where it breaks the bound
  */
 #define PLACEMENT_FPS 10
-MUST_CHECK int placement_choose(struct core *c, struct session_setup *setup, double frames_per_s,
-                                struct err *err);
+MUST_CHECK int placement_choose(struct core *c, const struct session_setup *setup,
+                                double frames_per_s, struct worker **worker, struct err *err);
 
 /* The session is in the registry: is its device still within the bound? Of two that came at once
  * both may be turned away, never too many let in. Returns 0; ERR_BUSY. */

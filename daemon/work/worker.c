@@ -20,18 +20,18 @@
 /* The next one whose job is done, out of the list; NULL if there is none. */
 static struct session *pop_retired(struct worker *w)
 {
-    struct session **at = &w->retired, *s;
+    struct session_work **at = &w->retired, *k;
 
     pthread_mutex_lock(&w->lock);
     while (*at && (*at)->working)
         at = &(*at)->next_retired;
-    s = *at;
-    if (s) {
-        *at = s->next_retired;
-        s->retiring = false;
+    k = *at;
+    if (k) {
+        *at = k->next_retired;
+        k->retiring = false;
     }
     pthread_mutex_unlock(&w->lock);
-    return s;
+    return k ? k->session : NULL;
 }
 
 static void free_retired(struct worker *w)
@@ -39,7 +39,7 @@ static void free_retired(struct worker *w)
     struct session *s;
 
     while ((s = pop_retired(w)))
-        if (s->work.device && store_may_rest(s))
+        if (session_work(s)->device && store_may_rest(s))
             worker_make_leave(w, s);
         else
             session_unref(s);
@@ -143,7 +143,7 @@ static void wind_up(struct worker *w)
     free_retired(w);
     worker_make_stop(w);
     if (w->config.store)
-        store_bury(w->config.store);
+        store_reap(w->config.store);
     shelf_close(&w->make.shelf);
     gpu_close(&w->gpu);
 }
@@ -162,24 +162,28 @@ static void *run(void *arg)
 
 /* ------------------------------------------------------------------------- others' side */
 
-void worker_kick(struct worker *w, struct session *s)
+void worker_kick(struct session *s)
 {
+    struct session_work *k = session_work(s);
+
     session_ref(s);
-    if (!turn_kick(w->turns, &s->work_turn))
+    if (!turn_kick(k->worker->turns, &k->work_turn))
         session_unref(s);
 }
 
-void worker_retire(struct worker *w, struct session *s)
+void worker_retire(struct session *s)
 {
+    struct session_work *k = session_work(s);
+    struct worker *w = k->worker;
     bool listed;
 
     session_ref(s);
     pthread_mutex_lock(&w->lock);
-    listed = s->retiring;
+    listed = k->retiring;
     if (!listed) {
-        s->retiring = true;
-        s->next_retired = w->retired;
-        w->retired = s;
+        k->retiring = true;
+        k->next_retired = w->retired;
+        w->retired = k;
     }
     pthread_mutex_unlock(&w->lock);
     if (listed)
@@ -187,9 +191,11 @@ void worker_retire(struct worker *w, struct session *s)
     turn_poke(w->turns);
 }
 
-void worker_due(struct worker *w, struct session *s, bool due)
+void worker_due(struct session *s, bool due)
 {
-    turn_due(w->turns, &s->work_turn, due);
+    struct session_work *k = session_work(s);
+
+    turn_due(k->worker->turns, &k->work_turn, due);
 }
 
 void *worker_get_memory(void *worker, size_t bytes)
@@ -297,7 +303,7 @@ void worker_stop(struct worker *w)
         pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
     while ((e = turn_drop(w->turns)))
-        session_unref(worker_session_of(e));
+        session_unref(session_work_of_device(e));
 }
 
 void worker_free(struct worker **worker)

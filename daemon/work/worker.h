@@ -16,6 +16,7 @@
 
 #include "daemon/work/models.h"
 #include "daemon/session/session.h"
+#include "daemon/work/session_work.h"
 
 struct worker;
 
@@ -42,14 +43,14 @@ void worker_stop(struct worker *w);
 void worker_free(struct worker **w);
 
 /* The session has a decoded frame. */
-void worker_kick(struct worker *w, struct session *s);
+void worker_kick(struct session *s);
 /* A frame of the session is being decoded, or is no more: others may wait for it a moment. */
-void worker_due(struct worker *w, struct session *s, bool due);
-/* The session's job has ended; its next turn may come. Whoever ended it. */
-void worker_job_done(struct worker *w, struct session *s);
+void worker_due(struct session *s, bool due);
+/* The session's job has ended; its next turn may come. By the thread that ended it. */
+void worker_job_done(struct session *s);
 /* The session needs its device state no more. Before the last reference goes, each session that ran
  * must have been retired. */
-void worker_retire(struct worker *w, struct session *s);
+void worker_retire(struct session *s);
 
 /* Charge the sessions of a flight for the time it took, by the sizes of their networks, which is
  * what nearly all of it goes to. Before the jobs are passed on. */

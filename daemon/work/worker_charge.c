@@ -12,5 +12,5 @@ void worker_charge(struct turn *turns, struct job *const *jobs, int n, uint64_t 
         all += pixels[i];
     }
     for (int i = 0; i < n; i++)
-        turn_charge(turns, &jobs[i]->session->work_turn, us * pixels[i] / all);
+        turn_charge(turns, &session_work(jobs[i]->session)->work_turn, us * pixels[i] / all);
 }

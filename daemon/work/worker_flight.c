@@ -19,7 +19,7 @@
 static void set_working(struct worker *w, struct session *s)
 {
     pthread_mutex_lock(&w->lock);
-    s->working = true;
+    session_work(s)->working = true;
     w->n_working++;
     pthread_mutex_unlock(&w->lock);
 }
@@ -29,19 +29,21 @@ static void finish_turn(struct worker *w, struct session *s)
 {
     bool more;
 
-    decode_kick(s->setup.decode, s);
-    more = !atomic_load(&s->dead) && queue_has_ready(s->queue);
-    if (turn_done(w->turns, &s->work_turn, more))
+    decode_kick(s);
+    more = !session_dead(s) && queue_has_ready(session_queue(s));
+    if (turn_done(w->turns, &session_work(s)->work_turn, more))
         session_unref(s);
 }
 
-void worker_job_done(struct worker *w, struct session *s)
+void worker_job_done(struct session *s)
 {
+    struct session_work *k = session_work(s);
+    struct worker *w = k->worker;
     bool retiring;
 
     pthread_mutex_lock(&w->lock);
-    s->working = false;
-    retiring = s->retiring;
+    k->working = false;
+    retiring = k->retiring;
     w->n_working--;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
@@ -53,8 +55,8 @@ void worker_job_done(struct worker *w, struct session *s)
 void worker_flight_refuse(struct worker *w, struct session *s, struct queue_item *item,
                           enum control_reason reason)
 {
-    s->work.refused += item->store.number != 0;
-    if (!s->log || !atomic_load(&w->lost))
+    store_device_refused(s, item);
+    if (!session_disk(s) || !atomic_load(&w->lost))
         job_refuse(s, item, reason);
 }
 
@@ -63,35 +65,36 @@ static void refuse(struct worker *w, struct job *job, enum control_reason reason
     struct session *s = job->session;
 
     worker_flight_refuse(w, s, job->item, reason);
-    worker_job_done(w, s);
+    worker_job_done(s);
 }
 
 /* It has a picture, and nothing on the device to put it into. */
 static bool needs_device(const struct worker *w, struct session *s)
 {
-    return !s->work.device && !atomic_load(&s->dead) && !atomic_load(&w->lost) &&
-           queue_has_ready(s->queue);
+    return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
+           queue_has_ready(session_queue(s));
 }
 
 /* The session's next picture becomes its job. Returns false if there is none. One that came since
  * needs_device() was asked has announced itself: its turn comes again. */
 static bool take_job(struct worker *w, struct session *s)
 {
+    struct session_work *k = session_work(s);
     bool lost = atomic_load(&w->lost);
     struct queue_item *item;
 
-    if (atomic_load(&s->dead) || (s->log && lost) || (!s->work.device && !lost))
+    if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
         return false;
-    store_checkpoint(s);
-    item = queue_take_ready(s->queue);
+    store_checkpoint(s, k->device, &k->kept);
+    item = queue_take_ready(session_queue(s));
     if (!item)
         return false;
-    decode_kick(s->setup.decode, s);
+    decode_kick(s);
     if (lost) {
         worker_flight_refuse(w, s, item, CONTROL_FAULT);
         return false;
     }
-    job_open(&s->work.job, s, item);
+    job_open(&k->job, s, item);
     return true;
 }
 
@@ -280,7 +283,8 @@ static void seat(struct flight *f, struct job *job)
 static void board(struct worker *w, struct flight *f, struct turn_entry *const *entries, int n)
 {
     for (int i = 0; i < n; i++) {
-        struct session *s = worker_session_of(entries[i]);
+        struct session *s = session_work_of_device(entries[i]);
+        struct session_work *k = session_work(s);
         if (needs_device(w, s)) {
             set_working(w, s);
             worker_make_session(w, s);
@@ -291,10 +295,10 @@ static void board(struct worker *w, struct flight *f, struct turn_entry *const *
             continue;
         }
         set_working(w, s);
-        if (queue_has_ready(s->queue)) /* it will be back: turn_take_more() */
-            turn_kick(w->turns, &s->work_turn);
-        note_queue_time(w, s->work.job.item);
-        seat(f, &s->work.job);
+        if (queue_has_ready(session_queue(s))) /* it will be back: turn_take_more() */
+            turn_kick(w->turns, &k->work_turn);
+        note_queue_time(w, k->job.item);
+        seat(f, &k->job);
     }
 }
 

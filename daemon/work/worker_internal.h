@@ -7,7 +7,7 @@
 #include "daemon/work/shelf.h"
 #include "daemon/work/worker.h"
 
-#include <stddef.h>
+#include <pthread.h>
 
 /* A batch on its way through the device. */
 struct flight {
@@ -23,7 +23,7 @@ struct flight {
 
 /* Sessions that wait for the thread that makes and frees; under the worker's lock. */
 struct worker_line {
-    struct session *first, *last;
+    struct session_work *first, *last;
 };
 
 struct worker {
@@ -65,16 +65,11 @@ struct worker {
     struct err open_error;
     struct gpu_info info;
     float busy;
-    struct session *retired; /* list through next_retired */
-    int n_working;           /* sessions whose turn is not over */
-    bool served;             /* the thread takes no more frames */
-    bool ending;             /* it shall close the device */
+    struct session_work *retired; /* list through next_retired */
+    int n_working;                /* sessions whose turn is not over */
+    bool served;                  /* the thread takes no more frames */
+    bool ending;                  /* it shall close the device */
 };
-
-static inline struct session *worker_session_of(struct turn_entry *e)
-{
-    return (struct session *)(void *)((char *)e - offsetof(struct session, work_turn));
-}
 
 /* Those who were left behind and sessions that have a turn board the next flight, others may join
  * it, and it is launched. */

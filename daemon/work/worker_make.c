@@ -14,36 +14,36 @@
 
 /* Both lists run through a link of their own, for a session may leave and be wanted again before
  * its memory is back: first out, then in. */
-static void join_made(struct worker_line *l, struct session *s)
+static void join_made(struct worker_line *l, struct session_work *k)
 {
-    s->next_made = NULL;
-    *(l->last ? &l->last->next_made : &l->first) = s;
-    l->last = s;
+    k->next_made = NULL;
+    *(l->last ? &l->last->next_made : &l->first) = k;
+    l->last = k;
 }
 
-static struct session *pop_made(struct worker_line *l)
+static struct session_work *pop_made(struct worker_line *l)
 {
-    struct session *s = l->first;
+    struct session_work *k = l->first;
 
-    if (s && !(l->first = s->next_made))
+    if (k && !(l->first = k->next_made))
         l->last = NULL;
-    return s;
+    return k;
 }
 
-static void join_leaving(struct worker_line *l, struct session *s)
+static void join_leaving(struct worker_line *l, struct session_work *k)
 {
-    s->next_leaving = NULL;
-    *(l->last ? &l->last->next_leaving : &l->first) = s;
-    l->last = s;
+    k->next_leaving = NULL;
+    *(l->last ? &l->last->next_leaving : &l->first) = k;
+    l->last = k;
 }
 
-static struct session *pop_leaving(struct worker_line *l)
+static struct session_work *pop_leaving(struct worker_line *l)
 {
-    struct session *s = l->first;
+    struct session_work *k = l->first;
 
-    if (s && !(l->first = s->next_leaving))
+    if (k && !(l->first = k->next_leaving))
         l->last = NULL;
-    return s;
+    return k;
 }
 
 /* ------------------------------------------------------------------------- the thread */
@@ -54,20 +54,20 @@ static void make(struct worker *w, struct session *s)
     struct queue_item *item = NULL;
     int rc = 0;
 
-    if (!atomic_load(&s->dead) && !atomic_load(&w->lost))
+    if (!session_dead(s) && !atomic_load(&w->lost))
         rc = job_make(s, &w->make.shelf, &reason);
     if (rc == ERR_DEVICE)
         worker_flight_lose(w);
     if (rc)
-        item = queue_take_ready(s->queue);
+        item = queue_take_ready(session_queue(s));
     if (item)
         worker_flight_refuse(w, s, item, reason);
-    worker_job_done(w, s);
+    worker_job_done(s);
 }
 
 static void give_back(struct worker *w, struct session *s)
 {
-    gpu_session_free(&s->work.leaving);
+    gpu_session_free(&session_work(s)->leaving);
     session_unref(s);
     pthread_mutex_lock(&w->lock);
     w->make.n_leaving--;
@@ -105,7 +105,7 @@ static void rest(struct worker *w)
 }
 
 /* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
-static bool next(struct worker *w, struct session **leaving, struct session **made)
+static bool next(struct worker *w, struct session_work **leaving, struct session_work **made)
 {
     bool ending;
 
@@ -124,16 +124,16 @@ static bool next(struct worker *w, struct session **leaving, struct session **ma
 static void *run(void *arg)
 {
     struct worker *w = arg;
-    struct session *leaving, *made;
+    struct session_work *leaving, *made;
     uint64_t looked_us = clock_us();
 
     pthread_setname_np(pthread_self(), "maker");
     while (next(w, &leaving, &made)) {
         atomic_store(&w->make.alive_us, clock_us());
         if (leaving)
-            give_back(w, leaving);
+            give_back(w, leaving->session);
         if (made)
-            make(w, made);
+            make(w, made->session);
         look(w, &looked_us);
     }
     return NULL;
@@ -144,18 +144,20 @@ static void *run(void *arg)
 void worker_make_session(struct worker *w, struct session *s)
 {
     pthread_mutex_lock(&w->lock);
-    join_made(&w->make.made, s);
+    join_made(&w->make.made, session_work(s));
     pthread_cond_signal(&w->make.some);
     pthread_mutex_unlock(&w->lock);
 }
 
 void worker_make_leave(struct worker *w, struct session *s)
 {
-    s->work.leaving = s->work.device;
-    s->work.device = NULL;
-    session_set_resting(s, s->log != NULL);
+    struct session_work *k = session_work(s);
+
+    k->leaving = k->device;
+    k->device = NULL;
+    session_set_resting(s, session_disk(s) != NULL);
     pthread_mutex_lock(&w->lock);
-    join_leaving(&w->make.leaving, s);
+    join_leaving(&w->make.leaving, k);
     w->make.n_leaving++;
     pthread_cond_signal(&w->make.some);
     pthread_mutex_unlock(&w->lock);

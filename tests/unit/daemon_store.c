@@ -238,7 +238,7 @@ static void an_idle_session_leaves_its_device(void **state)
 static void tokens_and_ranks_are_kept(void **state)
 {
     struct session_options o = options(SESSION_LIVE);
-    struct api_token token = {.scope = 1};
+    struct api_token token = {.scope = 1}, kept[SESSION_TOKENS_MAX];
     struct session_info infos[8];
     uint64_t cursor = 0;
     char id[4][API_ID_CAP];
@@ -262,9 +262,9 @@ static void tokens_and_ranks_are_kept(void **state)
         assert_string_equal(infos[i].id, id[i]);
     assert_string_equal(infos[0].options.name, o.name);
     s = registry_find(r.core->registry, id[2]);
-    assert_int_equal(s->n_tokens, 1);
-    assert_memory_equal(s->tokens[0].sha256, token.sha256, 32);
-    assert_string_equal(s->tokens[0].session, id[2]);
+    assert_int_equal(session_get_tokens(s, kept), 1);
+    assert_memory_equal(kept[0].sha256, token.sha256, 32);
+    assert_string_equal(kept[0].session, id[2]);
     session_unref(s);
     rig_close(&r);
 }

@@ -333,7 +333,10 @@ static void work_announced_meanwhile_is_remembered(void **state)
 /* What a flight took goes to its sessions by the sizes of their networks, and all of it does. */
 static void a_flight_is_paid_by_the_pixel(void **state)
 {
-    static struct session s[3];
+    const struct session_setup setup = {
+        .options.max_points = 1, .queue_frames = 1, .max_payload_bytes = 1, .max_blocks = 1};
+    struct session_work work[3] = {0};
+    struct session *s[3];
     struct job jobs[3], *list[3];
     struct turn_entry *e[3];
     struct line l;
@@ -341,20 +344,22 @@ static void a_flight_is_paid_by_the_pixel(void **state)
     (void)state;
     line_open(&l);
     for (int i = 0; i < 3; i++) {
-        pthread_mutex_init(&s[i].lock, NULL);
-        s[i].net_w = i == 2 ? 640 : 64;
-        s[i].net_h = 64;
-        jobs[i].session = &s[i];
+        assert_int_equal(session_new(&s[i], &setup, NULL), 0);
+        session_set_net(s[i], i == 2 ? 640 : 64, 64);
+        session_set_work(s[i], &work[i]);
+        jobs[i].session = s[i];
         list[i] = &jobs[i];
-        turn_kick(l.turn, &s[i].work_turn);
+        turn_kick(l.turn, &work[i].work_turn);
     }
     assert_int_equal(turn_take(l.turn, e, 3, 0), 3);
     worker_charge(l.turn, list, 3, 12000);
-    assert_in_range(s[0].work_turn.had_us, 999, 1001);
-    assert_in_range(s[1].work_turn.had_us, 999, 1001);
-    assert_in_range(s[2].work_turn.had_us, 9997, 10000);
-    for (int i = 0; i < 3; i++)
+    assert_in_range(work[0].work_turn.had_us, 999, 1001);
+    assert_in_range(work[1].work_turn.had_us, 999, 1001);
+    assert_in_range(work[2].work_turn.had_us, 9997, 10000);
+    for (int i = 0; i < 3; i++) {
         turn_done(l.turn, e[i], false);
+        session_free(s[i]);
+    }
     line_close(&l);
 }
 

@@ -1,0 +1,215 @@
+/* A session's clients, and what they are told of their frames. */
+#include "daemon/session/session_internal.h"
+
+#include "daemon/clock.h"
+
+void session_wake(struct session *s, const struct session_wakes *w)
+{
+    const struct session_edges *e = s->setup.edges;
+
+    for (int i = 0; e->ops && i < w->n; i++)
+        e->ops->wake(e->edge, w->cookies[i]);
+}
+
+static int ingest_clients(const struct session *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_clients; i++)
+        n += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
+    return n;
+}
+
+void session_update_state(struct session *s)
+{
+    if (s->state == SESSION_CLOSED || s->recovering)
+        return;
+    if (ingest_clients(s))
+        s->state = SESSION_STREAMING;
+    else if (s->state != SESSION_CREATED)
+        s->state = atomic_load(&s->resting) ? SESSION_SUSPENDED : SESSION_IDLE;
+}
+
+/* ------------------------------------------------------------------------- clients */
+
+int session_attach(struct session *s, struct session_client *c, struct err *err)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (atomic_load(&s->dead))
+        rc = err_set(err, ERR_NOT_FOUND, "no such session");
+    else if (s->recovering)
+        rc = err_set(err, ERR_BUSY, "the session is coming back, try again in a moment");
+    else if (s->n_clients == SESSION_STREAMS_MAX)
+        rc =
+            err_set(err, ERR_BUSY, "%d clients are connected to this session", SESSION_STREAMS_MAX);
+    else
+        s->clients[s->n_clients++] = c;
+    s->changed_s = clock_unix_s();
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+void session_detach(struct session *s, struct session_client *c)
+{
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i] == c) {
+            s->clients[i] = s->clients[--s->n_clients];
+            break;
+        }
+    session_update_state(s);
+    s->changed_s = clock_unix_s();
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Under the lock: the client that sent frames so far has to go. */
+static void replace_ingest(struct session *s, const struct session_client *by,
+                           struct session_wakes *w)
+{
+    const struct control_bye bye = {CONTROL_DISCONNECT, 0, "another client sends frames now"};
+
+    for (int i = 0; i < s->n_clients; i++) {
+        struct session_client *c = s->clients[i];
+        if (c == by || !c->started || c->role != CONTROL_INGEST)
+            continue;
+        outbox_bye(c->outbox, &bye, true);
+        w->cookies[w->n++] = c->cookie;
+    }
+}
+
+static int is_back(const struct session *s, struct err *err)
+{
+    return s->recovering
+               ? err_set(err, ERR_BUSY, "the session is coming back, try again in a moment")
+               : 0;
+}
+
+int session_is_back(struct session *s, struct err *err)
+{
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = is_back(s, err);
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int session_start(struct session *s, struct session_client *c, struct err *err)
+{
+    struct session_wakes w = {.n = 0};
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    rc = is_back(s, err);
+    if (rc) {
+        /* it comes again */
+    } else if (c->role == CONTROL_INGEST && (s->closing || s->state == SESSION_CLOSED)) {
+        rc = err_at(err, ERR_STATE, "/role", "the session takes no more frames");
+    } else {
+        if (c->role == CONTROL_INGEST) {
+            replace_ingest(s, c, &w);
+            atomic_store(&s->may_rest, false);
+        }
+        c->started = true;
+        session_update_state(s);
+        if (s->state == SESSION_CLOSED)
+            outbox_end(c->outbox);
+        s->changed_s = clock_unix_s();
+    }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- frames */
+
+enum control_reason session_admit(struct session *s, uint64_t seq, bool readable, size_t bytes)
+{
+    enum control_reason reason = CONTROL_REASON_NONE;
+
+    pthread_mutex_lock(&s->lock);
+    s->counts.received++;
+    s->counts.queued++;
+    s->counts.bytes_in += bytes;
+    if (s->closing || s->state == SESSION_CLOSED || s->fault[0])
+        reason = CONTROL_CLOSED;
+    else if (readable && s->any_seq && seq <= s->last_seq)
+        reason = CONTROL_DUPLICATE;
+    else if (readable) {
+        s->any_seq = true;
+        s->last_seq = seq;
+    }
+    pthread_mutex_unlock(&s->lock);
+    metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
+    return reason;
+}
+
+static void count_answer(struct session *s, const struct control_ack *ack, uint64_t received_us,
+                         uint64_t now_us)
+{
+    s->counts.queued--;
+    if (ack->status == CONTROL_USED)
+        s->counts.used++;
+    else if (ack->status == CONTROL_DROPPED)
+        s->counts.dropped++;
+    else
+        s->counts.refused++;
+    if (ack->status != CONTROL_USED)
+        return;
+    s->counts.keyframes += ack->keyframe;
+    s->used_us[s->n_used_us++ % SESSION_FPS_FRAMES] = now_us;
+    s->latency_ms = (float)(now_us - received_us) * 1e-3f;
+}
+
+void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
+                    uint64_t received_us)
+{
+    uint64_t now_us = clock_us();
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    count_answer(s, ack, received_us, now_us);
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->serial == stream) {
+            outbox_ack(s->clients[i]->outbox, ack);
+            w.cookies[w.n++] = s->clients[i]->cookie;
+        }
+    pthread_mutex_unlock(&s->lock);
+    metrics_frame(s->setup.metrics, ack->status, ack->reason);
+    if (ack->status == CONTROL_USED)
+        metrics_observe(s->setup.metrics, METRICS_LATENCY, now_us - received_us);
+    session_wake(s, &w);
+}
+
+void session_publish(struct session *s, const struct gpu_result *result,
+                     const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    s->keyframes_kept = result->n_keyframes;
+    s->model_points = result->n_points;
+    s->model_stable = result->n_stable;
+    for (int i = 0; i < s->n_clients && commit->n_changed; i++)
+        if (s->clients[i]->started) {
+            outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
+                        commit->revision);
+            w.cookies[w.n++] = s->clients[i]->cookie;
+        }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_sent(struct session *s, const struct outbox_sent *sent)
+{
+    pthread_mutex_lock(&s->lock);
+    s->counts.bytes_out += sent->bytes;
+    s->counts.blocks_out += sent->blocks;
+    s->counts.points_out += sent->points;
+    pthread_mutex_unlock(&s->lock);
+    metrics_add(s->setup.metrics, METRICS_SENT_BYTES, sent->bytes);
+    metrics_add(s->setup.metrics, METRICS_SENT_BLOCKS, sent->blocks);
+    metrics_add(s->setup.metrics, METRICS_SENT_POINTS, sent->points);
+}

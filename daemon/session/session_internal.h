@@ -1,0 +1,55 @@
+/* session_internal.h - what a session is inside, for session*.c alone */
+#ifndef RECOND_DAEMON_SESSION_INTERNAL_H
+#define RECOND_DAEMON_SESSION_INTERNAL_H
+
+#include "daemon/session/session.h"
+
+#include <pthread.h>
+
+#define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
+
+struct session {
+    /* fixed at creation, or before another thread knows the session */
+    struct session_setup setup;
+    struct queue *queue;
+    struct mirror *mirror;
+    struct trajectory *trajectory;
+    struct session_work *work;
+    struct session_disk *disk;
+
+    atomic_int refs;
+    atomic_bool dead;
+    atomic_uint breaks;
+    atomic_bool may_rest, resting;
+
+    pthread_mutex_t lock; /* of all that follows */
+    enum session_state state;
+    bool closing, recovering;
+    double changed_s; /* Unix time of the last change of state or of the set of clients */
+    uint64_t last_seq;
+    bool any_seq;
+    struct session_counts counts;
+    char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
+    struct api_token tokens[SESSION_TOKENS_MAX];
+    int n_tokens;
+    int net_w, net_h;
+    uint32_t keyframes_kept, model_points, model_stable;
+    uint64_t used_us[SESSION_FPS_FRAMES];
+    uint32_t n_used_us;
+    float latency_ms;
+    float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
+    uint64_t preview_seq;
+    struct session_client *clients[SESSION_STREAMS_MAX];
+    int n_clients;
+};
+
+/* Clients to wake, collected under the lock; session_wake() is called after it. */
+struct session_wakes {
+    void *cookies[SESSION_STREAMS_MAX];
+    int n;
+};
+void session_wake(struct session *s, const struct session_wakes *w);
+/* Under the lock: the state that follows from clients and rest, unless the session is closed. */
+void session_update_state(struct session *s);
+
+#endif

@@ -1,0 +1,130 @@
+/* A session that rests on the disk, or comes back after a restart. */
+#include "daemon/session/session_internal.h"
+
+#include "daemon/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------- rest */
+
+bool session_idle(struct session *s, double now_s, int suspend_s)
+{
+    bool idle;
+
+    pthread_mutex_lock(&s->lock);
+    idle = suspend_s >= 0 && s->state == SESSION_IDLE && s->counts.queued == 0 &&
+           now_s - s->changed_s > suspend_s;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
+}
+
+void session_allow_rest(struct session *s)
+{
+    atomic_store(&s->may_rest, true);
+}
+
+bool session_may_rest(const struct session *s)
+{
+    return atomic_load(&s->may_rest);
+}
+
+void session_set_resting(struct session *s, bool resting)
+{
+    atomic_store(&s->resting, resting);
+    if (!resting)
+        atomic_store(&s->may_rest, false);
+    pthread_mutex_lock(&s->lock);
+    session_update_state(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_resting(const struct session *s)
+{
+    return atomic_load(&s->resting);
+}
+
+/* ------------------------------------------------------------------------- after a restart */
+
+void session_save(struct session *s, struct session_saved *saved)
+{
+    pthread_mutex_lock(&s->lock);
+    *saved = (struct session_saved){.last_seq = s->last_seq,
+                                    .any_seq = s->any_seq,
+                                    .counts = s->counts,
+                                    .keyframes_kept = s->keyframes_kept,
+                                    .model_points = s->model_points,
+                                    .model_stable = s->model_stable,
+                                    .net_w = s->net_w,
+                                    .net_h = s->net_h};
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_restore(struct session *s, const struct session_saved *saved)
+{
+    s->last_seq = saved->last_seq;
+    s->any_seq = saved->any_seq;
+    s->counts = saved->counts;
+    s->keyframes_kept = saved->keyframes_kept;
+    s->model_points = saved->model_points;
+    s->model_stable = saved->model_stable;
+    s->net_w = saved->net_w;
+    s->net_h = saved->net_h;
+}
+
+void session_set_recovering(struct session *s, bool finalized, const struct api_token *tokens,
+                            int n_tokens)
+{
+    s->recovering = true;
+    s->state = SESSION_RECOVERING;
+    s->closing = finalized;
+    s->n_tokens = n_tokens;
+    memcpy(s->tokens, tokens, (size_t)n_tokens * sizeof(*tokens));
+}
+
+void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
+                      uint64_t queued, bool any, uint64_t last_seq)
+{
+    struct session_counts *c = &s->counts;
+
+    c->used = used;
+    c->dropped = dropped;
+    c->refused = refused;
+    c->queued = queued;
+    c->received = used + dropped + refused + queued;
+    if (any && (!s->any_seq || last_seq > s->last_seq))
+        s->last_seq = last_seq;
+    s->any_seq |= any;
+}
+
+void session_renew_epoch(struct session *s)
+{
+    s->setup.epoch += 2;
+}
+
+void session_set_damaged(struct session *s, const char *what)
+{
+    pthread_mutex_lock(&s->lock);
+    snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
+    snprintf(s->fault, sizeof(s->fault), "its journal is damaged: it can be read, not fed");
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_unqueue_all_but(struct session *s, uint64_t n)
+{
+    pthread_mutex_lock(&s->lock);
+    s->counts.received -= s->counts.queued - n;
+    s->counts.queued = n;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_recovered(struct session *s, bool had_frames)
+{
+    pthread_mutex_lock(&s->lock);
+    s->recovering = false;
+    s->state = had_frames ? SESSION_IDLE : SESSION_CREATED;
+    s->changed_s = clock_unix_s();
+    session_update_state(s);
+    pthread_mutex_unlock(&s->lock);
+    return session_settle(s);
+}
