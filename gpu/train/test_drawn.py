@@ -11,7 +11,7 @@ import joint
 import losses
 import photometric as ph
 import tasks
-from scenes import assets, build, check_scenes, figures, people, render, sample, views
+from scenes import assets, build, check_scenes, figures, people, render, sample, surfaces, views
 
 W, H = 160, 128
 
@@ -22,7 +22,7 @@ class Drawn(unittest.TestCase):
         arrays, cls.cat = assets.load('')
         cls.renderer = render.Renderer(arrays, 'cpu')
         rng = np.random.default_rng(3)
-        cls.scenes = [sample.make_scene(cls.cat, 40 + k, kind, 4) for k, kind in enumerate(('room', 'room', 'corridor', 'street'))]
+        cls.scenes = [sample.make_scene(cls.cat, 50 + k, kind, 4) for k, kind in enumerate(('room', 'room', 'corridor', 'street'))]
         cls.picks = [(s, c, m) for s in range(4) for c in range(2) for m in (0, 1)]
         fx = render.random_effects(rng, len(cls.picks), W, calm=True)
         fx['exposure'] = 1.0
@@ -332,6 +332,54 @@ class Lively(unittest.TestCase):
         self.assertEqual(shown[5][0], min(c[0] for c in cells))
         calm = heldout.HeldOut(self.renderer, self.cat, 1, (64, 64), (64, 64), 1, ('depth',))
         self.assertEqual((list(calm.sets), len(calm.sets[False]['room']['rgb'])), ([False], 4))
+
+
+class Plain(unittest.TestCase):
+    """What has no shape to see: colour and light on floors and walls, and views of nothing else."""
+
+    @classmethod
+    def setUpClass(cls):
+        _, cls.cat = assets.load('')
+
+    def boxes(self, seed, draw):
+        """lo, hi [N,3] of what draw(builder) puts into a room of 4 x 5 x 2.5 m."""
+        b = build.Builder(self.cat, seed)
+        b.size = (4.0, 5.0, 2.5)
+        draw(b)
+        m = b.records()['m'].reshape(-1, 3, 4)
+        reach = 0.5 * np.abs(m[:, :, :3]).sum(2)
+        return m[:, :, 3] - reach, m[:, :, 3] + reach
+
+    def test_patches_lie_flat_on_their_surface(self):
+        floors = walls = 0
+        for seed in range(60):
+            lo, hi = self.boxes(seed, lambda b: surfaces.floor_patches(b, 4.0, 5.0, b.mat('floor')))
+            floors += len(lo)
+            self.assertTrue((lo > -1e-4).all() and (hi < [4.0001, 5.0001, surfaces.THIN + 1e-4]).all(), seed)
+            wall, opening = build.Frame(0, 5, 0, 0.0), (1.5, 2.5, 0.8, 2.0)
+            lo, hi = self.boxes(seed, lambda b: surfaces.wall_patches(b, wall, 4.0, 2.5, b.mat('wall'), [opening]))
+            walls += len(lo)
+            self.assertTrue((lo[:, 1] > 5 - surfaces.THIN - 1e-4).all() and (hi[:, 1] < 5.0001).all(), seed)
+            self.assertTrue(((hi[:, 0] < opening[0] + 1e-4) | (lo[:, 0] > opening[1] - 1e-4)).all(), seed)
+        self.assertGreater(floors, 60)
+        self.assertGreater(walls, 20)
+
+    def test_walls_are_seen_from_near_and_far_and_past_nothing(self):
+        b = build.Builder(self.cat, 3)
+        b.size = (6.0, 8.0, 2.6)
+        b.take(build.Frame(3, 4), -0.5, -0.5, 0.5, 0.5, 2.6)
+        views_ = [v for v in (views.blank(b) for _ in range(400)) if v]
+        d = np.array([np.linalg.norm(np.subtract(p, t)) for p, t in views_])
+        self.assertLess(d.min(), 0.4)
+        self.assertGreater(d.max(), 4.0)
+        self.assertGreater(len(views_), 250)
+        self.assertLess(len(views_), 400)               # some would have looked through the pillar
+
+    def test_hands_turn_phones(self):
+        a = np.abs([views.roll(b) for b in [build.Builder(self.cat, 1).r] for _ in range(2000)])
+        self.assertGreater(((a > 0.2) & (a < 0.53)).mean(), 0.12)
+        self.assertGreater((a > 1.3).mean(), 0.04)
+        self.assertGreater((a < 0.2).mean(), 0.5)
 
 
 class Joint(unittest.TestCase):
