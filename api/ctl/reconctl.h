@@ -43,6 +43,7 @@ enum reconctl_kind {
     RECONCTL_INT,  /* int in [min, max] */
     RECONCTL_REAL, /* double in [min, max] */
     RECONCTL_TEXT, /* const char * */
+    RECONCTL_SVG,  /* const char *, the name of a diagram */
     RECONCTL_LIST, /* struct reconctl_list: may be given several times */
     RECONCTL_SIZE  /* struct reconctl_size: WxH */
 };

@@ -97,8 +97,14 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
     case RECONCTL_SIZE:
         return set_size(o, to, text, err);
     case RECONCTL_TEXT:
+    case RECONCTL_SVG:
         if (!*text)
             return err_set(err, ERR_INPUT, "--%s takes a value that is not empty", o->name);
+        if (o->kind == RECONCTL_SVG &&
+            (strlen(text) < 4 || strcmp(text + strlen(text) - 4, ".svg")))
+            return err_set(err, ERR_INPUT,
+                           "--%s draws a diagram as SVG: its name ends in .svg, unlike '%.60s'",
+                           o->name, text);
         *(const char **)to = text;
         return 0;
     case RECONCTL_LIST:

@@ -108,11 +108,11 @@ int reconctl_eval_cloud_plot_distances(const char *path, const double *distance,
     double width = threshold_m / 20, x[2 * COLUMNS + 2], y[2 * COLUMNS + 2] = {0};
     double at[2] = {threshold_m, threshold_m}, line[2] = {0, 0};
     struct eval_plot plot = {
-        .title = "POINTS BY DISTANCE FROM THE TRUTH",
-        .x_label = "DISTANCE (M), THE LAST ONE AND BEYOND",
-        .y_label = "% OF THE POINTS",
+        .title = "Points by distance from the truth",
+        .x_label = "distance, m; the last column holds all beyond",
+        .y_label = "% of the points",
         .n_series = 2,
-        .series = {{"CLOUD", x, y, 2 * COLUMNS + 2, false}, {"THRESHOLD", at, line, 2, false}}};
+        .series = {{"cloud", x, y, 2 * COLUMNS + 2, false}, {"threshold", at, line, 2, false}}};
 
     for (size_t i = 0; i < n; i++) {
         double k = distance[i] / width;
@@ -135,13 +135,13 @@ int reconctl_eval_cloud_plot_radii(const char *path, const struct eval_cloud_rep
     double x[EVAL_CLOUD_RADII_MAX], y[3][EVAL_CLOUD_RADII_MAX];
     size_t n = (size_t)r->n_radii;
     struct eval_plot plot = {
-        .title = "ERRORS BY TOLERANCE",
-        .x_label = "TOLERANCE R (M)",
-        .y_label = "SHARE, L_E IN METRES",
+        .title = "Errors by tolerance",
+        .x_label = "tolerance r, m",
+        .y_label = "share; L_E in metres",
         .n_series = 3,
-        .series = {{"FNE: TRUTH NOT FOUND", x, y[0], n, false},
-                   {"FPE: POINTS OF NOTHING", x, y[1], n, false},
-                   {"L_E, MEAN OF THE FOUND", x, y[2], n, false}},
+        .series = {{"FNE: truth not found", x, y[0], n, false},
+                   {"FPE: points of nothing", x, y[1], n, false},
+                   {"L_E: mean of the found", x, y[2], n, false}},
     };
 
     for (int i = 0; i < r->n_radii; i++) {

@@ -184,14 +184,14 @@ int reconctl_eval_depth_plot(const char *path, const struct reconctl_eval_depth_
     size_t n = (size_t)r->n_frames;
     double *v = malloc(5 * n * sizeof *v);
     struct eval_plot plot = {
-        .title = "DEPTH ERROR OF EACH FRAME",
-        .x_label = "FRAME",
-        .y_label = "ABSREL",
+        .title = "Depth error of each frame",
+        .x_label = "frame",
+        .y_label = "AbsRel",
         .n_series = r->posed ? 4 : 3,
-        .series = {{.name = "AS IT IS", .n = n},
-                   {.name = "MEDIAN-SCALED", .n = n},
-                   {.name = "CONSTANT: OWN MEDIAN", .n = n},
-                   {.name = "SCALE FROM POSES", .n = n}},
+        .series = {{.name = "as it is", .n = n},
+                   {.name = "median-scaled", .n = n},
+                   {.name = "constant: own median", .n = n},
+                   {.name = "scale from poses", .n = n}},
     };
     int rc;
 
@@ -219,14 +219,14 @@ int reconctl_eval_depth_plot_ranges(const char *path, const struct reconctl_eval
     static const struct {
         int row;
         const char *name;
-    } shown[] = {{RECONCTL_EVAL_DEPTH_RAW, "AS IT IS"},
-                 {RECONCTL_EVAL_DEPTH_SCALED, "MEDIAN-SCALED"},
-                 {RECONCTL_EVAL_DEPTH_MEDIAN, "CONSTANT: OWN MEDIAN"},
-                 {RECONCTL_EVAL_DEPTH_ONLINE, "SCALE FROM POSES"}};
+    } shown[] = {{RECONCTL_EVAL_DEPTH_RAW, "as it is"},
+                 {RECONCTL_EVAL_DEPTH_SCALED, "median-scaled"},
+                 {RECONCTL_EVAL_DEPTH_MEDIAN, "constant: own median"},
+                 {RECONCTL_EVAL_DEPTH_ONLINE, "scale from poses"}};
     double x[EVAL_DEPTH_RANGES], y[4][EVAL_DEPTH_RANGES];
-    struct eval_plot plot = {.title = "DEPTH ERROR BY TRUE DEPTH",
-                             .x_label = "TRUE DEPTH (M)",
-                             .y_label = "ABSREL",
+    struct eval_plot plot = {.title = "Depth error by true depth",
+                             .x_label = "true depth, m",
+                             .y_label = "AbsRel",
                              .n_series = r->posed ? 4 : 3};
 
     for (int i = 0; i < EVAL_DEPTH_RANGES; i++)

@@ -31,7 +31,7 @@ struct scene_options {
 /* clang-format off */
 static const struct reconctl_option options[] = {
     {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures as JSON"},
-    {"plot", 'p', "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw FNE against the tolerance r (PNG)"},
+    {"plot", 'p', "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw FNE against the tolerance r (SVG)"},
     {"each", 0, NULL, RECONCTL_FLAG, AT(each), 0, 0,
      "Each frame's cloud against its own truth, without poses; means over the frames"},
     {"frames", 'n', "N", RECONCTL_INT, AT(frames), 1, 1000000, "Stop after this many frames"},

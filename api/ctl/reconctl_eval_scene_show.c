@@ -90,7 +90,7 @@ int reconctl_eval_scene_plot(const char *path, const struct reconctl_eval_scene_
 {
     double x[EVAL_CLOUD_RADII_MAX], y[RECONCTL_EVAL_SCENE_ROWS_MAX][EVAL_CLOUD_RADII_MAX];
     struct eval_plot plot = {
-        .title = "TRUTH THAT IS NOT FOUND, BY TOLERANCE", .x_label = "R (M)", .y_label = "FNE"};
+        .title = "Truth that is not found, by tolerance", .x_label = "r, m", .y_label = "FNE"};
 
     for (int i = 0; i < r->n_rows; i++) {
         const struct eval_cloud_report *m = &r->row[i].report;

@@ -21,7 +21,7 @@ struct eval_trajectory_options {
 /* clang-format off */
 static const struct reconctl_option options[] = {
     {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures"},
-    {"plot", 0, "FILE", RECONCTL_TEXT, AT(plot), 0, 0, "Draw both paths from above, aligned (PNG)"},
+    {"plot", 0, "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw both paths from above, aligned (SVG)"},
     {"session", 0, "ID", RECONCTL_TEXT, AT(session), 0, 0,
      "The estimate is the path of this session"},
     {"max-gap", 0, "SECONDS", RECONCTL_REAL, AT(max_gap_s), 0, 1e6,
@@ -202,14 +202,14 @@ static void wide_axes(int axes[2], const struct eval_path_pair *pairs, size_t n)
 static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
                 const struct sim3 *a, struct err *err)
 {
-    static const char *const labels[] = {"X (M) FROM THE START", "Y (M) FROM THE START",
-                                         "Z (M) FROM THE START"};
+    static const char *const labels[] = {"x from the start, m", "y from the start, m",
+                                         "z from the start, m"};
     double *v = malloc(4 * n * sizeof *v);
     struct eval_plot plot = {
-        .title = "TRUE PATH AND ESTIMATE AFTER SIM(3)",
+        .title = "True path, and estimate after Sim(3)",
         .n_series = 2,
         .equal = true,
-        .series = {{"TRUTH", v, v + n, n, false}, {"ESTIMATE", v + 2 * n, v + 3 * n, n, false}}};
+        .series = {{"truth", v, v + n, n, false}, {"estimate", v + 2 * n, v + 3 * n, n, false}}};
     int axes[2], rc;
 
     if (!v)

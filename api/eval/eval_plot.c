@@ -1,12 +1,8 @@
 #include "api/eval/eval_plot.h"
 
-#include "proto/image/png.h"
-
-#include <ctype.h>
+#include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define W 960
@@ -15,77 +11,15 @@
 #define RIGHT 24
 #define TOP 64
 #define BOTTOM 60
-#define ZOOM 2    /* of a glyph's 3 x 5 */
-#define ADVANCE 8 /* pixels from glyph to glyph */
 #define TICKS_MAX 8
-
-struct canvas {
-    uint8_t *rgb;
-};
 
 struct axis {
     double from, to, step;
 };
 
-/* Five rows of three pixels as octal digits, the top one first. */
-static const struct {
-    char c;
-    uint16_t rows;
-} glyphs[] = {
-    {'0', 075557}, {'1', 026227}, {'2', 071747}, {'3', 071717}, {'4', 055711}, {'5', 074717},
-    {'6', 074757}, {'7', 071122}, {'8', 075757}, {'9', 075717}, {'A', 025755}, {'B', 065656},
-    {'C', 034443}, {'D', 065556}, {'E', 074647}, {'F', 074644}, {'G', 034553}, {'H', 055755},
-    {'I', 072227}, {'J', 011152}, {'K', 055655}, {'L', 044447}, {'M', 057755}, {'N', 065555},
-    {'O', 025552}, {'P', 065644}, {'Q', 025573}, {'R', 065655}, {'S', 034216}, {'T', 072222},
-    {'U', 055557}, {'V', 055552}, {'W', 055775}, {'X', 055255}, {'Y', 055222}, {'Z', 071247},
-    {'.', 000002}, {'-', 000700}, {'+', 002720}, {'%', 051245}, {'/', 011244}, {'(', 012221},
-    {')', 042224}, {'<', 012421}, {'>', 042124}, {':', 002020}, {'=', 007070}, {'_', 000007},
-    {',', 000024},
+static const char *const colours[EVAL_PLOT_SERIES_MAX] = {
+    "#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17a0aa", "#787878", "#000000",
 };
-
-static const uint8_t colours[EVAL_PLOT_SERIES_MAX][3] = {
-    {31, 119, 180}, {214, 39, 40},  {44, 160, 44},   {148, 103, 189},
-    {255, 127, 14}, {23, 160, 170}, {120, 120, 120}, {0, 0, 0},
-};
-static const uint8_t ink[3] = {40, 40, 40}, grid[3] = {225, 225, 225};
-
-static void dot(struct canvas *c, int x, int y, const uint8_t colour[3])
-{
-    if (x >= 0 && x < W && y >= 0 && y < H)
-        memcpy(c->rgb + 3 * ((size_t)y * W + (size_t)x), colour, 3);
-}
-
-static void box(struct canvas *c, int x, int y, int w, int h, const uint8_t colour[3])
-{
-    for (int v = y; v < y + h; v++)
-        for (int u = x; u < x + w; u++)
-            dot(c, u, v, colour);
-}
-
-static void text(struct canvas *c, int x, int y, const char *s, const uint8_t colour[3])
-{
-    for (; *s && x < W; s++, x += ADVANCE)
-        for (size_t g = 0; g < sizeof glyphs / sizeof *glyphs; g++)
-            for (int bit = 0; glyphs[g].c == toupper((unsigned char)*s) && bit < 15; bit++)
-                if (glyphs[g].rows >> (14 - bit) & 1)
-                    box(c, x + ZOOM * (bit % 3), y + ZOOM * (bit / 3), ZOOM, ZOOM, colour);
-}
-
-static int text_width(const char *s)
-{
-    return ADVANCE * (int)strlen(s);
-}
-
-static void line(struct canvas *c, double x0, double y0, double x1, double y1,
-                 const uint8_t colour[3])
-{
-    double dx = x1 - x0, dy = y1 - y0;
-    int n = (int)ceil(fmax(fabs(dx), fabs(dy)));
-
-    for (int i = 0; i <= n; i++)
-        box(c, (int)lround(x0 + (n ? dx * i / n : 0)), (int)lround(y0 + (n ? dy * i / n : 0)), 2, 2,
-            colour);
-}
 
 static double step_over(double span)
 {
@@ -94,7 +28,7 @@ static double step_over(double span)
     return step * (span / step > 5 * TICKS_MAX ? 10 : span / step > 2 * TICKS_MAX ? 5 : 2);
 }
 
-/* Round numbers around [from, to], with 0 in it. */
+/* The axis from one round number to another that holds [from, to] and 0. */
 static struct axis axis_over(double from, double to)
 {
     double span, step;
@@ -106,7 +40,7 @@ static struct axis axis_over(double from, double to)
     return (struct axis){floor(from / step) * step, ceil((from + span) / step) * step, step};
 }
 
-/* Makes an axis longer on both sides, so that `per` of its unit are one of its pixels. */
+/* Makes an axis longer on both sides, so that one of its pixels is `per` of its unit. */
 static void stretch(struct axis *a, double per, int pixels)
 {
     double span = per * pixels, more = span - (a->to - a->from), step = step_over(span);
@@ -140,29 +74,53 @@ static double y_of(const struct axis *a, double v)
     return H - BOTTOM - (v - a->from) / (a->to - a->from) * (H - TOP - BOTTOM);
 }
 
-static void draw_axes(struct canvas *c, const struct axis *x, const struct axis *y)
+static void put_text(FILE *f, const char *s)
+{
+    for (; *s; s++)
+        if (*s == '&')
+            fputs("&amp;", f);
+        else if (*s == '<')
+            fputs("&lt;", f);
+        else
+            fputc(*s, f);
+}
+
+/* anchor: "start", "middle" or "end" of the text is at x */
+static void put_label(FILE *f, double x, double y, const char *anchor, const char *s)
+{
+    fprintf(f, "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"%s\">", x, y, anchor);
+    put_text(f, s);
+    fputs("</text>\n", f);
+}
+
+static void put_line(FILE *f, double x0, double y0, double x1, double y1, const char *colour)
+{
+    fprintf(f, "<path d=\"M%.2f %.2fL%.2f %.2f\" stroke=\"%s\"/>\n", x0, y0, x1, y1, colour);
+}
+
+/* The i-th number on an axis; false after the last one. */
+static bool tick(const struct axis *a, int i, double *v, char label[32])
+{
+    *v = a->from + i * a->step;
+    snprintf(label, 32, "%.6g", fabs(*v) < 1e-9 * a->step ? 0 : *v);
+    return *v <= a->to + 1e-6 * a->step;
+}
+
+static void put_axes(FILE *f, const struct axis *x, const struct axis *y)
 {
     char label[32];
-    int at;
+    double v;
 
-    for (int i = 0; x->from + i * x->step <= x->to + 1e-6 * x->step; i++) {
-        double v = x->from + i * x->step;
-
-        snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-9 * x->step ? 0 : v);
-        at = (int)lround(x_of(x, v));
-        box(c, at, TOP, 1, H - TOP - BOTTOM, grid);
-        text(c, at - text_width(label) / 2, H - BOTTOM + 8, label, ink);
+    for (int i = 0; tick(x, i, &v, label); i++) {
+        put_line(f, x_of(x, v), TOP, x_of(x, v), H - BOTTOM, "#e1e1e1");
+        put_label(f, x_of(x, v), H - BOTTOM + 18, "middle", label);
     }
-    for (int i = 0; y->from + i * y->step <= y->to + 1e-6 * y->step; i++) {
-        double v = y->from + i * y->step;
-
-        snprintf(label, sizeof label, "%.6g", fabs(v) < 1e-9 * y->step ? 0 : v);
-        at = (int)lround(y_of(y, v));
-        box(c, LEFT, at, W - LEFT - RIGHT, 1, grid);
-        text(c, LEFT - 8 - text_width(label), at - 5, label, ink);
+    for (int i = 0; tick(y, i, &v, label); i++) {
+        put_line(f, LEFT, y_of(y, v), W - RIGHT, y_of(y, v), "#e1e1e1");
+        put_label(f, LEFT - 8, y_of(y, v) + 5, "end", label);
     }
-    box(c, LEFT, TOP, 2, H - TOP - BOTTOM, ink);
-    box(c, LEFT, H - BOTTOM, W - LEFT - RIGHT, 2, ink);
+    put_line(f, LEFT, TOP, LEFT, H - BOTTOM, "#282828");
+    put_line(f, LEFT, H - BOTTOM, W - RIGHT, H - BOTTOM, "#282828");
 }
 
 static int usable(const struct eval_plot_series *s, size_t i)
@@ -170,24 +128,37 @@ static int usable(const struct eval_plot_series *s, size_t i)
     return isfinite(s->x[i]) && isfinite(s->y[i]);
 }
 
-static void draw_series(struct canvas *c, const struct eval_plot_series *s, const struct axis *x,
-                        const struct axis *y, const uint8_t colour[3])
+/* A line of no length with round ends is a dot. A line begins with one, so that a single value
+ * shows. */
+static void put_series(FILE *f, const struct eval_plot_series *s, const struct axis *x,
+                       const struct axis *y, const char *colour)
 {
-    size_t before = 0;
-    int any = 0;
+    bool any = false;
 
+    fprintf(f,
+            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" stroke-linecap=\"round\" "
+            "stroke-linejoin=\"round\" d=\"",
+            colour, s->dots ? 4 : 2);
     for (size_t i = 0; i < s->n; i++) {
         if (!usable(s, i))
             continue;
-        if (s->dots || !any)
-            box(c, (int)lround(x_of(x, s->x[i])) - 1, (int)lround(y_of(y, s->y[i])) - 1, 4, 4,
-                colour);
-        else
-            line(c, x_of(x, s->x[before]), y_of(y, s->y[before]), x_of(x, s->x[i]),
-                 y_of(y, s->y[i]), colour);
-        before = i;
-        any = 1;
+        fprintf(f, "%c%.2f %.2f%s", s->dots || !any ? 'M' : 'L', x_of(x, s->x[i]), y_of(y, s->y[i]),
+                s->dots || !any ? "h0" : "");
+        any = true;
     }
+    fputs("\"/>\n", f);
+}
+
+/* The names in a row, each after a square of its colour. */
+static void put_names(FILE *f, const struct eval_plot *p)
+{
+    fprintf(f, "<text x=\"%d\" y=\"%d\">", LEFT, H - 16);
+    for (int k = 0; k < p->n_series; k++) {
+        fprintf(f, "<tspan dx=\"%d\" fill=\"%s\">\xe2\x96\xa0 ", k ? 16 : 0, colours[k]);
+        put_text(f, p->series[k].name);
+        fputs("</tspan>", f);
+    }
+    fputs("</text>\n", f);
 }
 
 /* Returns how many values there are. */
@@ -215,9 +186,9 @@ static size_t range_of(const struct eval_plot *p, struct axis *x, struct axis *y
 
 int eval_plot_write(const char *path, const struct eval_plot *p, struct err *err)
 {
-    struct canvas c = {.rgb = NULL};
     struct axis x, y;
-    int at = LEFT, rc;
+    FILE *f;
+    bool bad;
 
     if (p->n_series < 1 || p->n_series > EVAL_PLOT_SERIES_MAX)
         return err_set(err, ERR_INPUT, "a diagram shows 1 to %d series", EVAL_PLOT_SERIES_MAX);
@@ -225,21 +196,24 @@ int eval_plot_write(const char *path, const struct eval_plot *p, struct err *err
         return err_at(err, ERR_INPUT, path, "there is no value to show");
     if (p->equal)
         make_equal(&x, &y);
-    c.rgb = malloc((size_t)3 * W * H);
-    if (!c.rgb)
-        return err_set(err, ERR_MEMORY, "no memory for a diagram");
-    memset(c.rgb, 255, (size_t)3 * W * H);
-    draw_axes(&c, &x, &y);
-    text(&c, LEFT, 14, p->title, ink);
-    text(&c, LEFT, 44, p->y_label, ink);
-    text(&c, W - RIGHT - text_width(p->x_label), H - 24, p->x_label, ink);
-    for (int k = 0; k < p->n_series; k++) {
-        draw_series(&c, &p->series[k], &x, &y, colours[k]);
-        box(&c, at, H - 24, 10, 10, colours[k]);
-        text(&c, at + 14, H - 24, p->series[k].name, colours[k]);
-        at += 30 + text_width(p->series[k].name);
-    }
-    rc = png_write_file(path, c.rgb, W, H, err);
-    free(c.rgb);
-    return rc;
+    f = fopen(path, "w");
+    if (!f)
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    fprintf(f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" font-family=\"sans-serif\" font-size=\"14\" fill=\"#282828\">\n"
+            "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
+            W, H, W, H, W, H);
+    put_axes(f, &x, &y);
+    put_label(f, LEFT, 26, "start", p->title);
+    put_label(f, LEFT, TOP - 10, "start", p->y_label);
+    put_label(f, W - RIGHT, H - 16, "end", p->x_label);
+    for (int k = 0; k < p->n_series; k++)
+        put_series(f, &p->series[k], &x, &y, colours[k]);
+    put_names(f, p);
+    fputs("</svg>\n", f);
+    bad = ferror(f);
+    if (fclose(f) || bad)
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    return 0;
 }

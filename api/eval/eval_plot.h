@@ -1,5 +1,5 @@
 /*
- * eval_plot.h - small diagrams as PNG: curves and dots over two labelled axes
+ * eval_plot.h - small diagrams as SVG: curves and dots over two labelled axes
  *
  * Axes begin at 0 unless a value is below, and end at a round number. Values that are not finite
  * are left out.
@@ -15,7 +15,7 @@
 #define EVAL_PLOT_SERIES_MAX 8
 
 struct eval_plot_series {
-    const char *name; /* shown in its colour; capitals, digits and .-+%/()<> are drawn */
+    const char *name; /* shown in its colour; UTF-8, as all text */
     const double *x, *y;
     size_t n;
     bool dots; /* dots instead of a line through them */
@@ -28,7 +28,7 @@ struct eval_plot {
     bool equal; /* a metre is as long on both axes */
 };
 
-/* Returns: 0; ERR_INPUT: no value to show, too many series; ERR_MEMORY; ERR_IO */
+/* Returns: 0; ERR_INPUT: no value to show, too many series; ERR_IO */
 MUST_CHECK int eval_plot_write(const char *path, const struct eval_plot *plot, struct err *err);
 
 #endif

@@ -7,12 +7,13 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/eval/eval_plot.h"
-#include "proto/image/png.h"
+#include "api/file.h"
 
 static char file[64];
 
@@ -32,32 +33,37 @@ static int tear_down(void **state)
     return unlink(file);
 }
 
-/* Bounds and number of the first series' pixels between the axes. */
-static int blue(int *x0, int *y0, int *x1, int *y1)
+static char *content(void)
 {
-    uint8_t *rgb;
-    int w, h, n = 0;
+    struct file_content c = {0};
 
-    assert_int_equal(png_read_rgb(file, &rgb, &w, &h, 4096, NULL), 0);
-    assert_true(w == 960 && h == 540);
-    *x0 = *y0 = 10000;
-    *x1 = *y1 = -1;
-    for (int y = 0; y < h - 60; y++)
-        for (int x = 0; x < w; x++) {
-            const uint8_t *p = rgb + 3 * (y * w + x);
+    assert_int_equal(file_load(&c, file, file, 1 << 20, NULL), 0);
+    return (char *)c.data;
+}
 
-            if (!(p[0] == 31 && p[1] == 119 && p[2] == 180))
-                continue;
-            n++;
-            *x0 = x < *x0 ? x : *x0, *x1 = x > *x1 ? x : *x1;
-            *y0 = y < *y0 ? y : *y0, *y1 = y > *y1 ? y : *y1;
-        }
-    free(rgb);
+/* The points of the k-th series in the picture; returns how many. */
+static int points_of(int k, double x[8], double y[8])
+{
+    char *svg = content(), *at = svg;
+    int n = 0, used;
+
+    for (int i = 0; i <= k; i++) {
+        at = strstr(at + 1, "<path fill=\"none\"");
+        assert_non_null(at);
+    }
+    for (at = strstr(at, " d=\"") + 4; *at != '"'; at += used) {
+        assert_true(n < 8 && strchr("ML", *at));
+        assert_int_equal(sscanf(at + 1, "%lf %lf%n", &x[n], &y[n], &used), 2);
+        used++;
+        used += strncmp(at + used, "h0", 2) ? 0 : 2;
+        n++;
+    }
+    free(svg);
     return n;
 }
 
-/* Axes 0...10 and 0...100 over 852 x 416 pixels whose corner is (84, 480): the dot of (5, 50) has
- * its middle at (510, 272). */
+/* Axes 0...10 and 0...100 over 852 x 416 units whose corner is (84, 480): (5, 50) is at (510,
+ * 272). */
 static void a_dot_is_where_it_belongs(void **state)
 {
     const double x[] = {5, NAN, INFINITY}, y[] = {50, 1, 2}, fx[] = {10}, fy[] = {100};
@@ -66,13 +72,16 @@ static void a_dot_is_where_it_belongs(void **state)
                           .y_label = "Y",
                           .series = {{"A", x, y, 3, true}, {"B", fx, fy, 1, true}},
                           .n_series = 2};
-    int x0, y0, x1, y1;
+    double at_x[8], at_y[8];
 
     (void)state;
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
-    assert_int_equal(blue(&x0, &y0, &x1, &y1), 16);
-    assert_in_range(510, x0, x1);
-    assert_in_range(272, y0, y1);
+    assert_int_equal(points_of(0, at_x, at_y), 1);
+    assert_float_equal(at_x[0], 510, 0.01);
+    assert_float_equal(at_y[0], 272, 0.01);
+    assert_int_equal(points_of(1, at_x, at_y), 1);
+    assert_float_equal(at_x[0], 936, 0.01);
+    assert_float_equal(at_y[0], 64, 0.01);
 }
 
 /* 0...10 and 0...1 alike: a square of 1 is as wide as it is high, on either longer axis. */
@@ -80,36 +89,68 @@ static void a_metre_is_a_metre(void **state)
 {
     static const double flat[] = {0, 10, 10, 0, 0}, low[] = {0, 0, 1, 1, 0};
     struct eval_plot p = {.title = "", .x_label = "", .y_label = "", .n_series = 1, .equal = true};
-    int x0, y0, x1, y1;
+    double x[8], y[8];
 
     (void)state;
     p.series[0] = (struct eval_plot_series){"", flat, low, 5, false};
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
-    blue(&x0, &y0, &x1, &y1);
-    assert_in_range(x1 - x0, 10 * (y1 - y0 - 5), 10 * (y1 - y0 + 1));
+    assert_int_equal(points_of(0, x, y), 5);
+    assert_true(x[1] - x[0] > 400);
+    assert_float_equal(x[1] - x[0], 10 * (y[1] - y[2]), 0.2);
     p.series[0] = (struct eval_plot_series){"", low, flat, 5, false};
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
-    blue(&x0, &y0, &x1, &y1);
-    assert_in_range(y1 - y0, 10 * (x1 - x0 - 5), 10 * (x1 - x0 + 1));
+    assert_int_equal(points_of(0, x, y), 5);
+    assert_true(y[0] - y[1] > 200);
+    assert_float_equal(y[0] - y[1], 10 * (x[2] - x[1]), 0.2);
 }
 
-/* A line from 0 to the end runs through all columns between, past a value that is none. */
+/* A line from 0 to the end goes on past a value that is none. */
 static void a_line_is_whole(void **state)
 {
     const double x[] = {0, 3, 7, 10}, y[] = {0, 30, NAN, 100};
     struct eval_plot p = {
         .title = "", .x_label = "", .y_label = "", .series = {{"", x, y, 4, false}}, .n_series = 1};
-    int x0, y0, x1, y1;
+    double at_x[8], at_y[8];
+    char *svg;
 
     (void)state;
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
-    assert_true(blue(&x0, &y0, &x1, &y1) >= 2 * 852);
-    assert_true(x0 <= 85 && x1 >= 935 && y0 <= 65 && y1 >= 478);
+    assert_int_equal(points_of(0, at_x, at_y), 3);
+    assert_float_equal(at_x[0], 84, 0.01);
+    assert_float_equal(at_y[0], 480, 0.01);
+    assert_float_equal(at_x[2], 936, 0.01);
+    assert_float_equal(at_y[2], 64, 0.01);
+    svg = content();
+    assert_non_null(strstr(svg, "L936.00 64.00\"/>"));
+    free(svg);
+}
+
+/* Text is text; what XML takes for its own is escaped. */
+static void words_are_read_as_they_are(void **state)
+{
+    const double v[] = {1};
+    struct eval_plot p = {.title = "a < b & c",
+                          .x_label = "Zeit, s",
+                          .y_label = "H\xc3\xb6he",
+                          .series = {{"one & all", v, v, 1, false}},
+                          .n_series = 1};
+    char *svg;
+
+    (void)state;
+    assert_int_equal(eval_plot_write(file, &p, NULL), 0);
+    svg = content();
+    assert_true(strncmp(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39) == 0);
+    assert_non_null(strstr(svg, ">a &lt; b &amp; c</text>"));
+    assert_non_null(strstr(svg, ">Zeit, s</text>"));
+    assert_non_null(strstr(svg, ">H\xc3\xb6he</text>"));
+    assert_non_null(strstr(svg, "one &amp; all</tspan>"));
+    assert_non_null(strstr(svg, "</svg>\n"));
+    free(svg);
 }
 
 static void what_cannot_be_shown(void **state)
 {
-    const double none[] = {NAN};
+    const double none[] = {NAN}, some[] = {1};
     struct eval_plot p = {.title = "",
                           .x_label = "",
                           .y_label = "",
@@ -122,6 +163,10 @@ static void what_cannot_be_shown(void **state)
     assert_int_equal(eval_plot_write(file, &p, NULL), ERR_INPUT);
     p.n_series = EVAL_PLOT_SERIES_MAX + 1;
     assert_int_equal(eval_plot_write(file, &p, NULL), ERR_INPUT);
+    p.n_series = 1;
+    p.series[0] = (struct eval_plot_series){"", some, some, 1, false};
+    assert_int_equal(eval_plot_write("/nothing/there.svg", &p, NULL), ERR_IO);
+    assert_int_equal(eval_plot_write("/dev/full", &p, NULL), ERR_IO);
 }
 
 /* All of one value, tiny and huge ones: the axes still end. */
@@ -130,11 +175,16 @@ static void odd_ranges(void **state)
     static const double at[][2] = {
         {0, 0}, {1e-300, 1e-300}, {1e300, -1e300}, {-5, -5}, {1e-9, 1e9}};
     struct eval_plot p = {.title = "", .x_label = "", .y_label = "", .n_series = 1};
+    char *svg;
 
     (void)state;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         p.series[0] = (struct eval_plot_series){"", &at[i][0], &at[i][1], 1, true};
         assert_int_equal(eval_plot_write(file, &p, NULL), 0);
+        svg = content();
+        assert_null(strstr(svg, "nan"));
+        assert_null(strstr(svg, "inf"));
+        free(svg);
     }
 }
 
@@ -144,6 +194,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_dot_is_where_it_belongs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_line_is_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_metre_is_a_metre, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_are_read_as_they_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(odd_ranges, set_up, tear_down),
     };
