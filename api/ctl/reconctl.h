@@ -13,6 +13,7 @@
 #define RECOND_API_RECONCTL_H
 
 #include "api/client/client.h"
+#include "api/session_options.h"
 #include "proto/json.h"
 
 #include <stdbool.h>
@@ -45,7 +46,8 @@ enum reconctl_kind {
     RECONCTL_TEXT, /* const char * */
     RECONCTL_SVG,  /* const char *, the name of a diagram */
     RECONCTL_LIST, /* struct reconctl_list: may be given several times */
-    RECONCTL_SIZE  /* struct reconctl_size: WxH */
+    RECONCTL_SIZE, /* struct reconctl_size: WxH */
+    RECONCTL_ROW   /* field of struct session_options, as its row says */
 };
 
 struct reconctl_size {
@@ -60,6 +62,7 @@ struct reconctl_option {
     size_t offset;
     double min, max;
     const char *help;
+    const struct session_option *row; /* RECONCTL_ROW */
 };
 
 struct reconctl_common {
@@ -76,7 +79,8 @@ struct reconctl_command {
     int min_operands, max_operands;
     const char *summary;
     const struct reconctl_option *options;
-    size_t size;                       /* of the options' struct */
+    size_t asked; /* offset of a struct session_options that flags of its table fill, or 0 */
+    size_t size;  /* of the options' struct */
     void (*defaults)(void *arguments); /* sets what is not zero, or NULL */
     int (*run)(void *arguments);       /* returns enum reconctl_exit */
 };

@@ -36,38 +36,78 @@ static bool has_own(const struct reconctl_command *c, const char *name)
     return false;
 }
 
-/* The i-th option of a command, its own first, then those common ones whose name it does not use
- * otherwise; NULL at the end. */
-static const struct reconctl_option *option_at(const struct reconctl_command *c, int i)
+/* The i-th option of a command: its own first, then those of the session that it creates, then
+ * those common ones whose name it does not use otherwise; false past the end. */
+static bool option_at(const struct reconctl_command *c, int i, struct reconctl_option *o)
 {
-    const struct reconctl_option *common = reconctl_common_options;
-    int own = 0;
-
-    while (c->options && c->options[own].name)
-        own++;
-    if (i < own)
-        return &c->options[i];
-    for (i -= own; common->name; common++)
-        if (!has_own(c, common->name) && i-- == 0)
-            return common;
-    return NULL;
+    for (const struct reconctl_option *own = c->options; own && own->name; own++)
+        if (i-- == 0) {
+            *o = *own;
+            return true;
+        }
+    for (int k = 0; c->asked && k < session_options_n; k++) {
+        const struct session_option *row = &session_options_table[k];
+        if (row->flag && i-- == 0) {
+            *o = (struct reconctl_option){
+                row->flag, 0,        row->arg,  RECONCTL_ROW, c->asked + row->offset,
+                row->min,  row->max, row->help, row};
+            return true;
+        }
+    }
+    for (const struct reconctl_option *common = reconctl_common_options; common->name; common++)
+        if (!has_own(c, common->name) && i-- == 0) {
+            *o = *common;
+            return true;
+        }
+    return false;
 }
 
-static int set_number(const struct reconctl_option *o, void *to, const char *text, struct err *err)
+static int get_number(const struct reconctl_option *o, double *v, const char *text, struct err *err)
 {
+    bool whole = o->row ? o->row->type != SESSION_OPTION_REAL : o->kind == RECONCTL_INT;
     char *end;
-    double v = strtod(text, &end);
 
-    if (end == text || *end || !isfinite(v) || v < o->min || v > o->max ||
-        (o->kind == RECONCTL_INT && v != floor(v)))
+    *v = strtod(text, &end);
+    if (end == text || *end || !isfinite(*v) || *v < o->min || *v > o->max ||
+        (whole && *v != floor(*v)))
         return err_set(err, ERR_INPUT, "--%s takes %s in %g...%g, not '%.60s'", o->name,
-                       o->kind == RECONCTL_INT ? "a whole number" : "a number", o->min, o->max,
-                       text);
-    if (o->kind == RECONCTL_INT)
-        *(int *)to = (int)v;
-    else
-        *(double *)to = v;
+                       whole ? "a whole number" : "a number", o->min, o->max, text);
     return 0;
+}
+
+static int set_word(const struct reconctl_option *o, int *to, const char *text, struct err *err)
+{
+    char list[96] = "";
+
+    for (int i = 0; o->row->words[i]; i++) {
+        size_t n = strlen(list);
+        if (strcmp(o->row->words[i], text) == 0) {
+            *to = i + 1;
+            return 0;
+        }
+        snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", o->row->words[i]);
+    }
+    return err_set(err, ERR_INPUT, "--%s takes one of %s, not '%.30s'", o->name, list, text);
+}
+
+/* Words that the server would refuse only after the source was opened are refused here. */
+static int set_row(const struct reconctl_option *o, void *to, const char *text, struct err *err)
+{
+    double v;
+    int rc;
+
+    if (o->row->type == SESSION_OPTION_WORD)
+        return set_word(o, to, text, err);
+    if (o->row->type == SESSION_OPTION_TEXT) {
+        snprintf(to, o->row->size, "%s", text);
+        return 0;
+    }
+    rc = get_number(o, &v, text, err);
+    if (rc == 0 && o->row->type == SESSION_OPTION_REAL)
+        *(float *)to = (float)v;
+    else if (rc == 0)
+        *(int *)to = (int)v;
+    return rc;
 }
 
 static int set_size(const struct reconctl_option *o, struct reconctl_size *to, const char *text,
@@ -86,14 +126,22 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
 {
     void *to = (char *)arguments + o->offset;
     struct reconctl_list *list = to;
+    double v = 0;
+    int rc;
 
     switch (o->kind) {
     case RECONCTL_FLAG:
         *(bool *)to = true;
         return 0;
     case RECONCTL_INT:
+        rc = get_number(o, &v, text, err);
+        if (rc == 0)
+            *(int *)to = (int)v;
+        return rc;
     case RECONCTL_REAL:
-        return set_number(o, to, text, err);
+        return get_number(o, to, text, err);
+    case RECONCTL_ROW:
+        return set_row(o, to, text, err);
     case RECONCTL_SIZE:
         return set_size(o, to, text, err);
     case RECONCTL_TEXT:
@@ -123,14 +171,15 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     struct option longs[OPTIONS_MAX + 1] = {0};
     struct reconctl_common *common = arguments;
     char shorts[3 * OPTIONS_MAX + 2] = ":";
+    struct reconctl_option o;
     size_t s = 1;
     int n = 0, which, c, rc = 0;
 
-    for (const struct reconctl_option *o; n < OPTIONS_MAX && (o = option_at(command, n)); n++) {
-        longs[n] = (struct option){.name = o->name, .has_arg = o->arg ? 1 : 0, .val = 256 + n};
-        if (o->letter) {
-            shorts[s++] = o->letter;
-            if (o->arg)
+    for (; n < OPTIONS_MAX && option_at(command, n, &o); n++) {
+        longs[n] = (struct option){.name = o.name, .has_arg = o.arg ? 1 : 0, .val = 256 + n};
+        if (o.letter) {
+            shorts[s++] = o.letter;
+            if (o.arg)
                 shorts[s++] = ':';
         }
     }
@@ -138,15 +187,15 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         which = c - 256;
         for (int i = 0; c < 256 && i < n; i++)
-            if (option_at(command, i)->letter == c)
+            if (option_at(command, i, &o) && o.letter == c)
                 which = i;
         if (c == '?')
             rc = err_set(err, ERR_INPUT, "'%.60s' is no option of %s", argv[optind - 1],
                          command->name);
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
-        else
-            rc = set(option_at(command, which), arguments, optarg, err);
+        else if (option_at(command, which, &o))
+            rc = set(&o, arguments, optarg, err);
     }
     if (rc || common->help)
         return rc;
@@ -158,18 +207,43 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     return 0;
 }
 
+/* The help of an option of sessions, with what is allowed. */
+static void help_row(const struct session_option *row)
+{
+    printf("%s", row->help);
+    if (row->max > row->min)
+        printf(" (%.10g...%.10g)", row->min, row->max);
+    for (int k = 0; row->words && row->words[k]; k++)
+        printf("%s%s%s", k ? ", " : " (", row->words[k], row->words[k + 1] ? "" : ")");
+    printf("\n");
+}
+
 void reconctl_args_help(const struct reconctl_command *command)
 {
+    struct reconctl_option o;
+    char left[64];
+
     printf("usage: reconctl %s [options]%s%s\n\n%s.\n\noptions:\n", command->name,
            *command->operands ? " " : "", command->operands, command->summary);
-    for (int i = 0; option_at(command, i); i++) {
-        const struct reconctl_option *o = option_at(command, i);
-        char left[64];
-
+    for (int i = 0; option_at(command, i, &o); i++) {
         snprintf(left, sizeof left, "%s--%s%s%s",
-                 o->letter ? (char[]){'-', o->letter, ',', ' ', 0} : "    ", o->name,
-                 o->arg ? " " : "", o->arg ? o->arg : "");
-        printf("  %-28s  %s\n", left, o->help);
+                 o.letter ? (char[]){'-', o.letter, ',', ' ', 0} : "    ", o.name, o.arg ? " " : "",
+                 o.arg ? o.arg : "");
+        printf("  %-28s  ", left);
+        if (o.row)
+            help_row(o.row);
+        else
+            printf("%s\n", o.help);
+    }
+    if (command->asked)
+        printf("\noptions of the session (-o KEY=VALUE):\n");
+    for (int i = 0; command->asked && i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+
+        snprintf(left, sizeof left, "%s%s%s", row->group ? row->group : "", row->group ? "." : "",
+                 row->name);
+        printf("  %-28s  ", left);
+        help_row(row);
     }
 }
 
@@ -205,6 +279,8 @@ static void complete_bash_second(int family)
 
 static void complete_bash(void)
 {
+    struct reconctl_option o;
+
     printf("# bash completion of reconctl: put it into "
            "/usr/share/bash-completion/completions/reconctl\n"
            "_reconctl() {\n"
@@ -215,8 +291,8 @@ static void complete_bash(void)
         const struct reconctl_command *c = reconctl_commands[i];
 
         printf("    \"%s%s) opts=\"", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
-        for (int k = 0; option_at(c, k); k++)
-            printf("%s--%s", k ? " " : "", option_at(c, k)->name);
+        for (int k = 0; option_at(c, k, &o); k++)
+            printf("%s--%s", k ? " " : "", o.name);
         printf("\" ;;\n");
     }
     printf("    esac\n"
@@ -253,18 +329,18 @@ static void print_zsh(const char *text)
 
 static void complete_zsh(void)
 {
+    struct reconctl_option o;
+
     printf("#compdef reconctl\n_reconctl() {\n    case \"$words[2] $words[3]\" in\n");
     for (int i = 0; reconctl_commands[i]; i++) {
         const struct reconctl_command *c = reconctl_commands[i];
 
         printf("    \"%s%s) _arguments", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
-        for (int k = 0; option_at(c, k); k++) {
-            const struct reconctl_option *o = option_at(c, k);
-
-            printf(" \\\n        '%s--%s%s[", o->kind == RECONCTL_LIST ? "*" : "", o->name,
-                   o->arg ? "=" : "");
-            print_zsh(o->help);
-            printf("]%s%s%s'", o->arg ? ":" : "", o->arg ? o->arg : "", o->arg ? ":_files" : "");
+        for (int k = 0; option_at(c, k, &o); k++) {
+            printf(" \\\n        '%s--%s%s[", o.kind == RECONCTL_LIST ? "*" : "", o.name,
+                   o.arg ? "=" : "");
+            print_zsh(o.help);
+            printf("]%s%s%s'", o.arg ? ":" : "", o.arg ? o.arg : "", o.arg ? ":_files" : "");
         }
         printf(" '*:file:_files' ;;\n");
     }
@@ -278,6 +354,8 @@ static void complete_zsh(void)
 
 static void complete_fish(void)
 {
+    struct reconctl_option o;
+
     for (int i = 0; reconctl_commands[i]; i++) {
         const struct reconctl_command *c = reconctl_commands[i];
         const char *second = strchr(c->name, ' ');
@@ -293,13 +371,10 @@ static void complete_fish(void)
         if (second)
             printf("complete -c reconctl -f -n '__fish_seen_subcommand_from %.*s' -a %s -d '%s'\n",
                    first, c->name, second + 1, c->summary);
-        for (int k = 0; option_at(c, k); k++) {
-            const struct reconctl_option *o = option_at(c, k);
-
+        for (int k = 0; option_at(c, k, &o); k++)
             printf("complete -c reconctl -n '__fish_seen_subcommand_from %s' -l %s%s -d \"%s\"\n",
-                   second ? second + 1 : c->name, o->name, o->arg ? " -r" : "",
-                   o->help[0] == '$' ? "" : o->help);
-        }
+                   second ? second + 1 : c->name, o.name, o.arg ? " -r" : "",
+                   o.help[0] == '$' ? "" : o.help);
     }
 }
 

@@ -40,12 +40,13 @@ static int create(struct reconctl_eval_feed *e, const struct reconctl_eval_feed_
 
     if (!o)
         return err_set(err, ERR_MEMORY, "no memory for a session");
-    o->pose_source = "device";
-    o->name = "eval depth";
-    o->mode = "lossless";
-    o->journal = "off";
-    o->preview = true;
-    o->net = config->net;
+    o->asked = (struct session_options){.name = "eval depth",
+                                        .pose_source = SESSION_POSE_DEVICE,
+                                        .net_w = config->net.w,
+                                        .net_h = config->net.h,
+                                        .preview = true,
+                                        .journal = SESSION_JOURNAL_OFF,
+                                        .mode = SESSION_LOSSLESS};
     o->option = *config->options;
     rc = reconctl_push_options_json(body, sizeof body, o, config->info, 0, err);
     free(o);

@@ -31,16 +31,12 @@ static const struct reconctl_option options[] = {
      "Begin again at the end (with --frames, or until Ctrl-C)"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0,
      "Poses of a folder's frames, or none (default: its poses.txt)"},
-    {"pose-source", 0, "SOURCE", RECONCTL_TEXT, AT(pose_source), 0, 0,
-     "device or learned (default: device where there are poses)"},
     {"camera", 0, "FX,FY,CX,CY", RECONCTL_TEXT, AT(camera), 0, 0,
      "Intrinsics in pixels of the pictures as they are sent"},
-    {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048,
+    {"net", 0, "WxH", RECONCTL_SIZE, AT(asked.net_w), 32, SESSION_NET_SIDE_MAX,
      "Size of the networks' input"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
      "Any option of POST /v1/sessions (step_m=0.002, camera.fx=500)"},
-    {"name", 0, "TEXT", RECONCTL_TEXT, AT(name), 0, 0,
-     "Name of the session, for people"},
     {"sessions", 's', "N", RECONCTL_INT, AT(sessions), 1, SESSIONS_MAX,
      "Push the source into N sessions at once; files are written of the first"},
     {"keep", 'k', NULL, RECONCTL_FLAG, AT(keep), 0, 0,
@@ -49,12 +45,6 @@ static const struct reconctl_option options[] = {
      "Take blocks as raw, deflate-raw or zstd only"},
     {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,
      "Connect again while nothing has worked for less than this (60); 0 = give up at once"},
-    {"journal", 0, "WHEN", RECONCTL_TEXT, AT(journal), 0, 0,
-     "Frames are kept through a crash of the server: sync, async or off"},
-    {"mode", 0, "MODE", RECONCTL_TEXT, AT(mode), 0, 0,
-     "Under overload: live drops the oldest frame, lossless makes the sender wait"},
-    {"rate", 0, "FPS", RECONCTL_REAL, AT(rate), 0.01, 1000,
-     "Frames a second that the server shall reckon with"},
     {"start", 0, NULL, RECONCTL_FLAG, AT(start), 0, 0,
      "Start a recond of our own for this run, even if one answers"},
     {"pause-reading", 0, "SECONDS", RECONCTL_REAL, AT(pause_s), 0, 3600,
@@ -66,18 +56,6 @@ static const struct reconctl_option options[] = {
 static void set_defaults(void *arguments)
 {
     ((struct reconctl_push_options *)arguments)->retry_s = RETRY_S;
-}
-
-/* Words that the server would refuse only after the source was opened. */
-static int check_words(const struct reconctl_push_options *o, struct err *err)
-{
-    const char *j = o->journal, *m = o->mode;
-
-    if (j && strcmp(j, "sync") != 0 && strcmp(j, "async") != 0 && strcmp(j, "off") != 0)
-        return err_set(err, ERR_INPUT, "--journal takes sync, async or off, not '%.30s'", j);
-    if (m && strcmp(m, "live") != 0 && strcmp(m, "lossless") != 0)
-        return err_set(err, ERR_INPUT, "--mode takes live or lossless, not '%.30s'", m);
-    return 0;
 }
 
 static void job_view(const struct reconctl_push_job *jobs, int n, uint64_t *points, double *bpp)
@@ -319,8 +297,8 @@ static int run_push(void *arguments)
     o->sessions = w.n;
     w.json = reconctl_json(&o->common);
     w.terminal = isatty(STDERR_FILENO);
-    if (check_words(o, &err) || (w.n > 1 && strcmp(o->common.operands[0], "-") == 0 &&
-                                 err_set(&err, ERR_INPUT, "standard input can feed one session"))) {
+    if (w.n > 1 && strcmp(o->common.operands[0], "-") == 0) {
+        err_set(&err, ERR_INPUT, "standard input can feed one session");
         reconctl_fail(&o->common, &err);
         return RECONCTL_USAGE;
     }
@@ -359,6 +337,7 @@ const struct reconctl_command reconctl_push_command = {
     .max_operands = 1,
     .summary = "Send a folder, a video or MJPEG (-) to a new session and check its cloud",
     .options = options,
+    .asked = AT(asked),
     .size = sizeof(struct reconctl_push_options),
     .defaults = set_defaults,
     .run = run_push,

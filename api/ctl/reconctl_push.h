@@ -18,13 +18,12 @@
 
 struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    double fps, pause_s, retry_s, rate;
-    bool realtime, loop, keep, start, preview; /* preview: depth maps are wanted, as with strip */
-    const char *poses, *camera, *pose_source, *name, *output, *trajectory, *strip, *codec;
-    const char *journal, *mode;
+    double fps, pause_s, retry_s;
+    bool realtime, loop, keep, start;
+    const char *poses, *camera, *output, *trajectory, *strip, *codec;
     int sessions, frames, strip_rows;
-    struct reconctl_size net;
-    struct reconctl_list option;
+    struct session_options asked; /* by flags of their own */
+    struct reconctl_list option;  /* by --option, which goes before them */
 };
 
 #define RECONCTL_PUSH_SENT_MAX \

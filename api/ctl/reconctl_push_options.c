@@ -78,50 +78,48 @@ static int put_list(struct json_writer *w, const struct reconctl_list *list, str
     return rc;
 }
 
+/* What flags ask for, completed by what is known of the source, less what --option gives. */
+static struct session_options complete(const struct reconctl_push_options *o,
+                                       const struct reconctl_source_info *info, int index)
+{
+    struct session_options asked = o->asked;
+
+    if (info) {
+        asked.has_camera = true;
+        asked.K = info->K;
+        asked.camera_w = info->width;
+        asked.camera_h = info->height;
+        if (!asked.pose_source)
+            asked.pose_source = info->has_poses ? SESSION_POSE_DEVICE : SESSION_POSE_LEARNED;
+        if (!asked.name[0])
+            strcpy(asked.name, "push");
+    }
+    if (o->sessions > 1)
+        snprintf(asked.name, sizeof asked.name, "%.50s %d",
+                 o->asked.name[0] ? o->asked.name : "push", index + 1);
+    if (o->strip)
+        asked.preview = true;
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+
+        if (!given(&o->option, row->group ? row->group : row->name))
+            continue;
+        memset((char *)&asked + row->offset, 0, row->size);
+        if (row->given)
+            *((char *)&asked + row->given) = false;
+    }
+    return asked;
+}
+
 int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push_options *o,
                                const struct reconctl_source_info *info, int index, struct err *err)
 {
+    struct session_options asked = complete(o, info, index);
     struct json_writer w = json_writer(buf, cap);
-    const char *source = o->pose_source;
-    char name[64];
     int rc;
 
-    if (!source && info)
-        source = info->has_poses ? "device" : "learned";
     json_open_map(&w, NULL);
-    if (!given(&o->option, "name")) {
-        if (o->sessions > 1)
-            snprintf(name, sizeof name, "%.50s %d", o->name ? o->name : "push", index + 1);
-        else
-            snprintf(name, sizeof name, "%.60s", o->name ? o->name : info ? "push" : "");
-        json_put_text(&w, "name", name);
-    }
-    if (source && !given(&o->option, "pose_source"))
-        json_put_text(&w, "pose_source", source);
-    if (info && !given(&o->option, "camera")) {
-        json_open_map(&w, "camera");
-        json_put_f32(&w, "fx", info->K.fx);
-        json_put_f32(&w, "fy", info->K.fy);
-        json_put_f32(&w, "cx", info->K.cx);
-        json_put_f32(&w, "cy", info->K.cy);
-        json_put_i64(&w, "width", info->width);
-        json_put_i64(&w, "height", info->height);
-        json_close(&w);
-    }
-    if (o->net.w) {
-        json_open_map(&w, "net");
-        json_put_i64(&w, "width", o->net.w);
-        json_put_i64(&w, "height", o->net.h);
-        json_close(&w);
-    }
-    if (o->journal && !given(&o->option, "journal"))
-        json_put_text(&w, "journal", o->journal);
-    if (o->mode && !given(&o->option, "mode"))
-        json_put_text(&w, "mode", o->mode);
-    if (o->rate > 0 && !given(&o->option, "fps"))
-        json_put_f32(&w, "fps", (float)o->rate);
-    if ((o->strip || o->preview) && !given(&o->option, "preview"))
-        json_put_bool(&w, "preview", true);
+    session_options_write(&w, &asked, SESSION_OPTIONS_ASKED);
     rc = put_list(&w, &o->option, err);
     json_close(&w);
     if (rc)

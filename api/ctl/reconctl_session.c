@@ -5,20 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct session_options {
+struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
     struct reconctl_list option;
-    const char *name;
+    struct session_options asked; /* its name alone */
     const char *output;
 };
 
-#define AT(field) offsetof(struct session_options, field)
+#define AT(field) offsetof(struct arguments, field)
 
 /* clang-format off */
 static const struct reconctl_option create_options[] = {
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
      "Any option of POST /v1/sessions (pose_source=learned, camera.fx=500)"},
-    {"name", 0, "TEXT", RECONCTL_TEXT, AT(name), 0, 0, "Name of the session, for people"},
+    {"name", 0, "TEXT", RECONCTL_ROW, AT(asked.name), 0, 0, "Name of the session, for people",
+     &session_options_table[0]},
     {0},
 };
 static const struct reconctl_option export_options[] = {
@@ -29,8 +30,7 @@ static const struct reconctl_option export_options[] = {
 /* clang-format on */
 
 /* One call whose answer is a session; people read a few lines of it, programs all. */
-static int call(const struct session_options *o, const char *method, const char *suffix,
-                const char *body)
+static int call(const struct arguments *o, const char *method, const char *suffix, const char *body)
 {
     struct reconctl_link link;
     struct json *doc = NULL;
@@ -86,8 +86,8 @@ out:
 
 static int run_create(void *arguments)
 {
-    const struct session_options *o = arguments;
-    struct reconctl_push_options all = {.name = o->name, .option = o->option, .sessions = 1};
+    const struct arguments *o = arguments;
+    struct reconctl_push_options all = {.asked = o->asked, .option = o->option, .sessions = 1};
     char body[4096];
     struct err err;
 
@@ -127,7 +127,7 @@ static void print_row(const struct json *s)
 
 static int run_list(void *arguments)
 {
-    const struct session_options *o = arguments;
+    const struct arguments *o = arguments;
     struct reconctl_link link;
     struct json *doc = NULL;
     struct err err;
@@ -172,7 +172,7 @@ static int run_list(void *arguments)
 
 static int run_export(void *arguments)
 {
-    const struct session_options *o = arguments;
+    const struct arguments *o = arguments;
     struct reconctl_link link;
     struct err err;
     char path[96], file[96];
@@ -196,7 +196,7 @@ const struct reconctl_command reconctl_session_create_command = {
     .operands = "",
     .summary = "Create a session and show its stream and tokens",
     .options = create_options,
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_create,
 };
 
@@ -204,7 +204,7 @@ const struct reconctl_command reconctl_session_list_command = {
     .name = "session list",
     .operands = "",
     .summary = "List the sessions of a server",
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_list,
 };
 
@@ -214,7 +214,7 @@ const struct reconctl_command reconctl_session_get_command = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Show everything about a session",
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_get,
 };
 
@@ -224,7 +224,7 @@ const struct reconctl_command reconctl_session_finalize_command = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Take no more frames, use those that are queued",
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_finalize,
 };
 
@@ -234,7 +234,7 @@ const struct reconctl_command reconctl_session_delete_command = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "Delete a session and its cloud",
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_delete,
 };
 
@@ -245,6 +245,6 @@ const struct reconctl_command reconctl_export_command = {
     .max_operands = 1,
     .summary = "Download a session's cloud as PLY",
     .options = export_options,
-    .size = sizeof(struct session_options),
+    .size = sizeof(struct arguments),
     .run = run_export,
 };
