@@ -51,7 +51,7 @@ static void wait_answers(struct rig *r, const char *id, struct stream *s, uint64
 {
     struct session_counts c;
 
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < 120000; i++) {
         pull(s);
         c = rig_info(r, id).counts;
         if (c.received == n && c.queued == 0)

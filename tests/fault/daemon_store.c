@@ -83,7 +83,7 @@ static void check_code(int rc, const char *what, const struct err *err)
 static void read_answers(struct rig_client *c, int n)
 {
     fault_malloc_exempt = 1;
-    for (int i = 0; i < 4000 && c->n_acks < n && !c->closed; i++) {
+    for (int i = 0; i < 240000 && c->n_acks < n && !c->closed; i++) {
         rig_read_all(c);
         if (c->n_acks < n)
             usleep(250);
@@ -213,7 +213,7 @@ static void wait_until_back(void)
 {
     struct session_info info;
 
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < 240000; i++) {
         if (door_ops.session_get(rig.core, id, &info, NULL) || info.state != SESSION_RECOVERING)
             return;
         usleep(250);

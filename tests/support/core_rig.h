@@ -220,16 +220,24 @@ static inline void rig_read_all(struct rig_client *c)
     while (kind != STREAM_NONE && kind != STREAM_CLOSE);
 }
 
-/* Read until the client has n answers, or give up after five seconds. */
+/* Read until the client has n answers; fails after a minute. */
 static inline void rig_wait_acks(struct rig_client *c, int n)
 {
-    for (int i = 0; i < 5000 && c->n_acks < n; i++) {
+    for (int i = 0; i < 60000 && c->n_acks < n; i++) {
         rig_read_all(c);
         if (c->n_acks < n)
             usleep(1000);
     }
     assert_int_equal(c->n_acks, n);
     rig_read_all(c);
+}
+
+/* Until a counter of fake_gpu_plan says n; fails after a minute. */
+static inline void rig_wait_count(const atomic_int *counter, int n)
+{
+    for (int i = 0; i < 120000 && atomic_load(counter) < n; i++)
+        usleep(500);
+    assert_int_equal(atomic_load(counter), n);
 }
 
 static inline struct frame rig_frame(const struct rig *r, uint64_t seq)

@@ -45,7 +45,7 @@ struct fake_core {
     struct fake_core_counts counts;
     enum api_health health;
     bool tokens_are_lost;
-    atomic_int slow_ms;
+    atomic_int held_from, n_binary; /* binary messages; held_from 0: none is held */
     void (*wake)(void *edge, void *cookie);
     void *edge;
     uint8_t *message;
@@ -437,6 +437,12 @@ static enum stream_kind say(struct stream *s, struct control_message *m, const u
     return STREAM_TEXT;
 }
 
+static void wait_while_held(struct fake_core *c, int number)
+{
+    for (int from; (from = atomic_load(&c->held_from)) && number >= from;)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_t *len)
 {
     struct control_message m = {0};
@@ -466,8 +472,8 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
         kind = STREAM_CLOSE;
     }
     pthread_mutex_unlock(&s->c->lock);
-    if (kind == STREAM_BINARY && atomic_load(&s->c->slow_ms))
-        nanosleep(&(struct timespec){.tv_nsec = atomic_load(&s->c->slow_ms) * 1000000L}, NULL);
+    if (kind == STREAM_BINARY)
+        wait_while_held(s->c, atomic_fetch_add(&s->c->n_binary, 1) + 1);
     return kind;
 }
 
@@ -505,9 +511,9 @@ void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes)
     each_stream(c, id, n, bytes, false);
 }
 
-void fake_core_set_slow(struct fake_core *c, int ms)
+void fake_core_hold(struct fake_core *c, int from)
 {
-    atomic_store(&c->slow_ms, ms);
+    atomic_store(&c->held_from, from);
 }
 
 void fake_core_bye(struct fake_core *c, const char *id)

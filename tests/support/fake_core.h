@@ -36,8 +36,8 @@ void fake_core_lose_tokens(struct fake_core *c);
 /* Every stream of the session gets n binary messages of `bytes` bytes, the first byte of each
  * DELTA_PUT. */
 void fake_core_send(struct fake_core *c, const char *id, int n, size_t bytes);
-/* From now on each of those takes so long to make. */
-void fake_core_set_slow(struct fake_core *c, int ms);
+/* The making of those from number `from` on, counted from 1, waits until `from` is 0. */
+void fake_core_hold(struct fake_core *c, int from);
 /* Every stream of the session says bye and ends. */
 void fake_core_bye(struct fake_core *c, const char *id);
 

@@ -36,10 +36,12 @@ static struct {
     atomic_int largest_batch;
     atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
-    atomic_int fail_wait; /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
-    atomic_int deadly;    /* a signal that frames with a camera above FAKE_DEADLY_M raise */
-    atomic_int delay_us;  /* of each batch, while the caller waits */
-    atomic_int wait_us;   /* of each batch, while the caller goes on */
+    atomic_int fail_wait;  /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
+    atomic_int deadly;     /* a signal that frames with a camera above FAKE_DEADLY_M raise */
+    atomic_int delay_us;   /* of each batch, while the caller waits */
+    atomic_int wait_us;    /* of each batch, while the caller goes on */
+    atomic_bool hold;      /* no batch is done */
+    atomic_bool hold_make; /* no session_new is done */
     atomic_int size_us[FAKE_SIZES]; /* that much more for one of up to 1, 2, 4 ... frames */
     atomic_int cuda_count;          /* devices that there are */
     atomic_uint cuda_broken;        /* bit n: cuda:n does not open */
@@ -110,6 +112,8 @@ static int fake_session_new(struct gpu_session **s, struct gpu *g,
     fake_made(g);
     if (fake_gpu_plan.make_us)
         usleep((useconds_t)fake_gpu_plan.make_us);
+    while (fake_gpu_plan.hold_make)
+        usleep(200);
     if (fake_gpu_plan.session_fails)
         return err_set(err, fake_gpu_plan.session_fails, "as planned");
     f = calloc(1, sizeof(*f));
@@ -191,7 +195,7 @@ static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, st
     now_us = clock_us();
     if (f->next > f->oldest) {
         uint64_t before_us = f->done_us[(f->next - 1) % GPU_FLIGHTS];
-        fake_gpu_plan.overlapped += before_us > now_us;
+        fake_gpu_plan.overlapped += before_us > now_us || fake_gpu_plan.hold;
         now_us = before_us > now_us ? before_us : now_us;
     }
     f->done_us[f->next++ % GPU_FLIGHTS] = now_us + fake_takes_us(n);
@@ -248,6 +252,9 @@ static int fake_wait(struct gpu *g, struct gpu_frame *const *frames, int n, stru
     if (f->oldest == f->next || frames[0]->flight != f->oldest ||
         !((struct fake_session *)frames[0]->session)->flying)
         return 0; /* it never was under way */
+    while (fake_gpu_plan.hold)
+        usleep(200);
+    now_us = clock_us();
     if (done_us > now_us)
         usleep((useconds_t)(done_us - now_us));
     f->oldest++;

@@ -97,7 +97,7 @@ static inline void case_append(struct case_log *c, int i, enum journal_type type
 
 static inline void case_wait(struct case_log *c, int n)
 {
-    for (int i = 0; i < 20000 && atomic_load(&c->n_done) < n; i++)
+    for (int i = 0; i < 120000 && atomic_load(&c->n_done) < n; i++)
         usleep(500);
     assert_int_equal(atomic_load(&c->n_done), n);
 }

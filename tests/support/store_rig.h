@@ -104,7 +104,7 @@ static inline void feed(struct rig *r, struct rig_client *c, uint64_t first, uin
 
 static inline void wait_until_back(struct rig *r, const char *id)
 {
-    for (int i = 0; i < 5000 && rig_info(r, id).state == SESSION_RECOVERING; i++)
+    for (int i = 0; i < 60000 && rig_info(r, id).state == SESSION_RECOVERING; i++)
         usleep(1000);
     assert_int_not_equal(rig_info(r, id).state, SESSION_RECOVERING);
 }

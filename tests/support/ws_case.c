@@ -140,7 +140,7 @@ void ws_case_expect_close(int fd, int code)
 
 void ws_case_expect_streams(int n)
 {
-    for (int i = 0; i < 200 && fake_core_counts(ws_case.edge.core).streams != n; i++)
+    for (int i = 0; i < 6000 && fake_core_counts(ws_case.edge.core).streams != n; i++)
         usleep(10000);
     assert_int_equal(fake_core_counts(ws_case.edge.core).streams, n);
 }

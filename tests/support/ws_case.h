@@ -37,7 +37,7 @@ void ws_case_expect_ack(int fd, uint64_t seq);
 void ws_case_expect_error(int fd, int status);
 /* Closes fd, too. */
 void ws_case_expect_close(int fd, int code);
-/* So many streams are open in the core, within two seconds. */
+/* Until so many streams are open in the core; fails after a minute. */
 void ws_case_expect_streams(int n);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 /* False at the end of the stream. */
 static bool read_all(int fd, void *buf, size_t len)

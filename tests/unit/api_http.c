@@ -280,7 +280,7 @@ static void test_cloud(void **state)
              "If-None-Match: \"0023456789abcdef\"\r\n\r\n",
              target, s.view);
     expect_raw(text, 200);
-    for (int i = 0; i < 200 && fake_core_counts(edge.core).exports_open > 0; i++)
+    for (int i = 0; i < 6000 && fake_core_counts(edge.core).exports_open > 0; i++)
         usleep(10000); /* the snapshot goes once the last answer is off */
     assert_int_equal(fake_core_counts(edge.core).exports_open, 0);
 }

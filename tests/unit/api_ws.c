@@ -314,22 +314,18 @@ static void test_big_messages_arrive_whole(void **state)
     ws_case_expect_streams(0);
 }
 
-/* Eight blocks that take 20 ms each to encode: who waits for the first sees it after those. */
+/* A client has the first of eight blocks before the second is made. */
 static void test_first_block_does_not_wait_for_the_others(void **state)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW);
-    int64_t begun = ws_case_now_ms(), first;
 
     (void)state;
-    fake_core_set_slow(ws_case.edge.core, 20);
+    fake_core_hold(ws_case.edge.core, 2);
     fake_core_send(ws_case.edge.core, ws_case.session.id, 8, 100);
     assert_int_equal(ws_raw_read(fd).len, 100);
-    first = ws_case_now_ms() - begun;
+    fake_core_hold(ws_case.edge.core, 0);
     for (int i = 1; i < 8; i++)
         assert_int_equal(ws_raw_read(fd).len, 100);
-    print_message("# the first of eight blocks after %d ms, all after %d\n", (int)first,
-                  (int)(ws_case_now_ms() - begun));
-    assert_true(2 * first < ws_case_now_ms() - begun);
     close(fd);
     ws_case_expect_streams(0);
 }
@@ -338,13 +334,11 @@ static void test_slow_reader_holds_nobody(void **state)
 {
     int slow = ws_case_started(ws_case.session.view, START_VIEW),
         fast = ws_case_started(ws_case.session.view, START_VIEW);
-    int64_t begun = ws_case_now_ms();
 
     (void)state;
     fake_core_send(ws_case.edge.core, ws_case.session.id, 50, 1 << 20); /* more than sockets hold */
     for (int i = 0; i < 50; i++)
         assert_int_equal(ws_raw_read(fast).len, 1 << 20);
-    assert_true(ws_case_now_ms() - begun < 10000);
     for (int i = 0; i < 50; i++) /* and the slow one gets all of it afterwards */
         assert_int_equal(ws_raw_read(slow).len, 1 << 20);
     close(slow);

@@ -6,11 +6,14 @@
 #include <cmocka.h>
 
 #include "api/server/ws_peer.h"
+#include "tests/support/bound.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +22,23 @@
 
 /* ------------------------------------------------------------------------------- deadlines */
 
+/* Deadlines do not move because bytes come. */
+static void send_until_closed(int fd)
+{
+    int rounds = 0;
+
+    while (send(fd, "a", 1, MSG_NOSIGNAL) == 1 && !edge_closed(fd, 50) && rounds < 1200)
+        rounds++;
+    assert_true(rounds < 1200);
+}
+
 static void test_slow_handshake(void **state)
 {
-    int64_t begun = ws_case_now_ms();
     int fd = edge_connect(ws_port(ws_case.edge.ws));
 
     (void)state;
     edge_send(fd, "GET / HTTP/1.1\r\nX:", 18);
-    while (ws_case_now_ms() - begun < 1500) {
-        edge_send(fd, "a", 1);
-        usleep(100000);
-    }
-    assert_true(edge_closed(fd, 1500));
+    send_until_closed(fd);
     close(fd);
 }
 
@@ -42,40 +50,42 @@ static void test_no_start(void **state)
     (void)state;
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
     ws_case_expect_error(fd, 408);
-    assert_true(ws_case_now_ms() - begun > 4500 && ws_case_now_ms() - begun < 7000);
+    assert_true(ws_case_now_ms() - begun > 4500);
     ws_case_expect_close(fd, 1008);
 }
 
 static void test_stalled_message(void **state)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
-    int64_t begun = ws_case_now_ms();
+    struct pollfd said = {.fd = fd, .events = POLLIN};
+    int rounds = 0;
 
     (void)state;
     ws_raw_head(fd, WS_RAW_BINARY, true, 1000);
-    while (ws_case_now_ms() - begun < 1300) {
-        edge_send(fd, "a", 1);
-        usleep(50000);
-    }
+    while (poll(&said, 1, 100) == 0 && rounds++ < 600)
+        (void)!send(fd, "a", 1, MSG_NOSIGNAL);
+    assert_true(rounds < 600);
     ws_case_expect_close(fd, 1008);
     ws_case_expect_streams(0);
 }
 
-/* Pings come; whoever answers none for ten hang-up times is gone, though its kernel lives. */
+/* Pings come. A peer that answers none for ten hang-up times is closed, though its kernel lives. */
 static void test_silent_peer(void **state)
 {
     int fd = ws_case_started(ws_case.session.view, START_VIEW),
         alive = ws_case_started(ws_case.session.view, START_VIEW);
     int64_t begun = ws_case_now_ms();
+    bool closed = false;
     uint8_t h[6];
 
     (void)state;
-    while (ws_case_now_ms() - begun < 12000) {
+    while (!closed && ws_case_now_ms() - begun < 100000) {
         if (recv(alive, h, 6, MSG_DONTWAIT) == 6 && (h[0] & 15) == WS_RAW_PING)
             ws_raw_send(alive, WS_RAW_PONG, true, h + 2, 4);
-        usleep(20000);
+        closed = edge_closed(fd, 20);
     }
-    assert_true(edge_closed(fd, 500));
+    assert_true(closed);
+    assert_true(ws_case_now_ms() - begun >= 9000);
     ws_case_expect_streams(1); /* the one that answers */
     close(fd);
     close(alive);
@@ -103,7 +113,7 @@ static void test_connection_limit(void **state)
     close(fd);
     close(fds[3]);
     ws_case_expect_streams(7);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 3000; i++) {
         status = ws_case_handshake(ws_case.session.view, "", &fd);
         if (status == 101)
             break;
@@ -147,8 +157,7 @@ static void test_a_healthy_neighbour(void **state)
             worst = ws_case_now_ms() - begun;
         close(bad);
     }
-    print_message("# worst answer beside bad neighbours: %lld ms\n", (long long)worst);
-    assert_true(worst < 500);
+    assert_true(bound_at_most("worst answer beside bad neighbours", (double)worst, 500, "ms"));
     close(good);
     ws_case_expect_streams(0);
 }
@@ -220,7 +229,7 @@ static void test_half_a_message_is_no_flood(void **state)
     ws_case_expect_streams(0);
 }
 
-/* Control messages beyond a second's are read later, which holds up nobody else. */
+/* Control messages beyond a second's are read later; a frame of another client is answered. */
 static void test_too_many_control_messages(void **state)
 {
     static const char need[] = "{\"op\":\"need\",\"submap\":0,\"x\":1,\"y\":2,\"z\":3}";
@@ -234,8 +243,7 @@ static void test_too_many_control_messages(void **state)
     ws_case_send_frame(good, 1);
     ws_case_expect_ack(good, 1);
     took = ws_case_now_ms() - begun;
-    print_message("# a frame beside a flood of control messages: %lld ms\n", (long long)took);
-    assert_true(took < 500);
+    assert_true(bound_at_most("a frame beside many control messages", (double)took, 500, "ms"));
     ws_raw_text(fd, "{{{{");
     ws_case_expect_error(fd, 400);
     took = ws_case_now_ms() - begun;
@@ -265,8 +273,8 @@ static void test_many_fragments_take_their_time(void **state)
     edge_send(fd, all, 7 * N);
     ws_case_expect_ack(fd, 1);
     took = ws_case_now_ms() - begun;
-    print_message("# %d fragments of one byte: %lld ms\n", N, (long long)took);
-    assert_in_range(took, 350, 5000);
+    assert_true(took >= 350);
+    assert_true(bound_at_most("fragments of one byte", (double)took, 5000, "ms"));
     free(msg);
     free(all);
     close(fd);
@@ -283,7 +291,7 @@ static void test_drain_stops_accepting(void **state)
     (void)state;
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ws_drain(ws_case.edge.ws);
-    for (int i = 0; i < 100 && !refused; i++) {
+    for (int i = 0; i < 3000 && !refused; i++) {
         usleep(20000);
         late = socket(AF_INET, SOCK_STREAM, 0);
         refused = connect(late, (struct sockaddr *)&a, sizeof a) != 0;

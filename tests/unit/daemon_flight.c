@@ -1,5 +1,6 @@
 /* Two batches on a device at once: overlap, order, waiting for company, who is left behind, faults
  * in flight, and the end of a session that is in the air. */
+#include "tests/support/bound.h"
 #include "tests/support/core_rig.h"
 
 #include "daemon/config_table.h"
@@ -50,7 +51,7 @@ static void fleet_send(struct fleet *f, uint64_t seq)
 /* At most so many of the client's frames are unanswered. */
 static void keep_up(struct rig_client *c, int sent, int unanswered)
 {
-    for (int i = 0; i < 5000 && c->n_acks < sent - unanswered; i++) {
+    for (int i = 0; i < 120000 && c->n_acks < sent - unanswered; i++) {
         rig_read_all(c);
         usleep(500);
     }
@@ -96,11 +97,12 @@ static void a_batch_is_enqueued_while_one_computes(void **state)
 }
 
 /* A frame that comes while a batch computes is enqueued before that is done, not after it, and
- * company may come until then. */
+ * another may join it until then. The second part depends on time: the test thread may be late, but
+ * not in every attempt. */
 static void a_late_frame_need_not_wait_for_the_device(void **state)
 {
     static struct fleet f;
-    int before;
+    bool joined = false;
 
     (void)state;
     fleet_open_with(&f, 3, "batch", "4");
@@ -113,21 +115,29 @@ static void a_late_frame_need_not_wait_for_the_device(void **state)
         assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
     }
-    before = fake_gpu_plan.overlapped;
-    assert_int_equal(rig_send(&f.r, &f.c[0], 9), 0);
-    usleep(15000);
-    assert_int_equal(rig_send(&f.r, &f.c[1], 2), 0);
-    usleep(20000);
-    assert_int_equal(rig_send(&f.r, &f.c[2], 2), 0);
-    rig_wait_acks(&f.c[0], 9);
-    rig_wait_acks(&f.c[1], 2);
-    rig_wait_acks(&f.c[2], 2);
-    assert_int_equal(fake_gpu_plan.overlapped, before + 1);
-    assert_int_equal(fake_gpu_plan.largest_batch, 2);
+    for (uint64_t k = 0; k < 20 && !joined; k++) {
+        int batches = fake_gpu_plan.batches, overlapped = fake_gpu_plan.overlapped;
+
+        fake_gpu_plan.hold = true;
+        assert_int_equal(rig_send(&f.r, &f.c[0], 9 + k), 0);
+        rig_wait_count(&fake_gpu_plan.batches, batches + 1);
+        for (int i = 1; i < 3; i++)
+            assert_int_equal(rig_send(&f.r, &f.c[i], 2 + k), 0);
+        for (int i = 0; i < 120000 && fake_gpu_plan.overlapped == overlapped; i++)
+            usleep(500);
+        assert_int_equal(fake_gpu_plan.overlapped, overlapped + 1); /* the first is not done */
+        fake_gpu_plan.hold = false;
+        rig_wait_acks(&f.c[0], (int)(9 + k));
+        for (int i = 1; i < 3; i++)
+            rig_wait_acks(&f.c[i], (int)(2 + k));
+        joined = fake_gpu_plan.largest_batch == 2;
+    }
+    assert_true(joined);
     fleet_close(&f);
 }
 
-/* A batch that took far longer than others do holds up the answers of no more than a few. */
+/* A batch that took far longer than others do holds up the answers of no more than a few: the
+ * worker would wait with a frame for others as long as it thinks that the device has work. */
 static void one_slow_batch_is_forgotten(void **state)
 {
     static struct fleet f;
@@ -145,7 +155,8 @@ static void one_slow_batch_is_forgotten(void **state)
             start_us = clock_us();
         fake_gpu_plan.wait_us = 2000;
     }
-    assert_true(clock_us() - start_us < 400000); /* ten frames */
+    assert_true(bound_at_most("ten frames after a slow one", (double)(clock_us() - start_us) * 1e-3,
+                              400, "ms"));
     fleet_close(&f);
 }
 
@@ -305,30 +316,28 @@ static void the_device_fails_with_some_left_behind(void **state)
     }
 }
 
-/* The device state of a session takes half a second to make: the others' frames do not notice, and
+/* The device state of a session takes its time to make: frames of others are used meanwhile, and
  * its own wait for it. */
 static void making_a_session_holds_up_nobody(void **state)
 {
     static struct fleet f;
-    uint64_t start_us, worst_us = 0;
+    uint64_t worst_us = 0;
 
     (void)state;
     fleet_open_with(&f, 2, "batch", "2");
     assert_int_equal(rig_send(&f.r, &f.c[0], 1), 0);
     rig_wait_acks(&f.c[0], 1);
-    fake_gpu_plan.make_us = 500000;
+    fake_gpu_plan.hold_make = true;
     for (uint64_t seq = 1; seq <= 3; seq++)
         assert_int_equal(rig_send(&f.r, &f.c[1], seq), 0);
-    start_us = clock_us();
-    for (uint64_t seq = 2; clock_us() - start_us < 400000; seq++) {
+    for (uint64_t seq = 2; seq <= 100; seq++) {
         uint64_t sent_us = clock_us();
         assert_int_equal(rig_send(&f.r, &f.c[0], seq), 0);
         rig_wait_acks(&f.c[0], (int)seq);
         worst_us = clock_us() - sent_us > worst_us ? clock_us() - sent_us : worst_us;
     }
-    print_message("# %d frames meanwhile, the slowest took %.1f ms\n", f.c[0].n_acks,
-                  (double)worst_us * 1e-3);
-    assert_true(worst_us < 250000);
+    assert_true(bound_at_most("the slowest of 99 frames", (double)worst_us * 1e-3, 250, "ms"));
+    fake_gpu_plan.hold_make = false;
     rig_wait_acks(&f.c[1], 3);
     for (int k = 0; k < 3; k++) {
         assert_int_equal(f.c[1].acks[k].status, CONTROL_USED);
@@ -380,6 +389,8 @@ struct entries {
     struct turn_entry e[3];
 };
 
+#define HOUR_US 3600000000u
+
 static uint64_t timed_take_of(struct entries *x, int *n, uint64_t timeout_us, bool anybody)
 {
     struct turn_entry *got[3];
@@ -392,6 +403,15 @@ static uint64_t timed_take_of(struct entries *x, int *n, uint64_t timeout_us, bo
 static uint64_t timed_take(struct entries *x, int *n, uint64_t timeout_us)
 {
     return timed_take_of(x, n, timeout_us, false);
+}
+
+/* Returns how many came; a call that waited for more than what happens here would take an hour. */
+static int take_at_once(struct entries *x)
+{
+    int n;
+
+    timed_take(x, &n, HOUR_US);
+    return n;
 }
 
 static void *announce_soon(void *arg)
@@ -437,17 +457,17 @@ static void company_may_be_at_its_last_steps(void **state)
     turn_kick(x.t, &x.e[1]);
     assert_int_equal(turn_take(x.t, got, 2, 0), 2);
     assert_false(turn_kick(x.t, &x.e[1])); /* it has more, but is in the middle of it */
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    assert_int_equal(take_at_once(&x), 0);
     turn_charge(x.t, &x.e[1], 1000);
     assert_true(timed_take(&x, &n, 30000) >= 30000 && n == 0);
     turn_set_apart(x.t, true);
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    assert_int_equal(take_at_once(&x), 0);
     turn_set_apart(x.t, false);
     turn_charge(x.t, &x.e[0], 1000); /* this one has no more: it is not counted */
     assert_int_equal(pthread_create(&thread, NULL, finish_soon, &x), 0);
-    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 1);
+    assert_int_equal(take_at_once(&x), 1);
     pthread_join(thread, NULL);
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0); /* it is being served again */
+    assert_int_equal(take_at_once(&x), 0); /* it is being served again */
     assert_true(turn_done(x.t, &x.e[0], false));
     assert_true(turn_done(x.t, &x.e[1], false));
     turn_free(&x.t);
@@ -476,10 +496,12 @@ static void anybody_may_be_waited_for(void **state)
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
     assert_true(timed_take_of(&x, &n, 30000, true) >= 30000 && n == 0);
     assert_int_equal(pthread_create(&thread, NULL, come_unannounced, &x), 0);
-    assert_true(timed_take_of(&x, &n, 5000000, true) < 2000000 && n == 1);
+    timed_take_of(&x, &n, HOUR_US, true);
+    assert_int_equal(n, 1);
     pthread_join(thread, NULL);
     turn_close(x.t);
-    assert_true(timed_take_of(&x, &n, 2000000, true) < 500000 && n == 0);
+    timed_take_of(&x, &n, HOUR_US, true);
+    assert_int_equal(n, 0);
     turn_free(&x.t);
 }
 
@@ -494,26 +516,26 @@ static void company_is_waited_for_only_if_it_is_due(void **state)
     assert_int_equal(turn_new(&x.t, NULL), 0);
     turn_kick(x.t, &x.e[0]);
     assert_int_equal(turn_take(x.t, &got, 1, 0), 1);
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0); /* nobody is due */
-    turn_due(x.t, &x.e[0], true); /* its own next frame cannot come along */
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    assert_int_equal(take_at_once(&x), 0); /* none is due */
+    turn_due(x.t, &x.e[0], true);          /* its own next frame cannot come along */
+    assert_int_equal(take_at_once(&x), 0);
     turn_due(x.t, &x.e[1], true);
     assert_true(timed_take(&x, &n, 30000) >= 30000 && n == 0); /* the bound */
     assert_int_equal(pthread_create(&thread, NULL, announce_soon, &x), 0);
-    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 1);
+    assert_int_equal(take_at_once(&x), 1);
     pthread_join(thread, NULL);
     assert_true(turn_done(x.t, &x.e[1], false));
     turn_due(x.t, &x.e[1], true);
     assert_int_equal(pthread_create(&thread, NULL, give_up_soon, &x), 0);
-    assert_true(timed_take(&x, &n, 5000000) < 2000000 && n == 0); /* it comes to nothing */
+    assert_int_equal(take_at_once(&x), 0); /* it comes to nothing */
     pthread_join(thread, NULL);
     turn_kick(x.t, &x.e[1]);
     turn_kick(x.t, &x.e[2]);
-    assert_true(timed_take(&x, &n, 0) < 500000 && n == 2); /* those that are there anyway */
-    assert_true(turn_done(x.t, &x.e[0], false)); /* due and idle again: somebody may wait for it */
+    assert_true(timed_take(&x, &n, 0) < HOUR_US && n == 2); /* those that are there anyway */
+    assert_true(turn_done(x.t, &x.e[0], false)); /* due and idle again: it may be waited for */
     assert_true(timed_take(&x, &n, 10000) >= 10000 && n == 0);
     turn_close(x.t);
-    assert_true(timed_take(&x, &n, 2000000) < 500000 && n == 0);
+    assert_int_equal(take_at_once(&x), 0);
     turn_free(&x.t);
 }
 

@@ -213,7 +213,7 @@ static void an_unused_log_leaves_no_segment(void **state)
 
 static void wait_segments(int n)
 {
-    for (int i = 0; i < 4000 && segments(CASE_ID) != n; i++)
+    for (int i = 0; i < 120000 && segments(CASE_ID) != n; i++)
         usleep(500);
     assert_int_equal(segments(CASE_ID), n);
 }
@@ -370,13 +370,16 @@ static void a_full_folder_says_so(void **state)
     case_new(&a, j, true, 1);
     append_range(&a, 0, 30);
     case_wait(&a, 30);
-    for (int i = 0; i < 4000 && !journal_full(j); i++)
+    for (int i = 0; i < 120000 && !journal_full(j); i++)
         usleep(500);
     assert_true(journal_full(j));
-    assert_true(clock_us() - journal_alive_us(j) < 2000000);
+    for (uint64_t had = journal_alive_us(j), i = 0; journal_alive_us(j) == had; i++) {
+        assert_true(i < 120000); /* it is alive though it waits for room */
+        usleep(500);
+    }
     journal_log_free(&a.log);
     assert_int_equal(journal_remove(j, CASE_ID, NULL), 0);
-    for (int i = 0; i < 4000 && journal_full(j); i++)
+    for (int i = 0; i < 120000 && journal_full(j); i++)
         usleep(500);
     assert_false(journal_full(j));
     journal_close(&j);

@@ -3,6 +3,7 @@
 #include "tests/support/journal_case.h"
 
 #include "daemon/clock.h"
+#include "tests/support/bound.h"
 
 #include <fcntl.h>
 
@@ -153,7 +154,8 @@ static void put_le(uint8_t *p, uint64_t v, int n)
 }
 
 /* A sender fills a frame with headers of the longest records there can be, and the machine stops
- * while it is written. The search behind the tear has an end, and in doubt it cuts nothing. */
+ * while it is written. The search behind the tear has an end, and in doubt it cuts nothing: one
+ * that read every body that is announced would take weeks, which the runner does not allow. */
 static void a_hostile_body_costs_little(void **state)
 {
     uint8_t *bomb = calloc(1, JOURNAL_BODY_MAX);
@@ -187,7 +189,7 @@ static void a_hostile_body_costs_little(void **state)
     assert_int_equal(truncate(name, st.st_size - 1), 0);
     start = clock_us();
     scan = scan_of(j);
-    assert_true(clock_us() - start < 20000000);
+    assert_true(bound_at_most("the scan", (double)(clock_us() - start) * 1e-6, 20, "s"));
     assert_int_equal(scan.last, 1);
     assert_true(scan.damaged);
     assert_int_equal(stat(name, &st), 0);

@@ -387,7 +387,7 @@ static void threads_lose_no_work_and_never_meet(void **state)
         pthread_create(&kickers[i], NULL, kicker, &l);
     for (int i = 0; i < 2; i++)
         pthread_join(kickers[i], NULL);
-    for (int wait = 0; wait < 10000; wait++) {
+    for (int wait = 0; wait < 60000; wait++) {
         int left = 0;
         for (int i = 0; i < ENTRIES; i++)
             left += __atomic_load_n(&l.e[i].work, __ATOMIC_SEQ_CST);

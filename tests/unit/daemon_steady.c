@@ -37,7 +37,7 @@ static void a_warm_session_allocates_nothing(void **state)
         f.seq = seq;
         frame_encode_header(msg, &f, FRAME_POSE_CV);
         assert_int_equal(door_ops.stream_frame(in.s, msg, len, NULL), 0);
-        for (int i = 0; i < 5000 && rig_info(&r, id).counts.used < seq; i++)
+        for (int i = 0; i < 300000 && rig_info(&r, id).counts.used < seq; i++)
             usleep(200);
         for (;;) {
             const uint8_t *out;

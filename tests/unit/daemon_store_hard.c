@@ -34,7 +34,7 @@ static void feed_poison(int out)
         send_one(&r, &a, seq);
         send_one(&r, &b, seq);
     }
-    sleep(10);
+    sleep(100); /* the frame ends this process */
 }
 
 /* It is replayed alone, and kills again. */
@@ -53,7 +53,7 @@ static void start_again(int out)
     if (suspect_arm(r.core->store->suspect, NULL))
         _exit(97);
     fake_gpu_plan.deadly = SIGSEGV;
-    sleep(10);
+    sleep(100); /* the frame ends this process */
 }
 
 static long quarantined_bytes(const char *id, uint64_t seq)
@@ -129,7 +129,7 @@ static void lose_a_device(int out)
     fake_gpu_plan.fail_at = fake_gpu_plan.frames + 2;
     for (uint64_t seq = 11; seq <= 15; seq++)
         send_one(&r, &c, seq);
-    for (int i = 0; i < 3000 && !core_lost(r.core); i++)
+    for (int i = 0; i < 60000 && !core_lost(r.core); i++)
         usleep(1000);
     usleep(50000);
     rig_read_all(&c);

@@ -408,7 +408,7 @@ static void no_work_is_lost(void **state)
         turn_kick(c.line.turn, &c.line.e[i]);
     }
     for (int i = 0; i < N; i++)
-        for (int wait = 0; atomic_load(&c.work[i]) && wait < 5000; wait++)
+        for (int wait = 0; atomic_load(&c.work[i]) && wait < 60000; wait++)
             usleep(1000);
     turn_close(c.line.turn);
     for (int i = 0; i < 3; i++)
@@ -436,7 +436,7 @@ static void *sleep_and_serve(void *arg)
     struct rusage use;
     int n;
 
-    while ((n = turn_take(s->line.turn, &e, 1, 10000000)) >= 0)
+    while ((n = turn_take(s->line.turn, &e, 1, 3600000000u)) >= 0)
         if (n) {
             turn_done(s->line.turn, e, false);
             atomic_fetch_add(&s->served, 1);
@@ -460,7 +460,7 @@ static void one_kick_wakes_one(void **state)
     for (int k = 0; k < KICKS; k++) {
         usleep(200); /* until they sleep again */
         turn_kick(s.line.turn, &s.line.e[k % N]);
-        for (int wait = 0; atomic_load(&s.served) <= k && wait < 50000; wait++)
+        for (int wait = 0; atomic_load(&s.served) <= k && wait < 600000; wait++)
             usleep(100);
     }
     turn_close(s.line.turn);
@@ -473,7 +473,8 @@ static void one_kick_wakes_one(void **state)
     line_close(&s.line);
 }
 
-#define COMPANY_US 5000000 /* that a flight would wait for company */
+#define COMPANY_US \
+    3600000000u /* for so long a flight would wait for company: longer than a test may take */
 
 static void *wait_for_company(void *arg)
 {
@@ -483,10 +484,10 @@ static void *wait_for_company(void *arg)
     return turn_take_more(l->turn, &e, 1, COMPANY_US, false) ? e : NULL;
 }
 
-/* Whoever waits for one that is due looks again when it is not, and takes it when it comes. */
+/* A thread that waits for an entry which is due looks again when that is due no more, and takes it
+ * when it comes. */
 static void nobody_waits_for_one_that_will_not_come(void **state)
 {
-    struct timespec from, to;
     struct line l;
     void *got;
 
@@ -496,7 +497,6 @@ static void nobody_waits_for_one_that_will_not_come(void **state)
         pthread_t thread;
 
         turn_due(l.turn, &l.e[0], true);
-        clock_gettime(CLOCK_MONOTONIC, &from);
         assert_int_equal(pthread_create(&thread, NULL, wait_for_company, &l), 0);
         usleep(100000);
         if (comes)
@@ -504,8 +504,6 @@ static void nobody_waits_for_one_that_will_not_come(void **state)
         else
             turn_due(l.turn, &l.e[0], false);
         pthread_join(thread, &got);
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        assert_true(to.tv_sec - from.tv_sec < COMPANY_US / 1000000 - 1);
         assert_ptr_equal(got, comes ? &l.e[0] : NULL);
     }
     line_close(&l);

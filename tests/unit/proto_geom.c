@@ -14,6 +14,7 @@
 #include "proto/geom/icp.h"
 #include "proto/geom/robust.h"
 #include "proto/geom/solve.h"
+#include "tests/support/bound.h"
 #include "tests/support/geom_case.h"
 
 /* -------------------------------------------------------------------------------------- tree */
@@ -122,8 +123,7 @@ static void a_wall_is_not_looked_through(void **unused)
         }
         took[far] = (double)(clock() - start) / CLOCKS_PER_SEC;
     }
-    if (!(took[1] < 20 * took[0] + 0.2))
-        fail_msg("%g s from afar, %g s from near by", took[1], took[0]);
+    assert_true(bound_at_most("20,000 questions from afar", took[1], 20 * took[0] + 0.2, "s"));
     tree_free(&tree);
     free(wall);
 }
