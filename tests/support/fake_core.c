@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #define STREAMS_MAX 512
 #define ACKS_MAX 64
@@ -437,12 +437,6 @@ static enum stream_kind say(struct stream *s, struct control_message *m, const u
     return STREAM_TEXT;
 }
 
-static void wait_while_held(struct fake_core *c, int number)
-{
-    for (int from; (from = atomic_load(&c->held_from)) && number >= from;)
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
 static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_t *len)
 {
     struct control_message m = {0};
@@ -473,7 +467,8 @@ static enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_
     }
     pthread_mutex_unlock(&s->c->lock);
     if (kind == STREAM_BINARY)
-        wait_while_held(s->c, atomic_fetch_add(&s->c->n_binary, 1) + 1);
+        for (int number = ++s->c->n_binary, from; (from = s->c->held_from) && number >= from;)
+            usleep(1000);
     return kind;
 }
 
