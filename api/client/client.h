@@ -91,7 +91,7 @@ struct client_stream_config {
     const char *url, *token; /* copied */
     const char *ca_file;     /* as in struct client_config; stays valid */
     enum control_role role;
-    uint32_t codecs; /* mask of 1 << enum delta_codec; 0 = all */
+    uint32_t codecs; /* mask of 1 << enum codec_kind; 0 = all */
     enum frame_pose_convention pose;
     struct cloud_limits limits; /* of the mirror; zeros = the defaults in client_stream.c */
     int connect_timeout_s;      /* 0 = 10 */

@@ -311,7 +311,7 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
      * no other client, and nobody who feeds it is driven away. */
     t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
     m.start.role = t->viewing ? CONTROL_VIEW : t->config.role;
-    m.start.codecs = t->config.codecs ? t->config.codecs : (1u << DELTA_CODECS) - 1;
+    m.start.codecs = t->config.codecs ? t->config.codecs : (1u << CODEC_KINDS) - 1;
     m.start.pose = t->config.pose;
     m.start.resume = t->has_sync;
     m.start.epoch = cloud_epoch(t->cloud);

@@ -78,13 +78,13 @@ static const char *stream_token(const struct reconctl_push_job *j)
 
 static int parse_codec(const char *name, uint32_t *mask, struct err *err)
 {
-    enum delta_codec codec;
+    enum codec_kind codec;
     int rc;
 
     *mask = 0;
     if (!name)
         return 0;
-    rc = delta_codec_parse(name, &codec, err);
+    rc = codec_parse(name, &codec, err);
     if (rc == 0)
         *mask = 1u << codec;
     return rc;

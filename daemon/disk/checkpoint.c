@@ -112,8 +112,8 @@ static bool make_room(struct checkpoint *c, const size_t bytes[CHECKPOINT_PARTS]
         if (bytes[i] > CHECKPOINT_PLAIN_MAX - total - ALIGN)
             return false;
         total += (bytes[i] + ALIGN - 1) / ALIGN * ALIGN;
-        if (codec_bound(DELTA_ZSTD, bytes[i], 1) > largest)
-            largest = codec_bound(DELTA_ZSTD, bytes[i], 1);
+        if (codec_bound(CODEC_ZSTD, bytes[i], 1) > largest)
+            largest = codec_bound(CODEC_ZSTD, bytes[i], 1);
     }
     if (!grow(&c->plain, &c->plain_cap, total) || !grow(&c->packed, &c->packed_cap, largest))
         return false;

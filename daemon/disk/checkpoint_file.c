@@ -192,7 +192,7 @@ static int put_all(int fd, const char *id, uint64_t number, const struct checkpo
 
     for (int i = 0; i < CHECKPOINT_PARTS; i++) {
         size_t len;
-        int rc = codec_pack(codec, DELTA_ZSTD, packed, cap, &len, draft->part[i], &draft->len[i], 1,
+        int rc = codec_pack(codec, CODEC_ZSTD, packed, cap, &len, draft->part[i], &draft->len[i], 1,
                             err);
         if (rc)
             return rc;

@@ -83,7 +83,7 @@ static int unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
         out->part[i] = (uint8_t *)out->memory + at;
         out->len[i] = h->plain[i];
         at += room(h->plain[i]);
-        rc = codec_unpack(codec, DELTA_ZSTD, out->part[i], out->len[i], packed, h->packed[i], err);
+        rc = codec_unpack(codec, CODEC_ZSTD, out->part[i], out->len[i], packed, h->packed[i], err);
     }
     return rc;
 }

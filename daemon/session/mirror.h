@@ -10,6 +10,7 @@
 #define RECOND_DAEMON_MIRROR_H
 
 #include "gpu/gpu.h"
+#include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
 
 struct mirror;

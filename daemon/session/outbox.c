@@ -13,7 +13,7 @@ struct outbox {
     int ring_cap;
 
     /* of the client's WebSocket thread alone */
-    enum delta_codec codec;
+    enum codec_kind codec;
     struct mirror_copy copy;
     struct delta_scratch *scratch;
     char text[CONTROL_TEXT_MAX];

@@ -72,11 +72,11 @@ void stream_close(struct stream *s)
 }
 
 /* The best that the client knows: smallest first. */
-static int choose_codec(uint32_t mask, enum delta_codec *codec, struct err *err)
+static int choose_codec(uint32_t mask, enum codec_kind *codec, struct err *err)
 {
-    for (int k = DELTA_ZSTD; k >= DELTA_RAW; k--)
+    for (int k = CODEC_ZSTD; k >= CODEC_RAW; k--)
         if (mask & 1u << k) {
-            *codec = (enum delta_codec)k;
+            *codec = (enum codec_kind)k;
             return 0;
         }
     return err_at(err, ERR_INPUT, "/codecs", "none of zstd, deflate-raw, raw is offered");

@@ -2,22 +2,12 @@
  * cloud.h - the point cloud as daemon and clients both hold it: blocks of quantised, coloured
  * points
  *
- * A point is a quantised world position p_q = round(p / step) (int32 each axis), a colour and a
- * confidence. Space is cut into blocks of 1024^3 steps (1.024 m at the default step of 1 mm), named
- * by submap and block coordinates floor(p_q / 1024). A block's content is a *multiset* of 64-bit
- * keys
- *
- *     key = morton(x, y, z) << 32 | r << 24 | g << 16 | b << 8 | confidence
- *
- * where x, y, z = p_q mod 1024 and morton() interleaves ten bits each (bit 3i = x, 3i+1 = y, 3i+2 =
- * z), always sorted ascending. Ids are not needed on the wire: two points with equal keys are the
- * same to every client.
+ * Points are keys in blocks (key.h). A block's content is a *multiset* of keys, always sorted
+ * ascending.
  *
  * Hash:    cloud_hash = sum over all points of mix64(key ^ mix64(name)), modulo 2^64, with
  *             name     = mix64(submap | x << 32) ^ (y | z << 32), x y z as unsigned 32-bit numbers
- *             mix64(v) = splitmix64's step: v += 0x9e3779b97f4a7c15; v = (v ^ v >> 30) *
- *             0xbf58476d1ce4e5b9;
- *                        v = (v ^ v >> 27) * 0x94d049bb133111eb; v ^ v >> 31
+ *             mix64(v) = key_mix64()
  *          It does not depend on order, so two mirrors that hold the same points hash alike; the
  *          hash of an empty cloud is 0 (docs/PROTOCOL.md, "Cloud hash").
  * Threads: none inside; the daemon guards its mirror with the session's lock.
@@ -25,20 +15,12 @@
 #ifndef RECOND_PROTO_CLOUD_H
 #define RECOND_PROTO_CLOUD_H
 
+#include "proto/cloud/key.h"
 #include "proto/err.h"
-#include "proto/types.h"
 
-#define CLOUD_BLOCK_BITS 10
-#define CLOUD_BLOCK_STEPS (1 << CLOUD_BLOCK_BITS)
-#define CLOUD_COLOUR_BITS 6
-#define CLOUD_BLOCK_MIN (-(1 << 21)) /* block coordinates that 32-bit positions can have */
-#define CLOUD_BLOCK_MAX ((1 << 21) - 1)
+#include <stddef.h>
+
 #define CLOUD_BLOCK_POINTS (1u << 20) /* at most in one block: what one message carries */
-
-struct cloud_name {
-    uint32_t submap;
-    int32_t x, y, z; /* block coordinates */
-};
 
 /* What a consumer may read of a block; borrowed until the next call that changes the cloud. */
 struct cloud_block {
@@ -140,13 +122,5 @@ MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len,
  *          limits; ERR_MEMORY. Nothing changes on any error.
  */
 MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err);
-
-/* ------------------------------------------------------------------------- keys */
-
-uint8_t cloud_colour(uint8_t channel);                     /* rounded to CLOUD_COLOUR_BITS */
-uint32_t cloud_morton(uint32_t x, uint32_t y, uint32_t z); /* ten bits each -> 30 */
-void cloud_demorton(uint32_t m, uint32_t *x, uint32_t *y, uint32_t *z);
-/* World position of a key of a block, in steps. */
-void cloud_key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
 
 #endif

@@ -15,7 +15,7 @@ static uint64_t name_mix(const struct cloud_name *n)
     uint64_t head = (uint64_t)n->submap | (uint64_t)(uint32_t)n->x << 32;
     uint64_t tail = (uint64_t)(uint32_t)n->y | (uint64_t)(uint32_t)n->z << 32;
 
-    return cloud_mix64(cloud_mix64(head) ^ tail);
+    return key_mix64(key_mix64(head) ^ tail);
 }
 
 static int same_name(const struct cloud_name *a, const struct cloud_name *b)

@@ -83,7 +83,6 @@ struct cloud {
 };
 
 /* cloud.c */
-uint64_t cloud_mix64(uint64_t v);
 uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key);
 
 /* cloud_block.c: the table of blocks and their arrays */

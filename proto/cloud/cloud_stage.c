@@ -60,12 +60,12 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot)
 
 static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence)
 {
-    uint32_t mask = CLOUD_BLOCK_STEPS - 1;
+    uint32_t mask = KEY_BLOCK_STEPS - 1;
     uint64_t m =
-        cloud_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
+        key_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
 
-    return m << 32 | (uint64_t)cloud_colour(rgb[0]) << 24 | (uint64_t)cloud_colour(rgb[1]) << 16 |
-           (uint64_t)cloud_colour(rgb[2]) << 8 | confidence;
+    return m << 32 | (uint64_t)key_colour(rgb[0]) << 24 | (uint64_t)key_colour(rgb[1]) << 16 |
+           (uint64_t)key_colour(rgb[2]) << 8 | confidence;
 }
 
 /* The block of a name; a surface's points come block by block. */
@@ -86,8 +86,8 @@ static int find(struct cloud *c, const struct cloud_name *name, struct cloud_ent
 int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
                     const uint8_t rgb[3], uint8_t confidence, struct err *err)
 {
-    struct cloud_name name = {submap, p_q[0] >> CLOUD_BLOCK_BITS, p_q[1] >> CLOUD_BLOCK_BITS,
-                              p_q[2] >> CLOUD_BLOCK_BITS};
+    struct cloud_name name = {submap, p_q[0] >> KEY_BLOCK_BITS, p_q[1] >> KEY_BLOCK_BITS,
+                              p_q[2] >> KEY_BLOCK_BITS};
     uint64_t key = key_of(p_q, rgb, confidence);
     struct cloud_entry *e;
     int rc = 0;

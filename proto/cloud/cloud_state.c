@@ -102,7 +102,7 @@ static int get_head(struct bytes_reader *r, struct head *h, const struct cloud *
 
 static int in_range(int32_t v)
 {
-    return v >= CLOUD_BLOCK_MIN && v <= CLOUD_BLOCK_MAX;
+    return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
 }
 
 /* Room for the next block, its name and revision. */

@@ -36,7 +36,7 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
     for (uint32_t i = first; i < first + n; i++) {
         int32_t p[3];
 
-        cloud_key_position(block->name, block->keys[i], p);
+        key_position(block->name, block->keys[i], p);
         for (int k = 0; k < 3; k++)
             bytes_put_f32(&w, (float)((double)p[k] * (double)step_m));
         bytes_put_u8(&w, (uint8_t)(block->keys[i] >> 24));

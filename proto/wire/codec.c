@@ -26,6 +26,24 @@ struct codec {
     int has_deflate, has_inflate;
 };
 
+static const char *const codec_names[CODEC_KINDS] = {"raw", "deflate-raw", "zstd"};
+
+const char *codec_name(enum codec_kind codec)
+{
+    return (unsigned)codec < CODEC_KINDS ? codec_names[codec] : "unknown";
+}
+
+int codec_parse(const char *name, enum codec_kind *codec, struct err *err)
+{
+    for (int i = 0; i < CODEC_KINDS; i++) {
+        if (strcmp(name, codec_names[i]) == 0) {
+            *codec = (enum codec_kind)i;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INPUT, "codec \"%.32s\", allowed are raw, deflate-raw, zstd", name);
+}
+
 int codec_new(struct codec **c, struct err *err)
 {
     *c = calloc(1, sizeof **c);
@@ -46,14 +64,14 @@ void codec_free(struct codec **c)
     *c = NULL;
 }
 
-size_t codec_bound(enum delta_codec kind, size_t n, size_t n_parts)
+size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts)
 {
     size_t slack = (n_parts + 1) * PART_SLACK;
 
     switch (kind) {
-    case DELTA_DEFLATE: /* deflateBound() for any level, memory and window */
+    case CODEC_DEFLATE: /* deflateBound() for any level, memory and window */
         return n + ((n + 7) >> 3) + ((n + 63) >> 6) + 5 + slack;
-    case DELTA_ZSTD:
+    case CODEC_ZSTD:
         return ZSTD_compressBound(n) + slack;
     default:
         return n;
@@ -172,14 +190,14 @@ static int unpack_zstd(struct codec *c, uint8_t *dst, size_t dst_len, const uint
 
 /* ------------------------------------------------------------------------- any */
 
-int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t cap, size_t *len,
+int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t cap, size_t *len,
                const uint8_t *src, const size_t *part_len, size_t n_parts, struct err *err)
 {
     size_t total = 0;
 
-    if (kind == DELTA_DEFLATE)
+    if (kind == CODEC_DEFLATE)
         return pack_deflate(c, dst, cap, len, src, part_len, n_parts, err);
-    if (kind == DELTA_ZSTD)
+    if (kind == CODEC_ZSTD)
         return pack_zstd(c, dst, cap, len, src, part_len, n_parts, err);
     for (size_t i = 0; i < n_parts; i++)
         total += part_len[i];
@@ -190,12 +208,12 @@ int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t cap,
     return 0;
 }
 
-int codec_unpack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t dst_len,
+int codec_unpack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t dst_len,
                  const uint8_t *src, size_t len, struct err *err)
 {
-    if (kind == DELTA_DEFLATE)
+    if (kind == CODEC_DEFLATE)
         return unpack_inflate(c, dst, dst_len, src, len, err);
-    if (kind == DELTA_ZSTD)
+    if (kind == CODEC_ZSTD)
         return unpack_zstd(c, dst, dst_len, src, len, err);
     if (len != dst_len)
         return err_set(err, ERR_INPUT, "%zu raw bytes, %zu announced", len, dst_len);

@@ -9,14 +9,22 @@
 #ifndef RECOND_PROTO_CODEC_H
 #define RECOND_PROTO_CODEC_H
 
-#include "proto/wire/delta.h"
+#include "proto/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum codec_kind { CODEC_RAW = 0, CODEC_DEFLATE = 1, CODEC_ZSTD = 2, CODEC_KINDS };
+
+const char *codec_name(enum codec_kind codec); /* "raw" "deflate-raw" "zstd" */
+MUST_CHECK int codec_parse(const char *name, enum codec_kind *codec, struct err *err);
 
 struct codec; /* contexts of one encoder or decoder, made when first needed */
 MUST_CHECK int codec_new(struct codec **c, struct err *err);
 void codec_free(struct codec **c);
 
 /* Most bytes that n plain bytes in n_parts parts can become. */
-size_t codec_bound(enum delta_codec kind, size_t n, size_t n_parts);
+size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts);
 
 /*
  * codec_pack - compress
@@ -25,7 +33,7 @@ size_t codec_bound(enum delta_codec kind, size_t n, size_t n_parts);
  * Out:     dst [cap >= codec_bound()], *len
  * Returns: 0; ERR_MEMORY
  */
-MUST_CHECK int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t cap,
+MUST_CHECK int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t cap,
                           size_t *len, const uint8_t *src, const size_t *part_len, size_t n_parts,
                           struct err *err);
 
@@ -36,7 +44,7 @@ MUST_CHECK int codec_pack(struct codec *c, enum delta_codec kind, uint8_t *dst, 
  * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the
  *          stream; ERR_MEMORY
  */
-MUST_CHECK int codec_unpack(struct codec *c, enum delta_codec kind, uint8_t *dst, size_t dst_len,
+MUST_CHECK int codec_unpack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t dst_len,
                             const uint8_t *src, size_t len, struct err *err);
 
 #endif

@@ -52,8 +52,8 @@ static void get_codecs(const struct json_at *at, uint32_t *mask)
             json_note(at, "codecs", "must be a list of codec names");
             return;
         }
-        for (int c = 0; c < DELTA_CODECS; c++)
-            if (strcmp(json_text(item), delta_codec_name((enum delta_codec)c)) == 0)
+        for (int c = 0; c < CODEC_KINDS; c++)
+            if (strcmp(json_text(item), codec_name((enum codec_kind)c)) == 0)
                 *mask |= 1u << c;
     }
     if (list && *mask == 0)
@@ -105,8 +105,7 @@ static void parse_ready(const struct json_at *at, struct control_ready *ready)
     json_get_text(at, "session", ready->session, sizeof ready->session);
     get_u32(at, "epoch", &ready->epoch);
     json_get_u64(at, "revision", &ready->revision, 0, INT64_MAX);
-    if (json_get_text(at, "codec", codec, sizeof codec) &&
-        delta_codec_parse(codec, &ready->codec, NULL))
+    if (json_get_text(at, "codec", codec, sizeof codec) && codec_parse(codec, &ready->codec, NULL))
         json_note(at, "codec", "is not a known codec");
     json_get_f32(at, "step_m", &ready->step_m, 1e-6, 1e3);
     get_u32(at, "window", &ready->window);
@@ -230,9 +229,9 @@ static void write_start(struct json_writer *w, const struct control_start *start
 {
     json_put_text(w, "role", role_names[start->role]);
     json_open_list(w, "codecs");
-    for (int c = DELTA_CODECS - 1; c >= 0; c--) /* the best first */
+    for (int c = CODEC_KINDS - 1; c >= 0; c--) /* the best first */
         if (start->codecs & (1u << c))
-            json_put_text(w, NULL, delta_codec_name((enum delta_codec)c));
+            json_put_text(w, NULL, codec_name((enum codec_kind)c));
     json_close(w);
     json_put_text(w, "pose", pose_names[start->pose]);
     if (start->resume) {
@@ -256,7 +255,7 @@ static void write_ready(struct json_writer *w, const struct control_ready *ready
     json_put_text(w, "session", ready->session);
     json_put_u64(w, "epoch", ready->epoch);
     json_put_u64(w, "revision", ready->revision);
-    json_put_text(w, "codec", delta_codec_name(ready->codec));
+    json_put_text(w, "codec", codec_name(ready->codec));
     json_put_f32(w, "step_m", ready->step_m);
     json_put_u64(w, "window", ready->window);
     json_put_u64(w, "max_frame_bytes", ready->max_frame_bytes);

@@ -72,7 +72,7 @@ enum control_reason {
 
 struct control_start {
     enum control_role role;
-    uint32_t codecs; /* bit mask of 1 << enum delta_codec */
+    uint32_t codecs; /* bit mask of 1 << enum codec_kind */
     enum frame_pose_convention pose;
     bool resume;
     uint32_t epoch;
@@ -83,7 +83,7 @@ struct control_ready {
     char session[CONTROL_ID_CAP];
     uint32_t epoch;
     uint64_t revision;
-    enum delta_codec codec;
+    enum codec_kind codec;
     float step_m;
     uint32_t window, max_frame_bytes;
     int net_w, net_h;

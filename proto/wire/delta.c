@@ -1,5 +1,6 @@
 #include "proto/wire/delta.h"
 
+#include "proto/array.h"
 #include "proto/bytes.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/planes.h"
@@ -19,24 +20,6 @@ struct delta_scratch {
     uint64_t *added;
     size_t plain_cap, msg_cap, removed_cap, added_cap; /* bytes */
 };
-
-static const char *const codec_names[DELTA_CODECS] = {"raw", "deflate-raw", "zstd"};
-
-const char *delta_codec_name(enum delta_codec codec)
-{
-    return (unsigned)codec < DELTA_CODECS ? codec_names[codec] : "unknown";
-}
-
-int delta_codec_parse(const char *name, enum delta_codec *codec, struct err *err)
-{
-    for (int i = 0; i < DELTA_CODECS; i++) {
-        if (strcmp(name, codec_names[i]) == 0) {
-            *codec = (enum delta_codec)i;
-            return 0;
-        }
-    }
-    return err_set(err, ERR_INPUT, "codec \"%.32s\", allowed are raw, deflate-raw, zstd", name);
-}
 
 int delta_scratch_new(struct delta_scratch **s, struct err *err)
 {
@@ -64,29 +47,19 @@ void delta_scratch_free(struct delta_scratch **s)
     *s = NULL;
 }
 
-/* Make *p hold at least `bytes`; what it held is lost. */
-static int reserve(void **p, size_t *cap, size_t bytes, struct err *err)
+/* Room for any number of bytes, 0 too: there is memory then. */
+static int reserve(void *array, size_t *cap, size_t bytes, struct err *err)
 {
-    void *grown;
-
-    if (*p && bytes <= *cap)
-        return 0;
-    bytes += bytes / 4 + 64;
-    grown = malloc(bytes);
-    if (!grown)
-        return err_set(err, ERR_MEMORY, "no memory for a block message of %zu bytes", bytes);
-    free(*p);
-    *p = grown;
-    *cap = bytes;
-    return 0;
+    return array_grow(array, cap, bytes + 1, 1)
+               ? err_set(err, ERR_MEMORY, "no memory for a block message of %zu bytes", bytes)
+               : 0;
 }
 
-#define RESERVE(s, field, bytes, err) \
-    reserve((void **)&(s)->field, &(s)->field##_cap, (bytes), (err))
+#define RESERVE(s, field, bytes, err) reserve(&(s)->field, &(s)->field##_cap, (bytes), (err))
 
 /* ------------------------------------------------------------------------- encode */
 
-static void put_header(struct bytes_writer *w, const struct delta *d, enum delta_codec codec)
+static void put_header(struct bytes_writer *w, const struct delta *d, enum codec_kind codec)
 {
     bytes_put_u8(w, (uint8_t)d->op);
     bytes_put_u8(w, DELTA_VERSION);
@@ -105,7 +78,7 @@ static void put_name(struct bytes_writer *w, const struct cloud_name *name)
 }
 
 /* Fill the planes and compress them behind the header; a body that did not shrink goes raw. */
-static int encode_planes(struct delta_scratch *s, const struct delta *d, enum delta_codec *codec,
+static int encode_planes(struct delta_scratch *s, const struct delta *d, enum codec_kind *codec,
                          size_t *body_len, struct err *err)
 {
     size_t plain_len = planes_bytes(d->n_removed, d->n_added);
@@ -124,7 +97,7 @@ static int encode_planes(struct delta_scratch *s, const struct delta *d, enum de
     rc = codec_pack(s->codec, d->codec, s->msg + PLANES_AT, bound, body_len, s->plain, part_len,
                     PLANES_MAX, err);
     if (rc == 0 && *body_len >= plain_len) {
-        *codec = DELTA_RAW;
+        *codec = CODEC_RAW;
         *body_len = plain_len;
         memcpy(s->msg + PLANES_AT, s->plain, plain_len);
     }
@@ -135,14 +108,14 @@ static int encode_points(struct delta_scratch *s, const struct delta *d, size_t 
                          struct err *err)
 {
     struct bytes_writer w;
-    enum delta_codec codec;
+    enum codec_kind codec;
     size_t body_len;
     int rc;
 
     if (d->n_points > DELTA_POINTS_MAX || d->n_added > DELTA_POINTS_MAX ||
         d->n_removed > DELTA_POINTS_MAX)
         return err_set(err, ERR_LIMIT, "more than %u points in one block", DELTA_POINTS_MAX);
-    if ((unsigned)d->codec >= DELTA_CODECS)
+    if ((unsigned)d->codec >= CODEC_KINDS)
         return err_set(err, ERR_INPUT, "codec %d is unknown", (int)d->codec);
     rc = encode_planes(s, d, &codec, &body_len, err);
     if (rc)
@@ -172,7 +145,7 @@ int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t *
         if (rc)
             return rc;
         w = bytes_writer(s->msg, TRANSFORM_BYTES);
-        put_header(&w, d, DELTA_RAW);
+        put_header(&w, d, CODEC_RAW);
         if (d->op == DELTA_DELETE) {
             put_name(&w, &d->name);
         } else if (d->op == DELTA_SUBMAP || d->op == DELTA_OBJECT) {
@@ -191,7 +164,7 @@ int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t *
 
 static int in_range(int32_t v)
 {
-    return v >= CLOUD_BLOCK_MIN && v <= CLOUD_BLOCK_MAX;
+    return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
 }
 
 static int get_name(struct bytes_reader *r, struct cloud_name *name, struct err *err)
@@ -203,8 +176,8 @@ static int get_name(struct bytes_reader *r, struct cloud_name *name, struct err 
     if (r->bad)
         return err_set(err, ERR_INPUT, "message ends inside its header");
     if (!in_range(name->x) || !in_range(name->y) || !in_range(name->z))
-        return err_set(err, ERR_INPUT, "block coordinates must be in %d...%d", CLOUD_BLOCK_MIN,
-                       CLOUD_BLOCK_MAX);
+        return err_set(err, ERR_INPUT, "block coordinates must be in %d...%d", KEY_BLOCK_MIN,
+                       KEY_BLOCK_MAX);
     return 0;
 }
 
@@ -274,12 +247,12 @@ static int decode_header(struct delta *d, struct bytes_reader *r, struct err *er
     if (version != DELTA_VERSION)
         return err_set(err, ERR_INPUT, "block message version %u, this side speaks %d", version,
                        DELTA_VERSION);
-    if (codec >= DELTA_CODECS || (codec && op != DELTA_PUT && op != DELTA_PATCH))
+    if (codec >= CODEC_KINDS || (codec && op != DELTA_PUT && op != DELTA_PATCH))
         return err_set(err, ERR_INPUT, "codec %u is not allowed here", codec);
     if (reserved)
         return err_set(err, ERR_INPUT, "reserved byte is %u, must be 0", reserved);
     d->op = (enum delta_op)op;
-    d->codec = (enum delta_codec)codec;
+    d->codec = (enum codec_kind)codec;
     return 0;
 }
 

@@ -24,7 +24,9 @@
 #ifndef RECOND_PROTO_DELTA_H
 #define RECOND_PROTO_DELTA_H
 
-#include "proto/cloud/cloud.h"
+#include "proto/cloud/key.h"
+#include "proto/types.h"
+#include "proto/wire/codec.h"
 
 #define DELTA_VERSION 1
 #define DELTA_POINTS_MAX (1u << 20)
@@ -39,14 +41,9 @@ enum delta_op {
     DELTA_OBJECT = 0x15
 };
 
-enum delta_codec { DELTA_RAW = 0, DELTA_DEFLATE = 1, DELTA_ZSTD = 2, DELTA_CODECS };
-
-const char *delta_codec_name(enum delta_codec codec); /* "raw" "deflate-raw" "zstd" */
-MUST_CHECK int delta_codec_parse(const char *name, enum delta_codec *codec, struct err *err);
-
 struct delta {
     enum delta_op op;
-    enum delta_codec codec;
+    enum codec_kind codec;
     uint32_t epoch;
     uint64_t revision, base_revision;
     struct cloud_name name; /* put, patch, delete */

@@ -278,7 +278,7 @@ static int core_stream_start(struct stream *s, const struct control_start *start
     struct mirror_summary now;
     struct control_ready ready = {.session = "a",
                                   .epoch = 1,
-                                  .codec = DELTA_ZSTD,
+                                  .codec = CODEC_ZSTD,
                                   .step_m = 0.001f,
                                   .window = WINDOW,
                                   .max_frame_bytes = 1 << 20,

@@ -46,7 +46,7 @@ struct fusion {
 /* One client: what it holds of each block, and what it was sent. */
 struct reader {
     const char *name;
-    enum delta_codec codec;
+    enum codec_kind codec;
     int period; /* in fused frames; 0 = only once, at the end */
     uint64_t *held;
     uint64_t bytes, points, removed, messages;
@@ -183,17 +183,17 @@ static void report(const struct fusion *f, const struct reader *r)
 {
     int same = cloud_hash(r->mirror) == cloud_hash(f->cloud);
 
-    printf("%-26s %-11s %7.2f %9.2f %9llu %8.0f  %s\n", r->name, delta_codec_name(r->codec),
+    printf("%-26s %-11s %7.2f %9.2f %9llu %8.0f  %s\n", r->name, codec_name(r->codec),
            (double)r->bytes / (double)(r->points ? r->points : 1),
            (double)r->bytes / (double)cloud_points(f->cloud), (unsigned long long)r->points,
            (double)r->bytes / 1024, same ? "equal" : "DIFFERENT");
-    printf("@ %s_period%d %.3f bytes_a_point_put\n", delta_codec_name(r->codec), r->period,
+    printf("@ %s_period%d %.3f bytes_a_point_put\n", codec_name(r->codec), r->period,
            (double)r->bytes / (double)(r->points ? r->points : 1));
 }
 
 /* Seconds to encode all blocks, and to decode and apply them to an empty mirror; the best of
  * REPEAT. */
-static void time_codec(struct fusion *f, enum delta_codec codec, struct delta_scratch *s)
+static void time_codec(struct fusion *f, enum codec_kind codec, struct delta_scratch *s)
 {
     struct cloud_limits limits = {1u << 16, CELLS};
     double encode = 1e9, apply = 1e9, mb = 8e-6 * (double)cloud_points(f->cloud);
@@ -232,7 +232,7 @@ static void time_codec(struct fusion *f, enum delta_codec codec, struct delta_sc
     }
     printf("%-11s encode %6.0f MB/s of keys (%5.1f ns a point), decode and apply %6.0f MB/s (%5.1f "
            "ns)\n",
-           delta_codec_name(codec), mb / encode, 8e3 * encode / mb, mb / apply, 8e3 * apply / mb);
+           codec_name(codec), mb / encode, 8e3 * encode / mb, mb / apply, 8e3 * apply / mb);
 }
 
 static void fuse_all(struct fusion *f, struct support_sequence *seq, struct reader *readers, int n,
@@ -268,7 +268,7 @@ static void fuse_all(struct fusion *f, struct support_sequence *seq, struct read
         sync(f, &readers[k], s);
     printf("%d frames fused, %llu points in %u blocks of %.3f m, %.1f MB held\n", fused,
            (unsigned long long)cloud_points(f->cloud), cloud_blocks(f->cloud),
-           (double)(STEP_M * CLOUD_BLOCK_STEPS), 1e-6 * (double)cloud_bytes(f->cloud));
+           (double)(STEP_M * KEY_BLOCK_STEPS), 1e-6 * (double)cloud_bytes(f->cloud));
     printf("%.0f changes a frame, commit %.2f ms a frame\n", (double)f->n_staged / fused,
            1e3 * commit_s / fused);
 }
@@ -277,9 +277,9 @@ int main(int argc, char **argv)
 {
     struct cloud_limits limits = {1u << 16, CELLS};
     struct reader readers[] = {
-        {"whole, once", DELTA_RAW, 0},           {"whole, once", DELTA_DEFLATE, 0},
-        {"whole, once", DELTA_ZSTD, 0},          {"live, every frame", DELTA_ZSTD, 1},
-        {"live, every frame", DELTA_DEFLATE, 1}, {"live, every 5th frame", DELTA_ZSTD, 5}};
+        {"whole, once", CODEC_RAW, 0},           {"whole, once", CODEC_DEFLATE, 0},
+        {"whole, once", CODEC_ZSTD, 0},          {"live, every frame", CODEC_ZSTD, 1},
+        {"live, every frame", CODEC_DEFLATE, 1}, {"live, every 5th frame", CODEC_ZSTD, 5}};
     int n = (int)(sizeof readers / sizeof *readers);
     struct support_sequence *seq;
     struct delta_scratch *s;
@@ -300,8 +300,8 @@ int main(int argc, char **argv)
            "KiB", "hash");
     for (int k = 0; k < n; k++)
         report(&f, &readers[k]);
-    for (int codec = 0; codec < DELTA_CODECS; codec++)
-        time_codec(&f, (enum delta_codec)codec, s);
+    for (int codec = 0; codec < CODEC_KINDS; codec++)
+        time_codec(&f, (enum codec_kind)codec, s);
     for (int k = 0; k < n; k++) {
         cloud_free(&readers[k].mirror);
         free(readers[k].held);

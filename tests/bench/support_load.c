@@ -370,7 +370,7 @@ static int say_start(struct support_load *l, struct err *err)
 {
     const struct control_message start = {
         .op = CONTROL_START,
-        .start = {.role = CONTROL_INGEST, .codecs = 1u << DELTA_ZSTD, .pose = FRAME_POSE_CV}};
+        .start = {.role = CONTROL_INGEST, .codecs = 1u << CODEC_ZSTD, .pose = FRAME_POSE_CV}};
     uint8_t out[HEAD_MAX + 512];
     char text[512];
     size_t len = control_write(text, sizeof(text), &start), n = message_head(out, TEXT, len);

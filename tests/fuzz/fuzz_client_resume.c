@@ -163,7 +163,7 @@ static void say_ready(struct book *b, unsigned window, unsigned epoch, unsigned 
 
     memcpy(m.ready.session, "a", 2);
     m.ready.epoch = epoch;
-    m.ready.codec = DELTA_RAW;
+    m.ready.codec = CODEC_RAW;
     m.ready.step_m = 0.001f;
     m.ready.window = window;
     m.ready.max_frame_bytes = bytes;
@@ -213,7 +213,7 @@ static void say_block(struct book *b, struct input *in)
     uint64_t keys[4];
     unsigned how = take(in), where = take(in), n = 1 + (how >> 3 & 3);
     struct delta d = {.op = (enum delta_op)(DELTA_PUT + how % 4),
-                      .codec = DELTA_RAW,
+                      .codec = CODEC_RAW,
                       .epoch = 1 + (how >> 6 & 1),
                       .name = {0, (int)(where & 3), 0, 0}};
     const uint8_t *msg;

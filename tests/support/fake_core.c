@@ -392,7 +392,7 @@ static int stream_open(struct core *core, const char *id, enum control_role role
 
 static int stream_start(struct stream *s, const struct control_start *start, struct err *err)
 {
-    if (!(start->codecs & 1u << DELTA_RAW))
+    if (!(start->codecs & 1u << CODEC_RAW))
         return err_at(err, ERR_INPUT, "/codecs", "this server wants raw among them");
     pthread_mutex_lock(&s->c->lock);
     s->ready = true;

@@ -146,7 +146,7 @@ static inline void send_block(struct ws_fake *s, enum delta_op op, uint64_t revi
 {
     struct block_case *b = s->ctx;
     struct delta d = {.op = op,
-                      .codec = DELTA_RAW,
+                      .codec = CODEC_RAW,
                       .epoch = 7,
                       .revision = revision,
                       .base_revision = base,
@@ -168,7 +168,7 @@ static inline void send_sync(struct ws_fake *s, uint64_t revision, uint32_t n, b
     struct cloud_limits limits = {16, 100};
     struct cloud *c = NULL;
     struct delta d = {.op = DELTA_PUT,
-                      .codec = DELTA_RAW,
+                      .codec = CODEC_RAW,
                       .epoch = 7,
                       .revision = revision,
                       .name = b->name,

@@ -254,8 +254,8 @@ static void after_the_end_it_comes_back_as_a_viewer(void **state)
 static void play_epoch(struct ws_fake *s)
 {
     struct block_case *b = s->ctx;
-    struct delta clear = {.op = DELTA_CLEAR, .codec = DELTA_RAW, .epoch = 8, .revision = 0};
-    struct delta put = {.op = DELTA_PUT, .codec = DELTA_RAW, .epoch = 8, .revision = 1};
+    struct delta clear = {.op = DELTA_CLEAR, .codec = CODEC_RAW, .epoch = 8, .revision = 0};
+    struct delta put = {.op = DELTA_PUT, .codec = CODEC_RAW, .epoch = 8, .revision = 1};
     const uint8_t *msg;
     size_t len;
 

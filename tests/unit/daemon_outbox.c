@@ -47,7 +47,7 @@ static void start_reader(struct reader *r, struct mirror *m, bool resume, uint32
 {
     const struct control_start start = {.resume = resume, .epoch = epoch, .revision = revision};
     struct control_ready ready = {.epoch = EPOCH,
-                                  .codec = DELTA_ZSTD,
+                                  .codec = CODEC_ZSTD,
                                   .session = "x",
                                   .step_m = 0.001f,
                                   .window = 4,

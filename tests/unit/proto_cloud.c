@@ -9,14 +9,14 @@ static void morton_interleaves_ten_bits(void **state)
     uint32_t x, y, z;
 
     (void)state;
-    assert_int_equal(cloud_morton(1, 0, 0), 1);
-    assert_int_equal(cloud_morton(0, 1, 0), 2);
-    assert_int_equal(cloud_morton(0, 0, 1), 4);
-    assert_int_equal(cloud_morton(3, 5, 1), 0x8f); /* 011 101 001: bits 0,3 + 1,7 + 2 */
-    assert_int_equal(cloud_morton(1023, 1023, 1023), 0x3fffffff);
-    assert_int_equal(cloud_morton(512, 0, 0), 1u << 27);
+    assert_int_equal(key_morton(1, 0, 0), 1);
+    assert_int_equal(key_morton(0, 1, 0), 2);
+    assert_int_equal(key_morton(0, 0, 1), 4);
+    assert_int_equal(key_morton(3, 5, 1), 0x8f); /* 011 101 001: bits 0,3 + 1,7 + 2 */
+    assert_int_equal(key_morton(1023, 1023, 1023), 0x3fffffff);
+    assert_int_equal(key_morton(512, 0, 0), 1u << 27);
     for (uint32_t v = 0; v < 1024; v++) {
-        cloud_demorton(cloud_morton(v, 1023 - v, v ^ 0x155), &x, &y, &z);
+        key_demorton(key_morton(v, 1023 - v, v ^ 0x155), &x, &y, &z);
         assert_int_equal(x, v);
         assert_int_equal(y, 1023 - v);
         assert_int_equal(z, v ^ 0x155);
@@ -26,16 +26,16 @@ static void morton_interleaves_ten_bits(void **state)
 static void colours_round_to_six_bits(void **state)
 {
     (void)state;
-    assert_int_equal(cloud_colour(0), 0);
-    assert_int_equal(cloud_colour(1), 0);
-    assert_int_equal(cloud_colour(2), 4);
-    assert_int_equal(cloud_colour(5), 4);
-    assert_int_equal(cloud_colour(128), 128);
-    assert_int_equal(cloud_colour(249), 248);
-    assert_int_equal(cloud_colour(250), 252);
-    assert_int_equal(cloud_colour(255), 252);
+    assert_int_equal(key_colour(0), 0);
+    assert_int_equal(key_colour(1), 0);
+    assert_int_equal(key_colour(2), 4);
+    assert_int_equal(key_colour(5), 4);
+    assert_int_equal(key_colour(128), 128);
+    assert_int_equal(key_colour(249), 248);
+    assert_int_equal(key_colour(250), 252);
+    assert_int_equal(key_colour(255), 252);
     for (int v = 0; v < 256; v++)
-        assert_int_equal(cloud_colour(cloud_colour((uint8_t)v)), cloud_colour((uint8_t)v));
+        assert_int_equal(key_colour(key_colour((uint8_t)v)), key_colour((uint8_t)v));
 }
 
 static void negative_positions_fall_into_lower_blocks(void **state)
@@ -54,9 +54,9 @@ static void negative_positions_fall_into_lower_blocks(void **state)
     assert_int_equal(b.name.z, -2);
     assert_int_equal(b.n, 1);
     assert_int_equal(b.revision, 1);
-    assert_int_equal(b.keys[0] >> 32, cloud_morton(1023, 0, 1023));
+    assert_int_equal(b.keys[0] >> 32, key_morton(1023, 0, 1023));
     assert_int_equal(b.keys[0] & 0xffffffff, 0x0c0c0c07); /* 10, 11, 12 in steps of four */
-    cloud_key_position(b.name, b.keys[0], p);
+    key_position(b.name, b.keys[0], p);
     assert_int_equal(p[0], -1);
     assert_int_equal(p[1], -1024);
     assert_int_equal(p[2], -1025);
@@ -100,7 +100,7 @@ static void put_replaces_and_removal_empties(void **state)
     put(c, 5, 4, 5, 6, 1);
     assert_int_equal(commit(c), 1);
     assert_int_equal(cloud_points(c), 1);
-    assert_int_equal(cloud_block(c, 0).keys[0] >> 32, cloud_morton(4, 5, 6));
+    assert_int_equal(cloud_block(c, 0).keys[0] >> 32, key_morton(4, 5, 6));
     put(c, 5, 4, 5, 6, 1); /* the same again is no change */
     assert_int_equal(commit(c), 1);
     put(c, 6, 4, 5, 6, 1); /* equal keys are a multiset */
@@ -230,7 +230,7 @@ static void patch_names_indices_of_the_base(void **state)
     assert_int_equal(patch.removed[0], 3);
     assert_int_equal(patch.removed[1], 12);
     assert_int_equal(patch.n_added, 1);
-    assert_int_equal(patch.added[0] >> 32, cloud_morton(25, 0, 0));
+    assert_int_equal(patch.added[0] >> 32, key_morton(25, 0, 0));
     assert_int_equal(cloud_patch(c, 0, base + 2, &patch, NULL), 0);
     assert_int_equal(patch.n_removed + patch.n_added, 0);
     assert_int_equal(cloud_patch(c, 0, 0, &patch, NULL), ERR_NOT_FOUND);

@@ -13,7 +13,7 @@ struct client {
 };
 
 static size_t send_block(struct cloud *server, struct delta_scratch *s, struct client *k,
-                         uint32_t i, enum delta_codec codec, const uint8_t **msg)
+                         uint32_t i, enum codec_kind codec, const uint8_t **msg)
 {
     struct cloud_block b = cloud_block(server, i);
     struct cloud_patch patch;
@@ -55,7 +55,7 @@ static void sync_client(struct cloud *server, struct delta_scratch *s, struct cl
 
         if (cloud_block(server, i).revision == k->held[i] || (!all && rnd(3)))
             continue;
-        len = send_block(server, s, k, i, (enum delta_codec)rnd(3), &msg);
+        len = send_block(server, s, k, i, (enum codec_kind)rnd(3), &msg);
         if (cloud_apply(k->mirror, msg, len, &err))
             fail_msg("message refused: %s", err.text);
         if (rnd(2)) { /* once more: idempotent */

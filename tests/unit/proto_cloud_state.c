@@ -116,7 +116,7 @@ static int send(struct cloud *client, struct cloud *from, uint64_t held, int *n_
     for (uint32_t i = 0; i < cloud_blocks(from); i++) {
         struct cloud_block b = cloud_block(from, i);
         struct delta d = {.op = b.n ? DELTA_PUT : DELTA_DELETE,
-                          .codec = DELTA_RAW,
+                          .codec = CODEC_RAW,
                           .epoch = 1,
                           .revision = b.revision,
                           .name = b.name,

@@ -49,7 +49,7 @@ static void test_start(void **state)
 
     (void)state;
     m.start.role = CONTROL_VIEW;
-    m.start.codecs = 1u << DELTA_RAW | 1u << DELTA_ZSTD;
+    m.start.codecs = 1u << CODEC_RAW | 1u << CODEC_ZSTD;
     m.start.pose = FRAME_POSE_CV;
     there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"zstd\",\"raw\"],"
                        "\"pose\":\"cv\"}");
@@ -64,7 +64,7 @@ static void test_start(void **state)
                            "\"new\":[1]}",
                            NULL),
                      0); /* a later client's members and codecs are passed over */
-    assert_int_equal(m.start.codecs, 1u << DELTA_RAW);
+    assert_int_equal(m.start.codecs, 1u << CODEC_RAW);
     assert_int_equal(m.start.role, CONTROL_INGEST);
     assert_int_equal(m.start.pose, FRAME_POSE_OPENGL);
     assert_false(m.start.resume);
@@ -114,7 +114,7 @@ static void test_answers_of_the_server(void **state)
     strcpy(m.ready.session, "abc");
     m.ready.epoch = 3;
     m.ready.revision = 77;
-    m.ready.codec = DELTA_DEFLATE;
+    m.ready.codec = CODEC_DEFLATE;
     m.ready.step_m = 0.001f;
     m.ready.window = 8;
     m.ready.max_frame_bytes = 8388608;

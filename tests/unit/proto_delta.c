@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "proto/wire/codec.h"
+#include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
 #include "proto/wire/planes.h"
 
@@ -106,29 +107,29 @@ static void codec_bounds_its_output(void **state)
 
     (void)state;
     assert_int_equal(codec_new(&c, NULL), 0);
-    for (int kind = DELTA_RAW; kind < DELTA_CODECS; kind++) {
-        size_t cap = codec_bound((enum delta_codec)kind, part, 1), len;
+    for (int kind = CODEC_RAW; kind < CODEC_KINDS; kind++) {
+        size_t cap = codec_bound((enum codec_kind)kind, part, 1), len;
 
         packed = malloc(cap + 1);
         assert_int_equal(
-            codec_pack(c, (enum delta_codec)kind, packed, cap, &len, plain, &part, 1, NULL), 0);
-        assert_true(kind == DELTA_RAW ? len == part : len < 200); /* a bomb: 64 KiB of zeros */
+            codec_pack(c, (enum codec_kind)kind, packed, cap, &len, plain, &part, 1, NULL), 0);
+        assert_true(kind == CODEC_RAW ? len == part : len < 200); /* a bomb: 64 KiB of zeros */
         memset(out, 0xa5, part + 16);
-        assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, part, packed, len, NULL), 0);
+        assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, part, packed, len, NULL), 0);
         assert_memory_equal(out, plain, part);
         /* told a smaller size: refused, in bounds */
         for (size_t less = 1; less < part; less *= 7) {
             memset(out, 0xa5, part + 16);
-            assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, less, packed, len, NULL),
+            assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, less, packed, len, NULL),
                              ERR_INPUT);
             assert_int_equal(out[less], 0xa5);
         }
-        assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, part + 1, packed, len, NULL),
+        assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, part + 1, packed, len, NULL),
                          ERR_INPUT);
         packed[len] = 0; /* a byte behind the stream */
-        assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, part, packed, len + 1, NULL),
+        assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, part, packed, len + 1, NULL),
                          ERR_INPUT);
-        assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, part, packed, len, NULL), 0);
+        assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, part, packed, len, NULL), 0);
         free(packed);
     }
     codec_free(&c);
@@ -152,14 +153,13 @@ static void codec_bound_is_one(void **state)
             total += parts[i] = round < 2 ? (size_t)round : rnd(round % 2 ? 40000 : 20);
         for (size_t i = 0; i < total; i++)
             plain[i] = (uint8_t)rnd(256);
-        for (int kind = DELTA_RAW; kind < DELTA_CODECS; kind++) {
-            size_t cap = codec_bound((enum delta_codec)kind, total, 12), len;
+        for (int kind = CODEC_RAW; kind < CODEC_KINDS; kind++) {
+            size_t cap = codec_bound((enum codec_kind)kind, total, 12), len;
             uint8_t *packed = malloc(cap + 1), *out = malloc(total + 1);
 
             assert_int_equal(
-                codec_pack(c, (enum delta_codec)kind, packed, cap, &len, plain, parts, 12, NULL),
-                0);
-            assert_int_equal(codec_unpack(c, (enum delta_codec)kind, out, total, packed, len, NULL),
+                codec_pack(c, (enum codec_kind)kind, packed, cap, &len, plain, parts, 12, NULL), 0);
+            assert_int_equal(codec_unpack(c, (enum codec_kind)kind, out, total, packed, len, NULL),
                              0);
             assert_memory_equal(out, plain, total);
             free(packed);
@@ -182,24 +182,24 @@ static void two_zstd_frames_are_one_too_many(void **state)
 
     (void)state;
     assert_int_equal(codec_new(&c, NULL), 0);
-    assert_int_equal(codec_unpack(c, DELTA_ZSTD, out, 0, twice, 9, NULL), 0);
-    assert_int_equal(codec_unpack(c, DELTA_ZSTD, out, 0, twice, 18, NULL), ERR_INPUT);
-    assert_int_equal(codec_unpack(c, DELTA_ZSTD, out, 0, skip, sizeof skip, NULL), ERR_INPUT);
+    assert_int_equal(codec_unpack(c, CODEC_ZSTD, out, 0, twice, 9, NULL), 0);
+    assert_int_equal(codec_unpack(c, CODEC_ZSTD, out, 0, twice, 18, NULL), ERR_INPUT);
+    assert_int_equal(codec_unpack(c, CODEC_ZSTD, out, 0, skip, sizeof skip, NULL), ERR_INPUT);
     codec_free(&c);
 }
 
 static void codec_names(void **state)
 {
-    enum delta_codec codec;
+    enum codec_kind codec;
 
     (void)state;
-    for (int i = 0; i < DELTA_CODECS; i++) {
-        assert_int_equal(delta_codec_parse(delta_codec_name((enum delta_codec)i), &codec, NULL), 0);
+    for (int i = 0; i < CODEC_KINDS; i++) {
+        assert_int_equal(codec_parse(codec_name((enum codec_kind)i), &codec, NULL), 0);
         assert_int_equal(codec, i);
     }
-    assert_string_equal(delta_codec_name(DELTA_DEFLATE), "deflate-raw");
-    assert_int_equal(delta_codec_parse("gzip", &codec, NULL), ERR_INPUT);
-    assert_int_equal(delta_codec_parse("", &codec, NULL), ERR_INPUT);
+    assert_string_equal(codec_name(CODEC_DEFLATE), "deflate-raw");
+    assert_int_equal(codec_parse("gzip", &codec, NULL), ERR_INPUT);
+    assert_int_equal(codec_parse("", &codec, NULL), ERR_INPUT);
 }
 
 /* ------------------------------------------------------------------------- messages */
@@ -214,10 +214,10 @@ static void random_messages_survive(void **state)
     for (int round = 0; round < 300; round++) {
         uint32_t n = rnd(round % 3 ? 40 : MANY), n_removed = round % 2 ? rnd(n + 1) : 0;
         struct delta d = {.op = n_removed ? DELTA_PATCH : DELTA_PUT,
-                          .codec = (enum delta_codec)(round % 3),
+                          .codec = (enum codec_kind)(round % 3),
                           .epoch = rnd(9),
                           .revision = 10ull + rnd(1000),
-                          .name = {rnd(3), (int32_t)rnd(9) - 4, CLOUD_BLOCK_MIN, CLOUD_BLOCK_MAX},
+                          .name = {rnd(3), (int32_t)rnd(9) - 4, KEY_BLOCK_MIN, KEY_BLOCK_MAX},
                           .n_points = n,
                           .n_added = n,
                           .added = keys,
@@ -255,7 +255,7 @@ static void largest_block_fits_a_message(void **state)
 {
     uint64_t *keys = malloc(DELTA_POINTS_MAX * sizeof *keys);
     struct delta d = {.op = DELTA_PUT,
-                      .codec = DELTA_ZSTD,
+                      .codec = CODEC_ZSTD,
                       .revision = 1,
                       .n_points = DELTA_POINTS_MAX,
                       .n_added = DELTA_POINTS_MAX,
@@ -280,7 +280,7 @@ static void largest_block_fits_a_message(void **state)
 }
 
 /* A sample message of 60 points in a writable copy; free() it. */
-static uint8_t *sample(enum delta_op op, enum delta_codec codec, size_t *len)
+static uint8_t *sample(enum delta_op op, enum codec_kind codec, size_t *len)
 {
     static uint64_t keys[60];
     static const uint32_t removed[4] = {1, 2, 30, 59};
@@ -335,7 +335,7 @@ static void each_lie_is_refused(void **state)
     size_t len;
 
     (void)state;
-    msg = sample(DELTA_PUT, DELTA_RAW, &len);
+    msg = sample(DELTA_PUT, CODEC_RAW, &len);
     assert_int_equal(len, 56 + 480);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         uint8_t was = msg[lies[i].at];
@@ -346,7 +346,7 @@ static void each_lie_is_refused(void **state)
     }
     assert_int_equal(delta_decode(s, &d, msg, len, NULL), 0);
     free(msg);
-    msg = sample(DELTA_PATCH, DELTA_RAW, &len);
+    msg = sample(DELTA_PATCH, CODEC_RAW, &len);
     msg[44] = 20; /* base = revision */
     assert_int_equal(delta_decode(s, &d, msg, len, NULL), ERR_INPUT);
     msg[44] = 10;
@@ -381,7 +381,7 @@ static struct cloud *mirror(void)
     size_t len;
 
     assert_int_equal(cloud_new(&c, &limits, NULL), 0);
-    msg = sample(DELTA_PUT, DELTA_RAW, &len);
+    msg = sample(DELTA_PUT, CODEC_RAW, &len);
     msg[8] = 10;
     assert_int_equal(cloud_apply(c, msg, len, NULL), 0);
     free(msg);
@@ -422,10 +422,10 @@ static void every_length_and_every_bit(void **state)
     struct cloud *c = mirror();
 
     (void)state;
-    for (int codec = DELTA_RAW; codec < DELTA_CODECS; codec++) {
+    for (int codec = CODEC_RAW; codec < CODEC_KINDS; codec++) {
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
             size_t len;
-            uint8_t *msg = sample(ops[i], (enum delta_codec)codec, &len);
+            uint8_t *msg = sample(ops[i], (enum codec_kind)codec, &len);
 
             for (size_t cut = 0; cut < len; cut++) {
                 uint64_t hash = cloud_hash(c);

@@ -12,7 +12,7 @@ static char other[160];
 
 static void ply_bytes_by_hand(void **state)
 {
-    const uint64_t keys[1] = {(uint64_t)cloud_morton(500, 0, 1023) << 32 | 0x14283c02};
+    const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << 32 | 0x14283c02};
     struct cloud_block b = {.name = {0, -1, 0, 2}, .keys = keys, .n = 1};
     uint8_t out[PLY_POINT_BYTES];
     float xyz[3];
@@ -48,7 +48,7 @@ static void ply_round_trip(void **state)
         for (uint32_t j = 0; j < b.n; j++, i++) {
             int32_t q[3];
 
-            cloud_key_position(b.name, b.keys[j], q);
+            key_position(b.name, b.keys[j], q);
             for (int a = 0; a < 3; a++) {
                 assert_int_equal(lroundf(p.xyz[3 * i + (size_t)a] / STEP), q[a]);
                 assert_int_equal(p.rgb[3 * i + (size_t)a], b.keys[j] >> (24 - 8 * a) & 0xff);

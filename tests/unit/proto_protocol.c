@@ -90,7 +90,7 @@ static uint64_t hash_of_page(const char *after, uint64_t *points)
 
 static uint64_t key(uint32_t x, uint32_t y, uint32_t z, uint32_t rgb, uint32_t confidence)
 {
-    return (uint64_t)cloud_morton(x, y, z) << 32 | rgb << 8 | confidence;
+    return (uint64_t)key_morton(x, y, z) << 32 | rgb << 8 | confidence;
 }
 
 static struct cloud *mirror(void)
