@@ -183,6 +183,8 @@ struct edge_ops {
 
 enum api_auth_mode { API_AUTH_TOKEN, API_AUTH_NONE };
 
+struct tls;
+
 struct api_config {
     const struct core_ops *ops;
     struct core *core;
@@ -206,43 +208,5 @@ struct api_config {
     void (*log)(void *log_ctx, int level, const char *fields_json, const char *text);
     void *log_ctx;
 };
-
-struct auth;
-struct http;
-struct tls;
-struct ws;
-
-MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
-void auth_close(struct auth **a);
-/* Read the token file again (SIGHUP); on error the old tokens stay. */
-MUST_CHECK int auth_reload(struct auth *a, struct err *err);
-/* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
- * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
-MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);
-/* edge_ops.session_gone */
-void auth_forget_session(struct auth *a, const char *id);
-
-MUST_CHECK int http_start(struct http **h, const struct api_config *config, struct auth *auth,
-                          struct err *err);
-int http_port(const struct http *h);
-void http_stop(struct http **h); /* waits for running requests, bounded */
-/* For the watchdog: counts up at least twice a second while the edge's own thread is alive. That
- * thread also closes whatever overstays its deadline. */
-uint64_t http_beat(const struct http *h);
-
-MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth,
-                        struct err *err);
-int ws_port(const struct ws *w);
-/* Stop accepting; streams end by themselves as the core says `bye`. */
-void ws_drain(struct ws *w);
-void ws_stop(struct ws **w);
-/* The certificate has changed (tls_switch()): handshakes that begin from now on see the new one. */
-void ws_renew(struct ws *w);
-uint64_t ws_beat(const struct ws *w);
-/* edge_ops.wake */
-void ws_wake(struct ws *w, void *cookie);
-
-/* Counters of the edges for /metrics, appended by the core's metrics(): Prometheus text. */
-size_t api_metrics(const struct http *h, const struct ws *w, char *buf, size_t cap);
 
 #endif

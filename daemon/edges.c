@@ -1,5 +1,6 @@
 #include "daemon/edges.h"
 
+#include "api/server/edge_metrics.h"
 #include "api/server/tls.h"
 #include "daemon/clock.h"
 #include "daemon/descriptors.h"
@@ -41,7 +42,7 @@ static size_t on_metrics(void *edge, char *buf, size_t cap)
 {
     const struct edges *e = edge;
 
-    return e->http ? api_metrics(e->http, e->ws, buf, cap) : 0;
+    return e->http ? edge_metrics(e->http, e->ws, buf, cap) : 0;
 }
 
 static int split_origins(struct edges *e, struct err *err)

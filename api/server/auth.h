@@ -37,6 +37,18 @@ enum auth_right {
     AUTH_DELETE
 };
 
+struct auth;
+
+MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
+void auth_close(struct auth **a);
+/* Read the token file again (SIGHUP); on error the old tokens stay. */
+MUST_CHECK int auth_reload(struct auth *a, struct err *err);
+/* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
+ * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
+MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);
+/* edge_ops.session_gone */
+void auth_forget_session(struct auth *a, const char *id);
+
 struct auth_who {
     enum auth_scope scope;
     /* of the line in the token file, for logs; "session" for issued tokens */

@@ -1,8 +1,8 @@
-/* handle.h - what each route does; handlers leave their answer in r (api/server/http.h) */
+/* handle.h - what each route does; handlers leave their answer in r (api/server/answer.h) */
 #ifndef RECOND_API_HANDLE_H
 #define RECOND_API_HANDLE_H
 
-#include "api/server/http.h"
+#include "api/server/answer.h"
 
 void handle_session_create(struct http_request *r);
 void handle_session_list(struct http_request *r);

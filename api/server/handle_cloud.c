@@ -45,8 +45,8 @@ static bool client_has(const struct http_request *r, uint64_t hash)
 static void refuse(struct http_request *r, const struct err *err)
 {
     if (err->code == ERR_BUSY)
-        http_header(r, "Retry-After", "1");
-    http_problem_err(r, err);
+        answer_header(r, "Retry-After", "1");
+    answer_problem_err(r, err);
 }
 
 void handle_cloud_export(struct http_request *r)
@@ -60,13 +60,13 @@ void handle_cloud_export(struct http_request *r)
     /* A snapshot costs memory: look at the hash first when that may be all that is wanted. */
     if (r->if_none_match && ops->session_get(r->config->core, r->id, &info, &err) == 0 &&
         client_has(r, info.hash)) {
-        http_header(r, "ETag", "\"%016" PRIx64 "\"", info.hash);
-        http_empty(r, 304);
+        answer_header(r, "ETag", "\"%016" PRIx64 "\"", info.hash);
+        answer_empty(r, 304);
         return;
     }
     reader = malloc(sizeof *reader);
     if (!reader) {
-        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
         return;
     }
     reader->ops = ops;
@@ -77,9 +77,9 @@ void handle_cloud_export(struct http_request *r)
     }
     r->answer.stream = (struct http_stream){
         .read = export_read, .close = export_close, .ctx = reader, .total = total};
-    http_header(r, "ETag", "\"%016" PRIx64 "\"", hash);
-    http_header(r, "Content-Disposition", "attachment; filename=\"%s.ply\"", r->id);
-    http_done(r, 200, "application/octet-stream", 0);
+    answer_header(r, "ETag", "\"%016" PRIx64 "\"", hash);
+    answer_header(r, "Content-Disposition", "attachment; filename=\"%s.ply\"", r->id);
+    answer_done(r, 200, "application/octet-stream", 0);
 }
 
 /* ------------------------------------------------------------------------------- trajectory */
@@ -171,7 +171,7 @@ void handle_cloud_trajectory(struct http_request *r)
     struct err err = {0};
 
     if (!t) {
-        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
         return;
     }
     t->config = r->config;
@@ -189,7 +189,7 @@ void handle_cloud_trajectory(struct http_request *r)
     }
     r->answer.stream = (struct http_stream){
         .read = trajectory_read, .close = free, .ctx = t, .total = HTTP_UNKNOWN};
-    http_done(r, 200, "text/plain; charset=utf-8", 0);
+    answer_done(r, 200, "text/plain; charset=utf-8", 0);
 }
 
 /* ------------------------------------------------------------------------------- depth */
@@ -215,7 +215,7 @@ static int depth_png(struct http_request *r, const float *depth, int w, int h, s
     if (rc)
         return rc;
     r->answer.body = (char *)png;
-    http_done(r, 200, "image/png", len);
+    answer_done(r, 200, "image/png", len);
     return 0;
 }
 
@@ -232,7 +232,7 @@ static int depth_raw(struct http_request *r, const float *depth, int w, int h, s
     for (size_t i = 0; i < n; i++)
         bytes_put_f32(&to, isfinite(depth[i]) && depth[i] > 0.0f ? depth[i] : 0.0f);
     r->answer.body = (char *)body;
-    http_done(r, 200, "application/octet-stream", len);
+    answer_done(r, 200, "application/octet-stream", len);
     return 0;
 }
 
@@ -244,18 +244,18 @@ void handle_cloud_depth(struct http_request *r)
     int w = 0, h = 0, rc;
 
     if (!depth) {
-        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
         return;
     }
     rc = r->config->ops->depth(r->config->core, r->id, depth, DEPTH_PIXELS_MAX, &w, &h, &seq, &err);
     if (rc == 0)
         rc = r->raw ? depth_raw(r, depth, w, h, &err) : depth_png(r, depth, w, h, &err);
     if (rc) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
     } else {
-        http_header(r, "Recond-Seq", "%" PRIu64, seq);
-        http_header(r, "Recond-Width", "%d", w);
-        http_header(r, "Recond-Height", "%d", h);
+        answer_header(r, "Recond-Seq", "%" PRIu64, seq);
+        answer_header(r, "Recond-Width", "%d", w);
+        answer_header(r, "Recond-Height", "%d", h);
     }
     free(depth);
 }

@@ -37,10 +37,10 @@ void handle_device_list(struct http_request *r)
     char *buf;
 
     if (r->config->ops->devices(r->config->core, devices, DEVICES_MAX, &n, &err)) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
         return;
     }
-    buf = http_room(r, cap);
+    buf = answer_room(r, cap);
     if (!buf)
         return;
     w = json_writer(buf, cap);
@@ -50,5 +50,5 @@ void handle_device_list(struct http_request *r)
         write_device(&w, &devices[i]);
     json_close(&w);
     json_close(&w);
-    http_json(r, 200, &w);
+    answer_json(r, 200, &w);
 }

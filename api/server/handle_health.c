@@ -8,9 +8,9 @@
 extern const char openapi_json[];
 extern const size_t openapi_json_len;
 
-static void answer_health(struct http_request *r, int status, const char *text, const char *why)
+static void leave_health(struct http_request *r, int status, const char *text, const char *why)
 {
-    char *buf = http_room(r, 2048);
+    char *buf = answer_room(r, 2048);
     struct json_writer w;
 
     if (!buf)
@@ -21,12 +21,12 @@ static void answer_health(struct http_request *r, int status, const char *text, 
     if (why[0])
         json_put_text(&w, "why", why);
     json_close(&w);
-    http_json(r, status, &w);
+    answer_json(r, status, &w);
 }
 
 void handle_health_live(struct http_request *r)
 {
-    answer_health(r, 200, "alive", "");
+    leave_health(r, 200, "alive", "");
 }
 
 void handle_health_ready(struct http_request *r)
@@ -36,8 +36,8 @@ void handle_health_ready(struct http_request *r)
     enum api_health health = r->config->ops->health(r->config->core, why);
 
     if (health != API_READY)
-        http_header(r, "Retry-After", "2");
-    answer_health(r, health == API_READY ? 200 : 503, names[health], why);
+        answer_header(r, "Retry-After", "2");
+    leave_health(r, health == API_READY ? 200 : 503, names[health], why);
 }
 
 void handle_health_metrics(struct http_request *r)
@@ -47,25 +47,25 @@ void handle_health_metrics(struct http_request *r)
     /* It says what it needs when that is more; counters may grow in between, so ask for a little
      * over. */
     for (int i = 0; i < 3; i++) {
-        char *buf = http_room(r, cap);
+        char *buf = answer_room(r, cap);
         if (!buf)
             return;
         len = r->config->ops->metrics(r->config->core, buf, cap);
         if (len <= cap) {
-            http_done(r, 200, "text/plain; version=0.0.4; charset=utf-8", len);
+            answer_done(r, 200, "text/plain; version=0.0.4; charset=utf-8", len);
             return;
         }
         cap = len + 4096;
     }
-    http_problem(r, PROBLEM_INTERNAL, "metrics do not fit");
+    answer_problem(r, PROBLEM_INTERNAL, "metrics do not fit");
 }
 
 void handle_health_openapi(struct http_request *r)
 {
-    char *buf = http_room(r, openapi_json_len);
+    char *buf = answer_room(r, openapi_json_len);
 
     if (!buf)
         return;
     memcpy(buf, openapi_json, openapi_json_len);
-    http_done(r, 200, "application/json", openapi_json_len);
+    answer_done(r, 200, "application/json", openapi_json_len);
 }

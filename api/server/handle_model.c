@@ -30,10 +30,10 @@ void handle_model_list(struct http_request *r)
     char *buf;
 
     if (r->config->ops->models(r->config->core, models, MODELS_MAX, &n, &err)) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
         return;
     }
-    buf = http_room(r, cap);
+    buf = answer_room(r, cap);
     if (!buf)
         return;
     w = json_writer(buf, cap);
@@ -43,5 +43,5 @@ void handle_model_list(struct http_request *r)
         write_model(&w, &models[i]);
     json_close(&w);
     json_close(&w);
-    http_json(r, 200, &w);
+    answer_json(r, 200, &w);
 }

@@ -22,9 +22,9 @@ static int read_body(struct http_request *r, struct json **doc)
     if (json_parse(doc, r->body, r->body_len, BODY_DEPTH_MAX, &err) == 0)
         return 0;
     if (err.code == ERR_MEMORY)
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
     else
-        http_problem(r, PROBLEM_MALFORMED, "%s", err.text);
+        answer_problem(r, PROBLEM_MALFORMED, "%s", err.text);
     return -1;
 }
 
@@ -109,10 +109,10 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     json_close(w);
 }
 
-static void answer_session(struct http_request *r, int status, const struct session_info *info,
-                           const char *ingest, const char *view)
+static void leave_session(struct http_request *r, int status, const struct session_info *info,
+                          const char *ingest, const char *view)
 {
-    char *buf = http_room(r, SESSION_JSON_MAX);
+    char *buf = answer_room(r, SESSION_JSON_MAX);
     struct json_writer w;
 
     if (!buf)
@@ -127,7 +127,7 @@ static void answer_session(struct http_request *r, int status, const struct sess
         json_close(&w);
     }
     json_close(&w);
-    http_json(r, status, &w);
+    answer_json(r, status, &w);
 }
 
 /* ------------------------------------------------------------------------------- routes */
@@ -159,17 +159,17 @@ static void create(struct http_request *r, const struct session_options *options
             err.code =
                 ERR_INPUT; /* the model is not found, not this route: the pointer says which */
         if (err.code == ERR_BUSY && retry_after_s > 0)
-            http_header(r, "Retry-After", "%d", retry_after_s);
-        http_problem_err(r, &err);
+            answer_header(r, "Retry-After", "%d", retry_after_s);
+        answer_problem_err(r, &err);
         return;
     }
     if (make_tokens(r, info.id, ingest, view, &err)) {
         (void)!ops->session_delete(r->config->core, info.id, &ignored);
         auth_forget_session(r->auth, info.id); /* nobody was told them */
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
     } else {
-        http_header(r, "Location", "/v1/sessions/%s", info.id);
-        answer_session(r, 201, &info, ingest, view);
+        answer_header(r, "Location", "/v1/sessions/%s", info.id);
+        leave_session(r, 201, &info, ingest, view);
     }
     explicit_bzero(ingest, sizeof ingest);
     explicit_bzero(view, sizeof view);
@@ -190,7 +190,7 @@ void handle_session_create(struct http_request *r)
         json_free(&doc);
     }
     if (issues.n > 0)
-        http_problem_fields(r, &issues);
+        answer_problem_fields(r, &issues);
     else
         create(r, &options);
 }
@@ -202,13 +202,13 @@ void handle_session_list(struct http_request *r)
     uint64_t cursor = r->cursor;
     struct json_writer w;
     struct err err = {0};
-    char *buf = http_room(r, cap), next[24];
+    char *buf = answer_room(r, cap), next[24];
     int n = 0;
 
     if (!infos || !buf)
         goto out;
     if (r->config->ops->session_list(r->config->core, infos, r->limit, &n, &cursor, &err)) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
         goto out;
     }
     w = json_writer(buf, cap);
@@ -225,10 +225,10 @@ void handle_session_list(struct http_request *r)
         json_put_text(&w, "next", next);
     }
     json_close(&w);
-    http_json(r, 200, &w);
+    answer_json(r, 200, &w);
 out:
     if (r->answer.status == 0)
-        http_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+        answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
     free(infos);
 }
 
@@ -238,9 +238,9 @@ void handle_session_get(struct http_request *r)
     struct err err = {0};
 
     if (r->config->ops->session_get(r->config->core, r->id, &info, &err))
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
     else
-        answer_session(r, 200, &info, NULL, NULL);
+        leave_session(r, 200, &info, NULL, NULL);
 }
 
 void handle_session_delete(struct http_request *r)
@@ -248,11 +248,11 @@ void handle_session_delete(struct http_request *r)
     struct err err = {0};
 
     if (r->config->ops->session_delete(r->config->core, r->id, &err)) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
         return;
     }
     auth_forget_session(r->auth, r->id);
-    http_empty(r, 204);
+    answer_empty(r, 204);
 }
 
 void handle_session_finalize(struct http_request *r)
@@ -272,10 +272,10 @@ void handle_session_finalize(struct http_request *r)
         json_free(&doc);
     }
     if (issues.n > 0)
-        http_problem_fields(r, &issues);
+        answer_problem_fields(r, &issues);
     else if (r->config->ops->session_finalize(r->config->core, r->id, &err) ||
              r->config->ops->session_get(r->config->core, r->id, &info, &err))
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
     else
-        answer_session(r, 202, &info, NULL, NULL);
+        leave_session(r, 202, &info, NULL, NULL);
 }

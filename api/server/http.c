@@ -8,6 +8,7 @@
  */
 #include "api/server/http.h"
 
+#include "api/server/http_gate.h"
 #include "api/server/listen.h"
 #include "api/server/routes.h"
 #include "api/wipe.h"
@@ -332,7 +333,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     if (r->answer.status != 0)
         return answer(q, c);
     if (r->body_seen > h->config.max_body_bytes)
-        http_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
+        answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
     else
         r->route->handle(r);
     return answer(q, c);
@@ -348,7 +349,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     *context = NULL;
     if (!q)
         return;
-    http_answer_free(&q->pub.answer);
+    answer_free(&q->pub.answer);
     free(q->pub.body);
     free(q);
     set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);

@@ -5,7 +5,8 @@
  * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past somebody's
  * front server. Everything here is pure: strings in, verdict out.
  */
-#include "api/server/http.h"
+#include "api/server/http_gate.h"
+
 #include "api/server/routes.h"
 
 #include <arpa/inet.h>
@@ -21,7 +22,7 @@ static const char alnum[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 
 static int refuse(struct http_request *r, enum problem_kind kind, const char *detail)
 {
-    http_problem(r, kind, "%s", detail);
+    answer_problem(r, kind, "%s", detail);
     return -1;
 }
 
@@ -47,18 +48,18 @@ static int parameter(struct http_request *r, const char *name, size_t name_len, 
         r->raw = strcmp(value, "f32") == 0;
         if (r->raw || strcmp(value, "png") == 0)
             return 0;
-        http_problem_parameter(r, "format", "must be png or f32");
+        answer_problem_parameter(r, "format", "must be png or f32");
         return -1;
     }
     if (!(name_len == 6 && memcmp(name, "cursor", 6) == 0) &&
         !(name_len == 5 && memcmp(name, "limit", 5) == 0)) {
-        http_problem_parameter(r, "?", "only cursor, limit and format are known");
+        answer_problem_parameter(r, "?", "only cursor, limit and format are known");
         return -1;
     }
     errno = 0;
     v = strtoull(value, &end, 10);
     if (strspn(value, "0123456789") == 0 || *end || errno || v > INT64_MAX) {
-        http_problem_parameter(r, name_len == 6 ? "cursor" : "limit", "must be a number");
+        answer_problem_parameter(r, name_len == 6 ? "cursor" : "limit", "must be a number");
         return -1;
     }
     if (name_len == 6) {
@@ -66,7 +67,7 @@ static int parameter(struct http_request *r, const char *name, size_t name_len, 
         return 0;
     }
     if (v < 1 || v > 100) {
-        http_problem_parameter(r, "limit", "must be 1 to 100");
+        answer_problem_parameter(r, "limit", "must be 1 to 100");
         return -1;
     }
     r->limit = (int)v;
@@ -169,7 +170,7 @@ int http_gate_header(struct http_request *r, const char *name, size_t name_len, 
 void http_gate_size(struct http_request *r, size_t bytes)
 {
     if (bytes > r->header_bytes)
-        http_problem(r, PROBLEM_MALFORMED, "headers hold bytes that are no text");
+        answer_problem(r, PROBLEM_MALFORMED, "headers hold bytes that are no text");
 }
 
 bool http_gate_has_body(const struct http_request *r)
@@ -194,7 +195,7 @@ static int check_length(struct http_request *r)
         if (strspn(r->content_length, "0123456789") == 0 || *end || errno)
             return refuse(r, PROBLEM_MALFORMED, "Content-Length is not a number");
         if (n > r->config->max_body_bytes) {
-            http_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", r->config->max_body_bytes);
+            answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", r->config->max_body_bytes);
             return -1;
         }
         if (n == 0)
@@ -246,9 +247,9 @@ static int check_origin(struct http_request *r)
         return 0;
     for (int i = 0; r->config->origins && r->config->origins[i]; i++)
         if (strcmp(r->config->origins[i], r->origin) == 0) {
-            http_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
-            http_header(r, "Vary", "Origin");
-            http_header(r, "Access-Control-Expose-Headers", "ETag, Location, Retry-After");
+            answer_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
+            answer_header(r, "Vary", "Origin");
+            answer_header(r, "Access-Control-Expose-Headers", "ETag, Location, Retry-After");
             return 0;
         }
     return refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
@@ -290,7 +291,7 @@ static int check_accept(struct http_request *r)
             return 0;
         p += n;
     }
-    http_problem(r, PROBLEM_NOT_ACCEPTABLE, "this route answers %s", type);
+    answer_problem(r, PROBLEM_NOT_ACCEPTABLE, "this route answers %s", type);
     return -1;
 }
 
@@ -310,12 +311,12 @@ static int check_token(struct http_request *r)
             token = ""; /* something came, but no bearer token */
     }
     if (auth_check(r->auth, token, len, &r->who, &err)) {
-        http_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",
-                    token ? ", error=\"invalid_token\"" : "");
+        answer_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",
+                      token ? ", error=\"invalid_token\"" : "");
         return refuse(r, PROBLEM_UNAUTHORIZED, err.text);
     }
     if (auth_may(&r->who, r->route->right, r->id, &err)) {
-        http_problem_err(r, &err);
+        answer_problem_err(r, &err);
         return -1;
     }
     return 0;
@@ -331,13 +332,13 @@ static int check_route(struct http_request *r)
     case ERR_NOT_FOUND:
         return refuse(r, PROBLEM_NOT_FOUND, "");
     default:
-        http_header(r, "Allow", "%s", allow);
+        answer_header(r, "Allow", "%s", allow);
         if (strcmp(r->method, "OPTIONS") != 0)
             return refuse(r, PROBLEM_METHOD, "");
-        http_header(r, "Access-Control-Allow-Methods", "%s", allow);
-        http_header(r, "Access-Control-Allow-Headers",
-                    "Authorization, Content-Type, If-None-Match");
-        http_empty(r, 204);
+        answer_header(r, "Access-Control-Allow-Methods", "%s", allow);
+        answer_header(r, "Access-Control-Allow-Headers",
+                      "Authorization, Content-Type, If-None-Match");
+        answer_empty(r, 204);
         return -1;
     }
 }

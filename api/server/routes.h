@@ -6,7 +6,7 @@
 #ifndef RECOND_API_ROUTES_H
 #define RECOND_API_ROUTES_H
 
-#include "api/server/http.h"
+#include "api/server/answer.h"
 
 struct routes_entry {
     const char *method, *path; /* "/v1/sessions/{id}" */

@@ -1,8 +1,23 @@
-/* ws.h - what the stream edge shows to its neighbours in api/ beyond api.h */
+/* ws.h - the stream edge: its threads, their connections, its counters */
 #ifndef RECOND_API_WS_H
 #define RECOND_API_WS_H
 
 #include "api/api.h"
+#include "api/server/auth.h"
+
+struct ws;
+
+MUST_CHECK int ws_start(struct ws **w, const struct api_config *config, struct auth *auth,
+                        struct err *err);
+int ws_port(const struct ws *w);
+/* Stop accepting; streams end by themselves as the core says `bye`. */
+void ws_drain(struct ws *w);
+void ws_stop(struct ws **w);
+/* The certificate has changed (tls_switch()): handshakes that begin from now on see the new one. */
+void ws_renew(struct ws *w);
+uint64_t ws_beat(const struct ws *w);
+/* edge_ops.wake */
+void ws_wake(struct ws *w, void *cookie);
 
 struct ws_counts {
     uint64_t connections, accepted, refused, overstayed, broken;

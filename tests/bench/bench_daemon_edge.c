@@ -15,6 +15,7 @@
  *     commit    mirror_commit() and outbox_mark()
  */
 #include "api/client/client.h"
+#include "api/server/edge_metrics.h"
 #include "daemon/clock.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/queue.h"

@@ -5,7 +5,7 @@
  * each name and value as the HTTP library would hand it over. Every request gets exactly one
  * answer, and JSON is JSON.
  */
-#include "api/server/http.h"
+#include "api/server/http_gate.h"
 #include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
@@ -147,11 +147,11 @@ static void serve(struct http_request *r, struct auth *by, char *text, const cha
     if (r->answer.status != 0 || http_gate_decide(r))
         return;
     if (at && http_gate_has_body(r) && http_gate_body(r, at, (size_t)(end - at))) {
-        http_problem(r, PROBLEM_TOO_LARGE, "%s", "");
+        answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
         return;
     }
     if (r->body_seen > config.max_body_bytes)
-        http_problem(r, PROBLEM_TOO_LARGE, "%s", "");
+        answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
     else
         r->route->handle(r);
 }
@@ -169,7 +169,7 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     check_answer(&r);
     if (by == strict && r.route && r.route->right != AUTH_NONE)
         need(r.answer.status >= 400);
-    http_answer_free(&r.answer);
+    answer_free(&r.answer);
     free(r.body);
     free(text);
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "api/server/auth.h"
+#include "api/server/edge_metrics.h"
 #include "api/server/routes.h"
 #include "tests/support/edge.h"
 

@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "api/server/listen.h"
+#include "api/server/http.h"
+#include "api/server/ws.h"
 #include "api/server/ws_seats.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"

@@ -1,5 +1,4 @@
-/* http_answer.c - what handlers and the gate leave as an answer */
-#include "api/server/http.h"
+#include "api/server/answer.h"
 
 #include "api/wipe.h"
 
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void http_answer_free(struct http_answer *a)
+void answer_free(struct http_answer *a)
 {
     wipe_free(a->body);
     if (a->stream.close)
@@ -16,7 +15,7 @@ void http_answer_free(struct http_answer *a)
     memset(a, 0, sizeof *a);
 }
 
-void http_header(struct http_request *r, const char *name, const char *fmt, ...)
+void answer_header(struct http_request *r, const char *name, const char *fmt, ...)
 {
     struct http_answer *a = &r->answer;
     va_list args;
@@ -30,7 +29,7 @@ void http_header(struct http_request *r, const char *name, const char *fmt, ...)
     a->n_headers++;
 }
 
-char *http_room(struct http_request *r, size_t cap)
+char *answer_room(struct http_request *r, size_t cap)
 {
     free(r->answer.body);
     r->answer.body = malloc(cap);
@@ -41,28 +40,28 @@ char *http_room(struct http_request *r, size_t cap)
     return r->answer.body;
 }
 
-void http_done(struct http_request *r, int status, const char *type, size_t len)
+void answer_done(struct http_request *r, int status, const char *type, size_t len)
 {
     r->answer.status = status;
     r->answer.type = type;
     r->answer.len = len;
 }
 
-void http_json(struct http_request *r, int status, struct json_writer *w)
+void answer_json(struct http_request *r, int status, struct json_writer *w)
 {
     size_t len = json_finish(w);
 
     if (len == 0)
-        http_problem(r, PROBLEM_INTERNAL, "the answer is too long");
+        answer_problem(r, PROBLEM_INTERNAL, "the answer is too long");
     else
-        http_done(r, status, "application/json", len);
+        answer_done(r, status, "application/json", len);
 }
 
-void http_empty(struct http_request *r, int status)
+void answer_empty(struct http_request *r, int status)
 {
     free(r->answer.body);
     r->answer.body = NULL;
-    http_done(r, status, NULL, 0);
+    answer_done(r, status, NULL, 0);
 }
 
 static bool has_header(const struct http_answer *a, const char *name)
@@ -76,17 +75,17 @@ static bool has_header(const struct http_answer *a, const char *name)
 static void leave(struct http_request *r, enum problem_kind kind, const char *detail,
                   const struct json_issues *issues, const char *parameter)
 {
-    char *buf = http_room(r, PROBLEM_MAX);
+    char *buf = answer_room(r, PROBLEM_MAX);
 
     if (!buf)
         return;
-    http_done(r, problem_status(kind), "application/problem+json",
-              problem_write(buf, PROBLEM_MAX, kind, detail, issues, parameter));
+    answer_done(r, problem_status(kind), "application/problem+json",
+                problem_write(buf, PROBLEM_MAX, kind, detail, issues, parameter));
     if (r->answer.status == 503 && !has_header(&r->answer, "Retry-After"))
-        http_header(r, "Retry-After", "5");
+        answer_header(r, "Retry-After", "5");
 }
 
-void http_problem(struct http_request *r, enum problem_kind kind, const char *fmt, ...)
+void answer_problem(struct http_request *r, enum problem_kind kind, const char *fmt, ...)
 {
     char detail[ERR_TEXT_CAP];
     va_list args;
@@ -97,17 +96,17 @@ void http_problem(struct http_request *r, enum problem_kind kind, const char *fm
     leave(r, kind, detail, NULL, NULL);
 }
 
-void http_problem_fields(struct http_request *r, const struct json_issues *issues)
+void answer_problem_fields(struct http_request *r, const struct json_issues *issues)
 {
     leave(r, PROBLEM_FIELDS, "", issues, NULL);
 }
 
-void http_problem_parameter(struct http_request *r, const char *name, const char *detail)
+void answer_problem_parameter(struct http_request *r, const char *name, const char *detail)
 {
     leave(r, PROBLEM_MALFORMED, detail, NULL, name);
 }
 
-void http_problem_err(struct http_request *r, const struct err *err)
+void answer_problem_err(struct http_request *r, const struct err *err)
 {
     enum problem_kind kind = problem_of(err->code);
     struct json_issues issues = {0};

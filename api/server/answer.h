@@ -1,0 +1,81 @@
+/*
+ * answer.h - one REST request, and the answer that the gate or a handler leaves for it
+ *
+ * http.c fills a struct http_request, the gate (http_gate.h) refuses what the library lets through,
+ * routes.c names the handler, and the handler leaves an answer. All of it runs on the edge's one
+ * thread.
+ */
+#ifndef RECOND_API_ANSWER_H
+#define RECOND_API_ANSWER_H
+
+#include "api/api.h"
+#include "api/server/auth.h"
+#include "api/server/problem.h"
+
+#define HTTP_PATH_CAP 96
+#define HTTP_TARGET_MAX 512 /* bytes of path and query */
+#define HTTP_ANSWER_HEADERS 8
+#define HTTP_UNKNOWN UINT64_MAX
+
+struct routes_entry;
+
+/* An answer that is made while it is sent. */
+struct http_stream {
+    /* Bytes from offset on into buf: their number, 0 at the end, -1 when the source is gone. */
+    long (*read)(void *ctx, uint64_t offset, uint8_t *buf, size_t cap);
+    void (*close)(void *ctx);
+    void *ctx;
+    uint64_t total; /* bytes, or HTTP_UNKNOWN */
+};
+
+struct http_answer {
+    int status; /* 0 = none yet */
+    const char *type;
+    char *body; /* malloc()ed or NULL; the answer owns it, wipe_free()s it: it may name tokens */
+    size_t len;
+    struct http_stream stream; /* instead of body when read is set */
+    int n_headers;
+    struct {
+        const char *name;
+        char value[160];
+    } header[HTTP_ANSWER_HEADERS];
+};
+
+/* What came; pointers are borrowed until the request is answered, "" or NULL = absent. */
+struct http_request {
+    const struct api_config *config;
+    struct auth *auth;
+    const char *method;
+    char path[HTTP_PATH_CAP];
+    const struct routes_entry *route;
+    char id[API_ID_CAP]; /* {id} of the path */
+    uint64_t cursor;
+    int limit;
+    bool raw; /* ?format=f32: numbers instead of a picture */
+    const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
+    const char *content_length, *transfer_encoding;
+    struct auth_who who;
+    char *body; /* [body_cap], body_len of it used */
+    size_t body_len, body_cap, body_seen;
+    size_t header_bytes; /* that the headers seen so far explain */
+    int64_t begun_us;
+    struct http_answer answer;
+};
+
+void answer_header(struct http_request *r, const char *name, const char *fmt, ...) ERR_PRINTF(3, 4);
+void answer_problem(struct http_request *r, enum problem_kind kind, const char *fmt, ...)
+    ERR_PRINTF(3, 4);
+void answer_problem_fields(struct http_request *r, const struct json_issues *issues);
+/* What the core, auth or proto said. */
+void answer_problem_err(struct http_request *r, const struct err *err);
+void answer_problem_parameter(struct http_request *r, const char *name, const char *detail);
+/* Room for a body of cap bytes, or NULL after leaving a problem. */
+char *answer_room(struct http_request *r, size_t cap);
+/* The room was filled: len bytes of type. */
+void answer_done(struct http_request *r, int status, const char *type, size_t len);
+/* What w wrote into the room; 0 bytes = it did not fit, answered as an internal problem. */
+void answer_json(struct http_request *r, int status, struct json_writer *w);
+void answer_empty(struct http_request *r, int status);
+void answer_free(struct http_answer *a);
+
+#endif
