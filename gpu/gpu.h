@@ -202,14 +202,19 @@ void gpu_session_free(struct gpu_session **s);
  * configuration, same back end. Back ends read each other's bytes; what then differs is what always
  * differs between them.
  * In:      save: buf [cap], gpu_session_state_bytes() of now is enough. load: a session that has
- *          had no frame; the bytes may be anybody's, and all of them are checked first
+ *          had no frame; the bytes, from a multiple of 16 on, may be a stranger's, and all of them
+ *          are checked first; sections of other owners are passed over
  * Returns: 0; ERR_LIMIT: cap; ERR_STATE: not a new session; ERR_INPUT: not such a state, or one of
- *          another shape; ERR_MEMORY; ERR_DEVICE. On errors other than the last nothing changes.
+ *          another shape; ERR_UNSUPPORTED: another build's; ERR_MEMORY; ERR_DEVICE. On errors other
+ *          than the last nothing changes.
  * Runs:    between gpu_wait() of the session's last frame and gpu_upload() of its next one; waits
  *          for its own copies
  * Cost:    72 bytes a slot, 4 a cell of each keyframe's map
  */
 size_t gpu_session_state_bytes(struct gpu_session *s); /* 0: the device is lost */
+/* A state is a row of sections (proto/section.h) whose tags begin with 'G'. Which version of a
+ * section load() reads at most; 0: it does not know it. */
+unsigned gpu_session_reads(uint32_t tag);
 MUST_CHECK int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
                                 struct err *err);
 MUST_CHECK int gpu_session_load(struct gpu_session *s, const uint8_t *buf, size_t len,

@@ -6,7 +6,7 @@
  */
 #include "gpu/mono/session_cpu.h"
 
-#include "gpu/base/state.h"
+#include "gpu/mono/state.h"
 
 static void describe(struct state_head *h, const struct session_cpu *s)
 {

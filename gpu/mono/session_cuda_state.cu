@@ -8,7 +8,7 @@
 #include "gpu/mono/session_cuda.h"
 
 #include "gpu/base/cuda_try.h"
-#include "gpu/base/state.h"
+#include "gpu/mono/state.h"
 
 #include <string.h>
 

@@ -55,8 +55,8 @@ rule_arrows() {
                 if (system("test -e " to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
-                    if (to !~ /^proto\/(err[.]h|types[.]h|array[.]h|geom\/.*)$/)
-                        bad("gpu may use only err.h, types.h, array.h and geom of proto, not " to)
+                    if (to !~ /^proto\/(err|types|array|bytes|section)[.]h$|^proto\/geom\//)
+                        bad("gpu may use only err.h, types.h, array.h, bytes.h, section.h and geom of proto, not " to)
                     next
                 }
                 if (from == "api" && folder == "proto") next

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/base/state.h"
+#include "proto/section.h"
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
 
@@ -94,7 +94,7 @@ static uint8_t *cuda_save(struct fusion_rig *r, int session, size_t *len)
     uint8_t *buf = malloc(cap + 1);
     struct err err = {0};
     assert_non_null(buf);
-    assert_true(cap > sizeof(struct state_head));
+    assert_true(cap > SECTION_HEAD_BYTES);
     assert_int_equal(fusion_cuda->save(r, session, buf, cap - 1, len, &err), ERR_LIMIT);
     if (fusion_cuda->save(r, session, buf, cap, len, &err))
         fail_msg("%s", err.text);
@@ -160,9 +160,8 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
 static void assert_same_bytes(const uint8_t *cpu, size_t cpu_len, uint8_t *cuda, size_t cuda_len)
 {
     assert_int_equal(cpu_len, cuda_len);
-    assert_string_equal((const char *)cuda + offsetof(struct state_head, backend), "cuda");
-    memcpy(cuda + offsetof(struct state_head, backend), cpu + offsetof(struct state_head, backend),
-           8);
+    assert_string_equal((const char *)cuda + SECTION_HEAD_BYTES, "cuda");
+    memcpy(cuda + SECTION_HEAD_BYTES, cpu + SECTION_HEAD_BYTES, 8);
     assert_memory_equal(cpu, cuda, cpu_len);
 }
 

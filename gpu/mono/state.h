@@ -2,8 +2,17 @@
  * state.h - a session between two of its frames, as bytes that both back ends write and read
  * (internal to gpu/)
  *
- * Twins agree slot by slot, so the model is written as it lies: head, then the pieces of struct
- * state_layout, each from a multiple of 16 on, numbers as a little-endian machine has them.
+ * A state is a row of sections (proto/section.h); state_part[] has a row for each, and a module
+ * that wants to keep something more adds one. Twins agree slot by slot, so the model is written as
+ * it lies: the heads of sections field by field, arrays as packed little-endian records whose
+ * offsets the compiler checks, each array from a multiple of 16 on.
+ *
+ *   GSES  the session: back end, shape, frame, last pose                       state.c
+ *   GMOD  the fusion model: counts, points, lists of slots                     state_model.c
+ *   GKEY  keyframes, their overlaps and maps                                   state_keyframes.c
+ *   GPRE  the motion network's previous picture, if there is one               state.c
+ *   GRST  instead of the others: all of it in the layout of version 0.1.0      state_v1.c
+ *
  * Maps:    of each cell the slot alone, 4 bytes: a stale cell is written as an empty one, and the
  *          tag of a live one is its point's. Slots are differences to the last live cell, zigzag
  *          (0, -1, 1, -2, ...), because points that were inserted together lie in a row;
@@ -16,18 +25,17 @@
 #ifndef RECOND_GPU_STATE_H
 #define RECOND_GPU_STATE_H
 
-#include "gpu/mono/covisible_point.h"
-#include "gpu/gpu.h"
 #include "gpu/base/point.h"
+#include "gpu/gpu.h"
+#include "gpu/mono/covisible_point.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The first bytes. No padding: written and read as it lies. */
+/* The numbers of a state, from the heads of its sections. */
 struct state_head {
-    uint32_t magic, version;
-    char backend[8]; /* who wrote it */
+    char backend[8]; /* which one wrote it */
     int32_t w, h;
     float step_m;
     uint32_t has_last, has_previous;
@@ -36,7 +44,7 @@ struct state_head {
     struct rigid T_last;
 };
 
-/* Where pieces begin. */
+/* Where arrays begin in the row. */
 struct state_layout {
     size_t place;      /* [n_slots] struct point_place */
     size_t stat;       /* [n_slots] struct point_stat */
@@ -48,22 +56,23 @@ struct state_layout {
     size_t overlaps;   /* [n_keyframes][n_keyframes] u8 */
     size_t maps;       /* [n_keyframes][h][w] u32 */
     size_t previous;   /* [3][h][w] f32 if has_previous */
-    size_t bytes;      /* of all */
+    size_t bytes;      /* of the row */
 };
 
-/* magic, version and shape; the counts are the caller's. */
+/* Back end and shape; the counts are the caller's. */
 void state_head_make(struct state_head *h, const char *backend, const struct gpu_session_config *c);
 void state_layout_make(struct state_layout *l, const struct state_head *h);
-/* The head, and zeros between the pieces. */
+/* The sections' heads, and zeros between the arrays, which are written after this. */
 void state_begin(uint8_t *buf, const struct state_head *h, const struct state_layout *l);
-/* n keyframes that were copied: grid points without depth, which nobody reads, become zero. */
+/* n keyframes that were copied: grid points without depth, which nothing reads, become zero. */
 void state_tidy_keyframes(uint8_t *keyframes, size_t n);
 
 /*
  * state_check - all of a stranger's bytes, for a session of configuration c
  *
+ * In:      buf: from a multiple of 16 on; sections of other owners are passed over
  * Out:     *h, *l
- * Returns: 0; ERR_INPUT; ERR_MEMORY
+ * Returns: 0; ERR_INPUT; ERR_UNSUPPORTED: another build's state; ERR_MEMORY
  */
 MUST_CHECK int state_check(struct state_head *h, struct state_layout *l, const uint8_t *buf,
                            size_t len, const struct gpu_session_config *c, struct err *err);

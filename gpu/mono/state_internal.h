@@ -1,0 +1,58 @@
+/*
+ * state_internal.h - what state*.c share: the sections of a state
+ */
+#ifndef RECOND_GPU_STATE_INTERNAL_H
+#define RECOND_GPU_STATE_INTERNAL_H
+
+#include "gpu/mono/state.h"
+#include "proto/bytes.h"
+#include "proto/section.h"
+
+/* How one section is written, read and checked. */
+struct state_part {
+    uint32_t tag;
+    unsigned version;
+    /* Is there one in a state of these numbers? NULL: always, and a state without it is none. */
+    int (*wanted)(const struct state_head *h);
+    /* Where its arrays lie if its body begins at `at`. Returns where the body ends. */
+    size_t (*lay)(struct state_layout *l, const struct state_head *h, size_t at);
+    /* The body's head, and zeros between its arrays. NULL: it has neither. */
+    void (*put)(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
+                const struct state_layout *l);
+    /* The body's head; what is wrong in it is found by check() or by its limits. */
+    void (*get)(struct state_head *h, struct bytes_reader *head);
+    /* The arrays, all of which lie in buf. */
+    int (*check)(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
+                 struct err *err);
+};
+
+extern const struct state_part state_model, state_keyframes;
+
+/* An array of n bytes behind `*end`: where it begins. */
+size_t state_take(size_t *end, size_t n);
+/* Zeros before an array, which what lies there may overwrite. */
+void state_gap(uint8_t *buf, size_t array);
+
+static inline uint32_t state_word(const uint8_t *from, size_t i)
+{
+    uint32_t v;
+
+    memcpy(&v, from + i * sizeof v, sizeof v);
+    return v;
+}
+
+/* The tag of a slot's point; 0: none is there. */
+static inline uint32_t state_tag(const uint8_t *place, uint32_t slot)
+{
+    return state_word(place + (size_t)slot * sizeof(struct point_place), 3);
+}
+
+int state_finite(const uint8_t *from, size_t n); /* n floats */
+
+/* state_v1.c: the numbers of such a state, and then where its arrays lie. Returns where it ends. */
+#define STATE_V1_TAG SECTION_TAG('G', 'R', 'S', 'T')
+#define STATE_V1_HEAD_BYTES 120
+MUST_CHECK int state_v1_get(struct state_head *h, const uint8_t *body, size_t len, struct err *err);
+size_t state_v1_lay(struct state_layout *l, const struct state_head *h, size_t at);
+
+#endif
