@@ -4,6 +4,7 @@
  */
 #include "gpu/base/ops.h"
 #include "gpu/base/selftest.h"
+#include "gpu/mono/state.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -238,6 +239,11 @@ void gpu_session_free(struct gpu_session **s)
 size_t gpu_session_state_bytes(struct gpu_session *s)
 {
     return s->gpu->ops->state_bytes(s);
+}
+
+unsigned gpu_session_reads(uint32_t tag)
+{
+    return state_reads(tag);
 }
 
 int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)

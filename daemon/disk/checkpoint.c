@@ -1,6 +1,7 @@
 #include "daemon/disk/checkpoint_internal.h"
 
 #include "daemon/clock.h"
+#include "proto/array.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ALIGN 16
 #define IDLE_S 1 /* between two signs of life of a thread that waits */
 
 enum state { IDLE, DRAFTED, COMMITTED };
@@ -21,12 +21,13 @@ struct checkpoint {
     bool started, stopping;
     atomic_ullong beat;
     char path[4096];
+    section_reads_fn *reads;
 
     /* the draft: its holder's, then the thread's */
     enum state state;
     struct checkpoint_draft draft;
-    uint8_t *plain, *packed;
-    size_t plain_cap, packed_cap;
+    uint8_t *packed;
+    size_t packed_cap;
     struct codec *codec;
     char id[CHECKPOINT_ID_CAP];
     uint64_t number;
@@ -36,21 +37,35 @@ struct checkpoint {
 
 /* ------------------------------------------------------------------------- the thread */
 
+/* Scratch for the largest section. */
+static int make_scratch(struct checkpoint *c)
+{
+    struct section s;
+    size_t at = 0, largest = 4096;
+    int rc;
+
+    while ((rc = section_next(&s, c->draft.row, c->draft.len, &at, NULL)) == 1)
+        if (codec_bound(CODEC_ZSTD, s.len, 1) > largest)
+            largest = codec_bound(CODEC_ZSTD, s.len, 1);
+    return rc ? rc : array_grow(&c->packed, &c->packed_cap, largest, 1);
+}
+
 static int write_one(struct checkpoint *c, uint64_t *older)
 {
-    int folder, rc;
+    struct checkpoint_folder f = {.id = c->id, .reads = c->reads};
+    int rc = c->number ? make_scratch(c) : ERR_INPUT;
 
     *older = 0;
-    if (c->number == 0)
-        return ERR_INPUT;
-    folder = checkpoint_folder(c->path, c->id, NULL);
-    if (folder < 0)
-        return folder == ERR_INPUT ? folder : ERR_IO;
-    rc = checkpoint_file_write(folder, c->id, c->number, &c->draft, c->codec, c->packed,
-                               c->packed_cap, &c->beat, NULL);
+    if (rc)
+        return rc;
+    f.fd = checkpoint_folder(c->path, c->id, NULL);
+    if (f.fd < 0)
+        return f.fd == ERR_INPUT ? f.fd : ERR_IO;
+    rc = checkpoint_file_write(&f, c->number, &c->draft, c->codec, c->packed, c->packed_cap,
+                               &c->beat, NULL);
     if (rc == 0)
-        *older = checkpoint_file_prune(folder, c->id, c->number, c->packed, c->packed_cap);
-    close(folder);
+        *older = checkpoint_file_prune(&f, c->number, c->packed, c->packed_cap);
+    close(f.fd);
     return rc;
 }
 
@@ -90,45 +105,7 @@ static void *run(void *arg)
 
 /* ------------------------------------------------------------------------- drafts */
 
-static bool grow(uint8_t **memory, size_t *cap, size_t bytes)
-{
-    size_t more = bytes + bytes / 4 + 4096;
-
-    if (bytes <= *cap)
-        return true;
-    free(*memory);
-    *cap = 0;
-    *memory = malloc(more);
-    if (*memory)
-        *cap = more;
-    return *memory != NULL;
-}
-
-static bool make_room(struct checkpoint *c, const size_t bytes[CHECKPOINT_PARTS])
-{
-    size_t total = 0, largest = 4096;
-
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        if (bytes[i] > CHECKPOINT_PLAIN_MAX - total - ALIGN)
-            return false;
-        total += (bytes[i] + ALIGN - 1) / ALIGN * ALIGN;
-        if (codec_bound(CODEC_ZSTD, bytes[i], 1) > largest)
-            largest = codec_bound(CODEC_ZSTD, bytes[i], 1);
-    }
-    if (!grow(&c->plain, &c->plain_cap, total) || !grow(&c->packed, &c->packed_cap, largest))
-        return false;
-    total = 0;
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        c->draft.part[i] = c->plain + total;
-        c->draft.cap[i] = bytes[i];
-        c->draft.len[i] = 0;
-        total += (bytes[i] + ALIGN - 1) / ALIGN * ALIGN;
-    }
-    return true;
-}
-
-struct checkpoint_draft *checkpoint_begin(struct checkpoint *c,
-                                          const size_t bytes[CHECKPOINT_PARTS])
+struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 {
     bool mine;
 
@@ -139,7 +116,8 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c,
     pthread_mutex_unlock(&c->lock);
     if (!mine)
         return NULL;
-    if (make_room(c, bytes))
+    c->draft.len = 0;
+    if (bytes <= CHECKPOINT_PLAIN_MAX && array_grow(&c->draft.row, &c->draft.cap, bytes, 1) == 0)
         return &c->draft;
     checkpoint_abandon(c);
     return NULL;
@@ -172,7 +150,8 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number,
 
 /* ------------------------------------------------------------------------- its life */
 
-int checkpoint_start(struct checkpoint **out, const char *journal_path, struct err *err)
+int checkpoint_start(struct checkpoint **out, const char *journal_path, section_reads_fn *reads,
+                     struct err *err)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
     pthread_condattr_t attr;
@@ -187,6 +166,7 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, struct e
     pthread_cond_init(&c->wake, &attr);
     pthread_condattr_destroy(&attr);
     atomic_store(&c->beat, clock_us());
+    c->reads = reads;
     if (snprintf(c->path, sizeof c->path, "%s", journal_path) >= (int)sizeof c->path) {
         rc = err_set(err, ERR_INPUT, "the path of the journal is too long");
         goto out;
@@ -228,7 +208,7 @@ void checkpoint_close(struct checkpoint **checkpoint)
         return;
     checkpoint_stop(c);
     codec_free(&c->codec);
-    free(c->plain);
+    free(c->draft.row);
     free(c->packed);
     pthread_cond_destroy(&c->wake);
     pthread_mutex_destroy(&c->lock);

@@ -6,13 +6,20 @@
  * damaged one costs a longer replay and nothing else.
  *
  * File:    <journal>/sessions/<id>/<number, 20 digits>.ckpt, integers little-endian:
- *            magic "RCKP" u32 | version u32 | id [32], NUL-padded | number u64
- *            | for each part: plain bytes u64, packed bytes u64, CRC-32C of the packed bytes u32
+ *            magic "RCKP" u32 | version 2 u32 | id [32], NUL-padded | number u64
+ *            | version of the program that wrote it [32], NUL-padded | sections u32
  *            | CRC-32C of all that stands before it u32
- *            | the parts, packed with zstd, in a row up to the end of the file
+ *            | for each section: tag u32, version u16, flags u16, plain bytes u64, packed bytes u64,
+ *              CRC-32C of the packed bytes u32
+ *            | CRC-32C of this table u32
+ *            | the sections' bodies, packed with zstd, in a row up to the end of the file
+ *          Version 1, of recond 0.1.0, is read, too (checkpoint_v1.c).
+ * Builds:  a file with a section that this build cannot do without and does not read (section_use())
+ *          is not damaged: it is another build's. It is never removed and counts neither as the
+ *          newest nor as the older one. checkpoint_set_aside() gives it another name.
  * Write:   to <name>.part, fsync, rename, fsync of the folder; then all but the new one and the
  *          newest whole one before it go. A .part that a crash has left goes at the next write.
- * Memory:  room for the largest session's state and for its largest part packed; it grows and
+ * Memory:  room for the largest session's state and for its largest section packed; it grows and
  *          stays, so that checkpoints of sessions that are no larger allocate nothing of ours.
  * Threads: one inside, which packs and writes. begin, commit and abandon may come from any; one
  *          draft is under way at a time.
@@ -21,47 +28,39 @@
 #define RECOND_DAEMON_CHECKPOINT_H
 
 #include "proto/err.h"
-
-#include <stddef.h>
-#include <stdint.h>
+#include "proto/section.h"
 
 #define CHECKPOINT_ID_CAP 32
-#define CHECKPOINT_PLAIN_MAX (1ull << 32) /* of all parts of a file */
+#define CHECKPOINT_PLAIN_MAX (1ull << 32) /* bytes of all sections of a file */
+#define CHECKPOINT_SECTIONS_MAX 64
 
-enum checkpoint_part {
-    CHECKPOINT_CORE,
-    CHECKPOINT_DEVICE,
-    CHECKPOINT_MIRROR,
-    CHECKPOINT_TRAJECTORY,
-    CHECKPOINT_PARTS
-};
-
-/* What begin() hands out: the caller fills part[i] [cap[i]] and sets len[i]. */
+/* What begin() hands out: the caller puts its sections into the row and sets len. */
 struct checkpoint_draft {
-    uint8_t *part[CHECKPOINT_PARTS];
-    size_t cap[CHECKPOINT_PARTS], len[CHECKPOINT_PARTS];
+    uint8_t *row;
+    size_t cap, len;
 };
 
 struct checkpoint;
 
-MUST_CHECK int checkpoint_start(struct checkpoint **c, const char *journal_path, struct err *err);
+/* reads: what this build can read of a section; so it is below. */
+MUST_CHECK int checkpoint_start(struct checkpoint **c, const char *journal_path,
+                                section_reads_fn *reads, struct err *err);
 
 /*
  * checkpoint_begin - room for the state of a session
  *
- * In:      bytes wanted for each part
+ * In:      bytes wanted for the row
  * Returns: the draft, until commit() or abandon(), one of which follows; NULL: another one is under
  *          way, or there is no memory for it: the next frame may ask again
  */
-struct checkpoint_draft *checkpoint_begin(struct checkpoint *c,
-                                          const size_t bytes[CHECKPOINT_PARTS]);
+struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes);
 
 /*
  * A commit has ended. From the thread inside (or, after checkpoint_stop(), the committing one), no
  * lock held.
- * In:      older: number of the older one of the two that are kept, 0 = there is only this one;
- *          what journal_log_forget() may be told. rc: 0, ERR_IO, ERR_MEMORY, ERR_INPUT (id, or
- *          number 0), ERR_STATE (stopped): those kept before are as they were, or were joined by
+ * In:      older: number of the older one of the two that are kept and that this build reads, 0 =
+ *          there is only this one; what journal_log_forget() may be told. rc: 0, ERR_IO, ERR_MEMORY, ERR_INPUT (id,
+ *          number 0, or not a row of sections), ERR_STATE (stopped): those kept before are as they were, or were joined by
  *          this one whole, and older is 0
  */
 typedef void checkpoint_done_fn(void *ctx, uint64_t number, uint64_t older, int rc);
@@ -81,25 +80,38 @@ uint64_t checkpoint_alive_us(const struct checkpoint *c);
 
 struct checkpoint_state {
     uint64_t number;
-    uint8_t *part[CHECKPOINT_PARTS]; /* each aligned for any type */
-    size_t len[CHECKPOINT_PARTS];
-    int skipped;  /* newer ones that were damaged */
-    void *memory; /* the allocation that holds all parts */
+    uint8_t *row; /* its sections, those that are passed over left out */
+    size_t len;
+    int skipped;      /* newer ones that were damaged */
+    uint64_t foreign; /* the newest one that is newer and another build's; 0 = there is none */
+    char why[160];    /* which build's, and what of it this one does not read */
 };
 
 /*
- * checkpoint_load - the newest whole checkpoint that is not above max_number
+ * checkpoint_load - the newest whole checkpoint that is not above max_number and that this build
+ * reads
  *
- * Out:     *out, to be freed; out->skipped is valid on failure, too
+ * Out:     *out, to be freed; skipped, foreign and why are valid on failure, too
  * Returns: 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not an id; ERR_MEMORY; ERR_IO: the folder
  *          cannot be read
  */
 MUST_CHECK int checkpoint_load(struct checkpoint_state *out, const char *journal_path,
-                               const char *id, uint64_t max_number, struct err *err);
+                               const char *id, uint64_t max_number, section_reads_fn *reads,
+                               struct err *err);
 void checkpoint_state_free(struct checkpoint_state *s);
 
 /*
- * checkpoint_cut - remove checkpoints above max_number
+ * checkpoint_set_aside - other builds' checkpoints are called <name>.aside, .aside2, ... from now on
+ *
+ * For a journal that is replayed without them: what follows is another future. They stay for the
+ * operator until the session is deleted.
+ * Returns: 0; ERR_INPUT; ERR_IO
+ */
+MUST_CHECK int checkpoint_set_aside(const char *journal_path, const char *id,
+                                    section_reads_fn *reads, struct err *err);
+
+/*
+ * checkpoint_cut - remove checkpoints above max_number, and set those of other builds aside
  *
  * A journal that was not synced can have lost records that a checkpoint has seen. What follows from
  * here on is another future, in which that checkpoint never was: it has to go before the journal
@@ -107,6 +119,6 @@ void checkpoint_state_free(struct checkpoint_state *s);
  * Returns: 0; ERR_INPUT; ERR_IO
  */
 MUST_CHECK int checkpoint_cut(const char *journal_path, const char *id, uint64_t max_number,
-                              struct err *err);
+                              section_reads_fn *reads, struct err *err);
 
 #endif

@@ -5,7 +5,6 @@
 #include "daemon/disk/checkpoint_internal.h"
 
 #include "daemon/clock.h"
-#include "proto/bytes.h"
 #include "proto/crc32c.h"
 
 #include <dirent.h>
@@ -17,10 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x504b4352u /* "RCKP" */
-#define VERSION 1u
 #define DIGITS 20
-#define RATIO_MAX 40000  /* plain bytes of a packed one: zstd has 128 KiB in 4 bytes at most */
 #define CHUNK (1u << 20) /* bytes between two signs of life */
 
 /* ------------------------------------------------------------------------- names */
@@ -88,20 +84,47 @@ int checkpoint_file_below(int folder, uint64_t limit, uint64_t *number)
     return 0;
 }
 
-int checkpoint_file_cut(int folder, uint64_t number, int *removed)
+int checkpoint_file_set_aside(int folder, uint64_t number)
 {
-    DIR *d = list(folder);
+    char name[CHECKPOINT_NAME_CAP], aside[CHECKPOINT_NAME_CAP + 24];
+    int n = 1;
+
+    checkpoint_name(name, number);
+    snprintf(aside, sizeof aside, "%s.aside", name);
+    while (faccessat(folder, aside, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        snprintf(aside, sizeof aside, "%s.aside%d", name, ++n);
+    return errno != ENOENT || renameat(folder, name, folder, aside) ? ERR_IO : 0;
+}
+
+static int remove_one(const struct checkpoint_folder *f, const char *name, uint64_t number)
+{
+    struct checkpoint_head h;
+    int fd = -1, rc = number ? checkpoint_file_open(f, number, &h, &fd, NULL) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    if (rc == ERR_UNSUPPORTED)
+        return checkpoint_file_set_aside(f->fd, number);
+    if (rc == ERR_IO) /* it may be another build's */
+        return rc;
+    return unlinkat(f->fd, name, 0) ? ERR_IO : 0;
+}
+
+int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int *changed)
+{
+    DIR *d = list(f->fd);
     struct dirent *e;
     int rc = 0;
 
-    *removed = 0;
+    *changed = 0;
     if (!d)
         return ERR_IO;
     while ((e = readdir(d))) {
-        if (number_of(e->d_name, ".ckpt") <= number && !number_of(e->d_name, ".ckpt.part"))
+        uint64_t n = number_of(e->d_name, ".ckpt");
+        if (n <= number && !number_of(e->d_name, ".ckpt.part"))
             continue;
-        if (unlinkat(folder, e->d_name, 0) == 0)
-            (*removed)++;
+        if (remove_one(f, e->d_name, n) == 0)
+            (*changed)++;
         else
             rc = ERR_IO;
     }
@@ -109,57 +132,55 @@ int checkpoint_file_cut(int folder, uint64_t number, int *removed)
     return rc;
 }
 
-/* ------------------------------------------------------------------------- header */
+/* ------------------------------------------------------------------------- reading */
 
-void checkpoint_head_put(uint8_t out[CHECKPOINT_HEADER_BYTES], const char *id,
-                         const struct checkpoint_head *h)
+int checkpoint_file_read(int fd, uint8_t *data, size_t len, uint64_t at)
 {
-    struct bytes_writer w = bytes_writer(out, CHECKPOINT_HEADER_BYTES);
+    while (len) {
+        ssize_t n = pread(fd, data, len, (off_t)at);
 
-    memset(out, 0, CHECKPOINT_HEADER_BYTES);
-    bytes_put_u32(&w, MAGIC);
-    bytes_put_u32(&w, VERSION);
-    memcpy(out + w.at, id, strlen(id)); /* shorter than its room: checkpoint_folder() */
-    w.at += CHECKPOINT_ID_CAP;
-    bytes_put_u64(&w, h->number);
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        bytes_put_u64(&w, h->plain[i]);
-        bytes_put_u64(&w, h->packed[i]);
-        bytes_put_u32(&w, h->crc[i]);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        data += n;
+        at += (uint64_t)n;
+        len -= (size_t)n;
     }
-    bytes_put_u32(&w, crc32c(0, out, w.at));
+    return 0;
 }
 
-int checkpoint_head_get(struct checkpoint_head *h, const uint8_t in[CHECKPOINT_HEADER_BYTES],
-                        uint64_t size, const char *id, uint64_t number, struct err *err)
+int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
+                         struct checkpoint_head *h, int *fd, struct err *err)
 {
-    struct bytes_reader r = bytes_reader(in, CHECKPOINT_HEADER_BYTES);
-    struct bytes_reader end = bytes_reader(in + CHECKPOINT_HEADER_BYTES - 4, 4);
-    char name[CHECKPOINT_ID_CAP] = {0};
-    uint64_t plain = 0, left = size - CHECKPOINT_HEADER_BYTES;
-    uint32_t magic = bytes_get_u32(&r), version = bytes_get_u32(&r);
+    uint8_t head[CHECKPOINT_HEAD_MAX];
+    char name[CHECKPOINT_NAME_CAP];
+    size_t len = sizeof head;
+    struct stat st;
+    int rc;
 
-    memcpy(name, id, strlen(id));
-    if (magic != MAGIC || crc32c(0, in, CHECKPOINT_HEADER_BYTES - 4) != bytes_get_u32(&end))
-        return err_set(err, ERR_INPUT, "the header is damaged");
-    if (version != VERSION)
-        return err_set(err, ERR_INPUT, "a checkpoint of version %u", (unsigned)version);
-    if (memcmp(bytes_get_span(&r, CHECKPOINT_ID_CAP), name, CHECKPOINT_ID_CAP) != 0)
-        return err_set(err, ERR_INPUT, "another session's checkpoint");
-    h->number = bytes_get_u64(&r);
-    if (h->number != number)
-        return err_set(err, ERR_INPUT, "the checkpoint of another record");
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        h->plain[i] = bytes_get_u64(&r);
-        h->packed[i] = bytes_get_u64(&r);
-        h->crc[i] = bytes_get_u32(&r);
-        if (h->packed[i] > left || h->plain[i] > CHECKPOINT_PLAIN_MAX - plain ||
-            h->plain[i] / RATIO_MAX > h->packed[i])
-            return err_set(err, ERR_INPUT, "part %d is larger than the file or the limit", i);
-        left -= h->packed[i];
-        plain += h->plain[i];
+    checkpoint_name(name, number);
+    *fd = openat(f->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (*fd < 0 || fstat(*fd, &st)) {
+        rc = err_set(err, errno == ELOOP ? ERR_INPUT : ERR_IO, "%s: %s", name, strerror(errno));
+        goto out;
     }
-    return left ? err_set(err, ERR_INPUT, "bytes behind the last part") : 0;
+    if (!S_ISREG(st.st_mode)) {
+        rc = err_set(err, ERR_INPUT, "%s is no checkpoint", name);
+        goto out;
+    }
+    if ((uint64_t)st.st_size < len)
+        len = (size_t)st.st_size;
+    if (checkpoint_file_read(*fd, head, len, 0))
+        rc = err_set(err, ERR_IO, "%s cannot be read", name);
+    else
+        rc = checkpoint_head_get(h, head, len, (uint64_t)st.st_size, f, number, err);
+out:
+    if (rc && *fd >= 0)
+        close(*fd);
+    if (rc)
+        *fd = -1;
+    return rc;
 }
 
 /* ------------------------------------------------------------------------- writing */
@@ -181,145 +202,155 @@ static int put(int fd, const uint8_t *data, size_t len, uint64_t at, atomic_ullo
     return 0;
 }
 
-/* The parts, then the header in front of them. */
-static int put_all(int fd, const char *id, uint64_t number, const struct checkpoint_draft *draft,
-                   struct codec *codec, uint8_t *packed, size_t cap, atomic_ullong *beat,
-                   struct err *err)
+/* One body, packed, from `at` on. */
+static int put_section(int fd, uint64_t *at, struct checkpoint_entry *e, struct codec *codec,
+                       uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
 {
-    struct checkpoint_head h = {.number = number};
-    uint8_t head[CHECKPOINT_HEADER_BYTES];
-    uint64_t at = sizeof head;
+    size_t len;
+    int rc = codec_pack(codec, CODEC_ZSTD, packed, cap, &len, e->s.body, &e->s.len, 1, err);
 
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        size_t len;
-        int rc = codec_pack(codec, CODEC_ZSTD, packed, cap, &len, draft->part[i], &draft->len[i], 1,
-                            err);
-        if (rc)
-            return rc;
-        h.plain[i] = draft->len[i];
-        h.packed[i] = len;
-        h.crc[i] = crc32c(0, packed, len);
-        if (put(fd, packed, len, at, beat))
-            return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
-        at += len;
-    }
-    checkpoint_head_put(head, id, &h);
-    if (put(fd, head, sizeof head, 0, beat) || fsync(fd))
+    if (rc)
+        return rc;
+    e->packed = len;
+    e->crc = crc32c(0, packed, len);
+    if (put(fd, packed, len, *at, beat))
+        return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
+    *at += len;
+    return 0;
+}
+
+/* The bodies, then the head in front of them. */
+static int put_all(int fd, const char *id, struct checkpoint_head *h, struct codec *codec,
+                   uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
+{
+    uint8_t head[CHECKPOINT_HEAD_MAX];
+    uint64_t at = h->bytes;
+    int rc = 0;
+
+    for (int i = 0; i < h->n && rc == 0; i++)
+        rc = put_section(fd, &at, &h->entry[i], codec, packed, cap, beat, err);
+    if (rc)
+        return rc;
+    checkpoint_head_put(head, id, h);
+    if (put(fd, head, h->bytes, 0, beat) || fsync(fd))
         return err_set(err, ERR_IO, "writing a checkpoint: %s", strerror(errno));
     return 0;
 }
 
-int checkpoint_file_write(int folder, const char *id, uint64_t number,
+static int list_sections(struct checkpoint_head *h, const struct checkpoint_draft *draft,
+                         struct err *err)
+{
+    struct section s;
+    size_t at = 0;
+    int rc;
+
+    h->n = 0;
+    while ((rc = section_next(&s, draft->row, draft->len, &at, err)) == 1) {
+        if (h->n == CHECKPOINT_SECTIONS_MAX)
+            return err_set(err, ERR_INPUT, "more than %d sections", CHECKPOINT_SECTIONS_MAX);
+        h->entry[h->n++].s = s;
+    }
+    h->bytes = checkpoint_head_bytes(h->n);
+    return rc;
+}
+
+int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
                           const struct checkpoint_draft *draft, struct codec *codec,
                           uint8_t *packed, size_t cap, atomic_ullong *beat, struct err *err)
 {
     char name[CHECKPOINT_NAME_CAP], part[CHECKPOINT_NAME_CAP + 8];
-    int fd = -1, rc, removed;
+    struct checkpoint_head h = {.number = number};
+    int fd = -1, rc, changed;
 
     checkpoint_name(name, number);
     snprintf(part, sizeof part, "%s.part", name);
-    rc = checkpoint_file_cut(folder, number, &removed);
+    rc = list_sections(&h, draft, err);
+    if (rc)
+        return rc;
+    rc = checkpoint_file_cut(f, number, &changed);
     if (rc)
         return err_set(err, rc, "what is left of older checkpoints cannot be removed: %s",
                        strerror(errno));
-    fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = openat(f->fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
-    rc = put_all(fd, id, number, draft, codec, packed, cap, beat, err);
+    rc = put_all(fd, f->id, &h, codec, packed, cap, beat, err);
     if (close(fd) && rc == 0)
         rc = err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
-    if (rc == 0 && renameat(folder, part, folder, name))
+    if (rc == 0 && renameat(f->fd, part, f->fd, name))
         rc = err_set(err, ERR_IO, "%s: %s", name, strerror(errno));
     if (rc) {
-        (void)unlinkat(folder, part, 0);
+        (void)unlinkat(f->fd, part, 0);
         return rc;
     }
-    if (fsync(folder))
+    if (fsync(f->fd))
         rc = err_set(err, ERR_IO, "the folder of %s: %s", name, strerror(errno));
     return rc;
 }
 
 /* ------------------------------------------------------------------------- the older one */
 
-static int get(int fd, uint8_t *data, size_t len, uint64_t at)
+/* Do the bodies have their checksums? 1, 0; -1: they cannot be read now. */
+static int bodies_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch, size_t cap)
 {
-    while (len) {
-        ssize_t n = pread(fd, data, len, (off_t)at);
+    uint64_t at = h->bytes;
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        data += n;
-        at += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-/* Do the parts have their checksums? 1, 0; -1: they cannot be read now. */
-static int parts_whole(int fd, const struct checkpoint_head *h, uint8_t *scratch, size_t cap)
-{
-    uint64_t at = CHECKPOINT_HEADER_BYTES;
-
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
+    for (int i = 0; i < h->n; i++) {
         uint32_t crc = 0;
 
-        for (uint64_t left = h->packed[i]; left;) {
+        for (uint64_t left = h->entry[i].packed; left;) {
             size_t n = left < cap ? (size_t)left : cap;
 
-            if (get(fd, scratch, n, at))
+            if (checkpoint_file_read(fd, scratch, n, at))
                 return -1;
             crc = crc32c(crc, scratch, n);
             at += n;
             left -= n;
         }
-        if (crc != h->crc[i])
+        if (crc != h->entry[i].crc)
             return 0;
     }
     return 1;
 }
 
-/* Is the file whole? 1, 0; -1: it cannot be read now, which says nothing of what it holds. */
-static int whole(int folder, const char *id, uint64_t number, uint8_t *scratch, size_t cap)
-{
-    char name[CHECKPOINT_NAME_CAP];
-    uint8_t head[CHECKPOINT_HEADER_BYTES];
-    struct checkpoint_head h;
-    struct stat st;
-    int fd, is = -1;
+enum look {
+    DAMAGED,
+    WHOLE,
+    FOREIGN,
+    UNKNOWN /* it cannot be read now, which says nothing of it */
+};
 
-    checkpoint_name(name, number);
-    fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -1;
-    if (fstat(fd, &st) == 0)
-        is = st.st_size >= (off_t)sizeof head;
-    if (is == 1)
-        is = get(fd, head, sizeof head, 0) ? -1 : 1;
-    if (is == 1)
-        is = checkpoint_head_get(&h, head, (uint64_t)st.st_size, id, number, NULL) == 0;
-    if (is == 1)
-        is = parts_whole(fd, &h, scratch, cap);
+/* cap 0: the bodies are not looked at. */
+static enum look look_at(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
+                         size_t cap)
+{
+    struct checkpoint_head h;
+    int fd, whole, rc = checkpoint_file_open(f, number, &h, &fd, NULL);
+
+    if (rc)
+        return rc == ERR_UNSUPPORTED ? FOREIGN : rc == ERR_IO ? UNKNOWN : DAMAGED;
+    whole = cap ? bodies_whole(fd, &h, scratch, cap) : 1;
     close(fd);
-    return is;
+    return whole < 0 ? UNKNOWN : whole ? WHOLE : DAMAGED;
 }
 
-uint64_t checkpoint_file_prune(int folder, const char *id, uint64_t number, uint8_t *scratch,
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
                                size_t cap)
 {
-    uint64_t older, kept = 0;
+    uint64_t kept = 0;
     char name[CHECKPOINT_NAME_CAP];
 
-    while (checkpoint_file_below(folder, number, &older) == 0 && older) {
-        int is = kept ? 0 : whole(folder, id, older, scratch, cap);
+    while (checkpoint_file_below(f->fd, number, &number) == 0 && number) {
+        enum look is = look_at(f, number, scratch, kept ? 0 : cap);
 
-        if (is < 0)
+        checkpoint_name(name, number);
+        if (is == FOREIGN)
+            continue;
+        if (is == UNKNOWN)
             break;
-        number = older;
-        if (is)
-            kept = older;
-        else if (checkpoint_name(name, older), unlinkat(folder, name, 0) != 0)
+        if (is == WHOLE && !kept)
+            kept = number;
+        else if (unlinkat(f->fd, name, 0) != 0)
             break;
     }
     return kept;

@@ -9,46 +9,88 @@
 
 #include <stdatomic.h>
 
-#define CHECKPOINT_HEADER_BYTES (48 + 20 * CHECKPOINT_PARTS + 4)
+#define CHECKPOINT_MAGIC 0x504b4352u /* "RCKP" */
+#define CHECKPOINT_PREFIX_BYTES 88
+#define CHECKPOINT_ENTRY_BYTES 28
+#define CHECKPOINT_HEAD_MAX \
+    (CHECKPOINT_PREFIX_BYTES + CHECKPOINT_ENTRY_BYTES * CHECKPOINT_SECTIONS_MAX + 4)
+#define CHECKPOINT_WRITER_CAP 32
 #define CHECKPOINT_NAME_CAP 40
 
-/* The header of a file: what its parts are. */
+/* A session's folder, and what of its sections this build reads. */
+struct checkpoint_folder {
+    int fd;
+    const char *id;
+    section_reads_fn *reads;
+};
+
+/* A section in a file. */
+struct checkpoint_entry {
+    struct section s; /* its len is the plain one; body is not used */
+    uint64_t packed;
+    uint32_t crc;
+    int passed_over; /* optional, and not read by this build */
+};
+
 struct checkpoint_head {
     uint64_t number;
-    uint64_t plain[CHECKPOINT_PARTS], packed[CHECKPOINT_PARTS];
-    uint32_t crc[CHECKPOINT_PARTS];
+    size_t bytes; /* of the head, with its table */
+    int n;
+    struct checkpoint_entry entry[CHECKPOINT_SECTIONS_MAX];
 };
-void checkpoint_head_put(uint8_t out[CHECKPOINT_HEADER_BYTES], const char *id,
-                         const struct checkpoint_head *h);
-/* Checks all of it, and that the parts fill a file of `size` bytes. */
-MUST_CHECK int checkpoint_head_get(struct checkpoint_head *h,
-                                   const uint8_t in[CHECKPOINT_HEADER_BYTES], uint64_t size,
-                                   const char *id, uint64_t number, struct err *err);
 
+/* ---- checkpoint_head.c, checkpoint_v1.c: bytes, no I/O */
+static inline size_t checkpoint_head_bytes(int n)
+{
+    return (size_t)(CHECKPOINT_PREFIX_BYTES + CHECKPOINT_ENTRY_BYTES * n + 4);
+}
+void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_head *h);
+/*
+ * checkpoint_head_get - check all of a head, and that the bodies fill a file of `size` bytes
+ *
+ * In:      in [len]: the file's first bytes, CHECKPOINT_HEAD_MAX or all that it has
+ * Returns: 0; ERR_INPUT: damaged, or another session's; ERR_UNSUPPORTED: another build's
+ */
+MUST_CHECK int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len,
+                                   uint64_t size, const struct checkpoint_folder *f,
+                                   uint64_t number, struct err *err);
+/* The head of a file of version 1, behind magic and version: its fields, its table. */
+MUST_CHECK int checkpoint_v1_get(struct checkpoint_head *h, const uint8_t *in, size_t len,
+                                 const char *id, struct err *err);
+
+/* ---- checkpoint_file.c */
 /* "<20 digits>.ckpt" */
 void checkpoint_name(char name[CHECKPOINT_NAME_CAP], uint64_t number);
-/* Folder of a session, opened; negative: ERR_INPUT (not an id), ERR_NOT_FOUND, ERR_IO. */
+/* A session's folder, opened; negative: ERR_INPUT (not an id), ERR_NOT_FOUND, ERR_IO. */
 int checkpoint_folder(const char *journal_path, const char *id, struct err *err);
 
 /*
  * checkpoint_file_write - pack the draft into a file of its own, durable when this returns 0
  *
- * In:      packed [cap] scratch, large enough for codec_bound() of each part
+ * In:      packed [cap] scratch, large enough for codec_bound() of each section
  * Out:     *beat is renewed between steps
  */
-MUST_CHECK int checkpoint_file_write(int folder, const char *id, uint64_t number,
+MUST_CHECK int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
                                      const struct checkpoint_draft *draft, struct codec *codec,
                                      uint8_t *packed, size_t cap, atomic_ullong *beat,
                                      struct err *err);
 
-/* Keeps `number` and the newest whole one before it; returns that one's number, 0 = none. */
-uint64_t checkpoint_file_prune(int folder, const char *id, uint64_t number, uint8_t *scratch,
+/* Keeps `number`, the newest whole one before it and those of other builds; returns that one's
+ * number, 0 = none. */
+uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, uint64_t number, uint8_t *scratch,
                                size_t cap);
 
 /* The largest number below `limit` that the folder has a checkpoint of; 0 = none. Negative: the
  * folder cannot be read. */
 int checkpoint_file_below(int folder, uint64_t limit, uint64_t *number);
-/* Remove those above `number` and what a crash has left half written; *removed = how many. */
-int checkpoint_file_cut(int folder, uint64_t number, int *removed);
+/* Removes those above `number`, or sets them aside if they are another build's, and removes what a
+ * crash has left half written; *changed = how many. */
+int checkpoint_file_cut(const struct checkpoint_folder *f, uint64_t number, int *changed);
+/* Reads the head of a file. Returns as checkpoint_head_get(), and ERR_IO; *fd is open on 0. */
+MUST_CHECK int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
+                                    struct checkpoint_head *h, int *fd, struct err *err);
+/* All of [at, at + len). */
+int checkpoint_file_read(int fd, uint8_t *data, size_t len, uint64_t at);
+int checkpoint_file_set_aside(int folder, uint64_t number);
 
 #endif

@@ -81,7 +81,7 @@ static int open_parts(struct store *st, const struct config *config, const char 
     int rc = journal_open(&st->journal, &journal, err);
 
     if (rc == 0)
-        rc = checkpoint_start(&st->checkpoint, path, err);
+        rc = checkpoint_start(&st->checkpoint, path, store_reads, err);
     snprintf(file, sizeof(file), "%s/suspects", path);
     if (rc == 0)
         rc = suspect_open(&st->suspect, file, err);

@@ -49,6 +49,8 @@ MUST_CHECK int store_memo_write(const char *path, const struct store_memo *m, st
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
 MUST_CHECK int store_memo_read(const char *path, const char *id, struct store_memo *m,
                                struct err *err);
+#define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
+
 /* The session is gone for every later start. */
 void store_memo_remove(const char *path, const char *id);
 /* What computes this session's cloud: back end, processor, networks' files, program. */
@@ -56,6 +58,8 @@ void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s);
 
 MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                                  struct err *err);
+/* Which version of a section of a checkpoint this build reads at most. */
+unsigned store_reads(uint32_t tag);
 /* Mirror, trajectory and counters of a session that no other thread knows yet. */
 MUST_CHECK int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err);
 void store_drop_fetched(struct session_disk *d);
@@ -71,6 +75,8 @@ struct store_returning {
     uint64_t from, last;           /* records to replay: (from, last] */
     uint8_t *ends;                 /* [last - from] enum store_end of the record's frame */
     bool fed;
+    bool replaced; /* it is replayed without another build's checkpoint */
+    bool unread;   /* it cannot be: its files stay as they are */
 };
 
 struct recovery {

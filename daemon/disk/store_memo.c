@@ -125,11 +125,12 @@ int store_memo_write(const char *path, const struct store_memo *m, struct err *e
 
 void store_memo_remove(const char *path, const char *id)
 {
-    char folder[PATH_BYTES], name[PATH_BYTES + 16];
+    char folder[PATH_BYTES], name[PATH_BYTES + 16], gone[PATH_BYTES + 16];
 
     folder_of(folder, path, id);
     snprintf(name, sizeof(name), "%s/meta.json", folder);
-    if ((unlink(name) && errno != ENOENT) || sync_folder(folder))
+    snprintf(gone, sizeof(gone), "%s/" STORE_GONE, folder);
+    if ((rename(name, gone) && errno != ENOENT) || sync_folder(folder))
         LOG_AT(LOG_WARNING, "session %.6s: it may be back after a restart: %s", id,
                strerror(errno));
 }

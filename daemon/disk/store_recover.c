@@ -35,12 +35,36 @@ static bool is_id(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == JOURNAL_ID_LEN;
 }
 
-/* Folders without a meta file belong to sessions that were deleted, or never told anyone. */
+/* A deleted session, or one that was never told to a client: no record, no checkpoint. */
+static bool is_left_over(const struct store *st, const char *id)
+{
+    char path[CONFIG_TEXT_CAP + 64];
+    bool gone = false, empty = true;
+    struct dirent *d;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "%s/sessions/%s", journal_path(st->journal), id);
+    dir = opendir(path);
+    if (!dir)
+        return false;
+    while ((d = readdir(dir))) {
+        gone |= strcmp(d->d_name, STORE_GONE) == 0;
+        empty &= d->d_name[0] < '0' || d->d_name[0] > '9';
+    }
+    closedir(dir);
+    return gone || empty;
+}
+
+/* A folder without a meta file. */
 static void clean(struct store *st, const char *id)
 {
     struct err err = {0};
 
-    if (journal_remove(st->journal, id, &err))
+    if (!is_left_over(st, id))
+        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                  "session %.6s does not come back, its files are kept: its meta.json is missing",
+                  id);
+    else if (journal_remove(st->journal, id, &err))
         LOG_AT(LOG_WARNING, "session %.6s: left-over files stay: %s", id, err.text);
 }
 
@@ -87,54 +111,91 @@ static int list_memos(struct store *st, struct store_memo **out, int *n, struct 
 
 void store_damage(struct session *s, const char *what)
 {
-    session_set_damaged(s, what);
+    if (!session_set_damaged(s, what))
+        return;
     atomic_fetch_add(&session_disk(s)->store->damaged, 1);
     LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %.6s is damaged, its files are kept: %s",
               session_id(s), what);
 }
 
+/* The machine went down under a journal that was not synced: its last records may be lost. */
+static bool may_have_lost(const struct store_memo *m, const struct store *st)
+{
+    return m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, st->boot) != 0;
+}
+
+/*
+ * Another build's checkpoint is newer than the one that was loaded (number 0 = none). If the
+ * journal reaches back, it is replayed instead, under a new epoch; else nothing on the disk
+ * changes.
+ */
+static int replace_foreign(struct store_returning *b, const struct journal_scan *scan,
+                           const struct checkpoint_state *c, struct err *err)
+{
+    const char *path = journal_path(session_disk(b->s)->store->journal), *id = session_id(b->s);
+    char what[API_TEXT_CAP];
+
+    if (!scan->damaged && scan->first <= c->number + 1 && scan->last >= c->foreign) {
+        LOG_AT(LOG_WARNING, "session %.6s: its checkpoint of record %llu is set aside: %s", id,
+               (unsigned long long)c->foreign, c->why);
+        b->replaced = true;
+        return checkpoint_set_aside(path, id, store_reads, err);
+    }
+    b->unread = true;
+    snprintf(what, sizeof(what),
+             "its checkpoint cannot be read (%.90s), its journal does not reach back", c->why);
+    store_damage(b->s, what);
+    return 0;
+}
+
 /* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
  * none. */
-static int load_checkpoint(struct session *s, const struct journal_scan *scan, struct err *err)
+static int load_checkpoint(struct store_returning *b, const struct store_memo *m,
+                           const struct journal_scan *scan, struct err *err)
 {
-    const char *path = journal_path(session_disk(s)->store->journal);
-    struct checkpoint_state c = {0};
-    int rc;
+    struct store *st = session_disk(b->s)->store;
+    const char *path = journal_path(st->journal), *id = session_id(b->s);
+    /* what an unsynced journal has lost, no checkpoint knows */
+    const bool cut = !scan->damaged && may_have_lost(m, st);
+    struct checkpoint_state c;
+    int rc = checkpoint_load(&c, path, id, cut ? scan->last : UINT64_MAX, store_reads, err);
 
-    if (!scan->damaged) { /* what an unsynced journal has lost, no checkpoint knows */
-        rc = checkpoint_cut(path, session_id(s), scan->last, err);
-        if (rc)
-            return rc;
-    }
-    rc = checkpoint_load(&c, path, session_id(s), UINT64_MAX, err);
     if (c.skipped)
-        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", session_id(s),
-               c.skipped);
-    if (rc == ERR_NOT_FOUND)
-        return 0;
-    if (rc)
-        return rc;
-    rc = store_unpack(s, &c, err);
+        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", id, c.skipped);
+    if (rc == 0)
+        rc = store_unpack(b->s, &c, err);
+    else if (rc == ERR_NOT_FOUND)
+        rc = 0;
+    if (rc == 0 && c.foreign)
+        rc = replace_foreign(b, scan, &c, err);
+    if (rc == 0 && cut && !b->unread)
+        rc = checkpoint_cut(path, id, scan->last, store_reads, err);
+    if (rc == 0 && !scan->damaged && c.number > scan->last)
+        store_damage(b->s, "its journal ends before its checkpoint: records are gone");
     checkpoint_state_free(&c);
     return rc;
 }
 
 /* Where points may differ from here on, clients start over. What has changed goes to the disk. */
-static int check_epoch(struct session *s, const struct store_memo *m, struct err *err)
+static int check_epoch(const struct store_returning *b, const struct store_memo *m, struct err *err)
 {
-    const char *boot = session_disk(s)->store->boot;
-    bool lost = m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, boot) != 0;
+    const char *boot = session_disk(b->s)->store->boot, *why = NULL;
     char origin[STORE_ORIGIN_CAP];
 
-    store_origin(origin, s);
-    if (lost || strcmp(origin, m->origin) != 0) {
-        session_renew_epoch(s);
-        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", session_id(s),
-               lost ? "the machine went down" : "what computes it has changed");
+    store_origin(origin, b->s);
+    if (b->replaced || b->unread)
+        why = "another build wrote its checkpoint";
+    else if (may_have_lost(m, session_disk(b->s)->store))
+        why = "the machine went down";
+    else if (strcmp(origin, m->origin) != 0)
+        why = "what computes it has changed";
+    if (why) {
+        session_renew_epoch(b->s);
+        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", session_id(b->s), why);
     }
-    if (session_epoch(s) == m->epoch && strcmp(m->boot, boot) == 0)
+    if (b->unread || (session_epoch(b->s) == m->epoch && strcmp(m->boot, boot) == 0))
         return 0;
-    return store_session_write(s, err);
+    return store_session_write(b->s, err);
 }
 
 static int make_session(struct recovery *r, const struct store_memo *m, struct session **out,
@@ -259,7 +320,7 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
 
     b->from = session_disk(s)->number;
     b->last = scan->last > b->from ? scan->last : b->from;
-    b->fed = b->last == b->from;
+    b->fed = b->last == b->from || b->unread;
     if (!b->fed && scan->first > b->from + 1) {
         store_damage(s, "the records that its checkpoints stood for are gone");
         b->last = b->from;
@@ -293,7 +354,7 @@ static int bring_back(struct recovery *r, const struct store_memo *m, struct err
     session_set_recovering(s, m->finalized, m->tokens, m->n_tokens);
     rc = store_session_attach(r->st, s, err);
     if (rc == 0)
-        rc = load_checkpoint(s, &scan, err);
+        rc = load_checkpoint(b, m, &scan, err);
     next = scan.last + 1;
     if (rc == 0 && session_disk(s)->number > scan.last)
         next = session_disk(s)->number + 1;
@@ -304,7 +365,7 @@ static int bring_back(struct recovery *r, const struct store_memo *m, struct err
     if (rc == 0)
         rc = prepare(r, b, &scan, err);
     if (rc == 0)
-        rc = check_epoch(s, m, err);
+        rc = check_epoch(b, m, err);
     if (rc == 0)
         rc = admission_register(r->core, s, INT_MAX, err);
     if (rc) {

@@ -11,8 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORE_VERSION 1
-#define CORE_BYTES 152
+#define CORE_BYTES 148
+
+/* The sections of a session; the device's own begin with 'G'. */
+#define CORE SECTION_TAG('D', 'C', 'O', 'R')
+#define CORE_VERSION 2 /* 1: a word more before the rest, which was 1 */
+#define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
+#define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
+
+unsigned store_reads(uint32_t tag)
+{
+    if (tag == CORE)
+        return CORE_VERSION;
+    return tag == MIRROR || tag == TRAJECTORY ? 1 : gpu_session_reads(tag);
+}
 
 /* ------------------------------------------------------------------------- counters and sizes */
 
@@ -36,7 +48,6 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     struct session_saved saved;
 
     session_save(s, &saved);
-    bytes_put_u32(&w, CORE_VERSION);
     bytes_put_u64(&w, d->ordinal);
     bytes_put_u64(&w, d->refused_before + d->refused);
     bytes_put_u64(&w, d->used);
@@ -73,14 +84,15 @@ static int get_sizes(struct store_work *work, struct session_saved *saved, struc
     return 0;
 }
 
-static int unpack_core(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+static int unpack_core(struct session *s, const struct section *core, struct err *err)
 {
-    struct bytes_reader r = bytes_reader(buf, len);
+    struct bytes_reader r = bytes_reader(core->body, core->len);
     struct session_disk *d = session_disk(s);
     struct session_saved saved = {0};
     struct store_work work;
-    uint32_t version = bytes_get_u32(&r);
 
+    if (core->version == 1)
+        (void)bytes_get_u32(&r);
     d->ordinal = bytes_get_u64(&r);
     d->refused_before = bytes_get_u64(&r);
     d->used = bytes_get_u64(&r);
@@ -89,9 +101,8 @@ static int unpack_core(struct session *s, const uint8_t *buf, size_t len, struct
     work.any = bytes_get_u32(&r) != 0;
     work.world_epoch = bytes_get_u32(&r);
     work.breaks = bytes_get_u32(&r);
-    if (version != CORE_VERSION || get_sizes(&work, &saved, &r))
-        return err_set(err, ERR_INPUT,
-                       "its checkpoint is of another version, or contradicts itself");
+    if (get_sizes(&work, &saved, &r))
+        return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
     saved.last_seq = bytes_get_u64(&r);
     saved.any_seq = bytes_get_u32(&r) != 0;
     saved.counts.keyframes = bytes_get_u64(&r);
@@ -114,22 +125,39 @@ static int unpack_core(struct session *s, const uint8_t *buf, size_t len, struct
 
 /* ------------------------------------------------------------------------- out */
 
+/* Bytes of the row; what changes them waits until it is packed. */
+static size_t row_bytes(struct session *s, struct gpu_session *device)
+{
+    return section_bytes(CORE_BYTES) + gpu_session_state_bytes(device) +
+           section_bytes(mirror_state_bytes(session_mirror(s))) +
+           section_bytes(trajectory_state_bytes(session_trajectory(s)));
+}
+
 static int pack(struct session *s, struct gpu_session *device, const struct store_work *work,
                 struct checkpoint_draft *d, struct err *err)
 {
+    uint8_t *body = section_open(d->row, d->cap, d->len, CORE_BYTES);
+    size_t cap, len = body ? pack_core(s, work, body, CORE_BYTES) : 0;
     int rc;
 
-    d->len[CHECKPOINT_CORE] = pack_core(s, work, d->part[CHECKPOINT_CORE], d->cap[CHECKPOINT_CORE]);
-    if (d->len[CHECKPOINT_CORE] == 0)
+    if (len == 0)
         return err_set(err, ERR_LIMIT, "no room for a session's counters");
-    rc = gpu_session_save(device, d->part[CHECKPOINT_DEVICE], d->cap[CHECKPOINT_DEVICE],
-                          &d->len[CHECKPOINT_DEVICE], err);
+    section_close(d->row, &d->len, CORE, CORE_VERSION, 0, len);
+    rc = gpu_session_save(device, d->row + d->len, d->cap - d->len, &len, err);
+    if (rc)
+        return rc;
+    d->len += len;
+    cap = mirror_state_bytes(session_mirror(s));
+    body = section_open(d->row, d->cap, d->len, cap);
+    rc = mirror_save(session_mirror(s), body, body ? cap : 0, &len, err);
+    if (rc)
+        return rc;
+    section_close(d->row, &d->len, MIRROR, 1, 0, len);
+    cap = trajectory_state_bytes(session_trajectory(s));
+    body = section_open(d->row, d->cap, d->len, cap);
+    rc = trajectory_save(session_trajectory(s), body, body ? cap : 0, &len, err);
     if (rc == 0)
-        rc = mirror_save(session_mirror(s), d->part[CHECKPOINT_MIRROR], d->cap[CHECKPOINT_MIRROR],
-                         &d->len[CHECKPOINT_MIRROR], err);
-    if (rc == 0)
-        rc = trajectory_save(session_trajectory(s), d->part[CHECKPOINT_TRAJECTORY],
-                             d->cap[CHECKPOINT_TRAJECTORY], &d->len[CHECKPOINT_TRAJECTORY], err);
+        section_close(d->row, &d->len, TRAJECTORY, 1, 0, len);
     return rc;
 }
 
@@ -168,16 +196,11 @@ void store_checkpoint(struct session *s, struct gpu_session *device, const struc
 {
     struct session_disk *d = session_disk(s);
     struct checkpoint_draft *draft;
-    size_t bytes[CHECKPOINT_PARTS];
     struct err err = {0};
 
     if (!d || !device || !due(d) || journal_log_fenced(d->log))
         return;
-    bytes[CHECKPOINT_CORE] = CORE_BYTES;
-    bytes[CHECKPOINT_DEVICE] = gpu_session_state_bytes(device);
-    bytes[CHECKPOINT_MIRROR] = mirror_state_bytes(session_mirror(s));
-    bytes[CHECKPOINT_TRAJECTORY] = trajectory_state_bytes(session_trajectory(s));
-    draft = checkpoint_begin(d->store->checkpoint, bytes);
+    draft = checkpoint_begin(d->store->checkpoint, row_bytes(s, device));
     if (!draft) /* another session's is under way: at the next turn */
         return;
     if (pack(s, device, w, draft, &err)) {
@@ -234,16 +257,28 @@ bool store_settled(struct session *s)
 
 /* ------------------------------------------------------------------------- in */
 
+static int find(struct section *s, const struct checkpoint_state *c, uint32_t tag, struct err *err)
+{
+    if (section_find(s, c->row, c->len, tag))
+        return 0;
+    return err_set(err, ERR_INPUT, "its checkpoint lacks a section");
+}
+
 int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err)
 {
-    int rc = unpack_core(s, c->part[CHECKPOINT_CORE], c->len[CHECKPOINT_CORE], err);
+    struct section core, mirror, trajectory;
+    int rc = find(&core, c, CORE, err);
 
     if (rc == 0)
-        rc = mirror_load(session_mirror(s), c->part[CHECKPOINT_MIRROR], c->len[CHECKPOINT_MIRROR],
-                         err);
+        rc = find(&mirror, c, MIRROR, err);
     if (rc == 0)
-        rc = trajectory_load(session_trajectory(s), c->part[CHECKPOINT_TRAJECTORY],
-                             c->len[CHECKPOINT_TRAJECTORY], err);
+        rc = find(&trajectory, c, TRAJECTORY, err);
+    if (rc == 0)
+        rc = unpack_core(s, &core, err);
+    if (rc == 0)
+        rc = mirror_load(session_mirror(s), mirror.body, mirror.len, err);
+    if (rc == 0)
+        rc = trajectory_load(session_trajectory(s), trajectory.body, trajectory.len, err);
     if (rc)
         return rc;
     session_disk(s)->number = c->number;
@@ -262,7 +297,8 @@ static int fetch(struct session *s, struct checkpoint_state **out, struct err *e
     *out = NULL;
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for a session's checkpoint");
-    rc = checkpoint_load(c, journal_path(d->store->journal), session_id(s), number, err);
+    rc = checkpoint_load(c, journal_path(d->store->journal), session_id(s), number, store_reads,
+                         err);
     if (rc == 0 && c->number != number) {
         rc = err_set(err, ERR_IO, "its newest checkpoint cannot be read");
         checkpoint_state_free(c);
@@ -319,7 +355,7 @@ int store_restore(struct session *s, struct gpu_session *device, struct err *err
     if (rc == 0 && c->number != d->number)
         rc = err_set(err, ERR_STATE, "its checkpoint is not of its last frame");
     if (rc == 0)
-        rc = gpu_session_load(device, c->part[CHECKPOINT_DEVICE], c->len[CHECKPOINT_DEVICE], err);
+        rc = gpu_session_load(device, c->row, c->len, err);
     drop(c);
     if (rc == 0)
         session_set_resting(s, false);

@@ -168,8 +168,8 @@ void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64
                       uint64_t queued, bool any, uint64_t last_seq);
 /* Clients start over, for its points may differ from those that they hold. */
 void session_renew_epoch(struct session *s);
-/* It can be read, not fed, and what of its journal could not be read. */
-void session_set_damaged(struct session *s, const char *what);
+/* It can be read, not fed, and why. Returns false if a reason stands there already. */
+bool session_set_damaged(struct session *s, const char *what);
 /* Of its frames that are queued, all but n will not be read from the journal. */
 void session_unqueue_all_but(struct session *s, uint64_t n);
 /* Its journal is replayed. Returns what session_settle() does. */

@@ -102,12 +102,17 @@ void session_renew_epoch(struct session *s)
     s->setup.epoch += 2;
 }
 
-void session_set_damaged(struct session *s, const char *what)
+bool session_set_damaged(struct session *s, const char *what)
 {
+    bool first;
+
     pthread_mutex_lock(&s->lock);
-    snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
-    snprintf(s->fault, sizeof(s->fault), "its journal is damaged: it can be read, not fed");
+    first = !s->damaged[0];
+    if (first)
+        snprintf(s->damaged, sizeof(s->damaged), "%.*s", (int)sizeof(s->damaged) - 1, what);
+    snprintf(s->fault, sizeof(s->fault), "it did not come back whole: it can be read, not fed");
     pthread_mutex_unlock(&s->lock);
+    return first;
 }
 
 void session_unqueue_all_but(struct session *s, uint64_t n)

@@ -143,7 +143,7 @@ struct found {
     size_t v1_at, v1_len; /* at 0 = it has no such section */
 };
 
-unsigned gpu_session_reads(uint32_t tag)
+unsigned state_reads(uint32_t tag)
 {
     for (int i = 0; i < N_PARTS; i++)
         if (state_part[i]->tag == tag)
@@ -217,7 +217,7 @@ static int find_parts(struct found *f, const uint8_t *buf, size_t len, struct er
     while ((rc = section_next(&s, buf, len, &at, err)) == 1) {
         if ((s.tag & 0xff) != 'G')
             continue;
-        rc = section_use(&s, gpu_session_reads(s.tag), err);
+        rc = section_use(&s, state_reads(s.tag), err);
         if (rc == 1)
             rc = find_part(f, &s, buf, err);
         if (rc)

@@ -67,6 +67,8 @@ void state_begin(uint8_t *buf, const struct state_head *h, const struct state_la
 /* n keyframes that were copied: grid points without depth, which nothing reads, become zero. */
 void state_tidy_keyframes(uint8_t *keyframes, size_t n);
 
+unsigned state_reads(uint32_t tag); /* gpu_session_reads() */
+
 /*
  * state_check - all of a stranger's bytes, for a session of configuration c
  *

@@ -94,29 +94,37 @@ static void on_done(void *ctx, uint64_t number, uint64_t older, int rc)
     sem_post(&b.done);
 }
 
+#define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
+#define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
+
+static unsigned reads(uint32_t tag)
+{
+    return tag == MIRROR || tag == TRAJECTORY ? 1 : gpu_session_reads(tag);
+}
+
 static void save(uint64_t number)
 {
-    const size_t bytes[CHECKPOINT_PARTS] = {64, gpu_session_state_bytes(b.line.s),
-                                            mirror_state_bytes(b.mirror),
-                                            trajectory_state_bytes(b.trajectory)};
-    struct checkpoint_draft *d = checkpoint_begin(b.checkpoint, bytes);
+    const size_t mirror = mirror_state_bytes(b.mirror),
+                 trajectory = trajectory_state_bytes(b.trajectory);
+    struct checkpoint_draft *d =
+        checkpoint_begin(b.checkpoint, gpu_session_state_bytes(b.line.s) + section_bytes(mirror) +
+                                           section_bytes(trajectory));
     uint64_t since = clock_us();
+    uint8_t *body;
+    size_t len;
 
     must(d != NULL, "checkpoint_begin");
-    memset(d->part[CHECKPOINT_CORE], 0, 64);
-    d->len[CHECKPOINT_CORE] = 64;
-    must(gpu_session_save(b.line.s, d->part[CHECKPOINT_DEVICE], bytes[CHECKPOINT_DEVICE],
-                          &d->len[CHECKPOINT_DEVICE], NULL) == 0,
-         "gpu_session_save");
+    must(gpu_session_save(b.line.s, d->row, d->cap, &d->len, NULL) == 0, "gpu_session_save");
     best(&b.device_ms, since);
     since = clock_us();
-    must(mirror_save(b.mirror, d->part[CHECKPOINT_MIRROR], bytes[CHECKPOINT_MIRROR],
-                     &d->len[CHECKPOINT_MIRROR], NULL) == 0,
-         "mirror_save");
+    body = section_open(d->row, d->cap, d->len, mirror);
+    must(body && mirror_save(b.mirror, body, mirror, &len, NULL) == 0, "mirror_save");
+    section_close(d->row, &d->len, MIRROR, 1, 0, len);
     best(&b.mirror_ms, since);
-    must(trajectory_save(b.trajectory, d->part[CHECKPOINT_TRAJECTORY], bytes[CHECKPOINT_TRAJECTORY],
-                         &d->len[CHECKPOINT_TRAJECTORY], NULL) == 0,
+    body = section_open(d->row, d->cap, d->len, trajectory);
+    must(body && trajectory_save(b.trajectory, body, trajectory, &len, NULL) == 0,
          "trajectory_save");
+    section_close(d->row, &d->len, TRAJECTORY, 1, 0, len);
     since = clock_us();
     checkpoint_commit(b.checkpoint, ID, number, on_done, NULL);
     sem_wait(&b.done);
@@ -126,27 +134,26 @@ static void save(uint64_t number)
 static void load(bool say)
 {
     struct checkpoint_state s;
+    struct section saved;
     struct gpu_session *session;
     struct mirror *mirror;
     uint64_t since = clock_us();
 
-    must(checkpoint_load(&s, b.path, ID, UINT64_MAX, NULL) == 0, "checkpoint_load");
+    must(checkpoint_load(&s, b.path, ID, UINT64_MAX, reads, NULL) == 0, "checkpoint_load");
     best(&b.load_ms, since);
     must(session_cpu_new(&session, b.line.g, &b.config, NULL) == 0 &&
              mirror_new(&mirror, &limits, NULL) == 0,
          "a new session");
     since = clock_us();
-    must(gpu_session_load(session, s.part[CHECKPOINT_DEVICE], s.len[CHECKPOINT_DEVICE], NULL) == 0,
-         "gpu_session_load");
+    must(gpu_session_load(session, s.row, s.len, NULL) == 0, "gpu_session_load");
     best(&b.device_load_ms, since);
     since = clock_us();
-    must(mirror_load(mirror, s.part[CHECKPOINT_MIRROR], s.len[CHECKPOINT_MIRROR], NULL) == 0,
+    must(section_find(&saved, s.row, s.len, MIRROR) &&
+             mirror_load(mirror, saved.body, saved.len, NULL) == 0,
          "mirror_load");
     best(&b.mirror_load_ms, since);
     if (say)
-        printf("plain MB: device %.2f, mirror %.2f, trajectory %.3f\n",
-               (double)s.len[CHECKPOINT_DEVICE] * 1e-6, (double)s.len[CHECKPOINT_MIRROR] * 1e-6,
-               (double)s.len[CHECKPOINT_TRAJECTORY] * 1e-6);
+        printf("plain MB: all %.2f, mirror %.2f\n", (double)s.len * 1e-6, (double)saved.len * 1e-6);
     gpu_session_free(&session);
     mirror_free(&mirror);
     checkpoint_state_free(&s);
@@ -184,7 +191,7 @@ int main(void)
     snprintf(command, sizeof(command), "mkdir -p %s/sessions/%s", b.path, ID);
     must(system(command) == 0, "a folder");
     sem_init(&b.done, 0, 0);
-    must(checkpoint_start(&b.checkpoint, b.path, NULL) == 0, "checkpoint_start");
+    must(checkpoint_start(&b.checkpoint, b.path, reads, NULL) == 0, "checkpoint_start");
     start();
     walk(POINTS, 0);
     measure("points_100k");

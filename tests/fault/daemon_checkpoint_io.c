@@ -13,13 +13,13 @@
 
 #include <cmocka.h>
 
-static const size_t sizes[CHECKPOINT_PARTS] = {100, 1u << 20, 300000, 0};
+static const size_t sizes[CHECKPOINT_RIG_PARTS] = {100, 1u << 20, 300000, 0};
 
 /* The newest whole one, loaded and compared; 0 = there is none. */
 static uint64_t newest(const struct checkpoint_rig *r)
 {
     struct checkpoint_state s;
-    int rc = checkpoint_load(&s, r->path, CHECKPOINT_RIG_ID, UINT64_MAX, NULL);
+    int rc = checkpoint_rig_load(r, &s, UINT64_MAX);
     uint64_t number;
 
     if (rc == ERR_NOT_FOUND) {
@@ -65,7 +65,7 @@ static long write_third(long k, enum fault_io_how how, bool ever, bool *told)
         assert_int_equal(r.older, 0);
     }
     /* the one before is there in any case: what the journal was told still holds */
-    assert_int_equal(checkpoint_load(&s, r.path, CHECKPOINT_RIG_ID, 20, NULL), 0);
+    assert_int_equal(checkpoint_rig_load(&r, &s, 20), 0);
     assert_int_equal(s.number, 20);
     checkpoint_state_free(&s);
     if (how == FAULT_SHORT)
@@ -81,9 +81,9 @@ static long write_third(long k, enum fault_io_how how, bool ever, bool *told)
 
 /* The session's folder, a look at it, the new file, its parts and its header, fsync of the file,
  * its name, fsync of the folder: until then each failure has to be told. Then two looks at the
- * folder and one at the older file, the oldest one's end, a last look: nobody loses anything. */
-#define UNTIL_SAFE (3 + CHECKPOINT_PARTS + 1 + 3)
-#define AFTERWARDS 5
+ * folder and one at the older file, a look at the oldest one, its end, a last look: nothing is lost. */
+#define UNTIL_SAFE (3 + CHECKPOINT_RIG_PARTS + 1 + 3)
+#define AFTERWARDS 6
 
 static void sweep(enum fault_io_how how, bool ever)
 {
@@ -94,7 +94,8 @@ static void sweep(enum fault_io_how how, bool ever)
         k++;
     while (write_third(k, how, ever, &told[k]) && k < 999);
     print_message("# %ld calls, each failed %s\n", k - 1, ever ? "with all after it" : "alone");
-    assert_int_equal(k - 1, how >= FAULT_SHORT ? CHECKPOINT_PARTS + 1 : UNTIL_SAFE + AFTERWARDS);
+    assert_int_equal(k - 1,
+                     how >= FAULT_SHORT ? CHECKPOINT_RIG_PARTS + 1 : UNTIL_SAFE + AFTERWARDS);
     for (long i = 1; i < k && how < FAULT_SHORT; i++)
         assert_int_equal(told[i], i <= UNTIL_SAFE);
 }

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define CHECKPOINT_RIG_ID "abcdefghijklmnopqrstuvwxyz"
+#define CHECKPOINT_RIG_PARTS 4
+#define CHECKPOINT_RIG_HEAD (88 + 28 * CHECKPOINT_RIG_PARTS + 4) /* of the file */
 
 struct checkpoint_rig {
     char path[64], folder[128];
@@ -27,6 +29,20 @@ struct checkpoint_rig {
     int n_done, rc;
     uint64_t number, older;
 };
+
+/* Sections "T0  " ... "T3  ", of which this build reads version 1, as of those of old files. */
+static inline uint32_t checkpoint_rig_tag(int part)
+{
+    return SECTION_TAG('T', '0' + part, ' ', ' ');
+}
+
+static inline unsigned checkpoint_rig_reads(uint32_t tag)
+{
+    for (int i = 0; i < CHECKPOINT_RIG_PARTS; i++)
+        if (tag == checkpoint_rig_tag(i))
+            return 1;
+    return (tag & 0xff) == 'D' || (tag & 0xff) == 'G';
+}
 
 static inline bool checkpoint_rig_open(struct checkpoint_rig *r)
 {
@@ -42,7 +58,7 @@ static inline bool checkpoint_rig_open(struct checkpoint_rig *r)
     snprintf(r->folder, sizeof(r->folder), "%s/sessions/%s", r->path, CHECKPOINT_RIG_ID);
     mkdir(r->folder, 0700);
     sem_init(&r->done, 0, 0);
-    return checkpoint_start(&r->c, r->path, NULL) == 0;
+    return checkpoint_start(&r->c, r->path, checkpoint_rig_reads, NULL) == 0;
 }
 
 static inline void checkpoint_rig_close(struct checkpoint_rig *r)
@@ -65,26 +81,58 @@ static inline uint8_t checkpoint_rig_byte(uint64_t number, int part, size_t at)
     return at % 64 < 40 ? (uint8_t)(number + (uint64_t)part) : (uint8_t)(v >> (at % 8 * 8));
 }
 
-static inline void checkpoint_rig_fill(struct checkpoint_draft *d, uint64_t number)
+/* A section of `bytes` bytes at the end of the draft. */
+static inline void checkpoint_rig_add(struct checkpoint_draft *d, uint64_t number, int part,
+                                      uint32_t tag, unsigned version, unsigned flags, size_t bytes)
 {
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        d->len[i] = d->cap[i];
-        for (size_t k = 0; k < d->len[i]; k++)
-            d->part[i][k] = checkpoint_rig_byte(number, i, k);
-    }
+    uint8_t *body = section_open(d->row, d->cap, d->len, bytes);
+
+    if (!body)
+        abort();
+    for (size_t k = 0; k < bytes; k++)
+        body[k] = checkpoint_rig_byte(number, part, k);
+    section_close(d->row, &d->len, tag, version, flags, bytes);
 }
 
-static inline bool checkpoint_rig_right(const struct checkpoint_state *s,
-                                        const size_t bytes[CHECKPOINT_PARTS])
+/* Room for the sections, and for one more. */
+static inline struct checkpoint_draft *
+checkpoint_rig_begin(struct checkpoint_rig *r, const size_t bytes[CHECKPOINT_RIG_PARTS])
 {
-    for (int i = 0; i < CHECKPOINT_PARTS; i++) {
-        if (s->len[i] != bytes[i])
+    size_t total = section_bytes(100);
+
+    for (int i = 0; i < CHECKPOINT_RIG_PARTS; i++)
+        total += section_bytes(bytes[i]);
+    return checkpoint_begin(r->c, total);
+}
+
+static inline void checkpoint_rig_fill(struct checkpoint_draft *d, uint64_t number,
+                                       const size_t bytes[CHECKPOINT_RIG_PARTS])
+{
+    for (int i = 0; i < CHECKPOINT_RIG_PARTS; i++)
+        checkpoint_rig_add(d, number, i, checkpoint_rig_tag(i), 1, 0, bytes[i]);
+}
+
+static inline int checkpoint_rig_load(const struct checkpoint_rig *r, struct checkpoint_state *s,
+                                      uint64_t max)
+{
+    return checkpoint_load(s, r->path, CHECKPOINT_RIG_ID, max, checkpoint_rig_reads, NULL);
+}
+
+static inline bool checkpoint_rig_right(const struct checkpoint_state *state,
+                                        const size_t bytes[CHECKPOINT_RIG_PARTS])
+{
+    struct section s;
+    size_t at = 0;
+
+    for (int i = 0; i < CHECKPOINT_RIG_PARTS; i++) {
+        if (section_next(&s, state->row, state->len, &at, NULL) != 1 ||
+            s.tag != checkpoint_rig_tag(i) || s.len != bytes[i])
             return false;
-        for (size_t k = 0; k < s->len[i]; k++)
-            if (s->part[i][k] != checkpoint_rig_byte(s->number, i, k))
+        for (size_t k = 0; k < s.len; k++)
+            if (s.body[k] != checkpoint_rig_byte(state->number, i, k))
                 return false;
     }
-    return true;
+    return at == state->len;
 }
 
 static inline void checkpoint_rig_done(void *ctx, uint64_t number, uint64_t older, int rc)
@@ -107,13 +155,13 @@ static inline void checkpoint_rig_wait(struct checkpoint_rig *r)
 
 /* One checkpoint, waited for. Returns what done() was told. */
 static inline int checkpoint_rig_write(struct checkpoint_rig *r, uint64_t number,
-                                       const size_t bytes[CHECKPOINT_PARTS])
+                                       const size_t bytes[CHECKPOINT_RIG_PARTS])
 {
-    struct checkpoint_draft *d = checkpoint_begin(r->c, bytes);
+    struct checkpoint_draft *d = checkpoint_rig_begin(r, bytes);
 
     if (!d)
         return ERR_BUSY;
-    checkpoint_rig_fill(d, number);
+    checkpoint_rig_fill(d, number, bytes);
     checkpoint_commit(r->c, CHECKPOINT_RIG_ID, number, checkpoint_rig_done, r);
     checkpoint_rig_wait(r);
     return r->rc;

@@ -12,6 +12,7 @@
 #ifndef RECOND_TESTS_FAKE_GPU_H
 #define RECOND_TESTS_FAKE_GPU_H
 
+#include "proto/section.h"
 #include "daemon/clock.h"
 #include "gpu/base/ops.h"
 
@@ -324,31 +325,36 @@ static int fake_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *e
 }
 
 /* What a later frame depends on: how many there were. */
+#define FAKE_STATE SECTION_TAG('G', 'S', 'E', 'S')
+
 static size_t fake_state_bytes(struct gpu_session *s)
 {
-    return sizeof(((struct fake_session *)s)->frame);
+    return section_bytes(sizeof(((struct fake_session *)s)->frame));
 }
 
 static int fake_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
     struct fake_session *f = (struct fake_session *)s;
+    uint8_t *body = section_open(buf, cap, 0, sizeof(f->frame));
 
     if (f->flying)
         fake_gpu_plan.wrong++;
-    if (cap < sizeof(f->frame))
+    if (!body)
         return err_set(err, ERR_LIMIT, "%zu bytes are too few", cap);
-    memcpy(buf, &f->frame, sizeof(f->frame));
-    *len = sizeof(f->frame);
+    memcpy(body, &f->frame, sizeof(f->frame));
+    *len = 0;
+    section_close(buf, len, FAKE_STATE, 1, 0, sizeof(f->frame));
     return 0;
 }
 
 static int fake_load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
 {
     struct fake_session *f = (struct fake_session *)s;
+    struct section state;
 
-    if (f->frame || len != sizeof(f->frame))
+    if (f->frame || !section_find(&state, buf, len, FAKE_STATE) || state.len != sizeof(f->frame))
         return err_set(err, f->frame ? ERR_STATE : ERR_INPUT, "not a state for this session");
-    memcpy(&f->frame, buf, sizeof(f->frame));
+    memcpy(&f->frame, state.body, sizeof(f->frame));
     return 0;
 }
 

@@ -2,6 +2,7 @@
  * daemon_checkpoint - two whole files are kept, a damaged one is told from a whole one whatever
  * byte of it is wrong, and what a crash has left goes
  */
+#include "proto/crc32c.h"
 #include "tests/support/checkpoint_rig.h"
 #include "tests/support/count_malloc.h"
 
@@ -10,8 +11,8 @@
 
 #include <cmocka.h>
 
-static const size_t small[CHECKPOINT_PARTS] = {40, 300, 0, 64};
-static const size_t large[CHECKPOINT_PARTS] = {1000, 3000000, 700001, 65536};
+static const size_t small[CHECKPOINT_RIG_PARTS] = {40, 300, 0, 64};
+static const size_t large[CHECKPOINT_RIG_PARTS] = {1000, 3000000, 700001, 65536};
 
 static struct checkpoint_rig rig;
 
@@ -30,7 +31,7 @@ static int close_rig(void **state)
 
 static int load(struct checkpoint_state *s, uint64_t max)
 {
-    return checkpoint_load(s, rig.path, CHECKPOINT_RIG_ID, max, NULL);
+    return checkpoint_rig_load(&rig, s, max);
 }
 
 static void assert_loads(uint64_t max, uint64_t number, const size_t *bytes, int skipped)
@@ -41,10 +42,9 @@ static void assert_loads(uint64_t max, uint64_t number, const size_t *bytes, int
     assert_int_equal(s.number, number);
     assert_int_equal(s.skipped, skipped);
     assert_true(checkpoint_rig_right(&s, bytes));
-    for (int i = 0; i < CHECKPOINT_PARTS; i++)
-        assert_int_equal((uintptr_t)s.part[i] % 16, 0);
+    assert_int_equal((uintptr_t)s.row % 16, 0);
     checkpoint_state_free(&s);
-    assert_null(s.memory);
+    assert_null(s.row);
 }
 
 static void what_is_written_is_read(void **state)
@@ -123,15 +123,17 @@ static void a_lost_future_goes(void **state)
     (void)state;
     assert_int_equal(checkpoint_rig_write(&rig, 100, small), 0);
     assert_int_equal(checkpoint_rig_write(&rig, 200, small), 0);
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, checkpoint_rig_reads, NULL),
+                     0);
     assert_loads(UINT64_MAX, 100, small, 0);
-    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 150, checkpoint_rig_reads, NULL),
+                     0);
     /* also without being asked to: what is written is the newest there is */
     assert_int_equal(checkpoint_rig_write(&rig, 50, large), 0);
     assert_int_equal(rig.older, 0);
     assert_loads(UINT64_MAX, 50, large, 0);
     assert_int_equal(load(&s, 49), ERR_NOT_FOUND);
-    assert_int_equal(checkpoint_cut(rig.path, "nobody", 1, NULL), 0);
+    assert_int_equal(checkpoint_cut(rig.path, "nobody", 1, checkpoint_rig_reads, NULL), 0);
 }
 
 static void names_never_become_paths(void **state)
@@ -143,13 +145,15 @@ static void names_never_become_paths(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        assert_int_equal(checkpoint_load(&s, rig.path, bad[i], 9, NULL), ERR_INPUT);
-        assert_int_equal(checkpoint_cut(rig.path, bad[i], 9, NULL), ERR_INPUT);
+        assert_int_equal(checkpoint_load(&s, rig.path, bad[i], 9, checkpoint_rig_reads, NULL),
+                         ERR_INPUT);
+        assert_int_equal(checkpoint_cut(rig.path, bad[i], 9, checkpoint_rig_reads, NULL),
+                         ERR_INPUT);
     }
     for (int i = 0; i < 2; i++) {
-        d = checkpoint_begin(rig.c, small);
+        d = checkpoint_rig_begin(&rig, small);
         assert_non_null(d);
-        checkpoint_rig_fill(d, 1);
+        checkpoint_rig_fill(d, 1, small);
         checkpoint_commit(rig.c, i ? CHECKPOINT_RIG_ID : "../x", i ? 0 : 1, checkpoint_rig_done,
                           &rig);
         checkpoint_rig_wait(&rig);
@@ -159,30 +163,30 @@ static void names_never_become_paths(void **state)
 
 static void one_draft_at_a_time(void **state)
 {
-    struct checkpoint_draft *d = checkpoint_begin(rig.c, small);
+    struct checkpoint_draft *d = checkpoint_rig_begin(&rig, small);
 
     (void)state;
     assert_non_null(d);
-    assert_null(checkpoint_begin(rig.c, small));
+    assert_null(checkpoint_rig_begin(&rig, small));
     checkpoint_abandon(rig.c);
-    d = checkpoint_begin(rig.c, small);
+    d = checkpoint_rig_begin(&rig, small);
     assert_non_null(d);
-    checkpoint_rig_fill(d, 3);
+    checkpoint_rig_fill(d, 3, small);
     checkpoint_stop(rig.c);
     checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 3, checkpoint_rig_done, &rig);
     assert_int_equal(rig.n_done, 1);
     assert_int_equal(rig.rc, ERR_STATE);
-    assert_null(checkpoint_begin(rig.c, small));
+    assert_null(checkpoint_rig_begin(&rig, small));
     assert_false(checkpoint_rig_has(&rig, 3, ""));
 }
 
 static void stop_ends_what_was_committed(void **state)
 {
-    struct checkpoint_draft *d = checkpoint_begin(rig.c, large);
+    struct checkpoint_draft *d = checkpoint_rig_begin(&rig, large);
 
     (void)state;
     assert_non_null(d);
-    checkpoint_rig_fill(d, 4);
+    checkpoint_rig_fill(d, 4, large);
     checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 4, checkpoint_rig_done, &rig);
     checkpoint_stop(rig.c);
     assert_int_equal(rig.n_done, 1);
@@ -258,6 +262,150 @@ static void only_files_are_checkpoints(void **state)
     assert_int_equal(unlink(name), 0);
 }
 
+/* ------------------------------------------------------------------------- other builds */
+
+#define MORE SECTION_TAG('X', 'T', 'R', 'A')
+
+/* A checkpoint of a build with one more section, or with a later version of one. */
+static void write_as(uint64_t number, uint32_t tag, unsigned version, unsigned flags)
+{
+    struct checkpoint_draft *d = checkpoint_rig_begin(&rig, small);
+
+    assert_non_null(d);
+    checkpoint_rig_fill(d, number, small);
+    checkpoint_rig_add(d, number, 9, tag, version, flags, 100);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, number, checkpoint_rig_done, &rig);
+    checkpoint_rig_wait(&rig);
+    assert_int_equal(rig.rc, 0);
+}
+
+/* What the other build reads: all that this one does, and MORE. */
+static unsigned reads_more(uint32_t tag)
+{
+    return tag == MORE ? 1 : checkpoint_rig_reads(tag);
+}
+
+static void an_unknown_optional_section_is_passed_over(void **state)
+{
+    struct checkpoint_state s;
+    struct section more;
+
+    (void)state;
+    write_as(5, MORE, 1, SECTION_OPTIONAL);
+    assert_loads(9, 5, small, 0); /* the others alone are in its row */
+    assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
+    assert_int_equal(rig.older, 5);
+    /* and the build that knows it has it */
+    assert_int_equal(checkpoint_load(&s, rig.path, CHECKPOINT_RIG_ID, 5, reads_more, NULL), 0);
+    assert_int_equal(section_find(&more, s.row, s.len, MORE), 1);
+    assert_int_equal(more.len, 100);
+    for (size_t k = 0; k < more.len; k++)
+        assert_int_equal(more.body[k], checkpoint_rig_byte(5, 9, k));
+    checkpoint_state_free(&s);
+    /* one that lacks it is that build's, too */
+    assert_int_equal(checkpoint_load(&s, rig.path, CHECKPOINT_RIG_ID, 6, reads_more, NULL), 0);
+    assert_int_equal(section_find(&more, s.row, s.len, MORE), 0);
+    checkpoint_state_free(&s);
+}
+
+static void another_builds_is_not_damaged(void **state)
+{
+    static const struct {
+        uint32_t tag;
+        unsigned version, flags;
+        const char *why;
+    } other[] = {{MORE, 1, 0, "XTRA"},
+                 {SECTION_TAG('T', '2', ' ', ' '), 2, 0, "version 2, this build reads 1"},
+                 {SECTION_TAG('T', '2', ' ', ' '), 0, 0, "version 0"}};
+    struct checkpoint_state s;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        write_as(5, other[i].tag, other[i].version, other[i].flags);
+        assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+        assert_int_equal(s.skipped, 0);
+        assert_int_equal(s.foreign, 5);
+        assert_non_null(strstr(s.why, "recond " RECOND_VERSION " wrote it"));
+        assert_non_null(strstr(s.why, other[i].why));
+    }
+}
+
+/* The journal must not be pruned up to what this build cannot read: no such file counts as the
+ * older one, and none is removed for being no second one. */
+static void another_builds_is_neither_counted_nor_removed(void **state)
+{
+    struct checkpoint_state s;
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 1, small), 0);
+    write_as(2, MORE, 1, 0);
+    assert_int_equal(load(&s, 9), 0);
+    assert_int_equal(s.number, 1);
+    assert_int_equal(s.foreign, 2);
+    checkpoint_state_free(&s);
+    assert_int_equal(checkpoint_rig_write(&rig, 3, small), 0);
+    assert_int_equal(rig.older, 1);
+    assert_int_equal(checkpoint_rig_write(&rig, 4, small), 0);
+    assert_int_equal(rig.older, 3);
+    assert_false(checkpoint_rig_has(&rig, 1, ""));
+    assert_true(checkpoint_rig_has(&rig, 2, ""));
+    assert_loads(9, 4, small, 0);
+    assert_int_equal(load(&s, 2), ERR_NOT_FOUND);
+    assert_int_equal(s.foreign, 2);
+}
+
+static void another_builds_is_set_aside_not_overwritten(void **state)
+{
+    struct checkpoint_state s;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) { /* up and down again and again */
+        write_as(5, MORE, 1, 0);
+        assert_int_equal(
+            checkpoint_set_aside(rig.path, CHECKPOINT_RIG_ID, checkpoint_rig_reads, NULL), 0);
+        assert_false(checkpoint_rig_has(&rig, 5, ""));
+    }
+    assert_true(checkpoint_rig_has(&rig, 5, ".aside"));
+    assert_true(checkpoint_rig_has(&rig, 5, ".aside2"));
+    assert_true(checkpoint_rig_has(&rig, 5, ".aside3"));
+    assert_int_equal(checkpoint_rig_write(&rig, 5, small), 0);
+    write_as(7, MORE, 1, 0); /* what an unsynced journal has lost goes, but for this one */
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 6, checkpoint_rig_reads, NULL), 0);
+    assert_true(checkpoint_rig_has(&rig, 7, ".aside"));
+    assert_int_equal(checkpoint_cut(rig.path, CHECKPOINT_RIG_ID, 4, checkpoint_rig_reads, NULL), 0);
+    assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+    assert_int_equal(s.foreign + (unsigned)s.skipped, 0);
+    assert_true(checkpoint_rig_has(&rig, 7, ".aside") && checkpoint_rig_has(&rig, 5, ".aside2"));
+}
+
+/* A file of a later form, of which this build knows the first bytes alone. */
+static void a_later_form_is_another_builds(void **state)
+{
+    struct checkpoint_state s;
+    uint8_t prefix[88];
+    char path[192];
+    uint32_t crc;
+    int fd;
+
+    (void)state;
+    assert_int_equal(checkpoint_rig_write(&rig, 5, small), 0);
+    checkpoint_rig_name(&rig, path, 5, "");
+    fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, prefix, sizeof(prefix), 0), sizeof(prefix));
+    prefix[4] = 3;
+    memcpy(prefix + 48, "9.9", 4);
+    crc = crc32c(0, prefix, 84);
+    memcpy(prefix + 84, &crc, 4);
+    assert_int_equal(pwrite(fd, prefix, sizeof(prefix), 0), sizeof(prefix));
+    close(fd);
+    assert_int_equal(load(&s, 9), ERR_NOT_FOUND);
+    assert_int_equal(s.foreign, 5);
+    assert_string_equal(s.why, "recond 9.9 wrote it: its form has version 3, this build reads 2");
+    assert_true(checkpoint_rig_hurt(&rig, 5, 20));
+    assert_int_equal(load(&s, 9), ERR_NOT_FOUND); /* unless it is damaged */
+    assert_int_equal(s.skipped, 1);
+}
+
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
 
 int main(void)
@@ -273,6 +421,11 @@ int main(void)
         RIGGED(stop_ends_what_was_committed),
         RIGGED(no_more_memory_than_the_largest),
         RIGGED(only_files_are_checkpoints),
+        RIGGED(an_unknown_optional_section_is_passed_over),
+        RIGGED(another_builds_is_not_damaged),
+        RIGGED(another_builds_is_neither_counted_nor_removed),
+        RIGGED(another_builds_is_set_aside_not_overwritten),
+        RIGGED(a_later_form_is_another_builds),
         RIGGED(every_truncation_and_every_flip_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
