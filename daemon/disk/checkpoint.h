@@ -9,14 +9,14 @@
  *            magic "RCKP" u32 | version 2 u32 | id [32], NUL-padded | number u64
  *            | version of the program that wrote it [32], NUL-padded | sections u32
  *            | CRC-32C of all that stands before it u32
- *            | for each section: tag u32, version u16, flags u16, plain bytes u64, packed bytes u64,
- *              CRC-32C of the packed bytes u32
+ *            | for each section: tag u32, version u16, flags u16, plain bytes u64, packed bytes
+ *              u64, CRC-32C of the packed bytes u32
  *            | CRC-32C of this table u32
  *            | the sections' bodies, packed with zstd, in a row up to the end of the file
  *          Version 1, of recond 0.1.0, is read, too (checkpoint_v1.c).
- * Builds:  a file with a section that this build cannot do without and does not read (section_use())
- *          is not damaged: it is another build's. It is never removed and counts neither as the
- *          newest nor as the older one. checkpoint_set_aside() gives it another name.
+ * Builds:  a file with a section that this build cannot do without and does not read, by
+ *          section_use(), is not damaged: it is another build's. It is never removed and counts
+ *          neither as the newest nor as the older one. checkpoint_set_aside() renames it.
  * Write:   to <name>.part, fsync, rename, fsync of the folder; then all but the new one and the
  *          newest whole one before it go. A .part that a crash has left goes at the next write.
  * Memory:  room for the largest session's state and for its largest section packed; it grows and
@@ -59,9 +59,9 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes);
  * A commit has ended. From the thread inside (or, after checkpoint_stop(), the committing one), no
  * lock held.
  * In:      older: number of the older one of the two that are kept and that this build reads, 0 =
- *          there is only this one; what journal_log_forget() may be told. rc: 0, ERR_IO, ERR_MEMORY, ERR_INPUT (id,
- *          number 0, or not a row of sections), ERR_STATE (stopped): those kept before are as they were, or were joined by
- *          this one whole, and older is 0
+ *          there is only this one; what journal_log_forget() may be told. rc: 0, ERR_IO,
+ *          ERR_MEMORY, ERR_INPUT (id, number 0, or not a row of sections), ERR_STATE (stopped):
+ *          those kept before are as they were, or were joined by this one whole, and older is 0
  */
 typedef void checkpoint_done_fn(void *ctx, uint64_t number, uint64_t older, int rc);
 
@@ -101,7 +101,7 @@ MUST_CHECK int checkpoint_load(struct checkpoint_state *out, const char *journal
 void checkpoint_state_free(struct checkpoint_state *s);
 
 /*
- * checkpoint_set_aside - other builds' checkpoints are called <name>.aside, .aside2, ... from now on
+ * checkpoint_set_aside - call other builds' checkpoints <name>.aside, .aside2, ... from now on
  *
  * For a journal that is replayed without them: what follows is another future. They stay for the
  * operator until the session is deleted.

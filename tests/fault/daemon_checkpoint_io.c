@@ -81,7 +81,8 @@ static long write_third(long k, enum fault_io_how how, bool ever, bool *told)
 
 /* The session's folder, a look at it, the new file, its parts and its header, fsync of the file,
  * its name, fsync of the folder: until then each failure has to be told. Then two looks at the
- * folder and one at the older file, a look at the oldest one, its end, a last look: nothing is lost. */
+ * folder and one at the older file, one at the oldest file, its end, a last look: nothing is
+ * lost. */
 #define UNTIL_SAFE (3 + CHECKPOINT_RIG_PARTS + 1 + 3)
 #define AFTERWARDS 6
 

@@ -10,30 +10,10 @@
 
 #include <unistd.h>
 
-#include "gpu/mono/state.h"
-#include "proto/bytes.h"
-#include "proto/section.h"
-#include "tests/support/line.h"
 #include "tests/support/onnx_build.h"
+#include "tests/support/state_walk.h"
 
 #define FRAMES 40
-
-/* A walk past a box that is taken away on the way, so that points are carved, with few keyframes
- * and few slots, so that both are used again. */
-static struct rigid pose_at(int i)
-{
-    float t = (float)i * 0.16f;
-    return scene_pose(0.8f * sinf(t), 0.1f * sinf(0.7f * t), -1.2f + 0.02f * (float)i,
-                      0.9f * sinf(0.5f * t));
-}
-
-static struct scene scene_at(int i)
-{
-    struct scene s = scene_make();
-    if (i >= 18)
-        s.box_lo.x = s.box_hi.x;
-    return s;
-}
 
 static struct gpu_session_config walk_config(void)
 {
@@ -42,13 +22,6 @@ static struct gpu_session_config walk_config(void)
     c.max_points = 4500;
     c.fuse.max_keyframes = 7;
     return c;
-}
-
-static void walk(struct line *l, int i)
-{
-    struct scene s = scene_at(i);
-    struct rigid T = pose_at(i);
-    assert_int_equal(line_scene(l, &s, &T), 0);
 }
 
 /* What a frame answered. */
@@ -73,17 +46,6 @@ static void assert_same(const struct step *a, const struct gpu_frame *f)
     memset(r.stage_us, 0, sizeof r.stage_us);
     assert_memory_equal(&a->result, &r, sizeof r);
     assert_memory_equal(a->changes, f->changes, r.n_changes * sizeof *f->changes);
-}
-
-static uint8_t *save(struct gpu_session *s, size_t *len)
-{
-    size_t cap = gpu_session_state_bytes(s);
-    uint8_t *buf = malloc(cap);
-    assert_non_null(buf);
-    memset(buf, 0xa5, cap);
-    assert_int_equal(gpu_session_save(s, buf, cap, len, NULL), 0);
-    assert_int_equal(*len, cap);
-    return buf;
 }
 
 /* The uninterrupted walk. Returns its last state. */
@@ -195,46 +157,6 @@ static void only_a_new_session_of_the_same_shape_takes_it(void **state)
 
 /* ------------------------------------------------------------------------- a stranger's bytes */
 
-static struct gpu_session_config small_config(void)
-{
-    struct gpu_session_config c = line_config(16, 17);
-    c.max_points = 700;
-    c.fuse.max_keyframes = 6;
-    c.fuse.grace_frames = 3;
-    return c;
-}
-
-static uint8_t *small_state(struct line *l, size_t *len)
-{
-    struct gpu_session_config c = small_config();
-    assert_int_equal(line_open(l, &c), 0);
-    for (int i = 0; i < 9; i++)
-        walk(l, 4 * i);
-    assert_true(l->cpu->n_free && l->cpu->n_unstable && l->cpu->n_stable);
-    return save(l->s, len);
-}
-
-/* Into a new session on the device of `l`; if it is taken, three frames more. Returns 1 if
- * taken. */
-static int try_state(struct line *l, const uint8_t *buf, size_t len)
-{
-    struct gpu_session_config c = small_config();
-    struct gpu_session *own = l->s;
-    struct err err = {0};
-    int rc;
-
-    assert_int_equal(session_cpu_new(&l->s, l->g, &c, NULL), 0);
-    rc = gpu_session_load(l->s, buf, len, &err);
-    if (rc == 0)
-        for (int i = 5; i < 8; i++)
-            walk(l, 3 * i);
-    else
-        assert_true((rc == ERR_INPUT || rc == ERR_UNSUPPORTED) && err.text[0]);
-    gpu_session_free(&l->s);
-    l->s = own;
-    return rc == 0;
-}
-
 static void every_truncation_is_refused(void **state)
 {
     struct line l;
@@ -275,14 +197,6 @@ static void every_flipped_byte_is_refused_or_harmless(void **state)
 static uint32_t *words(uint8_t *buf, size_t at)
 {
     return (uint32_t *)(void *)(buf + at); /* pieces begin at multiples of 16 */
-}
-
-/* A field of a section's head, `at` bytes behind its beginning. */
-static uint8_t *field(uint8_t *buf, size_t len, const char *tag, size_t at)
-{
-    struct section s;
-    assert_true(section_find(&s, buf, len, SECTION_TAG(tag[0], tag[1], tag[2], tag[3])));
-    return (uint8_t *)(uintptr_t)s.body + at;
 }
 
 static void add(uint8_t *to, uint32_t n)
@@ -401,161 +315,6 @@ static void lies_are_refused(void **state)
             if (try_state(&l, t.buf, t.len))
                 fail_msg("lie %d of kind %d was believed", which, k);
     free(t.buf);
-    free(buf);
-    line_close(&l);
-}
-
-/* ------------------------------------------------------------------------- other builds */
-
-/* The row, and a section behind it, in memory of its own. */
-static uint8_t *with_one_more(const uint8_t *buf, size_t *len, const char *tag, unsigned flags)
-{
-    const size_t more = section_bytes(100);
-    uint8_t *row = malloc(*len + more);
-    size_t at = *len;
-
-    assert_non_null(row);
-    memcpy(row, buf, *len);
-    *len += more;
-    memset(section_open(row, *len, at, 100), 7, 100);
-    section_close(row, &at, SECTION_TAG(tag[0], tag[1], tag[2], tag[3]), 1, flags, 100);
-    assert_int_equal(at, *len);
-    return row;
-}
-
-static int load_as_new(const struct line *l, const uint8_t *buf, size_t len, struct err *err)
-{
-    const struct gpu_session_config c = small_config();
-    struct gpu_session *s;
-    int rc;
-
-    assert_int_equal(session_cpu_new(&s, l->g, &c, NULL), 0);
-    rc = gpu_session_load(s, buf, len, err);
-    gpu_session_free(&s);
-    return rc;
-}
-
-static void sections_of_other_builds_are_skipped_or_told(void **state)
-{
-    static const struct {
-        const char *tag;
-        unsigned flags;
-        int rc;
-    } more[] = {
-        {"GNEW", SECTION_OPTIONAL, 0}, /* a later build's, which it can do without */
-        {"GNEW", 0, ERR_UNSUPPORTED},  /* and cannot */
-        {"DNEW", 0, 0},                /* not the device's */
-        {"GKEY", 0, ERR_INPUT},        /* twice */
-        {"GPRE", 0, ERR_INPUT},        /* this session keeps none */
-    };
-    struct err err = {0};
-    struct line l;
-    size_t len, n;
-    uint8_t *buf = small_state(&l, &len), *row, *version;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        n = len;
-        row = with_one_more(buf, &n, more[i].tag, more[i].flags);
-        assert_int_equal(load_as_new(&l, row, n, &err), more[i].rc);
-        free(row);
-    }
-    version = field(buf, len, "GMOD", 0) - SECTION_HEAD_BYTES + 4;
-    *version += 1; /* a later build's way to write one */
-    assert_int_equal(load_as_new(&l, buf, len, &err), ERR_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "GMOD"));
-    *version = 0;
-    assert_int_equal(load_as_new(&l, buf, len, &err), ERR_UNSUPPORTED);
-    free(buf);
-    line_close(&l);
-}
-
-/* The same numbers as version 0.1.0 wrote them: head and arrays in one. */
-static uint8_t *as_version_1(const uint8_t *buf, size_t len, size_t *v1_len)
-{
-    const struct gpu_session_config c = small_config();
-    struct state_head h;
-    struct state_layout l;
-    struct bytes_writer w;
-    const uint8_t *from[9];
-    size_t size[9], at, head;
-    uint8_t *row = calloc(1, len + 256);
-
-    assert_non_null(row);
-    assert_int_equal(state_check(&h, &l, buf, len, &c, NULL), 0);
-    head = h.n_slots;
-    memcpy(from,
-           (const uint8_t *[]){buf + l.place, buf + l.stat, buf + l.out, buf + l.id,
-                               buf + l.unstable, buf + l.free_slots, buf + l.keyframes,
-                               buf + l.overlaps, buf + l.maps},
-           sizeof from);
-    memcpy(size,
-           (const size_t[]){head * 16, head * 32, head * 16, head * 8, h.n_unstable * 4,
-                            h.n_free * 4, h.n_keyframes * 748, h.n_keyframes * h.n_keyframes,
-                            h.n_keyframes * 4 * 16 * 17},
-           sizeof size);
-    w = bytes_writer(row + SECTION_HEAD_BYTES, 120);
-    bytes_put_u32(&w, 0x54535247u);
-    bytes_put_u32(&w, 1);
-    memcpy(w.data + w.at, h.backend, 8);
-    w.at += 8;
-    for (size_t i = 0; i < 12; i++) {
-        const uint32_t word[12] = {(uint32_t)h.w,
-                                   (uint32_t)h.h,
-                                   point_float_bits(h.step_m),
-                                   h.has_last,
-                                   0,
-                                   h.frame,
-                                   h.n_slots,
-                                   h.n_unstable,
-                                   h.n_free,
-                                   h.n_points,
-                                   h.n_stable,
-                                   h.n_keyframes};
-        bytes_put_u32(&w, word[i]);
-    }
-    bytes_put_u64(&w, h.next_id);
-    memcpy(w.data + w.at, &h.T_last, 48);
-    assert_int_equal(w.at + 48, 120);
-    at = SECTION_HEAD_BYTES + 120;
-    for (int i = 0; i < 9; i++) {
-        at = (at + 15) / 16 * 16;
-        memcpy(row + at, from[i], size[i]);
-        at += size[i];
-    }
-    *v1_len = 0;
-    section_close(row, v1_len, SECTION_TAG('G', 'R', 'S', 'T'), 1, 0, at - SECTION_HEAD_BYTES);
-    return row;
-}
-
-/* An old state in a new session, saved again, is the new state: nothing is lost on the way. */
-static void states_of_version_1_are_read(void **state)
-{
-    struct line l;
-    size_t len, v1_len, again_len;
-    uint8_t *buf = small_state(&l, &len), *v1 = as_version_1(buf, len, &v1_len), *again;
-    struct gpu_session_config c = small_config();
-    struct gpu_session *s;
-    struct err err = {0};
-
-    (void)state;
-    assert_int_equal(session_cpu_new(&s, l.g, &c, NULL), 0);
-    if (gpu_session_load(s, v1, v1_len, &err))
-        fail_msg("%s", err.text);
-    again = save(s, &again_len);
-    assert_int_equal(again_len, len);
-    assert_memory_equal(again, buf, len);
-    gpu_session_free(&s);
-    free(again);
-    for (size_t i = SECTION_HEAD_BYTES; i < v1_len;
-         i += 3) { /* what lies is refused, or harmless */
-        v1[i] ^= 0x41;
-        (void)try_state(&l, v1, v1_len);
-        v1[i] ^= 0x41;
-    }
-    v1[SECTION_HEAD_BYTES + 4] = 2; /* another version that stood in the old place */
-    assert_int_equal(load_as_new(&l, v1, v1_len, &err), ERR_INPUT);
-    free(v1);
     free(buf);
     line_close(&l);
 }
@@ -713,8 +472,6 @@ int main(void)
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
         cmocka_unit_test(lies_are_refused),
-        cmocka_unit_test(sections_of_other_builds_are_skipped_or_told),
-        cmocka_unit_test(states_of_version_1_are_read),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_flipped_byte_is_refused_or_harmless),
         cmocka_unit_test(the_previous_picture_is_kept),
