@@ -1,8 +1,8 @@
 /*
  * wipe.h - memory that is overwritten before it is given back
  *
- * Tokens pass through buffers whose end we do not see (answers, handshakes). What has been freed
- * shall not hold them: not for the next one who gets the memory, not for a core file.
+ * Tokens pass through buffers that libraries free (answers, handshakes). Freed memory shall not
+ * hold them: neither the next owner of the memory nor a core file may see them.
  * Threads: as malloc().
  */
 #ifndef RECOND_API_WIPE_H

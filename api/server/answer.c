@@ -34,7 +34,7 @@ char *answer_room(struct http_request *r, size_t cap)
     free(r->answer.body);
     r->answer.body = malloc(cap);
     if (!r->answer.body) {
-        r->answer.status = 503; /* no memory even for a document that says so */
+        r->answer.status = 503; /* there is no memory for a problem document either */
         r->answer.len = 0;
     }
     return r->answer.body;
@@ -117,6 +117,6 @@ void answer_problem_err(struct http_request *r, const struct err *err)
         snprintf(issues.at[0].detail, sizeof issues.at[0].detail, "%.*s",
                  (int)sizeof issues.at[0].detail - 1, err->text);
     }
-    /* What went wrong inside is for the log, not for strangers. */
+    /* The text of an internal error stays in the log: clients are not told it. */
     leave(r, kind, kind == PROBLEM_INTERNAL ? "" : err->text, &issues, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * auth.h - bearer tokens: who may do what
+ * auth.h - bearer tokens, and what their holders may do
  *
  * A token is opaque text; only its SHA-256 is kept. Two kinds:
  *   file tokens     lines of the token file, hold for every session

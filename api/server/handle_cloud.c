@@ -30,7 +30,8 @@ static void export_close(void *ctx)
     free(reader);
 }
 
-/* Has the client this very cloud? If-None-Match is "*" or a list of quoted tags, W/ allowed. */
+/* Does the client have this cloud already? If-None-Match is "*" or a list of quoted tags, perhaps
+ * with W/. */
 static bool client_has(const struct http_request *r, uint64_t hash)
 {
     char tag[20];
@@ -41,7 +42,7 @@ static bool client_has(const struct http_request *r, uint64_t hash)
     return strcmp(r->if_none_match, "*") == 0 || strstr(r->if_none_match, tag) != NULL;
 }
 
-/* Too many at once, or the session is coming back: neither lasts. */
+/* Too many exports at once, or a session that is being recovered: both pass. */
 static void refuse(struct http_request *r, const struct err *err)
 {
     if (err->code == ERR_BUSY)
@@ -57,7 +58,7 @@ void handle_cloud_export(struct http_request *r)
     struct err err = {0};
     uint64_t total = 0, hash = 0;
 
-    /* A snapshot costs memory: look at the hash first when that may be all that is wanted. */
+    /* A snapshot costs memory; the hash alone may answer a conditional request. */
     if (r->if_none_match && ops->session_get(r->config->core, r->id, &info, &err) == 0 &&
         client_has(r, info.hash)) {
         answer_header(r, "ETag", "\"%016" PRIx64 "\"", info.hash);
@@ -156,9 +157,9 @@ static long trajectory_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap
     struct trajectory *t = ctx;
     size_t n;
 
-    (void)offset; /* asked for in order, once */
+    (void)offset; /* the library asks for each piece once, in order */
     if (t->at == t->len && fill(t, NULL))
-        return -1; /* deleted meanwhile: the client sees a cut answer, not a short one */
+        return -1; /* the session was deleted: the client sees that the answer is cut */
     n = t->len - t->at < cap ? t->len - t->at : cap;
     memcpy(buf, t->text + t->at, n);
     t->at += n;
@@ -181,7 +182,7 @@ void handle_cloud_trajectory(struct http_request *r)
         refuse(r, &err);
         return;
     }
-    if (t->len + 64 < sizeof t->text) { /* the comment goes before the first lines */
+    if (t->len + 64 < sizeof t->text) { /* the comment goes before the first poses */
         static const char head[] = "# seconds tx ty tz qx qy qz qw (camera to world, OpenCV)\n";
         memmove(t->text + sizeof head - 1, t->text, t->len);
         memcpy(t->text, head, sizeof head - 1);
@@ -196,7 +197,7 @@ void handle_cloud_trajectory(struct http_request *r)
 
 #define DEPTH_PIXELS_MAX (2048u * 2048u)
 
-/* Millimetres as a PNG; a depth that they do not hold counts as none. */
+/* Millimetres as a PNG; a depth that 16 bits do not hold becomes 0, which is none. */
 static int depth_png(struct http_request *r, const float *depth, int w, int h, struct err *err)
 {
     size_t n = (size_t)w * (size_t)h, len = 0;
@@ -219,7 +220,7 @@ static int depth_png(struct http_request *r, const float *depth, int w, int h, s
     return 0;
 }
 
-/* Metres, little-endian, as they are. */
+/* Metres as little-endian floats. */
 static int depth_raw(struct http_request *r, const float *depth, int w, int h, struct err *err)
 {
     size_t n = (size_t)w * (size_t)h, len = n * sizeof *depth;
@@ -238,7 +239,8 @@ static int depth_raw(struct http_request *r, const float *depth, int w, int h, s
 
 void handle_cloud_depth(struct http_request *r)
 {
-    float *depth = malloc(DEPTH_PIXELS_MAX * sizeof *depth); /* touched as far as it is used */
+    float *depth = malloc(DEPTH_PIXELS_MAX *
+                          sizeof *depth); /* the kernel gives only those pages that are used */
     struct err err = {0};
     uint64_t seq = 0;
     int w = 0, h = 0, rc;

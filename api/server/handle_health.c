@@ -44,8 +44,8 @@ void handle_health_metrics(struct http_request *r)
 {
     size_t cap = 64 << 10, len = 0;
 
-    /* It says what it needs when that is more; counters may grow in between, so ask for a little
-     * over. */
+    /* The core says how much room its text needs. Counters may grow between the two calls, so we
+     * allow a little more. */
     for (int i = 0; i < 3; i++) {
         char *buf = answer_room(r, cap);
         if (!buf)

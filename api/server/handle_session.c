@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define BODY_DEPTH_MAX 8
-#define SESSION_JSON_MAX 6144 /* bytes of one session, every text escaped at its worst */
+#define SESSION_JSON_MAX \
+    6144 /* bytes of one session when every character of its texts is escaped */
 #define LIST_MAX 100
 
 /* ------------------------------------------------------------------------------- the body */
@@ -71,7 +72,7 @@ static void write_stream_url(struct json_writer *w, const struct http_request *r
     json_put_text(w, "stream_url", url);
 }
 
-/* The members of a session; the map around them is the caller's. */
+/* The members of a session, into an object that the caller opened. */
 static void write_session(struct json_writer *w, const struct http_request *r,
                           const struct session_info *s)
 {
@@ -132,7 +133,7 @@ static void leave_session(struct http_request *r, int status, const struct sessi
 
 /* ------------------------------------------------------------------------------- routes */
 
-/* Both tokens of a fresh session, kept as long as the session is before anybody is told them. */
+/* Both tokens of a fresh session. They are on the disk before the answer tells them. */
 static int make_tokens(struct http_request *r, const char *id, char ingest[TOKEN_CAP],
                        char view[TOKEN_CAP], struct err *err)
 {
@@ -156,8 +157,7 @@ static void create(struct http_request *r, const struct session_options *options
 
     if (ops->session_create(r->config->core, options, &info, &retry_after_s, &err)) {
         if (err.code == ERR_NOT_FOUND)
-            err.code =
-                ERR_INPUT; /* the model is not found, not this route: the pointer says which */
+            err.code = ERR_INPUT; /* 404 is for routes; the pointer says which model is missing */
         if (err.code == ERR_BUSY && retry_after_s > 0)
             answer_header(r, "Retry-After", "%d", retry_after_s);
         answer_problem_err(r, &err);
@@ -165,7 +165,7 @@ static void create(struct http_request *r, const struct session_options *options
     }
     if (make_tokens(r, info.id, ingest, view, &err)) {
         (void)!ops->session_delete(r->config->core, info.id, &ignored);
-        auth_forget_session(r->auth, info.id); /* nobody was told them */
+        auth_forget_session(r->auth, info.id); /* the client has not been told them */
         answer_problem_err(r, &err);
     } else {
         answer_header(r, "Location", "/v1/sessions/%s", info.id);

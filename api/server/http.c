@@ -33,10 +33,10 @@
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
 #define STOP_MS 2000
-/* Beyond 32 KiB the library maps a connection's memory and unmaps it at its end; what it only frees
- * would keep the token of a request that was never finished. */
+/* The library maps the memory of a connection that has more than 32 KiB, and unmaps it at the end.
+ * Memory that it only frees would keep the token of a request that was never finished. */
 #define CONNECTION_BYTES (33u << 10)
-#define PIECE_BYTES (64u << 10) /* of an answer that is made while it is sent */
+#define PIECE_BYTES (64u << 10) /* of an answer that is made while the library sends it */
 
 /* Owned by the library's connection, linked so that deadlines can be looked through. */
 struct peer {
@@ -54,7 +54,7 @@ struct http {
     pthread_t thread;
     bool thread_started;
     int port;
-    struct peer *peers; /* the edge's thread alone */
+    struct peer *peers; /* only the edge's thread touches these */
     int64_t swept_ms;
     atomic_bool stop;
     atomic_uint_fast64_t beat;
@@ -101,7 +101,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
     *context = p;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (!p || !info) { /* what cannot be watched is not served */
+    if (!p || !info) { /* a connection without a deadline is not served */
         if (info)
             shutdown(info->connect_fd, SHUT_RDWR);
         free(p);
@@ -171,7 +171,7 @@ static void on_read_end(void *cls)
     free(b);
 }
 
-/* Takes the answer's body or stream over. */
+/* The response that is returned owns the answer's body or stream. */
 static struct MHD_Response *make_response(struct http_answer *a)
 {
     struct MHD_Response *response;
@@ -247,7 +247,7 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
 
 /* ------------------------------------------------------------------------------- requests */
 
-/* The raw target, before the library splits and decodes it: a request begins here. */
+/* A request begins here, with its raw target, before the library splits and decodes it. */
 static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
 {
     struct http *h = cls;
@@ -261,7 +261,9 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     q->pub.auth = h->auth;
     q->pub.begun_us = now_us();
     q->pub.method = "";
-    http_gate_target(&q->pub, uri); /* a refusal waits in q until the headers are in */
+    http_gate_target(
+        &q->pub,
+        uri); /* the gate may have refused it: the answer waits in q until the headers are in */
     return q;
 }
 
@@ -276,8 +278,8 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
-/* A token has been looked at, or never will be. The library hands out its own buffer, and reads no
- * Authorization itself; an answer may take minutes, and its memory shall not hold one so long. */
+/* Called when the token has been checked, or never will be. The library hands out its own buffer
+ * and reads no Authorization itself. An answer may take minutes, so the token is wiped there. */
 static enum MHD_Result on_wipe(void *cls, enum MHD_ValueKind kind, const char *name,
                                size_t name_len, const char *value, size_t value_len)
 {
@@ -304,7 +306,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     struct http_request *r;
     bool refused;
 
-    (void)url; /* decoded: not looked at */
+    (void)url; /* the library decoded it; the gate judges the raw target instead */
     if (!q)
         return MHD_NO;
     r = &q->pub;
@@ -389,7 +391,7 @@ static struct MHD_Daemon *start_daemon(struct http *h, int fd)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)tls_gnutls_priorities},
         {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, tls_gnutls_callback()},
         {MHD_OPTION_END, 0, NULL}};
-    /* All connections come from the proxy's address: it has to count its clients'. */
+    /* Behind a proxy every connection has the proxy's address: the proxy counts its clients. */
     int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
 
     return MHD_start_daemon(h->config.tls ? MHD_USE_EPOLL | MHD_USE_TLS : MHD_USE_EPOLL, 0, NULL,

@@ -2,8 +2,8 @@
  * http_gate.c - refuse what the HTTP library lets through
  *
  * libmicrohttpd 0.9.75 takes two Content-Lengths, Content-Length beside Transfer-Encoding, two
- * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past somebody's
- * front server. Everything here is pure: strings in, verdict out.
+ * Hosts, NULs in headers and decodes %00 in paths; each of these has let requests past a
+ * server in front of it. Everything here is pure: strings in, verdict out.
  */
 #include "api/server/http_gate.h"
 
@@ -16,7 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define OVERRUN_BYTES (256u << 10) /* swallowed over the limit before the connection is cut */
+#define OVERRUN_BYTES \
+    (256u << 10) /* bytes over the limit that are read and dropped before the connection is cut */
 
 static const char alnum[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -95,8 +96,8 @@ static int target(struct http_request *r, const char *raw)
     r->limit = 50;
     if (len > HTTP_TARGET_MAX - 1)
         return refuse(r, PROBLEM_URI_TOO_LONG, "");
-    /* No path of ours needs an escape, so none is ever decoded: %2f, %5c, %00, '\' and ".." end
-     * here. */
+    /* No path of ours needs an escape, so none is decoded: %2f, %5c, %00, '\' and ".." are
+     * refused here. */
     if (raw[0] != '/' || !only(raw, path_len, "-._~/") ||
         !only(raw + path_len, len - path_len, "?-._~=&"))
         return refuse(r, PROBLEM_MALFORMED,
@@ -113,7 +114,7 @@ static int target(struct http_request *r, const char *raw)
 
 void http_gate_target(struct http_request *r, const char *raw)
 {
-    r->header_bytes = strlen(raw) + 2; /* and the empty line */
+    r->header_bytes = strlen(raw) + 2; /* the empty line after the headers */
     if (target(r, raw))
         r->path[0] = '\0';
 }
@@ -148,7 +149,7 @@ int http_gate_header(struct http_request *r, const char *name, size_t name_len, 
         {"Transfer-Encoding", &r->transfer_encoding},
     };
 
-    /* "Content-Length : 5" would be another header to us than to a server in front. */
+    /* A server in front might read "Content-Length : 5" as Content-Length; we would not. */
     if (name_len == 0 || !only(name, name_len, "!#$%&'*+-.^_`|~"))
         return refuse(r, PROBLEM_MALFORMED, "a header name has characters that none may have");
     if (!value)
@@ -220,7 +221,7 @@ static int check_body_allowed(struct http_request *r)
     return 0;
 }
 
-/* A page of a name that an attacker points at 127.0.0.1 shows itself by its Host. */
+/* An attacker may point a name of his at 127.0.0.1. The Host of such a page is that name. */
 static int check_host(struct http_request *r)
 {
     char name[64];
@@ -295,7 +296,7 @@ static int check_accept(struct http_request *r)
     return -1;
 }
 
-/* ------------------------------------------------------------------------------- who may */
+/* ------------------------------------------------------------------------------- rights */
 
 static int check_token(struct http_request *r)
 {
@@ -308,7 +309,7 @@ static int check_token(struct http_request *r)
     if (r->authorization) {
         token = auth_bearer(r->authorization, &len);
         if (!token)
-            token = ""; /* something came, but no bearer token */
+            token = ""; /* there is an Authorization, but no bearer token in it */
     }
     if (auth_check(r->auth, token, len, &r->who, &err)) {
         answer_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",

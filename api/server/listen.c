@@ -76,8 +76,8 @@ static int make_socket(const union address *want, socklen_t len, const char *hos
 
     if (s < 0)
         return err_set(err, ERR_IO, "socket: %s", strerror(errno));
-    /* SO_REUSEADDR for a quick restart; never SO_REUSEPORT, which lets a second server in
-     * unnoticed. */
+    /* SO_REUSEADDR lets a restarted server listen at once. SO_REUSEPORT would let a second server
+     * share the port unnoticed. */
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (want->sa.sa_family == AF_INET6)
         setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
@@ -91,7 +91,7 @@ static int make_socket(const union address *want, socklen_t len, const char *hos
     return 0;
 }
 
-/* A socket from outside must be what it is said to be. */
+/* A socket that was handed over must be what the configuration says. */
 static int check_given(int fd, struct err *err)
 {
     int listening = 0, flags;

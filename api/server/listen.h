@@ -25,7 +25,7 @@
 MUST_CHECK int listen_open(const char *host, int port, int given_fd, const char *loopback_only,
                            int *fd, int *port_out, struct err *err);
 
-/* Why an edge may serve loopback alone; NULL: it may serve anybody. */
+/* Why an edge may serve loopback alone; NULL: it may serve any address. */
 const char *listen_loopback_only(bool without_tokens, bool without_tls, bool behind_proxy);
 
 /*
@@ -40,12 +40,12 @@ int listen_accept(int fd, int *spare);
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);
 
-/* The address that the last proxy has added to an X-Forwarded-For: what comes before it is what the
- * client said. In the form of listen_peer(); false: there is no address. */
+/* The address that the last proxy added to an X-Forwarded-For. What stands before it is what the
+ * client said, which may be false. In the form of listen_peer(); false: there is no address. */
 bool listen_forwarded(const char *header, uint8_t addr[16]);
 
 struct listen_health {
-    int64_t unacknowledged_ms; /* for so long the peer's kernel owes us an acknowledgement */
+    int64_t unacknowledged_ms; /* since when the peer's kernel has acknowledged nothing */
     uint64_t received;         /* bytes of the peer that were taken out of the socket */
 };
 /* Zeros where the system does not say. */

@@ -98,7 +98,7 @@ size_t problem_write(char *buf, size_t cap, enum problem_kind kind, const char *
         json_put_text(&w, "detail", detail);
     write_errors(&w, detail, issues, parameter);
     json_close(&w);
-    if (w.bad && issues) /* hostile keys, escaped, can be six times as long */
+    if (w.bad && issues) /* a hostile key can be six times as long when it is escaped */
         return problem_write(buf, cap, kind, detail, NULL, NULL);
     return json_finish(&w);
 }

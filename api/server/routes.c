@@ -32,7 +32,7 @@ const struct routes_entry *routes_at(int i)
     return i >= 0 && i < N_ROUTES ? &routes[i] : NULL;
 }
 
-/* Session ids are base32: anything else is no session. */
+/* Does the path match, and with which session id? Ids are base32; other texts match nothing. */
 static bool match(const char *pattern, const char *path, char id[API_ID_CAP])
 {
     const char *hole = strstr(pattern, "{id}");

@@ -30,7 +30,7 @@ struct tls {
     pthread_mutex_t lock;
     struct pair current;
     SSL_CTX *client;
-    struct pair staged; /* the thread's that stages */
+    struct pair staged; /* touched by the thread that stages, alone */
 };
 
 static void pair_free(struct pair *p)
@@ -94,7 +94,7 @@ out:
 
 /* ------------------------------------------------------------------------- PEM */
 
-/* A key with a passphrase is an error: nobody is there to be asked. */
+/* A key with a passphrase is an error: a daemon has no terminal to ask at. */
 static int no_passphrase(char *buf, int size, int writing, void *ctx)
 {
     (void)buf;
@@ -126,7 +126,7 @@ static int parse_chain(struct pair *p, const char *text, const char *path, struc
             rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
         }
 out:
-    ERR_clear_error(); /* the end of the file is one to OpenSSL */
+    ERR_clear_error(); /* OpenSSL reports the end of the file as an error */
     BIO_free(bio);
     return rc;
 }
@@ -241,7 +241,7 @@ bool tls_apply(struct tls *t, void *ssl_ctx)
                                  SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 0);
-    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS); /* 34 kB of every connection that is quiet */
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS); /* saves 34 kB for every quiet connection */
     ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
          SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
          SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"

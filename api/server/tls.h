@@ -40,7 +40,7 @@ void tls_switch(struct tls *t);
 
 /* Protocols, ciphers and the current certificate into an SSL_CTX. False: it does not take them. */
 MUST_CHECK bool tls_apply(struct tls *t, void *ssl_ctx);
-/* An SSL_CTX that connects to nobody. libwebsockets wants one for every server; its own would hold
+/* An SSL_CTX that never connects. libwebsockets wants one for every server; its own would hold
  * the authorities of the system, a megabyte for each service, and is lost when it stops. */
 void *tls_client(const struct tls *t);
 /* A few bytes to a peer (SSL *) that is turned away: what cannot be sent at once is not worth

@@ -1,8 +1,8 @@
 /*
  * tls_gnutls.c - the certificate as GnuTLS wants it, for the REST edge
  *
- * A handshake borrows the pair that it got until it ends. Pairs that were replaced are therefore
- * kept for longer than a handshake may take (http.header_timeout_s is at most five minutes).
+ * A handshake borrows a pair until it ends. A pair that was replaced is therefore kept for longer
+ * than a handshake may take (http.header_timeout_s is at most five minutes).
  */
 #include "api/server/tls.h"
 
@@ -137,7 +137,7 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
     pthread_mutex_unlock(&rest.lock);
     *ocsp = NULL;
     *n_ocsp = 0;
-    *flags = 0; /* all stay ours */
+    *flags = 0; /* GnuTLS frees none of them */
     *n_certs = p ? p->n_certs : 0;
     if (!p)
         return -1;

@@ -9,8 +9,9 @@
  * path. Other threads only ever call lws_cancel_service(). What messages mean is decided in
  * ws_peer.c.
  *
- * A peer belongs to its seat's service from the moment that the acceptor names it until that
- * service itself names nobody: no lock, and a service never looks at another's peers.
+ * A peer belongs to the service of its slot (ws_slots.h) from the moment that the acceptor gives
+ * the slot away until that service gives it back. A service never looks at the peers of another,
+ * so there is no lock.
  */
 #include "api/server/ws.h"
 
@@ -19,7 +20,7 @@
 #include "api/server/tls.h"
 #include "api/server/ws_handshake.h"
 #include "api/server/ws_peer.h"
-#include "api/server/ws_seats.h"
+#include "api/server/ws_slots.h"
 
 /* OpenSSL, which comes with it, has a type of this name; we have a constant. */
 #define ERR_STATE openssl_err_state
@@ -37,14 +38,14 @@
 #include <unistd.h>
 
 #define TICK_MS 50
-#define LOOK_MS 2  /* a service that is at work looks this often for a peer that floods it ... */
-#define LOOK_AT 16 /* ... among so many of its peers, the next ones the next time */
+#define LOOK_MS 2  /* a busy service looks this often for peers that flood it ... */
+#define LOOK_AT 16 /* ... at so many of its peers in turn */
 #define ACCEPT_AT_ONCE 16
 #define RX_CHUNK \
     (WS_PEER_WASTE_MAX / 2) /* read from one client before the others have their turn */
 #define BURST 32            /* messages to one client before the others have their turn */
 
-struct service { /* a thread and what it alone touches, but for atomics */
+struct service { /* a thread; only atomics are touched by others */
     struct ws *ws;
     int index;
     struct lws_context *lws;
@@ -53,7 +54,7 @@ struct service { /* a thread and what it alone touches, but for atomics */
     bool started;
     struct lws_protocols protocols[3];
     void *ssl_ctx;     /* SSL_CTX of the vhost, with TLS */
-    atomic_bool renew; /* its certificate is an old one */
+    atomic_bool renew; /* a new certificate is to be used */
     lws_sorted_usec_list_t tick;
     int64_t ticked_ms, looked_ms;
     int look_next; /* peer */
@@ -66,15 +67,15 @@ struct service { /* a thread and what it alone touches, but for atomics */
 struct ws {
     struct ws_peer_env env;
     struct api_config config;
-    struct service services[WS_SEATS_SERVICES_MAX];
+    struct service services[WS_SLOTS_SERVICES_MAX];
     int n_services;
     struct lws *listener; /* NULL again when it stopped */
     bool listens;         /* the library has the socket and will close it */
     int port, fd;
-    /* given up for a moment to turn away a connection when descriptors have run out */
+    /* closed for a moment to refuse a connection when descriptors have run out */
     int spare_fd;
     struct ws_peer *peers; /* [config.max_connections] */
-    struct ws_seats *seats;
+    struct ws_slots *slots;
     atomic_bool stop, drain;
     atomic_uint_fast64_t accepted;
 };
@@ -94,11 +95,11 @@ static void adopt(struct service *v, int at)
     struct ws_peer *p = &w->peers[at];
     struct lws *wsi;
 
-    ws_peer_open(p, &w->env, ws_seats_fd(w->seats, at), now_ms());
+    ws_peer_open(p, &w->env, ws_slots_fd(w->slots, at), now_ms());
     wsi = lws_adopt_socket_vhost(v->vhost, p->fd); /* closes fd when it fails */
     if (!wsi) {
         p->phase = WS_PEER_FREE;
-        ws_seats_leave(w->seats, at);
+        ws_slots_leave(w->slots, at);
         return;
     }
     p->wsi = wsi;
@@ -114,7 +115,7 @@ static void hand_over(struct ws *w, int fd)
 
     listen_peer(fd, addr);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    service = ws_seats_take(w->seats, addr,
+    service = ws_slots_take(w->slots, addr,
                             w->config.behind_proxy ? INT_MAX : w->config.max_per_address, fd);
     if (service < 0) {
         if (!w->config.tls) /* else there is no handshake to say it in */
@@ -171,8 +172,8 @@ static int reserve_tx(struct service *v, size_t len)
     return 0;
 }
 
-/* One message, at most one lws_write(): the library copies and keeps what the socket does not
- * take. Returns 1; 2: it was a block; 0: there was nothing to say; -1: close. */
+/* Send one message with at most one lws_write(), as the library copies what the socket does not
+ * take. Returns 1; 2: it was a block; 0: there was nothing to send; -1: close. */
 static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
     struct ws *w = v->ws;
@@ -183,7 +184,7 @@ static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
 
     if (p->ping_due && p->phase != WS_PEER_CLOSING) {
         p->ping_due = false;
-        memcpy(v->tx + LWS_PRE, "ping", 4); /* the library keeps an empty pong to itself */
+        memcpy(v->tx + LWS_PRE, "ping", 4); /* the library does not report an empty pong */
         return lws_write(wsi, v->tx + LWS_PRE, 4, LWS_WRITE_PING) < 0 ? -1 : 1;
     }
     kind = ws_peer_next(p, &msg, &len);
@@ -208,14 +209,14 @@ static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
     return kind == STREAM_BINARY ? 2 : 1;
 }
 
-/* What is said from now on leaves together; or, with what was said, at once. */
+/* TCP_CORK on: what is written from now on leaves together. Off: it leaves at once. */
 static void cork(const struct ws_peer *p, int on)
 {
     setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
-/* A frame's blocks are many and small: as many as the socket takes leave in one go, but for the
- * first, which does not wait until the others are encoded. */
+/* The blocks of a frame are many and small. The first leaves at once; the others leave together, as
+ * many as the socket takes, because encoding them takes a while. */
 static int on_writable(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
     bool first = true;
@@ -244,17 +245,17 @@ static void on_wake(struct service *v)
 
     if (v->index == 0 && atomic_load(&w->drain))
         stop_listening(w);
-    /* Handshakes that have begun hold the old one. If the new one were not taken, which it was when
-     * it was read, the old one stays. */
+    /* Handshakes that have begun keep the old certificate. The new one was checked when it was
+     * read; if the library still refuses it, the old one stays. */
     if (atomic_exchange(&v->renew, false) && !tls_apply(w->config.tls, v->ssl_ctx))
         atomic_fetch_add(&w->env.broken, 1);
     if (!atomic_exchange(&v->wake, false))
         return;
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
-        if (ws_seats_service(w->seats, i) != v->index)
+        if (ws_slots_service(w->slots, i) != v->index)
             continue;
-        if (ws_seats_arrive(w->seats, i))
+        if (ws_slots_arrive(w->slots, i))
             adopt(v, i);
         if (atomic_load(&p->woken) && atomic_exchange(&p->woken, false) &&
             p->phase == WS_PEER_STARTED && p->wsi)
@@ -262,14 +263,15 @@ static void on_wake(struct service *v)
     }
 }
 
-/* The library says so once or twice; the seat may be another thread's after the first time. */
+/* The library reports a closed connection once or twice. After the first time the slot may belong
+ * to another thread. */
 static void on_gone(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
     lws_set_opaque_user_data(wsi, NULL);
     if (p->phase != WS_PEER_HANDSHAKE)
         ws_peer_log(p, "closed");
     ws_peer_close(p);
-    ws_seats_leave(v->ws->seats, (int)(p - v->ws->peers));
+    ws_slots_leave(v->ws->slots, (int)(p - v->ws->peers));
 }
 
 /* Behind a proxy the address that counts comes with the headers. */
@@ -278,7 +280,7 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
     uint8_t addr[16];
 
     if (w->config.behind_proxy && !p->answered && ws_handshake_address(wsi, addr) &&
-        !ws_seats_name(w->seats, (int)(p - w->peers), addr, w->config.max_per_address))
+        !ws_slots_name(w->slots, (int)(p - w->peers), addr, w->config.max_per_address))
         return ws_handshake_crowd(p, wsi);
     return ws_handshake_admit(p, wsi);
 }
@@ -335,8 +337,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 static void on_tick(lws_sorted_usec_list_t *sul);
 
-/* The library waits for whole milliseconds, and for what is left asks again and again without a
- * pause: half a millisecond of a processor a tick. So next to nothing is left. */
+/* The library sleeps for whole milliseconds and polls without a pause for the rest of a tick, half
+ * a millisecond of a processor each time. A tick is set so that next to nothing is left. */
 static void set_tick(struct service *v)
 {
     int64_t left_ms = v->ticked_ms + TICK_MS - now_ms();
@@ -354,7 +356,7 @@ static void on_tick(lws_sorted_usec_list_t *sul)
 
     for (int i = 0; i < w->config.max_connections; i++) {
         struct ws_peer *p = &w->peers[i];
-        if (ws_seats_service(w->seats, i) != v->index || p->phase == WS_PEER_FREE || !p->wsi)
+        if (ws_slots_service(w->slots, i) != v->index || p->phase == WS_PEER_FREE || !p->wsi)
             continue;
         health = listen_health(p->fd);
         was_full = ws_peer_full(p);
@@ -370,8 +372,8 @@ static void on_tick(lws_sorted_usec_list_t *sul)
     set_tick(v);
 }
 
-/* The library answers pings without a word to us, as fast as they come: until the next tick a flood
- * of them had this thread and a processor, and whoever needed either waited that long. */
+/* The library answers pings by itself, as fast as they come. A flood of them would keep this thread
+ * and a processor busy until the next tick, while other connections wait. */
 static void look_for_floods(struct service *v, int64_t now)
 {
     struct ws *w = v->ws;
@@ -382,7 +384,7 @@ static void look_for_floods(struct service *v, int64_t now)
     v->looked_ms = now;
     for (int i = 0; i < w->config.max_connections && looked < LOOK_AT; i++) {
         struct ws_peer *p = &w->peers[v->look_next];
-        if (ws_seats_service(w->seats, v->look_next) == v->index && p->phase != WS_PEER_FREE &&
+        if (ws_slots_service(w->slots, v->look_next) == v->index && p->phase != WS_PEER_FREE &&
             p->wsi) {
             looked++;
             if (ws_peer_weigh(p, listen_health(p->fd).received, now))
@@ -412,7 +414,7 @@ static void *run(void *arg)
 
 static int start_library(struct service *v, struct err *err)
 {
-    /* The library asks the peer nothing and hangs up on nobody: ws_peer_tick() does. */
+    /* The library neither pings nor hangs up: ws_peer_tick() decides both. */
     static const lws_retry_bo_t patience = {.secs_since_valid_ping = 0xfffe,
                                             .secs_since_valid_hangup = 0xffff};
     struct lws_context_creation_info info = {0};
@@ -422,14 +424,15 @@ static int start_library(struct service *v, struct err *err)
     v->tx = malloc(LWS_PRE + v->tx_cap);
     if (!v->tx)
         return err_set(err, ERR_MEMORY, "out of memory");
-    /* protocols[0] gets whoever asks for no subprotocol; the handshake refuses them. */
+    /* protocols[0] gets clients that ask for no subprotocol; the handshake refuses them. */
     v->protocols[0] = (struct lws_protocols){.name = "none", .callback = on_event};
     v->protocols[1] = (struct lws_protocols){.name = CONTROL_SUBPROTOCOL,
                                              .callback = on_event,
                                              .rx_buffer_size = RX_CHUNK,
                                              .tx_packet_size = DELTA_MESSAGE_MAX};
     lws_set_log_level(0, NULL);
-    lws_set_allocator(wipe_realloc); /* it frees headers of handshakes, tokens with them */
+    lws_set_allocator(
+        wipe_realloc); /* headers of handshakes hold tokens: they are wiped when freed */
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.protocols = v->protocols;
     info.user = v;
@@ -467,7 +470,7 @@ static int start_services(struct ws *w, struct err *err)
     if (!w->listener)
         return err_set(err, ERR_IO, "libwebsockets does not watch the listening socket");
     w->listens = true;
-    /* The acceptor last: the others are there when it hands over. */
+    /* The acceptor starts last, so that the others run when it hands connections over. */
     for (int i = w->n_services - 1; i >= 0; i--) {
         struct service *v = &w->services[i];
         atomic_store(&v->alive_ms, (uint64_t)now_ms());
@@ -491,13 +494,13 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
     w->env.auth = auth;
     w->fd = -1;
     w->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    w->n_services = ws_seats_services();
+    w->n_services = ws_slots_services();
     for (int i = 0; i < w->n_services; i++) {
         w->services[i].ws = w;
         w->services[i].index = i;
     }
     w->peers = calloc((size_t)config->max_connections, sizeof *w->peers);
-    rc = w->peers ? ws_seats_new(&w->seats, config->max_connections, w->n_services, err)
+    rc = w->peers ? ws_slots_new(&w->slots, config->max_connections, w->n_services, err)
                   : err_set(err, ERR_MEMORY, "out of memory");
     if (!rc)
         rc = listen_open(
@@ -552,8 +555,8 @@ void ws_stop(struct ws **out)
     if (w->spare_fd >= 0)
         close(w->spare_fd);
     free(w->peers);
-    if (w->seats)
-        ws_seats_free(&w->seats);
+    if (w->slots)
+        ws_slots_free(&w->slots);
     free(w);
 }
 
@@ -576,7 +579,7 @@ uint64_t ws_beat(const struct ws *w)
 void ws_wake(struct ws *w, void *cookie)
 {
     struct ws_peer *p = cookie;
-    int service = ws_seats_service(w->seats, (int)(p - w->peers));
+    int service = ws_slots_service(w->slots, (int)(p - w->peers));
 
     if (service < 0)
         return;
@@ -587,7 +590,7 @@ void ws_wake(struct ws *w, void *cookie)
 
 void ws_counts(const struct ws *w, struct ws_counts *counts)
 {
-    counts->connections = (uint64_t)ws_seats_taken(w->seats);
+    counts->connections = (uint64_t)ws_slots_taken(w->slots);
     counts->accepted = atomic_load(&w->accepted);
     counts->refused = atomic_load(&w->env.refused);
     counts->overstayed = atomic_load(&w->env.overstayed);

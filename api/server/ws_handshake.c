@@ -39,13 +39,13 @@ static const char *header(struct lws *wsi, enum lws_token_indexes token, char *b
         *repeated = true;
     if ((size_t)len >= cap || lws_hdr_copy(wsi, buf, (int)cap, token) < 0) {
         if (repeated)
-            *repeated = true; /* over-long ones are refused alike */
+            *repeated = true; /* a header that is too long is refused as well */
         return NULL;
     }
     return buf;
 }
 
-/* Headers of a handshake as the library has them; wiped when it has been decided. */
+/* Copies of the headers of a handshake; wiped once it is decided, as they may hold a token. */
 struct handshake_text {
     char path[HEADER_CAP], query[HEADER_CAP], origin[HEADER_CAP], protocols[HEADER_CAP],
         authorization[HEADER_CAP], host[HEADER_CAP];
@@ -92,7 +92,7 @@ int ws_handshake_before(struct ws_peer *p, struct lws *wsi)
     if (lws_hdr_total_length(wsi, WSI_TOKEN_KEY) > 0 && thirteen && strcmp(thirteen, "13") == 0 &&
         (lws_hdr_total_length(wsi, WSI_TOKEN_PROTOCOL) <= 0 ||
          (offered && strstr(offered, CONTROL_SUBPROTOCOL)))) {
-        explicit_bzero(list, sizeof list); /* a token may be among them */
+        explicit_bzero(list, sizeof list); /* a token may be among the headers */
         return 0;
     }
     explicit_bzero(list, sizeof list);

@@ -1,8 +1,8 @@
 /*
- * ws_handshake.h - from the library's first word about a connection to the upgrade, or to no
+ * ws_handshake.h - a connection from its first bytes to the upgrade or the refusal
  *
- * Part of ws.c: takes the headers out of libwebsockets, lets ws_peer.c judge them, and answers who
- * is turned away in whole sentences, through TLS where the edge speaks it.
+ * Part of ws.c: takes the headers out of libwebsockets, lets ws_peer.c judge them, and answers a
+ * refused client with a sentence, through TLS where the edge speaks it.
  * Threads: the service that the peer belongs to.
  */
 #ifndef RECOND_API_WS_HANDSHAKE_H
@@ -12,7 +12,7 @@
 
 struct lws;
 
-/* A few bytes into an empty socket: what does not fit at once is not worth waiting for. */
+/* Write a few bytes into an empty socket. What does not fit at once is dropped. */
 void ws_handshake_send(int fd, const char *text, size_t len);
 
 /* Each returns what the library's callback has to: 0 = go on, -1 = close. */
@@ -20,12 +20,12 @@ void ws_handshake_send(int fd, const char *text, size_t len);
 /*
  * ws_handshake_before - the library is about to look at an upgrade
  *
- * It closes what it cannot upgrade without a word; so the word comes before it tries. Its verdict
- * is asked for here (HTTP_CONFIRM_UPGRADE) and always left to it: other answers have freed memory
- * twice.
+ * The library closes a connection that it cannot upgrade and says nothing, so the refusal is sent
+ * here, before it tries (HTTP_CONFIRM_UPGRADE). The verdict is always left to the library: other
+ * answers made it free memory twice.
  */
 MUST_CHECK int ws_handshake_before(struct ws_peer *p, struct lws *wsi);
-/* Whose request the proxy in front says that this is; false: it does not say. */
+/* The client's address as the proxy in front tells it; false: it tells none. */
 bool ws_handshake_address(struct lws *wsi, uint8_t addr[16]);
 /* One connection too many of that address. */
 MUST_CHECK int ws_handshake_crowd(struct ws_peer *p, struct lws *wsi);

@@ -1,7 +1,6 @@
 #include "api/server/ws_peer.h"
 
 #include "api/server/problem.h"
-#include "proto/bytes.h"
 #include "proto/json.h"
 
 #include <stdio.h>
@@ -26,7 +25,9 @@ void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t no
 {
     uint8_t *rx = p->rx;
 
-    memset(p, 0, offsetof(struct ws_peer, woken)); /* other threads may touch woken at any time */
+    memset(p, 0,
+           offsetof(struct ws_peer,
+                    woken)); /* the rest, `woken`, is set by other threads at any time */
     p->rx = rx;
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
@@ -93,7 +94,7 @@ static void say(struct ws_peer *p, int status, const char *title, const char *de
     snprintf(m.error.detail, sizeof m.error.detail, "%s", detail);
     snprintf(m.error.pointer, sizeof m.error.pointer, "%s", pointer);
     p->own_len = control_write(p->own, sizeof p->own, &m);
-    if (p->own_len == 0) { /* escapes made it too long */
+    if (p->own_len == 0) { /* escaped characters made it too long */
         m.error.detail[0] = m.error.pointer[0] = '\0';
         p->own_len = control_write(p->own, sizeof p->own, &m);
     }
@@ -107,7 +108,7 @@ static void say_err(struct ws_peer *p, const struct err *err)
         err->where[0] == '/' ? err->where : "");
 }
 
-/* Something that is no message: told once, then not talked to any more. */
+/* Bytes that are no message: the first time the client is told, the next ends the connection. */
 static void strike(struct ws_peer *p, int code, const char *detail)
 {
     say(p, 400, "This is no message of the protocol", detail, "");
@@ -255,7 +256,7 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
     } else if (auth_may(&p->who, AUTH_READ, p->id, &err) ||
                config->ops->session_get(config->core, p->id, &info, &err)) {
         kind = problem_of(err.code);
-        if (kind == PROBLEM_NOT_FOUND) /* the same words for unknown and foreign */
+        if (kind == PROBLEM_NOT_FOUND) /* one text, whether it is unknown or another's */
             err_set(&err, ERR_NOT_FOUND, "no such session");
     } else {
         admitted = true;
@@ -307,7 +308,7 @@ static void on_text(struct ws_peer *p)
     struct err err = {0};
     int rc = control_parse(&m, p->text, p->rx_len, &err);
 
-    p->used_us += 1000000 / WS_PEER_TEXTS_A_S;
+    p->used_us += 1000000 / WS_PEER_TEXTS_PER_S;
     if (rc && (rc != ERR_INPUT || err.where[0] != '/')) {
         bool utf8 = strcmp(err.where, "utf8") == 0;
         strike(p, utf8 ? CLOSE_UTF8 : CLOSE_POLICY, err.text);
@@ -326,27 +327,18 @@ static void on_text(struct ws_peer *p)
     }
 }
 
-/* Is there a header of ours with a number that an `ack`, which is JSON, can name exactly? */
-static bool frame_can_be_answered(const uint8_t *msg, size_t len)
-{
-    struct bytes_reader r = bytes_reader(msg, len);
-    bool ours = bytes_get_u8(&r) == FRAME_OP && bytes_get_u8(&r) == FRAME_VERSION &&
-                bytes_get_u16(&r) == FRAME_HEADER_BYTES;
-
-    bytes_get_u32(&r); /* flags */
-    return bytes_get_u64(&r) < (UINT64_C(1) << 53) && ours && len >= FRAME_HEADER_BYTES;
-}
-
 static void on_binary(struct ws_peer *p)
 {
     struct err err = {0};
+    uint64_t seq;
     int rc;
 
     if (p->phase == WS_PEER_OPEN) {
         strike(p, CLOSE_POLICY, "the first message must be start");
         return;
     }
-    if (!frame_can_be_answered(p->rx, p->rx_len)) {
+    /* An `ack` is JSON, which names numbers below 2^53 exactly. */
+    if (!frame_get_seq(&seq, p->rx, p->rx_len) || seq >= UINT64_C(1) << 53) {
         strike(p, CLOSE_POLICY,
                "a binary message must be a frame of version 1: 80 bytes with a seq below 2^53, a "
                "JPEG");
@@ -388,7 +380,7 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
     p->message_bytes += len;
     if (remaining == 0) {
         p->message_bytes += HEAD_BYTES;
-        p->used_us += 1000000 / WS_PEER_PIECES_A_S;
+        p->used_us += 1000000 / WS_PEER_PIECES_PER_S;
     }
     atomic_fetch_add(&p->env->bytes_in, len);
     if (p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED)
@@ -399,7 +391,7 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
         return;
     binary = p->binary;
     max = binary ? p->env->config->max_message_bytes : CONTROL_TEXT_MAX;
-    /* In this order nothing can wrap: rx_len <= max, len is what is in memory. */
+    /* Neither subtraction wraps: rx_len <= max, and the first test has bounded len. */
     if (len > max - p->rx_len || remaining > max - p->rx_len - len) {
         end(p, CLOSE_TOO_BIG, binary ? "frame over the size limit" : "control message too long");
         return;
@@ -455,7 +447,7 @@ bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms)
     if (p->phase == WS_PEER_FREE || p->phase == WS_PEER_HANDSHAKE || received < p->weighed_bytes)
         return false; /* the headers have a deadline and a size of their own */
     p->waste += (int64_t)(received - p->weighed_bytes) - 2 * (int64_t)useful -
-                WS_PEER_WASTE_A_S * (ms < 10000 ? ms : 10000) / 1000;
+                WS_PEER_WASTE_PER_S * (ms < 10000 ? ms : 10000) / 1000;
     if (p->waste < 0)
         p->waste = 0;
     p->weighed_bytes = received;
@@ -484,7 +476,7 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
         if (now_ms - p->phase_ms < (int64_t)config->header_timeout_s * 1000)
             return false;
         break;
-    case WS_PEER_CLOSING: /* own message and close frame have as long as a hang-up takes */
+    case WS_PEER_CLOSING: /* what is left to send has hangup_s to leave */
         if (p->closing_ms == 0)
             p->closing_ms = now_ms;
         return now_ms - p->closing_ms >= hangup_ms;

@@ -9,7 +9,7 @@
  *
  * A peer is a slot of a fixed table and is used again by later connections; its receive buffer is
  * allocated once, at the first binary message, and stays with the slot.
- * Threads: the thread of the stream edge that the peer belongs to (ws_seats.h); `woken` any.
+ * Threads: the thread of the stream edge that the peer belongs to (ws_slots.h); `woken` any.
  */
 #ifndef RECOND_API_WS_PEER_H
 #define RECOND_API_WS_PEER_H
@@ -19,18 +19,19 @@
 
 #include <stdatomic.h>
 
-#define WS_PEER_START_MS 5000        /* from the handshake to `start` */
-#define WS_PEER_FRAGMENTS_MAX 16384  /* of one message */
-#define WS_PEER_STRIKES_MAX 2        /* the second message that is no message ends the connection */
-#define WS_PEER_OWN_MAX 1024         /* one control message of the edge itself */
-#define WS_PEER_ANSWER_MAX 2048      /* a refused handshake */
-#define WS_PEER_WASTE_A_S (32 << 10) /* bytes that carry no message, beside as many as do */
-/* At once. Half of it may be a read that the library keeps while we do not want more, a quarter a
- * TLS record that is not whole yet. */
+#define WS_PEER_START_MS 5000       /* from the handshake to `start` */
+#define WS_PEER_FRAGMENTS_MAX 16384 /* of one message */
+#define WS_PEER_STRIKES_MAX 2       /* the second message that is no message ends the connection */
+#define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
+#define WS_PEER_ANSWER_MAX 2048     /* a refused handshake */
+#define WS_PEER_WASTE_PER_S (32 << 10) /* bytes that carry no message, beside as many as do */
+/* Bytes of that kind at once. Half of it may be a read that the library keeps while we do not want
+ * more, a quarter a TLS record that is not whole yet. */
 #define WS_PEER_WASTE_MAX (64 << 10)
-#define WS_PEER_PIECES_A_S 32768 /* fragments, and messages of one; more are read later */
-#define WS_PEER_TEXTS_A_S 1024   /* control messages; the same */
-#define WS_PEER_AT_ONCE 16       /* a sixteenth of a second's at once */
+#define WS_PEER_PIECES_PER_S \
+    32768                        /* fragments and unfragmented messages; more wait in the socket */
+#define WS_PEER_TEXTS_PER_S 1024 /* control messages; more wait as well */
+#define WS_PEER_AT_ONCE 16       /* of a second's allowance, 1/16 may come at once */
 #define WS_PEER_STALL 10         /* silent for this many hang-up times: gone, whatever TCP says */
 
 enum ws_peer_phase {
@@ -59,11 +60,11 @@ struct ws_peer {
     char id[API_ID_CAP];
     struct stream *stream;
     int64_t phase_ms, heard_ms, pinged_ms;
-    int64_t message_ms, closing_ms;                /* since when, 0 = not */
+    int64_t message_ms, closing_ms;                /* when it began; 0 = it has not */
     uint64_t message_bytes;                        /* that have come as parts of messages */
     uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
     int64_t weighed_ms, waste;
-    int64_t used_us, used_ms; /* of a second's pieces and texts; as of when */
+    int64_t used_us, used_ms; /* of the allowance of pieces and texts, at used_ms */
     uint8_t *rx;              /* [config->max_message_bytes] */
     size_t rx_len;
     int fragments, strikes;
@@ -74,7 +75,7 @@ struct ws_peer {
     int close_code; /* 0 = stays open */
     const char *close_reason;
     bool ping_due;
-    atomic_bool woken; /* last: it alone is touched by other threads */
+    atomic_bool woken; /* last: only this is touched by other threads */
 };
 
 /* One line about the connection, with the reason when it was closed for one. */
@@ -118,16 +119,15 @@ bool ws_peer_full(const struct ws_peer *p);
  * ws_peer_tick - deadlines, several times a second
  *
  * In:      dead_ms: how long the peer's kernel has left sent data unacknowledged, 0 = it answers
- * Returns: true: cut the connection now, there is nobody to talk to
+ * Returns: true: cut the connection now, its client is gone
  */
 MUST_CHECK bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms);
 
 /*
  * ws_peer_weigh - is this peer flooding us with what is no message?
  *
- * Pings and pongs are work for us and reach nobody. They may weigh WS_PEER_WASTE_A_S a second and
- * as much again as the messages do, heads of their fragments included: those are counted one by
- * one.
+ * Pings and pongs cost us work and carry nothing. Their bytes may be WS_PEER_WASTE_PER_S a second
+ * and, beyond that, as many as the bytes of messages with the heads of their fragments.
  * In:      received: all bytes that were taken out of the socket, 0 = not known
  * Returns: true: cut the connection now
  */

@@ -229,18 +229,15 @@ static void mark(struct store_returning *b, uint64_t number, enum store_end end)
 
 static void count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len)
 {
-    struct bytes_reader header;
     struct store_meta m;
 
     if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
         return;
     store_meta_decode(&m, body);
-    header = bytes_reader(body + STORE_META_BYTES, FRAME_HEADER_BYTES);
-    header.at = 8;
     t->frames = m.ordinal;
     t->front_refused = m.front_refused;
     t->front_dropped = m.front_dropped;
-    t->last_seq = bytes_get_u64(&header);
+    (void)frame_get_seq(&t->last_seq, body + STORE_META_BYTES, len - STORE_META_BYTES);
     t->any = true;
     if (m.flags & STORE_FRAME_DISPLACED && m.displaced > b->from) {
         mark(b, m.displaced, STORE_END_DROPPED);

@@ -69,6 +69,17 @@ static int check_fields(const struct frame *f, size_t len, struct err *err)
     return check_camera(f, err);
 }
 
+bool frame_get_seq(uint64_t *seq, const uint8_t *msg, size_t len)
+{
+    struct bytes_reader r = bytes_reader(msg, len);
+    struct err ignored;
+    bool ours = check_start(&r, &ignored) == 0;
+
+    bytes_get_u32(&r); /* flags */
+    *seq = bytes_get_u64(&r);
+    return ours;
+}
+
 int frame_parse(struct frame *f, const uint8_t *msg, size_t len,
                 enum frame_pose_convention convention, struct err *err)
 {

@@ -21,6 +21,8 @@
 #include "proto/err.h"
 #include "proto/types.h"
 
+#include <stdbool.h>
+
 #define FRAME_OP 0x01
 #define FRAME_VERSION 1
 #define FRAME_HEADER_BYTES 80
@@ -75,6 +77,9 @@ static inline enum frame_tracking frame_tracking(const struct frame *f)
  */
 MUST_CHECK int frame_parse(struct frame *f, const uint8_t *msg, size_t len,
                            enum frame_pose_convention convention, struct err *err);
+
+/* The number of a frame whose header is whole and of this version; the rest is not checked. */
+bool frame_get_seq(uint64_t *seq, const uint8_t *msg, size_t len);
 
 /*
  * frame_encode_header - the inverse, for clients and tests

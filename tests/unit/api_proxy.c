@@ -8,7 +8,7 @@
 #include "api/server/listen.h"
 #include "api/server/http.h"
 #include "api/server/ws.h"
-#include "api/server/ws_seats.h"
+#include "api/server/ws_slots.h"
 #include "tests/support/ws_case.h"
 #include "tests/support/ws_raw.h"
 
@@ -64,35 +64,35 @@ static void address(uint8_t out[16], const char *text)
 /* An IPv6 network of one subscriber is one holder, an IPv4 address another. */
 static void test_seats_by_name(void **state)
 {
-    struct ws_seats *s;
+    struct ws_slots *s;
     uint8_t proxy[16], a[16], b[16];
     struct err err;
 
     (void)state;
-    assert_int_equal(ws_seats_new(&s, 6, 2, &err), 0);
+    assert_int_equal(ws_slots_new(&s, 6, 2, &err), 0);
     address(proxy, "::ffff:10.0.0.1");
     for (int i = 0; i < 6; i++)
-        assert_true(ws_seats_take(s, proxy, 100, -1) >= 0);
-    assert_int_equal(ws_seats_take(s, proxy, 100, -1), -1);
+        assert_true(ws_slots_take(s, proxy, 100, -1) >= 0);
+    assert_int_equal(ws_slots_take(s, proxy, 100, -1), -1);
     address(a, "2001:db8::1");
     address(b, "2001:db8::ffff:ffff:0:1");
-    assert_true(ws_seats_name(s, 0, a, 2));
-    assert_true(ws_seats_name(s, 1, b, 2));
-    assert_false(ws_seats_name(s, 2, a, 2));
-    assert_true(ws_seats_name(s, 1, b, 2)); /* the same seat again */
+    assert_true(ws_slots_name(s, 0, a, 2));
+    assert_true(ws_slots_name(s, 1, b, 2));
+    assert_false(ws_slots_name(s, 2, a, 2));
+    assert_true(ws_slots_name(s, 1, b, 2)); /* the same seat again */
     address(b, "2001:db8:0:1::1");
-    assert_true(ws_seats_name(s, 2, b, 2));
+    assert_true(ws_slots_name(s, 2, b, 2));
     address(a, "::ffff:192.0.2.1");
     address(b, "::ffff:192.0.2.2");
-    assert_true(ws_seats_name(s, 3, a, 1));
-    assert_true(ws_seats_name(s, 4, b, 1));
-    assert_false(ws_seats_name(s, 5, a, 1));
-    ws_seats_arrive(s, 3); /* or it would be closed, as one that nobody adopted */
-    ws_seats_leave(s, 3);
-    assert_true(ws_seats_name(s, 5, a, 1));
+    assert_true(ws_slots_name(s, 3, a, 1));
+    assert_true(ws_slots_name(s, 4, b, 1));
+    assert_false(ws_slots_name(s, 5, a, 1));
+    ws_slots_arrive(s, 3); /* or it would be closed, as one that nobody adopted */
+    ws_slots_leave(s, 3);
+    assert_true(ws_slots_name(s, 5, a, 1));
     for (int i = 0; i < 6; i++)
-        ws_seats_arrive(s, i);
-    ws_seats_free(&s);
+        ws_slots_arrive(s, i);
+    ws_slots_free(&s);
 }
 
 static void expect(const char *forwarded, int status, int *fd)

@@ -238,7 +238,7 @@ static void test_too_many_control_messages(void **state)
     int64_t begun = ws_case_now_ms(), took;
 
     (void)state;
-    for (int i = 0; i < WS_PEER_TEXTS_A_S; i++)
+    for (int i = 0; i < WS_PEER_TEXTS_PER_S; i++)
         ws_raw_text(fd, need);
     ws_case_send_frame(good, 1);
     ws_case_expect_ack(good, 1);
@@ -247,7 +247,7 @@ static void test_too_many_control_messages(void **state)
     ws_raw_text(fd, "{{{{");
     ws_case_expect_error(fd, 400);
     took = ws_case_now_ms() - begun;
-    print_message("# %d control messages: %lld ms\n", WS_PEER_TEXTS_A_S, (long long)took);
+    print_message("# %d control messages: %lld ms\n", WS_PEER_TEXTS_PER_S, (long long)took);
     assert_true(took > 800); /* fifteen sixteenths of a second, but for the tick's milliseconds */
     close(fd);
     close(good);

@@ -215,6 +215,25 @@ static void fields_stand_where_the_table_says(void **state)
     assert_int_equal(frame_tracking(&g), FRAME_TRACKING_LIMITED);
 }
 
+/* The number alone is read of any header that is whole and of this version. */
+static void the_number_is_read_alone(void **state)
+{
+    struct frame f = sample();
+    uint64_t seq = 0;
+    uint8_t m[LEN];
+
+    (void)state;
+    message(m, &f);
+    m[76] ^= 1; /* a payload of another length is not looked at */
+    assert_true(frame_get_seq(&seq, m, FRAME_HEADER_BYTES) && seq == f.seq);
+    assert_false(frame_get_seq(&seq, m, FRAME_HEADER_BYTES - 1));
+    for (int i = 0; i < 4; i++) { /* op, version, header_len */
+        m[i] ^= 1;
+        assert_false(frame_get_seq(&seq, m, LEN));
+        m[i] ^= 1;
+    }
+}
+
 /* An OpenGL camera looks along -z with y up: its forward is the server's +z, its up the server's
  * -y. */
 static void opengl_axes_are_converted(void **state)
@@ -340,6 +359,7 @@ int main(void)
         cmocka_unit_test(bad_poses_are_refused),
         cmocka_unit_test(every_rotation_survives),
         cmocka_unit_test(fields_stand_where_the_table_says),
+        cmocka_unit_test(the_number_is_read_alone),
         cmocka_unit_test(opengl_axes_are_converted),
         cmocka_unit_test(each_lie_is_named),
         cmocka_unit_test(undeclared_fields_are_not_looked_at),
