@@ -11,6 +11,27 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Keys of earlier versions: a configuration that has one still starts. */
+static const struct {
+    const char *section, *name, *variable;
+} retired_keys[] = {{"device", "answer_ms", "RECOND_DEVICE_ANSWER_MS"}};
+
+/* Is it a retired key, by section and name or by its variable? Notes it if so. */
+static bool retired(struct config *config, const char *section, const char *name,
+                    const char *variable)
+{
+    for (size_t i = 0; i < sizeof(retired_keys) / sizeof(retired_keys[0]); i++) {
+        if (variable ? strcmp(variable, retired_keys[i].variable) != 0
+                     : strcmp(section, retired_keys[i].section) != 0 ||
+                           strcmp(name, retired_keys[i].name) != 0)
+            continue;
+        snprintf(config->retired, sizeof(config->retired), "%s.%s", retired_keys[i].section,
+                 retired_keys[i].name);
+        return true;
+    }
+    return false;
+}
+
 static int set_named(struct config *config, const char *section, const char *name,
                      const char *value, struct err *err)
 {
@@ -19,6 +40,8 @@ static int set_named(struct config *config, const char *section, const char *nam
 
     if (config_table_find(&key, section, name, &hint))
         return config_table_set(config, &key, value, err);
+    if (retired(config, section, name, NULL))
+        return 0;
     if (hint)
         return err_set(err, ERR_INPUT, "unknown key %.40s.%.40s; did you mean %s?", section, name,
                        hint);
@@ -73,6 +96,8 @@ static int load_variable(struct config *config, const char *entry, struct err *e
             snprintf(err->where, sizeof(err->where), "%s", name);
         return rc;
     }
+    if (retired(config, NULL, NULL, name))
+        return 0;
     return err_at(err, ERR_INPUT, name, "no key has this variable; --print-config lists them all");
 }
 

@@ -60,7 +60,7 @@ struct config {
     struct {
         char use[CONFIG_TEXT_CAP]; /* devices.h */
         char cache_path[CONFIG_TEXT_CAP];
-        int threads, batch, batch_wait_us, answer_ms;
+        int threads, batch, batch_wait_us;
         uint64_t memory_bytes;
         float frames_per_s; /* 0 = no bound */
     } device;
@@ -77,6 +77,7 @@ struct config {
         int drain_s, behind_proxy;
         char address_file[CONFIG_TEXT_CAP];
     } service;
+    char retired[64]; /* a key that was given and has no effect any more; empty: none was */
 };
 
 /* What else the command line may ask for. */

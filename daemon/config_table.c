@@ -109,9 +109,6 @@ static const struct config_key table[] = {
            "on the CPU"),
     NUMBER(CONFIG_INT, device, batch_wait_us, 0, 10000, "300", false,
            "Microseconds that a batch waits for frames that are being decoded"),
-    NUMBER(CONFIG_INT, device, answer_ms, 0, 10000, "40", false,
-           "Milliseconds in which a CUDA device must show that it is alive while its batch is "
-           "waited for; 0 leaves that to the driver"),
     TEXT(device, cache_path, "", false,
          "Folder for what a CUDA device measured of its networks; empty means the service's "
          "cache folder"),

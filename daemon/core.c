@@ -38,7 +38,6 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .batch = c->config.device.batch,
         .batch_wait_us = c->config.device.batch_wait_us,
         .reserve_bytes = c->config.device.memory_bytes ? c->config.device.memory_bytes : UINT64_MAX,
-        .answer_ms = c->config.device.answer_ms,
         .models = c->models,
         .metrics = &c->metrics,
         .commit = c->commit,

@@ -114,6 +114,9 @@ static int announce(struct process *p, struct err *err)
     core_set_ready(p->core);
     LOG_AT(LOG_NOTICE, "recond %s %s: %s, streams at %s", RECOND_VERSION,
            core_missing(p->core)[0] ? "is up" : "is ready", http, stream);
+    if (p->config.retired[0])
+        LOG_AT(LOG_WARNING, "the configuration names %s, which has no effect any more",
+               p->config.retired);
     if (p->config.auth.mode == CONFIG_AUTH_NONE)
         LOG_AT(LOG_WARNING,
                "auth.mode = none: everyone on this machine may create, watch and delete sessions");

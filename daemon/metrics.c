@@ -1,6 +1,7 @@
 #include "daemon/metrics.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Upper bounds in microseconds: 0.5 ms to 10 s, about 1, 2, 5. */
 static const uint64_t bounds[METRICS_BUCKETS] = {
@@ -28,12 +29,19 @@ void metrics_observe(struct metrics *m, enum metrics_time time, uint64_t us)
     atomic_fetch_add_explicit(&h->sum_us, us, memory_order_relaxed);
 }
 
-void metrics_stages(struct metrics *m, const float stage_us[GPU_STAGES])
+void metrics_stage(struct metrics *m, const char *name, float us)
 {
-    for (int i = 0; i < GPU_STAGES; i++)
-        if (stage_us[i] > 0)
-            atomic_fetch_add_explicit(&m->stage_ns[i], (uint64_t)(stage_us[i] * 1000.0f),
+    for (int i = 0; i < METRICS_STAGES; i++) {
+        const char *there = NULL;
+
+        if (!atomic_compare_exchange_strong(&m->stages[i].name, &there, name) &&
+            strcmp(there, name))
+            continue;
+        if (us > 0)
+            atomic_fetch_add_explicit(&m->stages[i].ns, (uint64_t)(us * 1000.0f),
                                       memory_order_relaxed);
+        return;
+    }
 }
 
 void metrics_print(struct metrics_text *t, const char *fmt, ...)
@@ -97,12 +105,12 @@ static void write_frames(struct metrics_text *t, const struct metrics *m)
 
 static void write_stages(struct metrics_text *t, const struct metrics *m)
 {
-    const char *name = "recond_stage_seconds_total";
+    const char *name = "recond_stage_seconds_total", *stage;
 
-    metrics_family(t, name, "counter", "Time spent in each stage of the pipeline.");
-    for (int i = 0; i < GPU_STAGES; i++)
-        metrics_print(t, "%s{stage=\"%s\"} %.6f\n", name, gpu_stage_name((enum gpu_stage)i),
-                      (double)atomic_load(&m->stage_ns[i]) * 1e-9);
+    metrics_family(t, name, "counter", "Time spent in each pass of the devices.");
+    for (int i = 0; i < METRICS_STAGES && (stage = atomic_load(&m->stages[i].name)); i++)
+        metrics_print(t, "%s{stage=\"%s\"} %.6f\n", name, stage,
+                      (double)atomic_load(&m->stages[i].ns) * 1e-9);
 }
 
 void metrics_write(struct metrics_text *t, const struct metrics *m)

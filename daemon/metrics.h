@@ -10,7 +10,6 @@
 #define RECOND_DAEMON_METRICS_H
 
 #include "api/api.h"
-#include "gpu/gpu.h"
 
 #include <stdatomic.h>
 #include <stdarg.h>
@@ -39,6 +38,7 @@ enum metrics_time {
 };
 
 #define METRICS_BUCKETS 16
+#define METRICS_STAGES 32
 
 struct metrics_histogram {
     atomic_ullong count[METRICS_BUCKETS + 1]; /* the last is +Inf */
@@ -49,13 +49,19 @@ struct metrics {
     atomic_ullong counters[METRICS_COUNTERS];
     atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_POISON + 1]; /* by outcome and reason */
     struct metrics_histogram times[METRICS_TIMES];
-    atomic_ullong stage_ns[GPU_STAGES]; /* summed over frames */
+    /* by names that devices give their passes, in the order in which they came; summed over
+     * frames */
+    struct {
+        _Atomic(const char *) name; /* NULL: no more */
+        atomic_ullong ns;
+    } stages[METRICS_STAGES];
 };
 
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
 void metrics_frame(struct metrics *m, enum control_status status, enum control_reason reason);
 void metrics_observe(struct metrics *m, enum metrics_time time, uint64_t us);
-void metrics_stages(struct metrics *m, const float stage_us[GPU_STAGES]);
+/* name: a constant. The name beyond METRICS_STAGES is not counted. */
+void metrics_stage(struct metrics *m, const char *name, float us);
 
 /* A text that grows up to cap and counts on beyond it, so that the length needed is known. */
 struct metrics_text {

@@ -1,26 +1,20 @@
 /*
- * gpu.h - the device contract: open a back end, give it networks, sessions and frames
+ * gpu.h - the device contract: open a back end, give it networks, sessions and their items
  *
- * One back end (`cpu`, `cuda`) runs the whole of a frame's arithmetic behind a dozen stage-sized
- * verbs. Verbs that take frames enqueue work and return at once (the CPU back end has done it by
- * then); gpu_wait() is the only one that waits, and only after it may results and changes be read.
+ * A session is of a line (struct gpu_line): a table of stages that each of its items runs through,
+ * a frame of a video for instance. gpu_submit() starts a batch of items of one line, at most one a
+ * session, and returns at once (the CPU back end has done the work by then). gpu_wait() waits for
+ * the batch, and only after it may results be read. Up to GPU_BATCHES batches of different sessions
+ * may be under way; they are waited for in the order in which they were submitted.
  *
- *     upload -> image -> depth -> motion
- *     -> covisible -> associate -> keyframe -> fuse -> remove -> change -> download
- *     wait
- *
- * All verbs take the whole batch, one frame a session. A back end may hold work back until
- * gpu_download() and launch it as one. Up to GPU_FLIGHTS batches of different sessions may be
- * between upload and wait; they are waited for in the order in which they were uploaded.
- *
- * Threads: two own a device, and one may be both. One runs frames: every verb that takes them, and
- *          gpu_session_save(). The other makes and frees what frames need, which may take long:
+ * Threads: two own a device, and one may be both. One runs items: gpu_submit(), gpu_wait() and
+ *          gpu_session_save(). The other makes and frees what items need, which may take long:
  *          gpu_model_*(), gpu_session_new(), _load(), _free(), gpu_get_info(). A session is with
- *          one of them at a time. Opening and closing is for whoever is alone with the device.
+ *          one of them at a time. No other thread may use a device that is opened or closed.
  * Frames:  poses T_wc take camera points (OpenCV axes) to the session's world. Depth is metres
  *          along z.
  * Sizes:   every map of a session is [net_h][net_w]; K is scaled to that size by the image stage.
- * Order:   results do not depend on thread order or on what else is in the batch: the same frames
+ * Order:   results do not depend on thread order or on what else is in the batch: the same items
  *          give the same changes, bit for bit, in every run of a back end (MATH.md, "Claims").
  */
 #ifndef RECOND_GPU_GPU_H
@@ -35,7 +29,8 @@ extern "C" {
 
 #define GPU_COVISIBLE_MAX 9 /* the paper's study: 2 to 9 */
 #define GPU_BATCH_MAX 64
-#define GPU_FLIGHTS 2     /* batches under way */
+#define GPU_BATCHES 2     /* under way at once */
+#define GPU_PASSES_MAX 16 /* of a line */
 #define GPU_SIDE_MAX 2048 /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
@@ -53,10 +48,6 @@ struct gpu_config {
     /* CUDA: device memory for sessions that is taken at once, as far as an eighth of the device's
      * is enough for it; more is taken when it is needed. 0 = none */
     uint64_t reserve_bytes;
-    /* CUDA: milliseconds in which a device that has not done its batch must show that it is alive;
-     * one that does not is lost (ERR_DEVICE), at the latest after twice that, if it is ours alone.
-     * 0, and among others: when the driver tells of a fault */
-    int answer_ms;
 };
 
 struct gpu_info {
@@ -68,9 +59,6 @@ struct gpu_info {
     int threads;
     float temperature_c; /* NAN = not known */
     int jpeg_engines;    /* of the card, for gpu_decode() */
-    /* CUDA: no other program is on the device, as far as the driver tells: its silence counts
-     * (gpu_config.answer_ms) */
-    int alone;
 };
 
 MUST_CHECK int gpu_open(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -106,7 +94,7 @@ MUST_CHECK int gpu_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err
 
 /* ---------------------------------------------------------------------------------- networks */
 
-enum gpu_model_kind { GPU_MODEL_DEPTH, GPU_MODEL_MOTION };
+enum gpu_model_kind { GPU_MODEL_DEPTH, GPU_MODEL_MOTION, GPU_MODEL_KINDS };
 
 enum gpu_depth_output {
     GPU_OUTPUT_DEPTH,   /* metres at focal_px */
@@ -143,6 +131,54 @@ MUST_CHECK int gpu_model_open(struct gpu_model **m, struct gpu *g,
                               const struct gpu_model_info *info, struct err *err);
 void gpu_model_close(struct gpu_model **m);
 
+/* ---------------------------------------------------------------------------------- lines */
+
+struct gpu_item;
+struct gpu_session;
+struct gpu_session_ops;
+
+/* One stage of a line: what it does to an item on the CPU is its specification. */
+struct gpu_stage {
+    const char *name;
+    int (*run)(struct gpu_item *item, struct err *err);
+    const char *reads, *leaves;
+};
+
+/*
+ * struct gpu_line - what the items of a session run through, as data
+ *
+ * Each line is one constant, in gpu/<name>/line_<name>.c. The CPU back end walks its stages; the
+ * CUDA back end has a table of passes for it (gpu/base/line_cuda.h), which share stages where that
+ * saves time.
+ */
+struct gpu_line {
+    const char *name;
+    const struct gpu_stage *stages;
+    int n_stages;
+    int priority; /* of two lines with items, the one with the lower number has the next batch */
+    float weight; /* what a session is charged for a microsecond of device time, mono's is 1 */
+    /* The first guess of an item's device time: cost_us + cost_us_per_mpx * net pixels / 10^6 */
+    float cost_us, cost_us_per_mpx;
+    /* Networks, as bits 1 << enum gpu_model_kind: those that a session needs, and those that it may
+     * have. */
+    unsigned needs, takes;
+    int has_map; /* a session keeps keyframes and points; else nothing between two items */
+    /* Does the item fit its session? Returns 0; ERR_INPUT */
+    int (*check)(const struct gpu_item *item, struct err *err);
+    const struct gpu_session_ops *cpu; /* of its sessions (gpu/base/ops.h) */
+    /* Does the back end compute here what the CPU does? Returns 0; ERR_UNSUPPORTED: it does not;
+     * other failures. NULL: there is nothing to ask */
+    int (*selftest)(struct gpu *g, struct gpu *cpu, struct err *err);
+};
+
+/* A camera's frames become a map of points (gpu/mono). */
+extern const struct gpu_line gpu_line_mono;
+
+/* Line i of this build in a fixed order, NULL behind the last one; the line of this name, or NULL.
+ */
+const struct gpu_line *gpu_line_at(int i);
+const struct gpu_line *gpu_line_find(const char *name);
+
 /* ---------------------------------------------------------------------------------- sessions */
 
 /* Constants of algorithms "Fusion"; docs/MATH.md gives each its equation. Lengths ending in _rel
@@ -175,17 +211,17 @@ void fuse_params_default(struct fuse_params *p);
 MUST_CHECK int fuse_params_check(const struct fuse_params *p, struct err *err);
 
 struct gpu_session_config {
+    const struct gpu_line *line;
     int net_w, net_h;             /* multiples of the models' `multiple` */
     int max_image_w, max_image_h; /* largest decoded picture that will be uploaded */
-    struct gpu_model *depth;      /* needed */
-    struct gpu_model *motion;     /* NULL: every frame brings its pose */
-    float step_m;                 /* quantum of published positions */
+    struct gpu_model *depth;
+    struct gpu_model *motion; /* mono: NULL = every frame brings its pose */
+    /* of a line with a map */
+    float step_m; /* quantum of published positions */
     /* slots of the model; beyond it new points are left out and counted */
     uint32_t max_points;
     struct fuse_params fuse;
 };
-
-struct gpu_session;
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */
 size_t gpu_session_bytes(const struct gpu_session_config *c);
@@ -202,16 +238,17 @@ void gpu_session_free(struct gpu_session **s);
  * configuration, same back end. Back ends read each other's bytes; what then differs is what always
  * differs between them.
  * In:      save: buf [cap], gpu_session_state_bytes() of now is enough. load: a session that has
- *          had no frame; the bytes, from a multiple of 16 on, may be a stranger's, and all of them
+ *          had no item; the bytes, from a multiple of 16 on, may be a stranger's, and all of them
  *          are checked first; sections of other owners are passed over
  * Returns: 0; ERR_LIMIT: cap; ERR_STATE: not a new session; ERR_INPUT: not such a state, or one of
  *          another shape; ERR_UNSUPPORTED: another build's; ERR_MEMORY; ERR_DEVICE. On errors other
  *          than the last nothing changes.
- * Runs:    between gpu_wait() of the session's last frame and gpu_upload() of its next one; waits
+ * Runs:    between gpu_wait() of the session's last item and gpu_submit() of its next one; waits
  *          for its own copies
  * Cost:    72 bytes a slot, 4 a cell of each keyframe's map
  */
-size_t gpu_session_state_bytes(struct gpu_session *s); /* 0: the device is lost */
+/* 0: the device is lost, or the line keeps nothing between items */
+size_t gpu_session_state_bytes(struct gpu_session *s);
 /* A state is a row of sections (proto/section.h) whose tags begin with 'G'. Which version of a
  * section load() reads at most; 0: it does not know it. */
 unsigned gpu_session_reads(uint32_t tag);
@@ -220,23 +257,40 @@ MUST_CHECK int gpu_session_save(struct gpu_session *s, uint8_t *buf, size_t cap,
 MUST_CHECK int gpu_session_load(struct gpu_session *s, const uint8_t *buf, size_t len,
                                 struct err *err);
 
-/* ---------------------------------------------------------------------------------- frames */
+/* ---------------------------------------------------------------------------------- items */
 
-enum gpu_stage {
-    GPU_STAGE_UPLOAD,
-    GPU_STAGE_IMAGE,
-    GPU_STAGE_DEPTH,
-    GPU_STAGE_MOTION,
-    GPU_STAGE_COVISIBLE,
-    GPU_STAGE_ASSOCIATE,
-    GPU_STAGE_KEYFRAME,
-    GPU_STAGE_FUSE,
-    GPU_STAGE_REMOVE,
-    GPU_STAGE_CHANGE,
-    GPU_STAGE_DOWNLOAD,
-    GPU_STAGES
+/* How long a pass took. A back end names its passes for what they do: those of the CPU are the
+ * line's stages. */
+struct gpu_pass_time {
+    const char *name;
+    float us;
 };
-const char *gpu_stage_name(enum gpu_stage stage);
+
+/* What every line's item begins with. */
+struct gpu_item {
+    struct gpu_session *session;
+    /* after gpu_wait() */
+    struct gpu_pass_time passes[GPU_PASSES_MAX];
+    int n_passes;
+    float device_us; /* the part of the device's time that it took: those of a batch add up */
+    int batch;       /* the back end's own */
+};
+
+/*
+ * gpu_submit / gpu_wait - a batch of items of one line
+ *
+ * In/out:  items [n] of different sessions, 1 ... GPU_BATCH_MAX; what an item points to stays
+ *          valid until gpu_wait(), which takes the same ones
+ * Returns: 0; ERR_INPUT: an item does not fit its session; ERR_STATE: GPU_BATCHES batches are under
+ *          way; ERR_DEVICE: the context is lost; what a stage says. When gpu_submit() fails nothing
+ *          of the batch is under way
+ * Runs:    gpu_submit() enqueues and does not wait
+ */
+MUST_CHECK int gpu_submit(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items,
+                          int n, struct err *err);
+MUST_CHECK int gpu_wait(struct gpu *g, struct gpu_item *const *items, int n, struct err *err);
+
+/* --------------------------------------------------------------------------------- mono's items */
 
 enum gpu_change_kind { GPU_CHANGE_PUT = 1, GPU_CHANGE_REMOVE = 2 };
 
@@ -262,13 +316,12 @@ struct gpu_result {
     uint32_t n_points, n_stable; /* of the model, after this frame */
     uint32_t n_changes;
     float median_depth_m;
-    float stage_us[GPU_STAGES];
 };
 
 /* One frame on its way through the device; owned by the worker. */
 struct gpu_frame {
-    struct gpu_session *session;
-    const uint8_t *rgb;  /* host, packed [height][width][3]; stays valid until gpu_wait() */
+    struct gpu_item item;
+    const uint8_t *rgb;  /* host, packed [height][width][3] */
     int width, height;   /* of rgb */
     struct intrinsics K; /* of rgb */
     int has_pose;
@@ -279,53 +332,7 @@ struct gpu_frame {
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
     const struct gpu_change *changes;
-    /* the part of the device's time that it took: those of a batch add up. After gpu_wait() */
-    float device_us;
-    int flight; /* the back end's own */
 };
-
-/* The verbs take 1...GPU_BATCH_MAX frames of different sessions on one device, the same ones from
- * gpu_upload() to gpu_wait(). All return 0; ERR_INPUT: a frame does not fit its session; ERR_STATE
- * (gpu_upload): GPU_FLIGHTS batches are under way; ERR_DEVICE: the context is lost. */
-MUST_CHECK int gpu_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* Picture to network size (area-averaged), normalised planes, colours for fusion. MATH.md
- * (I1)-(I3). */
-MUST_CHECK int gpu_image(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* Depth network, then its output convention to metres. MATH.md (D1)-(D4). */
-MUST_CHECK int gpu_depth(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* Pose of each frame: as given, or T_wc(previous) * exp(ego-motion). MATH.md (M1)-(M3). */
-MUST_CHECK int gpu_motion(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* The n_covisible keyframes with the largest view overlap, out of all that are kept. MATH.md
- * (K1). */
-MUST_CHECK int gpu_covisible(struct gpu *g, struct gpu_frame *const *frames, int n,
-                             struct err *err);
-
-/* Each pixel's point of the model, through the keyframes' maps; claims. MATH.md (1) (2)
- * (A1)-(A3). */
-MUST_CHECK int gpu_associate(struct gpu *g, struct gpu_frame *const *frames, int n,
-                             struct err *err);
-
-/* Does this frame become a keyframe? MATH.md (K2). */
-MUST_CHECK int gpu_keyframe(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* Update claimed points, insert the others, enter them in the maps. MATH.md (3)-(5), (F1)-(F3). */
-MUST_CHECK int gpu_fuse(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* Kernel 3: unconfirmed and seen-through points go; their slots are used again. MATH.md (R1)
- * (R2). */
-MUST_CHECK int gpu_remove(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-/* The published points that changed, in a fixed order. MATH.md (C1). */
-MUST_CHECK int gpu_change(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-
-MUST_CHECK int gpu_download(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-/* Waits for these frames, which went through the verbs above together. Also to be called when one
- * of them failed: afterwards nothing of the batch is under way. */
-MUST_CHECK int gpu_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
 
 #ifdef __cplusplus
 }

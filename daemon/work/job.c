@@ -12,6 +12,7 @@ void job_device_config(struct gpu_session_config *c, const struct session_option
                        struct gpu_model *depth, struct gpu_model *motion)
 {
     memset(c, 0, sizeof(*c));
+    c->line = &gpu_line_mono;
     fuse_params_default(&c->fuse);
     c->fuse.n_covisible = o->keyframes;
     c->fuse.min_depth_m = o->min_depth_m;
@@ -94,7 +95,7 @@ void job_open(struct job *job, struct session *s, struct queue_item *item)
     job->session = s;
     job->item = item;
     job->frame = (struct gpu_frame){
-        .session = k->device,
+        .item.session = k->device,
         .rgb = item->rgb,
         .width = item->width,
         .height = item->height,
@@ -143,7 +144,8 @@ void job_finish(struct job *job)
 
     mirror_commit(session_mirror(s), job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
-    metrics_stages(metrics, r->stage_us);
+    for (int i = 0; i < job->frame.item.n_passes; i++)
+        metrics_stage(metrics, job->frame.item.passes[i].name, job->frame.item.passes[i].us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
     if (trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %.6s: no room for more poses in its trajectory",

@@ -9,13 +9,10 @@
 /*
  * pipeline_mono - a batch of frames, of different sessions, from pictures to changed points
  *
- * In/out:  frames [n]; result and changes are valid after gpu_wait(g, frames, n, err)
- * Returns: 0: the batch is under way; ERR_DEVICE: the context is lost; else what the stage said:
- *          the whole batch is lost and the sessions live on, but part of it may be under way until
- *          gpu_wait()
+ * In/out:  items [n] of struct gpu_frame; results are valid after gpu_wait(g, items, n, err)
+ * Returns: as gpu_submit(); when it fails the whole batch is lost and the sessions live on
  * Runs:    on the thread that owns g; enqueues, does not wait
  */
-MUST_CHECK int pipeline_mono(struct gpu *g, struct gpu_frame *const *frames, int n,
-                             struct err *err);
+MUST_CHECK int pipeline_mono(struct gpu *g, struct gpu_item *const *items, int n, struct err *err);
 
 #endif

@@ -68,8 +68,7 @@ static int open_device(struct worker *w)
                                 .threads = w->config.threads,
                                 .batch = w->config.batch ? w->config.batch : BATCH_DEVICE,
                                 .cache_path = w->cache_path,
-                                .reserve_bytes = w->config.reserve_bytes,
-                                .answer_ms = w->config.answer_ms};
+                                .reserve_bytes = w->config.reserve_bytes};
     struct err err = {0};
     struct gpu_info info = {.temperature_c = NAN};
     int rc = (w->config.open ? w->config.open : gpu_open)(&w->gpu, &config, &err);
@@ -113,7 +112,7 @@ static void serve(struct worker *w)
         free_retired(w);
         if (n || w->n_left)
             worker_flight_begin(w, entries, n);
-        while (w->n_flights == GPU_FLIGHTS ||
+        while (w->n_flights == GPU_BATCHES ||
                (w->n_flights && worker_flight_due_us(w) <= clock_us()))
             worker_flight_land(w);
         look(w);

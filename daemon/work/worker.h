@@ -26,7 +26,6 @@ struct worker_config {
     const char *device, *cache_path; /* of gpu_config */
     int threads, batch, batch_wait_us;
     uint64_t reserve_bytes; /* of gpu_config */
-    int answer_ms;          /* of gpu_config */
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;

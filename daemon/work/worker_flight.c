@@ -133,7 +133,7 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
     if (rc)
         batch_failed(w, jobs, n, began_us, rc, err);
     for (int i = 0; i < n && rc == 0; i++) {
-        w->busy_us += (double)jobs[i]->frame.device_us;
+        w->busy_us += (double)jobs[i]->frame.item.device_us;
         commit_push(w->config.commit, jobs[i]);
     }
 }
@@ -196,11 +196,11 @@ void worker_flight_land(struct worker *w)
     struct flight *f = &w->flights[w->oldest];
     uint64_t from_us = clock_us(), now_us;
     struct err err = {0};
-    int rc = gpu_wait(w->gpu, f->frames, f->n, &err);
+    int rc = gpu_wait(w->gpu, f->items, f->n, &err);
 
     now_us = clock_us();
     learn(w, f, from_us, now_us);
-    w->oldest = (w->oldest + 1) % GPU_FLIGHTS;
+    w->oldest = (w->oldest + 1) % GPU_BATCHES;
     w->n_flights--;
     from_us = max_u64(f->began_us, w->landed_us);
     metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - from_us);
@@ -226,21 +226,18 @@ static void fly_alone(struct worker *w, struct flight *f)
         struct err err = {0};
         int rc = atomic_load(&w->lost) ? ERR_DEVICE : 0;
         if (rc == 0)
-            rc = pipeline_mono(w->gpu, &f->frames[i], 1, &err);
+            rc = pipeline_mono(w->gpu, &f->items[i], 1, &err);
         if (rc == 0)
-            rc = gpu_wait(w->gpu, &f->frames[i], 1, &err);
+            rc = gpu_wait(w->gpu, &f->items[i], 1, &err);
         worker_charge(w->turns, &f->jobs[i], 1, clock_us() - from_us);
         batch_done(w, &f->jobs[i], 1, f->began_us, rc, &err);
     }
 }
 
-/* A flight that did not get off. Pictures are about to be used again, so nothing may be under way;
- * the first error is the one told. */
+/* A flight that did not get off. The oldest one comes first, as always: those before it land. */
 static void crash(struct worker *w, struct flight *f, int rc, struct err *err)
 {
     worker_flight_land_all(w);
-    if (rc != ERR_DEVICE && gpu_wait(w->gpu, f->frames, f->n, NULL) == ERR_DEVICE)
-        rc = ERR_DEVICE;
     if (rc == ERR_INPUT && f->n > 1)
         fly_alone(w, f);
     else
@@ -253,7 +250,7 @@ static void launch(struct worker *w, struct flight *f)
     int rc;
 
     f->began_us = clock_us();
-    rc = pipeline_mono(w->gpu, f->frames, f->n, &err);
+    rc = pipeline_mono(w->gpu, f->items, f->n, &err);
     f->enqueued_us = clock_us();
     if (rc == 0) {
         uint64_t took_us = f->enqueued_us - f->began_us;
@@ -277,7 +274,7 @@ static void note_queue_time(struct worker *w, const struct queue_item *item)
 static void seat(struct flight *f, struct job *job)
 {
     f->jobs[f->n] = job;
-    f->frames[f->n++] = &job->frame;
+    f->items[f->n++] = &job->frame.item;
 }
 
 static void board(struct worker *w, struct flight *f, struct turn_entry *const *entries, int n)
@@ -361,7 +358,7 @@ static int worth(struct worker *w, int n, int n_left)
 
 void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n)
 {
-    struct flight *f = &w->flights[(w->oldest + w->n_flights) % GPU_FLIGHTS];
+    struct flight *f = &w->flights[(w->oldest + w->n_flights) % GPU_BATCHES];
     int n_left = w->n_left, all;
 
     f->n = 0;

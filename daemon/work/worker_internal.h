@@ -11,7 +11,7 @@
 
 /* A batch on its way through the device. */
 struct flight {
-    struct gpu_frame *frames[GPU_BATCH_MAX];
+    struct gpu_item *items[GPU_BATCH_MAX];
     struct job *jobs[GPU_BATCH_MAX];
     int n;
     uint64_t began_us, enqueued_us;
@@ -32,7 +32,7 @@ struct worker {
     struct worker_config config;
     char device_name[GPU_NAME_CAP], cache_path[CONFIG_TEXT_CAP];
     struct gpu *gpu;
-    struct flight flights[GPU_FLIGHTS]; /* under way: n_flights of them, the oldest at `oldest` */
+    struct flight flights[GPU_BATCHES]; /* under way: n_flights of them, the oldest at `oldest` */
     int oldest, n_flights;
     struct job *left[GPU_BATCH_MAX]; /* boarded, and left behind for the next flight: n_left */
     int n_left;

@@ -1,5 +1,5 @@
 /*
- * ops.h - what a back end is: one const table of stage-sized functions, chosen once at gpu_open()
+ * ops.h - what a back end is: one const table of functions, chosen once at gpu_open()
  *
  * gpu.c checks arguments, then calls through the table. A back end derives its own structures from
  * struct gpu, struct gpu_model and struct gpu_session by putting them first.
@@ -13,6 +13,26 @@
 extern "C" {
 #endif
 
+/* What a line's sessions are on one back end. Arguments were checked. */
+struct gpu_session_ops {
+    size_t (*bytes)(const struct gpu_session_config *c);
+    int (*make)(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
+                struct err *err);
+    void (*free)(struct gpu_session *s);
+    /* as gpu_session_save() and its kin; NULL: nothing is kept between two items */
+    unsigned (*reads)(uint32_t tag);
+    size_t (*state_bytes)(struct gpu_session *s);
+    int (*save)(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
+    int (*load)(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err);
+    /* Depth [net_h][net_w] of the next item of a session without a depth network (tests,
+     * self-test); given before gpu_submit(). */
+    int (*put_depth)(struct gpu_session *s, const float *depth, struct err *err);
+};
+
+struct net;
+struct network;
+struct graph_cuda;
+
 struct gpu_ops {
     const char *name;
     int (*open)(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -21,28 +41,20 @@ struct gpu_ops {
     int (*model_open)(struct gpu_model **m, struct gpu *g, const struct gpu_model_info *info,
                       struct err *err);
     void (*model_close)(struct gpu_model *m);
-    size_t (*session_bytes)(const struct gpu_session_config *c);
-    int (*session_new)(struct gpu_session **s, struct gpu *g, const struct gpu_session_config *c,
-                       struct err *err);
-    void (*session_free)(struct gpu_session *s);
-    size_t (*state_bytes)(struct gpu_session *s);
-    int (*save)(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
-    int (*load)(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err);
-    int (*upload)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*image)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*depth)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*motion)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*covisible)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*associate)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*keyframe)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*fuse)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*remove)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*change)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*download)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    int (*wait)(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err);
-    /* Depth [net_h][net_w] of the next frame of a session without a depth network (tests,
-     * self-test); given before gpu_covisible(). */
-    int (*put_depth)(struct gpu_session *s, const float *depth, struct err *err);
+    /* A network for one input size, and the host memory that it takes (network.h). */
+    int (*network_make)(void **exec, size_t *bytes, struct gpu *g, const struct net *net, int w,
+                        int h, struct err *err);
+    void (*network_free)(void *exec);
+    /* NULL: the back end does not know the line */
+    const struct gpu_session_ops *(*session)(const struct gpu_line *line);
+    /* What a session shares with others: its networks, laid out for its size. detach() takes one
+     * that attach() failed for, or never saw, as well. NULL: nothing */
+    int (*attach)(struct gpu_session *s, struct err *err);
+    void (*detach)(struct gpu_session *s);
+    void (*trim)(struct gpu *g); /* frees memory that is kept for sessions to come; may be NULL */
+    int (*submit)(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items, int n,
+                  struct err *err);
+    int (*wait)(struct gpu *g, struct gpu_item *const *items, int n, struct err *err);
     /* NULL: malloc and free do */
     void *(*host_get)(struct gpu *g, size_t bytes);
     void (*host_put)(struct gpu *g, void *memory, size_t bytes);
@@ -52,7 +64,9 @@ struct gpu_ops {
 
 struct gpu {
     const struct gpu_ops *ops;
-    char why[160]; /* what gpu_open() chose and why */
+    char why[160];       /* what gpu_open() chose and why */
+    uint64_t n_batches;  /* submitted so far */
+    uint64_t used_bytes; /* of host memory: sessions, weights, networks of the CPU back end */
 };
 
 struct gpu_model {
@@ -63,12 +77,26 @@ struct gpu_model {
 struct gpu_session {
     struct gpu *gpu;
     struct gpu_session_config config;
+    uint64_t batch; /* the last one that it was in, counted from 1 */
+    /* what attach() got: networks by kind, where the back end runs them one by one; the recorded
+     * line, where it runs all at once */
+    struct network *networks[GPU_MODEL_KINDS];
+    struct graph_cuda *graph;
 };
 
-extern const struct gpu_ops ops_cpu;
-/* NULL in a build without CUDA (ops_none.c). */
-extern const struct gpu_ops *const ops_cuda;
-int ops_cuda_count(void);
+/* As gpu_session_new(), but networks may be missing (self-test, tests). Arguments are trusted. */
+MUST_CHECK int gpu_session_make(struct gpu_session **s, struct gpu *g,
+                                const struct gpu_session_config *c, struct err *err);
+
+static inline struct gpu_frame *gpu_frame_of(struct gpu_item *item)
+{
+    return (struct gpu_frame *)item;
+}
+
+extern const struct gpu_ops backend_cpu;
+/* NULL in a build without CUDA (backend_none.c). */
+extern const struct gpu_ops *const backend_cuda;
+int backend_cuda_count(void);
 
 #ifdef __cplusplus
 }

@@ -70,8 +70,12 @@ static void claim(struct session_cpu *s, uint32_t pixel)
         s->claims[slot] = key;
 }
 
-void associate_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int associate_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
     take_depth(s);
     s->n_associated = 0;
     for (uint32_t i = 0; i < s->n_pixels; i++) {
@@ -92,4 +96,5 @@ void associate_cpu_run(struct session_cpu *s, struct gpu_frame *f)
     f->result.n_valid = s->n_valid;
     f->result.n_associated = s->n_associated;
     f->result.median_depth_m = s->median_depth_m;
+    return 0;
 }

@@ -10,7 +10,7 @@
  *          is larger than any update's (scan_vote()), so what is left of a point's claims is the
  *          nearest pixel that observes it or, if there is none, the first that sees through it.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_point.h"
 #include "gpu/base/cuda_try.h"
@@ -145,15 +145,15 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
     n = __syncthreads_count(r.found != POINT_NONE);
     if (threadIdx.x == 0 && n)
         atomicAdd(&s->groups[blockIdx.x / SCAN_GROUP].n[SCAN_FOUND], (uint32_t)n);
-    scan_stamp(s, GPU_STAGE_FUSE);
+    scan_stamp(s, SESSION_CUDA_FUSE);
 }
 
-int associate_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-                   struct err *err)
+int associate_cuda(const struct pass_cuda *p, struct err *err)
 {
-    dim3 grid(scan_blocks(pixels_max), (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
     int rc = 0;
-    CU_TRY(scan_launch(associate_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(associate_kernel, grid, SCAN_BLOCK, p->stream, frames));
 out:
     return rc;
 }

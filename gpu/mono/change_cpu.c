@@ -12,10 +12,13 @@ static void emit(struct session_cpu *s, uint32_t slot, int kind)
     s->changes[s->n_changes++] = change_make(s->id[slot], slot, &s->out[slot], kind);
 }
 
-void change_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int change_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
     const struct gpu_session_config *c = &s->base.config;
 
+    (void)err;
     s->n_changes = 0;
     for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
         uint32_t slot = s->found[pixel];
@@ -36,4 +39,5 @@ void change_cpu_run(struct session_cpu *s, struct gpu_frame *f)
     }
     f->result.n_changes = s->n_changes;
     f->changes = s->changes;
+    return 0;
 }

@@ -8,7 +8,7 @@
 #ifndef RECOND_GPU_CHANGE_CUDA_CUH
 #define RECOND_GPU_CHANGE_CUDA_CUH
 
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/change_point.h"
 
@@ -38,9 +38,9 @@ static __device__ inline void change_result(const struct session_dev *s, struct 
     r->n_stable = s->n_stable;
     r->n_changes = s->n_changed + s->n_withdrawn;
     r->median_depth_m = s->median_depth_m;
-    for (int i = 0; i < GPU_STAGES; i++)
+    for (int i = 0; i < SESSION_CUDA_PASSES; i++)
         to->stamp_ns[i] = s->stamp_ns[i];
-    to->stamp_ns[GPU_STAGE_DOWNLOAD] = scan_now();
+    to->stamp_ns[SESSION_CUDA_PASSES] = scan_now();
 }
 
 /* The changes of one pixel to their places; its marks and ranks are those of the block's pass. */

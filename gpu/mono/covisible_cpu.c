@@ -31,8 +31,12 @@ static void keep_best(struct session_cpu *s, uint32_t place, int overlap)
     best[i].overlap = overlap;
 }
 
-void covisible_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int covisible_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
     make_grid(s);
     s->n_covisible = 0;
     for (uint32_t k = 0; k < (uint32_t)s->base.config.fuse.max_keyframes; k++) {
@@ -45,4 +49,5 @@ void covisible_cpu_run(struct session_cpu *s, struct gpu_frame *f)
             keep_best(s, k, overlap);
     }
     f->result.n_covisible = (uint32_t)s->n_covisible;
+    return 0;
 }

@@ -9,7 +9,7 @@
  *          (associate_depth_cuda.cuh).
  * Also:    block 0 notes what the model holds before the frame, and clears what later passes count.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_depth_cuda.cuh"
 #include "gpu/base/cuda_try.h"
@@ -131,7 +131,7 @@ static __device__ void find_covisible(const struct frame_cuda *f, struct session
     uint32_t *counts = (uint32_t *)s->groups;
     uint32_t n_counts = scan_groups_of(s->n_pixels) * SCAN_GROUP_WIDTH;
 
-    scan_stamp(s, GPU_STAGE_COVISIBLE);
+    scan_stamp(s, SESSION_CUDA_COVISIBLE);
     if (threadIdx.x == 0)
         camera = motion_camera(f, s);
     else if (threadIdx.x == 32)
@@ -168,15 +168,15 @@ static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
         find_covisible(f, s);
     else
         associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
-    scan_stamp(s, GPU_STAGE_ASSOCIATE);
+    scan_stamp(s, SESSION_CUDA_ASSOCIATE);
 }
 
-int covisible_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-                   struct err *err)
+int covisible_cuda(const struct pass_cuda *p, struct err *err)
 {
-    dim3 grid(1 + (pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    dim3 grid(1 + (p->pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, (unsigned)p->n);
     int rc = 0;
-    CU_TRY(scan_launch_first(covisible_kernel, grid, COVISIBLE_BLOCK, stream, frames));
+    CU_TRY(scan_launch_first(covisible_kernel, grid, COVISIBLE_BLOCK, p->stream, frames));
 out:
     return rc;
 }

@@ -1,14 +1,19 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/depth_point.h"
+#include "gpu/net/net_dnnl.h"
 
-int depth_cpu_run(struct session_cpu *s, struct err *err)
+/* Without a network the session has its depth already (session_cpu_put_depth()). */
+int depth_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    const struct network *network = item->session->networks[GPU_MODEL_DEPTH];
     struct depth_scale scale;
     int rc;
-    if (!s->depth_plan)
-        return err_set(err, ERR_STATE, "the session has no depth network");
-    rc = net_dnnl_run(s->depth_plan->exec, s->planes, s->depth, err);
+
+    if (!network)
+        return 0;
+    rc = net_dnnl_run(network->exec, s->planes, s->depth, err);
     if (rc)
         return rc;
     scale = depth_scale_make(&s->base.config.depth->info, s->camera.K.fx);

@@ -3,7 +3,7 @@
  *
  * Grid:    (blocks of pixels, frames), a thread a pixel
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/base/cuda_try.h"
 
@@ -21,15 +21,15 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
         if (f->depth_out)
             f->depth_out[pixel] = s->depth[pixel];
     }
-    scan_stamp(s, GPU_STAGE_MOTION);
+    scan_stamp(s, SESSION_CUDA_MOTION);
 }
 
-int depth_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-               struct err *err)
+int depth_cuda(const struct pass_cuda *p, struct err *err)
 {
-    dim3 grid(scan_blocks(pixels_max), (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
     int rc = 0;
-    CU_TRY(scan_launch_first(depth_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch_first(depth_kernel, grid, SCAN_BLOCK, p->stream, frames));
 out:
     return rc;
 }

@@ -166,9 +166,13 @@ static void fill_map(struct session_cpu *s)
     }
 }
 
-void fuse_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int fuse_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
     uint32_t n_new;
+
+    (void)err;
     f->result.n_updated = update_claimed(s);
     claim_cells(s);
     n_new = count_new(s);
@@ -176,4 +180,5 @@ void fuse_cpu_run(struct session_cpu *s, struct gpu_frame *f)
     f->result.n_left_out = n_new - f->result.n_inserted;
     if (s->is_keyframe)
         fill_map(s);
+    return 0;
 }

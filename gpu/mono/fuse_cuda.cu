@@ -13,7 +13,7 @@
  *          is theirs. Inserted points go to slots that were free before the frame, so none of them
  *          is in the list, voted against or updated; the carved ones become free behind.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/base/cuda_try.h"
@@ -301,17 +301,17 @@ static __global__ void insert_kernel(const struct frame_cuda *frames, uint32_t p
         remove_count(s, blockIdx.x - pixel_blocks);
     else if (!scan_idle(s, blockIdx.x))
         insert_block(f, s);
-    scan_stamp(s, GPU_STAGE_REMOVE);
+    scan_stamp(s, SESSION_CUDA_REMOVE);
 }
 
-int fuse_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-              struct err *err)
+int fuse_cuda(const struct pass_cuda *p, struct err *err)
 {
-    uint32_t blocks = scan_blocks(pixels_max);
-    dim3 pixels(1 + blocks, (unsigned)n), both(blocks + SCAN_CHUNKS, (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    uint32_t blocks = scan_blocks(p->pixels_max);
+    dim3 pixels(1 + blocks, (unsigned)p->n), both(blocks + SCAN_CHUNKS, (unsigned)p->n);
     int rc = 0;
-    CU_TRY(scan_launch(update_kernel, pixels, SCAN_BLOCK, stream, frames));
-    CU_TRY(scan_launch(insert_kernel, both, SCAN_BLOCK, stream, frames, blocks));
+    CU_TRY(scan_launch(update_kernel, pixels, SCAN_BLOCK, p->stream, frames));
+    CU_TRY(scan_launch(insert_kernel, both, SCAN_BLOCK, p->stream, frames, blocks));
 out:
     return rc;
 }

@@ -48,11 +48,16 @@ static void resize_row(struct session_cpu *s, const struct gpu_frame *f, int y)
     }
 }
 
-void image_cpu_run(struct session_cpu *s, const struct gpu_frame *f)
+int image_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    const struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
     for (int y = 0; y < s->h; y++) {
         sum_rows(s->row, f->rgb, f->width, f->height, y, s->h);
         resize_row(s, f, y);
     }
     s->camera.K = intrinsics_scale(f->K, f->width, f->height, s->w, s->h);
+    return 0;
 }

@@ -6,7 +6,7 @@
  *          the previous picture.
  * Also:    block 0 begins the frame: its number and its intrinsics, which no other block reads.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/mono/image_point.h"
@@ -82,8 +82,7 @@ static __device__ void begin_frame(struct session_dev *s, struct intrinsics K)
     s->frame++;
     s->camera.K = K;
     s->depth_scale.focal = s->focal_px > 0.0f ? K.fx / s->focal_px : 1.0f;
-    scan_stamp(s, GPU_STAGE_UPLOAD);
-    scan_stamp(s, GPU_STAGE_IMAGE);
+    scan_stamp(s, SESSION_CUDA_IMAGE);
 }
 
 static __global__ void image_kernel(const struct frame_cuda *frames)
@@ -114,15 +113,15 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
         if (s->previous)
             put_motion(f, s, pixel, normalise(sum, area, f->mean[1], f->std[1]), K, x, y);
     }
-    scan_stamp(s, GPU_STAGE_DEPTH);
+    scan_stamp(s, SESSION_CUDA_DEPTH);
 }
 
-int image_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-               struct err *err)
+int image_cuda(const struct pass_cuda *p, struct err *err)
 {
-    dim3 grid(scan_blocks(pixels_max), (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
     int rc = 0;
-    CU_TRY(scan_launch_first(image_kernel, grid, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch_first(image_kernel, grid, SCAN_BLOCK, p->stream, frames));
 out:
     return rc;
 }

@@ -69,10 +69,13 @@ static uint32_t take_place(struct session_cpu *s)
     return least_useful(s);
 }
 
-void keyframe_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int keyframe_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
     uint32_t n = (uint32_t)s->base.config.fuse.max_keyframes;
 
+    (void)err;
     s->is_keyframe = is_keyframe(s);
     if (s->is_keyframe) {
         uint32_t place = take_place(s);
@@ -89,4 +92,5 @@ void keyframe_cpu_run(struct session_cpu *s, struct gpu_frame *f)
     }
     f->result.is_keyframe = s->is_keyframe;
     f->result.n_keyframes = s->n_keyframes;
+    return 0;
 }

@@ -1,6 +1,7 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/motion_point.h"
+#include "gpu/net/net_dnnl.h"
 
 /* Planes 6 and 7 of the network's input: the direction of each pixel's ray. */
 static void put_rays(struct session_cpu *s)
@@ -25,14 +26,16 @@ static int learned_pose(struct session_cpu *s, struct rigid *T_wc, struct err *e
         return 0;
     if (s->base.config.motion->info.rays)
         put_rays(s);
-    rc = net_dnnl_run(s->motion_plan->exec, s->pair, m, err);
+    rc = net_dnnl_run(s->base.networks[GPU_MODEL_MOTION]->exec, s->pair, m, err);
     if (rc == 0)
         *T_wc = motion_compose(&last, m);
     return rc;
 }
 
-int motion_cpu_run(struct session_cpu *s, struct gpu_frame *f, struct err *err)
+int motion_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
     struct rigid T_wc = f->T_wc;
     size_t picture = 3 * (size_t)s->n_pixels;
     int rc = 0;

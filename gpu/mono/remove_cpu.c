@@ -46,12 +46,17 @@ static void compact(struct session_cpu *s)
     s->n_unstable = kept;
 }
 
-void remove_cpu_run(struct session_cpu *s, struct gpu_frame *f)
+int remove_cpu_run(struct gpu_item *item, struct err *err)
 {
+    struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
     carve(s);
     compact(s);
     f->result.n_carved = s->n_carved;
     f->result.n_removed = s->n_removed;
     f->result.n_points = s->n_points;
     f->result.n_stable = s->n_stable;
+    return 0;
 }

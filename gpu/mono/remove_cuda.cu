@@ -8,7 +8,7 @@
  *          list keeps its order and goes from one array to the other, then comes what the frame
  *          appended. Counts are read from session_dev.was, and the live ones written by one thread.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/base/cuda_try.h"
@@ -91,13 +91,12 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
     }
 }
 
-int remove_cuda(const struct frame_cuda *frames, int n, uint32_t pixels_max, cudaStream_t stream,
-                struct err *err)
+int remove_cuda(const struct pass_cuda *p, struct err *err)
 {
-    dim3 chunks(SCAN_CHUNKS, (unsigned)n);
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    dim3 chunks(SCAN_CHUNKS, (unsigned)p->n);
     int rc = 0;
-    (void)pixels_max;
-    CU_TRY(scan_launch(remove_kernel, chunks, SCAN_BLOCK, stream, frames));
+    CU_TRY(scan_launch(remove_kernel, chunks, SCAN_BLOCK, p->stream, frames));
 out:
     return rc;
 }

@@ -8,7 +8,7 @@
 #ifndef RECOND_GPU_REMOVE_CUDA_CUH
 #define RECOND_GPU_REMOVE_CUDA_CUH
 
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/remove_point.h"
 

@@ -20,8 +20,8 @@ static void *take(struct arena *a, size_t n, size_t size)
     return a->base ? a->base + at : NULL;
 }
 
-static void lay_out_frame(struct session_cpu *s, struct arena *a,
-                          const struct gpu_session_config *c)
+static void lay_out_picture(struct session_cpu *s, struct arena *a,
+                            const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
     s->row = take(a, (size_t)c->max_image_w * 3, sizeof *s->row);
@@ -29,6 +29,12 @@ static void lay_out_frame(struct session_cpu *s, struct arena *a,
     s->planes = take(a, n * 3, sizeof *s->planes);
     s->pair = take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
     s->depth = take(a, n, sizeof *s->depth);
+}
+
+static void lay_out_fusion(struct session_cpu *s, struct arena *a,
+                           const struct gpu_session_config *c)
+{
+    size_t n = (size_t)c->net_w * c->net_h;
     s->usable = take(a, n, sizeof *s->usable);
     s->world = take(a, n, sizeof *s->world);
     s->found = take(a, n, sizeof *s->found);
@@ -60,82 +66,71 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     s->free_slots = take(a, m, sizeof *s->free_slots);
 }
 
+/* A line without a map has the picture and its depth alone. Returns the bytes of all. */
+static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
+{
+    struct arena a = {base, 0};
+
+    lay_out_picture(s, &a, c);
+    if (c->line->has_map) {
+        lay_out_fusion(s, &a, c);
+        lay_out_model(s, &a, c);
+    }
+    return a.used;
+}
+
 size_t session_cpu_bytes(const struct gpu_session_config *c)
 {
     struct session_cpu s;
-    struct arena a = {NULL, 0};
-    lay_out_frame(&s, &a, c);
-    lay_out_model(&s, &a, c);
-    return a.used + sizeof s;
-}
 
-/* The ray maps of a motion network follow the two pictures; they change only with K
- * (motion_cpu.c). */
-static int get_plans(struct session_cpu *s, const struct gpu_session_config *c, struct err *err)
-{
-    int rc = 0;
-    if (c->depth)
-        rc = plan_cpu_get(&s->depth_plan, (struct model_cpu *)c->depth, c->net_w, c->net_h, err);
-    if (rc == 0 && c->motion)
-        rc = plan_cpu_get(&s->motion_plan, (struct model_cpu *)c->motion, c->net_w, c->net_h, err);
-    return rc;
+    return lay_out(&s, NULL, c) + sizeof s;
 }
 
 int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_session_config *c,
                     struct err *err)
 {
     struct session_cpu *s = calloc(1, sizeof *s);
-    struct arena a = {NULL, 0};
-    int rc;
+    size_t bytes = session_cpu_bytes(c) - sizeof *s;
+    uint8_t *base;
 
     *out = NULL;
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a session");
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0);
+    if (base == MAP_FAILED) {
+        free(s);
+        return err_set(err, ERR_MEMORY, "no memory for a session of %zu bytes", bytes);
+    }
     s->base.gpu = g;
     s->base.config = *c;
     s->w = c->net_w;
     s->h = c->net_h;
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->next_id = 1;
-    rc = get_plans(s, c, err);
-    if (rc)
-        goto fail;
-    s->arena_bytes = session_cpu_bytes(c) - sizeof *s;
-    a.base = mmap(NULL, s->arena_bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (a.base == MAP_FAILED) {
-        s->arena_bytes = 0;
-        rc = err_set(err, ERR_MEMORY, "no memory for a session of %zu bytes", session_cpu_bytes(c));
-        goto fail;
-    }
-    lay_out_frame(s, &a, c);
-    lay_out_model(s, &a, c);
-    memset(s->cell_claims, 0xff,
-           (size_t)s->n_pixels * (size_t)c->fuse.n_covisible * sizeof *s->cell_claims);
-    ((struct gpu_cpu *)g)->used_bytes += s->arena_bytes + sizeof *s;
+    s->arena_bytes = lay_out(s, base, c);
+    if (s->cell_claims)
+        memset(s->cell_claims, 0xff,
+               (size_t)s->n_pixels * (size_t)c->fuse.n_covisible * sizeof *s->cell_claims);
+    g->used_bytes += s->arena_bytes + sizeof *s;
     *out = &s->base;
     return 0;
-fail:
-    session_cpu_free(&s->base);
-    return rc;
 }
 
 void session_cpu_free(struct gpu_session *base)
 {
     struct session_cpu *s = session_cpu_of(base);
-    if (s->depth_plan)
-        plan_cpu_put((struct model_cpu *)s->base.config.depth, s->depth_plan);
-    if (s->motion_plan)
-        plan_cpu_put((struct model_cpu *)s->base.config.motion, s->motion_plan);
-    if (s->arena_bytes) {
-        ((struct gpu_cpu *)s->base.gpu)->used_bytes -= s->arena_bytes + sizeof *s;
-        munmap(s->row, s->arena_bytes); /* the first piece is where the mapping begins */
-    }
+
+    base->gpu->used_bytes -= s->arena_bytes + sizeof *s;
+    munmap(s->row, s->arena_bytes); /* the first piece is where the mapping begins */
     free(s);
 }
 
-void session_cpu_put_depth(struct gpu_session *base, const float *depth)
+int session_cpu_put_depth(struct gpu_session *base, const float *depth, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(base);
+
+    (void)err;
     memcpy(s->depth, depth, s->n_pixels * sizeof *depth);
+    return 0;
 }

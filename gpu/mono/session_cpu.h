@@ -1,48 +1,20 @@
 /*
- * session_cpu.h - what the CPU back end keeps of a device, a model and a session (internal to gpu/
- * and its tests)
+ * session_cpu.h - what the CPU back end keeps of a mono session (internal to gpu/ and its tests)
  *
  * Memory:  everything that a session will ever use is one anonymous mapping, cut up by
  *          session_cpu_new(); pages that no point, keyframe or frame has touched cost no memory.
- * Tests:   a session made by session_cpu_new() directly may have no depth network; depth is then
- *          given by session_cpu_put_depth() in place of gpu_depth(). `visit` shuffles the order in
- *          which pixels claim; no result may depend on it.
+ * Tests:   a session made by session_cpu_new() directly has no networks; its depth is then given by
+ *          session_cpu_put_depth() before gpu_submit(). `visit` shuffles the order in which pixels
+ *          claim; no result may depend on it.
  */
 #ifndef RECOND_GPU_SESSION_CPU_H
 #define RECOND_GPU_SESSION_CPU_H
 
 #include "gpu/mono/covisible_point.h"
-#include "gpu/net/net.h"
-#include "gpu/base/ops.h"
+#include "gpu/base/network.h"
 #include "gpu/base/point.h"
 
 #define SESSION_CPU_PAIR_MAX 8 /* planes of a motion network: two pictures and two ray maps */
-
-/* A network laid out for one input size; shared by all sessions of that size. */
-struct plan_cpu {
-    struct plan_cpu *next;
-    struct net_dnnl *exec;
-    int w, h, users;
-    uint64_t
-        /* order of last use: the plan without users that was used longest ago is freed first */
-        used;
-    size_t bytes;
-};
-
-struct gpu_cpu {
-    struct gpu base;
-    char model[GPU_NAME_CAP];
-    int threads;
-    uint64_t used_bytes; /* sessions, weights, plans */
-    uint64_t clock;      /* orders the use of plans */
-};
-
-struct model_cpu {
-    struct gpu_model base;
-    struct net *net;
-    struct plan_cpu *plans;
-    size_t bytes; /* weights */
-};
 
 /* A keyframe that the frame is tested against. */
 struct covisible_cpu {
@@ -52,7 +24,6 @@ struct covisible_cpu {
 
 struct session_cpu {
     struct gpu_session base;
-    struct plan_cpu *depth_plan, *motion_plan;
     size_t arena_bytes;
     int w, h;
     uint32_t n_pixels;
@@ -125,36 +96,20 @@ static inline struct session_cpu *session_cpu_of(struct gpu_session *s)
 }
 
 size_t session_cpu_bytes(const struct gpu_session_config *c);
-/* As gpu_session_new(), but c->depth may be NULL. The arguments are trusted. */
+/* As gpu_session_ops. The arguments are trusted. */
 MUST_CHECK int session_cpu_new(struct gpu_session **s, struct gpu *g,
                                const struct gpu_session_config *c, struct err *err);
 void session_cpu_free(struct gpu_session *s);
-/* As gpu_session_save() and its kin. */
 size_t session_cpu_state_bytes(struct gpu_session *s);
 MUST_CHECK int session_cpu_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len,
                                 struct err *err);
 MUST_CHECK int session_cpu_load(struct gpu_session *s, const uint8_t *buf, size_t len,
                                 struct err *err);
-/* Depth [net_h][net_w] of the current frame, in place of gpu_depth(). */
-void session_cpu_put_depth(struct gpu_session *s, const float *depth);
+MUST_CHECK int session_cpu_put_depth(struct gpu_session *s, const float *depth, struct err *err);
 
-/* A model's network for one input size; made at the first call for it. Pair get with put. */
-MUST_CHECK int plan_cpu_get(struct plan_cpu **plan, struct model_cpu *m, int w, int h,
-                            struct err *err);
-void plan_cpu_put(struct model_cpu *m, struct plan_cpu *plan);
-MUST_CHECK int plan_cpu_model_open(struct gpu_model **m, struct gpu *g,
-                                   const struct gpu_model_info *info, struct err *err);
-void plan_cpu_model_close(struct gpu_model *m);
-
-/* The stages, one frame each. */
-void image_cpu_run(struct session_cpu *s, const struct gpu_frame *f);
-MUST_CHECK int depth_cpu_run(struct session_cpu *s, struct err *err);
-MUST_CHECK int motion_cpu_run(struct session_cpu *s, struct gpu_frame *f, struct err *err);
-void covisible_cpu_run(struct session_cpu *s, struct gpu_frame *f);
-void associate_cpu_run(struct session_cpu *s, struct gpu_frame *f);
-void keyframe_cpu_run(struct session_cpu *s, struct gpu_frame *f);
-void fuse_cpu_run(struct session_cpu *s, struct gpu_frame *f);
-void remove_cpu_run(struct session_cpu *s, struct gpu_frame *f);
-void change_cpu_run(struct session_cpu *s, struct gpu_frame *f);
+/* The stages, one frame each: rows of gpu_line_mono. */
+typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
+stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, covisible_cpu_run, associate_cpu_run,
+    keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
 
 #endif

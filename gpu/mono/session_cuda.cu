@@ -4,11 +4,11 @@
  * One piece of device memory is cut up as session_cpu.c cuts its mapping, but all of it is really
  * there: a session of ten million points holds about a gigabyte from its first frame on.
  */
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/session_cuda.h"
 
-#include "gpu/mono/associate_point.h"
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/memory_cuda.h"
+#include "gpu/mono/associate_point.h"
 
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ template <class T> static void take(struct arena *a, T **piece, size_t n)
     a->used += n * sizeof(T);
 }
 
-static void lay_out_frame(struct session_dev *s, struct arena *a,
-                          const struct gpu_session_config *c)
+static void lay_out_picture(struct session_dev *s, struct arena *a,
+                            const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
     take(a, &s->picture, (size_t)c->max_image_w * c->max_image_h * 3);
@@ -37,6 +37,12 @@ static void lay_out_frame(struct session_dev *s, struct arena *a,
     if (!c->motion)
         s->previous = NULL;
     take(a, &s->depth, n);
+}
+
+static void lay_out_fusion(struct session_dev *s, struct arena *a,
+                           const struct gpu_session_config *c)
+{
+    size_t n = (size_t)c->net_w * c->net_h;
     take(a, &s->usable, n);
     take(a, &s->world, n);
     take(a, &s->found, n);
@@ -70,14 +76,18 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
     take(a, &s->free_slots, m);
 }
 
-/* Pieces of s, and where the copy of s itself goes. Returns the bytes of all. */
+/* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
+ * depth alone. Returns the bytes of all. */
 static size_t lay_out(struct session_dev *s, struct session_dev **dev, uint8_t *base,
                       const struct gpu_session_config *c)
 {
     struct arena a = {base, 0};
     take(&a, dev, 1);
-    lay_out_frame(s, &a, c);
-    lay_out_model(s, &a, c);
+    lay_out_picture(s, &a, c);
+    if (c->line->has_map) {
+        lay_out_fusion(s, &a, c);
+        lay_out_model(s, &a, c);
+    }
     return a.used + SESSION_CUDA_GUARD;
 }
 
@@ -111,7 +121,8 @@ static size_t aligned(size_t n)
 static int pin(struct session_cuda *s, struct err *err)
 {
     size_t n = s->host.n_pixels, changes = aligned(sizeof *s->result);
-    size_t depth = changes + aligned(2 * n * sizeof *s->changes);
+    size_t n_changes = s->base.config.line->has_map ? 2 * n : 0;
+    size_t depth = changes + aligned(n_changes * sizeof *s->changes);
     uint8_t *here;
     int rc;
 
@@ -128,14 +139,18 @@ static int pin(struct session_cuda *s, struct err *err)
 }
 
 /* Claims are unclaimed, all else is zero. */
-static int fill(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
-                struct err *err)
+static int clear(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
+                 struct err *err)
 {
     size_t cells = (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
     int rc = 0;
     CU_TRY(cudaMemsetAsync(s->arena, 0, s->arena_bytes, stream));
-    CU_TRY(cudaMemsetAsync(s->host.cell_claims, 0xff, cells * sizeof *s->host.cell_claims, stream));
-    CU_TRY(cudaMemsetAsync(s->host.claims, 0xff, c->max_points * sizeof *s->host.claims, stream));
+    if (c->line->has_map) {
+        CU_TRY(cudaMemsetAsync(s->host.cell_claims, 0xff, cells * sizeof *s->host.cell_claims,
+                               stream));
+        CU_TRY(
+            cudaMemsetAsync(s->host.claims, 0xff, c->max_points * sizeof *s->host.claims, stream));
+    }
     CU_TRY(cudaMemcpyAsync(s->dev, &s->host, sizeof s->host, cudaMemcpyHostToDevice, stream));
     CU_TRY(cudaStreamSynchronize(stream));
 out:
@@ -162,7 +177,7 @@ int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cud
         rc = pin(s, err);
     }
     if (rc == 0)
-        rc = fill(s, c, stream, err);
+        rc = clear(s, c, stream, err);
     if (rc)
         session_cuda_free(&s);
     *out = s;

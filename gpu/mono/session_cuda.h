@@ -29,7 +29,7 @@
 
 #include "gpu/mono/covisible_point.h"
 #include "gpu/mono/depth_point.h"
-#include "gpu/base/ops.h"
+#include "gpu/base/line_cuda.h"
 #include "gpu/base/point.h"
 
 #include "gpu/base/half_cuda.h"
@@ -53,6 +53,9 @@ struct tally_cuda {
 };
 
 /* What a block of pixels counted (scan_cuda.cuh), and what a group of blocks did. */
+#define SCAN_BLOCK 256
+#define SCAN_GROUP 64   /* blocks of pixels whose counts are added up */
+#define SCAN_CHUNKS 128 /* blocks that share a list whose length only the device knows */
 #define SCAN_WIDTH 16
 #define SCAN_GROUP_WIDTH 12
 struct scan_counts {
@@ -60,6 +63,29 @@ struct scan_counts {
 };
 struct scan_group {
     uint32_t n[SCAN_GROUP_WIDTH];
+};
+
+static inline uint32_t scan_blocks(uint32_t n)
+{
+    return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
+}
+
+static inline uint32_t scan_groups(uint32_t n)
+{
+    return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
+}
+
+/* Passes with a time of their own. SESSION_CUDA_FUSE has two kernels, and beside them the stages
+ * keyframe and change. */
+enum session_cuda_pass {
+    SESSION_CUDA_IMAGE,
+    SESSION_CUDA_DEPTH,  /* the network, then metres */
+    SESSION_CUDA_MOTION, /* the network */
+    SESSION_CUDA_COVISIBLE,
+    SESSION_CUDA_ASSOCIATE,
+    SESSION_CUDA_FUSE,
+    SESSION_CUDA_REMOVE,
+    SESSION_CUDA_PASSES
 };
 
 /* In device memory: the model and the state of the line between frames. Written by kernels alone
@@ -137,15 +163,13 @@ struct session_dev {
     uint32_t n_recycled;             /* of the inserted: those in a slot that was free */
     uint32_t n_appended;             /* to the list of unstable points */
 
-    unsigned long long stamp_ns[GPU_STAGES]; /* as in result_cuda */
+    unsigned long long stamp_ns[SESSION_CUDA_PASSES + 1]; /* as in result_cuda */
 };
 
 /* What the device tells the host of a frame; in pinned memory, written by the last pass. */
 struct result_cuda {
-    struct gpu_result result; /* stage_us: zero; see stamp_ns */
-    /* %globaltimer when a stage began; the upload's is the image's; the last one: the end. 0: the
-     * stage has no pass of its own (keyframe and change are fuse's; motion is its network alone) */
-    uint64_t stamp_ns[GPU_STAGES];
+    struct gpu_result result;
+    uint64_t stamp_ns[SESSION_CUDA_PASSES + 1]; /* %globaltimer when a pass began; then the end */
 };
 
 /* One frame of a batch, as kernels see it; the array is copied to the device with each batch. */
@@ -184,7 +208,6 @@ struct session_cuda {
     float *depth_out, *depth_out_dev;
     size_t pinned_bytes;
     void *pinned; /* one piece: result, changes, depth_out; the device has it at the same address */
-    void *plan;   /* ops_cuda's: networks and graphs for this size */
 };
 
 size_t session_cuda_bytes(const struct gpu_session_config *c);
@@ -206,16 +229,8 @@ MUST_CHECK int session_cuda_save(const struct session_cuda *s, uint8_t *buf, siz
 MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len,
                                  cudaStream_t stream, struct err *err);
 
-/*
- * The stages: each enqueues its kernels for a batch on a stream.
- * In:      frames: device memory, [n]; pixels_max: the largest w*h among their sessions
- * Returns: 0; ERR_DEVICE
- * Runs:    may be captured; the same calls with the same n and pixels_max may be replayed for other
- *          frames
- */
-typedef int stage_cuda_fn(const struct frame_cuda *frames, int n, uint32_t pixels_max,
-                          cudaStream_t stream, struct err *err);
-stage_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, fuse_cuda, remove_cuda;
+/* Passes: kernels for a batch of struct frame_cuda. */
+pass_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, fuse_cuda, remove_cuda;
 
 #ifdef __cplusplus
 }

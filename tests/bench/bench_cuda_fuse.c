@@ -32,10 +32,14 @@
 #define STEP_M 0.001f
 
 #define STAGES 5
-static const enum gpu_stage stage_of[STAGES] = {
-    GPU_STAGE_IMAGE, GPU_STAGE_COVISIBLE, GPU_STAGE_ASSOCIATE, GPU_STAGE_FUSE, GPU_STAGE_REMOVE};
-static stage_cuda_fn *const run_stage[STAGES] = {image_cuda, covisible_cuda, associate_cuda,
-                                                 fuse_cuda, remove_cuda};
+static const struct {
+    const char *name;
+    pass_cuda_fn *enqueue;
+} passes[STAGES] = {{"image", image_cuda},
+                    {"covisible", covisible_cuda},
+                    {"associate", associate_cuda},
+                    {"fuse", fuse_cuda},
+                    {"remove", remove_cuda}};
 #define FIRST_TIMED 1 /* covisible, which makes the pose, too */
 
 /* The frames of a clip, on the device. */
@@ -127,6 +131,8 @@ static void rig_free(struct rig *r)
 static int record(struct rig *r, int first, int last, int events, cudaGraphExec_t *exec,
                   struct err *err)
 {
+    const struct pass_cuda pass = {
+        .args = r->args_dev, .n = r->batch, .pixels_max = PIXELS, .stream = r->stream};
     cudaGraph_t graph = NULL;
     int rc = 0, ended;
     CU_TRY(cudaStreamBeginCapture(r->stream, cudaStreamCaptureModeThreadLocal));
@@ -136,7 +142,7 @@ static int record(struct rig *r, int first, int last, int events, cudaGraphExec_
                 cudaEventRecordWithFlags(r->between[i], r->stream, cudaEventRecordExternal),
                 "cudaEventRecordWithFlags", err);
         if (rc == 0)
-            rc = run_stage[i](r->args_dev, r->batch, PIXELS, r->stream, err);
+            rc = passes[i].enqueue(&pass, err);
     }
     if (events && rc == 0)
         rc = cuda_try_check(
@@ -175,7 +181,8 @@ static void fill_args(struct rig *r, const struct clip *clip)
 static int rig_new(struct rig *r, const struct clip *clip, int batch, uint32_t max_points,
                    const struct fuse_params *params, cudaStream_t stream, struct err *err)
 {
-    struct gpu_session_config c = {.net_w = WIDTH,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = WIDTH,
                                    .net_h = HEIGHT,
                                    .max_image_w = WIDTH,
                                    .max_image_h = HEIGHT,
@@ -339,7 +346,7 @@ static void print_stages(const struct rig *r, int frames, const double us[STAGES
     printf("  batch %d: %12s %10s %10s %10s\n", r->batch, "us", "MB", "limit us", "of it");
     for (int i = 0; i < STAGES; i++) {
         double limit = 1e6 * bytes[i] / copy_rate;
-        const char *name = gpu_stage_name(stage_of[i]);
+        const char *name = passes[i].name;
         printf("    %-12s %8.2f %10.3f %10.3f %9.1f%%\n", name, us[i], 1e-6 * bytes[i], limit,
                us[i] > 0 ? 100 * limit / us[i] : 0);
         printf("@ fuse.b%d.%s %.2f us\n", r->batch, name, us[i]);

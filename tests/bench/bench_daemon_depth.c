@@ -18,6 +18,7 @@
 #include "daemon/work/netsize.h"
 #include "gpu/gpu.h"
 #include "tests/bench/support_sequence.h"
+#include "tests/support/passes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,7 @@ static int open_session(struct gpu_session **s, struct gpu *g, struct gpu_model 
                         struct gpu_session_config *c, struct err *err)
 {
     memset(c, 0, sizeof *c);
+    c->line = &gpu_line_mono;
     netsize_choose(f->width, f->height, info->multiple, &c->net_w, &c->net_h);
     c->max_image_w = f->width;
     c->max_image_h = f->height;
@@ -115,7 +117,7 @@ static int open_session(struct gpu_session **s, struct gpu *g, struct gpu_model 
 static int run_frame(struct gpu *g, struct gpu_session *s, const struct support_frame *in,
                      float *map, struct sums *t, struct err *err)
 {
-    struct gpu_frame f = {.session = s,
+    struct gpu_frame f = {.item.session = s,
                           .rgb = in->rgb,
                           .width = in->width,
                           .height = in->height,
@@ -123,13 +125,11 @@ static int run_frame(struct gpu *g, struct gpu_session *s, const struct support_
                           .has_pose = 1,
                           .T_wc = in->T_wc,
                           .depth_out = map};
-    struct gpu_frame *batch = &f;
+    struct gpu_item *batch = &f.item;
     int rc;
-    if ((rc = gpu_upload(g, &batch, 1, err)) || (rc = gpu_image(g, &batch, 1, err)) ||
-        (rc = gpu_depth(g, &batch, 1, err)) || (rc = gpu_motion(g, &batch, 1, err)) ||
-        (rc = gpu_download(g, &batch, 1, err)) || (rc = gpu_wait(g, &batch, 1, err)))
+    if ((rc = gpu_submit(g, &gpu_line_mono, &batch, 1, err)) || (rc = gpu_wait(g, &batch, 1, err)))
         return rc;
-    t->network_ms += (double)f.result.stage_us[GPU_STAGE_DEPTH] / 1000;
+    t->network_ms += (double)pass_us(batch, "depth") / 1000;
     return 0;
 }
 

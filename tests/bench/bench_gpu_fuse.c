@@ -24,7 +24,7 @@
 #define STEP_M 0.001f
 
 struct totals {
-    double stage_us[GPU_STAGES];
+    double pass_us[GPU_PASSES_MAX]; /* of the line's stages */
     uint64_t changes, inserted, removed, carved, left_out;
     struct gpu_result last;
     int frames, keyframes;
@@ -42,26 +42,21 @@ static uint64_t hash_changes(uint64_t h, const struct gpu_change *c, uint32_t n)
 static int fuse_frame(struct gpu *g, struct gpu_session *s, const struct support_frame *in,
                       struct totals *t, uint64_t *hash, struct err *err)
 {
-    struct gpu_frame f = {.session = s,
+    struct gpu_frame f = {.item.session = s,
                           .rgb = in->rgb,
                           .width = in->width,
                           .height = in->height,
                           .K = in->K,
                           .has_pose = 1,
                           .T_wc = in->T_wc};
-    struct gpu_frame *batch = &f;
-    int rc = gpu_upload(g, &batch, 1, err);
-    if (rc == 0)
-        rc = gpu_image(g, &batch, 1, err);
-    if (rc == 0)
-        session_cpu_put_depth(s, in->depth);
-    if (rc || (rc = gpu_motion(g, &batch, 1, err)) || (rc = gpu_covisible(g, &batch, 1, err)) ||
-        (rc = gpu_associate(g, &batch, 1, err)) || (rc = gpu_keyframe(g, &batch, 1, err)) ||
-        (rc = gpu_fuse(g, &batch, 1, err)) || (rc = gpu_remove(g, &batch, 1, err)) ||
-        (rc = gpu_change(g, &batch, 1, err)))
+    struct gpu_item *batch = &f.item;
+    int rc = session_cpu_put_depth(s, in->depth, err);
+
+    if (rc || (rc = gpu_submit(g, &gpu_line_mono, &batch, 1, err)) ||
+        (rc = gpu_wait(g, &batch, 1, err)))
         return rc;
-    for (int i = 0; i < GPU_STAGES; i++)
-        t->stage_us[i] += (double)f.result.stage_us[i];
+    for (int i = 0; i < f.item.n_passes; i++)
+        t->pass_us[i] += (double)f.item.passes[i].us;
     t->changes += f.result.n_changes;
     t->inserted += f.result.n_inserted;
     t->removed += f.result.n_removed;
@@ -77,7 +72,8 @@ static int fuse_frame(struct gpu *g, struct gpu_session *s, const struct support
 static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h, struct totals *t,
                     uint64_t *hash, struct err *err)
 {
-    struct gpu_session_config c = {.net_w = w,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = w,
                                    .net_h = h,
                                    .max_image_w = 8192,
                                    .max_image_h = 8192,
@@ -108,18 +104,19 @@ static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h,
 
 static double print_ours(const struct totals *t, int w, int h, uint64_t hash)
 {
-    static const enum gpu_stage stages[] = {GPU_STAGE_COVISIBLE, GPU_STAGE_ASSOCIATE,
-                                            GPU_STAGE_KEYFRAME,  GPU_STAGE_FUSE,
-                                            GPU_STAGE_REMOVE,    GPU_STAGE_CHANGE};
+    static const char *const fused[] = {"covisible", "associate", "keyframe",
+                                        "fuse",      "remove",    "change"};
     double fusion = 0;
     printf("  ours, %dx%d, %d frames, CPU, one thread\n", w, h, t->frames);
-    printf("    %-12s %9.1f us a frame\n", "image", t->stage_us[GPU_STAGE_IMAGE] / t->frames);
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        printf("    %-12s %9.1f us a frame\n", gpu_stage_name(stages[i]),
-               t->stage_us[stages[i]] / t->frames);
-        fusion += t->stage_us[stages[i]] / t->frames;
+    for (int i = 0; i < gpu_line_mono.n_stages; i++) {
+        const char *name = gpu_line_mono.stages[i].name;
+        double us = t->pass_us[i] / t->frames;
+
+        for (size_t k = 0; k < sizeof fused / sizeof *fused; k++)
+            fusion += strcmp(name, fused[k]) ? 0 : us;
+        printf("    %-12s %9.1f us a frame\n", name, us);
     }
-    printf("    %-12s %9.1f us a frame, all but image\n", "fusion", fusion);
+    printf("    %-12s %9.1f us a frame, covisible to change\n", "fusion", fusion);
     printf("    %d keyframes; points %u, stable %u; inserted %llu, expired %llu, carved %llu, left "
            "out %llu\n",
            t->keyframes, t->last.n_points, t->last.n_stable, (unsigned long long)t->inserted,

@@ -29,7 +29,8 @@
 typedef enum cudaError {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorNotReady = 600
+    cudaErrorNotReady = 600,
+    cudaErrorLaunchFailure = 719
 } cudaError_t;
 typedef struct emulate_stream *cudaStream_t;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };

@@ -30,7 +30,7 @@ struct emulate_stream {
 static std::atomic<long> held;
 static thread_local int recording; /* streams that this thread's calls began to record */
 
-static int event_ms, function_ms;
+static int event_ms, function_ms, event_fails;
 
 static void refuse(const char *what)
 {
@@ -128,6 +128,11 @@ void emulate_late(int late_ms, int told_ms)
     function_ms = told_ms;
 }
 
+void emulate_fail(int fails)
+{
+    event_fails = fails;
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
     *event = new emulate_event{};
@@ -149,7 +154,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
-    return event->never || steady::now() < event->done ? cudaErrorNotReady : cudaSuccess;
+    if (event->never || steady::now() < event->done)
+        return cudaErrorNotReady;
+    return event_fails ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t fn, void *what)

@@ -40,6 +40,8 @@ size_t emulate_hold(long bytes);
 /* Events recorded from now on are done after late_ms, functions on streams that wait for them
  * called after told_ms; < 0 = never. */
 void emulate_late(int late_ms, int told_ms);
+/* From now on events that are done have failed, or not. */
+void emulate_fail(int fails);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);

@@ -1,38 +1,10 @@
 /*
  * What the host cannot run: networks, faults and JPEG engines, which sessions without networks
- * never ask for; and the pulse, which a test may stop.
+ * never ask for.
  */
 #include "gpu/base/fault_cuda.h"
 #include "gpu/base/jpeg_cuda.h"
 #include "gpu/net/net_cuda.h"
-#include "gpu/base/pulse_cuda.h"
-#include "tests/emulate/emulate_pulse.h"
-
-#include <unistd.h>
-
-int emulate_pulse_silent, emulate_pulse_asked;
-
-int pulse_cuda_open(struct pulse_cuda **p, struct err *err)
-{
-    (void)err;
-    *p = NULL;
-    return 0;
-}
-
-void pulse_cuda_close(struct pulse_cuda **p)
-{
-    (void)p;
-}
-
-int pulse_cuda_ask(struct pulse_cuda *p, int answer_ms, struct err *err)
-{
-    (void)p;
-    emulate_pulse_asked++;
-    if (!emulate_pulse_silent)
-        return 0;
-    usleep((useconds_t)answer_ms * 1000);
-    return err_set(err, ERR_DEVICE, "the device has not answered for %d ms", answer_ms);
-}
 
 int net_cuda_new(struct net_cuda **p, const struct net *net, const struct net_cuda_config *config,
                  cudaStream_t stream, struct err *err)

@@ -175,6 +175,7 @@ rule_symbols() {
                 sub(/.*\//, "", stem); sub(/[.]c$/, "", stem)
                 folder = file; sub(/\/[^\/]*$/, "", folder)
                 allowed = "^(" stem
+                if (file ~ /^gpu\/.*\/line_[a-z]+[.]c$/) allowed = allowed "|gpu_" stem
                 twin = stem
                 if (sub(/_(cpu|cuda|none)$/, "", twin)) allowed = allowed "|" twin
                 module = stem

@@ -46,7 +46,7 @@ static struct {
     atomic_int size_us[FAKE_SIZES]; /* that much more for one of up to 1, 2, 4 ... frames */
     atomic_int cuda_count;          /* devices that there are */
     atomic_uint cuda_broken;        /* bit n: cuda:n does not open */
-    atomic_int most_flights;        /* that were under way at once */
+    atomic_int most_flights;        /* batches that were under way at once */
     atomic_int overlapped;          /* batches that were enqueued while another was under way */
     atomic_long host_bytes;         /* of pictures */
     atomic_int wrong;               /* calls that break the contract */
@@ -61,8 +61,8 @@ static struct {
 struct fake_gpu {
     struct gpu base;
     char device[16];
-    int oldest, next; /* flights: those between are under way */
-    uint64_t done_us[GPU_FLIGHTS];
+    int oldest, next; /* batches: those between are under way */
+    uint64_t done_us[GPU_BATCHES];
     atomic_int flyer; /* thread that runs frames; 0 = nobody did */
     bool lost;
 };
@@ -135,25 +135,13 @@ static void fake_session_free(struct gpu_session *s)
     free(s);
 }
 
-/* Every verb but the first and the last: the batch must be under way. */
-static int fake_batch(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
-{
-    const struct fake_gpu *f = (const struct fake_gpu *)g;
-
-    for (int i = 0; i < n; i++)
-        if (frames[i]->flight != f->next - 1 ||
-            !((const struct fake_session *)frames[i]->session)->flying)
-            fake_gpu_plan.wrong++;
-    return f->lost ? err_set(err, ERR_DEVICE, "the context is lost") : 0;
-}
-
-static int fake_upload_fails(struct fake_gpu *f, int n, struct err *err)
+static int fake_submit_fails(struct fake_gpu *f, int n, struct err *err)
 {
     if (f->lost)
         return err_set(err, ERR_DEVICE, "the context is lost");
-    if (f->next - f->oldest == GPU_FLIGHTS) {
+    if (f->next - f->oldest == GPU_BATCHES) {
         fake_gpu_plan.wrong++;
-        return err_set(err, ERR_STATE, "%d batches are under way", GPU_FLIGHTS);
+        return err_set(err, ERR_STATE, "%d batches are under way", GPU_BATCHES);
     }
     if (fake_gpu_plan.fail_at && fake_gpu_plan.frames + n >= fake_gpu_plan.fail_at) {
         fake_gpu_plan.fail_at = 0;
@@ -172,34 +160,36 @@ static uint64_t fake_takes_us(int n)
     return (uint64_t)fake_gpu_plan.wait_us + (uint64_t)fake_gpu_plan.size_us[size];
 }
 
-static int fake_upload(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
+static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items,
+                       int n, struct err *err)
 {
     struct fake_gpu *f = (struct fake_gpu *)g;
     uint64_t now_us;
     int rc;
 
+    (void)line;
     fake_gpu_plan.batches++;
     f->flyer = gettid();
     if (n > fake_gpu_plan.largest_batch)
         fake_gpu_plan.largest_batch = n;
     if (fake_gpu_plan.delay_us)
         usleep((useconds_t)fake_gpu_plan.delay_us);
-    rc = fake_upload_fails(f, n, err);
+    rc = fake_submit_fails(f, n, err);
     if (rc)
         return rc;
     for (int i = 0; i < n; i++) {
-        struct fake_session *s = (struct fake_session *)frames[i]->session;
+        struct fake_session *s = (struct fake_session *)items[i]->session;
         fake_gpu_plan.wrong += s->flying; /* its last frame is not done */
         s->flying = true;
-        frames[i]->flight = f->next;
+        items[i]->batch = f->next;
     }
     now_us = clock_us();
     if (f->next > f->oldest) {
-        uint64_t before_us = f->done_us[(f->next - 1) % GPU_FLIGHTS];
+        uint64_t before_us = f->done_us[(f->next - 1) % GPU_BATCHES];
         fake_gpu_plan.overlapped += before_us > now_us || fake_gpu_plan.hold;
         now_us = before_us > now_us ? before_us : now_us;
     }
-    f->done_us[f->next++ % GPU_FLIGHTS] = now_us + fake_takes_us(n);
+    f->done_us[f->next++ % GPU_BATCHES] = now_us + fake_takes_us(n);
     if (f->next - f->oldest > fake_gpu_plan.most_flights)
         fake_gpu_plan.most_flights = f->next - f->oldest;
     return 0;
@@ -220,7 +210,7 @@ static void fake_put(struct gpu_change *c, const struct gpu_frame *f, uint32_t f
 
 static void fake_change_one(struct gpu_frame *f)
 {
-    struct fake_session *s = (struct fake_session *)f->session;
+    struct fake_session *s = (struct fake_session *)f->item.session;
     uint32_t n = 0;
 
     if (fake_gpu_plan.deadly && f->T_wc.t[2] > FAKE_DEADLY_M)
@@ -241,17 +231,17 @@ static void fake_change_one(struct gpu_frame *f)
     f->result.n_points = f->result.n_stable = FAKE_POINTS;
     f->changes = s->changes;
     if (f->depth_out)
-        for (int i = 0; i < f->session->config.net_w * f->session->config.net_h; i++)
+        for (int i = 0; i < f->item.session->config.net_w * f->item.session->config.net_h; i++)
             f->depth_out[i] = 1.5f;
 }
 
-static int fake_wait(struct gpu *g, struct gpu_frame *const *frames, int n, struct err *err)
+static int fake_wait(struct gpu *g, struct gpu_item *const *items, int n, struct err *err)
 {
     struct fake_gpu *f = (struct fake_gpu *)g;
-    uint64_t now_us = clock_us(), done_us = f->done_us[f->oldest % GPU_FLIGHTS];
+    uint64_t now_us = clock_us(), done_us = f->done_us[f->oldest % GPU_BATCHES];
 
-    if (f->oldest == f->next || frames[0]->flight != f->oldest ||
-        !((struct fake_session *)frames[0]->session)->flying)
+    if (f->oldest == f->next || items[0]->batch != f->oldest ||
+        !((struct fake_session *)items[0]->session)->flying)
         return 0; /* it never was under way */
     while (fake_gpu_plan.hold)
         usleep(200);
@@ -262,14 +252,14 @@ static int fake_wait(struct gpu *g, struct gpu_frame *const *frames, int n, stru
     if (fake_gpu_plan.fail_wait && f->oldest == fake_gpu_plan.fail_wait) {
         f->lost = fake_gpu_plan.fail_with == ERR_DEVICE;
         for (int i = 0; i < n; i++)
-            ((struct fake_session *)frames[i]->session)->flying = false;
+            ((struct fake_session *)items[i]->session)->flying = false;
         return err_set(err, fake_gpu_plan.fail_with, "as planned");
     }
     for (int i = 0; i < n; i++) {
-        fake_gpu_plan.wrong += frames[i]->flight != f->oldest - 1;
-        ((struct fake_session *)frames[i]->session)->flying = false;
+        fake_gpu_plan.wrong += items[i]->batch != f->oldest - 1;
+        ((struct fake_session *)items[i]->session)->flying = false;
         if (!f->lost)
-            fake_change_one(frames[i]);
+            fake_change_one(gpu_frame_of(items[i]));
     }
     return f->lost ? err_set(err, ERR_DEVICE, "the context is lost") : 0;
 }
@@ -358,29 +348,29 @@ static int fake_load(struct gpu_session *s, const uint8_t *buf, size_t len, stru
     return 0;
 }
 
+static const struct gpu_session_ops fake_session_ops = {
+    .bytes = fake_session_bytes,
+    .make = fake_session_new,
+    .free = fake_session_free,
+    .state_bytes = fake_state_bytes,
+    .save = fake_save,
+    .load = fake_load,
+};
+
+static const struct gpu_session_ops *fake_session(const struct gpu_line *line)
+{
+    (void)line;
+    return &fake_session_ops;
+}
+
 static const struct gpu_ops fake_ops = {
     .name = "fake",
     .close = fake_close,
     .get_info = fake_get_info,
     .model_open = fake_model_open,
     .model_close = fake_model_close,
-    .session_bytes = fake_session_bytes,
-    .session_new = fake_session_new,
-    .session_free = fake_session_free,
-    .state_bytes = fake_state_bytes,
-    .save = fake_save,
-    .load = fake_load,
-    .upload = fake_upload,
-    .image = fake_batch,
-    .depth = fake_batch,
-    .motion = fake_batch,
-    .covisible = fake_batch,
-    .associate = fake_batch,
-    .keyframe = fake_batch,
-    .fuse = fake_batch,
-    .remove = fake_batch,
-    .change = fake_batch,
-    .download = fake_batch,
+    .session = fake_session,
+    .submit = fake_submit,
     .wait = fake_wait,
     .host_get = fake_host_get,
     .host_put = fake_host_put,

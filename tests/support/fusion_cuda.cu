@@ -2,7 +2,7 @@
 
 #include "gpu/mono/associate_point.h"
 #include "gpu/base/cuda_try.h"
-#include "gpu/base/scan_cuda.cuh"
+#include "gpu/mono/scan_cuda.cuh"
 
 #include <stdlib.h>
 
@@ -153,11 +153,12 @@ out:
 static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                      struct err *err)
 {
-    stage_cuda_fn *const stages[] = {image_cuda,     depth_cuda, covisible_cuda,
-                                     associate_cuda, fuse_cuda,  remove_cuda};
+    pass_cuda_fn *const passes[] = {image_cuda,     depth_cuda, covisible_cuda,
+                                    associate_cuda, fuse_cuda,  remove_cuda};
+    const struct pass_cuda p = {r->frames, r->n, r->pixels_max, {NULL, NULL}, r->stream};
     int rc = upload(r, f, depth, err);
-    for (size_t k = 0; k < sizeof stages / sizeof *stages && rc == 0; k++)
-        rc = stages[k](r->frames, r->n, r->pixels_max, r->stream, err);
+    for (size_t k = 0; k < sizeof passes / sizeof *passes && rc == 0; k++)
+        rc = passes[k](&p, err);
     if (rc)
         goto out;
     CU_TRY(cudaStreamSynchronize(r->stream));

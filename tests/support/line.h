@@ -24,7 +24,8 @@ struct line {
 
 static inline struct gpu_session_config line_config(int w, int h)
 {
-    struct gpu_session_config c = {.net_w = w,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = w,
                                    .net_h = h,
                                    .max_image_w = w,
                                    .max_image_h = h,
@@ -65,41 +66,23 @@ static inline void line_close(struct line *l)
  * failure. */
 static inline int line_frame(struct line *l, const struct rigid *T_wc)
 {
-    struct gpu_frame *batch = &l->f;
+    struct gpu_item *item = &l->f.item;
     struct err err = {0};
     int rc;
 
     memset(&l->f, 0, sizeof l->f);
-    l->f.session = l->s;
+    l->f.item.session = l->s;
     l->f.rgb = l->rgb;
     l->f.width = l->w;
     l->f.height = l->h;
     l->f.K = l->K;
     l->f.has_pose = 1;
     l->f.T_wc = *T_wc;
-    rc = gpu_upload(l->g, &batch, 1, &err);
+    rc = session_cpu_put_depth(l->s, l->depth, &err);
     if (rc == 0)
-        rc = gpu_image(l->g, &batch, 1, &err);
+        rc = gpu_submit(l->g, &gpu_line_mono, &item, 1, &err);
     if (rc == 0)
-        session_cpu_put_depth(l->s, l->depth);
-    if (rc == 0)
-        rc = gpu_motion(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_covisible(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_associate(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_keyframe(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_fuse(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_remove(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_change(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_download(l->g, &batch, 1, &err);
-    if (rc == 0)
-        rc = gpu_wait(l->g, &batch, 1, &err);
+        rc = gpu_wait(l->g, &item, 1, &err);
     if (rc)
         printf("# %s\n", err.text);
     return rc;

@@ -5,7 +5,6 @@
  * nobody else may use the card meanwhile.
  */
 #include "gpu/base/ops.h"
-#include "tests/support/answer_ms.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/scene.h"
 
@@ -28,7 +27,7 @@ extern void _Z15emulate_barrierj(unsigned) __attribute__((weak));
 
 static struct gpu *open_cuda(void)
 {
-    const struct gpu_config config = {.device = "cuda", .batch = 4, .answer_ms = answer_ms()};
+    const struct gpu_config config = {.device = "cuda", .batch = 4};
     struct gpu *g = NULL;
     struct err err = {0};
     if (gpu_cuda_count() == 0) {
@@ -42,7 +41,8 @@ static struct gpu *open_cuda(void)
 
 static struct gpu_session *open_session_of(struct gpu *g, int w, int h)
 {
-    struct gpu_session_config c = {.net_w = w,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = w,
                                    .net_h = h,
                                    .max_image_w = W,
                                    .max_image_h = H,
@@ -51,7 +51,7 @@ static struct gpu_session *open_session_of(struct gpu *g, int w, int h)
     struct gpu_session *s = NULL;
     struct err err = {0};
     fuse_params_default(&c.fuse);
-    if (g->ops->session_new(&s, g, &c, &err)) {
+    if (gpu_session_make(&s, g, &c, &err)) {
         print_error("%s\n", err.text); /* perhaps in another thread than the test's */
         abort();
     }
@@ -66,7 +66,7 @@ static struct gpu_session *open_session(struct gpu *g)
 static struct gpu_frame frame_of(struct gpu_session *s, const uint8_t *rgb, int i)
 {
     struct gpu_frame f = {
-        .session = s, .rgb = rgb, .width = W, .height = H, .K = scene_intrinsics(W, H)};
+        .item.session = s, .rgb = rgb, .width = W, .height = H, .K = scene_intrinsics(W, H)};
     f.has_pose = 1;
     f.T_wc = scene_pose(0.01f * (float)i, 0.0f, -1.5f, 0.0f);
     return f;
@@ -75,16 +75,16 @@ static struct gpu_frame frame_of(struct gpu_session *s, const uint8_t *rgb, int 
 /* Enqueue a batch of one. */
 static int start(struct gpu *g, struct gpu_frame *f, const float *depth)
 {
+    struct gpu_item *batch = &f->item;
     struct err err = {0};
-    int rc = gpu_upload(g, &f, 1, &err);
-    if (rc)
-        return rc;
-    if (gpu_image(g, &f, 1, &err) || g->ops->put_depth(f->session, depth, &err) ||
-        gpu_depth(g, &f, 1, &err) || gpu_motion(g, &f, 1, &err) || gpu_covisible(g, &f, 1, &err) ||
-        gpu_associate(g, &f, 1, &err) || gpu_keyframe(g, &f, 1, &err) || gpu_fuse(g, &f, 1, &err) ||
-        gpu_remove(g, &f, 1, &err) || gpu_change(g, &f, 1, &err) || gpu_download(g, &f, 1, &err))
+    int rc;
+
+    if (g->ops->session(&gpu_line_mono)->put_depth(batch->session, depth, &err))
         fail_msg("%s", err.text);
-    return 0;
+    rc = gpu_submit(g, &gpu_line_mono, &batch, 1, &err);
+    if (rc && rc != ERR_STATE)
+        fail_msg("%s", err.text);
+    return rc;
 }
 
 static void draw(uint8_t *rgb, float *depth)
@@ -134,7 +134,8 @@ static void frames_allocate_nothing(void **state)
     assert_non_null(rgb);
     draw(rgb, depth);
     for (int i = 0; i < 60; i++) {
-        struct gpu_frame f = frame_of(s, rgb, i), *batch = &f;
+        struct gpu_frame f = frame_of(s, rgb, i);
+        struct gpu_item *batch = &f.item;
         if (i == 10) {
             own = count_malloc_own;
             device = used_bytes(g);
@@ -166,14 +167,14 @@ static void two_batches_and_no_third(void **state)
     assert_int_equal(start(g, &f[1], depth), 0);
     assert_int_equal(start(g, &f[2], depth), ERR_STATE);
     for (int i = 0; i < 2; i++) {
-        struct gpu_frame *batch = &f[i];
+        struct gpu_item *batch = &f[i].item;
         assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
     }
     assert_int_equal(f[0].result.n_inserted, f[1].result.n_inserted);
     assert_true(f[0].result.n_inserted > 1000);
     assert_int_equal(start(g, &f[2], depth), 0);
     {
-        struct gpu_frame *batch = &f[2];
+        struct gpu_item *batch = &f[2].item;
         assert_int_equal(gpu_wait(g, &batch, 1, NULL), 0);
     }
     for (int i = 0; i < 3; i++)
@@ -213,7 +214,8 @@ static uint64_t walk(int disturbed)
     if (disturbed)
         assert_int_equal(pthread_create(&thread, NULL, make_others, &m), 0);
     for (int i = 0; i < 20; i++) {
-        struct gpu_frame f = frame_of(s, rgb, i), *batch = &f;
+        struct gpu_frame f = frame_of(s, rgb, i);
+        struct gpu_item *batch = &f.item;
         int made = m.made;
         assert_int_equal(start(m.g, &f, depth), 0);
         assert_int_equal(gpu_wait(m.g, &batch, 1, NULL), 0);

@@ -4,7 +4,6 @@
  * when nobody else is there, bit for bit. On the CPU, and on CUDA where there is a device.
  */
 #include "gpu/gpu.h"
-#include "tests/support/answer_ms.h"
 #include "tests/support/scene.h"
 #include "tests/support/tiny_model.h"
 
@@ -65,7 +64,8 @@ static struct gpu_model *open_model(struct rig *r, enum gpu_model_kind kind)
 static struct gpu_session *open_session(struct rig *r, struct gpu_model *depth,
                                         struct gpu_model *motion, int w, int h)
 {
-    struct gpu_session_config c = {.net_w = w,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = w,
                                    .net_h = h,
                                    .max_image_w = W,
                                    .max_image_h = H,
@@ -83,8 +83,7 @@ static struct gpu_session *open_session(struct rig *r, struct gpu_model *depth,
 
 static void open_rig(struct rig *r, const char *device)
 {
-    const struct gpu_config config = {
-        .device = device, .threads = 2, .batch = 2, .answer_ms = answer_ms()};
+    const struct gpu_config config = {.device = device, .threads = 2, .batch = 2};
     struct err err = {0};
 
     memset(r, 0, sizeof *r);
@@ -124,20 +123,20 @@ static void add(uint64_t *sum, const void *bytes, size_t n)
 static void add_result(struct rig *r, struct gpu_frame *f)
 {
     assert_true(f->result.n_valid > 0);
-    memset(f->result.stage_us, 0, sizeof f->result.stage_us);
     add(&r->sum, &f->result, sizeof f->result);
     add(&r->sum, f->changes, f->result.n_changes * sizeof *f->changes);
 }
 
 static void run_frame(struct rig *r, int k)
 {
-    struct gpu_frame f[SESSIONS], *batch[SESSIONS];
+    struct gpu_item *batch[SESSIONS];
+    struct gpu_frame f[SESSIONS];
     struct gpu *g = r->g;
     struct err err = {0};
 
     for (int i = 0; i < SESSIONS; i++) {
-        batch[i] = &f[i];
-        f[i] = (struct gpu_frame){.session = r->s[i],
+        batch[i] = &f[i].item;
+        f[i] = (struct gpu_frame){.item.session = r->s[i],
                                   .rgb = r->rgb,
                                   .width = W,
                                   .height = H,
@@ -145,12 +144,7 @@ static void run_frame(struct rig *r, int k)
                                   .has_pose = (k + i) % 3 != 0,
                                   .T_wc = scene_pose(0.02f * (float)k, 0.0f, 0.0f, 0.0f)};
     }
-    if (gpu_upload(g, batch, SESSIONS, &err) || gpu_image(g, batch, SESSIONS, &err) ||
-        gpu_depth(g, batch, SESSIONS, &err) || gpu_motion(g, batch, SESSIONS, &err) ||
-        gpu_covisible(g, batch, SESSIONS, &err) || gpu_associate(g, batch, SESSIONS, &err) ||
-        gpu_keyframe(g, batch, SESSIONS, &err) || gpu_fuse(g, batch, SESSIONS, &err) ||
-        gpu_remove(g, batch, SESSIONS, &err) || gpu_change(g, batch, SESSIONS, &err) ||
-        gpu_download(g, batch, SESSIONS, &err) || gpu_wait(g, batch, SESSIONS, &err))
+    if (gpu_submit(g, &gpu_line_mono, batch, SESSIONS, &err) || gpu_wait(g, batch, SESSIONS, &err))
         fail_msg("%s: %s", err.where, err.text);
     for (int i = 0; i < SESSIONS; i++)
         add_result(r, &f[i]);

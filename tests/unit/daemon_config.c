@@ -74,6 +74,24 @@ static void flag_over_variable_over_file_over_default(void **state)
     assert_int_equal(load(&c, text, "RECOND_TOKEN=of another program", NULL, &err), 0);
 }
 
+/* A configuration of an earlier version starts, and what has no effect is known. */
+static void a_retired_key_has_no_effect(void **state)
+{
+    struct config c;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(load(&c, "[http]\nport = 9000\n", NULL, NULL, &err), 0);
+    assert_string_equal(c.retired, "");
+    assert_int_equal(load(&c, "[device]\nanswer_ms = 40\nbatch = 7\n", NULL, NULL, &err), 0);
+    assert_string_equal(c.retired, "device.answer_ms");
+    assert_int_equal(c.device.batch, 7);
+    assert_int_equal(load(&c, "", "RECOND_DEVICE_ANSWER_MS=0", NULL, &err), 0);
+    assert_string_equal(c.retired, "device.answer_ms");
+    assert_int_equal(load(&c, "", NULL, "--device.answer_ms=0", &err), 0);
+    assert_string_equal(c.retired, "device.answer_ms");
+}
+
 static void errors_name_place_key_and_what_is_allowed(void **state)
 {
     static const struct {
@@ -312,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_hold),
         cmocka_unit_test(flag_over_variable_over_file_over_default),
+        cmocka_unit_test(a_retired_key_has_no_effect),
         cmocka_unit_test(errors_name_place_key_and_what_is_allowed),
         cmocka_unit_test(files_of_strangers_are_refused),
         cmocka_unit_test(an_indented_line_is_a_line),

@@ -90,7 +90,7 @@ static void a_batch_is_enqueued_while_one_computes(void **state)
         }
         assert_true(rig_info(&f.r, f.id[i]).hash == hash);
     }
-    assert_int_equal(fake_gpu_plan.most_flights, GPU_FLIGHTS);
+    assert_int_equal(fake_gpu_plan.most_flights, GPU_BATCHES);
     assert_true(fake_gpu_plan.overlapped > 10);
     assert_int_equal(fake_gpu_plan.largest_batch, 2);
     fleet_close(&f);

@@ -513,7 +513,6 @@ static void image_by_rows_is_the_image_by_boxes(void **state)
     struct gpu_session_config c = line_config(W, H);
     uint8_t *rgb = malloc(640 * 480 * 3);
     struct line l = {0};
-    struct gpu_frame *batch = &l.f;
     uint32_t random = 5;
     (void)state;
     c.max_image_w = 640;
@@ -524,15 +523,14 @@ static void image_by_rows_is_the_image_by_boxes(void **state)
     for (int n = 0; n < 4; n++) {
         int w = size[n][0], h = size[n][1];
         struct intrinsics K = {(float)w, (float)w, (float)w / 2, (float)h / 2};
-        l.f = (struct gpu_frame){.session = l.s,
+        l.f = (struct gpu_frame){.item.session = l.s,
                                  .rgb = rgb,
                                  .width = w,
                                  .height = h,
                                  .K = K,
                                  .has_pose = 1,
                                  .T_wc = rigid_identity()};
-        assert_int_equal(gpu_upload(l.g, &batch, 1, NULL), 0);
-        assert_int_equal(gpu_image(l.g, &batch, 1, NULL), 0);
+        assert_int_equal(image_cpu_run(&l.f.item, NULL), 0);
         for (int i = 0; i < W * H * 3; i++) {
             uint64_t sum;
             int y, x;
@@ -560,16 +558,16 @@ static void poses_without_motion_stand_still(void **state)
     struct line l = {0};
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
-    l.f.session = l.s;
-    assert_int_equal(motion_cpu_run(l.cpu, &l.f, NULL), 0);
+    l.f.item.session = l.s;
+    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
     assert_memory_equal(&l.f.result.T_wc, &I, sizeof I);
     l.f.has_pose = 1;
     l.f.T_wc = T;
-    assert_int_equal(motion_cpu_run(l.cpu, &l.f, NULL), 0);
+    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
     assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
     l.f.has_pose = 0;
     l.f.restart = 1;
-    assert_int_equal(motion_cpu_run(l.cpu, &l.f, NULL), 0);
+    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
     assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
     line_close(&l);
 }

@@ -11,6 +11,7 @@
 
 #include "gpu/mono/session_cpu.h"
 #include "tests/support/onnx_build.h"
+#include "tests/support/passes.h"
 #include "tests/support/scene.h"
 
 #define W 64
@@ -98,7 +99,8 @@ static void tear_down(struct world *w)
 
 static struct gpu_session_config session_config(const struct world *w)
 {
-    struct gpu_session_config c = {.net_w = W,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = W,
                                    .net_h = H,
                                    .max_image_w = W,
                                    .max_image_h = H,
@@ -113,7 +115,7 @@ static struct gpu_session_config session_config(const struct world *w)
 static struct gpu_frame frame_of(struct world *w, struct gpu_session *s)
 {
     struct gpu_frame f = {
-        .session = s, .rgb = w->rgb, .width = W, .height = H, .K = {50, 50, 21.5f, 28.5f}};
+        .item.session = s, .rgb = w->rgb, .width = W, .height = H, .K = {50, 50, 21.5f, 28.5f}};
     return f;
 }
 
@@ -149,7 +151,7 @@ static void devices_are_named_or_refused(void **state)
     gpu_get_info(g, &info);
     assert_true(strstr(info.why, "auto: ") == info.why && strlen(info.why) > 20);
     assert_true(info.memory_total_bytes > 1u << 26);
-    if (!ops_cuda) {
+    if (!backend_cuda) {
         assert_string_equal(info.backend, "cpu");
         assert_non_null(strstr(info.why, "no CUDA"));
         assert_int_equal(info.memory_used_bytes, 0);
@@ -158,7 +160,7 @@ static void devices_are_named_or_refused(void **state)
     gpu_close(&g);
     assert_null(g);
     config.device = "cuda:0";
-    if (!ops_cuda) {
+    if (!backend_cuda) {
         assert_int_equal(gpu_open(&g, &config, &err), ERR_UNSUPPORTED);
         assert_non_null(strstr(err.text, "CUDA=1"));
     }
@@ -273,7 +275,9 @@ static void frames_that_do_not_fit_are_refused(void **state)
     struct world w;
     struct gpu_session_config c;
     struct gpu_session *s;
-    struct gpu_frame f, g, *batch[2] = {&f, &g};
+    struct gpu_frame f, g;
+    struct gpu_item *batch[2] = {&f.item, &g.item};
+    const struct gpu_line other = gpu_line_mono;
     struct err err = {0};
     (void)state;
     set_up(&w);
@@ -281,55 +285,52 @@ static void frames_that_do_not_fit_are_refused(void **state)
     c.motion = NULL;
     assert_int_equal(gpu_session_new(&s, w.g, &c, &err), 0);
     f = frame_of(&w, s);
-    assert_int_equal(gpu_upload(w.g, batch, 1, &err), ERR_INPUT); /* no pose, no network for it */
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err),
+                     ERR_INPUT); /* no pose, no network for it */
     f.has_pose = 1;
     f.T_wc = rigid_identity();
-    assert_int_equal(gpu_upload(w.g, batch, 1, &err), 0);
-    assert_int_equal(gpu_upload(w.g, batch, 0, &err), ERR_INPUT);
-    assert_int_equal(gpu_upload(w.g, batch, GPU_BATCH_MAX + 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), 0);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 0, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, GPU_BATCH_MAX + 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &other, batch, 1, &err), ERR_INPUT); /* not its line */
     g = f;
-    assert_int_equal(gpu_upload(w.g, batch, 2, &err), ERR_INPUT); /* one session twice */
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 2, &err),
+                     ERR_INPUT); /* one session twice */
     f.width = W + 1;
-    assert_int_equal(gpu_image(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.rgb = NULL;
-    assert_int_equal(gpu_image(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
-    f.session = NULL;
-    assert_int_equal(gpu_depth(w.g, batch, 1, &err), ERR_INPUT);
+    f.item.session = NULL;
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.K.fx = NAN;
-    assert_int_equal(gpu_depth(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f.K.fx = 1e-30f; /* its rays would be infinite */
-    assert_int_equal(gpu_depth(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = INFINITY;
-    assert_int_equal(gpu_motion(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.t[1] = 2e6f;
-    assert_int_equal(gpu_covisible(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f = g;
     f.T_wc.r[0] = 1.1f;
-    assert_int_equal(gpu_associate(w.g, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
     f.T_wc.r[0] = -1.0f; /* a mirror */
-    assert_int_equal(gpu_fuse(w.g, batch, 1, &err), ERR_INPUT);
-    assert_int_equal(gpu_fuse(w.g, NULL, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, batch, 1, &err), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, NULL, 1, &err), ERR_INPUT);
     gpu_session_free(&s);
     tear_down(&w);
 }
 
-static int run_networks(struct world *w, struct gpu_frame *f)
+static int run_frame(struct world *w, struct gpu_frame *f)
 {
-    int rc = gpu_upload(w->g, &f, 1, NULL);
-    if (rc == 0)
-        rc = gpu_image(w->g, &f, 1, NULL);
-    if (rc == 0)
-        rc = gpu_depth(w->g, &f, 1, NULL);
-    if (rc == 0)
-        rc = gpu_motion(w->g, &f, 1, NULL);
-    if (rc == 0)
-        rc = gpu_download(w->g, &f, 1, NULL);
-    return rc ? rc : gpu_wait(w->g, &f, 1, NULL);
+    struct gpu_item *item = &f->item;
+    int rc = gpu_submit(w->g, &gpu_line_mono, &item, 1, NULL);
+
+    return rc ? rc : gpu_wait(w->g, &item, 1, NULL);
 }
 
 /* Red 51 of 255: depth 1.2 m; red 254: 1.996 m, beyond max_depth_m, so none. */
@@ -348,10 +349,10 @@ static void depth_comes_from_the_network(void **state)
     f.depth_out = depth;
     fill(&w, 51, 0);
     w.rgb[3 * (5 * W + 7)] = 254;
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     for (int i = 0; i < W * H; i++)
         assert_true(fabsf(depth[i] - (i == 5 * W + 7 ? 0.0f : 1.2f)) < 1e-5f);
-    assert_true(f.result.stage_us[GPU_STAGE_DEPTH] > 0.0f);
+    assert_true(pass_us(&f.item, "depth") > 0.0f);
     gpu_session_free(&s);
     tear_down(&w);
 }
@@ -370,28 +371,28 @@ static void motion_comes_from_the_network(void **state)
     assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
     f = frame_of(&w, s);
     fill(&w, 51, 102);
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     assert_memory_equal(&f.result.T_wc, &I, sizeof I); /* nothing before it */
     fill(&w, 153, 204);
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     first = f.result.T_wc;
     assert_true(fabsf(first.t[0] - 0.2f) < 1e-4f); /* red of the previous picture */
     assert_true(fabsf(first.t[1] - 0.8f) < 1e-4f); /* green of this one */
     assert_true(fabsf(first.t[2] - 0.2f) < 1e-4f);
     assert_true(fabsf(first.r[7] - sinf(-0.01f)) < 1e-5f); /* turned by -0.01 about x */
     f.restart = 1;
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     assert_memory_equal(&f.result.T_wc, &first, sizeof first); /* the picture before says nothing */
     f.restart = 0;
-    assert_int_equal(run_networks(&w, &f), 0); /* previous red 0.6 */
+    assert_int_equal(run_frame(&w, &f), 0); /* previous red 0.6 */
     assert_true(fabsf(f.result.T_wc.t[0] - 0.8f) < 1e-4f);
     assert_true(fabsf(f.result.T_wc.r[7] - sinf(-0.02f)) < 1e-5f);
     f.has_pose = 1; /* a pose that came with the frame takes its place, and is built upon */
     f.T_wc = scene_pose(5, 0, 0, 0);
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     assert_memory_equal(&f.result.T_wc, &f.T_wc, sizeof f.T_wc);
     f.has_pose = 0;
-    assert_int_equal(run_networks(&w, &f), 0);
+    assert_int_equal(run_frame(&w, &f), 0);
     assert_true(fabsf(f.result.T_wc.t[0] - 5.6f) < 1e-4f);
     gpu_session_free(&s);
     tear_down(&w);

@@ -192,7 +192,7 @@ static void publish(struct wild *w)
  * the device refuses that frame before it does anything. */
 static bool device_takes(struct wild *w)
 {
-    struct gpu_frame f = {.session = w->line.s,
+    struct gpu_frame f = {.item.session = w->line.s,
                           .rgb = w->line.rgb,
                           .width = W,
                           .height = H,
@@ -200,12 +200,12 @@ static bool device_takes(struct wild *w)
                           .has_pose = 1,
                           .T_wc = w->f.T_wc};
     const struct intrinsics *K = &w->line.K;
-    struct gpu_frame *batch = &f;
+    struct gpu_item *batch = &f.item;
 
     if (K->fx >= 1 && K->fy >= 1 && K->fx < 1e6f && K->fy < 1e6f && fabsf(K->cx) < 1e6f &&
         fabsf(K->cy) < 1e6f)
         return true;
-    assert_int_equal(gpu_upload(w->line.g, &batch, 1, NULL), ERR_INPUT);
+    assert_int_equal(gpu_submit(w->line.g, &gpu_line_mono, &batch, 1, NULL), ERR_INPUT);
     return false;
 }
 

@@ -4,7 +4,7 @@
  * What must agree exactly are counts and which slots changed; a published position may differ by
  * one step, as back ends may round exp() and cos() differently in the last bit.
  */
-#include "gpu/base/selftest.h"
+#include "gpu/mono/selftest.h"
 
 #include "gpu/base/ops.h"
 
@@ -40,7 +40,8 @@ static void draw(uint8_t *rgb, float *depth, int frame)
 
 static int open_side(struct side *side, struct gpu *g, struct err *err)
 {
-    struct gpu_session_config c = {.net_w = WIDTH,
+    struct gpu_session_config c = {.line = &gpu_line_mono,
+                                   .net_w = WIDTH,
                                    .net_h = HEIGHT,
                                    .max_image_w = WIDTH,
                                    .max_image_h = HEIGHT,
@@ -48,18 +49,18 @@ static int open_side(struct side *side, struct gpu *g, struct err *err)
                                    .max_points = MAX_POINTS};
     fuse_params_default(&c.fuse);
     side->g = g;
-    return g->ops->session_new(&side->s, g, &c, err);
+    return gpu_session_make(&side->s, g, &c, err);
 }
 
 static int run_side(struct side *side, const uint8_t *rgb, const float *depth, int frame,
                     struct err *err)
 {
-    const struct gpu_ops *ops = side->g->ops;
     struct gpu_frame *f = &side->f;
+    struct gpu_item *item = &f->item;
     int rc;
 
     memset(f, 0, sizeof *f);
-    f->session = side->s;
+    item->session = side->s;
     f->rgb = rgb;
     f->width = WIDTH;
     f->height = HEIGHT;
@@ -67,14 +68,10 @@ static int run_side(struct side *side, const uint8_t *rgb, const float *depth, i
     f->has_pose = 1;
     f->T_wc = rigid_identity();
     f->T_wc.t[0] = 0.02f * (float)frame;
-    if ((rc = ops->upload(side->g, &f, 1, err)) || (rc = ops->image(side->g, &f, 1, err)) ||
-        (rc = ops->put_depth(side->s, depth, err)) || (rc = ops->motion(side->g, &f, 1, err)) ||
-        (rc = ops->covisible(side->g, &f, 1, err)) || (rc = ops->associate(side->g, &f, 1, err)) ||
-        (rc = ops->keyframe(side->g, &f, 1, err)) || (rc = ops->fuse(side->g, &f, 1, err)) ||
-        (rc = ops->remove(side->g, &f, 1, err)) || (rc = ops->change(side->g, &f, 1, err)) ||
-        (rc = ops->download(side->g, &f, 1, err)))
-        return rc;
-    return ops->wait(side->g, &f, 1, err);
+    rc = side->g->ops->session(&gpu_line_mono)->put_depth(side->s, depth, err);
+    if (rc == 0)
+        rc = gpu_submit(side->g, &gpu_line_mono, &item, 1, err);
+    return rc ? rc : gpu_wait(side->g, &item, 1, err);
 }
 
 static int same_change(const struct gpu_change *a, const struct gpu_change *b)
@@ -106,33 +103,30 @@ static int compare(const struct gpu_frame *a, const struct gpu_frame *b, int fra
     return 0;
 }
 
-int selftest_run(struct gpu *g, struct err *err)
+int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err)
 {
-    const struct gpu_config config = {.device = "cpu", .threads = 1};
     size_t n = (size_t)WIDTH * HEIGHT;
     uint8_t *rgb = malloc(n * 3);
     float *depth = malloc(n * sizeof *depth);
-    struct side here = {0}, cpu = {0};
-    struct gpu *twin = NULL;
-    int rc = ops_cpu.open(&twin, &config, err);
+    struct side here = {0}, twin = {0};
+    int rc = 0;
 
-    if (rc == 0 && (!rgb || !depth))
+    if (!rgb || !depth)
         rc = err_set(err, ERR_MEMORY, "no memory for the self-test");
     if (rc == 0)
-        rc = open_side(&cpu, twin, err);
+        rc = open_side(&twin, cpu, err);
     if (rc == 0)
         rc = open_side(&here, g, err);
     for (int i = 0; i < FRAMES && rc == 0; i++) {
         draw(rgb, depth, i);
-        rc = run_side(&cpu, rgb, depth, i, err);
+        rc = run_side(&twin, rgb, depth, i, err);
         if (rc == 0)
             rc = run_side(&here, rgb, depth, i, err);
         if (rc == 0)
-            rc = compare(&here.f, &cpu.f, i, err);
+            rc = compare(&here.f, &twin.f, i, err);
     }
     gpu_session_free(&here.s);
-    gpu_session_free(&cpu.s);
-    gpu_close(&twin);
+    gpu_session_free(&twin.s);
     free(rgb);
     free(depth);
     return rc;

@@ -22,10 +22,7 @@
 
 #include <cub/block/block_scan.cuh>
 
-#define SCAN_BLOCK 256
 #define SCAN_WARPS (SCAN_BLOCK / 32)
-#define SCAN_CHUNKS 128 /* blocks that share a list whose length only the device knows */
-#define SCAN_GROUP 64   /* blocks of pixels whose counts are added up */
 
 /* What the passes find out about a pixel: bits of session_dev.mark, and what blocks count. */
 enum scan_mark {
@@ -47,19 +44,9 @@ enum scan_mark {
  * are marked SCAN_WANTS or SCAN_WINS. */
 enum scan_list { SCAN_FRESH = SCAN_CARVED + 1, SCAN_LISTS };
 
-static inline uint32_t scan_blocks(uint32_t n)
-{
-    return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
-}
-
 static __device__ inline uint32_t scan_blocks_of(uint32_t n)
 {
     return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
-}
-
-static inline uint32_t scan_groups(uint32_t n)
-{
-    return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
 }
 
 static __device__ inline uint32_t scan_groups_of(uint32_t n)
@@ -269,11 +256,11 @@ static __device__ inline unsigned long long scan_now(void)
     return now;
 }
 
-/* The stage begins when the last block of the one before it comes here. */
-static __device__ inline void scan_stamp(struct session_dev *s, enum gpu_stage stage)
+/* The pass begins when the last block of the one before it comes here. */
+static __device__ inline void scan_stamp(struct session_dev *s, enum session_cuda_pass pass)
 {
     if (threadIdx.x == 0)
-        atomicMax(&s->stamp_ns[stage], scan_now());
+        atomicMax(&s->stamp_ns[pass], scan_now());
 }
 
 /* The claim of a pixel that sees through a point: behind those of all pixels that observe it

@@ -3,9 +3,9 @@
  */
 #include "gpu/base/ops.h"
 
-const struct gpu_ops *const ops_cuda = NULL;
+const struct gpu_ops *const backend_cuda = NULL;
 
-int ops_cuda_count(void)
+int backend_cuda_count(void)
 {
     return 0;
 }

@@ -1,0 +1,62 @@
+/*
+ * line_cuda.h - a line as the CUDA back end runs it: a table of passes, and what the host does for
+ * an item before and after them (internal to gpu/)
+ *
+ * Each line has one such table, in gpu/<name>/line_<name>_cuda.c, listed in line_cuda.c. Its passes
+ * are recorded as one CUDA graph for each batch size (graph_cuda.h). What differs from one batch to
+ * another is in an array of arguments that the graph copies to the device first.
+ */
+#ifndef RECOND_GPU_LINE_CUDA_H
+#define RECOND_GPU_LINE_CUDA_H
+
+#include "gpu/base/ops.h"
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct net_cuda;
+struct graph_cuda;
+
+/* What a pass is enqueued for. */
+struct pass_cuda {
+    const void *args;    /* device memory: [n], line_cuda.arg_bytes each */
+    int n;               /* items of the batch, or places of which some are empty */
+    uint32_t pixels_max; /* the largest network size among the sessions */
+    struct net_cuda *networks[GPU_MODEL_KINDS]; /* NULL: without */
+    cudaStream_t stream;
+};
+
+/*
+ * Enqueues the kernels of a pass. May be captured; a recording for the same n and pixels_max may be
+ * replayed for other items.
+ * Returns: 0; ERR_DEVICE
+ */
+typedef int pass_cuda_fn(const struct pass_cuda *pass, struct err *err);
+
+struct line_cuda {
+    const struct gpu_line *line;
+    const struct gpu_session_ops *session;
+    size_t arg_bytes;
+    pass_cuda_fn *const *passes;
+    int n_passes;
+    /* The item's argument in place `at` of a batch that the graph runs. */
+    void (*describe)(void *arg, const struct graph_cuda *graph, int at,
+                     const struct gpu_item *item);
+    /* Enqueues the copies of what the item brings. */
+    int (*upload)(struct gpu_item *item, cudaStream_t stream, struct err *err);
+    /* The batch is done: the item's results and passes; device_us is of its whole graph. */
+    void (*take)(struct gpu_item *item);
+};
+
+extern const struct line_cuda line_mono_cuda;
+
+/* NULL: the back end does not know it */
+const struct line_cuda *line_cuda_of(const struct gpu_line *line);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/*
+ * line_mono.c - the line of a camera's frames: each picture becomes a depth map, and that updates
+ * the session's map of points
+ */
+#include "gpu/mono/selftest.h"
+#include "gpu/mono/session_cpu.h"
+#include "gpu/mono/state.h"
+
+#include <math.h>
+
+#define POSE_MAX_M 1e6f /* beyond, a float's own step is over 6 cm */
+
+/* Finite, within POSE_MAX_M, rows orthonormal within 1e-3, right-handed. */
+static int pose_valid(const struct rigid *T)
+{
+    const float *r = T->r;
+    float det;
+    for (int i = 0; i < 3; i++) {
+        if (!(fabsf(T->t[i]) <= POSE_MAX_M))
+            return 0;
+        for (int j = 0; j <= i; j++) {
+            float dot =
+                r[3 * i] * r[3 * j] + r[3 * i + 1] * r[3 * j + 1] + r[3 * i + 2] * r[3 * j + 2];
+            if (!(fabsf(dot - (i == j ? 1.0f : 0.0f)) <= 1e-3f))
+                return 0;
+        }
+    }
+    det = r[0] * (r[4] * r[8] - r[5] * r[7]) - r[1] * (r[3] * r[8] - r[5] * r[6]) +
+          r[2] * (r[3] * r[7] - r[4] * r[6]);
+    return det > 0.0f;
+}
+
+static int intrinsics_valid(const struct intrinsics *K)
+{
+    return K->fx >= 1.0f && K->fx < 1e6f && K->fy >= 1.0f && K->fy < 1e6f && fabsf(K->cx) < 1e6f &&
+           fabsf(K->cy) < 1e6f;
+}
+
+static int check(const struct gpu_item *item, struct err *err)
+{
+    const struct gpu_frame *f = (const struct gpu_frame *)item;
+    const struct gpu_session_config *c = &item->session->config;
+
+    if (!f->rgb || f->width < 1 || f->height < 1 || f->width > c->max_image_w ||
+        f->height > c->max_image_h)
+        return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for at most %dx%d",
+                       f->width, f->height, c->max_image_w, c->max_image_h);
+    if (!intrinsics_valid(&f->K))
+        return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
+    if (!f->has_pose && !c->motion)
+        return err_set(err, ERR_INPUT,
+                       "a frame without a pose in a session without a motion network");
+    if (f->has_pose && !pose_valid(&f->T_wc))
+        return err_set(err, ERR_INPUT, "a pose that is not finite, not rigid, or farther than %g m",
+                       (double)POSE_MAX_M);
+    return 0;
+}
+
+static int upload(struct gpu_item *item, struct err *err)
+{
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
+    memset(&f->result, 0, sizeof f->result);
+    f->changes = NULL;
+    session_cpu_of(item->session)->frame++;
+    return 0;
+}
+
+static int download(struct gpu_item *item, struct err *err)
+{
+    const struct session_cpu *s = session_cpu_of(item->session);
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    (void)err;
+    if (f->depth_out)
+        memcpy(f->depth_out, s->depth, s->n_pixels * sizeof *s->depth);
+    return 0;
+}
+
+/* MATH.md has the equations that the names in brackets stand for. */
+static const struct gpu_stage stages[] = {
+    {"upload", upload, "the frame", "an empty result"},
+    /* area-averaged to network size (I1)-(I3) */
+    {"image", image_cpu_run, "the picture", "colours, the networks' inputs, K"},
+    /* its output to metres (D1)-(D4) */
+    {"depth", depth_cpu_run, "the depth network's input", "depth"},
+    /* as given, or the last pose moved by what the network says (M1)-(M3) */
+    {"motion", motion_cpu_run, "the given pose, the motion network's input", "the pose"},
+    /* those with the largest overlap of views (K1) */
+    {"covisible", covisible_cpu_run, "pose, depth, keyframes", "keyframes to be tested"},
+    /* through the keyframes' maps (1) (2) (A1)-(A3) */
+    {"associate", associate_cpu_run, "depth, maps, points", "each pixel's point, claims"},
+    {"keyframe", keyframe_cpu_run, "pose, counts of pixels",
+     "whether it is one, its place"}, /* (K2) */
+    /* claimed points are updated, other pixels insert one (3)-(5) (F1)-(F3) */
+    {"fuse", fuse_cpu_run, "colours, depth, claims", "points, maps"},
+    /* unconfirmed and seen-through points go, their slots are used again (R1) (R2) */
+    {"remove", remove_cpu_run, "points, votes", "points, free slots"},
+    {"change", change_cpu_run, "points, what clients hold", "changes in a fixed order"}, /* (C1) */
+    {"download", download, "depth", "a copy of it, if wanted"},
+};
+
+static const struct gpu_session_ops session = {
+    .bytes = session_cpu_bytes,
+    .make = session_cpu_new,
+    .free = session_cpu_free,
+    .reads = state_reads,
+    .state_bytes = session_cpu_state_bytes,
+    .save = session_cpu_save,
+    .load = session_cpu_load,
+    .put_depth = session_cpu_put_depth,
+};
+
+const struct gpu_line gpu_line_mono = {
+    .name = "mono",
+    .stages = stages,
+    .n_stages = sizeof stages / sizeof *stages,
+    .priority = 0,
+    .weight = 1.0f,
+    .cost_us = 300.0f,
+    .cost_us_per_mpx = 4000.0f,
+    .needs = 1u << GPU_MODEL_DEPTH,
+    .takes = 1u << GPU_MODEL_MOTION,
+    .has_map = 1,
+    .check = check,
+    .cpu = &session,
+    .selftest = selftest_run,
+};

@@ -1,0 +1,215 @@
+/*
+ * line_mono_cuda.c - the line of a camera's frames on CUDA: its passes, which stages share (see
+ * session_cuda.h), and what the host does for a frame
+ */
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/graph_cuda.h"
+#include "gpu/base/wait_cuda.h"
+#include "gpu/mono/session_cuda.h"
+#include "gpu/net/net_cuda.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------- passes */
+
+static int depth_pass(const struct pass_cuda *p, struct err *err)
+{
+    int rc = 0;
+
+    if (p->networks[GPU_MODEL_DEPTH])
+        rc = net_cuda_run(p->networks[GPU_MODEL_DEPTH], p->n, p->stream, err);
+    return rc ? rc : depth_cuda(p, err);
+}
+
+/* What the network says becomes a pose in the next pass. */
+static int motion_pass(const struct pass_cuda *p, struct err *err)
+{
+    if (!p->networks[GPU_MODEL_MOTION])
+        return 0;
+    return net_cuda_run(p->networks[GPU_MODEL_MOTION], p->n, p->stream, err);
+}
+
+static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
+    [SESSION_CUDA_IMAGE] = image_cuda,         [SESSION_CUDA_DEPTH] = depth_pass,
+    [SESSION_CUDA_MOTION] = motion_pass,       [SESSION_CUDA_COVISIBLE] = covisible_cuda,
+    [SESSION_CUDA_ASSOCIATE] = associate_cuda, [SESSION_CUDA_FUSE] = fuse_cuda,
+    [SESSION_CUDA_REMOVE] = remove_cuda,
+};
+
+static const char *const names[SESSION_CUDA_PASSES] = {
+    [SESSION_CUDA_IMAGE] = "image",         [SESSION_CUDA_DEPTH] = "depth",
+    [SESSION_CUDA_MOTION] = "motion",       [SESSION_CUDA_COVISIBLE] = "covisible",
+    [SESSION_CUDA_ASSOCIATE] = "associate", [SESSION_CUDA_FUSE] = "fuse",
+    [SESSION_CUDA_REMOVE] = "remove",
+};
+
+/* ------------------------------------------------------------------------- sessions */
+
+static int make(struct gpu_session **out, struct gpu *base, const struct gpu_session_config *c,
+                struct err *err)
+{
+    struct gpu_cuda *g = gpu_cuda_of(base);
+    struct session_cuda *s = NULL;
+    int rc;
+
+    *out = NULL;
+    CU_TRY(cudaSetDevice(g->device));
+    rc = session_cuda_new(&s, base, g->memory, c, g->setup, err);
+    if (rc == 0)
+        *out = &s->base;
+out:
+    return rc;
+}
+
+static void free_session(struct gpu_session *base)
+{
+    struct session_cuda *s = (struct session_cuda *)base;
+
+    session_cuda_free(&s);
+}
+
+/* On the stream of the pictures: what the other sessions' frames compute meanwhile is not waited
+ * for. */
+static size_t state_bytes(struct gpu_session *s)
+{
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+
+    if (wait_cuda_lost(g->wait, NULL))
+        return 0;
+    return session_cuda_state_bytes((struct session_cuda *)s, g->copy);
+}
+
+static int save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+    int rc = wait_cuda_lost(g->wait, err);
+
+    return rc ? rc : session_cuda_save((struct session_cuda *)s, buf, cap, len, g->copy, err);
+}
+
+static int load(struct gpu_session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct gpu_cuda *g = gpu_cuda_of(s->gpu);
+    int rc;
+
+    CU_TRY(cudaSetDevice(g->device));
+    rc = session_cuda_load((struct session_cuda *)s, buf, len, g->setup, err);
+out:
+    return rc;
+}
+
+static int put_depth(struct gpu_session *s, const float *depth, struct err *err)
+{
+    return session_cuda_put_depth((struct session_cuda *)s, depth, gpu_cuda_of(s->gpu)->compute,
+                                  err);
+}
+
+static const struct gpu_session_ops session = {
+    .bytes = session_cuda_bytes,
+    .make = make,
+    .free = free_session,
+    .state_bytes = state_bytes,
+    .save = save,
+    .load = load,
+    .put_depth = put_depth,
+};
+
+/* ------------------------------------------------------------------------- frames */
+
+static void put_networks(struct frame_cuda *a, const struct graph_cuda *g, int at)
+{
+    const struct network *depth = g->networks[GPU_MODEL_DEPTH];
+    const struct network *motion = g->networks[GPU_MODEL_MOTION];
+    size_t n = (size_t)g->w * (size_t)g->h, place = (size_t)at * n;
+
+    if (depth) {
+        const struct gpu_model_info *info = &depth->model->base.info;
+        a->depth_pitch = net_cuda_input_pitch(depth->exec);
+        a->depth_in = net_cuda_input(depth->exec) + place * (size_t)a->depth_pitch;
+        a->depth_raw = net_cuda_output(depth->exec) + place;
+        memcpy(a->mean[0], info->mean, sizeof info->mean);
+        memcpy(a->std[0], info->std, sizeof info->std);
+    }
+    if (motion) {
+        const struct gpu_model_info *info = &motion->model->base.info;
+        a->motion_pitch = net_cuda_input_pitch(motion->exec);
+        a->motion_in = net_cuda_input(motion->exec) + place * (size_t)a->motion_pitch;
+        a->motion_raw = net_cuda_output(motion->exec) + 6 * (size_t)at;
+        a->rays = info->rays;
+        memcpy(a->mean[1], info->mean, sizeof info->mean);
+        memcpy(a->std[1], info->std, sizeof info->std);
+    }
+}
+
+static void describe(void *arg, const struct graph_cuda *graph, int at, const struct gpu_item *item)
+{
+    const struct gpu_frame *f = (const struct gpu_frame *)item;
+    const struct session_cuda *s = (const struct session_cuda *)item->session;
+    struct frame_cuda *a = arg;
+
+    a->s = s->dev;
+    a->width = f->width;
+    a->height = f->height;
+    a->K = f->K;
+    a->T_wc = f->T_wc;
+    a->has_pose = f->has_pose;
+    a->restart = f->restart;
+    put_networks(a, graph, at);
+    a->changes = s->changes_dev;
+    a->result = s->result_dev;
+    a->depth_out = f->depth_out ? s->depth_out_dev : NULL;
+}
+
+static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
+{
+    const struct session_cuda *s = (const struct session_cuda *)item->session;
+    struct gpu_frame *f = gpu_frame_of(item);
+    int rc;
+
+    memset(&f->result, 0, sizeof f->result);
+    f->changes = NULL;
+    CU_TRY(cudaMemcpyAsync(s->host.picture, f->rgb, (size_t)f->width * (size_t)f->height * 3,
+                           cudaMemcpyHostToDevice, stream));
+out:
+    return rc;
+}
+
+/* A pass lasts until the next one began. */
+static void take_times(struct gpu_item *item, const struct result_cuda *from)
+{
+    const uint64_t *began_ns = from->stamp_ns;
+
+    for (int i = 0; i < SESSION_CUDA_PASSES; i++) {
+        item->passes[i].name = names[i];
+        item->passes[i].us = began_ns[i] && began_ns[i + 1] > began_ns[i]
+                                 ? (float)(began_ns[i + 1] - began_ns[i]) * 1e-3f
+                                 : 0.0f;
+    }
+    item->n_passes = SESSION_CUDA_PASSES;
+    item->device_us = began_ns[SESSION_CUDA_PASSES] > began_ns[0]
+                          ? (float)(began_ns[SESSION_CUDA_PASSES] - began_ns[0]) * 1e-3f
+                          : 0.0f;
+}
+
+static void take(struct gpu_item *item)
+{
+    const struct session_cuda *s = (const struct session_cuda *)item->session;
+    struct gpu_frame *f = gpu_frame_of(item);
+
+    take_times(item, s->result);
+    f->result = s->result->result;
+    f->changes = s->changes;
+    if (f->depth_out)
+        memcpy(f->depth_out, s->depth_out, s->host.n_pixels * sizeof *f->depth_out);
+}
+
+const struct line_cuda line_mono_cuda = {
+    .line = &gpu_line_mono,
+    .session = &session,
+    .arg_bytes = sizeof(struct frame_cuda),
+    .passes = passes,
+    .n_passes = SESSION_CUDA_PASSES,
+    .describe = describe,
+    .upload = upload,
+    .take = take,
+};
