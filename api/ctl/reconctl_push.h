@@ -20,8 +20,8 @@ struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
     double fps, pause_s, retry_s;
     bool realtime, loop, keep, start;
-    const char *poses, *camera, *output, *trajectory, *strip, *codec;
-    int sessions, frames, strip_rows;
+    const char *poses, *camera, *output, *trajectory, *sheet, *codec;
+    int sessions, frames, sheet_rows;
     struct session_options asked; /* by flags of their own */
     struct reconctl_list option;  /* by --option, which goes before them */
 };
@@ -45,7 +45,7 @@ struct reconctl_push_job {
     struct reconctl_source *source;
     struct reconctl_source_info info;
     struct client_session session;
-    struct reconctl_strip *shots;
+    struct reconctl_sheet *sheet;
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
     bool ended, hash_equal, closed;
@@ -75,18 +75,18 @@ MUST_CHECK int reconctl_push_options_json(char *buf, size_t cap,
                                           const struct reconctl_source_info *info, int index,
                                           struct err *err);
 
-/* ------------------------------------------------------------------------- strip of pictures */
+/* ------------------------------------------------------------------------- contact sheet */
 
 /* Rows of input | depth | cloud, one a moment. */
-struct reconctl_strip;
-MUST_CHECK int reconctl_strip_new(struct reconctl_strip **s, int rows, struct err *err);
-void reconctl_strip_free(struct reconctl_strip **s);
+struct reconctl_sheet;
+MUST_CHECK int reconctl_sheet_new(struct reconctl_sheet **s, int rows, struct err *err);
+void reconctl_sheet_free(struct reconctl_sheet **s);
 /* Is the n-th frame (from 1) one of the moments? total 0 = not known. */
-bool reconctl_strip_due(const struct reconctl_strip *s, uint64_t n, uint64_t total);
+bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t total);
 /* Add a row: the frame used last, the server's depth of it and the mirror seen from there. */
-MUST_CHECK int reconctl_strip_add(struct reconctl_strip *s, struct client *client,
+MUST_CHECK int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client,
                                   const char *session, const struct frame *f,
                                   const struct cloud *cloud, float step_m, struct err *err);
-MUST_CHECK int reconctl_strip_write(struct reconctl_strip *s, const char *path, struct err *err);
+MUST_CHECK int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, struct err *err);
 
 #endif

@@ -171,8 +171,8 @@ static int open_all(struct reconctl_push_job *j)
         fprintf(stderr, "reconctl: no intrinsics known: guessed fx = fy = %.0f px (--camera)\n",
                 (double)j->info.K.fx);
     rc = reconctl_push_options_json(body, sizeof body, o, &j->info, j->index, &j->err);
-    if (rc == 0 && o->strip && j->index == 0)
-        rc = reconctl_strip_new(&j->shots, o->strip_rows, &j->err);
+    if (rc == 0 && o->sheet && j->index == 0)
+        rc = reconctl_sheet_new(&j->sheet, o->sheet_rows, &j->err);
     if (rc == 0)
         rc = open_client(j, o->retry_s);
     if (rc) {
@@ -206,7 +206,7 @@ static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_
     uint64_t answered = j->n_answered;
     int rc = 0;
 
-    if (!j->shots || !reconctl_strip_due(j->shots, j->n_sent, total))
+    if (!j->sheet || !reconctl_sheet_due(j->sheet, j->n_sent, total))
         return 0;
     while (rc == 0 && j->n_answered < j->n_sent && reconctl_now_s() - heard_s < SILENCE_S) {
         rc = run_stream(j, 100);
@@ -216,7 +216,7 @@ static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_
     }
     if (rc)
         return rc;
-    return reconctl_strip_add(j->shots, j->client, j->session.id, f, client_stream_cloud(j->stream),
+    return reconctl_sheet_add(j->sheet, j->client, j->session.id, f, client_stream_cloud(j->stream),
                               client_stream_ready(j->stream)->step_m, &j->err);
 }
 
@@ -445,8 +445,8 @@ static int write_outputs(struct reconctl_push_job *j)
     snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", j->session.id);
     if (rc == 0 && o->trajectory && j->index == 0)
         rc = client_download(j->client, path, o->trajectory, &j->err);
-    if (rc == 0 && j->shots)
-        rc = reconctl_strip_write(j->shots, o->strip, &j->err);
+    if (rc == 0 && j->sheet)
+        rc = reconctl_sheet_write(j->sheet, o->sheet, &j->err);
     return rc;
 }
 
@@ -509,7 +509,7 @@ void *reconctl_push_job(void *argument)
     client_stream_close(&j->stream);
     if (j->session.id[0] && !j->options->keep)
         delete_session(j, rc != ERR_IO && rc != ERR_BUSY);
-    reconctl_strip_free(&j->shots);
+    reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);
     client_close(&j->client);
     return j;

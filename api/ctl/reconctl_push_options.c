@@ -97,7 +97,7 @@ static struct session_options complete(const struct reconctl_push_options *o,
     if (o->sessions > 1)
         snprintf(asked.name, sizeof asked.name, "%.50s %d",
                  o->asked.name[0] ? o->asked.name : "push", index + 1);
-    if (o->strip)
+    if (o->sheet)
         asked.preview = true;
     for (int i = 0; i < session_options_n; i++) {
         const struct session_option *row = &session_options_table[i];

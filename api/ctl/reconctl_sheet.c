@@ -20,15 +20,15 @@
     1.4f /* the colours of depth span the first map's 2...98 %, and that much more */
 #define BACK_SHARE 0.12f /* the cloud is looked at from a little behind the camera */
 
-struct reconctl_strip {
+struct reconctl_sheet {
     int rows, filled, cell_h;
     float near_m, far_m;
     uint8_t *rgb[ROWS_MAX]; /* [cell_h][3 * CELL_W][3] */
 };
 
-int reconctl_strip_new(struct reconctl_strip **out, int rows, struct err *err)
+int reconctl_sheet_new(struct reconctl_sheet **out, int rows, struct err *err)
 {
-    struct reconctl_strip *s = calloc(1, sizeof *s);
+    struct reconctl_sheet *s = calloc(1, sizeof *s);
 
     *out = s;
     if (!s)
@@ -37,7 +37,7 @@ int reconctl_strip_new(struct reconctl_strip **out, int rows, struct err *err)
     return 0;
 }
 
-void reconctl_strip_free(struct reconctl_strip **s)
+void reconctl_sheet_free(struct reconctl_sheet **s)
 {
     for (int i = 0; *s && i < ROWS_MAX; i++)
         free((*s)->rgb[i]);
@@ -45,7 +45,7 @@ void reconctl_strip_free(struct reconctl_strip **s)
     *s = NULL;
 }
 
-bool reconctl_strip_due(const struct reconctl_strip *s, uint64_t n, uint64_t total)
+bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t total)
 {
     uint64_t k = (uint64_t)s->filled + 1, rows = (uint64_t)s->rows;
 
@@ -76,12 +76,12 @@ static void scale(uint8_t *to, int w, int h, size_t stride, const uint8_t *from,
 }
 
 /* The cell's own shape follows the first picture. */
-static uint8_t *cell(struct reconctl_strip *s, int column)
+static uint8_t *cell(struct reconctl_sheet *s, int column)
 {
     return s->rgb[s->filled] + (size_t)column * 3 * CELL_W;
 }
 
-static int add_input(struct reconctl_strip *s, const struct frame *f, struct err *err)
+static int add_input(struct reconctl_sheet *s, const struct frame *f, struct err *err)
 {
     const struct jpeg_limits limits = {.max_width = FRAME_SIDE_MAX,
                                        .max_height = FRAME_SIDE_MAX,
@@ -108,7 +108,7 @@ static int add_input(struct reconctl_strip *s, const struct frame *f, struct err
     return rc;
 }
 
-static int set_range(struct reconctl_strip *s, const uint16_t *depth, size_t n, struct err *err)
+static int set_range(struct reconctl_sheet *s, const uint16_t *depth, size_t n, struct err *err)
 {
     float *some = malloc(n * sizeof *some);
     size_t m = 0;
@@ -124,7 +124,7 @@ static int set_range(struct reconctl_strip *s, const uint16_t *depth, size_t n, 
     return 0;
 }
 
-static int add_depth(struct reconctl_strip *s, struct client *client, const char *session,
+static int add_depth(struct reconctl_sheet *s, struct client *client, const char *session,
                      struct err *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -208,7 +208,7 @@ static int newest_pose(struct rigid *T, struct client *client, const char *sessi
     return rc;
 }
 
-static int add_cloud(struct reconctl_strip *s, const struct frame *f, const struct rigid *T_wc,
+static int add_cloud(struct reconctl_sheet *s, const struct frame *f, const struct rigid *T_wc,
                      const struct cloud *cloud, float step_m, struct err *err)
 {
     struct client_splat_view view = {.w = CELL_W, .h = s->cell_h};
@@ -239,7 +239,7 @@ out:
     return rc;
 }
 
-int reconctl_strip_add(struct reconctl_strip *s, struct client *client, const char *session,
+int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const char *session,
                        const struct frame *f, const struct cloud *cloud, float step_m,
                        struct err *err)
 {
@@ -272,7 +272,7 @@ int reconctl_strip_add(struct reconctl_strip *s, struct client *client, const ch
     return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;
 }
 
-int reconctl_strip_write(struct reconctl_strip *s, const char *path, struct err *err)
+int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, struct err *err)
 {
     int w = 3 * CELL_W + 4 * GAP, h = s->filled * (s->cell_h + GAP) + GAP, rc;
     uint8_t *rgb;
