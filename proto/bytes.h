@@ -2,8 +2,8 @@
  * bytes.h - bounded little-endian reading and writing
  *
  * A reader or writer carries a sticky error: the first access past the end sets `bad`, reads answer
- * zero from then on and writes are dropped, so a parser reads all its fields and asks once at the
- * end. Nothing is ever read or written outside [data, data + len).
+ * zero from then on and writes are dropped, so a parser reads all its fields and looks at `bad`
+ * once, at the end. Nothing is ever read or written outside [data, data + len).
  */
 #ifndef RECOND_PROTO_BYTES_H
 #define RECOND_PROTO_BYTES_H

@@ -1,8 +1,8 @@
 #include "proto/crc32c.h"
 #include "proto/crc32c_cpu.h"
 
-/* Entry i is what four shifts by one bit make of the low half-byte i: a table that can be checked
- * by eye. */
+/* Entry i is the low half-byte i after four shifts by one bit. The table is small enough to be
+ * checked by eye. */
 static const uint32_t half[16] = {
     0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
     0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,

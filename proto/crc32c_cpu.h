@@ -2,8 +2,8 @@
  * crc32c_cpu.h - the processor's instruction for CRC-32C, chosen by architecture; for crc32c.c
  * alone
  *
- * crc32c_cpu_has() asks the processor that we run on; only if it says yes may crc32c_cpu() be
- * called. It works on the inverted sum: the caller inverts before and after.
+ * crc32c_cpu_has() tells whether the processor has the instruction; crc32c_cpu() may be called only
+ * then. It works on the inverted sum: the caller inverts before and after.
  */
 #ifndef RECOND_PROTO_CRC32C_CPU_H
 #define RECOND_PROTO_CRC32C_CPU_H

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static int fill(struct err *err, int code, const char *where, const char *fmt, va_list args)
+static int set(struct err *err, int code, const char *where, const char *fmt, va_list args)
 {
     if (err) {
         err->code = code;
@@ -17,7 +17,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fill(err, code, "", fmt, args);
+    set(err, code, "", fmt, args);
     va_end(args);
     return code;
 }
@@ -26,7 +26,7 @@ int err_at(struct err *err, int code, const char *where, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fill(err, code, where, fmt, args);
+    set(err, code, where, fmt, args);
     va_end(args);
     return code;
 }

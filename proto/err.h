@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum err_code {
-    /* the peer or the operator sent something wrong: say what, change nothing */
+    /* the peer or the operator sent something wrong: the answer says what, and nothing changes */
     ERR_INPUT = -1,
     ERR_LIMIT = -2,       /* right in form, over a bound */
     ERR_BUSY = -3,        /* no room at the moment: the same call may succeed later */

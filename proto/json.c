@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------------------- text checks */
 
-/* Length of the well-formed sequence at s (1...4), 0 if there is none. RFC 3629, table of section
- * 4. */
+/* Returns the length (1...4) of the well-formed sequence at s, 0 if there is none (RFC 3629,
+ * section 4). */
 static size_t utf8_sequence(const unsigned char *s, size_t left)
 {
     unsigned char lo = 0x80, hi = 0xbf;
@@ -52,7 +52,8 @@ bool json_utf8(const char *text, size_t len)
     return true;
 }
 
-/* jansson bounds depth by a constant of its own and only while it allocates; this looks first. */
+/* jansson bounds the depth by a constant of its own, and only while it allocates. This function
+ * looks before anything is allocated. */
 static int check_shape(const char *text, size_t len, int max_depth, struct err *err)
 {
     int depth = 0;
@@ -428,7 +429,7 @@ static void put_quoted(struct json_writer *w, const char *text)
     put_bytes(w, "\"", 1);
 }
 
-/* The comma and the key before a value. */
+/* Writes the comma and the key that go before a value. */
 static void put_head(struct json_writer *w, const char *key)
 {
     if (w->depth > 0) {

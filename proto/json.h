@@ -5,7 +5,7 @@
  * and size limits before anything is allocated, an object at top level, no duplicate keys, no NUL
  * anywhere. The json_get_* functions read typed members and note what is wrong with a JSON pointer
  * (RFC 6901) to the field, so that a request is answered with all of its errors at once. An absent
- * member leaves *out alone and is no error; `null` is a value of the wrong type.
+ * member leaves *out as it was and is no error; `null` is a value of the wrong type.
  *
  * Writing goes straight into a caller's buffer, allocates nothing and never passes its end; the
  * caller asks once at the end (json_finish) whether all fitted.
@@ -70,7 +70,7 @@ struct json_issue {
     char detail[112];
 };
 
-/* What is wrong with a document: the first few are kept, all are counted. */
+/* The errors in a document: the first few are kept, all are counted. */
 struct json_issues {
     int n;
     struct json_issue at[JSON_ISSUES_MAX];
@@ -85,7 +85,7 @@ struct json_at {
 
 struct json_at json_at(const struct json *root, struct json_issues *issues);
 
-/* All return true when the member is there and right, and only then write *out. */
+/* All of these return true when the member is there and right, and write *out only then. */
 bool json_get_map(const struct json_at *at, const char *key, struct json_at *child);
 bool json_get_text(const struct json_at *at, const char *key, char *out, size_t cap);
 bool json_get_bool(const struct json_at *at, const char *key, bool *out);
@@ -96,9 +96,9 @@ bool json_get_f32(const struct json_at *at, const char *key, float *out, double 
 /* One of names[0...], NULL-terminated; *out is its index. */
 bool json_get_choice(const struct json_at *at, const char *key, int *out, const char *const *names);
 
-/* Note an error unless the member is there. */
+/* Notes an error unless the member is there. */
 void json_require(const struct json_at *at, const char *key);
-/* Note every member whose key is not in keys[0...], NULL-terminated. */
+/* Notes every member whose key is not in keys[0...], NULL-terminated. */
 void json_only(const struct json_at *at, const char *const *keys);
 void json_note(const struct json_at *at, const char *key, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* The first issue as an err (ERR_INPUT), or 0. */
@@ -133,7 +133,8 @@ void json_put_null(struct json_writer *w, const char *key);
 void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* "16 hex digits" */
 /* "2026-01-31T12:00:00.000Z" */
 void json_put_time(struct json_writer *w, const char *key, double unix_s);
-/* Length without the NUL that is always written, or 0: it did not fit, or a level is open. */
+/* Returns the length without the NUL, which is always written; 0 where the text did not fit or a
+ * level is still open. */
 size_t json_finish(struct json_writer *w);
 
 #endif

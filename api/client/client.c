@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An answer kept in memory; exports go to files and know no bound. */
+/* The largest answer that is kept in memory. Exports go to files and have no bound. */
 #define BODY_MAX (16u << 20)
 #define JSON_DEPTH 16
-#define STOP_LOOK_MS 50 /* how often a pause asks whether it shall end */
+#define STOP_LOOK_MS 50 /* how often a pause looks whether it shall end */
 
 struct client {
     struct client_config config; /* url, token and agent excepted */
@@ -26,8 +26,8 @@ struct client {
     char curl_error[CURL_ERROR_SIZE];
 };
 
-/* Where an answer goes. With a file, only a success goes there; the document of an error stays
- * here. */
+/* Where an answer goes. A file gets the answer of a success only; the document of an error is kept
+ * in memory. */
 struct sink {
     CURL *curl;
     FILE *file;
@@ -64,7 +64,7 @@ static void set_options(struct client *c, const struct client_config *config)
         curl_easy_setopt(c->curl, CURLOPT_CAINFO, config->ca_file);
         curl_easy_setopt(c->curl, CURLOPT_CAPATH, NULL);
     }
-    /* A long export is fine, silence is not. */
+    /* An export may take long, but a silent server is given up. */
     curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(c->curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
 }
@@ -81,7 +81,7 @@ int client_open(struct client **out, const struct client_config *config, struct 
         return err_set(err, ERR_MEMORY, "no memory for a client");
     }
     c->config = *config;
-    c->config.url = c->config.token = c->config.agent = NULL; /* not ours to keep */
+    c->config.url = c->config.token = c->config.agent = NULL; /* the caller may free them */
     c->curl = curl_easy_init();
     c->url = strdup(config->url);
     c->headers = curl_slist_append(NULL, "Content-Type: application/json");
@@ -168,7 +168,8 @@ static int code_of_status(long status)
     }
 }
 
-/* A server that cannot prove who it is will not in a moment either. */
+/* Maps an error of the transfer. A server whose certificate fails is refused, because asking again
+ * would not help. */
 static int code_of_transfer(CURLcode code)
 {
     switch (code) {
@@ -181,7 +182,7 @@ static int code_of_transfer(CURLcode code)
     }
 }
 
-/* The sentence and the place of an RFC 9457 problem document, if the body is one. */
+/* Takes the sentence and the place from the body if it is an RFC 9457 problem document. */
 static int problem(const struct sink *s, long status, struct err *err)
 {
     struct json *doc = NULL;
@@ -208,7 +209,7 @@ static int problem(const struct sink *s, long status, struct err *err)
     return code;
 }
 
-/* One exchange. */
+/* Makes one exchange. */
 static int exchange(struct client *c, const char *method, const char *path, const char *json,
                     struct sink *sink, long *status, struct err *err)
 {
@@ -247,9 +248,9 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 /* ------------------------------------------------------------------------------------ again */
 
 /*
- * May this exchange be repeated, and can that help? A GET or DELETE that was cut off, whatever
- * happened to it; anything else only if it had no effect: not one byte of it was sent, or the
- * server said that it is busy.
+ * Tells whether an exchange may be repeated and whether that can help. A GET or DELETE that was cut
+ * off may always be repeated; any other exchange only where it had no effect, because not one byte
+ * of it was sent or the server said that it is busy.
  */
 static bool repeatable(struct client *c, const char *method, const struct sink *sink, int rc,
                        long status)
@@ -261,13 +262,13 @@ static bool repeatable(struct client *c, const char *method, const struct sink *
         return true;
     if (rc == ERR_DEVICE) /* 502, 504: a proxy that lost the server */
         return harmless && (status == 502 || status == 504);
-    if (rc != ERR_IO || sink->rc) /* of the server, not of our own disk */
+    if (rc != ERR_IO || sink->rc) /* an error of the server and not of the local disk */
         return false;
     curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);
     return harmless || sent == 0;
 }
 
-/* Returns false when the caller wants to stop. */
+/* Waits; returns false when the caller wants to stop. */
 static bool wait_ms(const struct client *c, int ms)
 {
     uint64_t end_ms = client_retry_now_ms() + (uint64_t)ms;
@@ -291,7 +292,7 @@ static uint32_t retry_after_ms(struct client *c, int rc)
     return seconds > 0 && seconds < 1000000 ? (uint32_t)seconds * 1000 : 0;
 }
 
-/* An exchange, and others while that helps. The sink's body belongs to the caller, on errors
+/* Makes an exchange and repeats it while that helps. The caller frees the sink's body, on errors
  * too. */
 static int perform(struct client *c, const char *method, const char *path, const char *json,
                    struct sink *sink, long *status, struct err *err)
@@ -304,7 +305,7 @@ static int perform(struct client *c, const char *method, const char *path, const
     for (;;) {
         rc = exchange(c, method, path, json, sink, status, &why);
         if (rc == ERR_NOT_FOUND && cut_off && strcmp(method, "DELETE") == 0)
-            rc = 0; /* it is gone: an attempt whose answer was lost did it */
+            rc = 0; /* it is gone already: an earlier attempt deleted it, whose answer was lost */
         if (rc == 0 || !repeatable(c, method, sink, rc, *status))
             break;
         pause = client_retry_wait_ms(&retry, retry_after_ms(c, rc), client_retry_now_ms());
@@ -384,7 +385,7 @@ int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_
     return rc;
 }
 
-/* A header of the last answer as a number; UINT64_MAX: it is none. */
+/* Returns a header of the last answer as a number, or UINT64_MAX if it is none. */
 static uint64_t header_number(struct client *c, const char *name)
 {
     struct curl_header *header;
@@ -437,7 +438,8 @@ out:
     return rc;
 }
 
-/* A second POST could make a second session, so this one is for a person to look into. */
+/* A second POST could make a second session, so the user is told to look whether the first one
+ * did. */
 static int say_unsure(struct client *c, struct err *err)
 {
     struct err why = *err;

@@ -2,10 +2,11 @@
  * client.h - the client library: create a session, push frames, mirror the cloud
  *
  * One struct client is one REST connection (libcurl); one struct client_stream is one WebSocket of
- * a session (libwebsockets), run by the caller's thread through client_stream_run(). A stream
- * keeps the cloud's mirror (proto/cloud), never sends more unanswered frames than the server's
- * window, asks again for a block whose patch did not fit, and checks its hash against every `sync`.
- * It keeps every frame until its ack, and with `reconnect_s` it connects again by itself.
+ * a session (libwebsockets), which works in the caller's thread inside client_stream_run(). A
+ * stream keeps the cloud's mirror (proto/cloud), never sends more unanswered frames than the
+ * server's window allows, asks again for a block whose patch did not fit, and checks its hash
+ * against every `sync`. It keeps every frame until its ack, and with `reconnect_s` it connects
+ * again by itself.
  */
 #ifndef RECOND_API_CLIENT_H
 #define RECOND_API_CLIENT_H
@@ -23,18 +24,19 @@ struct client_config {
     const char *url;   /* http://host:port */
     const char *token; /* bearer token, NULL = none */
     const char *agent; /* User-Agent */
-    /* PEM file of the authorities that may vouch for a server, NULL = the system's. A server that
-     * none of them vouches for, or under another name, is not talked to. */
+    /* PEM file of the authorities to trust, NULL = the system's. The connection is refused unless
+     * one of them has signed the server's certificate for its name. */
     const char *ca_file;
     int timeout_s;
     /*
-     * While the server is away or busy, ask again for so long; 0 = never. Only what can do no harm
-     * twice is repeated: GET and DELETE always, anything else where it never left this machine or
-     * was answered with 429 or 503. A server's Retry-After is kept.
+     * For how long a request is repeated while the server is away or busy; 0 = never. GET and
+     * DELETE may always be repeated; any other request only where it was not sent at all or was
+     * answered with 429 or 503. The pause is at least the server's Retry-After.
      */
     double retry_s;
     void *ctx;
-    /* Each may be NULL: before the pause, and many times a second in it; true ends it. */
+    /* Each may be NULL. on_retry is called before a pause, stopped many times a second during it;
+     * true ends the pause. */
     void (*on_retry)(void *ctx, const struct err *why, int wait_ms);
     bool (*stopped)(void *ctx);
 };
@@ -48,10 +50,11 @@ void client_close(struct client **c);
  * In:      path from the root ("/v1/sessions"); json body or NULL
  * Out:     *body (NUL-terminated, free()), *body_len and *status; each may be NULL. Set on errors
  *          that the server answered, too
- * Returns: 0 for 2xx. ERR_IO: no answer at all; ERR_DENIED: nobody vouches for the server;
- *          ERR_INPUT: ca_file is none. From the status: ERR_DENIED 401 403, ERR_NOT_FOUND
- *          404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other 5xx,
- *          ERR_INPUT other 4xx; the text is the problem document's detail and where its pointer
+ * Returns: 0 for 2xx. ERR_IO: no answer at all; ERR_DENIED: no trusted authority signed the
+ *          server's certificate; ERR_INPUT: ca_file is none. From the status: ERR_DENIED 401 403,
+ *          ERR_NOT_FOUND 404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other
+ *          5xx, ERR_INPUT other 4xx; the text is the problem document's detail and where its
+ *          pointer
  */
 MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
                               const char *json, char **body, size_t *body_len, int *status,
@@ -59,7 +62,7 @@ MUST_CHECK int client_request(struct client *c, const char *method, const char *
 /* GET into a file (written beside it and renamed). */
 MUST_CHECK int client_download(struct client *c, const char *path, const char *file,
                                struct err *err);
-/* GET, but leave after the first cap bytes: the header of an export. */
+/* GET that ends after the first cap bytes; used to read the header of an export. */
 MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
                            struct err *err);
 
@@ -96,32 +99,33 @@ struct client_stream_config {
     struct cloud_limits limits; /* of the mirror; zeros = the defaults in client_stream.c */
     int connect_timeout_s;      /* 0 = 10 */
     /*
-     * Where a connection ends and another one may help, it is made inside client_stream_run(), at
-     * first after 0.1 s, then after pauses that double to 5 s; `retry_ms` of a `bye` and
-     * Retry-After of a 503 are kept. Given up when nothing has worked for so long, or after so many
-     * attempts in a row; after `bye` with `disconnect`, 401, 403, 404, 410 and a broken protocol at
-     * once.
+     * Where a connection ends and a new one may help, client_stream_run() makes it, at first after
+     * 0.1 s, then after pauses that double to 5 s and are at least `retry_ms` of a `bye` or
+     * Retry-After of a 503. The stream gives up when nothing has worked for reconnect_s, or after
+     * reconnect_attempts in a row; and at once after `bye` with `disconnect`, 401, 403, 404, 410 or
+     * an error in the protocol.
      */
     double reconnect_s;     /* 0 = never: client_stream_run() fails */
     int reconnect_attempts; /* 0 = no bound */
     int ping_ms, hangup_ms; /* 0 = 3 s and 8 s, see client_ws.h */
     void *ctx;
-    /* Any of them may be NULL. All are called inside client_stream_run(). */
+    /* Each of them may be NULL. All are called inside client_stream_run(). */
     void (*on_ready)(void *ctx, const struct control_ready *ready);
     void (*on_ack)(void *ctx, const struct control_ack *ack);
     void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
-    /* hash_equal: points and hash of the mirror are those of the server. Not called while a block
-     * that was asked for again is outstanding: another sync follows it. */
+    /* hash_equal: points and hash of the mirror are those of the server. While a block that was
+     * asked for again has not come, on_sync is not called: another sync follows that block. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
     void (*on_error)(void *ctx, const struct control_error *error);
-    /* The connection ended, the next one is made in retry_ms. */
+    /* The connection ended; the next one is made in retry_ms. */
     void (*on_lost)(void *ctx, const struct err *why, int retry_ms);
 };
 
 struct client_stream_stats {
     uint64_t frames_sent, frames_answered, bytes_sent, bytes_received; /* sent: the first time */
     uint64_t reconnects, frames_resent; /* frames sent again on a later connection */
-    uint64_t duplicates; /* of those: the server had them; what became of them went with the line */
+    /* resent frames that the server had already; whether it used them is not known */
+    uint64_t duplicates;
     uint64_t blocks, points_received, block_bytes, resyncs;
 };
 
@@ -134,12 +138,12 @@ void client_stream_close(struct client_stream **s);
  *
  * The mirror stays: the server is told the revision of the last `sync` and sends what is newer.
  * Frames that were not answered are sent again, under the same seq, and `end` with them; after the
- * `end` a client whose frames are all answered comes back as one that only looks on, and is told
- * `ended` with each `sync`. With reconnect_s the same happens by itself.
+ * `end` a client whose frames are all answered comes back as a viewer, for which `ended` is set
+ * with each `sync`. With reconnect_s the stream does all this by itself.
  */
 MUST_CHECK int client_stream_reopen(struct client_stream *s, const char *url, const char *token,
                                     struct err *err);
-/* Is there a connection on which `ready` came? Not between two of them. */
+/* Tells whether there is a connection on which `ready` came. */
 bool client_stream_connected(const struct client_stream *s);
 
 /* Frames that may be sent now without overrunning the window; 0 while not connected. */
@@ -154,22 +158,21 @@ int client_stream_unanswered(const struct client_stream *s); /* frames that are 
  *          is not above the last one; ERR_STATE: after end, or a viewer
  */
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
-/* No more frames: told to the server after those that are queued. */
+/* Tells the server, after the queued frames, that no more will come. */
 MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
 /*
- * client_stream_run - let the connection work for at most timeout_ms, or until something happened
+ * client_stream_run - let the connection work until something happened, at most timeout_ms
  * Returns: 0; ERR_END: closed by the server (reason in err); ERR_IO: no connection, or it was lost;
- *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY, ERR_STATE: refused at the door or at `start`;
- *          ERR_INPUT, ERR_LIMIT: the server broke the protocol. With reconnect_s only what was
- *          given up; the same error again from then on
+ *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY, ERR_STATE: the connection or its `start` was
+ *          refused; ERR_INPUT, ERR_LIMIT: the server broke the protocol. With reconnect_s an error
+ *          means that the stream has given up; it is returned again from then on
  */
 MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
-/* Stop and start reading: a slow reader on purpose, for tests. */
+/* Stops and starts reading: tests make a slow reader with it. */
 void client_stream_pause(struct client_stream *s, bool paused);
 
 const struct cloud *client_stream_cloud(const struct client_stream *s);
-/* What the server said at the start, of the last connection that got so far, and at the end of this
- * one; NULL before it did. */
+/* The last `ready` of the server, and the `bye` of this connection; NULL where there was none. */
 const struct control_ready *client_stream_ready(const struct client_stream *s);
 const struct control_bye *client_stream_bye(const struct client_stream *s);
 void client_stream_get_stats(const struct client_stream *s, struct client_stream_stats *stats);

@@ -58,7 +58,7 @@ static void drop(struct client_mjpeg *m, size_t n)
     m->at = m->at > n ? m->at - n : 0;
 }
 
-/* Give up the picture that starts at byte 0 and look for the next start behind it. */
+/* Gives up the picture that starts at byte 0, so that the next start behind it is looked for. */
 static void give_up(struct client_mjpeg *m)
 {
     m->broken++;
@@ -67,7 +67,7 @@ static void give_up(struct client_mjpeg *m)
     m->at = 0;
 }
 
-/* Bring the next start of a picture to byte 0. Returns whether there is one. */
+/* Brings the next start of a picture to byte 0. Returns whether there is one. */
 static bool find_start(struct client_mjpeg *m)
 {
     for (size_t i = 0; i + 1 < m->len; i++)
@@ -82,8 +82,8 @@ static bool find_start(struct client_mjpeg *m)
     return false;
 }
 
-/* Step over one marker and its segment. Returns 1: the picture ends at m->at; 0: more bytes needed;
- * -1: step done, or the picture was given up. */
+/* Steps over one marker and its segment. Returns 1 where the picture ends at m->at, 0 where more
+ * bytes are needed, -1 where the step is done or the picture was given up. */
 static int step_marker(struct client_mjpeg *m)
 {
     size_t i = m->at, n;
@@ -126,7 +126,7 @@ static int step_marker(struct client_mjpeg *m)
     return -1;
 }
 
-/* Run through entropy-coded bytes up to the next marker that is not a restart. */
+/* Skips entropy-coded bytes up to the next marker that is not a restart. */
 static int step_scan(struct client_mjpeg *m)
 {
     size_t i = m->at;
@@ -148,7 +148,7 @@ static int step_scan(struct client_mjpeg *m)
     return 0;
 }
 
-/* Returns whether a whole picture stands at byte 0, m->at bytes long. */
+/* Returns whether a whole picture, m->at bytes long, stands at byte 0. */
 static bool find_picture(struct client_mjpeg *m)
 {
     int step = -1;
@@ -169,7 +169,7 @@ static bool find_picture(struct client_mjpeg *m)
     return step > 0;
 }
 
-static int fill(struct client_mjpeg *m, int timeout_ms, struct err *err)
+static int read_bytes(struct client_mjpeg *m, int timeout_ms, struct err *err)
 {
     struct pollfd p = {.fd = m->fd, .events = POLLIN};
     ssize_t n;
@@ -201,12 +201,12 @@ int client_mjpeg_next(struct client_mjpeg *m, int timeout_ms, const uint8_t **da
     }
     while (!find_picture(m)) {
         if (m->ended && m->state != BETWEEN) {
-            give_up(m); /* cut off; a whole one may hide behind a damaged start */
+            give_up(m); /* the picture was cut off; a whole one may stand behind a damaged start */
             continue;
         }
         if (m->ended)
             return err_set(err, ERR_END, "the picture stream is over");
-        rc = fill(m, timeout_ms, err);
+        rc = read_bytes(m, timeout_ms, err);
         if (rc)
             return rc;
     }

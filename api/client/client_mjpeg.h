@@ -1,11 +1,11 @@
 /*
  * client_mjpeg.h - cut a byte stream of JPEG pictures, one after the other, into pictures
  *
- * The cut follows the markers: segments are stepped over by their length, so that a thumbnail
- * inside an EXIF segment ends nothing, and inside a scan only a real marker counts. Bytes between
- * pictures (the boundaries of a multipart stream) are skipped. What is no JPEG or larger than the
- * bound is counted and skipped up to the next start of a picture; the pictures' content is not
- * looked at.
+ * The cut follows the markers: segments are skipped by their length, so that a thumbnail inside an
+ * EXIF segment does not end a picture, and inside a scan only a real marker counts. Bytes between
+ * pictures (the boundaries of a multipart stream) are skipped. Bytes that are no JPEG, and pictures
+ * larger than the bound, are counted and skipped up to the next start of a picture. The content of
+ * the pictures is not looked at.
  */
 #ifndef RECOND_API_CLIENT_MJPEG_H
 #define RECOND_API_CLIENT_MJPEG_H

@@ -15,8 +15,9 @@ struct client_retry client_retry_new(double for_s, int attempts)
 {
     struct client_retry r = {.for_s = for_s, .attempts = attempts};
 
+    /* poor randomness does no harm: it only spreads the attempts of many clients */
     if (getrandom(&r.random, sizeof r.random, GRND_NONBLOCK) != sizeof r.random)
-        r.random = client_retry_now_ms(); /* only politeness depends on it */
+        r.random = client_retry_now_ms();
     return r;
 }
 
@@ -46,7 +47,7 @@ int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now
     if (pause > CLIENT_RETRY_MAX_MS)
         pause = CLIENT_RETRY_MAX_MS;
     pause -= next_random(r) % (pause / 2 + 1);
-    /* The server's time is the least; what it would have been anyway comes on top as the jitter. */
+    /* The pause is what the server asked for and, as jitter, what it would have been anyway. */
     if (asked_ms)
         pause += asked_ms;
     if (r->attempts && r->failed >= r->attempts)

@@ -3,7 +3,7 @@
  *
  * The pauses double from 0.1 s to 5 s; each is shortened by up to half at random, so that the
  * clients of a server that comes back do not come back together. A server that names a time is not
- * asked before it.
+ * asked earlier.
  * Threads: none inside; zero is a policy that never tries again.
  */
 #ifndef RECOND_API_CLIENT_RETRY_H
@@ -24,15 +24,15 @@ struct client_retry {
 
 struct client_retry client_retry_new(double for_s, int attempts);
 
-/* It works again. */
+/* Call this when an attempt has succeeded. */
 void client_retry_reset(struct client_retry *r);
 /*
- * client_retry_wait_ms - it has failed now
+ * client_retry_wait_ms - an attempt has failed
  * In:      asked_ms: what the server asked for, 0 = nothing
  * Returns: the pause before the next attempt; -1: give up
  */
 int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms);
-/* A clock that does not jump. */
+/* Milliseconds of a clock that never steps. */
 uint64_t client_retry_now_ms(void);
 
 #endif

@@ -69,7 +69,7 @@ static char *path_of(const char *folder, const char *rest)
     return path;
 }
 
-/* A whole file into the sequence's buffer. */
+/* Reads a whole file into the sequence's buffer. */
 static int read_file(struct client_sequence *s, const char *rest, size_t max, struct err *err)
 {
     char *path = path_of(s->folder, rest);

@@ -6,10 +6,12 @@
 
 #define OVERSAMPLE 2
 #define NEAR_M 0.02f
-#define DISC_MAX_PX 24 /* radius, oversampled: a point at the lens does not cover the picture */
+/* Radius, oversampled, so that a point at the lens does not cover the picture */
+#define DISC_MAX_PX 24
 #define SHADE_STRENGTH 5.0f
-#define SHADE_REACH 2   /* pixels, oversampled */
-#define SHADE_CAP 0.35f /* of one neighbour: a far background is no pit */
+#define SHADE_REACH 2 /* pixels, oversampled */
+/* Of one neighbour, so that edges before a far background do not turn black */
+#define SHADE_CAP 0.35f
 #define SAMPLES 65536
 
 struct canvas {
@@ -26,7 +28,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The p-th share of n values, which are sorted in place. */
+/* Returns the p-quantile of n values, which are sorted in place. */
 static float quantile(float *v, size_t n, double p)
 {
     if (n == 0)
@@ -40,8 +42,8 @@ static struct vec3 point_at(const float *xyz, size_t i)
     return vec3_make(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
 }
 
-/* Robust middle, and the radius that holds nine points of ten: what is seen through a window or a
- * sky lies far off and shall not decide. */
+/* Finds the middle of a cloud and returns the radius that holds nine points of ten. Medians are
+ * used, because points of the sky or behind a window lie far off and must not decide. */
 static float middle(struct vec3 *c, const float *xyz, size_t n)
 {
     size_t step = n / SAMPLES + 1, m = 0;
@@ -97,7 +99,8 @@ void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t
     };
 }
 
-/* Median depth of what is in view, looked at in steps; *seen is how many points that are in all. */
+/* Returns the median depth of the points in view, from every few points; *seen is how many points
+ * are in view. */
 static float median_depth(const struct client_splat_view *view, const float *xyz, size_t n,
                           size_t *seen)
 {
@@ -173,7 +176,7 @@ static void draw_points(struct canvas *c, const struct client_splat_view *view, 
     }
 }
 
-/* An empty pixel with at least five drawn neighbours of like depth takes their mean. */
+/* Fills an empty pixel that has at least five drawn neighbours of like depth with their mean. */
 static void close_gaps(struct canvas *c, float *z_new)
 {
     memcpy(z_new, c->z, (size_t)c->w * (size_t)c->h * sizeof *z_new);
@@ -206,7 +209,7 @@ static void close_gaps(struct canvas *c, float *z_new)
     memcpy(c->z, z_new, (size_t)c->w * (size_t)c->h * sizeof *z_new);
 }
 
-/* log2 z of a pixel, or of a wall far behind for what is empty. */
+/* Returns log2 z of a pixel; an empty one counts as a wall far behind. */
 static float log_depth(const struct canvas *c, int x, int y, float empty)
 {
     x = x < 0 ? 0 : x >= c->w ? c->w - 1 : x;
@@ -226,7 +229,8 @@ static float shade_at(const struct canvas *c, int x, int y)
     return expf(-SHADE_STRENGTH * sum / 8);
 }
 
-/* Shade, put on a background that is a little brighter above, and average down. */
+/* Shades the picture, puts it on a background that is a little brighter above, and averages it
+ * down. */
 static void resolve(uint8_t *picture, const struct canvas *c, int w, int h)
 {
     for (int y = 0; y < h; y++)

@@ -56,7 +56,8 @@ float client_splat_depth(const struct client_splat_view *view, const float *xyz,
 MUST_CHECK int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
                                  const float *xyz, const uint8_t *rgb, size_t n, struct err *err);
 
-/* Colours of a depth map, near warm and far cool, 0 = grey; range of the log scale in metres. */
+/* Colours a depth map: near is warm, far is cool, 0 is grey. The range of the logarithmic scale is
+ * in metres. */
 void client_splat_depth_colours(uint8_t *rgb, const uint16_t *depth_mm, size_t n, float near_m,
                                 float far_m);
 

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A connection that says `ready` and stays for so long works, even if nothing is new. */
+/* A connection that has said `ready` and stayed for so long counts as working, even if nothing was
+ * new. */
 #define WORKS_AFTER_MS CLIENT_RETRY_MAX_MS
 #define PING_MS 3000
 #define HANGUP_MS 8000
@@ -23,7 +24,8 @@ struct client_stream {
     uint64_t opened_ms; /* when this one was asked for */
     uint64_t progress;  /* of the talk, when it was looked at last */
     bool paused;
-    int failed; /* for good: what client_stream_run() goes on answering */
+    /* the code that client_stream_run() returns from now on; 0 = it has not failed for good */
+    int failed;
     struct err err;
 };
 
@@ -166,7 +168,7 @@ int client_stream_reopen(struct client_stream *s, const char *url, const char *t
 
 /* ------------------------------------------------------------------------------------ running */
 
-/* The connection ended with rc and *why: plan the next one, or fail for good. */
+/* The connection ended with rc and *why: plans the next one, or fails for good. */
 static int lost(struct client_stream *s, int rc, struct err *why)
 {
     const struct control_bye *bye = client_talk_bye(s->talk);
@@ -188,7 +190,7 @@ static int lost(struct client_stream *s, int rc, struct err *why)
     return 0;
 }
 
-/* Between two connections: let time pass, or open the next one. */
+/* Between two connections: lets time pass, or opens the next one. */
 static int wait_for_next(struct client_stream *s, int timeout_ms, struct err *err)
 {
     uint64_t now_ms = client_retry_now_ms();
@@ -208,7 +210,8 @@ static int wait_for_next(struct client_stream *s, int timeout_ms, struct err *er
     return rc ? lost(s, rc, err) : 0;
 }
 
-/* `ready` has to come, and whoever got further is not failing any more. */
+/* Ends a connection on which `ready` does not come; one that got further resets the count of
+ * failures. */
 static int judge(struct client_stream *s, struct err *err)
 {
     uint64_t age_ms = client_retry_now_ms() - s->opened_ms;

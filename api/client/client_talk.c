@@ -10,7 +10,8 @@
 /* The mirror's bounds where the caller names none: 64 M points are 512 MB of keys. */
 #define DEFAULT_MAX_BLOCKS (1u << 20)
 #define DEFAULT_MAX_POINTS (64u << 20)
-/* Blocks asked for again and not yet seen; more means that the server's patches make no sense. */
+/* The most blocks that were asked for again and have not come; with more, the server's patches make
+ * no sense. */
 #define NEEDS_MAX 256
 #define BLOCK_HEADER_BYTES 32 /* op ... block coordinates: what put, patch and delete share */
 
@@ -19,7 +20,7 @@ enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
 /* One frame from client_talk_send() until its ack, so that it can be sent again. */
 struct slot {
     enum slot_state state;
-    bool again; /* was sent on an earlier connection, which ended before its ack came */
+    bool again; /* it was sent on an earlier connection, which ended before the ack came */
     uint64_t seq, order;
     uint8_t *msg; /* header and payload */
     size_t len, cap;
@@ -139,7 +140,8 @@ static uint32_t u32_at(const uint8_t *msg, size_t at)
     return bytes_get_u32(&r);
 }
 
-/* The cloud has got further than it ever was; what only repeats after a broken line is no news. */
+/* Counts as progress where the cloud is further than it ever was; what is only repeated after a
+ * lost connection does not count. */
 static void note_revision(struct client_talk *t)
 {
     if (cloud_revision(t->cloud) <= t->best_revision)
@@ -220,7 +222,7 @@ static void on_ack(struct client_talk *t, const struct control_ack *ack)
             t->config.on_ack(t->config.ctx, ack);
         return;
     }
-    /* An answer to a frame that is not in flight was a repetition. */
+    /* An ack of a frame that is not in flight repeats an earlier one. */
 }
 
 static void on_sync(struct client_talk *t, const struct control_sync *said)
@@ -230,13 +232,13 @@ static void on_sync(struct client_talk *t, const struct control_sync *said)
 
     if (t->n_needs)
         return;
-    /* A mirror that is not the server's is of no use for going on: the next connection starts it
-     * anew. */
+    /* A mirror that differs from the server's cannot be continued: the next connection starts a new
+     * one. */
     t->has_sync = equal;
     if (equal)
         t->sync_revision = sync.revision;
     if (t->viewing)
-        sync.ended = true; /* as it would be said to who feeds: all is answered */
+        sync.ended = true; /* as for a client that sends frames: all are answered */
     if (t->config.on_sync)
         t->config.on_sync(t->config.ctx, &sync, equal);
 }
@@ -307,8 +309,9 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
 {
     struct control_message m = {.op = CONTROL_START};
 
-    /* Who has nothing to send any more only looks on: a session that was finalized meanwhile takes
-     * no other client, and nobody who feeds it is driven away. */
+    /* A client that has nothing more to send comes back as a viewer. A session that was finalized
+     * meanwhile takes no other client, and a viewer does not drive away another client that sends
+     * frames. */
     t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
     m.start.role = t->viewing ? CONTROL_VIEW : t->config.role;
     m.start.codecs = t->config.codecs ? t->config.codecs : (1u << CODEC_KINDS) - 1;
@@ -333,8 +336,8 @@ static int granted(const struct client_talk *t)
     return t->ready.window < CLIENT_WINDOW_MAX ? (int)t->ready.window : CLIENT_WINDOW_MAX;
 }
 
-/* The oldest frame that has to be sent, if the server takes one more: a new `ready` may grant less
- * than what is kept. */
+/* Finds the oldest frame that has to be sent, if the window allows one more: a new `ready` may
+ * grant a window smaller than the number of kept frames. */
 static int next_frame(const struct client_talk *t)
 {
     int first = -1;
@@ -420,7 +423,7 @@ static int code_of(int status)
 int client_talk_ended(const struct client_talk *t, int rc, struct err *err)
 {
     if (rc != ERR_IO && rc != ERR_END)
-        return rc; /* it was us who ended it, or the door stayed shut */
+        return rc; /* the client itself ended it, or was not let in */
     if (t->has_bye)
         return err_set(err, ERR_END, "the server said goodbye: %s",
                        t->bye.reason[0] ? t->bye.reason : "no reason given");

@@ -1,15 +1,15 @@
 /*
- * client_talk.h - what a client says on a stream and makes of what it hears, without a socket
+ * client_talk.h - the client's side of a stream's protocol, without a socket
  *
- * The protocol of docs/PROTOCOL.md from the client's side, over any number of connections: frames
- * are kept from client_talk_send() until their ack, the mirror and the revision of its last `sync`
- * outlive a connection. Who owns the connection calls client_talk_connect() for each new one, hands
- * in what arrives, and sends what client_talk_next() gives.
+ * It speaks docs/PROTOCOL.md over any number of connections: frames are kept from
+ * client_talk_send() until their ack, the mirror and the revision of its last `sync` outlive a
+ * connection. The owner of the connection calls client_talk_connect() for each new one, hands in
+ * what arrives, and sends what client_talk_next() gives.
  *
- * Invariants, which tests/fuzz/fuzz_client_resume.c holds against a server that says anything:
+ * Invariants, which tests/fuzz/fuzz_client_resume.c checks against a server that sends anything:
  *          a frame is never sent after its ack, nor twice on one connection; on one connection seq
- *          only rises and at most the server's window is unanswered; a frame that was taken is
- *          either answered or still kept.
+ *          only rises and at most the server's window is unanswered; a frame that
+ *          client_talk_send() took is either answered or still kept.
  * Threads: none inside.
  */
 #ifndef RECOND_API_CLIENT_TALK_H
@@ -19,17 +19,19 @@
 
 struct client_talk;
 
-/* Of the configuration, what belongs to the connection (url, token, time-outs) is not looked at. */
+/* Members of the configuration that belong to the connection (url, token, time-outs) are not
+ * used. */
 MUST_CHECK int client_talk_new(struct client_talk **t, const struct client_stream_config *config,
                                struct err *err);
 void client_talk_free(struct client_talk **t);
 
-/* A new connection takes the place of the last one: `start` is due, then what has no answer yet. */
+/* A new connection takes the place of the last one: `start` is sent first, then the frames without
+ * an answer. */
 void client_talk_connect(struct client_talk *t);
 
 /*
  * client_talk_receive - one message of the server
- * Returns: 0; else the connection is of no more use: ERR_INPUT, ERR_LIMIT, ERR_STATE: the server
+ * Returns: 0; else the connection must be closed: ERR_INPUT, ERR_LIMIT, ERR_STATE: the server
  *          broke the protocol; ERR_MEMORY
  */
 MUST_CHECK int client_talk_receive(struct client_talk *t, bool binary, const uint8_t *msg,
@@ -46,16 +48,18 @@ MUST_CHECK int client_talk_next(struct client_talk *t, struct client_talk_messag
 bool client_talk_has_more(const struct client_talk *t);
 
 /*
- * client_talk_ended - why the connection is over, given how (ERR_IO, ERR_END ... of the socket)
+ * client_talk_ended - why the connection is over, where rc is how the socket ended (ERR_IO, ERR_END
+ * ...)
  *
- * Out:     err is replaced where the server has given a reason itself
+ * Out:     err is replaced where the server gave a reason
  * Returns: the code of that reason: ERR_END after `bye`; an `error` before `ready` by its status
  */
 int client_talk_ended(const struct client_talk *t, int rc, struct err *err);
-/* Can another connection go on where one ended with rc? Not after `bye` with `disconnect`. */
+/* Tells whether a new connection can go on where one ended with rc. It cannot after `bye` with
+ * `disconnect`. */
 bool client_talk_resumable(const struct client_talk *t, int rc);
 
-/* Counts whatever brings the session on: answers, news of the cloud. `ready` alone does not. */
+/* A number that grows with each answer and each new revision of the cloud, but not with `ready`. */
 uint64_t client_talk_progress(const struct client_talk *t);
 bool client_talk_started(const struct client_talk *t); /* `ready` came on this connection */
 
@@ -67,7 +71,7 @@ int client_talk_unanswered(const struct client_talk *t);
 const struct cloud *client_talk_cloud(const struct client_talk *t);
 const struct control_ready *client_talk_ready(const struct client_talk *t);
 const struct control_bye *client_talk_bye(const struct client_talk *t);
-/* The cloud changed since this was asked last. */
+/* Tells whether the cloud has changed since the last call. */
 bool client_talk_cloud_changed(struct client_talk *t);
 struct client_stream_stats *client_talk_stats(struct client_talk *t);
 

@@ -3,8 +3,8 @@
 #include "api/client/client_tls.h"
 #include "proto/array.h"
 
-/* openssl/types.h, which libwebsockets.h brings along, has a type of the name of proto/err.h's
- * code. */
+/* libwebsockets.h includes openssl/types.h, which has a type with the name of a code of
+ * proto/err.h. */
 #define ERR_STATE OPENSSL_ERR_STATE
 #include <libwebsockets.h>
 #undef ERR_STATE
@@ -17,15 +17,16 @@
 #include <string.h>
 #include <time.h>
 
-/* Bytes taken from the socket at once; whole messages are put together in struct client_ws. */
+/* Bytes read from the socket at once; struct client_ws puts messages together. */
 #define CHUNK_BYTES 65536
 /* Descriptors of one context: the socket, the wake pipe, look-ups while connecting. */
 #define CONTEXT_FDS 16
-/* A peer that acknowledges but says nothing is given up after so many times hangup_ms. */
+/* A peer that acknowledges but sends nothing is given up after STALL times hangup_ms. */
 #define STALL 10
 #define RETRY_AFTER_MAX_S 86400
 
-/* libwebsockets sets up and takes down TLS for the whole process. */
+/* Contexts are made and freed under this lock, because libwebsockets sets up TLS for the whole
+ * process then. */
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct url {
@@ -115,7 +116,7 @@ static int parse_url(struct url *u, const char *text, struct err *err)
 
 /* ------------------------------------------------------------------------------------ events */
 
-/* The first reason wins: what follows is only its echo. */
+/* Only the first reason is kept, because later ones follow from it. */
 static void finish(struct client_ws *w, int rc, const struct err *err)
 {
     w->happened = true;
@@ -146,13 +147,13 @@ static uint32_t read_retry_after(struct lws *wsi)
 
     if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_RETRY_AFTER) <= 0)
         return 0;
-    seconds = strtol(text, &end, 10); /* a date is passed over */
+    seconds = strtol(text, &end, 10); /* a date is ignored */
     if (*end || seconds < 0)
         return 0;
     return 1000 * (uint32_t)(seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S);
 }
 
-/* The upgrade was answered, but not with 101. */
+/* The upgrade was answered with a status other than 101. */
 static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, size_t len)
 {
     unsigned status = wsi ? lws_http_client_http_response(wsi) : 0;
@@ -190,7 +191,7 @@ static int add_token(struct client_ws *w, struct lws *wsi, void *in, size_t len)
                                         n, p, end);
 }
 
-/* A server that chose no subprotocol does not speak ours, whatever it accepts. */
+/* A server that chose no subprotocol does not speak ours, even if it accepted the upgrade. */
 static int check_subprotocol(struct client_ws *w, struct lws *wsi)
 {
     char chosen[64] = "";
@@ -256,7 +257,8 @@ static void on_peer_close(struct client_ws *w, const uint8_t *in, size_t len)
     finish(w, ERR_END, &err);
 }
 
-/* How long the peer's kernel has owed us an acknowledgement; 0 = it owes none. */
+/* Returns for how long the peer's kernel has not acknowledged sent bytes; 0 = nothing is
+ * unacknowledged. */
 static int64_t owed_ms(struct lws *wsi)
 {
     struct tcp_info info;
@@ -271,8 +273,8 @@ static int64_t owed_ms(struct lws *wsi)
                                                               : info.tcpi_last_data_recv;
 }
 
-/* Timers run before what has arrived is read, and a caller may have been busy elsewhere: silence
- * only counts from one look to the next. */
+/* Timers run before arrived bytes are read, and the caller may have been busy elsewhere, so silence
+ * is only measured from one look to the next. */
 static void on_health(lws_sorted_usec_list_t *timer)
 {
     struct client_ws *w = lws_container_of(timer, struct client_ws, health);
@@ -283,7 +285,7 @@ static void on_health(lws_sorted_usec_list_t *timer)
     lws_sul_schedule(w->context, 0, &w->health, on_health, every_us);
     if (!w->open || w->closed || !w->wsi)
         return;
-    if (now_us - w->looked_us > 3 * every_us) /* nobody ran us */
+    if (now_us - w->looked_us > 3 * every_us) /* client_ws_run() was not called for a while */
         w->heard_us += now_us - w->looked_us - every_us;
     w->looked_us = now_us;
     if (now_us - w->heard_us >= ping_us && now_us - w->pinged_us >= ping_us) {
@@ -368,7 +370,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
 }
 
-/* Timers run before lws_service() waits, and the wait after them may be long: cut it short. */
+/* Timers run before lws_service() waits, and that wait may be long: this cuts it short. */
 static void on_timer(lws_sorted_usec_list_t *timer)
 {
     struct client_ws *w = lws_container_of(timer, struct client_ws, timer);
@@ -381,8 +383,9 @@ static void on_timer(lws_sorted_usec_list_t *timer)
 
 static int connect_start(struct client_ws *w, const char *ca_file, struct err *err)
 {
-    /* We ping ourselves: what libwebsockets would do knows nothing of what is acknowledged. */
-    static const lws_retry_bo_t patience = {.secs_since_valid_ping = 0xfffe,
+    /* Pings are sent by on_health(), because those of libwebsockets take no account of
+     * acknowledgements. */
+    static const lws_retry_bo_t no_pings = {.secs_since_valid_ping = 0xfffe,
                                             .secs_since_valid_hangup = 0xffff};
     struct lws_context_creation_info info = {0};
     struct lws_client_connect_info to = {0};
@@ -400,7 +403,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     info.timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.connect_timeout_secs = (unsigned)w->config.connect_timeout_s;
     info.options = w->url.tls ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0;
-    info.retry_and_idle_policy = &patience;
+    info.retry_and_idle_policy = &no_pings;
     info.client_ssl_ca_filepath = ca_file;
     pthread_mutex_lock(&context_lock);
     w->context = lws_create_context(&info);
@@ -420,7 +423,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     to.local_protocol_name = w->config.subprotocol;
     to.ietf_version_or_minus_one = -1;
     to.ssl_connection = w->url.tls ? LCCSCF_USE_SSL : 0;
-    if (w->url.tls && client_tls_numeric(w->url.host)) /* client_tls_apply() has it compared */
+    if (w->url.tls && client_tls_numeric(w->url.host)) /* client_tls_apply() compares the address */
         to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)
@@ -437,7 +440,7 @@ int client_ws_open(struct client_ws **out, const struct client_ws_config *config
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for a connection");
     w->config = *config;
-    w->config.url = w->config.token = w->config.ca_file = NULL; /* not ours to keep */
+    w->config.url = w->config.token = w->config.ca_file = NULL; /* the caller may free them */
     rc = parse_url(&w->url, config->url, err);
     if (rc)
         goto out;

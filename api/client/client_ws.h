@@ -1,13 +1,13 @@
 /*
  * client_ws.h - one WebSocket connection to a server, whole messages in and out (libwebsockets)
  *
- * Knows bytes, not meaning: the stream's protocol is client_stream.c. Everything happens inside
- * client_ws_run() on the caller's thread; different connections may have different threads.
+ * This module knows no protocol: that of a stream is in client_talk.c. Everything happens inside
+ * client_ws_run() on the caller's thread; different connections may be served by different threads.
  *
- * Half-open connections: after ping_ms without anything from the peer it is pinged. It is gone when
- * its TCP has not acknowledged what it was sent for hangup_ms, or when it has said nothing for ten
- * times that although it acknowledges: on a slow line a ping stands behind all that was sent before
- * it, so silence alone says little.
+ * Half-open connections: a peer from which nothing came for ping_ms is pinged. It counts as gone
+ * when its TCP has acknowledged nothing for hangup_ms, or when it acknowledges but has sent nothing
+ * for ten times that. Silence alone does not count, because on a slow connection a ping waits
+ * behind everything that was sent before it.
  */
 #ifndef RECOND_API_CLIENT_WS_H
 #define RECOND_API_CLIENT_WS_H
@@ -49,19 +49,19 @@ void client_ws_close(struct client_ws **w);
  */
 MUST_CHECK int client_ws_run(struct client_ws *w, int timeout_ms, struct err *err);
 
-/* What a refusal with 429 or 503 asked for in Retry-After (seconds); 0 = nothing. */
+/* The Retry-After of a refusal with 429 or 503, in milliseconds; 0 = there was none. */
 uint32_t client_ws_retry_after_ms(const struct client_ws *w);
 
 /* Ask for on_writable(). */
 void client_ws_want_write(struct client_ws *w);
 
-/* Send one message. It is copied: masking would spoil one that may have to be sent again. Only
- * inside on_writable(). */
+/* Sends a copy of one message, because masking would change one that may have to be sent again.
+ * Call it only inside on_writable(). */
 MUST_CHECK int client_ws_write(struct client_ws *w, const uint8_t *msg, size_t len, bool binary,
                                struct err *err);
 
-/* Stop and start: a paused connection is left alone by client_ws_run(), which only lets time pass.
- * Flow control of libwebsockets is not used for it: what it has buffered waits for other
+/* Stops and starts the connection: while it is paused, client_ws_run() only lets time pass. Flow
+ * control of libwebsockets is not used, because bytes that it has buffered would wait for other
  * traffic. */
 void client_ws_pause(struct client_ws *w, bool paused);
 

@@ -25,7 +25,7 @@ const struct reconctl_command *const reconctl_commands[] = {
 
 static volatile sig_atomic_t stops;
 
-/* The first signal asks to finish, the second does not ask. */
+/* The first signal asks the command to finish, the second ends the process. */
 static void on_signal(int number)
 {
     (void)number;
@@ -131,7 +131,7 @@ static void usage(FILE *out)
     fprintf(out, "\n`reconctl COMMAND --help` explains a command, reconctl(1) all of them.\n");
 }
 
-/* The command that argv[1] (and argv[2]) name, and how many words that took. */
+/* Finds the command that argv[1] (and argv[2]) name, and how many words its name has. */
 static const struct reconctl_command *find(int argc, char **argv, int *words)
 {
     char both[64];
@@ -148,7 +148,7 @@ static const struct reconctl_command *find(int argc, char **argv, int *words)
     return NULL;
 }
 
-static int run(const struct reconctl_command *command, int argc, char **argv)
+static int run_command(const struct reconctl_command *command, int argc, char **argv)
 {
     struct reconctl_common *arguments = calloc(1, command->size);
     struct err err;
@@ -196,7 +196,7 @@ int main(int argc, char **argv)
         usage(stderr);
         return RECONCTL_USAGE;
     }
-    code = run(command, argc - words, argv + words);
+    code = run_command(command, argc - words, argv + words);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "reconctl: standard output cannot be written: %s\n", strerror(errno));
         code = code ? code : RECONCTL_FAILURE;

@@ -108,17 +108,17 @@ extern const struct reconctl_command reconctl_completion_command;
 int reconctl_stopped(void);
 bool reconctl_json(const struct reconctl_common *common); /* JSON Lines on stdout? */
 double reconctl_now_s(void);                              /* monotonic */
-/* Sleep in short pieces, until reconctl_stopped(). */
+/* Sleeps in short pieces, until reconctl_stopped(). */
 void reconctl_sleep_ms(int ms);
 
-/* Print an error to stderr, with --json as JSON too, and answer the exit code of its class. */
+/* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
-/* The same for an error that the server answered: all but a lost connection is a refusal. */
+/* The same for an error that the server answered: all but a lost connection count as a refusal. */
 int reconctl_fail_server(const struct reconctl_common *common, const struct err *err);
 
 /* ------------------------------------------------------------------------- connections */
 
-struct reconctl_server { /* a recond of our own, for one command */
+struct reconctl_server { /* a recond that was started for one command */
     pid_t pid;
     char url[64], folder[64];
 };
@@ -143,16 +143,16 @@ void reconctl_link_close(struct reconctl_link *link);
 
 MUST_CHECK int reconctl_server_start(struct reconctl_server *server, struct err *err);
 void reconctl_server_stop(struct reconctl_server *server);
-/* From a signal handler: the process ends at once, its server shall not outlive it. */
+/* For a signal handler: the process is about to end, and its server must not outlive it. */
 void reconctl_server_abandon(void);
-/* Is there a recond that could be started? path [cap] */
+/* Tells whether there is a recond that could be started, and where; path [cap]. */
 bool reconctl_server_find(char *path, size_t cap);
 
-/* GET path as a JSON document, json_free() it. */
+/* Gets a path as a JSON document; json_free() it. */
 MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json **doc,
                             struct err *err);
 uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
-/* Print a document as one line, or as it came from the server. */
+/* Prints a document as one line, or as it came from the server. */
 void reconctl_print_json(const char *body);
 
 #endif

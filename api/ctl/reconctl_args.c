@@ -36,8 +36,8 @@ static bool has_own(const struct reconctl_command *c, const char *name)
     return false;
 }
 
-/* The i-th option of a command: its own first, then those of the session that it creates, then
- * those common ones whose name it does not use otherwise; false past the end. */
+/* Finds the i-th option of a command: its own first, then those of the session that it creates,
+ * then those common ones whose name it does not use otherwise; false past the end. */
 static bool option_at(const struct reconctl_command *c, int i, struct reconctl_option *o)
 {
     for (const struct reconctl_option *own = c->options; own && own->name; own++)
@@ -90,7 +90,8 @@ static int set_word(const struct reconctl_option *o, int *to, const char *text, 
     return err_set(err, ERR_INPUT, "--%s takes one of %s, not '%.30s'", o->name, list, text);
 }
 
-/* Words that the server would refuse only after the source was opened are refused here. */
+/* Sets an option of the session. Words that the server would refuse only after the source was
+ * opened are refused here. */
 static int set_row(const struct reconctl_option *o, void *to, const char *text, struct err *err)
 {
     double v;
@@ -183,7 +184,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                 shorts[s++] = ':';
         }
     }
-    optind = 0; /* start anew: glibc */
+    optind = 0; /* glibc starts anew */
     while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         which = c - 256;
         for (int i = 0; c < 256 && i < n; i++)
@@ -207,7 +208,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     return 0;
 }
 
-/* The help of an option of sessions, with what is allowed. */
+/* Prints the help of an option of sessions, with its allowed values. */
 static void help_row(const struct session_option *row)
 {
     printf("%s", row->help);
@@ -249,7 +250,8 @@ void reconctl_args_help(const struct reconctl_command *command)
 
 /* ------------------------------------------------------------------------- completion */
 
-/* The first words of commands, each once; "session" has a second one. */
+/* Tells whether command i is the first one with its first word: commands like "session list" have
+ * two words. */
 static bool is_first_of_family(int i)
 {
     const char *name = reconctl_commands[i]->name;
@@ -262,7 +264,7 @@ static bool is_first_of_family(int i)
     return true;
 }
 
-/* The second words of a family, for bash. */
+/* Prints the second words of a family for bash. */
 static void complete_bash_second(int family)
 {
     const char *name = reconctl_commands[family]->name;
@@ -315,7 +317,7 @@ static void complete_bash(void)
            "complete -o filenames -F _reconctl reconctl\n");
 }
 
-/* A help text inside single quotes, colons and brackets escaped for zsh. */
+/* Prints a help text inside single quotes, with colons and brackets escaped for zsh. */
 static void print_zsh(const char *text)
 {
     for (; *text; text++) {

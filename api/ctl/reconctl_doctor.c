@@ -100,7 +100,7 @@ static void check_machine(struct report *r, const struct reconctl_common *common
 
 /* ------------------------------------------------------------------------------------ server */
 
-/* The server's clock is that of a session made for the purpose; it is deleted at once. */
+/* Makes a session, reads the server's clock from it and deletes it. */
 static void check_session(struct report *r, struct client *client, const char *ca_file)
 {
     struct client_session s;
@@ -127,7 +127,7 @@ static void check_session(struct report *r, struct client *client, const char *c
     if (client_request(client, "DELETE", path, NULL, NULL, NULL, NULL, &err))
         say(r, WARN, 0, "session", "%s stays: %s", s.id, err.text);
     else {
-        /* A stream of a session that is gone is answered with 404 where the port is right. */
+        /* Where the port is right, a stream of a session that is gone is answered with 404. */
         struct client_stream_config config = {
             .url = s.stream_url, .token = s.ingest_token, .ca_file = ca_file, .role = CONTROL_VIEW};
         struct client_stream *stream = NULL;

@@ -17,11 +17,11 @@ int reconctl_eval_trajectory(void *arguments);
 int reconctl_eval_cloud(void *arguments);
 int reconctl_eval_scene(void *arguments);
 
-/* Write text and a line end to a file (beside it and renamed). path NULL: nothing to do. Returns
- * 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */
+/* Writes text and a newline to a file (beside it and renamed). Does nothing where path is NULL.
+ * Returns 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */
 MUST_CHECK int reconctl_eval_write(const char *path, const char *text, struct err *err);
 
-/* A number as JSON has it: what is not finite is null. */
+/* Puts a number; null where it is not finite. */
 void reconctl_eval_put(struct json_writer *w, const char *key, double v);
 
 #endif

@@ -80,7 +80,7 @@ struct job {
     struct eval_cloud_report report;
     double *distance; /* of each point of a */
     double took_s;
-    bool asked; /* a server; what fails is its answer */
+    bool asked; /* a server was asked, so that an error is its answer */
 };
 
 /* ---------------------------------------------------------------------------------------- input */
@@ -179,7 +179,8 @@ static int measure(struct job *j, struct err *err)
 
 /* --------------------------------------------------------------------------------------- output */
 
-/* motion: 4 x 4, row by row, the scale in its upper left part. */
+/* Puts a registration. The motion is a 4 x 4 matrix, row by row, with the scale in its upper left
+ * part. */
 static void put_registration(struct json_writer *w, const char *key, const struct icp_result *r,
                              size_t n_truth)
 {
@@ -246,7 +247,7 @@ static void print_table(const struct job *j)
     reconctl_eval_cloud_print(r);
 }
 
-/* Blue on the surface, green at the threshold, red from twice the threshold on. */
+/* Colours points: blue on the surface, green at the threshold, red from twice the threshold on. */
 static void colour(uint8_t *rgb, const double *distance, size_t n, double threshold)
 {
     for (size_t i = 0; i < n; i++) {

@@ -82,7 +82,7 @@ struct truth {
     int w, h;
 };
 
-/* Truths of one folder have one size: room is made once. */
+/* Reads the true depth of one frame. Those of a folder have one size, so that room is made once. */
 static int read_truth(struct work *w, struct truth *t, int i, struct err *err)
 {
     int rc = client_sequence_depth(w->truth, i, &t->depth, &t->w, &t->h, err);
@@ -125,7 +125,7 @@ static void measure_frame(struct work *w, struct reconctl_eval_depth_result *r,
     eval_depth_fit_add(w->fit, &w->pairs, middle);
 }
 
-/* From this frame's depth and the pictures and poses up to it; no truth. */
+/* Finds the scale from this frame's depth and the pictures and poses up to it, without truth. */
 static int find_scale(struct work *w, struct reconctl_eval_depth_result *r,
                       struct reconctl_eval_depth_frame *frame, const struct frame *f,
                       const float *map, struct err *err)
@@ -144,7 +144,7 @@ static int find_scale(struct work *w, struct reconctl_eval_depth_result *r,
     return 0;
 }
 
-/* Pushes one frame and compares its depth. One without truth, or refused, is counted. */
+/* Pushes one frame and compares its depth. Frames without truth, and refused ones, are counted. */
 static int take_frame(struct work *w, struct reconctl_eval_feed *feed, const struct frame *f,
                       struct reconctl_eval_depth_result *r, struct err *err)
 {
@@ -226,7 +226,7 @@ static void measure_baselines_of(struct work *w, struct reconctl_eval_depth_resu
     eval_depth_add(&r->sums[RECONCTL_EVAL_DEPTH_ROW], &m, w->pairs.n);
 }
 
-/* The same truth once more, for what had to see all of it first. */
+/* Goes through the same truth once more for the baselines that were fitted to all of it. */
 static int measure_baselines(struct work *w, struct reconctl_eval_depth_result *r, struct err *err)
 {
     float *of_row = malloc((size_t)w->rows * sizeof *of_row);
@@ -274,7 +274,7 @@ static int open_folder(struct work *w, struct reconctl_eval_depth_result *r,
     return info->has_poses ? reconctl_eval_online_new(&w->online, err) : 0;
 }
 
-/* Sets *code to the exit code where it fails. */
+/* Measures one folder. Sets *code to the exit code where that fails. */
 static int run_folder(const struct eval_depth_options *o, const struct reconctl_link *link,
                       struct reconctl_eval_depth_result *r, int *code, struct err *err)
 {

@@ -37,7 +37,7 @@ struct reconctl_eval_depth_result {
     struct eval_depth_ranges ranges[RECONCTL_EVAL_DEPTH_ROWS]; /* of the networks and `own` */
 };
 
-/* Lines of a file to be, '\n' between them. */
+/* Lines of a file that will be written, with '\n' between them. */
 struct reconctl_eval_text {
     char *at; /* free() */
     size_t len;
@@ -47,11 +47,11 @@ struct reconctl_eval_text {
 MUST_CHECK int reconctl_eval_depth_json(struct reconctl_eval_text *text,
                                         const struct reconctl_eval_depth_result *r,
                                         struct err *err);
-/* Returns 0; as eval_plot_write(). */
+/* Returns as eval_plot_write(). */
 MUST_CHECK int reconctl_eval_depth_plot(const char *path,
                                         const struct reconctl_eval_depth_result *r,
                                         struct err *err);
-/* AbsRel by true depth. */
+/* Draws AbsRel by true depth. */
 MUST_CHECK int reconctl_eval_depth_plot_ranges(const char *path,
                                                const struct reconctl_eval_depth_result *r,
                                                struct err *err);

@@ -23,13 +23,13 @@ static const struct {
     {"row", "depth of the row, scaled"},
 };
 
-/* The row of poses is not there without poses. */
+/* Tells whether a row was measured; the row of poses needs poses. */
 static bool has(const struct reconctl_eval_depth_result *r, int row)
 {
     return row != RECONCTL_EVAL_DEPTH_ONLINE || r->posed > 0;
 }
 
-/* Median of the frames' scales: one frame of nonsense shall not move it. */
+/* Returns the median of the frames' scales, which a few wrong frames do not move. */
 static double middle_scale(const struct reconctl_eval_depth_result *r)
 {
     double *scale = malloc((size_t)r->n_frames * sizeof *scale), middle;

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENCE_S 120.0 /* no answer to a frame: the first one plans the network, too */
+/* The longest wait for an answer. The first frame takes long, because the network is planned for
+ * it. */
+#define SILENCE_S 120.0
 
 struct reconctl_eval_feed {
     const struct reconctl_link *link;
@@ -97,8 +99,9 @@ void reconctl_eval_feed_close(struct reconctl_eval_feed **out)
     *out = NULL;
 }
 
-/* What the server said before it hung up tells more than that it did. */
-static int run(struct reconctl_eval_feed *e, struct err *err)
+/* Lets the stream work. An error that the server sent before it closed the connection takes the
+ * place of that of the connection. */
+static int run_stream(struct reconctl_eval_feed *e, struct err *err)
 {
     int rc = client_stream_run(e->stream, 100, err);
 
@@ -120,7 +123,7 @@ static int exchange(struct reconctl_eval_feed *e, const struct frame *f, struct 
             sent = true;
         }
         if (rc == 0)
-            rc = run(e, err);
+            rc = run_stream(e, err);
         if (rc == 0 && reconctl_stopped())
             rc = err_set(err, ERR_END, "interrupted");
         if (rc == 0 && reconctl_now_s() - start_s > SILENCE_S)

@@ -2,8 +2,8 @@
  * reconctl_eval_feed.h - a session that is asked for its depth map after every frame
  *
  * Frames go one by one, each after the answer to the one before, so that the map that the server
- * has is the one of the frame asked about. A frame without pose gets the identity: nothing but the
- * depth of the session is looked at.
+ * has is that of the frame asked about. A frame without a pose gets the identity, because only the
+ * depth of the session is of interest.
  */
 #ifndef RECOND_API_RECONCTL_EVAL_FEED_H
 #define RECOND_API_RECONCTL_EVAL_FEED_H
@@ -25,7 +25,7 @@ struct reconctl_eval_feed_config {
 MUST_CHECK int reconctl_eval_feed_open(struct reconctl_eval_feed **feed,
                                        const struct reconctl_eval_feed_config *config,
                                        struct err *err);
-/* The session is deleted. */
+/* Deletes the session and closes the connection. */
 void reconctl_eval_feed_close(struct reconctl_eval_feed **feed);
 
 /*

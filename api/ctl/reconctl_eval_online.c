@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Pictures are tracked at the smallest size of the decoder that covers this. */
+/* Pictures are tracked at the smallest size of the decoder that is at least this wide. */
 #define TRACK_W 320
 #define TRACK_H 200
 

@@ -103,7 +103,7 @@ struct work {
 
 /* ------------------------------------------------------------------------- one frame */
 
-/* One frame's maps: of the network, and true. */
+/* The depth maps of one frame: the network's and the true one. */
 struct maps {
     float *net, *truth;
     int w, h, tw, th;
@@ -143,7 +143,8 @@ static int fuse_frame(struct work *w, const struct maps *m, const struct rigid *
     return rc;
 }
 
-/* A cloud that is empty is no error here: that frame does not count for that row. */
+/* Adds the measures of one frame to a row. An empty cloud is no error: that frame does not count
+ * for that row. */
 static int measure_each(struct work *w, enum each_row row, const float *a, size_t n_a,
                         const float *b, size_t n_b, struct err *err)
 {
@@ -174,7 +175,8 @@ static int align(const struct work *w, float *a, size_t n_a, const float *b, siz
     if (rc == 0)
         icp_apply(a, a, n_a, &result.motion);
     tree_free(&tree);
-    return rc == ERR_INPUT ? 0 : rc; /* too few pairs within the radius: it stays where it is */
+    /* with too few pairs within the radius the cloud stays where it is */
+    return rc == ERR_INPUT ? 0 : rc;
 }
 
 static int measure_frame(struct work *w, const struct maps *m, struct err *err)
@@ -189,7 +191,7 @@ static int measure_frame(struct work *w, const struct maps *m, struct err *err)
         rc = err_set(err, ERR_MEMORY, "no memory for the points of a frame");
         goto out;
     }
-    n_b = eval_scene_points(b, &truth); /* above 0: the frame has a median */
+    n_b = eval_scene_points(b, &truth); /* above 0, because the frame has a median */
     n = eval_scene_points(a, &view);
     rc = measure_each(w, EACH_RAW, a, n, b, n_b, err);
     view.scale = m->median_scale;
@@ -213,7 +215,7 @@ out:
     return rc;
 }
 
-/* Room that depends on the size of the maps: made at the first frame, whose size all must have. */
+/* Makes room at the first frame, whose size all frames must have. */
 static int begin(struct work *w, const struct maps *m, struct err *err)
 {
     size_t n = (size_t)m->w * (size_t)m->h;
@@ -237,7 +239,7 @@ static int begin(struct work *w, const struct maps *m, struct err *err)
     return 0;
 }
 
-/* Answers whether the frame has a truth within reach. */
+/* Finds the scales of a frame; returns whether it has a truth within reach. */
 static bool find_scales(struct work *w, struct maps *m)
 {
     struct eval_depth_pairs *p = &w->pairs;
@@ -303,7 +305,7 @@ static int feed_all(struct work *w, struct reconctl_eval_feed *feed,
         if (rc == 0)
             rc = take_maps(w, &m, &f, r, err);
         else if (rc == ERR_UNSUPPORTED)
-            rc = 0; /* a frame that the server does not use */
+            rc = 0; /* the server does not use this frame */
         free(m.net);
         free(m.truth);
         w->done++;
@@ -401,7 +403,7 @@ static void close_folder(struct work *w)
     client_sequence_close(&w->truth);
 }
 
-/* Sets *code to the exit code where it fails. */
+/* Measures one folder. Sets *code to the exit code where that fails. */
 static int run_folder(const struct scene_options *o, const struct reconctl_link *link,
                       struct reconctl_eval_scene_result *r, int *code, struct err *err)
 {

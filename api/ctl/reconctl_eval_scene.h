@@ -24,10 +24,10 @@ struct reconctl_eval_scene_result {
     int n_rows;
 };
 
-/* One JSON object. Returns the text, free() it; NULL: no memory. */
+/* Returns one JSON object as text, free() it; NULL: no memory. */
 char *reconctl_eval_scene_json(const struct reconctl_eval_scene_result *r);
 void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r);
-/* FNE of each row against r. Returns 0; as eval_plot_write(). */
+/* Draws FNE of each row against r. Returns as eval_plot_write(). */
 MUST_CHECK int reconctl_eval_scene_plot(const char *path,
                                         const struct reconctl_eval_scene_result *r,
                                         struct err *err);

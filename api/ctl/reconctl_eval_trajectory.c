@@ -58,7 +58,7 @@ static int load_file(struct eval_path *path, const char *file, double rate_hz, s
     return rc;
 }
 
-/* Sets *code to the exit code where the server is the reason. */
+/* Loads the path of a session. Sets *code to the exit code where the server is the reason. */
 static int load_session(struct eval_path *path, const struct eval_trajectory_options *o, int *code,
                         struct err *err)
 {
@@ -180,7 +180,7 @@ static void print_text(const struct result *r)
     print_stats("RPE a metre, rotation", "degrees", 1, &r->metre.rotation_deg);
 }
 
-/* The two widest axes of the true path, so that "above" needs no word about what is up. */
+/* Finds the two widest axes of the true path, so that the user need not say which way is up. */
 static void wide_axes(int axes[2], const struct eval_path_pair *pairs, size_t n)
 {
     double span[3] = {0, 0, 0};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first line of the token file. */
+/* Reads the first line of the token file. */
 static int read_token(struct reconctl_link *link, const char *file, struct err *err)
 {
     FILE *in = fopen(file, "r");

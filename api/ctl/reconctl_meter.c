@@ -75,8 +75,8 @@ void reconctl_meter_duplicate(struct reconctl_meter *m)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* Ranking takes milliseconds, in which the sessions' threads must be able to count on: they would
- * measure it as latency. */
+/* Ranking takes milliseconds. It works on a copy outside of the lock, because threads of sessions
+ * that waited for it would measure it as latency. */
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view)
 {
     size_t n;

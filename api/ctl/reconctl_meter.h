@@ -1,5 +1,5 @@
 /*
- * reconctl_meter.h - what a push has done so far: counters, latencies, a progress bar
+ * reconctl_meter.h - counters, latencies and the progress bar of a push
  *
  * One meter counts for all sessions of a push; its functions may be called from their threads.
  */
@@ -18,8 +18,8 @@ struct reconctl_meter;
 struct reconctl_meter_view {
     uint64_t sent, answered, skipped; /* skipped: --realtime, the window was full */
     uint64_t by_status[3], by_reason[RECONCTL_METER_REASONS];
-    uint64_t
-        duplicates; /* sent again, and the server had them: what became of them it did not say */
+    /* frames sent again that the server had already; whether it used them is not known */
+    uint64_t duplicates;
     double elapsed_s, fps; /* from the first frame to the last answer */
     double p50_ms, p95_ms, p99_ms;
 };
@@ -34,8 +34,8 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
 void reconctl_meter_duplicate(struct reconctl_meter *m);
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view);
 
-/* One line about v: a bar drawn over itself where out is a terminal. total 0 = not known; note: a
- * word about now, or "". */
+/* Prints one line about v, on a terminal a bar over the last one. total 0 = not known; note: a word
+ * at the end, or "". */
 void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
                          uint64_t total, uint64_t points, double bytes_per_point, const char *note);
 

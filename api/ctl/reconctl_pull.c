@@ -40,7 +40,7 @@ struct pull {
     struct client_stream *stream;
     bool synced, equal, changed, json, terminal, away;
     struct control_sync sync;
-    /* what GET says of the session */
+    /* what GET answers about the session */
     bool closed;
     uint64_t hash;
     double written_s, shown_s;
@@ -69,7 +69,7 @@ static void on_ready(void *ctx, const struct control_ready *ready)
     ((struct pull *)ctx)->away = false;
 }
 
-/* What was equal before is of no more account: the session goes on without us. */
+/* The mirror may be behind again: the session goes on while there is no connection. */
 static void on_lost(void *ctx, const struct err *why, int retry_ms)
 {
     struct pull *p = ctx;
@@ -139,7 +139,7 @@ static int write_cloud(struct pull *p, struct err *err)
     return ply_write_file(p->o->output, client_stream_cloud(p->stream), ready->step_m, err);
 }
 
-/* The state of the session, and where its stream is. */
+/* Asks for the state of the session and where its stream is. */
 static int get_session(struct pull *p, struct client *client, char stream_url[256], struct err *err)
 {
     char path[96];
@@ -157,7 +157,7 @@ static int get_session(struct pull *p, struct client *client, char stream_url[25
     return rc;
 }
 
-/* The same with patience: nothing else is waiting for it yet. */
+/* The same with retries, because nothing else waits for it yet. */
 static int find_session(struct pull *p, const struct reconctl_link *link, char stream_url[256],
                         struct err *err)
 {
@@ -180,7 +180,8 @@ static bool whole(const struct pull *p)
     return p->synced && p->equal && !(p->closed && p->sync.hash != p->hash);
 }
 
-/* Until the mirror is the server's, with --follow until the session is closed as well. */
+/* Lets the stream work until the mirror equals the server's cloud, with --follow until the session
+ * is closed as well. */
 static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
 {
     char url[256];
@@ -195,7 +196,7 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
             asked_s = reconctl_now_s();
             rc = get_session(p, link->client, url, err);
             if (rc == ERR_IO || rc == ERR_BUSY)
-                rc = 0; /* the stream knows when to give up */
+                rc = 0; /* the stream decides when to give up */
         }
         if (rc || (p->closed && whole(p)))
             break;
@@ -208,7 +209,7 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
             show(p, "");
         }
     }
-    /* A closed session says goodbye; that is no failure once the cloud is whole. */
+    /* A closed session ends the stream, which is no failure once the cloud is whole. */
     return rc == ERR_END && whole(p) ? 0 : rc;
 }
 
@@ -243,7 +244,7 @@ static int run_pull(void *arguments)
         fprintf(stderr, "\r\033[K");
     if (rc)
         code = reconctl_fail_server(&o->common, &err);
-    /* What was received is worth keeping, whatever became of the server. */
+    /* What was received is kept even where the server failed. */
     if (p.stream && client_stream_ready(p.stream) && write_cloud(&p, &err)) {
         code = reconctl_fail(&o->common, &err);
         goto out;

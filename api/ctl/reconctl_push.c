@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define SESSIONS_MAX 256
-#define RETRY_S 60 /* as long as a server takes that is restarted and reads its sessions */
+#define RETRY_S 60 /* how long a server takes to restart and to read its sessions */
 #define AT(field) offsetof(struct reconctl_push_options, field)
 
 /* clang-format off */
@@ -79,7 +79,7 @@ struct watch {
     double shown_s;
 };
 
-/* Progress while the jobs run: a bar on a terminal, a line every five seconds elsewhere. */
+/* Shows progress while the jobs run: a bar on a terminal, a line every five seconds elsewhere. */
 static void show(struct watch *w, bool last)
 {
     uint64_t points, total = 0;

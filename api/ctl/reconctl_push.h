@@ -2,9 +2,9 @@
  * reconctl_push.h - one session of a push, from its creation to its verified cloud
  *
  * A job runs in a thread of its own: it creates the session, sends frames as the window allows,
- * mirrors the cloud, and holds the mirror's hash against the server's three times: at the last
+ * mirrors the cloud, and compares the mirror's hash with the server's three times: at the last
  * `sync`, in GET of the closed session, and in the header of the exported PLY. Lost connections are
- * made again (client.h), in which time the source waits.
+ * made again (client.h); the source waits meanwhile.
  */
 #ifndef RECOND_API_RECONCTL_PUSH_H
 #define RECOND_API_RECONCTL_PUSH_H
@@ -26,8 +26,8 @@ struct reconctl_push_options {
     struct reconctl_list option;  /* by --option, which goes before them */
 };
 
-#define RECONCTL_PUSH_SENT_MAX \
-    256 /* frames whose time of sending is remembered; > CLIENT_WINDOW_MAX */
+/* Frames whose time of sending is remembered; > CLIENT_WINDOW_MAX */
+#define RECONCTL_PUSH_SENT_MAX 256
 
 struct reconctl_push_job {
     /* set by the caller */
@@ -77,13 +77,13 @@ MUST_CHECK int reconctl_push_options_json(char *buf, size_t cap,
 
 /* ------------------------------------------------------------------------- contact sheet */
 
-/* Rows of input | depth | cloud, one a moment. */
+/* A PNG with rows of input | depth | cloud, each of one moment. */
 struct reconctl_sheet;
 MUST_CHECK int reconctl_sheet_new(struct reconctl_sheet **s, int rows, struct err *err);
 void reconctl_sheet_free(struct reconctl_sheet **s);
-/* Is the n-th frame (from 1) one of the moments? total 0 = not known. */
+/* Tells whether the n-th frame (from 1) is one of the moments. total 0 = not known. */
 bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t total);
-/* Add a row: the frame used last, the server's depth of it and the mirror seen from there. */
+/* Adds a row: the frame used last, the server's depth of it and the mirror seen from its pose. */
 MUST_CHECK int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client,
                                   const char *session, const struct frame *f,
                                   const struct cloud *cloud, float step_m, struct err *err);

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENCE_S 60.0 /* nothing at all from the server: give up */
+#define SILENCE_S 60.0 /* a server from which nothing comes for so long is given up */
 #define CLOSE_S 30.0   /* finalized, nothing new heard, and still not `closed` or not equal */
 
 /* ------------------------------------------------------------------------------------ stream */
 
-/* The answer to a frame that was sent again says nothing of its fate, nor how long it took. */
+/* The answer to a frame that was sent again does not tell whether the frame was used, nor how long
+ * it took. */
 static void on_ack(void *ctx, const struct control_ack *ack)
 {
     struct reconctl_push_job *j = ctx;
@@ -128,7 +129,8 @@ static void on_retry(void *ctx, const struct err *why, int wait_ms)
                 why->text, wait_ms * 1e-3);
 }
 
-/* Once there is a session the first Ctrl-C only ends the input: what was sent shall not be lost. */
+/* Once there is a session the first Ctrl-C only ends the input, so that frames already sent are not
+ * lost. */
 static bool stopped(void *ctx)
 {
     const struct reconctl_push_job *j = ctx;
@@ -199,7 +201,7 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *f)
     return 0;
 }
 
-/* Wait for all answers, then take a row of pictures of the frame that was sent last. */
+/* Waits for all answers, then adds a row to the contact sheet for the frame that was sent last. */
 static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_t total)
 {
     double heard_s = reconctl_now_s();
@@ -220,7 +222,8 @@ static int take_shot(struct reconctl_push_job *j, const struct frame *f, uint64_
                               client_stream_ready(j->stream)->step_m, &j->err);
 }
 
-/* A slow reader on purpose: nothing is read for a while, frames go out as they can. */
+/* Makes a slow reader for tests: nothing is read for a while, and frames are sent as far as
+ * possible. */
 static int pause_reading(struct reconctl_push_job *j)
 {
     double until = reconctl_now_s() + j->options->pause_s;
@@ -242,7 +245,7 @@ struct feed {
     uint64_t limit, total;
 };
 
-/* Send what the window takes. Returns for how long (ms) the stream may run then, < 0 on errors. */
+/* Sends what the window takes. Returns for how many ms the stream may work then, < 0 on errors. */
 static int feed(struct reconctl_push_job *j, struct feed *s)
 {
     bool realtime = j->options->realtime;
@@ -272,7 +275,7 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
         if (client_stream_window(j->stream) == 0) {
             if (!realtime || due_ms > -500.0 / j->info.fps)
                 return realtime ? 2 : 200;
-            reconctl_meter_skipped(j->meter); /* a camera does not wait either */
+            reconctl_meter_skipped(j->meter); /* as a camera, the source does not wait */
             s->have = false;
             continue;
         }
@@ -320,7 +323,8 @@ static int push_frames(struct reconctl_push_job *j)
 
 /* ------------------------------------------------------------------------------------ end */
 
-/* No more frames: wait until all are answered and the mirror holds the server's cloud. */
+/* Ends the input and waits until all frames are answered and the mirror holds the server's
+ * cloud. */
 static int finish_stream(struct reconctl_push_job *j)
 {
     double heard_s = reconctl_now_s();
@@ -383,8 +387,8 @@ static int get_export_hash(struct reconctl_push_job *j)
     return 0;
 }
 
-/* Doing it twice does no harm, so a lost answer is asked for again: a session that is closed, or
- * that takes no more, has heard the first one. */
+/* Finalizes the session. To do so twice does no harm, so the request is repeated where its answer
+ * was lost: a session that is closed, or that takes no more frames, got the first one. */
 static int finalize(struct reconctl_push_job *j)
 {
     const struct timespec pause = {.tv_nsec = 500000000}; /* also after Ctrl-C */
@@ -403,7 +407,7 @@ static int finalize(struct reconctl_push_job *j)
     }
 }
 
-/* Finalize, and hold the mirror against the closed session and its export. */
+/* Finalizes the session and compares the mirror with the closed session and its export. */
 static int verify(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
@@ -422,7 +426,7 @@ static int verify(struct reconctl_push_job *j)
         heard = j->stats.bytes_received;
         if (rc || (j->closed && j->hash == j->server_hash) || reconctl_now_s() - heard_s > CLOSE_S)
             break;
-        /* Closing ends the stream; what it still has to say comes first. */
+        /* Closing ends the stream, so its last messages are read first. */
         if (client_stream_run(j->stream, 20, &ignored) || !client_stream_connected(j->stream))
             reconctl_sleep_ms(20);
     }
@@ -450,7 +454,7 @@ static int write_outputs(struct reconctl_push_job *j)
     return rc;
 }
 
-/* patient: with retries; not where the server was given up already. */
+/* patient: with retries, which are of no use where the server was given up already. */
 static void delete_session(struct reconctl_push_job *j, bool patient)
 {
     char path[96];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `key` given by --option, as itself or as key.member? */
+/* Tells whether --option gives `key`, as itself or as key.member. */
 static bool given(const struct reconctl_list *list, const char *key)
 {
     size_t n = strlen(key);
@@ -16,7 +16,7 @@ static bool given(const struct reconctl_list *list, const char *key)
     return false;
 }
 
-/* A value as JSON would have it: true, false, null, a number, else a text. */
+/* Puts a value as JSON would have it: true, false, null, a number, else a text. */
 static void put_value(struct json_writer *w, const char *key, const char *text)
 {
     char *end;
@@ -34,7 +34,7 @@ static void put_value(struct json_writer *w, const char *key, const char *text)
         json_put_f32(w, key, (float)v);
 }
 
-/* The key of the i-th --option up to '.' or '='; *rest is what follows it. */
+/* Takes the key of the i-th --option up to '.' or '='; *rest is what follows it. */
 static int split(const struct reconctl_list *list, int i, char key[64], const char **rest,
                  struct err *err)
 {
@@ -48,7 +48,7 @@ static int split(const struct reconctl_list *list, int i, char key[64], const ch
     return 0;
 }
 
-/* Every --option; those of one map (camera.fx=..., camera.fy=...) together. */
+/* Puts every --option; those of one map (camera.fx=..., camera.fy=...) together. */
 static int put_list(struct json_writer *w, const struct reconctl_list *list, struct err *err)
 {
     char key[64], other[64], member[64];
@@ -78,7 +78,8 @@ static int put_list(struct json_writer *w, const struct reconctl_list *list, str
     return rc;
 }
 
-/* What flags ask for, completed by what is known of the source, less what --option gives. */
+/* Returns the options that flags give, completed by what is known of the source, without those that
+ * --option gives. */
 static struct session_options complete(const struct reconctl_push_options *o,
                                        const struct reconctl_source_info *info, int index)
 {

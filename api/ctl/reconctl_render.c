@@ -45,7 +45,8 @@ static const struct reconctl_option options[] = {
 };
 /* clang-format on */
 
-/* Orientation from a forward and an up direction; both of any length, not parallel. */
+/* Computes an orientation from a forward and an up direction of any length, which are not
+ * parallel. */
 static void look(float *R, struct vec3 forward, struct vec3 up)
 {
     struct vec3 f = forward, r, d;
@@ -76,7 +77,7 @@ static int axis_orientation(float *R, const char *name, struct err *err)
     return 0;
 }
 
-/* Mean viewing direction and mean up of a TUM file's cameras; the view is level with them. */
+/* Takes the mean viewing direction and the mean up direction of a TUM file's cameras. */
 static int path_orientation(float *R, const char *file, struct err *err)
 {
     struct vec3 forward = {0}, up = {0};
@@ -112,8 +113,9 @@ static int path_orientation(float *R, const char *file, struct err *err)
     along = (forward.x * up.x + forward.y * up.y + forward.z * up.z) / vec3_norm2(up);
     forward =
         vec3_make(forward.x - along * up.x, forward.y - along * up.y, forward.z - along * up.z);
+    /* the directions cancel out where a camera turned all around */
     if (!(vec3_norm2(forward) > 1e-6f * (float)n))
-        forward = vec3_make(T.r[2], T.r[5], T.r[8]); /* a camera that turned all around */
+        forward = vec3_make(T.r[2], T.r[5], T.r[8]);
     look(R, forward, up);
     return 0;
 }

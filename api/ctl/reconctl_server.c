@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-static volatile sig_atomic_t running; /* our server's process, for the signal handler */
+static volatile sig_atomic_t running; /* the server's process, for the signal handler */
 
 void reconctl_server_abandon(void)
 {
@@ -24,7 +24,7 @@ void reconctl_server_abandon(void)
         kill((pid_t)running, SIGTERM);
 }
 
-/* The folder of this very program. */
+/* Finds the folder of this program. */
 static bool own_folder(char *folder, size_t cap)
 {
     ssize_t n = readlink("/proc/self/exe", folder, cap - 1);
@@ -60,7 +60,7 @@ bool reconctl_server_find(char *path, size_t cap)
     return false;
 }
 
-/* A program that was not installed finds the networks of its own source tree. */
+/* Finds the networks of the source tree where the program is not installed. */
 static bool source_models(const char *recond, char *flag, size_t cap)
 {
     char folder[4096];
@@ -102,7 +102,8 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    /* A group of its own: Ctrl-C is for us, and we end the server when the cloud is written. */
+    /* The server gets a process group of its own, so that Ctrl-C does not reach it; it is ended
+     * when the cloud is written. */
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
     rc = posix_spawn(&server->pid, recond, &actions, &attributes, argv, environ);
@@ -116,7 +117,7 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
     return 0;
 }
 
-/* Has the server written its address? */
+/* Reads the address of the server once the server has written it. */
 static bool read_address(struct reconctl_server *server)
 {
     char path[128], line[128];

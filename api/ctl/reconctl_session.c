@@ -29,7 +29,7 @@ static const struct reconctl_option export_options[] = {
 };
 /* clang-format on */
 
-/* One call whose answer is a session; people read a few lines of it, programs all. */
+/* Makes one call whose answer is a session. People get a few lines of it, programs all. */
 static int call(const struct arguments *o, const char *method, const char *suffix, const char *body)
 {
     struct reconctl_link link;

@@ -16,8 +16,8 @@
 #define CELL_W 320
 #define GAP 4
 #define DEPTH_SIDE_MAX 4096
-#define RANGE_SLACK \
-    1.4f /* the colours of depth span the first map's 2...98 %, and that much more */
+/* The colours of depth span the first map's 2...98 %, and that much more */
+#define RANGE_SLACK 1.4f
 #define BACK_SHARE 0.12f /* the cloud is looked at from a little behind the camera */
 
 struct reconctl_sheet {
@@ -55,7 +55,7 @@ bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t tot
     return total ? n >= total * k / rows : n >= 8 * k * k;
 }
 
-/* Area average, or the nearest pixel where the picture grows. */
+/* Scales a picture by area average; where it grows, by the nearest pixel. */
 static void scale(uint8_t *to, int w, int h, size_t stride, const uint8_t *from, int fw, int fh)
 {
     for (int y = 0; y < h; y++)
@@ -75,7 +75,8 @@ static void scale(uint8_t *to, int w, int h, size_t stride, const uint8_t *from,
         }
 }
 
-/* The cell's own shape follows the first picture. */
+/* Returns a cell of the row that is being filled. The shape of cells is that of the first
+ * picture. */
 static uint8_t *cell(struct reconctl_sheet *s, int column)
 {
     return s->rgb[s->filled] + (size_t)column * 3 * CELL_W;
@@ -162,7 +163,7 @@ out:
     return rc;
 }
 
-/* All points of a mirror as arrays; free() both. */
+/* Copies all points of a mirror into two arrays; free() both. */
 static int flatten(const struct cloud *cloud, float step_m, float **xyz, uint8_t **rgb, size_t *n,
                    struct err *err)
 {
@@ -186,7 +187,7 @@ static int flatten(const struct cloud *cloud, float step_m, float **xyz, uint8_t
     return 0;
 }
 
-/* The newest line of the session's trajectory: seconds, then the pose. */
+/* Reads the newest pose of the session's trajectory, whose lines are seconds and a pose. */
 static int newest_pose(struct rigid *T, struct client *client, const char *session, struct err *err)
 {
     char path[96], *body = NULL, *line = NULL, *save = NULL, *last = NULL;
@@ -268,7 +269,8 @@ int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const ch
     }
     free(s->rgb[s->filled]);
     s->rgb[s->filled] = NULL;
-    /* A frame that was refused, or a depth that is not there yet, delays a row, not the push. */
+    /* Where a frame was refused, or a depth is not there yet, the row comes later; the push goes
+     * on. */
     return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;
 }
 

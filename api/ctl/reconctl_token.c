@@ -56,7 +56,7 @@ struct table {
     struct stat st;
 };
 
-/* The folder that the file is in, locked; t->path is where the file really is. */
+/* Opens and locks the folder of the file; t->path is where the file really is. */
 static int lock_folder(struct table *t, const char *file, struct err *err)
 {
     char folder[PATH_MAX], *slash;
@@ -77,8 +77,8 @@ static int lock_folder(struct table *t, const char *file, struct err *err)
     return 0;
 }
 
-/* Where the line of that name begins in the text and what it says; NULL if there is none. Every
- * line is looked at: recond would not take a file with a wrong one. */
+/* Finds the line of a name in the text and reads it; NULL if there is none. Every line is checked,
+ * because recond would refuse a file with a wrong one. */
 static int find_line(struct table *t, const char *name, char **at, int *n, struct err *err)
 {
     char *copy = strdup(t->text), *cursor = copy;
@@ -140,7 +140,7 @@ static int replace(struct table *t, struct err *err)
     if (fd < 0)
         return err_at(err, ERR_IO, t->path, "nothing can be written beside it: %s",
                       strerror(errno));
-    /* root adds a token: the service's user must still be able to read the file */
+    /* where root adds a token, the user of the service must still be able to read the file */
     if ((!t->exists || fchown(fd, t->st.st_uid, t->st.st_gid) == 0) &&
         file_write(fd, t->text, strlen(t->text)) == 0 && fsync(fd) == 0)
         done = rename(part, t->path) == 0;
@@ -270,7 +270,7 @@ static int run_new(void *arguments)
         reconctl_fail(&o->common, &err);
         code = RECONCTL_FAILURE;
     } else {
-        print_new(o, &t, token); /* in the file before it is told */
+        print_new(o, &t, token); /* the token is printed after it is in the file */
     }
     explicit_bzero(token, sizeof token);
     return code;

@@ -67,7 +67,7 @@ static void print_sessions(const struct json *list, int rows)
     }
 }
 
-/* One look at both lists. */
+/* Asks for both lists and shows them. */
 static int look(struct client *client, bool json, bool terminal, struct err *err)
 {
     struct json *devices = NULL, *sessions = NULL;

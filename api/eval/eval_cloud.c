@@ -31,12 +31,13 @@ void eval_cloud_distances(double *distance, const float *xyz, size_t n, const st
         double d2 = NAN;
         uint32_t id;
 
-        /* a tree has a point, and every point is nearer than infinity */
+        /* a tree is never empty and every point is nearer than infinity, so this always finds
+         * one */
         distance[i] = tree_nearest(to, q, INFINITY, &id, &d2) ? sqrt(d2) : NAN;
     }
 }
 
-/* d is sorted: quantiles by the nearest rank, sums from the small end. */
+/* Summarises sorted distances: quantiles by the nearest rank, sums from the smallest on. */
 static struct eval_cloud_side summarise(const double *d, size_t n)
 {
     struct eval_cloud_side s = {
@@ -52,7 +53,7 @@ static struct eval_cloud_side summarise(const double *d, size_t n)
     return s;
 }
 
-/* How many of the sorted distances are below r. */
+/* Returns how many of the sorted distances are below r. */
 static size_t below(const double *d, size_t n, double r)
 {
     size_t lo = 0, hi = n;
@@ -95,7 +96,7 @@ static int check_options(const struct eval_cloud_options *o, struct err *err)
     return 0;
 }
 
-/* Both lists sorted. */
+/* Both lists are sorted. */
 static void report(struct eval_cloud_report *out, const double *a_to_b, const double *b_to_a,
                    const struct eval_cloud_options *o)
 {
@@ -111,7 +112,7 @@ static void report(struct eval_cloud_report *out, const double *a_to_b, const do
     out->accuracy = (double)below(a_to_b, n_a, o->threshold_m) / (double)n_a;
     if (out->completeness + out->accuracy > 0)
         out->f = 2 * out->completeness * out->accuracy / (out->completeness + out->accuracy);
-    /* a last radius that rounding puts just beyond the end still counts */
+    /* a last radius just beyond the end, by rounding, still counts */
     out->n_radii = 1 + (int)floor((o->r_last_m - o->r_first_m) / o->r_step_m + 1e-6);
     for (int i = 0; i < out->n_radii; i++)
         out->at[i] = at_radius(o->r_first_m + i * o->r_step_m, a_to_b, n_a, b_to_a, n_b);
@@ -169,7 +170,7 @@ static void add_side(struct eval_cloud_side *to, const struct eval_cloud_side *f
     to->max += by * from->max;
 }
 
-/* to += by * from, but for counts and radii. */
+/* Adds by * from to *to, without counts and radii. */
 static void add_report(struct eval_cloud_report *to, const struct eval_cloud_report *from,
                        double by)
 {

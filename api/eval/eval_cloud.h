@@ -2,7 +2,7 @@
  * eval_cloud.h - how far a point cloud is from the true one
  *
  * A is the cloud that is judged (P, "predicted"), B the truth (G). All lengths are in metres, all
- * distances Euclidian and from a point to the exactly nearest point of the other cloud.
+ * distances Euclidean and from a point to the exactly nearest point of the other cloud.
  *
  * Maths:   Fathy et al. 2021 (m3dmr-peerj), "Evaluation metrics"; its equations carry no numbers:
  *            C_r(g)  a true point g is found when some point of A is nearer than r; N_C of them are
@@ -57,11 +57,11 @@ struct eval_cloud_report {
     struct eval_cloud_radius at[EVAL_CLOUD_RADII_MAX];
 };
 
-/* Is this a cloud that can be measured? ERR_INPUT: no points, or a coordinate that is not finite or
- * beyond EVAL_CLOUD_REACH_M; ERR_LIMIT: over TREE_POINTS_MAX. name: for the sentence. */
+/* Checks that a cloud can be measured. ERR_INPUT: no points, or a coordinate that is not finite or
+ * beyond EVAL_CLOUD_REACH_M; ERR_LIMIT: over TREE_POINTS_MAX. The error calls it `name`. */
 MUST_CHECK int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *err);
 
-/* Distance of each of n points to its nearest in the tree. O(n log m). */
+/* Computes the distance of each of n points to its nearest in the tree. O(n log m). */
 void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct tree *to);
 
 /*

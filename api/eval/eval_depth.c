@@ -216,7 +216,7 @@ void eval_depth_fit_add(struct eval_depth_fit *f, const struct eval_depth_pairs 
     }
 }
 
-/* What minimises the sum of |c - v| / v: the median of v with weights 1 / v. */
+/* Returns the c that minimises the sum of |c - v| / v: the median of v with weights 1 / v. */
 static float best(const uint64_t *wide, const uint32_t *narrow)
 {
     double total = 0, half = 0;

@@ -12,7 +12,7 @@
  * `scaled`: d is first multiplied by median(g) / median(d) of its frame (the middle of an even
  * number is its upper one). A pixel without estimate counts as 1 mm. Over a sequence there are two
  * means, which differ where frames have unlike numbers of readings: `frames`, the mean of the
- * frames' measures (what tables of depth networks print), and `pixels`, where each reading counts
+ * frames' measures (which tables of depth networks print), and `pixels`, where each reading counts
  * alike. The latter's abs_rel, unscaled, is the MRE of Fathy et al. 2021 ("Accuracy": the mean of
  * |z_gt - z_est| / z_gt over all P points).
  *
@@ -31,7 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EVAL_DEPTH_MAX_M 80.0f /* LiDAR beyond is not counted, as the field does */
+/* LiDAR readings beyond are not counted, as usual for such benchmarks */
+#define EVAL_DEPTH_MAX_M 80.0f
 #define EVAL_DEPTH_NONE_M 1e-3f
 
 struct eval_depth_measures {
@@ -45,7 +46,7 @@ struct eval_depth_pairs {
     size_t n, cap;
 };
 
-/* Room for maps of w x h pixels. Returns 0; ERR_MEMORY. */
+/* Makes room for maps of w x h pixels. Returns 0; ERR_MEMORY. */
 MUST_CHECK int eval_depth_pairs_new(struct eval_depth_pairs *p, int w, int h, struct err *err);
 void eval_depth_pairs_free(struct eval_depth_pairs *p);
 
@@ -58,11 +59,11 @@ void eval_depth_pairs_free(struct eval_depth_pairs *p);
 void eval_depth_pairs_take(struct eval_depth_pairs *p, const float *map, int w, int h,
                            const float *truth, int tw, int th, float max_m);
 
-/* Depth at a position of map [h][w], between the four pixels around it; x, y from half a pixel
- * outside. */
+/* Returns the depth at a position of map [h][w], interpolated between the four pixels around it; x
+ * and y may be half a pixel outside. */
 float eval_depth_sample(const float *map, int w, int h, float x, float y);
 
-/* The middle value; p->scratch is its scratch, at least n. n > 0 */
+/* Returns the middle one of p->n > 0 values; uses p->scratch. */
 float eval_depth_median(const struct eval_depth_pairs *p, const float *values);
 
 /* Measures of p->d times scale. n > 0 */
@@ -78,15 +79,15 @@ void eval_depth_add(struct eval_depth_sum *s, const struct eval_depth_measures *
 void eval_depth_mean(const struct eval_depth_sum *s, struct eval_depth_measures *frames,
                      struct eval_depth_measures *pixels);
 
-/* AbsRel by true depth: three ranges an octave, from EVAL_DEPTH_RANGE_FROM_M to 128 m; what is
- * nearer or farther is in the first or last one. */
+/* AbsRel by true depth: three ranges an octave, from EVAL_DEPTH_RANGE_FROM_M to 128 m. The first
+ * and the last range hold all that is nearer or farther, too. */
 #define EVAL_DEPTH_RANGES 27
 #define EVAL_DEPTH_RANGE_FROM_M 0.25
 struct eval_depth_ranges {
     double abs_rel[EVAL_DEPTH_RANGES]; /* sums */
     size_t n[EVAL_DEPTH_RANGES];
 };
-/* p->d times scale against p->g. */
+/* Compares p->d times scale with p->g. */
 void eval_depth_ranges_add(struct eval_depth_ranges *r, const struct eval_depth_pairs *p,
                            double scale);
 /* Where the i-th range begins, metres; i = EVAL_DEPTH_RANGES: where the last one ends. */
@@ -102,10 +103,10 @@ MUST_CHECK int eval_depth_fit_new(struct eval_depth_fit **f, int rows, struct er
 void eval_depth_fit_free(struct eval_depth_fit **f);
 /* One frame's truth; median: of p->g. */
 void eval_depth_fit_add(struct eval_depth_fit *f, const struct eval_depth_pairs *p, float median);
-/* The depth that is best everywhere and always. */
+/* Returns the one depth that is best for all pixels of all frames. */
 float eval_depth_fit_constant(const struct eval_depth_fit *f);
-/* Share of the frame's median that is best in a row; of a row without truth, in the nearest one
- * that has some. */
+/* Returns the share of the frame's median that is best for a row; for a row without truth, that of
+ * the nearest row with some. */
 float eval_depth_fit_row(const struct eval_depth_fit *f, int row);
 
 #endif

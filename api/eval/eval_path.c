@@ -173,13 +173,15 @@ struct sim3 eval_path_align(const struct eval_path_pair *pairs, size_t n, int wi
 
     for (size_t i = 0; i < n; i++)
         sim3_moments_add(&sums, pairs[i].estimate->p, pairs[i].truth->p, 1);
-    (void)!sim3_solve(&m, &sums, with_scale, NULL); /* any of several best turns will do */
+    /* where several turns are equally good, any of them will do */
+    (void)!sim3_solve(&m, &sums, with_scale, NULL);
     return m;
 }
 
 /* ------------------------------------------------------------------------- errors */
 
-/* Sorts v. The median of an even number is the mean of the middle two. */
+/* Summarises n values and sorts them. The median of an even number is the mean of the middle
+ * two. */
 static struct eval_path_stats stats_of(double *v, size_t n)
 {
     struct eval_path_stats s = {.n = n};
@@ -222,7 +224,7 @@ static void between(double out[4], const double a[4], const double b[4])
     out[3] = w * b[3] - x * b[0] - y * b[1] - z * b[2];
 }
 
-/* The motion from pose a to pose b, in a's camera: translation and quaternion. */
+/* Computes the motion from pose a to pose b in a's camera: translation and quaternion. */
 static void motion(double t[3], double q[4], const struct eval_path_pose *a,
                    const struct eval_path_pose *b)
 {
@@ -235,7 +237,7 @@ static void motion(double t[3], double q[4], const struct eval_path_pose *a,
     between(q, a->q, b->q);
 }
 
-/* Degrees; exact near 0, too, where an arc cosine is not. */
+/* Returns degrees; exact near 0, too, where an arc cosine is not. */
 static double angle_of(const double q[4])
 {
     return 2 * atan2(sqrt(dot(q, q)), fabs(q[3])) * (180 / 3.14159265358979323846);
@@ -249,7 +251,7 @@ static double step(const struct eval_path_pair *pairs, size_t i)
     return sqrt(dot(way, way));
 }
 
-/* What two poses of each path say: both motions, their length on the true way. */
+/* The motions between two poses on each path, and the length of the true way between them. */
 struct leg {
     double m[3], truth[3], turn_deg, length;
 };
@@ -272,7 +274,7 @@ static double residual(const struct leg *l, double scale)
     return sqrt(dot(off, off)) / l->length;
 }
 
-/* Every leg in turn. Returns false after the last; *i and *j are the walk's own, 0 at first. */
+/* Visits every leg in turn; all zero at first. next_leg() returns false after the last. */
 struct walk {
     size_t i, j;
     double way;

@@ -3,7 +3,7 @@
  *
  * Poses take camera points to world and belong to a moment. Poses of both paths are paired by time:
  * each pose of the estimate with the nearest of the truth, at most max_gap_s away; where several
- * want the same one, the nearest has it (the earlier one of equals).
+ * are nearest to the same one, the closest is paired (the earlier one of equals).
  *
  * Alignment: the similarity (s, R, t) that minimises  sum |q_i - (s R p_i + t)|^2  over pairs of
  * camera centres p (estimate) and q (truth), as sim3_solve() has it (proto/geom/sim3.h); s is 1 for
@@ -78,8 +78,8 @@ struct eval_path_rpe {
     double scale;
     struct eval_path_stats translation, scaled, rotation_deg;
 };
-/* metres 0: from pair to pair; else over that way. n of the stats is 0 where no pair has a partner.
- * scratch [3 * n] */
+/* metres 0: errors from pair to pair; else over that length of way. n of the stats is 0 where no
+ * pair has a partner. scratch [3 * n] */
 struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n, double metres,
                                    double *scratch);
 
@@ -88,8 +88,8 @@ struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n,
  *
  * Pair by pair the estimate's translation is multiplied by  a = sum w m_q.m_p / sum w |m_p|^2  of
  * the motions before it, m_p of the estimate, m_q of the truth, w halved every `half` pairs; by 1
- * until the estimate has moved. So a pair knows the truth up to itself, and is judged on the way to
- * the next one. Rotations stay as they are.
+ * until the estimate has moved. So the scale of a pair uses the truth up to that pair, and the
+ * error is measured on the way to the next one. Rotations stay as they are.
  *
  * Out:     moved [n]: poses of the estimate; scale [n - 1] of the motion after each pair, or NULL
  */

@@ -19,7 +19,7 @@ struct match {
     uint32_t a, b;
 };
 
-struct pairs { /* what is optimised: corners of the triples that passed */
+struct pairs { /* what is fitted: the corners of the triples that passed */
     size_t n;
     double *p, *q, *weight; /* [n][3], [n][3], [n] */
 };
@@ -49,7 +49,7 @@ static bool nearest_descriptor(uint32_t *to, const struct tree *tree, const floa
     return tree_nearest(tree, q, INFINITY, to, &d2);
 }
 
-/* Pairs of points that are each other's nearest in the space of descriptors. match [a->n] */
+/* Finds pairs of points that are each other's nearest in the space of descriptors; match [a->n]. */
 static int find_matches(struct match *match, size_t *n, const struct eval_register_cloud *a,
                         const struct eval_register_cloud *b, struct err *err)
 {
@@ -92,8 +92,8 @@ static double edge(const float *xyz, size_t i, size_t j)
     return sqrt(sum);
 }
 
-/* Is the triangle of three matches as long in A as in B along each edge, or with a scale along all
- * edges alike? */
+/* Tells whether each edge of the triangle of three matches is as long in A as in B or, with a
+ * scale, longer by one factor for all edges. */
 static bool keeps_shape(const struct match *m[3], const struct eval_register_cloud *a,
                         const struct eval_register_cloud *b,
                         const struct eval_register_global_options *o)

@@ -51,7 +51,7 @@ static int name_cells(struct cell *cell, const float *xyz, size_t n, double voxe
     return 0;
 }
 
-/* One mean point per cell that holds any. */
+/* Keeps the mean of the points in each cell. */
 static int thin(struct eval_register_cloud *out, const float *xyz, size_t n, double voxel_m,
                 struct err *err)
 {
@@ -100,7 +100,7 @@ static void point(double q[3], const float *xyz, size_t i)
         q[k] = xyz[3 * i + k];
 }
 
-/* Direction in which the neighbourhood is thinnest. */
+/* Finds the direction in which the neighbourhood is thinnest. */
 static void find_normal(float normal[3], const float *xyz, const uint32_t *id, int n)
 {
     double mean[3] = {0}, cov[9] = {0}, value[3], vector[9], p[3];
@@ -161,7 +161,8 @@ static int bin(double share)
     return i < EVAL_REGISTER_BINS ? i : EVAL_REGISTER_BINS - 1;
 }
 
-/* The three angles of two points with normals, each without the sign that turns with a normal. */
+/* Adds the three angles between two points with normals to a histogram. The sign of a normal is
+ * arbitrary, so each angle is folded to be free of it. */
 static void add_pair(float *hist, const struct eval_register_cloud *c, size_t i, size_t j,
                      float weight)
 {
@@ -180,7 +181,7 @@ static void add_pair(float *hist, const struct eval_register_cloud *c, size_t i,
     for (int k = 0; k < 3; k++)
         d[k] /= length;
     if (fabs(dot(a, d)) < fabs(dot(b, d)))
-        u = b, t = a; /* the frame stands where the normal is nearer to the line */
+        u = b, t = a; /* the frame is that of the point whose normal is nearer to the line */
     cross(v, d, u);
     length = sqrt(dot(v, v));
     if (length > 0)
@@ -192,7 +193,8 @@ static void add_pair(float *hist, const struct eval_register_cloud *c, size_t i,
     hist[2 * EVAL_REGISTER_BINS + bin(atan2(fabs(dot(w, t)), fabs(dot(u, t))) / M_PI_2)] += weight;
 }
 
-/* Add the neighbours' simple histograms, nearer ones with more weight, each angle to 100 in all. */
+/* Adds the simple histograms of the neighbours, the nearer ones with more weight, such that each
+ * angle sums to 100. */
 static void blend(float *fpfh, const float *simple, const struct near *near, size_t i)
 {
     float sum[EVAL_REGISTER_FPFH] = {0}, total[3] = {0};

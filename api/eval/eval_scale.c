@@ -11,17 +11,18 @@
 #define LOG_STEP 0.0288811325 /* ln 4 / 48 */
 #define ALONE 6               /* steps around the best that are the same peak */
 #define LEAST_CORRELATION 0.8f
-#define LEAST_LEAD 0.05f    /* over the next peak */
-#define LEAST_CORNER 36.0f  /* smaller eigenvalue a pixel, grey levels squared */
-#define LEAST_MOVE_PX 0.25f /* of a patch, a step of depth, in the picture that moved most */
+#define LEAST_LEAD 0.05f   /* over the next peak */
+#define LEAST_CORNER 36.0f /* smaller eigenvalue a pixel, grey levels squared */
+/* How far a step of depth must move a patch in the picture that moved most */
+#define LEAST_MOVE_PX 0.25f
 #define NEAR_PX 8.0f
 #define FAR_PX 20.0f
-#define LEAST_PX 3.0f /* a picture that moved less tells nothing */
+#define LEAST_PX 3.0f /* a picture that moved less is of no use */
 #define MOST_PX 60.0f
 #define BINS (8 * (STEPS - 1))
-/* What a corner tells: its place and the pose are right within OFF_PX, the network's depth of one
- * pixel within a factor of e^OFF_DEPTH; and what it is told before: the network is right within a
- * factor of e^PRIOR_SPREAD, worth PRIOR corners of full weight. */
+/* The model behind the weights: the place of a corner and the pose are right within OFF_PX, the
+ * network's depth of one pixel within a factor of e^OFF_DEPTH. The prior: the network is right
+ * within a factor of e^PRIOR_SPREAD, which counts as much as PRIOR corners of full weight. */
 #define OFF_PX 1.5
 #define OFF_DEPTH 0.15
 #define PRIOR 20
@@ -59,7 +60,7 @@ int eval_scale_new(struct eval_scale **out, int w, int h, struct intrinsics K, s
     s->K = K;
     s->scale = 1;
     s->raw = malloc(n * sizeof(float));
-    for (int i = 0; i < BINS; i++) { /* Laplace's */
+    for (int i = 0; i < BINS; i++) { /* the prior is Laplace's distribution */
         double at = fabs((i + 0.5) / BINS - 0.5) * 2 * log(4.0);
 
         s->prior[i] = PRIOR * exp(-at / PRIOR_SPREAD) * log(4.0) / (BINS * PRIOR_SPREAD);
@@ -89,7 +90,8 @@ void eval_scale_free(struct eval_scale **s)
 
 /* ------------------------------------------------------------------------- pictures */
 
-/* Grey, smoothed by (1 2 1) both ways, so that noise of single pixels does not count. */
+/* Turns a picture into grey levels, smoothed by (1 2 1) both ways against the noise of single
+ * pixels. */
 static void put_picture(struct eval_scale *s, float *grey, const uint8_t *rgb)
 {
     int w = s->w, h = s->h;
@@ -109,7 +111,8 @@ static void put_picture(struct eval_scale *s, float *grey, const uint8_t *rgb)
         }
 }
 
-/* Smaller eigenvalue of the gradient's second moments over 5 x 5, a pixel. */
+/* Returns how much of a corner a pixel is: the smaller eigenvalue of the gradient's second moments
+ * over 5 x 5. */
 static float corner(const float *grey, int w, int x, int y)
 {
     float xx = 0, xy = 0, yy = 0;
@@ -126,7 +129,7 @@ static float corner(const float *grey, int w, int x, int y)
     return (0.5f * (xx + yy) - sqrtf(0.25f * (xx - yy) * (xx - yy) + xy * xy)) / 25;
 }
 
-/* The network's depth at a pixel of the picture; 0 = none. */
+/* Returns the network's depth at a pixel of the picture; 0 = none. */
 static float depth_at(const struct eval_scale *s, const float *depth, int dw, int dh, int x, int y)
 {
     float d = depth[(size_t)(y * dh / s->h) * (size_t)dw + (size_t)(x * dw / s->w)];
@@ -136,18 +139,19 @@ static float depth_at(const struct eval_scale *s, const float *depth, int dw, in
 
 /* ------------------------------------------------------------------------- geometry */
 
-/* From a pixel and its depth to a pixel of another picture: h = H (x y 1), moved by t / z. */
-struct line {
+/* Takes a pixel and its depth to a pixel of another picture: H (x y 1) + t / z, divided by its
+ * third coordinate. */
+struct warp {
     const float *grey;
     float H[9], t[3];
 };
 
-static struct line line_to(const struct eval_scale *s, const struct shot *to,
+static struct warp warp_to(const struct eval_scale *s, const struct shot *to,
                            const struct rigid *T_wc)
 {
     struct rigid T_cw = rigid_inverse(&to->T_wc), T = rigid_mul(&T_cw, T_wc);
     const struct intrinsics *K = &s->K;
-    struct line l = {.grey = to->grey};
+    struct warp l = {.grey = to->grey};
 
     for (int j = 0; j < 3; j++) {
         float c[4]; /* column j of R K^-1; T's translation */
@@ -169,8 +173,8 @@ static struct line line_to(const struct eval_scale *s, const struct shot *to,
     return l;
 }
 
-/* Answers whether the pixel (x, y) at inverse depth iz lies in the other picture. */
-static int follow(const struct eval_scale *s, const struct line *l, float x, float y, float iz,
+/* Returns whether the pixel (x, y) at inverse depth iz lies in the other picture, and where. */
+static int follow(const struct eval_scale *s, const struct warp *l, float x, float y, float iz,
                   float uv[2])
 {
     float q[3];
@@ -184,8 +188,9 @@ static int follow(const struct eval_scale *s, const struct line *l, float x, flo
     return uv[0] >= 0 && uv[1] >= 0 && uv[0] < (float)(s->w - 1) && uv[1] < (float)(s->h - 1);
 }
 
-/* Where a pixel without end of depth would be, in the picture or not; 0 where behind it. */
-static int follow_far(const struct line *l, float x, float y, float uv[2])
+/* Finds where a pixel at infinite depth would be, also outside of the picture. Returns 0 where it
+ * is behind the camera. */
+static int follow_far(const struct warp *l, float x, float y, float uv[2])
 {
     float z = l->H[6] * x + l->H[7] * y + l->H[8];
 
@@ -194,9 +199,9 @@ static int follow_far(const struct line *l, float x, float y, float uv[2])
     return z > 1e-3f;
 }
 
-/* How far the picture has moved by the camera's way alone: the median over a grid of pixels, 0
- * where fewer than half are in it. */
-static float moved_px(const struct eval_scale *s, const struct line *l, const float *depth, int dw,
+/* Returns how far pixels move by the camera's translation alone: the median over a grid of pixels,
+ * 0 where fewer than half of them are in the other picture. */
+static float moved_px(const struct eval_scale *s, const struct warp *l, const float *depth, int dw,
                       int dh)
 {
     float px[25], uv[2], at[2];
@@ -218,8 +223,8 @@ static float moved_px(const struct eval_scale *s, const struct line *l, const fl
     return n >= 13 ? px[n / 2] : 0;
 }
 
-/* The two earlier pictures that have moved by about FAR_PX and NEAR_PX. */
-static int choose(const struct eval_scale *s, struct line l[2], const float *depth, int dw, int dh,
+/* Chooses the two earlier pictures that have moved by about FAR_PX and NEAR_PX. */
+static int choose(const struct eval_scale *s, struct warp l[2], const float *depth, int dw, int dh,
                   const struct rigid *T_wc)
 {
     float best[2] = {INFINITY, INFINITY};
@@ -229,7 +234,7 @@ static int choose(const struct eval_scale *s, struct line l[2], const float *dep
     for (int k = 0; k < 2; k++) {
         for (unsigned long long i = 1; i < EVAL_SCALE_RING && i < s->n; i++) {
             unsigned long long at = s->n - 1 - i;
-            struct line to = line_to(s, &s->ring[at % EVAL_SCALE_RING], T_wc);
+            struct warp to = warp_to(s, &s->ring[at % EVAL_SCALE_RING], T_wc);
             float px = moved_px(s, &to, depth, dw, dh), off;
 
             if (at == taken || !(px >= LEAST_PX && px <= MOST_PX))
@@ -260,7 +265,7 @@ static float sample(const float *grey, int w, const float uv[2])
     return (p[0] * (1 - fx) + p[1] * fx) * (1 - fy) + (p[w] * (1 - fx) + p[w + 1] * fx) * fy;
 }
 
-/* The patch around a corner: mean 0, length 1. */
+/* Takes the patch around a corner, normalised to mean 0 and length 1. */
 static int take_patch(const struct eval_scale *s, const float *grey, int x, int y, float *patch)
 {
     float mean = 0, length = 0;
@@ -276,11 +281,12 @@ static int take_patch(const struct eval_scale *s, const float *grey, int x, int 
     }
     for (int i = 0; i < PATCH; i++)
         patch[i] /= sqrtf(length);
-    return length > PATCH; /* of one grey level and more */
+    return length > PATCH; /* the patch varies by more than one grey level */
 }
 
-/* Correlation with what another picture has there; -1 where it leaves that picture. */
-static float correlate(const struct eval_scale *s, const struct line *l, const float *patch, int x,
+/* Returns the correlation of a patch with another picture at a depth; -1 where the patch leaves
+ * that picture. */
+static float correlate(const struct eval_scale *s, const struct warp *l, const float *patch, int x,
                        int y, float iz)
 {
     float sum = 0, squares = 0, product = 0, uv[2], v;
@@ -295,11 +301,11 @@ static float correlate(const struct eval_scale *s, const struct line *l, const f
         product += v * patch[i];
     }
     squares -= sum * sum / PATCH;
-    return squares > PATCH ? product / sqrtf(squares) : -1; /* as patch has length 1, mean 0 */
+    return squares > PATCH ? product / sqrtf(squares) : -1; /* the patch has length 1 and mean 0 */
 }
 
-/* Does a step of depth move the corner enough to be seen? */
-static int is_sharp(const struct eval_scale *s, const struct line l[2], int x, int y, float iz)
+/* Tells whether a step of depth moves the corner enough to be seen. */
+static int is_sharp(const struct eval_scale *s, const struct warp l[2], int x, int y, float iz)
 {
     float a[2], b[2], most = 0;
 
@@ -310,9 +316,9 @@ static int is_sharp(const struct eval_scale *s, const struct line l[2], int x, i
     return most >= LEAST_MOVE_PX;
 }
 
-/* Weight of a corner whose place in the picture that moved most tells its depth; 1 for one that has
- * moved without end. */
-static double weight_of(const struct eval_scale *s, const struct line l[2], int x, int y, float iz)
+/* Returns the weight of a corner, which grows with how far it moved in the picture that moved most,
+ * and is 1 for infinitely far. */
+static double weight_of(const struct eval_scale *s, const struct warp l[2], int x, int y, float iz)
 {
     float a[2], b[2], most = 0;
     double off;
@@ -324,8 +330,9 @@ static double weight_of(const struct eval_scale *s, const struct line l[2], int 
     return OFF_DEPTH * OFF_DEPTH / (off * off + OFF_DEPTH * OFF_DEPTH);
 }
 
-/* Answers whether the corner has one depth that both pictures agree on; *log_ratio over d. */
-static int find(const struct eval_scale *s, const struct line l[2], const float *grey, int x, int y,
+/* Returns whether both pictures agree on one depth of the corner; *log_ratio is the logarithm of
+ * that depth over d. */
+static int find(const struct eval_scale *s, const struct warp l[2], const float *grey, int x, int y,
                 float d, double *log_ratio, double *weight)
 {
     float patch[PATCH], score[STEPS], next = -1, bend;
@@ -337,7 +344,7 @@ static int find(const struct eval_scale *s, const struct line l[2], const float 
         float iz = expf(-(float)((i - STEPS / 2) * LOG_STEP)) / d;
         float a = correlate(s, &l[0], patch, x, y, iz);
 
-        /* half of what the best needs is not worth the other picture */
+        /* so low a correlation cannot be made good by the other picture */
         score[i] = a < 2 * LEAST_CORRELATION - 1 - 2 * LEAST_LEAD
                        ? -1
                        : 0.5f * (a + correlate(s, &l[1], patch, x, y, iz));
@@ -363,7 +370,7 @@ static int find(const struct eval_scale *s, const struct line l[2], const float 
 
 /* ------------------------------------------------------------------------- a frame */
 
-static int add_corners(struct eval_scale *s, const struct line l[2], const float *grey,
+static int add_corners(struct eval_scale *s, const struct warp l[2], const float *grey,
                        const float *depth, int dw, int dh)
 {
     const int margin = RADIUS + 1;
@@ -395,7 +402,7 @@ static int add_corners(struct eval_scale *s, const struct line l[2], const float
     return n;
 }
 
-/* Median of the histogram and what was known before, even within its bin. */
+/* Returns the median of the histogram plus the prior, interpolated within its bin. */
 static double median(const struct eval_scale *s)
 {
     double total = 0, below = 0, here = 0;
@@ -420,7 +427,7 @@ struct eval_scale_answer eval_scale_frame(struct eval_scale *s, const uint8_t *r
     const double fade = exp2(-1.0 / EVAL_SCALE_HALF);
     struct shot *shot = &s->ring[s->n++ % EVAL_SCALE_RING];
     struct eval_scale_answer a = {0};
-    struct line l[2];
+    struct warp l[2];
 
     put_picture(s, shot->grey, rgb);
     shot->T_wc = *T_wc;

@@ -1,9 +1,9 @@
 /*
- * eval_scale.h - the scale of a depth network, found while the frames come in, from their poses
+ * eval_scale.h - the scale of a depth network, found from poses while the frames come in
  *
  * A network's depth is right up to a factor that changes slowly; poses of a device are metric, so
- * what moves in the picture tells the factor. Causal: the answer for a frame uses the pictures and
- * poses up to it, its own depth, and no truth.
+ * the motion of corners in the picture reveals the factor. The method is causal: the answer for a
+ * frame uses the pictures and poses up to it, its own depth, and no truth.
  *
  * Of each frame with network depth d, corners p of its picture (Shi and Tomasi 1994, the strongest
  * of each cell of 16 x 16) are looked for in two earlier pictures, chosen of the last
@@ -15,10 +15,10 @@
  * where f divides by the third coordinate. The patch of 9 x 9 around p, moved as a plane parallel
  * to the picture, is compared there by zero-mean normalised correlation; the s of the best mean of
  * both pictures counts where that mean is high, stands alone and moves the picture enough; its
- * weight grows with how far the corner has moved, as pictures and poses are off by a pixel or two
- * and so tell little of what has moved by three. Every frame that has such pictures fades a
- * histogram of these s by half in EVAL_SCALE_HALF frames and adds its own. The scale is e to the
- * median of it and of what is known before: Laplace's distribution around 0, worth 20 corners.
+ * weight grows with how far the corner has moved, because pictures and poses are off by a pixel or
+ * two. Every frame that has such pictures fades a histogram of these s by half in EVAL_SCALE_HALF
+ * frames and adds its own. The scale is e to the median of it and of what is known before:
+ * Laplace's distribution around 0, worth 20 corners.
  *
  * Units:   metres, pixels (centres at integers)
  * Maths:   design as MATH.md's pinhole camera; Fathy et al. 2021 assumes metric depth instead
@@ -37,8 +37,8 @@
 
 struct eval_scale;
 
-/* w, h: of the pictures, 32...EVAL_SCALE_SIDE_MAX; K: of that size. Returns 0; ERR_INPUT;
- * ERR_MEMORY */
+/* The pictures have w x h pixels, 32...EVAL_SCALE_SIDE_MAX each; K is for that size. Returns 0;
+ * ERR_INPUT; ERR_MEMORY. */
 MUST_CHECK int eval_scale_new(struct eval_scale **s, int w, int h, struct intrinsics K,
                               struct err *err);
 void eval_scale_free(struct eval_scale **s);

@@ -15,7 +15,8 @@ struct cell {
     uint32_t n, frames, last; /* points; frames; the last of them */
 };
 
-/* Cells in the order of their coming, found by an open table of twice as many indices or more. */
+/* Cells stand in the order in which they came; an open hash table of at least twice as many indices
+ * finds them. */
 struct eval_scene {
     double cell_m;
     struct cell *cell;
@@ -149,7 +150,7 @@ static int grow(struct eval_scene *s, struct err *err)
     return 0;
 }
 
-/* Answers 0 where the point lies too far away to have a cube. */
+/* Returns 0 where the point lies too far away to have a cube. */
 static int key_of(const struct eval_scene *s, uint64_t *key, struct vec3 p)
 {
     const double at[3] = {(double)p.x, (double)p.y, (double)p.z};

@@ -5,8 +5,8 @@
  * picture, whatever their size, so K is given for the map's own size (intrinsics_scale()).
  *
  * Fused: space is cut into cubes; each holds the mean of the points that fell into it and the
- * number of frames that they came from. That is no reconstruction but the plainest thing that
- * averages, the same for truth and estimate.
+ * number of frames that they came from. This is no reconstruction but the simplest average, the
+ * same for truth and estimate.
  *
  * Units:   metres, pixels
  */
@@ -29,13 +29,13 @@ struct eval_scene_view {
     double max_m;
 };
 
-/* Points in the camera's frame. Out: xyz [h * w][3]; returns how many. */
+/* Makes points in the camera's frame. Out: xyz [h * w][3]; returns how many. */
 size_t eval_scene_points(float *xyz, const struct eval_scene_view *v);
 
 /*
  * eval_scene_points_at - the same at the pixels of another map that holds a value up to max_m there
  *
- * In:      mask [mh][mw] of the same picture, K its camera (v->K is not looked at)
+ * In:      mask [mh][mw] of the same picture, K its camera (v->K is not used)
  * Out:     xyz [mh * mw][3], depths bilinear between v's; returns how many
  */
 size_t eval_scene_points_at(float *xyz, const struct eval_scene_view *v, const float *mask, int mw,
@@ -47,7 +47,7 @@ struct eval_scene;
 MUST_CHECK int eval_scene_new(struct eval_scene **s, double cell_m, struct err *err);
 void eval_scene_free(struct eval_scene **s);
 
-/* One frame. Returns 0; ERR_LIMIT: over EVAL_SCENE_CELLS_MAX cubes; ERR_MEMORY */
+/* Adds one frame. Returns 0; ERR_LIMIT: over EVAL_SCENE_CELLS_MAX cubes; ERR_MEMORY */
 MUST_CHECK int eval_scene_add(struct eval_scene *s, const struct eval_scene_view *v,
                               const struct rigid *T_wc, struct err *err);
 

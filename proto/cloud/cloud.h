@@ -46,23 +46,25 @@ uint64_t cloud_revision(const struct cloud *c); /* of the last commit, or the ne
 uint32_t cloud_epoch(const struct cloud *c);    /* of the messages applied; 0 before the first */
 uint32_t cloud_blocks(const struct cloud *c);   /* blocks ever named, deleted ones included */
 struct cloud_block cloud_block(const struct cloud *c, uint32_t index);
-size_t cloud_bytes(const struct cloud *c); /* memory held, what was never touched left out */
+size_t cloud_bytes(const struct cloud *c); /* memory held, without pages that were never touched */
 
 /* ------------------------------------------------------------------------ producer (the daemon) */
 
 /*
- * cloud_stage_put / cloud_stage_remove - one changed point, by the slot that the device keeps it in
+ * cloud_stage_put / cloud_stage_remove - one changed point, named by the slot that the device keeps
+ * it in
  *
  * A put replaces whatever the slot held. Nothing is visible before cloud_commit().
  * Returns: 0; ERR_LIMIT: slot not below max_points, block over max_blocks or CLOUD_BLOCK_POINTS;
- *          ERR_MEMORY. That point alone is left out (a valid slot is empty afterwards) and counted
- *          by the caller.
+ *          ERR_MEMORY. Only that point is left out (a valid slot is empty afterwards); the caller
+ *          counts it.
  */
 MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap,
                                const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence,
                                struct err *err);
 void cloud_stage_remove(struct cloud *c, uint32_t slot);
-/* Some changes ahead of a slot's own: what is known of it is fetched from memory meanwhile. */
+/* Fetches what is known of a slot from memory. Called some changes before the slot's own, it hides
+ * the time that memory takes. */
 void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 
 /*
@@ -75,9 +77,9 @@ void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 uint64_t cloud_commit(struct cloud *c, const uint32_t **changed, uint32_t *n_changed);
 
 /*
- * cloud_patch - what happened to a block since a revision that a client holds
+ * cloud_patch - how a block changed since a revision that a client holds
  *
- * Each block remembers its last commits, as long as they weigh less than the block itself. Removed
+ * Each block remembers its last commits, as long as they are smaller than the block itself. Removed
  * points are named by their index in the block as it was at base_revision, ascending.
  * In:      base_revision of the content that the client holds, 0 = none
  * Out:     *patch, arrays borrowed until the next call on this cloud
@@ -98,8 +100,8 @@ MUST_CHECK int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revisi
  *
  * A cloud that was loaded goes on as the saved one would have: same blocks by index, same
  * revisions, same hashes. Histories are not kept: a client that is behind gets whole blocks.
- * In:      save: buf [cap], cloud_state_bytes() of now is enough. load: a new cloud; the bytes may
- *          be anybody's and are checked: counts, names, order, hash, slots against blocks
+ * In:      save: buf [cap], cloud_state_bytes() of now is enough. load: a new cloud; the bytes
+ *          cannot be trusted and are checked: counts, names, order, hash, slots against blocks
  * Returns: 0; ERR_LIMIT: cap; ERR_STATE: changes are staged, no producer; not a new cloud;
  *          ERR_INPUT: not such a state, or over the limits; ERR_MEMORY. On errors nothing changes.
  */
@@ -116,7 +118,7 @@ MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len,
  * Idempotent: a message of a revision not newer than the block's own changes nothing; a newer patch
  *          applies only to its exact base revision. A clear empties the mirror, forgets its blocks
  *          and sets the epoch; without one the first message sets it. Transforms are checked and
- *          change no block: who shows the cloud reads them with delta_decode().
+ *          change no block: a viewer reads them with delta_decode().
  * Returns: 0; ERR_INPUT: malformed; ERR_STATE: a patch for another base (the client asks for the
  *          block again), another epoch, or a mirror that is itself a producer; ERR_LIMIT: over the
  *          limits; ERR_MEMORY. Nothing changes on any error.

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* How the mirror stands to a message: 1 apply it, 0 it is old news, or an error. */
+/* Returns 1 where the message is to be applied, 0 where the block is as new as the message, or an
+ * error. */
 static int check_turn(const struct cloud *c, const struct cloud_entry *e, const struct delta *d,
                       struct err *err)
 {
@@ -32,7 +33,7 @@ static int check_patch(const struct delta *d, uint32_t n, struct err *err)
     return 0;
 }
 
-/* The patched content in c->merged; the block itself is still as it was. */
+/* Puts the patched content into c->merged and leaves the block as it was. */
 static void merge(struct cloud *c, const struct cloud_entry *e, const struct delta *d)
 {
     uint64_t *out = c->merged;

@@ -1,4 +1,5 @@
-/* The blocks of a cloud: found by name through an open hash table, never moved to another index. */
+/* The blocks of a cloud. An open hash table finds them by name; a block keeps its index for
+ * good. */
 #include "proto/cloud/cloud_internal.h"
 
 #include "proto/array.h"
@@ -8,7 +9,7 @@
 
 #define BLOCKS_FIRST 16u
 #define KEYS_FIRST 64u
-#define LINE 8u /* keys in a line of the cache */
+#define CACHE_KEYS 8u /* keys in a cache line */
 
 static uint64_t name_mix(const struct cloud_name *n)
 {
@@ -31,7 +32,7 @@ struct cloud_block cloud_block(const struct cloud *c, uint32_t index)
         .name = e->name, .revision = e->revision, .keys = e->keys, .n = e->n};
 }
 
-/* The table cell of a name: its block's, or the free one where it belongs. */
+/* Returns the cell of the table that holds a name's block, or the free one where it belongs. */
 static uint32_t probe(const struct cloud *c, const struct cloud_name *name, uint64_t mix)
 {
     uint32_t mask = c->table_cap - 1, at = (uint32_t)mix & mask;
@@ -51,7 +52,7 @@ struct cloud_entry *cloud_block_find(const struct cloud *c, const struct cloud_n
     return cell ? &c->blocks[cell - 1] : NULL;
 }
 
-/* Double the blocks, their table and the list of changed ones. */
+/* Doubles the room for blocks, their table and the list of changed ones. */
 static int grow(struct cloud *c, struct err *err)
 {
     uint32_t cap = c->blocks_cap ? 2 * c->blocks_cap : BLOCKS_FIRST;
@@ -117,30 +118,32 @@ int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err)
                : 0;
 }
 
-/* Such that strides, lines and keys are about as many: (stride * stride) = LINE * way. */
+/* To pass `way` keys, way / stride strides are taken and then stride / CACHE_KEYS cache lines.
+ * Their number is least where stride * stride = CACHE_KEYS * way. */
 uint32_t cloud_block_stride(const struct cloud_entry *e, size_t n)
 {
-    uint32_t stride = LINE;
+    uint32_t stride = CACHE_KEYS;
 
-    while (n && (uint64_t)stride * stride * n < (uint64_t)LINE * e->n)
+    while (n && (uint64_t)stride * stride * n < (uint64_t)CACHE_KEYS * e->n)
         stride *= 2;
     return stride;
 }
 
-/* Onward alone: the processor fetches ahead of that and foretells its branches. A binary search
- * takes twice as long where no cache holds the keys. */
+/* The search only moves forward, first in strides, then in cache lines, then key by key. The
+ * processor prefetches such reads and predicts their branches; a binary search takes twice as long
+ * where the keys are not cached. */
 uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key, uint32_t stride)
 {
     while (e->n - from >= stride && e->keys[from + stride - 1] < key)
         from += stride;
-    while (e->n - from >= LINE && e->keys[from + LINE - 1] < key)
-        from += LINE;
+    while (e->n - from >= CACHE_KEYS && e->keys[from + CACHE_KEYS - 1] < key)
+        from += CACHE_KEYS;
     while (from < e->n && e->keys[from] < key)
         from++;
     return from;
 }
 
-/* A quarter full or less: keep twice what is needed. */
+/* An array that is at most a quarter full is cut to twice what it needs. */
 static uint64_t *shrink(uint64_t *keys, uint32_t *cap, uint32_t n)
 {
     uint64_t *less;

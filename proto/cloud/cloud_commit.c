@@ -7,8 +7,8 @@ static uint32_t leaving(const struct cloud_change *change)
     return change->count < 0 ? (uint32_t)-change->count : 0;
 }
 
-/* Where the keys of sorted changes lie in the block. What leaves was staged from slots, so that it
- * is there. */
+/* Finds where the keys of sorted changes lie in the block. A key that leaves is there, because it
+ * was staged from a slot. */
 static void rank(const struct cloud_entry *e, struct cloud_change *net, size_t n)
 {
     uint32_t at = 0, stride = cloud_block_stride(e, n);
@@ -20,7 +20,7 @@ static void rank(const struct cloud_entry *e, struct cloud_change *net, size_t n
     }
 }
 
-/* The keys behind change k, up to the next one, go to where they belong. */
+/* Moves the keys between change k and the next one to their new place. */
 static void move(struct cloud_entry *e, const struct cloud_change *net, size_t n, size_t k,
                  int64_t shift)
 {
@@ -31,10 +31,11 @@ static void move(struct cloud_entry *e, const struct cloud_change *net, size_t n
 }
 
 /*
- * Apply ranked changes in place. Between two changes lies a stretch of keys that moves as one, by
- * the sum of the counts before it; one that does not move is not even read. Stretches that move
- * back are moved in their order, those that move on in the reverse one, a run of them at a time:
- * what a run writes is its own old place and what left there.
+ * Applies ranked changes in place. The keys between two changes form a stretch, which moves as a
+ * whole by the sum of the counts before it; a stretch that does not move is not even read.
+ * Neighbouring stretches that move down are moved from first to last, those that move up from last
+ * to first. So a run of such neighbours is only written over its own old places and over keys that
+ * left.
  */
 static void merge(struct cloud_entry *e, const struct cloud_change *net, size_t n)
 {

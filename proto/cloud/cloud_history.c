@@ -1,8 +1,8 @@
 /*
- * What happened to a block in its last commits. A history that weighs more than the block is worth
- * nothing - the block itself is then the shorter message - so the oldest commits are forgotten.
- * Forgotten ones stay in front of the others until room is needed: a commit costs what it changed,
- * not what is remembered.
+ * The history of a block: the changes of its last commits. Where a history is larger than the
+ * block, the whole block is the shorter message, so the oldest commits are forgotten. Forgotten
+ * commits stay in front of the others until room is needed, so that the cost of a commit depends on
+ * what it changed and not on how much is remembered.
  */
 #include "proto/cloud/cloud_internal.h"
 
@@ -15,8 +15,7 @@ static void forget_all(struct cloud_entry *e)
     e->past_base = e->revision;
 }
 
-/* Forget as many of the oldest commits as it takes for n keys more to weigh no more than the
- * block. */
+/* Forgets the oldest commits until the history with n keys more is no larger than the block. */
 static void make_room(struct cloud_entry *e, uint64_t n)
 {
     uint64_t weight =
@@ -83,7 +82,7 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
 
     for (size_t i = 0; i < n; i++)
         n_keys += (uint64_t)(net[i].count < 0 ? -net[i].count : net[i].count);
-    /* Without memory the block goes on without a history: its clients get it whole. */
+    /* Where memory is short the block loses its history, and its clients get it whole. */
     if (n_keys + CLOUD_COMMIT_WEIGHT > e->n ||
         (make_room(e, n_keys), !reserve(e, (uint32_t)n_keys)))
         forget_all(e);

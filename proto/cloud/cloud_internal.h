@@ -1,10 +1,10 @@
 /*
- * cloud_internal.h - what the cloud_*.c files share; nobody else includes it
+ * cloud_internal.h - what the cloud_*.c files share; no other file includes it
  *
  * Memory:  tables that are as large as the limits (slots, staged changes) are allocated at once and
- *          touched as they fill, so that a sparse cloud stays small; blocks grow by half as they
- *          fill. Everything that a commit needs is reserved while points are staged, so a commit
- *          cannot fail.
+ *          touched as they fill, so that a sparse cloud takes little memory; blocks grow by half.
+ *          Everything that a commit needs is reserved while points are staged, so a commit cannot
+ *          fail.
  */
 #ifndef RECOND_PROTO_CLOUD_INTERNAL_H
 #define RECOND_PROTO_CLOUD_INTERNAL_H
@@ -15,7 +15,7 @@
 #define CLOUD_REMOVED_BIT (1ull << 63) /* in the history: this key left; keys end at bit 62 */
 #define CLOUD_COMMIT_WEIGHT 2          /* a struct cloud_commit_entry in units of 8 bytes */
 
-struct cloud_change { /* count copies of key enter (or leave, negative) a block */
+struct cloud_change { /* count copies of key enter a block, or leave it where count is negative */
     uint64_t key;
     union {
         uint32_t block; /* staged */
@@ -24,7 +24,7 @@ struct cloud_change { /* count copies of key enter (or leave, negative) a block 
     int32_t count;
 };
 
-struct cloud_slot { /* one of the device's points; the two are asked for together */
+struct cloud_slot { /* one of the device's points; both members are read together */
     uint64_t key;
     uint32_t block; /* index + 1, 0 = empty */
 };
@@ -41,13 +41,14 @@ struct cloud_entry {
     uint64_t *keys;
     uint32_t n, cap;
     uint32_t n_next; /* after the staged changes */
-    /* history: content now = content at past_base + past; keys of all commits in a row, oldest
-     * first, behind those that are forgotten: [past_first, past_first + n_past), commits alike */
+    /* history: the content is that of revision past_base, changed by the keys past[past_first,
+     * past_first + n_past), those of the oldest commit first; forgotten keys stand before them.
+     * `commits` is laid out alike */
     uint64_t past_base;
     uint64_t *past;
     struct cloud_commit_entry *commits;
     uint32_t past_first, n_past, past_cap, commits_first, n_commits, commits_cap;
-    /* of the newest commit's keys: index before the commit of one that left; [ranks_cap] */
+    /* [ranks_cap], of the newest commit's keys: the index that a key which left had before */
     uint32_t *ranks;
     uint32_t ranks_cap;
 };
@@ -66,7 +67,7 @@ struct cloud {
     /* producer */
     struct cloud_slot *slots; /* [limits.max_points] */
     uint32_t slots_touched;
-    uint32_t recent; /* block of the last put: the next is often there too */
+    uint32_t recent; /* block of the last put: the next put is often in it too */
     struct cloud_change *staged, *staged_aux;
     size_t n_staged, staged_cap, staged_touched;
     uint32_t *changed;
@@ -93,32 +94,32 @@ MUST_CHECK int cloud_block_get(struct cloud *c, const struct cloud_name *name,
 MUST_CHECK int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size);
 /* Room for n keys in the block. */
 MUST_CHECK int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err);
-/* The first index at or after `from` whose key is not below `key`, looked for in strides: a power
- * of two, best about the way to it, as cloud_block_stride() has it for n keys. */
+/* Returns the first index at or after `from` whose key is not below `key`. The stride of the search
+ * is a power of two; cloud_block_stride() names the best one where n keys are looked for. */
 uint32_t cloud_block_seek(const struct cloud_entry *e, uint32_t from, uint64_t key,
                           uint32_t stride);
 uint32_t cloud_block_stride(const struct cloud_entry *e, size_t n);
-/* Give back what a block that shrank no longer needs. */
+/* Gives back memory that a block which shrank no longer needs. */
 void cloud_block_trim(struct cloud_entry *e);
 void cloud_block_free_all(struct cloud *c);
 
-/* cloud_stage.c: make the cloud a producer; its slots are empty. */
+/* cloud_stage.c: makes the cloud a producer with empty slots. */
 MUST_CHECK int cloud_stage_open(struct cloud *c, struct err *err);
 
 /* cloud_sort.c */
-/* Sort by block, then key; aux is as large. The result is in changes. */
+/* Sorts by block, then by key; aux is as large. The result is in changes. */
 void cloud_sort(struct cloud_change *changes, struct cloud_change *aux, size_t n);
-/* Sorted changes: add up the counts of equal keys, drop zeros; answers how many are left. */
+/* Adds up the counts of equal keys in sorted changes and drops zeros. Returns how many are left. */
 size_t cloud_sort_net(struct cloud_change *changes, size_t n);
 
 /* cloud_history.c */
-/* Remember one commit's net changes of a block, with their ranks; e has the new content. */
+/* Remembers the net changes of one commit with their ranks; e has the new content. */
 void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n);
-/* The newest commits, back to what the block was at a revision that the history reaches: *past
- * has their keys in a row; answers how many keys. *alone: it is one commit, and e->ranks its. */
+/* Finds the commits after a revision that the history reaches. Returns how many keys they have;
+ * *past are those keys in a row. *alone tells that it is one commit, to which e->ranks belongs. */
 uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
                              int *alone);
-/* Forgotten keys no longer take the room in front. */
+/* Moves the history over the room that forgotten keys took. */
 void cloud_history_pack(struct cloud_entry *e);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Scratch for n changes and the patch made of them. */
+/* Makes room for n changes and the patch made of them. */
 static int reserve(struct cloud *c, size_t n, struct err *err)
 {
     size_t cap = n + n / 2 + 64;
@@ -24,7 +24,7 @@ static int reserve(struct cloud *c, size_t n, struct err *err)
     return 0;
 }
 
-/* The net changes of several commits, sorted, in c->net. */
+/* Puts the sorted net changes of several commits into c->net. */
 static size_t collect(struct cloud *c, const uint64_t *past, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++)
@@ -34,7 +34,8 @@ static size_t collect(struct cloud *c, const uint64_t *past, uint32_t n)
     return cloud_sort_net(c->net, n);
 }
 
-/* One commit is its own patch: sorted, and what left was ranked when it did. */
+/* A single commit is a patch already: it is sorted, and the keys that left were ranked when they
+ * did. */
 static void copy(struct cloud *c, const struct cloud_entry *e, const uint64_t *past, uint32_t n,
                  struct cloud_patch *patch)
 {
@@ -47,8 +48,9 @@ static void copy(struct cloud *c, const struct cloud_entry *e, const uint64_t *p
 }
 
 /*
- * Removed keys become indices of the block as it was. That content is no longer held; it is the
- * content now less what was added plus what was removed, and this walks both in order and counts.
+ * Turns removed keys into indices of the block as it was. That content is no longer held, but it is
+ * the present content without the added keys and with the removed ones: this function walks both in
+ * order and counts.
  */
 static void split(struct cloud *c, const struct cloud_entry *e, size_t n_net,
                   struct cloud_patch *patch)

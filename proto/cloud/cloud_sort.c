@@ -1,6 +1,7 @@
 /*
- * Changes are sorted by radix: eleven bits a pass, least significant first, and passes in which all
- * changes agree (most: block numbers are small, a frame touches few of them) are skipped.
+ * Changes are sorted by radix, eleven bits a pass, the least significant first. Passes in which all
+ * changes agree are skipped. Most passes are, because block numbers are small and a frame touches
+ * few blocks.
  */
 #include "proto/cloud/cloud_internal.h"
 
@@ -11,7 +12,7 @@
 #define KEY_PASSES 6   /* 62 bits and the sign */
 #define BLOCK_PASSES 3 /* 32 bits */
 #define PASSES (KEY_PASSES + BLOCK_PASSES)
-#define SMALL 48 /* below this insertion is quicker than counting digits */
+#define SMALL 48 /* below this, sorting by insertion is faster */
 
 static uint32_t digit(const struct cloud_change *a, int pass)
 {
@@ -37,7 +38,7 @@ static void insertion(struct cloud_change *a, size_t n)
     }
 }
 
-/* One stable pass from a to b. */
+/* Sorts a into b by one digit, stably. */
 static void radix_pass(const struct cloud_change *a, struct cloud_change *b, size_t n, int pass)
 {
     uint32_t count[DIGITS] = {0}, sum = 0;
@@ -54,8 +55,8 @@ static void radix_pass(const struct cloud_change *a, struct cloud_change *b, siz
         b[count[digit(&a[i], pass)]++] = a[i];
 }
 
-/* Are they sorted? The history of one commit is, and so most patches. If not, *differ has the bits
- * in which any two of them differ. */
+/* Tells whether the changes are sorted, as the history of one commit is, from which most patches
+ * come. If not, *differ has the bits in which any two of them differ. */
 static int sorted(const struct cloud_change *a, size_t n, struct cloud_change *differ)
 {
     size_t i = 1;

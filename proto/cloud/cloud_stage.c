@@ -5,9 +5,9 @@
 #include <string.h>
 
 /*
- * Slots and staged changes, as large as they can ever become. Whatever was staged, its net effect
- * is at most one key leaving and one entering per slot: three changes a slot leave room for a third
- * that cancels out.
+ * Slots and staged changes are allocated as large as they can ever become. The net effect of all
+ * staged changes is at most one key that leaves and one that enters per slot. With three changes a
+ * slot there is always room for one more after changes that cancel out were dropped.
  */
 int cloud_stage_open(struct cloud *c, struct err *err)
 {
@@ -68,7 +68,8 @@ static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confi
            (uint64_t)key_colour(rgb[2]) << 8 | confidence;
 }
 
-/* The block of a name; a surface's points come block by block. */
+/* Finds the block of a name, first where the last one was: the points of a surface come block by
+ * block. */
 static int find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
                 struct err *err)
 {

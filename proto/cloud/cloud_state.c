@@ -1,6 +1,6 @@
 /*
- * A producer's cloud as bytes, and back. Written down are blocks with their keys and revisions, and
- * what each slot holds; hash and names' mixes are made again, history is not kept.
+ * A producer's cloud as bytes, and back. The bytes hold the blocks with their keys and revisions,
+ * and what each slot holds. Hashes of names are computed again; the history is not kept.
  *
  *     magic "RCLD" u32 | version u32 | revision u64 | hash u64 | points u64 | blocks u32 | slots
  *     u32 blocks times: submap u32 | x y z i32 | keys u32 | revision u64
@@ -105,7 +105,7 @@ static int in_range(int32_t v)
     return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
 }
 
-/* Room for the next block, its name and revision. */
+/* Reads the name and the revision of the next block and makes room for its keys. */
 static int get_block(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
     struct cloud_name name;
@@ -151,7 +151,7 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
     return 0;
 }
 
-/* What the slots hold, as changes in c->staged. */
+/* Reads what the slots hold, as changes in c->staged. */
 static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
     c->slots_touched = h->n_slots; /* what forget() clears */
@@ -174,7 +174,8 @@ static int get_slots(struct cloud *c, struct bytes_reader *r, const struct head 
     return 0;
 }
 
-/* Slots and blocks hold the same points: sorted, the slots' are the blocks' in a row. */
+/* Checks that slots and blocks hold the same points: the sorted keys of the slots are those of the
+ * blocks in a row. */
 static int compare_slots(struct cloud *c, struct err *err)
 {
     const struct cloud_change *at = c->staged;

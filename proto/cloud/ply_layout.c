@@ -43,7 +43,7 @@ static int type_of(const char *word)
     return -1;
 }
 
-/* A reader of one header: for errors, which line it is at. */
+/* The reader of a header, which knows the line that it is at. */
 struct reader {
     struct ply_layout *l;
     const char *path;
@@ -59,8 +59,8 @@ static int wrong(const struct reader *r, const char *what, struct err *err)
     return err_set(err, ERR_INPUT, "%s: \"%.60s\" %s", r->path, r->line, what);
 }
 
-/* One line without its end, and its words. Answers 0 where the file ends first, the line is too
- * long or holds a NUL. */
+/* Reads one line without its end and splits it into words. Returns 0 where the file ends first, the
+ * line is too long or holds a NUL. */
 static int next_line(struct reader *r)
 {
     char *rest = NULL;
@@ -128,13 +128,13 @@ static int read_element(struct reader *r, struct err *err)
     return 0;
 }
 
-/* Colours have a full scale in these types: 255, 65535, 1. */
+/* Tells whether colours may have this type: those with a full scale of 255, 65535 or 1. */
 static int is_colour(int type)
 {
     return type == PLY_LAYOUT_U8 || type == PLY_LAYOUT_U16 || type >= PLY_LAYOUT_F32;
 }
 
-/* A property of the points that is wanted. */
+/* Notes a property of the points that is wanted. */
 static int take_field(struct reader *r, struct ply_layout_property *p, const char *name,
                       struct err *err)
 {

@@ -3,7 +3,7 @@
  *
  * A header is text: a format, then elements in the order in which they follow, each with its
  * properties. Everything in it is bounded: lines, their length, elements, properties. Nothing that
- * it says about sizes is believed here: ply_read.c holds it against the file.
+ * it says about sizes is trusted here: ply_read.c compares it with the file.
  */
 #ifndef RECOND_PROTO_PLY_LAYOUT_H
 #define RECOND_PROTO_PLY_LAYOUT_H

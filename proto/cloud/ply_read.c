@@ -1,5 +1,5 @@
-/* Reading PLY files of anyone: the header is bounded, and what it announces is held against the
- * size of the file before anything is allocated. */
+/* Reads PLY files that cannot be trusted: the header is bounded, and what it announces is compared
+ * with the size of the file before anything is allocated. */
 #include "proto/cloud/ply.h"
 
 #include "proto/cloud/ply_layout.h"
@@ -34,8 +34,8 @@ static uint64_t left(const struct input *in)
     return in->left + (in->n - in->at);
 }
 
-/* Answers whether there is more. What cannot be read counts as the end. */
-static int fill(struct input *in)
+/* Reads on; returns whether there is more. What cannot be read counts as the end. */
+static int read_on(struct input *in)
 {
     size_t got;
 
@@ -48,11 +48,11 @@ static int fill(struct input *in)
     return got > 0;
 }
 
-/* The next n <= BUFFER_BYTES bytes, which are then behind us, or NULL. */
+/* Returns the next n <= BUFFER_BYTES bytes and steps over them; NULL where the file ends first. */
 static const uint8_t *next(struct input *in, size_t n)
 {
     while (in->n - in->at < n)
-        if (!fill(in))
+        if (!read_on(in))
             return NULL;
     in->at += n;
     return in->buf + in->at - n;
@@ -65,7 +65,7 @@ static int skip(struct input *in, uint64_t n, struct err *err)
     while (n > in->n - in->at) {
         n -= in->n - in->at;
         in->at = in->n;
-        if (!fill(in))
+        if (!read_on(in))
             return ends(in, err);
     }
     in->at += (size_t)n;
@@ -112,7 +112,7 @@ static int next_word(struct input *in, char *word, struct err *err)
     size_t n = 0;
 
     for (;;) {
-        if (in->at == in->n && !fill(in))
+        if (in->at == in->n && !read_on(in))
             break;
         if (is_space(in->buf[in->at])) {
             if (n)
@@ -158,7 +158,8 @@ static int next_value(struct input *in, int type, double *v, struct err *err)
     return 0;
 }
 
-/* A list is longer than what is left of the file, or read to its end: either way it ends. */
+/* Skips a list. The loop ends in any case: a list that is longer than the rest of the file ends
+ * with the file. */
 static int skip_list(struct input *in, const struct ply_layout_property *p, struct err *err)
 {
     double n, ignored;
@@ -177,7 +178,7 @@ static int skip_list(struct input *in, const struct ply_layout_property *p, stru
 
 /* ------------------------------------------------------------------------- points */
 
-/* Rounded; infinite from where rounding leaves the range of floats: FLT_MAX and half a step. */
+/* Rounds to float. Values from FLT_MAX and half a step on become infinite. */
 static float to_float(double v)
 {
     const double end = 0x1.ffffffp127;
@@ -204,7 +205,7 @@ static void keep(struct ply_cloud *out, size_t i, const struct ply_layout_proper
         out->xyz[3 * i + (size_t)p->field] = to_float(v);
 }
 
-/* One record value by value; out NULL: nothing is kept. */
+/* Reads one record value by value and keeps the point unless out is NULL. */
 static int walk(struct ply_cloud *out, size_t i, struct input *in,
                 const struct ply_layout_property *p, int n, struct err *err)
 {
@@ -219,7 +220,8 @@ static int walk(struct ply_cloud *out, size_t i, struct input *in,
     return rc;
 }
 
-/* What stands before the points. Each record takes a byte at least, so the file's end ends it. */
+/* Skips the elements that stand before the points. The loop ends with the file, because each record
+ * takes a byte at least. */
 static int pass(struct input *in, const struct ply_layout *l, const struct ply_layout_element *e,
                 struct err *err)
 {
@@ -234,7 +236,8 @@ static int pass(struct input *in, const struct ply_layout *l, const struct ply_l
     return rc;
 }
 
-/* Can the file hold so many? A number as text is a digit and a space. */
+/* Checks that the file can hold as many points. A number as text takes a digit and a space at
+ * least. */
 static int check_size(const struct input *in, const struct ply_layout_element *e, struct err *err)
 {
     uint64_t least =

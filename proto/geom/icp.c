@@ -41,9 +41,9 @@ void icp_apply(float *out, const float *a, size_t n, const struct sim3 *motion)
     }
 }
 
-/* The nearest point of B for every step-th point of A under m, as far as it is within the radius.
- * p: A's points where they lie in A, so that each round fits the whole motion anew and rounding
- * does not pile up. */
+/* Pairs every step-th point of A, moved by m, with the nearest point of B within the radius. p gets
+ * the points of A unmoved: each round fits the whole motion anew, so that rounding errors do not
+ * add up. */
 static size_t find_pairs(double *p, double *q, const float *a, size_t n, size_t step,
                          const float *b, const struct tree *tree, const struct sim3 *m,
                          double radius_m)

@@ -53,8 +53,8 @@ extern const struct icp_options icp_defaults;
  * Out:     *out; inliers, fitness and rmse are those of all points of A at the end. Not converged
  *          within max_iterations is an answer, not an error
  * Returns: 0; ERR_INPUT: options; fewer than three pairs, or pairs on one line; ERR_MEMORY
- * Maths:   sim3_fit() of the pairs of each round, from where A's points lay at first, so that
- *          rounding does not pile up
+ * Maths:   sim3_fit() of the pairs of each round, starting from A's unmoved points, so that
+ *          rounding errors do not add up
  * Cost:    O(iterations n log m)
  */
 MUST_CHECK int icp_fit(struct icp_result *out, const float *a, size_t n, const float *b,

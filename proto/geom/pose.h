@@ -22,7 +22,8 @@
  */
 MUST_CHECK int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, struct err *err);
 
-/* The inverse; of q and -q the one with w >= 0 is written. */
+/* The inverse of pose_get(); of q and -q, which are one rotation, the one with w >= 0 is
+ * written. */
 void pose_put(struct bytes_writer *w, const struct rigid *T);
 
 #endif

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAF 12 /* points that are cheaper to look through than to divide */
+#define LEAF 12 /* so few points are looked through one by one */
 
-/* Nodes in heap order: the children of i are 2i+1 and 2i+2; a node's points are a range that is
- * halved at each level, so no node needs to say where it begins. Each has the box around its
- * points: a bound by the planes of division alone would not see how far off a wall is that they
- * all cross, and a query far from it would look through most of it. */
+/* Nodes stand in heap order: the children of i are 2i+1 and 2i+2. The points of a node are a range
+ * that is halved at each level, so no node stores where its range begins. Each node has the box
+ * around its points. Without boxes, only planes of division would bound the distance to a node, and
+ * a query far from a wall would look through most of the wall. */
 struct tree {
     size_t n;
     int dim;
@@ -29,8 +29,8 @@ struct build {
     struct item *item;
 };
 
-/* The k-th item takes its place, smaller ones stand before it (Hoare's selection, which halves runs
- * of equal values as well). */
+/* Puts the k-th smallest item at its place and smaller ones before it. Hoare's selection halves
+ * runs of equal values as well. */
 static void select_item(struct item *v, size_t n, size_t k)
 {
     ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
@@ -199,9 +199,9 @@ static void look_through(struct search *s, size_t lo, size_t hi)
     }
 }
 
-/* Square of the distance from q to a node's box; any number that is not below s->best where that
- * one is not. Rounded as look_through() rounds, so it is never above the distance of a point in
- * it. */
+/* Returns the squared distance from q to the box of a node, or, where that is not below s->best,
+ * any number that is not below it either. It is rounded as in look_through(), so it is never above
+ * the distance of a point in the box. */
 static double to_box(const struct search *s, size_t node)
 {
     const int dim = s->tree->dim;

@@ -50,7 +50,7 @@ static int64_t now_ns(void)
 {
     struct timespec t;
 
-    /* time that others took from this thread is not the picture's */
+    /* the time of this thread alone: a picture is not charged for other threads */
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
@@ -64,7 +64,7 @@ static void fail(j_common_ptr info)
     longjmp(d->failed, 1);
 }
 
-/* A warning is damage that the library would paint over: refuse it. */
+/* A warning tells of damage that the library would hide, so the picture is refused. */
 static void on_message(j_common_ptr info, int level)
 {
     if (level < 0)
@@ -76,7 +76,7 @@ static void on_output(j_common_ptr info)
     (void)info;
 }
 
-/* Called for every row of blocks of every scan. */
+/* The library calls this for every row of blocks of every scan. */
 static void on_progress(j_common_ptr info)
 {
     struct jpeg_decoder *d = (struct jpeg_decoder *)info->err;
@@ -146,7 +146,7 @@ int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
     d->in.err = &d->errors;
     d->enc.err = &d->errors;
     if (setjmp(d->failed)) {
-        /* no memory, or another library at run time than the headers say */
+        /* memory is short, or the library is not the one that the headers describe */
         int rc = err_set(err, ERR_MEMORY, "cannot make a JPEG decoder: %s", d->text);
         jpeg_decoder_free(&d);
         return rc;
@@ -177,7 +177,7 @@ void jpeg_decoder_free(struct jpeg_decoder **decoder)
 
 /* ------------------------------------------------------------------------- decode */
 
-/* The eighths that turn the picture into w x h, or 0. */
+/* Returns the eighths by which the picture becomes w x h, or 0. */
 static unsigned scale_of(const struct jpeg_info *info, int w, int h)
 {
     for (int k = 1; k <= EIGHTHS; k *= 2)

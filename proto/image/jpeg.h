@@ -1,7 +1,7 @@
 /*
  * jpeg.h - JPEG through libjpeg-turbo, checked before anything is allocated
  *
- * A 214-byte file can ask for 8 GB and 25 s. So: jpeg_probe() walks the markers by itself and
+ * A 214-byte file can ask for 8 GB and 25 s. Therefore jpeg_probe() walks the markers by itself and
  * refuses everything but baseline, extended or progressive Huffman JPEG (SOF0, SOF1, SOF2) with 8
  * bits and 1 or 3 components, sides within the limits, one frame header, a bounded number of scans;
  * decoding then runs with libjpeg-turbo's scan limit and stops on warnings, into buffers of a size
@@ -28,7 +28,8 @@ struct jpeg_limits {
     int max_width, max_height; /* pixels */
     int max_scans;             /* of a progressive file */
     uint32_t max_bytes;        /* of the file */
-    /* decoding that would take longer, or does, is refused (jpeg_decode() alone looks at it) */
+    /* a picture that would take longer to decode, or does, is refused (only jpeg_decode() looks at
+     * it) */
     int deadline_ms;
 };
 

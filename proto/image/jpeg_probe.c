@@ -1,4 +1,5 @@
-/* The marker walker: decides by itself, with nothing allocated, what libjpeg-turbo may see. */
+/* Walks the markers of a picture and decides, with nothing allocated, whether libjpeg-turbo may see
+ * it. */
 #include "proto/image/jpeg.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static int check_component(const uint8_t *c, struct err *err)
     return 0;
 }
 
-/* Blocks of each component, filled up to whole units of the interleaved order. */
+/* Counts the blocks of each component, rounded up to whole units of the interleaved order. */
 static void count_blocks(struct walk *w, const uint8_t *c)
 {
     struct jpeg_info *info = w->info;
@@ -86,8 +87,8 @@ static void count_blocks(struct walk *w, const uint8_t *c)
     w->cost += w->all_blocks * COST_IDCT;
 }
 
-/* Three components, of which the first has 1x1, 2x1 or 2x2 samples where the others have one, and
- * which do not say that they are red, green and blue. */
+/* Tells whether there are three components of which the first has 1x1, 2x1 or 2x2 samples where the
+ * others have one, and which are not marked as red, green and blue. */
 static int is_usual(const uint8_t *c, int n)
 {
     return n == 3 && c[0] != 'R' && (c[1] == 0x11 || c[1] == 0x21 || c[1] == 0x22) &&
@@ -129,7 +130,8 @@ static int check_frame(struct walk *w, unsigned marker, const uint8_t *p, size_t
     return 0;
 }
 
-/* Blocks that a scan walks; a component that the frame does not have counts as all of them. */
+/* Returns how many blocks a scan walks; a component that the frame does not have counts as all
+ * blocks. */
 static uint64_t scan_blocks(const struct walk *w, const uint8_t *p)
 {
     uint64_t blocks = 0;
@@ -158,7 +160,8 @@ static void add_scan(struct walk *w, const uint8_t *p)
         w->cost += blocks * (COST_FIRST_BLOCK + span * COST_REFINED);
 }
 
-/* A picture whose first scan does not bring all of it is kept whole until the last one. */
+/* A picture whose first scan does not hold all of it is kept in memory until the last scan: checks
+ * the limit for that. */
 static int check_kept(struct walk *w, int components, struct err *err)
 {
     struct jpeg_info *info = w->info;
@@ -187,7 +190,7 @@ static int check_scan(struct walk *w, const uint8_t *p, size_t n, struct err *er
     return check_kept(w, p[0], err);
 }
 
-/* Over entropy-coded bytes to the next marker that is not a restart. */
+/* Skips entropy-coded bytes up to the next marker that is not a restart. */
 static void skip_entropy(struct walk *w)
 {
     size_t start = w->at, last = w->len - 1; /* a marker has two bytes */
@@ -227,7 +230,7 @@ static int check_segment(struct walk *w, unsigned marker, const uint8_t *p, size
                    w->at);
 }
 
-/* The marker at w->at (fill bytes before it allowed), or 0 with err set. */
+/* Returns the marker at w->at (fill bytes may stand before it), or 0 with err set. */
 static unsigned next_marker(struct walk *w, struct err *err)
 {
     while (w->at + 1 < w->len && w->data[w->at] == 0xff && w->data[w->at + 1] == 0xff)

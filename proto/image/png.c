@@ -1,4 +1,4 @@
-/* The only file that sees libpng. */
+/* The only file that includes libpng. */
 #include "proto/image/png.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define CHUNKS_MAX 64
 #define WRITE_LEVEL 6
 
-/* What survives a longjmp out of libpng: everything that must be given back. */
+/* Everything that must be given back after a longjmp out of libpng. */
 struct job {
     FILE *f;
     png_structp png;
@@ -47,7 +47,7 @@ static int fail(struct job *j, int code, const char *text)
     return code;
 }
 
-/* Read the header, check it, and ask libpng for the pixel format that is wanted. */
+/* Reads and checks the header, and asks libpng for the pixel format that is wanted. */
 static int start_reading(struct job *j, int want_gray16, int max_side, int *w, int *h)
 {
     int type, bits;
@@ -105,7 +105,7 @@ static int read_pixels(struct job *j, int want_gray16, int max_side, int *w, int
     return 0;
 }
 
-/* An eight-bit gray value v was widened to 257 v; give v back. */
+/* libpng widened each eight-bit gray value v to 257 v; this restores v. */
 static void narrow(uint16_t *gray, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -159,7 +159,7 @@ int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_s
 
 /* ------------------------------------------------------------------------- write */
 
-/* Packed RGB of 8 bits, or gray of 16. */
+/* Writes packed RGB of 8 bits, or gray of 16. */
 static int write_pixels(struct job *j, const void *pixels, int w, int h, int gray16)
 {
     size_t row_bytes = (size_t)w * (gray16 ? 2 : 3);

@@ -6,10 +6,11 @@
 #include <zstd.h>
 
 /*
- * Planes hold noise and runs, hardly ever a word twice: looking for matches costs time and makes
- * them longer. Measured (tests/bench/bench_proto_delta.c, 24-bit colours): deflate 3.81 bytes a
- * point at 53 MB/s with Z_DEFAULT_STRATEGY, 3.63 at 177 MB/s with Z_RLE; zstd 3.66 at 649 MB/s on
- * level 1, 3.70 at 288 on level 3; and 3.96 and 3.93 where blocks do not end with their planes.
+ * Planes hold noise and runs of equal bytes and hardly ever repeat a longer string, so that a
+ * search for matches costs time and makes the output longer. Measured
+ * (tests/bench/bench_proto_delta.c, 24-bit colours): deflate 3.81 bytes a point at 53 MB/s with
+ * Z_DEFAULT_STRATEGY, 3.63 at 177 MB/s with Z_RLE; zstd 3.66 at 649 MB/s on level 1, 3.70 at 288 on
+ * level 3; and 3.96 and 3.93 where blocks do not end with their planes.
  */
 #define RAW_DEFLATE_BITS (-15) /* no zlib header or check sum: what browsers call deflate-raw */
 #define DEFLATE_LEVEL 6
@@ -178,7 +179,8 @@ static int unpack_zstd(struct codec *c, uint8_t *dst, size_t dst_len, const uint
         if (!c->zstd_in)
             return err_set(err, ERR_MEMORY, "no memory to decompress with zstd");
     }
-    /* One frame and nothing else: the decoder itself would walk on over skippable frames. */
+    /* The input must be exactly one frame. The decoder itself would accept skippable frames after
+     * it. */
     n = ZSTD_findFrameCompressedSize(src, len);
     if (ZSTD_isError(n) || n != len)
         return err_set(err, ERR_INPUT, "body is not one zstd frame");

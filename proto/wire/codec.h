@@ -1,8 +1,8 @@
 /*
  * codec.h - raw, deflate-raw and zstd with bounded output, contexts reused
  *
- * The packer ends a compressed block at every plane boundary, so that each plane gets entropy
- * tables of its own; a decoder needs to know nothing about it. The unpacker writes at most the
+ * The packer ends a compressed block at the end of each part, so that each plane of a message gets
+ * entropy tables of its own; a decoder need not know of it. The unpacker writes at most the
  * announced size, takes no window or dictionary from the stream and accepts exactly one complete
  * stream.
  */
@@ -23,7 +23,7 @@ struct codec; /* contexts of one encoder or decoder, made when first needed */
 MUST_CHECK int codec_new(struct codec **c, struct err *err);
 void codec_free(struct codec **c);
 
-/* Most bytes that n plain bytes in n_parts parts can become. */
+/* The most bytes that n plain bytes in n_parts parts can become. */
 size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts);
 
 /*
@@ -38,7 +38,7 @@ MUST_CHECK int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, s
                           struct err *err);
 
 /*
- * codec_unpack - decompress a stranger's bytes
+ * codec_unpack - decompress bytes that cannot be trusted
  *
  * Out:     dst [dst_len], filled completely on success, unspecified on failure
  * Returns: 0; ERR_INPUT: damaged, truncated, longer or shorter than dst_len, or bytes after the

@@ -37,7 +37,7 @@ static bool get_u32(const struct json_at *at, const char *key, uint32_t *out)
     return true;
 }
 
-/* A list of codec names; names that a later version may bring are passed over. */
+/* Reads a list of codec names. Unknown names are skipped: a later version may add some. */
 static void get_codecs(const struct json_at *at, uint32_t *mask)
 {
     const struct json *list = json_member(at->map, "codecs");

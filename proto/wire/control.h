@@ -50,7 +50,7 @@ enum control_role { CONTROL_INGEST, CONTROL_VIEW };
 enum control_status { CONTROL_USED, CONTROL_DROPPED, CONTROL_REFUSED };
 enum control_action { CONTROL_RESUME, CONTROL_RECONNECT, CONTROL_DISCONNECT };
 
-/* Why a frame was not used; the names are on the wire. */
+/* Why a frame was not used, with the word that is sent. */
 enum control_reason {
     CONTROL_REASON_NONE,
     CONTROL_DUPLICATE,    /* "duplicate": this seq was answered before */
@@ -64,10 +64,11 @@ enum control_reason {
     CONTROL_NO_CAMERA, /* "no_camera": intrinsics in neither frame nor session */
     CONTROL_CLOSED,    /* "closed": the session takes no more frames */
     CONTROL_MEMORY,    /* "memory" */
-    /* "fault": the device or a network failed on it; the session goes on if it can */
+    /* "fault": the device or a network failed; the session goes on if it can */
     CONTROL_FAULT,
     CONTROL_STORAGE, /* "storage": it could not be stored: disk full or failed */
-    CONTROL_POISON   /* "poison": the process died of it twice; the operator has it */
+    /* "poison": the process died twice while it worked on it; the frame is kept for the operator */
+    CONTROL_POISON
 };
 
 struct control_start {
@@ -130,8 +131,8 @@ struct control_message {
 MUST_CHECK int control_parse(struct control_message *m, const char *text, size_t len,
                              struct err *err);
 
-/* Write m as JSON into buf; returns the length (no NUL counted), 0 if cap is too small. No
- * allocation. */
+/* Writes m as JSON into buf and allocates nothing. Returns the length without the NUL, 0 if cap is
+ * too small. */
 size_t control_write(char *buf, size_t cap, const struct control_message *m);
 
 const char *control_reason_name(enum control_reason r);

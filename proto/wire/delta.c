@@ -47,7 +47,7 @@ void delta_scratch_free(struct delta_scratch **s)
     *s = NULL;
 }
 
-/* Room for any number of bytes, 0 too: there is memory then. */
+/* Makes room. The pointer is never NULL afterwards, not even for 0 bytes. */
 static int reserve(void *array, size_t *cap, size_t bytes, struct err *err)
 {
     return array_grow(array, cap, bytes + 1, 1)
@@ -77,7 +77,8 @@ static void put_name(struct bytes_writer *w, const struct cloud_name *name)
     bytes_put_i32(w, name->z);
 }
 
-/* Fill the planes and compress them behind the header; a body that did not shrink goes raw. */
+/* Fills the planes and compresses them behind the header. Planes that did not shrink are sent
+ * raw. */
 static int encode_planes(struct delta_scratch *s, const struct delta *d, enum codec_kind *codec,
                          size_t *body_len, struct err *err)
 {

@@ -55,7 +55,7 @@ struct delta {
     struct rigid T; /* transforms */
 };
 
-/* Reusable buffers of one encoder or decoder; grow to the largest message seen, then stay. */
+/* Buffers of one encoder or decoder. They grow to the largest message seen and are used again. */
 struct delta_scratch;
 MUST_CHECK int delta_scratch_new(struct delta_scratch **s, struct err *err);
 void delta_scratch_free(struct delta_scratch **s);
@@ -64,7 +64,7 @@ void delta_scratch_free(struct delta_scratch **s);
  * delta_encode - one message
  *
  * Out:     *msg, *len: borrowed from the scratch until its next use
- * Returns: 0; ERR_LIMIT: too many points (the caller never splits a block: blocks are smaller);
+ * Returns: 0; ERR_LIMIT: too many points for a message, which no block of a cloud has;
  *          ERR_MEMORY
  */
 MUST_CHECK int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t **msg,

@@ -33,7 +33,7 @@ static int check_start(struct bytes_reader *r, struct err *err)
 static int check_camera(const struct frame *f, struct err *err)
 {
     const struct intrinsics *K = &f->K;
-    float limit = 64.0f * FRAME_SIDE_MAX; /* of focal length and centre: farther off is no camera */
+    float limit = 64.0f * FRAME_SIDE_MAX; /* of focal length and centre: no camera has more */
 
     if (!(f->flags & FRAME_HAS_CAMERA))
         return 0;

@@ -70,10 +70,10 @@ static inline enum frame_tracking frame_tracking(const struct frame *f)
  * In:      msg [len]; convention of the poses, from the client's `start`
  * Out:     *f; f->payload points into msg
  * Returns: 0; ERR_INPUT with the field in err->where: wrong length, opcode, version, unknown flags,
- *          sides out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length below
- *          FRAME_FOCAL_MIN_PX, pose not finite, quaternion off unit length by more than 1e-2 (it
- *          is normalised), |t| > FRAME_COORD_MAX_M. A bad pose answers with where = "pose" and
- *          still fills seq, so that the ack can name it.
+ *          a side out of 1...FRAME_SIDE_MAX, intrinsics not finite, focal length below
+ *          FRAME_FOCAL_MIN_PX, pose not finite, quaternion off unit length by more than 1e-2 (it is
+ *          normalised), |t| > FRAME_COORD_MAX_M. Where the pose is bad, err->where is "pose" and
+ *          seq is filled all the same, so that the ack can name the frame.
  */
 MUST_CHECK int frame_parse(struct frame *f, const uint8_t *msg, size_t len,
                            enum frame_pose_convention convention, struct err *err);

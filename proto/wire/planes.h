@@ -35,7 +35,7 @@ void planes_split(uint8_t *out, const uint32_t *removed, uint32_t n_removed, con
                   uint32_t n_added);
 
 /*
- * planes_join - the inverse, for bytes of a stranger
+ * planes_join - the inverse, for bytes that cannot be trusted
  *
  * In:      in [planes_bytes(n_removed, n_added)]
  * Out:     removed [n_removed] strictly ascending, added [n_added] ascending keys of 30-bit Morton
