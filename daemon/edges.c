@@ -1,6 +1,5 @@
 #include "daemon/edges.h"
 
-#include "api/server/edge_metrics.h"
 #include "api/server/tls.h"
 #include "daemon/clock.h"
 #include "daemon/descriptors.h"
@@ -42,7 +41,48 @@ static size_t on_metrics(void *edge, char *buf, size_t cap)
 {
     const struct edges *e = edge;
 
-    return e->http ? edge_metrics(e->http, e->ws, buf, cap) : 0;
+    return e->http ? edges_metrics(e->http, e->ws, buf, cap) : 0;
+}
+
+size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, size_t cap)
+{
+    struct metrics_text t = {.buf = buf, .cap = cap};
+    struct http_counts h;
+    struct ws_counts w;
+
+    http_counts(http, &h);
+    ws_counts(ws, &w);
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } rows[] = {
+        {"recond_http_connections", "gauge", "REST connections open", h.connections},
+        {"recond_http_accepted_total", "counter", "REST connections accepted", h.accepted},
+        {"recond_http_overstayed_total", "counter", "REST connections closed at their deadline",
+         h.overstayed},
+        {"recond_ws_connections", "gauge", "WebSocket connections open", w.connections},
+        {"recond_ws_accepted_total", "counter", "WebSocket connections accepted", w.accepted},
+        {"recond_ws_refused_total", "counter", "WebSocket handshakes refused", w.refused},
+        {"recond_ws_overstayed_total", "counter", "WebSocket connections closed at a deadline",
+         w.overstayed},
+        {"recond_ws_broken_total", "counter",
+         "WebSocket connections closed for breaking the protocol", w.broken},
+        {"recond_ws_messages_in_total", "counter", "WebSocket messages received", w.messages_in},
+        {"recond_ws_messages_out_total", "counter", "WebSocket messages sent", w.messages_out},
+        {"recond_ws_bytes_in_total", "counter", "Payload bytes received", w.bytes_in},
+        {"recond_ws_bytes_out_total", "counter", "Payload bytes sent", w.bytes_out},
+    };
+
+    metrics_family(&t, "recond_http_requests_total", "counter",
+                   "Requests answered, by class of status");
+    for (int i = 2; i < 6; i++)
+        metrics_print(&t, "recond_http_requests_total{class=\"%dxx\"} %llu\n", i,
+                      (unsigned long long)h.requests[i]);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        metrics_family(&t, rows[i].name, rows[i].type, rows[i].help);
+        metrics_print(&t, "%s %llu\n", rows[i].name, (unsigned long long)rows[i].value);
+    }
+    return t.len;
 }
 
 static int split_origins(struct edges *e, struct err *err)

@@ -6,6 +6,8 @@
 #ifndef RECOND_DAEMON_EDGES_H
 #define RECOND_DAEMON_EDGES_H
 
+#include "api/server/http.h"
+#include "api/server/ws.h"
 #include "daemon/core.h"
 
 struct edges;
@@ -26,5 +28,9 @@ void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap
 /* clock_us() at which the edge that has been quiet for longest was last seen alive; call it
  * often. */
 uint64_t edges_alive_us(struct edges *e, const char **who);
+
+/* The counters of both edges as Prometheus text; returns its length, or the length needed if larger
+ * than cap. */
+size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, size_t cap);
 
 #endif

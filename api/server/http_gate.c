@@ -246,14 +246,12 @@ static int check_origin(struct http_request *r)
 {
     if (!r->origin)
         return 0;
-    for (int i = 0; r->config->origins && r->config->origins[i]; i++)
-        if (strcmp(r->config->origins[i], r->origin) == 0) {
-            answer_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
-            answer_header(r, "Vary", "Origin");
-            answer_header(r, "Access-Control-Expose-Headers", "ETag, Location, Retry-After");
-            return 0;
-        }
-    return refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
+    if (!auth_allows_origin(r->config, r->origin))
+        return refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
+    answer_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
+    answer_header(r, "Vary", "Origin");
+    answer_header(r, "Access-Control-Expose-Headers", "ETag, Location, Retry-After");
+    return 0;
 }
 
 /* Does one range of an Accept header, n bytes, take this type? */

@@ -263,8 +263,7 @@ static void on_wake(struct service *v)
     }
 }
 
-/* The library reports a closed connection once or twice. After the first time the slot may belong
- * to another thread. */
+/* The library reports it once or twice; after the first time the slot may be another thread's. */
 static void on_gone(struct service *v, struct ws_peer *p, struct lws *wsi)
 {
     lws_set_opaque_user_data(wsi, NULL);
@@ -431,8 +430,7 @@ static int start_library(struct service *v, struct err *err)
                                              .rx_buffer_size = RX_CHUNK,
                                              .tx_packet_size = DELTA_MESSAGE_MAX};
     lws_set_log_level(0, NULL);
-    lws_set_allocator(
-        wipe_realloc); /* headers of handshakes hold tokens: they are wiped when freed */
+    lws_set_allocator(wipe_realloc); /* it frees headers that hold tokens */
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.protocols = v->protocols;
     info.user = v;

@@ -205,16 +205,6 @@ static size_t read_protocols(const char *list, char *token, size_t cap, bool *of
     return len;
 }
 
-static bool origin_allowed(const struct api_config *config, const char *origin)
-{
-    if (!origin)
-        return true;
-    for (int i = 0; config->origins && config->origins[i]; i++)
-        if (strcmp(config->origins[i], origin) == 0)
-            return true;
-    return false;
-}
-
 static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, const char *token,
                        size_t token_len, struct err *err)
 {
@@ -245,7 +235,7 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
         err_set(&err, ERR_INPUT, "a stream takes no query, and a token never travels in a URL");
     } else if (!offered) {
         err_set(&err, ERR_INPUT, "the subprotocol " CONTROL_SUBPROTOCOL " is required");
-    } else if (!origin_allowed(config, h->origin)) {
+    } else if (h->origin && !auth_allows_origin(config, h->origin)) {
         kind = PROBLEM_FOREIGN_ORIGIN;
         err_set(&err, ERR_DENIED, "pages of this origin may not ask");
     } else if (!h->path || !parse_path(h->path, p->id)) {

@@ -15,7 +15,8 @@
  *     commit    mirror_commit() and outbox_mark()
  */
 #include "api/client/client.h"
-#include "api/server/edge_metrics.h"
+#include "api/server/http.h"
+#include "api/server/ws.h"
 #include "daemon/clock.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/queue.h"

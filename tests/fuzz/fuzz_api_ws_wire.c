@@ -56,7 +56,7 @@ static void start_once(void)
     ws.n_services = 1;
     ws.services[0].ws = &ws;
     ws.peers = calloc(4, sizeof *ws.peers);
-    need(ws.peers && ws_slots_new(&ws.seats, 4, 1, &err) == 0);
+    need(ws.peers && ws_slots_new(&ws.slots, 4, 1, &err) == 0);
     need(start_library(&ws.services[0], &err) == 0);
     memset(&options, 0, sizeof options);
     need(ws.config.ops->session_create(ws.config.core, &options, &session, &retry, &err) == 0);
@@ -68,10 +68,10 @@ static int connect_client(void)
     int sv[2], service;
 
     need(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
-    service = ws_slots_take(ws.seats, address, 4, sv[1]);
+    service = ws_slots_take(ws.slots, address, 4, sv[1]);
     need(service == 0);
     for (int i = 0; i < ws.config.max_connections; i++)
-        if (ws_slots_arrive(ws.seats, i))
+        if (ws_slots_arrive(ws.slots, i))
             adopt(&ws.services[0], i);
     return sv[0];
 }
@@ -230,8 +230,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     talk(fd, data[0] >> 2 ? data[0] >> 2 : SIZE_MAX);
     check_heard();
     close(fd);
-    for (int i = 0; i < 50 && ws_slots_taken(ws.seats) > 0; i++)
+    for (int i = 0; i < 50 && ws_slots_taken(ws.slots) > 0; i++)
         need(lws_service(ws.services[0].lws, -1) >= 0);
-    need(ws_slots_taken(ws.seats) == 0 && fake_core_counts(core).streams == 0);
+    need(ws_slots_taken(ws.slots) == 0 && fake_core_counts(core).streams == 0);
     return 0;
 }

@@ -6,7 +6,8 @@
 #ifndef RECOND_TESTS_SUPPORT_EDGE_H
 #define RECOND_TESTS_SUPPORT_EDGE_H
 
-#include "api/server/edge_metrics.h"
+#include "api/server/http.h"
+#include "api/server/ws.h"
 #include "tests/support/fake_core.h"
 
 /* Tokens of the file that edge_start() writes; EDGE_EXPIRED is there too, and was valid in

@@ -6,7 +6,8 @@
 #include <cmocka.h>
 
 #include "api/server/auth.h"
-#include "api/server/edge_metrics.h"
+#include "api/server/http.h"
+#include "api/server/ws.h"
 #include "api/server/routes.h"
 #include "tests/support/edge.h"
 

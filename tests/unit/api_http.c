@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "daemon/edges.h"
 #include "tests/support/edge.h"
 
 #include "proto/json.h"
@@ -387,11 +388,11 @@ static void test_edge_metrics(void **state)
     (void)state;
     expect("GET", "/livez", NULL, NULL, 200);
     expect("GET", "/nix", NULL, NULL, 404);
-    n = edge_metrics(edge.http, edge.ws, text, sizeof text);
+    n = edges_metrics(edge.http, edge.ws, text, sizeof text);
     assert_true(n < sizeof text && strlen(text) == n);
     assert_non_null(strstr(text, "\nrecond_http_requests_total{class=\"2xx\"} 1\n"));
     assert_non_null(strstr(text, "\nrecond_http_requests_total{class=\"4xx\"} 1\n"));
-    assert_int_equal(edge_metrics(edge.http, edge.ws, text, 10), n); /* says what it needs */
+    assert_int_equal(edges_metrics(edge.http, edge.ws, text, 10), n); /* says what it needs */
 }
 
 /* ------------------------------------------------------------------------------- methods, types */
