@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define IDLE_S 1 /* between two signs of life of a thread that waits */
+#define IDLE_US 1000000 /* between two signs of life of a thread that waits */
 
 enum state { IDLE, DRAFTED, COMMITTED };
 
@@ -72,15 +72,12 @@ static int write_one(struct checkpoint *c, uint64_t *older)
 /* Waits for a commit; false at the end. */
 static bool wait_commit(struct checkpoint *c)
 {
-    struct timespec until;
     bool committed;
 
     pthread_mutex_lock(&c->lock);
     while (c->state != COMMITTED && !c->stopping) {
         atomic_store(&c->beat, clock_us());
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += IDLE_S;
-        pthread_cond_timedwait(&c->wake, &c->lock, &until);
+        (void)clock_wait(&c->wake, &c->lock, clock_us() + IDLE_US);
     }
     committed = c->state == COMMITTED;
     pthread_mutex_unlock(&c->lock);
@@ -154,17 +151,13 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, section_
                      struct err *err)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
-    pthread_condattr_t attr;
     int rc;
 
     *out = NULL;
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for checkpoints");
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&c->wake, NULL);
     atomic_store(&c->beat, clock_us());
     c->reads = reads;
     if (snprintf(c->path, sizeof c->path, "%s", journal_path) >= (int)sizeof c->path) {

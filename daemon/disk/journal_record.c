@@ -44,8 +44,8 @@ bool journal_record_parse(struct journal_head *h, const uint8_t *head)
     h->length = bytes_get_u32(&r);
     h->crc = bytes_get_u32(&r);
     h->number = bytes_get_u64(&r);
-    return magic == JOURNAL_MAGIC && type <= JOURNAL_OUTCOME && h->flags <= JOURNAL_FLAG_GROUP &&
-           zero == 0 && h->length <= JOURNAL_BODY_MAX && h->number > 0;
+    return magic == JOURNAL_MAGIC && h->flags <= JOURNAL_FLAG_GROUP && zero == 0 &&
+           h->length <= JOURNAL_BODY_MAX && h->number > 0;
 }
 
 bool journal_record_whole(const struct journal_head *h, const uint8_t *record)

@@ -61,6 +61,8 @@ static const char *misplaced(const struct scanner *s, const struct journal_head 
         return "it is another session's, or of another version";
     if (off > 0 && h->type == JOURNAL_SEGMENT)
         return "it begins anew in the middle";
+    if (h->type > JOURNAL_OUTCOME)
+        return "another build wrote a record that this one does not know";
     if (h->number != s->expected)
         return "a number is out of order";
     return NULL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define KILLS_MAX 2 /* deaths that a frame may cause */
+#define MOMENT_US 5000
 
 static const struct suspect_frame *suspect_of(const struct recovery *r, const struct session *s,
                                               uint64_t number)
@@ -146,16 +147,8 @@ void store_replayed(struct session *s)
 /* Until a frame ended, or for a moment. */
 static void wait_a_moment(struct recovery *r)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 5000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     pthread_mutex_lock(&r->lock);
-    pthread_cond_timedwait(&r->ended, &r->lock, &until);
+    (void)clock_wait(&r->ended, &r->lock, clock_us() + MOMENT_US);
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -247,7 +247,8 @@ bool session_expired(struct session *s, double now_s)
 
     pthread_mutex_lock(&s->lock);
     expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && !s->recovering &&
-              s->counts.queued == 0 && now_s - s->changed_s > s->setup.options.retention_s;
+              !s->damaged[0] && s->counts.queued == 0 &&
+              now_s - s->changed_s > s->setup.options.retention_s;
     pthread_mutex_unlock(&s->lock);
     return expired;
 }

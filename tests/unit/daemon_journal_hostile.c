@@ -198,12 +198,41 @@ static void a_hostile_body_costs_little(void **state)
     free(bomb);
 }
 
+/* Records of a later build are no torn tail: what stands before them is read, and nothing goes. */
+static void another_builds_record_is_kept(void **state)
+{
+    struct journal *j = case_open(path, 0);
+    struct journal_scan scan;
+    struct stat before, after;
+    char name[400];
+
+    (void)state;
+    case_new(&a, j, true, 1);
+    append_range(&a, 0, 5);
+    case_wait(&a, 5);
+    case_append(&a, 5, (enum journal_type)7, 100);
+    case_wait(&a, 6);
+    journal_log_free(&a.log);
+    segment_path(name, 1);
+    assert_int_equal(stat(name, &before), 0);
+    for (int i = 0; i < 2; i++) {
+        scan = scan_of(j);
+        assert_true(scan.damaged && !scan.torn);
+        assert_int_equal(scan.last, 5);
+        assert_non_null(strstr(scan.damage, "another build wrote a record"));
+        assert_int_equal(stat(name, &after), 0);
+        assert_int_equal(after.st_size, before.st_size);
+    }
+    journal_close(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_ids_become_paths, setup, teardown),
         cmocka_unit_test_setup_teardown(what_changed_is_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_hostile_body_costs_little, setup, teardown),
+        cmocka_unit_test_setup_teardown(another_builds_record_is_kept, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
