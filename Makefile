@@ -192,15 +192,15 @@ sys_api     = $(sys_daemon)
 $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 $(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $$(libs_$$(call test_word,$$*))
-	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*))
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 # calls of the CUDA run-time that tests/support/watch_cuda.cu looks at
 WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost HostAlloc HostRegister MallocAsync FreeAsync Free \
            FreeHost StreamCreateWithFlags StreamCreateWithPriority EventCreate EventCreateWithFlags GraphInstantiate \
            GraphExecDestroy LaunchHostFunc LaunchKernel LaunchKernelExC MemcpyAsync Memcpy2DAsync MemsetAsync GraphUpload GraphLaunch EventRecord StreamWaitEvent \
            StreamSynchronize DeviceSynchronize Memcpy Memset)
 $(O)/tests/twin/gpu_steady: ALL_LDFLAGS += $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(COMMA)--wrap=,$(WATCHED)))
-# commits that take their time, as many committers as the test says
-$(O)/tests/unit/daemon_scale: ALL_LDFLAGS += $(addprefix -Wl$(COMMA)--wrap=,mirror_commit commit_start)
+# commits that take their time, as many committers as the bench says
+$(O)/tests/bench/bench_daemon_scale: ALL_LDFLAGS += $(addprefix -Wl$(COMMA)--wrap=,mirror_commit commit_start)
 # Fuzz targets get libFuzzer's main under MODE=fuzz, elsewhere a main that replays the corpus.
 FUZZ_OBJ  = $(if $(filter fuzz,$(MODE)),,$(O)/tests/fuzz/replay.c.o)
 FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
@@ -212,6 +212,8 @@ check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
+check-full: tests ## all tests, with every case of the slow sweeps
+	@O=$(O) MODE=$(MODE) FULL=1 TEST_TIMEOUT=1800 tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f)) $(E2E)
 check-unit: tests ## run the tests that need no daemon
 	@O=$(O) MODE=$(MODE) tests/run $(TESTS) $(foreach f,$(FUZZERS),corpus:$(f))
 fuzz: $(FUZZERS) ## MODE=fuzz: run every fuzz target for SECONDS=30
@@ -226,13 +228,19 @@ measure-coverage: $(COVERING) $(FUZZERS)
 bench: all $(BENCH) ## stage times, frames/s, bytes per point, the paper's algorithm beside ours
 	@O=$(O) SEQ="$(SEQ)" tests/bench/run $(BENCH)
 bench-overload: all $(O)/tests/bench/bench_client_load ## three times what the server can do, for SECONDS=300
-	@O=$(O) tests/bench/overload $(or $(SECONDS),300)
+	@O=$(O) BOUNDS=1 tests/bench/overload $(or $(SECONDS),300)
 bench-greedy: all $(O)/tests/bench/bench_client_load ## one session at ten times its rate, SECONDS=30 each
 	@O=$(O) tests/bench/greedy $(or $(SECONDS),30)
 bench-rate64: all $(O)/tests/bench/bench_client_load ## 64 durable sessions at 5 frames/s, for SECONDS=600; DIR=folder on a disk
 	@O=$(O) DIR="$(DIR)" tests/bench/rate64 $(or $(SECONDS),600)
 bench-latency: all $(O)/tests/bench/bench_client_latency ## last byte in to first changed byte out, one session; SEQ=folder
 	@O=$(O) SEQ="$(SEQ)" tests/bench/latency $(or $(FRAMES),600)
+bench-devices: $(O)/tests/bench/bench_daemon_scale ## simulated devices: two do 1.9 and four 3.7 times what one does
+	@CMOCKA_MESSAGE_OUTPUT=STDOUT $<
+# programs and scripts with figures of time, which `make check` only reports
+BOUNDED = $(patsubst %.c,$(O)/%,$(shell grep -l 'bound_at_' $(TEST_SRC))) $(shell grep -l '^ *bound "' $(E2E)) tests/e2e/48-overload
+bench-bounds: tests ## on a calm machine: bounds on time, one program after the other
+	@O=$(O) MODE=$(MODE) BOUNDS=1 AT_ONCE=1 TEST_TIMEOUT=600 tests/run $(BOUNDED)
 bench-scale: all $(O)/tests/bench/bench_client_load ## on a host with several GPUs: frames/s of one, two and four; SECONDS=20 each
 	@O=$(O) tests/bench/scale $(or $(SECONDS),20)
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
@@ -305,7 +313,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install info help clean
+.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

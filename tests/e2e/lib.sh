@@ -3,18 +3,22 @@
 #
 #   plan N            must come first; `skip_all REASON` instead ends the script
 #   check NAME COND.. one test: runs the command, "ok" when it succeeds
+#   bound NAME COND.. the same for a figure that depends on the machine: with BOUNDS=1 a test, else a remark; plan with
+#                     $((tests + BOUNDS * bounds))
+#   eventually COND.. waits until the command succeeds, a minute at most
 #   start_recond ...  a daemon on free ports; sets URL, STREAM and PID; further arguments are its flags
 #   stop_recond       SIGTERM, waits; its status is in $STOPPED
 #   ctl ...           reconctl against it
 #   field KEY FILE    a member of the last JSON line of a file that has it; a.b goes into maps
 #
-# Environment: O=build folder; SEQ=folder of a sequence; MODELS=folder of networks
+# Environment: O=build folder; SEQ=folder of a sequence; MODELS=folder of networks; BOUNDS=1 on a calm machine
 # shellcheck shell=bash disable=SC2034
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 O=${O:?say where the programs are: O=build/cpu-release}
 MODELS=${MODELS:-gpu/models}
 SEQ=${SEQ:-tests/golden/clip}
+BOUNDS=$((${BOUNDS:-0} == 1))
 PYTHON=$(command -v /usr/bin/python3 || command -v python3)
 WORK=$(mktemp -d) || exit 2
 PID='' URL='' STREAM='' STOPPED='' tests=0 failures=0 planned=0
@@ -24,7 +28,7 @@ finish() {
     trap - EXIT
     if [[ -n $PID ]] && kill -0 "$PID" 2>/dev/null; then
         kill "$PID" 2>/dev/null
-        for _ in $(seq 50); do kill -0 "$PID" 2>/dev/null || break; sleep 0.1; done
+        for _ in $(seq 300); do kill -0 "$PID" 2>/dev/null || break; sleep 0.1; done
         kill -KILL "$PID" 2>/dev/null
     fi
     if ((failures)) && [[ -s $WORK/log ]]; then
@@ -54,6 +58,24 @@ check() { # name command...
     fi
 }
 
+bound() { # name command...
+    local name=$1
+    if ((BOUNDS)); then
+        check "$@"
+    else
+        shift
+        echo "# $name: $("$@" && echo yes || echo no)"
+    fi
+}
+
+eventually() { # command...
+    for _ in $(seq 600); do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+
 need_models() {
     local f
     for f in "$MODELS"/*.onnx; do [[ -e $f ]] && return; done
@@ -67,7 +89,7 @@ start_recond() {
     "$O/recond" --models.path="$MODELS" --http.port=0 --stream.port=0 --log.format=text \
         --service.address_file="$WORK/address" "$@" >>"$WORK/log" 2>&1 &
     PID=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         grep -q '^stream=' "$WORK/address" 2>/dev/null && break
         kill -0 "$PID" 2>/dev/null || break
         sleep 0.1
@@ -114,4 +136,8 @@ ply_sum() {
 }
 ply_points() { LC_ALL=C sed -n '/^element vertex /{s///p;q}' "$1"; }
 rss_kb() { sed -n 's/^VmHWM:[ \t]*\([0-9]*\) kB/\1/p' "/proc/$PID/status"; }
+frames_come() { # a session is being fed
+    ctl session list 2>/dev/null | "$PYTHON" -c 'import json, sys
+sys.exit(not any(s["state"] == "streaming" and s["counts"]["received"] for s in json.load(sys.stdin)["sessions"]))' 2>/dev/null
+}
 at_least() { "$PYTHON" -c 'import sys; sys.exit(not float(sys.argv[1]) >= float(sys.argv[2]))' "$1" "$2"; }

@@ -79,7 +79,7 @@ class Manager:
             sys.exit("recond did not become ready")
         return found[0] - self.begun
 
-    def end(self, sig, seconds=20):
+    def end(self, sig, seconds=100):
         self.process.send_signal(sig)
         return self.process.wait(seconds)
 
@@ -103,7 +103,7 @@ class Clients:
 
     def connect(self, port):
         try:
-            return socket.create_connection(("127.0.0.1", port), timeout=10)
+            return socket.create_connection(("127.0.0.1", port), timeout=60)
         except ConnectionRefusedError:
             self.add("refused")
         except OSError:
@@ -180,19 +180,23 @@ def words(command):
     m.start()
     start = m.ready()
     first = [text for _, text in m.heard if "READY=1" in text][0]
-    fed = [m.wait_for("WATCHDOG=1", time.monotonic(), 1) is not None for _ in range(3)]
+    fed, fed_max_s = [], 0.0
+    for _ in range(3):
+        now = time.monotonic()
+        fed.append(m.wait_for("WATCHDOG=1", now, 60) is not None)
+        fed_max_s = max(fed_max_s, time.monotonic() - now)
     now = time.monotonic()
     m.process.send_signal(signal.SIGHUP)
-    again = m.wait_for("READY=1", now, 5)
+    again = m.wait_for("READY=1", now, 60)
     reloading = [text for when, text in m.heard if when >= now and text.startswith("RELOADING=1\nMONOTONIC_USEC=")]
     usec = int(reloading[0].split("=")[2]) if reloading else 0
     now_stop = time.monotonic()
     status = m.end(signal.SIGTERM)
     print(json.dumps(dict(
         start_s=round(start, 3), status_line=[x for x in first.split("\n") if x.startswith("STATUS=")][0],
-        fed=all(fed), reloading=len(reloading), ready_again=bool(again),
+        fed=all(fed), fed_max_s=round(fed_max_s, 3), reloading=len(reloading), ready_again=bool(again),
         clock_ok=bool(again) and now * 1e6 - 1e6 < usec <= again[0] * 1e6,
-        stopping=m.wait_for("STOPPING=1", now_stop, 1) is not None, status=status)))
+        stopping=m.wait_for("STOPPING=1", now_stop, 60) is not None, status=status)))
 
 
 if __name__ == "__main__":

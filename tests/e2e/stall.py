@@ -1,6 +1,6 @@
 """stall.py - what the watchdog hears when one thread of recond stands still, for each of its threads
 
-    stall.py SECONDS -- recond ...      one JSON object: for each thread the number of beats and what the log says
+    stall.py SECONDS -- recond ...   SECONDS at most for what is waited for; one JSON object: for each thread the number of beats and what the log says
 
 As many processes as one has threads, each with another thread stopped (ptrace stops threads one by one), all at once.
 """
@@ -61,7 +61,7 @@ class Case:
     def kill(self):
         self.manager.process.send_signal(signal.SIGKILL)
         if self.stopped:
-            os.waitpid(self.stopped, ALL)  # who traces a thread has to bury it, too
+            os.waitpid(self.stopped, ALL)  # the tracer of a thread reaps it, too
         self.manager.process.wait()
 
 
@@ -75,9 +75,12 @@ def main(seconds, command):
         try:
             for case in cases[1:]:
                 case.stop_thread()
-            time.sleep(seconds)
-            now = time.monotonic()
-            time.sleep(2)
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not all(c.events(event) for c in cases[1:]):
+                time.sleep(0.2)
+            now = time.monotonic()  # from now on the whole one is heard twice, the others never
+            while time.monotonic() < end + seconds and cases[0].beats(now) < 2:
+                time.sleep(0.1)
             print(json.dumps([dict(thread=c.number, beats=c.beats(now), said=c.events(event)) for c in cases]))
         finally:
             for case in cases:

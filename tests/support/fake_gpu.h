@@ -42,6 +42,7 @@ static struct {
     atomic_int delay_us;   /* of each batch, while the caller waits */
     atomic_int wait_us;    /* of each batch, while the caller goes on */
     atomic_bool hold;      /* no batch is done */
+    atomic_int busy;       /* devices with a batch under way */
     atomic_bool hold_make; /* no session_new is done */
     atomic_int size_us[FAKE_SIZES]; /* that much more for one of up to 1, 2, 4 ... frames */
     atomic_int cuda_count;          /* devices that there are */
@@ -184,6 +185,7 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
         items[i]->batch = f->next;
     }
     now_us = clock_us();
+    fake_gpu_plan.busy += f->next == f->oldest;
     if (f->next > f->oldest) {
         uint64_t before_us = f->done_us[(f->next - 1) % GPU_BATCHES];
         fake_gpu_plan.overlapped += before_us > now_us || fake_gpu_plan.hold;
@@ -249,6 +251,7 @@ static int fake_wait(struct gpu *g, struct gpu_item *const *items, int n, struct
     if (done_us > now_us)
         usleep((useconds_t)(done_us - now_us));
     f->oldest++;
+    fake_gpu_plan.busy -= f->oldest == f->next;
     if (fake_gpu_plan.fail_wait && f->oldest == fake_gpu_plan.fail_wait) {
         f->lost = fake_gpu_plan.fail_with == ERR_DEVICE;
         for (int i = 0; i < n; i++)

@@ -1,10 +1,11 @@
 /*
  * api_matrix.c - one gate: every route x method x spelling of its path x token, and the upgrade
  *
- * The routes are asked for from the table that the server itself uses, so a new one is in here
- * without anybody's doing. What passes is decided by a table of its own; everything else must be
- * refused, change nothing, and tell nothing of the session that stands behind the path. Every
- * combination is a connection of its own: that is what its twenty seconds go into.
+ * The routes are asked for from the table that the server itself uses, so a new one is in here by
+ * itself. What passes is decided by a table of its own; everything else must be refused, change
+ * nothing, and tell nothing of the session that stands behind the path. Every combination is a
+ * connection of its own, so all 71,148 take half a minute of a processor: `make check` asks each
+ * route by its own method and path with every token, and draws one in eight of the others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "api/server/routes.h"
+#include "tests/support/sample.h"
 #include "tests/support/edge.h"
 
 #include <ctype.h>
@@ -273,14 +275,22 @@ static bool combination(const struct routes_entry *base, int spelling, const cha
 static void test_every_route_spelling_method_and_token(void **state)
 {
     const struct routes_entry *route;
+    uint32_t seed = sample_seed();
+    uint64_t number = 0;
     int n = 0, passed = 0, n_routes = 0;
 
     (void)state;
     for (int i = 0; (route = routes_at(i)) != NULL; i++, n_routes++)
         for (int s = 0; s < N_SPELLINGS; s++)
             for (int m = 0; m < N_METHODS; m++)
-                for (enum kind k = NONE; k < KINDS; k++, n++)
+                for (enum kind k = NONE; k < KINDS; k++) {
+                    /* what is right by itself is always asked */
+                    bool plain = s == 0 && strcmp(methods[m], route->method) == 0;
+                    if (!plain && !sample_takes(seed, number++, 8))
+                        continue;
+                    n++;
                     passed += combination(route, s, methods[m], k);
+                }
     printf(
         "# %d combinations of %d routes, %d spellings, %d methods, %d tokens: %d passed, as they "
         "should\n",

@@ -239,8 +239,13 @@ static void devices_work_side_by_side(void **state)
         rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
     }
     for (uint64_t seq = 1; seq <= 5; seq++) {
+        fake_gpu_plan.hold = seq == 3; /* no device is done, yet each has a batch */
         for (int i = 0; i < 8; i++)
             rig_send(&r, &c[i], seq);
+        for (int i = 0; seq == 3 && i < 120000 && fake_gpu_plan.busy < 4; i++)
+            usleep(500);
+        assert_true(seq != 3 || fake_gpu_plan.busy == 4);
+        fake_gpu_plan.hold = false;
         for (int i = 0; i < 8; i++)
             rig_wait_acks(&c[i], (int)seq);
     }

