@@ -62,7 +62,7 @@ static void address(uint8_t out[16], const char *text)
 }
 
 /* An IPv6 network of one subscriber is one holder, an IPv4 address another. */
-static void test_seats_by_name(void **state)
+static void test_slots_by_name(void **state)
 {
     struct ws_slots *s;
     uint8_t proxy[16], a[16], b[16];
@@ -207,7 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_hop_counts),
-        cmocka_unit_test(test_seats_by_name),
+        cmocka_unit_test(test_slots_by_name),
         cmocka_unit_test_setup_teardown(test_streams_count_by_what_the_proxy_says, setup_proxy,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_the_header_alone_means_nothing, setup_alone,
