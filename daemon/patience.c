@@ -61,15 +61,10 @@ static void *watch(void *arg)
 {
     struct patience *p = arg;
     uint64_t step_us = p->config.period_us < LOOK_US ? p->config.period_us : LOOK_US;
-    struct timespec until;
 
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)step_us * 1000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (pthread_cond_timedwait(&p->wake, &p->lock, &until) == 0)
+        if (clock_wait(&p->wake, &p->lock, clock_us() + step_us))
             continue;
         pthread_mutex_unlock(&p->lock);
         look(p);
@@ -83,7 +78,6 @@ int patience_start(struct patience **patience, const struct patience_config *con
                    struct err *err)
 {
     struct patience *p = calloc(1, sizeof(*p));
-    pthread_condattr_t attr;
 
     *patience = NULL;
     if (!p)
@@ -94,10 +88,7 @@ int patience_start(struct patience **patience, const struct patience_config *con
     p->began_us = p->asked_us = clock_us();
     busy(p, 0);
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&p->wake, NULL);
     if (pthread_create(&p->thread, NULL, watch, p)) {
         pthread_cond_destroy(&p->wake);
         pthread_mutex_destroy(&p->lock);

@@ -1,5 +1,7 @@
 #include "daemon/disk/journal_internal.h"
 
+#include "proto/array.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -197,8 +199,9 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
 {
     DIR *d = list_dir(dir);
     struct dirent *e;
-    uint64_t first, *more;
-    int cap = 0, rc = 0;
+    uint64_t first;
+    size_t cap = 0;
+    int rc = 0;
 
     *list = (struct journal_list){0};
     if (!d)
@@ -207,14 +210,9 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
     while (rc == 0 && (e = readdir(d))) {
         if (!journal_name_parse(&first, e->d_name))
             continue;
-        if (list->n == cap) {
-            cap = cap ? 2 * cap : 64;
-            more = realloc(list->first, (size_t)cap * sizeof(*more));
-            if (!more) {
-                rc = err_set(err, ERR_MEMORY, "no memory for a list of segments");
-                break;
-            }
-            list->first = more;
+        if (array_grow(&list->first, &cap, (size_t)list->n + 1, sizeof(*list->first))) {
+            rc = err_set(err, ERR_MEMORY, "no memory for a list of segments");
+            break;
         }
         list->first[list->n++] = first;
         errno = 0;

@@ -7,6 +7,7 @@
 #include "daemon/log.h"
 #include "daemon/work/worker.h"
 #include "proto/bytes.h"
+#include "proto/types.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -258,7 +259,7 @@ bool store_fenced(const struct session *s)
 
 static struct queue_item *item_of(struct journal_entry *e)
 {
-    return (struct queue_item *)(void *)((char *)e - offsetof(struct queue_item, store.entry));
+    return CONTAINER_OF(e, struct queue_item, store.entry);
 }
 
 /* The frame that made room hears of it when its successor is on the disk. */

@@ -4,6 +4,7 @@
 #include "daemon/log.h"
 #include "daemon/work/worker.h"
 #include "proto/json.h"
+#include "api/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,20 +72,6 @@ static size_t encode(char *buf, size_t cap, const struct store_memo *m)
     return json_finish(&w);
 }
 
-static int write_all(int fd, const char *buf, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, buf, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        buf += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static int sync_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
@@ -113,7 +100,7 @@ int store_memo_write(const char *path, const struct store_memo *m, struct err *e
         rc = err_set(err, ERR_LIMIT, "a session's meta file is longer than %d bytes", TEXT_MAX);
     if (rc == 0 && (fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
         rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
-    if (rc == 0 && (write_all(fd, text, len) || fsync(fd)))
+    if (rc == 0 && (file_write(fd, text, len) || fsync(fd)))
         rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
     if (fd >= 0 && close(fd) && rc == 0)
         rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));

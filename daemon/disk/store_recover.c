@@ -12,6 +12,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "proto/bytes.h"
+#include "proto/array.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -71,10 +72,11 @@ static void clean(struct store *st, const char *id)
 static int list_memos(struct store *st, struct store_memo **out, int *n, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + 32];
-    struct store_memo *list = NULL, *more;
+    struct store_memo *list = NULL;
     struct err why = {0};
     struct dirent *d;
-    int cap = 0, rc = 0, got;
+    size_t cap = 0;
+    int rc = 0, got;
     DIR *dir;
 
     *n = 0;
@@ -85,14 +87,9 @@ static int list_memos(struct store *st, struct store_memo **out, int *n, struct 
     while (rc == 0 && (d = readdir(dir))) {
         if (!is_id(d->d_name))
             continue;
-        if (*n == cap) {
-            cap = cap ? 2 * cap : 16;
-            more = realloc(list, (size_t)cap * sizeof(*list));
-            if (!more) {
-                rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
-                break;
-            }
-            list = more;
+        if (array_grow(&list, &cap, (size_t)*n + 1, sizeof(*list))) {
+            rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
+            break;
         }
         got = store_memo_read(journal_path(st->journal), d->d_name, &list[*n], &why);
         if (got == 0)

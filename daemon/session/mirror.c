@@ -1,5 +1,7 @@
 #include "daemon/session/mirror.h"
 
+#include "proto/array.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -108,30 +110,18 @@ void mirror_copy_free(struct mirror_copy *copy)
     memset(copy, 0, sizeof(*copy));
 }
 
-static int grow(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
+static int reserve(struct mirror_copy *copy, size_t keys, size_t removed, struct err *err)
 {
-    if (keys > copy->keys_cap) {
-        free(copy->keys);
-        copy->keys_cap = 0;
-        copy->keys = malloc(2 * keys * sizeof(*copy->keys));
-        if (!copy->keys)
-            return err_set(err, ERR_MEMORY, "no memory to copy %zu points", keys);
-        copy->keys_cap = 2 * keys;
-    }
-    if (removed > copy->removed_cap) {
-        free(copy->removed);
-        copy->removed_cap = 0;
-        copy->removed = malloc(2 * removed * sizeof(*copy->removed));
-        if (!copy->removed)
-            return err_set(err, ERR_MEMORY, "no memory to copy %zu indices", removed);
-        copy->removed_cap = 2 * removed;
-    }
+    if (array_grow(&copy->keys, &copy->keys_cap, keys, sizeof(*copy->keys)) ||
+        array_grow(&copy->removed, &copy->removed_cap, removed, sizeof(*copy->removed)))
+        return err_set(err, ERR_MEMORY, "no memory to copy %zu points and %zu indices", keys,
+                       removed);
     return 0;
 }
 
 static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, struct err *err)
 {
-    int rc = grow(copy, p->n_added, p->n_removed, err);
+    int rc = reserve(copy, p->n_added, p->n_removed, err);
 
     if (rc)
         return rc;
@@ -160,7 +150,7 @@ static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block
     if (held && cloud_patch(m->cloud, index, held, &patch, NULL) == 0 &&
         4 * (uint64_t)patch.n_removed + 8 * (uint64_t)patch.n_added < 8 * (uint64_t)b->n)
         return copy_patch(copy, &patch, err);
-    rc = grow(copy, b->n, 0, err);
+    rc = reserve(copy, b->n, 0, err);
     if (rc)
         return rc;
     memcpy(copy->keys, b->keys, b->n * sizeof(*b->keys));

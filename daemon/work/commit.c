@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/work/worker.h"
+#include "proto/types.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static void *run(void *arg)
         atomic_store(&t->alive_us, clock_us());
         if (n == 0)
             continue;
-        job = (struct job *)(void *)((char *)e - offsetof(struct job, turn));
+        job = CONTAINER_OF(e, struct job, turn);
         s = job->session;
         turn_done(turns, e, false); /* at once: the session may be gone when its job is done */
         job_finish(job);

@@ -16,6 +16,7 @@
 #include "daemon/disk/store.h"
 #include "daemon/work/turn.h"
 #include "gpu/gpu.h"
+#include "proto/types.h"
 
 #include <stddef.h>
 
@@ -60,14 +61,12 @@ void session_work_restore(struct session *s, const struct store_work *kept);
 
 static inline struct session *session_work_of_decode(struct turn_entry *e)
 {
-    return ((struct session_work *)(void *)((char *)e - offsetof(struct session_work, decode_turn)))
-        ->session;
+    return CONTAINER_OF(e, struct session_work, decode_turn)->session;
 }
 
 static inline struct session *session_work_of_device(struct turn_entry *e)
 {
-    return ((struct session_work *)(void *)((char *)e - offsetof(struct session_work, work_turn)))
-        ->session;
+    return CONTAINER_OF(e, struct session_work, work_turn)->session;
 }
 
 #endif

@@ -1,9 +1,9 @@
 #include "daemon/work/turn.h"
 
-#include <errno.h>
+#include "daemon/clock.h"
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct turn {
     pthread_mutex_t lock;
@@ -22,16 +22,12 @@ struct turn {
 int turn_new(struct turn **turn, struct err *err)
 {
     struct turn *t = calloc(1, sizeof(*t));
-    pthread_condattr_t attr;
 
     *turn = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a list of turns");
     pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->some, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&t->some, NULL);
     return 0;
 }
 
@@ -149,17 +145,6 @@ void turn_due(struct turn *t, struct turn_entry *e, bool due)
     unlock(t);
 }
 
-static void deadline_in(struct timespec *t, uint64_t us)
-{
-    clock_gettime(CLOCK_MONOTONIC, t);
-    t->tv_sec += (time_t)(us / 1000000);
-    t->tv_nsec += (long)(us % 1000000) * 1000;
-    if (t->tv_nsec >= 1000000000) {
-        t->tv_sec++;
-        t->tv_nsec -= 1000000000;
-    }
-}
-
 /* Does the head of the line go along with the first one? */
 static bool goes_along(const struct turn *t)
 {
@@ -181,13 +166,12 @@ static int take(struct turn *t, struct turn_entry **entries, int max)
 
 int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us)
 {
-    struct timespec deadline;
+    uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
     while (!t->head && !t->poked && !t->closed)
-        if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
+        if (!clock_wait(&t->some, &t->lock, until_us))
             break;
     t->poked = false;
     if (t->head)
@@ -202,13 +186,12 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
                    bool anybody)
 {
-    struct timespec deadline;
+    uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    deadline_in(&deadline, timeout_us);
     pthread_mutex_lock(&t->lock);
     while (!(t->head && goes_along(t)) && (anybody || some_come(t)) && !t->closed)
-        if (pthread_cond_timedwait(&t->some, &t->lock, &deadline) == ETIMEDOUT)
+        if (!clock_wait(&t->some, &t->lock, until_us))
             break;
     n = take(t, entries, max);
     unlock(t);

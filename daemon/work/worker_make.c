@@ -7,8 +7,8 @@
 
 #include <time.h>
 
-#define LOOK_US 1000000   /* how often the device's state is looked at */
-#define IDLE_NS 500000000 /* between two signs of life of a thread that waits */
+#define LOOK_US 1000000 /* how often the device's state is looked at */
+#define IDLE_US 500000  /* between two signs of life of a thread that waits */
 
 /* ------------------------------------------------------------------------- lines */
 
@@ -93,15 +93,7 @@ static void look(struct worker *w, uint64_t *looked_us)
 /* Under the lock: half a second, or until there is something to do. */
 static void rest(struct worker *w)
 {
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += IDLE_NS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    pthread_cond_timedwait(&w->make.some, &w->lock, &until);
+    clock_wait(&w->make.some, &w->lock, clock_us() + IDLE_US);
 }
 
 /* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
@@ -165,13 +157,9 @@ void worker_make_leave(struct worker *w, struct session *s)
 
 int worker_make_start(struct worker *w, struct err *err)
 {
-    pthread_condattr_t attr;
 
     w->make.shelf = (struct shelf){.gpu = w->gpu, .models = w->config.models};
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&w->make.some, &attr);
-    pthread_condattr_destroy(&attr);
+    pthread_cond_init(&w->make.some, NULL);
     if (pthread_create(&w->make.thread, NULL, run, w)) {
         pthread_cond_destroy(&w->make.some);
         return err_set(err, ERR_MEMORY, "cannot start the thread that makes sessions");
