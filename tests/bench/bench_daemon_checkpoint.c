@@ -1,5 +1,5 @@
 /*
- * bench_daemon_checkpoint - what a session's checkpoint weighs and what it costs whom
+ * bench_daemon_checkpoint - the size of a session's checkpoint, and its cost for each thread
  *
  * A walk through the drawn room at 256x192, halted twice: when the model has POINTS points, and
  * when all places for keyframes are taken. Each time, REPEAT times: the states are saved as the

@@ -251,7 +251,7 @@ static void batches_are_of_sizes_that_pay(void **state)
     assert_true(o.frames_per_s >= 0.82 * GPU_FRAMES_PER_S);
 }
 
-/* Clients that send when they have their answer are announced by nobody: while the device has a
+/* Clients that send when they have their answer are not announced: while the device has a
  * batch, the next one waits for them. */
 static void a_busy_device_is_time_to_board(void **state)
 {

@@ -60,7 +60,7 @@ static long write_third(long k, enum fault_io_how how, bool ever, bool *told)
     if (rc == 0) {
         assert_int_equal(found, 30);
         assert_true(r.older == 20 || r.older == 0);
-    } else { /* it may be there, whole, but nobody relies on it */
+    } else { /* it may be there, whole, but nothing relies on it */
         assert_true(found == 20 || found == 30);
         assert_int_equal(r.older, 0);
     }

@@ -59,7 +59,7 @@ static void file(const char *text)
     if (rc) {
         check(rc == ERR_INPUT && err.text[0] && strncmp(err.where, "tokens:", 7) == 0);
         check(strstr(err.text, "must") || strstr(err.text, "name"));
-        /* our own sentences are the exception, should somebody have written them into a file */
+        /* our own sentences are the exception, should a file hold them */
         check(!repeats(err.text, text) || strstr(text, "must") || strstr(text, "name"));
     }
     free(copy);

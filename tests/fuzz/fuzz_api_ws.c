@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += 2 + len;
         received += len + (flags & 32 ? 40000 : 6);
         over = ws_peer_weigh(&peer, received, now) || ws_peer_tick(&peer, 0, now);
-        if (!over) /* who is cut off hears nothing more */
+        if (!over) /* a peer that is cut off hears nothing more */
             over = said = drain();
         need(peer.waste >= 0);
     }

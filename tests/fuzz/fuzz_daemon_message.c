@@ -5,8 +5,8 @@
  * Input: messages in a row, each behind a byte of kind and two of length. Kinds: 0 binary, 1 text,
  * 2 a frame of the right header whose picture is the input's, 3 a right frame with input's bytes
  * over its header from byte 28 on (camera, pose, epoch), 4 the client goes and comes back, 5 time
- * for answers. Every frame is accounted for when it is quiet, and the mirror of whoever listens
- * hashes as the server says.
+ * for answers. Every frame is accounted for when it is quiet, and the mirror of each client that
+ * listens hashes as the server says.
  */
 #include "api/server/ws_peer.h"
 #include "tests/support/core_rig.h"
@@ -166,7 +166,7 @@ static void one_message(uint8_t kind, const uint8_t *data, size_t len)
     hear();
 }
 
-/* Nothing is lost, and nobody waits for ever. */
+/* Nothing is lost, and no client waits for ever. */
 static void settle(void)
 {
     struct session_info info = {0};

@@ -238,7 +238,7 @@ rule_cuda_checked() {
             /(CU_TRY|cuda_try_check)\($/ { before = $0 }
             text ~ /(^|[^A-Za-z0-9_])(cuda|cudnn|cublas)[A-Z][A-Za-z0-9]*[ ]*\(/ &&
             text !~ /CU_TRY[ ]*\(|cuda_try_check[ ]*\(|\(void\)|=|return/ {
-                print file ":" NR ": a CUDA call that nobody checks"
+                print file ":" NR ": a CUDA call that is not checked"
             }'
     done
 }
@@ -248,7 +248,7 @@ rule_cuda_launch() {
     local f
     for f in $(sources gpu cu cuh); do
         stripped "$f" | awk -v file="$f" '
-            function end() { if (open) print file ":" open ": a launch that nobody checks"; open = 0 }
+            function end() { if (open) print file ":" open ": a launch that is not checked"; open = 0 }
             open && /cuda_try_launch/ { open = 0 }
             /^}/ { end() }
             collecting { text = text $0 }
@@ -408,7 +408,7 @@ rule_events() {
         seen+="$id "
         grep -qx -- "-- $id" "$catalog" || echo "$header:$line: $name is not in $catalog"
         grep -q "\`$id\`" "$page" || echo "$header:$line: $name is not in $page"
-        grep -rqw "$name" daemon api --include='*.c' || echo "$header:$line: nobody logs $name"
+        grep -rqw "$name" daemon api --include='*.c' || echo "$header:$line: $name is not logged"
     done < <(awk '/^#define LOG_EVENT_/ { gsub("\"", "", $3); print NR ":" $2 ":" $3 }' "$header")
     while IFS=: read -r line id; do
         grep -q "\"${id#-- }\"" "$header" || echo "$catalog:$line: no event ${id#-- } in $header"

@@ -6,7 +6,7 @@
  * a run of slots. Where a point goes depends on the picture's first byte, its frame number and the
  * pose alone. Batches are worked on one after the other, `wait_us` each and `size_us` for the next
  * power of two of its frames, while the thread that enqueued them goes on; results come into being
- * in gpu_wait(), so nobody can have them earlier.
+ * in gpu_wait(), so no thread can have them earlier.
  * fake_gpu_plan says what shall fail, and counts what must not happen.
  */
 #ifndef RECOND_TESTS_FAKE_GPU_H
@@ -64,7 +64,7 @@ struct fake_gpu {
     char device[16];
     int oldest, next; /* batches: those between are under way */
     uint64_t done_us[GPU_BATCHES];
-    atomic_int flyer; /* thread that runs frames; 0 = nobody did */
+    atomic_int flyer; /* thread that runs frames; 0 = none did */
     bool lost;
 };
 

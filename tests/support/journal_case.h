@@ -1,6 +1,6 @@
 /*
  * journal_case.h - what the tests of the journal share: a folder of their own, entries whose bodies
- * can be told again from their number, and who was told what
+ * can be told again from their number, and which of them was told what
  */
 #ifndef RECOND_TESTS_SUPPORT_JOURNAL_CASE_H
 #define RECOND_TESTS_SUPPORT_JOURNAL_CASE_H

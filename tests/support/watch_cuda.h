@@ -20,7 +20,7 @@ struct watch_cuda {
     char offender[64]; /* the first call that was counted as made or streamless; "" = none */
 };
 
-/* Counts from here on, in all threads; begin and end are for when nobody else calls. */
+/* Counts from here on, in all threads; begin and end are for when no other thread calls. */
 void watch_cuda_begin(void);
 struct watch_cuda watch_cuda_end(void);
 

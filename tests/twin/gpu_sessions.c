@@ -2,7 +2,7 @@
  * gpu_sessions - the CUDA back end over time: sessions leave nothing behind, frames allocate
  * nothing, two batches may be under way and no third; sessions are made by one thread while another
  * runs frames (gpu_threads does that with networks). The device's memory is looked at as a whole:
- * nobody else may use the card meanwhile.
+ * no other process may use the card meanwhile.
  */
 #include "gpu/base/ops.h"
 #include "tests/support/count_malloc.h"

@@ -1,7 +1,7 @@
 /*
  * Two threads on one device, as gpu.h allows: one runs frames, the other opens networks, makes
  * sessions of sizes that were never there, and frees them. The frames' results are what they are
- * when nobody else is there, bit for bit. On the CPU, and on CUDA where there is a device.
+ * when no other session is there, bit for bit. On the CPU, and on CUDA where there is a device.
  */
 #include "gpu/gpu.h"
 #include "tests/support/scene.h"

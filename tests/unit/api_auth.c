@@ -309,7 +309,7 @@ static void test_bearer(void **state)
     assert_null(auth_bearer("Basic abc", &len));
     assert_null(auth_bearer("Bearer a b", &len));
     assert_null(auth_bearer("Bearer a, Bearer b", &len));
-    assert_int_equal(len, 0); /* nobody reads what is not there */
+    assert_int_equal(len, 0); /* no thread reads what is not there */
 }
 
 static void test_base64url(void **state)
@@ -458,7 +458,7 @@ static void test_no_tokens_on_loopback_alone(void **state)
     assert_null(h);
     assert_int_equal(ws_start(&w, &config, a, &err), ERR_INPUT);
     assert_null(w);
-    /* nor through a socket that somebody else has bound */
+    /* nor through a socket of another process */
     fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof any), 0);
     assert_int_equal(listen(fd, 5), 0);

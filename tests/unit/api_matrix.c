@@ -328,7 +328,8 @@ static void expect_alike(const char *method, const char *suffix, enum kind kind)
     assert_string_equal(one, two);
 }
 
-/* Who holds no right to a session cannot tell it from one that there is not: byte for byte. */
+/* A client without a right to a session cannot tell it from one that there is not: byte for
+ * byte. */
 static void test_unknown_and_foreign_are_one(void **state)
 {
     const struct routes_entry *route;
@@ -411,7 +412,7 @@ static bool opens(enum kind kind)
     return may(kind, AUTH_READ);
 }
 
-/* libwebsockets puts a path in order before anybody sees it (empty steps, dots, escapes), so some
+/* libwebsockets puts a path in order before our code sees it (empty steps, dots, escapes), so some
  * spellings are the right path; the token is asked for in all of them. */
 static void test_the_upgrade(void **state)
 {

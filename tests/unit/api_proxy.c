@@ -87,7 +87,7 @@ static void test_slots_by_name(void **state)
     assert_true(ws_slots_name(s, 3, a, 1));
     assert_true(ws_slots_name(s, 4, b, 1));
     assert_false(ws_slots_name(s, 5, a, 1));
-    ws_slots_arrive(s, 3); /* or it would be closed, as one that nobody adopted */
+    ws_slots_arrive(s, 3); /* or it would be closed, as one that no service adopted */
     ws_slots_leave(s, 3);
     assert_true(ws_slots_name(s, 5, a, 1));
     for (int i = 0; i < 6; i++)
@@ -140,7 +140,7 @@ static void test_streams_count_by_what_the_proxy_says(void **state)
         close(fd[i]);
 }
 
-/* Without a proxy the header is anybody's word. */
+/* Without a proxy the header may be the client's own word. */
 static int setup_alone(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void test_off_loopback(void **state)
     assert_non_null(strstr(err.text, "without TLS"));
     config.behind_proxy = true;
     assert_int_equal(start_both(&config, ws_case.edge.auth, &err), 0);
-    /* nor through a socket that somebody else has bound */
+    /* nor through a socket of another process */
     config.behind_proxy = false;
     config.http_host = config.ws_host = "127.0.0.1";
     fd = socket(AF_INET, SOCK_STREAM, 0);

@@ -1,4 +1,5 @@
-/* api_ws_open.c - the stream edge over sockets: who is let in, and how others are told */
+/* api_ws_open.c - the stream edge over sockets: which clients are let in, and how others are
+ * told */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -419,7 +419,7 @@ static void patience_has_an_end(void **state)
     client_close(&c);
 }
 
-/* Nobody listens at first: not a byte was sent, so even a session may be asked for again. */
+/* No process listens at first: not a byte was sent, so even a session may be asked for again. */
 static void *serve_late(void *argument)
 {
     usleep(400000);

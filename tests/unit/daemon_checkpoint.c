@@ -257,7 +257,7 @@ static void only_files_are_checkpoints(void **state)
     assert_int_equal(mkdir(name, 0700), 0);
     assert_loads(UINT64_MAX, 6, small, 1);
     assert_int_equal(rmdir(name), 0);
-    assert_int_equal(mkfifo(name, 0600), 0); /* and nobody waits for its other end */
+    assert_int_equal(mkfifo(name, 0600), 0); /* and no thread waits for its other end */
     assert_loads(UINT64_MAX, 6, small, 1);
     assert_int_equal(unlink(name), 0);
 }

@@ -394,8 +394,7 @@ static void a_lost_device_answers_and_says_so(void **state)
         assert_int_equal(in.acks[i].reason, CONTROL_FAULT);
     assert_true(core_lost(r.core));
     assert_int_equal(door_ops.health(r.core, why), API_FAULT);
-    core_stop(
-        r.core); /* what main does then: the client shall come back, nobody has deleted anything */
+    core_stop(r.core); /* what main does then: the client shall come back, nothing was deleted */
     rig_read_all(&in);
     assert_int_equal(in.bye.action, CONTROL_RECONNECT);
     rig_disconnect(&in);
@@ -451,7 +450,7 @@ static void retention_and_drain(void **state)
     core_sweep(r.core);
     assert_int_equal(registry_count(r.core->registry), 2);
     usleep(1100000);
-    rig_connect(&r, &in, gone, CONTROL_INGEST); /* someone is there: it stays */
+    rig_connect(&r, &in, gone, CONTROL_INGEST); /* a client is there: it stays */
     core_sweep(r.core);
     assert_int_equal(registry_count(r.core->registry), 2);
     rig_disconnect(&in);

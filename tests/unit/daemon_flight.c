@@ -1,5 +1,5 @@
-/* Two batches on a device at once: overlap, order, waiting for company, who is left behind, faults
- * in flight, and the end of a session that is in the air. */
+/* Two batches on a device at once: overlap, order, waiting for company, frames that are left
+ * behind, faults in flight, and the end of a session that is in the air. */
 #include "tests/support/bound.h"
 #include "tests/support/core_rig.h"
 
@@ -482,7 +482,7 @@ static void *come_unannounced(void *arg)
     return NULL;
 }
 
-/* Where waiting costs nothing, whoever comes is company. */
+/* Where waiting costs nothing, any entry that comes is company. */
 static void anybody_may_be_waited_for(void **state)
 {
     struct entries x = {.t = NULL};

@@ -121,7 +121,7 @@ static void what_changed_is_not_read(void **state)
     journal_log_free(&a.log);
     assert_int_equal(read_after(j, 1, 20, 20), ERR_END);
     assert_int_equal(read_after(j, 5, 4, 0), ERR_END);
-    assert_int_equal(read_after(j, 1, 21, 20), ERR_IO); /* nobody wrote record 21 */
+    assert_int_equal(read_after(j, 1, 21, 20), ERR_IO); /* record 21 was not written */
     assert_int_equal(journal_read_open(&r, j, CASE_ID, 21, 30, NULL), ERR_NOT_FOUND);
     segment_path(name, 1);
     fd = open(name, O_RDWR);

@@ -234,7 +234,7 @@ static void whoever_is_refused_hears_when_to_come_back(void **state)
     rig_session(&r, &o, id);
     assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_in_range(retry, 110, 120);
-    rig_connect(&r, &in, id, CONTROL_INGEST); /* it is wanted: nobody knows how long */
+    rig_connect(&r, &in, id, CONTROL_INGEST); /* it is wanted: for how long is not known */
     assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_int_equal(retry, PLACEMENT_RETRY_S);
     rig_disconnect(&in);
@@ -386,8 +386,8 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* The same while somebody looks on all the time, and while sessions are finalized and deleted with
- * frames in every state: the sum is right at every moment, what comes late is refused, and a
+/* The same while another thread looks on all the time, and while sessions are finalized and deleted
+ * with frames in every state: the sum is right at every moment, what comes late is refused, and a
  * session that goes takes nothing from the others. */
 static void accounts_balance_at_every_moment(void **state)
 {

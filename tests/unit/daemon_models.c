@@ -126,7 +126,7 @@ static void directories_are_searched(void **state)
     unlink(path);
 }
 
-/* What is shipped beside them for things that move has no sidecar, and is offered to nobody. */
+/* What is shipped beside them for things that move has no sidecar, and is not offered. */
 static void the_shipped_networks_are_two(void **state)
 {
     struct api_model list[8];

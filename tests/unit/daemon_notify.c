@@ -156,7 +156,7 @@ static void the_watchdogs_period(void **state)
     setenv("WATCHDOG_USEC", "20000000", 1);
     setenv("WATCHDOG_PID", pid, 1);
     assert_int_equal(notify_watchdog_us(), 20000000);
-    setenv("WATCHDOG_PID", "1", 1); /* somebody else's */
+    setenv("WATCHDOG_PID", "1", 1); /* another process's */
     assert_int_equal(notify_watchdog_us(), 0);
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");

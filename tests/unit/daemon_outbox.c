@@ -233,7 +233,7 @@ static void an_emptied_block_is_deleted(void **state)
     assert_int_equal(cloud_points(r.cloud), 0);
     start_reader(&late, m, false, 0, 0);
     read_all(&late);
-    assert_int_equal(late.n_blocks, 0); /* what is gone is not told to those who never had it */
+    assert_int_equal(late.n_blocks, 0); /* what is gone is not told to a client that never had it */
     assert_int_equal(late.n_sync, 1);
     close_reader(&r);
     close_reader(&late);

@@ -190,7 +190,7 @@ static void what_is_being_stored_is_out_of_reach(void **state)
     assert_int_equal(queue_push(q, &a, &third, &d, NULL), ERR_BUSY);
     assert_true(d.any && d.seq == 3 && d.number == 0);
     second->store.number = 12;
-    queue_stored(q, second); /* it overtakes nobody, and may be dropped now */
+    queue_stored(q, second); /* it overtakes no frame, and may be dropped now */
     assert_int_equal(queue_push(q, &a, &third, &d, NULL), 0);
     assert_true(d.any && d.seq == 2 && d.number == 12);
     queue_stored(q, first);
@@ -310,7 +310,7 @@ static void work_announced_meanwhile_is_remembered(void **state)
     assert_true(turn_kick(t, &e[1]));
     assert_int_equal(turn_take(t, got, 2, 0), 2);
     assert_false(turn_kick(t, &e[0]));
-    assert_int_equal(turn_take(t, got, 2, 0), 0); /* it is being served: nobody else gets it */
+    assert_int_equal(turn_take(t, got, 2, 0), 0); /* it is being served: no other server gets it */
     assert_false(turn_done(t, &e[0], false));     /* but it is in line again */
     assert_true(turn_done(t, &e[1], false));
     assert_int_equal(turn_take(t, got, 2, 0), 1);

@@ -66,7 +66,7 @@ static void a_mirror_comes_back(void **state)
         commit(a, f);
         commit(b, f);
     }
-    /* who held revision 20 lacks what came after it, and no more */
+    /* a client with revision 20 lacks what came after it, and no more */
     assert_int_equal(mirror_read(b, 0, x.revision + 1, &copy, NULL), ERR_END);
     assert_int_equal(mirror_read(b, 0, x.revision, &copy, NULL), 0);
     mirror_copy_free(&copy);

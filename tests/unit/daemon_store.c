@@ -27,7 +27,7 @@ static void kill_and_go_on(int every, uint64_t before)
     if (every && before > 2 * (uint64_t)every) /* only the tail went through the device again */
         assert_true(fake_gpu_plan.frames < (int)(2 * (uint64_t)every));
     rig_connect(&r, &c, id, CONTROL_INGEST);
-    if (before) { /* what was acknowledged is known, whoever sends it again */
+    if (before) { /* what was acknowledged is known, whichever client sends it again */
         send_one(&r, &c, before);
         rig_wait_acks(&c, 1);
         assert_int_equal(c.acks[0].reason, CONTROL_DUPLICATE);

@@ -105,7 +105,7 @@ static void a_frame_that_kills_twice_is_put_away(void **state)
     assert_int_equal(suspect_list(r.core->store->suspect, NULL, 0), 0);
     rig_close(&r);
 
-    open_rig(&r, 0); /* and it is forgotten: nobody is replayed alone any more */
+    open_rig(&r, 0); /* and it is forgotten: no session is replayed alone any more */
     wait_until_back(&r, poisoned);
     assert_int_equal(rig_info(&r, poisoned).counts.refused, 1);
     rig_close(&r);
@@ -133,7 +133,7 @@ static void lose_a_device(int out)
         usleep(1000);
     usleep(50000);
     rig_read_all(&c);
-    for (int i = 10; i < c.n_acks; i++) /* nobody is told that a frame failed */
+    for (int i = 10; i < c.n_acks; i++) /* no client is told that a frame failed */
         if (c.acks[i].status != CONTROL_USED)
             _exit(96);
     core_stop(r.core); /* as main does; what is left of the device is not asked */

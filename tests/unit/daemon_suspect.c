@@ -1,6 +1,6 @@
 /*
- * Who was at work when the process died: children that really die, by their own doing or by
- * another's, and what the next process finds of them.
+ * Which frames were at work when the process died: children that really die, by their own doing or
+ * by another's, and what the next process finds of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static int list(struct suspect_frame *out, int cap)
 
 enum death { BY_SEGV, BY_FPE, BY_ABORT, BY_ABORT_FROM_OUTSIDE, BY_KILL, BY_EXIT, BY_BLAME };
 
-static volatile int *nowhere; /* a page that nobody may touch; a sanitizer stops null first */
+static volatile int *nowhere; /* a page without access; a sanitizer stops null first */
 static volatile int zero;
 
 static void die(struct suspect *s, enum death how)

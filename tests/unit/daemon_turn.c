@@ -74,7 +74,7 @@ static void time_is_shared_equally(void **state)
         least = l.had_us[i] < least ? l.had_us[i] : least;
         most = l.had_us[i] > most ? l.had_us[i] : most;
     }
-    assert_true(most - least <= 10000); /* one frame, which nobody can halve */
+    assert_true(most - least <= 10000); /* one frame, which cannot be halved */
     assert_true(l.served[0] >= 9 * l.served[1] && l.served[0] <= 11 * l.served[1]);
     line_close(&l);
 }
@@ -246,7 +246,8 @@ static void idleness_is_no_credit(void **state)
     line_close(&l);
 }
 
-/* Who leaves the line in debt comes back in debt; one that is beyond all measure is forgotten. */
+/* An entry that leaves the line in debt comes back in debt; one that is beyond all measure is
+ * forgotten. */
 static void debts_are_kept_and_bounded(void **state)
 {
     struct line l;

@@ -10,7 +10,8 @@
 #define W 96
 #define H 72
 
-/* A naive loop over all pairs of pixels: nobody beats the winner of the point that both observe. */
+/* A naive loop over all pairs of pixels: no pixel beats the winner of the point that both
+ * observe. */
 static uint32_t check_winners(const struct session_cpu *s)
 {
     uint32_t contested = 0;

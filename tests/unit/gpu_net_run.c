@@ -197,7 +197,7 @@ static void everything_is_fused(void **state)
 
 /*
  * A residual is added over its own memory and the parts of a concat are written in place, where
- * nobody needs the old numbers. Each model below would be wrong if one of the reasons not to were
+ * no step needs the old numbers. Each model below would be wrong if one of the reasons not to were
  * forgotten.
  */
 static struct ref conv3(struct onnx_build *b, const char *x, const char *y, struct ref in, int out)

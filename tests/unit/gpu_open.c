@@ -250,7 +250,7 @@ static void sessions_are_checked_and_counted(void **state)
     tear_down(&w);
 }
 
-/* Plans of sizes that nobody uses do not pile up. */
+/* Plans of sizes that no session uses do not pile up. */
 static void unused_plans_are_given_back(void **state)
 {
     struct world w;

@@ -116,7 +116,7 @@ static void one_chunk_serves_many_in_turn(void **state)
     assert_int_equal(source.held, 0);
 }
 
-/* The smallest hole that is large enough: the large one stays for who needs it. */
+/* The smallest hole that is large enough: the large one stays for requests that need it. */
 static void holes_are_filled_tightly(void **state)
 {
     struct source source;

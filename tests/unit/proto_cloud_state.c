@@ -12,7 +12,7 @@
 #define HEAD 40 /* bytes before the blocks */
 #define BLOCK 28
 
-/* Changes of commit k: the same whoever asks. Late ones take whole blocks away. */
+/* Changes of commit k: the same for every caller. Late ones take whole blocks away. */
 static void change(struct cloud *c, int k)
 {
     random_state = 1000u + (uint64_t)k;
