@@ -6,8 +6,8 @@
  *          bodies at multiples of 16.
  * Owner:   the first character of a tag: 'G' is the device's, 'D' the daemon's. A row may hold the
  *          sections of several owners, in any order.
- * Change:  whoever changes a body raises its version and reads the older ones, too. A section that
- *          a state can do without is optional. section_use() holds the rules for all owners.
+ * Change:  a change of a body raises its version, and the code reads the older ones, too. A section
+ *          that a state can do without is optional. section_use() holds the rules for all owners.
  * A check of the bytes belongs to the file that a row is kept in.
  */
 #ifndef RECOND_PROTO_SECTION_H

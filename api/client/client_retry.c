@@ -1,5 +1,7 @@
 #include "api/client/client_retry.h"
 
+#include "proto/cloud/key.h"
+
 #include <sys/random.h>
 #include <time.h>
 
@@ -26,16 +28,6 @@ void client_retry_reset(struct client_retry *r)
     r->failed = 0;
 }
 
-/* splitmix64, as in proto/cloud/cloud.h */
-static uint64_t next_random(struct client_retry *r)
-{
-    uint64_t v = r->random += 0x9e3779b97f4a7c15;
-
-    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9;
-    v = (v ^ v >> 27) * 0x94d049bb133111eb;
-    return v ^ v >> 31;
-}
-
 int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms)
 {
     uint64_t pause = CLIENT_RETRY_FIRST_MS;
@@ -46,7 +38,7 @@ int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now
         pause *= 2;
     if (pause > CLIENT_RETRY_MAX_MS)
         pause = CLIENT_RETRY_MAX_MS;
-    pause -= next_random(r) % (pause / 2 + 1);
+    pause -= key_random(&r->random) % (pause / 2 + 1);
     /* The pause is what the server asked for and, as jitter, what it would have been anyway. */
     if (asked_ms)
         pause += asked_ms;

@@ -2,6 +2,7 @@
 #include "api/eval/eval_register.h"
 
 #include "api/eval/eval_register_internal.h"
+#include "proto/cloud/key.h"
 #include "proto/geom/robust.h"
 
 #include <math.h>
@@ -70,16 +71,6 @@ static int find_matches(struct match *match, size_t *n, const struct eval_regist
     return rc;
 }
 
-/* splitmix64 */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t v = *state += 0x9e3779b97f4a7c15u;
-
-    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u;
-    v = (v ^ v >> 27) * 0x94d049bb133111ebu;
-    return v ^ v >> 31;
-}
-
 static double edge(const float *xyz, size_t i, size_t j)
 {
     double sum = 0;
@@ -128,7 +119,7 @@ static int find_tuples(struct pairs *out, const struct match *match, size_t n,
         const struct match *m[3];
 
         for (int k = 0; k < 3; k++)
-            m[k] = match + draw(&state) % n;
+            m[k] = match + key_random(&state) % n;
         if (!keeps_shape(m, a, b, o))
             continue;
         for (int k = 0; k < 3; k++, out->n++)

@@ -82,7 +82,7 @@ struct net_dnnl {
     struct job *jobs;
     struct copy *copies;
     int n_stores, n_blobs, n_jobs, n_copies;
-    int cap_stores, cap_blobs, cap_jobs, cap_copies;
+    size_t cap_stores, cap_blobs, cap_jobs, cap_copies;
     int in_store, out_store;
     void *arena, *scratch;
     size_t arena_bytes, scratch_bytes, blob_bytes;

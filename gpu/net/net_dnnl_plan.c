@@ -1,25 +1,12 @@
 /* Stores, jobs and their lifetimes: what the oneDNN executor decides before it has any memory. */
 #include "gpu/net/net_dnnl.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #define ALIGN 64
-
-static int grow(void **list, int n, int *cap, size_t size)
-{
-    int want = *cap ? 2 * *cap : 64;
-    void *more;
-    if (n < *cap)
-        return 0;
-    more = realloc(*list, (size_t)want * size);
-    if (!more)
-        return -1;
-    memset((char *)more + (size_t)*cap * size, 0, (size_t)(want - *cap) * size);
-    *list = more;
-    *cap = want;
-    return 0;
-}
 
 static const dnnl_format_tag_t tags[] = {dnnl_nchw, dnnl_nhwc, dnnl_nChw8c, dnnl_nChw16c};
 
@@ -45,7 +32,7 @@ int net_dnnl_plan_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int ro
                         struct err *err)
 {
     struct store *s;
-    if (grow((void **)&p->stores, p->n_stores, &p->cap_stores, sizeof *p->stores))
+    if (array_grow(&p->stores, &p->cap_stores, (size_t)p->n_stores + 1, sizeof *p->stores))
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     s = &p->stores[p->n_stores];
     *s = (struct store){.md = *md, .first = -1, .last = -1};
@@ -62,7 +49,7 @@ int net_dnnl_plan_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int ro
 struct job *net_dnnl_plan_job(struct net_dnnl *p, const struct net_step *s, struct err *err)
 {
     struct job *j;
-    if (grow((void **)&p->jobs, p->n_jobs, &p->cap_jobs, sizeof *p->jobs)) {
+    if (array_grow(&p->jobs, &p->cap_jobs, (size_t)p->n_jobs + 1, sizeof *p->jobs)) {
         err_set(err, ERR_MEMORY, "no memory for a plan");
         return NULL;
     }
@@ -143,7 +130,7 @@ int net_dnnl_plan_get(struct net_dnnl *p, int tensor, const dnnl_memory_desc_t *
         if (p->copies[i].tensor == tensor &&
             dnnl_memory_desc_equal(&p->stores[p->copies[i].store].md, md))
             return p->copies[i].store;
-    if (grow((void **)&p->copies, p->n_copies, &p->cap_copies, sizeof *p->copies))
+    if (array_grow(&p->copies, &p->cap_copies, (size_t)p->n_copies + 1, sizeof *p->copies))
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     to = net_dnnl_plan_store(p, md, -1, 0, err);
     if (to < 0)

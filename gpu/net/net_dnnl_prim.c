@@ -2,6 +2,8 @@
  * place. */
 #include "gpu/net/net_dnnl.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,14 +104,8 @@ static int add_blob(struct net_dnnl *p, float *values, const dnnl_memory_desc_t 
     dnnl_memory_t a = NULL;
     struct blob *b;
     dnnl_status_t st;
-    if (p->n_blobs == p->cap_blobs) {
-        int want = p->cap_blobs ? 2 * p->cap_blobs : 64;
-        b = realloc(p->blobs, (size_t)want * sizeof *b);
-        if (!b)
-            return err_set(err, ERR_MEMORY, "no memory for a plan");
-        p->blobs = b;
-        p->cap_blobs = want;
-    }
+    if (array_grow(&p->blobs, &p->cap_blobs, (size_t)p->n_blobs + 1, sizeof *p->blobs))
+        return err_set(err, ERR_MEMORY, "no memory for a plan");
     b = &p->blobs[p->n_blobs];
     *b = (struct blob){.md = *to, .bytes = dnnl_memory_desc_get_size(to)};
     if (b->bytes > p->max_bytes || p->blob_bytes > p->max_bytes - b->bytes)

@@ -58,3 +58,11 @@ uint64_t key_mix64(uint64_t v)
     v = (v ^ v >> 27) * 0x94d049bb133111ebull;
     return v ^ v >> 31;
 }
+
+uint64_t key_random(uint64_t *state)
+{
+    uint64_t v = key_mix64(*state);
+
+    *state += 0x9e3779b97f4a7c15ull;
+    return v;
+}

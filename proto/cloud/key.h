@@ -34,5 +34,7 @@ void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
 
 /* splitmix64's step: each bit of v changes half of the bits that are answered. */
 uint64_t key_mix64(uint64_t v);
+/* The next of splitmix64's random numbers; any state begins a sequence. */
+uint64_t key_random(uint64_t *state);
 
 #endif

@@ -24,7 +24,7 @@ MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float ste
                               struct err *err);
 
 /*
- * ply_read_file - the points of anyone's PLY file
+ * ply_read_file - the points of a PLY file of any program
  *
  * ascii, binary_little_endian and binary_big_endian; any order of properties and elements; whatever
  * else there is (normals, confidences, faces, lists) is skipped; x y z of any type; colours, where
