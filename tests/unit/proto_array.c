@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "proto/array.h"
+#include "tests/support/fault_malloc.h"
 
 #include <stdlib.h>
 
@@ -53,7 +54,8 @@ static void too_much_is_an_error(void **state)
     assert_int_equal(array_grow(&list, &cap, 3, sizeof *list), 0);
     list[2] = 7;
     assert_int_equal(array_grow(&list, &cap, SIZE_MAX / 8 + 1, sizeof *list), ERR_MEMORY);
-    assert_int_equal(array_grow(&list, &cap, SIZE_MAX / 64, sizeof *list), ERR_MEMORY);
+    atomic_store(&fault_malloc_fail, 1);
+    assert_int_equal(array_grow(&list, &cap, 1000, sizeof *list), ERR_MEMORY);
     assert_int_equal(list[2], 7);
     assert_true(cap >= 3 && cap < 100);
     free(list);
