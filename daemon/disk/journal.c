@@ -135,7 +135,7 @@ void journal_stop(struct journal *j)
         pthread_join(j->writers[i].thread, NULL);
     while ((e = turn_drop(j->turns)))
         journal_log_unref((struct journal_log *)(void *)e);
-    /* what was announced until now is in the logs; whoever appends after this sees `stopped` */
+    /* what was announced until now is in the logs; a later append sees `stopped` */
     atomic_store(&j->stopped, true);
     for (struct journal_log *log = j->logs; log; log = log->next_log)
         while (journal_log_serve(log, &j->writers[0].group))

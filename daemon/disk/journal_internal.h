@@ -73,7 +73,7 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
  * 0 where there is none. */
 int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second);
 
-/* ---- journal_segment.c: the writer's side; called by whoever has the log's turn */
+/* ---- journal_segment.c: the writer's side; called by the thread that has the log's turn */
 /* A writer's scratch. */
 struct journal_group {
     uint8_t head[1 + JOURNAL_GROUP_MAX][JOURNAL_HEADER_BYTES];
@@ -104,9 +104,9 @@ struct journal_log {
     pthread_cond_t idle;
     struct journal_entry *head, **tail;
     int n_pending; /* entries that done() has not been called for */
-    int refs;      /* held by the line of turns, or by who is about to announce work */
+    int refs;      /* of the queue of turns, and of threads that are about to announce work */
 
-    /* of whoever has the turn */
+    /* of the thread that has the turn */
     int dir, fd;      /* fd -1: the next group begins a segment */
     uint64_t first;   /* of the segment that is open */
     uint64_t end;     /* where the last good group of it ends */

@@ -142,11 +142,11 @@ void store_close(struct store **store)
     *store = NULL;
 }
 
-uint64_t store_alive_us(const struct store *st, const char **who)
+uint64_t store_alive_us(const struct store *st, const char **part)
 {
     uint64_t journal = journal_alive_us(st->journal), saved = checkpoint_alive_us(st->checkpoint);
 
-    *who = saved < journal ? "checkpoints" : "journal";
+    *part = saved < journal ? "checkpoints" : "journal";
     return saved < journal ? saved : journal;
 }
 
@@ -222,7 +222,7 @@ void store_session_forget(struct session *s)
     struct session_disk *d = session_disk(s);
 
     if (d && !atomic_exchange(&d->unwanted, true))
-        store_memo_remove(journal_path(d->store->journal), session_id(s));
+        store_manifest_remove(journal_path(d->store->journal), session_id(s));
 }
 
 void store_reap_later(struct session *s)
@@ -316,25 +316,25 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
 static void append_frame(struct session *s, struct queue_item *item)
 {
     struct session_disk *d = session_disk(s);
-    struct store_slip *slip = &item->store;
+    struct store_ticket *ticket = &item->store;
     const struct store_meta meta = {.flags =
-                                        (slip->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
-                                        (slip->displaced.any ? STORE_FRAME_DISPLACED : 0),
+                                        (ticket->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
+                                        (ticket->displaced.any ? STORE_FRAME_DISPLACED : 0),
                                     .breaks = item->breaks,
-                                    .displaced = slip->displaced.number,
+                                    .displaced = ticket->displaced.number,
                                     .front_refused = atomic_load(&d->front_refused),
                                     .front_dropped = atomic_load(&d->front_dropped),
                                     .ordinal = ++d->stored_frames};
 
-    slip->ordinal = meta.ordinal;
-    store_meta_encode(slip->meta, &meta);
-    slip->entry = (struct journal_entry){
+    ticket->ordinal = meta.ordinal;
+    store_meta_encode(ticket->meta, &meta);
+    ticket->entry = (struct journal_entry){
         .type = JOURNAL_FRAME,
-        .part = {{slip->meta, STORE_META_BYTES},
-                 {slip->header, FRAME_HEADER_BYTES},
+        .part = {{ticket->meta, STORE_META_BYTES},
+                 {ticket->header, FRAME_HEADER_BYTES},
                  {(void *)(uintptr_t)item->frame.payload, item->frame.payload_len}},
         .n_parts = 3};
-    journal_append(d->log, &slip->entry);
+    journal_append(d->log, &ticket->entry);
 }
 
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped)
@@ -380,24 +380,24 @@ void store_leave(struct session *s, struct queue_item *item)
 
 void store_outcome(struct session *s, struct queue_item *item, const struct control_ack *ack)
 {
-    struct store_slip *slip = &item->store;
-    struct bytes_writer w = bytes_writer(slip->meta, STORE_OUTCOME_BYTES);
+    struct store_ticket *ticket = &item->store;
+    struct bytes_writer w = bytes_writer(ticket->meta, STORE_OUTCOME_BYTES);
 
     store_leave(s, item);
-    if (!slip->number) {
+    if (!ticket->number) {
         job_end(s, item, ack);
         return;
     }
     queue_ending(session_queue(s), item);
-    slip->end = *ack;
-    bytes_put_u64(&w, slip->number);
+    ticket->end = *ack;
+    bytes_put_u64(&w, ticket->number);
     bytes_put_u64(&w, item->frame.seq);
     bytes_put_u32(&w, (uint32_t)ack->status);
     bytes_put_u32(&w, (uint32_t)ack->reason);
-    slip->entry = (struct journal_entry){
-        .type = JOURNAL_OUTCOME, .part = {{slip->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
+    ticket->entry = (struct journal_entry){
+        .type = JOURNAL_OUTCOME, .part = {{ticket->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
     session_ref(s);
-    journal_append(session_disk(s)->log, &slip->entry);
+    journal_append(session_disk(s)->log, &ticket->entry);
 }
 
 void store_decode_refused(struct session *s, const struct queue_item *item)

@@ -5,7 +5,7 @@
  * after a start (store_recover.c). Everything here does nothing, at once, for a session without a
  * journal, so the path of a frame is the same with and without.
  *
- *   meta.json    who the session is: options, tokens, epoch, whether it was finalized
+ *   meta.json    what the session is: options, tokens, epoch, whether it was finalized
  *   journal      FRAME records, each before its frame is decoded; OUTCOME records of frames that
  *                were not used, each before its client is told
  *   checkpoint   device, mirror, trajectory and counters after the last used frame
@@ -64,8 +64,8 @@ void store_stop(struct store *st);
 void store_close(struct store **store);
 /* Up or down with the configuration. */
 void store_configure(struct store *st, const struct config *config);
-/* Its threads' oldest sign of life, and whose it is. */
-uint64_t store_alive_us(const struct store *st, const char **who);
+/* Its threads' oldest sign of life, and of which part it is. */
+uint64_t store_alive_us(const struct store *st, const char **part);
 /* A device is lost and the process will end for it: frames at work are suspects. */
 void store_blame(struct store *st);
 /* No more frames fit the disk. */
@@ -93,7 +93,7 @@ bool store_fenced(const struct session *s);
 
 /* ------------------------------------------------------------------------- a frame */
 
-/* A frame that queue_push() took, and whom it displaced: on disk, then on to the decoders. */
+/* A frame that queue_push() took, and the one that it displaced: on disk, then on to the decoders. */
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped);
 /* A frame ended before the journal saw it: refused, or dropped. */
 void store_front_end(struct session *s, enum control_status status);

@@ -1,4 +1,4 @@
-/* store_internal.h - what the store_*.c files share; nobody else includes it */
+/* store_internal.h - what the store_*.c files share */
 #ifndef RECOND_DAEMON_STORE_INTERNAL_H
 #define RECOND_DAEMON_STORE_INTERNAL_H
 
@@ -13,6 +13,7 @@ struct session_disk {
     struct journal_log *log;
     struct session_disk *next_reaped;
     atomic_bool unwanted;                       /* files go with the session */
+    atomic_bool damaged;                        /* its files stay as they are */
     pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
     uint64_t stored_frames;                     /* in the journal */
     atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
@@ -32,7 +33,7 @@ struct session_disk {
 #define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
 
 /* What meta.json holds. */
-struct store_memo {
+struct store_manifest {
     char id[API_ID_CAP];
     uint32_t epoch;
     uint64_t rank;
@@ -45,14 +46,15 @@ struct store_memo {
     int n_tokens;
 };
 
-MUST_CHECK int store_memo_write(const char *path, const struct store_memo *m, struct err *err);
+MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
+                                    struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
-MUST_CHECK int store_memo_read(const char *path, const char *id, struct store_memo *m,
-                               struct err *err);
+MUST_CHECK int store_manifest_read(const char *path, const char *id, struct store_manifest *m,
+                                   struct err *err);
 #define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
 
 /* The session is gone for every later start. */
-void store_memo_remove(const char *path, const char *id);
+void store_manifest_remove(const char *path, const char *id);
 /* What computes this session's cloud: back end, processor, networks' files, program. */
 void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s);
 

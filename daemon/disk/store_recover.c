@@ -1,7 +1,7 @@
 /*
  * After a start: every session of the folder comes back, then its journal is replayed.
  *
- * First, before anybody can ask, each session is made again from its meta file and its newest
+ * First, before the edges are open, each session is made again from its meta file and its newest
  * checkpoint and stands in the registry as "recovering". Then a thread feeds the frames behind the
  * checkpoints through the same queues that live frames take. Suspects go first, each with the
  * whole process to itself; one that has killed twice is put into quarantine instead.
@@ -25,7 +25,7 @@
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct store_memo *x = a, *y = b;
+    const struct store_manifest *x = a, *y = b;
 
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
@@ -69,10 +69,10 @@ static void clean(struct store *st, const char *id)
         LOG_AT(LOG_WARNING, "session %.6s: left-over files stay: %s", id, err.text);
 }
 
-static int list_memos(struct store *st, struct store_memo **out, int *n, struct err *err)
+static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + 32];
-    struct store_memo *list = NULL;
+    struct store_manifest *list = NULL;
     struct err why = {0};
     struct dirent *d;
     size_t cap = 0;
@@ -91,7 +91,7 @@ static int list_memos(struct store *st, struct store_memo **out, int *n, struct 
             rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
             break;
         }
-        got = store_memo_read(journal_path(st->journal), d->d_name, &list[*n], &why);
+        got = store_manifest_read(journal_path(st->journal), d->d_name, &list[*n], &why);
         if (got == 0)
             (*n)++;
         else if (got == ERR_NOT_FOUND)
@@ -108,6 +108,7 @@ static int list_memos(struct store *st, struct store_memo **out, int *n, struct 
 
 void store_damage(struct session *s, const char *what)
 {
+    atomic_store(&session_disk(s)->damaged, true);
     if (!session_set_damaged(s, what))
         return;
     atomic_fetch_add(&session_disk(s)->store->damaged, 1);
@@ -116,7 +117,7 @@ void store_damage(struct session *s, const char *what)
 }
 
 /* The machine went down under a journal that was not synced: its last records may be lost. */
-static bool may_have_lost(const struct store_memo *m, const struct store *st)
+static bool may_have_lost(const struct store_manifest *m, const struct store *st)
 {
     return m->options.journal != SESSION_JOURNAL_SYNC && strcmp(m->boot, st->boot) != 0;
 }
@@ -147,7 +148,7 @@ static int replace_foreign(struct store_returning *b, const struct journal_scan 
 
 /* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
  * none. */
-static int load_checkpoint(struct store_returning *b, const struct store_memo *m,
+static int load_checkpoint(struct store_returning *b, const struct store_manifest *m,
                            const struct journal_scan *scan, struct err *err)
 {
     struct store *st = session_disk(b->s)->store;
@@ -174,7 +175,8 @@ static int load_checkpoint(struct store_returning *b, const struct store_memo *m
 }
 
 /* Where points may differ from here on, clients start over. What has changed goes to the disk. */
-static int check_epoch(const struct store_returning *b, const struct store_memo *m, struct err *err)
+static int check_epoch(const struct store_returning *b, const struct store_manifest *m,
+                       struct err *err)
 {
     const char *boot = session_disk(b->s)->store->boot, *why = NULL;
     char origin[STORE_ORIGIN_CAP];
@@ -195,7 +197,7 @@ static int check_epoch(const struct store_returning *b, const struct store_memo 
     return store_session_write(b->s, err);
 }
 
-static int make_session(struct recovery *r, const struct store_memo *m, struct session **out,
+static int make_session(struct recovery *r, const struct store_manifest *m, struct session **out,
                         struct err *err)
 {
     struct session_setup setup;
@@ -331,7 +333,7 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
 
 /* ------------------------------------------------------------------------- one session */
 
-static int bring_back(struct recovery *r, const struct store_memo *m, struct err *err)
+static int bring_back(struct recovery *r, const struct store_manifest *m, struct err *err)
 {
     struct store_returning *b = &r->list[r->n];
     struct journal_scan scan;
@@ -374,7 +376,7 @@ static int bring_back(struct recovery *r, const struct store_memo *m, struct err
 
 /* ------------------------------------------------------------------------- others' side */
 
-static int bring_all_back(struct recovery *r, const struct store_memo *memos, int n,
+static int bring_all_back(struct recovery *r, const struct store_manifest *manifests, int n,
                           struct err *err)
 {
     r->list = calloc((size_t)n + 1, sizeof(*r->list));
@@ -382,10 +384,10 @@ static int bring_all_back(struct recovery *r, const struct store_memo *memos, in
         return err_set(err, ERR_MEMORY, "no memory for the sessions that come back");
     for (int i = 0; i < n; i++) {
         struct err why = {0};
-        if (bring_back(r, &memos[i], &why))
+        if (bring_back(r, &manifests[i], &why))
             LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                      "session %.6s does not come back, its files are kept: %s%s%s", memos[i].id,
-                      why.where, why.where[0] ? ": " : "", why.text);
+                      "session %.6s does not come back, its files are kept: %s%s%s",
+                      manifests[i].id, why.where, why.where[0] ? ": " : "", why.text);
     }
     r->n_suspects = suspect_list(r->st->suspect, r->suspects, SUSPECT_LIST);
     if (r->n_suspects > SUSPECT_LIST)
@@ -396,7 +398,7 @@ static int bring_all_back(struct recovery *r, const struct store_memo *memos, in
 int store_recover(struct recovery **recovery, struct core *c, struct err *err)
 {
     struct recovery *r = calloc(1, sizeof(*r));
-    struct store_memo *memos = NULL;
+    struct store_manifest *manifests = NULL;
     int n = 0, rc;
 
     *recovery = r;
@@ -408,10 +410,10 @@ int store_recover(struct recovery **recovery, struct core *c, struct err *err)
     r->began_us = clock_us();
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->ended, NULL);
-    rc = list_memos(r->st, &memos, &n, err);
+    rc = list_manifests(r->st, &manifests, &n, err);
     if (rc == 0)
-        rc = bring_all_back(r, memos, n, err);
-    free(memos);
+        rc = bring_all_back(r, manifests, n, err);
+    free(manifests);
     return rc;
 }
 

@@ -51,7 +51,7 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
 static int push(struct recovery *r, struct session *s, uint64_t number, const uint8_t *body,
                 size_t len, struct err *err)
 {
-    const struct queue_dropped nobody = {.suspect = -1};
+    const struct queue_dropped none = {.suspect = -1};
     const struct suspect_frame *suspect = suspect_of(r, s, number);
     struct queue_arrival a = {.header = body + STORE_META_BYTES, .received_us = clock_us()};
     struct queue_dropped dropped;
@@ -83,7 +83,7 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
         atomic_fetch_add(&session_disk(s)->skipped, 1);
         store_outcome(s, item, &poison);
     } else {
-        store_frame(s, item, &nobody);
+        store_frame(s, item, &none);
     }
     return 0;
 }

@@ -181,11 +181,17 @@ static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
     session_unref(s);
 }
 
+/* Is all on the disk that belongs there? */
+static bool is_saved(const struct session_disk *d)
+{
+    return d->number == atomic_load(&d->saved) || atomic_load(&d->damaged);
+}
+
 static bool due(struct session_disk *d)
 {
     int every = atomic_load(&d->store->checkpoint_frames);
 
-    if (d->number == atomic_load(&d->saved)) { /* or nothing was used yet */
+    if (is_saved(d)) { /* or nothing was used yet */
         atomic_store(&d->want_save, false);
         return false;
     }
@@ -243,16 +249,14 @@ bool store_may_rest(struct session *s)
 
     if (!d || session_dead(s))
         return true;
-    return session_may_rest(s) && d->number == atomic_load(&d->saved) &&
-           queue_used(session_queue(s)) == 0;
+    return session_may_rest(s) && is_saved(d) && queue_used(session_queue(s)) == 0;
 }
 
 bool store_settled(struct session *s)
 {
     struct session_disk *d = session_disk(s);
 
-    return !d || journal_log_fenced(d->log) ||
-           (queue_used(session_queue(s)) == 0 && atomic_load(&d->number) == atomic_load(&d->saved));
+    return !d || journal_log_fenced(d->log) || (queue_used(session_queue(s)) == 0 && is_saved(d));
 }
 
 /* ------------------------------------------------------------------------- in */

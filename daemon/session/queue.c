@@ -171,7 +171,7 @@ static void fill(struct queue *q, struct queue_item *item, const struct queue_ar
     item->stream = a->stream;
     item->received_us = a->received_us;
     item->breaks = a->breaks;
-    item->store = (struct store_slip){.convention = a->convention, .suspect = -1};
+    item->store = (struct store_ticket){.convention = a->convention, .suspect = -1};
     if (a->header)
         memcpy(item->store.header, a->header, FRAME_HEADER_BYTES);
 }

@@ -45,7 +45,7 @@ struct queue_dropped {
     bool any;
     uint64_t seq, stream;
     uint64_t number; /* of its record in the journal, 0 = none */
-    int suspect;     /* of its slip */
+    int suspect;     /* of its ticket */
 };
 
 /* A frame as it comes in. */
@@ -59,7 +59,7 @@ struct queue_arrival {
 };
 
 /* What the journal keeps of the frame and its end (store.h). */
-struct store_slip {
+struct store_ticket {
     uint8_t header[FRAME_HEADER_BYTES]; /* as it was sent */
     enum frame_pose_convention convention;
     uint8_t meta[STORE_META_BYTES];
@@ -82,7 +82,7 @@ struct queue_item {
     uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
     int width, height; /* of rgb, filled in by the decoder */
     struct intrinsics K; /* of rgb */
-    struct store_slip store;
+    struct store_ticket store;
     /* the queue's own */
     enum queue_state state;
     uint64_t rank;

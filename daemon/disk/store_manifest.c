@@ -42,7 +42,7 @@ static bool unhex(uint8_t *out, const char *in, int n)
 
 /* ------------------------------------------------------------------------- out */
 
-static size_t encode(char *buf, size_t cap, const struct store_memo *m)
+static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
 {
     struct json_writer w = json_writer(buf, cap);
     char text[65];
@@ -83,7 +83,7 @@ static int sync_folder(const char *folder)
     return rc;
 }
 
-int store_memo_write(const char *path, const struct store_memo *m, struct err *err)
+int store_manifest_write(const char *path, const struct store_manifest *m, struct err *err)
 {
     char folder[PATH_BYTES], part[PATH_BYTES + 16], name[PATH_BYTES + 16];
     char *text = malloc(TEXT_MAX);
@@ -110,7 +110,7 @@ int store_memo_write(const char *path, const struct store_memo *m, struct err *e
     return rc;
 }
 
-void store_memo_remove(const char *path, const char *id)
+void store_manifest_remove(const char *path, const char *id)
 {
     char folder[PATH_BYTES], name[PATH_BYTES + 16], gone[PATH_BYTES + 16];
 
@@ -137,7 +137,8 @@ static void get_options(const struct json_at *root, struct session_options *o)
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 
-static void get_tokens(const struct json *root, struct store_memo *m, struct json_issues *issues)
+static void get_tokens(const struct json *root, struct store_manifest *m,
+                       struct json_issues *issues)
 {
     const struct json *list = json_member(root, "tokens");
 
@@ -153,7 +154,8 @@ static void get_tokens(const struct json *root, struct store_memo *m, struct jso
     }
 }
 
-static int decode(struct store_memo *m, const char *id, const struct json *root, struct err *err)
+static int decode(struct store_manifest *m, const char *id, const struct json *root,
+                  struct err *err)
 {
     struct json_issues issues = {0};
     struct json_at at = json_at(root, &issues);
@@ -182,7 +184,7 @@ static int decode(struct store_memo *m, const char *id, const struct json *root,
     return 0;
 }
 
-int store_memo_read(const char *path, const char *id, struct store_memo *m, struct err *err)
+int store_manifest_read(const char *path, const char *id, struct store_manifest *m, struct err *err)
 {
     char folder[PATH_BYTES], name[PATH_BYTES + 16];
     char *text = malloc(TEXT_MAX);
@@ -247,7 +249,7 @@ int store_session_write(struct session *s, struct err *err)
 {
     const struct session_setup *setup = session_setup(s);
     const struct session_disk *d = session_disk(s);
-    struct store_memo m;
+    struct store_manifest m;
 
     if (!d || atomic_load(&d->unwanted))
         return 0;
@@ -261,5 +263,5 @@ int store_session_write(struct session *s, struct err *err)
     store_origin(m.origin, s);
     m.n_tokens = session_get_tokens(s, m.tokens);
     m.finalized = session_finalized(s);
-    return store_memo_write(journal_path(d->store->journal), &m, err);
+    return store_manifest_write(journal_path(d->store->journal), &m, err);
 }
