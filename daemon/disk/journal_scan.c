@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #define SEARCH_STEP ((size_t)64 << 10)
-/* A client can fill its frames with what looks like headers. Beyond so many bytes summed in vain the
- * search gives up and calls it damage, which costs no other session anything. */
+/* A client can fill its frames with what looks like headers. Beyond so many bytes summed in vain
+ * the search gives up and calls it damage, which costs no other session anything. */
 #define SEARCH_BUDGET (1ull << 30)
 
 struct scanner {

@@ -93,7 +93,8 @@ bool store_fenced(const struct session *s);
 
 /* ------------------------------------------------------------------------- a frame */
 
-/* A frame that queue_push() took, and the one that it displaced: on disk, then on to the decoders. */
+/* A frame that queue_push() took, and the one that it displaced: on disk, then on to the
+ * decoders. */
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped);
 /* A frame ended before the journal saw it: refused, or dropped. */
 void store_front_end(struct session *s, enum control_status status);

@@ -1,14 +1,14 @@
 /*
  * suspect.h - which frames a process was working on when it died by its own doing
  *
- * A small file, mapped and shared, so that what is in it survives any death of the process. A thread
- * that works on a frame enters the frame and takes it out again; a handler of crash signals notes
- * that the process is to blame itself. The next process finds the frames that were entered then:
- * one of them may be what killed it, so each is replayed alone, and one that has killed twice is
- * put away. A process that was killed from outside (SIGKILL, power) leaves no suspects.
- * In place of an attempt counter in the journal's records: that would cost every frame a write
- * before its work begins, for the journal is written by threads of its own, while a mapped page
- * costs two stores.
+ * A small file, mapped and shared, so that what is in it survives any death of the process. A
+ * thread that works on a frame enters the frame and takes it out again; a handler of crash signals
+ * notes that the process is to blame itself. The next process finds the frames that were entered
+ * then: one of them may be what killed it, so each is replayed alone, and one that has killed twice
+ * is put away. A process that was killed from outside (SIGKILL, power) leaves no suspects. In place
+ * of an attempt counter in the journal's records: that would cost every frame a write before its
+ * work begins, for the journal is written by threads of its own, while a mapped page costs two
+ * stores.
  * Trusts nothing: a file of another size, version or boot of the machine, or one that contradicts
  * itself, counts as empty.
  * Threads: any, but for open, arm and close.
