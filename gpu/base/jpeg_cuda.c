@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BENCHES 2
-#define SEATS 4                  /* on each: pictures of one call */
-#define PIXELS_MAX (4096 * 2304) /* a seat keeps room for the largest picture that sat there */
+#define BATCHES 2                /* calls under way */
+#define SLOTS 4                  /* of a batch: pictures of one call */
+#define PIXELS_MAX (4096 * 2304) /* a slot keeps room for the largest picture it had */
 
 /* nvJPEG's own numbers and structures */
 #define BACKEND_HARDWARE 3
@@ -42,23 +42,23 @@ struct source {
 };
 
 /* Where one picture of a call is made. */
-struct seat {
+struct slot {
     uint8_t *full, *small; /* as the engine makes it, and shrunk */
     size_t full_bytes, small_bytes;
 };
 
-/* One call on its way. */
-struct bench {
-    struct bench *next;
-    void *states[SEATS]; /* of calls of 1 ... SEATS pictures */
+/* An engine batch: one call on its way. */
+struct engine_batch {
+    struct engine_batch *next;
+    void *states[SLOTS]; /* of calls of 1 ... SLOTS pictures */
     cudaStream_t stream;
     cudaEvent_t done;
-    struct seat seats[SEATS];
+    struct slot slots[SLOTS];
 };
 
-/* One picture that somebody waits for. */
-struct wish {
-    struct wish *next;
+/* One picture that a thread waits for. */
+struct request {
+    struct request *next;
     const struct gpu_jpeg *jpeg;
     int divisor, rc;
     bool taken, done;
@@ -76,15 +76,15 @@ struct jpeg_cuda {
     int (*prepare)(void *handle, void *state, int n, int threads, int format);
     int (*decode)(void *handle, void *state, const unsigned char *const *data, const size_t *len,
                   struct image *images, cudaStream_t stream);
-    int device, n_seats; /* of each bench */
+    int device, n_slots; /* of each batch */
     unsigned engines;
     struct memory_cuda *memory;
     struct source device_memory, pinned_memory;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct bench *unused;
-    struct wish *first, **last; /* not taken */
-    struct bench benches[BENCHES];
+    struct engine_batch *unused;
+    struct request *first, **last; /* not taken */
+    struct engine_batch batches[BATCHES];
 };
 
 /* ------------------------------------------------------------------------- nvJPEG's memory */
@@ -131,12 +131,12 @@ static int load(struct jpeg_cuda *j)
                : -1;
 }
 
-static int open_bench(struct jpeg_cuda *j, struct bench *b, struct err *err)
+static int open_batch(struct jpeg_cuda *j, struct engine_batch *b, struct err *err)
 {
     const unsigned event = cudaEventDisableTiming | cudaEventBlockingSync;
     int rc;
 
-    for (int n = 1; n <= j->n_seats; n++)
+    for (int n = 1; n <= j->n_slots; n++)
         if (j->state_create(j->handle, &b->states[n - 1]) ||
             j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI))
             return -1;
@@ -161,10 +161,10 @@ static int open_all(struct jpeg_cuda *j)
         rc = j->hardware(j->handle, &j->engines, &cores);
     if (rc || j->engines == 0)
         return -1;
-    j->n_seats = j->engines * cores < SEATS ? (int)(j->engines * cores) : SEATS;
-    j->n_seats = j->n_seats ? j->n_seats : 1;
-    for (int i = 0; i < BENCHES && rc == 0; i++)
-        rc = open_bench(j, &j->benches[i], NULL);
+    j->n_slots = j->engines * cores < SLOTS ? (int)(j->engines * cores) : SLOTS;
+    j->n_slots = j->n_slots ? j->n_slots : 1;
+    for (int i = 0; i < BATCHES && rc == 0; i++)
+        rc = open_batch(j, &j->batches[i], NULL);
     return rc;
 }
 
@@ -183,21 +183,21 @@ void jpeg_cuda_open(struct jpeg_cuda **out, int device, struct memory_cuda *memo
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
     if (open_all(j)) {
-        (void)cudaGetLastError(); /* no fault of whoever calls next */
+        (void)cudaGetLastError(); /* else the next call is blamed for it */
         jpeg_cuda_close(&j);
     }
     *out = j;
 }
 
-static void close_bench(struct jpeg_cuda *j, struct bench *b)
+static void close_batch(struct jpeg_cuda *j, struct engine_batch *b)
 {
-    for (int i = 0; i < SEATS; i++) {
+    for (int i = 0; i < SLOTS; i++) {
         if (b->states[i])
             (void)j->state_destroy(b->states[i]);
-        if (b->seats[i].full)
-            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].full);
-        if (b->seats[i].small)
-            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->seats[i].small);
+        if (b->slots[i].full)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].full);
+        if (b->slots[i].small)
+            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].small);
     }
     if (b->stream)
         (void)cudaStreamDestroy(b->stream);
@@ -211,8 +211,8 @@ void jpeg_cuda_close(struct jpeg_cuda **jpeg)
 
     if (!j)
         return;
-    for (int i = 0; i < BENCHES; i++)
-        close_bench(j, &j->benches[i]);
+    for (int i = 0; i < BATCHES; i++)
+        close_batch(j, &j->batches[i]);
     if (j->handle)
         (void)j->destroy(j->handle);
     if (j->library)
@@ -247,18 +247,18 @@ static int room_for(struct jpeg_cuda *j, uint8_t **place, size_t *room, size_t b
     return rc;
 }
 
-static size_t small_bytes(const struct wish *w)
+static size_t small_bytes(const struct request *r)
 {
-    return (size_t)w->jpeg->w * (size_t)w->jpeg->h * 3;
+    return (size_t)r->jpeg->w * (size_t)r->jpeg->h * 3;
 }
 
-static int make_room(struct jpeg_cuda *j, struct seat *s, const struct wish *w, struct err *err)
+static int make_room(struct jpeg_cuda *j, struct slot *s, const struct request *r, struct err *err)
 {
-    size_t bytes = (size_t)w->jpeg->width * (size_t)w->jpeg->height * 3;
+    size_t bytes = (size_t)r->jpeg->width * (size_t)r->jpeg->height * 3;
     int rc = room_for(j, &s->full, &s->full_bytes, bytes, err);
 
-    if (rc == 0 && w->divisor > 1)
-        rc = room_for(j, &s->small, &s->small_bytes, small_bytes(w), err);
+    if (rc == 0 && r->divisor > 1)
+        rc = room_for(j, &s->small, &s->small_bytes, small_bytes(r), err);
     return rc;
 }
 
@@ -272,23 +272,23 @@ static int divisor(const struct gpu_jpeg *p)
 }
 
 /* One call for n pictures. ERR_UNSUPPORTED: the engines will not have one of them, or more. */
-static int engines_make(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
-                        struct err *err)
+static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
+                        struct request *const *requests, int n, struct err *err)
 {
-    const unsigned char *data[SEATS];
-    struct image images[SEATS];
-    size_t len[SEATS];
+    const unsigned char *data[SLOTS];
+    struct image images[SLOTS];
+    size_t len[SLOTS];
     int rc, status;
 
     for (int i = 0; i < n; i++) {
-        const struct gpu_jpeg *p = wishes[i]->jpeg;
+        const struct gpu_jpeg *p = requests[i]->jpeg;
 
-        rc = make_room(j, &b->seats[i], wishes[i], err);
+        rc = make_room(j, &b->slots[i], requests[i], err);
         if (rc)
             return rc;
         data[i] = p->data;
         len[i] = p->len;
-        images[i] = (struct image){{b->seats[i].full}, {(size_t)p->width * 3}};
+        images[i] = (struct image){{b->slots[i].full}, {(size_t)p->width * 3}};
     }
     status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
     if (status == 0)
@@ -301,25 +301,25 @@ out:
     return rc;
 }
 
-static int decode(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n,
-                  struct err *err)
+static int decode(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
+                  int n, struct err *err)
 {
-    int rc = engines_make(j, b, wishes, n, err);
+    int rc = engines_make(j, b, requests, n, err);
 
     if (rc)
         return rc;
     for (int i = 0; i < n; i++) {
-        const struct wish *w = wishes[i];
-        const struct gpu_jpeg *p = w->jpeg;
-        struct seat *s = &b->seats[i];
-        const uint8_t *made = w->divisor > 1 ? s->small : s->full;
+        const struct request *r = requests[i];
+        const struct gpu_jpeg *p = r->jpeg;
+        struct slot *s = &b->slots[i];
+        const uint8_t *made = r->divisor > 1 ? s->small : s->full;
 
-        if (w->divisor > 1)
-            rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, w->divisor, b->stream,
+        if (r->divisor > 1)
+            rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, r->divisor, b->stream,
                                   err);
         if (rc)
             return rc;
-        CU_TRY(cudaMemcpyAsync(p->rgb, made, small_bytes(w), cudaMemcpyDeviceToHost, b->stream));
+        CU_TRY(cudaMemcpyAsync(p->rgb, made, small_bytes(r), cudaMemcpyDeviceToHost, b->stream));
     }
     CU_TRY(cudaEventRecord(b->done, b->stream));
     CU_TRY(cudaEventSynchronize(b->done));
@@ -328,48 +328,49 @@ out:
 }
 
 /* What a file does to a call is its owner's alone: the others are made without it. */
-static void serve(struct jpeg_cuda *j, struct bench *b, struct wish *const *wishes, int n)
+static void serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
+                  int n)
 {
     struct err err = {0};
-    int rc = decode(j, b, wishes, n, &err);
+    int rc = decode(j, b, requests, n, &err);
 
     for (int i = 0; i < n; i++) {
-        struct wish *w = wishes[i];
+        struct request *r = requests[i];
 
         if (rc && n > 1) {
-            w->rc = decode(j, b, &w, 1, w->err);
+            r->rc = decode(j, b, &r, 1, r->err);
             continue;
         }
-        w->rc = rc;
-        if (rc && w->err)
-            *w->err = err;
+        r->rc = rc;
+        if (rc && r->err)
+            *r->err = err;
     }
 }
 
-static int take(struct jpeg_cuda *j, struct wish *wishes[SEATS])
+static int take(struct jpeg_cuda *j, struct request *requests[SLOTS])
 {
     int n = 0;
 
-    for (; n < j->n_seats && j->first; n++) {
-        wishes[n] = j->first;
-        wishes[n]->taken = true;
-        j->first = wishes[n]->next;
+    for (; n < j->n_slots && j->first; n++) {
+        requests[n] = j->first;
+        requests[n]->taken = true;
+        j->first = requests[n]->next;
     }
     if (!j->first)
         j->last = &j->first;
     return n;
 }
 
-/* Wait until it is done, by someone else or, when a bench is free, by us. */
-static void have_done(struct jpeg_cuda *j, struct wish *mine)
+/* Waits until the request is done: by another thread or, when a batch is free, by this one. */
+static void have_done(struct jpeg_cuda *j, struct request *mine)
 {
-    struct wish *wishes[SEATS];
+    struct request *requests[SLOTS];
 
     pthread_mutex_lock(&j->lock);
     *j->last = mine;
     j->last = &mine->next;
     while (!mine->done) {
-        struct bench *b = mine->taken ? NULL : j->unused;
+        struct engine_batch *b = mine->taken ? NULL : j->unused;
         int n;
 
         if (!b) {
@@ -377,12 +378,12 @@ static void have_done(struct jpeg_cuda *j, struct wish *mine)
             continue;
         }
         j->unused = b->next;
-        n = take(j, wishes);
+        n = take(j, requests);
         pthread_mutex_unlock(&j->lock);
-        serve(j, b, wishes, n);
+        serve(j, b, requests, n);
         pthread_mutex_lock(&j->lock);
         for (int i = 0; i < n; i++)
-            wishes[i]->done = true;
+            requests[i]->done = true;
         b->next = j->unused;
         j->unused = b;
         pthread_cond_broadcast(&j->changed);
@@ -392,15 +393,15 @@ static void have_done(struct jpeg_cuda *j, struct wish *mine)
 
 int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *err)
 {
-    struct wish wish = {.jpeg = p, .divisor = divisor(p), .err = err};
+    struct request request = {.jpeg = p, .divisor = divisor(p), .err = err};
     int rc;
 
-    if (!j || wish.divisor == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
+    if (!j || request.divisor == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
         return err_set(err, ERR_UNSUPPORTED, "%d x %d to %d x %d is not for the card's engines",
                        p->width, p->height, p->w, p->h);
     CU_TRY(cudaSetDevice(j->device));
-    have_done(j, &wish);
-    rc = wish.rc;
+    have_done(j, &request);
+    rc = request.rc;
 out:
     return rc;
 }

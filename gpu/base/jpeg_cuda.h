@@ -2,12 +2,12 @@
  * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, which is looked for at run
  * time (internal to gpu/ and its tests)
  *
- * The engines decode 720p in half a millisecond and leave multiprocessors and host alone; what they
+ * The engines decode 720p in half a millisecond and leave multiprocessors and host alone. What they
  * make is shrunk on the device to the size that was asked for, so that no more goes to the host
- * than libjpeg-turbo would have made there. Only pictures of one call are decoded side by side,
- * one an engine, and calls one after the other, so whoever finds a bench free takes along those
- * that came meanwhile: alone a picture waits for nobody, and among many four share a call. With
- * two benches one call is prepared while the other is decoded.
+ * than libjpeg-turbo would have made there. Engines work side by side on the pictures of one call
+ * alone, and on calls one after the other. So a thread that finds an engine batch free takes along
+ * the requests that came meanwhile: a picture alone waits for no other, and among many four share a
+ * call. With two batches one call is prepared while the other is decoded.
  * Threads: any
  */
 #ifndef RECOND_GPU_JPEG_CUDA_H

@@ -150,7 +150,7 @@ static void *take(struct slab *s, size_t bytes)
     return at;
 }
 
-/* Under `growing`: perhaps somebody else's growth left room. */
+/* Under `growing`: perhaps another thread's growth left room. */
 static int take_more(struct slab *s, void **piece, size_t bytes, struct err *err)
 {
     int rc = ERR_MEMORY;

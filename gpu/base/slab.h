@@ -1,5 +1,6 @@
 /*
- * slab.h - pieces of a few large allocations, so that who comes and goes does not ask the driver
+ * slab.h - pieces of a few large allocations, so that sessions come and go without
+ * asking the driver
  *
  * Chunks are asked of a source and cut into pieces; a piece that comes back is joined with its free
  * neighbours. The smallest free run that is large enough is taken. Chunks stay: what was once

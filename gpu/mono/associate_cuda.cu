@@ -6,9 +6,9 @@
  *          maps and claims one to update it, one to vote against it, or open cells for a new one.
  *          Reads usable depth at its pixel and where the points lie that it may see through; a map
  *          cell and a point a keyframe. Writes five values a pixel.
- * Order:   counts are sums, claims are minima: neither depends on who comes first. A vote's claim
- *          is larger than any update's (scan_vote()), so what is left of a point's claims is the
- *          nearest pixel that observes it or, if there is none, the first that sees through it.
+ * Order:   counts are sums, claims are minima: neither depends on which pixel comes first. A vote's
+ *          claim is larger than any update's (scan_vote()), so what is left of a point's claims is
+ *          the nearest pixel that observes it or, if there is none, the first that sees through it.
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -125,6 +125,8 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
 
     if (scan_idle(s, blockIdx.x))
         return;
+    if (blockIdx.x == 0)
+        scan_stamp(s, SESSION_CUDA_ASSOCIATE);
     z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
         own = s->camera;
@@ -145,7 +147,6 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
     n = __syncthreads_count(r.found != POINT_NONE);
     if (threadIdx.x == 0 && n)
         atomicAdd(&s->groups[blockIdx.x / SCAN_GROUP].n[SCAN_FOUND], (uint32_t)n);
-    scan_stamp(s, SESSION_CUDA_FUSE);
 }
 
 int associate_cuda(const struct pass_cuda *p, struct err *err)

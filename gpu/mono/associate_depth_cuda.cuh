@@ -2,8 +2,8 @@
  * associate_depth_cuda.cuh - which depths are fused, and their histogram (internal to
  * covisible_cuda.cu, whose blocks do it beside another thing)
  *
- * Order:   counts are sums: they do not depend on who comes first. The bins are cleared by who
- *          reads them (keyframe_cuda.cuh).
+ * Order:   counts are sums: they do not depend on which thread comes first. The bins are cleared by
+ *          the thread that reads them (keyframe_cuda.cuh).
  */
 #ifndef RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH
 #define RECOND_GPU_ASSOCIATE_DEPTH_CUDA_CUH

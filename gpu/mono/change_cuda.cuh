@@ -1,8 +1,8 @@
 /*
  * change_cuda.cuh - the published points that changed, and the result of the frame, into pinned
- * host memory (internal to fuse_cuda.cu and remove_cuda.cu)
+ * host memory (internal to insert_cuda.cu and remove_cuda.cu)
  *
- * Where a pixel's changes go is known from the counts of fuse_cuda()'s first pass: the point that
+ * Where a pixel's changes go is known from the counts of update_cuda(): the point that
  * it updated, then, behind all of those, the point that it carved.
  */
 #ifndef RECOND_GPU_CHANGE_CUDA_CUH

@@ -168,7 +168,6 @@ static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
         find_covisible(f, s);
     else
         associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
-    scan_stamp(s, SESSION_CUDA_ASSOCIATE);
 }
 
 int covisible_cuda(const struct pass_cuda *p, struct err *err)

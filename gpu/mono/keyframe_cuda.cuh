@@ -1,9 +1,10 @@
 /*
  * keyframe_cuda.cuh - the median depth, and whether and where the frame becomes a keyframe
- * (internal to fuse_cuda.cu: one block does it while others update points, who need not know)
+ * (internal to update_cuda.cu, one block of which decides while others update points, and to
+ * insert_cuda.cu, which fills the new keyframe's map)
  *
  * Threads share the histogram's bins, the co-visible keyframes, the rows and columns of the table
- * of overlaps. Who has read a bin clears it for the next frame.
+ * of overlaps. The thread that has read a bin clears it for the next frame.
  */
 #ifndef RECOND_GPU_KEYFRAME_CUDA_CUH
 #define RECOND_GPU_KEYFRAME_CUDA_CUH
@@ -149,6 +150,22 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
         s->n_valid = n_valid;
         s->n_associated = n_associated;
     }
+}
+
+/* A new keyframe's map: the point that the pixel observed or inserted, which has the tag
+ * `fresh`. */
+static __device__ inline void keyframe_fill_map(struct session_dev *s, uint32_t pixel,
+                                                uint32_t found, uint32_t inserted, uint32_t fresh)
+{
+    struct map_cell cell = {0, 0};
+    if (found != POINT_NONE) {
+        cell.slot = found;
+        cell.tag = s->place[found].tag;
+    } else if (inserted != POINT_NONE) {
+        cell.slot = inserted;
+        cell.tag = fresh;
+    }
+    s->maps[(size_t)s->place_new * s->n_pixels + pixel] = cell;
 }
 
 #endif

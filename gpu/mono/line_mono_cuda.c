@@ -32,15 +32,15 @@ static int motion_pass(const struct pass_cuda *p, struct err *err)
 static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
     [SESSION_CUDA_IMAGE] = image_cuda,         [SESSION_CUDA_DEPTH] = depth_pass,
     [SESSION_CUDA_MOTION] = motion_pass,       [SESSION_CUDA_COVISIBLE] = covisible_cuda,
-    [SESSION_CUDA_ASSOCIATE] = associate_cuda, [SESSION_CUDA_FUSE] = fuse_cuda,
-    [SESSION_CUDA_REMOVE] = remove_cuda,
+    [SESSION_CUDA_ASSOCIATE] = associate_cuda, [SESSION_CUDA_UPDATE] = update_cuda,
+    [SESSION_CUDA_INSERT] = insert_cuda,       [SESSION_CUDA_REMOVE] = remove_cuda,
 };
 
 static const char *const names[SESSION_CUDA_PASSES] = {
     [SESSION_CUDA_IMAGE] = "image",         [SESSION_CUDA_DEPTH] = "depth",
     [SESSION_CUDA_MOTION] = "motion",       [SESSION_CUDA_COVISIBLE] = "covisible",
-    [SESSION_CUDA_ASSOCIATE] = "associate", [SESSION_CUDA_FUSE] = "fuse",
-    [SESSION_CUDA_REMOVE] = "remove",
+    [SESSION_CUDA_ASSOCIATE] = "associate", [SESSION_CUDA_UPDATE] = "update",
+    [SESSION_CUDA_INSERT] = "insert",       [SESSION_CUDA_REMOVE] = "remove",
 };
 
 /* ------------------------------------------------------------------------- sessions */

@@ -78,6 +78,8 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
 
     if (s == NULL)
         return;
+    if (blockIdx.x == SCAN_CHUNKS - 1) /* the block that tells the host */
+        scan_stamp(s, SESSION_CUDA_REMOVE);
     before = sum_chunks(s, blockIdx.x, &total);
     n_kept = (uint32_t)total;
     to = s->unstable[1 - s->was.unstable_now];

@@ -1,6 +1,7 @@
 /*
  * remove_cuda.cuh - which points go: votes, and what becomes of the list of unstable points
- * (internal to fuse_cuda.cu, whose blocks do it beside other things, and remove_cuda.cu)
+ * (internal to update_cuda.cu and insert_cuda.cu, whose blocks do it beside other things, and
+ * remove_cuda.cu)
  *
  * The list has a length that only the device knows; SCAN_CHUNKS blocks share it, a contiguous part
  * each. What a frame appends to it always stays, so only what was in it before is looked at.

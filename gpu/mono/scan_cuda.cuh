@@ -4,7 +4,7 @@
  *
  * A list is made by two passes. In the first each block leaves how many of its pixels belong to it
  * (scan_count()). In the second a block adds up what the blocks before it left (scan_sum()) and
- * takes the places behind that in the order of its threads (scan_rank()). Nobody waits for a last
+ * takes the places behind that in the order of its threads (scan_rank()). No block waits for a last
  * block: each sums for itself, over groups of blocks and over the blocks of its own group.
  * Order:   over blocks, then over threads: the order in which a loop over pixels would have
  *          appended, whatever the order in which blocks run.
@@ -256,7 +256,8 @@ static __device__ inline unsigned long long scan_now(void)
     return now;
 }
 
-/* The pass begins when the last block of the one before it comes here. */
+/* A pass begins when a block of it comes here first of all, or, behind kernels that leave no
+ * stamps before it, when the last block of those in front of them comes here. */
 static __device__ inline void scan_stamp(struct session_dev *s, enum session_cuda_pass pass)
 {
     if (threadIdx.x == 0)

@@ -12,8 +12,8 @@
  *
  *          covisible_cuda()  pose, keyframes to be tested  | usable depth and its histogram
  *          associate_cuda()  look points up, claim points, votes and open cells
- *          fuse_cuda() 1     update, vote, see who won cells, count lists | keyframe or not
- *          fuse_cuda() 2     insert, fill maps, tell changes | count the list of unstable points
+ *          update_cuda()     update, vote, mark won cells, count lists | keyframe or not
+ *          insert_cuda()     insert, fill maps, tell changes | count the list of unstable points
  *          remove_cuda()     write that list, free slots, tell the host
  *
  *          A pass ends where the next needs what all of its pixels did: the depth behind any pixel,
@@ -75,15 +75,15 @@ static inline uint32_t scan_groups(uint32_t n)
     return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
 }
 
-/* Passes with a time of their own. SESSION_CUDA_FUSE has two kernels, and beside them the stages
- * keyframe and change. */
+/* Passes, each with a time of its own. */
 enum session_cuda_pass {
     SESSION_CUDA_IMAGE,
     SESSION_CUDA_DEPTH,  /* the network, then metres */
     SESSION_CUDA_MOTION, /* the network */
     SESSION_CUDA_COVISIBLE,
     SESSION_CUDA_ASSOCIATE,
-    SESSION_CUDA_FUSE,
+    SESSION_CUDA_UPDATE,
+    SESSION_CUDA_INSERT,
     SESSION_CUDA_REMOVE,
     SESSION_CUDA_PASSES
 };
@@ -230,7 +230,8 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
                                  cudaStream_t stream, struct err *err);
 
 /* Passes: kernels for a batch of struct frame_cuda. */
-pass_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, fuse_cuda, remove_cuda;
+pass_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, update_cuda, insert_cuda,
+    remove_cuda;
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  *
  * Each array travels in one copy of its used part, straight between the device and the caller's
  * bytes. Maps and the previous picture are repacked on the way, by pieces that fit the session's
- * pinned depth map, which nobody reads between two frames.
+ * pinned depth map, which is not read between two frames.
  */
 #include "gpu/mono/session_cuda.h"
 

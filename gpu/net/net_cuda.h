@@ -41,7 +41,7 @@ MUST_CHECK int net_cuda_new(struct net_cuda **p, const struct net *net,
 void net_cuda_free(struct net_cuda **p);
 
 /* Device memory [max_batch][h][w][pitch] halves, pitch = 4 for up to 4 input channels, else a
- * multiple of 8; whoever writes it leaves channels beyond the network's zero (they are at
+ * multiple of 8; the kernel that writes it leaves channels beyond the network's zero (they are at
  * first). */
 __half *net_cuda_input(const struct net_cuda *p);
 int net_cuda_input_pitch(const struct net_cuda *p);

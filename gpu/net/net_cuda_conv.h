@@ -8,7 +8,7 @@
  *          upsampling by two happen in the loads: nothing is written for them.
  * Order:   K runs over (ky, kx, source, channel) in steps of 16 and is cut into `segments` equal
  *          parts, fixed for a layer whatever the batch. Each part is summed from its beginning by
- *          mma.sync, the parts are added in order as float32. A tile shape changes only who
+ *          mma.sync, the parts are added in order as float32. A tile shape changes only which block
  *          computes an output, never the order of its sum; so the bits do not depend on it. Where
  *          few tiles would leave the device idle the parts go to different blocks, and the last to
  *          finish adds them up.

@@ -248,7 +248,8 @@ __device__ static void conv8(const net_cuda_move &m, spot s, float v[8])
     finish8(m, s, v);
 }
 
-/* Input (y, x) adds to output (y * stride - lo + a * dil, ...): here the output asks who did. */
+/* Input (y, x) adds to output (y * stride - lo + a * dil, ...): here the output asks which inputs
+ * did. */
 __device__ static void deconv8(const net_cuda_move &m, spot s, float v[8])
 {
     for (int k = 0; k < 8; k++)
@@ -355,7 +356,7 @@ __global__ static void eights_kernel(const __grid_constant__ net_cuda_move m, in
     }
 }
 
-/* Channels that a part writes: more than it has where nobody else writes the zeros behind. */
+/* Channels that a part writes: more than it has where no other part writes the zeros behind. */
 __host__ __device__ static inline int part_width(const net_cuda_move &m)
 {
     return m.axis != 1 ? m.dst.pitch : m.is_last ? m.dst.pitch - m.from : m.src[0].d[1];

@@ -174,7 +174,7 @@ static int emit_conv(struct net_cuda_plan *p, const struct net_step *s, const st
     struct net_cuda_job *j;
     if (residual >= 0 && is_narrow(p, residual))
         residual = p->wide;
-    /* the network's answer, if nobody else wants it, leaves the convolution as float32 */
+    /* the network's answer, if no other node reads it, leaves the convolution as float32 */
     answers = s->dst == p->g->output && u[s->dst].other == 1 && !u[s->dst].conv;
     j = add_job(p, NET_CUDA_CONV, s);
     if (p->places[src].folded)

@@ -31,15 +31,13 @@
 #define ROOM (1u << 20) /* free slots of a filled model */
 #define STEP_M 0.001f
 
-#define STAGES 5
+#define STAGES 6
 static const struct {
     const char *name;
     pass_cuda_fn *enqueue;
-} passes[STAGES] = {{"image", image_cuda},
-                    {"covisible", covisible_cuda},
-                    {"associate", associate_cuda},
-                    {"fuse", fuse_cuda},
-                    {"remove", remove_cuda}};
+} passes[STAGES] = {{"image", image_cuda},         {"covisible", covisible_cuda},
+                    {"associate", associate_cuda}, {"update", update_cuda},
+                    {"insert", insert_cuda},       {"remove", remove_cuda}};
 #define FIRST_TIMED 1 /* covisible, which makes the pose, too */
 
 /* The frames of a clip, on the device. */
@@ -306,17 +304,19 @@ static void stage_bytes(const struct gpu_result *r, double bytes[STAGES])
     bytes[2] = n * 4 + n * (sizeof(struct vec3) + 3 * u + 2) +
                valid * k * (cell + sizeof(struct point_place)) + r->n_associated * 16.0 +
                (valid - r->n_associated) * k * cell;
-    /* update: found, through, wins, distance, usable, mark; claims, observation and point of an
-     * update, what was published; cells' claims (read, taken back). insert: mark, found, through;
-     * the point of an insertion and its cells; changes; the list; a new keyframe's map */
+    /* found, through, wins, distance, usable, mark; claims, observation and point of an update,
+     * what was published; cells' claims (read, taken back) */
     bytes[3] = n * (4 * u + 4) +
                updated * (16.0 + sizeof(struct vec3) + 3 + 2 * point + sizeof(struct point_out)) +
-               fresh * k * (2 * cell) + n * (2 * u + 2) +
+               fresh * k * (2 * cell);
+    /* mark, found, through; the point of an insertion and its cells; changes; the list; a new
+     * keyframe's map */
+    bytes[4] = n * (2 * u + 2) +
                fresh * (point + sizeof(struct point_out) + sizeof(uint64_t) + 2 * u + k * cell) +
                r->n_changes * (sizeof(struct gpu_change) + sizeof(struct point_out)) +
                unstable * (u + sizeof(struct point_stat)) + (r->is_keyframe ? n * (cell + u) : 0);
     /* the list again, written, too; what is appended to it; slots that are free */
-    bytes[4] = unstable * (2 * u + sizeof(struct point_stat)) + fresh * 2 * u +
+    bytes[5] = unstable * (2 * u + sizeof(struct point_stat)) + fresh * 2 * u +
                (r->n_carved + r->n_removed) * 2 * u + r->n_removed * point;
 }
 

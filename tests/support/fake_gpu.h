@@ -64,21 +64,21 @@ struct fake_gpu {
     char device[16];
     int oldest, next; /* batches: those between are under way */
     uint64_t done_us[GPU_BATCHES];
-    atomic_int flyer; /* thread that runs frames; 0 = none did */
+    atomic_int runner; /* thread that runs frames; 0 = none did */
     bool lost;
 };
 
 struct fake_session {
     struct gpu_session base;
     uint32_t frame;
-    bool flying;
+    bool under_way;
     struct gpu_change changes[2 * FAKE_POINTS];
 };
 
 /* The thread that feeds the device makes and frees nothing. */
 static void fake_made(struct gpu *g)
 {
-    fake_gpu_plan.wrong += ((struct fake_gpu *)g)->flyer == gettid();
+    fake_gpu_plan.wrong += ((struct fake_gpu *)g)->runner == gettid();
 }
 
 static int fake_model_open(struct gpu_model **m, struct gpu *g, const struct gpu_model_info *info,
@@ -131,7 +131,7 @@ static int fake_session_new(struct gpu_session **s, struct gpu *g,
 static void fake_session_free(struct gpu_session *s)
 {
     fake_gpu_plan.sessions--;
-    fake_gpu_plan.wrong += ((struct fake_session *)s)->flying;
+    fake_gpu_plan.wrong += ((struct fake_session *)s)->under_way;
     fake_made(s->gpu);
     free(s);
 }
@@ -170,7 +170,7 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
 
     (void)line;
     fake_gpu_plan.batches++;
-    f->flyer = gettid();
+    f->runner = gettid();
     if (n > fake_gpu_plan.largest_batch)
         fake_gpu_plan.largest_batch = n;
     if (fake_gpu_plan.delay_us)
@@ -180,8 +180,8 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
         return rc;
     for (int i = 0; i < n; i++) {
         struct fake_session *s = (struct fake_session *)items[i]->session;
-        fake_gpu_plan.wrong += s->flying; /* its last frame is not done */
-        s->flying = true;
+        fake_gpu_plan.wrong += s->under_way; /* its last frame is not done */
+        s->under_way = true;
         items[i]->batch = f->next;
     }
     now_us = clock_us();
@@ -243,7 +243,7 @@ static int fake_wait(struct gpu *g, struct gpu_item *const *items, int n, struct
     uint64_t now_us = clock_us(), done_us = f->done_us[f->oldest % GPU_BATCHES];
 
     if (f->oldest == f->next || items[0]->batch != f->oldest ||
-        !((struct fake_session *)items[0]->session)->flying)
+        !((struct fake_session *)items[0]->session)->under_way)
         return 0; /* it never was under way */
     while (fake_gpu_plan.hold)
         usleep(200);
@@ -255,12 +255,12 @@ static int fake_wait(struct gpu *g, struct gpu_item *const *items, int n, struct
     if (fake_gpu_plan.fail_wait && f->oldest == fake_gpu_plan.fail_wait) {
         f->lost = fake_gpu_plan.fail_with == ERR_DEVICE;
         for (int i = 0; i < n; i++)
-            ((struct fake_session *)items[i]->session)->flying = false;
+            ((struct fake_session *)items[i]->session)->under_way = false;
         return err_set(err, fake_gpu_plan.fail_with, "as planned");
     }
     for (int i = 0; i < n; i++) {
         fake_gpu_plan.wrong += items[i]->batch != f->oldest - 1;
-        ((struct fake_session *)items[i]->session)->flying = false;
+        ((struct fake_session *)items[i]->session)->under_way = false;
         if (!f->lost)
             fake_change_one(gpu_frame_of(items[i]));
     }
@@ -330,7 +330,7 @@ static int fake_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *le
     struct fake_session *f = (struct fake_session *)s;
     uint8_t *body = section_open(buf, cap, 0, sizeof(f->frame));
 
-    if (f->flying)
+    if (f->under_way)
         fake_gpu_plan.wrong++;
     if (!body)
         return err_set(err, ERR_LIMIT, "%zu bytes are too few", cap);

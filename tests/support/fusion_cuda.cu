@@ -150,17 +150,19 @@ out:
     return rc;
 }
 
-static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
-                     struct err *err)
+static int run_pass(struct fusion_rig *r, int pass, struct err *err)
 {
-    pass_cuda_fn *const passes[] = {image_cuda,     depth_cuda, covisible_cuda,
-                                    associate_cuda, fuse_cuda,  remove_cuda};
+    pass_cuda_fn *const passes[FUSION_CUDA_PASSES] = {image_cuda,     depth_cuda,  covisible_cuda,
+                                                      associate_cuda, update_cuda, insert_cuda,
+                                                      remove_cuda};
     const struct pass_cuda p = {r->frames, r->n, r->pixels_max, {NULL, NULL}, r->stream};
-    int rc = upload(r, f, depth, err);
-    for (size_t k = 0; k < sizeof passes / sizeof *passes && rc == 0; k++)
-        rc = passes[k](&p, err);
-    if (rc)
-        goto out;
+
+    return passes[pass](&p, err);
+}
+
+static int take(struct fusion_rig *r, struct gpu_frame *f, struct err *err)
+{
+    int rc = 0;
     CU_TRY(cudaStreamSynchronize(r->stream));
     for (int i = 0; i < r->n; i++) {
         if (!f[i].rgb)
@@ -173,6 +175,16 @@ static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *con
     }
 out:
     return rc;
+}
+
+static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
+                     struct err *err)
+{
+    int rc = upload(r, f, depth, err);
+
+    for (int k = 0; k < FUSION_CUDA_PASSES && rc == 0; k++)
+        rc = run_pass(r, k, err);
+    return rc ? rc : take(r, f, err);
 }
 
 /* Device memory to new host memory. */
@@ -234,6 +246,56 @@ static int look_inside(struct fusion_rig *r, const struct session_dev *d, struct
     rc = rc ? rc : get(r, &st->overlaps, d->overlaps, k * k, err);
     rc = rc ? rc : get(r, &st->maps, d->maps, k * n, err);
     rc = rc ? rc : get(r, &st->rgb, d->rgb, 3 * n, err);
+    return rc;
+}
+
+static void free_frame(struct fusion_frame *f)
+{
+    free(f->rgb);
+    free(f->depth);
+    free(f->usable);
+    free(f->distance);
+    free(f->world);
+    free(f->found);
+    free(f->through);
+    free(f->overlap_now);
+    memset(f, 0, sizeof *f);
+}
+
+/* What the device has of the frame that is under way. */
+static int read_frame(struct fusion_rig *r, int session, struct fusion_frame *f, struct err *err)
+{
+    struct session_dev *d = NULL;
+    int rc;
+
+    memset(f, 0, sizeof *f);
+    rc = get(r, &d, r->s[session]->dev, 1, err);
+    rc = rc ? rc : get(r, &f->rgb, d->rgb, 3 * (size_t)d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->depth, d->depth, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->usable, d->usable, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->distance, d->distance, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->world, d->world, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->found, d->found, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->through, d->through, d->n_pixels, err);
+    rc = rc ? rc : get(r, &f->overlap_now, d->overlap_now, (size_t)d->fuse.max_keyframes, err);
+    if (rc == 0) {
+        f->camera = d->camera;
+        f->grid = d->grid;
+        f->n_covisible = d->n_covisible;
+        for (int k = 0; k < d->n_covisible; k++) {
+            f->covisible_place[k] = d->covisible[k].place;
+            f->covisible_overlap[k] = d->covisible[k].overlap;
+        }
+        f->is_keyframe = d->is_keyframe;
+        f->place_new = d->place_new;
+        f->n_keyframes = d->n_keyframes;
+        f->n_valid = d->n_valid;
+        f->n_associated = d->n_associated;
+        f->median_depth_m = d->median_depth_m;
+    } else {
+        free_frame(f);
+    }
+    free(d);
     return rc;
 }
 
@@ -302,6 +364,7 @@ static int load(struct fusion_rig *r, int session, const uint8_t *buf, size_t le
     return session_cuda_load(r->s[session], buf, len, r->stream, err);
 }
 
-static const struct fusion_api api = {open_rig,   close_rig,   run_batch, read_state,
-                                      free_state, state_bytes, save,      load};
+static const struct fusion_api api = {open_rig,    close_rig,  run_batch,  upload,     run_pass,
+                                      take,        read_frame, free_frame, read_state, free_state,
+                                      state_bytes, save,       load};
 extern "C" const struct fusion_api *fusion_cuda = &api;

@@ -20,6 +20,7 @@ extern "C" {
 #endif
 
 #define FUSION_CUDA_MAX 8
+#define FUSION_CUDA_PASSES 7
 
 /* Normalisation of the depth (0) and of the motion (1) network's input. */
 #define FUSION_CUDA_MEAN(net, ch) (0.1f + 0.2f * (float)(net) + 0.05f * (float)(ch))
@@ -46,6 +47,23 @@ struct fusion_state {
     uint32_t n_claims_left, n_bins_left, n_guards_hurt; /* all 0 between frames */
 };
 
+/* What the passes leave of a frame, in host memory: one value a pixel, but for the keyframes that
+ * the frame is tested against. */
+struct fusion_frame {
+    uint8_t *rgb;
+    float *depth, *usable, *distance;
+    struct vec3 *world;
+    uint32_t *found, *through;
+    uint8_t *overlap_now; /* [max_keyframes] */
+    struct camera camera;
+    struct covisible_grid grid;
+    uint32_t covisible_place[GPU_COVISIBLE_MAX];
+    int covisible_overlap[GPU_COVISIBLE_MAX];
+    int n_covisible, is_keyframe;
+    uint32_t place_new, n_keyframes, n_valid, n_associated;
+    float median_depth_m;
+};
+
 struct fusion_api {
     /* n sessions. Returns: 0; ERR_UNSUPPORTED: no device here, err says why; other failures */
     int (*open)(struct fusion_rig **r, const struct gpu_session_config *c, int n, struct err *err);
@@ -54,6 +72,13 @@ struct fusion_api {
      * Waits. depth[i] is as large as session i's pictures; changes stay until its next frame. */
     int (*run)(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                struct err *err);
+    /* The same in steps: upload, then each pass of fusion_pass_names in turn; then take. */
+    int (*upload)(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
+                  struct err *err);
+    int (*pass)(struct fusion_rig *r, int pass, struct err *err);
+    int (*take)(struct fusion_rig *r, struct gpu_frame *f, struct err *err);
+    int (*frame)(struct fusion_rig *r, int session, struct fusion_frame *f, struct err *err);
+    void (*frame_free)(struct fusion_frame *f);
     int (*state)(struct fusion_rig *r, int session, struct fusion_state *st, struct err *err);
     void (*state_free)(struct fusion_state *st);
     /* gpu_session_save() and its kin of one session */
@@ -62,6 +87,9 @@ struct fusion_api {
                 struct err *err);
     int (*load)(struct fusion_rig *r, int session, const uint8_t *buf, size_t len, struct err *err);
 };
+
+static const char *const fusion_pass_names[FUSION_CUDA_PASSES] = {
+    "image", "depth", "covisible", "associate", "update", "insert", "remove"};
 
 extern const struct fusion_api *fusion_cuda;
 

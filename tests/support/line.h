@@ -62,14 +62,9 @@ static inline void line_close(struct line *l)
     free(l->rgb);
 }
 
-/* l->depth and l->rgb as seen from T_wc, through all stages. Returns 0 or the code of the first
- * failure. */
-static inline int line_frame(struct line *l, const struct rigid *T_wc)
+/* l->f becomes l->depth and l->rgb as seen from T_wc. */
+static inline void line_set_frame(struct line *l, const struct rigid *T_wc)
 {
-    struct gpu_item *item = &l->f.item;
-    struct err err = {0};
-    int rc;
-
     memset(&l->f, 0, sizeof l->f);
     l->f.item.session = l->s;
     l->f.rgb = l->rgb;
@@ -78,6 +73,16 @@ static inline int line_frame(struct line *l, const struct rigid *T_wc)
     l->f.K = l->K;
     l->f.has_pose = 1;
     l->f.T_wc = *T_wc;
+}
+
+/* The same, and it goes through all stages. Returns 0 or the code of the first failure. */
+static inline int line_frame(struct line *l, const struct rigid *T_wc)
+{
+    struct gpu_item *item = &l->f.item;
+    struct err err = {0};
+    int rc;
+
+    line_set_frame(l, T_wc);
     rc = session_cpu_put_depth(l->s, l->depth, &err);
     if (rc == 0)
         rc = gpu_submit(l->g, &gpu_line_mono, &item, 1, &err);

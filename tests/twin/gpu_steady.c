@@ -132,7 +132,7 @@ static void start(struct rig *r, int first)
         fail_msg("%s", err.text);
 }
 
-static void land(struct rig *r, int first)
+static void finish(struct rig *r, int first)
 {
     struct gpu_item *batch[2] = {&r->f[first].item, &r->f[first + 1].item};
     struct err err = {0};
@@ -150,9 +150,9 @@ static void run(struct rig *r, int frames)
     start(r, 0);
     for (int i = 1; i < frames; i++) {
         start(r, i % 2 * 2);
-        land(r, (i + 1) % 2 * 2);
+        finish(r, (i + 1) % 2 * 2);
     }
-    land(r, (frames + 1) % 2 * 2);
+    finish(r, (frames + 1) % 2 * 2);
 }
 
 static void the_watch_sees_what_it_is_there_for(void **state)
@@ -210,7 +210,7 @@ static void sessions_come_and_go_without_the_driver(void **state)
         gpu_session_free(&s);
     }
     w = watch_cuda_end();
-    land(&r, 0);
+    finish(&r, 0);
     if (w.made || w.streamless)
         fail_msg("%d made, %d without a stream; the first: %s", w.made, w.streamless, w.offender);
     assert_true(w.streamed >= 20 * 4);

@@ -357,6 +357,81 @@ static void depth_comes_from_the_network(void **state)
     tear_down(&w);
 }
 
+/* Rows of mono's, the first ones and the last. */
+static struct gpu_stage flat_stages[4];
+
+static int any_picture_fits(const struct gpu_item *item, struct err *err)
+{
+    (void)item;
+    (void)err;
+    return 0;
+}
+
+/* A line of its own, made of stages that are there: depth alone, and no map. */
+static void a_line_without_a_map_needs_no_memory_for_one(void **state)
+{
+    static const char *const names[4] = {"upload", "image", "depth", "download"};
+    const struct gpu_session_ops ops = {.bytes = gpu_line_mono.cpu->bytes,
+                                        .make = gpu_line_mono.cpu->make,
+                                        .free = gpu_line_mono.cpu->free};
+    const struct gpu_line flat = {.name = "flat",
+                                  .stages = flat_stages,
+                                  .n_stages = 4,
+                                  .needs = 1u << GPU_MODEL_DEPTH,
+                                  .check = any_picture_fits,
+                                  .cpu = &ops};
+    static float depth[W * H];
+    uint8_t nothing = 0;
+    size_t len = 1;
+    struct world w;
+    struct gpu_session_config c;
+    struct gpu_session *s;
+    struct gpu_frame f;
+    struct gpu_item *item = &f.item;
+
+    (void)state;
+    for (int i = 0, k = 0; i < gpu_line_mono.n_stages; i++)
+        if (!strcmp(gpu_line_mono.stages[i].name, names[k]))
+            flat_stages[k++] = gpu_line_mono.stages[i];
+    set_up(&w);
+    c = session_config(&w);
+    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
+    gpu_session_free(&s);
+    c.line = &flat;
+    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL),
+                     ERR_INPUT); /* it takes no motion network */
+    c.motion = NULL;
+    c.max_points = 0; /* is not looked at */
+    assert_true(gpu_session_bytes(&c) < 100 * W * H);
+    assert_int_equal(gpu_session_new(&s, w.g, &c, NULL), 0);
+    f = frame_of(&w, s);
+    f.depth_out = depth;
+    fill(&w, 51, 0);
+    assert_int_equal(gpu_submit(w.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
+    assert_int_equal(gpu_submit(w.g, &flat, &item, 1, NULL), 0);
+    assert_int_equal(gpu_wait(w.g, &item, 1, NULL), 0);
+    assert_true(fabsf(depth[W] - 1.2f) < 1e-5f);
+    assert_int_equal(f.item.n_passes, 4);
+    assert_string_equal(f.item.passes[3].name, "download");
+    assert_int_equal(gpu_session_state_bytes(s), 0);
+    assert_int_equal(gpu_session_save(s, &nothing, 0, &len, NULL), 0);
+    assert_int_equal(len, 0);
+    assert_int_equal(gpu_session_load(s, &nothing, 0, NULL), 0);
+    assert_int_equal(gpu_session_load(s, &nothing, 1, NULL), ERR_INPUT);
+    gpu_session_free(&s);
+    tear_down(&w);
+}
+
+static void lines_are_found_by_name(void **state)
+{
+    (void)state;
+    assert_ptr_equal(gpu_line_at(0), &gpu_line_mono);
+    assert_ptr_equal(gpu_line_find("mono"), &gpu_line_mono);
+    assert_null(gpu_line_find("stereo"));
+    assert_null(gpu_line_at(-1));
+    assert_null(gpu_line_at(1000));
+}
+
 /* Mean ray: (31.5 - 21.5)/50 = 0.2 across, (23.5 - 28.5)/50 = -0.1 down. */
 static void motion_comes_from_the_network(void **state)
 {
@@ -407,6 +482,8 @@ int main(void)
         cmocka_unit_test(unused_plans_are_given_back),
         cmocka_unit_test(frames_that_do_not_fit_are_refused),
         cmocka_unit_test(depth_comes_from_the_network),
+        cmocka_unit_test(a_line_without_a_map_needs_no_memory_for_one),
+        cmocka_unit_test(lines_are_found_by_name),
         cmocka_unit_test(motion_comes_from_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
