@@ -35,7 +35,7 @@ struct allocator {
     void *ctx;
 };
 
-/* Where an allocator's pieces come from; nvJPEG holds on to it. */
+/* Where an allocator's pieces come from. nvJPEG keeps the pointer. */
 struct source {
     struct memory_cuda *memory;
     enum memory_cuda_kind kind;
@@ -97,7 +97,7 @@ static int get_piece(void *ctx, void **piece, size_t bytes, cudaStream_t stream)
     return memory_cuda_get(from->memory, from->kind, piece, bytes, NULL);
 }
 
-/* What was asked of the stream may still use it. */
+/* Work that is enqueued on the stream may still use the piece, so we wait for it first. */
 static int put_piece(void *ctx, void *piece, size_t bytes, cudaStream_t stream)
 {
     const struct source *to = (const struct source *)ctx;
@@ -271,7 +271,7 @@ static int divisor(const struct gpu_jpeg *p)
     return 0;
 }
 
-/* One call for n pictures. ERR_UNSUPPORTED: the engines will not have one of them, or more. */
+/* Has n pictures decoded by one call. ERR_UNSUPPORTED: the engines refuse at least one of them. */
 static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
                         struct request *const *requests, int n, struct err *err)
 {
@@ -293,7 +293,7 @@ static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
     status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
     if (status == 0)
         return 0;
-    /* it may have asked something of the stream; then it starts anew */
+    /* the call may have enqueued work before it failed; the state is prepared anew behind that */
     CU_TRY(cudaStreamSynchronize(b->stream));
     (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI);
     return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
@@ -327,7 +327,8 @@ out:
     return rc;
 }
 
-/* What a file does to a call is its owner's alone: the others are made without it. */
+/* When a call fails each picture is decoded alone, so that a bad file fails only its own
+ * request. */
 static void serve(struct jpeg_cuda *j, struct engine_batch *b, struct request *const *requests,
                   int n)
 {

@@ -9,7 +9,8 @@
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
 #define RESERVE_SHARE 8 /* of the device's memory, at most */
-#define PINNED_SHARE 16 /* of that pinned, too; of half the host memory at most */
+#define PINNED_SHARE \
+    16 /* this share of the reserve is taken of pinned memory, too, but at most half of the host's */
 
 struct memory_cuda {
     int device;
@@ -24,7 +25,7 @@ static int get_device(void **memory, size_t bytes, struct err *err)
     CU_TRY(cudaMalloc(memory, bytes));
 out:
     if (rc)
-        (void)cudaGetLastError(); /* lack of memory is no fault of the next launch */
+        (void)cudaGetLastError(); /* else the next launch is blamed for the lack of memory */
     return rc;
 }
 
@@ -38,7 +39,7 @@ out:
     return rc;
 }
 
-/* A lost context refuses to free: there is nothing left to be done about it. */
+/* The context may be lost; then the driver frees nothing, and we can do nothing about it. */
 static void put_device(void *memory)
 {
     (void)cudaFree(memory);
@@ -92,7 +93,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* As much of it as there is: what is missing comes later, or is an error then. */
+/* Takes as much of the reserve as there is. What is missing is asked for when a session needs
+ * it. */
 static int reserve(struct memory_cuda *m, uint64_t bytes, struct err *err)
 {
     uint64_t host = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A run of bytes: a piece or free. Neighbours in memory are neighbours in the list, and no two free
- * ones are. */
+/* A run of bytes is a piece, or it is free. Runs that lie side by side in memory do so in the list,
+ * and two free ones never do. */
 struct run {
     struct run *next, *prev;
     uint8_t *at;
@@ -22,7 +22,8 @@ struct chunk {
 
 struct slab {
     struct slab_source source;
-    pthread_mutex_t growing; /* one asks the source at a time; before `lock` */
+    /* only one thread asks the source at a time; it takes this lock before `lock` */
+    pthread_mutex_t growing;
     pthread_mutex_t lock;
     struct chunk *chunks;
     size_t held, used;
@@ -72,7 +73,7 @@ static int grow(struct slab *s, size_t bytes, struct err *err)
     return 0;
 }
 
-/* Under `lock`: the chunks without a piece, taken out of the list. */
+/* Takes the chunks without a piece out of the list. Under `lock`. */
 static struct chunk *unused(struct slab *s)
 {
     struct chunk **at = &s->chunks, *out = NULL, *c;
@@ -105,7 +106,7 @@ void slab_trim(struct slab *s)
 
 /* ------------------------------------------------------------------------- pieces */
 
-/* Under `lock`: the smallest free run of at least so many bytes. */
+/* Returns the smallest free run of at least so many bytes. Under `lock`. */
 static struct run *best(const struct slab *s, size_t bytes)
 {
     struct run *found = NULL;
@@ -117,8 +118,8 @@ static struct run *best(const struct slab *s, size_t bytes)
     return found;
 }
 
-/* Under `lock`: what is left of a run becomes a free one; without memory for that the piece is
- * larger than it need be. */
+/* What is left of a run becomes a free one; without memory for that the piece is larger than it
+ * need be. Under `lock`. */
 static void split(struct run *r, size_t bytes)
 {
     struct run *rest = r->bytes > bytes ? calloc(1, sizeof *rest) : NULL;
@@ -150,7 +151,8 @@ static void *take(struct slab *s, size_t bytes)
     return at;
 }
 
-/* Under `growing`: perhaps another thread's growth left room. */
+/* Under `growing`. Another thread may have asked the source in the meantime, so we look once
+ * more. */
 static int take_more(struct slab *s, void **piece, size_t bytes, struct err *err)
 {
     int rc = ERR_MEMORY;
@@ -188,7 +190,7 @@ int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err)
     return rc;
 }
 
-/* The next run becomes part of this one; both are free. */
+/* Joins a free run with the next one, which is free, too. */
 static void join_next(struct run *r)
 {
     struct run *next = r->next;

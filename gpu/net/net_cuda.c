@@ -30,7 +30,7 @@ struct net_cuda {
 
 /* ---------------------------------------------------------------------------------- memory */
 
-/* Zeroed device memory, counted. Nothing is asked for where nothing is needed. */
+/* Device memory, zeroed and counted. A size of zero asks the driver for nothing. */
 static int get(struct net_cuda *p, void **at, size_t bytes, cudaStream_t stream, struct err *err)
 {
     int rc = 0;
@@ -58,7 +58,8 @@ static int get_all(struct net_cuda *p, cudaStream_t stream, struct err *err)
     if (plan->table_bytes)
         CU_TRY(cudaMemcpyAsync(p->tables, plan->tables, plan->table_bytes, cudaMemcpyHostToDevice,
                                stream));
-    CU_TRY(cudaStreamSynchronize(stream)); /* the tables are pageable: they stay until here */
+    /* the tables lie in pageable memory, so they must stay until the copies are done */
+    CU_TRY(cudaStreamSynchronize(stream));
 out:
     return rc;
 }
@@ -110,7 +111,7 @@ static void conv_args(const struct net_cuda *p, const struct net_cuda_job *j,
     a->out = j->dst >= 0 ? (void *)place_of(p, j->dst) : (void *)p->output;
 }
 
-/* What net_cuda_conv.cu refuses, it refuses without knowing the node. */
+/* net_cuda_conv.cu does not know the node that it refuses; we add its name. */
 static int name_node(struct err *err, int code, const struct net_step *s)
 {
     char text[ERR_TEXT_CAP];
@@ -144,7 +145,8 @@ static int make_conv(struct net_cuda *p, const struct net_cuda_job *j, cudaStrea
     return 0;
 }
 
-/* All convolutions, and the scratch that the hungriest of them needs: they run one by one. */
+/* Makes all convolutions. They run one by one, so they share the scratch of the one that needs
+ * most. */
 static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
 {
     size_t scratch = 0, counters = 0;
@@ -173,7 +175,8 @@ out:
     return rc;
 }
 
-/* By rule; measured where that is asked for and a batch of n is n items for every convolution. */
+/* Tile shapes are chosen by rule, or measured where that is asked for and where a batch of n is n
+ * items for every convolution. */
 static int choose_tiles(struct net_cuda *p, const struct net_cuda_config *config,
                         cudaStream_t stream, struct err *err)
 {
@@ -288,8 +291,7 @@ int net_cuda_new(struct net_cuda **out, const struct net *net, const struct net_
     p->max_batch = config->max_batch;
     while (1 << p->n_sizes <= p->max_batch)
         p->n_sizes++;
-    /* the limit is there for what a model may ask of one picture; how many there are is our
-     * doing */
+    /* the limit is on what a model may ask for one picture; the number of pictures is our choice */
     if ((rc = net_graph_new(&p->g, net, 1, config->h, config->w, &limits, err)) ||
         (rc = net_cuda_plan_new(&p->plan, p->g, limits.max_plan_bytes, err)))
         goto out;
@@ -317,7 +319,7 @@ void net_cuda_free(struct net_cuda **out)
         return;
     for (int i = 0; i < p->n_convs; i++)
         net_cuda_conv_free(&p->convs[i]);
-    /* a lost context refuses to free: there is nothing left to be done about it */
+    /* the context may be lost; then the driver frees nothing, and we can do nothing about it */
     (void)cudaFree(p->input);
     (void)cudaFree(p->output);
     (void)cudaFree(p->arena);

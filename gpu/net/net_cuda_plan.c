@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN 256 /* what the device's allocator gives; a multiple of every vector load */
+#define ALIGN 256 /* as the device's allocator aligns; a multiple of every vector load */
 
 /* ---------------------------------------------------------------------------------- folding */
 
@@ -41,7 +41,7 @@ static void count_uses(const struct net_graph *g, struct uses *u)
     u[g->output].other++;
 }
 
-/* Concats first: through one that is folded, its sources are loaded by convolutions too. */
+/* Concats are folded first: a convolution that reads a folded one loads the sources of it. */
 static void fold(struct net_cuda_plan *p, struct uses *u)
 {
     const struct net_graph *g = p->g;

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CANDIDATES 28 /* the best by rule: none behind the 16th of them has won yet */
+#define CANDIDATES 28 /* only the first of those that the rule orders are measured: none behind the 16th has won yet */
 #define ALL_TILES 64
 #define REPEATS 5
 #define PATH_CAP 512
 
-/* The head of a file: all that must agree before a line of it is believed. */
+/* The head of a file. All of it must agree before the rest of the file is used. */
 struct key {
     char name[256];
     int driver, n_layers, n_sizes;
@@ -134,7 +134,8 @@ static void file_write(const char *path, const struct key *k, const struct net_c
 
 /* ---------------------------------------------------------------------------- the measurement */
 
-/* The fastest of REPEATS, each of `runs` in a row so that the launches overlap. */
+/* Returns the shortest time of REPEATS measurements. Each is of `runs` launches in a row, so that
+ * they overlap. */
 static int tile_time(float *ms, const struct net_cuda_tune_layer *l, struct net_cuda_tile tile,
                      int n, cudaEvent_t event[2], cudaStream_t stream, struct err *err)
 {
@@ -193,7 +194,8 @@ static int measure(struct net_cuda_tile *tiles, const struct net_cuda_tune_layer
     for (int i = 0; i < n_layers; i++) {
         int like = 0;
 
-        /* layers of one form behave alike: residual networks are full of them */
+        /* Layers of one form take the same tile shape, and residual networks have many such
+         * layers. */
         while (net_cuda_conv_hash(layers[like].plan) != net_cuda_conv_hash(layers[i].plan))
             like++;
         for (int s = 0; s < n_sizes; s++) {

@@ -153,7 +153,7 @@ int net_dnnl_plan_own(struct net_dnnl *p, int tensor, int plain, struct err *err
         return rc;
     if (!s->user)
         return net_dnnl_plan_get(p, tensor, &md, err);
-    /* the caller's memory has no place of its own to be seen under another shape */
+    /* the caller's memory cannot be used under another shape */
     to = net_dnnl_plan_store(p, &md, -1, 0, err);
     if (to < 0)
         return to;
@@ -176,7 +176,7 @@ int net_dnnl_plan_wanted(struct net_dnnl *p, int tensor, int *store, struct err 
     if (at->part_of < 0)
         return 0;
     whole = p->places[at->part_of].store;
-    if (whole < 0) { /* the first part to be written makes the whole */
+    if (whole < 0) { /* the part that is written first makes the memory of the whole */
         if ((rc = net_dnnl_plan_wanted(p, at->part_of, &whole, err)))
             return rc;
         if (whole < 0) {
@@ -258,8 +258,8 @@ static void place_all(struct net_dnnl *p)
     for (int i = g->n_steps - 1; i >= 0; i--)
         if (g->steps[i].kind == NET_STEP_CONCAT)
             place_parts(p, &g->steps[i]);
-    /* Backwards, so that a chain of residual blocks lands as a whole in the concat of its last
-     * one. */
+    /* Goes backwards, so that a chain of residual blocks is written as a whole into the concat
+     * behind its last one. */
     for (int i = g->n_steps - 1; i >= 0; i--) {
         const struct net_step *s = &g->steps[i];
         int r = s->residual;

@@ -33,7 +33,7 @@ static void count_uses(const struct net_graph *g, struct uses *u)
     u[g->output].count++;
 }
 
-/* What the output does not need (a scale branch that another output used) is not run. */
+/* Steps that the output does not need are not run, for instance a branch of another output. */
 static void drop_unused(struct net_graph *g, struct uses *u)
 {
     count_uses(g, u);
@@ -91,7 +91,7 @@ static int merge(struct net_graph *g, int i, int j, const struct uses *u)
             return merge_affine(g, s, next) ? -1 : 1;
         if (next->kind == NET_STEP_BINARY && next->binary == NET_ADD && s->kind == NET_STEP_CONV) {
             int other = next->src[next->src[0] == s->dst];
-            /* the other operand must be there when the convolution runs */
+            /* the other operand must have been computed when the convolution runs */
             if (other == s->dst || !same_shape(g, other, s->dst) || u[other].producer > i)
                 return 0;
             s->residual = other;
