@@ -44,7 +44,7 @@ static bool is_left_over(const struct store *st, const char *id)
     struct dirent *d;
     DIR *dir;
 
-    snprintf(path, sizeof(path), "%s/sessions/%s", journal_path(st->journal), id);
+    snprintf(path, sizeof(path), "%s/sessions/%.*s", journal_path(st->journal), JOURNAL_ID_LEN, id);
     dir = opendir(path);
     if (!dir)
         return false;
