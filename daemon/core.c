@@ -1,8 +1,8 @@
-#include "daemon/core.h"
+#include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "daemon/disk/store.h"
+#include "daemon/work/frame_end.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,21 +112,6 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     return rc;
 }
 
-static void free_session(struct session *s)
-{
-    store_session_free(s);
-    session_work_free(s);
-    session_free(s);
-}
-
-void core_release(struct session *s)
-{
-    if (session_disk(s))
-        store_reap_later(s);
-    else
-        free_session(s);
-}
-
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
@@ -134,6 +119,17 @@ int core_open(struct core **core, const struct config *config, const struct core
         config->limits.max_width, config->limits.max_height, config->limits.max_scans,
         (uint32_t)config->limits.max_frame_bytes, config->limits.decode_ms};
     struct core *c = calloc(1, sizeof(*c));
+    const struct store_ops store_ops = {.stored = decode_admit,
+                                        .displaced = frame_end_displaced,
+                                        .ended = frame_end_told,
+                                        .save = session_work_kick_device,
+                                        .leave = session_work_retire,
+                                        .restored = session_work_restore,
+                                        .origin = core_tell_origin,
+                                        .free = core_free_session,
+                                        .make = core_admit_again,
+                                        .add = core_register_again,
+                                        .core = c};
     int rc;
 
     *core = c;
@@ -149,14 +145,14 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = store_open(&c->store, config, free_session, backend == NULL, err);
+        rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
         rc = decode_start(&c->decode, config->decode.threads, c->n_workers, &jpeg,
                           config->decode.card_pixels, err);
     if (rc == 0 && c->store)
-        rc = store_recover(&c->recovery, c, err);
+        rc = store_recover(&c->recovery, c->store, err);
     if (rc)
         core_close(core);
     return rc;
@@ -199,7 +195,7 @@ static void let_go(struct core *c, struct session *s)
     if (!removed)
         return;
     session_kill(s);
-    worker_retire(s);
+    session_work_retire(s);
     if (c->edges.ops)
         c->edges.ops->session_gone(c->edges.edge, session_id(s));
     session_unref(removed);
@@ -308,7 +304,7 @@ static void suspend(struct core *c, struct session *s)
     if (session_idle(s, clock_unix_s(), suspend_s))
         store_want_checkpoint(s, true);
     else if (store_wants_checkpoint(s))
-        worker_kick(s);
+        session_work_kick_device(s);
 }
 
 void core_sweep(struct core *c)
@@ -329,8 +325,7 @@ static void drain_session(struct core *c, struct session *s)
         return;
     }
     session_finalize(s);
-    if (session_settle(s))
-        worker_retire(s);
+    frame_end_settle(s);
     say_stopping(s, false);
 }
 

@@ -1,7 +1,7 @@
 /*
  * core.h - everything behind the edges: sessions, networks, decoders, workers, committers
  *
- * core_open() starts the threads, core_stop() ends them; core_ops (door.c, stream.c) is the table
+ * core_open() starts the threads, core_stop() ends them; core_ops (core_ops.c, core_stream.c) is the table
  * that the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and
  * core_pending() when it is time to go.
  */
@@ -10,6 +10,7 @@
 
 #include "daemon/work/commit.h"
 #include "daemon/config.h"
+#include "daemon/disk/store.h"
 #include "daemon/work/decode.h"
 #include "daemon/work/devices.h"
 #include "daemon/session/registry.h"
@@ -20,9 +21,6 @@
 #define CORE_DEVICES_MAX DEVICES_MAX
 
 /* Where devices come from; tests have their own. */
-struct store;
-struct recovery;
-
 struct core_backend {
     worker_open_fn *open;
     int (*cuda_count)(void);
@@ -43,13 +41,15 @@ struct core {
     size_t (*edge_metrics)(void *edge, char *buf, size_t cap);
     double started_s;
 
-    atomic_ullong next_rank, next_serial;
+    atomic_ullong last_rank, next_serial;
     atomic_int exports, streams;
     atomic_bool ready, draining;
 
     pthread_mutex_t lock; /* of config alone: SIGHUP changes it */
     struct config config;
 };
+
+extern const struct core_ops core_ops;
 
 /*
  * core_open - networks, devices, decoders
@@ -88,7 +88,7 @@ void core_drain(struct core *c);
 /* The same, at once. */
 void core_hasten(struct core *c);
 /* May sessions be created? Returns 0; ERR_BUSY: not now, and why. What stands against one session
- * in particular is said by options_resolve() and placement_choose(). */
+ * in particular is said by options_resolve() and core_place(). */
 MUST_CHECK int core_refuses(const struct core *c, struct err *err);
 /* Clients that are still connected. */
 int core_pending(const struct core *c);

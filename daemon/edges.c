@@ -3,7 +3,6 @@
 #include "api/server/tls.h"
 #include "daemon/clock.h"
 #include "daemon/descriptors.h"
-#include "daemon/door.h"
 #include "daemon/log.h"
 
 #include <stdlib.h>
@@ -106,7 +105,7 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
     const struct config *c = &e->config;
 
     *a = (struct api_config){
-        .ops = &door_ops,
+        .ops = &core_ops,
         .core = core,
         .http_host = c->http.listen,
         .ws_host = c->stream.listen,

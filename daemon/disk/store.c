@@ -2,10 +2,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
-#include "daemon/work/decode.h"
-#include "daemon/work/job.h"
 #include "daemon/log.h"
-#include "daemon/work/worker.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
 
@@ -91,8 +88,8 @@ static int open_parts(struct store *st, const struct config *config, const char 
     return rc;
 }
 
-int store_open(struct store **store, const struct config *config,
-               void (*free_session)(struct session *s), bool arm, struct err *err)
+int store_open(struct store **store, const struct config *config, const struct store_ops *ops,
+               bool arm, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + sizeof(SUFFIX)];
     struct store *st;
@@ -104,7 +101,7 @@ int store_open(struct store **store, const struct config *config,
     st = calloc(1, sizeof(*st));
     if (!st)
         return err_set(err, ERR_MEMORY, "no memory for the journal");
-    st->free_session = free_session;
+    st->ops = *ops;
     read_boot(st->boot, sizeof(st->boot));
     store_configure(st, config);
     rc = open_parts(st, config, path, arm, err);
@@ -175,11 +172,12 @@ int store_session_log(struct store *st, struct session *s, uint64_t next_number,
 
 int store_session_attach(struct store *st, struct session *s, struct err *err)
 {
+    size_t n = (size_t)session_setup(s)->queue_frames;
     struct session_disk *d;
 
     if (!st || session_setup(s)->options.journal == SESSION_JOURNAL_OFF)
         return 0;
-    d = calloc(1, sizeof(*d));
+    d = calloc(1, sizeof(*d) + n * sizeof(d->tickets[0]));
     if (!d)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
     d->session = s;
@@ -244,7 +242,7 @@ void store_reap(struct store *st)
         char id[API_ID_CAP];
         next = d->next_reaped;
         snprintf(id, sizeof(id), "%s", session_id(d->session));
-        st->free_session(d->session);
+        st->ops.free(d->session);
         if (unwanted && journal_remove(st->journal, id, &err))
             LOG_AT(LOG_WARNING, "session %.6s: its files stay: %s", id, err.text);
     }
@@ -257,99 +255,96 @@ bool store_fenced(const struct session *s)
 
 /* ------------------------------------------------------------------------- a frame */
 
-static struct queue_item *item_of(struct journal_entry *e)
+struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item *item)
 {
-    return CONTAINER_OF(e, struct queue_item, store.entry);
+    struct store_ticket *t = &d->tickets[item->slot];
+
+    *t = (struct store_ticket){.item = item, .skipped = atomic_load(&d->skipped)};
+    return t;
 }
 
-/* The frame that made room hears of it when its successor is on the disk. */
-static void answer_displaced(struct session *s, const struct queue_dropped *d)
+static void leave_suspect(const struct session_disk *d, int suspect)
 {
-    const struct control_ack ack = {
-        .seq = d->seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
-
-    if (!d->any)
-        return;
-    if (d->suspect >= 0)
-        suspect_leave(session_disk(s)->store->suspect, d->suspect);
-    session_answer(s, d->stream, &ack, 0);
+    if (suspect >= 0)
+        suspect_leave(d->store->suspect, suspect);
 }
 
-static void admit(struct session *s, struct queue_item *item)
+/* The frame's slot may soon be used again, and its ticket with it. */
+static void admit(struct session *s, struct store_ticket *t)
 {
-    const struct queue_dropped displaced = item->store.displaced;
+    const struct queue_dropped displaced = t->displaced;
+    struct session_disk *d = session_disk(s);
 
-    queue_stored(session_queue(s), item);
-    decode_kick(s);
-    answer_displaced(s, &displaced);
+    if (displaced.any)
+        leave_suspect(d, displaced.suspect);
+    d->store->ops.stored(s, t->item, &displaced);
 }
 
-/* On its thread: nothing of this session is stored any more. The others go on. */
-static void fence(struct session *s)
+/* By a thread of the journal: nothing of this session is stored any more. The others go on. */
+static void refuse_unstored(struct session *s, struct store_ticket *t)
 {
+    const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
+    const struct store_ops *ops = &session_disk(s)->store->ops;
+
     LOG_EVENT(LOG_ERR, LOG_EVENT_STORAGE_FAILED,
               "session %.6s: its journal failed, it takes no more frames", session_id(s));
     session_set_fault(s, "its journal failed: no more frames can be stored");
+    store_front_end(s, CONTROL_REFUSED);
+    if (t->displaced.any)
+        leave_suspect(session_disk(s), t->displaced.suspect);
+    ops->displaced(s, &t->displaced);
+    ops->ended(s, t->item, &ack);
 }
 
 static void on_done(void *ctx, struct journal_entry *e, int rc)
 {
+    struct store_ticket *t = CONTAINER_OF(e, struct store_ticket, entry);
     struct session *s = ctx;
-    struct queue_item *item = item_of(e);
 
     if (e->type == JOURNAL_OUTCOME) {
-        job_end(s, item, &item->store.end);
+        session_disk(s)->store->ops.ended(s, t->item, &t->end);
     } else if (rc == 0) {
-        item->store.number = e->number;
-        admit(s, item);
+        t->item->number = e->number;
+        admit(s, t);
     } else {
-        const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
-        fence(s);
-        store_front_end(s, CONTROL_REFUSED);
-        answer_displaced(s, &item->store.displaced);
-        job_end(s, item, &ack);
+        refuse_unstored(s, t);
     }
     session_unref(s);
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void append_frame(struct session *s, struct queue_item *item)
+static void append_frame(struct session_disk *d, struct store_ticket *t)
 {
-    struct session_disk *d = session_disk(s);
-    struct store_ticket *ticket = &item->store;
+    struct queue_item *item = t->item;
     const struct store_meta meta = {.flags =
-                                        (ticket->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
-                                        (ticket->displaced.any ? STORE_FRAME_DISPLACED : 0),
+                                        (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
+                                        (t->displaced.any ? STORE_FRAME_DISPLACED : 0),
                                     .breaks = item->breaks,
-                                    .displaced = ticket->displaced.number,
+                                    .displaced = t->displaced.number,
                                     .front_refused = atomic_load(&d->front_refused),
                                     .front_dropped = atomic_load(&d->front_dropped),
                                     .ordinal = ++d->stored_frames};
 
-    ticket->ordinal = meta.ordinal;
-    store_meta_encode(ticket->meta, &meta);
-    ticket->entry = (struct journal_entry){
+    t->ordinal = meta.ordinal;
+    store_meta_encode(t->meta, &meta);
+    t->entry = (struct journal_entry){
         .type = JOURNAL_FRAME,
-        .part = {{ticket->meta, STORE_META_BYTES},
-                 {ticket->header, FRAME_HEADER_BYTES},
+        .part = {{t->meta, STORE_META_BYTES},
+                 {item->header, FRAME_HEADER_BYTES},
                  {(void *)(uintptr_t)item->frame.payload, item->frame.payload_len}},
         .n_parts = 3};
-    journal_append(d->log, &ticket->entry);
+    journal_append(d->log, &t->entry);
 }
 
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped)
 {
     struct session_disk *d = session_disk(s);
+    struct store_ticket *t = store_ticket_new(d, item);
 
-    item->store.displaced = *dropped;
-    item->store.skipped = d ? atomic_load(&d->skipped) : 0;
-    if (!d || item->store.replayed) {
-        admit(s, item);
-        return;
-    }
+    t->displaced = *dropped;
     session_ref(s);
     pthread_mutex_lock(&d->storing);
-    append_frame(s, item);
+    append_frame(d, t);
     pthread_mutex_unlock(&d->storing);
 }
 
@@ -365,63 +360,61 @@ void store_enter(struct session *s, struct queue_item *item)
 {
     struct session_disk *d = session_disk(s);
 
-    if (!d)
+    if (!item->number)
         return;
-    item->store.refused_before = d->decode_refused;
-    item->store.suspect = suspect_enter(d->store->suspect, session_id(s), item->store.number);
+    d->tickets[item->slot].refused_before = d->decode_refused;
+    item->suspect = suspect_enter(d->store->suspect, session_id(s), item->number);
 }
 
-void store_leave(struct session *s, struct queue_item *item)
+static void leave(const struct session_disk *d, struct queue_item *item)
 {
-    if (item->store.suspect >= 0)
-        suspect_leave(session_disk(s)->store->suspect, item->store.suspect);
-    item->store.suspect = -1;
+    leave_suspect(d, item->suspect);
+    item->suspect = -1;
 }
 
 void store_outcome(struct session *s, struct queue_item *item, const struct control_ack *ack)
 {
-    struct store_ticket *ticket = &item->store;
-    struct bytes_writer w = bytes_writer(ticket->meta, STORE_OUTCOME_BYTES);
+    struct session_disk *d = session_disk(s);
+    struct store_ticket *t = &d->tickets[item->slot];
+    struct bytes_writer w = bytes_writer(t->meta, STORE_OUTCOME_BYTES);
 
-    store_leave(s, item);
-    if (!ticket->number) {
-        job_end(s, item, ack);
-        return;
-    }
+    leave(d, item);
     queue_ending(session_queue(s), item);
-    ticket->end = *ack;
-    bytes_put_u64(&w, ticket->number);
+    t->end = *ack;
+    bytes_put_u64(&w, item->number);
     bytes_put_u64(&w, item->frame.seq);
     bytes_put_u32(&w, (uint32_t)ack->status);
     bytes_put_u32(&w, (uint32_t)ack->reason);
-    ticket->entry = (struct journal_entry){
-        .type = JOURNAL_OUTCOME, .part = {{ticket->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
+    t->entry = (struct journal_entry){
+        .type = JOURNAL_OUTCOME, .part = {{t->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
     session_ref(s);
-    journal_append(session_disk(s)->log, &ticket->entry);
+    journal_append(d->log, &t->entry);
 }
 
 void store_decode_refused(struct session *s, const struct queue_item *item)
 {
-    if (item->store.number)
+    if (item->number)
         session_disk(s)->decode_refused++;
 }
 
 void store_device_refused(struct session *s, const struct queue_item *item)
 {
-    if (item->store.number)
+    if (item->number)
         session_disk(s)->refused++;
 }
 
 void store_used(struct session *s, struct queue_item *item)
 {
     struct session_disk *d = session_disk(s);
+    const struct store_ticket *t;
 
-    if (!item->store.number)
+    if (!item->number)
         return;
-    store_leave(s, item);
-    d->number = item->store.number;
-    d->ordinal = item->store.ordinal;
-    d->refused_before = item->store.refused_before + item->store.skipped;
+    t = &d->tickets[item->slot];
+    leave(d, item);
+    d->number = item->number;
+    d->ordinal = t->ordinal;
+    d->refused_before = t->refused_before + t->skipped;
     d->used++;
     d->unsaved++;
 }

@@ -2,8 +2,8 @@
  * store.h - what the disk knows of the sessions: their frames, how those ended, where they stood
  *
  * Ties a session to its journal, its checkpoints and its meta file, and brings all of them back
- * after a start (store_recover.c). Everything here does nothing, at once, for a session without a
- * journal, so the path of a frame is the same with and without.
+ * after a start (store_recover.c). Where nothing else is said a session without a journal
+ * (session_disk() is NULL) may be given, too, and nothing is done.
  *
  *   meta.json    what the session is: options, tokens, epoch, whether it was finalized
  *   journal      FRAME records, each before its frame is decoded; OUTCOME records of frames that
@@ -24,41 +24,68 @@
 #include "daemon/session/session.h"
 #include "daemon/disk/suspect.h"
 
-struct core;
 struct recovery;
 
-#define STORE_FRAME_CV 1u        /* the header's pose has OpenCV axes */
-#define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
 #define STORE_ORIGIN_CAP 512
 
+/* What meta.json holds. */
+struct store_manifest {
+    char id[API_ID_CAP];
+    uint32_t epoch;
+    uint64_t rank;
+    double created_s;
+    bool finalized;
+    char boot[40];                 /* of the machine, when it was written last */
+    char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
+    struct session_options options;
+    struct api_token tokens[SESSION_TOKENS_MAX];
+    int n_tokens;
+};
+
+/* What is kept of the session's part of daemon/work, beside the device's state. */
+struct store_work {
+    int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
+    bool any;                 /* a frame was used; of the last one: */
+    uint32_t world_epoch, breaks;
+};
+
+/* What the store asks of the rooms above. By any thread, no lock held. */
+struct store_ops {
+    /* The frame is on the disk: it may be decoded. What made room for it ends. */
+    void (*stored)(struct session *s, struct queue_item *item, const struct queue_dropped *d);
+    /* A frame that made room for one that could not be stored. */
+    void (*displaced)(struct session *s, const struct queue_dropped *d);
+    /* The frame's end is on the disk: it may be told. */
+    void (*ended)(struct session *s, struct queue_item *item, const struct control_ack *ack);
+    void (*save)(struct session *s);  /* the device's thread shall call store_checkpoint() */
+    void (*leave)(struct session *s); /* the device's thread shall ask store_may_rest() */
+    void (*restored)(struct session *s, const struct store_work *kept);
+    /* What computes the session's points: another text means that they may differ. */
+    void (*origin)(const struct session *s, char origin[STORE_ORIGIN_CAP]);
+    void (*free)(struct session *s); /* store_session_free() included */
+    /* After a start: the session again, known to no other thread yet, and for all to see. */
+    int (*make)(void *core, const struct store_manifest *m, struct session **s, struct err *err);
+    int (*add)(void *core, struct session *s, struct err *err);
+    void *core;
+};
+
 struct store {
+    struct store_ops ops;
     struct journal *journal;
     struct checkpoint *checkpoint;
     struct suspect *suspect;
-    struct recovery *recovery;    /* where replayed frames are told, from the start on */
-    atomic_int checkpoint_frames; /* 0 = only when the session rests */
-    void (*free_session)(struct session *s);
+    struct recovery *recovery;              /* where replayed frames are told, from the start on */
+    atomic_int checkpoint_frames;           /* 0 = only when the session rests */
     _Atomic(struct session_disk *) to_reap; /* of sessions whose last reference is gone */
     atomic_ullong recovered, quarantined, damaged, checkpoints;
     atomic_bool blamed;
     char boot[40];
 };
 
-/* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
-struct store_meta {
-    uint32_t flags, breaks;
-    uint64_t displaced; /* number of the record that this frame made go; its end is "dropped" */
-    uint64_t front_refused, front_dropped; /* frames that ended before the journal saw them */
-    uint64_t ordinal;                      /* frames in the journal, this one included */
-};
-void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
-void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
-
-/* The folder, its threads. *store = NULL, and 0, if there is no folder. free_session: frees a
- * session, store_session_free() included. `arm`: handlers for crash signals, which a process has
- * once. */
+/* The folder, its threads. *store = NULL, and 0, if there is no folder. `arm`: handlers for crash
+ * signals, which a process has once. */
 MUST_CHECK int store_open(struct store **store, const struct config *config,
-                          void (*free_session)(struct session *s), bool arm, struct err *err);
+                          const struct store_ops *ops, bool arm, struct err *err);
 /* What is pending goes to the disk; threads end. */
 void store_stop(struct store *st);
 void store_close(struct store **store);
@@ -93,15 +120,14 @@ bool store_fenced(const struct session *s);
 
 /* ------------------------------------------------------------------------- a frame */
 
-/* A frame that queue_push() took, and the one that it displaced: on disk, then on to the
- * decoders. */
+/* A frame that queue_push() took, of a session with a journal, and the frame that made room for
+ * it: on disk, then ops.stored(). */
 void store_frame(struct session *s, struct queue_item *item, const struct queue_dropped *dropped);
 /* A frame ended before the journal saw it: refused, or dropped. */
 void store_front_end(struct session *s, enum control_status status);
-/* A thread works on it: if the process dies of that, it is a suspect. */
+/* A thread works on it until its end is told here: if the process dies of that, it is a suspect. */
 void store_enter(struct session *s, struct queue_item *item);
-void store_leave(struct session *s, struct queue_item *item);
-/* Its end, if not used: on disk, then job_end(). */
+/* The end of a frame of a session with a journal, if not used: on disk, then ops.ended(). */
 void store_outcome(struct session *s, struct queue_item *item, const struct control_ack *ack);
 /* A frame that was refused by the decoder, or by the device: for what checkpoints say. */
 void store_decode_refused(struct session *s, const struct queue_item *item);
@@ -111,17 +137,12 @@ void store_used(struct session *s, struct queue_item *item);
 
 /* ------------------------------------------------------------------------- where it stands */
 
-/* What is kept of the session's part of daemon/work, beside the device's state. */
-struct store_work {
-    int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
-    bool any;                 /* a frame was used; of the last one: */
-    uint32_t world_epoch, breaks;
-};
 /* Between two frames, on the worker's thread: save the session if that is due. */
 void store_checkpoint(struct session *s, struct gpu_session *device, const struct store_work *w);
 /* It was asked for and is not done. */
 bool store_wants_checkpoint(const struct session *s);
-/* Save it soon whether due or not; it may rest then (SESSION_SUSPENDED) if `rest`. */
+/* Save it soon, if it has a journal, whether due or not; it may rest then (SESSION_SUSPENDED) if
+ * `rest`. */
 void store_want_checkpoint(struct session *s, bool rest);
 /* Has everything that it is on the disk? */
 bool store_settled(struct session *s);
@@ -136,10 +157,10 @@ MUST_CHECK int store_restore(struct session *s, struct gpu_session *device, stru
 
 /* All sessions of the folder, in the order in which they were made, into the registry, as
  * "recovering". What cannot be read is told in the log and kept. */
-MUST_CHECK int store_recover(struct recovery **r, struct core *c, struct err *err);
+MUST_CHECK int store_recover(struct recovery **r, struct store *st, struct err *err);
 /* Replay their journals, by a thread of its own; when the edges are there. r may be NULL. */
 void store_replay(struct recovery *r);
-/* A frame that came out of the journal has ended. */
+/* A frame that came out of the journal (queue_item.replayed) has ended. */
 void store_replayed(struct session *s);
 bool store_recovering(const struct recovery *r);
 /* Ends its thread, done or not; *r stays, for frames that are still under way. */

@@ -2,9 +2,37 @@
 #ifndef RECOND_DAEMON_STORE_INTERNAL_H
 #define RECOND_DAEMON_STORE_INTERNAL_H
 
+#include "daemon/disk/journal.h"
 #include "daemon/disk/store.h"
 
 #include <pthread.h>
+
+#define STORE_META_BYTES 40
+
+#define STORE_FRAME_CV 1u        /* the header's pose has OpenCV axes */
+#define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
+
+/* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
+struct store_meta {
+    uint32_t flags, breaks;
+    uint64_t displaced; /* number of the record that this frame made go; its end is "dropped" */
+    uint64_t front_refused, front_dropped; /* frames that ended before the journal saw them */
+    uint64_t ordinal;                      /* frames in the journal, this one included */
+};
+void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
+void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
+
+/* What the journal is given of a frame and of its end; one for each slot of the session's queue. */
+struct store_ticket {
+    struct queue_item *item;
+    uint8_t meta[STORE_META_BYTES];
+    struct journal_entry entry;
+    struct queue_dropped displaced; /* the frame that it made go */
+    struct control_ack end;         /* how it ended, if not used */
+    uint64_t ordinal;               /* frames in the journal up to this one */
+    uint64_t refused_before;        /* of those before it, by the decoder */
+    uint64_t skipped; /* of those before it, found refused when the journal was replayed */
+};
 
 /* What is kept of a session beside its files: session_disk(). */
 struct session_disk {
@@ -28,35 +56,21 @@ struct session_disk {
     atomic_ullong saved;                        /* number that the newest checkpoint holds */
     atomic_bool want_save;                      /* a checkpoint, due or not */
     _Atomic(struct checkpoint_state *) fetched; /* the newest, read for the worker */
+    struct store_ticket tickets[];              /* [queue_frames] */
 };
+/* The ticket of a frame that has just come into its slot. */
+struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item *item);
 
 #define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
 
-/* What meta.json holds. */
-struct store_manifest {
-    char id[API_ID_CAP];
-    uint32_t epoch;
-    uint64_t rank;
-    double created_s;
-    bool finalized;
-    char boot[40];                 /* of the machine, when it was written last */
-    char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
-    struct session_options options;
-    struct api_token tokens[SESSION_TOKENS_MAX];
-    int n_tokens;
-};
-
-MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
-                                    struct err *err);
+MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m, struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
 MUST_CHECK int store_manifest_read(const char *path, const char *id, struct store_manifest *m,
-                                   struct err *err);
+                               struct err *err);
 #define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
 
 /* The session is gone for every later start. */
 void store_manifest_remove(const char *path, const char *id);
-/* What computes this session's cloud: back end, processor, networks' files, program. */
-void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s);
 
 MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                                  struct err *err);
@@ -82,7 +96,6 @@ struct store_returning {
 };
 
 struct recovery {
-    struct core *core;
     struct store *st;
     pthread_t thread;
     bool started;

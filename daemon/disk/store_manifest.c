@@ -2,7 +2,6 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/log.h"
-#include "daemon/work/worker.h"
 #include "proto/json.h"
 #include "api/file.h"
 
@@ -219,32 +218,6 @@ int store_manifest_read(const char *path, const char *id, struct store_manifest 
 
 /* ------------------------------------------------------------------------- of a session */
 
-/* A network's file, so that another one under the same name is seen. */
-static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
-{
-    struct stat st = {0};
-    int n;
-
-    if (!model)
-        return 0;
-    if (stat(model->path, &st))
-        st.st_size = 0;
-    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
-                 (long long)st.st_mtim.tv_sec);
-    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
-}
-
-void store_origin(char origin[STORE_ORIGIN_CAP], struct session *s)
-{
-    struct api_device d;
-    size_t n;
-
-    worker_get_device(session_work(s)->worker, &d);
-    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
-    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
-    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
-}
-
 int store_session_write(struct session *s, struct err *err)
 {
     const struct session_setup *setup = session_setup(s);
@@ -260,7 +233,7 @@ int store_session_write(struct session *s, struct err *err)
     m.created_s = setup->created_s;
     m.options = setup->options;
     memcpy(m.boot, d->store->boot, sizeof(m.boot));
-    store_origin(m.origin, s);
+    d->store->ops.origin(s, m.origin);
     m.n_tokens = session_get_tokens(s, m.tokens);
     m.finalized = session_finalized(s);
     return store_manifest_write(journal_path(d->store->journal), &m, err);

@@ -8,7 +8,6 @@
  */
 #include "daemon/disk/store_internal.h"
 
-#include "daemon/session/admission.h"
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "proto/bytes.h"
@@ -16,7 +15,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +179,7 @@ static int check_epoch(const struct store_returning *b, const struct store_manif
     const char *boot = session_disk(b->s)->store->boot, *why = NULL;
     char origin[STORE_ORIGIN_CAP];
 
-    store_origin(origin, b->s);
+    session_disk(b->s)->store->ops.origin(b->s, origin);
     if (b->replaced || b->unread)
         why = "another build wrote its checkpoint";
     else if (may_have_lost(m, session_disk(b->s)->store))
@@ -195,22 +193,6 @@ static int check_epoch(const struct store_returning *b, const struct store_manif
     if (b->unread || (session_epoch(b->s) == m->epoch && strcmp(m->boot, boot) == 0))
         return 0;
     return store_session_write(b->s, err);
-}
-
-static int make_session(struct recovery *r, const struct store_manifest *m, struct session **out,
-                        struct err *err)
-{
-    struct session_setup setup;
-    int rc = admission_setup(r->core, &m->options, &setup, err);
-
-    *out = NULL;
-    if (rc)
-        return rc;
-    setup.rank = m->rank;
-    memcpy(setup.id, m->id, sizeof(setup.id));
-    setup.epoch = m->epoch;
-    setup.created_s = m->created_s;
-    return admission_make(r->core, &setup, out, err);
 }
 
 /* ------------------------------------------------------------------------- what to replay */
@@ -342,7 +324,7 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
     int rc = journal_scan(r->st->journal, m->id, &scan, err);
 
     if (rc == 0)
-        rc = make_session(r, m, &s, err);
+        rc = r->st->ops.make(r->st->ops.core, m, &s, err);
     if (rc)
         return rc;
     memset(b, 0, sizeof(*b));
@@ -363,7 +345,7 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
     if (rc == 0)
         rc = check_epoch(b, m, err);
     if (rc == 0)
-        rc = admission_register(r->core, s, INT_MAX, err);
+        rc = r->st->ops.add(r->st->ops.core, s, err);
     if (rc) {
         free(b->ends);
         session_unref(s);
@@ -395,7 +377,7 @@ static int bring_all_back(struct recovery *r, const struct store_manifest *manif
     return 0;
 }
 
-int store_recover(struct recovery **recovery, struct core *c, struct err *err)
+int store_recover(struct recovery **recovery, struct store *st, struct err *err)
 {
     struct recovery *r = calloc(1, sizeof(*r));
     struct store_manifest *manifests = NULL;
@@ -404,9 +386,8 @@ int store_recover(struct recovery **recovery, struct core *c, struct err *err)
     *recovery = r;
     if (!r)
         return err_set(err, ERR_MEMORY, "no memory to recover");
-    r->core = c;
-    r->st = c->store;
-    r->st->recovery = r;
+    r->st = st;
+    st->recovery = r;
     r->began_us = clock_us();
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->ended, NULL);

@@ -52,6 +52,7 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
                 size_t len, struct err *err)
 {
     const struct queue_dropped none = {.suspect = -1};
+    struct session_disk *d = session_disk(s);
     const struct suspect_frame *suspect = suspect_of(r, s, number);
     struct queue_arrival a = {.header = body + STORE_META_BYTES, .received_us = clock_us()};
     struct queue_dropped dropped;
@@ -72,18 +73,18 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
     if (rc)
         return rc;
     session_set_breaks(s, m.breaks);
-    item->store.number = number;
-    item->store.ordinal = m.ordinal;
-    item->store.replayed = true;
-    atomic_fetch_add(&session_disk(s)->replaying, 1);
+    item->number = number;
+    item->replayed = true;
+    store_ticket_new(d, item)->ordinal = m.ordinal;
+    atomic_fetch_add(&d->replaying, 1);
     if (suspect && suspect->kills >= KILLS_MAX) {
         const struct control_ack poison = {
             .seq = f.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
         quarantine(r, s, f.seq, body, len);
-        atomic_fetch_add(&session_disk(s)->skipped, 1);
+        atomic_fetch_add(&d->skipped, 1);
         store_outcome(s, item, &poison);
     } else {
-        store_frame(s, item, &none);
+        r->st->ops.stored(s, item, &none);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* What the store tells /metrics. */
-#include "daemon/disk/store.h"
+#include "daemon/disk/store_internal.h"
 
 static void counter(struct metrics_text *t, const char *name, const char *help, uint64_t v)
 {

@@ -1,10 +1,7 @@
 /* Where a session stands: into a checkpoint, and out of one. */
 #include "daemon/disk/store_internal.h"
 
-#include "daemon/work/decode.h"
 #include "daemon/log.h"
-#include "daemon/work/session_work.h"
-#include "daemon/work/worker.h"
 #include "proto/bytes.h"
 
 #include <stdio.h>
@@ -119,7 +116,7 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     d->stored_frames = d->ordinal;
     session_restore(s, &saved);
     session_set_breaks(s, work.breaks);
-    session_work_restore(s, &work);
+    d->store->ops.restored(s, &work);
     return 0;
 }
 
@@ -177,7 +174,7 @@ static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
                session_id(s), err_name(rc));
     }
     if (rc == 0 && session_may_rest(s))
-        worker_retire(s);
+        d->store->ops.leave(s);
     session_unref(s);
 }
 
@@ -225,17 +222,14 @@ void store_want_checkpoint(struct session *s, bool rest)
 {
     struct session_disk *d = session_disk(s);
 
-    if (!d) {
-        if (rest)
-            worker_retire(s);
+    if (!d)
         return;
-    }
     if (rest)
         session_allow_rest(s);
     atomic_store(&d->want_save, true);
-    worker_kick(s);
+    d->store->ops.save(s);
     if (rest) /* perhaps it is saved already */
-        worker_retire(s);
+        d->store->ops.leave(s);
 }
 
 bool store_wants_checkpoint(const struct session *s)

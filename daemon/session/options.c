@@ -1,7 +1,5 @@
 #include "daemon/session/options.h"
 
-#include "daemon/work/netsize.h"
-
 #include <stdio.h>
 
 _Static_assert(SESSION_KEYFRAMES_MAX == GPU_COVISIBLE_MAX && SESSION_NET_SIDE_MAX == GPU_SIDE_MAX,
@@ -70,7 +68,7 @@ static int choose_net(struct session_options *o, int multiple, struct err *err)
     if ((o->net_w == 0) != (o->net_h == 0))
         return err_at(err, ERR_INPUT, "/net", "both sides or none must be given");
     if (o->net_w == 0 && o->has_camera)
-        netsize_choose(o->camera_w, o->camera_h, multiple, &o->net_w, &o->net_h);
+        models_net_size(o->camera_w, o->camera_h, multiple, &o->net_w, &o->net_h);
     if (o->net_w < 0 || o->net_w % multiple || o->net_w > GPU_SIDE_MAX)
         return err_at(err, ERR_INPUT, "/net/width", "%d, must be a multiple of %d up to %d",
                       o->net_w, multiple, GPU_SIDE_MAX);

@@ -5,7 +5,7 @@
 #define RECOND_DAEMON_OPTIONS_H
 
 #include "daemon/config.h"
-#include "daemon/work/models.h"
+#include "daemon/models.h"
 
 /*
  * options_resolve - fill in defaults, check every field against configuration and networks

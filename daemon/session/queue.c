@@ -13,7 +13,7 @@ struct queue {
     uint8_t *pictures; /* [QUEUE_PICTURES][picture_bytes], NULL before the first frame */
     size_t picture_bytes;
     struct queue_memory memory;
-    bool lossless; /* nobody makes room */
+    bool lossless; /* no frame makes room for another */
     bool picture_used[QUEUE_PICTURES];
     struct queue_item items[];
 };
@@ -70,6 +70,8 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
         return err_set(err, ERR_MEMORY, "no memory for %d frames of %zu bytes", n_frames,
                        max_payload_bytes);
     }
+    for (int i = 0; i < n_frames; i++)
+        q->items[i].slot = i;
     pthread_mutex_init(&q->lock, NULL);
     *queue = q;
     return 0;
@@ -153,8 +155,8 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
         item = oldest(q, QUEUE_READY);
     if (!item)
         return NULL;
-    *dropped = (struct queue_dropped){true, item->frame.seq, item->stream, item->store.number,
-                                      item->store.suspect};
+    *dropped =
+        (struct queue_dropped){true, item->frame.seq, item->stream, item->number, item->suspect};
     give_picture(q, item);
     return item;
 }
@@ -171,9 +173,12 @@ static void fill(struct queue *q, struct queue_item *item, const struct queue_ar
     item->stream = a->stream;
     item->received_us = a->received_us;
     item->breaks = a->breaks;
-    item->store = (struct store_ticket){.convention = a->convention, .suspect = -1};
+    item->number = 0;
+    item->suspect = -1;
+    item->replayed = false;
+    item->convention = a->convention;
     if (a->header)
-        memcpy(item->store.header, a->header, FRAME_HEADER_BYTES);
+        memcpy(item->header, a->header, FRAME_HEADER_BYTES);
 }
 
 int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item **out,

@@ -1,30 +1,28 @@
 /*
- * queue.h - the frames of one session between its client and the device: bounded, in order, memory
- * reused
+ * queue.h - the frames of one session between its client and the device
  *
- * A frame moves   free -> filling -> storing -> waiting -> decoding -> ready -> running -> free,
- * and from decoding or running to ending, if its end has to be stored before it is told.
- * All slots are made with the session. A JPEG is copied once, into its slot; pages of a slot that
- * was never used are never touched, and the lowest free slot is taken first, so that a small or
- * calm session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device
- * needs them: a frame that will be dropped is not decoded first.
- * Full:    the oldest frame that nobody works on makes room, undecoded ones first; if there is
+ * A frame's slot moves   free -> filling -> storing -> waiting -> decoding -> ready -> running ->
+ * free, and from decoding or running to ending if its end has to be stored before it is told.
+ * All slots are made with the session. A JPEG is copied once, into its slot. The lowest free slot
+ * is taken first and pages of a slot that was never used are never touched, so a small or calm
+ * session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs
+ * them, so a frame that will be dropped is seldom decoded.
+ * Full:    the oldest frame that no thread works on makes room, undecoded ones first. If there is
  *          none, or if nothing may be lost, the new frame itself is turned away. The caller
- *          answers for whichever it was.
+ *          answers for the frame that had to go.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.
- * Owner:   an item belongs to whoever took it until queue_ready() or queue_release().
+ * Owner:   an item belongs to the thread that took it until queue_ready() or queue_release().
  */
 #ifndef RECOND_DAEMON_QUEUE_H
 #define RECOND_DAEMON_QUEUE_H
 
-#include "daemon/disk/journal.h"
+#include "proto/err.h"
 #include "proto/wire/control.h"
 #include "proto/wire/frame.h"
 
 #include <stdbool.h>
 
-#define STORE_META_BYTES 40
 #define QUEUE_FRAMES_MAX 64
 #define QUEUE_AHEAD 2                    /* decoded frames that wait for the device */
 #define QUEUE_PICTURES (QUEUE_AHEAD + 1) /* and the one on it */
@@ -45,33 +43,17 @@ struct queue_dropped {
     bool any;
     uint64_t seq, stream;
     uint64_t number; /* of its record in the journal, 0 = none */
-    int suspect;     /* of its ticket */
+    int suspect;
 };
 
 /* A frame as it comes in. */
 struct queue_arrival {
     const struct frame *frame;
-    const uint8_t *header; /* [FRAME_HEADER_BYTES] as it was sent; NULL: nobody will ask for it */
+    const uint8_t *header; /* [FRAME_HEADER_BYTES] as it was sent; NULL: it will not be stored */
     enum frame_pose_convention convention; /* of the header's pose */
     uint64_t stream;                       /* serial number of the client that sent it */
     uint64_t received_us;                  /* clock_us() */
     uint32_t breaks;                       /* how often tracking had been lost when it was sent */
-};
-
-/* What the journal keeps of the frame and its end (store.h). */
-struct store_ticket {
-    uint8_t header[FRAME_HEADER_BYTES]; /* as it was sent */
-    enum frame_pose_convention convention;
-    uint8_t meta[STORE_META_BYTES];
-    struct journal_entry entry;
-    struct queue_dropped displaced; /* whom it made go */
-    struct control_ack end;         /* how it ended, if not used */
-    uint64_t number;                /* of its record, 0 = none */
-    uint64_t ordinal;               /* frames in the journal up to this one */
-    uint64_t refused_before;        /* of those before it, by the decoder */
-    int suspect;                    /* suspect_enter(), -1 = none */
-    uint64_t skipped; /* of those before it, found refused when the journal was replayed */
-    bool replayed;    /* it comes out of the journal */
 };
 
 struct queue_item {
@@ -79,10 +61,16 @@ struct queue_item {
     uint64_t stream, received_us; /* of its arrival */
     uint64_t decode_us;           /* what decoding it took */
     uint32_t breaks;
+    /* of the journal (daemon/disk) */
+    int slot;                           /* 0 ... n_frames - 1, fixed */
+    uint64_t number;                    /* of its record, 0 = none */
+    int suspect;                        /* suspect_enter(), -1 = none */
+    bool replayed;                      /* it comes out of the journal */
+    uint8_t header[FRAME_HEADER_BYTES]; /* as it was sent */
+    enum frame_pose_convention convention;
     uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
     int width, height; /* of rgb, filled in by the decoder */
     struct intrinsics K; /* of rgb */
-    struct store_ticket store;
     /* the queue's own */
     enum queue_state state;
     uint64_t rank;
@@ -102,7 +90,7 @@ MUST_CHECK int queue_new(struct queue **q, int n_frames, size_t max_payload_byte
 void queue_free(struct queue **q);
 /* Before the first frame; without it pictures come from malloc(). */
 void queue_set_memory(struct queue *q, const struct queue_memory *memory);
-/* Before the first frame: nobody makes room for a new one. */
+/* Before the first frame: no frame makes room for a new one. */
 void queue_set_lossless(struct queue *q);
 size_t queue_bytes(int n_frames, size_t max_payload_bytes);
 

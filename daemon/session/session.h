@@ -27,6 +27,7 @@
 #define SESSION_TOKENS_MAX 8
 
 struct session;
+struct pipeline;     /* pipeline.h */
 struct session_work; /* daemon/work */
 struct session_disk; /* daemon/disk */
 
@@ -38,6 +39,7 @@ struct session_edges {
 
 /* What session_new() is given; everything it points to outlives the session. */
 struct session_setup {
+    const struct pipeline *kind;
     struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
     const struct gpu_model_info *depth, *motion; /* motion: NULL if poses come with the frames */
     int queue_frames, multiple;                  /* multiple: of the networks' sides */
@@ -54,7 +56,7 @@ struct session_setup {
     double created_s;
 };
 
-/* One WebSocket client of the session; made and freed by stream.c. */
+/* One WebSocket client of the session; made and freed by core_stream.c. */
 struct session_client {
     uint64_t serial; /* names the client in frames; never used again */
     enum control_role role;

@@ -1,7 +1,8 @@
 #include "daemon/work/commit.h"
 
 #include "daemon/clock.h"
-#include "daemon/work/worker.h"
+#include "daemon/session/pipeline.h"
+#include "daemon/work/frame_end.h"
 #include "proto/types.h"
 
 #include <pthread.h>
@@ -23,12 +24,23 @@ struct commit {
     struct commit_thread threads[THREADS_MAX];
 };
 
-static void *run(void *arg)
+static void finish(struct job *job)
+{
+    struct metrics *metrics = session_setup(job->session)->metrics;
+    const struct gpu_item *item = &job->on_device;
+    struct control_ack ack = {.status = CONTROL_USED};
+
+    for (int i = 0; i < item->n_passes; i++)
+        metrics_stage(metrics, item->passes[i].name, item->passes[i].us);
+    session_setup(job->session)->kind->finish(job, &ack);
+    frame_end_used(job, &ack);
+}
+
+static void *committer_thread(void *arg)
 {
     struct commit_thread *t = arg;
     struct turn *turns = t->pool->turns;
     struct turn_entry *e;
-    struct session *s;
     struct job *job;
     int n;
 
@@ -38,10 +50,8 @@ static void *run(void *arg)
         if (n == 0)
             continue;
         job = CONTAINER_OF(e, struct job, turn);
-        s = job->session;
-        turn_done(turns, e, false); /* at once: the session may be gone when its job is done */
-        job_finish(job);
-        worker_job_done(s);
+        turn_done(turns, e, false); /* before the job ends, for the session may be gone then */
+        finish(job);
     }
     return NULL;
 }
@@ -81,7 +91,7 @@ int commit_start(struct commit **commit, int threads, struct err *err)
         struct commit_thread *t = &c->threads[i];
         t->pool = c;
         atomic_init(&t->alive_us, clock_us());
-        if (pthread_create(&t->thread, NULL, run, t))
+        if (pthread_create(&t->thread, NULL, committer_thread, t))
             rc = err_set(err, ERR_MEMORY, "cannot start a committer thread");
         else
             c->n++;

@@ -1,14 +1,15 @@
 /*
  * commit.h - a few threads that carry results from the devices into the sessions
  *
- * They take jobs that a worker's device is done with, run job_finish() and give the session back to
- * its worker, so that the thread that feeds a device never computes. A session has one job at a
- * time, which keeps its frames in order whoever takes it.
+ * They take jobs that a worker's device is done with, let the session's kind finish them
+ * (pipeline.h), and end their frames (frame_end.h), so that the thread that feeds a device never
+ * computes. A session has one job at a time, so its frames stay in order although any of the
+ * threads may take them.
  */
 #ifndef RECOND_DAEMON_COMMIT_H
 #define RECOND_DAEMON_COMMIT_H
 
-#include "daemon/work/job.h"
+#include "daemon/work/session_work.h"
 
 struct commit;
 
@@ -22,7 +23,7 @@ MUST_CHECK int commit_start(struct commit **c, int threads, struct err *err);
 void commit_stop(struct commit *c);
 void commit_free(struct commit **c);
 
-/* The job's device has finished it. The committer's from now on; it ends with worker_job_done(). */
+/* The job's device has finished it. It is the committer's from now on. */
 void commit_push(struct commit *c, struct job *job);
 
 /* clock_us() of the oldest last sign of life among them. */

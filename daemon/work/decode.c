@@ -1,11 +1,8 @@
 #include "daemon/work/decode.h"
 
 #include "daemon/clock.h"
-#include "daemon/work/job.h"
 #include "daemon/log.h"
-#include "daemon/work/netsize.h"
-#include "daemon/disk/store.h"
-#include "daemon/work/session_work.h"
+#include "daemon/work/frame_end.h"
 #include "daemon/work/worker.h"
 
 #include <pthread.h>
@@ -37,7 +34,7 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info)
 
     session_get_net(s, &w, &h);
     if (w == 0) {
-        netsize_choose(info->width, info->height, session_setup(s)->multiple, &w, &h);
+        models_net_size(info->width, info->height, session_setup(s)->multiple, &w, &h);
         session_set_net(s, w, h);
     }
     k->jpeg_w = info->width;
@@ -145,7 +142,7 @@ static void serve(struct decode_thread *t, struct session *s)
     if (!item)
         return;
     start_us = clock_us();
-    worker_due(s, true);
+    session_work_due(s, true);
     store_enter(s, item);
     reason = wake_up(s);
     if (reason == CONTROL_REASON_NONE)
@@ -155,18 +152,17 @@ static void serve(struct decode_thread *t, struct session *s)
     turn_charge(t->pool->turns, &session_work(s)->decode_turn, item->decode_us);
     if (reason == CONTROL_REASON_NONE) {
         queue_ready(session_queue(s), item);
-        worker_kick(s);
-        worker_due(s, false);
+        session_work_kick_device(s);
+        session_work_due(s, false);
         return;
     }
-    worker_due(s, false);
+    session_work_due(s, false);
     if (first)
         undo_first(s, item);
-    store_decode_refused(s, item);
-    job_refuse(s, item, reason);
+    frame_end_undecoded(s, item, reason);
 }
 
-static void *run(void *arg)
+static void *decoder_thread(void *arg)
 {
     struct decode_thread *t = arg;
     struct turn *turns = t->pool->turns;
@@ -175,7 +171,7 @@ static void *run(void *arg)
 
     pthread_setname_np(pthread_self(), "decoder");
     while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
-        struct session *s = n ? session_work_of_decode(e) : NULL;
+        struct session *s = n ? session_work_of_decoder(e) : NULL;
         atomic_store(&t->alive_us, clock_us());
         if (!s)
             continue;
@@ -187,13 +183,16 @@ static void *run(void *arg)
     return NULL;
 }
 
-void decode_kick(struct session *s)
+void decode_admit(struct session *s, struct queue_item *item, const struct queue_dropped *d)
 {
-    if (!queue_can_decode(session_queue(s))) /* the thread at it now looks again when it is done */
-        return;
-    session_ref(s);
-    if (!turn_kick(session_work(s)->decode->turns, &session_work(s)->decode_turn))
-        session_unref(s);
+    queue_stored(session_queue(s), item);
+    session_work_kick_decoder(s);
+    frame_end_displaced(s, d);
+}
+
+struct turn *decode_turns(struct decode *d)
+{
+    return d->turns;
 }
 
 uint64_t decode_alive_us(const struct decode *d)
@@ -232,7 +231,7 @@ int decode_start(struct decode **decode, int threads, int n_devices,
         t->pool = d;
         atomic_init(&t->alive_us, clock_us());
         rc = jpeg_decoder_new(&t->decoder, err);
-        if (rc == 0 && pthread_create(&t->thread, NULL, run, t)) {
+        if (rc == 0 && pthread_create(&t->thread, NULL, decoder_thread, t)) {
             jpeg_decoder_free(&t->decoder);
             rc = err_set(err, ERR_MEMORY, "cannot start a decoder thread");
         }
@@ -257,7 +256,7 @@ void decode_stop(struct decode *d)
     }
     d->n = 0;
     while ((e = turn_drop(d->turns)))
-        session_unref(session_work_of_decode(e));
+        session_unref(session_work_of_decoder(e));
 }
 
 void decode_free(struct decode **decode)

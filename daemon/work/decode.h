@@ -6,12 +6,11 @@
  * session's other frames have, and is decoded at the smallest of libjpeg-turbo's scales that covers
  * the network's input: by the JPEG engines of the session's device if it has some and the picture
  * is worth the way there, else by the thread itself.
- * Threads: decode_kick() by any.
  */
 #ifndef RECOND_DAEMON_DECODE_H
 #define RECOND_DAEMON_DECODE_H
 
-#include "daemon/session/session.h"
+#include "daemon/work/session_work.h"
 #include "proto/image/jpeg.h"
 
 struct decode;
@@ -20,13 +19,16 @@ struct decode;
  * to the card, 0 = none */
 MUST_CHECK int decode_start(struct decode **d, int threads, int n_devices,
                             const struct jpeg_limits *limits, int64_t card_pixels, struct err *err);
-/* Ends the threads; frames in line stay where they are. decode_kick() does nothing from now on. */
+/* Ends the threads; frames that wait stay where they are, and no turn is taken from now on. */
 void decode_stop(struct decode *d);
-/* When nobody can call decode_kick() any more. */
+/* When no session is left that may ask for a turn. */
 void decode_free(struct decode **d);
 
-/* The session has frames to decode, or room for decoded ones. */
-void decode_kick(struct session *s);
+/* The frame is stored, or need not be: the decoders may have it, and the frame that made room for it
+ * ends. Any thread. */
+void decode_admit(struct session *s, struct queue_item *item, const struct queue_dropped *d);
+/* Of struct session_work. */
+struct turn *decode_turns(struct decode *d);
 
 /* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
  * well. */

@@ -17,7 +17,7 @@
 
 /* ------------------------------------------------------------------------- the thread */
 
-/* The next one whose job is done, out of the list; NULL if there is none. */
+/* Takes the next session whose job is done out of the list; NULL if there is none. */
 static struct session *pop_retired(struct worker *w)
 {
     struct session_work **at = &w->retired, *k;
@@ -45,7 +45,7 @@ static void free_retired(struct worker *w)
             session_unref(s);
 }
 
-/* What the device computed of the time that went by, for those who ask. */
+/* The share of the time gone by that the device computed, for worker_get_device(). */
 static void look(struct worker *w)
 {
     uint64_t now_us = clock_us();
@@ -77,8 +77,10 @@ static int open_device(struct worker *w)
         gpu_get_info(w->gpu, &info);
     if (rc == 0 && (rc = worker_make_start(w, &err)))
         gpu_close(&w->gpu);
-    if (w->config.batch == 0)
-        w->config.batch = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
+    w->policy.most = w->config.batch;
+    if (w->policy.most == 0)
+        w->policy.most = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
+    w->policy.wait_us = (uint32_t)w->config.batch_wait_us;
     turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
     pthread_mutex_lock(&w->lock);
     w->info = info;
@@ -89,37 +91,27 @@ static int open_device(struct worker *w)
     return rc;
 }
 
-/* How long to wait for frames; those who were left behind wait for company on board. */
-static uint64_t patience_us(const struct worker *w)
-{
-    uint64_t now_us = clock_us(), due;
-
-    if (w->n_left)
-        return 0;
-    if (w->n_flights == 0)
-        return 500000;
-    due = worker_flight_due_us(w);
-    return due > now_us ? due - now_us : 0;
-}
-
 static void serve(struct worker *w)
 {
     struct turn_entry *entries[GPU_BATCH_MAX];
     int n;
 
-    while ((n = turn_take(w->turns, entries, w->config.batch - w->n_left, patience_us(w))) >= 0) {
+    while ((n = turn_take(w->turns, entries, w->policy.most - w->n_left, worker_batch_nap_us(w))) >=
+           0) {
         atomic_store(&w->alive_us, clock_us());
         free_retired(w);
         if (n || w->n_left)
-            worker_flight_begin(w, entries, n);
-        while (w->n_flights == GPU_BATCHES ||
-               (w->n_flights && worker_flight_due_us(w) <= clock_us()))
-            worker_flight_land(w);
+            worker_batch_begin(w, entries, n);
+        while (w->n_batches == GPU_BATCHES ||
+               (w->n_batches && worker_batch_due_us(w) <= clock_us()))
+            worker_batch_wait(w);
         look(w);
     }
-    if (w->n_left)
-        worker_flight_begin(w, entries, 0);
-    worker_flight_land_all(w);
+    while (w->n_left) {
+        worker_batch_begin(w, entries, 0);
+        worker_batch_wait_all(w);
+    }
+    worker_batch_wait_all(w);
 }
 
 /* Everything that was taken is done; device state goes while the device is there. Pictures live on
@@ -143,11 +135,11 @@ static void wind_up(struct worker *w)
     worker_make_stop(w);
     if (w->config.store)
         store_reap(w->config.store);
-    shelf_close(&w->make.shelf);
+    worker_make_close_models(w);
     gpu_close(&w->gpu);
 }
 
-static void *run(void *arg)
+static void *worker_thread(void *arg)
 {
     struct worker *w = arg;
 
@@ -161,16 +153,7 @@ static void *run(void *arg)
 
 /* ------------------------------------------------------------------------- others' side */
 
-void worker_kick(struct session *s)
-{
-    struct session_work *k = session_work(s);
-
-    session_ref(s);
-    if (!turn_kick(k->worker->turns, &k->work_turn))
-        session_unref(s);
-}
-
-void worker_retire(struct session *s)
+static void retire(struct session *s)
 {
     struct session_work *k = session_work(s);
     struct worker *w = k->worker;
@@ -190,21 +173,66 @@ void worker_retire(struct session *s)
     turn_poke(w->turns);
 }
 
-void worker_due(struct session *s, bool due)
-{
-    struct session_work *k = session_work(s);
-
-    turn_due(k->worker->turns, &k->work_turn, due);
-}
-
-void *worker_get_memory(void *worker, size_t bytes)
+static void *get_memory(void *worker, size_t bytes)
 {
     return gpu_host_get(((struct worker *)worker)->gpu, bytes);
 }
 
-void worker_put_memory(void *worker, void *memory, size_t bytes)
+static void put_memory(void *worker, void *memory, size_t bytes)
 {
     gpu_host_put(((struct worker *)worker)->gpu, memory, bytes);
+}
+
+int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns, struct err *err)
+{
+    static const struct session_work_ops ops = {worker_turn_over, retire};
+    /* pictures lie where the session's device reads them fast */
+    const struct queue_memory memory = {get_memory, put_memory, w};
+    struct session_work *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        return err_set(err, ERR_MEMORY, "no memory for a session");
+    k->session = s;
+    k->worker = w;
+    k->ops = &ops;
+    k->decode_turns = decode_turns;
+    k->device_turns = w->turns;
+    queue_set_memory(session_queue(s), &memory);
+    session_set_work(s, k);
+    return 0;
+}
+
+void worker_disown(struct session *s)
+{
+    struct session_work *k = session_work(s);
+
+    worker_budget_give(k->worker, session_setup(s)->memory_bytes);
+    free(k->depth);
+    free(k);
+    session_set_work(s, NULL);
+}
+
+int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
+{
+    struct worker_budget *b = &w->budget;
+    unsigned long long used = atomic_load(&b->used), limit = atomic_load(&b->limit);
+
+    do {
+        if (bytes > limit || used > limit - bytes)
+            return err_set(err, ERR_BUSY, "%llu MiB are needed, %llu of %llu MiB are taken",
+                           (unsigned long long)bytes >> 20, used >> 20, limit >> 20);
+    } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
+    return 0;
+}
+
+void worker_budget_give(struct worker *w, uint64_t bytes)
+{
+    atomic_fetch_sub(&w->budget.used, bytes);
+}
+
+struct worker_budget *worker_budget(struct worker *w)
+{
+    return &w->budget;
 }
 
 int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg)
@@ -222,11 +250,6 @@ uint64_t worker_alive_us(const struct worker *w)
 bool worker_lost(const struct worker *w)
 {
     return atomic_load(&w->lost);
-}
-
-struct budget *worker_budget(struct worker *w)
-{
-    return &w->budget;
 }
 
 void worker_get_device(struct worker *w, struct api_device *d)
@@ -269,7 +292,7 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     rc = turn_new(&w->turns, err);
-    if (rc == 0 && pthread_create(&w->thread, NULL, run, w))
+    if (rc == 0 && pthread_create(&w->thread, NULL, worker_thread, w))
         rc = err_set(err, ERR_MEMORY, "cannot start a worker thread");
     if (rc) {
         turn_free(&w->turns);

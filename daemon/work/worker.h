@@ -2,22 +2,22 @@
  * worker.h - the one thread that owns a device, its networks and its sessions' device state
  *
  * It takes what is decoded, at most one frame a session and `batch` in all, sessions in turn
- * (turn.h), and sends them through the pipeline together: a flight. While one is under way the next
- * boards, and is enqueued when it is full or the device is about to be idle; which sessions are in
- * it is up to turns, so a session's next frame goes when its last one is done with. Results go to
- * the committers (commit.h), so that the thread that feeds the device has its hands free. For the
- * same reason it makes no sessions: a second thread does (worker_make.c), which opens networks,
- * makes device state for a session's first frame, takes it back, and asks how the device is. Nobody
- * else calls gpu_* but for pictures, their memory and decoding: requests come through worker_kick()
- * and worker_retire().
+ * (turn.h), and sends them to the device together: a batch (worker_batch.c). While one is under way
+ * the next is filled; batch_policy.h says when it leaves. Which sessions are in it is up to turns,
+ * so a session's next frame goes when its last one is done with. Results go to the committers
+ * (commit.h), so that the thread that feeds the device has its hands free. For the same reason it
+ * makes no sessions: a second thread does (worker_make.c), which opens networks, makes device state
+ * for a session's first frame, takes it back, and asks how the device is. No other thread calls
+ * gpu_* but for pictures, their memory and decoding: requests come through session_work_kick_device()
+ * and session_work_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H
 
-#include "daemon/work/models.h"
-#include "daemon/session/session.h"
+#include "daemon/models.h"
 #include "daemon/work/session_work.h"
 
+struct commit;
 struct worker;
 
 typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -36,28 +36,27 @@ struct worker_config {
 /* Opens the device on the new thread and waits for that. Returns what opening it says. */
 MUST_CHECK int worker_start(struct worker **w, const struct worker_config *config, struct err *err);
 /* Finishes what is on the device, waits for the committers and frees the device state of retired
- * sessions. worker_kick() and worker_retire() do nothing from now on. */
+ * sessions. What sessions ask for from now on is not done. */
 void worker_stop(struct worker *w);
 /* When no session is left that points here, and the committers have stopped: closes the device. */
 void worker_free(struct worker **w);
 
-/* The session has a decoded frame. */
-void worker_kick(struct session *s);
-/* A frame of the session is being decoded, or is no more: others may wait for it a moment. */
-void worker_due(struct session *s, bool due);
-/* The session's job has ended; its next turn may come. By the thread that ended it. */
-void worker_job_done(struct session *s);
-/* The session needs its device state no more. Before the last reference goes, each session that ran
- * must have been retired. */
-void worker_retire(struct session *s);
+/* Bytes that the sessions of the device may hold, counted before they are allocated. */
+struct worker_budget {
+    atomic_ullong used, limit;
+};
+struct worker_budget *worker_budget(struct worker *w);
+/* Returns 0 with the bytes taken; ERR_BUSY, nothing taken. */
+MUST_CHECK int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err);
+void worker_budget_give(struct worker *w, uint64_t bytes);
 
-/* Charge the sessions of a flight for the time it took, by the sizes of their networks, which is
- * what nearly all of it goes to. Before the jobs are passed on. */
-void worker_charge(struct turn *turns, struct job *const *jobs, int n, uint64_t us);
+/* The session's part (session_work.h), before another thread knows the session; its memory_bytes
+ * have been taken. Returns 0; ERR_MEMORY. */
+MUST_CHECK int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
+                            struct err *err);
+/* When it is freed: its part goes, its bytes are given back. */
+void worker_disown(struct session *s);
 
-/* struct queue_memory; any thread, until worker_free() */
-void *worker_get_memory(void *worker, size_t bytes);
-void worker_put_memory(void *worker, void *memory, size_t bytes);
 /* gpu_decode() of its device; any thread, until worker_free() */
 MUST_CHECK int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg);
 
@@ -69,6 +68,4 @@ bool worker_lost(const struct worker *w);
 /* What it knows about its device, at most a second old; sessions and queued_frames are the
  * caller's. */
 void worker_get_device(struct worker *w, struct api_device *device);
-struct budget *worker_budget(struct worker *w);
-
 #endif

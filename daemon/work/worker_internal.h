@@ -1,28 +1,25 @@
-/* worker_internal.h - what worker.c, worker_flight.c and worker_make.c share; nobody else includes
- * it */
+/* worker_internal.h - what worker*.c share */
 #ifndef RECOND_DAEMON_WORKER_INTERNAL_H
 #define RECOND_DAEMON_WORKER_INTERNAL_H
 
 #include "daemon/config.h"
-#include "daemon/work/shelf.h"
+#include "daemon/session/pipeline.h"
+#include "daemon/work/batch_policy.h"
 #include "daemon/work/worker.h"
 
 #include <pthread.h>
 
-/* A batch on its way through the device. */
-struct flight {
+/* Items of one line that the device computes together. */
+struct batch {
+    const struct gpu_line *line;
     struct gpu_item *items[GPU_BATCH_MAX];
     struct job *jobs[GPU_BATCH_MAX];
     int n;
     uint64_t began_us, enqueued_us;
 };
 
-/* A device computes batches of 1, 2, 4 ... frames, and one between costs what the next of these
- * costs. */
-#define WORKER_SIZES 7
-
 /* Sessions that wait for the thread that makes and frees; under the worker's lock. */
-struct worker_line {
+struct worker_list {
     struct session_work *first, *last;
 };
 
@@ -32,30 +29,29 @@ struct worker {
     struct worker_config config;
     char device_name[GPU_NAME_CAP], cache_path[CONFIG_TEXT_CAP];
     struct gpu *gpu;
-    struct flight flights[GPU_BATCHES]; /* under way: n_flights of them, the oldest at `oldest` */
-    int oldest, n_flights;
-    struct job *left[GPU_BATCH_MAX]; /* boarded, and left behind for the next flight: n_left */
+    struct batch batches[GPU_BATCHES]; /* under way: n_batches of them, the oldest at `oldest` */
+    int oldest, n_batches;
+    struct job *left[GPU_BATCH_MAX]; /* left behind for the next batch: n_left */
     int n_left;
-    uint32_t expect_us[WORKER_SIZES]; /* what the device needs for up to 1, 2, 4 ... frames */
-    uint32_t enqueue_us;              /* what it takes to enqueue a flight, of late */
-    double busy_us;                   /* of the device, since looked_us */
-    uint64_t landed_us, looked_us;
+    struct batch_policy policy;
+    double busy_us; /* of the device, since looked_us */
+    uint64_t looked_us;
 
-    bool stopped; /* of whoever starts and stops it */
+    bool stopped; /* of the thread that starts and stops it */
     struct turn *turns;
-    struct budget budget;
+    struct worker_budget budget;
     atomic_ullong alive_us, frames, errors;
     atomic_bool lost;
 
     struct { /* worker_make.c */
         pthread_t thread;
         bool started;
-        struct shelf shelf; /* of its thread, while that runs */
+        struct gpu_model *models[MODELS_MAX]; /* of its thread: the device's copies, NULL = none */
         atomic_ullong alive_us;
         /* under the lock */
         pthread_cond_t some;
-        struct worker_line made, leaving;
-        int n_leaving; /* those whose device state is not back */
+        struct worker_list made, leaving;
+        int n_leaving; /* sessions whose device state is not back */
         bool ending;
     } make;
 
@@ -71,25 +67,27 @@ struct worker {
     bool ending;                  /* it shall close the device */
 };
 
-/* Those who were left behind and sessions that have a turn board the next flight, others may join
- * it, and it is launched. */
-void worker_flight_begin(struct worker *w, struct turn_entry **entries, int n);
-/* Waits for the oldest flight; for all of them. */
-void worker_flight_land(struct worker *w);
-void worker_flight_land_all(struct worker *w);
-/* Until when frames may still come for the flight after the oldest one: it is enqueued just before
- * that is done. */
-uint64_t worker_flight_due_us(const struct worker *w);
-/* The device context is lost: whoever finds out. */
-void worker_flight_lose(struct worker *w);
-/* An item that was taken, in its session's turn: refused, unless it is used after a restart. */
-void worker_flight_refuse(struct worker *w, struct session *s, struct queue_item *item,
-                          enum control_reason reason);
+/* Frames that were left behind and those of sessions that have a turn become a batch, others may join
+ * it, and it is sent to the device. */
+void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n);
+/* Waits for the oldest batch; for all of them. */
+void worker_batch_wait(struct worker *w);
+void worker_batch_wait_all(struct worker *w);
+/* batch_policy_due_us() of the oldest batch; batch_policy_nap_us(). */
+uint64_t worker_batch_due_us(const struct worker *w);
+uint64_t worker_batch_nap_us(const struct worker *w);
+/* Of struct session_work_ops. */
+void worker_turn_over(struct session *s);
+/* The device context is lost; by the thread that finds out. Frames that are in a journal are used
+ * after the restart, and until then their clients are told nothing. */
+void worker_lose(struct worker *w);
 
 /* Starts the thread that makes sessions; the device is open. */
 MUST_CHECK int worker_make_start(struct worker *w, struct err *err);
 /* Gives everything back and ends it. */
 void worker_make_stop(struct worker *w);
+/* The device's copies of networks; when no session is left there. */
+void worker_make_close_models(struct worker *w);
 /* The session gets its device state, then its next turn. It has its turn, and is working. */
 void worker_make_session(struct worker *w, struct session *s);
 /* Its device state goes; with a reference that is let go of then. Worker's thread, no turn. */

@@ -3,25 +3,29 @@
 #include "daemon/work/worker_internal.h"
 
 #include "daemon/clock.h"
-#include "daemon/work/job.h"
+#include "daemon/log.h"
+#include "daemon/work/frame_end.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define LOOK_US 1000000 /* how often the device's state is looked at */
 #define IDLE_US 500000  /* between two signs of life of a thread that waits */
 
-/* ------------------------------------------------------------------------- lines */
+/* ------------------------------------------------------------------------- lists */
 
 /* Both lists run through a link of their own, for a session may leave and be wanted again before
  * its memory is back: first out, then in. */
-static void join_made(struct worker_line *l, struct session_work *k)
+static void join_made(struct worker_list *l, struct session_work *k)
 {
     k->next_made = NULL;
     *(l->last ? &l->last->next_made : &l->first) = k;
     l->last = k;
 }
 
-static struct session_work *pop_made(struct worker_line *l)
+static struct session_work *pop_made(struct worker_list *l)
 {
     struct session_work *k = l->first;
 
@@ -30,14 +34,14 @@ static struct session_work *pop_made(struct worker_line *l)
     return k;
 }
 
-static void join_leaving(struct worker_line *l, struct session_work *k)
+static void join_leaving(struct worker_list *l, struct session_work *k)
 {
     k->next_leaving = NULL;
     *(l->last ? &l->last->next_leaving : &l->first) = k;
     l->last = k;
 }
 
-static struct session_work *pop_leaving(struct worker_line *l)
+static struct session_work *pop_leaving(struct worker_list *l)
 {
     struct session_work *k = l->first;
 
@@ -48,21 +52,86 @@ static struct session_work *pop_leaving(struct worker_line *l)
 
 /* ------------------------------------------------------------------------- the thread */
 
+/* The device's copy of a network, made for the first session that needs it. */
+static int get_model(struct worker *w, const struct gpu_model_info *info, struct gpu_model **model,
+                     struct err *err)
+{
+    struct gpu_model **place = &w->make.models[models_index(w->config.models, info)];
+    int rc = *place ? 0 : gpu_model_open(place, w->gpu, info, err);
+
+    *model = rc ? NULL : *place;
+    return rc;
+}
+
+/* It may take seconds where a network is the first of its size on the device. */
+static int make_state(struct worker *w, struct session *s, int image_w, int image_h,
+                      struct err *err)
+{
+    const struct session_setup *setup = session_setup(s);
+    struct session_work *k = session_work(s);
+    struct gpu_model *depth = NULL, *motion = NULL;
+    struct gpu_session_config config;
+    int rc = get_model(w, setup->depth, &depth, err);
+
+    if (rc == 0 && setup->motion)
+        rc = get_model(w, setup->motion, &motion, err);
+    if (rc)
+        return rc;
+    setup->kind->device_config(&config, &setup->options, depth, motion);
+    session_get_net(s, &config.net_w, &config.net_h);
+    config.max_image_w = image_w;
+    config.max_image_h = image_h;
+    if (setup->options.preview && !k->depth) {
+        k->depth = malloc((size_t)config.net_w * (size_t)config.net_h * sizeof(float));
+        if (!k->depth)
+            return err_set(err, ERR_MEMORY, "no memory for a depth map");
+    }
+    rc = gpu_session_new(&k->device, w->gpu, &config, err);
+    if (rc == 0 && (rc = store_restore(s, k->device, err)))
+        gpu_session_free(&k->device);
+    return rc;
+}
+
+/* Lack of memory may pass, and a lost device ends the process; anything else stays, so the session
+ * says that it takes no more frames. */
+static enum control_reason failed(struct session *s, int rc, const struct err *err)
+{
+    char why[API_TEXT_CAP];
+
+    if (rc == ERR_DEVICE) {
+        LOG_AT(LOG_CRIT, "session %.6s: its device fails: %s", session_id(s), err->text);
+        return CONTROL_FAULT;
+    }
+    if (rc == ERR_MEMORY) {
+        LOG_AT(LOG_WARNING, "session %.6s: no memory on the device: %s", session_id(s), err->text);
+        return CONTROL_MEMORY;
+    }
+    snprintf(why, sizeof(why), "%.60s%s%.90s", err->where, err->where[0] ? ": " : "", err->text);
+    LOG_AT(LOG_ERR, "session %.6s cannot run on its device: %s", session_id(s), why);
+    session_set_fault(s, why);
+    return CONTROL_FAULT;
+}
+
+/* Device state for the frame that waits for it; where it cannot be had the frame is refused. */
 static void make(struct worker *w, struct session *s)
 {
-    enum control_reason reason = CONTROL_REASON_NONE;
     struct queue_item *item = NULL;
-    int rc = 0;
+    enum control_reason reason;
+    struct err err = {0};
+    int rc = 0, width, height;
 
-    if (!session_dead(s) && !atomic_load(&w->lost))
-        rc = job_make(s, &w->make.shelf, &reason);
-    if (rc == ERR_DEVICE)
-        worker_flight_lose(w);
-    if (rc)
+    if (!session_dead(s) && !atomic_load(&w->lost) &&
+        queue_ready_size(session_queue(s), &width, &height))
+        rc = make_state(w, s, width, height, &err);
+    if (rc) {
+        reason = failed(s, rc, &err);
+        if (rc == ERR_DEVICE)
+            worker_lose(w);
         item = queue_take_ready(session_queue(s));
+    }
     if (item)
-        worker_flight_refuse(w, s, item, reason);
-    worker_job_done(s);
+        frame_end_unused(s, item, reason, atomic_load(&w->lost));
+    session_work_turn_over(s);
 }
 
 static void give_back(struct worker *w, struct session *s)
@@ -113,7 +182,7 @@ static bool next(struct worker *w, struct session_work **leaving, struct session
     return *leaving || *made || !ending;
 }
 
-static void *run(void *arg)
+static void *maker_thread(void *arg)
 {
     struct worker *w = arg;
     struct session_work *leaving, *made;
@@ -157,10 +226,8 @@ void worker_make_leave(struct worker *w, struct session *s)
 
 int worker_make_start(struct worker *w, struct err *err)
 {
-
-    w->make.shelf = (struct shelf){.gpu = w->gpu, .models = w->config.models};
     pthread_cond_init(&w->make.some, NULL);
-    if (pthread_create(&w->make.thread, NULL, run, w)) {
+    if (pthread_create(&w->make.thread, NULL, maker_thread, w)) {
         pthread_cond_destroy(&w->make.some);
         return err_set(err, ERR_MEMORY, "cannot start the thread that makes sessions");
     }
@@ -179,4 +246,11 @@ void worker_make_stop(struct worker *w)
     pthread_join(w->make.thread, NULL);
     pthread_cond_destroy(&w->make.some);
     w->make.started = false;
+}
+
+void worker_make_close_models(struct worker *w)
+{
+    for (int i = 0; i < MODELS_MAX; i++)
+        if (w->make.models[i])
+            gpu_model_close(&w->make.models[i]);
 }

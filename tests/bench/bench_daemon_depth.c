@@ -14,8 +14,7 @@
  * the mean over frames. `constant` is the same for a depth map that holds the frame's own median
  * everywhere.
  */
-#include "daemon/work/models.h"
-#include "daemon/work/netsize.h"
+#include "daemon/models.h"
 #include "gpu/gpu.h"
 #include "tests/bench/support_sequence.h"
 #include "tests/support/passes.h"
@@ -104,7 +103,7 @@ static int open_session(struct gpu_session **s, struct gpu *g, struct gpu_model 
 {
     memset(c, 0, sizeof *c);
     c->line = &gpu_line_mono;
-    netsize_choose(f->width, f->height, info->multiple, &c->net_w, &c->net_h);
+    models_net_size(f->width, f->height, info->multiple, &c->net_w, &c->net_h);
     c->max_image_w = f->width;
     c->max_image_h = f->height;
     c->depth = model;

@@ -42,7 +42,7 @@ static void pull(struct stream *s)
     size_t len;
 
     do
-        kind = door_ops.stream_next(s, &msg, &len);
+        kind = core_ops.stream_next(s, &msg, &len);
     while (kind == STREAM_TEXT || kind == STREAM_BINARY);
 }
 
@@ -71,23 +71,23 @@ static uint64_t stream_frames(struct rig *r, const char *id)
     struct stream *s;
     struct frame f = rig_frame(r, 0);
     uint64_t n = 0;
-    int rc = door_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, &err);
+    int rc = core_ops.stream_open(r->core, id, CONTROL_INGEST, r, &s, &err);
 
     check_code(rc, "stream_open", &err);
     if (rc)
         return 0;
-    rc = door_ops.stream_start(s, &start, &err);
+    rc = core_ops.stream_start(s, &start, &err);
     check_code(rc, "stream_start", &err);
     for (uint64_t seq = 1; rc == 0 && seq <= FRAMES; seq++) {
         f.seq = seq;
         frame_encode_header(msg, &f, FRAME_POSE_CV);
         memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-        check_code(door_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, &err),
+        check_code(core_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, &err),
                    "stream_frame", &err);
         n++;
         wait_answers(r, id, s, n);
     }
-    door_ops.stream_close(s);
+    core_ops.stream_close(s);
     return n;
 }
 
@@ -97,14 +97,14 @@ static void read_export(struct rig *r, const char *id)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = door_ops.export_open(r->core, id, &e, &total, &hash, &err);
+    int rc = core_ops.export_open(r->core, id, &e, &total, &hash, &err);
 
     check_code(rc, "export_open", &err);
     if (rc)
         return;
-    for (uint64_t at = 0; at < total; at += door_ops.export_read(e, at, buf, sizeof(buf)))
+    for (uint64_t at = 0; at < total; at += core_ops.export_read(e, at, buf, sizeof(buf)))
         ;
-    door_ops.export_close(e);
+    core_ops.export_close(e);
 }
 
 /* With memory again: a late client gets what an export would hold. */
@@ -140,7 +140,7 @@ static long live_through(struct rig *r, long n, bool for_ever)
         return disarm();
     }
     core_set_ready(r->core);
-    rc = door_ops.session_create(r->core, &o, &info, &retry, &err);
+    rc = core_ops.session_create(r->core, &o, &info, &retry, &err);
     check_code(rc, "session_create", &err);
     if (rc == 0) {
         stream_frames(r, info.id);
@@ -148,7 +148,7 @@ static long live_through(struct rig *r, long n, bool for_ever)
         failed = disarm();
         session_is_whole(r, info.id);
         arm(failed ? 0 : atomic_load(&fault_malloc_fail), for_ever);
-        rc = door_ops.session_delete(r->core, info.id, NULL);
+        rc = core_ops.session_delete(r->core, info.id, NULL);
         assert_int_equal(rc, 0); /* to give back needs nothing */
     }
     failed = disarm();

@@ -105,7 +105,7 @@ static void send_frames(struct rig_client *c)
         f.T_wc.t[0] = 0.01f * (float)seq;
         frame_encode_header(msg, &f, FRAME_POSE_CV);
         memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-        rc = door_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f.payload_len, &err);
+        rc = core_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f.payload_len, &err);
         if (rc != ERR_STATE) /* which is an answer: the session takes no more */
             check_code(rc, "stream_frame", &err);
         read_answers(c, (int)seq);
@@ -132,14 +132,14 @@ static void feed(void)
     fault_malloc_exempt = 1;
     assert_int_equal(cloud_new(&c.cloud, &limits, NULL), 0);
     fault_malloc_exempt = 0;
-    rc = door_ops.stream_open(rig.core, id, CONTROL_INGEST, &c, &c.s, &err);
+    rc = core_ops.stream_open(rig.core, id, CONTROL_INGEST, &c, &c.s, &err);
     check_code(rc, "stream_open", &err);
     if (rc == 0) {
-        rc = door_ops.stream_start(c.s, &start, &err);
+        rc = core_ops.stream_start(c.s, &start, &err);
         check_code(rc, "stream_start", &err);
         if (rc == 0)
             send_frames(&c);
-        door_ops.stream_close(c.s);
+        core_ops.stream_close(c.s);
     }
     cloud_free(&c.cloud);
 }
@@ -150,15 +150,15 @@ static void export_it(void)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = door_ops.export_open(rig.core, id, &e, &total, &hash, &err);
+    int rc = core_ops.export_open(rig.core, id, &e, &total, &hash, &err);
 
     if (rc != ERR_NOT_FOUND) /* for want of memory it stayed away */
         check_code(rc, "export_open", &err);
     if (rc)
         return;
-    for (uint64_t at = 0; at < total; at += door_ops.export_read(e, at, buf, sizeof(buf)))
+    for (uint64_t at = 0; at < total; at += core_ops.export_read(e, at, buf, sizeof(buf)))
         ;
-    door_ops.export_close(e);
+    core_ops.export_close(e);
 }
 
 static bool open_core(void)
@@ -198,7 +198,7 @@ static void first_life(void)
     o.retention_s = -1;
     if (!open_core())
         return;
-    rc = door_ops.session_create(rig.core, &o, &info, &retry, &err);
+    rc = core_ops.session_create(rig.core, &o, &info, &retry, &err);
     check_code(rc, "session_create", &err);
     if (rc == 0) {
         created = true;
@@ -214,7 +214,7 @@ static void wait_until_back(void)
     struct session_info info;
 
     for (int i = 0; i < 240000; i++) {
-        if (door_ops.session_get(rig.core, id, &info, NULL) || info.state != SESSION_RECOVERING)
+        if (core_ops.session_get(rig.core, id, &info, NULL) || info.state != SESSION_RECOVERING)
             return;
         usleep(250);
     }
@@ -243,13 +243,13 @@ static void look(int kind)
     assert_true(open_core());
     if (created) {
         wait_until_back();
-        assert_int_equal(door_ops.session_get(rig.core, id, &info, NULL), 0);
+        assert_int_equal(core_ops.session_get(rig.core, id, &info, NULL), 0);
         if (info.damaged[0])
             fail_msg("damaged: %s", info.damaged);
         assert_int_equal(info.counts.queued, 0);
         assert_int_equal(info.counts.received,
                          info.counts.used + info.counts.dropped + info.counts.refused);
-        assert_int_equal(door_ops.trajectory(rig.core, id, 0, poses, 2 * FRAMES, &n, NULL), 0);
+        assert_int_equal(core_ops.trajectory(rig.core, id, 0, poses, 2 * FRAMES, &n, NULL), 0);
         /* a pose that there was no memory for is left out of the path, not of the cloud */
         assert_true(kind < 2 ? n <= (int)info.counts.used : n == (int)info.counts.used);
         for (int seq = 1; seq <= FRAMES; seq++)

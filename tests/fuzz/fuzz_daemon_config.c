@@ -6,7 +6,7 @@
  */
 #include "daemon/config_table.h"
 #include "daemon/ini.h"
-#include "daemon/work/models.h"
+#include "daemon/models.h"
 
 #include <math.h>
 #include <stdlib.h>

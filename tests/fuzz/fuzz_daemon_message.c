@@ -46,7 +46,7 @@ static void start_once(void)
     rig_open(&rig);
     need(atexit(remove_models) == 0);
     rig_picture(&rig, 64, 48, 40);
-    config.ops = &door_ops;
+    config.ops = &core_ops;
     config.core = rig.core;
     config.auth_mode = API_AUTH_NONE;
     config.max_message_bytes = MESSAGE_MAX;
@@ -201,6 +201,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!over)
         leave();
     if (inputs % SESSIONS_KEPT == 0)
-        need(door_ops.session_delete(rig.core, id, NULL) == 0);
+        need(core_ops.session_delete(rig.core, id, NULL) == 0);
     return 0;
 }

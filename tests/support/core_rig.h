@@ -15,7 +15,6 @@
 
 #include "daemon/clock.h"
 #include "daemon/core.h"
-#include "daemon/door.h"
 #include "daemon/log.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/tiny_model.h"
@@ -142,7 +141,7 @@ static inline void rig_session(struct rig *r, const struct session_options *o, c
     struct err err = {0};
     int retry;
 
-    if (door_ops.session_create(r->core, o, &info, &retry, &err))
+    if (core_ops.session_create(r->core, o, &info, &retry, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, info.id, API_ID_CAP);
 }
@@ -151,7 +150,7 @@ static inline struct session_info rig_info(struct rig *r, const char *id)
 {
     struct session_info info;
 
-    assert_int_equal(door_ops.session_get(r->core, id, &info, NULL), 0);
+    assert_int_equal(core_ops.session_get(r->core, id, &info, NULL), 0);
     return info;
 }
 
@@ -164,14 +163,14 @@ static inline void rig_connect(struct rig *r, struct rig_client *c, const char *
 
     memset(c, 0, sizeof(*c));
     assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
-    if (door_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
-        door_ops.stream_start(c->s, &start, &err))
+    if (core_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
+        core_ops.stream_start(c->s, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
 }
 
 static inline void rig_disconnect(struct rig_client *c)
 {
-    door_ops.stream_close(c->s);
+    core_ops.stream_close(c->s);
     cloud_free(&c->cloud);
 }
 
@@ -182,7 +181,7 @@ static inline enum stream_kind rig_read(struct rig_client *c)
     const uint8_t *msg;
     size_t len;
     struct err err = {0};
-    enum stream_kind kind = door_ops.stream_next(c->s, &msg, &len);
+    enum stream_kind kind = core_ops.stream_next(c->s, &msg, &len);
 
     if (kind == STREAM_BINARY) {
         c->n_blocks++;
@@ -262,7 +261,7 @@ static inline int rig_send_frame(struct rig_client *c, const struct frame *f, st
 
     frame_encode_header(msg, f, FRAME_POSE_CV);
     memcpy(msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
-    rc = door_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f->payload_len, err);
+    rc = core_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f->payload_len, err);
     free(msg);
     return rc;
 }

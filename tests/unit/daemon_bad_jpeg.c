@@ -117,7 +117,7 @@ static void hostile_close(int files)
     assert_int_equal(info.counts.received, files);
     assert_int_equal(info.counts.dropped, 0);
     rig_disconnect(&hostile.client);
-    assert_int_equal(door_ops.session_delete(rig.core, hostile.id, NULL), 0);
+    assert_int_equal(core_ops.session_delete(rig.core, hostile.id, NULL), 0);
 }
 
 /* As a liar would: the frame's header agrees with the file's. */

@@ -39,7 +39,7 @@ static void frames_become_a_cloud(void **state)
     }
     assert_true(in.sync.hash == info.hash && out.sync.hash == info.hash);
     assert_int_equal(out.sync.revision, 20);
-    assert_int_equal(door_ops.trajectory(r.core, id, 5, poses, 30, &n, NULL), 0);
+    assert_int_equal(core_ops.trajectory(r.core, id, 5, poses, 30, &n, NULL), 0);
     assert_int_equal(n, 15);
     assert_int_equal(poses[0].seq, 6);
     assert_float_equal(poses[0].T_wc.t[0], 0.06, 1e-6);
@@ -180,11 +180,11 @@ static void an_export_is_what_a_client_holds(void **state)
     for (uint64_t seq = 1; seq <= 5; seq++)
         assert_int_equal(rig_send(&r, &in, seq), 0);
     rig_wait_acks(&in, 5);
-    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, NULL), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, NULL), 0);
     assert_true(hash == cloud_hash(in.cloud));
     file = malloc(total);
-    assert_int_equal(door_ops.export_read(e, 0, file, total), total);
-    while ((n = door_ops.export_read(e, at, piece, sizeof(piece))) > 0) { /* cuts every point */
+    assert_int_equal(core_ops.export_read(e, 0, file, total), total);
+    while ((n = core_ops.export_read(e, at, piece, sizeof(piece))) > 0) { /* cuts every point */
         assert_memory_equal(piece, file + at, n);
         at += n;
     }
@@ -192,7 +192,7 @@ static void an_export_is_what_a_client_holds(void **state)
     snprintf(header, sizeof(header), "element vertex %llu\n",
              (unsigned long long)cloud_points(in.cloud));
     assert_non_null(memmem(file, 512 < total ? 512 : total, header, strlen(header)));
-    door_ops.export_close(e);
+    core_ops.export_close(e);
     free(file);
     rig_disconnect(&in);
     rig_close(&r);
@@ -298,7 +298,7 @@ static void finalize_uses_what_is_queued(void **state)
     rig_connect(&r, &in, id, CONTROL_INGEST);
     for (uint64_t seq = 1; seq <= 6; seq++)
         assert_int_equal(rig_send(&r, &in, seq), 0);
-    assert_int_equal(door_ops.session_finalize(r.core, id, NULL), 0);
+    assert_int_equal(core_ops.session_finalize(r.core, id, NULL), 0);
     rig_send(&r, &in, 7);
     rig_wait_acks(&in, 7);
     assert_int_equal(rig_info(&r, id).counts.used, 6);
@@ -309,9 +309,9 @@ static void finalize_uses_what_is_queued(void **state)
         usleep(1000);
     assert_int_equal(fake_gpu_plan.sessions,
                      0); /* the device has its memory back, the cloud is there */
-    assert_int_equal(door_ops.stream_open(r.core, id, CONTROL_INGEST, &late, &late.s, NULL), 0);
-    assert_int_equal(door_ops.stream_start(late.s, &start, &err), ERR_STATE);
-    door_ops.stream_close(late.s);
+    assert_int_equal(core_ops.stream_open(r.core, id, CONTROL_INGEST, &late, &late.s, NULL), 0);
+    assert_int_equal(core_ops.stream_start(late.s, &start, &err), ERR_STATE);
+    core_ops.stream_close(late.s);
     rig_connect(&r, &late, id, CONTROL_VIEW);
     rig_read_all(&late);
     assert_true(late.sync.ended && late.sync.points > 100);
@@ -336,8 +336,8 @@ static void deletion_at_any_moment(void **state)
         for (uint64_t seq = 1; seq <= 5; seq++)
             rig_send(&r, &in, seq);
         usleep((useconds_t)(round * 300));
-        assert_int_equal(door_ops.session_delete(r.core, id, NULL), 0);
-        assert_int_equal(door_ops.session_delete(r.core, id, NULL), ERR_NOT_FOUND);
+        assert_int_equal(core_ops.session_delete(r.core, id, NULL), 0);
+        assert_int_equal(core_ops.session_delete(r.core, id, NULL), ERR_NOT_FOUND);
         rig_read_all(&in);
         assert_int_equal(in.n_bye, 1);
         assert_int_equal(in.bye.action, CONTROL_DISCONNECT);
@@ -383,7 +383,7 @@ static void a_lost_device_answers_and_says_so(void **state)
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);
-    assert_int_equal(door_ops.health(r.core, why), API_READY);
+    assert_int_equal(core_ops.health(r.core, why), API_READY);
     fake_gpu_plan.fail_at = 3;
     fake_gpu_plan.fail_with = ERR_DEVICE;
     for (uint64_t seq = 1; seq <= 5; seq++)
@@ -393,7 +393,7 @@ static void a_lost_device_answers_and_says_so(void **state)
     for (int i = 2; i < 5; i++)
         assert_int_equal(in.acks[i].reason, CONTROL_FAULT);
     assert_true(core_lost(r.core));
-    assert_int_equal(door_ops.health(r.core, why), API_FAULT);
+    assert_int_equal(core_ops.health(r.core, why), API_FAULT);
     core_stop(r.core); /* what main does then: the client shall come back, nothing was deleted */
     rig_read_all(&in);
     assert_int_equal(in.bye.action, CONTROL_RECONNECT);
@@ -456,7 +456,7 @@ static void retention_and_drain(void **state)
     rig_disconnect(&in);
     usleep(1100000);
     core_sweep(r.core);
-    assert_int_equal(door_ops.session_get(r.core, gone, &info, NULL), ERR_NOT_FOUND);
+    assert_int_equal(core_ops.session_get(r.core, gone, &info, NULL), ERR_NOT_FOUND);
     assert_int_equal(r.gone, 1);
 
     fake_gpu_plan.delay_us = 20000;
@@ -476,7 +476,7 @@ static void retention_and_drain(void **state)
     for (int i = 0; i < 5; i++) /* the late one is answered before those in the queue */
         assert_int_equal(in.acks[i].reason,
                          in.acks[i].seq == 5 ? CONTROL_CLOSED : CONTROL_REASON_NONE);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_int_equal(core_pending(r.core), 1);
     rig_disconnect(&in);
     assert_int_equal(core_pending(r.core), 0);
@@ -499,28 +499,28 @@ static void previews_and_control(void **state)
     rig_open(&r);
     o.preview = true;
     rig_session(&r, &o, id);
-    assert_int_equal(door_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, &err),
+    assert_int_equal(core_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, &err),
                      ERR_NOT_FOUND);
     rig_connect(&r, &in, id, CONTROL_INGEST);
     rig_connect(&r, &view, id, CONTROL_VIEW);
     rig_send(&r, &in, 9);
     rig_wait_acks(&in, 1);
-    assert_int_equal(door_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, NULL), 0);
+    assert_int_equal(core_ops.depth(r.core, id, depth, 256 * 192, &w, &h, &seq, NULL), 0);
     assert_true(w == 256 && h == 192 && seq == 9 && depth[1000] == 1.5f);
-    assert_int_equal(door_ops.depth(r.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
+    assert_int_equal(core_ops.depth(r.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
 
     rig_read_all(&view);
     blocks = view.n_blocks;
     need.need = cloud_block(view.cloud, 0).name;
-    assert_int_equal(door_ops.stream_control(view.s, &need, NULL), 0);
+    assert_int_equal(core_ops.stream_control(view.s, &need, NULL), 0);
     rig_read_all(&view);
     assert_int_equal(view.n_blocks, blocks + 1); /* that block, whole, and nothing else */
     need.need.x = 12345;
-    assert_int_equal(door_ops.stream_control(view.s, &need, NULL), ERR_NOT_FOUND);
-    assert_int_equal(door_ops.stream_control(view.s, &end, NULL), ERR_STATE);
+    assert_int_equal(core_ops.stream_control(view.s, &need, NULL), ERR_NOT_FOUND);
+    assert_int_equal(core_ops.stream_control(view.s, &end, NULL), ERR_STATE);
     assert_int_equal(rig_send(&r, &view, 1), ERR_DENIED);
     assert_false(in.sync.ended);
-    assert_int_equal(door_ops.stream_control(in.s, &end, NULL), 0);
+    assert_int_equal(core_ops.stream_control(in.s, &end, NULL), 0);
     rig_read_all(&in);
     assert_true(in.sync.ended);
     rig_disconnect(&view);

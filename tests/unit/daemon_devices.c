@@ -23,7 +23,7 @@ static const char *device_names(struct rig *r)
     int n;
 
     names[0] = '\0';
-    assert_int_equal(door_ops.devices(r->core, d, CORE_DEVICES_MAX, &n, NULL), 0);
+    assert_int_equal(core_ops.devices(r->core, d, CORE_DEVICES_MAX, &n, NULL), 0);
     for (int i = 0; i < n; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? " " : "",
                  d[i].name);
@@ -106,7 +106,7 @@ static void what_opens_computes_and_what_is_missing_is_told(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         rig_open_devices(&r, cases[i].use, cases[i].cuda, cases[i].broken);
         assert_string_equal(device_names(&r), cases[i].names);
-        assert_int_equal(door_ops.health(r.core, why), cases[i].missing ? API_FAULT : API_READY);
+        assert_int_equal(core_ops.health(r.core, why), cases[i].missing ? API_FAULT : API_READY);
         if (cases[i].missing && !strstr(why, cases[i].missing))
             fail_msg("'%s': '%s'", cases[i].use, why);
         rig_close(&r);
@@ -125,7 +125,7 @@ static void no_device_no_session(void **state)
 
     (void)state;
     rig_open_devices(&r, "cuda", 0, 0);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "no CUDA in this test"));
     assert_true(retry > 0);
     assert_true(core_alive_us(r.core, &who) > 0);
@@ -154,7 +154,7 @@ static void new_sessions_spread(void **state)
     create(&r, first, "cuda:0");
     for (int i = 1; i < 16; i++)
         create(&r, id, NULL);
-    assert_int_equal(door_ops.devices(r.core, d, 4, &n, NULL), 0);
+    assert_int_equal(core_ops.devices(r.core, d, 4, &n, NULL), 0);
     assert_int_equal(n, 4);
     for (int i = 0; i < 4; i++) {
         assert_int_equal(d[i].sessions, 4);
@@ -162,7 +162,7 @@ static void new_sessions_spread(void **state)
         assert_float_equal(d[i].temperature_c, 40, 0.1);
         assert_int_equal(d[i].errors, 0);
     }
-    assert_int_equal(door_ops.session_delete(r.core, first, NULL), 0);
+    assert_int_equal(core_ops.session_delete(r.core, first, NULL), 0);
     create(&r, id, "cuda:0");
     rig_close(&r);
 }
@@ -216,7 +216,7 @@ static void memory_decides_last(void **state)
     create(&r, id, "cuda:1");
     create(&r, id, "cuda:1");
     atomic_store(&worker_budget(r.core->workers[1])->limit, 1);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
     rig_close(&r);
 }
@@ -249,7 +249,7 @@ static void devices_work_side_by_side(void **state)
         for (int i = 0; i < 8; i++)
             rig_wait_acks(&c[i], (int)seq);
     }
-    assert_int_equal(door_ops.devices(r.core, d, 4, &n, NULL), 0);
+    assert_int_equal(core_ops.devices(r.core, d, 4, &n, NULL), 0);
     for (int i = 0; i < 4; i++)
         assert_int_equal(d[i].frames, 10);
     for (int i = 1; i < 8; i++)

@@ -197,7 +197,7 @@ static void the_device_fails_with_two_batches_under_way(void **state)
     }
     assert_in_range(faults, 3 * SESSIONS - 2 * 2 * 2, 3 * SESSIONS - 2);
     assert_true(core_lost(f.r.core)); /* main ends the process with 70 */
-    assert_int_equal(door_ops.health(f.r.core, why), API_FAULT);
+    assert_int_equal(core_ops.health(f.r.core, why), API_FAULT);
     fleet_close(&f);
 }
 
@@ -283,8 +283,8 @@ static void sessions_end_in_the_air(void **state)
                 keep_up(&f.c[i], (int)seq, 2);
         }
         usleep((useconds_t)(round * 250));
-        assert_int_equal(door_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(door_ops.session_finalize(f.r.core, f.id[1], NULL), 0);
+        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_finalize(f.r.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
             core_stop(f.r.core);
         fleet_close(&f);
@@ -357,8 +357,8 @@ static void a_session_ends_while_it_is_made(void **state)
         fake_gpu_plan.make_us = 30000;
         fleet_send(&f, 1);
         usleep(20000);
-        assert_int_equal(door_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(door_ops.session_delete(f.r.core, f.id[3], NULL), 0);
+        assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
+        assert_int_equal(core_ops.session_delete(f.r.core, f.id[3], NULL), 0);
         if (round % 2)
             core_stop(f.r.core);
         fleet_close(&f); /* counts what was not given back */

@@ -116,7 +116,7 @@ static void run(struct rig *r, struct result *out, double greed)
         rig_wait_acks(&phones[i].client, (int)phones[i].seq);
         note(out, &phones[i], i > 0);
         rig_disconnect(&phones[i].client);
-        assert_int_equal(door_ops.session_delete(r->core, phones[i].id, NULL), 0);
+        assert_int_equal(core_ops.session_delete(r->core, phones[i].id, NULL), 0);
     }
 }
 

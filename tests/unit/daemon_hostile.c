@@ -23,7 +23,6 @@
 #include <cmocka.h>
 
 #include "daemon/clock.h"
-#include "daemon/door.h"
 #include "daemon/edges.h"
 #include "daemon/log.h"
 #include "proto/image/jpeg.h"
@@ -92,7 +91,7 @@ static void new_session(char id[API_ID_CAP])
     struct err err = {0};
     int retry;
 
-    if (door_ops.session_create(rig.core, &o, &info, &retry, &err))
+    if (core_ops.session_create(rig.core, &o, &info, &retry, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, info.id, API_ID_CAP);
 }
@@ -553,7 +552,7 @@ static void test_slow_reader_is_given_up(void **state)
     assert_true(fd >= 0);
     do {
         usleep(50000);
-        assert_int_equal(door_ops.session_get(rig.core, rig.neighbour, &info, &err), 0);
+        assert_int_equal(core_ops.session_get(rig.core, rig.neighbour, &info, &err), 0);
         took = now_ms() - begun;
     } while ((info.view_clients > 0 || took < 1000) && took < HANG_MS);
     assert_int_equal(info.view_clients, 0);

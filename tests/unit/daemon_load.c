@@ -1,6 +1,6 @@
 /* More than there is room for: overload, floods, limits, fairness, and balanced accounts. */
 #include "daemon/config_table.h"
-#include "daemon/work/placement.h"
+#include "daemon/core_internal.h"
 #include "tests/support/core_rig.h"
 
 /* More than the device can do: the oldest are dropped and told, order is kept, the sum is right. */
@@ -77,33 +77,33 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     struct err err = {0};
     uint64_t cursor = 0;
     int made = 0, refused = 0, retry = 0, n, rc;
-    struct budget *budget;
+    struct worker_budget *budget;
     uint64_t used;
     struct rig r;
 
     (void)state;
     rig_open(&r);
     for (int i = 0; i < 10000; i++) {
-        rc = door_ops.session_create(r.core, &o, &info, &retry, &err);
+        rc = core_ops.session_create(r.core, &o, &info, &retry, &err);
         made += rc == 0;
         refused += rc == ERR_BUSY && retry > 0;
     }
     assert_int_equal(made, 64);
     assert_int_equal(refused, 9936);
-    assert_int_equal(door_ops.session_list(r.core, infos, 40, &n, &cursor, NULL), 0);
+    assert_int_equal(core_ops.session_list(r.core, infos, 40, &n, &cursor, NULL), 0);
     assert_int_equal(n, 40);
-    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
+    assert_int_equal(core_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
     assert_int_equal(n, 24);
     budget = worker_budget(r.core->workers[0]);
     used = atomic_load(&budget->used);
     for (int i = 0; i < 24; i++)
-        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
+        assert_int_equal(core_ops.session_delete(r.core, infos[i].id, NULL), 0);
     for (int i = 0; i < 60000 && atomic_load(&budget->used) > used / 64 * 40; i++)
         usleep(1000);
     assert_true(atomic_load(&budget->used) == used / 64 * 40); /* every byte came back */
     o.max_points = 8000000;                                    /* more than there is memory for */
     atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
     rig_close(&r);
 }
@@ -144,19 +144,19 @@ static void a_device_promises_no_more_than_it_has(void **state)
         on_first += !strcmp(rig_info(&r, id[i]).device, "cuda:0");
     }
     assert_int_equal(on_first, 2);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_string_equal(err.text,
                         "40 frames a second are asked for, 80 of the device's 100 are promised");
-    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    assert_int_equal(retry, CORE_RETRY_S);
     o.fps = 20;
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), 0);
     o.fps = 40;
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
-    assert_int_equal(door_ops.session_finalize(r.core, id[0], &err), 0);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_finalize(r.core, id[0], &err), 0);
     assert_int_equal(rig_info(&r, id[0]).state, SESSION_CLOSED);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), 0);
     assert_string_equal(info.device, rig_info(&r, id[0]).device);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     rig_close(&r);
 }
 
@@ -186,8 +186,8 @@ static void *create_many(void *arg)
 
     o.fps = 10;
     for (int i = 0; i < 200; i++)
-        if (door_ops.session_create(arg, &o, &info, &retry, &err) == 0 && i % 2)
-            assert_int_equal(door_ops.session_delete(arg, info.id, &err), 0);
+        if (core_ops.session_create(arg, &o, &info, &retry, &err) == 0 && i % 2)
+            assert_int_equal(core_ops.session_delete(arg, info.id, &err), 0);
     return NULL;
 }
 
@@ -206,10 +206,10 @@ static void a_crowd_gets_no_more(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, create_many, r.core), 0);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    assert_int_equal(door_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
+    assert_int_equal(core_ops.session_list(r.core, infos, 100, &n, &cursor, NULL), 0);
     assert_in_range(n, 1, 5);
     for (int i = 0; i < n; i++)
-        assert_int_equal(door_ops.session_delete(r.core, infos[i].id, NULL), 0);
+        assert_int_equal(core_ops.session_delete(r.core, infos[i].id, NULL), 0);
     for (int i = 0;
          i < 60000 && (used = (int)atomic_load(&worker_budget(r.core->workers[0])->used)); i++)
         usleep(1000);
@@ -232,19 +232,19 @@ static void whoever_is_refused_hears_when_to_come_back(void **state)
     open_with(&r, "30", 0);
     o.retention_s = 120;
     rig_session(&r, &o, id);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_in_range(retry, 110, 120);
     rig_connect(&r, &in, id, CONTROL_INGEST); /* it is wanted: for how long is not known */
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
-    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(retry, CORE_RETRY_S);
     rig_disconnect(&in);
-    assert_int_equal(door_ops.session_delete(r.core, id, NULL), 0);
+    assert_int_equal(core_ops.session_delete(r.core, id, NULL), 0);
     o.retention_s = 3600;
     rig_session(&r, &o, id);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
-    assert_int_equal(retry, PLACEMENT_RETRY_S);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(retry, CORE_RETRY_S);
     core_drain(r.core);
-    assert_int_equal(door_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
     assert_string_equal(err.text, "the server is stopping");
     rig_close(&r);
 }
@@ -379,7 +379,7 @@ static void *watch(void *arg)
     struct session_counts *c = &info.counts;
 
     for (int i = 0; !atomic_load(&w->end); i++)
-        if (door_ops.session_get(w->r->core, w->id[i % w->n], &info, NULL) == 0) {
+        if (core_ops.session_get(w->r->core, w->id[i % w->n], &info, NULL) == 0) {
             w->wrong += c->received != c->used + c->dropped + c->refused + c->queued;
             w->looks++;
         }
@@ -414,10 +414,10 @@ static void accounts_balance_at_every_moment(void **state)
         int i = rand() % N;
         if (k == 2000)
             for (int f = 0; f < FINALIZED; f++)
-                assert_int_equal(door_ops.session_finalize(r.core, id[f], NULL), 0);
+                assert_int_equal(core_ops.session_finalize(r.core, id[f], NULL), 0);
         if (k == 3000)
             for (int d = 0; d < KILLED; d++)
-                assert_int_equal(door_ops.session_delete(r.core, id[N - 1 - d], NULL), 0);
+                assert_int_equal(core_ops.session_delete(r.core, id[N - 1 - d], NULL), 0);
         let_in[i] += send_anything(&r, &c[i], &seq[i]);
         rig_read_all(&c[i]);
         if (k % 20 == 0)

@@ -121,10 +121,10 @@ static double value_of(const char *text, const char *sample)
 
 static char *text_of(struct rig *r)
 {
-    size_t need = door_ops.metrics(r->core, NULL, 0) + 200;
+    size_t need = core_ops.metrics(r->core, NULL, 0) + 200;
     char *text = malloc(need);
 
-    assert_true(door_ops.metrics(r->core, text, need) < need);
+    assert_true(core_ops.metrics(r->core, text, need) < need);
     return text;
 }
 

@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/work/models.h"
-#include "daemon/work/netsize.h"
+#include "daemon/models.h"
 #include "daemon/session/options.h"
 #include "tests/support/tiny_model.h"
 
@@ -23,14 +22,15 @@ static void size_follows_the_cameras_shape(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        netsize_choose(cases[i][0], cases[i][1], 32, &w, &h);
+        models_net_size(cases[i][0], cases[i][1], 32, &w, &h);
         if (w != cases[i][2] || h != cases[i][3])
             fail_msg("%d x %d: %d x %d", cases[i][0], cases[i][1], w, h);
     }
     for (int cw = 33; cw < 4000; cw += 371)
         for (int ch = 33; ch < 4000; ch += 411) {
-            netsize_choose(cw, ch, 64, &w, &h);
-            assert_true(w >= 64 && h >= 64 && w % 64 == 0 && h % 64 == 0 && w * h <= NETSIZE_AREA);
+            models_net_size(cw, ch, 64, &w, &h);
+            assert_true(w >= 64 && h >= 64 && w % 64 == 0 && h % 64 == 0 &&
+                        w * h <= MODELS_NET_AREA);
         }
 }
 

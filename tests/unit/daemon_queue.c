@@ -184,12 +184,12 @@ static void what_is_being_stored_is_out_of_reach(void **state)
     assert_int_equal(queue_push(q, &a, &first, &d, NULL), 0);
     f.seq = 2;
     assert_int_equal(queue_push(q, &a, &second, &d, NULL), 0);
-    assert_memory_equal(second->store.header, header, sizeof(header));
+    assert_memory_equal(second->header, header, sizeof(header));
     assert_null(queue_take_waiting(q)); /* not on the disk yet */
     f.seq = 3;
     assert_int_equal(queue_push(q, &a, &third, &d, NULL), ERR_BUSY);
     assert_true(d.any && d.seq == 3 && d.number == 0);
-    second->store.number = 12;
+    second->number = 12;
     queue_stored(q, second); /* it overtakes no frame, and may be dropped now */
     assert_int_equal(queue_push(q, &a, &third, &d, NULL), 0);
     assert_true(d.any && d.seq == 2 && d.number == 12);

@@ -36,13 +36,13 @@ static void a_warm_session_allocates_nothing(void **state)
             before = atomic_load(&fault_malloc_count);
         f.seq = seq;
         frame_encode_header(msg, &f, FRAME_POSE_CV);
-        assert_int_equal(door_ops.stream_frame(in.s, msg, len, NULL), 0);
+        assert_int_equal(core_ops.stream_frame(in.s, msg, len, NULL), 0);
         for (int i = 0; i < 300000 && rig_info(&r, id).counts.used < seq; i++)
             usleep(200);
         for (;;) {
             const uint8_t *out;
             size_t out_len;
-            if (door_ops.stream_next(in.s, &out, &out_len) == STREAM_NONE)
+            if (core_ops.stream_next(in.s, &out, &out_len) == STREAM_NONE)
                 break;
         }
     }

@@ -174,8 +174,8 @@ static void stopped_sessions_start_from_a_checkpoint(void **state)
     rig_connect(&r, &c, closed, CONTROL_INGEST);
     feed(&r, &c, 1, 9);
     rig_disconnect(&c);
-    assert_int_equal(door_ops.session_finalize(r.core, closed, NULL), 0);
-    assert_int_equal(door_ops.session_delete(r.core, deleted, NULL), 0);
+    assert_int_equal(core_ops.session_finalize(r.core, closed, NULL), 0);
+    assert_int_equal(core_ops.session_delete(r.core, deleted, NULL), 0);
     was = rig_info(&r, id);
     core_drain(r.core);
     for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
@@ -191,7 +191,7 @@ static void stopped_sessions_start_from_a_checkpoint(void **state)
     assert_int_equal(info.state, SESSION_SUSPENDED);
     assert_int_equal(rig_info(&r, closed).state, SESSION_CLOSED);
     assert_int_equal(rig_info(&r, closed).counts.used, 9);
-    assert_int_equal(door_ops.session_get(r.core, deleted, &info, NULL), ERR_NOT_FOUND);
+    assert_int_equal(core_ops.session_get(r.core, deleted, &info, NULL), ERR_NOT_FOUND);
     assert_int_equal(fake_gpu_plan.frames, 0); /* nothing had to be replayed */
     assert_int_equal(fake_gpu_plan.sessions, 0);
     rig_connect(&r, &c, id, CONTROL_INGEST);
@@ -253,10 +253,10 @@ static void tokens_and_ranks_are_kept(void **state)
         rig_session(&r, &o, id[i]);
     memset(token.sha256, 0xa5, sizeof(token.sha256));
     strcpy(token.session, id[2]);
-    assert_int_equal(door_ops.tokens_keep(r.core, id[2], &token, 1, NULL), 0);
+    assert_int_equal(core_ops.tokens_keep(r.core, id[2], &token, 1, NULL), 0);
     rig_close(&r);
     open_rig(&r, 0);
-    assert_int_equal(door_ops.session_list(r.core, infos, 8, &n, &cursor, NULL), 0);
+    assert_int_equal(core_ops.session_list(r.core, infos, 8, &n, &cursor, NULL), 0);
     assert_int_equal(n, 4);
     for (int i = 0; i < 4; i++)
         assert_string_equal(infos[i].id, id[i]);
@@ -286,13 +286,13 @@ static void half_a_cloud_is_not_exported(void **state)
     in_a_child(feed_and_be_killed, id);
     open_slow_rig(&r, 0, 20000);
     assert_int_equal(rig_info(&r, id).state, SESSION_RECOVERING);
-    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, &err), ERR_BUSY);
-    assert_int_equal(door_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
+    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, &err), ERR_BUSY);
+    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
     wait_until_back(&r, id);
-    assert_int_equal(door_ops.export_open(r.core, id, &e, &total, &hash, &err), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, &err), 0);
     assert_int_equal(hash, rig_info(&r, id).hash);
-    door_ops.export_close(e);
-    assert_int_equal(door_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
+    core_ops.export_close(e);
+    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
     assert_int_equal(n, 20);
     rig_close(&r);
 }

@@ -326,7 +326,7 @@ static void look_at(unsigned cut)
     apply(cut);
     before = sum_of_folder();
     open_here(&r);
-    rc = door_ops.session_get(r.core, id, &info, NULL);
+    rc = core_ops.session_get(r.core, id, &info, NULL);
     assert_int_equal(rc, cut & META ? ERR_NOT_FOUND : 0);
     if (rc == 0) {
         wait_until_back(&r, id);
@@ -380,7 +380,7 @@ static void a_deleted_session_stays_away(void **state)
     make(0, false);
     shell("cd %s && mv meta.json %s", sessions, "meta.gone"); /* and then the process died */
     open_here(&r);
-    assert_int_equal(door_ops.session_get(r.core, id, &info, NULL), ERR_NOT_FOUND);
+    assert_int_equal(core_ops.session_get(r.core, id, &info, NULL), ERR_NOT_FOUND);
     rig_close(&r);
     assert_int_not_equal(access(sessions, F_OK), 0);
 }

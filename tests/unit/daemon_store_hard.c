@@ -279,7 +279,7 @@ static void what_is_no_session_is_left_alone(void **state)
     assert_int_equal(system(command), 0);
     open_rig(&r, 0);
     wait_until_back(&r, id[1]);
-    assert_int_equal(door_ops.session_get(r.core, id[0], &info, NULL), ERR_NOT_FOUND);
+    assert_int_equal(core_ops.session_get(r.core, id[0], &info, NULL), ERR_NOT_FOUND);
     rig_close(&r);
     snprintf(command, sizeof(command),
              "test -e %s/sessions/%s/meta.json -a -e %s/sessions/no-session/x", folder, id[0],

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "daemon/work/turn.h"
-#include "daemon/work/worker.h"
 
 #include <stdatomic.h>
 #include <pthread.h>
@@ -331,39 +330,6 @@ static void work_announced_meanwhile_is_remembered(void **state)
     line_close(&l);
 }
 
-/* What a flight took goes to its sessions by the sizes of their networks, and all of it does. */
-static void a_flight_is_paid_by_the_pixel(void **state)
-{
-    const struct session_setup setup = {
-        .options.max_points = 1, .queue_frames = 1, .max_payload_bytes = 1, .max_blocks = 1};
-    struct session_work work[3] = {0};
-    struct session *s[3];
-    struct job jobs[3], *list[3];
-    struct turn_entry *e[3];
-    struct line l;
-
-    (void)state;
-    line_open(&l);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(session_new(&s[i], &setup, NULL), 0);
-        session_set_net(s[i], i == 2 ? 640 : 64, 64);
-        session_set_work(s[i], &work[i]);
-        jobs[i].session = s[i];
-        list[i] = &jobs[i];
-        turn_kick(l.turn, &work[i].work_turn);
-    }
-    assert_int_equal(turn_take(l.turn, e, 3, 0), 3);
-    worker_charge(l.turn, list, 3, 12000);
-    assert_in_range(work[0].work_turn.had_us, 999, 1001);
-    assert_in_range(work[1].work_turn.had_us, 999, 1001);
-    assert_in_range(work[2].work_turn.had_us, 9997, 10000);
-    for (int i = 0; i < 3; i++) {
-        turn_done(l.turn, e[i], false);
-        session_free(s[i]);
-    }
-    line_close(&l);
-}
-
 struct crew {
     struct line line;
     atomic_int work[N], done[N], busy[N];
@@ -520,7 +486,6 @@ int main(void)
         cmocka_unit_test(debts_are_kept_and_bounded),
         cmocka_unit_test(order_is_least_first_then_first_come),
         cmocka_unit_test(work_announced_meanwhile_is_remembered),
-        cmocka_unit_test(a_flight_is_paid_by_the_pixel),
         cmocka_unit_test(no_work_is_lost),
         cmocka_unit_test(one_kick_wakes_one),
         cmocka_unit_test(nobody_waits_for_one_that_will_not_come),

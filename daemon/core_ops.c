@@ -1,12 +1,11 @@
-#include "daemon/door.h"
+/* What the edges may ask of the core: struct core_ops of api.h. */
+#include "daemon/core_internal.h"
 
-#include "daemon/session/admission.h"
 #include "daemon/clock.h"
 #include "daemon/session/export.h"
 #include "daemon/log.h"
-#include "daemon/work/placement.h"
-#include "daemon/disk/store.h"
-#include "daemon/session/stream.h"
+#include "daemon/session/pipeline.h"
+#include "daemon/work/frame_end.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,22 +28,22 @@ static void name_device(const struct session *s, struct session_info *info)
     memcpy(info->device, d.name, sizeof(info->device));
 }
 
-static int door_session_create(struct core *c, const struct session_options *options,
-                               struct session_info *info, int *retry_after_s, struct err *err)
+static int op_session_create(struct core *c, const struct session_options *options,
+                             struct session_info *info, int *retry_after_s, struct err *err)
 {
     struct session_setup setup;
     struct session *s;
     int rc;
 
-    *retry_after_s = PLACEMENT_RETRY_S;
+    *retry_after_s = CORE_RETRY_S;
     rc = core_refuses(c, err);
     if (rc == 0)
-        rc = admission_setup(c, options, &setup, err);
+        rc = core_admit_setup(c, options, &setup, err);
     if (rc)
         return rc;
-    rc = admission_new(c, &setup, &s, err);
+    rc = core_admit(c, &setup, &s, err);
     if (rc == ERR_BUSY)
-        *retry_after_s = placement_retry_s(c);
+        *retry_after_s = core_retry_s(c);
     if (rc) {
         metrics_add(&c->metrics, METRICS_SESSIONS_REFUSED, 1);
         LOG_AT(LOG_NOTICE, "a session was refused: %s", err->text);
@@ -66,8 +65,8 @@ static int find(struct core *c, const char *id, struct session **s, struct err *
     return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
 }
 
-static int door_session_get(struct core *c, const char *id, struct session_info *info,
-                            struct err *err)
+static int op_session_get(struct core *c, const char *id, struct session_info *info,
+                          struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
@@ -80,8 +79,8 @@ static int door_session_get(struct core *c, const char *id, struct session_info 
     return 0;
 }
 
-static int door_session_list(struct core *c, struct session_info *infos, int cap, int *n,
-                             uint64_t *cursor, struct err *err)
+static int op_session_list(struct core *c, struct session_info *infos, int cap, int *n,
+                           uint64_t *cursor, struct err *err)
 {
     struct session *page[64];
     int got;
@@ -98,7 +97,7 @@ static int door_session_list(struct core *c, struct session_info *infos, int cap
     return 0;
 }
 
-static int door_session_finalize(struct core *c, const char *id, struct err *err)
+static int op_session_finalize(struct core *c, const char *id, struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
@@ -107,13 +106,12 @@ static int door_session_finalize(struct core *c, const char *id, struct err *err
         return rc;
     session_finalize(s);
     rc = store_session_write(s, err);
-    if (session_settle(s))
-        store_want_checkpoint(s, true);
+    frame_end_settle(s);
     session_unref(s);
     return rc;
 }
 
-static int door_session_delete(struct core *c, const char *id, struct err *err)
+static int op_session_delete(struct core *c, const char *id, struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
@@ -126,8 +124,8 @@ static int door_session_delete(struct core *c, const char *id, struct err *err)
     return 0;
 }
 
-static int door_tokens_keep(struct core *c, const char *id, const struct api_token *tokens, int n,
-                            struct err *err)
+static int op_tokens_keep(struct core *c, const char *id, const struct api_token *tokens, int n,
+                          struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
@@ -141,8 +139,8 @@ static int door_tokens_keep(struct core *c, const char *id, const struct api_tok
     return rc;
 }
 
-static void door_tokens_each(struct core *c, void (*each)(void *ctx, const struct api_token *token),
-                             void *ctx)
+static void op_tokens_each(struct core *c, void (*each)(void *ctx, const struct api_token *token),
+                           void *ctx)
 {
     struct api_token tokens[SESSION_TOKENS_MAX];
     struct session *page[64];
@@ -170,8 +168,8 @@ static int find_whole(struct core *c, const char *id, struct session **s, struct
     return rc;
 }
 
-static int door_export_open(struct core *c, const char *id, struct core_export **out,
-                            uint64_t *total_bytes, uint64_t *hash, struct err *err)
+static int op_export_open(struct core *c, const char *id, struct core_export **out,
+                          uint64_t *total_bytes, uint64_t *hash, struct err *err)
 {
     int max = core_config(c).limits.exports;
     struct core_export *e = NULL;
@@ -200,20 +198,20 @@ static int door_export_open(struct core *c, const char *id, struct core_export *
     return 0;
 }
 
-static size_t door_export_read(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap)
+static size_t op_export_read(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap)
 {
     return export_read(e->export, offset, buf, cap);
 }
 
-static void door_export_close(struct core_export *e)
+static void op_export_close(struct core_export *e)
 {
     export_close(&e->export);
     atomic_fetch_sub(&e->core->exports, 1);
     free(e);
 }
 
-static int door_trajectory(struct core *c, const char *id, uint64_t first,
-                           struct session_pose *poses, int cap, int *n, struct err *err)
+static int op_trajectory(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
+                         int cap, int *n, struct err *err)
 {
     struct session *s;
     int rc = find_whole(c, id, &s, err);
@@ -225,8 +223,8 @@ static int door_trajectory(struct core *c, const char *id, uint64_t first,
     return 0;
 }
 
-static int door_depth(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
-                      uint64_t *seq, struct err *err)
+static int op_depth(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
+                    uint64_t *seq, struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
@@ -240,7 +238,7 @@ static int door_depth(struct core *c, const char *id, float *buf, size_t cap, in
 
 /* ------------------------------------------------------------------------- the server itself */
 
-static int door_models(struct core *c, struct api_model *models, int cap, int *n, struct err *err)
+static int op_models(struct core *c, struct api_model *models, int cap, int *n, struct err *err)
 {
     (void)err;
     *n = models_list(c->models, models, cap);
@@ -277,15 +275,14 @@ static void take_census(struct core *c, struct census *all)
         }
 }
 
-static int door_devices(struct core *c, struct api_device *devices, int cap, int *n,
-                        struct err *err)
+static int op_devices(struct core *c, struct api_device *devices, int cap, int *n, struct err *err)
 {
     float fps[CORE_DEVICES_MAX];
     struct census all;
 
     (void)err;
     take_census(c, &all);
-    placement_loads(c, fps);
+    core_loads(c, fps);
     for (*n = 0; *n < c->n_workers && *n < cap; (*n)++) {
         worker_get_device(c->workers[*n], &devices[*n]);
         devices[*n].sessions = all.sessions[*n];
@@ -295,7 +292,7 @@ static int door_devices(struct core *c, struct api_device *devices, int cap, int
     return 0;
 }
 
-static enum api_health door_health(struct core *c, char why[API_TEXT_CAP])
+static enum api_health op_health(struct core *c, char why[API_TEXT_CAP])
 {
     why[0] = '\0';
     if (core_lost(c)) {
@@ -384,7 +381,7 @@ static void write_process(struct metrics_text *t, struct core *c)
     metrics_print(t, "process_start_time_seconds %.3f\n", c->started_s);
 }
 
-static size_t door_metrics(struct core *c, char *buf, size_t cap)
+static size_t op_metrics(struct core *c, char *buf, size_t cap)
 {
     struct metrics_text t = {buf, cap, 0};
     struct census all;
@@ -414,27 +411,27 @@ static size_t door_metrics(struct core *c, char *buf, size_t cap)
     return t.len < cap ? t.len : t.len + 1; /* one more for the text's end */
 }
 
-const struct core_ops door_ops = {
-    .session_create = door_session_create,
-    .session_get = door_session_get,
-    .session_list = door_session_list,
-    .session_finalize = door_session_finalize,
-    .session_delete = door_session_delete,
-    .tokens_keep = door_tokens_keep,
-    .tokens_each = door_tokens_each,
-    .export_open = door_export_open,
-    .export_read = door_export_read,
-    .export_close = door_export_close,
-    .trajectory = door_trajectory,
-    .depth = door_depth,
-    .models = door_models,
-    .devices = door_devices,
-    .health = door_health,
-    .metrics = door_metrics,
-    .stream_open = stream_open,
-    .stream_start = stream_start,
-    .stream_frame = stream_frame,
-    .stream_control = stream_control,
-    .stream_next = stream_next,
-    .stream_close = stream_close,
+const struct core_ops core_ops = {
+    .session_create = op_session_create,
+    .session_get = op_session_get,
+    .session_list = op_session_list,
+    .session_finalize = op_session_finalize,
+    .session_delete = op_session_delete,
+    .tokens_keep = op_tokens_keep,
+    .tokens_each = op_tokens_each,
+    .export_open = op_export_open,
+    .export_read = op_export_read,
+    .export_close = op_export_close,
+    .trajectory = op_trajectory,
+    .depth = op_depth,
+    .models = op_models,
+    .devices = op_devices,
+    .health = op_health,
+    .metrics = op_metrics,
+    .stream_open = core_stream_open,
+    .stream_start = core_stream_start,
+    .stream_frame = core_stream_frame,
+    .stream_control = core_stream_control,
+    .stream_next = core_stream_next,
+    .stream_close = core_stream_close,
 };

@@ -1,4 +1,4 @@
-#include "daemon/work/models.h"
+#include "daemon/models.h"
 
 #include "daemon/ini.h"
 #include "gpu/net/net.h"
@@ -306,4 +306,22 @@ int models_list(const struct models *m, struct api_model *list, int cap)
         snprintf(out->licence, sizeof(out->licence), "%s", info->licence);
     }
     return m->n;
+}
+
+void models_net_size(int camera_w, int camera_h, int multiple, int *w, int *h)
+{
+    double aspect = (double)camera_w / (double)camera_h, best = 0;
+
+    *w = *h = multiple;
+    for (int y = multiple; y * multiple <= MODELS_NET_AREA; y += multiple)
+        for (int x = multiple; x * y <= MODELS_NET_AREA; x += multiple) {
+            double ratio = (double)x / (double)y / aspect;
+            double fit = ratio < 1 ? ratio : 1 / ratio;
+            double score = (double)(x * y) * fit * fit;
+            if (score > best) {
+                best = score;
+                *w = x;
+                *h = y;
+            }
+        }
 }

@@ -1,7 +1,8 @@
-#include "daemon/session/stream.h"
+/* Streams: what a client sends and gets (struct core_ops). */
+#include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
-#include "daemon/disk/store.h"
+#include "daemon/work/frame_end.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@ struct stream {
     int window;
 };
 
-int stream_open(struct core *c, const char *id, enum control_role role, void *cookie,
-                struct stream **stream, struct err *err)
+int core_stream_open(struct core *c, const char *id, enum control_role role, void *cookie,
+                     struct stream **stream, struct err *err)
 {
     struct session *session;
     struct stream *s;
@@ -62,7 +63,7 @@ drop_session:
     return rc;
 }
 
-void stream_close(struct stream *s)
+void core_stream_close(struct stream *s)
 {
     session_detach(s->session, &s->client);
     outbox_free(&s->client.outbox);
@@ -82,7 +83,7 @@ static int choose_codec(uint32_t mask, enum codec_kind *codec, struct err *err)
     return err_at(err, ERR_INPUT, "/codecs", "none of zstd, deflate-raw, raw is offered");
 }
 
-int stream_start(struct stream *s, const struct control_start *start, struct err *err)
+int core_stream_start(struct stream *s, const struct control_start *start, struct err *err)
 {
     struct session *session = s->session;
     struct control_ready ready = {.epoch = session_epoch(session),
@@ -109,15 +110,18 @@ int stream_start(struct stream *s, const struct control_start *start, struct err
 }
 
 /* A frame that never enters the queue. */
+static int end(struct stream *s, uint64_t seq, enum control_status status,
+               enum control_reason reason, int rc)
+{
+    const struct control_ack ack = {.seq = seq, .status = status, .reason = reason};
+
+    frame_end_front(s->session, s->client.serial, &ack);
+    return rc;
+}
+
 static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, int rc)
 {
-    const struct control_ack ack = {.seq = seq, .status = CONTROL_REFUSED, .reason = reason};
-
-    store_front_end(s->session, ack.status);
-    session_answer(s->session, s->client.serial, &ack, 0);
-    if (session_settle(s->session))
-        store_want_checkpoint(s->session, true);
-    return rc;
+    return end(s, seq, CONTROL_REFUSED, reason, rc);
 }
 
 /* Does the frame bring what this session needs? */
@@ -142,18 +146,7 @@ static enum control_reason missing(struct session *session, const struct frame *
     return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
-/* Everything in the queue is being worked on, or nobody may be dropped for it. */
-static int turn_away(struct stream *s, uint64_t seq, int rc)
-{
-    const struct control_ack ack = {
-        .seq = seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
-
-    store_front_end(s->session, ack.status);
-    session_answer(s->session, s->client.serial, &ack, 0);
-    return rc;
-}
-
-/* The queue takes it, or someone has to go. */
+/* The queue takes it, perhaps in place of an older frame, or has no room for it. */
 static int push(struct stream *s, const struct frame *f, const uint8_t *msg, struct err *err)
 {
     struct session *session = s->session;
@@ -170,12 +163,15 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *msg, str
     if (rc == ERR_LIMIT)
         return refuse(s, f->seq, CONTROL_BAD_FRAME, rc);
     if (rc)
-        return turn_away(s, f->seq, rc);
-    store_frame(session, item, &dropped);
+        return end(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
+    if (session_disk(session))
+        store_frame(session, item, &dropped);
+    else
+        decode_admit(session, item, &dropped);
     return 0;
 }
 
-int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
+int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
 {
     struct err bad = {0};
     enum control_reason reason;
@@ -211,7 +207,7 @@ int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *e
     return push(s, &f, msg, err);
 }
 
-int stream_control(struct stream *s, const struct control_message *m, struct err *err)
+int core_stream_control(struct stream *s, const struct control_message *m, struct err *err)
 {
     int64_t block;
 
@@ -237,7 +233,7 @@ int stream_control(struct stream *s, const struct control_message *m, struct err
     }
 }
 
-enum stream_kind stream_next(struct stream *s, const uint8_t **msg, size_t *len)
+enum stream_kind core_stream_next(struct stream *s, const uint8_t **msg, size_t *len)
 {
     struct outbox_sent sent;
     enum stream_kind kind = outbox_next(s->client.outbox, msg, len, &sent);

@@ -47,4 +47,16 @@ int models_list(const struct models *m, struct api_model *models, int cap);
 MUST_CHECK int models_parse(struct gpu_model_info *info, const char *name, const char *data,
                             size_t len, struct err *err);
 
+#define MODELS_NET_AREA 53248 /* pixels: 416 x 128, what the papers' network sees */
+
+/*
+ * models_net_size - the network's input for a camera: sides that are multiples of `multiple`, at
+ * most MODELS_NET_AREA pixels in all
+ *
+ * Maths:   the largest area * (ratio of the two aspects, <= 1)^2: of two sizes of the camera's own
+ *          aspect the larger one, but no stretching for the sake of area. 640x480 -> 256x192,
+ *          1242x375 -> 416x128, 480x640 -> 192x256, 1280x720 -> 288x160
+ */
+void models_net_size(int camera_w, int camera_h, int multiple, int *w, int *h);
+
 #endif

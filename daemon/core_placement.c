@@ -1,11 +1,12 @@
-#include "daemon/work/placement.h"
+/* Which device a new session goes to. */
+#include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
 
 #include <math.h>
 #include <string.h>
 
-void placement_loads(struct core *c, float *fps)
+void core_loads(struct core *c, float *fps)
 {
     struct session *page[64];
     uint64_t cursor = 0;
@@ -54,7 +55,7 @@ static int too_many(double promised_fps, double asked, double frames_per_s, stru
 
 static double share_taken(const struct core *c, int w)
 {
-    struct budget *b = worker_budget(c->workers[w]);
+    struct worker_budget *b = worker_budget(c->workers[w]);
 
     return (double)atomic_load(&b->used) / ((double)atomic_load(&b->limit) + 1);
 }
@@ -65,10 +66,10 @@ static int best_of(const struct core *c, const float *fps, const bool *tried)
     int best = -1;
 
     for (int w = 0; w < c->n_workers; w++) {
-        int level = (int)fps[w] / PLACEMENT_FPS, least = best < 0 ? 0 : (int)fps[best];
+        int level = (int)fps[w] / CORE_PLACE_FPS, least = best < 0 ? 0 : (int)fps[best];
         if (tried[w])
             continue;
-        least /= PLACEMENT_FPS;
+        least /= CORE_PLACE_FPS;
         if (best < 0 || level < least ||
             (level == least && share_taken(c, w) < share_taken(c, best)))
             best = w;
@@ -76,8 +77,8 @@ static int best_of(const struct core *c, const float *fps, const bool *tried)
     return best;
 }
 
-int placement_choose(struct core *c, const struct session_setup *setup, double frames_per_s,
-                     struct worker **worker, struct err *err)
+int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
+               struct worker **worker, struct err *err)
 {
     double asked = (double)setup->options.fps, full[CORE_DEVICES_MAX] = {0};
     float fps[CORE_DEVICES_MAX] = {0};
@@ -87,7 +88,7 @@ int placement_choose(struct core *c, const struct session_setup *setup, double f
     if (c->n_workers == 0)
         return err_set(err, ERR_BUSY, "there is no device to compute on: %.120s", c->missing);
     rc = ERR_BUSY;
-    placement_loads(c, fps);
+    core_loads(c, fps);
     if (frames_per_s > 0)
         promised(c, full);
     while (rc && (w = best_of(c, fps, tried)) >= 0) {
@@ -97,12 +98,13 @@ int placement_choose(struct core *c, const struct session_setup *setup, double f
             continue;
         }
         *worker = c->workers[w];
-        rc = budget_take(worker_budget(*worker), setup->memory_bytes, err);
+        rc = worker_budget_take(*worker, setup->memory_bytes, err);
     }
     return rc;
 }
 
-int placement_confirm(struct core *c, const struct session *s, double frames_per_s, struct err *err)
+int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,
+                       struct err *err)
 {
     double fps[CORE_DEVICES_MAX], own = (double)session_setup(s)->options.fps;
 
@@ -127,7 +129,7 @@ static double rest_s(struct session *s, double now_s)
     return info.changed_s + info.options.retention_s - now_s;
 }
 
-int placement_retry_s(struct core *c)
+int core_retry_s(struct core *c)
 {
     double now_s = clock_unix_s(), first_s = INFINITY, rest;
     struct session *page[64];
@@ -140,7 +142,7 @@ int placement_retry_s(struct core *c)
             first_s = rest < first_s ? rest : first_s;
             session_unref(page[i]);
         }
-    if (first_s > PLACEMENT_RETRY_LIMIT_S)
-        return PLACEMENT_RETRY_S;
+    if (first_s > CORE_RETRY_LIMIT_S)
+        return CORE_RETRY_S;
     return first_s < 1 ? 1 : (int)ceil(first_s);
 }

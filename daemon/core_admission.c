@@ -1,0 +1,185 @@
+/* A session's way in, newly asked for or back after a restart, and its end. */
+#include "daemon/core_internal.h"
+
+#include "daemon/session/options.h"
+#include "daemon/session/pipeline.h"
+#include "daemon/work/pipeline_mono.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the session will hold at most, on the device and beside it. */
+static uint64_t memory_needed(const struct session_setup *setup, int camera_w, int camera_h)
+{
+    struct gpu_session_config device;
+    const struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
+
+    setup->kind->device_config(&device, &setup->options, NULL, NULL);
+    if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
+        device.net_w = 416;
+        device.net_h = 128;
+    }
+    device.max_image_w = camera_w;
+    device.max_image_h = camera_h;
+    return gpu_session_bytes(&device) + (setup->kind->line->has_map ? mirror_bytes(&limits) : 0) +
+           queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
+           (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
+}
+
+int core_admit_setup(struct core *c, const struct session_options *options,
+                     struct session_setup *setup, struct err *err)
+{
+    struct config config = core_config(c);
+    const struct session_options *o = &setup->options;
+    int rc;
+
+    *setup = (struct session_setup){.kind = &pipeline_mono,
+                                    .options = *options,
+                                    .queue_frames = config.session.queue_frames,
+                                    .max_payload_bytes =
+                                        config.limits.max_frame_bytes - FRAME_HEADER_BYTES,
+                                    .max_blocks = (uint32_t)config.limits.blocks,
+                                    .metrics = &c->metrics,
+                                    .edges = &c->edges,
+                                    .last = core_release};
+    rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
+                         c->models, c->store != NULL, err);
+    if (rc)
+        return rc;
+    setup->memory_bytes =
+        memory_needed(setup, o->has_camera ? o->camera_w : 1280, o->has_camera ? o->camera_h : 720);
+    return 0;
+}
+
+/* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
+ * no other thread knows it yet. */
+static int make(struct core *c, const struct session_setup *setup, struct session **s,
+                struct err *err)
+{
+    struct worker *worker;
+    int rc;
+
+    *s = NULL;
+    rc = core_place(c, setup, core_config(c).device.frames_per_s, &worker, err);
+    if (rc)
+        return rc;
+    rc = session_new(s, setup, err);
+    if (rc == 0 && (rc = worker_adopt(worker, *s, decode_turns(c->decode), err)))
+        session_free(*s);
+    if (rc) {
+        *s = NULL;
+        worker_budget_give(worker, setup->memory_bytes);
+    }
+    return rc;
+}
+
+/* Into the registry, which gets a reference of its own. */
+static int put_up(struct core *c, struct session *s, int max, struct err *err)
+{
+    int rc = registry_add(c->registry, session_ref(s), max, err);
+
+    if (rc)
+        session_unref(s);
+    return rc;
+}
+
+int core_admit(struct core *c, struct session_setup *setup, struct session **session,
+               struct err *err)
+{
+    struct config config = core_config(c);
+    int max = config.limits.sessions, rc;
+    struct session *s;
+
+    *session = NULL;
+    if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
+        return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
+    setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);
+    rc = make(c, setup, &s, err);
+    if (rc)
+        return rc;
+    rc = store_session_new(c->store, s, err);
+    if (rc == 0)
+        rc = put_up(c, s, max, err);
+    if (rc) {
+        store_session_forget(s);
+        session_unref(s);
+        return rc;
+    }
+    rc = core_place_confirm(c, s, config.device.frames_per_s, err);
+    if (rc) {
+        core_forget(c, s);
+        session_unref(s);
+        return rc;
+    }
+    *session = s;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------- for the store */
+
+int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
+                     struct err *err)
+{
+    struct core *c = core;
+    struct session_setup setup;
+    int rc = core_admit_setup(c, &m->options, &setup, err);
+
+    *s = NULL;
+    if (rc)
+        return rc;
+    setup.rank = m->rank;
+    memcpy(setup.id, m->id, sizeof(setup.id));
+    setup.epoch = m->epoch;
+    setup.created_s = m->created_s;
+    return make(c, &setup, s, err);
+}
+
+int core_register_again(void *core, struct session *s, struct err *err)
+{
+    struct core *c = core;
+
+    return put_up(c, s, INT_MAX, err);
+}
+
+/* A network's file, so that another one under the same name is seen. */
+static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
+{
+    struct stat st = {0};
+    int n;
+
+    if (!model)
+        return 0;
+    if (stat(model->path, &st))
+        st.st_size = 0;
+    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec);
+    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
+}
+
+void core_tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
+{
+    struct api_device d;
+    size_t n;
+
+    worker_get_device(session_work(s)->worker, &d);
+    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
+    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
+    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
+}
+
+void core_free_session(struct session *s)
+{
+    store_session_free(s);
+    worker_disown(s);
+    session_free(s);
+}
+
+void core_release(struct session *s)
+{
+    if (session_disk(s))
+        store_reap_later(s);
+    else
+        core_free_session(s);
+}

@@ -1,0 +1,66 @@
+/* core_internal.h - what core*.c share: a session's way in, its place, its streams */
+#ifndef RECOND_DAEMON_CORE_INTERNAL_H
+#define RECOND_DAEMON_CORE_INTERNAL_H
+
+#include "daemon/core.h"
+
+/* ------------------------------------------------------------------------- a session's way in */
+
+/* What a session of these options is made from.
+ * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer */
+MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *options,
+                                struct session_setup *setup, struct err *err);
+/* A new one: made, with files if it has a journal, and in the registry.
+ * Returns: 0; ERR_BUSY: no room; ERR_MEMORY; ERR_IO */
+MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct session **s,
+                          struct err *err);
+/* What the store asks of the core (store_ops): back after a restart, into the registry, away. */
+MUST_CHECK int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
+                                struct err *err);
+MUST_CHECK int core_register_again(void *core, struct session *s, struct err *err);
+void core_tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP]);
+void core_free_session(struct session *s);
+
+/* ------------------------------------------------------------------------- its device */
+
+/*
+ * core_place - the device with the least to do that has the memory
+ *
+ * Load is what sessions ask for, in frames a second (session_load()); differences below
+ * CORE_PLACE_FPS are none, then the smaller share of the memory budget decides.
+ * In:      setup: memory_bytes and options.fps are read; frames_per_s: what the sessions of a device
+ *          may be counted with together, by their options' fps; 0 = no bound. Closed and faulty ones
+ *          count no more.
+ * Out:     worker, from whose budget the bytes are taken
+ * Returns: 0; ERR_BUSY: no device has room, or there is none
+ * Runs:    any thread; two at once may both see the same device idle, which evens out as far as
+ *          load goes, and is found out by core_place_confirm() where it breaks the bound
+ */
+#define CORE_PLACE_FPS 10
+MUST_CHECK int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
+                          struct worker **worker, struct err *err);
+/* The session is in the registry: is its device still within the bound? Of two that came at once
+ * both may be turned away, never too many let in. Returns 0; ERR_BUSY. */
+MUST_CHECK int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,
+                                  struct err *err);
+/* Seconds after which it is worth coming back: when the first session's retention ends, if one
+ * does within CORE_RETRY_LIMIT_S; else CORE_RETRY_S, for other clients delete theirs. */
+#define CORE_RETRY_S 10
+#define CORE_RETRY_LIMIT_S 600
+int core_retry_s(struct core *c);
+/* Out: fps [c->n_workers], what each device's sessions ask for */
+void core_loads(struct core *c, float *fps);
+
+/* ------------------------------------------------------------------------- streams: core_ops */
+
+MUST_CHECK int core_stream_open(struct core *c, const char *id, enum control_role role,
+                                void *cookie, struct stream **s, struct err *err);
+MUST_CHECK int core_stream_start(struct stream *s, const struct control_start *start,
+                                 struct err *err);
+MUST_CHECK int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
+MUST_CHECK int core_stream_control(struct stream *s, const struct control_message *m,
+                                   struct err *err);
+enum stream_kind core_stream_next(struct stream *s, const uint8_t **msg, size_t *len);
+void core_stream_close(struct stream *s);
+
+#endif

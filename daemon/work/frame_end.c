@@ -1,0 +1,78 @@
+#include "daemon/work/frame_end.h"
+
+void frame_end_settle(struct session *s)
+{
+    if (!session_settle(s))
+        return;
+    if (session_disk(s))
+        store_want_checkpoint(s, true);
+    else
+        session_work_retire(s);
+}
+
+void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *end)
+{
+    uint64_t stream, received_us = item->received_us;
+    bool replayed = item->replayed;
+    struct control_ack ack = *end;
+
+    ack.seq = item->frame.seq;
+    stream = queue_release(session_queue(s), item);
+    session_answer(s, stream, &ack, received_us);
+    frame_end_settle(s);
+    if (replayed)
+        store_replayed(s);
+}
+
+static void refuse(struct session *s, struct queue_item *item, enum control_reason reason)
+{
+    const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = reason};
+
+    if (item->number)
+        store_outcome(s, item, &ack);
+    else
+        frame_end_told(s, item, &ack);
+}
+
+void frame_end_front(struct session *s, uint64_t stream, const struct control_ack *ack)
+{
+    store_front_end(s, ack->status);
+    session_answer(s, stream, ack, 0);
+    frame_end_settle(s);
+}
+
+void frame_end_displaced(struct session *s, const struct queue_dropped *d)
+{
+    const struct control_ack ack = {
+        .seq = d->seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
+
+    if (d->any)
+        session_answer(s, d->stream, &ack, 0);
+}
+
+void frame_end_undecoded(struct session *s, struct queue_item *item, enum control_reason reason)
+{
+    store_decode_refused(s, item);
+    refuse(s, item, reason);
+}
+
+void frame_end_unused(struct session *s, struct queue_item *item, enum control_reason reason,
+                      bool lost)
+{
+    store_device_refused(s, item);
+    if (!session_disk(s) || !lost)
+        refuse(s, item, reason);
+}
+
+void frame_end_used(struct job *job, const struct control_ack *ack)
+{
+    struct session *s = job->session;
+    struct store_work *kept = &session_work(s)->kept;
+
+    kept->any = true;
+    kept->world_epoch = job->item->frame.world_epoch;
+    kept->breaks = job->item->breaks;
+    store_used(s, job->item);
+    frame_end_told(s, job->item, ack);
+    session_work_turn_over(s);
+}

@@ -1,0 +1,328 @@
+/* Batches: what the worker's thread does with frames (worker.h). */
+#include "daemon/work/worker_internal.h"
+
+#include "daemon/clock.h"
+#include "daemon/log.h"
+#include "daemon/work/commit.h"
+#include "daemon/work/frame_end.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------- jobs */
+
+static void set_working(struct worker *w, struct session *s)
+{
+    pthread_mutex_lock(&w->lock);
+    session_work(s)->working = true;
+    w->n_working++;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The session may have its next turn; a picture of its queue may be free again. */
+static void end_turn(struct worker *w, struct session *s)
+{
+    bool more;
+
+    session_work_kick_decoder(s);
+    more = !session_dead(s) && queue_has_ready(session_queue(s));
+    if (turn_done(w->turns, &session_work(s)->device_turn, more))
+        session_unref(s);
+}
+
+void worker_turn_over(struct session *s)
+{
+    struct session_work *k = session_work(s);
+    struct worker *w = k->worker;
+    bool retiring;
+
+    pthread_mutex_lock(&w->lock);
+    k->working = false;
+    retiring = k->retiring;
+    w->n_working--;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    end_turn(w, s);
+    if (retiring) /* it had to wait for this */
+        turn_poke(w->turns);
+}
+
+/* It has a picture, and nothing on the device to put it into. */
+static bool needs_device(const struct worker *w, struct session *s)
+{
+    return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
+           queue_has_ready(session_queue(s));
+}
+
+/* The session's next picture becomes its job. Returns false if there is none. One that came since
+ * needs_device() was asked has announced itself: its turn comes again. */
+static bool take_job(struct worker *w, struct session *s)
+{
+    struct session_work *k = session_work(s);
+    bool lost = atomic_load(&w->lost);
+    struct queue_item *item;
+
+    if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
+        return false;
+    store_checkpoint(s, k->device, &k->kept);
+    item = queue_take_ready(session_queue(s));
+    if (!item)
+        return false;
+    session_work_kick_decoder(s);
+    if (lost) {
+        frame_end_unused(s, item, CONTROL_FAULT, true);
+        return false;
+    }
+    k->job = (struct job){.session = s, .item = item};
+    session_setup(s)->kind->open(&k->job);
+    return true;
+}
+
+static enum control_reason reason_of(int rc)
+{
+    return rc == ERR_MEMORY ? CONTROL_MEMORY : rc == ERR_INPUT ? CONTROL_BAD_FRAME : CONTROL_FAULT;
+}
+
+void worker_lose(struct worker *w)
+{
+    if (w->config.store)
+        store_blame(w->config.store);
+    atomic_store(&w->lost, true);
+}
+
+static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint64_t began_us,
+                         int rc, const struct err *err)
+{
+    atomic_fetch_add(&w->errors, 1);
+    LOG_AT(rc == ERR_DEVICE ? LOG_CRIT : LOG_ERR,
+           "device %s: %s%s%s (a batch of %d, begun %.1f ms ago)", w->device_name, err->where,
+           err->where[0] ? ": " : "", err->text, n, (double)(clock_us() - began_us) * 1e-3);
+    if (rc == ERR_DEVICE)
+        worker_lose(w);
+    for (int i = 0; i < n; i++) {
+        struct session *s = jobs[i]->session;
+        frame_end_unused(s, jobs[i]->item, reason_of(rc), atomic_load(&w->lost));
+        session_work_turn_over(s);
+    }
+}
+
+/* The device is done with these frames, or has failed them. */
+static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_t began_us, int rc,
+                       const struct err *err)
+{
+    metrics_add(w->config.metrics, METRICS_BATCHES, 1);
+    atomic_fetch_add(&w->frames, (unsigned)n);
+    if (rc)
+        batch_failed(w, jobs, n, began_us, rc, err);
+    for (int i = 0; i < n && rc == 0; i++) {
+        w->busy_us += (double)jobs[i]->on_device.device_us;
+        commit_push(w->config.commit, jobs[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------- batches */
+
+/* By the time that the batch took. Before the jobs are passed on. */
+static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us)
+{
+    uint64_t pixels[GPU_BATCH_MAX] = {0}, share_us[GPU_BATCH_MAX];
+    int width, height;
+
+    for (int i = 0; i < n; i++) {
+        session_get_net(jobs[i]->session, &width, &height);
+        pixels[i] = (uint64_t)width * (uint64_t)height;
+    }
+    batch_policy_share(share_us, pixels, n, us);
+    for (int i = 0; i < n; i++) {
+        struct session *s = jobs[i]->session;
+        float weight = session_setup(s)->kind->line->weight;
+        turn_charge(w->turns, &session_work(s)->device_turn,
+                    (uint64_t)((double)share_us[i] * (double)weight));
+    }
+}
+
+static const struct batch *oldest(const struct worker *w)
+{
+    return &w->batches[w->oldest];
+}
+
+uint64_t worker_batch_due_us(const struct worker *w)
+{
+    return batch_policy_due_us(&w->policy, oldest(w)->n, oldest(w)->enqueued_us);
+}
+
+uint64_t worker_batch_nap_us(const struct worker *w)
+{
+    const struct batch_policy_load load = {.n_left = w->n_left,
+                                           .busy = w->n_batches > 0,
+                                           .n = oldest(w)->n,
+                                           .enqueued_us = oldest(w)->enqueued_us};
+
+    return batch_policy_nap_us(&w->policy, &load, clock_us());
+}
+
+void worker_batch_wait(struct worker *w)
+{
+    const struct batch *b = oldest(w);
+    uint64_t from_us = clock_us(), began_us, now_us;
+    struct err err = {0};
+    int rc = gpu_wait(w->gpu, b->items, b->n, &err);
+
+    now_us = clock_us();
+    began_us = b->began_us > w->policy.done_us ? b->began_us : w->policy.done_us;
+    batch_policy_done(&w->policy, b->n, b->enqueued_us, from_us, now_us);
+    w->oldest = (w->oldest + 1) % GPU_BATCHES;
+    w->n_batches--;
+    metrics_observe(w->config.metrics, METRICS_COMPUTE, now_us - began_us);
+    charge(w, b->jobs, b->n, now_us - began_us);
+    batch_done(w, b->jobs, b->n, b->began_us, rc, &err);
+}
+
+void worker_batch_wait_all(struct worker *w)
+{
+    while (w->n_batches)
+        worker_batch_wait(w);
+}
+
+/*
+ * One frame that does not fit its session spoils the batch at its very first check, before anything
+ * was done; then each goes alone, so that it harms no neighbour.
+ */
+static void submit_each(struct worker *w, struct batch *b)
+{
+    for (int i = 0; i < b->n; i++) {
+        uint64_t from_us = clock_us();
+        struct err err = {0};
+        int rc = atomic_load(&w->lost) ? ERR_DEVICE : 0;
+        if (rc == 0)
+            rc = gpu_submit(w->gpu, b->line, &b->items[i], 1, &err);
+        if (rc == 0)
+            rc = gpu_wait(w->gpu, &b->items[i], 1, &err);
+        charge(w, &b->jobs[i], 1, clock_us() - from_us);
+        batch_done(w, &b->jobs[i], 1, b->began_us, rc, &err);
+    }
+}
+
+/* A batch that the device refused. Batches end in their order, so those before it are waited for. */
+static void refused(struct worker *w, struct batch *b, int rc, struct err *err)
+{
+    worker_batch_wait_all(w);
+    if (rc == ERR_INPUT && b->n > 1)
+        submit_each(w, b);
+    else
+        batch_done(w, b->jobs, b->n, b->began_us, rc, err);
+}
+
+static void submit(struct worker *w, struct batch *b)
+{
+    struct err err = {0};
+    int rc;
+
+    b->began_us = clock_us();
+    rc = gpu_submit(w->gpu, b->line, b->items, b->n, &err);
+    b->enqueued_us = clock_us();
+    if (rc) {
+        refused(w, b, rc, &err);
+        return;
+    }
+    batch_policy_enqueued(&w->policy, b->enqueued_us - b->began_us);
+    w->n_batches++;
+}
+
+/* ------------------------------------------------------------------------- filling a batch */
+
+static void note_queue_time(struct worker *w, const struct queue_item *item)
+{
+    uint64_t age_us = clock_us() - item->received_us;
+
+    metrics_observe(w->config.metrics, METRICS_QUEUE,
+                    age_us > item->decode_us ? age_us - item->decode_us : 0);
+}
+
+/* Into the batch; an item of another line than the batch's waits for the next one. */
+static void add_job(struct worker *w, struct batch *b, struct job *job)
+{
+    const struct gpu_line *line = session_setup(job->session)->kind->line;
+
+    if (b->n == 0)
+        b->line = line;
+    if (b->line != line) {
+        w->left[w->n_left++] = job;
+        return;
+    }
+    b->jobs[b->n] = job;
+    b->items[b->n++] = &job->on_device;
+}
+
+static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *const *entries,
+                         int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct session *s = session_work_of_device(entries[i]);
+        struct session_work *k = session_work(s);
+        if (needs_device(w, s)) {
+            set_working(w, s);
+            worker_make_session(w, s);
+            continue;
+        }
+        if (!take_job(w, s)) {
+            end_turn(w, s);
+            continue;
+        }
+        set_working(w, s);
+        if (queue_has_ready(session_queue(s))) /* it will be back: turn_take_more() */
+            turn_kick(w->turns, &k->device_turn);
+        note_queue_time(w, k->job.item);
+        add_job(w, b, &k->job);
+    }
+}
+
+static uint64_t idle_until_us(const struct worker *w, const struct batch *b)
+{
+    uint64_t oldest_us = UINT64_MAX - BATCH_POLICY_DEADLINE_US;
+
+    for (int i = 0; i < b->n; i++)
+        if (b->jobs[i]->item->received_us < oldest_us)
+            oldest_us = b->jobs[i]->item->received_us;
+    return batch_policy_idle_until_us(&w->policy, clock_us(), oldest_us);
+}
+
+static void wait_for_more(struct worker *w, struct batch *b, struct turn_entry **entries)
+{
+    uint64_t due_us = w->n_batches ? worker_batch_due_us(w) : 0;
+    uint64_t idle_us = idle_until_us(w, b);
+    struct batch_policy_wait wait;
+    uint64_t now_us = clock_us();
+    int n;
+
+    while ((wait = batch_policy_wait(&w->policy, b->n + w->n_left, now_us, due_us, idle_us))
+               .until_us) {
+        n = turn_take_more(w->turns, entries, w->policy.most - b->n - w->n_left,
+                           wait.until_us - now_us, wait.for_any);
+        now_us = clock_us();
+        if (n == 0 && now_us < wait.until_us)
+            break;
+        add_sessions(w, b, entries, n);
+    }
+}
+
+void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n)
+{
+    struct batch *b = &w->batches[(w->oldest + w->n_batches) % GPU_BATCHES];
+    struct job *left[GPU_BATCH_MAX];
+    int n_left = w->n_left, all;
+
+    memcpy(left, w->left, sizeof(left));
+    b->n = w->n_left = 0;
+    for (int i = 0; i < n_left; i++)
+        add_job(w, b, left[i]);
+    n_left = b->n;
+    add_sessions(w, b, entries, n);
+    wait_for_more(w, b, entries);
+    if (b->n == 0)
+        return;
+    all = b->n;
+    b->n = batch_policy_size(&w->policy, all, n_left);
+    for (int i = b->n; i < all; i++)
+        w->left[w->n_left++] = b->jobs[i];
+    submit(w, b);
+}
