@@ -1,9 +1,9 @@
 /*
  * core.h - everything behind the edges: sessions, networks, decoders, workers, committers
  *
- * core_open() starts the threads, core_stop() ends them; core_ops (core_ops.c, core_stream.c) is the table
- * that the edges call. Main drives the rest: core_sweep() about once a second, core_drain() and
- * core_pending() when it is time to go.
+ * core_open() starts the threads, core_stop() ends them; core_ops (core_ops.c, core_stream.c) is
+ * the table that the edges call. Main drives the rest: core_sweep() about once a second,
+ * core_drain() and core_pending() when it is time to go.
  */
 #ifndef RECOND_DAEMON_CORE_H
 #define RECOND_DAEMON_CORE_H

@@ -28,9 +28,9 @@ void core_free_session(struct session *s);
  *
  * Load is what sessions ask for, in frames a second (session_load()); differences below
  * CORE_PLACE_FPS are none, then the smaller share of the memory budget decides.
- * In:      setup: memory_bytes and options.fps are read; frames_per_s: what the sessions of a device
- *          may be counted with together, by their options' fps; 0 = no bound. Closed and faulty ones
- *          count no more.
+ * In:      setup: memory_bytes and options.fps are read; frames_per_s: what the sessions of a
+ *          device may be counted with together, by their options' fps; 0 = no bound. Closed and
+ *          faulty ones count no more.
  * Out:     worker, from whose budget the bytes are taken
  * Returns: 0; ERR_BUSY: no device has room, or there is none
  * Runs:    any thread; two at once may both see the same device idle, which evens out as far as

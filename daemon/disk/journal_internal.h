@@ -5,7 +5,7 @@
 #define RECOND_DAEMON_JOURNAL_INTERNAL_H
 
 #include "daemon/disk/journal.h"
-#include "daemon/work/turn.h"
+#include "daemon/turn.h"
 
 #include <pthread.h>
 

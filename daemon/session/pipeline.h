@@ -2,8 +2,8 @@
  * pipeline.h - a kind of session: what a frame of it goes through, and what comes of it
  *
  * A kind is one file, daemon/work/pipeline_<name>.c. Nothing outside that file knows what its
- * frames are for: where line->has_map is 0 a session's cloud and trajectory stay empty, and requests
- * for them are refused.
+ * frames are for: where line->has_map is 0 a session's cloud and trajectory stay empty, and
+ * requests for them are refused.
  */
 #ifndef RECOND_DAEMON_PIPELINE_H
 #define RECOND_DAEMON_PIPELINE_H
@@ -16,7 +16,7 @@ struct job; /* daemon/work/session_work.h */
 struct pipeline {
     const char *name;
     const struct gpu_line *line; /* what its items run through on the device */
-    /* What a session's device state is made from; networks are NULL where only bytes are counted. */
+    /* What a session's device state is made from; networks are NULL where bytes are counted. */
     void (*device_config)(struct gpu_session_config *c, const struct session_options *o,
                           struct gpu_model *depth, struct gpu_model *motion);
     /* On the worker's thread, between two frames: job->item, a decoded frame, becomes what the

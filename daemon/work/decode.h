@@ -24,8 +24,8 @@ void decode_stop(struct decode *d);
 /* When no session is left that may ask for a turn. */
 void decode_free(struct decode **d);
 
-/* The frame is stored, or need not be: the decoders may have it, and the frame that made room for it
- * ends. Any thread. */
+/* The frame is stored, or need not be: the decoders may have it, and the frame that made room for
+ * it ends. Any thread. */
 void decode_admit(struct session *s, struct queue_item *item, const struct queue_dropped *d);
 /* Of struct session_work. */
 struct turn *decode_turns(struct decode *d);

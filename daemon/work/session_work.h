@@ -16,7 +16,7 @@
 
 #include "daemon/disk/store.h"
 #include "daemon/session/session.h"
-#include "daemon/work/turn.h"
+#include "daemon/turn.h"
 
 struct worker;
 

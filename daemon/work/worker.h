@@ -8,8 +8,8 @@
  * (commit.h), so that the thread that feeds the device has its hands free. For the same reason it
  * makes no sessions: a second thread does (worker_make.c), which opens networks, makes device state
  * for a session's first frame, takes it back, and asks how the device is. No other thread calls
- * gpu_* but for pictures, their memory and decoding: requests come through session_work_kick_device()
- * and session_work_retire().
+ * gpu_* but for pictures, their memory and decoding: requests come through
+ * session_work_kick_device() and session_work_retire().
  */
 #ifndef RECOND_DAEMON_WORKER_H
 #define RECOND_DAEMON_WORKER_H

@@ -202,7 +202,8 @@ static void submit_each(struct worker *w, struct batch *b)
     }
 }
 
-/* A batch that the device refused. Batches end in their order, so those before it are waited for. */
+/* A batch that the device refused. Batches end in their order, so those before it are waited
+ * for. */
 static void refused(struct worker *w, struct batch *b, int rc, struct err *err)
 {
     worker_batch_wait_all(w);

@@ -67,8 +67,8 @@ struct worker {
     bool ending;                  /* it shall close the device */
 };
 
-/* Frames that were left behind and those of sessions that have a turn become a batch, others may join
- * it, and it is sent to the device. */
+/* Frames that were left behind and those of sessions that have a turn become a batch, others may
+ * join it, and it is sent to the device. */
 void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n);
 /* Waits for the oldest batch; for all of them. */
 void worker_batch_wait(struct worker *w);

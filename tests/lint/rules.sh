@@ -119,6 +119,9 @@ proto/geom      proto
 proto/image     proto
 proto/wire      proto proto/geom proto/cloud
 gpu/net         gpu/base
+daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
+daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h
+daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/turn.h
 '
 rule_rooms() {
     local f

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "daemon/session/queue.h"
-#include "daemon/work/turn.h"
+#include "daemon/turn.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/work/turn.h"
+#include "daemon/turn.h"
 
 #include <stdatomic.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "daemon/work/turn.h"
+#include "daemon/turn.h"
 
 #include "daemon/clock.h"
 
