@@ -232,6 +232,8 @@ static void fake_change_one(struct gpu_frame *f)
     f->result.n_changes = n;
     f->result.n_points = f->result.n_stable = FAKE_POINTS;
     f->changes = s->changes;
+    f->item.passes[0] = (struct gpu_pass_time){"fake", 10};
+    f->item.n_passes = 1;
     if (f->depth_out)
         for (int i = 0; i < f->item.session->config.net_w * f->item.session->config.net_h; i++)
             f->depth_out[i] = 1.5f;
