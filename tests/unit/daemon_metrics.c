@@ -157,6 +157,7 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     assert_true(value_of(text, "recond_latency_seconds_count") == 12);
     assert_true(value_of(text, "recond_latency_seconds_bucket{le=\"+Inf\"}") == 12);
     assert_true(value_of(text, "recond_decode_seconds_count") == 12);
+    assert_float_equal(value_of(text, "recond_stage_seconds_total{stage=\"fake\"}"), 0.00012, 1e-9);
     assert_true(value_of(text, "recond_frame_received_bytes_total") ==
                 13.0 * (double)(80 + r.jpeg_len));
     assert_true(value_of(text, "recond_cloud_points") == (double)cloud_points(in.cloud));
