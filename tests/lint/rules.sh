@@ -118,7 +118,10 @@ proto
 proto/geom      proto
 proto/image     proto
 proto/wire      proto proto/geom proto/cloud
+proto/cloud     proto proto/wire
+gpu/base        gpu gpu/net
 gpu/net         gpu/base
+gpu/mono        gpu gpu/base gpu/net
 daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
 daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h
 daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/turn.h
@@ -423,5 +426,5 @@ rule_events() {
 }
 
 # shellcheck disable=SC2034
-RULES="arrows fences rooms symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
+RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
        line_length format words layout shell python man metrics events"
