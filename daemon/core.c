@@ -206,7 +206,7 @@ void core_stop(struct core *c)
     atomic_store(&c->draining, true);
     store_recover_stop(c->recovery);
     if (c->registry) {
-        each_session(c, hasten_session); /* not deleted: whoever is told nothing else comes back */
+        each_session(c, hasten_session); /* without more words, clients come back */
         each_session(c, let_go);
     }
     if (c->decode)
@@ -294,7 +294,8 @@ static void forget_expired(struct core *c, struct session *s)
     core_forget(c, s);
 }
 
-/* A session that nobody feeds leaves its device; one that could not be saved is tried again. */
+/* A session without a client that sends frames leaves its device. One that could not be saved is
+ * tried again. */
 static void suspend(struct core *c, struct session *s)
 {
     int suspend_s = core_config(c).session.suspend_s;

@@ -130,6 +130,8 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     if (rc)
         return rc;
     setup.rank = m->rank;
+    if (m->rank > atomic_load(&c->last_rank)) /* new sessions stand behind those that come back */
+        atomic_store(&c->last_rank, m->rank);
     memcpy(setup.id, m->id, sizeof(setup.id));
     setup.epoch = m->epoch;
     setup.created_s = m->created_s;

@@ -158,12 +158,19 @@ static void op_tokens_each(struct core *c, void (*each)(void *ctx, const struct 
 
 /* ------------------------------------------------------------------------- what came of it */
 
-/* A session with all that came of its frames. */
+/* A session that has a map, with all that came of its frames. */
 static int find_whole(struct core *c, const char *id, struct session **s, struct err *err)
 {
+    const struct pipeline *kind;
     int rc = find(c, id, s, err);
 
-    if (rc == 0 && (rc = session_is_back(*s, err)))
+    if (rc)
+        return rc;
+    kind = session_setup(*s)->kind;
+    rc = session_is_back(*s, err);
+    if (rc == 0 && !kind->line->has_map)
+        rc = err_set(err, ERR_STATE, "a session of kind %s has no map", kind->name);
+    if (rc)
         session_unref(*s);
     return rc;
 }

@@ -8,7 +8,7 @@
 #include "daemon/edges.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
-#include "daemon/patience.h"
+#include "daemon/start_watch.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -66,9 +66,9 @@ static void complain(const struct err *err)
 /* ------------------------------------------------------------------------- start */
 
 /*
- * Tokens and the inside of people's homes stand in this memory: no core file holds them, whoever
- * starts us. A limit of one byte is what the kernel takes for "not into a pipe either". Only the
- * soft limit is changed: prlimit(1) gives an operator who hunts a fault his core.
+ * Tokens and the inside of people's homes stand in this memory: no core file holds them, however
+ * the process is started. A limit of one byte is what the kernel takes for "not into a pipe either". Only the
+ * soft limit is changed: prlimit(1) gives an operator a core file for a hunt after a fault.
  */
 static void leave_no_core(void)
 {
@@ -133,7 +133,7 @@ static int announce(struct process *p, struct err *err)
     return rc;
 }
 
-/* Nobody was told that we are ready, and a process that is killed loses nothing. */
+/* The service manager was not told that we are ready, and a process that is killed loses nothing. */
 static void leave_start(void)
 {
     LOG_AT(LOG_NOTICE, "recond has stopped while it started");
@@ -142,18 +142,18 @@ static void leave_start(void)
 
 static int start(struct process *p, struct err *err)
 {
-    const struct patience_config config = {.on_signal = leave_start};
-    struct patience *patience = NULL;
+    const struct start_watch_config config = {.on_signal = leave_start};
+    struct start_watch *watch = NULL;
     int http_fd, stream_fd;
     int rc = notify_sockets(&http_fd, &stream_fd, err);
 
     if (rc == 0)
-        rc = patience_start(&patience, &config, err);
+        rc = start_watch_begin(&watch, &config, err);
     if (rc == 0)
         rc = core_open(&p->core, &p->config, NULL, err);
     if (rc == 0)
         rc = edges_start(&p->edges, &p->config, p->core, http_fd, stream_fd, err);
-    patience_stop(&patience);
+    start_watch_end(&watch);
     return rc ? rc : announce(p, err);
 }
 
@@ -200,7 +200,7 @@ static void reload(struct process *p)
     p->status[0] = '\0';
 }
 
-/* The service manager hears from us while everybody makes progress, and only then. */
+/* The service manager hears from us while all threads make progress, and only then. */
 static void feed_watchdog(struct process *p)
 {
     uint64_t period_us = notify_watchdog_us(), now_us = clock_us(), seen_us, other_us;
@@ -370,7 +370,7 @@ static int serve(struct process *p)
 }
 
 /*
- * OpenMP threads that spin while they wait for each other starve everybody else of this process,
+ * OpenMP threads that spin while they wait for each other starve the other threads of this process,
  * and each other as soon as the machine has anything else to do: with two cores and ten busy
  * processes the depth network took 500 ms instead of 44. They shall sleep after a while of about
  * ten microseconds; sleeping at once costs an idle machine a fifth. The library reads its

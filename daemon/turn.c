@@ -43,8 +43,8 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
-/* A taker that is woken wants the lock, and waking one is a system call: neither while we have it,
- * when everybody comes by here with every frame. */
+/* Waking a thread is a system call, and the woken thread wants the lock. So we wake after unlocking,
+ * for every frame of every session takes this lock. */
 static void unlock(struct turn *t)
 {
     int wakes = t->wakes;
@@ -55,8 +55,8 @@ static void unlock(struct turn *t)
         pthread_cond_signal(&t->some);
 }
 
-/* All changes go through here: it keeps count of the entries that are about to come. Whoever waits
- * for them looks again when there is none left. */
+/* All changes of state go through here, which counts the entries that are about to come. A thread
+ * that waits for them is woken when there is none left. */
 static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
     bool some = t->n_due || t->n_back;
@@ -68,13 +68,13 @@ static void set(struct turn *t, struct turn_entry *e, enum turn_state state, boo
     t->wakes += some && t->n_due == 0 && t->n_back == 0;
 }
 
-/* Is anybody about to come whom turn_take_more() may wait for? */
+/* Is an entry about to come that turn_take_more() may wait for? */
 static bool some_come(const struct turn *t)
 {
     return t->n_due || (!t->apart && t->n_back);
 }
 
-/* The entry in line that `had_us` goes behind; NULL = none. */
+/* The entry of the list that `had_us` goes behind; NULL = none. */
 static struct turn_entry *before(const struct turn *t, uint64_t had_us)
 {
     struct turn_entry *at = t->tail, *next;
@@ -145,7 +145,7 @@ void turn_due(struct turn *t, struct turn_entry *e, bool due)
     unlock(t);
 }
 
-/* Does the head of the line go along with the first one? */
+/* Is the head of the list served along with the first one? */
 static bool goes_along(const struct turn *t)
 {
     return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;
@@ -184,13 +184,13 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 }
 
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
-                   bool anybody)
+                   bool for_any)
 {
     uint64_t until_us = clock_us() + timeout_us;
     int n;
 
     pthread_mutex_lock(&t->lock);
-    while (!(t->head && goes_along(t)) && (anybody || some_come(t)) && !t->closed)
+    while (!(t->head && goes_along(t)) && (for_any || some_come(t)) && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
     n = take(t, entries, max);

@@ -1,15 +1,16 @@
 /*
  * turn.h - whose turn it is: sessions that have work, in a fair order, at most one thread on each
  *
- * Next is the entry that has had least: turn_charge() says what serving it took. So each of n
- * sessions that always have work gets the n-th part of the servers' time, and one whose frames cost
- * ten times as much has a tenth of the frames; where nothing is charged, who came first goes first.
- * An entry that was idle starts at the line's present level: it has saved nothing up, and what it
- * owes is forgotten beyond TURN_DEBT_US, so that one slow frame does not silence it.
- * An entry that is being served is in nobody's reach until turn_done(): what a session does stays
+ * The next entry is the one that has had the least service; turn_charge() says what serving it took.
+ * So each of n sessions that always have work gets the n-th part of the servers' time, and one whose
+ * frames cost ten times as much has a tenth of the frames. Where nothing is charged, entries are
+ * served in the order in which they came.
+ * An entry that was idle begins at the present level of the list: it has saved nothing up, and what
+ * it owes is forgotten beyond TURN_DEBT_US, so that one slow frame does not silence it.
+ * While an entry is served no other thread gets it, until turn_done(): so what a session does stays
  * in its order. Work that is announced meanwhile is remembered; no wake-up is lost.
- * The line is kept sorted: joining it costs at most half its length, and near either end, where
- * most join, a step or two.
+ * The list is kept sorted. To join it costs at most half its length, and near either end, where
+ * most entries join, a step or two.
  * Threads: any. One mutex; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_TURN_H
@@ -41,7 +42,7 @@ void turn_free(struct turn **t);
 /*
  * turn_set_apart - for servers that need n times as long for n entries
  *
- * There one that has had more than the first in line, by half a usual charge, does not go along
+ * There an entry that has had more than the head of the list, by half a usual charge, does not go along
  * with it: it would only keep the others waiting. It goes next, by itself.
  */
 void turn_set_apart(struct turn *t, bool apart);
@@ -57,7 +58,7 @@ void turn_due(struct turn *t, struct turn_entry *e, bool due);
  * turn_take - the next entries to serve
  *
  * Waits for one, or until turn_poke(), turn_close() or timeout_us. Takes up to max that stand in
- * line already; it never waits for more.
+ * the list already; it never waits for more.
  * Returns: number taken, 0 after a poke or time-out, -1 when closed
  */
 int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us);
@@ -65,14 +66,14 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 /*
  * turn_take_more - entries to serve along with those that were taken already
  *
- * Waits for one, timeout_us at most: with `anybody`, for whoever comes; else not at all if nothing
+ * Waits for one, timeout_us at most: with `for_any`, for any entry; else not at all if nothing
  * is on its way: only while an idle entry is due, or one that was charged already has announced
  * more work and will be back when it is done. For the latter not where servers need n times as long
- * for n entries: there company saves nothing.
+ * for n entries: there nothing is saved by serving them together.
  * Returns: number taken; 0 when the time is over, there is nothing to wait for any more, or closed
  */
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
-                   bool anybody);
+                   bool for_any);
 
 /* What serving the entry took, when all but the last steps are done; by its server, between
  * turn_take() and turn_done(). */
@@ -84,9 +85,9 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more);
 
 /* Wake one taker that has other things to see to. */
 void turn_poke(struct turn *t);
-/* All takers return -1 from now on; entries in line are let go of through turn_drop(). */
+/* All takers return -1 from now on; entries of the list are let go of through turn_drop(). */
 void turn_close(struct turn *t);
-/* After turn_close() and when no taker is left: the next entry in line, NULL at the end. */
+/* After turn_close() and when no taker is left: the next entry of the list, NULL at the end. */
 struct turn_entry *turn_drop(struct turn *t);
 
 #endif

@@ -63,10 +63,11 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
 
 #define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
 
-MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m, struct err *err);
+MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
+                                    struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
 MUST_CHECK int store_manifest_read(const char *path, const char *id, struct store_manifest *m,
-                               struct err *err);
+                                   struct err *err);
 #define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
 
 /* The session is gone for every later start. */

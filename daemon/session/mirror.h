@@ -80,7 +80,7 @@ MUST_CHECK int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, stru
 void mirror_snapshot_free(struct mirror_snapshot *s);
 
 /* The cloud as bytes, and back into a new mirror: cloud_state_save() and cloud_state_load() under
- * the lock. Between mirror_state_bytes() and mirror_save() nobody may commit. */
+ * the lock. No commit may come between mirror_state_bytes() and mirror_save(). */
 size_t mirror_state_bytes(struct mirror *m);
 MUST_CHECK int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len,
                            struct err *err);

@@ -354,7 +354,7 @@ static bool sync_due(struct outbox *o, uint64_t *marked, bool *ended)
 }
 
 /*
- * The mirror is read outside this lock, so a commit may slip in between. Its revision then differs
+ * The mirror is read outside this lock, so a commit may come in between. Its revision then differs
  * from the one up to which the set is complete, and the `sync` waits: the commit's marks are about
  * to come.
  */

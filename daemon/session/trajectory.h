@@ -26,7 +26,7 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
 /*
  * trajectory_save / trajectory_load - the poses as bytes, and back into a new trajectory
  *
- * Returns: 0; ERR_LIMIT: cap, for which trajectory_state_bytes() is enough while nobody appends;
+ * Returns: 0; ERR_LIMIT: cap, for which trajectory_state_bytes() is enough until a pose is appended;
  *          ERR_STATE: not a new trajectory; ERR_INPUT: not such bytes, or a number that is none;
  *          ERR_MEMORY. On errors nothing changes.
  */

@@ -144,7 +144,7 @@ static void give_back(struct worker *w, struct session *s)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Memory and temperature of the device, for those who ask. */
+/* Memory and temperature of the device, for worker_get_device(). */
 static void look(struct worker *w, uint64_t *looked_us)
 {
     uint64_t now_us = clock_us();

@@ -7,7 +7,7 @@
 
 #include "daemon/log.h"
 #include "daemon/notify.h"
-#include "daemon/patience.h"
+#include "daemon/start_watch.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -86,25 +86,25 @@ static void spin(int ms)
 /* A start that computes gets its time, one that hangs does not. */
 static void a_long_start_asks_for_time(void **state)
 {
-    const struct patience_config config = {.period_us = 20000}, idle = {.period_us = 100000};
-    struct patience *p;
+    const struct start_watch_config config = {.period_us = 20000}, idle = {.period_us = 100000};
+    struct start_watch *p;
     int fd = manager(), asked = 0;
     bool said = true;
 
     (void)state;
-    assert_int_equal(patience_start(&p, &config, NULL), 0);
+    assert_int_equal(start_watch_begin(&p, &config, NULL), 0);
     for (int i = 0; i < 10 || (!asked && i < 3000); i++) { /* a full socket blocks its sender */
         spin(20);
         for (const char *text = told(fd); *text; text = told(fd), asked++)
             assert_int_equal(strncmp(text, "EXTEND_TIMEOUT_USEC=120000\nSTATUS=Starting, for ", 48),
                              0);
     }
-    patience_stop(&p);
+    start_watch_end(&p);
     assert_null(p);
     assert_true(asked > 0);
     while (told(fd)[0])
         ;
-    assert_int_equal(patience_start(&p, &idle, NULL), 0);
+    assert_int_equal(start_watch_begin(&p, &idle, NULL), 0);
     for (int i = 0; i < 200; i++) { /* the thread's own start may count as work once */
         while (told(fd)[0])
             ;
@@ -114,16 +114,16 @@ static void a_long_start_asks_for_time(void **state)
             break;
     }
     assert_false(said);
-    patience_stop(&p);
-    patience_stop(&p);
+    start_watch_end(&p);
+    start_watch_end(&p);
     close(fd);
     unsetenv("NOTIFY_SOCKET");
 }
 
 static void a_signal_ends_a_long_start(void **state)
 {
-    const struct patience_config config = {.on_signal = on_signal};
-    struct patience *p;
+    const struct start_watch_config config = {.on_signal = on_signal};
+    struct start_watch *p;
     sigset_t set, old;
     int sig;
 
@@ -132,7 +132,7 @@ static void a_signal_ends_a_long_start(void **state)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, &old);
-    assert_int_equal(patience_start(&p, &config, NULL), 0);
+    assert_int_equal(start_watch_begin(&p, &config, NULL), 0);
     assert_int_equal(kill(getpid(), SIGHUP), 0);
     usleep(250000);
     assert_int_equal(atomic_load(&signals_seen), 0);
@@ -140,7 +140,7 @@ static void a_signal_ends_a_long_start(void **state)
     for (int i = 0; i < 6000 && !atomic_load(&signals_seen); i++)
         usleep(10000);
     assert_true(atomic_load(&signals_seen) > 0);
-    patience_stop(&p);
+    start_watch_end(&p);
     for (int i = 0; i < 2; i++)
         assert_int_equal(sigwait(&set, &sig), 0);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -241,7 +241,7 @@ static void tokens_and_ranks_are_kept(void **state)
     struct api_token token = {.scope = 1}, kept[SESSION_TOKENS_MAX];
     struct session_info infos[8];
     uint64_t cursor = 0;
-    char id[4][API_ID_CAP];
+    char id[5][API_ID_CAP];
     struct session *s;
     struct rig r;
     int n;
@@ -260,6 +260,13 @@ static void tokens_and_ranks_are_kept(void **state)
     assert_int_equal(n, 4);
     for (int i = 0; i < 4; i++)
         assert_string_equal(infos[i].id, id[i]);
+    rig_session(&r, &o, id[4]); /* made after the restart: behind all others, page by page */
+    cursor = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(core_ops.session_list(r.core, infos, 1, &n, &cursor, NULL), 0);
+        assert_int_equal(n, 1);
+        assert_string_equal(infos[0].id, id[i]);
+    }
     assert_string_equal(infos[0].options.name, o.name);
     s = registry_find(r.core->registry, id[2]);
     assert_int_equal(session_get_tokens(s, kept), 1);

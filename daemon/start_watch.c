@@ -1,4 +1,4 @@
-#include "daemon/patience.h"
+#include "daemon/start_watch.h"
 
 #include "daemon/clock.h"
 #include "daemon/notify.h"
@@ -14,8 +14,8 @@
 #define LOOK_US 100000u /* how soon a signal is seen */
 #define ASK_PERIODS 6   /* what is asked for: this many periods from now */
 
-struct patience {
-    struct patience_config config;
+struct start_watch {
+    struct start_watch_config config;
     uint64_t began_us, asked_us;
     uint64_t cpu_us;
     long blocks;
@@ -27,7 +27,7 @@ struct patience {
 
 /* Has the process done anything since the last question? Timers that tick cost far less than the
  * hundredth part of a processor; a computing thread costs one, and one that reads moves blocks. */
-static bool busy(struct patience *p, uint64_t since_us)
+static bool busy(struct start_watch *p, uint64_t since_us)
 {
     struct rusage u;
     uint64_t cpu_us;
@@ -42,7 +42,7 @@ static bool busy(struct patience *p, uint64_t since_us)
     return yes;
 }
 
-static void look(struct patience *p)
+static void look(struct start_watch *p)
 {
     uint64_t now_us = clock_us();
     sigset_t pending;
@@ -52,14 +52,14 @@ static void look(struct patience *p)
         p->config.on_signal();
     if (now_us - p->asked_us < p->config.period_us)
         return;
-    if (busy(p, now_us - p->asked_us) && now_us - p->began_us < PATIENCE_LIMIT_US)
+    if (busy(p, now_us - p->asked_us) && now_us - p->began_us < START_WATCH_LIMIT_US)
         notify_extend(ASK_PERIODS * p->config.period_us, (now_us - p->began_us) / 1000000);
     p->asked_us = now_us;
 }
 
-static void *watch(void *arg)
+static void *watch_thread(void *arg)
 {
-    struct patience *p = arg;
+    struct start_watch *p = arg;
     uint64_t step_us = p->config.period_us < LOOK_US ? p->config.period_us : LOOK_US;
 
     pthread_mutex_lock(&p->lock);
@@ -74,12 +74,12 @@ static void *watch(void *arg)
     return NULL;
 }
 
-int patience_start(struct patience **patience, const struct patience_config *config,
+int start_watch_begin(struct start_watch **watch, const struct start_watch_config *config,
                    struct err *err)
 {
-    struct patience *p = calloc(1, sizeof(*p));
+    struct start_watch *p = calloc(1, sizeof(*p));
 
-    *patience = NULL;
+    *watch = NULL;
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory to start");
     p->config = *config;
@@ -89,19 +89,19 @@ int patience_start(struct patience **patience, const struct patience_config *con
     busy(p, 0);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    if (pthread_create(&p->thread, NULL, watch, p)) {
+    if (pthread_create(&p->thread, NULL, watch_thread, p)) {
         pthread_cond_destroy(&p->wake);
         pthread_mutex_destroy(&p->lock);
         free(p);
         return err_set(err, ERR_IO, "the system has no thread left");
     }
-    *patience = p;
+    *watch = p;
     return 0;
 }
 
-void patience_stop(struct patience **patience)
+void start_watch_end(struct start_watch **watch)
 {
-    struct patience *p = *patience;
+    struct start_watch *p = *watch;
 
     if (!p)
         return;
@@ -113,5 +113,5 @@ void patience_stop(struct patience **patience)
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->lock);
     free(p);
-    *patience = NULL;
+    *watch = NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * patience.h - a long start: the service manager is asked for more time, a signal still ends it
+ * start_watch.h - a long start: the service manager is asked for more time, a signal still ends it
  *
  * Main opens devices and recovers sessions before it can look at signals, and that takes as long
  * as it takes: networks that a device sees for the first time, journals on a cold disk. Meanwhile
@@ -7,27 +7,27 @@
  * start that hangs is ended by the service manager's own time limit.
  * Threads: main starts and stops it; on_signal comes from its thread.
  */
-#ifndef RECOND_DAEMON_PATIENCE_H
-#define RECOND_DAEMON_PATIENCE_H
+#ifndef RECOND_DAEMON_START_WATCH_H
+#define RECOND_DAEMON_START_WATCH_H
 
 #include "proto/err.h"
 
 #include <stdint.h>
 
-#define PATIENCE_LIMIT_US (30 * 60 * 1000000ull) /* in all: more is no start */
+#define START_WATCH_LIMIT_US (30 * 60 * 1000000ull) /* in all: more is no start */
 
-struct patience;
+struct start_watch;
 
-struct patience_config {
+struct start_watch_config {
     uint64_t period_us;      /* 0 = five seconds */
     void (*on_signal)(void); /* SIGTERM or SIGINT is pending for the process, which has them
-                                 blocked; NULL = nobody cares */
+                                 blocked; NULL = not looked for */
 };
 
 /* Returns 0; ERR_MEMORY; ERR_IO: no thread. */
-MUST_CHECK int patience_start(struct patience **p, const struct patience_config *config,
+MUST_CHECK int start_watch_begin(struct start_watch **watch, const struct start_watch_config *config,
                               struct err *err);
 /* When it returns nothing is asked for any more. NULL is fine. */
-void patience_stop(struct patience **p);
+void start_watch_end(struct start_watch **watch);
 
 #endif
