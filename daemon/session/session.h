@@ -113,7 +113,7 @@ void session_set_breaks(struct session *s, uint32_t breaks);
 enum control_reason session_admit(struct session *s, uint64_t seq, bool readable, size_t bytes);
 
 /*
- * session_answer - the one place where a frame ends: counted, its client told
+ * session_answer - count the end of a frame and tell its client; frame_end.h alone calls it
  *
  * In:      received_us: 0 if it never entered the queue
  */

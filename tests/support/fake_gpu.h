@@ -168,7 +168,6 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
     uint64_t now_us;
     int rc;
 
-    (void)line;
     fake_gpu_plan.batches++;
     f->runner = gettid();
     if (n > fake_gpu_plan.largest_batch)
@@ -181,6 +180,7 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
     for (int i = 0; i < n; i++) {
         struct fake_session *s = (struct fake_session *)items[i]->session;
         fake_gpu_plan.wrong += s->under_way; /* its last frame is not done */
+        fake_gpu_plan.wrong += items[i]->session->config.line != line;
         s->under_way = true;
         items[i]->batch = f->next;
     }

@@ -1,0 +1,130 @@
+/* Two kinds of sessions on one device: batches are of one line, and what a kind without a map has not
+ * is refused. */
+#include "tests/support/core_rig.h"
+
+#include "daemon/core_internal.h"
+#include "daemon/session/pipeline.h"
+#include "daemon/work/pipeline_mono.h"
+
+#define EACH 3 /* sessions of a kind */
+#define FRAMES 12
+
+static struct gpu_line other_line;
+static struct pipeline other;
+static atomic_int finished;
+
+static void other_config(struct gpu_session_config *c, const struct session_options *o,
+                         struct gpu_model *depth, struct gpu_model *motion)
+{
+    pipeline_mono.device_config(c, o, depth, motion);
+    c->line = &other_line;
+}
+
+static void other_finish(struct job *job, struct control_ack *ack)
+{
+    (void)job;
+    (void)ack;
+    finished++;
+}
+
+static void open_other(struct rig *r, char id[API_ID_CAP])
+{
+    struct session_options o = rig_options();
+    struct session_setup setup;
+    struct session *s;
+    struct err err = {0};
+
+    if (core_admit_setup(r->core, &o, &setup, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    setup.kind = &other;
+    if (core_admit(r->core, &setup, &s, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    memcpy(id, session_id(s), API_ID_CAP);
+    session_unref(s);
+}
+
+static void open_kinds(struct rig *r)
+{
+    rig_open(r);
+    other_line = gpu_line_mono;
+    other_line.name = "other";
+    other_line.has_map = 0;
+    other = pipeline_mono;
+    other.name = "other";
+    other.line = &other_line;
+    other.device_config = other_config;
+    other.finish = other_finish;
+    finished = 0;
+}
+
+static void a_batch_is_of_one_line(void **state)
+{
+    static struct rig_client c[2 * EACH];
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    open_kinds(&r);
+    atomic_store(&fake_gpu_plan.wait_us, 2000); /* so that frames of both kinds wait together */
+    for (int i = 0; i < 2 * EACH; i++) {
+        const struct session_options o = rig_options();
+        if (i % 2)
+            open_other(&r, id);
+        else
+            rig_session(&r, &o, id);
+        rig_connect(&r, &c[i], id, CONTROL_INGEST);
+    }
+    for (uint64_t seq = 1; seq <= FRAMES; seq++) {
+        for (int i = 0; i < 2 * EACH; i++)
+            rig_send(&r, &c[i], seq);
+        for (int i = 0; i < 2 * EACH; i++)
+            rig_wait_acks(&c[i], (int)seq);
+    }
+    for (int i = 0; i < 2 * EACH; i++) {
+        for (int k = 0; k < FRAMES; k++)
+            assert_int_equal(c[i].acks[k].status, CONTROL_USED);
+        assert_true(i % 2 ? cloud_points(c[i].cloud) == 0 : cloud_points(c[i].cloud) > 0);
+        rig_disconnect(&c[i]);
+    }
+    assert_int_equal(finished, EACH * FRAMES);
+    assert_true(fake_gpu_plan.largest_batch > 1); /* they did not all go alone */
+    rig_close(&r);                                /* and no batch was of two lines */
+}
+
+static void a_kind_without_a_map_says_so(void **state)
+{
+    static struct rig_client c;
+    struct core_export *export;
+    struct session_pose poses[4];
+    struct session_info info;
+    char id[API_ID_CAP];
+    uint64_t bytes, hash;
+    struct err err = {0};
+    struct rig r;
+    int n;
+
+    (void)state;
+    open_kinds(&r);
+    open_other(&r, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    rig_send(&r, &c, 1);
+    rig_wait_acks(&c, 1);
+    assert_int_equal(core_ops.export_open(r.core, id, &export, &bytes, &hash, &err), ERR_STATE);
+    assert_non_null(strstr(err.text, "kind other has no map"));
+    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
+    info = rig_info(&r, id);
+    assert_int_equal(info.points, 0);
+    assert_int_equal(info.counts.used, 1);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_of_one_line),
+        cmocka_unit_test(a_kind_without_a_map_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
