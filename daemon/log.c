@@ -63,8 +63,9 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
-/* The code point of a sequence of n bytes, if it is one that steers the program that shows it: C0 and C1
- * controls, separators that begin a new line, marks that turn the direction of writing. Else 0. */
+/* The code point of a sequence of n bytes, if it is one that steers the program that shows it: C0
+ * and C1 controls, separators that begin a new line, marks that turn the direction of writing. Else
+ * 0. */
 static unsigned steers(const unsigned char *p, int n)
 {
     unsigned c = n == 2   ? (p[0] & 31u) << 6 | (p[1] & 63u)

@@ -67,8 +67,9 @@ static void complain(const struct err *err)
 
 /*
  * Tokens and the inside of people's homes stand in this memory: no core file holds them, however
- * the process is started. A limit of one byte is what the kernel takes for "not into a pipe either". Only the
- * soft limit is changed: prlimit(1) gives an operator a core file for a hunt after a fault.
+ * the process is started. A limit of one byte is what the kernel takes for "not into a pipe
+ * either". Only the soft limit is changed: prlimit(1) gives an operator a core file for a hunt
+ * after a fault.
  */
 static void leave_no_core(void)
 {
@@ -133,7 +134,8 @@ static int announce(struct process *p, struct err *err)
     return rc;
 }
 
-/* The service manager was not told that we are ready, and a process that is killed loses nothing. */
+/* The service manager was not told that we are ready, and a process that is killed loses
+ * nothing. */
 static void leave_start(void)
 {
     LOG_AT(LOG_NOTICE, "recond has stopped while it started");

@@ -75,7 +75,7 @@ static void *watch_thread(void *arg)
 }
 
 int start_watch_begin(struct start_watch **watch, const struct start_watch_config *config,
-                   struct err *err)
+                      struct err *err)
 {
     struct start_watch *p = calloc(1, sizeof(*p));
 

@@ -25,8 +25,8 @@ struct start_watch_config {
 };
 
 /* Returns 0; ERR_MEMORY; ERR_IO: no thread. */
-MUST_CHECK int start_watch_begin(struct start_watch **watch, const struct start_watch_config *config,
-                              struct err *err);
+MUST_CHECK int start_watch_begin(struct start_watch **watch,
+                                 const struct start_watch_config *config, struct err *err);
 /* When it returns nothing is asked for any more. NULL is fine. */
 void start_watch_end(struct start_watch **watch);
 

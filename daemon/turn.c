@@ -43,8 +43,8 @@ void turn_free(struct turn **turn)
     *turn = NULL;
 }
 
-/* Waking a thread is a system call, and the woken thread wants the lock. So we wake after unlocking,
- * for every frame of every session takes this lock. */
+/* Waking a thread is a system call, and the woken thread wants the lock. So we wake after
+ * unlocking, for every frame of every session takes this lock. */
 static void unlock(struct turn *t)
 {
     int wakes = t->wakes;

@@ -1,10 +1,10 @@
 /*
  * turn.h - whose turn it is: sessions that have work, in a fair order, at most one thread on each
  *
- * The next entry is the one that has had the least service; turn_charge() says what serving it took.
- * So each of n sessions that always have work gets the n-th part of the servers' time, and one whose
- * frames cost ten times as much has a tenth of the frames. Where nothing is charged, entries are
- * served in the order in which they came.
+ * The next entry is the one that has had the least service; turn_charge() says what serving it
+ * took. So each of n sessions that always have work gets the n-th part of the servers' time, and
+ * one whose frames cost ten times as much has a tenth of the frames. Where nothing is charged,
+ * entries are served in the order in which they came.
  * An entry that was idle begins at the present level of the list: it has saved nothing up, and what
  * it owes is forgotten beyond TURN_DEBT_US, so that one slow frame does not silence it.
  * While an entry is served no other thread gets it, until turn_done(): so what a session does stays
@@ -42,8 +42,8 @@ void turn_free(struct turn **t);
 /*
  * turn_set_apart - for servers that need n times as long for n entries
  *
- * There an entry that has had more than the head of the list, by half a usual charge, does not go along
- * with it: it would only keep the others waiting. It goes next, by itself.
+ * There an entry that has had more than the head of the list, by half a usual charge, does not go
+ * along with it: it would only keep the others waiting. It goes next, by itself.
  */
 void turn_set_apart(struct turn *t, bool apart);
 

@@ -2,9 +2,9 @@
  * outbox.h - what one client has still to be told: a set of blocks, not a queue of changes
  *
  * A client that reads slowly, or not at all, costs twelve bytes a block and a ring of answers that
- * is bounded by the frames it may have in flight; it holds no other client back, and when it reads again it
- * gets each block once, in its newest state. Blocks go out oldest first, so that one that changes
- * with every frame is sent once a round like any other.
+ * is bounded by the frames it may have in flight; it holds no other client back, and when it reads
+ * again it gets each block once, in its newest state. Blocks go out oldest first, so that one that
+ * changes with every frame is sent once a round like any other.
  *
  * Invariant: when the set is empty and a `sync` goes out, the client holds exactly the cloud whose
  *            revision, number of points and hash the `sync` names.

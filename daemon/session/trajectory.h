@@ -26,9 +26,9 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
 /*
  * trajectory_save / trajectory_load - the poses as bytes, and back into a new trajectory
  *
- * Returns: 0; ERR_LIMIT: cap, for which trajectory_state_bytes() is enough until a pose is appended;
- *          ERR_STATE: not a new trajectory; ERR_INPUT: not such bytes, or a number that is none;
- *          ERR_MEMORY. On errors nothing changes.
+ * Returns: 0; ERR_LIMIT: cap, for which trajectory_state_bytes() is enough until a pose is
+ *          appended; ERR_STATE: not a new trajectory; ERR_INPUT: not such bytes, or a number that
+ *          is none; ERR_MEMORY. On errors nothing changes.
  */
 size_t trajectory_state_bytes(struct trajectory *t);
 MUST_CHECK int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len,
