@@ -1,9 +1,8 @@
 #include "api/ctl/reconctl.h"
 
-#include "api/ctl/reconctl_table.h"
-
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,9 +73,7 @@ int reconctl_fail(const struct reconctl_common *common, const struct err *err)
         json_put_text(&w, "code", err_name(err->code));
         json_put_text(&w, "where", err->where);
         json_put_text(&w, "text", err->text);
-        json_close(&w);
-        if (json_finish(&w))
-            printf("%s\n", buf);
+        reconctl_print(&w);
     }
     switch (err->code) {
     case ERR_IO:
@@ -96,6 +93,25 @@ int reconctl_fail_server(const struct reconctl_common *common, const struct err 
     int code = reconctl_fail(common, err);
 
     return code == RECONCTL_UNREACHABLE ? code : RECONCTL_REFUSED;
+}
+
+int reconctl_usage(const struct reconctl_common *common, const char *fmt, ...)
+{
+    struct err err = {.code = ERR_INPUT};
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(err.text, sizeof err.text, fmt, args);
+    va_end(args);
+    reconctl_fail(common, &err);
+    return RECONCTL_USAGE;
+}
+
+void reconctl_print(struct json_writer *w)
+{
+    json_close(w);
+    if (json_finish(w))
+        printf("%s\n", w->buf);
 }
 
 void reconctl_print_json(const char *body)

@@ -74,9 +74,8 @@ struct reconctl_common {
 };
 
 struct reconctl_command {
-    const char *name; /* "push", "session list" */
-    const char *operands;
-    int min_operands, max_operands;
+    const char *name;     /* "push", "session list" */
+    const char *operands; /* words; [WORD]: may be left out; WORD...: may be there several times */
     const char *summary;
     const struct reconctl_option *options;
     size_t asked; /* offset of a struct session_options that flags of its table fill, or 0 */
@@ -86,7 +85,15 @@ struct reconctl_command {
 };
 
 extern const struct reconctl_command *const reconctl_commands[]; /* NULL-terminated */
-extern const struct reconctl_option reconctl_common_options[];
+
+/* Each command stands in the file of its family. */
+extern const struct reconctl_command reconctl_push_command, reconctl_pull_command,
+    reconctl_session_create_command, reconctl_session_list_command, reconctl_session_get_command,
+    reconctl_session_finalize_command, reconctl_session_delete_command, reconctl_export_command,
+    reconctl_render_command, reconctl_top_command, reconctl_doctor_command,
+    reconctl_token_new_command, reconctl_token_list_command, reconctl_token_revoke_command,
+    reconctl_eval_depth_command, reconctl_eval_trajectory_command, reconctl_eval_cloud_command,
+    reconctl_eval_scene_command, reconctl_completion_command;
 
 /* ------------------------------------------------------------------------- arguments */
 
@@ -100,7 +107,6 @@ extern const struct reconctl_option reconctl_common_options[];
 MUST_CHECK int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                                    int argc, char **argv, struct err *err);
 void reconctl_args_help(const struct reconctl_command *command);
-extern const struct reconctl_command reconctl_completion_command;
 
 /* ------------------------------------------------------------------------- surroundings */
 
@@ -115,6 +121,8 @@ void reconctl_sleep_ms(int ms);
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
 /* The same for an error that the server answered: all but a lost connection count as a refusal. */
 int reconctl_fail_server(const struct reconctl_common *common, const struct err *err);
+/* Prints what is wrong with the arguments. Returns RECONCTL_USAGE. */
+int reconctl_usage(const struct reconctl_common *common, const char *fmt, ...) ERR_PRINTF(2, 3);
 
 /* ------------------------------------------------------------------------- connections */
 
@@ -152,7 +160,9 @@ bool reconctl_server_find(char *path, size_t cap);
 MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json **doc,
                             struct err *err);
 uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
-/* Prints a document as one line, or as it came from the server. */
+/* Closes an object and prints it as one line. */
+void reconctl_print(struct json_writer *w);
+/* Prints a document as it came from the server. */
 void reconctl_print_json(const char *body);
 
 #endif

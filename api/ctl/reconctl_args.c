@@ -10,7 +10,7 @@
 #define COMMON(field) offsetof(struct reconctl_common, field)
 
 /* clang-format off */
-const struct reconctl_option reconctl_common_options[] = {
+static const struct reconctl_option common_options[] = {
     {"url", 'u', "URL", RECONCTL_TEXT, COMMON(url), 0, 0,
      "Server; default $RECOND_URL, else " RECONCTL_DEFAULT_URL},
     {"token-file", 0, "FILE", RECONCTL_TEXT, COMMON(token_file), 0, 0,
@@ -54,7 +54,7 @@ static bool option_at(const struct reconctl_command *c, int i, struct reconctl_o
             return true;
         }
     }
-    for (const struct reconctl_option *common = reconctl_common_options; common->name; common++)
+    for (const struct reconctl_option *common = common_options; common->name; common++)
         if (!has_own(c, common->name) && i-- == 0) {
             *o = *common;
             return true;
@@ -166,6 +166,18 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
     return 0;
 }
 
+static void count_operands(const char *words, int *least, int *most)
+{
+    *least = *most = 0;
+    for (; *words; words += strspn(words, " ")) {
+        *least += *words != '[';
+        *most += 1;
+        words += strcspn(words, " ");
+        if (words[-1] == '.')
+            *most = RECONCTL_OPERANDS_MAX;
+    }
+}
+
 int reconctl_args_parse(const struct reconctl_command *command, void *arguments, int argc,
                         char **argv, struct err *err)
 {
@@ -174,7 +186,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     char shorts[3 * OPTIONS_MAX + 2] = ":";
     struct reconctl_option o;
     size_t s = 1;
-    int n = 0, which, c, rc = 0;
+    int n = 0, which, c, least, most, rc = 0;
 
     for (; n < OPTIONS_MAX && option_at(command, n, &o); n++) {
         longs[n] = (struct option){.name = o.name, .has_arg = o.arg ? 1 : 0, .val = 256 + n};
@@ -201,7 +213,8 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     if (rc || common->help)
         return rc;
     n = argc - optind;
-    if (n < command->min_operands || n > command->max_operands)
+    count_operands(command->operands, &least, &most);
+    if (n < least || n > most)
         return err_set(err, ERR_INPUT, "usage: reconctl %s %s", command->name, command->operands);
     for (int i = 0; i < n; i++)
         common->operands[common->n_operands++] = argv[optind + i];
@@ -384,7 +397,6 @@ static int run_completion(void *arguments)
 {
     const struct reconctl_common *common = arguments;
     const char *shell = common->operands[0];
-    struct err err;
 
     if (strcmp(shell, "bash") == 0)
         complete_bash();
@@ -392,19 +404,14 @@ static int run_completion(void *arguments)
         complete_zsh();
     else if (strcmp(shell, "fish") == 0)
         complete_fish();
-    else {
-        err_set(&err, ERR_INPUT, "'%.30s' is no shell that is known: bash, zsh, fish", shell);
-        reconctl_fail(common, &err);
-        return RECONCTL_USAGE;
-    }
+    else
+        return reconctl_usage(common, "'%.30s' is no shell that is known: bash, zsh, fish", shell);
     return RECONCTL_OK;
 }
 
 const struct reconctl_command reconctl_completion_command = {
     .name = "completion",
     .operands = "bash|zsh|fish",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Print a completion script for a shell",
     .size = sizeof(struct reconctl_common),
     .run = run_completion,

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl_table.h"
+#include "api/ctl/reconctl.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -45,9 +45,7 @@ static void say(struct report *r, enum verdict v, int code, const char *what, co
     json_put_text(&w, "check", what);
     json_put_text(&w, "verdict", names[v]);
     json_put_text(&w, "text", text);
-    json_close(&w);
-    if (json_finish(&w))
-        printf("%s\n", buf);
+    reconctl_print(&w);
 }
 
 /* ------------------------------------------------------------------------- this machine */

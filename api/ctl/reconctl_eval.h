@@ -10,12 +10,7 @@
 #ifndef RECOND_API_RECONCTL_EVAL_H
 #define RECOND_API_RECONCTL_EVAL_H
 
-#include "api/ctl/reconctl_table.h"
-
-int reconctl_eval_depth(void *arguments);
-int reconctl_eval_trajectory(void *arguments);
-int reconctl_eval_cloud(void *arguments);
-int reconctl_eval_scene(void *arguments);
+#include "api/ctl/reconctl.h"
 
 /* Writes text and a newline to a file (beside it and renamed). Does nothing where path is NULL.
  * Returns 0; ERR_INPUT, ERR_NOT_FOUND: it cannot be written. */

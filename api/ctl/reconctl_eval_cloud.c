@@ -305,18 +305,16 @@ static int show(struct job *j, struct err *err)
     return rc;
 }
 
-int reconctl_eval_cloud(void *arguments)
+static int run_cloud(void *arguments)
 {
     const struct cloud_options *o = arguments;
     struct job j = {.o = o};
     struct err err;
     int rc, code = RECONCTL_OK;
 
-    if (strcmp(o->align, "none") && strcmp(o->align, "icp") && strcmp(o->align, "global")) {
-        err_set(&err, ERR_INPUT, "--align takes none, icp or global, not '%.30s'", o->align);
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if (strcmp(o->align, "none") && strcmp(o->align, "icp") && strcmp(o->align, "global"))
+        return reconctl_usage(&o->common, "--align takes none, icp or global, not '%.30s'",
+                              o->align);
     rc = read_clouds(&j, &err);
     if (rc == 0)
         rc = measure(&j, &err);
@@ -333,10 +331,9 @@ int reconctl_eval_cloud(void *arguments)
 const struct reconctl_command reconctl_eval_cloud_command = {
     .name = "eval cloud",
     .operands = "[CLOUD.ply] [TRUTH.ply]",
-    .max_operands = 2,
     .summary = "Measure a point cloud against the true one",
     .options = options,
     .size = sizeof(struct cloud_options),
     .defaults = set_defaults,
-    .run = reconctl_eval_cloud,
+    .run = run_cloud,
 };

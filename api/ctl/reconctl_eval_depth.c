@@ -338,7 +338,7 @@ static int run_all(const struct eval_depth_options *o, const struct reconctl_lin
     return rc;
 }
 
-int reconctl_eval_depth(void *arguments)
+static int run_depth(void *arguments)
 {
     const struct eval_depth_options *o = arguments;
     struct reconctl_eval_text text = {0};
@@ -346,11 +346,8 @@ int reconctl_eval_depth(void *arguments)
     struct err err = {0};
     int code = RECONCTL_FAILURE;
 
-    if ((o->plot || o->plot_ranges) && o->common.n_operands > 1) {
-        err_set(&err, ERR_INPUT, "--plot and --plot-depth show one folder");
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if ((o->plot || o->plot_ranges) && o->common.n_operands > 1)
+        return reconctl_usage(&o->common, "--plot and --plot-depth show one folder");
     for (int i = 0; i < o->common.n_operands; i++)
         if (access(o->common.operands[i], R_OK) != 0) {
             err_at(&err, ERR_NOT_FOUND, o->common.operands[i], "cannot be read: %m");
@@ -382,11 +379,9 @@ static void set_defaults(void *arguments)
 const struct reconctl_command reconctl_eval_depth_command = {
     .name = "eval depth",
     .operands = "FOLDER...",
-    .min_operands = 1,
-    .max_operands = RECONCTL_OPERANDS_MAX,
     .summary = "Measure depth networks on folders with true depth",
     .options = options,
     .size = sizeof(struct eval_depth_options),
     .defaults = set_defaults,
-    .run = reconctl_eval_depth,
+    .run = run_depth,
 };

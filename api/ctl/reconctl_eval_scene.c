@@ -458,7 +458,7 @@ static int show_result(const struct scene_options *o, const struct reconctl_eval
     return rc;
 }
 
-int reconctl_eval_scene(void *arguments)
+static int run_scene(void *arguments)
 {
     struct scene_options *o = arguments;
     struct reconctl_eval_scene_result r = {.folder = o->common.operands[0], .each = o->each};
@@ -493,11 +493,9 @@ int reconctl_eval_scene(void *arguments)
 const struct reconctl_command reconctl_eval_scene_command = {
     .name = "eval scene",
     .operands = "FOLDER",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Measure the clouds of a folder against its true depth",
     .options = options,
     .size = sizeof(struct scene_options),
     .defaults = set_defaults,
-    .run = reconctl_eval_scene,
+    .run = run_scene,
 };

@@ -290,7 +290,7 @@ out:
     return rc;
 }
 
-int reconctl_eval_trajectory(void *arguments)
+static int run_trajectory(void *arguments)
 {
     const struct eval_trajectory_options *o = arguments;
     struct eval_path estimate = {0}, truth = {0};
@@ -300,13 +300,9 @@ int reconctl_eval_trajectory(void *arguments)
     struct err err = {0};
     int code = 0, rc;
 
-    if (o->common.n_operands != (o->session ? 1 : 2)) {
-        err_set(&err, ERR_INPUT,
-                o->session ? "with --session TRUTH alone is named"
-                           : "ESTIMATE and TRUTH are two files");
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if (o->common.n_operands != (o->session ? 1 : 2))
+        return reconctl_usage(&o->common, o->session ? "with --session TRUTH alone is named"
+                                                     : "ESTIMATE and TRUTH are two files");
     rc = o->session ? load_session(&estimate, o, &code, &err)
                     : load_file(&estimate, r.estimate, 0, &err);
     if (rc == 0)
@@ -341,11 +337,9 @@ static void set_defaults(void *arguments)
 const struct reconctl_command reconctl_eval_trajectory_command = {
     .name = "eval trajectory",
     .operands = "[ESTIMATE] TRUTH",
-    .min_operands = 1,
-    .max_operands = 2,
     .summary = "Measure the path of a camera against the true one",
     .options = options,
     .size = sizeof(struct eval_trajectory_options),
     .defaults = set_defaults,
-    .run = reconctl_eval_trajectory,
+    .run = run_trajectory,
 };

@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl_table.h"
+#include "api/ctl/reconctl.h"
 
 #include "proto/cloud/ply.h"
 
@@ -113,9 +113,7 @@ static void show(struct pull *p, const char *type)
         json_put_u64(&w, "block_bytes", stats.block_bytes);
         json_put_u64(&w, "resyncs", stats.resyncs);
         json_put_u64(&w, "reconnects", stats.reconnects);
-        json_close(&w);
-        if (json_finish(&w))
-            printf("%s\n", buf);
+        reconctl_print(&w);
         fflush(stdout);
     }
     if (!p->json && strcmp(type, "summary") == 0)
@@ -265,8 +263,6 @@ out:
 const struct reconctl_command reconctl_pull_command = {
     .name = "pull",
     .operands = "SESSION",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Receive a session's cloud as it grows",
     .options = options,
     .size = sizeof(struct pull_options),

@@ -1,7 +1,5 @@
 #include "api/ctl/reconctl_push.h"
 
-#include "api/ctl/reconctl_table.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,9 +149,7 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_u64(&w, "reconnects", j->stats.reconnects);
     json_put_u64(&w, "resent", j->stats.frames_resent);
     json_put_u64(&w, "duplicates", j->stats.duplicates);
-    json_close(&w);
-    if (json_finish(&w))
-        printf("%s\n", buf);
+    reconctl_print(&w);
 }
 
 static void print_json(const struct watch *w, const struct reconctl_meter_view *v, double bpp,
@@ -176,9 +172,7 @@ static void print_json(const struct watch *w, const struct reconctl_meter_view *
     json_put_f32(&out, "latency_p99_ms", (float)v->p99_ms);
     json_put_u64(&out, "points", points);
     json_put_f32(&out, "bytes_per_point", (float)bpp);
-    json_close(&out);
-    if (json_finish(&out))
-        printf("%s\n", buf);
+    reconctl_print(&out);
 }
 
 static void print_text(const struct watch *w, const struct reconctl_meter_view *v, double bpp)
@@ -297,11 +291,8 @@ static int run_push(void *arguments)
     o->sessions = w.n;
     w.json = reconctl_json(&o->common);
     w.terminal = isatty(STDERR_FILENO);
-    if (w.n > 1 && strcmp(o->common.operands[0], "-") == 0) {
-        err_set(&err, ERR_INPUT, "standard input can feed one session");
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if (w.n > 1 && strcmp(o->common.operands[0], "-") == 0)
+        return reconctl_usage(&o->common, "standard input can feed one session");
     if (strcmp(o->common.operands[0], "-") != 0 && access(o->common.operands[0], R_OK) != 0) {
         err_at(&err, ERR_NOT_FOUND, o->common.operands[0], "cannot be read: %m");
         return reconctl_fail(&o->common, &err);
@@ -333,8 +324,6 @@ out:
 const struct reconctl_command reconctl_push_command = {
     .name = "push",
     .operands = "SOURCE",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Send a folder, a video or MJPEG (-) to a new session and check its cloud",
     .options = options,
     .asked = AT(asked),

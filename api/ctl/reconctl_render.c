@@ -1,6 +1,6 @@
 #include "api/client/client_sequence.h"
 #include "api/client/client_splat.h"
-#include "api/ctl/reconctl_table.h"
+#include "api/ctl/reconctl.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
@@ -204,13 +204,9 @@ static int run_render(void *arguments)
     float R[9];
     int rc;
 
-    if (!o->output || (o->view && o->orbit)) {
-        err_set(&err, ERR_INPUT,
-                o->output ? "--view and --orbit exclude each other"
-                          : "-O FILE.png says where the picture goes");
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if (!o->output || (o->view && o->orbit))
+        return reconctl_usage(&o->common, o->output ? "--view and --orbit exclude each other"
+                                                    : "-O FILE.png says where the picture goes");
     rc =
         o->trajectory ? path_orientation(R, o->trajectory, &err) : axis_orientation(R, o->up, &err);
     if (rc == 0)
@@ -230,8 +226,6 @@ static int run_render(void *arguments)
 const struct reconctl_command reconctl_render_command = {
     .name = "render",
     .operands = "CLOUD.ply",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Draw a cloud into a PNG",
     .options = options,
     .size = sizeof(struct render_options),

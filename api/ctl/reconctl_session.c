@@ -1,5 +1,4 @@
 #include "api/ctl/reconctl_push.h"
-#include "api/ctl/reconctl_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,8 +210,6 @@ const struct reconctl_command reconctl_session_list_command = {
 const struct reconctl_command reconctl_session_get_command = {
     .name = "session get",
     .operands = "SESSION",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Show everything about a session",
     .size = sizeof(struct arguments),
     .run = run_get,
@@ -221,8 +218,6 @@ const struct reconctl_command reconctl_session_get_command = {
 const struct reconctl_command reconctl_session_finalize_command = {
     .name = "session finalize",
     .operands = "SESSION",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Take no more frames, use those that are queued",
     .size = sizeof(struct arguments),
     .run = run_finalize,
@@ -231,8 +226,6 @@ const struct reconctl_command reconctl_session_finalize_command = {
 const struct reconctl_command reconctl_session_delete_command = {
     .name = "session delete",
     .operands = "SESSION",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Delete a session and its cloud",
     .size = sizeof(struct arguments),
     .run = run_delete,
@@ -241,8 +234,6 @@ const struct reconctl_command reconctl_session_delete_command = {
 const struct reconctl_command reconctl_export_command = {
     .name = "export",
     .operands = "SESSION",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Download a session's cloud as PLY",
     .options = export_options,
     .size = sizeof(struct arguments),

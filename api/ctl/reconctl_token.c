@@ -5,7 +5,7 @@
  * and is held by a lock on its folder meanwhile: recond reads the old one or the new one, and two
  * operators at once lose nothing.
  */
-#include "api/ctl/reconctl_table.h"
+#include "api/ctl/reconctl.h"
 #include "api/file.h"
 #include "api/token.h"
 
@@ -244,9 +244,7 @@ static void print_new(const struct token_options *o, const struct token_line *t,
     json_put_text(&w, "scope", token_scope_name(t->scope));
     json_put_text(&w, "token", token);
     json_put_text(&w, "line", line);
-    json_close(&w);
-    if (json_finish(&w))
-        printf("%s\n", buf);
+    reconctl_print(&w);
     explicit_bzero(buf, sizeof buf);
 }
 
@@ -298,9 +296,7 @@ static void print_line(const struct token_line *t, bool json)
     if (t->expires)
         json_put_text(&w, "expires", when);
     json_put_bool(&w, "expired", over);
-    json_close(&w);
-    if (json_finish(&w))
-        printf("%s\n", buf);
+    reconctl_print(&w);
 }
 
 static int run_list(void *arguments)
@@ -332,11 +328,8 @@ static int run_revoke(void *arguments)
     char *at, *rest;
     int n, rc;
 
-    if (!o->file) {
-        err_set(&err, ERR_INPUT, "--file must name the token file");
-        reconctl_fail(&o->common, &err);
-        return RECONCTL_USAGE;
-    }
+    if (!o->file)
+        return reconctl_usage(&o->common, "--file must name the token file");
     rc = open_table(&t, o->file, &err);
     if (rc == 0)
         rc = find_line(t, name, &at, &n, &err);
@@ -362,8 +355,6 @@ static int run_revoke(void *arguments)
 const struct reconctl_command reconctl_token_new_command = {
     .name = "token new",
     .operands = "NAME",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Make a token for a token file; it is shown once",
     .options = new_options,
     .size = sizeof(struct token_options),
@@ -373,8 +364,6 @@ const struct reconctl_command reconctl_token_new_command = {
 const struct reconctl_command reconctl_token_list_command = {
     .name = "token list",
     .operands = "FILE",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "List the tokens of a file by name",
     .size = sizeof(struct token_options),
     .run = run_list,
@@ -383,8 +372,6 @@ const struct reconctl_command reconctl_token_list_command = {
 const struct reconctl_command reconctl_token_revoke_command = {
     .name = "token revoke",
     .operands = "NAME",
-    .min_operands = 1,
-    .max_operands = 1,
     .summary = "Take a token out of a file",
     .options = revoke_options,
     .size = sizeof(struct token_options),

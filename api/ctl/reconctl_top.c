@@ -1,4 +1,4 @@
-#include "api/ctl/reconctl_table.h"
+#include "api/ctl/reconctl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
