@@ -386,28 +386,28 @@ bool core_lost(const struct core *c)
     return false;
 }
 
-uint64_t core_alive_us(const struct core *c, const char **who)
+uint64_t core_alive_us(const struct core *c, const char **thread)
 {
     uint64_t oldest = decode_alive_us(c->decode), commits = commit_alive_us(c->commit);
 
-    *who = "decoder";
+    *thread = "decoder";
     if (commits < oldest) {
         oldest = commits;
-        *who = "committer";
+        *thread = "committer";
     }
     if (c->store) {
         const char *part;
         uint64_t t = store_alive_us(c->store, &part);
         if (t < oldest) {
             oldest = t;
-            *who = part;
+            *thread = part;
         }
     }
     for (int i = 0; i < c->n_workers; i++) {
         uint64_t t = worker_alive_us(c->workers[i]);
         if (t < oldest) {
             oldest = t;
-            *who = "worker";
+            *thread = "worker";
         }
     }
     return oldest;

@@ -102,6 +102,6 @@ const char *core_missing(const struct core *c);
 /* A device context is lost. */
 bool core_lost(const struct core *c);
 /* The oldest sign of life among decoders, workers and committers (clock_us()), and whose it is. */
-uint64_t core_alive_us(const struct core *c, const char **who);
+uint64_t core_alive_us(const struct core *c, const char **thread);
 
 #endif

@@ -150,7 +150,7 @@ static void want_descriptors(const struct config *c)
     if (have < needed)
         LOG_AT(LOG_WARNING,
                "%llu file descriptors are allowed, limits.connections = %d and limits.sessions = "
-               "%d may need %llu: who comes beyond them is turned away",
+               "%d may need %llu: connections beyond them are turned away",
                have, c->limits.connections, c->limits.sessions, needed);
 }
 
@@ -238,7 +238,7 @@ void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap
     address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
 }
 
-uint64_t edges_alive_us(struct edges *e, const char **who)
+uint64_t edges_alive_us(struct edges *e, const char **thread)
 {
     uint64_t http = http_beat(e->http), ws = ws_beat(e->ws), now_us = clock_us();
 
@@ -248,6 +248,6 @@ uint64_t edges_alive_us(struct edges *e, const char **who)
         e->ws_alive_us = now_us;
     e->http_beat = http;
     e->ws_beat = ws;
-    *who = e->http_alive_us < e->ws_alive_us ? "HTTP edge" : "WebSocket edge";
+    *thread = e->http_alive_us < e->ws_alive_us ? "HTTP edge" : "WebSocket edge";
     return e->http_alive_us < e->ws_alive_us ? e->http_alive_us : e->ws_alive_us;
 }

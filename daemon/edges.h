@@ -27,7 +27,7 @@ MUST_CHECK int edges_reload(struct edges *e, struct err *err);
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap);
 /* clock_us() at which the edge that has been quiet for longest was last seen alive; call it
  * often. */
-uint64_t edges_alive_us(struct edges *e, const char **who);
+uint64_t edges_alive_us(struct edges *e, const char **thread);
 
 /* The counters of both edges as Prometheus text; returns its length, or the length needed if larger
  * than cap. */

@@ -206,13 +206,13 @@ static void reload(struct process *p)
 static void feed_watchdog(struct process *p)
 {
     uint64_t period_us = notify_watchdog_us(), now_us = clock_us(), seen_us, other_us;
-    const char *who, *other;
+    const char *thread, *other;
 
-    seen_us = core_alive_us(p->core, &who);
+    seen_us = core_alive_us(p->core, &thread);
     other_us = edges_alive_us(p->edges, &other);
     if (other_us < seen_us) {
         seen_us = other_us;
-        who = other;
+        thread = other;
     }
     if (now_us <= seen_us + STALL_US) {
         if (period_us && now_us - p->fed_us > period_us / 4) {
@@ -220,7 +220,7 @@ static void feed_watchdog(struct process *p)
             p->fed_us = now_us;
         }
     } else if (now_us - p->stalled_us > STALL_US) {
-        LOG_EVENT(LOG_ERR, LOG_EVENT_THREAD_STALLED, "%s: no sign of life for %llu s", who,
+        LOG_EVENT(LOG_ERR, LOG_EVENT_THREAD_STALLED, "%s: no sign of life for %llu s", thread,
                   (unsigned long long)(now_us - seen_us) / 1000000);
         p->stalled_us = now_us;
     }
@@ -264,7 +264,7 @@ static int next_signal(struct process *p)
 }
 
 /* Until it is time to go. Returns 0, or ERR_DEVICE. */
-static int run(struct process *p)
+static int wait_for_end(struct process *p)
 {
     for (;;) {
         int sig = next_signal(p);
@@ -354,7 +354,7 @@ static int serve(struct process *p)
         LOG_EVENT(LOG_ERR, LOG_EVENT_START_FAILED, "cannot start: %s%s%s", err.where,
                   err.where[0] ? ": " : "", err.text);
     } else {
-        rc = run(p);
+        rc = wait_for_end(p);
         if (rc == 0)
             drain(p);
         if (core_lost(p->core)) {

@@ -162,7 +162,7 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
 }
 
 /* The only copy of its bytes on this host. */
-static void fill(struct queue *q, struct queue_item *item, const struct queue_arrival *a)
+static void copy_in(struct queue *q, struct queue_item *item, const struct queue_arrival *a)
 {
     const struct frame *f = a->frame;
     uint8_t *slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
@@ -201,7 +201,7 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
         *dropped = (struct queue_dropped){true, f->seq, a->stream, 0, -1};
         return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
     }
-    fill(q, item, a);
+    copy_in(q, item, a);
     pthread_mutex_lock(&q->lock);
     item->rank = q->next_rank++;
     item->state = QUEUE_STORING;
