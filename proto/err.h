@@ -42,12 +42,11 @@ struct err {
 #define ERR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-/* Fill *err (may be NULL) and return code, so that a caller writes `return err_set(err, ERR_INPUT,
- * ...)`. */
-int err_set(struct err *err, int code, const char *fmt, ...) ERR_PRINTF(3, 4);
-
-/* The same, naming the place: a JSON pointer ("/camera/fx"), "recond.conf:12", a graph node. */
+/* Fill *err (may be NULL) and return code, so that a caller writes `return err_at(err, ERR_INPUT,
+ * ...)`. where is a JSON pointer ("/camera/fx"), "recond.conf:12", a graph node. */
 int err_at(struct err *err, int code, const char *where, const char *fmt, ...) ERR_PRINTF(4, 5);
+/* The same where no place is to be named. */
+#define err_set(err, code, ...) err_at(err, code, "", __VA_ARGS__)
 
 /* "input", "limit", ... : the stable name used in metrics, logs and problem documents. */
 const char *err_name(int code);

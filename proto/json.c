@@ -191,12 +191,6 @@ int64_t json_i64(const struct json *v)
     return json_integer_value(node(v));
 }
 
-bool json_true_at(const struct json *map, const char *key)
-{
-    const json_t *t = json_object_get(node(map), key);
-    return json_is_true(t);
-}
-
 /* ------------------------------------------------------------------------------- typed members */
 
 struct json_at json_at(const struct json *root, struct json_issues *issues)
@@ -226,7 +220,7 @@ static void pointer_append(char *pointer, size_t cap, const char *key)
     pointer[n] = '\0';
 }
 
-void json_note(const struct json_at *at, const char *key, const char *fmt, ...)
+bool json_note(const struct json_at *at, const char *key, const char *fmt, ...)
 {
     struct json_issues *issues = at->issues;
     va_list args;
@@ -241,6 +235,7 @@ void json_note(const struct json_at *at, const char *key, const char *fmt, ...)
         va_end(args);
     }
     issues->n++;
+    return false;
 }
 
 int json_issues_err(const struct json_issues *issues, struct err *err)
@@ -256,10 +251,8 @@ bool json_get_map(const struct json_at *at, const char *key, struct json_at *chi
 
     if (!v)
         return false;
-    if (json_kind(v) != JSON_KIND_MAP) {
-        json_note(at, key, "must be an object");
-        return false;
-    }
+    if (json_kind(v) != JSON_KIND_MAP)
+        return json_note(at, key, "must be an object");
     *child = *at;
     child->map = v;
     pointer_append(child->pointer, sizeof child->pointer, key);
@@ -272,14 +265,10 @@ bool json_get_text(const struct json_at *at, const char *key, char *out, size_t 
 
     if (!v)
         return false;
-    if (json_kind(v) != JSON_KIND_TEXT) {
-        json_note(at, key, "must be a string");
-        return false;
-    }
-    if (strlen(json_text(v)) >= cap) {
-        json_note(at, key, "must have at most %zu bytes", cap - 1);
-        return false;
-    }
+    if (json_kind(v) != JSON_KIND_TEXT)
+        return json_note(at, key, "must be a string");
+    if (strlen(json_text(v)) >= cap)
+        return json_note(at, key, "must have at most %zu bytes", cap - 1);
     strcpy(out, json_text(v));
     return true;
 }
@@ -290,11 +279,9 @@ bool json_get_bool(const struct json_at *at, const char *key, bool *out)
 
     if (!v)
         return false;
-    if (json_kind(v) != JSON_KIND_BOOL) {
-        json_note(at, key, "must be true or false");
-        return false;
-    }
-    *out = json_true_at(at->map, key);
+    if (json_kind(v) != JSON_KIND_BOOL)
+        return json_note(at, key, "must be true or false");
+    *out = json_is_true(node(v));
     return true;
 }
 
@@ -304,10 +291,8 @@ bool json_get_int(const struct json_at *at, const char *key, int *out, int min, 
 
     if (!v)
         return false;
-    if (json_kind(v) != JSON_KIND_INTEGER || json_i64(v) < min || json_i64(v) > max) {
-        json_note(at, key, "must be an integer from %d to %d", min, max);
-        return false;
-    }
+    if (json_kind(v) != JSON_KIND_INTEGER || json_i64(v) < min || json_i64(v) > max)
+        return json_note(at, key, "must be an integer from %d to %d", min, max);
     *out = (int)json_i64(v);
     return true;
 }
@@ -320,10 +305,8 @@ bool json_get_u64(const struct json_at *at, const char *key, uint64_t *out, uint
     if (!v)
         return false;
     if (json_kind(v) != JSON_KIND_INTEGER || json_i64(v) < 0 || (uint64_t)json_i64(v) < min ||
-        (uint64_t)json_i64(v) > max) {
-        json_note(at, key, "must be an integer from %" PRIu64 " to %" PRIu64, min, max);
-        return false;
-    }
+        (uint64_t)json_i64(v) > max)
+        return json_note(at, key, "must be an integer from %" PRIu64 " to %" PRIu64, min, max);
     *out = (uint64_t)json_i64(v);
     return true;
 }
@@ -336,10 +319,8 @@ bool json_get_f32(const struct json_at *at, const char *key, float *out, double 
     if (!v)
         return false;
     if ((kind != JSON_KIND_INTEGER && kind != JSON_KIND_REAL) ||
-        !(json_f64(v) >= min && json_f64(v) <= max)) {
-        json_note(at, key, "must be a number from %g to %g", min, max);
-        return false;
-    }
+        !(json_f64(v) >= min && json_f64(v) <= max))
+        return json_note(at, key, "must be a number from %g to %g", min, max);
     *out = (float)json_f64(v);
     return true;
 }
@@ -359,8 +340,7 @@ bool json_get_choice(const struct json_at *at, const char *key, int *out, const 
         size_t n = strlen(list);
         snprintf(list + n, sizeof list - n, "%s\"%s\"", i ? ", " : "", names[i]);
     }
-    json_note(at, key, "must be one of %s", list);
-    return false;
+    return json_note(at, key, "must be one of %s", list);
 }
 
 void json_require(const struct json_at *at, const char *key)

@@ -53,10 +53,9 @@ const struct json *json_member(const struct json *map, const char *key); /* or N
 const struct json *json_item(const struct json *list, size_t i);         /* or NULL */
 /* The i-th member of a map in the text's order: its key, or NULL past the end. O(i). */
 const char *json_key(const struct json *map, size_t i, const struct json **value);
-const char *json_text(const struct json *v);                /* "" unless a text */
-double json_f64(const struct json *v);                      /* 0 unless a number */
-int64_t json_i64(const struct json *v);                     /* 0 unless an integer */
-bool json_true_at(const struct json *map, const char *key); /* that member is `true` */
+const char *json_text(const struct json *v); /* "" unless a text */
+double json_f64(const struct json *v);       /* 0 unless a number */
+int64_t json_i64(const struct json *v);      /* 0 unless an integer */
 
 /* Is this valid UTF-8 (no surrogates, no overlong forms, at most U+10FFFF)? */
 bool json_utf8(const char *text, size_t len);
@@ -100,7 +99,8 @@ bool json_get_choice(const struct json_at *at, const char *key, int *out, const 
 void json_require(const struct json_at *at, const char *key);
 /* Notes every member whose key is not in keys[0...], NULL-terminated. */
 void json_only(const struct json_at *at, const char *const *keys);
-void json_note(const struct json_at *at, const char *key, const char *fmt, ...) ERR_PRINTF(3, 4);
+/* Notes an error. Returns false. */
+bool json_note(const struct json_at *at, const char *key, const char *fmt, ...) ERR_PRINTF(3, 4);
 /* The first issue as an err (ERR_INPUT), or 0. */
 int json_issues_err(const struct json_issues *issues, struct err *err);
 

@@ -105,10 +105,7 @@ static struct cloud_name block_name(const uint8_t *msg)
     struct bytes_reader r = bytes_reader(msg + 16, BLOCK_HEADER_BYTES - 16);
     struct cloud_name name;
 
-    name.submap = bytes_get_u32(&r);
-    name.x = bytes_get_i32(&r);
-    name.y = bytes_get_i32(&r);
-    name.z = bytes_get_i32(&r);
+    key_get_name(&r, &name);
     return name;
 }
 

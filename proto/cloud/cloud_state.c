@@ -40,10 +40,7 @@ static void put_blocks(struct bytes_writer *w, const struct cloud *c)
     for (uint32_t i = 0; i < c->n_blocks; i++) {
         const struct cloud_entry *e = &c->blocks[i];
 
-        bytes_put_u32(w, e->name.submap);
-        bytes_put_i32(w, e->name.x);
-        bytes_put_i32(w, e->name.y);
-        bytes_put_i32(w, e->name.z);
+        key_put_name(w, &e->name);
         bytes_put_u32(w, e->n);
         bytes_put_u64(w, e->revision);
     }
@@ -100,28 +97,19 @@ static int get_head(struct bytes_reader *r, struct head *h, const struct cloud *
     return 0;
 }
 
-static int in_range(int32_t v)
-{
-    return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
-}
-
 /* Reads the name and the revision of the next block and makes room for its keys. */
 static int get_block(struct cloud *c, struct bytes_reader *r, const struct head *h, struct err *err)
 {
     struct cloud_name name;
     struct cloud_entry *e;
     uint64_t revision;
-    uint32_t n;
+    bool placed = key_get_name(r, &name);
+    uint32_t n = bytes_get_u32(r);
     int rc;
 
-    name.submap = bytes_get_u32(r);
-    name.x = bytes_get_i32(r);
-    name.y = bytes_get_i32(r);
-    name.z = bytes_get_i32(r);
-    n = bytes_get_u32(r);
     revision = bytes_get_u64(r);
-    if (!in_range(name.x) || !in_range(name.y) || !in_range(name.z) || n > CLOUD_BLOCK_POINTS ||
-        n > h->points - c->points || revision > h->revision || (n && !revision))
+    if (!placed || n > CLOUD_BLOCK_POINTS || n > h->points - c->points || revision > h->revision ||
+        (n && !revision))
         return err_set(err, ERR_INPUT, "a block out of place, too large or of the future");
     if (cloud_block_find(c, &name))
         return err_set(err, ERR_INPUT, "a block that is there twice");

@@ -34,21 +34,35 @@ uint32_t key_morton(uint32_t x, uint32_t y, uint32_t z)
     return spread(x) | spread(y) << 1 | spread(z) << 2;
 }
 
-void key_demorton(uint32_t m, uint32_t *x, uint32_t *y, uint32_t *z)
-{
-    *x = gather(m);
-    *y = gather(m >> 1);
-    *z = gather(m >> 2);
-}
-
 void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3])
 {
-    uint32_t x, y, z;
+    uint32_t m = (uint32_t)(key >> 32);
 
-    key_demorton((uint32_t)(key >> 32), &x, &y, &z);
-    p_q[0] = name.x * KEY_BLOCK_STEPS + (int32_t)x;
-    p_q[1] = name.y * KEY_BLOCK_STEPS + (int32_t)y;
-    p_q[2] = name.z * KEY_BLOCK_STEPS + (int32_t)z;
+    p_q[0] = name.x * KEY_BLOCK_STEPS + (int32_t)gather(m);
+    p_q[1] = name.y * KEY_BLOCK_STEPS + (int32_t)gather(m >> 1);
+    p_q[2] = name.z * KEY_BLOCK_STEPS + (int32_t)gather(m >> 2);
+}
+
+void key_put_name(struct bytes_writer *w, const struct cloud_name *name)
+{
+    bytes_put_u32(w, name->submap);
+    bytes_put_i32(w, name->x);
+    bytes_put_i32(w, name->y);
+    bytes_put_i32(w, name->z);
+}
+
+static bool in_range(int32_t v)
+{
+    return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
+}
+
+bool key_get_name(struct bytes_reader *r, struct cloud_name *name)
+{
+    name->submap = bytes_get_u32(r);
+    name->x = bytes_get_i32(r);
+    name->y = bytes_get_i32(r);
+    name->z = bytes_get_i32(r);
+    return in_range(name->x) && in_range(name->y) && in_range(name->z);
 }
 
 uint64_t key_mix64(uint64_t v)

@@ -13,7 +13,9 @@
 #ifndef RECOND_PROTO_KEY_H
 #define RECOND_PROTO_KEY_H
 
-#include <stdint.h>
+#include "proto/bytes.h"
+
+#include <stdbool.h>
 
 #define KEY_BLOCK_BITS 10
 #define KEY_BLOCK_STEPS (1 << KEY_BLOCK_BITS)
@@ -28,9 +30,13 @@ struct cloud_name {
 
 uint8_t key_colour(uint8_t channel);                     /* rounded to KEY_COLOUR_BITS */
 uint32_t key_morton(uint32_t x, uint32_t y, uint32_t z); /* ten bits each -> 30 */
-void key_demorton(uint32_t m, uint32_t *x, uint32_t *y, uint32_t *z);
 /* World position of a key of a block, in steps. */
 void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
+
+/* The 16 bytes of a name in messages and states. get returns whether points can have the
+ * coordinates. */
+void key_put_name(struct bytes_writer *w, const struct cloud_name *name);
+bool key_get_name(struct bytes_reader *r, struct cloud_name *name);
 
 /* splitmix64's step: each bit of v changes half of the bits that are answered. */
 uint64_t key_mix64(uint64_t v);

@@ -151,11 +151,6 @@ void tree_free(struct tree **tree)
     *tree = NULL;
 }
 
-size_t tree_points(const struct tree *tree)
-{
-    return tree->n;
-}
-
 /* ------------------------------------------------------------------------------------ queries */
 
 struct search {

@@ -39,7 +39,6 @@ struct tree;
 MUST_CHECK int tree_new(struct tree **tree, const float *points, size_t n, int dim,
                         struct err *err);
 void tree_free(struct tree **tree);
-size_t tree_points(const struct tree *tree);
 
 /*
  * tree_nearest - the nearest point with squared distance < bound2 (INFINITY: any)

@@ -10,28 +10,22 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-#define EIGHTHS 8 /* libjpeg-turbo's DCT scales by eighths; see jpeg_scaled_size() */
-#define ENCODED_FIRST 65536
-#define MAX_SIDE 65500 /* JPEG's own */
-#define PIXEL_NS 2     /* a pixel's share of upsampling and colour conversion, see jpeg_probe.c */
-#define CLOCK_CALLS 8  /* rows of blocks between two looks at the clock */
+#define EIGHTHS 8     /* libjpeg-turbo's DCT scales by eighths; see jpeg_scaled_size() */
+#define PIXEL_NS 2    /* a pixel's share of upsampling and colour conversion, see jpeg_probe.c */
+#define CLOCK_CALLS 8 /* rows of blocks between two looks at the clock */
 
 struct jpeg_decoder {
     struct jpeg_error_mgr
         errors; /* first: the library's pointer to it is a pointer to the decoder */
     struct jpeg_progress_mgr progress;
-    struct jpeg_destination_mgr out;
     struct jpeg_decompress_struct in;
-    struct jpeg_compress_struct enc;
     jmp_buf failed;
     char text[JMSG_LENGTH_MAX];
     int code;            /* why `failed` was taken */
     int64_t deadline_ns; /* of this thread's processor time */
     unsigned rows;       /* of blocks, walked in all scans */
     int max_scans;
-    uint8_t *encoded;
-    size_t encoded_cap, encoded_len;
-    int has_in, has_enc;
+    int has_in;
 };
 
 void jpeg_scaled_size(const struct jpeg_info *info, int min_w, int min_h, int *w, int *h)
@@ -81,7 +75,7 @@ static void on_progress(j_common_ptr info)
 {
     struct jpeg_decoder *d = (struct jpeg_decoder *)info->err;
 
-    if (info->is_decompressor && ((j_decompress_ptr)info)->input_scan_number > d->max_scans) {
+    if (((j_decompress_ptr)info)->input_scan_number > d->max_scans) {
         d->code = ERR_LIMIT;
         snprintf(d->text, sizeof d->text, "more than %d scans", d->max_scans);
         longjmp(d->failed, 1);
@@ -91,39 +85,6 @@ static void on_progress(j_common_ptr info)
         snprintf(d->text, sizeof d->text, "decoding takes longer than allowed");
         longjmp(d->failed, 1);
     }
-}
-
-static void out_start(j_compress_ptr enc)
-{
-    struct jpeg_decoder *d = (struct jpeg_decoder *)enc->err;
-
-    enc->dest->next_output_byte = d->encoded;
-    enc->dest->free_in_buffer = d->encoded_cap;
-}
-
-static boolean out_grow(j_compress_ptr enc)
-{
-    struct jpeg_decoder *d = (struct jpeg_decoder *)enc->err;
-    size_t had = d->encoded_cap;
-    uint8_t *grown = realloc(d->encoded, 2 * had);
-
-    if (!grown) {
-        d->code = ERR_MEMORY;
-        snprintf(d->text, sizeof d->text, "no memory for a JPEG of %zu bytes", 2 * had);
-        longjmp(d->failed, 1);
-    }
-    d->encoded = grown;
-    d->encoded_cap = 2 * had;
-    enc->dest->next_output_byte = grown + had;
-    enc->dest->free_in_buffer = had;
-    return TRUE;
-}
-
-static void out_end(j_compress_ptr enc)
-{
-    struct jpeg_decoder *d = (struct jpeg_decoder *)enc->err;
-
-    d->encoded_len = d->encoded_cap - enc->dest->free_in_buffer;
 }
 
 /* ------------------------------------------------------------------------- lifetime */
@@ -140,11 +101,7 @@ int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
     d->errors.emit_message = on_message;
     d->errors.output_message = on_output;
     d->progress.progress_monitor = on_progress;
-    d->out.init_destination = out_start;
-    d->out.empty_output_buffer = out_grow;
-    d->out.term_destination = out_end;
     d->in.err = &d->errors;
-    d->enc.err = &d->errors;
     if (setjmp(d->failed)) {
         /* memory is short, or the library is not the one that the headers describe */
         int rc = err_set(err, ERR_MEMORY, "cannot make a JPEG decoder: %s", d->text);
@@ -153,8 +110,6 @@ int jpeg_decoder_new(struct jpeg_decoder **decoder, struct err *err)
     }
     jpeg_create_decompress(&d->in);
     d->has_in = 1;
-    jpeg_create_compress(&d->enc);
-    d->has_enc = 1;
     d->in.progress = &d->progress;
     *decoder = d;
     return 0;
@@ -168,9 +123,6 @@ void jpeg_decoder_free(struct jpeg_decoder **decoder)
         return;
     if (d->has_in)
         jpeg_destroy_decompress(&d->in);
-    if (d->has_enc)
-        jpeg_destroy_compress(&d->enc);
-    free(d->encoded);
     free(d);
     *decoder = NULL;
 }
@@ -252,53 +204,4 @@ int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_
     d->deadline_ns = now_ns() + (int64_t)limits->deadline_ms * 1000000;
     rc = decode_rows(d, rgb, w, h, scale, data, len);
     return rc ? err_set(err, rc, "JPEG: %s", d->text) : 0;
-}
-
-/* ------------------------------------------------------------------------- encode */
-
-static int encode_rows(struct jpeg_decoder *d, const uint8_t *rgb, int w, int h, int quality)
-{
-    struct jpeg_compress_struct *enc = &d->enc;
-
-    if (setjmp(d->failed)) {
-        jpeg_abort_compress(enc);
-        return d->code;
-    }
-    enc->dest = &d->out;
-    enc->image_width = (JDIMENSION)w;
-    enc->image_height = (JDIMENSION)h;
-    enc->input_components = 3;
-    enc->in_color_space = JCS_RGB;
-    jpeg_set_defaults(enc);
-    jpeg_set_quality(enc, quality, TRUE);
-    jpeg_start_compress(enc, TRUE);
-    while (enc->next_scanline < enc->image_height) {
-        JSAMPROW row = (JSAMPROW)(rgb + (size_t)enc->next_scanline * (size_t)w * 3);
-
-        jpeg_write_scanlines(enc, &row, 1);
-    }
-    jpeg_finish_compress(enc);
-    return 0;
-}
-
-int jpeg_encode(struct jpeg_decoder *d, const uint8_t **data, size_t *len, const uint8_t *rgb,
-                int w, int h, int quality, struct err *err)
-{
-    int rc;
-
-    if (w < 1 || h < 1 || w > MAX_SIDE || h > MAX_SIDE || quality < 1 || quality > 100)
-        return err_set(err, ERR_INPUT, "no JPEG of %d x %d pixels with quality %d", w, h, quality);
-    if (!d->encoded) {
-        d->encoded = malloc(ENCODED_FIRST);
-        if (!d->encoded)
-            return err_set(err, ERR_MEMORY, "no memory for a JPEG");
-        d->encoded_cap = ENCODED_FIRST;
-    }
-    d->code = 0;
-    rc = encode_rows(d, rgb, w, h, quality);
-    if (rc)
-        return err_set(err, rc, "JPEG: %s", d->text);
-    *data = d->encoded;
-    *len = d->encoded_len;
-    return 0;
 }

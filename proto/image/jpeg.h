@@ -72,11 +72,4 @@ void jpeg_decoder_free(struct jpeg_decoder **d);
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
                            size_t len, const struct jpeg_limits *limits, struct err *err);
 
-/*
- * jpeg_encode - packed RGB8 to JPEG, for clients, tests and pictures
- * Out:     *data [*len], the decoder's own buffer, valid until its next use
- */
-MUST_CHECK int jpeg_encode(struct jpeg_decoder *d, const uint8_t **data, size_t *len,
-                           const uint8_t *rgb, int w, int h, int quality, struct err *err);
-
 #endif

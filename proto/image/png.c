@@ -47,8 +47,8 @@ static int fail(struct job *j, int code, const char *text)
     return code;
 }
 
-/* Reads and checks the header, and asks libpng for the pixel format that is wanted. */
-static int start_reading(struct job *j, int want_gray16, int max_side, int *w, int *h)
+/* Reads and checks the header, and asks libpng for pixels of 16 bits. */
+static int start_reading(struct job *j, int max_side, int *w, int *h)
 {
     int type, bits;
 
@@ -63,35 +63,28 @@ static int start_reading(struct job *j, int want_gray16, int max_side, int *w, i
     j->bits = bits = png_get_bit_depth(j->png, j->info);
     if (*w > max_side || *h > max_side)
         return fail(j, ERR_LIMIT, "a side is longer than allowed");
-    if (want_gray16) {
-        if (type != PNG_COLOR_TYPE_GRAY || bits < 8)
-            return fail(j, ERR_UNSUPPORTED, "not a gray picture of 8 or 16 bits");
-        if (bits == 8)
-            png_set_expand_16(j->png);
-        else
-            png_set_swap(j->png); /* to little-endian, what every machine this runs on has */
-    } else {
-        png_set_expand(j->png);
-        png_set_scale_16(j->png);
-        png_set_strip_alpha(j->png);
-        png_set_gray_to_rgb(j->png);
-    }
+    if (type != PNG_COLOR_TYPE_GRAY || bits < 8)
+        return fail(j, ERR_UNSUPPORTED, "not a gray picture of 8 or 16 bits");
+    if (bits == 8)
+        png_set_expand_16(j->png);
+    else
+        png_set_swap(j->png); /* to little-endian, what every machine this runs on has */
     png_set_interlace_handling(j->png);
     png_read_update_info(j->png, j->info);
     return 0;
 }
 
-static int read_pixels(struct job *j, int want_gray16, int max_side, int *w, int *h)
+static int read_pixels(struct job *j, int max_side, int *w, int *h)
 {
     size_t stride;
     int rc;
 
     if (setjmp(png_jmpbuf(j->png)))
         return j->code ? j->code : ERR_INPUT;
-    rc = start_reading(j, want_gray16, max_side, w, h);
+    rc = start_reading(j, max_side, w, h);
     if (rc)
         return rc;
-    stride = (size_t)*w * (want_gray16 ? 2 : 3);
+    stride = (size_t)*w * 2;
     if (png_get_rowbytes(j->png, j->info) != stride)
         return fail(j, ERR_UNSUPPORTED, "pixels of an unknown layout");
     j->pixels = malloc(stride * (size_t)*h);
@@ -112,48 +105,32 @@ static void narrow(uint16_t *gray, size_t n)
         gray[i] &= 0xff;
 }
 
-static int read_file(const char *path, int want_gray16, int max_side, uint8_t **pixels, int *w,
-                     int *h, struct err *err)
+int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
+                    struct err *err)
 {
     struct job j = {.f = fopen(path, "rbe")};
     int rc;
 
-    *pixels = NULL;
+    *gray = NULL;
     *w = *h = 0;
     if (!j.f)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
     j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
     j.info = j.png ? png_create_info_struct(j.png) : NULL;
-    rc = j.info ? read_pixels(&j, want_gray16, max_side, w, h)
-                : fail(&j, ERR_MEMORY, "no memory to read it");
+    rc = j.info ? read_pixels(&j, max_side, w, h) : fail(&j, ERR_MEMORY, "no memory to read it");
     if (rc) {
         rc = err_set(err, rc, "%s: %s", path, j.text);
         free(j.pixels);
         *w = *h = 0;
     } else {
-        *pixels = j.pixels;
-        if (want_gray16 && j.bits == 8)
-            narrow((uint16_t *)j.pixels, (size_t)*w * (size_t)*h);
+        *gray = (uint16_t *)j.pixels;
+        if (j.bits == 8)
+            narrow(*gray, (size_t)*w * (size_t)*h);
     }
     png_destroy_read_struct(&j.png, &j.info, NULL);
     free(j.rows);
     fclose(j.f);
-    return rc;
-}
-
-int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side, struct err *err)
-{
-    return read_file(path, 0, max_side, rgb, w, h, err);
-}
-
-int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
-                    struct err *err)
-{
-    uint8_t *pixels;
-    int rc = read_file(path, 1, max_side, &pixels, w, h, err);
-
-    *gray = (uint16_t *)pixels;
     return rc;
 }
 

@@ -26,20 +26,11 @@ MUST_CHECK int png_encode_gray16(uint8_t **png, size_t *len, const uint16_t *gra
                                  struct err *err);
 
 /*
- * png_read_rgb - an 8 or 16-bit gray, RGB, alpha or palette PNG as packed RGB8
- *
- * Out:     *rgb [*h][*w][3], free() it; NULL on an error
- * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side; ERR_MEMORY;
- *          ERR_IO
- */
-MUST_CHECK int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side,
-                            struct err *err);
-
-/*
  * png_read_gray16 - a gray PNG of 8 or 16 bits with its values as they are (a depth map)
  *
  * Out:     *gray [*h][*w], free() it; NULL on an error
- * Returns: as png_read_rgb(); ERR_UNSUPPORTED: colours, alpha or fewer than 8 bits
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side;
+ *          ERR_UNSUPPORTED: colours, alpha or fewer than 8 bits; ERR_MEMORY; ERR_IO
  */
 MUST_CHECK int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
                                struct err *err);

@@ -41,6 +41,7 @@ static bool get_u32(const struct json_at *at, const char *key, uint32_t *out)
 static void get_codecs(const struct json_at *at, uint32_t *mask)
 {
     const struct json *list = json_member(at->map, "codecs");
+    enum codec_kind codec;
 
     if (list && json_kind(list) != JSON_KIND_LIST) {
         json_note(at, "codecs", "must be a list of codec names");
@@ -52,9 +53,8 @@ static void get_codecs(const struct json_at *at, uint32_t *mask)
             json_note(at, "codecs", "must be a list of codec names");
             return;
         }
-        for (int c = 0; c < CODEC_KINDS; c++)
-            if (strcmp(json_text(item), codec_name((enum codec_kind)c)) == 0)
-                *mask |= 1u << c;
+        if (codec_parse(json_text(item), &codec, NULL) == 0)
+            *mask |= 1u << codec;
     }
     if (list && *mask == 0)
         json_note(at, "codecs", "names none of \"raw\", \"deflate-raw\", \"zstd\"");

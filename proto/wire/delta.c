@@ -69,14 +69,6 @@ static void put_header(struct bytes_writer *w, const struct delta *d, enum codec
     bytes_put_u64(w, d->revision);
 }
 
-static void put_name(struct bytes_writer *w, const struct cloud_name *name)
-{
-    bytes_put_u32(w, name->submap);
-    bytes_put_i32(w, name->x);
-    bytes_put_i32(w, name->y);
-    bytes_put_i32(w, name->z);
-}
-
 /* Fills the planes and compresses them behind the header. Planes that did not shrink are sent
  * raw. */
 static int encode_planes(struct delta_scratch *s, const struct delta *d, enum codec_kind *codec,
@@ -123,7 +115,7 @@ static int encode_points(struct delta_scratch *s, const struct delta *d, size_t 
         return rc;
     w = bytes_writer(s->msg, PLANES_AT);
     put_header(&w, d, codec);
-    put_name(&w, &d->name);
+    key_put_name(&w, &d->name);
     bytes_put_u32(&w, d->n_points);
     bytes_put_u32(&w, d->n_removed);
     bytes_put_u32(&w, d->n_added);
@@ -148,7 +140,7 @@ int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t *
         w = bytes_writer(s->msg, TRANSFORM_BYTES);
         put_header(&w, d, CODEC_RAW);
         if (d->op == DELTA_DELETE) {
-            put_name(&w, &d->name);
+            key_put_name(&w, &d->name);
         } else if (d->op == DELTA_SUBMAP || d->op == DELTA_OBJECT) {
             bytes_put_u32(&w, d->id);
             pose_put(&w, &d->T);
@@ -163,20 +155,13 @@ int delta_encode(struct delta_scratch *s, const struct delta *d, const uint8_t *
 
 /* ------------------------------------------------------------------------- decode */
 
-static int in_range(int32_t v)
-{
-    return v >= KEY_BLOCK_MIN && v <= KEY_BLOCK_MAX;
-}
-
 static int get_name(struct bytes_reader *r, struct cloud_name *name, struct err *err)
 {
-    name->submap = bytes_get_u32(r);
-    name->x = bytes_get_i32(r);
-    name->y = bytes_get_i32(r);
-    name->z = bytes_get_i32(r);
+    bool placed = key_get_name(r, name);
+
     if (r->bad)
         return err_set(err, ERR_INPUT, "message ends inside its header");
-    if (!in_range(name->x) || !in_range(name->y) || !in_range(name->z))
+    if (!placed)
         return err_set(err, ERR_INPUT, "block coordinates must be in %d...%d", KEY_BLOCK_MIN,
                        KEY_BLOCK_MAX);
     return 0;

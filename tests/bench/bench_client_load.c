@@ -19,6 +19,7 @@
 #include "proto/json.h"
 #include "tests/bench/support_load.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/jpeg_write.h"
 
 #include <math.h>
 #include <poll.h>
@@ -363,9 +364,7 @@ static int read_picture(struct support_load_picture *p, const char *path)
 /* Soft waves, so that it is as small as a picture of something. */
 static int make_picture(int w, int h, const char *path)
 {
-    struct jpeg_decoder *encoder = NULL;
-    uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
-    const uint8_t *data = NULL;
+    uint8_t *data = NULL, *rgb = malloc((size_t)w * (size_t)h * 3);
     size_t len = 0;
     FILE *f = NULL;
     int rc = rgb ? 0 : ERR_MEMORY;
@@ -375,16 +374,14 @@ static int make_picture(int w, int h, const char *path)
         rgb[i] = (uint8_t)(128 + 60 * sin(0.05 * x + c) + 50 * cos(0.07 * y + 0.02 * x));
     }
     if (rc == 0)
-        rc = jpeg_decoder_new(&encoder, NULL);
-    if (rc == 0)
-        rc = jpeg_encode(encoder, &data, &len, rgb, w, h, 85, NULL);
+        data = jpeg_write(rgb, w, h, 85, &len);
     if (rc == 0 && !(f = fopen(path, "wb")))
         rc = ERR_IO;
     if (rc == 0 && fwrite(data, 1, len, f) != len)
         rc = ERR_IO;
     if (f && fclose(f))
         rc = ERR_IO;
-    jpeg_decoder_free(&encoder);
+    free(data);
     free(rgb);
     return rc;
 }

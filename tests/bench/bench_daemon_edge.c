@@ -21,6 +21,7 @@
 #include "daemon/session/outbox.h"
 #include "daemon/session/queue.h"
 #include "proto/image/jpeg.h"
+#include "tests/support/jpeg_write.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -415,28 +416,18 @@ static void *push(void *argument)
 static void draw(void)
 {
     uint8_t *rgb = malloc((size_t)W * H * 3);
-    struct jpeg_decoder *encoder;
-    const uint8_t *data = NULL;
-    struct err err = {0};
     uint32_t random = 7;
     size_t len = 0;
 
-    if (!rgb || jpeg_decoder_new(&encoder, &err))
-        die("picture", &err);
     for (uint32_t noise = 4; noise < 128 && len < JPEG_BYTES; noise += 4) {
         for (int i = 0; i < W * H; i++)
             for (int k = 0; k < 3; k++)
                 rgb[3 * i + k] = (uint8_t)((i % W / 8 + i / W / 4 * (k + 1)) % 100 +
                                            random_u32(&random) % noise);
-        if (jpeg_encode(encoder, &data, &len, rgb, W, H, 85, &err))
-            die("picture", &err);
+        free(bench.jpeg);
+        bench.jpeg = jpeg_write(rgb, W, H, 85, &len);
     }
-    bench.jpeg = malloc(len);
     bench.jpeg_len = len;
-    if (!bench.jpeg)
-        die("picture", &err);
-    memcpy(bench.jpeg, data, len);
-    jpeg_decoder_free(&encoder);
     free(rgb);
 }
 

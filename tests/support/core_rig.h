@@ -17,6 +17,7 @@
 #include "daemon/core.h"
 #include "daemon/log.h"
 #include "tests/support/fake_gpu.h"
+#include "tests/support/jpeg_write.h"
 #include "tests/support/tiny_model.h"
 
 #define RIG_ACKS 4096
@@ -27,7 +28,6 @@ struct rig {
     struct core *core;
     char models[64];
     atomic_int wakes, gone;
-    struct jpeg_decoder *encoder;
     uint8_t *jpeg;
     size_t jpeg_len;
 };
@@ -71,16 +71,11 @@ static inline void rig_config(struct config *config, const char *models)
 static inline void rig_picture(struct rig *r, int w, int h, int shade)
 {
     uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
-    const uint8_t *data;
-    size_t len;
 
     for (int i = 0; i < w * h * 3; i++)
         rgb[i] = (uint8_t)(shade + i / 3 % w / 4);
-    assert_int_equal(jpeg_encode(r->encoder, &data, &len, rgb, w, h, 90, NULL), 0);
     free(r->jpeg);
-    r->jpeg = malloc(len);
-    memcpy(r->jpeg, data, len);
-    r->jpeg_len = len;
+    r->jpeg = jpeg_write(rgb, w, h, 90, &r->jpeg_len);
     free(rgb);
 }
 
@@ -90,7 +85,6 @@ static inline void rig_open_with(struct rig *r, struct config *config)
     struct err err = {0};
 
     log_open(CONFIG_LOG_TEXT, LOG_EMERG);
-    assert_int_equal(jpeg_decoder_new(&r->encoder, NULL), 0);
     rig_picture(r, 320, 240, 40);
     if (core_open(&r->core, config, &fake_backend, &err))
         fail_msg("%s: %s", err.where, err.text);
@@ -112,7 +106,6 @@ static inline void rig_open(struct rig *r)
 static inline void rig_close(struct rig *r)
 {
     core_close(&r->core);
-    jpeg_decoder_free(&r->encoder);
     free(r->jpeg);
     tiny_models_remove(r->models);
     assert_int_equal(fake_gpu_plan.sessions,

@@ -6,6 +6,7 @@
 #include "gpu/gpu.h"
 #include "gpu/base/jpeg_point.h"
 #include "proto/image/jpeg.h"
+#include "tests/support/jpeg_write.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -66,7 +67,6 @@ static struct file make(int w, int h, unsigned seed)
 {
     uint8_t *rgb = malloc((size_t)w * (size_t)h * 3);
     struct file f = {.w = w, .h = h};
-    const uint8_t *data;
 
     assert_non_null(rgb);
     for (int y = 0; y < h; y++)
@@ -77,10 +77,7 @@ static struct file make(int w, int h, unsigned seed)
             p[1] = (uint8_t)(y * 200 / h + ((x / 64 + y / 48) & 1) * 40);
             p[2] = (uint8_t)(100 + ((x + 2 * y) / 32 % 3) * 30);
         }
-    assert_int_equal(jpeg_encode(decoder, &data, &f.len, rgb, w, h, 90, NULL), 0);
-    f.data = malloc(f.len);
-    assert_non_null(f.data);
-    memcpy(f.data, data, f.len);
+    f.data = jpeg_write(rgb, w, h, 90, &f.len);
     free(rgb);
     return f;
 }

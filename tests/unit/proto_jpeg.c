@@ -17,6 +17,7 @@
 #include <jpeglib.h>
 
 #include "proto/image/jpeg.h"
+#include "tests/support/jpeg_write.h"
 
 #define W 90
 #define H 50
@@ -229,11 +230,10 @@ static void every_scale_decodes(void **state)
     jpeg_decoder_free(&d);
 }
 
-static void encode_and_decode(void **state)
+static void noise_keeps_its_colours(void **state)
 {
-    struct jpeg_decoder *d = decoder(), *e = decoder();
-    uint8_t *rgb = malloc(600 * 400 * 3), *back = malloc(600 * 400 * 3);
-    const uint8_t *data;
+    struct jpeg_decoder *d = decoder();
+    uint8_t *rgb = malloc(600 * 400 * 3), *back = malloc(600 * 400 * 3), *data;
     double error = 0;
     size_t len;
 
@@ -241,25 +241,18 @@ static void encode_and_decode(void **state)
     for (int i = 0; i < 600 * 400; i++) {
         rgb[3 * i] = (uint8_t)(i % 600 / 3);
         rgb[3 * i + 1] = (uint8_t)(i / 600 / 2);
-        /* noise: larger than the first buffer */
         rgb[3 * i + 2] = (uint8_t)((i * 2654435761u) >> 24);
     }
-    for (int round = 0; round < 2; round++) {
-        assert_int_equal(jpeg_encode(d, &data, &len, rgb, 600, 400, 95, NULL), 0);
-        assert_true(len > 65536);
-        assert_int_equal(jpeg_decode(e, back, 600, 400, data, len, &limits, NULL), 0);
-    }
+    data = jpeg_write(rgb, 600, 400, 95, &len);
+    for (int round = 0; round < 2; round++)
+        assert_int_equal(jpeg_decode(d, back, 600, 400, data, len, &limits, NULL), 0);
     for (int i = 0; i < 600 * 400; i++)
         error += abs(rgb[3 * i + 1] - back[3 * i + 1]);
     assert_true(error / (600 * 400) < 12);
-    assert_int_equal(jpeg_encode(d, &data, &len, rgb, 0, 4, 90, NULL), ERR_INPUT);
-    assert_int_equal(jpeg_encode(d, &data, &len, rgb, 4, 65501, 90, NULL), ERR_INPUT);
-    assert_int_equal(jpeg_encode(d, &data, &len, rgb, 4, 4, 101, NULL), ERR_INPUT);
-    assert_int_equal(jpeg_encode(d, &data, &len, rgb, 4, 4, 90, NULL), 0);
+    free(data);
     free(rgb);
     free(back);
     jpeg_decoder_free(&d);
-    jpeg_decoder_free(&e);
 }
 
 static void bytes_after_the_end_are_not_read(void **state)
@@ -563,7 +556,7 @@ int main(void)
         cmocka_unit_test(only_what_cameras_make_is_plain),
         cmocka_unit_test(scaled_sizes_cover),
         cmocka_unit_test(every_scale_decodes),
-        cmocka_unit_test(encode_and_decode),
+        cmocka_unit_test(noise_keeps_its_colours),
         cmocka_unit_test(bytes_after_the_end_are_not_read),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(lost_rows_are_refused),

@@ -1,0 +1,44 @@
+/*
+ * jpeg_write.h - a baseline JPEG of packed RGB8, as libjpeg-turbo writes it with its defaults
+ *
+ * The product reads JPEG only; pictures for it come from cameras, and in tests from here.
+ */
+#ifndef RECOND_TESTS_JPEG_WRITE_H
+#define RECOND_TESTS_JPEG_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+/* Returns the file's *len bytes, free() them. rgb [h][w][3] */
+static inline uint8_t *jpeg_write(const uint8_t *rgb, int w, int h, int quality, size_t *len)
+{
+    struct jpeg_compress_struct enc = {0};
+    struct jpeg_error_mgr errors; /* ends the process on an error */
+    unsigned char *data = NULL;
+    unsigned long n = 0;
+
+    enc.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&enc);
+    jpeg_mem_dest(&enc, &data, &n);
+    enc.image_width = (JDIMENSION)w;
+    enc.image_height = (JDIMENSION)h;
+    enc.input_components = 3;
+    enc.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&enc);
+    jpeg_set_quality(&enc, quality, TRUE);
+    jpeg_start_compress(&enc, TRUE);
+    while (enc.next_scanline < enc.image_height) {
+        JSAMPROW row = (JSAMPROW)(rgb + (size_t)enc.next_scanline * (size_t)w * 3);
+
+        jpeg_write_scanlines(&enc, &row, 1);
+    }
+    jpeg_finish_compress(&enc);
+    jpeg_destroy_compress(&enc);
+    *len = n;
+    return data;
+}
+
+#endif
