@@ -66,28 +66,22 @@ static float middle(struct vec3 *c, const float *xyz, size_t n)
     return radius > 1e-3f ? radius : 1.0f;
 }
 
-static void multiply(float *out, const float *a, const float *b)
-{
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-}
-
 void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,
                         const float *R_wc0, float yaw, float pitch, float zoom, int w, int h)
 {
     /* Yaw about the camera's y, then pitch about its x: the camera sinks its head, and stands
      * higher. */
-    float Y[9] = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)};
-    float X[9] = {1, 0, 0, 0, cosf(pitch), sinf(pitch), 0, -sinf(pitch), cosf(pitch)};
-    float R[9];
-    struct rigid T_wc;
+    const struct rigid Y = {.r = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)}};
+    const struct rigid X = {
+        .r = {1, 0, 0, 0, cosf(pitch), sinf(pitch), 0, -sinf(pitch), cosf(pitch)}};
+    struct rigid T_wc = {0};
     struct vec3 c;
     float f = 1.1f * (float)(w > h ? w : h), side = (float)(w < h ? w : h);
     float distance = middle(&c, xyz, n) * 2.0f * f / side / zoom;
 
-    multiply(R, R_wc0, Y);
-    multiply(T_wc.r, R, X);
+    memcpy(T_wc.r, R_wc0, sizeof T_wc.r);
+    T_wc = rigid_mul(&T_wc, &Y);
+    T_wc = rigid_mul(&T_wc, &X);
     T_wc.t[0] = c.x - distance * T_wc.r[2];
     T_wc.t[1] = c.y - distance * T_wc.r[5];
     T_wc.t[2] = c.z - distance * T_wc.r[8];

@@ -1,14 +1,16 @@
 #include "api/client/client_ws.h"
 
-#include "api/client/client_tls.h"
 #include "proto/array.h"
 
 /* libwebsockets.h includes openssl/types.h, which has a type with the name of a code of
  * proto/err.h. */
 #define ERR_STATE OPENSSL_ERR_STATE
 #include <libwebsockets.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #undef ERR_STATE
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -381,6 +383,21 @@ static void on_timer(lws_sorted_usec_list_t *timer)
 
 /* ------------------------------------------------------------------------------------ interface */
 
+static bool is_address(const char *host)
+{
+    struct in6_addr any;
+
+    return inet_pton(AF_INET, host, &any) == 1 || inet_pton(AF_INET6, host, &any) == 1;
+}
+
+/* Demands TLS 1.2 at least and, where the URL names an address, that address in the certificate:
+ * libwebsockets compares certificates with names alone. */
+static bool set_up_tls(SSL_CTX *ctx, const char *host)
+{
+    return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
+           (!is_address(host) || X509_VERIFY_PARAM_set1_ip_asc(SSL_CTX_get0_param(ctx), host) == 1);
+}
+
 static int connect_start(struct client_ws *w, const char *ca_file, struct err *err)
 {
     /* Pings are sent by on_health(), because those of libwebsockets take no account of
@@ -412,7 +429,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
         return err_at(err, ERR_INPUT, ca_file, "holds no certificates in PEM");
     if (!w->context)
         return err_set(err, ERR_MEMORY, "libwebsockets gives no context");
-    if (w->url.tls && !(w->ssl_ctx && client_tls_apply(w->ssl_ctx, w->url.host)))
+    if (w->url.tls && !(w->ssl_ctx && set_up_tls(w->ssl_ctx, w->url.host)))
         return err_set(err, ERR_IO, "OpenSSL cannot be set up for %s", w->url.authority);
     to.context = w->context;
     to.address = w->url.host;
@@ -423,7 +440,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
     to.local_protocol_name = w->config.subprotocol;
     to.ietf_version_or_minus_one = -1;
     to.ssl_connection = w->url.tls ? LCCSCF_USE_SSL : 0;
-    if (w->url.tls && client_tls_numeric(w->url.host)) /* client_tls_apply() compares the address */
+    if (w->url.tls && is_address(w->url.host)) /* set_up_tls() has the address compared */
         to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)

@@ -155,6 +155,8 @@ void reconctl_server_stop(struct reconctl_server *server);
 void reconctl_server_abandon(void);
 /* Tells whether there is a recond that could be started, and where; path [cap]. */
 bool reconctl_server_find(char *path, size_t cap);
+/* Tells whether a program stands in PATH, and where; path [cap]. */
+bool reconctl_server_in_path(const char *name, char *path, size_t cap);
 
 /* Gets a path as a JSON document; json_free() it. */
 MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json **doc,

@@ -50,21 +50,6 @@ static void say(struct report *r, enum verdict v, int code, const char *what, co
 
 /* ------------------------------------------------------------------------- this machine */
 
-static bool in_path(const char *name, char *path, size_t cap)
-{
-    const char *list = getenv("PATH");
-
-    while (list && *list) {
-        int n = (int)strcspn(list, ":");
-
-        snprintf(path, cap, "%.*s/%s", n, list, name);
-        if (n > 0 && access(path, X_OK) == 0)
-            return true;
-        list += n + (list[n] == ':');
-    }
-    return false;
-}
-
 static void check_machine(struct report *r, const struct reconctl_common *common)
 {
     const char *env = getenv("RECOND_TOKEN_FILE");
@@ -74,7 +59,7 @@ static void check_machine(struct report *r, const struct reconctl_common *common
     time_t now = time(NULL);
 
     say(r, GOOD, 0, "version", "reconctl %s", RECOND_VERSION);
-    if (in_path("ffmpeg", path, sizeof path))
+    if (reconctl_server_in_path("ffmpeg", path, sizeof path))
         say(r, GOOD, 0, "ffmpeg", "%s", path);
     else
         say(r, WARN, 0, "ffmpeg",

@@ -18,9 +18,10 @@
 struct cloud_options {
     struct reconctl_common common; /* first: see reconctl.h */
     const char *json_file, *plot, *plot_distances, *plot_radii, *align, *session, *truth_session;
-    double radius_m, threshold_m, from_m, to_m, step_m, voxel_m;
-    int iterations, points;
-    bool scale;
+    struct eval_cloud_options measures;
+    struct icp_options icp;
+    double voxel_m;
+    int points;
 };
 
 #define AT(field) offsetof(struct cloud_options, field)
@@ -36,19 +37,19 @@ static const struct reconctl_option options[] = {
      "Draw FNE, FPE and L_E against the tolerance r (SVG)"},
     {"align", 'a', "HOW", RECONCTL_TEXT, AT(align), 0, 0,
      "Before measuring: none, icp (from where it lies) or global (then icp) (none)"},
-    {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
+    {"radius", 'r', "METRES", RECONCTL_REAL, AT(icp.radius_m), 1e-6, 1e6,
      "Pairs farther apart do not count for registration, fitness and RMSE (0.1)"},
-    {"iterations", 0, "N", RECONCTL_INT, AT(iterations), 1, 100000, "Of ICP, at most (30)"},
-    {"scale", 0, NULL, RECONCTL_FLAG, AT(scale), 0, 0, "Registration finds a scale too"},
+    {"iterations", 0, "N", RECONCTL_INT, AT(icp.max_iterations), 1, 100000, "Of ICP, at most (30)"},
+    {"scale", 0, NULL, RECONCTL_FLAG, AT(icp.scale), 0, 0, "Registration finds a scale too"},
     {"points", 0, "N", RECONCTL_INT, AT(points), 0, 1073741824,
      "Of the cloud, that ICP uses; 0 = all (200000)"},
     {"voxel", 0, "METRES", RECONCTL_REAL, AT(voxel_m), 0, 1e6,
      "Cells of global registration; 0 = the truth's diagonal / 128 (0)"},
-    {"threshold", 't', "METRES", RECONCTL_REAL, AT(threshold_m), 1e-6, 1e6,
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(measures.threshold_m), 1e-6, 1e6,
      "Of completeness, accuracy and F (0.05)"},
-    {"from", 0, "METRES", RECONCTL_REAL, AT(from_m), 1e-6, 1e6, "First tolerance r (0.04)"},
-    {"to", 0, "METRES", RECONCTL_REAL, AT(to_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
-    {"step", 0, "METRES", RECONCTL_REAL, AT(step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(measures.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(measures.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(measures.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
     {"session", 's', "ID", RECONCTL_TEXT, AT(session), 0, 0,
      "The export of a server's session takes the place of CLOUD"},
     {"truth-session", 0, "ID", RECONCTL_TEXT, AT(truth_session), 0, 0,
@@ -62,13 +63,9 @@ static void set_defaults(void *arguments)
     struct cloud_options *o = arguments;
 
     o->align = "none";
-    o->radius_m = icp_defaults.radius_m;
-    o->iterations = icp_defaults.max_iterations;
+    o->icp = icp_defaults;
     o->points = 200000;
-    o->threshold_m = eval_cloud_defaults.threshold_m;
-    o->from_m = eval_cloud_defaults.r_first_m;
-    o->to_m = eval_cloud_defaults.r_last_m;
-    o->step_m = eval_cloud_defaults.r_step_m;
+    o->measures = eval_cloud_defaults;
 }
 
 struct job {
@@ -127,14 +124,14 @@ static int align(struct job *j, struct err *err)
 {
     const struct cloud_options *o = j->o;
     struct eval_register_global_options global = eval_register_global_defaults;
-    struct icp_options icp = icp_defaults;
+    struct icp_options icp = o->icp;
     struct sim3 motion = sim3_identity();
     struct tree *tree = NULL;
     int rc = 0;
 
     if (strcmp(o->align, "global") == 0) {
         global.voxel_m = o->voxel_m;
-        global.scale = o->scale;
+        global.scale = o->icp.scale;
         rc = eval_register_global(&j->global, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &global, err);
         motion = j->global.fit.motion;
     }
@@ -142,12 +139,9 @@ static int align(struct job *j, struct err *err)
         rc = tree_new(&tree, j->b.xyz, j->b.n, 3, err);
     if (rc)
         return rc;
-    icp.radius_m = o->radius_m;
-    icp.max_iterations = o->iterations;
     icp.max_points = (size_t)o->points;
-    icp.scale = o->scale;
     if (strcmp(o->align, "none") == 0)
-        icp_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->radius_m);
+        icp_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->icp.radius_m);
     else
         rc = icp_fit(&j->icp, j->a.xyz, j->a.n, j->b.xyz, tree, &motion, &icp, err);
     tree_free(&tree);
@@ -158,11 +152,6 @@ static int align(struct job *j, struct err *err)
 
 static int measure(struct job *j, struct err *err)
 {
-    const struct cloud_options *o = j->o;
-    const struct eval_cloud_options measures = {.threshold_m = o->threshold_m,
-                                                .r_first_m = o->from_m,
-                                                .r_last_m = o->to_m,
-                                                .r_step_m = o->step_m};
     double start = reconctl_now_s();
     int rc = align(j, err);
 
@@ -171,8 +160,8 @@ static int measure(struct job *j, struct err *err)
     j->distance = malloc(j->a.n * sizeof *j->distance);
     if (!j->distance)
         return err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", j->a.n);
-    rc = eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &measures,
-                            err);
+    rc = eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n,
+                            &j->o->measures, err);
     j->took_s = reconctl_now_s() - start;
     return rc;
 }
@@ -213,7 +202,7 @@ static size_t as_json(char *buf, size_t cap, const struct job *j)
     json_put_text(&w, "cloud", j->name[0]);
     json_put_text(&w, "truth", j->name[1]);
     json_put_text(&w, "align", j->o->align);
-    reconctl_eval_put(&w, "radius", j->o->radius_m);
+    reconctl_eval_put(&w, "radius", j->o->icp.radius_m);
     reconctl_eval_cloud_put(&w, r);
     if (strcmp(j->o->align, "global") == 0)
         put_registration(&w, "global", &j->global.fit, r->n_b);
@@ -242,7 +231,7 @@ static void print_table(const struct job *j)
     if (strcmp(j->o->align, "none") != 0)
         print_motion("icp", &j->icp);
     printf("fitness          %.4f within %g m, inlier RMSE %.4f m\n", j->icp.fitness,
-           j->o->radius_m, j->icp.rmse);
+           j->o->icp.radius_m, j->icp.rmse);
     printf("\n");
     reconctl_eval_cloud_print(r);
 }
@@ -271,7 +260,7 @@ static int draw(struct job *j, struct err *err)
     picture = malloc((size_t)3 * PICTURE_W * PICTURE_H);
     if (!picture)
         return err_set(err, ERR_MEMORY, "no memory for a picture");
-    colour(j->a.rgb, j->distance, j->a.n, j->o->threshold_m);
+    colour(j->a.rgb, j->distance, j->a.n, j->o->measures.threshold_m);
     client_splat_orbit(&view, j->a.xyz, j->a.n, level, 0.5f, 0.5f, 1, PICTURE_W, PICTURE_H);
     view.disc_m = client_splat_disc(&view, j->a.xyz, j->a.n);
     rc = client_splat_draw(picture, &view, j->a.xyz, j->a.rgb, j->a.n, err);
@@ -294,7 +283,7 @@ static int show(struct job *j, struct err *err)
         rc = draw(j, err);
     if (rc == 0 && j->o->plot_distances)
         rc = reconctl_eval_cloud_plot_distances(j->o->plot_distances, j->distance, j->a.n,
-                                                j->o->threshold_m, err);
+                                                j->o->measures.threshold_m, err);
     if (rc == 0 && j->o->plot_radii)
         rc = reconctl_eval_cloud_plot_radii(j->o->plot_radii, &j->report, err);
     if (rc == 0 && reconctl_json(&j->o->common))

@@ -290,16 +290,9 @@ static int run_folder(const struct eval_depth_options *o, const struct reconctl_
     if (rc)
         goto out;
     rc = reconctl_eval_feed_open(&feed, &config, err);
-    if (rc)
-        *code = rc == ERR_IO ? RECONCTL_UNREACHABLE : RECONCTL_REFUSED;
     if (rc == 0)
         rc = feed_all(&w, feed, r, err);
-    if (rc == ERR_END)
-        *code = RECONCTL_INTERRUPTED;
-    else if (rc == ERR_IO)
-        *code = RECONCTL_UNREACHABLE;
-    else if (rc == ERR_STATE || rc == ERR_BUSY || rc == ERR_DEVICE || rc == ERR_DENIED)
-        *code = RECONCTL_REFUSED;
+    *code = reconctl_eval_feed_exit(rc, feed);
     reconctl_eval_feed_close(&feed);
     if (rc == 0)
         rc = measure_baselines(&w, r, err);

@@ -160,6 +160,17 @@ int reconctl_eval_feed_frame(struct reconctl_eval_feed *e, float **depth, int *w
     return rc;
 }
 
+int reconctl_eval_feed_exit(int rc, const struct reconctl_eval_feed *feed)
+{
+    if (rc == ERR_END)
+        return RECONCTL_INTERRUPTED;
+    if (rc == ERR_IO)
+        return RECONCTL_UNREACHABLE;
+    return !feed || rc == ERR_STATE || rc == ERR_BUSY || rc == ERR_DEVICE || rc == ERR_DENIED
+               ? RECONCTL_REFUSED
+               : RECONCTL_FAILURE;
+}
+
 int reconctl_eval_feed_finish(struct reconctl_eval_feed *e, struct ply_cloud *cloud,
                               struct err *err)
 {

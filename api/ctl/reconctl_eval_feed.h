@@ -39,6 +39,9 @@ void reconctl_eval_feed_close(struct reconctl_eval_feed **feed);
 MUST_CHECK int reconctl_eval_feed_frame(struct reconctl_eval_feed *feed, float **depth, int *w,
                                         int *h, const struct frame *f, struct err *err);
 
+/* The exit code for what these functions returned; feed is NULL where it could not be opened. */
+int reconctl_eval_feed_exit(int rc, const struct reconctl_eval_feed *feed);
+
 /*
  * reconctl_eval_feed_finish - no more frames: the session is finalized and its cloud fetched
  *

@@ -22,7 +22,8 @@ struct scene_options {
     struct reconctl_size net;
     struct reconctl_list option;
     int frames, every, least;
-    double max_m, voxel_m, radius_m, threshold_m, from_m, to_m, step_m;
+    struct eval_cloud_options measures;
+    double max_m, voxel_m, radius_m;
     bool each;
 };
 
@@ -44,11 +45,11 @@ static const struct reconctl_option options[] = {
      "Frames that a cube of the truth was seen in (2)"},
     {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
      "Of ICP, with --each; 30 iterations (1)"},
-    {"threshold", 't', "METRES", RECONCTL_REAL, AT(threshold_m), 1e-6, 1e6,
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(measures.threshold_m), 1e-6, 1e6,
      "Of completeness and accuracy (0.05)"},
-    {"from", 0, "METRES", RECONCTL_REAL, AT(from_m), 1e-6, 1e6, "First tolerance r (0.04)"},
-    {"to", 0, "METRES", RECONCTL_REAL, AT(to_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
-    {"step", 0, "METRES", RECONCTL_REAL, AT(step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(measures.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(measures.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(measures.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0, "As of push"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
@@ -65,10 +66,7 @@ static void set_defaults(void *arguments)
     o->least = 2;
     o->voxel_m = 0.02;
     o->radius_m = 1;
-    o->threshold_m = eval_cloud_defaults.threshold_m;
-    o->from_m = eval_cloud_defaults.r_first_m;
-    o->to_m = eval_cloud_defaults.r_last_m;
-    o->step_m = eval_cloud_defaults.r_step_m;
+    o->measures = eval_cloud_defaults;
 }
 
 enum fused_row { FUSED_SERVER, FUSED_RAW, FUSED_ONLINE, FUSED_SCALED, FUSED_MEDIAN, FUSED_ROWS };
@@ -93,7 +91,6 @@ struct work {
     struct client_sequence *truth;
     struct eval_depth_pairs pairs;
     struct reconctl_eval_online *online;
-    struct eval_cloud_options measures;
     struct eval_cloud_sum sum[EACH_ROWS];
     struct eval_scene *fused_truth, *fused[FUSED_ROWS]; /* FUSED_SERVER stays NULL */
     float *ones;                                        /* [h][w] of the network */
@@ -153,7 +150,7 @@ static int measure_each(struct work *w, enum each_row row, const float *a, size_
 
     if (n_a == 0)
         return 0;
-    rc = eval_cloud_measure(&r, NULL, a, n_a, b, n_b, &w->measures, err);
+    rc = eval_cloud_measure(&r, NULL, a, n_a, b, n_b, &w->o->measures, err);
     if (rc == 0)
         eval_cloud_add(&w->sum[row], &r);
     return rc;
@@ -325,7 +322,7 @@ static int measure_fused(struct work *w, struct reconctl_eval_scene_result *r, i
 
     if (n_a == 0)
         return 0;
-    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->measures, err);
+    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->o->measures, err);
     r->row[row].there = rc == 0;
     return rc;
 }
@@ -407,11 +404,7 @@ static void close_folder(struct work *w)
 static int run_folder(const struct scene_options *o, const struct reconctl_link *link,
                       struct reconctl_eval_scene_result *r, int *code, struct err *err)
 {
-    struct work w = {.o = o,
-                     .measures = {.threshold_m = o->threshold_m,
-                                  .r_first_m = o->from_m,
-                                  .r_last_m = o->to_m,
-                                  .r_step_m = o->step_m}};
+    struct work w = {.o = o};
     struct reconctl_eval_feed_config config = {
         .link = link, .info = &w.info, .net = o->net, .options = &o->option};
     struct reconctl_eval_feed *feed = NULL;
@@ -425,12 +418,7 @@ static int run_folder(const struct scene_options *o, const struct reconctl_link 
         rc = feed_all(&w, feed, r, err);
     if (rc == 0 && !o->each)
         rc = finish_fused(&w, feed, r, err);
-    if (rc == ERR_END)
-        *code = RECONCTL_INTERRUPTED;
-    else if (rc == ERR_IO)
-        *code = RECONCTL_UNREACHABLE;
-    else if (!feed || rc == ERR_STATE || rc == ERR_BUSY || rc == ERR_DEVICE || rc == ERR_DENIED)
-        *code = RECONCTL_REFUSED;
+    *code = reconctl_eval_feed_exit(rc, feed);
     reconctl_eval_feed_close(&feed);
     if (rc == 0 && o->each)
         finish_each(&w, r);

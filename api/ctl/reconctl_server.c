@@ -42,17 +42,23 @@ static bool own_folder(char *folder, size_t cap)
 bool reconctl_server_find(char *path, size_t cap)
 {
     char folder[3072];
-    const char *list = getenv("PATH");
 
     if (own_folder(folder, sizeof folder)) {
         snprintf(path, cap, "%s/recond", folder);
         if (access(path, X_OK) == 0)
             return true;
     }
+    return reconctl_server_in_path("recond", path, cap);
+}
+
+bool reconctl_server_in_path(const char *name, char *path, size_t cap)
+{
+    const char *list = getenv("PATH");
+
     while (list && *list) {
         int n = (int)strcspn(list, ":");
 
-        snprintf(path, cap, "%.*s/recond", n, list);
+        snprintf(path, cap, "%.*s/%s", n, list, name);
         if (n > 0 && access(path, X_OK) == 0)
             return true;
         list += n + (list[n] == ':');

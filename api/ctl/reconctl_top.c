@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS_MAX 100
-
 struct top_options {
     struct reconctl_common common; /* first: see reconctl.h */
     double interval_s;
@@ -49,11 +47,11 @@ static void print_devices(const struct json *list)
     }
 }
 
-static void print_sessions(const struct json *list, int rows)
+static void print_sessions(const struct json *list)
 {
     printf("\n%-27s %-9s %9s %7s %7s %6s %6s %8s  %s\n", "SESSION", "STATE", "POINTS", "USED",
            "NOT", "QUEUE", "FPS", "LATENCY", "NAME");
-    for (size_t i = 0; i < json_count(list) && rows-- > 0; i++) {
+    for (size_t i = 0; i < json_count(list); i++) {
         const struct json *s = json_item(list, i), *counts = json_member(s, "counts");
 
         printf("%-27s %-9s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %.30s\n",
@@ -91,7 +89,7 @@ static int look(struct client *client, bool json, bool terminal, struct err *err
         if (terminal)
             printf("\033[H\033[J");
         print_devices(json_member(devices, "devices"));
-        print_sessions(json_member(sessions, "sessions"), ROWS_MAX);
+        print_sessions(json_member(sessions, "sessions"));
     }
     fflush(stdout);
 out:

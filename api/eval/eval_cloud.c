@@ -24,7 +24,8 @@ int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *e
     return 0;
 }
 
-void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct tree *to)
+/* Computes the distance of each point to its nearest in the tree. */
+static void find_distances(double *distance, const float *xyz, size_t n, const struct tree *to)
 {
     for (size_t i = 0; i < n; i++) {
         const double q[3] = {xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]};
@@ -143,12 +144,12 @@ int eval_cloud_measure(struct eval_cloud_report *out, double *to_b, const float 
     rc = tree_new(&tree, b, n_b, 3, err);
     if (rc)
         goto out;
-    eval_cloud_distances(a_to_b, a, n_a, tree);
+    find_distances(a_to_b, a, n_a, tree);
     tree_free(&tree);
     rc = tree_new(&tree, a, n_a, 3, err);
     if (rc)
         goto out;
-    eval_cloud_distances(b_to_a, b, n_b, tree);
+    find_distances(b_to_a, b, n_b, tree);
     if (to_b)
         memcpy(to_b, a_to_b, n_a * sizeof *to_b);
     robust_sort(a_to_b, n_a);

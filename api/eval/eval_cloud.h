@@ -61,9 +61,6 @@ struct eval_cloud_report {
  * beyond EVAL_CLOUD_REACH_M; ERR_LIMIT: over TREE_POINTS_MAX. The error calls it `name`. */
 MUST_CHECK int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *err);
 
-/* Computes the distance of each of n points to its nearest in the tree. O(n log m). */
-void eval_cloud_distances(double *distance, const float *xyz, size_t n, const struct tree *to);
-
 /*
  * eval_cloud_measure - all of the above
  *

@@ -78,31 +78,6 @@ size_t eval_scene_points_at(float *xyz, const struct eval_scene_view *v, const f
 
 /* ------------------------------------------------------------------------- the grid */
 
-int eval_scene_new(struct eval_scene **out, double cell_m, struct err *err)
-{
-    struct eval_scene *s;
-
-    *out = NULL;
-    if (!(cell_m > 0) || !isfinite(cell_m))
-        return err_set(err, ERR_INPUT, "a cube of %g m is none", cell_m);
-    s = calloc(1, sizeof *s);
-    if (s) {
-        s->cell_m = cell_m;
-        s->cap = FIRST_CELLS;
-        s->mask = 2 * FIRST_CELLS - 1;
-        s->cell = malloc(s->cap * sizeof *s->cell);
-        s->table = malloc(((size_t)s->mask + 1) * sizeof *s->table);
-    }
-    *out = s;
-    if (!s || !s->cell || !s->table) {
-        eval_scene_free(out);
-        return err_set(err, ERR_MEMORY, "no memory for a grid");
-    }
-    for (uint32_t i = 0; i <= s->mask; i++)
-        s->table[i] = NO_CELL;
-    return 0;
-}
-
 void eval_scene_free(struct eval_scene **s)
 {
     if (*s) {
@@ -123,31 +98,52 @@ static uint32_t place(const struct eval_scene *s, uint64_t key)
     return at;
 }
 
+/* Makes room for the first cells, later for twice as many. */
 static int grow(struct eval_scene *s, struct err *err)
 {
+    uint32_t cap = s->cap ? 2 * s->cap : FIRST_CELLS;
     struct cell *cell;
     uint32_t *table;
 
     if (s->cap >= EVAL_SCENE_CELLS_MAX)
         return err_set(err, ERR_LIMIT, "more than %u cubes of %g m", EVAL_SCENE_CELLS_MAX,
                        s->cell_m);
-    cell = realloc(s->cell, 2 * (size_t)s->cap * sizeof *cell);
+    cell = realloc(s->cell, (size_t)cap * sizeof *cell);
     if (cell)
         s->cell = cell;
-    table = malloc(4 * (size_t)s->cap * sizeof *table);
+    table = malloc(2 * (size_t)cap * sizeof *table);
     if (!cell || !table) {
         free(table);
-        return err_set(err, ERR_MEMORY, "no memory for %u cubes", 2 * s->cap);
+        return err_set(err, ERR_MEMORY, "no memory for %u cubes", cap);
     }
     free(s->table);
     s->table = table;
-    s->cap *= 2;
-    s->mask = 2 * s->cap - 1;
+    s->cap = cap;
+    s->mask = 2 * cap - 1;
     for (uint32_t i = 0; i <= s->mask; i++)
         s->table[i] = NO_CELL;
     for (uint32_t i = 0; i < s->n; i++)
         s->table[place(s, s->cell[i].key)] = i;
     return 0;
+}
+
+int eval_scene_new(struct eval_scene **out, double cell_m, struct err *err)
+{
+    struct eval_scene *s;
+    int rc;
+
+    *out = NULL;
+    if (!(cell_m > 0) || !isfinite(cell_m))
+        return err_set(err, ERR_INPUT, "a cube of %g m is none", cell_m);
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for a grid");
+    s->cell_m = cell_m;
+    *out = s;
+    rc = grow(s, err);
+    if (rc)
+        eval_scene_free(out);
+    return rc;
 }
 
 /* Returns 0 where the point lies too far away to have a cube. */

@@ -120,22 +120,15 @@ static void strike(struct ws_peer *p, int code, const char *detail)
 
 static const char *phrase(int status)
 {
-    switch (status) {
-    case 400:
-        return "Bad Request";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 408:
-        return "Request Timeout";
-    case 426:
-        return "Upgrade Required";
-    case 503:
-        return "Service Unavailable";
-    }
+    static const struct {
+        int status;
+        const char *phrase;
+    } known[] = {{400, "Bad Request"}, {401, "Unauthorized"},     {403, "Forbidden"},
+                 {404, "Not Found"},   {426, "Upgrade Required"}, {503, "Service Unavailable"}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].status == status)
+            return known[i].phrase;
     return "Error";
 }
 

@@ -76,7 +76,7 @@ FENCES='
 ^systemd/sd-daemon[.]h$             ^daemon/notify[.]c$
 ^systemd/sd-journal[.]h$            ^daemon/log[.]c$
 ^ini[.]h$                           ^daemon/ini[.]c$
-^openssl/                           ^api/(token|server/tls|client/client_tls)[.]c$
+^openssl/                           ^api/(token|server/tls|client/client_ws)[.]c$
 ^gnutls/                            ^api/server/tls_gnutls[.]c$
 ^curl/                              ^api/client/client[.]c$
 ^(oneapi/dnnl/)?dnnl[a-z_]*[.]h$    ^gpu/net/net_dnnl[a-z_]*[.][ch]$
