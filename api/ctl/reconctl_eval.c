@@ -1,6 +1,5 @@
 #include "api/ctl/reconctl_eval.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +30,5 @@ int reconctl_eval_write(const char *path, const char *text, struct err *err)
 
 void reconctl_eval_put(struct json_writer *w, const char *key, double v)
 {
-    if (isfinite(v))
-        json_put_f32(w, key, (float)v);
-    else
-        json_put_null(w, key);
+    json_put_f32(w, key, (float)v);
 }

@@ -40,11 +40,11 @@ const char *auth_bearer(const char *header, size_t *len)
 
     *len = 0;
     if (strncasecmp(header, "Bearer", 6) != 0 || (header[6] != ' ' && header[6] != '\t'))
-        return NULL;
+        return "";
     token = header + 6 + strspn(header + 6, " \t");
     n = strcspn(token, " \t,");
     if (n == 0 || token[n + strspn(token + n, " \t")] != '\0')
-        return NULL;
+        return "";
     *len = n;
     return token;
 }

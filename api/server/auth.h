@@ -86,7 +86,7 @@ bool auth_open_to_all(const struct auth *a);
 /* Is this Origin one of those that the configuration allows? */
 bool auth_allows_origin(const struct api_config *config, const char *origin);
 
-/* "Bearer xyz" -> xyz and its length; NULL and 0 for any other scheme or form. */
+/* "Bearer xyz" -> xyz and its length; "" and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
 
 #endif

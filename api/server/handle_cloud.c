@@ -1,5 +1,5 @@
 /* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
-#include "api/server/handle.h"
+#include "api/server/routes.h"
 
 #include "proto/bytes.h"
 #include "proto/image/png.h"

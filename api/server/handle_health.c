@@ -1,5 +1,5 @@
 /* handle_health.c - probes, metrics, and the contract itself */
-#include "api/server/handle.h"
+#include "api/server/routes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* handle_host.c - what this host computes with: its devices and networks */
-#include "api/server/handle.h"
+#include "api/server/routes.h"
 
 #define LIST_MAX 64
 #define DEVICE_JSON_MAX 3072

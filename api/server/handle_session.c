@@ -1,5 +1,5 @@
 /* handle_session.c - create, list, get, finalize, delete sessions */
-#include "api/server/handle.h"
+#include "api/server/routes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -304,11 +304,8 @@ static int check_token(struct http_request *r)
 
     if (r->route->right == AUTH_NONE)
         return 0;
-    if (r->authorization) {
+    if (r->authorization)
         token = auth_bearer(r->authorization, &len);
-        if (!token)
-            token = ""; /* there is an Authorization, but no bearer token in it */
-    }
     if (auth_check(r->auth, token, len, &r->who, &err)) {
         answer_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",
                       token ? ", error=\"invalid_token\"" : "");

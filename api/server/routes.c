@@ -1,7 +1,5 @@
 #include "api/server/routes.h"
 
-#include "api/server/handle.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +30,7 @@ const struct routes_entry *routes_at(int i)
     return i >= 0 && i < N_ROUTES ? &routes[i] : NULL;
 }
 
-/* Does the path match, and with which session id? Ids are base32; other texts match nothing. */
-static bool match(const char *pattern, const char *path, char id[API_ID_CAP])
+bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP])
 {
     const char *hole = strstr(pattern, "{id}");
     size_t before, n;
@@ -62,7 +59,7 @@ int routes_find(const char *method, const char *path, const struct routes_entry 
     allow[0] = '\0';
     *route = NULL;
     for (int i = 0; i < N_ROUTES; i++) {
-        if (!match(routes[i].path, path, id))
+        if (!routes_match(routes[i].path, path, id))
             continue;
         known = true;
         if (strcmp(routes[i].method, wanted) == 0) {

@@ -19,6 +19,10 @@ struct routes_entry {
 /* The i-th route, NULL past the end. */
 const struct routes_entry *routes_at(int i);
 
+/* Does the path match a pattern, and with which session id? Ids are base32; other texts match
+ * nothing. */
+bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP]);
+
 /*
  * routes_find - which route is this?
  *
@@ -28,5 +32,24 @@ const struct routes_entry *routes_at(int i);
  */
 MUST_CHECK int routes_find(const char *method, const char *path, const struct routes_entry **route,
                            char id[API_ID_CAP], char *allow, size_t allow_cap);
+
+/* What each route does; a handler leaves its answer in r. */
+void handle_session_create(struct http_request *r);
+void handle_session_list(struct http_request *r);
+void handle_session_get(struct http_request *r);
+void handle_session_delete(struct http_request *r);
+void handle_session_finalize(struct http_request *r);
+
+void handle_cloud_export(struct http_request *r);
+void handle_cloud_trajectory(struct http_request *r);
+void handle_cloud_depth(struct http_request *r);
+
+void handle_model_list(struct http_request *r);
+void handle_device_list(struct http_request *r);
+
+void handle_health_live(struct http_request *r);
+void handle_health_ready(struct http_request *r);
+void handle_health_metrics(struct http_request *r);
+void handle_health_openapi(struct http_request *r);
 
 #endif

@@ -21,6 +21,7 @@
 #include "api/server/ws_handshake.h"
 #include "api/server/ws_peer.h"
 #include "api/server/ws_slots.h"
+#include "proto/array.h"
 
 /* OpenSSL, which comes with it, has a type of this name; we have a constant. */
 #define ERR_STATE openssl_err_state
@@ -58,7 +59,7 @@ struct service { /* a thread; only atomics are touched by others */
     lws_sorted_usec_list_t tick;
     int64_t ticked_ms, looked_ms;
     int look_next; /* peer */
-    uint8_t *tx;   /* [LWS_PRE + tx_cap], one message being handed to the library */
+    uint8_t *tx;   /* [tx_cap], LWS_PRE bytes and one message being handed to the library */
     size_t tx_cap;
     atomic_bool wake;
     atomic_uint_fast64_t alive_ms;
@@ -89,13 +90,13 @@ static int64_t now_ms(void)
 
 /* ------------------------------------------------------------------------------- accepting */
 
-static void adopt(struct service *v, int at)
+static void adopt(struct service *v, int at, int fd)
 {
     struct ws *w = v->ws;
     struct ws_peer *p = &w->peers[at];
     struct lws *wsi;
 
-    ws_peer_open(p, &w->env, ws_slots_fd(w->slots, at), now_ms());
+    ws_peer_open(p, &w->env, fd, now_ms());
     wsi = lws_adopt_socket_vhost(v->vhost, p->fd); /* closes fd when it fails */
     if (!wsi) {
         p->phase = WS_PEER_FREE;
@@ -158,20 +159,6 @@ static int on_receive(struct ws_peer *p, struct lws *wsi, const uint8_t *data, s
     return 0;
 }
 
-static int reserve_tx(struct service *v, size_t len)
-{
-    uint8_t *more;
-
-    if (len <= v->tx_cap)
-        return 0;
-    more = realloc(v->tx, LWS_PRE + len);
-    if (!more)
-        return -1;
-    v->tx = more;
-    v->tx_cap = len;
-    return 0;
-}
-
 /* Send one message with at most one lws_write(), as the library copies what the socket does not
  * take. Returns 1; 2: it was a block; 0: there was nothing to send; -1: close. */
 static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
@@ -196,7 +183,7 @@ static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
     }
     if (kind == STREAM_NONE)
         return 0;
-    if (reserve_tx(v, len))
+    if (array_grow(&v->tx, &v->tx_cap, LWS_PRE + len, 1))
         return -1;
     memcpy(v->tx + LWS_PRE, msg, len);
     if (lws_write(wsi, v->tx + LWS_PRE, len,
@@ -242,6 +229,7 @@ static int on_writable(struct service *v, struct ws_peer *p, struct lws *wsi)
 static void on_wake(struct service *v)
 {
     struct ws *w = v->ws;
+    int fd;
 
     if (v->index == 0 && atomic_load(&w->drain))
         stop_listening(w);
@@ -255,8 +243,9 @@ static void on_wake(struct service *v)
         struct ws_peer *p = &w->peers[i];
         if (ws_slots_service(w->slots, i) != v->index)
             continue;
-        if (ws_slots_arrive(w->slots, i))
-            adopt(v, i);
+        fd = ws_slots_arrive(w->slots, i);
+        if (fd >= 0)
+            adopt(v, i, fd);
         if (atomic_load(&p->woken) && atomic_exchange(&p->woken, false) &&
             p->phase == WS_PEER_STARTED && p->wsi)
             lws_callback_on_writable(p->wsi);
@@ -280,7 +269,7 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
 
     if (w->config.behind_proxy && !p->answered && ws_handshake_address(wsi, addr) &&
         !ws_slots_name(w->slots, (int)(p - w->peers), addr, w->config.max_per_address))
-        return ws_handshake_crowd(p, wsi);
+        return ws_handshake_refuse(p, wsi, 503, "too many connections");
     return ws_handshake_admit(p, wsi);
 }
 
@@ -311,7 +300,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
         return ws_handshake_before(p, wsi);
     case LWS_CALLBACK_HTTP:
-        return ws_handshake_plain(p, wsi);
+        return ws_handshake_refuse(p, wsi, 426, "this port speaks WebSocket only");
     case LWS_CALLBACK_ESTABLISHED:
         ws_peer_opened(p, now_ms());
         ws_peer_log(p, "opened");
@@ -419,9 +408,7 @@ static int start_library(struct service *v, struct err *err)
     struct lws_context_creation_info info = {0};
     struct ws *w = v->ws;
 
-    v->tx_cap = 64 << 10;
-    v->tx = malloc(LWS_PRE + v->tx_cap);
-    if (!v->tx)
+    if (array_grow(&v->tx, &v->tx_cap, LWS_PRE + (64 << 10), 1))
         return err_set(err, ERR_MEMORY, "out of memory");
     /* protocols[0] gets clients that ask for no subprotocol; the handshake refuses them. */
     v->protocols[0] = (struct lws_protocols){.name = "none", .callback = on_event};

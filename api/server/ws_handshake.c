@@ -85,7 +85,7 @@ int ws_handshake_admit(struct ws_peer *p, struct lws *wsi)
 
 int ws_handshake_before(struct ws_peer *p, struct lws *wsi)
 {
-    char list[HEADER_CAP], version[8], answer[WS_PEER_ANSWER_MAX];
+    char list[HEADER_CAP], version[8];
     const char *offered = header(wsi, WSI_TOKEN_PROTOCOL, list, sizeof list, NULL);
     const char *thirteen = header(wsi, WSI_TOKEN_VERSION, version, sizeof version, NULL);
 
@@ -96,11 +96,8 @@ int ws_handshake_before(struct ws_peer *p, struct lws *wsi)
         return 0;
     }
     explicit_bzero(list, sizeof list);
-    answer_with(p, wsi, answer,
-                ws_peer_refuse(answer, 400,
-                               "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL));
-    atomic_fetch_add(&p->env->refused, 1);
-    p->answered = true;
+    (void)!ws_handshake_refuse(p, wsi, 400,
+                               "not a WebSocket request with subprotocol " CONTROL_SUBPROTOCOL);
     return 0;
 }
 
@@ -112,22 +109,12 @@ bool ws_handshake_address(struct lws *wsi, uint8_t addr[16])
     return forwarded && listen_forwarded(forwarded, addr);
 }
 
-int ws_handshake_crowd(struct ws_peer *p, struct lws *wsi)
+int ws_handshake_refuse(struct ws_peer *p, struct lws *wsi, int status, const char *detail)
 {
     char answer[WS_PEER_ANSWER_MAX];
 
     p->answered = true;
-    answer_with(p, wsi, answer, ws_peer_refuse(answer, 503, "too many connections"));
-    atomic_fetch_add(&p->env->refused, 1);
-    return -1;
-}
-
-int ws_handshake_plain(struct ws_peer *p, struct lws *wsi)
-{
-    char answer[WS_PEER_ANSWER_MAX];
-
-    p->answered = true;
-    answer_with(p, wsi, answer, ws_peer_refuse(answer, 426, "this port speaks WebSocket only"));
+    answer_with(p, wsi, answer, ws_peer_refuse(answer, status, detail));
     atomic_fetch_add(&p->env->refused, 1);
     return -1;
 }

@@ -27,11 +27,10 @@ void ws_handshake_send(int fd, const char *text, size_t len);
 MUST_CHECK int ws_handshake_before(struct ws_peer *p, struct lws *wsi);
 /* The client's address as the proxy in front tells it; false: it tells none. */
 bool ws_handshake_address(struct lws *wsi, uint8_t addr[16]);
-/* One connection too many of that address. */
-MUST_CHECK int ws_handshake_crowd(struct ws_peer *p, struct lws *wsi);
 /* Path, origin, token, session: may it become a stream? */
 MUST_CHECK int ws_handshake_admit(struct ws_peer *p, struct lws *wsi);
-/* A request that asks for no upgrade. */
-MUST_CHECK int ws_handshake_plain(struct ws_peer *p, struct lws *wsi);
+/* Answers with a problem document instead. */
+MUST_CHECK int ws_handshake_refuse(struct ws_peer *p, struct lws *wsi, int status,
+                                   const char *detail);
 
 #endif

@@ -1,6 +1,7 @@
 #include "api/server/ws_peer.h"
 
 #include "api/server/problem.h"
+#include "api/server/routes.h"
 #include "proto/json.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ enum {
     CLOSE_TRY_LATER = 1013
 };
 
+#define STREAM_PATH "/v1/sessions/{id}/stream"
 #define HEAD_BYTES 6 /* of the smallest of a client's fragments */
 
 /* ------------------------------------------------------------------------------- life */
@@ -158,23 +160,6 @@ size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *d
     return http_answer(answer, kind, status, detail);
 }
 
-/* "/v1/sessions/ID/stream" */
-static bool parse_path(const char *path, char id[API_ID_CAP])
-{
-    static const char before[] = "/v1/sessions/", after[] = "/stream";
-    size_t n;
-
-    if (strncmp(path, before, sizeof before - 1) != 0)
-        return false;
-    path += sizeof before - 1;
-    n = strspn(path, "abcdefghijklmnopqrstuvwxyz234567");
-    if (n == 0 || n >= API_ID_CAP || strcmp(path + n, after) != 0)
-        return false;
-    memcpy(id, path, n);
-    id[n] = '\0';
-    return true;
-}
-
 /* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them;
  * *twice: more than one token is. */
 static size_t read_protocols(const char *list, char *token, size_t cap, bool *offered, bool *twice)
@@ -203,11 +188,8 @@ static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, con
 {
     const char *given = token_len > 0 ? token : NULL;
 
-    if (h->authorization) {
+    if (h->authorization)
         given = auth_bearer(h->authorization, &token_len);
-        if (!given)
-            given = "";
-    }
     return auth_check(p->env->auth, given, token_len, &p->who, err);
 }
 
@@ -231,9 +213,9 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
     } else if (h->origin && !auth_allows_origin(config, h->origin)) {
         kind = PROBLEM_FOREIGN_ORIGIN;
         err_set(&err, ERR_DENIED, "pages of this origin may not ask");
-    } else if (!h->path || !parse_path(h->path, p->id)) {
+    } else if (!h->path || !routes_match(STREAM_PATH, h->path, p->id)) {
         kind = PROBLEM_NOT_FOUND;
-        err_set(&err, ERR_NOT_FOUND, "streams are at /v1/sessions/{id}/stream");
+        err_set(&err, ERR_NOT_FOUND, "streams are at " STREAM_PATH);
     } else if (check_token(p, h, token, token_len, &err)) {
         kind = PROBLEM_UNAUTHORIZED;
     } else if (auth_may(&p->who, AUTH_READ, p->id, &err) ||

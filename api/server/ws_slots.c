@@ -119,14 +119,11 @@ int ws_slots_taken(const struct ws_slots *s)
     return n;
 }
 
-bool ws_slots_arrive(struct ws_slots *s, int slot)
+int ws_slots_arrive(struct ws_slots *s, int slot)
 {
-    return atomic_load(&s->slots[slot].waits) && atomic_exchange(&s->slots[slot].waits, false);
-}
+    bool waits = atomic_load(&s->slots[slot].waits);
 
-int ws_slots_fd(const struct ws_slots *s, int slot)
-{
-    return s->slots[slot].fd;
+    return waits && atomic_exchange(&s->slots[slot].waits, false) ? s->slots[slot].fd : -1;
 }
 
 void ws_slots_leave(struct ws_slots *s, int slot)

@@ -8,7 +8,7 @@
  * that a proxy tells are the exception: services compare them under a mutex.
  *
  * A holder of an IPv6 address has 2^64 of them: only the first half is compared.
- * Threads: take by the acceptor; arrive, fd, leave by the slot's service; service by any.
+ * Threads: take by the acceptor; arrive, leave by the slot's service; service by any.
  */
 #ifndef RECOND_API_WS_SLOTS_H
 #define RECOND_API_WS_SLOTS_H
@@ -35,9 +35,8 @@ int ws_slots_take(struct ws_slots *s, const uint8_t addr[16], int max_per_addres
 /* Behind a proxy: the client's own address. False: max_per_address slots have it already; the slot
  * keeps the one it had. Called by the slot's service. */
 bool ws_slots_name(struct ws_slots *s, int slot, const uint8_t addr[16], int max_per_address);
-/* Is there a connection to adopt? True once. */
-bool ws_slots_arrive(struct ws_slots *s, int slot);
-int ws_slots_fd(const struct ws_slots *s, int slot);
+/* The connection to adopt, once; -1: there is none. */
+int ws_slots_arrive(struct ws_slots *s, int slot);
 void ws_slots_leave(struct ws_slots *s, int slot);
 int ws_slots_taken(const struct ws_slots *s);
 /* The service that it belongs to; -1: it is free. */

@@ -70,9 +70,12 @@ static int connect_client(void)
     need(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv) == 0);
     service = ws_slots_take(ws.slots, address, 4, sv[1]);
     need(service == 0);
-    for (int i = 0; i < ws.config.max_connections; i++)
-        if (ws_slots_arrive(ws.slots, i))
-            adopt(&ws.services[0], i);
+    for (int i = 0; i < ws.config.max_connections; i++) {
+        int fd = ws_slots_arrive(ws.slots, i);
+
+        if (fd >= 0)
+            adopt(&ws.services[0], i, fd);
+    }
     return sv[0];
 }
 
