@@ -18,7 +18,7 @@
 struct cloud_options {
     struct reconctl_common common; /* first: see reconctl.h */
     const char *json_file, *plot, *plot_distances, *plot_radii, *align, *session, *truth_session;
-    struct eval_cloud_options measures;
+    struct eval_cloud_options eval;
     struct icp_options icp;
     double voxel_m;
     int points;
@@ -45,11 +45,11 @@ static const struct reconctl_option options[] = {
      "Of the cloud, that ICP uses; 0 = all (200000)"},
     {"voxel", 0, "METRES", RECONCTL_REAL, AT(voxel_m), 0, 1e6,
      "Cells of global registration; 0 = the truth's diagonal / 128 (0)"},
-    {"threshold", 't', "METRES", RECONCTL_REAL, AT(measures.threshold_m), 1e-6, 1e6,
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(eval.threshold_m), 1e-6, 1e6,
      "Of completeness, accuracy and F (0.05)"},
-    {"from", 0, "METRES", RECONCTL_REAL, AT(measures.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
-    {"to", 0, "METRES", RECONCTL_REAL, AT(measures.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
-    {"step", 0, "METRES", RECONCTL_REAL, AT(measures.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(eval.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(eval.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(eval.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
     {"session", 's', "ID", RECONCTL_TEXT, AT(session), 0, 0,
      "The export of a server's session takes the place of CLOUD"},
     {"truth-session", 0, "ID", RECONCTL_TEXT, AT(truth_session), 0, 0,
@@ -65,7 +65,7 @@ static void set_defaults(void *arguments)
     o->align = "none";
     o->icp = icp_defaults;
     o->points = 200000;
-    o->measures = eval_cloud_defaults;
+    o->eval = eval_cloud_defaults;
 }
 
 struct job {
@@ -161,7 +161,7 @@ static int measure(struct job *j, struct err *err)
     if (!j->distance)
         return err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", j->a.n);
     rc = eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n,
-                            &j->o->measures, err);
+                            &j->o->eval, err);
     j->took_s = reconctl_now_s() - start;
     return rc;
 }
@@ -260,7 +260,7 @@ static int draw(struct job *j, struct err *err)
     picture = malloc((size_t)3 * PICTURE_W * PICTURE_H);
     if (!picture)
         return err_set(err, ERR_MEMORY, "no memory for a picture");
-    colour(j->a.rgb, j->distance, j->a.n, j->o->measures.threshold_m);
+    colour(j->a.rgb, j->distance, j->a.n, j->o->eval.threshold_m);
     client_splat_orbit(&view, j->a.xyz, j->a.n, level, 0.5f, 0.5f, 1, PICTURE_W, PICTURE_H);
     view.disc_m = client_splat_disc(&view, j->a.xyz, j->a.n);
     rc = client_splat_draw(picture, &view, j->a.xyz, j->a.rgb, j->a.n, err);
@@ -283,7 +283,7 @@ static int show(struct job *j, struct err *err)
         rc = draw(j, err);
     if (rc == 0 && j->o->plot_distances)
         rc = reconctl_eval_cloud_plot_distances(j->o->plot_distances, j->distance, j->a.n,
-                                                j->o->measures.threshold_m, err);
+                                                j->o->eval.threshold_m, err);
     if (rc == 0 && j->o->plot_radii)
         rc = reconctl_eval_cloud_plot_radii(j->o->plot_radii, &j->report, err);
     if (rc == 0 && reconctl_json(&j->o->common))

@@ -22,7 +22,7 @@ struct scene_options {
     struct reconctl_size net;
     struct reconctl_list option;
     int frames, every, least;
-    struct eval_cloud_options measures;
+    struct eval_cloud_options eval;
     double max_m, voxel_m, radius_m;
     bool each;
 };
@@ -45,11 +45,11 @@ static const struct reconctl_option options[] = {
      "Frames that a cube of the truth was seen in (2)"},
     {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
      "Of ICP, with --each; 30 iterations (1)"},
-    {"threshold", 't', "METRES", RECONCTL_REAL, AT(measures.threshold_m), 1e-6, 1e6,
+    {"threshold", 't', "METRES", RECONCTL_REAL, AT(eval.threshold_m), 1e-6, 1e6,
      "Of completeness and accuracy (0.05)"},
-    {"from", 0, "METRES", RECONCTL_REAL, AT(measures.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
-    {"to", 0, "METRES", RECONCTL_REAL, AT(measures.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
-    {"step", 0, "METRES", RECONCTL_REAL, AT(measures.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
+    {"from", 0, "METRES", RECONCTL_REAL, AT(eval.r_first_m), 1e-6, 1e6, "First tolerance r (0.04)"},
+    {"to", 0, "METRES", RECONCTL_REAL, AT(eval.r_last_m), 1e-6, 1e6, "Last tolerance r (0.16)"},
+    {"step", 0, "METRES", RECONCTL_REAL, AT(eval.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0, "As of push"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
@@ -66,7 +66,7 @@ static void set_defaults(void *arguments)
     o->least = 2;
     o->voxel_m = 0.02;
     o->radius_m = 1;
-    o->measures = eval_cloud_defaults;
+    o->eval = eval_cloud_defaults;
 }
 
 enum fused_row { FUSED_SERVER, FUSED_RAW, FUSED_ONLINE, FUSED_SCALED, FUSED_MEDIAN, FUSED_ROWS };
@@ -150,7 +150,7 @@ static int measure_each(struct work *w, enum each_row row, const float *a, size_
 
     if (n_a == 0)
         return 0;
-    rc = eval_cloud_measure(&r, NULL, a, n_a, b, n_b, &w->o->measures, err);
+    rc = eval_cloud_measure(&r, NULL, a, n_a, b, n_b, &w->o->eval, err);
     if (rc == 0)
         eval_cloud_add(&w->sum[row], &r);
     return rc;
@@ -322,7 +322,7 @@ static int measure_fused(struct work *w, struct reconctl_eval_scene_result *r, i
 
     if (n_a == 0)
         return 0;
-    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->o->measures, err);
+    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->o->eval, err);
     r->row[row].there = rc == 0;
     return rc;
 }

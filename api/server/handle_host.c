@@ -70,7 +70,7 @@ static void answer(struct http_request *r, int rc, const struct err *err, const 
     answer_json(r, 200, &w);
 }
 
-void handle_device_list(struct http_request *r)
+void handle_host_devices(struct http_request *r)
 {
     struct api_device devices[LIST_MAX];
     struct err err = {0};
@@ -79,7 +79,7 @@ void handle_device_list(struct http_request *r)
     answer(r, rc, &err, "devices", LIST_MAX * DEVICE_JSON_MAX, devices, n, write_device);
 }
 
-void handle_model_list(struct http_request *r)
+void handle_host_models(struct http_request *r)
 {
     struct api_model models[LIST_MAX];
     struct err err = {0};

@@ -44,8 +44,8 @@ void handle_cloud_export(struct http_request *r);
 void handle_cloud_trajectory(struct http_request *r);
 void handle_cloud_depth(struct http_request *r);
 
-void handle_model_list(struct http_request *r);
-void handle_device_list(struct http_request *r);
+void handle_host_models(struct http_request *r);
+void handle_host_devices(struct http_request *r);
 
 void handle_health_live(struct http_request *r);
 void handle_health_ready(struct http_request *r);
