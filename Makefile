@@ -29,6 +29,7 @@ else
 endif
 # the REST edge speaks TLS through libmicrohttpd's GnuTLS; without its headers recond is built without TLS
 GNUTLS     := $(shell $(CC) -E -include gnutls/abstract.h -x c /dev/null >/dev/null 2>&1 && echo 1)
+OBJCOPY    ?= objcopy
 PYTHON     ?= $(firstword $(wildcard /usr/bin/python3) python3)
 ONNX_PROTO ?= $(firstword $(wildcard $(addsuffix /onnx/onnx.proto,$(subst :, ,$(CPATH)) /usr/include /usr/local/include)))
 PKGS       := libmicrohttpd libwebsockets jansson libturbojpeg libsystemd libzstd zlib libprotobuf-c \
@@ -114,7 +115,7 @@ endif
 # the commands of README use all cores unless they were told a number of jobs
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: $(O)/recond $(O)/reconctl ## build recond and reconctl
+all: $(O)/recond $(O)/reconctl $(O)/librecond-client.a ## build recond, reconctl and the client library
 
 $(LIB_PROTO):  $(call objs,$(PROTO_SRC))
 $(LIB_GPU):    $(call objs,$(GPU_SRC)) $(O)/gen/onnx/onnx.pb-c.c.o
@@ -131,6 +132,14 @@ $(O)/recond: $(O)/daemon/main.c.o $(LINK_ALL)
 # what both ends know: tokens and their file, the options of sessions
 $(O)/reconctl: $(call objs,$(CTL_SRC) api/session_options.c api/token.c) $(LIB_CLIENT) $(LIB_PROTO)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
+
+# the library that others link: one object, of which only what the installed headers declare can be seen
+PUBLIC := client cloud codec control delta err frame key
+$(O)/librecond-client.a: $(call objs,api/client/client.c api/client/client_stream.c $(wildcard proto/cloud/cloud*.c)) $(LIB_CLIENT) $(LIB_PROTO)
+	$(call run,AR)$(LD) -r -o $(@:.a=.o) $^
+	@$(OBJCOPY) -w $(PUBLIC:%=--keep-global-symbol='%_*') $(@:.a=.o)
+	@rm -f $@
+	@ar rcs $@ $(@:.a=.o)
 
 $(O)/%.c.o: %.c
 	@mkdir -p $(@D)
@@ -299,6 +308,8 @@ demo: ## a clip becomes a growing cloud (SEQ=folder for your own)
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	@O=$(O) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) deploy/install
+uninstall: ## remove what install put there; configuration, tokens and sessions stay
+	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) deploy/install -u
 info: ## what was found, and why
 	@echo "version       $(VERSION)"
 	@echo "mode          $(MODE), objects in $(O)"
@@ -313,7 +324,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install info help clean
+.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
