@@ -211,20 +211,6 @@ static void write_line(int level, const char *id, const char *fields, const char
         write_text(level, fields, text);
 }
 
-void log_emit(struct log_site *site, int level, const char *fields_json, const char *fmt, ...)
-{
-    char plain[1024];
-    va_list args;
-    int held;
-
-    if (level > atomic_load(&threshold) || !admit(site, WINDOW_MESSAGES, &held))
-        return;
-    va_start(args, fmt);
-    vsnprintf(plain, sizeof(plain), fmt, args);
-    va_end(args);
-    write_line(level, NULL, fields_json, plain, held);
-}
-
 void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
 {
     char plain[1024];

@@ -25,19 +25,9 @@ struct log_site {
 void log_open(enum config_log_format format, int level);
 void log_set_level(int level);
 
-/* A message is limited by its place in the source. fields_json: a JSON object of details, or
- * NULL. */
-void log_emit(struct log_site *site, int level, const char *fields_json, const char *fmt, ...)
-    ERR_PRINTF(4, 5);
-
-#define LOG_AT(level, ...)                              \
-    do {                                                \
-        static struct log_site log_site_;               \
-        log_emit(&log_site_, level, NULL, __VA_ARGS__); \
-    } while (0)
-
-/* The same for what an operator has to act on: `id` is one of log_events.h, in the journal the
- * field MESSAGE_ID, in JSON the member message_id. */
+/* A message is limited by its place in the source. An operator has to act on a message with an
+ * `id`, which is one of log_events.h: in the journal the field MESSAGE_ID, in JSON the member
+ * message_id. NULL = it has none. */
 void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)
     ERR_PRINTF(4, 5);
 
@@ -46,8 +36,10 @@ void log_event(struct log_site *site, int level, const char *id, const char *fmt
         static struct log_site log_site_;              \
         log_event(&log_site_, level, id, __VA_ARGS__); \
     } while (0)
+#define LOG_AT(level, ...) LOG_EVENT(level, NULL, __VA_ARGS__)
 
-/* The same for messages that arrive through a callback: limited by level, twenty times as many. */
+/* Messages that arrive through a callback are limited by level, to twenty times as many.
+ * fields_json: a JSON object of details, or NULL. */
 void log_edge(void *ctx, int level, const char *fields_json, const char *text);
 
 /*
