@@ -84,7 +84,7 @@ static bool wait_commit(struct checkpoint *c)
     return committed;
 }
 
-static void *run(void *arg)
+static void *checkpoint_thread(void *arg)
 {
     struct checkpoint *c = arg;
 
@@ -167,7 +167,7 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, section_
     rc = codec_new(&c->codec, err);
     if (rc)
         goto out;
-    rc = pthread_create(&c->thread, NULL, run, c);
+    rc = pthread_create(&c->thread, NULL, checkpoint_thread, c);
     if (rc) {
         rc = err_set(err, ERR_MEMORY, "no thread for checkpoints: %s", strerror(rc));
         goto out;

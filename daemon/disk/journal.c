@@ -63,7 +63,7 @@ static void look_at_times(struct journal *j, uint64_t now)
         look(j);
 }
 
-static void *run(void *arg)
+static void *journal_thread(void *arg)
 {
     struct journal_writer *w = arg;
     struct journal *j = w->j;
@@ -114,7 +114,7 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
         struct journal_writer *w = &j->writers[i];
         w->j = j;
         atomic_init(&w->alive_us, clock_us());
-        if (pthread_create(&w->thread, NULL, run, w))
+        if (pthread_create(&w->thread, NULL, journal_thread, w))
             rc = err_set(err, ERR_MEMORY, "cannot start a journal thread");
         else
             j->n_writers++;

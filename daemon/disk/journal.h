@@ -68,6 +68,8 @@ struct journal_entry {
     uint64_t number; /* out: of the record; 0 if it was not written */
 };
 
+bool journal_id_valid(const char *id);
+
 struct journal;     /* the folder, its threads, the watch over the disk */
 struct journal_log; /* one session's records */
 

@@ -36,7 +36,6 @@ bool journal_record_whole(const struct journal_head *h, const uint8_t *record);
 void journal_record_segment_body(uint8_t *body, const char *id);
 bool journal_record_is_segment_of(const struct journal_head *h, const uint8_t *record,
                                   const char *id);
-bool journal_id_valid(const char *id);
 bool journal_name_parse(uint64_t *first, const char *name);
 void journal_name_make(char name[JOURNAL_NAME_CAP], uint64_t first);
 

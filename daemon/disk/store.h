@@ -162,7 +162,6 @@ MUST_CHECK int store_recover(struct recovery **r, struct store *st, struct err *
 void store_replay(struct recovery *r);
 /* A frame that came out of the journal (queue_item.replayed) has ended. */
 void store_replayed(struct session *s);
-bool store_recovering(const struct recovery *r);
 /* Ends its thread, done or not; *r stays, for frames that are still under way. */
 void store_recover_stop(struct recovery *r);
 void store_recover_free(struct recovery **r);

@@ -91,6 +91,7 @@ struct store_returning {
     struct journal_reader *reader; /* NULL: all is fed */
     uint64_t from, last;           /* records to replay: (from, last] */
     uint8_t *ends;                 /* [last - from] enum store_end of the record's frame */
+    uint64_t unfed; /* frames that are counted as queued and are not in the queue yet */
     bool fed;
     bool replaced; /* it is replayed without another build's checkpoint */
     bool unread;   /* it cannot be: its files stay as they are */
@@ -100,7 +101,7 @@ struct recovery {
     struct store *st;
     pthread_t thread;
     bool started;
-    atomic_bool stop, done;
+    atomic_bool stop;
     pthread_mutex_t lock;
     pthread_cond_t ended; /* a frame of the journal has */
     struct store_returning *list;

@@ -28,12 +28,6 @@ static int by_rank(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-static bool is_id(const char *name)
-{
-    return strlen(name) == JOURNAL_ID_LEN &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == JOURNAL_ID_LEN;
-}
-
 /* A deleted session, or one that was never told to a client: no record, no checkpoint. */
 static bool is_left_over(const struct store *st, const char *id)
 {
@@ -83,7 +77,7 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
     if (!dir)
         return err_set(err, ERR_IO, "%.120s: %s", path, strerror(errno));
     while (rc == 0 && (d = readdir(dir))) {
-        if (!is_id(d->d_name))
+        if (!journal_id_valid(d->d_name))
             continue;
         if (array_grow(&list, &cap, (size_t)*n + 1, sizeof(*list))) {
             rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
@@ -293,7 +287,6 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
 {
     struct session *s = b->s;
     struct tally t = {0};
-    uint64_t n = 0;
     int rc = 0;
 
     b->from = session_disk(s)->number;
@@ -307,9 +300,9 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
     if (!b->fed)
         rc = survey(r, b, &t, err);
     for (uint64_t i = 0; rc == 0 && !b->fed && i < b->last - b->from; i++)
-        n += b->ends[i] == STORE_END_USED;
+        b->unfed += b->ends[i] == STORE_END_USED;
     if (rc == 0)
-        set_counts(s, &t, n);
+        set_counts(s, &t, b->unfed);
     return rc;
 }
 
@@ -408,11 +401,6 @@ void store_replay(struct recovery *r)
                r->n);
 }
 
-bool store_recovering(const struct recovery *r)
-{
-    return r && !atomic_load(&r->done);
-}
-
 void store_recover_stop(struct recovery *r)
 {
     if (!r)
@@ -430,7 +418,6 @@ void store_recover_stop(struct recovery *r)
     r->n = 0;
     free(r->list);
     r->list = NULL;
-    atomic_store(&r->done, true);
 }
 
 void store_recover_free(struct recovery **recovery)

@@ -2,6 +2,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
+#include "api/file.h"
 #include "daemon/log.h"
 
 #include <errno.h>
@@ -32,8 +33,7 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
     snprintf(path, sizeof(path), "%s/quarantine/%s-%llu.frame", journal_path(r->st->journal),
              session_id(s), (unsigned long long)seq);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, body + STORE_META_BYTES, len - STORE_META_BYTES) !=
-                      (ssize_t)(len - STORE_META_BYTES))
+    if (fd < 0 || file_write(fd, body + STORE_META_BYTES, len - STORE_META_BYTES))
         LOG_AT(LOG_WARNING, "%.200s cannot be written: %s", path, strerror(errno));
     if (fd >= 0) {
         if (fsync(fd))
@@ -89,10 +89,10 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
     return 0;
 }
 
-/* It takes no more: what could not be replayed stays on the disk. */
+/* The session takes no more: what could not be replayed stays on the disk. */
 static void give_up(struct store_returning *b, const struct err *err)
 {
-    session_unqueue_all_but(b->s, atomic_load(&session_disk(b->s)->replaying));
+    session_unqueue(b->s, b->unfed);
     store_damage(b->s, err->text);
     journal_read_close(&b->reader);
     b->fed = true;
@@ -122,8 +122,10 @@ static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
             continue;
         rc = push(r, b->s, number, body, len, &err);
         *fed = number;
-        if (rc == 0)
+        if (rc == 0) {
+            b->unfed--;
             return true;
+        }
     }
     if (rc != ERR_END) {
         give_up(b, &err);
@@ -241,6 +243,5 @@ void *store_replay_run(void *arg)
     if (left == 0 && r->n)
         LOG_AT(LOG_NOTICE, "%d sessions are back after %.3f s", r->n,
                (double)(clock_us() - r->began_us) * 1e-6);
-    atomic_store(&r->done, true);
     return NULL;
 }

@@ -1,5 +1,6 @@
 #include "daemon/disk/suspect.h"
 
+#include "api/file.h"
 #include "proto/crc32c.h"
 
 #include <errno.h>
@@ -128,21 +129,6 @@ static void carry_over(struct image *new, struct image *old)
     }
 }
 
-static int write_image(int fd, const struct image *image)
-{
-    const char *p = (const char *)image;
-
-    for (size_t at = 0; at < sizeof(*image);) {
-        ssize_t n = pwrite(fd, p + at, sizeof(*image) - at, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        at += (size_t)n;
-    }
-    return ftruncate(fd, (off_t)sizeof(*image));
-}
-
 /*
  * The new image goes into a file beside, which then takes the old one's name: a death in between
  * leaves one or the other. Blocks are written, not left out, so that no store into the mapping can
@@ -159,7 +145,7 @@ static int replace(struct suspect *s, const char *path, const struct image *imag
     fd = open(beside, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return err_at(err, ERR_IO, beside, "cannot make it: %s", strerror(errno));
-    if (write_image(fd, image)) {
+    if (file_write(fd, image, sizeof(*image))) {
         rc = err_at(err, ERR_IO, beside, "cannot write it: %s", strerror(errno));
         goto out;
     }

@@ -172,8 +172,8 @@ void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64
 void session_renew_epoch(struct session *s);
 /* It can be read, not fed, and why. Returns false if a reason stands there already. */
 bool session_set_damaged(struct session *s, const char *what);
-/* Of its frames that are queued, all but n will not be read from the journal. */
-void session_unqueue_all_but(struct session *s, uint64_t n);
+/* n of the frames that count as queued will not be read from the journal. */
+void session_unqueue(struct session *s, uint64_t n);
 /* Its journal is replayed. Returns what session_settle() does. */
 bool session_recovered(struct session *s, bool had_frames);
 

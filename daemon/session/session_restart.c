@@ -115,11 +115,11 @@ bool session_set_damaged(struct session *s, const char *what)
     return first;
 }
 
-void session_unqueue_all_but(struct session *s, uint64_t n)
+void session_unqueue(struct session *s, uint64_t n)
 {
     pthread_mutex_lock(&s->lock);
-    s->counts.received -= s->counts.queued - n;
-    s->counts.queued = n;
+    s->counts.received -= n;
+    s->counts.queued -= n;
     pthread_mutex_unlock(&s->lock);
 }
 

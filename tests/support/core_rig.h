@@ -79,7 +79,8 @@ static inline void rig_picture(struct rig *r, int w, int h, int shade)
     free(rgb);
 }
 
-static inline void rig_open_with(struct rig *r, struct config *config)
+/* Open, but not ready: sessions that come back are not fed yet. */
+static inline void rig_load_with(struct rig *r, struct config *config)
 {
     static const struct edge_ops ops = {rig_on_wake, rig_on_gone};
     struct err err = {0};
@@ -89,6 +90,11 @@ static inline void rig_open_with(struct rig *r, struct config *config)
     if (core_open(&r->core, config, &fake_backend, &err))
         fail_msg("%s: %s", err.where, err.text);
     core_set_edges(r->core, &ops, r, NULL);
+}
+
+static inline void rig_open_with(struct rig *r, struct config *config)
+{
+    rig_load_with(r, config);
     core_set_ready(r->core);
 }
 

@@ -50,20 +50,26 @@ static inline void set_age(const char *models, const char *name)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* delay_us: of each batch, also of those that are replayed. */
-static inline void open_slow_rig(struct rig *r, int checkpoint_frames, int delay_us)
+static inline void store_config(struct rig *r, struct config *config, int checkpoint_frames,
+                                int delay_us)
 {
-    struct config config;
-
     memset(r, 0, sizeof(*r));
     memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
     atomic_store(&fake_gpu_plan.delay_us, delay_us);
     tiny_models(r->models);
     set_age(r->models, "flat.onnx");
     set_age(r->models, "still.onnx");
-    rig_config(&config, r->models);
-    snprintf(config.journal.path, sizeof(config.journal.path), "%s", folder);
-    config.journal.checkpoint_frames = checkpoint_frames;
+    rig_config(config, r->models);
+    snprintf(config->journal.path, sizeof(config->journal.path), "%s", folder);
+    config->journal.checkpoint_frames = checkpoint_frames;
+}
+
+/* delay_us: of each batch, also of those that are replayed. */
+static inline void open_slow_rig(struct rig *r, int checkpoint_frames, int delay_us)
+{
+    struct config config;
+
+    store_config(r, &config, checkpoint_frames, delay_us);
     rig_open_with(r, &config);
 }
 

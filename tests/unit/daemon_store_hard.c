@@ -1,6 +1,8 @@
 /* What may go wrong beside a crash: frames that kill, lost devices, damage, other machines. */
 #include "tests/support/store_rig.h"
 
+#include "daemon/session/session_internal.h"
+
 /* ------------------------------------------------------------------------- poison */
 
 static char poisoned[API_ID_CAP], neighbour[API_ID_CAP];
@@ -216,6 +218,74 @@ static void a_damaged_journal_is_told_and_kept(void **state)
     assert_int_equal(after.st_size, before.st_size);
 }
 
+static atomic_bool gate_reached, gate_open;
+
+static void wait_at_gate(void *edge, void *cookie)
+{
+    (void)edge;
+    (void)cookie;
+    atomic_store(&gate_reached, true);
+    while (!atomic_load(&gate_open))
+        usleep(100);
+}
+
+static void ignore_gone(void *edge, const char *id)
+{
+    (void)edge;
+    (void)id;
+}
+
+static void spoil_last_record(const char *id)
+{
+    char path[512];
+    int fd;
+
+    in_file(id, ".seg", path);
+    fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, "!!!!", 4, lseek(fd, 0, SEEK_END) - 4), 4);
+    close(fd);
+}
+
+/* The replay finds a record spoilt when the end of a frame is counted, but not yet told to it: the
+ * frames that are queued are still counted right. */
+static void a_replay_that_gives_up_counts_right(void **state)
+{
+    static const struct edge_ops gate = {wait_at_gate, ignore_gone};
+    struct session_client watcher = {.role = CONTROL_VIEW}; /* of stream 0, as replayed frames */
+    struct session_info info;
+    struct config config;
+    char id[API_ID_CAP];
+    struct session *s;
+    struct rig r;
+
+    (void)state;
+    checkpoint_every = 0;
+    frames_before = 3;
+    in_a_child(feed_and_be_killed, id);
+    store_config(&r, &config, 0, 0);
+    config.session.queue_frames = 2; /* record 3 is read when frame 1 has left the queue */
+    rig_load_with(&r, &config);
+    core_set_edges(r.core, &gate, NULL, NULL);
+    s = registry_find(r.core->registry, id);
+    assert_int_equal(outbox_new(&watcher.outbox, session_mirror(s), session_epoch(s), 8, NULL), 0);
+    s->clients[s->n_clients++] = &watcher;
+    spoil_last_record(id);
+    core_set_ready(r.core);
+    while (!rig_info(&r, id).damaged[0])
+        usleep(1000);
+    assert_true(atomic_load(&gate_reached));
+    atomic_store(&gate_open, true);
+    wait_until_back(&r, id);
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, 2);
+    assert_int_equal(info.counts.received, 2);
+    assert_int_equal(info.counts.queued, 0);
+    session_detach(s, &watcher);
+    outbox_free(&watcher.outbox);
+    session_unref(s);
+    rig_close(&r);
+}
+
 static void replace_in_meta(const char *id, const char *from, const char *to)
 {
     char command[600];
@@ -294,6 +364,7 @@ int main(void)
         CASE(a_frame_that_kills_twice_is_put_away),
         CASE(a_lost_device_loses_no_frame),
         CASE(a_damaged_journal_is_told_and_kept),
+        CASE(a_replay_that_gives_up_counts_right),
         CASE(another_machine_or_network_is_another_epoch),
         CASE(what_is_no_session_is_left_alone),
     };
