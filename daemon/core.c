@@ -158,18 +158,13 @@ int core_open(struct core **core, const struct config *config, const struct core
     return rc;
 }
 
-/* All sessions, a page at a time, whatever becomes of the registry meanwhile. */
 static void each_session(struct core *c, void (*call)(struct core *c, struct session *s))
 {
-    struct session *page[64];
-    uint64_t cursor = 0;
-    int n;
+    struct registry_walk walk = {c->registry};
+    struct session *s;
 
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            call(c, page[i]);
-            session_unref(page[i]);
-        }
+    while ((s = registry_next(&walk)))
+        call(c, s);
 }
 
 /* What was answered to a session with a journal is on the disk: its client goes on with it. */
@@ -358,17 +353,14 @@ int core_pending(const struct core *c)
 
 int core_unsettled(struct core *c)
 {
-    struct session *page[64];
-    uint64_t cursor = 0;
-    int n, unsettled = 0;
+    struct registry_walk walk = {c->registry};
+    struct session *s;
+    int unsettled = 0;
 
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            if (!store_settled(page[i])) { /* perhaps another one's checkpoint was in its way */
-                unsettled++;
-                store_want_checkpoint(page[i], false);
-            }
-            session_unref(page[i]);
+    while ((s = registry_next(&walk)))
+        if (!store_settled(s)) { /* perhaps another one's checkpoint was in its way */
+            unsettled++;
+            store_want_checkpoint(s, false);
         }
     return unsettled;
 }
@@ -386,29 +378,27 @@ bool core_lost(const struct core *c)
     return false;
 }
 
+static void look_at(uint64_t *oldest_us, const char **thread, uint64_t alive_us, const char *name)
+{
+    if (alive_us >= *oldest_us)
+        return;
+    *oldest_us = alive_us;
+    *thread = name;
+}
+
 uint64_t core_alive_us(const struct core *c, const char **thread)
 {
-    uint64_t oldest = decode_alive_us(c->decode), commits = commit_alive_us(c->commit);
+    uint64_t oldest_us = UINT64_MAX, alive_us;
+    const char *part;
 
-    *thread = "decoder";
-    if (commits < oldest) {
-        oldest = commits;
-        *thread = "committer";
-    }
+    *thread = "";
+    look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
+    look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
     if (c->store) {
-        const char *part;
-        uint64_t t = store_alive_us(c->store, &part);
-        if (t < oldest) {
-            oldest = t;
-            *thread = part;
-        }
+        alive_us = store_alive_us(c->store, &part);
+        look_at(&oldest_us, thread, alive_us, part);
     }
-    for (int i = 0; i < c->n_workers; i++) {
-        uint64_t t = worker_alive_us(c->workers[i]);
-        if (t < oldest) {
-            oldest = t;
-            *thread = "worker";
-        }
-    }
-    return oldest;
+    for (int i = 0; i < c->n_workers; i++)
+        look_at(&oldest_us, thread, worker_alive_us(c->workers[i]), "worker");
+    return oldest_us;
 }

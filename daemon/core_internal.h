@@ -48,8 +48,19 @@ MUST_CHECK int core_place_confirm(struct core *c, const struct session *s, doubl
 #define CORE_RETRY_S 10
 #define CORE_RETRY_LIMIT_S 600
 int core_retry_s(struct core *c);
-/* Out: fps [c->n_workers], what each device's sessions ask for */
-void core_loads(struct core *c, float *fps);
+
+/* All sessions, counted. Those of a device ask for load_fps now (session_load()), and were promised
+ * promised_fps by their options; sessions that are closed or at fault count in the latter no more. */
+struct core_census {
+    int states[SESSION_STATES];
+    uint64_t points;
+    struct core_census_device {
+        uint32_t sessions, queued;
+        float load_fps;
+        double promised_fps;
+    } devices[CORE_DEVICES_MAX]; /* as in core.workers */
+};
+void core_take_census(struct core *c, struct core_census *all);
 
 /* ------------------------------------------------------------------------- streams: core_ops */
 

@@ -82,13 +82,14 @@ static int op_session_get(struct core *c, const char *id, struct session_info *i
 static int op_session_list(struct core *c, struct session_info *infos, int cap, int *n,
                            uint64_t *cursor, struct err *err)
 {
-    struct session *page[64];
+    struct session *page[REGISTRY_PAGE];
     int got;
 
     (void)err;
     *n = 0;
     while (*n < cap &&
-           (got = registry_page(c->registry, page, cap - *n < 64 ? cap - *n : 64, cursor)) > 0)
+           (got = registry_page(c->registry, page,
+                                cap - *n < REGISTRY_PAGE ? cap - *n : REGISTRY_PAGE, cursor)) > 0)
         for (int i = 0; i < got; i++) {
             session_get_info(page[i], &infos[*n]);
             name_device(page[i], &infos[(*n)++]);
@@ -143,17 +144,12 @@ static void op_tokens_each(struct core *c, void (*each)(void *ctx, const struct 
                            void *ctx)
 {
     struct api_token tokens[SESSION_TOKENS_MAX];
-    struct session *page[64];
-    uint64_t cursor = 0;
-    int n;
+    struct registry_walk walk = {c->registry};
+    struct session *s;
 
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            int n_tokens = session_get_tokens(page[i], tokens);
-            for (int k = 0; k < n_tokens; k++)
-                each(ctx, &tokens[k]);
-            session_unref(page[i]);
-        }
+    while ((s = registry_next(&walk)))
+        for (int n = session_get_tokens(s, tokens), i = 0; i < n; i++)
+            each(ctx, &tokens[i]);
 }
 
 /* ------------------------------------------------------------------------- what came of it */
@@ -254,47 +250,17 @@ static int op_models(struct core *c, struct api_model *models, int cap, int *n, 
     return 0;
 }
 
-struct census {
-    int states[SESSION_STATES];
-    uint32_t sessions[CORE_DEVICES_MAX], queued[CORE_DEVICES_MAX];
-    uint64_t points;
-};
-
-static void take_census(struct core *c, struct census *all)
-{
-    struct session *page[64];
-    struct session_info info;
-    uint64_t cursor = 0;
-    int n;
-
-    memset(all, 0, sizeof(*all));
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            session_get_info(page[i], &info);
-            all->states[info.state]++;
-            all->points += info.points;
-            for (int w = 0; w < c->n_workers; w++)
-                if (c->workers[w] == session_work(page[i])->worker) {
-                    all->sessions[w]++;
-                    all->queued[w] += (uint32_t)info.counts.queued;
-                }
-            session_unref(page[i]);
-        }
-}
-
 static int op_devices(struct core *c, struct api_device *devices, int cap, int *n, struct err *err)
 {
-    float fps[CORE_DEVICES_MAX];
-    struct census all;
+    struct core_census all;
 
     (void)err;
-    take_census(c, &all);
-    core_loads(c, fps);
+    core_take_census(c, &all);
     for (*n = 0; *n < c->n_workers && *n < cap; (*n)++) {
         worker_get_device(c->workers[*n], &devices[*n]);
-        devices[*n].sessions = all.sessions[*n];
-        devices[*n].queued_frames = all.queued[*n];
-        devices[*n].load_fps = fps[*n];
+        devices[*n].sessions = all.devices[*n].sessions;
+        devices[*n].queued_frames = all.devices[*n].queued;
+        devices[*n].load_fps = all.devices[*n].load_fps;
     }
     return 0;
 }
@@ -317,7 +283,7 @@ static enum api_health op_health(struct core *c, char why[API_TEXT_CAP])
     return atomic_load(&c->ready) ? API_READY : API_STARTING;
 }
 
-static void write_sessions(struct metrics_text *t, const struct census *all)
+static void write_sessions(struct metrics_text *t, const struct core_census *all)
 {
     metrics_family(t, "recond_sessions", "gauge", "Sessions that exist, by state.");
     for (int i = 0; i < SESSION_STATES; i++)
@@ -327,44 +293,31 @@ static void write_sessions(struct metrics_text *t, const struct census *all)
     metrics_print(t, "recond_cloud_points %llu\n", (unsigned long long)all->points);
 }
 
-/* One gauge of every device. */
-static void write_device_gauge(struct metrics_text *t, struct core *c, const char *name,
-                               const char *help, double (*value)(const struct api_device *d))
+static void write_devices(struct metrics_text *t, struct core *c)
 {
-    struct api_device d;
+    static const struct {
+        const char *name, *help;
+    } gauges[] = {
+        {"recond_device_memory_used_bytes", "Allocated by this process."},
+        {"recond_device_memory_total_bytes", "What the device has."},
+        {"recond_device_memory_budget_bytes", "What sessions may hold."},
+        {"recond_device_busy_ratio", "Share of the last second spent computing."},
+        {"recond_device_lost_batches", "Batches that failed."},
+    };
     char label[2 * API_NAME_CAP + 1];
+    struct api_device d;
 
-    metrics_family(t, name, "gauge", help);
-    for (int i = 0; i < c->n_workers; i++) {
-        worker_get_device(c->workers[i], &d);
-        metrics_label(label, sizeof(label), d.name);
-        metrics_print(t, "%s{device=\"%s\"} %.15g\n", name, label, value(&d));
+    for (size_t g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++) {
+        metrics_family(t, gauges[g].name, "gauge", gauges[g].help);
+        for (int i = 0; i < c->n_workers; i++) {
+            worker_get_device(c->workers[i], &d);
+            const double values[] = {(double)d.memory_used_bytes, (double)d.memory_total_bytes,
+                                     (double)d.memory_budget_bytes, (double)d.busy,
+                                     (double)d.errors};
+            metrics_label(label, sizeof(label), d.name);
+            metrics_print(t, "%s{device=\"%s\"} %.15g\n", gauges[g].name, label, values[g]);
+        }
     }
-}
-
-static double memory_used(const struct api_device *d)
-{
-    return (double)d->memory_used_bytes;
-}
-
-static double memory_total(const struct api_device *d)
-{
-    return (double)d->memory_total_bytes;
-}
-
-static double memory_budget(const struct api_device *d)
-{
-    return (double)d->memory_budget_bytes;
-}
-
-static double busy(const struct api_device *d)
-{
-    return (double)d->busy;
-}
-
-static double lost_batches(const struct api_device *d)
-{
-    return (double)d->errors;
 }
 
 static void write_process(struct metrics_text *t, struct core *c)
@@ -391,24 +344,16 @@ static void write_process(struct metrics_text *t, struct core *c)
 static size_t op_metrics(struct core *c, char *buf, size_t cap)
 {
     struct metrics_text t = {buf, cap, 0};
-    struct census all;
+    struct core_census all;
 
-    take_census(c, &all);
+    core_take_census(c, &all);
     metrics_family(&t, "recond_build_info", "gauge", "Version of the program.");
     metrics_print(&t, "recond_build_info{version=\"%s\"} 1\n", RECOND_VERSION);
     write_process(&t, c);
     write_sessions(&t, &all);
     metrics_family(&t, "recond_streams", "gauge", "Clients connected to a stream.");
     metrics_print(&t, "recond_streams %d\n", atomic_load(&c->streams));
-    write_device_gauge(&t, c, "recond_device_memory_used_bytes", "Allocated by this process.",
-                       memory_used);
-    write_device_gauge(&t, c, "recond_device_memory_total_bytes", "What the device has.",
-                       memory_total);
-    write_device_gauge(&t, c, "recond_device_memory_budget_bytes", "What sessions may hold.",
-                       memory_budget);
-    write_device_gauge(&t, c, "recond_device_busy_ratio",
-                       "Share of the last second spent computing.", busy);
-    write_device_gauge(&t, c, "recond_device_lost_batches", "Batches that failed.", lost_batches);
+    write_devices(&t, c);
     metrics_write(&t, &c->metrics);
     store_write_metrics(&t, c->store);
     if (c->edge_metrics) {

@@ -6,44 +6,28 @@
 #include <math.h>
 #include <string.h>
 
-void core_loads(struct core *c, float *fps)
+void core_take_census(struct core *c, struct core_census *all)
 {
-    struct session *page[64];
-    uint64_t cursor = 0;
-    int n;
-
-    memset(fps, 0, (size_t)c->n_workers * sizeof(*fps));
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            for (int w = 0; w < c->n_workers; w++)
-                if (c->workers[w] == session_work(page[i])->worker)
-                    fps[w] += session_load(page[i]);
-            session_unref(page[i]);
-        }
-}
-
-static bool counts(const struct session_info *info)
-{
-    return info->state != SESSION_CLOSED && !info->fault[0];
-}
-
-/* Out: fps [c->n_workers], what each device's sessions are counted with. */
-static void promised(struct core *c, double *fps)
-{
-    struct session *page[64];
+    struct registry_walk walk = {c->registry};
     struct session_info info;
-    uint64_t cursor = 0;
-    int n;
+    struct session *s;
 
-    memset(fps, 0, (size_t)c->n_workers * sizeof(*fps));
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            session_get_info(page[i], &info);
-            for (int w = 0; w < c->n_workers && counts(&info); w++)
-                if (c->workers[w] == session_work(page[i])->worker)
-                    fps[w] += (double)info.options.fps;
-            session_unref(page[i]);
+    memset(all, 0, sizeof(*all));
+    while ((s = registry_next(&walk))) {
+        session_get_info(s, &info);
+        all->states[info.state]++;
+        all->points += info.points;
+        for (int w = 0; w < c->n_workers; w++) {
+            struct core_census_device *d = &all->devices[w];
+            if (c->workers[w] != session_work(s)->worker)
+                continue;
+            d->sessions++;
+            d->queued += (uint32_t)info.counts.queued;
+            d->load_fps += session_load(s);
+            if (info.state != SESSION_CLOSED && !info.fault[0])
+                d->promised_fps += (double)info.options.fps;
         }
+    }
 }
 
 static int too_many(double promised_fps, double asked, double frames_per_s, struct err *err)
@@ -61,18 +45,19 @@ static double share_taken(const struct core *c, int w)
 }
 
 /* The best of those that were not tried; -1 = none is left. */
-static int best_of(const struct core *c, const float *fps, const bool *tried)
+static int best_of(const struct core *c, const struct core_census *all, const bool *tried)
 {
-    int best = -1;
+    int best = -1, least = 0;
 
     for (int w = 0; w < c->n_workers; w++) {
-        int level = (int)fps[w] / CORE_PLACE_FPS, least = best < 0 ? 0 : (int)fps[best];
+        int level = (int)all->devices[w].load_fps / CORE_PLACE_FPS;
         if (tried[w])
             continue;
-        least /= CORE_PLACE_FPS;
         if (best < 0 || level < least ||
-            (level == least && share_taken(c, w) < share_taken(c, best)))
+            (level == least && share_taken(c, w) < share_taken(c, best))) {
             best = w;
+            least = level;
+        }
     }
     return best;
 }
@@ -80,21 +65,19 @@ static int best_of(const struct core *c, const float *fps, const bool *tried)
 int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
                struct worker **worker, struct err *err)
 {
-    double asked = (double)setup->options.fps, full[CORE_DEVICES_MAX] = {0};
-    float fps[CORE_DEVICES_MAX] = {0};
+    double asked = (double)setup->options.fps, promised;
     bool tried[CORE_DEVICES_MAX] = {false};
-    int w, rc;
+    struct core_census all;
+    int w, rc = ERR_BUSY;
 
     if (c->n_workers == 0)
-        return err_set(err, ERR_BUSY, "there is no device to compute on: %.120s", c->missing);
-    rc = ERR_BUSY;
-    core_loads(c, fps);
-    if (frames_per_s > 0)
-        promised(c, full);
-    while (rc && (w = best_of(c, fps, tried)) >= 0) {
+        return err_set(err, rc, "there is no device to compute on: %.120s", c->missing);
+    core_take_census(c, &all);
+    while (rc && (w = best_of(c, &all, tried)) >= 0) {
         tried[w] = true;
-        if (frames_per_s > 0 && full[w] + asked > frames_per_s) {
-            rc = too_many(full[w], asked, frames_per_s, err);
+        promised = all.devices[w].promised_fps;
+        if (frames_per_s > 0 && promised + asked > frames_per_s) {
+            rc = too_many(promised, asked, frames_per_s, err);
             continue;
         }
         *worker = c->workers[w];
@@ -106,14 +89,15 @@ int core_place(struct core *c, const struct session_setup *setup, double frames_
 int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,
                        struct err *err)
 {
-    double fps[CORE_DEVICES_MAX], own = (double)session_setup(s)->options.fps;
+    double own = (double)session_setup(s)->options.fps;
+    struct core_census all;
 
     if (frames_per_s <= 0)
         return 0;
-    promised(c, fps);
+    core_take_census(c, &all);
     for (int w = 0; w < c->n_workers; w++)
-        if (c->workers[w] == session_work(s)->worker && fps[w] > frames_per_s)
-            return too_many(fps[w] - own, own, frames_per_s, err);
+        if (c->workers[w] == session_work(s)->worker && all.devices[w].promised_fps > frames_per_s)
+            return too_many(all.devices[w].promised_fps - own, own, frames_per_s, err);
     return 0;
 }
 
@@ -131,17 +115,12 @@ static double rest_s(struct session *s, double now_s)
 
 int core_retry_s(struct core *c)
 {
-    double now_s = clock_unix_s(), first_s = INFINITY, rest;
-    struct session *page[64];
-    uint64_t cursor = 0;
-    int n;
+    double now_s = clock_unix_s(), first_s = INFINITY;
+    struct registry_walk walk = {c->registry};
+    struct session *s;
 
-    while ((n = registry_page(c->registry, page, 64, &cursor)) > 0)
-        for (int i = 0; i < n; i++) {
-            rest = rest_s(page[i], now_s);
-            first_s = rest < first_s ? rest : first_s;
-            session_unref(page[i]);
-        }
+    while ((s = registry_next(&walk)))
+        first_s = fmin(first_s, rest_s(s, now_s));
     if (first_s > CORE_RETRY_LIMIT_S)
         return CORE_RETRY_S;
     return first_s < 1 ? 1 : (int)ceil(first_s);

@@ -143,3 +143,14 @@ int registry_count(struct registry *r)
     pthread_mutex_unlock(&r->lock);
     return n;
 }
+
+struct session *registry_next(struct registry_walk *w)
+{
+    if (w->at)
+        session_unref(w->page[w->at - 1]);
+    if (w->at == w->n) {
+        w->n = registry_page(w->registry, w->page, REGISTRY_PAGE, &w->cursor);
+        w->at = 0;
+    }
+    return w->at < w->n ? w->page[w->at++] : NULL;
+}

@@ -25,4 +25,17 @@ struct session *registry_remove(struct registry *r, struct session *s);
 int registry_page(struct registry *r, struct session **sessions, int cap, uint64_t *cursor);
 int registry_count(struct registry *r);
 
+#define REGISTRY_PAGE 64
+
+/* A walk over all sessions, whatever becomes of the registry meanwhile; begins with `registry`
+ * alone set. */
+struct registry_walk {
+    struct registry *registry;
+    struct session *page[REGISTRY_PAGE];
+    int at, n;
+    uint64_t cursor;
+};
+/* The next session, valid until the next call; NULL at the end, which every walk has to reach. */
+struct session *registry_next(struct registry_walk *w);
+
 #endif
