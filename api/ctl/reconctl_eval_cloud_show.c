@@ -112,7 +112,7 @@ int reconctl_eval_cloud_plot_distances(const char *path, const double *distance,
         .x_label = "distance, m; the last column holds all beyond",
         .y_label = "% of the points",
         .n_series = 2,
-        .series = {{"cloud", x, y, 2 * COLUMNS + 2, false}, {"threshold", at, line, 2, false}}};
+        .series = {{"cloud", x, y, 2 * COLUMNS + 2}, {"threshold", at, line, 2}}};
 
     for (size_t i = 0; i < n; i++) {
         double k = distance[i] / width;
@@ -139,9 +139,9 @@ int reconctl_eval_cloud_plot_radii(const char *path, const struct eval_cloud_rep
         .x_label = "tolerance r, m",
         .y_label = "share; L_E in metres",
         .n_series = 3,
-        .series = {{"FNE: truth not found", x, y[0], n, false},
-                   {"FPE: points of nothing", x, y[1], n, false},
-                   {"L_E: mean of the found", x, y[2], n, false}},
+        .series = {{"FNE: truth not found", x, y[0], n},
+                   {"FPE: points of nothing", x, y[1], n},
+                   {"L_E: mean of the found", x, y[2], n}},
     };
 
     for (int i = 0; i < r->n_radii; i++) {

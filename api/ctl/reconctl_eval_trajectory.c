@@ -209,7 +209,7 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
         .title = "True path, and estimate after Sim(3)",
         .n_series = 2,
         .equal = true,
-        .series = {{"truth", v, v + n, n, false}, {"estimate", v + 2 * n, v + 3 * n, n, false}}};
+        .series = {{"truth", v, v + n, n}, {"estimate", v + 2 * n, v + 3 * n, n}}};
     int axes[2], rc;
 
     if (!v)

@@ -216,7 +216,6 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.fps = info.fps;
     rc = look_at_first(s, err);
     if (rc == 0 && info.has_camera) {
-        s->info.has_camera = true;
         s->info.K = info.K;
         if (info.width && info.height)
             s->info.K =
@@ -251,13 +250,12 @@ static int set_camera(struct reconctl_source *s, struct err *err)
             !isfinite(K->cy))
             return err_set(err, ERR_INPUT, "--camera takes fx,fy,cx,cy in pixels, not '%.60s'",
                            s->config.camera);
-    } else if (!i->has_camera) {
+    } else if (!(K->fx > 0)) {
         K->fx = K->fy = 0.85f * (float)(i->width > i->height ? i->width : i->height);
         K->cx = 0.5f * (float)(i->width - 1);
         K->cy = 0.5f * (float)(i->height - 1);
         i->camera_guessed = true;
     }
-    i->has_camera = true;
     return 0;
 }
 

@@ -22,7 +22,7 @@ struct reconctl_source_config {
 struct reconctl_source_info {
     int n_frames; /* of one round; 0 = not known before the end */
     int width, height;
-    bool has_poses, has_camera, camera_guessed;
+    bool has_poses, camera_guessed;
     struct intrinsics K; /* of width x height */
     double fps;
 };

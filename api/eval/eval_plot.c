@@ -136,14 +136,14 @@ static void put_series(FILE *f, const struct eval_plot_series *s, const struct a
     bool any = false;
 
     fprintf(f,
-            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" stroke-linecap=\"round\" "
+            "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-linecap=\"round\" "
             "stroke-linejoin=\"round\" d=\"",
-            colour, s->dots ? 4 : 2);
+            colour);
     for (size_t i = 0; i < s->n; i++) {
         if (!usable(s, i))
             continue;
-        fprintf(f, "%c%.2f %.2f%s", s->dots || !any ? 'M' : 'L', x_of(x, s->x[i]), y_of(y, s->y[i]),
-                s->dots || !any ? "h0" : "");
+        fprintf(f, "%c%.2f %.2f%s", any ? 'L' : 'M', x_of(x, s->x[i]), y_of(y, s->y[i]),
+                any ? "" : "h0");
         any = true;
     }
     fputs("\"/>\n", f);

@@ -1,5 +1,5 @@
 /*
- * eval_plot.h - small diagrams as SVG: curves and dots over two labelled axes
+ * eval_plot.h - small diagrams as SVG: curves over two labelled axes
  *
  * Axes begin at 0 unless a value is below, and end at a round number. Values that are not finite
  * are left out.
@@ -18,7 +18,6 @@ struct eval_plot_series {
     const char *name; /* shown in its colour; UTF-8, as all text */
     const double *x, *y;
     size_t n;
-    bool dots; /* dots instead of a line through them */
 };
 
 struct eval_plot {

@@ -20,7 +20,6 @@ static const struct {
     [PROBLEM_MISDIRECTED] = {421, "misdirected", "This server is not that host"},
     [PROBLEM_FIELDS] = {422, "invalid-fields", "Fields are wrong"},
     [PROBLEM_UPGRADE] = {426, "upgrade-required", "WebSocket only"},
-    [PROBLEM_HEADERS_TOO_LARGE] = {431, "headers-too-large", "A header is too long"},
     [PROBLEM_INTERNAL] = {500, "internal", "The server failed"},
     [PROBLEM_UNSUPPORTED] = {501, "unsupported", "Not by this server"},
     [PROBLEM_BUSY] = {503, "busy", "No room now"},

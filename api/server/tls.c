@@ -189,7 +189,7 @@ void tls_switch(struct tls *t)
 int tls_open(struct tls **out, const char *cert_file, const char *key_file, struct err *err)
 {
     struct tls *t = calloc(1, sizeof *t);
-    int rc;
+    int rc = 0;
 
     *out = NULL;
     if (!t)
@@ -197,8 +197,6 @@ int tls_open(struct tls **out, const char *cert_file, const char *key_file, stru
     pthread_mutex_init(&t->lock, NULL);
     if (strlen(cert_file) >= PATH_CAP || strlen(key_file) >= PATH_CAP)
         rc = err_at(err, ERR_INPUT, "tls.cert_file", "a path is too long");
-    else
-        rc = 0;
     snprintf(t->cert_file, PATH_CAP, "%s", cert_file);
     snprintf(t->key_file, PATH_CAP, "%s", key_file);
     t->client = SSL_CTX_new(TLS_client_method());

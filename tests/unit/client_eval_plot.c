@@ -70,7 +70,7 @@ static void a_dot_is_where_it_belongs(void **state)
     struct eval_plot p = {.title = "T",
                           .x_label = "X",
                           .y_label = "Y",
-                          .series = {{"A", x, y, 3, true}, {"B", fx, fy, 1, true}},
+                          .series = {{"A", x, y, 3}, {"B", fx, fy, 1}},
                           .n_series = 2};
     double at_x[8], at_y[8];
 
@@ -92,12 +92,12 @@ static void a_metre_is_a_metre(void **state)
     double x[8], y[8];
 
     (void)state;
-    p.series[0] = (struct eval_plot_series){"", flat, low, 5, false};
+    p.series[0] = (struct eval_plot_series){"", flat, low, 5};
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
     assert_int_equal(points_of(0, x, y), 5);
     assert_true(x[1] - x[0] > 400);
     assert_float_equal(x[1] - x[0], 10 * (y[1] - y[2]), 0.2);
-    p.series[0] = (struct eval_plot_series){"", low, flat, 5, false};
+    p.series[0] = (struct eval_plot_series){"", low, flat, 5};
     assert_int_equal(eval_plot_write(file, &p, NULL), 0);
     assert_int_equal(points_of(0, x, y), 5);
     assert_true(y[0] - y[1] > 200);
@@ -109,7 +109,7 @@ static void a_line_is_whole(void **state)
 {
     const double x[] = {0, 3, 7, 10}, y[] = {0, 30, NAN, 100};
     struct eval_plot p = {
-        .title = "", .x_label = "", .y_label = "", .series = {{"", x, y, 4, false}}, .n_series = 1};
+        .title = "", .x_label = "", .y_label = "", .series = {{"", x, y, 4}}, .n_series = 1};
     double at_x[8], at_y[8];
     char *svg;
 
@@ -132,7 +132,7 @@ static void words_are_read_as_they_are(void **state)
     struct eval_plot p = {.title = "a < b & c",
                           .x_label = "Zeit, s",
                           .y_label = "H\xc3\xb6he",
-                          .series = {{"one & all", v, v, 1, false}},
+                          .series = {{"one & all", v, v, 1}},
                           .n_series = 1};
     char *svg;
 
@@ -151,11 +151,8 @@ static void words_are_read_as_they_are(void **state)
 static void what_cannot_be_shown(void **state)
 {
     const double none[] = {NAN}, some[] = {1};
-    struct eval_plot p = {.title = "",
-                          .x_label = "",
-                          .y_label = "",
-                          .series = {{"", none, none, 1, false}},
-                          .n_series = 1};
+    struct eval_plot p = {
+        .title = "", .x_label = "", .y_label = "", .series = {{"", none, none, 1}}, .n_series = 1};
 
     (void)state;
     assert_int_equal(eval_plot_write(file, &p, NULL), ERR_INPUT);
@@ -164,7 +161,7 @@ static void what_cannot_be_shown(void **state)
     p.n_series = EVAL_PLOT_SERIES_MAX + 1;
     assert_int_equal(eval_plot_write(file, &p, NULL), ERR_INPUT);
     p.n_series = 1;
-    p.series[0] = (struct eval_plot_series){"", some, some, 1, false};
+    p.series[0] = (struct eval_plot_series){"", some, some, 1};
     assert_int_equal(eval_plot_write("/nothing/there.svg", &p, NULL), ERR_IO);
     assert_int_equal(eval_plot_write("/dev/full", &p, NULL), ERR_IO);
 }
@@ -179,7 +176,7 @@ static void odd_ranges(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        p.series[0] = (struct eval_plot_series){"", &at[i][0], &at[i][1], 1, true};
+        p.series[0] = (struct eval_plot_series){"", &at[i][0], &at[i][1], 1};
         assert_int_equal(eval_plot_write(file, &p, NULL), 0);
         svg = content();
         assert_null(strstr(svg, "nan"));
