@@ -134,7 +134,7 @@ $(O)/reconctl: $(call objs,$(CTL_SRC) api/session_options.c api/token.c) $(LIB_C
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
 
 # the library that others link: one object, of which only what the installed headers declare can be seen
-PUBLIC := client cloud codec control delta err frame key
+PUBLIC = $(basename $(notdir $(shell deploy/public-headers)))
 $(O)/librecond-client.a: $(call objs,api/client/client.c api/client/client_stream.c $(wildcard proto/cloud/cloud*.c)) $(LIB_CLIENT) $(LIB_PROTO)
 	$(call run,AR)$(LD) -r -o $(@:.a=.o) $^
 	@$(OBJCOPY) -w $(PUBLIC:%=--keep-global-symbol='%_*') $(@:.a=.o)
