@@ -69,15 +69,4 @@ void net_dnnl_free(struct net_dnnl **p);
 MUST_CHECK int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err);
 size_t net_dnnl_bytes(const struct net_dnnl *p); /* weights copies + activations */
 
-/* What a plan is made of and where its time goes; for measurements
- * (tests/bench/bench_gpu_net.c). */
-struct net_dnnl_profile {
-    double flops;  /* of one run: two a product of the convolutions, one a number of a pool */
-    double conv_s; /* the convolutions, each run alone `repeats` times: the sum of the fastest */
-    int n_conv, n_other; /* primitives and loops of one run */
-    size_t weight_bytes, activation_bytes, scratch_bytes;
-};
-MUST_CHECK int net_dnnl_get_profile(struct net_dnnl *p, int repeats, struct net_dnnl_profile *out,
-                                    struct err *err);
-
 #endif

@@ -50,7 +50,7 @@ static int get_all(struct net_cuda *p, cudaStream_t stream, struct err *err)
     int rc;
     for (int i = 0; i < 4; i++)
         out *= (size_t)p->g->tensors[p->g->output].d[i];
-    if ((rc = get(p, (void **)&p->input, n * plan->places[p->g->input].bytes, stream, err)) ||
+    if ((rc = get(p, (void **)&p->input, n * plan->places[p->g->input].span.bytes, stream, err)) ||
         (rc = get(p, (void **)&p->output, out, stream, err)) ||
         (rc = get(p, (void **)&p->arena, n * plan->arena_bytes, stream, err)) ||
         (rc = get(p, (void **)&p->tables, plan->table_bytes, stream, err)))
@@ -68,7 +68,7 @@ static __half *place_of(const struct net_cuda *p, int place)
 {
     if (place == p->g->input)
         return p->input;
-    return (__half *)(void *)(p->arena + (size_t)p->max_batch * p->plan->places[place].at);
+    return (__half *)(void *)(p->arena + (size_t)p->max_batch * p->plan->places[place].span.at);
 }
 
 /* ---------------------------------------------------------------------------------- convolution */
@@ -156,13 +156,9 @@ static int make_convs(struct net_cuda *p, cudaStream_t stream, struct err *err)
             continue;
         if ((rc = make_conv(p, &p->plan->jobs[i], stream, err)))
             goto out;
-        for (int n = 1; n <= p->max_batch; n *= 2) {
-            int items = items_of(p, &p->plan->jobs[i], n);
-            size_t s = net_cuda_conv_scratch(p->convs[p->n_convs - 1], items);
-            size_t c = net_cuda_conv_counters(p->convs[p->n_convs - 1], items);
-            scratch = s > scratch ? s : scratch;
-            counters = c > counters ? c : counters;
-        }
+        for (int n = 1; n <= p->max_batch; n *= 2)
+            net_cuda_conv_scratch(p->convs[p->n_convs - 1], items_of(p, &p->plan->jobs[i], n),
+                                  &scratch, &counters);
     }
     if ((rc = get(p, (void **)&p->scratch, scratch, stream, err)) ||
         (rc = get(p, (void **)&p->counters, counters, stream, err)))
@@ -213,32 +209,11 @@ static const void *table_of(const struct net_cuda *p, size_t at)
     return at == NET_CUDA_NO_TABLE ? NULL : p->tables + at;
 }
 
-static enum net_cuda_move_kind kind_of(const struct net_cuda_job *j)
-{
-    static const enum net_cuda_move_kind kinds[] = {
-        [NET_STEP_CONV] = NET_CUDA_MOVE_CONV,
-        [NET_STEP_DECONV] = NET_CUDA_MOVE_DECONV,
-        [NET_STEP_ACT] = NET_CUDA_MOVE_ACT,
-        [NET_STEP_AFFINE] = NET_CUDA_MOVE_AFFINE,
-        [NET_STEP_BINARY] = NET_CUDA_MOVE_BINARY,
-        [NET_STEP_POOL] = NET_CUDA_MOVE_POOL,
-        [NET_STEP_CONCAT] = NET_CUDA_MOVE_PART,
-        [NET_STEP_REMAP] = NET_CUDA_MOVE_REMAP,
-        [NET_STEP_LERP] = NET_CUDA_MOVE_LERP,
-        [NET_STEP_RESHAPE] = NET_CUDA_MOVE_RESHAPE,
-        [NET_STEP_TRANSPOSE] = NET_CUDA_MOVE_TRANSPOSE,
-        [NET_STEP_SLICE] = NET_CUDA_MOVE_SLICE,
-        [NET_STEP_SHUFFLE] = NET_CUDA_MOVE_SHUFFLE,
-    };
-    return j->kind == NET_CUDA_FLOAT   ? NET_CUDA_MOVE_FLOAT
-           : j->kind == NET_CUDA_WIDEN ? NET_CUDA_MOVE_COPY
-                                       : kinds[j->step->kind];
-}
-
 static void move_of(const struct net_cuda *p, const struct net_cuda_job *j, struct net_cuda_move *m)
 {
     const struct net_step *s = j->step;
-    *m = (struct net_cuda_move){.kind = kind_of(j), .from = j->from, .is_last = j->is_last};
+    *m = (struct net_cuda_move){
+        .kind = s ? s->kind : NET_STEP_NONE, .from = j->from, .is_last = j->is_last};
     for (int k = 0; k < j->n_src; k++)
         m->src[k] = view_of(p, j->src[k]);
     if (j->residual >= 0)

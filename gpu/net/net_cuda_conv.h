@@ -56,17 +56,23 @@ MUST_CHECK int net_cuda_conv_new(struct net_cuda_conv_plan **p, const struct net
                                  cudaStream_t stream, struct err *err);
 void net_cuda_conv_free(struct net_cuda_conv_plan **p);
 size_t net_cuda_conv_bytes(const struct net_cuda_conv_plan *p);
-/* Float32 partial sums that a split run of n pictures needs, and the counters behind them (zero
- * before the first run; a run leaves them zero). Convolutions of one stream share one scratch. */
-size_t net_cuda_conv_scratch(const struct net_cuda_conv_plan *p, int n);
-size_t net_cuda_conv_counters(const struct net_cuda_conv_plan *p, int n);
+/*
+ * net_cuda_conv_scratch - what a split run of n pictures needs beside its tensors
+ *
+ * Convolutions of one stream share it, so it is as large as the largest of them asks for.
+ * In/out:  *sums, *counters: bytes, raised where this layer needs more; counters are zero before
+ *          the first run, and each run leaves them zero
+ */
+void net_cuda_conv_scratch(const struct net_cuda_conv_plan *p, int n, size_t *sums,
+                           size_t *counters);
 
 /* The tile shapes that fit this layer; returns how many were written, at most cap. [0] is what a
  * rule would choose for n pictures. */
 int net_cuda_conv_tiles(const struct net_cuda_conv_plan *p, int n, struct net_cuda_tile *tiles,
                         int cap);
 
-/* Of the layer and the table of shapes: what measured tile shapes are good for. */
+/* Layers with one hash run equally fast in each tile shape. It covers the layer and the table of
+ * shapes. */
 uint64_t net_cuda_conv_hash(const struct net_cuda_conv_plan *p);
 
 struct net_cuda_conv_args {

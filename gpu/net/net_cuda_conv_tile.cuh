@@ -14,6 +14,7 @@
 #ifndef RECOND_GPU_NET_CUDA_CONV_TILE_CUH
 #define RECOND_GPU_NET_CUDA_CONV_TILE_CUH
 
+#include "gpu/net/net_cuda_act.cuh"
 #include "gpu/net/net_graph.h"
 
 #include <cuda_fp16.h>
@@ -290,37 +291,10 @@ static __device__ __forceinline__ bool conv_meet(const conv_launch &p,
 
 /* ---------------------------------------------------------------------------- answers */
 
-/* The activations that few networks use; a call, so that they do not swell every kernel. */
+/* A call, so that the activations that few networks use do not swell every kernel. */
 static __device__ __noinline__ float conv_act_rare(int kind, float a, float b, float x)
 {
-    switch (kind) {
-    case NET_ACT_CLIP:
-        return fminf(fmaxf(x, a), b);
-    case NET_ACT_ELU:
-        return x < 0.0f ? a * expm1f(x) : x;
-    case NET_ACT_SIGMOID:
-        return 1.0f / (1.0f + expf(-x));
-    case NET_ACT_TANH:
-        return tanhf(x);
-    case NET_ACT_SOFTPLUS:
-        return x > 20.0f ? x : log1pf(expf(x));
-    case NET_ACT_EXP:
-        return expf(x);
-    case NET_ACT_LOG:
-        return logf(x);
-    case NET_ACT_SQRT:
-        return sqrtf(x);
-    case NET_ACT_ABS:
-        return fabsf(x);
-    case NET_ACT_HARDSWISH:
-        return x * fminf(fmaxf(x / 6.0f + 0.5f, 0.0f), 1.0f);
-    case NET_ACT_POW:
-        return a * powf(x, b);
-    case NET_ACT_LINEAR:
-        return a * x + b;
-    default:
-        return x;
-    }
+    return net_cuda_act_rare(kind, a, b, x);
 }
 
 static __device__ __forceinline__ float conv_act(const net_act &act, float x)

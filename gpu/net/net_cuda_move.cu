@@ -1,6 +1,7 @@
 #include "gpu/net/net_cuda_move.h"
 
 #include "gpu/base/cuda_try.h"
+#include "gpu/net/net_cuda_act.cuh"
 
 #define THREADS 128
 #define GRID_Y_MAX 32768
@@ -50,40 +51,6 @@ __device__ static inline float load1(const net_cuda_view &t, int item, int c, in
 __device__ static inline float load_at(const net_cuda_view &t, int picture, const int at[4])
 {
     return load1(t, picture * t.d[0] + at[0], at[1], at[2], at[3]);
-}
-
-__device__ static float activate(const net_act &f, float x)
-{
-    switch (f.kind) {
-    case NET_ACT_RELU:
-        return x < 0 ? f.a * x : x;
-    case NET_ACT_CLIP:
-        return fminf(fmaxf(x, f.a), f.b);
-    case NET_ACT_ELU:
-        return x < 0 ? f.a * expm1f(x) : x;
-    case NET_ACT_SIGMOID:
-        return 1 / (1 + expf(-x));
-    case NET_ACT_TANH:
-        return tanhf(x);
-    case NET_ACT_SOFTPLUS:
-        return x > 20 ? x : log1pf(expf(x));
-    case NET_ACT_EXP:
-        return expf(x);
-    case NET_ACT_LOG:
-        return logf(x);
-    case NET_ACT_SQRT:
-        return sqrtf(x);
-    case NET_ACT_ABS:
-        return fabsf(x);
-    case NET_ACT_HARDSWISH:
-        return x * fminf(fmaxf(x / 6 + 0.5f, 0), 1);
-    case NET_ACT_POW:
-        return f.a * powf(x, f.b);
-    case NET_ACT_LINEAR:
-        return f.a * x + f.b;
-    default:
-        return x;
-    }
 }
 
 /* ---------------------------------------------------------------------------------- values */
@@ -275,15 +242,15 @@ __device__ static void origin(const net_cuda_move &m, const int at[4], int from[
     const int b = m.block;
     for (int i = 0; i < 4; i++)
         from[i] = at[i];
-    if (m.kind == NET_CUDA_MOVE_RESHAPE) {
+    if (m.kind == NET_STEP_RESHAPE) {
         size_t i = (((size_t)at[0] * out[1] + at[1]) * out[2] + at[2]) * out[3] + at[3];
         for (int k = 3; k > 0; i /= in[k--])
             from[k] = (int)(i % in[k]);
         from[0] = (int)i;
-    } else if (m.kind == NET_CUDA_MOVE_TRANSPOSE) {
+    } else if (m.kind == NET_STEP_TRANSPOSE) {
         for (int i = 0; i < 4; i++)
             from[m.perm[i]] = at[i];
-    } else if (m.kind == NET_CUDA_MOVE_SLICE) {
+    } else if (m.kind == NET_STEP_SLICE) {
         from[1] = at[1] + m.first;
     } else {
         /* DepthToSpace. DCR: channel (bi * b + bj) * C + c; CRD: (c * b + bi) * b + bj */
@@ -307,21 +274,21 @@ __device__ static void gather8(const net_cuda_move &m, spot s, float v[8])
 
 template <int KIND> __device__ static inline void value8(const net_cuda_move &m, spot s, float v[8])
 {
-    if constexpr (KIND == NET_CUDA_MOVE_CONV)
+    if constexpr (KIND == NET_STEP_CONV)
         conv8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_DECONV)
+    else if constexpr (KIND == NET_STEP_DECONV)
         deconv8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_AFFINE)
+    else if constexpr (KIND == NET_STEP_AFFINE)
         affine8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_BINARY)
+    else if constexpr (KIND == NET_STEP_BINARY)
         binary8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_REMAP)
+    else if constexpr (KIND == NET_STEP_REMAP)
         remap8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_LERP)
+    else if constexpr (KIND == NET_STEP_LERP)
         lerp8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_POOL)
+    else if constexpr (KIND == NET_STEP_POOL)
         m.pool == NET_POOL_MAX ? max8(m, s, v) : mean8(m, s, v);
-    else if constexpr (KIND == NET_CUDA_MOVE_RESHAPE)
+    else if constexpr (KIND == NET_STEP_RESHAPE)
         gather8(m, s, v);
     else
         copy8(m, s, v);
@@ -348,7 +315,7 @@ __global__ static void eights_kernel(const __grid_constant__ net_cuda_move m, in
         value8<KIND>(m, s, v);
 #pragma unroll
         for (int k = 0; k < 8; k++)
-            v[k] = s.c + k < m.dst.d[1] ? activate(m.act, v[k]) : 0;
+            v[k] = s.c + k < m.dst.d[1] ? net_cuda_act(m.act, v[k]) : 0;
 #pragma unroll
         for (int k = 0; k < 4; k++)
             e.h[k] = __floats2half2_rn(v[2 * k], v[2 * k + 1]);
@@ -401,50 +368,50 @@ __global__ static void float_kernel(const __grid_constant__ net_cuda_move m, int
 
 typedef void (*move_fn)(const net_cuda_move m, int items);
 
-static move_fn kernel_of(enum net_cuda_move_kind kind)
+static move_fn kernel_of(const struct net_cuda_move *m)
 {
-    switch (kind) {
-    case NET_CUDA_MOVE_CONV:
-        return eights_kernel<NET_CUDA_MOVE_CONV>;
-    case NET_CUDA_MOVE_DECONV:
-        return eights_kernel<NET_CUDA_MOVE_DECONV>;
-    case NET_CUDA_MOVE_AFFINE:
-        return eights_kernel<NET_CUDA_MOVE_AFFINE>;
-    case NET_CUDA_MOVE_BINARY:
-        return eights_kernel<NET_CUDA_MOVE_BINARY>;
-    case NET_CUDA_MOVE_POOL:
-        return eights_kernel<NET_CUDA_MOVE_POOL>;
-    case NET_CUDA_MOVE_REMAP:
-        return eights_kernel<NET_CUDA_MOVE_REMAP>;
-    case NET_CUDA_MOVE_LERP:
-        return eights_kernel<NET_CUDA_MOVE_LERP>;
-    case NET_CUDA_MOVE_RESHAPE:
-    case NET_CUDA_MOVE_TRANSPOSE:
-    case NET_CUDA_MOVE_SLICE:
-    case NET_CUDA_MOVE_SHUFFLE:
-        return eights_kernel<NET_CUDA_MOVE_RESHAPE>;
-    case NET_CUDA_MOVE_PART:
-        return part_kernel;
-    case NET_CUDA_MOVE_FLOAT:
+    if (m->answer)
         return float_kernel;
-    default: /* copy, activation */
-        return eights_kernel<NET_CUDA_MOVE_COPY>;
+    switch (m->kind) {
+    case NET_STEP_CONV:
+        return eights_kernel<NET_STEP_CONV>;
+    case NET_STEP_DECONV:
+        return eights_kernel<NET_STEP_DECONV>;
+    case NET_STEP_AFFINE:
+        return eights_kernel<NET_STEP_AFFINE>;
+    case NET_STEP_BINARY:
+        return eights_kernel<NET_STEP_BINARY>;
+    case NET_STEP_POOL:
+        return eights_kernel<NET_STEP_POOL>;
+    case NET_STEP_REMAP:
+        return eights_kernel<NET_STEP_REMAP>;
+    case NET_STEP_LERP:
+        return eights_kernel<NET_STEP_LERP>;
+    case NET_STEP_RESHAPE:
+    case NET_STEP_TRANSPOSE:
+    case NET_STEP_SLICE:
+    case NET_STEP_SHUFFLE:
+        return eights_kernel<NET_STEP_RESHAPE>;
+    case NET_STEP_CONCAT:
+        return part_kernel;
+    default: /* a copy or an activation */
+        return eights_kernel<NET_STEP_NONE>;
     }
 }
 
 int net_cuda_move_run(const struct net_cuda_move *m, int n, cudaStream_t stream, struct err *err)
 {
-    const int by_src = m->kind == NET_CUDA_MOVE_PART || m->kind == NET_CUDA_MOVE_FLOAT;
+    const int by_src = m->kind == NET_STEP_CONCAT || m->answer;
     const struct net_cuda_view *t = by_src ? &m->src[0] : &m->dst;
     const int items = n * t->d[0];
-    const size_t a_pixel = m->kind == NET_CUDA_MOVE_PART    ? part_width(*m)
-                           : m->kind == NET_CUDA_MOVE_FLOAT ? t->d[1]
-                                                            : t->pitch / 8;
+    const size_t a_pixel = m->answer                    ? t->d[1]
+                           : m->kind == NET_STEP_CONCAT ? part_width(*m)
+                                                        : t->pitch / 8;
     const size_t threads = (size_t)t->d[2] * t->d[3] * a_pixel;
     const dim3 grid((unsigned)((threads + THREADS - 1) / THREADS),
                     (unsigned)(items < GRID_Y_MAX ? items : GRID_Y_MAX));
     int rc;
-    kernel_of(m->kind)<<<grid, THREADS, 0, stream>>>(*m, items);
+    kernel_of(m)<<<grid, THREADS, 0, stream>>>(*m, items);
     CU_TRY(cuda_try_launch());
 out:
     return rc;

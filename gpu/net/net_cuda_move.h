@@ -1,9 +1,8 @@
 /*
  * net_cuda_move.h - every step of a network that is no plain convolution, one kernel launch each
  *
- * Written to be right for any shape: a thread makes 8 channels of a pixel, or one number. Sums are
- * float32, from the first term to the last in one thread, so their order is that of the picture
- * alone.
+ * The kernels take any shape: a thread makes 8 channels of a pixel, or one number. Sums are float32,
+ * from the first term to the last in one thread, so their order does not depend on the batch.
  */
 #ifndef RECOND_GPU_NET_CUDA_MOVE_H
 #define RECOND_GPU_NET_CUDA_MOVE_H
@@ -24,29 +23,17 @@ struct net_cuda_view {
     int pitch; /* a multiple of 8; 4 for a narrow input, which no move writes */
 };
 
-enum net_cuda_move_kind {
-    NET_CUDA_MOVE_COPY, /* the same shape under another pitch */
-    NET_CUDA_MOVE_CONV, /* with groups */
-    NET_CUDA_MOVE_DECONV,
-    NET_CUDA_MOVE_ACT,
-    NET_CUDA_MOVE_AFFINE,
-    NET_CUDA_MOVE_BINARY,
-    NET_CUDA_MOVE_POOL,
-    NET_CUDA_MOVE_REMAP,
-    NET_CUDA_MOVE_LERP,
-    NET_CUDA_MOVE_RESHAPE,
-    NET_CUDA_MOVE_TRANSPOSE,
-    NET_CUDA_MOVE_SLICE,
-    NET_CUDA_MOVE_SHUFFLE,
-    NET_CUDA_MOVE_PART, /* src[0] becomes the part of dst that begins at `from` along `axis` */
-    NET_CUDA_MOVE_FLOAT /* src[0] as float32 in row-major order */
-};
-
-/* What a kernel gets, whole; the fields are net_step's, tables are device memory. */
+/*
+ * What a kernel gets; the fields are net_step's, tables are device memory. Three kinds of moves are
+ * no whole steps:
+ *     NET_STEP_NONE    src[0] under another pitch
+ *     NET_STEP_CONCAT  src[0] as the part of dst that begins at `from` along `axis`
+ *     answer set       src[0] as float32 in row-major order
+ */
 struct net_cuda_move {
-    enum net_cuda_move_kind kind;
+    enum net_step_kind kind;
     struct net_cuda_view src[2], residual, dst; /* residual.p NULL = none */
-    float *answer;                              /* of NET_CUDA_MOVE_FLOAT */
+    float *answer;                              /* NULL = the result goes to dst */
     struct net_act act;
     struct net_window win;
     enum net_binary binary;

@@ -1,5 +1,7 @@
 #include "gpu/net/net_cuda_plan.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +72,7 @@ static struct net_cuda_job *add_job(struct net_cuda_plan *p, enum net_cuda_job_k
                                     const struct net_step *s)
 {
     struct net_cuda_job *j = &p->jobs[p->n_jobs++]; /* counted before: there is room */
-    *j = (struct net_cuda_job){.kind = kind, .step = s, .residual = -1, .dst = -1, .from = 0};
+    *j = (struct net_cuda_job){.kind = kind, .step = s, .residual = -1, .dst = -1};
     for (int a = 0; a < 2; a++)
         j->i0[a] = j->i1[a] = j->w1[a] = NET_CUDA_NO_TABLE;
     j->scale = j->bias = j->weight = NET_CUDA_NO_TABLE;
@@ -79,7 +81,7 @@ static struct net_cuda_job *add_job(struct net_cuda_plan *p, enum net_cuda_job_k
 
 static void touch(struct net_cuda_plan *p, int place)
 {
-    struct net_cuda_place *at = &p->places[place];
+    struct net_mem_span *at = &p->places[place].span;
     if (at->first < 0)
         at->first = p->n_jobs - 1;
     at->last = p->n_jobs - 1;
@@ -90,14 +92,8 @@ static int add_table(struct net_cuda_plan *p, const void *data, size_t bytes, si
                      struct err *err)
 {
     size_t room = (bytes + 15) / 16 * 16;
-    if (room > p->cap_tables - p->table_bytes) {
-        size_t cap = 2 * p->cap_tables + room + 4096;
-        uint8_t *more = realloc(p->tables, cap);
-        if (!more)
-            return err_set(err, ERR_MEMORY, "no memory for a plan");
-        p->tables = more;
-        p->cap_tables = cap;
-    }
+    if (array_grow(&p->tables, &p->cap_tables, p->table_bytes + room, 1))
+        return err_set(err, ERR_MEMORY, "no memory for a plan");
     *at = p->table_bytes;
     memset(p->tables + *at, 0, room);
     if (data)
@@ -265,52 +261,17 @@ static int emit_all(struct net_cuda_plan *p, const struct uses *u, struct err *e
 
 /* ---------------------------------------------------------------------------------- arena */
 
-static int larger_first(const void *a, const void *b, void *places)
-{
-    const struct net_cuda_place *x = (struct net_cuda_place *)places + *(const int *)a;
-    const struct net_cuda_place *y = (struct net_cuda_place *)places + *(const int *)b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return *(const int *)a - *(const int *)b;
-}
-
-/* Largest first, each at the lowest place that is free during its whole life. order[0 ... i) is by
- * place. */
-static void arrange(struct net_cuda_plan *p, int *order, int n)
-{
-    for (int i = 0; i < n; i++) {
-        int id = order[i], k;
-        struct net_cuda_place *s = &p->places[id];
-        size_t at = 0;
-        for (k = 0; k < i; k++) {
-            const struct net_cuda_place *o = &p->places[order[k]];
-            size_t end = o->at + o->bytes;
-            if (o->last < s->first || s->last < o->first || end <= at)
-                continue;
-            if (at + s->bytes <= o->at)
-                break;
-            at = end;
-        }
-        s->at = at;
-        if (at + s->bytes > p->arena_bytes)
-            p->arena_bytes = at + s->bytes;
-        for (k = i; k > 0 && p->places[order[k - 1]].at > at; k--)
-            order[k] = order[k - 1];
-        order[k] = id;
-    }
-}
-
 static int place_all(struct net_cuda_plan *p, struct err *err)
 {
-    int *order = malloc((size_t)p->n_places * sizeof *order), n = 0;
-    if (!order)
+    struct net_mem_span **spans = malloc((size_t)p->n_places * sizeof *spans);
+    int n = 0;
+    if (!spans)
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     for (int i = 0; i < p->n_places; i++)
-        if (i != p->g->input && p->places[i].first >= 0) /* the input is the caller's to write */
-            order[n++] = i;
-    qsort_r(order, (size_t)n, sizeof *order, larger_first, p->places);
-    arrange(p, order, n);
-    free(order);
+        if (i != p->g->input && p->places[i].span.first >= 0) /* the input has its own memory */
+            spans[n++] = &p->places[i].span;
+    p->arena_bytes = net_mem_arrange(spans, n, ALIGN);
+    free(spans);
     if (p->arena_bytes > p->max_bytes)
         return err_set(err, ERR_LIMIT, "a plan of %zu bytes a picture, %zu are allowed",
                        p->arena_bytes, p->max_bytes);
@@ -330,13 +291,13 @@ static int size_places(struct net_cuda_plan *p, struct err *err)
         struct net_cuda_place *at = &p->places[i];
         const int *d = net_cuda_plan_dims(p, i);
         double bytes;
-        at->first = at->last = -1;
+        at->span.first = at->span.last = -1;
         at->pitch = i == p->g->input && d[1] <= 4 ? 4 : (d[1] + 7) / 8 * 8;
         bytes = 2.0 * at->pitch * d[0] * d[2] * d[3];
         if (bytes > (double)p->max_bytes)
             return err_set(err, ERR_LIMIT, "a tensor of %.0f bytes, %zu are allowed", bytes,
                            p->max_bytes);
-        at->bytes = ((size_t)bytes + ALIGN - 1) / ALIGN * ALIGN;
+        at->span.bytes = ((size_t)bytes + ALIGN - 1) / ALIGN * ALIGN;
     }
     return 0;
 }

@@ -21,9 +21,7 @@
 struct net_cuda_place {
     int pitch;
     int folded;
-    size_t bytes;    /* of one picture */
-    size_t at;       /* bytes from the arena's begin, of one picture; times max_batch */
-    int first, last; /* jobs that use it; -1 = none */
+    struct net_mem_span span; /* of one picture; the arena holds max_batch times as much */
 };
 
 enum net_cuda_job_kind {

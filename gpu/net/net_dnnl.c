@@ -2,8 +2,6 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /* Channels in a block of the layout that this processor's convolutions choose by themselves; 0 =
  * none. */
@@ -35,8 +33,8 @@ static int bind(struct net_dnnl *p, struct err *err)
     for (int i = 0; !st && i < p->n_stores; i++) {
         struct store *s = &p->stores[i];
         const struct store *root = &p->stores[s->root];
-        void *data = s->user ? DNNL_MEMORY_NONE : (char *)p->arena + root->at + s->root_at;
-        if (root->first >= 0)
+        void *data = s->user ? DNNL_MEMORY_NONE : (char *)p->arena + root->span.at + s->root_at;
+        if (root->span.first >= 0)
             st = dnnl_memory_create(&s->mem, &s->md, p->engine, data);
     }
     for (int i = 0; !st && i < p->n_jobs; i++) {
@@ -119,7 +117,7 @@ void net_dnnl_free(struct net_dnnl **plan)
 static const float *data_of(const struct net_dnnl *p, int store)
 {
     const struct store *s = &p->stores[store];
-    return (const float *)((const char *)p->arena + p->stores[s->root].at + s->root_at);
+    return (const float *)((const char *)p->arena + p->stores[s->root].span.at + s->root_at);
 }
 
 int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err)
@@ -145,40 +143,4 @@ int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *er
 size_t net_dnnl_bytes(const struct net_dnnl *p)
 {
     return p->blob_bytes + p->arena_bytes + p->scratch_bytes;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int net_dnnl_get_profile(struct net_dnnl *p, int repeats, struct net_dnnl_profile *out,
-                         struct err *err)
-{
-    dnnl_status_t st = dnnl_success;
-    *out = (struct net_dnnl_profile){.flops = p->g->flops,
-                                     .weight_bytes = p->blob_bytes,
-                                     .activation_bytes = p->arena_bytes,
-                                     .scratch_bytes = p->scratch_bytes};
-    for (int i = 0; !st && i < p->n_jobs; i++) {
-        const struct job *j = &p->jobs[i];
-        double best = 1e30;
-        if (!j->step || (j->step->kind != NET_STEP_CONV && j->step->kind != NET_STEP_DECONV)) {
-            out->n_other++;
-            continue;
-        }
-        for (int k = 0; !st && k < repeats; k++) {
-            double t = now_s();
-            st = dnnl_primitive_execute(j->prim, p->stream, j->n_args, j->args);
-            if (!st)
-                st = dnnl_stream_wait(p->stream);
-            t = now_s() - t;
-            best = t < best ? t : best;
-        }
-        out->n_conv++;
-        out->conv_s += best;
-    }
-    return st ? net_dnnl_prim_fail(err, NULL, "to run", st) : 0;
 }

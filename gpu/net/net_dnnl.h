@@ -23,12 +23,10 @@ enum layout { LAYOUT_PLAIN, LAYOUT_LAST, LAYOUT_BLOCK8, LAYOUT_BLOCK16, LAYOUT_O
 struct store {
     dnnl_memory_desc_t md;
     enum layout layout;
-    size_t bytes;
-    int root;        /* itself, or the store whose bytes these are */
-    size_t root_at;  /* bytes from the root's begin */
-    int user;        /* 1 the caller's input, 2 the caller's output: no place in the arena */
-    int first, last; /* jobs that use the root; -1 = none yet */
-    size_t at;       /* roots: place in the arena */
+    struct net_mem_span span; /* jobs and place: of roots alone */
+    int root;                 /* itself, or the store whose bytes these are */
+    size_t root_at;           /* bytes from the root's begin */
+    int user;                 /* 1: the caller's memory, no place in the arena */
     dnnl_memory_t mem;
 };
 
@@ -39,7 +37,7 @@ struct blob {
     dnnl_memory_t mem;
 };
 
-#define JOB_ARGS 6
+#define JOB_ARGS 6 /* two sources, weights, bias or addend, result, scratchpad */
 
 struct job {
     const struct net_step *step; /* NULL = a change of layout or a copy */
@@ -114,7 +112,8 @@ MUST_CHECK int net_dnnl_plan_loop(struct net_dnnl *p, const struct net_dnnl_loop
                                   int to, struct err *err);
 MUST_CHECK int net_dnnl_plan_copy(struct net_dnnl *p, int from, int to, struct err *err);
 struct job *net_dnnl_plan_job(struct net_dnnl *p, const struct net_step *s, struct err *err);
-MUST_CHECK int net_dnnl_plan_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
+/* One of store and blob is -1; both are for the scratchpad. A job has room for all it can have. */
+void net_dnnl_plan_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob);
 
 /* net_dnnl_prim.c: a step to a primitive; net_dnnl_move.c: a step to copies and loops */
 MUST_CHECK int net_dnnl_prim(struct net_dnnl *p, const struct net_step *s, struct err *err);

@@ -35,11 +35,11 @@ int net_dnnl_plan_store(struct net_dnnl *p, const dnnl_memory_desc_t *md, int ro
     if (array_grow(&p->stores, &p->cap_stores, (size_t)p->n_stores + 1, sizeof *p->stores))
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     s = &p->stores[p->n_stores];
-    *s = (struct store){.md = *md, .first = -1, .last = -1};
+    *s = (struct store){.md = *md, .span = {.first = -1, .last = -1}};
     s->layout = layout_of(md);
-    s->bytes = dnnl_memory_desc_get_size(md);
-    if (s->bytes > p->max_bytes)
-        return err_set(err, ERR_LIMIT, "a tensor of %zu bytes, %zu are allowed", s->bytes,
+    s->span.bytes = dnnl_memory_desc_get_size(md);
+    if (s->span.bytes > p->max_bytes)
+        return err_set(err, ERR_LIMIT, "a tensor of %zu bytes, %zu are allowed", s->span.bytes,
                        p->max_bytes);
     s->root = root < 0 ? p->n_stores : p->stores[root].root;
     s->root_at = root < 0 ? 0 : p->stores[root].root_at + root_at;
@@ -60,23 +60,20 @@ struct job *net_dnnl_plan_job(struct net_dnnl *p, const struct net_step *s, stru
 
 static void touch(struct net_dnnl *p, int store)
 {
-    struct store *root = &p->stores[p->stores[store].root];
+    struct net_mem_span *root = &p->stores[p->stores[store].root].span;
     if (root->first < 0)
         root->first = p->n_jobs - 1;
     root->last = p->n_jobs - 1;
 }
 
-int net_dnnl_plan_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob)
+void net_dnnl_plan_arg(struct net_dnnl *p, struct job *j, int arg, int store, int blob)
 {
-    if (store < -1 || j->n_args == JOB_ARGS)
-        return store < -1 ? store : ERR_LIMIT;
     j->ref[j->n_args].arg = arg;
     j->ref[j->n_args].store = store;
     j->ref[j->n_args].blob = blob;
     j->n_args++;
     if (store >= 0)
         touch(p, store);
-    return 0;
 }
 
 int net_dnnl_plan_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from, int to,
@@ -99,7 +96,6 @@ int net_dnnl_plan_copy(struct net_dnnl *p, int from, int to, struct err *err)
     dnnl_primitive_desc_t pd = NULL;
     struct job *j = net_dnnl_plan_job(p, NULL, err);
     dnnl_status_t st;
-    int rc;
     if (!j)
         return ERR_MEMORY;
     st = dnnl_primitive_attr_create(&attr);
@@ -111,13 +107,8 @@ int net_dnnl_plan_copy(struct net_dnnl *p, int from, int to, struct err *err)
     dnnl_primitive_attr_destroy(attr);
     if (st)
         return net_dnnl_prim_fail(err, NULL, "a change of layout", st);
-    rc = net_dnnl_plan_arg(p, j, DNNL_ARG_FROM, from, -1);
-    if (!rc)
-        rc = net_dnnl_plan_arg(p, j, DNNL_ARG_TO, to, -1);
-    if (rc) {
-        dnnl_primitive_desc_destroy(pd);
-        return rc;
-    }
+    net_dnnl_plan_arg(p, j, DNNL_ARG_FROM, from, -1);
+    net_dnnl_plan_arg(p, j, DNNL_ARG_TO, to, -1);
     return net_dnnl_prim_finish(p, j, pd, err);
 }
 
@@ -212,11 +203,6 @@ int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_mem
 
 /* ------------------------------------------------------------------------------ before emission */
 
-static void read_by(struct net_dnnl *p, int tensor, int step)
-{
-    p->places[tensor].last_read = step;
-}
-
 /* Channels of a concat begin at block borders, one picture: its parts can be written in place. */
 static void place_parts(struct net_dnnl *p, const struct net_step *s)
 {
@@ -248,9 +234,9 @@ static void place_all(struct net_dnnl *p)
         if (s->kind == NET_STEP_NONE)
             continue;
         for (int k = 0; k < s->n_src; k++)
-            read_by(p, s->src[k], i);
+            p->places[s->src[k]].last_read = i;
         if (s->residual >= 0)
-            read_by(p, s->residual, i);
+            p->places[s->residual].last_read = i;
         if (s->kind == NET_STEP_RESHAPE)
             p->places[s->src[0]].shared = p->places[s->dst].shared = 1;
     }
@@ -279,34 +265,31 @@ static void place_all(struct net_dnnl *p)
 
 /* ---------------------------------------------------------------------------------- whole plan */
 
-static int user_stores(struct net_dnnl *p, struct err *err)
+/* A store in the caller's memory for this tensor. Returns index or code. */
+static int user_store(struct net_dnnl *p, int tensor, struct err *err)
 {
     dnnl_memory_desc_t md;
-    int rc = net_dnnl_plan_md(p->g->tensors[p->g->input].d, LAYOUT_PLAIN, &md, err);
+    int store, rc = net_dnnl_plan_md(p->g->tensors[tensor].d, LAYOUT_PLAIN, &md, err);
     if (rc)
         return rc;
-    p->in_store = net_dnnl_plan_store(p, &md, -1, 0, err);
-    if (p->in_store < 0)
-        return p->in_store;
-    p->stores[p->in_store].user = 1;
-    p->places[p->g->input].store = p->in_store;
-    if ((rc = net_dnnl_plan_md(p->g->tensors[p->g->output].d, LAYOUT_PLAIN, &md, err)))
-        return rc;
-    p->out_store = net_dnnl_plan_store(p, &md, -1, 0, err);
-    if (p->out_store < 0)
-        return p->out_store;
-    p->stores[p->out_store].user = 2;
-    return 0;
+    store = net_dnnl_plan_store(p, &md, -1, 0, err);
+    if (store >= 0)
+        p->stores[store].user = 1;
+    return store;
 }
 
 int net_dnnl_plan(struct net_dnnl *p, struct err *err)
 {
-    int rc;
+    int rc = 0;
     p->places = calloc((size_t)p->g->n_tensors, sizeof *p->places);
     if (!p->places)
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     place_all(p);
-    rc = user_stores(p, err);
+    if ((p->in_store = user_store(p, p->g->input, err)) < 0)
+        return p->in_store;
+    if ((p->out_store = user_store(p, p->g->output, err)) < 0)
+        return p->out_store;
+    p->places[p->g->input].store = p->in_store;
     for (int i = 0; !rc && i < p->g->n_steps; i++) {
         const struct net_step *s = &p->g->steps[i];
         switch (s->kind) {
@@ -331,52 +314,17 @@ int net_dnnl_plan(struct net_dnnl *p, struct err *err)
 
 /* ---------------------------------------------------------------------------------- arena */
 
-static int larger_first(const void *a, const void *b, void *stores)
-{
-    const struct store *x = (struct store *)stores + *(const int *)a;
-    const struct store *y = (struct store *)stores + *(const int *)b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return *(const int *)a - *(const int *)b;
-}
-
-/* Largest first, each at the lowest place that is free during its whole life. order[0 ... i) is by
- * place. */
-static void arrange(struct net_dnnl *p, int *order, int n)
-{
-    for (int i = 0; i < n; i++) {
-        int id = order[i], k;
-        struct store *s = &p->stores[id];
-        size_t size = (s->bytes + ALIGN - 1) / ALIGN * ALIGN, at = 0;
-        for (k = 0; k < i; k++) {
-            const struct store *o = &p->stores[order[k]];
-            size_t end = o->at + (o->bytes + ALIGN - 1) / ALIGN * ALIGN;
-            if (o->last < s->first || s->last < o->first || end <= at)
-                continue;
-            if (at + size <= o->at)
-                break;
-            at = end;
-        }
-        s->at = at;
-        if (at + size > p->arena_bytes)
-            p->arena_bytes = at + size;
-        for (k = i; k > 0 && p->stores[order[k - 1]].at > at; k--)
-            order[k] = order[k - 1];
-        order[k] = id;
-    }
-}
-
 int net_dnnl_plan_arena(struct net_dnnl *p, struct err *err)
 {
-    int *order = malloc((size_t)p->n_stores * sizeof *order), n = 0;
-    if (!order)
+    struct net_mem_span **spans = malloc((size_t)p->n_stores * sizeof *spans);
+    int n = 0;
+    if (!spans)
         return err_set(err, ERR_MEMORY, "no memory for a plan");
     for (int i = 0; i < p->n_stores; i++)
-        if (p->stores[i].root == i && !p->stores[i].user && p->stores[i].first >= 0)
-            order[n++] = i;
-    qsort_r(order, (size_t)n, sizeof *order, larger_first, p->stores);
-    arrange(p, order, n);
-    free(order);
+        if (p->stores[i].root == i && !p->stores[i].user && p->stores[i].span.first >= 0)
+            spans[n++] = &p->stores[i].span;
+    p->arena_bytes = net_mem_arrange(spans, n, ALIGN);
+    free(spans);
     for (int i = 0; i < p->n_jobs; i++)
         if (p->jobs[i].scratch_bytes > p->scratch_bytes)
             p->scratch_bytes = p->jobs[i].scratch_bytes;

@@ -30,7 +30,9 @@ int net_dnnl_prim_finish(struct net_dnnl *p, struct job *j, dnnl_primitive_desc_
     dnnl_primitive_desc_destroy(pd);
     if (st)
         return net_dnnl_prim_fail(err, j->step, "a primitive", st);
-    return j->scratch_bytes ? net_dnnl_plan_arg(p, j, DNNL_ARG_SCRATCHPAD, -1, -1) : 0;
+    if (j->scratch_bytes)
+        net_dnnl_plan_arg(p, j, DNNL_ARG_SCRATCHPAD, -1, -1);
+    return 0;
 }
 
 /* ---------------------------------------------------------------------------------- attributes */
@@ -259,13 +261,11 @@ static int prim_conv(struct net_dnnl *p, const struct net_step *s, struct err *e
         dnnl_primitive_desc_destroy(pd);
         return rc < 0 ? rc : ERR_MEMORY;
     }
-    if ((rc = net_dnnl_plan_arg(p, j, DNNL_ARG_SRC, src, -1)) ||
-        (rc = net_dnnl_plan_arg(p, j, DNNL_ARG_WEIGHTS, -1, weight)) ||
-        (rc = net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1)) ||
-        (bias >= 0 && (rc = net_dnnl_plan_arg(p, j, DNNL_ARG_BIAS, -1, bias)))) {
-        dnnl_primitive_desc_destroy(pd);
-        return err_set(err, rc, "a job with too many arguments");
-    }
+    net_dnnl_plan_arg(p, j, DNNL_ARG_SRC, src, -1);
+    net_dnnl_plan_arg(p, j, DNNL_ARG_WEIGHTS, -1, weight);
+    net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1);
+    if (bias >= 0)
+        net_dnnl_plan_arg(p, j, DNNL_ARG_BIAS, -1, bias);
     return net_dnnl_prim_finish(p, j, pd, err);
 }
 
@@ -282,18 +282,13 @@ static int emit(struct net_dnnl *p, const struct net_step *s, dnnl_primitive_des
         dnnl_primitive_desc_destroy(pd);
         return rc ? rc : ERR_MEMORY;
     }
-    rc = net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_0, src0, -1);
-    if (!rc && (src1 >= 0 || blob1 >= 0))
-        rc = net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_1, src1, blob1);
-    if (!rc && add_blob_index >= 0)
-        rc = net_dnnl_plan_arg(p, j, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, -1,
-                               add_blob_index);
-    if (!rc)
-        rc = net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1);
-    if (rc) {
-        dnnl_primitive_desc_destroy(pd);
-        return err_set(err, rc, "a job with too many arguments");
-    }
+    net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_0, src0, -1);
+    if (src1 >= 0 || blob1 >= 0)
+        net_dnnl_plan_arg(p, j, DNNL_ARG_SRC_1, src1, blob1);
+    if (add_blob_index >= 0)
+        net_dnnl_plan_arg(p, j, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, -1,
+                          add_blob_index);
+    net_dnnl_plan_arg(p, j, DNNL_ARG_DST, dst, -1);
     return net_dnnl_prim_finish(p, j, pd, err);
 }
 

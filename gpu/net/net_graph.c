@@ -60,17 +60,21 @@ int net_graph_given(const struct net_node *n, int k)
     return k < n->n_in && n->in[k] >= 0;
 }
 
-static const struct net_info *info_of(const struct net_graph *g, const struct net_node *n, int k)
+int net_graph_input(const struct net_graph *g, const struct net_node *n, int k,
+                    const struct net_info **info, struct err *err)
 {
-    return &g->info[n->in[k]];
+    if (!net_graph_given(n, k))
+        return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k);
+    *info = &g->info[n->in[k]];
+    return 0;
 }
 
 int net_graph_feature(struct net_graph *g, const struct net_node *n, int k,
                       const struct net_info **info, struct err *err)
 {
-    if (!net_graph_given(n, k))
-        return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k);
-    *info = info_of(g, n, k);
+    int rc = net_graph_input(g, n, k, info, err);
+    if (rc)
+        return rc;
     if ((*info)->kind != NET_INFO_FEATURE)
         return net_op_fail(err, ERR_UNSUPPORTED, n,
                            "input %d is a constant, a feature map is needed", k);
@@ -94,7 +98,7 @@ int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int 
     const struct net_info *x;
     if (!net_graph_given(n, k))
         return 0;
-    x = info_of(g, n, k);
+    x = &g->info[n->in[k]];
     return x->kind == NET_INFO_KNOWN ||
            (x->kind == NET_INFO_CONST && g->net->consts[x->constant].count <= NET_KNOWN_MAX);
 }
@@ -102,12 +106,12 @@ int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int 
 int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k, struct net_info *info,
                       struct err *err)
 {
-    const struct net_info *x;
+    const struct net_info *x = NULL;
     const struct net_const *c;
     double *v;
-    if (!net_graph_given(n, k))
-        return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k);
-    x = info_of(g, n, k);
+    int rc = net_graph_input(g, n, k, &x, err);
+    if (rc)
+        return rc;
     *info = *x;
     if (x->kind == NET_INFO_KNOWN)
         return 0;

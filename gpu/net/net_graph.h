@@ -229,7 +229,10 @@ MUST_CHECK int net_graph_new(struct net_graph **g, const struct net *net, int n,
                              const struct net_limits *limits, struct err *err);
 void net_graph_free(struct net_graph **g);
 
-/* Helpers of the operators' plan functions (net_graph.c). */
+/* Helpers of the operators' plan functions (net_graph.c): input k, if it was given; if it is a
+ * feature; if it is one of four dimensions. */
+MUST_CHECK int net_graph_input(const struct net_graph *g, const struct net_node *n, int k,
+                               const struct net_info **info, struct err *err);
 MUST_CHECK int net_graph_feature(struct net_graph *g, const struct net_node *n, int k,
                                  const struct net_info **info, struct err *err);
 MUST_CHECK int net_graph_image(struct net_graph *g, const struct net_node *n, int k,
@@ -237,7 +240,6 @@ MUST_CHECK int net_graph_image(struct net_graph *g, const struct net_node *n, in
 /* The numbers of input k, which must be known: [count], count <= NET_KNOWN_MAX. */
 MUST_CHECK int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k,
                                  struct net_info *info, struct err *err);
-/* 1 if input k was given. */
 int net_graph_given(const struct net_node *n, int k);
 /* Input k is a number that is known or can be: features answer 0. */
 int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int k);

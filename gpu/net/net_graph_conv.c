@@ -8,9 +8,9 @@
 static int constant(struct net_graph *g, const struct net_node *n, int k, int rank,
                     const struct net_info **w, struct err *err)
 {
-    if (!net_graph_given(n, k))
-        return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k);
-    *w = &g->info[n->in[k]];
+    int rc = net_graph_input(g, n, k, w, err);
+    if (rc)
+        return rc;
     if ((*w)->kind != NET_INFO_CONST)
         return net_op_fail(err, ERR_UNSUPPORTED, n, "weights that are not constants of the file");
     if ((*w)->rank != rank)

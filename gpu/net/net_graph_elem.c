@@ -228,16 +228,14 @@ static int with_feature(struct net_graph *g, const struct net_node *n, struct er
 
 int net_graph_elem_binary(struct net_graph *g, const struct net_node *n, struct err *err)
 {
-    int feature[2];
-    for (int k = 0; k < 2; k++) {
-        if (!net_graph_given(n, k))
-            return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k);
-        feature[k] = g->info[n->in[k]].kind == NET_INFO_FEATURE;
-    }
-    if (feature[0] && feature[1])
+    const struct net_info *a, *b;
+    int rc;
+    if ((rc = net_graph_input(g, n, 0, &a, err)) || (rc = net_graph_input(g, n, 1, &b, err)))
+        return rc;
+    if (a->kind == NET_INFO_FEATURE && b->kind == NET_INFO_FEATURE)
         return with_feature(g, n, err);
-    if (feature[0] || feature[1])
-        return with_constant(g, n, !feature[0], err);
+    if (a->kind == NET_INFO_FEATURE || b->kind == NET_INFO_FEATURE)
+        return with_constant(g, n, a->kind != NET_INFO_FEATURE, err);
     return net_graph_known_binary(g, n, err);
 }
 
@@ -257,9 +255,8 @@ int net_graph_elem_norm(struct net_graph *g, const struct net_node *n, struct er
     if (training || spatial != 1)
         return net_op_fail(err, ERR_UNSUPPORTED, n, "training mode: export the model in eval mode");
     for (int k = 0; k < 4; k++) {
-        if (!net_graph_given(n, k + 1))
-            return net_op_fail(err, ERR_INPUT, n, "input %d is missing", k + 1);
-        p[k] = &g->info[n->in[k + 1]];
+        if ((rc = net_graph_input(g, n, k + 1, &p[k], err)))
+            return rc;
         if ((p[k]->kind != NET_INFO_CONST && p[k]->kind != NET_INFO_KNOWN) || x->rank < 2 ||
             p[k]->rank != 1 || p[k]->dim[0] != x->dim[1])
             return net_op_fail(err, ERR_INPUT, n, "input %d is not one constant a channel", k + 1);
@@ -277,10 +274,11 @@ int net_graph_elem_norm(struct net_graph *g, const struct net_node *n, struct er
 
 int net_graph_elem_same(struct net_graph *g, const struct net_node *n, struct err *err)
 {
+    const struct net_info *x;
     struct net_info train;
-    int rc;
-    if (!net_graph_given(n, 0))
-        return net_op_fail(err, ERR_INPUT, n, "input 0 is missing");
+    int rc = net_graph_input(g, n, 0, &x, err);
+    if (rc)
+        return rc;
     if (net_graph_given(n, 2)) { /* Dropout's training_mode */
         if ((rc = net_graph_numbers(g, n, 2, &train, err)))
             return rc;
@@ -288,7 +286,7 @@ int net_graph_elem_same(struct net_graph *g, const struct net_node *n, struct er
             return net_op_fail(err, ERR_UNSUPPORTED, n,
                                "training mode: export the model in eval mode");
     }
-    g->info[n->out] = g->info[n->in[0]];
+    g->info[n->out] = *x;
     return 0;
 }
 
@@ -296,17 +294,16 @@ int net_graph_elem_cast(struct net_graph *g, const struct net_node *n, struct er
 {
     enum { FLOAT = 1, INT32 = 6, INT64 = 7, BOOL = 9, FLOAT16 = 10, DOUBLE = 11 };
     double v[NET_KNOWN_MAX];
+    const struct net_info *in;
     struct net_info x;
     int64_t to;
-    int real, rc = net_op_int(n, "to", &to, 0, err);
-    if (rc)
+    int real, rc;
+    if ((rc = net_op_int(n, "to", &to, 0, err)) || (rc = net_graph_input(g, n, 0, &in, err)))
         return rc;
     real = to == FLOAT || to == FLOAT16 || to == DOUBLE;
     if (!real && to != INT32 && to != INT64 && to != BOOL)
         return net_op_fail(err, ERR_UNSUPPORTED, n, "element type %lld", (long long)to);
-    if (!net_graph_given(n, 0))
-        return net_op_fail(err, ERR_INPUT, n, "input 0 is missing");
-    x = g->info[n->in[0]];
+    x = *in;
     if (real && (x.kind == NET_INFO_FEATURE ||
                  (x.kind == NET_INFO_CONST && g->net->consts[x.constant].type <= NET_F64))) {
         g->info[n->out] = x; /* all real types are computed as float32 */

@@ -60,10 +60,7 @@ int net_graph_known_shape(struct net_graph *g, const struct net_node *n, struct 
     int64_t start, end, count;
     double v[NET_RANK_MAX];
     int rc;
-    if (!net_graph_given(n, 0))
-        return net_op_fail(err, ERR_INPUT, n, "input 0 is missing");
-    x = &g->info[n->in[0]];
-    if ((rc = net_op_int(n, "start", &start, 0, err)) ||
+    if ((rc = net_graph_input(g, n, 0, &x, err)) || (rc = net_op_int(n, "start", &start, 0, err)) ||
         (rc = net_op_int(n, "end", &end, x->rank, err)))
         return rc;
     start = start < 0 ? start + x->rank : start;

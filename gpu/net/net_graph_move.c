@@ -66,10 +66,11 @@ int net_graph_move_flatten(struct net_graph *g, const struct net_node *n, struct
 static int any_info(struct net_graph *g, const struct net_node *n, struct net_info *x,
                     struct err *err)
 {
-    if (!net_graph_given(n, 0))
-        return net_op_fail(err, ERR_INPUT, n, "input 0 is missing");
-    *x = g->info[n->in[0]];
-    return 0;
+    const struct net_info *in;
+    int rc = net_graph_input(g, n, 0, &in, err);
+    if (rc == 0)
+        *x = *in;
+    return rc;
 }
 
 int net_graph_move_reshape(struct net_graph *g, const struct net_node *n, struct err *err)

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* One malloc a block rather than one big arena: the sanitizers then see every overrun. */
+/* Each block has a malloc of its own, so that the sanitizers see every overrun. */
 struct net_mem_block {
     struct net_mem_block *next;
     void *adopted;
@@ -58,4 +58,41 @@ void net_mem_free(struct net_mem *m)
         free(b);
     }
     m->used_bytes = 0;
+}
+
+/* ------------------------------------------------------------------------- arena */
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct net_mem_span *x = *(struct net_mem_span *const *)a;
+    const struct net_mem_span *y = *(struct net_mem_span *const *)b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return x < y ? -1 : x > y;
+}
+
+size_t net_mem_arrange(struct net_mem_span **spans, int n, size_t align)
+{
+    size_t bytes = 0;
+    qsort(spans, (size_t)n, sizeof(struct net_mem_span *), larger_first);
+    for (int i = 0; i < n; i++) { /* spans[0 ... i) are ordered by place */
+        struct net_mem_span *s = spans[i];
+        size_t size = (s->bytes + align - 1) / align * align, at = 0;
+        int k;
+        for (k = 0; k < i; k++) {
+            const struct net_mem_span *o = spans[k];
+            size_t end = o->at + (o->bytes + align - 1) / align * align;
+            if (o->last < s->first || s->last < o->first || end <= at)
+                continue;
+            if (at + size <= o->at)
+                break;
+            at = end;
+        }
+        s->at = at;
+        bytes = at + size > bytes ? at + size : bytes;
+        for (k = i; k > 0 && spans[k - 1]->at > at; k--)
+            spans[k] = spans[k - 1];
+        spans[k] = s;
+    }
+    return bytes;
 }

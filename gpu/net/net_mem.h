@@ -1,5 +1,6 @@
 /*
- * net_mem.h - a list of allocations that are freed together, with a hard cap
+ * net_mem.h - memory of a model: a list of allocations that are freed together, with a hard cap,
+ * and the arena of a plan
  *
  * Parsing and planning a model make many small arrays whose lifetimes are the model's. One cap
  * bounds them all, so that a hostile file cannot make them large one by one.
@@ -24,5 +25,21 @@ void *net_mem_get(struct net_mem *m, size_t n, size_t size);
 /* Take over a block from malloc(): freed with the rest. Returns 0, or -1: nothing was taken. */
 int net_mem_adopt(struct net_mem *m, void *block, size_t bytes);
 void net_mem_free(struct net_mem *m);
+
+/* Bytes that some jobs of a plan use, and their place in its arena. */
+struct net_mem_span {
+    size_t bytes, at;
+    int first, last; /* the first and the last job that use it; -1 = none yet */
+};
+
+/*
+ * net_mem_arrange - places for spans, so that two which a job uses at the same time do not overlap
+ *
+ * The largest span is placed first, and each at the lowest place that is free during its whole
+ * life.
+ * In/out:  spans [n], which change their order; `at` becomes a multiple of align
+ * Returns: bytes of the arena
+ */
+size_t net_mem_arrange(struct net_mem_span **spans, int n, size_t align);
 
 #endif

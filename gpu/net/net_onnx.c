@@ -13,16 +13,16 @@
 
 /* -------------------------------------------------------------------------- protobuf-c's memory */
 
-struct purse {
+struct allowance {
     size_t used, cap;
     int refused, empty; /* the cap was reached; the system had no more */
 };
 
-/* Counts what was ever given out: cheaper than tracking sizes, and an honest model frees next to
- * nothing. */
-static void *purse_alloc(void *data, size_t size)
+/* The count is of all bytes that were ever given out: it needs no sizes of blocks that are freed,
+ * and an honest model frees next to none. */
+static void *allowance_alloc(void *data, size_t size)
 {
-    struct purse *p = data;
+    struct allowance *p = data;
     void *block;
     if (size > p->cap - p->used) {
         p->refused = 1;
@@ -35,7 +35,7 @@ static void *purse_alloc(void *data, size_t size)
     return block;
 }
 
-static void purse_free(void *data, void *block)
+static void allowance_free(void *data, void *block)
 {
     (void)data;
     free(block);
@@ -440,19 +440,20 @@ static int check_model(const Onnx__ModelProto *m, struct net *net, struct err *e
 int net_onnx_parse(struct net *net, const uint8_t *data, size_t len, const char *input,
                    const char *output, struct err *err)
 {
-    struct purse purse = {0, 2 * len + PARSE_SLACK_BYTES, 0, 0};
-    ProtobufCAllocator alloc = {purse_alloc, purse_free, &purse};
+    struct allowance allowance = {0, 2 * len + PARSE_SLACK_BYTES, 0, 0};
+    ProtobufCAllocator alloc = {allowance_alloc, allowance_free, &allowance};
     struct parse p = {.net = net, .err = err};
     Onnx__ModelProto *m = NULL;
     int rc = net_onnx_scan(data, len, net->limits.max_nodes, err);
     if (rc)
         return rc;
     m = onnx__model_proto__unpack(&alloc, len, data);
-    if (!m && purse.empty)
+    if (!m && allowance.empty)
         return err_set(err, ERR_MEMORY, "no memory to read the model");
     if (!m)
-        return purse.refused ? err_set(err, ERR_LIMIT, "the model needs too much memory to read")
-                             : err_set(err, ERR_INPUT, "not an ONNX model, or a damaged one");
+        return allowance.refused
+                   ? err_set(err, ERR_LIMIT, "the model needs too much memory to read")
+                   : err_set(err, ERR_INPUT, "not an ONNX model, or a damaged one");
     p.graph = m->graph;
     if ((rc = check_model(m, net, err)) || (rc = collect(&p)) || (rc = choose_input(&p, input)) ||
         (rc = choose_output(&p, output)) || (rc = mark_needed(&p)) || (rc = read_consts(&p)) ||

@@ -122,41 +122,39 @@ const struct net_attr *net_op_attr(const struct net_node *n, const char *name)
     return NULL;
 }
 
+/* The attribute if the node has it, else NULL. `what`: the kind that it must have, in words. */
+static int find(const struct net_attr **a, const struct net_node *n, const char *name,
+                enum net_attr_kind kind, const char *what, struct err *err)
+{
+    *a = net_op_attr(n, name);
+    if (*a && (*a)->kind != kind)
+        return net_op_fail(err, ERR_INPUT, n, "attribute '%s' is not %s", name, what);
+    return 0;
+}
+
 int net_op_int(const struct net_node *n, const char *name, int64_t *v, int64_t def, struct err *err)
 {
-    const struct net_attr *a = net_op_attr(n, name);
-    *v = def;
-    if (!a)
-        return 0;
-    if (a->kind != NET_ATTR_INT)
-        return net_op_fail(err, ERR_INPUT, n, "attribute '%s' is not an integer", name);
-    *v = a->i;
-    return 0;
+    const struct net_attr *a;
+    int rc = find(&a, n, name, NET_ATTR_INT, "an integer", err);
+    *v = a && !rc ? a->i : def;
+    return rc;
 }
 
 int net_op_float(const struct net_node *n, const char *name, float *v, float def, struct err *err)
 {
-    const struct net_attr *a = net_op_attr(n, name);
-    *v = def;
-    if (!a)
-        return 0;
-    if (a->kind != NET_ATTR_FLOAT)
-        return net_op_fail(err, ERR_INPUT, n, "attribute '%s' is not a float", name);
-    *v = a->f;
-    return 0;
+    const struct net_attr *a;
+    int rc = find(&a, n, name, NET_ATTR_FLOAT, "a float", err);
+    *v = a && !rc ? a->f : def;
+    return rc;
 }
 
 int net_op_string(const struct net_node *n, const char *name, const char **v, const char *def,
                   struct err *err)
 {
-    const struct net_attr *a = net_op_attr(n, name);
-    *v = def;
-    if (!a)
-        return 0;
-    if (a->kind != NET_ATTR_STRING)
-        return net_op_fail(err, ERR_INPUT, n, "attribute '%s' is not a string", name);
-    *v = a->s;
-    return 0;
+    const struct net_attr *a;
+    int rc = find(&a, n, name, NET_ATTR_STRING, "a string", err);
+    *v = a && !rc ? a->s : def;
+    return rc;
 }
 
 int net_op_ints(const struct net_node *n, const char *name, int *v, int want, int *found,

@@ -391,8 +391,8 @@ static void memory_is_reused(void **state)
     assert_int_equal(net_dnnl_new(&p, net, 1, 256, 256, NULL, &err), 0);
     /* tensors as they lie on this processor, each in a place of its own, would take much more */
     for (int i = 0; i < p->n_stores; i++)
-        if (p->stores[i].root == i && !p->stores[i].user && p->stores[i].first >= 0)
-            apart += p->stores[i].bytes;
+        if (p->stores[i].root == i && !p->stores[i].user && p->stores[i].span.first >= 0)
+            apart += p->stores[i].span.bytes;
     print_message("# %zu bytes of tensors in %zu\n", apart, p->arena_bytes);
     assert_true(apart >= sum / 2 && p->arena_bytes < apart * 3 / 4);
     assert_int_equal(net_dnnl_bytes(p), p->blob_bytes + p->arena_bytes + p->scratch_bytes);
