@@ -147,15 +147,6 @@ static int cpu_submit(struct gpu *g, const struct gpu_line *line, struct gpu_ite
     return rc;
 }
 
-static int cpu_wait(struct gpu *g, struct gpu_item *const *items, int n, struct err *err)
-{
-    (void)g;
-    (void)items;
-    (void)n;
-    (void)err;
-    return 0;
-}
-
 const struct gpu_ops backend_cpu = {
     .name = "cpu",
     .open = cpu_open,
@@ -169,5 +160,4 @@ const struct gpu_ops backend_cpu = {
     .attach = cpu_attach,
     .detach = cpu_detach,
     .submit = cpu_submit,
-    .wait = cpu_wait,
 };

@@ -1,5 +1,5 @@
 /*
- * ops_none.c - stands in for the CUDA back end in a build without it
+ * backend_none.c - stands in for the CUDA back end in a build without it
  */
 #include "gpu/base/ops.h"
 

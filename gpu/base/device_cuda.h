@@ -1,10 +1,10 @@
 /*
  * device_cuda.h - what the CUDA back end keeps of a device (internal to gpu/)
  *
- * Owner:   models, networks and recorded lines belong to the thread that makes sessions (gpu.h),
- *          and all its work is on the stream `setup`; batches to the one that runs items, on `copy`
- *          and `compute`. It reads the recorded lines of its sessions, which do not change while
- *          they are used.
+ * Owner:   the thread that makes sessions (gpu.h) has models, networks and recorded lines; all its
+ *          work is on the stream `setup`. The thread that runs items has the batches; its work is
+ *          on the streams `copy` and `compute`. It also reads the recorded lines of its sessions,
+ *          which do not change while a session uses them.
  */
 #ifndef RECOND_GPU_DEVICE_CUDA_H
 #define RECOND_GPU_DEVICE_CUDA_H

@@ -3,8 +3,8 @@
  *
  * RECOND_TEST_DEVICE_FAULT=n in the environment of the process: behind the n-th batch of each
  * device a kernel stores to an address where there is no memory. The fault is a real one: it is
- * sticky, it comes to light in gpu_wait(), and only another process gets the device back. A user
- * who can set the environment of the process can end it anyway.
+ * sticky, it comes to light in gpu_wait(), and only another process gets the device back. This
+ * opens no door: with access to the environment of a process one can end it anyway.
  */
 #ifndef RECOND_GPU_FAULT_CUDA_H
 #define RECOND_GPU_FAULT_CUDA_H

@@ -22,7 +22,7 @@ struct graph_cuda {
     struct shared shared;
     struct gpu_cuda *gpu;
     const struct line_cuda *line;
-    struct gpu_model *models[GPU_MODEL_KINDS]; /* NULL: without, as its network is */
+    struct gpu_model *models[GPU_MODEL_KINDS]; /* NULL: the session has none */
     struct network *networks[GPU_MODEL_KINDS];
     int w, h;
     /* [GPU_BATCHES][gpu->batch] of line->arg_bytes: what the host writes, and the copy that kernels
@@ -37,7 +37,7 @@ extern const struct shared_list graph_cuda_list;
 /* The graphs of a session: pair get with put. The current device is the session's. */
 MUST_CHECK int graph_cuda_get(struct gpu_session *s, struct err *err);
 void graph_cuda_put(struct gpu_session *s);
-/* Frees graphs that no session uses: those of model m, of NULL all. */
+/* Frees graphs that no session uses: those with model m; NULL: all graphs. */
 void graph_cuda_free(struct gpu_cuda *g, const struct gpu_model *m);
 
 /* The item takes place `at` in this batch, 0 ... GPU_BATCHES - 1. */

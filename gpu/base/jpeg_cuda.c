@@ -194,10 +194,8 @@ static void close_batch(struct jpeg_cuda *j, struct engine_batch *b)
     for (int i = 0; i < SLOTS; i++) {
         if (b->states[i])
             (void)j->state_destroy(b->states[i]);
-        if (b->slots[i].full)
-            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].full);
-        if (b->slots[i].small)
-            memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].small);
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].full);
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].small);
     }
     if (b->stream)
         (void)cudaStreamDestroy(b->stream);
@@ -237,8 +235,7 @@ static int room_for(struct jpeg_cuda *j, uint8_t **place, size_t *room, size_t b
 
     if (bytes <= *room)
         return 0;
-    if (*place)
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, *place);
+    memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, *place);
     *place = NULL;
     *room = 0;
     rc = memory_cuda_get(j->memory, MEMORY_CUDA_DEVICE, (void **)place, bytes, err);

@@ -2,12 +2,12 @@
  * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, which is looked for at run
  * time (internal to gpu/ and its tests)
  *
- * The engines decode 720p in half a millisecond and leave multiprocessors and host alone. What they
- * make is shrunk on the device to the size that was asked for, so that no more goes to the host
- * than libjpeg-turbo would have made there. Engines work side by side on the pictures of one call
- * alone, and on calls one after the other. So a thread that finds an engine batch free takes along
- * the requests that came meanwhile: a picture alone waits for no other, and among many four share a
- * call. With two batches one call is prepared while the other is decoded.
+ * The engines decode 720p in half a millisecond and need neither multiprocessors nor the host. The
+ * picture is shrunk on the device to the size that was asked for, so that no more goes to the host
+ * than libjpeg-turbo would have made there. The pictures of one call are decoded side by side,
+ * calls one after the other. So a thread that finds an engine batch free also serves the requests
+ * that came meanwhile: a picture alone waits for no other, and among many four share a call. With
+ * two batches one call is prepared while the other is decoded.
  * Threads: any
  */
 #ifndef RECOND_GPU_JPEG_CUDA_H
@@ -36,7 +36,7 @@ MUST_CHECK int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *jpeg
 /*
  * jpeg_cuda_shrink - picture [height][width][3] to out [ceil(height/n)][ceil(width/n)][3], both on
  * the device; n of 1 ... 8
- * Maths:   (I0) of MATH.md, shrink_point.h
+ * Maths:   (I0) of MATH.md, jpeg_point.h
  */
 MUST_CHECK int jpeg_cuda_shrink(uint8_t *out, const uint8_t *picture, int width, int height, int n,
                                 cudaStream_t stream, struct err *err);

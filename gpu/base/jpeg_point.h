@@ -8,8 +8,8 @@
 
 #include "gpu/base/point.h"
 
-/* (I0) Pixel (x, y) of channel ch: the mean of its n x n box, of what of it lies in the picture, to
- * the nearest level. */
+/* (I0) Pixel (x, y) of channel ch: the mean of that part of its n x n box which lies in the
+ * picture, rounded to the nearest level. */
 GPU_HD static inline uint8_t jpeg_shrunk(const uint8_t *picture, int width, int height, int n,
                                          int x, int y, int ch)
 {

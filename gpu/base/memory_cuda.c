@@ -9,81 +9,61 @@
 #define DEVICE_CHUNK_BYTES (256u << 20)
 #define PINNED_CHUNK_BYTES (32u << 20)
 #define RESERVE_SHARE 8 /* of the device's memory, at most */
-#define PINNED_SHARE \
-    16 /* this share of the reserve is taken of pinned memory, too, but at most half of the host's */
+#define PINNED_SHARE 16 /* of the reserve (at most half of the host's memory) is pinned beside it */
+
+/* Where the chunks of a slab come from. */
+struct source {
+    int device;
+    enum memory_cuda_kind kind;
+};
 
 struct memory_cuda {
-    int device;
+    struct source sources[2];
     struct slab *slabs[2]; /* [enum memory_cuda_kind] */
 };
 
 /* ------------------------------------------------------------------------- the driver */
 
-static int get_device(void **memory, size_t bytes, struct err *err)
+static int get(enum memory_cuda_kind kind, void **memory, size_t bytes, struct err *err)
 {
     int rc;
-    CU_TRY(cudaMalloc(memory, bytes));
+    if (kind == MEMORY_CUDA_DEVICE)
+        CU_TRY(cudaMalloc(memory, bytes));
+    else
+        CU_TRY(cudaHostAlloc(memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
 out:
     if (rc)
         (void)cudaGetLastError(); /* else the next launch is blamed for the lack of memory */
     return rc;
 }
 
-static int get_pinned(void **memory, size_t bytes, struct err *err)
-{
-    int rc;
-    CU_TRY(cudaHostAlloc(memory, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
-out:
-    if (rc)
-        (void)cudaGetLastError();
-    return rc;
-}
-
 /* The context may be lost; then the driver frees nothing, and we can do nothing about it. */
-static void put_device(void *memory)
+static void put(enum memory_cuda_kind kind, void *memory)
 {
-    (void)cudaFree(memory);
+    (void)(kind == MEMORY_CUDA_DEVICE ? cudaFree(memory) : cudaFreeHost(memory));
     (void)cudaGetLastError();
 }
 
-static void put_pinned(void *memory)
-{
-    (void)cudaFreeHost(memory);
-    (void)cudaGetLastError();
-}
-
-/* ------------------------------------------------------------------------- sources */
-
-static int use_device(const struct memory_cuda *m, struct err *err)
+static int use_device(int device, struct err *err)
 {
     int rc;
-    CU_TRY(cudaSetDevice(m->device));
+    CU_TRY(cudaSetDevice(device));
 out:
     return rc;
 }
 
-static int source_device(void **memory, size_t bytes, void *ctx, struct err *err)
+static int source_get(void **memory, size_t bytes, void *ctx, struct err *err)
 {
-    int rc = use_device(ctx, err);
-    return rc ? rc : get_device(memory, bytes, err);
+    const struct source *s = (const struct source *)ctx;
+    int rc = use_device(s->device, err);
+    return rc ? rc : get(s->kind, memory, bytes, err);
 }
 
-static int source_pinned(void **memory, size_t bytes, void *ctx, struct err *err)
+static void source_put(void *memory, void *ctx)
 {
-    int rc = use_device(ctx, err);
-    return rc ? rc : get_pinned(memory, bytes, err);
-}
-
-static void sink_device(void *memory, void *ctx)
-{
-    (void)use_device(ctx, NULL);
-    put_device(memory);
-}
-
-static void sink_pinned(void *memory, void *ctx)
-{
-    (void)use_device(ctx, NULL);
-    put_pinned(memory);
+    const struct source *s = (const struct source *)ctx;
+    (void)use_device(s->device, NULL);
+    put(s->kind, memory);
 }
 
 /* ------------------------------------------------------------------------- whole */
@@ -118,20 +98,20 @@ out:
 int memory_cuda_open(struct memory_cuda **out, int device, uint64_t reserve_bytes, struct err *err)
 {
     struct memory_cuda *m = (struct memory_cuda *)calloc(1, sizeof *m);
-    const struct slab_source sources[2] = {
-        {source_device, sink_device, m, DEVICE_CHUNK_BYTES},
-        {source_pinned, sink_pinned, m, PINNED_CHUNK_BYTES},
-    };
+    const size_t chunk_bytes[2] = {DEVICE_CHUNK_BYTES, PINNED_CHUNK_BYTES};
     int rc = 0;
 
     *out = NULL;
     if (!m)
         return err_set(err, ERR_MEMORY, "no memory for lists of memory");
-    m->device = device;
-    for (int i = 0; i < 2 && rc == 0; i++)
-        rc = slab_new(&m->slabs[i], &sources[i], err);
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        const struct slab_source from = {source_get, source_put, &m->sources[i], chunk_bytes[i]};
+
+        m->sources[i] = (struct source){device, (enum memory_cuda_kind)i};
+        rc = slab_new(&m->slabs[i], &from, err);
+    }
     if (rc == 0)
-        rc = use_device(m, err);
+        rc = use_device(device, err);
     if (rc == 0)
         rc = reserve(m, reserve_bytes, err);
     if (rc)
@@ -156,10 +136,7 @@ int memory_cuda_get(struct memory_cuda *m, enum memory_cuda_kind kind, void **pi
                     struct err *err)
 {
     *piece = NULL;
-    if (m)
-        return slab_get(m->slabs[kind], piece, bytes, err);
-    return kind == MEMORY_CUDA_DEVICE ? get_device(piece, bytes, err)
-                                      : get_pinned(piece, bytes, err);
+    return m ? slab_get(m->slabs[kind], piece, bytes, err) : get(kind, piece, bytes, err);
 }
 
 void memory_cuda_put(struct memory_cuda *m, enum memory_cuda_kind kind, void *piece)
@@ -168,10 +145,8 @@ void memory_cuda_put(struct memory_cuda *m, enum memory_cuda_kind kind, void *pi
         return;
     if (m)
         slab_put(m->slabs[kind], piece);
-    else if (kind == MEMORY_CUDA_DEVICE)
-        put_device(piece);
     else
-        put_pinned(piece);
+        put(kind, piece);
 }
 
 void memory_cuda_trim(struct memory_cuda *m)

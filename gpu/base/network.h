@@ -2,8 +2,8 @@
  * network.h - the models of a device: an ONNX file that was read and checked once, and its network
  * laid out for each input size, shared by sessions (internal to gpu/)
  *
- * Owner:   the thread that makes sessions (gpu.h); the one that runs items reads what its sessions
- *          hold
+ * Owner:   the thread that makes sessions (gpu.h). The thread that runs items reads the networks of
+ *          its sessions.
  */
 #ifndef RECOND_GPU_NETWORK_H
 #define RECOND_GPU_NETWORK_H

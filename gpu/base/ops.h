@@ -47,13 +47,15 @@ struct gpu_ops {
     void (*network_free)(void *exec);
     /* NULL: the back end does not know the line */
     const struct gpu_session_ops *(*session)(const struct gpu_line *line);
-    /* What a session shares with others: its networks, laid out for its size. detach() takes one
-     * that attach() failed for, or never saw, as well. NULL: nothing */
+    /* attach() gives a session what it shares with others: its networks, laid out for its size.
+     * detach() gives that back, also after attach() failed or was never called. NULL: sessions
+     * share nothing */
     int (*attach)(struct gpu_session *s, struct err *err);
     void (*detach)(struct gpu_session *s);
     void (*trim)(struct gpu *g); /* frees memory that is kept for sessions to come; may be NULL */
     int (*submit)(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items, int n,
                   struct err *err);
+    /* NULL: a batch is done when submit() returns */
     int (*wait)(struct gpu *g, struct gpu_item *const *items, int n, struct err *err);
     /* NULL: malloc and free do */
     void *(*host_get)(struct gpu *g, size_t bytes);

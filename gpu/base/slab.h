@@ -6,8 +6,8 @@
  * neighbours. The smallest free run that is large enough is taken. Chunks stay: what was once
  * needed is there for the next one, until slab_trim() or slab_free(). The memory itself is never
  * touched, so it may be a device's.
- * Threads: any; no lock that slab_put() or a slab_get() that fits needs is held while the source
- *          works.
+ * Threads: any. While a source works for one thread, others can call slab_put(), and slab_get()
+ *          where a free run is large enough.
  * Cost:    a walk through the pieces: microseconds for thousands
  */
 #ifndef RECOND_GPU_SLAB_H
@@ -34,17 +34,17 @@ struct slab_source {
 struct slab;
 
 MUST_CHECK int slab_new(struct slab **s, const struct slab_source *source, struct err *err);
-/* All chunks go back, whatever was put of them. */
+/* Gives all chunks back, also those with pieces that were not put. */
 void slab_free(struct slab **s);
 
-/* One chunk of this size, now. */
+/* Asks the source for a chunk of this size now. */
 MUST_CHECK int slab_reserve(struct slab *s, size_t bytes, struct err *err);
 
 /*
  * slab_get - a piece of at least `bytes`
  *
- * Where none is free the source is asked: for a chunk, if it has none of that size for just the
- * piece, and at last after slab_trim().
+ * Where no free run is large enough the source is asked for a chunk. If it has no memory for that,
+ * it is asked for just the piece, and a last time after slab_trim().
  * Returns: 0; what the source says, *piece NULL
  */
 MUST_CHECK int slab_get(struct slab *s, void **piece, size_t bytes, struct err *err);

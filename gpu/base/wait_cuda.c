@@ -100,7 +100,7 @@ static int told(struct mark_cuda *m)
     return rc == 0;
 }
 
-/* What the driver knows: *over, well or with the error that is returned, or not yet. */
+/* Asks the driver. Out: *over: the batch has ended; if with an error, that is returned. */
 static int look(const struct mark_cuda *m, int *over, struct err *err)
 {
     cudaError_t e = cudaEventQuery(m->done);
@@ -111,9 +111,9 @@ static int look(const struct mark_cuda *m, int *over, struct err *err)
     return *over ? cuda_try_check(e, "cudaEventQuery(done)", err) : 0;
 }
 
-/* A post may be that of a batch before, which was seen to be done without it: then this one is not
- * over, and its own post is still to come. Looks are counted, and not the time: a machine that
- * stood still for a while has not waited. */
+/* A post may come late from the batch before, which a look had found to be done: the batch's own
+ * post is then still to come. The bound counts looks instead of time, so that it does not run on
+ * while the whole machine stands still. */
 static int wait_for(struct mark_cuda *m, struct err *err)
 {
     int over = 0, rc = 0;

@@ -13,7 +13,6 @@
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_point.h"
-#include "gpu/base/cuda_try.h"
 
 /* What a pixel observes and sees through. */
 struct sight {
@@ -151,10 +150,6 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
 
 int associate_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch(associate_kernel, grid, SCAN_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_OURS, associate_kernel, scan_blocks(p->pixels_max), SCAN_BLOCK,
+                       p, err);
 }

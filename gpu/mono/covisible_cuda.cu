@@ -12,7 +12,6 @@
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_depth_cuda.cuh"
-#include "gpu/base/cuda_try.h"
 #include "gpu/mono/motion_cuda.cuh"
 
 #define COVISIBLE_WARPS 32
@@ -129,7 +128,7 @@ static __device__ void find_covisible(const struct frame_cuda *f, struct session
     __shared__ uint32_t places[GPU_COVISIBLE_MAX];
     __shared__ int n_covisible;
     uint32_t *counts = (uint32_t *)s->groups;
-    uint32_t n_counts = scan_groups_of(s->n_pixels) * SCAN_GROUP_WIDTH;
+    uint32_t n_counts = scan_groups(s->n_pixels) * SCAN_GROUP_WIDTH;
 
     scan_stamp(s, SESSION_CUDA_COVISIBLE);
     if (threadIdx.x == 0)
@@ -172,10 +171,7 @@ static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
 
 int covisible_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 grid(1 + (p->pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch_first(covisible_kernel, grid, COVISIBLE_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_ANY, covisible_kernel,
+                       1 + (p->pixels_max + COVISIBLE_BLOCK - 1) / COVISIBLE_BLOCK, COVISIBLE_BLOCK,
+                       p, err);
 }

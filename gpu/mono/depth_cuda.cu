@@ -5,8 +5,6 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
-#include "gpu/base/cuda_try.h"
-
 static __global__ void depth_kernel(const struct frame_cuda *frames)
 {
     scan_begin();
@@ -26,10 +24,6 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
 
 int depth_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch_first(depth_kernel, grid, SCAN_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_ANY, depth_kernel, scan_blocks(p->pixels_max), SCAN_BLOCK, p,
+                       err);
 }

@@ -31,43 +31,19 @@ void fuse_params_default(struct fuse_params *p)
     p->publish_colour = 16;
 }
 
-static int check_whole(const char *field, int v, int lo, int hi, struct err *err)
-{
-    if (v >= lo && v <= hi)
-        return 0;
-    char where[ERR_WHERE_CAP];
-    snprintf(where, sizeof where, "/fusion/%s", field);
-    return err_at(err, ERR_INPUT, where, "%d: allowed are %d to %d", v, lo, hi);
-}
-
-static int check_real(const char *field, float v, float lo, float hi, struct err *err)
-{
-    if (v >= lo && v <= hi)
-        return 0;
-    char where[ERR_WHERE_CAP];
-    snprintf(where, sizeof where, "/fusion/%s", field);
-    return err_at(err, ERR_INPUT, where, "%g: allowed are %g to %g", (double)v, (double)lo,
-                  (double)hi);
-}
-
 int fuse_params_check(const struct fuse_params *p, struct err *err)
 {
     const struct {
         const char *field;
-        int v, lo, hi;
-    } whole[] = {
+        double v, lo, hi;
+    } ranges[] = {
         {"n_covisible", p->n_covisible, 2, GPU_COVISIBLE_MAX},
-        {"max_keyframes", p->max_keyframes, p->n_covisible + 1,
-         1024}, /* one can always be given up */
+        /* one keyframe can always be given up */
+        {"max_keyframes", p->max_keyframes, p->n_covisible + 1, 1024},
         {"min_observations", p->min_observations, 2, 65535},
         {"grace_frames", p->grace_frames, 1, 1000000},
         {"carve_votes", p->carve_votes, 1, 255},
         {"publish_colour", p->publish_colour, 1, 256},
-    };
-    const struct {
-        const char *field;
-        float v, lo, hi;
-    } real[] = {
         {"w0", p->w0, 1e-3f, 100.0f},
         {"w_max", p->w_max, p->w0, 1e6f},
         {"sigma", p->sigma, 0.05f, 100.0f},
@@ -84,10 +60,14 @@ int fuse_params_check(const struct fuse_params *p, struct err *err)
         {"kf_new_share", p->kf_new_share, 0.0f, 1.0f},
         {"publish_rel", p->publish_rel, 0.0f, 1.0f},
     };
-    int rc = 0;
-    for (size_t i = 0; i < sizeof whole / sizeof whole[0] && rc == 0; i++)
-        rc = check_whole(whole[i].field, whole[i].v, whole[i].lo, whole[i].hi, err);
-    for (size_t i = 0; i < sizeof real / sizeof real[0] && rc == 0; i++)
-        rc = check_real(real[i].field, real[i].v, real[i].lo, real[i].hi, err);
-    return rc;
+    char where[ERR_WHERE_CAP];
+
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (ranges[i].v >= ranges[i].lo && ranges[i].v <= ranges[i].hi)
+            continue;
+        snprintf(where, sizeof where, "/fusion/%s", ranges[i].field);
+        return err_at(err, ERR_INPUT, where, "%.7g: allowed are %.7g to %.7g", ranges[i].v,
+                      ranges[i].lo, ranges[i].hi);
+    }
+    return 0;
 }

@@ -8,7 +8,6 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
-#include "gpu/base/cuda_try.h"
 #include "gpu/mono/image_point.h"
 
 /* Overlap of input pixel j with the box: pixels between the first and the last lie inside. */
@@ -18,7 +17,7 @@ static __device__ inline uint32_t overlap(int j, int first, int last, uint32_t a
     return j == first ? at_first : j == last ? at_last : (uint32_t)n_out;
 }
 
-/* image_box() of the three channels at once. */
+/* The integer sums of a box, of its three channels at once. */
 static __device__ void box(uint64_t sum[3], const uint8_t *rgb, int w, int h, int out_w, int out_h,
                            int x, int y)
 {
@@ -118,10 +117,6 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
 
 int image_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 grid(scan_blocks(p->pixels_max), (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch_first(image_kernel, grid, SCAN_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_ANY, image_kernel, scan_blocks(p->pixels_max), SCAN_BLOCK, p,
+                       err);
 }

@@ -30,21 +30,6 @@ GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
     return hi > lo ? (uint32_t)(hi - lo) : 0;
 }
 
-/* The integer sum of a box of channel ch, written as a device thread would take it. Divided by w*h
- * of the source it is the average. image_cpu.c takes the same sum by rows. */
-GPU_HD static inline uint64_t image_box(const uint8_t *rgb, int w, int h, int out_w, int out_h,
-                                        int x, int y, int ch)
-{
-    uint64_t sum = 0;
-    for (int j = image_first(x, out_w, w); j < image_end(x, out_w, w); j++) {
-        uint32_t column = 0;
-        for (int i = image_first(y, out_h, h); i < image_end(y, out_h, h); i++)
-            column += image_overlap(y, i, out_h, h) * rgb[((size_t)i * w + j) * 3 + ch];
-        sum += (uint64_t)image_overlap(x, j, out_w, w) * column;
-    }
-    return sum;
-}
-
 GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)
 {
     return (uint8_t)((sum + area / 2) / area);

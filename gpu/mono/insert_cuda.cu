@@ -9,7 +9,6 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
-#include "gpu/base/cuda_try.h"
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/mono/fuse_cuda.cuh"
 #include "gpu/mono/keyframe_cuda.cuh"
@@ -106,11 +105,8 @@ static __global__ void insert_kernel(const struct frame_cuda *frames, uint32_t p
 
 int insert_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
     uint32_t blocks = scan_blocks(p->pixels_max);
-    dim3 grid(blocks + SCAN_CHUNKS, (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch(insert_kernel, grid, SCAN_BLOCK, p->stream, frames, blocks));
-out:
-    return rc;
+
+    return scan_launch(SCAN_BEHIND_OURS, insert_kernel, blocks + SCAN_CHUNKS, SCAN_BLOCK, p, err,
+                       blocks);
 }

@@ -24,7 +24,7 @@ static __device__ inline uint64_t keyframe_count(struct session_dev *s, float *m
     __shared__ typename scan::TempStorage temp;
     __shared__ float median;
     uint32_t *bins = s->bins + threadIdx.x * KEYFRAME_BINS, bin[KEYFRAME_BINS], half, below;
-    uint32_t n_groups = scan_groups_of(s->n_pixels);
+    uint32_t n_groups = scan_groups(s->n_pixels);
     uint64_t own = 0, before, total;
     for (uint32_t i = threadIdx.x; i < n_groups; i += SCAN_BLOCK)
         own += (uint64_t)s->groups[i].n[SCAN_FOUND] << 32;

@@ -2,7 +2,6 @@
  * line_mono.c - the line of a camera's frames: each picture becomes a depth map, and that updates
  * the session's map of points
  */
-#include "gpu/mono/selftest.h"
 #include "gpu/mono/session_cpu.h"
 #include "gpu/mono/state.h"
 

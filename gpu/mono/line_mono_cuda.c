@@ -155,9 +155,9 @@ static void describe(void *arg, const struct graph_cuda *graph, int at, const st
     a->has_pose = f->has_pose;
     a->restart = f->restart;
     put_networks(a, graph, at);
-    a->changes = s->changes_dev;
-    a->result = s->result_dev;
-    a->depth_out = f->depth_out ? s->depth_out_dev : NULL;
+    a->changes = s->changes;
+    a->result = s->result;
+    a->depth_out = f->depth_out ? s->depth_out : NULL;
 }
 
 static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)

@@ -11,7 +11,6 @@
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/change_cuda.cuh"
-#include "gpu/base/cuda_try.h"
 #include "gpu/mono/remove_cuda.cuh"
 
 /* Kept (low) and expired (high) entries in the chunks before, and in all of them. */
@@ -95,10 +94,5 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
 
 int remove_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 chunks(SCAN_CHUNKS, (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch(remove_kernel, chunks, SCAN_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_OURS, remove_kernel, SCAN_CHUNKS, SCAN_BLOCK, p, err);
 }

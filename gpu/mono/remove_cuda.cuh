@@ -47,7 +47,7 @@ struct remove_chunk {
 
 static __device__ inline struct remove_chunk remove_chunk_of(uint32_t n, uint32_t chunk)
 {
-    uint32_t size = scan_blocks_of((n + SCAN_CHUNKS - 1) / SCAN_CHUNKS) * SCAN_BLOCK;
+    uint32_t size = scan_blocks((n + SCAN_CHUNKS - 1) / SCAN_CHUNKS) * SCAN_BLOCK;
     struct remove_chunk c = {chunk * size, chunk * size + size};
     if (c.end > n)
         c.end = n;

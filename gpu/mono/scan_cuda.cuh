@@ -18,6 +18,7 @@
 #ifndef RECOND_GPU_SCAN_CUDA_CUH
 #define RECOND_GPU_SCAN_CUDA_CUH
 
+#include "gpu/base/cuda_try.h"
 #include "gpu/mono/session_cuda.h"
 
 #include <cub/block/block_scan.cuh>
@@ -44,18 +45,8 @@ enum scan_mark {
  * are marked SCAN_WANTS or SCAN_WINS. */
 enum scan_list { SCAN_FRESH = SCAN_CARVED + 1, SCAN_LISTS };
 
-static __device__ inline uint32_t scan_blocks_of(uint32_t n)
-{
-    return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
-}
-
-static __device__ inline uint32_t scan_groups_of(uint32_t n)
-{
-    return (scan_blocks_of(n) + SCAN_GROUP - 1) / SCAN_GROUP;
-}
-
-/* Lets the next kernel come to the device, then waits for all that the one before has written. The
- * two calls have no outcome on a device. */
+/* Lets the next kernel come to the device, then waits for all that the one before has written.
+ * Neither call can fail on a device. */
 static __device__ inline void scan_begin(void)
 {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
@@ -93,44 +84,40 @@ static inline cudaError_t scan_may_overlap(int *may, const void *kernel, cudaStr
     return e;
 }
 
-/* Launches a kernel behind one that may be anybody's: when that is over. */
-template <class... Params, class... Args>
-static inline cudaError_t scan_launch_first(void (*kernel)(Params...), dim3 grid, unsigned block,
-                                            cudaStream_t stream, Args... args)
-{
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3(block);
-    config.stream = stream;
-    return cudaLaunchKernelEx(&config, kernel, args...);
-}
+/* What a pass is launched behind. */
+enum scan_front { SCAN_BEHIND_OURS, SCAN_BEHIND_ANY };
 
-/* Launches a kernel behind one of ours. */
+/*
+ * Enqueues a pass: `blocks` blocks of `threads` threads for each of its frames. Behind a kernel of
+ * ours it may come early; behind any other one it comes when that is over.
+ */
 template <class... Params, class... Args>
-static inline cudaError_t scan_launch(void (*kernel)(Params...), dim3 grid, unsigned block,
-                                      cudaStream_t stream, Args... args)
+static inline int scan_launch(enum scan_front front, void (*kernel)(Params...), uint32_t blocks,
+                              unsigned threads, const struct pass_cuda *pass, struct err *err,
+                              Args... args)
 {
     cudaLaunchAttribute overlap = {};
     cudaLaunchConfig_t config = {};
-    int may = 0;
-    cudaError_t e = scan_may_overlap(&may, (const void *)kernel, stream);
+    int may = 0, rc = 0;
 
-    if (e != cudaSuccess)
-        return e;
+    if (front == SCAN_BEHIND_OURS)
+        CU_TRY(scan_may_overlap(&may, (const void *)kernel, pass->stream));
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
-    config.gridDim = grid;
-    config.blockDim = dim3(block);
-    config.stream = stream;
+    config.gridDim = dim3(blocks, (unsigned)pass->n);
+    config.blockDim = dim3(threads);
+    config.stream = pass->stream;
     config.attrs = &overlap;
     config.numAttrs = may ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel, args...);
+    CU_TRY(cudaLaunchKernelEx(&config, kernel, (const struct frame_cuda *)pass->args, args...));
+out:
+    return rc;
 }
 
 /* The frame has no pixels for this block. */
 static __device__ inline bool scan_idle(const struct session_dev *s, uint32_t block)
 {
-    return s == NULL || block >= scan_blocks_of(s->n_pixels);
+    return s == NULL || block >= scan_blocks(s->n_pixels);
 }
 
 /* Records in words of 16 bytes: their places are aligned to that. */
@@ -189,7 +176,7 @@ static __device__ inline void scan_sum(struct scan_sums *sums, const struct sess
                                        uint32_t block)
 {
     __shared__ uint32_t parts[SCAN_WARPS][2 * SCAN_COUNTED];
-    uint32_t n_groups = scan_groups_of(s->n_pixels), group = block / SCAN_GROUP;
+    uint32_t n_groups = scan_groups(s->n_pixels), group = block / SCAN_GROUP;
     uint32_t n = n_groups + block % SCAN_GROUP, warp = threadIdx.x / 32;
     uint32_t sum[2 * SCAN_COUNTED] = {0};
     for (uint32_t i = threadIdx.x; i < n; i += SCAN_BLOCK) {

@@ -4,9 +4,7 @@
  * What must agree exactly are counts and which slots changed; a published position may differ by
  * one step, as back ends may round exp() and cos() differently in the last bit.
  */
-#include "gpu/mono/selftest.h"
-
-#include "gpu/base/ops.h"
+#include "gpu/mono/session_cpu.h"
 
 #include <math.h>
 #include <stdlib.h>

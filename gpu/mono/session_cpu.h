@@ -112,4 +112,13 @@ typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
 stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, covisible_cpu_run, associate_cpu_run,
     keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
 
+/*
+ * selftest_run - a few frames of a drawn scene through all stages but the networks, on g and on the
+ * CPU back end; `auto` asks it before it takes a device
+ *
+ * Returns: 0: counts and changed points agree; ERR_UNSUPPORTED: they do not, err says where;
+ *          ERR_MEMORY, ERR_DEVICE
+ */
+MUST_CHECK int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err);
+
 #endif

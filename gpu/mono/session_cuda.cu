@@ -126,15 +126,15 @@ static int pin(struct session_cuda *s, struct err *err)
     uint8_t *here;
     int rc;
 
-    s->pinned_bytes = depth + aligned(n * sizeof *s->depth_out);
-    rc = memory_cuda_get(s->memory, MEMORY_CUDA_PINNED, &s->pinned, s->pinned_bytes, err);
+    rc = memory_cuda_get(s->memory, MEMORY_CUDA_PINNED, &s->pinned,
+                         depth + aligned(n * sizeof *s->depth_out), err);
     if (rc)
         return rc;
     here = (uint8_t *)s->pinned;
-    s->result = s->result_dev = (struct result_cuda *)here;
+    s->result = (struct result_cuda *)here;
     memset(s->result, 0, sizeof *s->result); /* says of the others how much of them is valid */
-    s->changes = s->changes_dev = (struct gpu_change *)(here + changes);
-    s->depth_out = s->depth_out_dev = (float *)(here + depth);
+    s->changes = (struct gpu_change *)(here + changes);
+    s->depth_out = (float *)(here + depth);
     return 0;
 }
 

@@ -5,7 +5,7 @@
  * A batch of frames runs as one launch a pass: blockIdx.y is the frame, and every kernel gets the
  * batch's frame_cuda array, from which it reaches its session's session_dev. Nothing that a frame
  * needs comes from the host in between: pose, co-visible keyframes, counters and the keyframe
- * decision live in session_dev. Pictures are at most `n_pixels_max` over the batch.
+ * decision live in session_dev.
  *
  * Passes:  what one frame costs alone is the number of passes that wait for each other, so stages
  *          share them. Behind image and depth there are five; | is what blocks do side by side.
@@ -65,12 +65,12 @@ struct scan_group {
     uint32_t n[SCAN_GROUP_WIDTH];
 };
 
-static inline uint32_t scan_blocks(uint32_t n)
+GPU_HD static inline uint32_t scan_blocks(uint32_t n)
 {
     return (n + SCAN_BLOCK - 1) / SCAN_BLOCK;
 }
 
-static inline uint32_t scan_groups(uint32_t n)
+GPU_HD static inline uint32_t scan_groups(uint32_t n)
 {
     return (scan_blocks(n) + SCAN_GROUP - 1) / SCAN_GROUP;
 }
@@ -202,12 +202,10 @@ struct session_cuda {
     struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
     void *arena;                /* one piece of device memory */
     size_t arena_bytes;
-    struct gpu_change *changes; /* pinned, [2*n_pixels], and as the device sees it */
-    struct gpu_change *changes_dev;
-    struct result_cuda *result, *result_dev;
-    float *depth_out, *depth_out_dev;
-    size_t pinned_bytes;
-    void *pinned; /* one piece: result, changes, depth_out; the device has it at the same address */
+    void *pinned; /* one piece, which the device has at the same address: */
+    struct result_cuda *result;
+    struct gpu_change *changes; /* [2*n_pixels] */
+    float *depth_out;           /* [h][w] */
 };
 
 size_t session_cuda_bytes(const struct gpu_session_config *c);

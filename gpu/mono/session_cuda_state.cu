@@ -12,24 +12,25 @@
 
 #include <string.h>
 
-static int down(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
+/* Enqueues a copy between the device and the host. */
+static int copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream,
+                struct err *err)
 {
     int rc = 0;
-    if (n == 0)
-        return 0;
-    CU_TRY(cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, stream));
+    if (n)
+        CU_TRY(cudaMemcpyAsync(to, from, n, kind, stream));
 out:
     return rc;
 }
 
+static int down(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
+{
+    return copy(to, from, n, cudaMemcpyDeviceToHost, stream, err);
+}
+
 static int up(void *to, const void *from, size_t n, cudaStream_t stream, struct err *err)
 {
-    int rc = 0;
-    if (n == 0)
-        return 0;
-    CU_TRY(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream));
-out:
-    return rc;
+    return copy(to, from, n, cudaMemcpyHostToDevice, stream, err);
 }
 
 static int finish(cudaStream_t stream, struct err *err)
@@ -81,26 +82,33 @@ size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t strea
     return l.bytes;
 }
 
-/* ------------------------------------------------------------------------- save */
-
-static int save_points(uint8_t *buf, const struct state_layout *l, const struct session_dev *d,
-                       cudaStream_t stream, struct err *err)
+/* The arrays of the model, saved or loaded: buf is written where `kind` is device to host. */
+static int copy_points(uint8_t *buf, const struct state_layout *l, const struct session_dev *d,
+                       enum cudaMemcpyKind kind, cudaStream_t stream, struct err *err)
 {
     size_t n = d->n_slots;
-    int rc = down(buf + l->place, d->place, n * sizeof *d->place, stream, err);
-    if (rc == 0)
-        rc = down(buf + l->stat, d->stat, n * sizeof *d->stat, stream, err);
-    if (rc == 0)
-        rc = down(buf + l->out, d->out, n * sizeof *d->out, stream, err);
-    if (rc == 0)
-        rc = down(buf + l->id, d->id, n * sizeof *d->id, stream, err);
-    if (rc == 0)
-        rc = down(buf + l->unstable, d->unstable[d->unstable_now], d->n_unstable * sizeof(uint32_t),
-                  stream, err);
-    if (rc == 0)
-        rc = down(buf + l->free_slots, d->free_slots, d->n_free * sizeof(uint32_t), stream, err);
+    const struct {
+        void *dev;
+        size_t at, bytes;
+    } arrays[] = {
+        {d->place, l->place, n * sizeof *d->place},
+        {d->stat, l->stat, n * sizeof *d->stat},
+        {d->out, l->out, n * sizeof *d->out},
+        {d->id, l->id, n * sizeof *d->id},
+        {d->unstable[d->unstable_now], l->unstable, d->n_unstable * sizeof(uint32_t)},
+        {d->free_slots, l->free_slots, d->n_free * sizeof(uint32_t)},
+    };
+    int rc = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && rc == 0; i++) {
+        uint8_t *host = buf + arrays[i].at;
+        rc = kind == cudaMemcpyDeviceToHost
+                 ? copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
+                 : copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
+    }
     return rc;
 }
+
+/* ------------------------------------------------------------------------- save */
 
 static int save_map(const struct session_cuda *s, uint8_t *to, const struct map_cell *map,
                     const uint8_t *place, cudaStream_t stream, struct err *err)
@@ -173,7 +181,7 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
     if (l.bytes > cap)
         return err_set(err, ERR_LIMIT, "a state of %zu bytes does not fit %zu", l.bytes, cap);
     state_begin(buf, &h, &l);
-    rc = save_points(buf, &l, &d, stream, err);
+    rc = copy_points(buf, &l, &d, cudaMemcpyDeviceToHost, stream, err);
     if (rc == 0)
         rc = save_keyframes(s, buf, &l, &d, stream, err);
     if (rc == 0 && h.has_previous)
@@ -184,24 +192,6 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
 }
 
 /* ------------------------------------------------------------------------- load */
-
-static int load_points(const struct session_dev *d, const uint8_t *buf,
-                       const struct state_layout *l, cudaStream_t stream, struct err *err)
-{
-    size_t n = d->n_slots;
-    int rc = up(d->place, buf + l->place, n * sizeof *d->place, stream, err);
-    if (rc == 0)
-        rc = up(d->stat, buf + l->stat, n * sizeof *d->stat, stream, err);
-    if (rc == 0)
-        rc = up(d->out, buf + l->out, n * sizeof *d->out, stream, err);
-    if (rc == 0)
-        rc = up(d->id, buf + l->id, n * sizeof *d->id, stream, err);
-    if (rc == 0)
-        rc = up(d->unstable[0], buf + l->unstable, d->n_unstable * sizeof(uint32_t), stream, err);
-    if (rc == 0)
-        rc = up(d->free_slots, buf + l->free_slots, d->n_free * sizeof(uint32_t), stream, err);
-    return rc;
-}
 
 static int load_map(const struct session_cuda *s, struct map_cell *map, const uint8_t *from,
                     const uint8_t *place, cudaStream_t stream, struct err *err)
@@ -288,7 +278,7 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     if (rc)
         return rc;
     take_counts(&d, &h);
-    rc = load_points(&d, buf, &l, stream, err);
+    rc = copy_points((uint8_t *)buf, &l, &d, cudaMemcpyHostToDevice, stream, err);
     if (rc == 0)
         rc = load_keyframes(s, &d, buf, &l, stream, err);
     if (rc == 0 && h.has_previous)

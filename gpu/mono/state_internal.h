@@ -12,7 +12,7 @@
 struct state_part {
     uint32_t tag;
     unsigned version;
-    /* Is there one in a state of these numbers? NULL: always, and a state without it is none. */
+    /* Does a state of these numbers have the section? NULL: every state has it. */
     int (*wanted)(const struct state_head *h);
     /* Where its arrays lie if its body begins at `at`. Returns where the body ends. */
     size_t (*lay)(struct state_layout *l, const struct state_head *h, size_t at);
@@ -27,10 +27,14 @@ struct state_part {
 };
 
 extern const struct state_part state_model, state_keyframes;
+/* Their arrays from byte `end` on. Returns where they end. */
+size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t end);
+size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t end);
 
-/* An array of n bytes behind `*end`: where it begins. */
+/* Places an array of n bytes behind `*end`, which moves behind it. Returns where it begins. */
 size_t state_take(size_t *end, size_t n);
-/* Zeros before an array, which what lies there may overwrite. */
+/* Writes zeros just before an array; the array before it, which is written later, may overwrite
+ * some of them. */
 void state_gap(uint8_t *buf, size_t array);
 
 static inline uint32_t state_word(const uint8_t *from, size_t i)
@@ -49,7 +53,8 @@ static inline uint32_t state_tag(const uint8_t *place, uint32_t slot)
 
 int state_finite(const uint8_t *from, size_t n); /* n floats */
 
-/* state_v1.c: the numbers of such a state, and then where its arrays lie. Returns where it ends. */
+/* state_v1.c: state_v1_get() reads the numbers of a state of version 0.1.0; state_v1_lay() finds
+ * its arrays and returns where it ends. */
 #define STATE_V1_TAG SECTION_TAG('G', 'R', 'S', 'T')
 #define STATE_V1_HEAD_BYTES 120
 MUST_CHECK int state_v1_get(struct state_head *h, const uint8_t *body, size_t len, struct err *err);

@@ -33,18 +33,10 @@ int state_v1_get(struct state_head *h, const uint8_t *body, size_t len, struct e
 
 size_t state_v1_lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
-    size_t end = at + STATE_V1_HEAD_BYTES, n = h->n_slots, k = h->n_keyframes;
-    size_t pixels = (size_t)h->w * (size_t)h->h;
+    size_t end = state_model_lay(l, h, at + STATE_V1_HEAD_BYTES);
 
-    l->place = state_take(&end, n * sizeof(struct point_place));
-    l->stat = state_take(&end, n * sizeof(struct point_stat));
-    l->out = state_take(&end, n * sizeof(struct point_out));
-    l->id = state_take(&end, n * sizeof(uint64_t));
-    l->unstable = state_take(&end, h->n_unstable * sizeof(uint32_t));
-    l->free_slots = state_take(&end, h->n_free * sizeof(uint32_t));
-    l->keyframes = state_take(&end, k * sizeof(struct keyframe));
-    l->overlaps = state_take(&end, k * k);
-    l->maps = state_take(&end, k * pixels * sizeof(uint32_t));
-    l->previous = state_take(&end, h->has_previous ? 3 * pixels * sizeof(float) : 0);
+    end = state_keyframes_lay(l, h, end);
+    l->previous =
+        state_take(&end, h->has_previous ? 3 * (size_t)h->w * (size_t)h->h * sizeof(float) : 0);
     return end;
 }

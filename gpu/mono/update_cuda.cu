@@ -8,7 +8,6 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
-#include "gpu/base/cuda_try.h"
 #include "gpu/mono/fuse_cuda.cuh"
 #include "gpu/mono/keyframe_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
@@ -84,10 +83,6 @@ static __global__ void update_kernel(const struct frame_cuda *frames)
 
 int update_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    dim3 grid(1 + scan_blocks(p->pixels_max), (unsigned)p->n);
-    int rc = 0;
-    CU_TRY(scan_launch(update_kernel, grid, SCAN_BLOCK, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_OURS, update_kernel, 1 + scan_blocks(p->pixels_max), SCAN_BLOCK,
+                       p, err);
 }

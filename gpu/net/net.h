@@ -2,10 +2,9 @@
  * net.h - convolutional networks from ONNX: load and check once, plan once a shape, run without
  * allocating
  *
- *     net_load()  file -> protobuf -> checked graph, fused (convolution + batch norm + activation,
- *     upsample,
- *                 concat), weights float32 in host memory
- *     net_plan_*  the graph for one input shape on one executor: memory laid out, primitives made
+ *     net_load()      reads a file into a checked graph with its constants
+ *     net_dnnl_new()  plans the graph for one input shape on the CPU: steps fused, memory laid out,
+ *                     primitives made; net_cuda_new() (net_cuda.h) does so on a device
  *
  * An ONNX file is hostile until checked: sizes are bounded before anything is allocated, external
  * data is refused, an unknown op, type or shape is an error that names node and op.
@@ -64,8 +63,8 @@ struct net_dnnl;
 MUST_CHECK int net_dnnl_new(struct net_dnnl **p, const struct net *net, int n, int h, int w,
                             const struct net_limits *limits, struct err *err);
 void net_dnnl_free(struct net_dnnl **p);
-/* in [n][c][h][w] float32, out as net_output_shape(); both borrowed. Allocates nothing (oneDNN's
- * own call makes a few short-lived blocks inside). The same input gives the same bits. */
+/* Runs on in [n][c][h][w] float32 and writes out, whose shape net_output_shape() says. It allocates
+ * nothing itself; oneDNN makes a few short-lived blocks. The same input gives the same bits. */
 MUST_CHECK int net_dnnl_run(struct net_dnnl *p, const float *in, float *out, struct err *err);
 size_t net_dnnl_bytes(const struct net_dnnl *p); /* weights copies + activations */
 

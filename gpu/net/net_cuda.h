@@ -8,8 +8,7 @@
  * Bits:    a picture's result does not depend on the batch size, its place in the batch or what
  *          else is in it: every sum is taken in one fixed order (net_cuda_conv.h, "Order").
  * Error:   within 5e-3 of the float32 executor, relative to the largest value of the output, for
- *          the shipped networks. Others are as good as halves are for them (tests/twin/gpu_net.c:
- *          1e-2).
+ *          the shipped networks; tests/twin/gpu_net.c allows 1e-2 for others.
  */
 #ifndef RECOND_GPU_NET_CUDA_H
 #define RECOND_GPU_NET_CUDA_H

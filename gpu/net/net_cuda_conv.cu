@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the cut of K into parts is made for: it must not depend on the device, or the bits would. */
+/* K is cut into parts for a device of so many multiprocessors, whatever the device: the bits depend
+ * on the cut. */
 #define PROCESSORS 132
 #define PART_MIN 256
 /* Split runs are offered while their parts still find idle multiprocessors. */
@@ -146,8 +147,9 @@ static int plan_check(const struct net_cuda_conv *c, int max_batch, struct err *
 }
 
 /*
- * Cut K into parts so that tiles of 64 x 64 of a single picture fill the device, each at least
- * PART_MIN long: a function of the layer alone. Whole steps of 64 where that pads little.
+ * Cuts K into parts of at least PART_MIN, so many that tiles of 64 x 64 of a single picture fill
+ * the device. The cut depends on the layer alone. Steps are of 64 where that pads little, else of
+ * 32.
  */
 static void plan_cut(struct net_cuda_conv_plan *p, int k)
 {
@@ -289,7 +291,7 @@ static int tile_count(const struct net_cuda_conv_plan *p, const conv_row *r, int
     return div_up((int64_t)n * l->ohw, r->bm) * tiles_n;
 }
 
-/* Shared memory of a block; what no device has where the patches are huge. */
+/* Shared memory of a block. Where the patches are huge it is more than any device has. */
 static int tile_smem(const struct net_cuda_conv_plan *p, const conv_row *r)
 {
     const struct conv_launch *l = &p->launch;

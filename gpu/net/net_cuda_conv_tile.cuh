@@ -59,8 +59,8 @@ template <int BM_, int BN_, int WM_, int WN_, int BK_, int STAGES_> struct conv_
 
 /* ---------------------------------------------------------------------------- instructions */
 
-/* 16 bytes past the first-level cache, which measured slower; eight go through it, there is no
- * other way. Zeros where the source is not real. */
+/* Copies of 16 bytes pass by the first-level cache, which measured faster. Copies of eight go
+ * through it, because the instruction has no other way. Both write zeros where `real` is false. */
 static __device__ __forceinline__ void conv_copy16(uint32_t to, const void *from, bool real)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
@@ -124,7 +124,7 @@ template <class S> struct conv_weights {
         }
     }
 
-    /* Bring the next step into the stage that lies `stage` bytes behind the first, and move on. */
+    /* Brings the next step into the stage `stage` bytes behind the first one, and moves on. */
     __device__ __forceinline__ void load(const conv_launch &p, uint32_t stage)
     {
 #pragma unroll
@@ -137,7 +137,7 @@ template <class S> struct conv_weights {
     }
 };
 
-/* The same for A. */
+/* A thread's share of the loads of A: chunk column `tid % CC` of rows tid / CC + i * LANES. */
 template <class S, bool FOUR> struct conv_loader {
     int img[S::RA], y0[S::RA], x0[S::RA]; /* of the rows of A: picture, first input pixel */
     uint32_t to;
@@ -176,7 +176,7 @@ template <class S, bool FOUR> struct conv_loader {
         }
     }
 
-    /* Bring the next step into the stage that lies `stage` bytes behind the first, and move on. */
+    /* Brings the next step into the stage `stage` bytes behind the first one, and moves on. */
     __device__ __forceinline__ void load(const conv_launch &p, uint32_t stage)
     {
         const int yo = ky < p.taps_y ? ky * p.step_y : 1 << 27, xo = kx * p.step_x;
@@ -249,8 +249,9 @@ static __device__ __forceinline__ void conv_add(float (&sum)[S::MI][S::NI][4],
 }
 
 /*
- * Leave this part's sums in scratch [tile][part][quad of accumulators][thread] and take a ticket;
- * the last block of the tile gets true and the parts' sum, added in order.
+ * Leaves this part's sums in scratch [tile][part][quad of accumulators][thread] and counts the
+ * blocks of the tile that did so. Returns true in the last of them, with the sum of all parts in
+ * acc, added in order.
  */
 template <class S>
 static __device__ __forceinline__ bool conv_meet(const conv_launch &p,

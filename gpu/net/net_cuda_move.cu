@@ -161,7 +161,7 @@ __device__ static void remap8(const net_cuda_move &m, spot s, float v[8])
             v[k] = m.fill;
 }
 
-/* Between two columns first, then between two rows, as the frameworks do. */
+/* Interpolates between columns of two rows first, then between the rows, as the frameworks do. */
 __device__ static void lerp8(const net_cuda_move &m, spot s, float v[8])
 {
     const net_cuda_view &t = m.src[0];
@@ -215,8 +215,8 @@ __device__ static void conv8(const net_cuda_move &m, spot s, float v[8])
     finish8(m, s, v);
 }
 
-/* Input (y, x) adds to output (y * stride - lo + a * dil, ...): here the output asks which inputs
- * did. */
+/* Input (y, x) adds to output (y * stride - lo + a * dil, ...). The thread of an output goes
+ * through the kernel and takes the inputs that add to it. */
 __device__ static void deconv8(const net_cuda_move &m, spot s, float v[8])
 {
     for (int k = 0; k < 8; k++)

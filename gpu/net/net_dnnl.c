@@ -26,7 +26,8 @@ static int probe_block(struct net_dnnl *p)
     return block == 8 || block == 16 ? block : 0;
 }
 
-/* Memory objects over the arena, then the argument lists: nothing is left to do for run(). */
+/* Makes memory objects over the arena and the argument lists of all jobs, so that run() only runs
+ * them. */
 static int bind(struct net_dnnl *p, struct err *err)
 {
     dnnl_status_t st = dnnl_success;
@@ -76,7 +77,7 @@ int net_dnnl_new(struct net_dnnl **out, const struct net *net, int n, int h, int
     p->block = probe_block(p);
     if ((rc = net_dnnl_plan(p, err)) || (rc = net_dnnl_plan_arena(p, err)) || (rc = bind(p, err)))
         goto fail;
-    malloc_trim(0); /* weights passed through as float32 on their way to their layouts */
+    malloc_trim(0); /* the weights' plain copies are large, and are not needed again */
     *out = p;
     return 0;
 fail:

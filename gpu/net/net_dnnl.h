@@ -99,13 +99,14 @@ MUST_CHECK int net_dnnl_plan_md(const int d[4], enum layout layout, dnnl_memory_
  * code. */
 int net_dnnl_plan_get(struct net_dnnl *p, int tensor, const dnnl_memory_desc_t *md,
                       struct err *err);
-/* The tensor in a plain or blocked layout with a place in the arena. */
+/* The tensor in a plain or blocked layout (plain: plain alone) with a place in the arena. Returns
+ * index or code. */
 int net_dnnl_plan_own(struct net_dnnl *p, int tensor, int plain, struct err *err);
-/* Where the tensor ought to be written: a part of a concat, or over a residual; *store = -1:
- * anywhere. */
+/* Out: *store: the store that the tensor's writer should write to, because the tensor is a part of
+ * a concat or may overwrite a residual; -1: any store will do. */
 MUST_CHECK int net_dnnl_plan_wanted(struct net_dnnl *p, int tensor, int *store, struct err *err);
-/* Its writer chose this layout: the tensor's store, the wanted one if that fits. Returns index or
- * code. */
+/* Gives the tensor a store of the layout that its writer chose: the wanted one if that has it, else
+ * a new one. Returns index or code. */
 int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_memory_desc_t *md,
                       struct err *err);
 MUST_CHECK int net_dnnl_plan_loop(struct net_dnnl *p, const struct net_dnnl_loop *l, int from,
@@ -123,7 +124,7 @@ MUST_CHECK int net_dnnl_prim_resample(struct net_dnnl *p, const struct net_step 
                                       struct err *err);
 int net_dnnl_prim_fail(struct err *err, const struct net_step *s, const char *what,
                        dnnl_status_t status);
-/* Finish a job from a primitive descriptor, which is destroyed. */
+/* Finishes a job from a primitive descriptor, which is destroyed. */
 MUST_CHECK int net_dnnl_prim_finish(struct net_dnnl *p, struct job *j, dnnl_primitive_desc_t pd,
                                     struct err *err);
 

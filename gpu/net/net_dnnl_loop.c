@@ -28,7 +28,7 @@ static void remap(const struct net_dnnl_loop *l, const float *src, float *dst)
         }
 }
 
-/* Between two rows first, then between columns, as the frameworks do. */
+/* Interpolates between columns of two rows first, then between the rows, as the frameworks do. */
 static void lerp_row(const struct net_dnnl_loop *l, const float *a, const float *b, float wb,
                      float *y)
 {

@@ -203,7 +203,8 @@ int net_dnnl_plan_put(struct net_dnnl *p, int tensor, int wanted, const dnnl_mem
 
 /* ------------------------------------------------------------------------------ before emission */
 
-/* Channels of a concat begin at block borders, one picture: its parts can be written in place. */
+/* Where all parts of a concat begin at block borders, in one picture, their writers can write them
+ * in place. */
 static void place_parts(struct net_dnnl *p, const struct net_step *s)
 {
     const struct net_tensor *t = p->g->tensors;

@@ -1,5 +1,5 @@
-/* Steps that are one oneDNN primitive. Layouts are the primitive's choice unless the result has a
- * place. */
+/* Steps that are one oneDNN primitive. The primitive chooses the layouts, unless the result already
+ * has a place. */
 #include "gpu/net/net_dnnl.h"
 
 #include "proto/array.h"
@@ -59,7 +59,8 @@ static dnnl_status_t append_act(dnnl_post_ops_t ops, const struct net_act *act)
     return dnnl_post_ops_append_eltwise(ops, 1, alg[act->kind], act->a, act->b);
 }
 
-/* User scratchpad; then sum, a factor's addition, activation, in this order, each if asked for. */
+/* Attributes of a primitive: the caller's scratchpad; behind the result come, in this order and
+ * each if it is asked for, the sum with what is there, the addition of a factor, the activation. */
 static dnnl_status_t make_attr(dnnl_primitive_attr_t *attr, int sum, const dnnl_memory_desc_t *add,
                                const struct net_act *act)
 {
@@ -271,7 +272,8 @@ static int prim_conv(struct net_dnnl *p, const struct net_step *s, struct err *e
 
 /* ---------------------------------------------------------------------------------- the others */
 
-/* One source, one result and up to one factor; pd is made, then owned here. */
+/* Adds the job of primitive descriptor pd, which is destroyed: one source, a second one or a factor
+ * (-1: none), a factor to be added (-1: none), one result. */
 static int emit(struct net_dnnl *p, const struct net_step *s, dnnl_primitive_desc_t pd, int src0,
                 int src1, int blob1, int add_blob_index, int wanted, struct err *err)
 {

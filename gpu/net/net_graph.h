@@ -4,10 +4,9 @@
  *
  *     struct net        the checked file: constants as stored (fp16 stays fp16), nodes in order,
  *                       values by number. Made once, never changed.
- *     struct net_graph  the same for one input shape: every shape known, shape arithmetic
- *     evaluated, a list
- *                       of fused steps on four-dimensional float32 tensors. What an executor lays
- *                       out.
+ *     struct net_graph  the same for one input shape, which an executor lays out: every shape is
+ *                       known, shape arithmetic is evaluated, and what is left is a list of fused
+ *                       steps on four-dimensional float32 tensors.
  *
  * Layout: a feature of rank r <= 4 is the tensor [d0][d1][d2][d3], missing dimensions 1, row-major;
  *         an executor may store it otherwise as long as reshape, transpose and the output see that
@@ -96,7 +95,7 @@ const struct net_op *net_op_find(const char *name);
 int net_op_has_attr(const struct net_op *op, const char *name);
 /* Printable form of a name from a file: anything but printable ASCII as \xNN, cut to the room. */
 void net_op_escape(char *out, size_t cap, const char *name);
-/* Fill err with where = "node 'name' (Op)". */
+/* Fills err in with where = "node 'name' (Op)". Returns code. */
 int net_op_fail(struct err *err, int code, const struct net_node *n, const char *fmt, ...)
     ERR_PRINTF(4, 5);
 
@@ -241,7 +240,7 @@ MUST_CHECK int net_graph_image(struct net_graph *g, const struct net_node *n, in
 MUST_CHECK int net_graph_numbers(struct net_graph *g, const struct net_node *n, int k,
                                  struct net_info *info, struct err *err);
 int net_graph_given(const struct net_node *n, int k);
-/* Input k is a number that is known or can be: features answer 0. */
+/* Does input k follow from constants and shapes alone, and has at most NET_KNOWN_MAX numbers? */
 int net_graph_is_known(const struct net_graph *g, const struct net_node *n, int k);
 /* A new step writing a new tensor of rank `rank`, which becomes the node's output. NULL with err
  * filled. */
@@ -289,8 +288,8 @@ NET_PLAN(net_graph_known_shape);
 NET_PLAN(net_graph_known_gather);
 NET_PLAN(net_graph_known_fill);
 NET_PLAN(net_graph_known_round);
-/* The window attributes of convolutions and pools; k is that of the weights or 0
- * (net_graph_conv.c). */
+/* Reads the window attributes of convolutions and pools. In/out: w->k is the size of the weights,
+ * or 0 where kernel_shape must say it (net_graph_conv.c). */
 MUST_CHECK int net_graph_conv_window(const struct net_node *n, struct net_window *w,
                                      struct err *err);
 MUST_CHECK int net_graph_conv_auto_pad(const struct net_node *n, const int64_t in[2],
@@ -307,7 +306,7 @@ MUST_CHECK int net_graph_map_crop(struct net_graph *g, const struct net_node *n,
                                   const struct net_info *x, const int start[2], const int step[2],
                                   const int count[2], struct err *err);
 
-/* Merge batch norm, scale, residual, activation and zero padding into convolutions
+/* Merges batch norm, scale, residual, activation and zero padding into convolutions
  * (net_graph_fuse.c). */
 MUST_CHECK int net_graph_fuse(struct net_graph *g, struct err *err);
 

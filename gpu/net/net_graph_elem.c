@@ -48,7 +48,7 @@ int net_graph_elem_act(struct net_graph *g, const struct net_node *n, struct err
         float a = plain[i].a, b = plain[i].b;
         if (strcmp(plain[i].op, n->op->name))
             continue;
-        /* the table of operators lets only these have them */
+        /* net_op.c lists the operators that may have these attributes */
         if ((rc = net_op_float(n, "alpha", &a, a, err)) ||
             (rc = net_op_float(n, "beta", &b, b, err)))
             return rc;
@@ -183,7 +183,7 @@ static int with_constant(struct net_graph *g, const struct net_node *n, int k_fe
     return check_affine(g, n, s, err);
 }
 
-/* 1: every dimension of b is a's or 1; 0: not so. */
+/* Is every dimension of b that of a, or 1? */
 static int covers(const struct net_info *a, const struct net_info *b)
 {
     for (int i = 0; i < a->rank; i++)

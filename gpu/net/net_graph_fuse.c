@@ -75,14 +75,14 @@ static int merge_affine(struct net_graph *g, struct net_step *conv, const struct
     return 0;
 }
 
-/* Can an executor apply this activation after a residual was added, in the same pass? All can. */
+/* Executors apply the activation of these steps in the same pass, behind the residual. */
 static int takes_act(const struct net_step *s)
 {
     return (is_conv(s) || s->kind == NET_STEP_BINARY) && s->act.kind == NET_ACT_NONE;
 }
 
-/* Merge step j, the only reader of step i's result, into i. Returns 1 merged, 0 not, -1 no
- * memory. */
+/* Merges step j, the only reader of step i's result, into i if they fit. Returns 1: merged; 0: they
+ * do not fit; -1: no memory. */
 static int merge(struct net_graph *g, int i, int j, const struct uses *u)
 {
     struct net_step *s = &g->steps[i], *next = &g->steps[j];

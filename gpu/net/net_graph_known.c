@@ -1,6 +1,6 @@
 /*
- * Shape arithmetic: what exporters write for interpolate, flatten and view, evaluated while a plan
- *                   is made.
+ * Shape arithmetic, which exporters write for interpolate, flatten and view, is evaluated while a
+ * plan is made.
  * Numbers are held as double: integers of the files that matter are far below 2^53, and float
  * arithmetic is rounded to float after each step, as the exporter's framework would.
  */

@@ -22,7 +22,8 @@ void net_mem_init(struct net_mem *m, size_t cap_bytes);
 /* n * size zeroed bytes, aligned for any scalar. Returns NULL over the cap, on overflow, without
  * memory. */
 void *net_mem_get(struct net_mem *m, size_t n, size_t size);
-/* Take over a block from malloc(): freed with the rest. Returns 0, or -1: nothing was taken. */
+/* Takes over a block from malloc(), which is freed with the rest. Returns 0, or -1: nothing was
+ * taken. */
 int net_mem_adopt(struct net_mem *m, void *block, size_t bytes);
 void net_mem_free(struct net_mem *m);
 

@@ -8,8 +8,8 @@
 
 #define OPSET_MIN 9
 #define OPSET_MAX 18
-#define PARSE_SLACK_BYTES \
-    ((size_t)64 << 20) /* beside twice the file: messages, strings, shape lists */
+/* The parser may take twice the file, and this beside it for messages, strings and shape lists. */
+#define PARSE_SLACK_BYTES ((size_t)64 << 20)
 
 /* -------------------------------------------------------------------------- protobuf-c's memory */
 
@@ -367,7 +367,7 @@ static int read_consts(struct parse *p)
     struct net *net = p->net;
     size_t room = p->graph->n_initializer;
     for (size_t i = 0; i < p->graph->n_node; i++)
-        room += p->graph->node[i]->n_attribute + 1; /* what the node itself may become */
+        room += p->graph->node[i]->n_attribute + 1; /* a node may become a constant */
     net->n_values = p->n_defs;
     net->consts = net_mem_get(&net->mem, room + 1, sizeof *net->consts);
     net->value_const = net_mem_get(&net->mem, (size_t)p->n_defs + 1, sizeof *net->value_const);

@@ -45,7 +45,7 @@ MUST_CHECK int net_onnx_tensor(struct net *net, struct Onnx__TensorProto *pb, co
  */
 MUST_CHECK int net_onnx_dequant(struct net *net, const struct net_node *n, int *done,
                                 struct err *err);
-/* Planner of those that are left: they have a feature for an input, and are refused. */
+/* Plans a DequantizeLinear node that did not become a constant: it is refused. */
 MUST_CHECK int net_onnx_dequant_plan(struct net_graph *g, const struct net_node *n,
                                      struct err *err);
 

@@ -10,7 +10,7 @@ static const struct net_const *constant(const struct net *net, const struct net_
     return c < 0 ? NULL : &net->consts[c];
 }
 
-/* One number for all, or one for each slice along `axis`. */
+/* Does c hold one number for all of x, or one for each slice of x along `axis`? */
 static int fits(const struct net_const *c, const struct net_const *x, int64_t axis)
 {
     return c->count == 1 ? c->rank <= 1

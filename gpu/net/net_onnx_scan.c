@@ -7,8 +7,8 @@
 
 #include "onnx/onnx.pb-c.h"
 
-#define DEPTH_MAX \
-    12 /* model, graph, node, attribute, tensor, segment; types: value, type, shape, dimension */
+/* Levels: model, graph, node, attribute, tensor, segment (types: value, type, shape, dimension). */
+#define DEPTH_MAX 12
 #define FIELDS_A_NODE 256
 
 struct scan {

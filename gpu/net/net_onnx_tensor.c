@@ -36,7 +36,7 @@ static int dims(struct net_const *c, const Onnx__TensorProto *pb, const struct n
     return 0;
 }
 
-/* What is smaller travels as int32 where there is no raw data. */
+/* Numbers of less than 4 bytes lie in the file as int32 where there is no raw data. */
 static int narrow(struct net *net, struct net_const *c, size_t size, const Onnx__TensorProto *pb)
 {
     void *data = net_mem_get(&net->mem, c->count + 1, size);

@@ -171,7 +171,7 @@ static void fill_args(struct rig *r, const struct clip *clip)
             a->K = clip->K;
             a->T_wc = clip->T_wc[f];
             a->has_pose = 1;
-            a->changes = r->s[i]->changes_dev;
+            a->changes = r->s[i]->changes;
             a->result = &r->results_dev[f * r->batch + i];
         }
 }

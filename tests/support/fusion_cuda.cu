@@ -123,9 +123,9 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->depth_pitch = 4;
     to->motion_pitch = 8;
     to->rays = 1;
-    to->changes = r->s[i]->changes_dev;
-    to->result = r->s[i]->result_dev;
-    to->depth_out = f->depth_out ? r->s[i]->depth_out_dev : NULL;
+    to->changes = r->s[i]->changes;
+    to->result = r->s[i]->result;
+    to->depth_out = f->depth_out ? r->s[i]->depth_out : NULL;
 }
 
 static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
@@ -150,14 +150,25 @@ out:
     return rc;
 }
 
+static const struct {
+    const char *name;
+    pass_cuda_fn *enqueue;
+} passes[] = {{"image", image_cuda},         {"depth", depth_cuda},   {"covisible", covisible_cuda},
+              {"associate", associate_cuda}, {"update", update_cuda}, {"insert", insert_cuda},
+              {"remove", remove_cuda}};
+
+#define PASSES ((int)(sizeof passes / sizeof *passes))
+
+static const char *pass_name(int pass)
+{
+    return pass < PASSES ? passes[pass].name : NULL;
+}
+
 static int run_pass(struct fusion_rig *r, int pass, struct err *err)
 {
-    pass_cuda_fn *const passes[FUSION_CUDA_PASSES] = {image_cuda,     depth_cuda,  covisible_cuda,
-                                                      associate_cuda, update_cuda, insert_cuda,
-                                                      remove_cuda};
     const struct pass_cuda p = {r->frames, r->n, r->pixels_max, {NULL, NULL}, r->stream};
 
-    return passes[pass](&p, err);
+    return passes[pass].enqueue(&p, err);
 }
 
 static int take(struct fusion_rig *r, struct gpu_frame *f, struct err *err)
@@ -182,7 +193,7 @@ static int run_batch(struct fusion_rig *r, struct gpu_frame *f, const float *con
 {
     int rc = upload(r, f, depth, err);
 
-    for (int k = 0; k < FUSION_CUDA_PASSES && rc == 0; k++)
+    for (int k = 0; k < PASSES && rc == 0; k++)
         rc = run_pass(r, k, err);
     return rc ? rc : take(r, f, err);
 }
@@ -364,7 +375,7 @@ static int load(struct fusion_rig *r, int session, const uint8_t *buf, size_t le
     return session_cuda_load(r->s[session], buf, len, r->stream, err);
 }
 
-static const struct fusion_api api = {open_rig,    close_rig,  run_batch,  upload,     run_pass,
-                                      take,        read_frame, free_frame, read_state, free_state,
-                                      state_bytes, save,       load};
+static const struct fusion_api api = {open_rig,   close_rig,   run_batch,  upload,     pass_name,
+                                      run_pass,   take,        read_frame, free_frame, read_state,
+                                      free_state, state_bytes, save,       load};
 extern "C" const struct fusion_api *fusion_cuda = &api;

@@ -20,7 +20,6 @@ extern "C" {
 #endif
 
 #define FUSION_CUDA_MAX 8
-#define FUSION_CUDA_PASSES 7
 
 /* Normalisation of the depth (0) and of the motion (1) network's input. */
 #define FUSION_CUDA_MEAN(net, ch) (0.1f + 0.2f * (float)(net) + 0.05f * (float)(ch))
@@ -72,9 +71,10 @@ struct fusion_api {
      * Waits. depth[i] is as large as session i's pictures; changes stay until its next frame. */
     int (*run)(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                struct err *err);
-    /* The same in steps: upload, then each pass of fusion_pass_names in turn; then take. */
+    /* The same in steps: upload, then passes 0, 1 ... up to the last one that has a name, then take. */
     int (*upload)(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
                   struct err *err);
+    const char *(*pass_name)(int pass); /* NULL behind the last */
     int (*pass)(struct fusion_rig *r, int pass, struct err *err);
     int (*take)(struct fusion_rig *r, struct gpu_frame *f, struct err *err);
     int (*frame)(struct fusion_rig *r, int session, struct fusion_frame *f, struct err *err);
@@ -87,9 +87,6 @@ struct fusion_api {
                 struct err *err);
     int (*load)(struct fusion_rig *r, int session, const uint8_t *buf, size_t len, struct err *err);
 };
-
-static const char *const fusion_pass_names[FUSION_CUDA_PASSES] = {
-    "image", "depth", "covisible", "associate", "update", "insert", "remove"};
 
 extern const struct fusion_api *fusion_cuda;
 

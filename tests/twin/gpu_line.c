@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/mono/image_point.h"
 #include "tests/support/fusion_cuda.h"
+#include "tests/support/image_box.h"
 #include "tests/support/line.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "gpu/mono/image_point.h"
+#include "tests/support/image_box.h"
 #include "tests/support/line.h"
 
 #define W 96

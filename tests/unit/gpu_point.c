@@ -11,9 +11,9 @@
 #include "gpu/mono/associate_point.h"
 #include "gpu/mono/covisible_point.h"
 #include "gpu/mono/depth_point.h"
-#include "gpu/mono/image_point.h"
 #include "gpu/mono/keyframe_point.h"
 #include "gpu/mono/motion_point.h"
+#include "tests/support/image_box.h"
 
 static void near(float a, float b, float tolerance)
 {
