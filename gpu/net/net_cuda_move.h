@@ -1,8 +1,9 @@
 /*
  * net_cuda_move.h - every step of a network that is no plain convolution, one kernel launch each
  *
- * The kernels take any shape: a thread makes 8 channels of a pixel, or one number. Sums are float32,
- * from the first term to the last in one thread, so their order does not depend on the batch.
+ * The kernels take any shape: a thread makes 8 channels of a pixel, or one number. Sums are
+ * float32, from the first term to the last in one thread, so their order does not depend on the
+ * batch.
  */
 #ifndef RECOND_GPU_NET_CUDA_MOVE_H
 #define RECOND_GPU_NET_CUDA_MOVE_H

@@ -71,7 +71,8 @@ struct fusion_api {
      * Waits. depth[i] is as large as session i's pictures; changes stay until its next frame. */
     int (*run)(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                struct err *err);
-    /* The same in steps: upload, then passes 0, 1 ... up to the last one that has a name, then take. */
+    /* The same in steps: upload, then passes 0, 1 ... up to the last one that has a name, then
+     * take. */
     int (*upload)(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
                   struct err *err);
     const char *(*pass_name)(int pass); /* NULL behind the last */
