@@ -84,12 +84,10 @@ static int cpu_network_make(void **exec, size_t *bytes, struct gpu *g, const str
                             int h, struct err *err)
 {
     struct net_dnnl *dnnl = NULL;
-    struct net_limits limits;
     int rc;
 
-    net_limits_default(&limits);
     omp_set_num_threads(((struct gpu_cpu *)g)->threads);
-    rc = net_dnnl_new(&dnnl, net, 1, h, w, &limits, err);
+    rc = net_dnnl_new(&dnnl, net, 1, h, w, NULL, err);
     if (rc == 0)
         *bytes = net_dnnl_bytes(dnnl);
     *exec = dnnl;

@@ -158,10 +158,8 @@ static int cuda_network_make(void **exec, size_t *bytes, struct gpu *base, const
     struct gpu_cuda *g = gpu_cuda_of(base);
     struct net_cuda_config config = {h, w, g->batch, g->cache_path, 1, {0}};
     struct net_cuda *n = NULL;
-    int rc;
+    int rc = net_cuda_new(&n, net, &config, g->setup, err);
 
-    net_limits_default(&config.limits);
-    rc = net_cuda_new(&n, net, &config, g->setup, err);
     *exec = n;
     *bytes = 0;
     return rc;

@@ -85,7 +85,6 @@ int network_model_open(struct gpu_model **out, struct gpu *g, const struct gpu_m
                        struct err *err)
 {
     struct network_model *m = calloc(1, sizeof *m);
-    struct net_limits limits;
     int rc, channels = info->kind == GPU_MODEL_DEPTH ? 3 : info->rays ? 8 : 6;
 
     *out = NULL;
@@ -94,8 +93,7 @@ int network_model_open(struct gpu_model **out, struct gpu *g, const struct gpu_m
     m->base.gpu = g;
     m->base.info = *info;
     m->networks = (struct shared_list){.same = same, .make = make, .free = free_network};
-    net_limits_default(&limits);
-    rc = net_load(&m->net, info->path, info->input, info->output_name, &limits, err);
+    rc = net_load(&m->net, info->path, info->input, info->output_name, NULL, err);
     if (rc == 0 && net_input_channels(m->net) != channels)
         rc = err_at(err, ERR_UNSUPPORTED, info->name, "the network takes %d planes, expected %d",
                     net_input_channels(m->net), channels);

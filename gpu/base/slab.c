@@ -36,16 +36,20 @@ static size_t aligned(size_t bytes)
 
 /* ------------------------------------------------------------------------- chunks */
 
-static void chunk_free(struct slab *s, struct chunk *c)
+/* Gives back a list of chunks. */
+static void chunks_free(struct slab *s, struct chunk *c)
 {
-    struct run *r = c->first, *next;
+    while (c) {
+        struct chunk *next = c->next;
 
-    for (; r; r = next) {
-        next = r->next;
-        free(r);
+        for (struct run *r = c->first, *behind; r; r = behind) {
+            behind = r->next;
+            free(r);
+        }
+        s->source.put(c->memory, s->source.ctx);
+        free(c);
+        c = next;
     }
-    s->source.put(c->memory, s->source.ctx);
-    free(c);
 }
 
 /* Under `growing`. */
@@ -93,15 +97,12 @@ static struct chunk *unused(struct slab *s)
 
 void slab_trim(struct slab *s)
 {
-    struct chunk *c, *next;
+    struct chunk *c;
 
     pthread_mutex_lock(&s->lock);
     c = unused(s);
     pthread_mutex_unlock(&s->lock);
-    for (; c; c = next) {
-        next = c->next;
-        chunk_free(s, c);
-    }
+    chunks_free(s, c);
 }
 
 /* ------------------------------------------------------------------------- pieces */
@@ -247,14 +248,10 @@ int slab_new(struct slab **slab, const struct slab_source *source, struct err *e
 void slab_free(struct slab **slab)
 {
     struct slab *s = *slab;
-    struct chunk *c, *next;
 
     if (!s)
         return;
-    for (c = s->chunks; c; c = next) {
-        next = c->next;
-        chunk_free(s, c);
-    }
+    chunks_free(s, s->chunks);
     pthread_mutex_destroy(&s->growing);
     pthread_mutex_destroy(&s->lock);
     free(s);

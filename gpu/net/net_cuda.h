@@ -25,10 +25,10 @@ extern "C" {
 struct net_cuda;
 
 struct net_cuda_config {
-    int h, w, max_batch;    /* max_batch: a power of two, at most 64 */
-    const char *cache_path; /* folder for measured tile shapes; NULL or "" = none is kept */
-    int tune;               /* 0: take tile shapes by rule, measure nothing (tests) */
-    struct net_limits limits;
+    int h, w, max_batch;      /* max_batch: a power of two, at most 64 */
+    const char *cache_path;   /* folder for measured tile shapes; NULL or "" = none is kept */
+    int tune;                 /* 0: take tile shapes by rule, measure nothing (tests) */
+    struct net_limits limits; /* max_plan_bytes 0: those of net_limits_default() */
 };
 
 /* Device memory is allocated here and nowhere else. Runs on `stream` and waits for it.
