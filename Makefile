@@ -271,7 +271,7 @@ check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests
 EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
-EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c gpu/mono/line_mono_cuda.c tests/emulate/emulate_none.c)
+EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)
 EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host

@@ -171,8 +171,16 @@ struct gpu_line {
     int (*selftest)(struct gpu *g, struct gpu *cpu, struct err *err);
 };
 
-/* A camera's frames become a map of points (gpu/mono). */
-extern const struct gpu_line gpu_line_mono;
+/*
+ * The lines of this build, and all that names them: X(name) is gpu_line_<name> and, for CUDA,
+ * line_<name>_cuda (gpu/base/line_cuda.h).
+ *   mono   a camera's frames become a map of points
+ */
+#define GPU_LINES(X) X(mono)
+
+#define GPU_LINE_DECLARE(name) extern const struct gpu_line gpu_line_##name;
+GPU_LINES(GPU_LINE_DECLARE)
+#undef GPU_LINE_DECLARE
 
 /* Line i of this build in a fixed order, NULL behind the last one; the line of this name, or NULL.
  */

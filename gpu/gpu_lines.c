@@ -1,13 +1,10 @@
-/*
- * gpu_lines.c - the lines of this build; the CUDA back end's tables for them are listed in
- * gpu/base/line_cuda.c
- */
 #include "gpu/gpu.h"
 
 #include <stddef.h>
 #include <string.h>
 
-static const struct gpu_line *const lines[] = {&gpu_line_mono};
+#define ADDRESS(name) &gpu_line_##name,
+static const struct gpu_line *const lines[] = {GPU_LINES(ADDRESS)};
 
 #define LINES ((int)(sizeof lines / sizeof *lines))
 

@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-static const struct line_cuda *const lines[] = {&line_mono_cuda};
+#define ADDRESS(name) &line_##name##_cuda,
+static const struct line_cuda *const lines[] = {GPU_LINES(ADDRESS)};
 
 const struct line_cuda *line_cuda_of(const struct gpu_line *line)
 {

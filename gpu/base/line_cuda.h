@@ -2,8 +2,7 @@
  * line_cuda.h - a line as the CUDA back end runs it: a table of passes, and what the host does for
  * an item before and after them (internal to gpu/)
  *
- * Each line has one such table, in gpu/<name>/line_<name>_cuda.c, listed in line_cuda.c. Its passes
- * are recorded as one CUDA graph for each batch size (graph_cuda.h). What differs from one batch to
+ * Each line has one such table, in gpu/<name>/line_<name>_cuda.c. Its passes are recorded as one CUDA graph for each batch size (graph_cuda.h). What differs from one batch to
  * another is in an array of arguments that the graph copies to the device first.
  */
 #ifndef RECOND_GPU_LINE_CUDA_H
@@ -51,7 +50,9 @@ struct line_cuda {
     void (*take)(struct gpu_item *item);
 };
 
-extern const struct line_cuda line_mono_cuda;
+#define LINE_CUDA_DECLARE(name) extern const struct line_cuda line_##name##_cuda;
+GPU_LINES(LINE_CUDA_DECLARE)
+#undef LINE_CUDA_DECLARE
 
 /* NULL: the back end does not know it */
 const struct line_cuda *line_cuda_of(const struct gpu_line *line);

@@ -35,7 +35,7 @@ static int intrinsics_valid(const struct intrinsics *K)
            fabsf(K->cy) < 1e6f;
 }
 
-static int check(const struct gpu_item *item, struct err *err)
+int line_mono_check_picture(const struct gpu_item *item, struct err *err)
 {
     const struct gpu_frame *f = (const struct gpu_frame *)item;
     const struct gpu_session_config *c = &item->session->config;
@@ -46,7 +46,17 @@ static int check(const struct gpu_item *item, struct err *err)
                        f->width, f->height, c->max_image_w, c->max_image_h);
     if (!intrinsics_valid(&f->K))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
-    if (!f->has_pose && !c->motion)
+    return 0;
+}
+
+static int check(const struct gpu_item *item, struct err *err)
+{
+    const struct gpu_frame *f = (const struct gpu_frame *)item;
+    int rc = line_mono_check_picture(item, err);
+
+    if (rc)
+        return rc;
+    if (!f->has_pose && !item->session->config.motion)
         return err_set(err, ERR_INPUT,
                        "a frame without a pose in a session without a motion network");
     if (f->has_pose && !pose_valid(&f->T_wc))
@@ -55,7 +65,7 @@ static int check(const struct gpu_item *item, struct err *err)
     return 0;
 }
 
-static int upload(struct gpu_item *item, struct err *err)
+int line_mono_upload(struct gpu_item *item, struct err *err)
 {
     struct gpu_frame *f = gpu_frame_of(item);
 
@@ -66,7 +76,7 @@ static int upload(struct gpu_item *item, struct err *err)
     return 0;
 }
 
-static int download(struct gpu_item *item, struct err *err)
+int line_mono_download(struct gpu_item *item, struct err *err)
 {
     const struct session_cpu *s = session_cpu_of(item->session);
     struct gpu_frame *f = gpu_frame_of(item);
@@ -79,7 +89,7 @@ static int download(struct gpu_item *item, struct err *err)
 
 /* MATH.md has the equations that the names in brackets stand for. */
 static const struct gpu_stage stages[] = {
-    {"upload", upload, "the frame", "an empty result"},
+    {"upload", line_mono_upload, "the frame", "an empty result"},
     /* area-averaged to network size (I1)-(I3) */
     {"image", image_cpu_run, "the picture", "colours, the networks' inputs, K"},
     /* its output to metres (D1)-(D4) */
@@ -97,7 +107,7 @@ static const struct gpu_stage stages[] = {
     /* unconfirmed and seen-through points go, their slots are used again (R1) (R2) */
     {"remove", remove_cpu_run, "points, votes", "points, free slots"},
     {"change", change_cpu_run, "points, what clients hold", "changes in a fixed order"}, /* (C1) */
-    {"download", download, "depth", "a copy of it, if wanted"},
+    {"download", line_mono_download, "depth", "a copy of it, if wanted"},
 };
 
 static const struct gpu_session_ops session = {

@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------------- passes */
 
-static int depth_pass(const struct pass_cuda *p, struct err *err)
+int line_mono_cuda_depth(const struct pass_cuda *p, struct err *err)
 {
     int rc = 0;
 
@@ -30,7 +30,7 @@ static int motion_pass(const struct pass_cuda *p, struct err *err)
 }
 
 static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
-    [SESSION_CUDA_IMAGE] = image_cuda,         [SESSION_CUDA_DEPTH] = depth_pass,
+    [SESSION_CUDA_IMAGE] = image_cuda,         [SESSION_CUDA_DEPTH] = line_mono_cuda_depth,
     [SESSION_CUDA_MOTION] = motion_pass,       [SESSION_CUDA_COVISIBLE] = covisible_cuda,
     [SESSION_CUDA_ASSOCIATE] = associate_cuda, [SESSION_CUDA_UPDATE] = update_cuda,
     [SESSION_CUDA_INSERT] = insert_cuda,       [SESSION_CUDA_REMOVE] = remove_cuda,
@@ -104,7 +104,7 @@ static int put_depth(struct gpu_session *s, const float *depth, struct err *err)
                                   err);
 }
 
-static const struct gpu_session_ops session = {
+const struct gpu_session_ops line_mono_cuda_session = {
     .bytes = session_cuda_bytes,
     .make = make,
     .free = free_session,
@@ -141,7 +141,8 @@ static void put_networks(struct frame_cuda *a, const struct graph_cuda *g, int a
     }
 }
 
-static void describe(void *arg, const struct graph_cuda *graph, int at, const struct gpu_item *item)
+void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
+                             const struct gpu_item *item)
 {
     const struct gpu_frame *f = (const struct gpu_frame *)item;
     const struct session_cuda *s = (const struct session_cuda *)item->session;
@@ -160,7 +161,7 @@ static void describe(void *arg, const struct graph_cuda *graph, int at, const st
     a->depth_out = f->depth_out ? s->depth_out : NULL;
 }
 
-static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
+int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
 {
     const struct session_cuda *s = (const struct session_cuda *)item->session;
     struct gpu_frame *f = gpu_frame_of(item);
@@ -179,19 +180,19 @@ static void take_times(struct gpu_item *item, const struct result_cuda *from)
 {
     const uint64_t *began_ns = from->stamp_ns;
 
-    for (int i = 0; i < SESSION_CUDA_PASSES; i++) {
+    int n = item->session->config.line->has_map ? SESSION_CUDA_PASSES : SESSION_CUDA_MOTION;
+
+    for (int i = 0; i < n; i++) {
         item->passes[i].name = names[i];
         item->passes[i].us = began_ns[i] && began_ns[i + 1] > began_ns[i]
                                  ? (float)(began_ns[i + 1] - began_ns[i]) * 1e-3f
                                  : 0.0f;
     }
-    item->n_passes = SESSION_CUDA_PASSES;
-    item->device_us = began_ns[SESSION_CUDA_PASSES] > began_ns[0]
-                          ? (float)(began_ns[SESSION_CUDA_PASSES] - began_ns[0]) * 1e-3f
-                          : 0.0f;
+    item->n_passes = n;
+    item->device_us = began_ns[n] > began_ns[0] ? (float)(began_ns[n] - began_ns[0]) * 1e-3f : 0.0f;
 }
 
-static void take(struct gpu_item *item)
+void line_mono_cuda_take(struct gpu_item *item)
 {
     const struct session_cuda *s = (const struct session_cuda *)item->session;
     struct gpu_frame *f = gpu_frame_of(item);
@@ -205,11 +206,11 @@ static void take(struct gpu_item *item)
 
 const struct line_cuda line_mono_cuda = {
     .line = &gpu_line_mono,
-    .session = &session,
+    .session = &line_mono_cuda_session,
     .arg_bytes = sizeof(struct frame_cuda),
     .passes = passes,
     .n_passes = SESSION_CUDA_PASSES,
-    .describe = describe,
-    .upload = upload,
-    .take = take,
+    .describe = line_mono_cuda_describe,
+    .upload = line_mono_cuda_upload,
+    .take = line_mono_cuda_take,
 };

@@ -121,4 +121,8 @@ stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, covisible_cpu_run, as
  */
 MUST_CHECK int selftest_run(struct gpu *g, struct gpu *cpu, struct err *err);
 
+/* line_mono.c: what every line of pictures begins and ends with, and its check of a picture. */
+stage_cpu_fn line_mono_upload, line_mono_download;
+MUST_CHECK int line_mono_check_picture(const struct gpu_item *item, struct err *err);
+
 #endif

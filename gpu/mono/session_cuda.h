@@ -228,8 +228,17 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
                                  cudaStream_t stream, struct err *err);
 
 /* Passes: kernels for a batch of struct frame_cuda. */
-pass_cuda_fn image_cuda, depth_cuda, covisible_cuda, associate_cuda, update_cuda, insert_cuda,
-    remove_cuda;
+pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, covisible_cuda, associate_cuda, update_cuda,
+    insert_cuda, remove_cuda;
+
+/* line_mono_cuda.c: what the host does for every line of pictures. Its arguments are frame_cuda. A
+ * line without a map ends with the depth pass (its network, then metres) and depth_end_cuda(). */
+pass_cuda_fn line_mono_cuda_depth;
+extern const struct gpu_session_ops line_mono_cuda_session;
+void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
+                             const struct gpu_item *item);
+MUST_CHECK int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err *err);
+void line_mono_cuda_take(struct gpu_item *item);
 
 #ifdef __cplusplus
 }
