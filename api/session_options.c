@@ -15,6 +15,8 @@
 #define MONO (1u << SESSION_MONO)
 
 static const char camera[] = "camera", net[] = "net"; /* objects are told apart by their address */
+#define WORD_OF(WORD, word) #word,
+static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
 static const char *const journals[] = {"off", "async", "sync", NULL};
 static const char *const modes[] = {"live", "lossless", NULL};
@@ -23,6 +25,8 @@ static const char *const modes[] = {"live", "lossless", NULL};
 const struct session_option session_options_table[] = {
     {"name", SESSION_OPTION_TEXT, FIELD(name), .kinds = ANY, .flag = "name", .arg = "TEXT",
      .help = "Name of the session, for people"},
+    {"kind", SESSION_OPTION_WORD, FIELD(kind), .words = kinds, .kinds = ANY, .flag = "kind",
+     .arg = "KIND", .help = "What becomes of the frames: a cloud"},
     {"depth_model", SESSION_OPTION_TEXT, FIELD(depth_model), .standard = "", .kinds = ANY,
      .help = "Depth network; empty means the first by name"},
     {"motion_model", SESSION_OPTION_TEXT, FIELD(motion_model), .standard = "", .kinds = MONO,
@@ -60,10 +64,10 @@ const struct session_option session_options_table[] = {
     {"preview", SESSION_OPTION_BOOL, FIELD(preview), .kinds = ANY,
      .help = "Keep the latest depth map for GET .../depth"},
     {"journal", SESSION_OPTION_WORD, FIELD(journal), .words = journals, .standard = "sync",
-     .kinds = ANY, .flag = "journal", .arg = "WHEN",
+     .kinds = MONO, .flag = "journal", .arg = "WHEN",
      .help = "What a restart leaves: nothing, all but the last moment before a power cut, all that "
              "was acknowledged"},
-    {"record", SESSION_OPTION_BOOL, FIELD(record), .kinds = ANY,
+    {"record", SESSION_OPTION_BOOL, FIELD(record), .kinds = MONO,
      .help = "Keep the whole journal, also what checkpoints made superfluous"},
     {"mode", SESSION_OPTION_WORD, FIELD(mode), .words = modes, .standard = "live", .kinds = ANY,
      .flag = "mode", .arg = "MODE",
@@ -78,7 +82,7 @@ const int session_options_n = ROWS;
 
 bool session_options_apply(const struct session_option *row, enum session_kind kind)
 {
-    return row->kinds >> kind & 1;
+    return row->kinds >> (kind ? kind : SESSION_MONO) & 1;
 }
 
 /* The object that an option is a member of, or NULL. */

@@ -23,8 +23,16 @@
 #define SESSION_KEYFRAMES_MAX 9
 #define SESSION_NET_SIDE_MAX 2048
 
-/* What a session makes of its frames. */
-enum session_kind { SESSION_MONO };
+/*
+ * What a session makes of its frames: X(WORD, word) is SESSION_WORD here, "word" in JSON, and
+ * pipeline_word in the daemon (daemon/session/pipeline.h).
+ *   mono   a cloud
+ */
+#define SESSION_KINDS(X) X(MONO, mono)
+
+#define SESSION_KIND_VALUE(WORD, word) SESSION_##WORD,
+enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESSION_KINDS_END };
+#undef SESSION_KIND_VALUE
 
 enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
 

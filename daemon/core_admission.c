@@ -3,18 +3,23 @@
 
 #include "daemon/session/options.h"
 #include "daemon/session/pipeline.h"
-#include "daemon/work/pipeline_mono.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#define KIND(WORD, word) [SESSION_##WORD] = &pipeline_##word,
+static const struct pipeline *const kinds[SESSION_KINDS_END] = {
+    [SESSION_KIND_DEFAULT] = &pipeline_mono, SESSION_KINDS(KIND)};
+
 /* What the session will hold at most, on the device and beside it. */
 static uint64_t memory_needed(const struct session_setup *setup, int camera_w, int camera_h)
 {
     struct gpu_session_config device;
     const struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
+    struct session_options sized = setup->options;
+    uint64_t beside = 0;
 
     setup->kind->device_config(&device, &setup->options, NULL, NULL);
     if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
@@ -23,7 +28,13 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
     }
     device.max_image_w = camera_w;
     device.max_image_h = camera_h;
-    return gpu_session_bytes(&device) + (setup->kind->line->has_map ? mirror_bytes(&limits) : 0) +
+    sized.net_w = device.net_w;
+    sized.net_h = device.net_h;
+    if (setup->kind->line->has_map)
+        beside += mirror_bytes(&limits);
+    if (setup->kind->result_bytes)
+        beside += setup->kind->result_bytes(&sized) * OUTBOX_WINDOWS * (size_t)setup->queue_frames;
+    return gpu_session_bytes(&device) + beside +
            queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
            (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
 }
@@ -35,7 +46,7 @@ int core_admit_setup(struct core *c, const struct session_options *options,
     const struct session_options *o = &setup->options;
     int rc;
 
-    *setup = (struct session_setup){.kind = &pipeline_mono,
+    *setup = (struct session_setup){.kind = kinds[options->kind],
                                     .options = *options,
                                     .queue_frames = config.session.queue_frames,
                                     .max_payload_bytes =

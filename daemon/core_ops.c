@@ -52,9 +52,9 @@ static int op_session_create(struct core *c, const struct session_options *optio
     metrics_add(&c->metrics, METRICS_SESSIONS_CREATED, 1);
     session_get_info(s, info);
     name_device(s, info);
-    LOG_AT(LOG_INFO, "session %.6s created: %s, poses %s, %u points", session_id(s),
-           info->options.depth_model, setup.motion ? setup.motion->name : "with the frames",
-           info->options.max_points);
+    LOG_AT(LOG_INFO, "session %.6s created: %s, %s, poses %s, %u points", session_id(s),
+           setup.kind->name, info->options.depth_model,
+           setup.motion ? setup.motion->name : "with the frames", info->options.max_points);
     session_unref(s);
     return 0;
 }

@@ -102,6 +102,8 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
     mirror_summary(session_mirror(session), &cloud);
     snprintf(ready.session, sizeof(ready.session), "%s", session_id(session));
     ready.revision = cloud.revision;
+    if (ready.step_m == 0) /* of an empty cloud: any will do */
+        ready.step_m = 0.001f;
     session_get_net(session, &ready.net_w, &ready.net_h);
     s->client.role = start->role;
     s->convention = start->pose;
@@ -137,7 +139,7 @@ static enum control_reason missing(struct session *session, const struct frame *
         if (a > 1.02 * b || b > 1.02 * a)
             return CONTROL_NO_CAMERA;
     }
-    if (o->pose_source == SESSION_POSE_LEARNED)
+    if (o->pose_source != SESSION_POSE_DEVICE)
         return CONTROL_REASON_NONE;
     if (frame_tracking(f) == FRAME_TRACKING_LOST) {
         session_add_break(session);

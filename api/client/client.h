@@ -117,6 +117,9 @@ struct client_stream_config {
      * asked for again has not come, on_sync is not called: another sync follows that block. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
     void (*on_error)(void *ctx, const struct control_error *error);
+    /* What a frame became, before its on_ack: a message as of proto/wire/result.h, whose first byte
+     * tells its kind. Returns 0, or an error that ends the connection. */
+    int (*on_result)(void *ctx, const uint8_t *msg, size_t len, struct err *err);
     /* The connection ended; the next one is made in retry_ms. */
     void (*on_lost)(void *ctx, const struct err *why, int retry_ms);
 };
@@ -127,6 +130,7 @@ struct client_stream_stats {
     /* resent frames that the server had already; whether it used them is not known */
     uint64_t duplicates;
     uint64_t blocks, points_received, block_bytes, resyncs;
+    uint64_t results, result_bytes; /* on_result */
 };
 
 MUST_CHECK int client_stream_open(struct client_stream **s,

@@ -2,6 +2,7 @@
 
 #include "proto/array.h"
 #include "proto/bytes.h"
+#include "proto/wire/result.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -183,6 +184,15 @@ static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struc
     return 0;
 }
 
+static int on_binary(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
+{
+    if (!t->has_ready || len == 0 || msg[0] < RESULT_OP_FIRST || msg[0] > RESULT_OP_LAST)
+        return on_block(t, msg, len, err);
+    t->stats.results++;
+    t->stats.result_bytes += len;
+    return t->config.on_result ? t->config.on_result(t->config.ctx, msg, len, err) : 0;
+}
+
 /* ------------------------------------------------------------------------------------ control */
 
 static int on_ready(struct client_talk *t, const struct control_ready *ready, struct err *err)
@@ -284,7 +294,7 @@ int client_talk_receive(struct client_talk *t, bool binary, const uint8_t *msg, 
                         struct err *err)
 {
     t->stats.bytes_received += len;
-    return binary ? on_block(t, msg, len, err) : on_text(t, msg, len, err);
+    return binary ? on_binary(t, msg, len, err) : on_text(t, msg, len, err);
 }
 
 /* ------------------------------------------------------------------------------------ writing */

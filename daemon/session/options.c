@@ -88,6 +88,8 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
     if (o->journal == SESSION_JOURNAL_DEFAULT && !has_journal)
         o->journal = SESSION_JOURNAL_OFF;
     session_options_fill(o, &config->session.options);
+    if (o->journal == SESSION_JOURNAL_DEFAULT) /* a kind that keeps nothing has no such option */
+        o->journal = SESSION_JOURNAL_OFF;
     rc = check_numbers(o, config, err);
     if (rc == 0)
         rc = check_journal(o, has_journal, err);

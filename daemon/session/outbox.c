@@ -1,5 +1,7 @@
 #include "daemon/session/outbox.h"
 
+#include "proto/wire/result.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,8 @@ struct outbox {
     enum codec_kind codec;
     struct mirror_copy copy;
     struct delta_scratch *scratch;
+    struct result_scratch *packer; /* NULL before the first result */
+    struct frame_result *sending;  /* borrowed by the last message */
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
@@ -24,6 +28,9 @@ struct outbox {
     struct control_ready ready;
     struct control_ack *acks; /* ring [ring_cap] */
     int ack_first, ack_n, in_flight;
+    /* ring [ring_cap] of results whose acks are in that one; the newest of another's frames */
+    struct frame_result **results, *newest;
+    int result_first, result_n;
     struct control_error errors[ERRORS];
     int n_errors;
     uint64_t *held; /* [cap] revision of each block that the client holds */
@@ -51,10 +58,12 @@ int outbox_new(struct outbox **outbox, struct mirror *mirror, uint32_t epoch, in
     o->head = o->tail = NONE;
     o->ring_cap = OUTBOX_WINDOWS * window;
     o->acks = calloc((size_t)o->ring_cap, sizeof(*o->acks));
-    rc = o->acks ? delta_scratch_new(&o->scratch, err)
-                 : err_set(err, ERR_MEMORY, "no memory for a client's answers");
+    o->results = calloc((size_t)o->ring_cap, sizeof(*o->results));
+    rc = o->acks && o->results ? delta_scratch_new(&o->scratch, err)
+                               : err_set(err, ERR_MEMORY, "no memory for a client's answers");
     if (rc) {
         free(o->acks);
+        free(o->results);
         free(o);
         return rc;
     }
@@ -72,6 +81,12 @@ void outbox_free(struct outbox **outbox)
     pthread_mutex_destroy(&o->lock);
     delta_scratch_free(&o->scratch);
     mirror_copy_free(&o->copy);
+    result_scratch_free(&o->packer);
+    for (int i = 0; i < o->ring_cap; i++)
+        results_unref(o->results[i]);
+    results_unref(o->newest);
+    results_unref(o->sending);
+    free(o->results);
     free(o->acks);
     free(o->held);
     free(o->next);
@@ -223,6 +238,20 @@ void outbox_ack(struct outbox *o, const struct control_ack *ack)
     pthread_mutex_unlock(&o->lock);
 }
 
+void outbox_result(struct outbox *o, struct frame_result *result, bool sender)
+{
+    struct frame_result **place = &o->newest, *old;
+
+    results_ref(result);
+    pthread_mutex_lock(&o->lock);
+    if (sender)
+        place = &o->results[(o->result_first + o->result_n++) % o->ring_cap];
+    old = *place;
+    *place = result;
+    pthread_mutex_unlock(&o->lock);
+    results_unref(old);
+}
+
 void outbox_error(struct outbox *o, const struct control_error *error)
 {
     pthread_mutex_lock(&o->lock);
@@ -279,6 +308,50 @@ static bool take_control(struct outbox *o, struct control_message *m)
     }
     pthread_mutex_unlock(&o->lock);
     return some;
+}
+
+/* The result that is next, with its reference: before its ack, or between the acks of others. */
+static struct frame_result *next_result(struct outbox *o)
+{
+    struct frame_result *r = NULL;
+
+    pthread_mutex_lock(&o->lock);
+    if (o->started && !o->ready_due && !o->broken) {
+        struct frame_result **first = &o->results[o->result_first];
+        if (o->result_n && o->ack_n && o->acks[o->ack_first].seq == (*first)->seq) {
+            r = *first;
+            *first = NULL;
+            o->result_first = (o->result_first + 1) % o->ring_cap;
+            o->result_n--;
+        } else if (o->newest) {
+            r = o->newest;
+            o->newest = NULL;
+        }
+    }
+    pthread_mutex_unlock(&o->lock);
+    return r;
+}
+
+/* Returns true if one was packed. */
+static bool take_result(struct outbox *o, const uint8_t **msg, size_t *len)
+{
+    struct frame_result *r = next_result(o);
+    int rc = 0;
+
+    if (!r)
+        return false;
+    results_unref(o->sending);
+    o->sending = r;
+    if (!o->packer)
+        rc = result_scratch_new(&o->packer, NULL);
+    if (rc == 0)
+        rc = result_pack(o->packer, o->codec, r->msg, r->len, msg, len, NULL);
+    if (rc) {
+        pthread_mutex_lock(&o->lock);
+        o->broken = true;
+        pthread_mutex_unlock(&o->lock);
+    }
+    return rc == 0;
 }
 
 static int encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t *len)
@@ -412,7 +485,9 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
     *len = 0;
     if (o->closed)
         return STREAM_CLOSE;
-    if (take_control(o, &m))
+    if (take_result(o, msg, len))
+        kind = STREAM_BINARY;
+    else if (take_control(o, &m))
         kind = say(o, &m, msg, len);
     else if (take_clear(o, msg, len) || take_block(o, msg, len, sent))
         kind = STREAM_BINARY;

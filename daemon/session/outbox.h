@@ -16,6 +16,7 @@
 
 #include "api/api.h"
 #include "daemon/session/mirror.h"
+#include "daemon/session/results.h"
 
 #define OUTBOX_WINDOWS \
     4 /* frames in flight and unread answers that a client may have, in windows */
@@ -45,6 +46,9 @@ MUST_CHECK int outbox_start(struct outbox *o, const struct control_ready *ready,
  * answered by one outbox_ack(), so the ring of answers cannot overflow. */
 MUST_CHECK int outbox_admit(struct outbox *o, struct err *err);
 void outbox_ack(struct outbox *o, const struct control_ack *ack);
+/* What a frame became. To the client that sent it: each one, before its ack, for which
+ * outbox_ack() is called next. To others: the newest only. */
+void outbox_result(struct outbox *o, struct frame_result *result, bool sender);
 /* An error to tell; the oldest are kept when a client collects them faster than it reads. */
 void outbox_error(struct outbox *o, const struct control_error *error);
 
@@ -62,7 +66,7 @@ void outbox_bye(struct outbox *o, const struct control_bye *bye, bool at_once);
 
 /*
  * outbox_next - the next message, borrowed until the next call
- * Order:   ready, answers, clear, blocks, sync, bye, close
+ * Order:   ready, answers and results, clear, blocks, sync, bye, close
  */
 enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
                              struct outbox_sent *sent);

@@ -25,7 +25,8 @@ static int make_id(char id[API_ID_CAP], uint32_t *epoch, struct err *err)
 
 int session_new(struct session **session, const struct session_setup *setup, struct err *err)
 {
-    struct cloud_limits limits = {setup->max_blocks, setup->options.max_points};
+    uint32_t max_points = setup->options.max_points ? setup->options.max_points : 1;
+    struct cloud_limits limits = {setup->max_blocks, max_points}; /* 1: the kind has no map */
     struct session *s = calloc(1, sizeof(*s));
     int rc = 0;
 
@@ -48,6 +49,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = mirror_new(&s->mirror, &limits, err);
     if (rc == 0)
         rc = trajectory_new(&s->trajectory, err);
+    if (rc == 0)
+        rc = results_new(&s->results, err);
     if (rc) {
         session_free(s);
         return rc;
@@ -75,6 +78,8 @@ void session_free(struct session *s)
     queue_free(&s->queue);
     mirror_free(&s->mirror);
     trajectory_free(&s->trajectory);
+    results_unref(s->latest);
+    results_free(&s->results);
     free(s->preview);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -110,6 +115,11 @@ struct mirror *session_mirror(const struct session *s)
 struct trajectory *session_trajectory(const struct session *s)
 {
     return s->trajectory;
+}
+
+struct results *session_results(const struct session *s)
+{
+    return s->results;
 }
 
 struct session_work *session_work(const struct session *s)

@@ -20,6 +20,7 @@
 #include "daemon/session/mirror.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/queue.h"
+#include "daemon/session/results.h"
 #include "daemon/session/trajectory.h"
 #include "gpu/gpu.h"
 
@@ -77,6 +78,7 @@ const struct session_setup *session_setup(const struct session *s);
 struct queue *session_queue(const struct session *s);
 struct mirror *session_mirror(const struct session *s);
 struct trajectory *session_trajectory(const struct session *s);
+struct results *session_results(const struct session *s);
 /* The parts of the other rooms, NULL = none; set before any other thread knows the session. */
 struct session_work *session_work(const struct session *s);
 struct session_disk *session_disk(const struct session *s);
@@ -123,6 +125,9 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
 /* A frame was fused: its result, and what its commit changed in the mirror. */
 void session_publish(struct session *s, const struct gpu_result *result,
                      const struct mirror_commit *commit);
+/* A frame was used: its result, whose reference this takes. Its sender gets it with
+ * session_answer(), clients that view at once. */
+void session_show(struct session *s, struct frame_result *result);
 /* A message went to a client. */
 void session_sent(struct session *s, const struct outbox_sent *sent);
 /* depth [net_h][net_w] metres, 0 = none */

@@ -173,6 +173,8 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     count_answer(s, ack, received_us, now_us);
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i]->serial == stream) {
+            if (ack->status == CONTROL_USED && s->latest && s->latest->seq == ack->seq)
+                outbox_result(s->clients[i]->outbox, s->latest, true);
             outbox_ack(s->clients[i]->outbox, ack);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
@@ -196,6 +198,22 @@ void session_publish(struct session *s, const struct gpu_result *result,
         if (s->clients[i]->started) {
             outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
                         commit->revision);
+            w.cookies[w.n++] = s->clients[i]->cookie;
+        }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_show(struct session *s, struct frame_result *result)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    results_unref(s->latest);
+    s->latest = result;
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW) {
+            outbox_result(s->clients[i]->outbox, result, false);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
     pthread_mutex_unlock(&s->lock);

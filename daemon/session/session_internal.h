@@ -14,6 +14,7 @@ struct session {
     struct queue *queue;
     struct mirror *mirror;
     struct trajectory *trajectory;
+    struct results *results;
     struct session_work *work;
     struct session_disk *disk;
 
@@ -39,6 +40,7 @@ struct session {
     float latency_ms;
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
+    struct frame_result *latest; /* of the frame used last; NULL before the first */
     struct session_client *clients[SESSION_STREAMS_MAX];
     int n_clients;
 };

@@ -1,4 +1,4 @@
-#include "daemon/work/pipeline_mono.h"
+#include "daemon/session/pipeline.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"

@@ -52,7 +52,7 @@ struct session_work {
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
     struct gpu_session *device;  /* NULL before the first frame and after it was retired */
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-    float *depth;                /* [net_h][net_w] if preview */
+    float *depth;                /* [net_h][net_w] if preview, or the kind wants it */
     struct job job;
 };
 

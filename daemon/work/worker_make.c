@@ -81,7 +81,7 @@ static int make_state(struct worker *w, struct session *s, int image_w, int imag
     session_get_net(s, &config.net_w, &config.net_h);
     config.max_image_w = image_w;
     config.max_image_h = image_h;
-    if (setup->options.preview && !k->depth) {
+    if ((setup->options.preview || setup->kind->wants_depth) && !k->depth) {
         k->depth = malloc((size_t)config.net_w * (size_t)config.net_h * sizeof(float));
         if (!k->depth)
             return err_set(err, ERR_MEMORY, "no memory for a depth map");

@@ -4,7 +4,6 @@
 
 #include "daemon/core_internal.h"
 #include "daemon/session/pipeline.h"
-#include "daemon/work/pipeline_mono.h"
 
 #define EACH 3 /* sessions of a kind */
 #define FRAMES 12

@@ -8,6 +8,7 @@
 #include "daemon/session/outbox.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -436,6 +437,88 @@ static void a_sync_is_true_while_commits_go_on(void **state)
     mirror_free(&race.m);
 }
 
+/* A result of 40 plain bytes behind its header, all of them `seq`. */
+static struct frame_result *new_result(struct results *all, uint64_t seq)
+{
+    struct frame_result *r = results_take(all, 60);
+
+    assert_non_null(r);
+    memset(r->msg, (int)seq, 60);
+    memcpy(r->msg, (uint8_t[8]){0x20, 1, 0, 0, 20, 0, 0, 0}, 8);
+    r->len = 60;
+    r->seq = seq;
+    return r;
+}
+
+/* The sender gets each before its ack, a viewer that was slow the newest only; what all have read
+ * is used again. */
+static void results_come_before_their_acks(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct reader in, view;
+    struct results *all;
+    struct frame_result *first = NULL, *again[5];
+    struct outbox_sent sent;
+    const uint8_t *msg;
+    size_t len;
+    int n = 0;
+
+    (void)state;
+    assert_int_equal(results_new(&all, NULL), 0);
+    open_reader(&in, m);
+    start_reader(&in, m, false, 0, 0);
+    open_reader(&view, m);
+    start_reader(&view, m, false, 0, 0);
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        const struct control_ack ack = {.seq = seq,
+                                        .status = seq == 3 ? CONTROL_DROPPED : CONTROL_USED};
+        struct frame_result *r = new_result(all, seq);
+
+        first = first ? first : r;
+        assert_int_equal(outbox_admit(in.o, NULL), 0);
+        if (ack.status == CONTROL_USED) {
+            outbox_result(in.o, r, true);
+            outbox_result(view.o, r, false);
+        }
+        outbox_ack(in.o, &ack);
+        results_unref(r);
+    }
+    assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_TEXT); /* ready */
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        char wanted[32];
+
+        if (seq != 3) {
+            assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_BINARY);
+            assert_int_equal(msg[0], 0x20);
+            assert_int_equal(msg[2], CODEC_ZSTD);
+            assert_int_equal(msg[8], seq);
+            assert_int_equal(sent.bytes, len);
+        }
+        assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_TEXT);
+        snprintf(wanted, sizeof wanted, "\"seq\":%d,", (int)seq);
+        assert_non_null(memmem(msg, len, wanted, strlen(wanted)));
+    }
+    outbox_next(view.o, &msg, &len, &sent); /* ready */
+    for (enum stream_kind kind;
+         (kind = outbox_next(view.o, &msg, &len, &sent)) != STREAM_NONE && n < 9;)
+        if (kind == STREAM_BINARY && msg[0] == 0x20) {
+            assert_int_equal(msg[8], 6);
+            n++;
+        }
+    assert_int_equal(n, 1);
+    close_reader(&in);
+    close_reader(&view);
+    for (n = 0; n < 5; n++) /* that of frame 3 was used again for frame 4 */
+        again[n] = new_result(all, 9);
+    for (n = 0; n < 5 && again[n] != first; n++)
+        ;
+    assert_true(n < 5);
+    for (n = 0; n < 5; n++)
+        results_unref(again[n]);
+    results_free(&all);
+    mirror_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +530,7 @@ int main(void)
         cmocka_unit_test(answers_are_bounded_by_what_is_in_flight),
         cmocka_unit_test(a_farewell_waits_or_does_not),
         cmocka_unit_test(a_sync_is_true_while_commits_go_on),
+        cmocka_unit_test(results_come_before_their_acks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
