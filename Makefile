@@ -276,7 +276,7 @@ EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
-run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_wait
+run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_wait
 	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
@@ -289,7 +289,7 @@ $(O)/emulate/%.c.o: %.c
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
-$(O)/emulate/gpu_sessions: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
+$(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 $(O)/emulate/gpu_wait: $(O)/emulate/%: $(O)/emulate/tests/emulate/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++

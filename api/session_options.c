@@ -13,11 +13,13 @@
     FIELD(f), .group = net, .kinds = ANY, .unit = "pixels", .min = 32, .max = SESSION_NET_SIDE_MAX
 #define ANY (~0u)
 #define MONO (1u << SESSION_MONO)
+#define DEPTH (1u << SESSION_DEPTH)
 
 static const char camera[] = "camera", net[] = "net"; /* objects are told apart by their address */
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
+static const char *const depth_units[] = {"mm", "inverse", NULL};
 static const char *const journals[] = {"off", "async", "sync", NULL};
 static const char *const modes[] = {"live", "lossless", NULL};
 
@@ -26,7 +28,7 @@ const struct session_option session_options_table[] = {
     {"name", SESSION_OPTION_TEXT, FIELD(name), .kinds = ANY, .flag = "name", .arg = "TEXT",
      .help = "Name of the session, for people"},
     {"kind", SESSION_OPTION_WORD, FIELD(kind), .words = kinds, .kinds = ANY, .flag = "kind",
-     .arg = "KIND", .help = "What becomes of the frames: a cloud"},
+     .arg = "KIND", .help = "What becomes of the frames: a cloud, or a depth map each"},
     {"depth_model", SESSION_OPTION_TEXT, FIELD(depth_model), .standard = "", .kinds = ANY,
      .help = "Depth network; empty means the first by name"},
     {"motion_model", SESSION_OPTION_TEXT, FIELD(motion_model), .standard = "", .kinds = MONO,
@@ -58,6 +60,8 @@ const struct session_option session_options_table[] = {
      .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",
      .kinds = ANY, .unit = "m", .help = "Depth in metres above which a pixel is not used"},
+    {"depth_unit", SESSION_OPTION_WORD, FIELD(depth_unit), .words = depth_units, .kinds = DEPTH,
+     .help = "What 16 bits of a depth map mean: millimetres, or 6553.5 / metres"},
     {"retention_s", SESSION_OPTION_INT, FIELD(retention_s), -1, 31536000, .standard = "3600",
      .kinds = ANY, .unit = "s",
      .help = "Seconds that a session is kept after its last client left; -1 is for ever"},

@@ -26,15 +26,22 @@
 /*
  * What a session makes of its frames: X(WORD, word) is SESSION_WORD here, "word" in JSON, and
  * pipeline_word in the daemon (daemon/session/pipeline.h).
- *   mono   a cloud
+ *   mono    a cloud
+ *   depth   no map: each used frame is answered by its depth map
  */
-#define SESSION_KINDS(X) X(MONO, mono)
+#define SESSION_KINDS(X) X(MONO, mono) X(DEPTH, depth)
 
 #define SESSION_KIND_VALUE(WORD, word) SESSION_##WORD,
 enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESSION_KINDS_END };
 #undef SESSION_KIND_VALUE
 
 enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
+
+enum session_depth_unit {
+    SESSION_DEPTH_UNIT_DEFAULT,
+    SESSION_DEPTH_UNIT_MM,
+    SESSION_DEPTH_UNIT_INVERSE
+};
 
 /* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
 enum session_journal {
@@ -65,6 +72,7 @@ struct session_options {
     uint32_t max_points;
     int keyframes;
     float min_depth_m, max_depth_m;
+    enum session_depth_unit depth_unit;
     int retention_s;
     bool preview;
     enum session_journal journal;

@@ -155,7 +155,9 @@ struct gpu_line {
     const char *name;
     const struct gpu_stage *stages;
     int n_stages;
-    int priority; /* of two lines with items, the one with the lower number has the next batch */
+    /* of two lines with new items, that with the lower number has the next batch; the items of the
+     * other have the one after it */
+    int priority;
     float weight; /* what a session is charged for a microsecond of device time, mono's is 1 */
     /* The first guess of an item's device time: cost_us + cost_us_per_mpx * net pixels / 10^6 */
     float cost_us, cost_us_per_mpx;
@@ -174,9 +176,10 @@ struct gpu_line {
 /*
  * The lines of this build, and all that names them: X(name) is gpu_line_<name> and, for CUDA,
  * line_<name>_cuda (gpu/base/line_cuda.h).
- *   mono   a camera's frames become a map of points
+ *   mono    a camera's frames become a map of points
+ *   depth   each frame becomes a depth map, and nothing is kept
  */
-#define GPU_LINES(X) X(mono)
+#define GPU_LINES(X) X(mono) X(depth)
 
 #define GPU_LINE_DECLARE(name) extern const struct gpu_line gpu_line_##name;
 GPU_LINES(GPU_LINE_DECLARE)

@@ -106,25 +106,24 @@ static void show_count(char *buf, size_t cap, uint64_t n)
 }
 
 void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
-                         uint64_t total, uint64_t points, double bytes_per_point, const char *note)
+                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         const char *note)
 {
-    char bar[BAR + 1], cloud[32], frames[64];
+    char bar[BAR + 1], count[32], frames[64];
     uint64_t full = total ? v->answered * BAR / total : 0;
 
     for (uint64_t i = 0; i < BAR; i++)
         bar[i] = i < full ? '#' : '.';
     bar[BAR] = '\0';
-    show_count(cloud, sizeof cloud, points);
+    show_count(count, sizeof count, things);
     if (total)
         snprintf(frames, sizeof frames, "%llu/%llu", (unsigned long long)v->answered,
                  (unsigned long long)total);
     else
         snprintf(frames, sizeof frames, "%llu", (unsigned long long)v->answered);
-    fprintf(
-        out,
-        "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s points  %.2f bytes/point%s%s%s",
-        terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
-        total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, cloud, bytes_per_point,
-        *note ? "  " : "", note, terminal ? "\033[K" : "\n");
+    fprintf(out, "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s %ss  %.2f bytes/%s%s%s%s",
+            terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
+            total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, count, noun,
+            bytes_each, noun, *note ? "  " : "", note, terminal ? "\033[K" : "\n");
     fflush(out);
 }

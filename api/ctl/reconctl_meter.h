@@ -37,6 +37,7 @@ void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *vi
 /* Prints one line about v, on a terminal a bar over the last one. total 0 = not known; note: a word
  * at the end, or "". */
 void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
-                         uint64_t total, uint64_t points, double bytes_per_point, const char *note);
+                         uint64_t total, const char *noun, uint64_t things, double bytes_each,
+                         const char *note);
 
 #endif

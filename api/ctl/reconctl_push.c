@@ -96,7 +96,8 @@ static void show(struct watch *w, bool last)
         total += atomic_load(&w->jobs[i].total);
     for (int i = 0; i < w->n; i++)
         away = away || atomic_load(&w->jobs[i].reconnecting);
-    reconctl_meter_show(stderr, w->terminal, &v, total, points, bpp,
+    reconctl_meter_show(stderr, w->terminal, &v, total,
+                        reconctl_push_kind(w->jobs[0].options)->noun, points, bpp,
                         away && !last ? "reconnecting" : "");
     if (last && w->terminal)
         fprintf(stderr, "\n");
@@ -119,7 +120,8 @@ static void put_counts(struct json_writer *w, const struct reconctl_meter_view *
 
 static void print_session_json(const struct reconctl_push_job *j)
 {
-    char buf[2048];
+    const struct reconctl_push_kind *kind = reconctl_push_kind(j->options);
+    char buf[2048], name[32];
     struct json_writer w = json_writer(buf, sizeof buf);
 
     json_open_map(&w, NULL);
@@ -135,7 +137,8 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_hex64(&w, "hash", j->hash);
     json_put_hex64(&w, "server_hash", j->server_hash);
     json_put_hex64(&w, "export_hash", j->export_hash);
-    json_put_u64(&w, "points", j->n_points);
+    snprintf(name, sizeof name, "%ss", kind->noun);
+    json_put_u64(&w, name, j->n_points);
     json_put_u64(&w, "received", j->counts.received);
     json_put_u64(&w, "used", j->counts.used);
     json_put_u64(&w, "dropped", j->counts.dropped);
@@ -155,7 +158,8 @@ static void print_session_json(const struct reconctl_push_job *j)
 static void print_json(const struct watch *w, const struct reconctl_meter_view *v, double bpp,
                        uint64_t points, int code)
 {
-    char buf[2048];
+    const struct reconctl_push_kind *kind = reconctl_push_kind(w->jobs[0].options);
+    char buf[2048], name[32];
     struct json_writer out = json_writer(buf, sizeof buf);
 
     for (int i = 0; i < w->n; i++)
@@ -170,14 +174,17 @@ static void print_json(const struct watch *w, const struct reconctl_meter_view *
     json_put_f32(&out, "latency_p50_ms", (float)v->p50_ms);
     json_put_f32(&out, "latency_p95_ms", (float)v->p95_ms);
     json_put_f32(&out, "latency_p99_ms", (float)v->p99_ms);
-    json_put_u64(&out, "points", points);
-    json_put_f32(&out, "bytes_per_point", (float)bpp);
+    snprintf(name, sizeof name, "%ss", kind->noun);
+    json_put_u64(&out, name, points);
+    snprintf(name, sizeof name, "bytes_per_%s", kind->noun);
+    json_put_f32(&out, name, (float)bpp);
     reconctl_print(&out);
 }
 
 static void print_text(const struct watch *w, const struct reconctl_meter_view *v, double bpp)
 {
     const struct reconctl_push_options *o = w->jobs[0].options;
+    const struct reconctl_push_kind *kind = reconctl_push_kind(o);
     uint64_t broken = 0, reconnects = 0, resent = 0;
 
     printf("frames   %llu sent: %llu used, %llu dropped, %llu refused", (unsigned long long)v->sent,
@@ -204,20 +211,22 @@ static void print_text(const struct watch *w, const struct reconctl_meter_view *
             (unsigned long long)v->duplicates);
     printf("\nrate     %.2f frames/s over %.1f s\n", v->fps, v->elapsed_s);
     printf("latency  p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\n", v->p50_ms, v->p95_ms, v->p99_ms);
-    printf("delta    %.2f bytes/point\n", bpp);
+    printf("delta    %.2f bytes/%s\n", bpp, kind->noun);
     for (int i = 0; i < w->n; i++) {
         const struct reconctl_push_job *j = &w->jobs[i];
 
         if (!j->session.id[0])
             continue;
-        printf("session  %s: %llu points, hash %016llx, server %016llx, export %016llx%s\n",
-               j->session.id, (unsigned long long)j->n_points, (unsigned long long)j->hash,
-               (unsigned long long)j->server_hash, (unsigned long long)j->export_hash,
-               j->exit == 0 ? ": equal" : "");
+        printf("session  %s: %llu %ss", j->session.id, (unsigned long long)j->n_points, kind->noun);
+        if (kind->has_map)
+            printf(", hash %016llx, server %016llx, export %016llx%s", (unsigned long long)j->hash,
+                   (unsigned long long)j->server_hash, (unsigned long long)j->export_hash,
+                   j->exit == 0 ? ": equal" : "");
+        printf("\n");
     }
     if (o->output)
-        printf("cloud    %s\n", o->output);
-    else if (!o->keep)
+        printf("%-8s %s\n", kind->output, o->output);
+    else if (!o->keep && kind->has_map)
         printf("cloud    not kept: -O FILE.ply writes it, --keep leaves the session\n");
 }
 

@@ -26,6 +26,25 @@ struct reconctl_push_options {
     struct reconctl_list option;  /* by --option, which goes before them */
 };
 
+struct reconctl_push_job;
+
+/* What a push makes of a session of one kind. */
+struct reconctl_push_kind {
+    const char *noun;   /* of what comes: "point" */
+    const char *output; /* what -O writes: "cloud" */
+    bool has_map;       /* a mirror, whose hash is compared with the server's and its export's */
+    /* A result came (on_result in client.h); NULL: none comes. */
+    int (*take)(struct reconctl_push_job *job, const uint8_t *msg, size_t len, struct err *err);
+    /* All is answered: what -O says, of job 0 alone. */
+    int (*write)(struct reconctl_push_job *job);
+    void (*free)(struct reconctl_push_job *job); /* what `take` made; NULL = nothing */
+};
+#define RECONCTL_PUSH_DECLARE(WORD, word) \
+    extern const struct reconctl_push_kind reconctl_push_##word;
+SESSION_KINDS(RECONCTL_PUSH_DECLARE)
+#undef RECONCTL_PUSH_DECLARE
+const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_options *o);
+
 /* Frames whose time of sending is remembered; > CLIENT_WINDOW_MAX */
 #define RECONCTL_PUSH_SENT_MAX 256
 
@@ -46,6 +65,7 @@ struct reconctl_push_job {
     struct reconctl_source_info info;
     struct client_session session;
     struct reconctl_sheet *sheet;
+    void *taken; /* what the kind keeps of results */
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
     bool ended, hash_equal, closed;

@@ -91,6 +91,38 @@ static int parse_codec(const char *name, uint32_t *mask, struct err *err)
     return rc;
 }
 
+static int write_cloud(struct reconctl_push_job *j)
+{
+    const struct control_ready *ready = client_stream_ready(j->stream);
+
+    return ply_write_file(j->options->output, client_stream_cloud(j->stream),
+                          ready ? ready->step_m : 0.001f, &j->err);
+}
+
+const struct reconctl_push_kind reconctl_push_mono = {
+    .noun = "point", .output = "cloud", .has_map = true, .write = write_cloud};
+
+#define KIND(WORD, word) [SESSION_##WORD] = &reconctl_push_##word,
+const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_options *o)
+{
+    static const struct reconctl_push_kind *const kinds[SESSION_KINDS_END] = {
+        [SESSION_KIND_DEFAULT] = &reconctl_push_mono, SESSION_KINDS(KIND)};
+
+    return kinds[o->asked.kind];
+}
+
+static int on_result(void *ctx, const uint8_t *msg, size_t len, struct err *err)
+{
+    struct reconctl_push_job *j = ctx;
+    const struct reconctl_push_kind *kind = reconctl_push_kind(j->options);
+
+    client_stream_get_stats(j->stream, &j->stats);
+    atomic_store(&j->points, j->stats.results);
+    atomic_store(&j->points_received, j->stats.results);
+    atomic_store(&j->block_bytes, j->stats.result_bytes);
+    return kind->take ? kind->take(j, msg, len, err) : 0;
+}
+
 static int open_stream(struct reconctl_push_job *j)
 {
     struct client_stream_config config = {
@@ -107,6 +139,7 @@ static int open_stream(struct reconctl_push_job *j)
         .on_cloud = on_cloud,
         .on_sync = on_sync,
         .on_error = on_error,
+        .on_result = on_result,
     };
     int rc = parse_codec(j->options->codec, &config.codecs, &j->err);
 
@@ -430,8 +463,12 @@ static int verify(struct reconctl_push_job *j)
         if (client_stream_run(j->stream, 20, &ignored) || !client_stream_connected(j->stream))
             reconctl_sleep_ms(20);
     }
-    if (rc == 0)
+    if (!reconctl_push_kind(j->options)->has_map) {
+        j->export_hash = j->server_hash;
+        j->n_points = j->stats.results;
+    } else if (rc == 0) {
         rc = get_export_hash(j);
+    }
     atomic_store(&j->reconnecting, false);
     return rc;
 }
@@ -439,13 +476,11 @@ static int verify(struct reconctl_push_job *j)
 static int write_outputs(struct reconctl_push_job *j)
 {
     const struct reconctl_push_options *o = j->options;
-    const struct control_ready *ready = client_stream_ready(j->stream);
     char path[96];
     int rc = 0;
 
     if (o->output && j->index == 0)
-        rc = ply_write_file(o->output, client_stream_cloud(j->stream),
-                            ready ? ready->step_m : 0.001f, &j->err);
+        rc = reconctl_push_kind(o)->write(j);
     snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", j->session.id);
     if (rc == 0 && o->trajectory && j->index == 0)
         rc = client_download(j->client, path, o->trajectory, &j->err);
@@ -513,6 +548,8 @@ void *reconctl_push_job(void *argument)
     client_stream_close(&j->stream);
     if (j->session.id[0] && !j->options->keep)
         delete_session(j, rc != ERR_IO && rc != ERR_BUSY);
+    if (reconctl_push_kind(j->options)->free)
+        reconctl_push_kind(j->options)->free(j);
     reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);
     client_close(&j->client);

@@ -112,13 +112,30 @@ static struct session_options complete(const struct reconctl_push_options *o,
     return asked;
 }
 
+/* Flags of options that the kind has not are refused: they would not be sent. */
+static int check_flags(const struct session_options *asked, struct err *err)
+{
+    static const char none[API_NAME_CAP];
+
+    for (int i = 0; i < session_options_n; i++) {
+        const struct session_option *row = &session_options_table[i];
+
+        if (row->flag && !session_options_apply(row, asked->kind) &&
+            memcmp((const char *)asked + row->offset, none, row->size) != 0)
+            return err_set(err, ERR_INPUT, "--%s is not for a session of this kind", row->flag);
+    }
+    return 0;
+}
+
 int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push_options *o,
                                const struct reconctl_source_info *info, int index, struct err *err)
 {
     struct session_options asked = complete(o, info, index);
     struct json_writer w = json_writer(buf, cap);
-    int rc;
+    int rc = check_flags(&o->asked, err);
 
+    if (rc)
+        return rc;
     json_open_map(&w, NULL);
     session_options_write(&w, &asked, SESSION_OPTIONS_ASKED);
     rc = put_list(&w, &o->option, err);

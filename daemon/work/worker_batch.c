@@ -239,11 +239,17 @@ static void note_queue_time(struct worker *w, const struct queue_item *item)
                     age_us > item->decode_us ? age_us - item->decode_us : 0);
 }
 
-/* Into the batch; an item of another line than the batch's waits for the next one. */
+/* Into the batch; an item of another line than the batch's waits for the next one. A line of lower
+ * priority gives the batch up, but not where items were left behind for it: these go now. */
 static void add_job(struct worker *w, struct batch *b, struct job *job)
 {
     const struct gpu_line *line = session_setup(job->session)->kind->line;
 
+    if (b->n && !b->n_left && line->priority < b->line->priority) {
+        memcpy(w->left + w->n_left, b->jobs, (size_t)b->n * sizeof(b->jobs[0]));
+        w->n_left += b->n;
+        b->n = 0;
+    }
     if (b->n == 0)
         b->line = line;
     if (b->line != line) {
@@ -314,15 +320,16 @@ void worker_batch_begin(struct worker *w, struct turn_entry **entries, int n)
 
     memcpy(left, w->left, sizeof(left));
     b->n = w->n_left = 0;
+    b->n_left = n_left;
     for (int i = 0; i < n_left; i++)
         add_job(w, b, left[i]);
-    n_left = b->n;
+    b->n_left = b->n;
     add_sessions(w, b, entries, n);
     wait_for_more(w, b, entries);
     if (b->n == 0)
         return;
     all = b->n;
-    b->n = batch_policy_size(&w->policy, all, n_left);
+    b->n = batch_policy_size(&w->policy, all, b->n_left);
     for (int i = b->n; i < all; i++)
         w->left[w->n_left++] = b->jobs[i];
     submit(w, b);

@@ -14,7 +14,7 @@ struct batch {
     const struct gpu_line *line;
     struct gpu_item *items[GPU_BATCH_MAX];
     struct job *jobs[GPU_BATCH_MAX];
-    int n;
+    int n, n_left; /* n_left: of them, those that the last batch left behind */
     uint64_t began_us, enqueued_us;
 };
 

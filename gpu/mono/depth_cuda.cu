@@ -28,22 +28,20 @@ int depth_cuda(const struct pass_cuda *p, struct err *err)
                        err);
 }
 
-/* A thread a frame: what the host is told of a frame that ends here. */
+/* A warp a frame: what the host is told of a frame that ends here. */
 static __global__ void depth_end_kernel(const struct frame_cuda *frames)
 {
     scan_begin();
     const struct frame_cuda *f = &frames[blockIdx.y];
-    if (f->s == NULL)
-        return;
-    for (int i = 0; i <= SESSION_CUDA_MOTION; i++)
-        f->result->stamp_ns[i] = f->s->stamp_ns[i];
+    if (f->s && threadIdx.x <= SESSION_CUDA_MOTION)
+        f->result->stamp_ns[threadIdx.x] = f->s->stamp_ns[threadIdx.x];
 }
 
 int depth_end_cuda(const struct pass_cuda *p, struct err *err)
 {
     const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
     int rc = 0;
-    CU_TRY(scan_launch(depth_end_kernel, dim3(1, (unsigned)p->n), 1, p->stream, frames));
+    CU_TRY(scan_launch(depth_end_kernel, dim3(1, (unsigned)p->n), 32, p->stream, frames));
 out:
     return rc;
 }

@@ -16,6 +16,7 @@
 #include "daemon/clock.h"
 #include "daemon/core.h"
 #include "daemon/log.h"
+#include "proto/wire/depth.h"
 #include "tests/support/fake_gpu.h"
 #include "tests/support/jpeg_write.h"
 #include "tests/support/tiny_model.h"
@@ -39,6 +40,11 @@ struct rig_client {
     struct control_sync sync;
     struct control_bye bye;
     struct control_error error;
+    /* seq of each depth map, and how many acks came before it; the newest, inside the decoder */
+    struct depth_decoder *decoder;
+    struct depth_map map;
+    uint64_t maps[RIG_ACKS];
+    int n_maps, acks_before[RIG_ACKS];
     int n_ready, n_acks, n_sync, n_bye, n_error, n_blocks, closed;
     struct control_ack acks[RIG_ACKS];
 };
@@ -162,6 +168,7 @@ static inline void rig_connect(struct rig *r, struct rig_client *c, const char *
 
     memset(c, 0, sizeof(*c));
     assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
+    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
     if (core_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
         core_ops.stream_start(c->s, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
@@ -171,6 +178,7 @@ static inline void rig_disconnect(struct rig_client *c)
 {
     core_ops.stream_close(c->s);
     cloud_free(&c->cloud);
+    depth_decoder_free(&c->decoder);
 }
 
 /* One message into the client. Returns what it was. */
@@ -182,7 +190,12 @@ static inline enum stream_kind rig_read(struct rig_client *c)
     struct err err = {0};
     enum stream_kind kind = core_ops.stream_next(c->s, &msg, &len);
 
-    if (kind == STREAM_BINARY) {
+    if (kind == STREAM_BINARY && msg[0] == DEPTH_OP) {
+        if (depth_decode(c->decoder, &c->map, msg, len, &err))
+            fail_msg("depth map: %s", err.text);
+        c->acks_before[c->n_maps % RIG_ACKS] = c->n_acks;
+        c->maps[c->n_maps++ % RIG_ACKS] = c->map.seq;
+    } else if (kind == STREAM_BINARY) {
         c->n_blocks++;
         if (cloud_apply(c->cloud, msg, len, &err))
             fail_msg("block: %s", err.text);

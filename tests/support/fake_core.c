@@ -250,14 +250,17 @@ static int export_open(struct core *core, const char *id, struct core_export **e
 {
     struct fake_core *c = fake(core);
     struct row *row;
+    bool has_map;
 
     pthread_mutex_lock(&c->lock);
     row = find(c, id);
-    if (row)
-        c->counts.exports_open++;
+    has_map = row && row->info.options.kind != SESSION_DEPTH;
+    c->counts.exports_open += has_map;
     pthread_mutex_unlock(&c->lock);
     if (!row)
         return not_found(err);
+    if (!has_map)
+        return err_set(err, ERR_STATE, "a session of kind depth has no map");
     *e = malloc(sizeof **e);
     if (!*e)
         return err_set(err, ERR_MEMORY, "out of memory");
@@ -293,6 +296,8 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
     *n = 0;
     if (session_get(core, id, &info, err))
         return ERR_NOT_FOUND;
+    if (info.options.kind == SESSION_DEPTH)
+        return err_set(err, ERR_STATE, "a session of kind depth has no map");
     for (uint64_t i = first; i < FAKE_CORE_POSES && *n < cap; i++) {
         struct session_pose *p = &poses[(*n)++];
         p->seq = i;

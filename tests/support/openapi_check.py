@@ -146,6 +146,10 @@ class Checker:
         self.ask("getDepth", own, query="?format=f32", headers={"Accept": "image/png"})
         self.ask("getDepth", own, query="?format=exr")
         self.ask("getDepth", other)
+        mapless = {"id": self.create({"kind": "depth", "depth_unit": "inverse"})["id"]}
+        self.ask("exportCloud", mapless)
+        self.ask("exportTrajectory", mapless)
+        self.ask("deleteSession", mapless)
         answer, _ = self.ask("exportCloud", own)
         self.ask("exportCloud", own, headers={"If-None-Match": answer.getheader("ETag")})
         self.ask("finalizeSession", own)

@@ -61,7 +61,7 @@ static const char *written(const struct session_options *o, enum session_options
     return buf;
 }
 
-/* `kept` as it is written now: with the kind, which then had one word alone. */
+/* `kept` as it is written now: with the kind, which was not an option then. */
 static const char *kept_now(void)
 {
     static char buf[4096];
@@ -154,14 +154,13 @@ static void numbers_are_held_to_their_ranges(void **state)
 
 static void an_option_of_another_kind_is_refused(void **state)
 {
-    struct session_options o = {.kind = SESSION_KINDS_END, .step_m = 0.01f, .fps = 4};
+    struct session_options o = {.kind = SESSION_DEPTH, .step_m = 0.01f, .fps = 4};
     struct json_issues issues = read_text(&o, "{\"keyframes\":4,\"fps\":5}", SESSION_OPTIONS_ASKED);
 
     (void)state;
     assert_int_equal(issues.n, 1);
     assert_string_equal(issues.at[0].pointer, "/keyframes");
-    o.kind = SESSION_KIND_DEFAULT;
-    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{\"step_m\":0.01,\"fps\":5}");
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{\"kind\":\"depth\",\"fps\":5}");
 }
 
 static void defaults_fill_what_is_left(void **state)

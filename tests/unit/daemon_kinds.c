@@ -1,5 +1,5 @@
-/* Two kinds of sessions on one device: batches are of one line, and what a kind without a map has
- * not is refused. */
+/* Two kinds of sessions on one device: batches are of one line, the more urgent line goes first, and
+ * what a kind without a map has not is refused. */
 #include "tests/support/core_rig.h"
 
 #include "daemon/core_internal.h"
@@ -90,6 +90,63 @@ static void a_batch_is_of_one_line(void **state)
     rig_close(&r);                                /* and no batch was of two lines */
 }
 
+/* The session's picture is decoded and stands in line for the device. */
+static void wait_for_picture(struct rig *r, const char *id)
+{
+    struct session *s = registry_find(r->core->registry, id);
+
+    while (!queue_has_ready(session_queue(s)))
+        usleep(500);
+    session_unref(s);
+}
+
+/* Frames of both kinds wait while the worker waits for its device: those of the line
+ * with the lower number go first although they came last, and then the others. */
+static void the_more_urgent_line_goes_first(void **state)
+{
+    static struct rig_client c[2 * EACH];
+    static char id[2 * EACH][API_ID_CAP];
+    const struct session_options o = rig_options();
+    struct rig r;
+    int first;
+
+    (void)state;
+    open_kinds(&r);
+    other_line.priority = gpu_line_mono.priority - 1;
+    for (int i = 0; i < 2 * EACH; i++) {
+        if (i % 2)
+            open_other(&r, id[i]);
+        else
+            rig_session(&r, &o, id[i]);
+        rig_connect(&r, &c[i], id[i], CONTROL_INGEST);
+        rig_send(&r, &c[i], 1);
+        rig_wait_acks(&c[i], 1);
+    }
+    atomic_store(&fake_gpu_plan.hold, true);
+    first = fake_gpu_plan.batches;
+    rig_send(&r, &c[0], 2);
+    while (fake_gpu_plan.batches == first)
+        usleep(500);
+    usleep(20000);              /* the worker waits for it, for it is due */
+    for (int k = 0; k < 2; k++) /* mono's, then the others */
+        for (int i = 1; i < 2 * EACH; i++)
+            if (i % 2 == k) {
+                rig_send(&r, &c[i], 2);
+                wait_for_picture(&r, id[i]);
+            }
+    usleep(20000); /* the last one is announced after it is ready */
+    atomic_store(&fake_gpu_plan.hold, false);
+    for (int i = 0; i < 2 * EACH; i++) {
+        rig_wait_acks(&c[i], 2);
+        assert_int_equal(c[i].acks[1].status, CONTROL_USED);
+        rig_disconnect(&c[i]);
+    }
+    first++;
+    assert_true(fake_gpu_plan.lines[first % FAKE_LINES] == &other_line);
+    assert_true(fake_gpu_plan.lines[(first + 1) % FAKE_LINES] == &gpu_line_mono);
+    rig_close(&r);
+}
+
 static void a_kind_without_a_map_says_so(void **state)
 {
     static struct rig_client c;
@@ -122,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_of_one_line),
+        cmocka_unit_test(the_more_urgent_line_goes_first),
         cmocka_unit_test(a_kind_without_a_map_says_so),
     };
 

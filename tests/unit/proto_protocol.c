@@ -15,6 +15,7 @@
 
 #include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
+#include "proto/wire/depth.h"
 #include "proto/wire/frame.h"
 
 #define PAGE "docs/PROTOCOL.md"
@@ -106,7 +107,7 @@ static struct cloud *mirror(void)
 
 static void page_and_files_agree(void **state)
 {
-    static const char *const names[] = {"frame", "put", "patch", "delete", "clear"};
+    static const char *const names[] = {"frame", "put", "patch", "delete", "clear", "depth"};
     uint8_t a[BYTES_CAP], b[BYTES_CAP];
 
     (void)state;
@@ -268,6 +269,28 @@ static int close_page(void **state)
     return 0;
 }
 
+static void depth_map_of_the_page(void **state)
+{
+    static const uint16_t values[8] = {1000, 1500, 1499, 0, 2000, 2256, 2255, 0};
+    static const float z[8] = {1, 1.5f, 1.499f, 0, 2, 2.256f, 2.255f, 70};
+    uint8_t msg[BYTES_CAP], again[BYTES_CAP];
+    size_t len = from_page(msg, "depth");
+    struct depth_decoder *d;
+    struct depth_map map;
+
+    (void)state;
+    assert_int_equal(depth_decoder_new(&d, NULL), 0);
+    assert_int_equal(depth_decode(d, &map, msg, len, NULL), 0);
+    assert_true(map.seq == 7 && map.unit == DEPTH_MILLIMETRES && map.w == 4 && map.h == 2);
+    assert_true(map.K.fx == 2 && map.K.fy == 2 && map.K.cx == 1.5f && map.K.cy == 0.5f);
+    assert_true(map.has_pose && map.T_wc.t[1] == 1.5f && map.T_wc.r[0] == 1);
+    assert_memory_equal(map.values, values, sizeof values);
+    assert_int_equal(len, depth_message_bytes(4, 2));
+    depth_encode(again, &map, z, 0.1f, 100);
+    assert_memory_equal(again, msg, len);
+    depth_decoder_free(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +300,7 @@ int main(void)
         cmocka_unit_test(hashes_of_the_page_come_out),
         cmocka_unit_test(compressed_vectors_are_read),
         cmocka_unit_test(transform_vector_is_read),
+        cmocka_unit_test(depth_map_of_the_page),
     };
     return cmocka_run_group_tests(tests, open_page, close_page);
 }

@@ -1,0 +1,157 @@
+/* Sessions of kind depth: each used frame has its map before its ack, viewers have the newest, and
+ * what only a map of points needs is refused. */
+#include "tests/support/core_rig.h"
+
+#define FRAMES 12
+
+static struct session_options depth_options(void)
+{
+    struct session_options o = rig_options();
+
+    o.kind = SESSION_DEPTH;
+    o.max_points = 0;
+    return o;
+}
+
+static void each_frame_has_its_map(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = depth_options();
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= FRAMES; seq++) {
+        f = rig_frame(&r, seq);
+        if (seq % 2)
+            f.flags &= ~(uint32_t)FRAME_HAS_POSE; /* with a pose or without one: both are used */
+        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
+        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(in.acks[seq - 1].status, CONTROL_USED);
+        assert_int_equal(in.n_maps, (int)seq);
+        assert_true(in.maps[seq - 1] == seq);
+        assert_int_equal(in.acks_before[seq - 1], (int)seq - 1);
+        assert_int_equal(in.map.has_pose, seq % 2 == 0);
+        assert_int_equal(in.map.w, 256);
+        assert_int_equal(in.map.h, 192);
+        assert_float_equal(in.map.K.fx, 300.0f * 256 / 320, 1e-3);
+        for (int i = 0; i < 256 * 192; i++) /* what the fake device says everywhere */
+            assert_int_equal(in.map.values[i], 1500);
+    }
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.used, FRAMES);
+    assert_int_equal(info.points, 0);
+    assert_int_equal(info.options.kind, SESSION_DEPTH);
+    assert_int_equal(info.options.journal, SESSION_JOURNAL_OFF);
+    assert_true(info.memory_bytes > 0);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void a_slow_viewer_has_the_newest(void **state)
+{
+    static struct rig_client in, view;
+    struct session_options o = depth_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    o.depth_unit = SESSION_DEPTH_UNIT_INVERSE;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_connect(&r, &view, id, CONTROL_VIEW);
+    for (uint64_t seq = 1; seq <= FRAMES; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq);
+    }
+    rig_read_all(&view);
+    assert_int_equal(in.n_maps, FRAMES);
+    assert_int_equal(view.n_maps, 1);
+    assert_true(view.map.seq == FRAMES && view.map.unit == DEPTH_INVERSE);
+    assert_int_equal(view.map.values[9], 4369); /* 6553.5 / 1.5 m */
+    rig_disconnect(&in);
+    rig_disconnect(&view);
+    rig_close(&r);
+}
+
+/* A sender that does not read gets each map when it does, and holds nothing up. */
+static void a_slow_sender_misses_nothing(void **state)
+{
+    static struct rig_client in;
+    struct session_options o = depth_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    o.mode = SESSION_LOSSLESS;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 8; seq++)
+        assert_int_equal(rig_send(&r, &in, seq), 0);
+    while (rig_info(&r, id).counts.queued)
+        usleep(1000);
+    assert_int_equal(in.n_maps, 0);
+    rig_wait_acks(&in, 8);
+    assert_int_equal(in.n_maps, 8);
+    for (int i = 0; i < 8; i++)
+        assert_true(in.maps[i] == (uint64_t)i + 1 && in.acks[i].seq == (uint64_t)i + 1);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static void a_depth_session_is_small(void **state)
+{
+    struct session_options o = depth_options(), mono = rig_options();
+    char id[API_ID_CAP];
+    uint64_t small;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    small = rig_info(&r, id).memory_bytes;
+    mono.max_points = 1000000;
+    rig_session(&r, &mono, id);
+    assert_true(small < rig_info(&r, id).memory_bytes / 2);
+    rig_close(&r);
+}
+
+static void what_needs_a_map_is_refused(void **state)
+{
+    struct session_options o = depth_options();
+    struct session_pose poses[4];
+    struct core_export *e;
+    char id[API_ID_CAP];
+    uint64_t bytes, hash;
+    struct err err = {0};
+    struct rig r;
+    int n;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(core_ops.export_open(r.core, id, &e, &bytes, &hash, &err), ERR_STATE);
+    assert_non_null(strstr(err.text, "kind depth has no map"));
+    assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_frame_has_its_map),
+        cmocka_unit_test(a_slow_viewer_has_the_newest),
+        cmocka_unit_test(a_slow_sender_misses_nothing),
+        cmocka_unit_test(a_depth_session_is_small),
+        cmocka_unit_test(what_needs_a_map_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
