@@ -69,7 +69,10 @@ static int not_found(struct err *err)
     return err_set(err, ERR_NOT_FOUND, "no such session");
 }
 
-/* ------------------------------------------------------------------------------- sessions */
+static int no_map(struct err *err)
+{
+    return err_set(err, ERR_STATE, "a session of kind depth has no map");
+}
 
 static void make_id(char id[API_ID_CAP], uint64_t rank)
 {
@@ -249,18 +252,15 @@ static int export_open(struct core *core, const char *id, struct core_export **e
                        uint64_t *total_bytes, uint64_t *hash, struct err *err)
 {
     struct fake_core *c = fake(core);
-    struct row *row;
-    bool has_map;
+    struct session_info info;
 
+    if (session_get(core, id, &info, err))
+        return ERR_NOT_FOUND;
+    if (info.options.kind == SESSION_DEPTH)
+        return no_map(err);
     pthread_mutex_lock(&c->lock);
-    row = find(c, id);
-    has_map = row && row->info.options.kind != SESSION_DEPTH;
-    c->counts.exports_open += has_map;
+    c->counts.exports_open++;
     pthread_mutex_unlock(&c->lock);
-    if (!row)
-        return not_found(err);
-    if (!has_map)
-        return err_set(err, ERR_STATE, "a session of kind depth has no map");
     *e = malloc(sizeof **e);
     if (!*e)
         return err_set(err, ERR_MEMORY, "out of memory");
@@ -297,7 +297,7 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
     if (session_get(core, id, &info, err))
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
-        return err_set(err, ERR_STATE, "a session of kind depth has no map");
+        return no_map(err);
     for (uint64_t i = first; i < FAKE_CORE_POSES && *n < cap; i++) {
         struct session_pose *p = &poses[(*n)++];
         p->seq = i;

@@ -450,6 +450,29 @@ static struct frame_result *new_result(struct results *all, uint64_t seq)
     return r;
 }
 
+/* Frames 1 ... 6, all used but the third. Returns the first result, to be compared alone. */
+static const struct frame_result *six_frames(struct results *all, struct outbox *in,
+                                             struct outbox *view)
+{
+    const struct frame_result *first = NULL;
+
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        const struct control_ack ack = {.seq = seq,
+                                        .status = seq == 3 ? CONTROL_DROPPED : CONTROL_USED};
+        struct frame_result *r = new_result(all, seq);
+
+        first = first ? first : r;
+        assert_int_equal(outbox_admit(in, NULL), 0);
+        if (ack.status == CONTROL_USED) {
+            outbox_result(in, r, true);
+            outbox_result(view, r, false);
+        }
+        outbox_ack(in, &ack);
+        results_unref(r);
+    }
+    return first;
+}
+
 /* The sender gets each before its ack, a viewer that was slow the newest only; what all have read
  * is used again. */
 static void results_come_before_their_acks(void **state)
@@ -457,7 +480,8 @@ static void results_come_before_their_acks(void **state)
     struct mirror *m = new_mirror();
     struct reader in, view;
     struct results *all;
-    struct frame_result *first = NULL, *again[5];
+    const struct frame_result *first;
+    struct frame_result *again[5];
     struct outbox_sent sent;
     const uint8_t *msg;
     size_t len;
@@ -469,20 +493,7 @@ static void results_come_before_their_acks(void **state)
     start_reader(&in, m, false, 0, 0);
     open_reader(&view, m);
     start_reader(&view, m, false, 0, 0);
-    for (uint64_t seq = 1; seq <= 6; seq++) {
-        const struct control_ack ack = {.seq = seq,
-                                        .status = seq == 3 ? CONTROL_DROPPED : CONTROL_USED};
-        struct frame_result *r = new_result(all, seq);
-
-        first = first ? first : r;
-        assert_int_equal(outbox_admit(in.o, NULL), 0);
-        if (ack.status == CONTROL_USED) {
-            outbox_result(in.o, r, true);
-            outbox_result(view.o, r, false);
-        }
-        outbox_ack(in.o, &ack);
-        results_unref(r);
-    }
+    first = six_frames(all, in.o, view.o);
     assert_int_equal(outbox_next(in.o, &msg, &len, &sent), STREAM_TEXT); /* ready */
     for (uint64_t seq = 1; seq <= 6; seq++) {
         char wanted[32];
