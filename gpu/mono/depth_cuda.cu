@@ -39,9 +39,5 @@ static __global__ void depth_end_kernel(const struct frame_cuda *frames)
 
 int depth_end_cuda(const struct pass_cuda *p, struct err *err)
 {
-    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
-    int rc = 0;
-    CU_TRY(scan_launch(depth_end_kernel, dim3(1, (unsigned)p->n), 32, p->stream, frames));
-out:
-    return rc;
+    return scan_launch(SCAN_BEHIND_OURS, depth_end_kernel, 1, 32, p, err);
 }

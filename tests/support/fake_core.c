@@ -69,11 +69,6 @@ static int not_found(struct err *err)
     return err_set(err, ERR_NOT_FOUND, "no such session");
 }
 
-static int no_map(struct err *err)
-{
-    return err_set(err, ERR_STATE, "a session of kind depth has no map");
-}
-
 static void make_id(char id[API_ID_CAP], uint64_t rank)
 {
     static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -257,7 +252,7 @@ static int export_open(struct core *core, const char *id, struct core_export **e
     if (session_get(core, id, &info, err))
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
-        return no_map(err);
+        return err_set(err, ERR_STATE, "a session of kind depth has no map");
     pthread_mutex_lock(&c->lock);
     c->counts.exports_open++;
     pthread_mutex_unlock(&c->lock);
@@ -297,7 +292,7 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
     if (session_get(core, id, &info, err))
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
-        return no_map(err);
+        return err_set(err, ERR_STATE, "a session of kind depth has no map");
     for (uint64_t i = first; i < FAKE_CORE_POSES && *n < cap; i++) {
         struct session_pose *p = &poses[(*n)++];
         p->seq = i;
