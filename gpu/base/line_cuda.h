@@ -2,8 +2,9 @@
  * line_cuda.h - a line as the CUDA back end runs it: a table of passes, and what the host does for
  * an item before and after them (internal to gpu/)
  *
- * Each line has one such table, in gpu/<name>/line_<name>_cuda.c. Its passes are recorded as one CUDA graph for each batch size (graph_cuda.h). What differs from one batch to
- * another is in an array of arguments that the graph copies to the device first.
+ * Each line has one such table, in gpu/<name>/line_<name>_cuda.c. Its passes are recorded as one
+ * CUDA graph for each batch size (graph_cuda.h). What differs from one batch to another is in an
+ * array of arguments that the graph copies to the device first.
  */
 #ifndef RECOND_GPU_LINE_CUDA_H
 #define RECOND_GPU_LINE_CUDA_H

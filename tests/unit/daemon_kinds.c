@@ -1,5 +1,5 @@
-/* Two kinds of sessions on one device: batches are of one line, the more urgent line goes first, and
- * what a kind without a map has not is refused. */
+/* Two kinds of sessions on one device: batches are of one line, the more urgent line goes first,
+ * and * what a kind without a map has not is refused. */
 #include "tests/support/core_rig.h"
 
 #include "daemon/core_internal.h"
