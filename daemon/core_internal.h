@@ -50,7 +50,8 @@ MUST_CHECK int core_place_confirm(struct core *c, const struct session *s, doubl
 int core_retry_s(struct core *c);
 
 /* All sessions, counted. Those of a device ask for load_fps now (session_load()), and were promised
- * promised_fps by their options; sessions that are closed or at fault count in the latter no more. */
+ * promised_fps by their options; sessions that are closed or at fault count in the latter no
+ * more. */
 struct core_census {
     int states[SESSION_STATES];
     uint64_t points;

@@ -289,8 +289,8 @@ static void write_sessions(struct metrics_text *t, const struct core_census *all
     for (int i = 0; i < SESSION_STATES; i++)
         metrics_print(t, "recond_sessions{state=\"%s\"} %d\n",
                       api_state_name((enum session_state)i), all->states[i]);
-    metrics_family(t, "recond_cloud_points", "gauge", "Points in the clouds of all sessions.");
-    metrics_print(t, "recond_cloud_points %llu\n", (unsigned long long)all->points);
+    metrics_value(t, "recond_cloud_points", "gauge", "Points in the clouds of all sessions.",
+                  all->points);
 }
 
 static void write_devices(struct metrics_text *t, struct core *c)
@@ -331,8 +331,8 @@ static void write_process(struct metrics_text *t, struct core *c)
     if (f)
         fclose(f);
     getrusage(RUSAGE_SELF, &use);
-    metrics_family(t, "process_resident_memory_bytes", "gauge", "Resident memory.");
-    metrics_print(t, "process_resident_memory_bytes %ld\n", pages * sysconf(_SC_PAGESIZE));
+    metrics_value(t, "process_resident_memory_bytes", "gauge", "Resident memory.",
+                  (uint64_t)(pages * sysconf(_SC_PAGESIZE)));
     metrics_family(t, "process_cpu_seconds_total", "counter", "Processor time, user and system.");
     metrics_print(t, "process_cpu_seconds_total %.6f\n",
                   (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
@@ -351,8 +351,8 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
     metrics_print(&t, "recond_build_info{version=\"%s\"} 1\n", RECOND_VERSION);
     write_process(&t, c);
     write_sessions(&t, &all);
-    metrics_family(&t, "recond_streams", "gauge", "Clients connected to a stream.");
-    metrics_print(&t, "recond_streams %d\n", atomic_load(&c->streams));
+    metrics_value(&t, "recond_streams", "gauge", "Clients connected to a stream.",
+                  (uint64_t)atomic_load(&c->streams));
     write_devices(&t, c);
     metrics_write(&t, &c->metrics);
     store_write_metrics(&t, c->store);

@@ -77,10 +77,8 @@ size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, si
     for (int i = 2; i < 6; i++)
         metrics_print(&t, "recond_http_requests_total{class=\"%dxx\"} %llu\n", i,
                       (unsigned long long)h.requests[i]);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        metrics_family(&t, rows[i].name, rows[i].type, rows[i].help);
-        metrics_print(&t, "%s %llu\n", rows[i].name, (unsigned long long)rows[i].value);
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        metrics_value(&t, rows[i].name, rows[i].type, rows[i].help, rows[i].value);
     return t.len;
 }
 

@@ -61,6 +61,13 @@ void metrics_family(struct metrics_text *t, const char *name, const char *type, 
     metrics_print(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+void metrics_value(struct metrics_text *t, const char *name, const char *type, const char *help,
+                   uint64_t value)
+{
+    metrics_family(t, name, type, help);
+    metrics_print(t, "%s %llu\n", name, (unsigned long long)value);
+}
+
 void metrics_label(char *buf, size_t cap, const char *value)
 {
     size_t at = 0;
@@ -142,11 +149,9 @@ void metrics_write(struct metrics_text *t, const struct metrics *m)
         [METRICS_COMMIT] = {"recond_commit_seconds", "One frame's changes into the host's cloud."},
         [METRICS_LATENCY] = {"recond_latency_seconds", "A used frame, received until answered."}};
 
-    for (int i = 0; i < METRICS_COUNTERS; i++) {
-        metrics_family(t, counters[i].name, "counter", counters[i].help);
-        metrics_print(t, "%s %llu\n", counters[i].name,
-                      (unsigned long long)atomic_load(&m->counters[i]));
-    }
+    for (int i = 0; i < METRICS_COUNTERS; i++)
+        metrics_value(t, counters[i].name, "counter", counters[i].help,
+                      atomic_load(&m->counters[i]));
     write_frames(t, m);
     write_stages(t, m);
     for (int i = 0; i < METRICS_TIMES; i++)

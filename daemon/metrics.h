@@ -71,6 +71,9 @@ struct metrics_text {
 void metrics_print(struct metrics_text *t, const char *fmt, ...) ERR_PRINTF(2, 3);
 /* "# HELP" and "# TYPE" of a family; must come once, before its samples. */
 void metrics_family(struct metrics_text *t, const char *name, const char *type, const char *help);
+/* A family with one sample and no label. */
+void metrics_value(struct metrics_text *t, const char *name, const char *type, const char *help,
+                   uint64_t value);
 /* A label's value: backslash, quote and line feed escaped. Out: buf [2 * strlen(value) + 1] */
 void metrics_label(char *buf, size_t cap, const char *value);
 

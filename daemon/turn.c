@@ -9,12 +9,12 @@ struct turn {
     pthread_mutex_t lock;
     pthread_cond_t some;
     struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
-    uint64_t level_us;              /* the most that an entry had had when it was taken */
-    uint64_t first_us;              /* what the first of those taken last had had */
+    uint64_t level_us;              /* most service of an entry that was taken */
+    uint64_t first_us;              /* service of the entry that turn_take() took first */
     uint64_t usual_us;              /* a charge, of late */
     bool apart;
     int n_due;  /* idle entries that are due */
-    int n_back; /* entries that were charged, are served to the end, and have more work already */
+    int n_back; /* entries that were charged and have announced more work, but are not done */
     bool poked, closed;
     int wakes; /* takers to wake when the lock is given back */
 };

@@ -18,6 +18,8 @@
 
 #include "proto/err.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,8 +44,9 @@ void turn_free(struct turn **t);
 /*
  * turn_set_apart - for servers that need n times as long for n entries
  *
- * There an entry that has had more than the head of the list, by half a usual charge, does not go
- * along with it: it would only keep the others waiting. It goes next, by itself.
+ * Such a server gains nothing by taking entries together. So an entry that has had more service
+ * than the head of the list, by half a usual charge, is not taken along with it, where it would
+ * keep the others waiting: it is taken next, by itself.
  */
 void turn_set_apart(struct turn *t, bool apart);
 
@@ -66,10 +69,9 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
 /*
  * turn_take_more - entries to serve along with those that were taken already
  *
- * Waits for one, timeout_us at most: with `for_any`, for any entry; else not at all if nothing
- * is on its way: only while an idle entry is due, or one that was charged already has announced
- * more work and will be back when it is done. For the latter not where servers need n times as long
- * for n entries: there nothing is saved by serving them together.
+ * Waits for one, timeout_us at most. With `for_any` it waits for any entry, else only while one is
+ * on its way: an idle entry is due (turn_due()), or an entry that was charged has announced more
+ * work and comes back when it is done. After turn_set_apart() the latter is not waited for.
  * Returns: number taken; 0 when the time is over, there is nothing to wait for any more, or closed
  */
 int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_t timeout_us,
@@ -89,5 +91,37 @@ void turn_poke(struct turn *t);
 void turn_close(struct turn *t);
 /* After turn_close() and when no taker is left: the next entry of the list, NULL at the end. */
 struct turn_entry *turn_drop(struct turn *t);
+
+/* ------------------------------------------------------------------------- threads that serve */
+
+#define TURN_POOL_MAX 64
+
+/* Serves an entry up to turn_done(), by thread 0 ... n - 1 of its pool; NULL = none came for half a
+ * second. */
+typedef void turn_serve_fn(void *ctx, int thread, struct turn_entry *e);
+
+/* Threads that take one entry at a time from a list of their own. Zero is valid, and empty. */
+struct turn_pool {
+    struct turn *turns;
+    turn_serve_fn *serve;
+    void *ctx;
+    const char *name;
+    int n;
+    struct turn_pool_thread {
+        pthread_t thread;
+        struct turn_pool *pool;
+        atomic_ullong alive_us;
+    } threads[TURN_POOL_MAX];
+};
+
+/* name: of the threads, in `top -H`. On errors turn_pool_free() ends the threads that run. */
+MUST_CHECK int turn_pool_start(struct turn_pool *p, int n, const char *name, turn_serve_fn *serve,
+                               void *ctx, struct err *err);
+/* Closes the list and ends the threads. */
+void turn_pool_stop(struct turn_pool *p);
+void turn_pool_free(struct turn_pool *p);
+/* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
+ * well. */
+uint64_t turn_pool_alive_us(const struct turn_pool *p);
 
 #endif

@@ -15,15 +15,11 @@
 
 int journal_sync(struct journal *j, int fd)
 {
-    uint64_t start = clock_us(), us;
-    int rc = fdatasync(fd), error = errno, bucket = 0;
+    uint64_t start = clock_us();
+    int rc = fdatasync(fd), error = errno;
 
-    us = clock_us() - start;
-    while (bucket < JOURNAL_SYNC_BUCKETS - 1 && us >= 2ull << bucket)
-        bucket++;
     atomic_fetch_add(&j->counts.syncs, 1);
-    atomic_fetch_add(&j->counts.sync_us, us);
-    atomic_fetch_add(&j->counts.sync_bucket[bucket], 1);
+    atomic_fetch_add(&j->counts.sync_us, clock_us() - start);
     errno = error;
     return rc;
 }
@@ -54,7 +50,7 @@ static void look(struct journal *j)
                (unsigned long long)percent);
 }
 
-/* Whichever thread comes first when it is time. */
+/* When it is time, the first thread that sees it looks. */
 static void look_at_times(struct journal *j, uint64_t now)
 {
     unsigned long long due = atomic_load(&j->next_look_us);
@@ -63,22 +59,14 @@ static void look_at_times(struct journal *j, uint64_t now)
         look(j);
 }
 
-static void *journal_thread(void *arg)
+static void serve(void *ctx, int thread, struct turn_entry *e)
 {
-    struct journal_writer *w = arg;
-    struct journal *j = w->j;
-    struct turn_entry *e;
-    int n;
+    struct journal_log *log = (struct journal_log *)(void *)e;
+    struct journal *j = ctx;
 
-    while ((n = turn_take(j->turns, &e, 1, LOOK_EVERY_US)) >= 0) {
-        struct journal_log *log = n ? (struct journal_log *)(void *)e : NULL;
-        uint64_t now = clock_us();
-        atomic_store(&w->alive_us, now);
-        look_at_times(j, now);
-        if (log && turn_done(j->turns, e, journal_log_serve(log, &w->group)))
-            journal_log_unref(log);
-    }
-    return NULL;
+    look_at_times(j, clock_us());
+    if (log && turn_done(j->pool.turns, e, journal_log_serve(log, &j->groups[thread])))
+        journal_log_unref(log);
 }
 
 static void settle_config(struct journal_config *c)
@@ -108,16 +96,7 @@ int journal_open(struct journal **out, const struct journal_config *config, stru
     rc = journal_folder_open(j, config->path, err);
     if (rc == 0) {
         look(j);
-        rc = turn_new(&j->turns, err);
-    }
-    for (int i = 0; rc == 0 && i < j->config.threads; i++) {
-        struct journal_writer *w = &j->writers[i];
-        w->j = j;
-        atomic_init(&w->alive_us, clock_us());
-        if (pthread_create(&w->thread, NULL, journal_thread, w))
-            rc = err_set(err, ERR_MEMORY, "cannot start a journal thread");
-        else
-            j->n_writers++;
+        rc = turn_pool_start(&j->pool, j->config.threads, "journal", serve, j, err);
     }
     if (rc)
         journal_close(out);
@@ -128,17 +107,15 @@ void journal_stop(struct journal *j)
 {
     struct turn_entry *e;
 
-    if (!j->turns || atomic_load(&j->stopped))
+    if (!j->pool.turns || atomic_load(&j->stopped))
         return;
-    turn_close(j->turns);
-    for (int i = 0; i < j->n_writers; i++)
-        pthread_join(j->writers[i].thread, NULL);
-    while ((e = turn_drop(j->turns)))
+    turn_pool_stop(&j->pool);
+    while ((e = turn_drop(j->pool.turns)))
         journal_log_unref((struct journal_log *)(void *)e);
     /* what was announced until now is in the logs; a later append sees `stopped` */
     atomic_store(&j->stopped, true);
     for (struct journal_log *log = j->logs; log; log = log->next_log)
-        while (journal_log_serve(log, &j->writers[0].group))
+        while (journal_log_serve(log, &j->groups[0]))
             ;
 }
 
@@ -149,7 +126,7 @@ void journal_close(struct journal **out)
     if (!j)
         return;
     journal_stop(j);
-    turn_free(&j->turns);
+    turn_pool_free(&j->pool);
     journal_folder_close(j);
     pthread_mutex_destroy(&j->lock);
     free(j);
@@ -168,13 +145,7 @@ bool journal_full(const struct journal *j)
 
 uint64_t journal_alive_us(const struct journal *j)
 {
-    uint64_t oldest = UINT64_MAX;
-
-    for (int i = 0; i < j->n_writers; i++) {
-        uint64_t t = atomic_load(&j->writers[i].alive_us);
-        oldest = t < oldest ? t : oldest;
-    }
-    return oldest;
+    return turn_pool_alive_us(&j->pool);
 }
 
 void journal_get_stats(const struct journal *j, struct journal_stats *out)
@@ -187,8 +158,6 @@ void journal_get_stats(const struct journal *j, struct journal_stats *out)
     out->failures = atomic_load(&c->failures);
     out->syncs = atomic_load(&c->syncs);
     out->sync_us = atomic_load(&c->sync_us);
-    for (int i = 0; i < JOURNAL_SYNC_BUCKETS; i++)
-        out->sync_bucket[i] = atomic_load(&c->sync_bucket[i]);
     out->used_bytes = atomic_load(&c->used_bytes);
     out->free_bytes = atomic_load(&c->free_bytes);
     out->full = atomic_load(&j->full);

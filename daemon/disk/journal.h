@@ -55,7 +55,6 @@
 #define JOURNAL_BODY_MAX ((8u << 20) + 4096u)
 #define JOURNAL_SEGMENT_BYTES (64ull << 20)
 #define JOURNAL_THREADS_MAX 8
-#define JOURNAL_SYNC_BUCKETS 20
 
 enum journal_type { JOURNAL_SEGMENT, JOURNAL_FRAME, JOURNAL_OUTCOME };
 
@@ -83,11 +82,9 @@ struct journal_config {
 };
 
 struct journal_stats {
-    uint64_t records, bytes, groups, failures;  /* failures: logs that were fenced */
-    uint64_t syncs, sync_us;                    /* sync_us: their sum */
-    uint64_t sync_bucket[JOURNAL_SYNC_BUCKETS]; /* syncs shorter than 2^(i + 1) us; the last: all
-                                                   that are longer */
-    uint64_t used_bytes, free_bytes;            /* of segments; of the file system, for us */
+    uint64_t records, bytes, groups, failures; /* failures: logs that were fenced */
+    uint64_t syncs, sync_us;                   /* sync_us: their sum */
+    uint64_t used_bytes, free_bytes;           /* of segments; of the file system, for us */
     bool full;
 };
 

@@ -54,6 +54,13 @@ int journal_window_open(struct journal_window *w, int dir, uint64_t first, struc
  * Returns: 0; ERR_IO; ERR_MEMORY */
 int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off, size_t n,
                        struct err *err);
+/* The header at `off`, and the whole record, borrowed likewise.
+ * Returns: 0; ERR_INPUT: there is none, or (of the record) it is not what was written; ERR_IO;
+ *          ERR_MEMORY */
+int journal_window_head(struct journal_window *w, struct journal_head *h, uint64_t off,
+                        struct err *err);
+int journal_window_record(struct journal_window *w, struct journal_head *h, const uint8_t **record,
+                          uint64_t off, struct err *err);
 void journal_window_close(struct journal_window *w); /* the file; the buffer stays */
 void journal_window_free(struct journal_window *w);
 
@@ -122,25 +129,16 @@ bool journal_log_serve(struct journal_log *log, struct journal_group *g);
 void journal_log_unref(struct journal_log *log);
 
 /* ---- journal.c */
-struct journal_writer {
-    struct journal *j;
-    pthread_t thread;
-    atomic_ullong alive_us;
-    struct journal_group group;
-};
-
 struct journal_counts {
     atomic_ullong records, bytes, groups, failures, syncs, sync_us, used_bytes, free_bytes;
-    atomic_ullong sync_bucket[JOURNAL_SYNC_BUCKETS];
 };
 
 struct journal {
     struct journal_config config;
     char *path;
     int dir, sessions, lock_file;
-    struct turn *turns;
-    struct journal_writer writers[JOURNAL_THREADS_MAX];
-    int n_writers;
+    struct turn_pool pool;
+    struct journal_group groups[JOURNAL_THREADS_MAX]; /* by thread */
     atomic_ullong next_look_us;
     atomic_bool full, stopped;
     struct journal_counts counts;

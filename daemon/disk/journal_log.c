@@ -90,7 +90,7 @@ static void announce(struct journal_log *log)
         while (journal_log_serve(log, NULL))
             ;
         journal_log_unref(log);
-    } else if (!turn_kick(log->j->turns, &log->turn)) {
+    } else if (!turn_kick(log->j->pool.turns, &log->turn)) {
         journal_log_unref(log);
     }
 }

@@ -17,21 +17,11 @@ static int spoilt(const struct journal_reader *r, struct err *err)
                   (unsigned long long)r->next);
 }
 
-/* The header at r->at, of a record that lies within the segment. */
-static int head(struct journal_reader *r, struct journal_head *h, struct err *err)
+/* What the window says of record r->next at r->at. */
+static int judge(const struct journal_reader *r, const struct journal_head *h, int rc,
+                 struct err *err)
 {
-    const uint8_t *p;
-    int rc;
-
-    if (r->w.size - r->at < JOURNAL_HEADER_BYTES)
-        return spoilt(r, err);
-    rc = journal_window_get(&r->w, &p, r->at, JOURNAL_HEADER_BYTES, err);
-    if (rc)
-        return rc;
-    if (!journal_record_parse(h, p) || h->number != r->next ||
-        r->w.size - r->at - JOURNAL_HEADER_BYTES < h->length)
-        return spoilt(r, err);
-    return 0;
+    return rc == ERR_INPUT || (rc == 0 && h->number != r->next) ? spoilt(r, err) : rc;
 }
 
 /* Open a segment and stand behind its first record. */
@@ -47,12 +37,10 @@ static int enter(struct journal_reader *r, int segment, struct err *err)
     r->at = 0;
     rc = journal_window_open(&r->w, r->dir, r->next, err);
     if (rc == 0)
-        rc = head(r, &h, err);
-    if (rc == 0)
-        rc = journal_window_get(&r->w, &p, 0, JOURNAL_HEADER_BYTES + h.length, err);
+        rc = judge(r, &h, journal_window_record(&r->w, &h, &p, 0, err), err);
     if (rc)
         return rc;
-    if (!journal_record_whole(&h, p) || !journal_record_is_segment_of(&h, p, r->id))
+    if (!journal_record_is_segment_of(&h, p, r->id))
         return spoilt(r, err);
     r->at = JOURNAL_HEADER_BYTES + h.length;
     return 0;
@@ -80,7 +68,7 @@ static int find(struct journal_reader *r, uint64_t from, struct err *err)
                       (unsigned long long)from);
     rc = enter(r, segment, err);
     while (rc == 0 && r->next < from && r->at < r->w.size) {
-        rc = head(r, &h, err);
+        rc = judge(r, &h, journal_window_head(&r->w, &h, r->at, err), err);
         if (rc == 0) {
             r->at += JOURNAL_HEADER_BYTES + h.length;
             r->next++;
@@ -129,12 +117,10 @@ int journal_read_next(struct journal_reader *r, enum journal_type *type, uint64_
     if (r->at == r->w.size)
         rc = enter_next(r, err);
     if (rc == 0)
-        rc = head(r, &h, err);
-    if (rc == 0)
-        rc = journal_window_get(&r->w, &p, r->at, JOURNAL_HEADER_BYTES + h.length, err);
+        rc = judge(r, &h, journal_window_record(&r->w, &h, &p, r->at, err), err);
     if (rc)
         return rc;
-    if (h.type == JOURNAL_SEGMENT || !journal_record_whole(&h, p))
+    if (h.type == JOURNAL_SEGMENT)
         return spoilt(r, err);
     *type = h.type;
     *number = h.number;

@@ -31,28 +31,6 @@ struct stop {
     const char *why;
 };
 
-/*
- * The record at `off`, its body in reach.
- * Returns: 0; ERR_INPUT: no record is whole there; ERR_IO; ERR_MEMORY
- */
-static int record_at(struct journal_window *w, uint64_t off, struct journal_head *h,
-                     const uint8_t **record, struct err *err)
-{
-    int rc;
-
-    if (w->size - off < JOURNAL_HEADER_BYTES)
-        return ERR_INPUT;
-    rc = journal_window_get(w, record, off, JOURNAL_HEADER_BYTES, err);
-    if (rc)
-        return rc;
-    if (!journal_record_parse(h, *record) || w->size - off - JOURNAL_HEADER_BYTES < h->length)
-        return ERR_INPUT;
-    rc = journal_window_get(w, record, off, JOURNAL_HEADER_BYTES + h->length, err);
-    if (rc)
-        return rc;
-    return journal_record_whole(h, *record) ? 0 : ERR_INPUT;
-}
-
 /* Is this whole record the one that belongs here? */
 static const char *misplaced(const struct scanner *s, const struct journal_head *h,
                              const uint8_t *record, uint64_t off)
@@ -77,7 +55,7 @@ static int walk(struct scanner *s, struct stop *stop, struct err *err)
 
     *stop = (struct stop){0};
     while (off < s->w.size) {
-        rc = record_at(&s->w, off, &h, &record, err);
+        rc = journal_window_record(&s->w, &h, &record, off, err);
         if (rc == ERR_INPUT) {
             stop->torn_at = true;
             stop->why = "a record is not what was written";
@@ -125,7 +103,7 @@ static int later_group(struct scanner *s, uint64_t from, struct err *err)
             return rc;
         if (journal_record_parse(&h, p) && h.flags == JOURNAL_FLAG_GROUP &&
             h.type != JOURNAL_SEGMENT && h.number > s->expected && h.number <= highest) {
-            rc = record_at(&s->w, from, &h, &p, err);
+            rc = journal_window_record(&s->w, &h, &p, from, err);
             if (rc != ERR_INPUT)
                 return rc ? rc : 1;
             summed += h.length;

@@ -73,6 +73,32 @@ int journal_window_get(struct journal_window *w, const uint8_t **p, uint64_t off
     return rc;
 }
 
+int journal_window_head(struct journal_window *w, struct journal_head *h, uint64_t off,
+                        struct err *err)
+{
+    const uint8_t *p;
+    int rc;
+
+    if (w->size - off < JOURNAL_HEADER_BYTES)
+        return ERR_INPUT;
+    rc = journal_window_get(w, &p, off, JOURNAL_HEADER_BYTES, err);
+    if (rc)
+        return rc;
+    return journal_record_parse(h, p) && w->size - off - JOURNAL_HEADER_BYTES >= h->length
+               ? 0
+               : ERR_INPUT;
+}
+
+int journal_window_record(struct journal_window *w, struct journal_head *h, const uint8_t **record,
+                          uint64_t off, struct err *err)
+{
+    int rc = journal_window_head(w, h, off, err);
+
+    if (rc == 0)
+        rc = journal_window_get(w, record, off, JOURNAL_HEADER_BYTES + h->length, err);
+    return rc == 0 && !journal_record_whole(h, *record) ? ERR_INPUT : rc;
+}
+
 void journal_window_close(struct journal_window *w)
 {
     if (w->fd >= 0)

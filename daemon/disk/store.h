@@ -89,7 +89,7 @@ MUST_CHECK int store_open(struct store **store, const struct config *config,
 /* What is pending goes to the disk; threads end. */
 void store_stop(struct store *st);
 void store_close(struct store **store);
-/* Up or down with the configuration. */
+/* Takes over what a reload may change. */
 void store_configure(struct store *st, const struct config *config);
 /* Its threads' oldest sign of life, and of which part it is. */
 uint64_t store_alive_us(const struct store *st, const char **part);
@@ -139,12 +139,12 @@ void store_used(struct session *s, struct queue_item *item);
 
 /* Between two frames, on the worker's thread: save the session if that is due. */
 void store_checkpoint(struct session *s, struct gpu_session *device, const struct store_work *w);
-/* It was asked for and is not done. */
+/* A checkpoint of the session was asked for and is not made yet. */
 bool store_wants_checkpoint(const struct session *s);
 /* Save it soon, if it has a journal, whether due or not; it may rest then (SESSION_SUSPENDED) if
  * `rest`. */
 void store_want_checkpoint(struct session *s, bool rest);
-/* Has everything that it is on the disk? */
+/* Is all of the session's state on the disk? */
 bool store_settled(struct session *s);
 /* The worker's question: may device state go now? */
 bool store_may_rest(struct session *s);

@@ -48,13 +48,13 @@ struct session_disk {
     atomic_ullong skipped;   /* frames that were found refused when the journal was replayed */
     atomic_uint replaying;   /* frames of the journal that are under way */
     uint64_t decode_refused; /* of the decoder: frames of the journal that were no good */
-    /* of the thread that has the session's turn at the device: the last used frame's record, frames
-     * up to it, of those refused by the decoder, by the device, and used; used since the last
-     * checkpoint */
-    atomic_ullong number;
-    uint64_t ordinal, refused_before, refused, used, unsaved;
-    atomic_ullong saved;                        /* number that the newest checkpoint holds */
-    atomic_bool want_save;                      /* a checkpoint, due or not */
+    /* of the thread that has the session's turn at the device */
+    atomic_ullong number;                   /* record of the last used frame */
+    uint64_t ordinal;                       /* frames up to it; of these were */
+    uint64_t refused_before, refused, used; /* refused by the decoder, by the device, and used */
+    uint64_t unsaved;                       /* used since the last checkpoint */
+    atomic_ullong saved;                    /* number that the newest checkpoint holds */
+    atomic_bool want_save;                  /* a checkpoint, due or not */
     _Atomic(struct checkpoint_state *) fetched; /* the newest, read for the worker */
     struct store_ticket tickets[];              /* [queue_frames] */
 };
@@ -111,7 +111,7 @@ struct recovery {
     uint64_t began_us;
 };
 
-/* It can be read, not fed, and why. */
+/* The session can be read but takes no frames; `what` says why. */
 void store_damage(struct session *s, const char *what);
 /* Thread function: feeds all sessions of the recovery. */
 void *store_replay_run(void *recovery);

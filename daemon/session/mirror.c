@@ -269,7 +269,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
 size_t mirror_bytes(const struct cloud_limits *limits)
 {
-    /* As arrays grow: keys of a block by a half, its history, which is no longer, to nine quarters,
-     * ranks by a half; a slot; and what is staged. */
+    /* Arrays grow by a half ahead of need. A point takes 12 bytes of keys, 18 of history, 6 of
+     * ranks and 16 of slots; a quarter of the points may be staged, with 16 bytes each. */
     return (size_t)limits->max_points * (12 + 18 + 6 + 16) + (size_t)limits->max_points / 4 * 16;
 }

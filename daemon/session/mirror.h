@@ -2,7 +2,7 @@
  * mirror.h - the host's copy of a session's cloud (proto/cloud) and its lock
  *
  * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
- * need under the lock and encode afterwards, so that it waits for a copy of one block at
+ * need under the lock and encode afterwards, so that a commit waits for the copy of one block at
  * most.
  * Threads: any; one mutex inside; nothing else is locked under it.
  */
@@ -25,7 +25,7 @@ struct mirror_commit {
     uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
 };
 
-/* One at a time: the committer that has the session's job. */
+/* By the committer that has the session's job, so one call at a time. */
 void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 

@@ -164,7 +164,7 @@ void outbox_need(struct outbox *o, uint32_t block)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Everything that the client lacks. Commits that happen meanwhile mark their blocks themselves. */
+/* Marks every block that the client lacks. Commits that come meanwhile mark theirs themselves. */
 static void mark_missing(struct outbox *o, uint64_t has_revision)
 {
     struct mirror_entry entries[256];

@@ -8,8 +8,8 @@
  *
  * Invariant: when the set is empty and a `sync` goes out, the client holds exactly the cloud whose
  *            revision, number of points and hash the `sync` names.
- * Threads: outbox_start() and outbox_next() by the WebSocket thread that has the client, the rest
- *          by any; one mutex inside. The mirror's lock is never taken under it.
+ * Threads: the client's WebSocket thread calls outbox_start() and outbox_next(), any thread the
+ *          rest; one mutex inside. The mirror's lock is never taken under it.
  */
 #ifndef RECOND_DAEMON_OUTBOX_H
 #define RECOND_DAEMON_OUTBOX_H
@@ -34,7 +34,7 @@ void outbox_free(struct outbox **o);
 /*
  * outbox_start - the client said `start`
  *
- * In:      ready: what it is answered; resume: the client's epoch and revision, or NULL
+ * In:      ready: what the client is answered; start: what it said
  * After:   next come `ready`, then a `clear` unless it resumes this epoch, then the blocks that it
  *          lacks
  * Returns: 0; ERR_STATE: started already; ERR_MEMORY

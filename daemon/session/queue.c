@@ -161,7 +161,7 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
     return item;
 }
 
-/* The only copy of its bytes on this host. */
+/* Copies the frame into its slot: no other copy of its bytes is made on this host. */
 static void copy_in(struct queue *q, struct queue_item *item, const struct queue_arrival *a)
 {
     const struct frame *f = a->frame;

@@ -139,7 +139,7 @@ MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *to
                                    struct err *err);
 /* Returns their number. */
 int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
-/* It can take no more frames, and why. */
+/* The session takes no more frames; `why` is shown to its clients. */
 void session_set_fault(struct session *s, const char *why);
 
 /* ------------------------------------------------------------------------- rest */
@@ -175,7 +175,8 @@ void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64
                       uint64_t queued, bool any, uint64_t last_seq);
 /* Clients start over, for its points may differ from those that they hold. */
 void session_renew_epoch(struct session *s);
-/* It can be read, not fed, and why. Returns false if a reason stands there already. */
+/* The session can be read but takes no frames, and `what` says why. Returns false if a reason is
+ * known already. */
 bool session_set_damaged(struct session *s, const char *what);
 /* n of the frames that count as queued will not be read from the journal. */
 void session_unqueue(struct session *s, uint64_t n);

@@ -2,7 +2,7 @@
  * trajectory.h - the poses of a session's used frames
  *
  * Kept in pieces of 1,024 that are never moved: one allocation in a thousand frames. At most
- * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are counted alone.
+ * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are not.
  * Threads: one appends (committer), any read; one mutex inside.
  */
 #ifndef RECOND_DAEMON_TRAJECTORY_H

@@ -26,7 +26,7 @@ void commit_free(struct commit **c);
 /* The job's device has finished it. It is the committer's from now on. */
 void commit_push(struct commit *c, struct job *job);
 
-/* clock_us() of the oldest last sign of life among them. */
+/* turn_pool_alive_us() of them */
 uint64_t commit_alive_us(const struct commit *c);
 
 #endif

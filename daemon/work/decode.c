@@ -5,25 +5,19 @@
 #include "daemon/work/frame_end.h"
 #include "daemon/work/worker.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define THREADS_MAX 64
-
 struct decode_thread {
-    pthread_t thread;
-    struct decode *pool;
+    struct decode *decode;
     struct jpeg_decoder *decoder;
-    atomic_ullong alive_us;
 };
 
 struct decode {
-    struct turn *turns;
+    struct turn_pool pool;
     struct jpeg_limits limits;
     int64_t card_pixels;
-    int n;
-    struct decode_thread threads[THREADS_MAX];
+    struct decode_thread threads[TURN_POOL_MAX];
 };
 
 /* Picture and camera of the first frame become the session's. */
@@ -62,8 +56,9 @@ static enum control_reason camera(const struct session *s, struct queue_item *it
                : CONTROL_BAD_FRAME;
 }
 
-/* Which of the two decodes is up to the file's headers alone, so that a frame that is decoded again
- * after a restart gives the same picture; but for a card that fails, whose process ends. */
+/* The file's headers alone decide whether the card or this thread decodes, so a frame gives the
+ * same picture when it is decoded again after a restart. A card that fails is the exception, but
+ * then the process ends. */
 static int decode_picture(struct decode_thread *t, struct session *s, struct queue_item *item,
                           const struct jpeg_info *info)
 {
@@ -74,15 +69,15 @@ static int decode_picture(struct decode_thread *t, struct session *s, struct que
                                   .rgb = item->rgb,
                                   .w = item->width,
                                   .h = item->height};
-    int64_t least = t->pool->card_pixels;
+    int64_t least = t->decode->card_pixels;
 
     if (info->plain && least && (int64_t)info->width * info->height >= least &&
         worker_decode(session_work(s)->worker, &jpeg) == 0) {
         metrics_add(session_setup(s)->metrics, METRICS_CARD_PICTURES, 1);
         return 0;
     }
-    return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &t->pool->limits,
-                       NULL);
+    return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len,
+                       &t->decode->limits, NULL);
 }
 
 /* CONTROL_REASON_NONE: item holds a picture. */
@@ -95,7 +90,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
     enum control_reason reason;
     struct jpeg_info info;
 
-    if (jpeg_probe(&info, f->payload, f->payload_len, &t->pool->limits, NULL))
+    if (jpeg_probe(&info, f->payload, f->payload_len, &t->decode->limits, NULL))
         return CONTROL_DECODE_ERROR;
     if (info.width != f->width || info.height != f->height)
         return CONTROL_BAD_FRAME;
@@ -132,7 +127,7 @@ static enum control_reason wake_up(struct session *s)
     return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
 }
 
-static void serve(struct decode_thread *t, struct session *s)
+static void decode_next(struct decode_thread *t, struct session *s)
 {
     struct queue_item *item = queue_take_waiting(session_queue(s));
     bool first = session_work(s)->kept.jpeg_w == 0;
@@ -149,7 +144,7 @@ static void serve(struct decode_thread *t, struct session *s)
         reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
     metrics_observe(session_setup(s)->metrics, METRICS_DECODE, item->decode_us);
-    turn_charge(t->pool->turns, &session_work(s)->decode_turn, item->decode_us);
+    turn_charge(t->decode->pool.turns, &session_work(s)->decode_turn, item->decode_us);
     if (reason == CONTROL_REASON_NONE) {
         queue_ready(session_queue(s), item);
         session_work_kick_device(s);
@@ -162,25 +157,17 @@ static void serve(struct decode_thread *t, struct session *s)
     frame_end_undecoded(s, item, reason);
 }
 
-static void *decoder_thread(void *arg)
+static void serve(void *ctx, int thread, struct turn_entry *e)
 {
-    struct decode_thread *t = arg;
-    struct turn *turns = t->pool->turns;
-    struct turn_entry *e;
-    int n;
+    struct session *s = e ? session_work_of_decoder(e) : NULL;
+    struct decode *d = ctx;
 
-    pthread_setname_np(pthread_self(), "decoder");
-    while ((n = turn_take(turns, &e, 1, 500000)) >= 0) {
-        struct session *s = n ? session_work_of_decoder(e) : NULL;
-        atomic_store(&t->alive_us, clock_us());
-        if (!s)
-            continue;
-        if (!session_dead(s))
-            serve(t, s);
-        if (turn_done(turns, e, !session_dead(s) && queue_can_decode(session_queue(s))))
-            session_unref(s);
-    }
-    return NULL;
+    if (!s)
+        return;
+    if (!session_dead(s))
+        decode_next(&d->threads[thread], s);
+    if (turn_done(d->pool.turns, e, !session_dead(s) && queue_can_decode(session_queue(s))))
+        session_unref(s);
 }
 
 void decode_admit(struct session *s, struct queue_item *item, const struct queue_dropped *d)
@@ -192,18 +179,12 @@ void decode_admit(struct session *s, struct queue_item *item, const struct queue
 
 struct turn *decode_turns(struct decode *d)
 {
-    return d->turns;
+    return d->pool.turns;
 }
 
 uint64_t decode_alive_us(const struct decode *d)
 {
-    uint64_t oldest = UINT64_MAX;
-
-    for (int i = 0; i < d->n; i++) {
-        uint64_t t = atomic_load(&d->threads[i].alive_us);
-        oldest = t < oldest ? t : oldest;
-    }
-    return oldest;
+    return turn_pool_alive_us(&d->pool);
 }
 
 static int cores(int n_devices)
@@ -217,27 +198,20 @@ int decode_start(struct decode **decode, int threads, int n_devices,
                  const struct jpeg_limits *limits, int64_t card_pixels, struct err *err)
 {
     struct decode *d = calloc(1, sizeof(*d));
-    int rc;
+    int rc = 0;
 
     *decode = d;
     if (!d)
         return err_set(err, ERR_MEMORY, "no memory for the decoders");
     d->limits = *limits;
     d->card_pixels = card_pixels;
-    rc = turn_new(&d->turns, err);
     threads = threads ? threads : cores(n_devices);
-    for (int i = 0; i < threads && i < THREADS_MAX && rc == 0; i++) {
-        struct decode_thread *t = &d->threads[i];
-        t->pool = d;
-        atomic_init(&t->alive_us, clock_us());
-        rc = jpeg_decoder_new(&t->decoder, err);
-        if (rc == 0 && pthread_create(&t->thread, NULL, decoder_thread, t)) {
-            jpeg_decoder_free(&t->decoder);
-            rc = err_set(err, ERR_MEMORY, "cannot start a decoder thread");
-        }
-        if (rc == 0)
-            d->n++;
+    for (int i = 0; i < threads && i < TURN_POOL_MAX && rc == 0; i++) {
+        d->threads[i].decode = d;
+        rc = jpeg_decoder_new(&d->threads[i].decoder, err);
     }
+    if (rc == 0)
+        rc = turn_pool_start(&d->pool, threads, "decoder", serve, d, err);
     if (rc)
         decode_free(decode);
     return rc;
@@ -247,15 +221,8 @@ void decode_stop(struct decode *d)
 {
     struct turn_entry *e;
 
-    if (!d->turns)
-        return;
-    turn_close(d->turns);
-    for (int i = 0; i < d->n; i++) {
-        pthread_join(d->threads[i].thread, NULL);
-        jpeg_decoder_free(&d->threads[i].decoder);
-    }
-    d->n = 0;
-    while ((e = turn_drop(d->turns)))
+    turn_pool_stop(&d->pool);
+    while (d->pool.turns && (e = turn_drop(d->pool.turns)))
         session_unref(session_work_of_decoder(e));
 }
 
@@ -266,7 +233,9 @@ void decode_free(struct decode **decode)
     if (!d)
         return;
     decode_stop(d);
-    turn_free(&d->turns);
+    turn_pool_free(&d->pool);
+    for (int i = 0; i < TURN_POOL_MAX; i++)
+        jpeg_decoder_free(&d->threads[i].decoder);
     free(d);
     *decode = NULL;
 }

@@ -30,8 +30,7 @@ void decode_admit(struct session *s, struct queue_item *item, const struct queue
 /* Of struct session_work. */
 struct turn *decode_turns(struct decode *d);
 
-/* clock_us() of the thread that showed itself longest ago: at most half a second old when all is
- * well. */
+/* turn_pool_alive_us() of the threads */
 uint64_t decode_alive_us(const struct decode *d);
 
 #endif

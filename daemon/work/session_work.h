@@ -39,6 +39,9 @@ struct session_work_ops {
     void (*retire)(struct session *s);
 };
 
+/* For which a session waits: for state on its device, or for that to be freed. */
+enum worker_waiting { WORKER_NEW, WORKER_LEAVING };
+
 struct session_work {
     struct session *session;
     struct worker *worker;
@@ -46,7 +49,7 @@ struct session_work {
     struct turn *decode_turns, *device_turns;
     struct turn_entry decode_turn, device_turn;
 
-    struct session_work *next_retired, *next_made, *next_leaving;
+    struct session_work *next_retired, *next_waiting[2]; /* the latter by enum worker_waiting */
     bool retiring, working; /* working: its turn at the device is not over */
 
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
@@ -67,7 +70,7 @@ void session_work_turn_over(struct session *s);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);
-/* What a checkpoint said. */
+/* Takes over what a checkpoint kept. */
 void session_work_restore(struct session *s, const struct store_work *kept);
 
 /* The session of an entry in decode_turns, in device_turns. */

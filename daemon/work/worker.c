@@ -114,8 +114,8 @@ static void serve(struct worker *w)
     worker_batch_wait_all(w);
 }
 
-/* Everything that was taken is done; device state goes while the device is there. Pictures live on
- * it as well, as long as sessions do, so it is closed only when worker_free() says so. */
+/* Waits until all that was taken is done, and frees device state. Pictures of sessions lie on the
+ * device, too, so it is closed only when worker_free() asks for it. */
 static void wind_up(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);

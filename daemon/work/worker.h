@@ -60,8 +60,8 @@ void worker_disown(struct session *s);
 /* gpu_decode() of its device; any thread, until worker_free() */
 MUST_CHECK int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg);
 
-/* clock_us() of the last sign of life of its two threads, the older one; a batch counts as none
- * until it is done, nor does a session that is being made. */
+/* clock_us() of the last sign of life of its two threads, the older one; a batch
+ * is one only when it is done, and so is a session that is made. */
 uint64_t worker_alive_us(const struct worker *w);
 /* The device context is lost: the process must end. */
 bool worker_lost(const struct worker *w);

@@ -46,15 +46,15 @@ void worker_turn_over(struct session *s)
         turn_poke(w->turns);
 }
 
-/* It has a picture, and nothing on the device to put it into. */
+/* The session has a decoded frame, but no state on the device. */
 static bool needs_device(const struct worker *w, struct session *s)
 {
     return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
            queue_has_ready(session_queue(s));
 }
 
-/* The session's next picture becomes its job. Returns false if there is none. One that came since
- * needs_device() was asked has announced itself: its turn comes again. */
+/* The session's next picture becomes its job. Returns false if there is none. A frame that
+ * came after needs_device() was asked has announced itself, so the session's turn comes again. */
 static bool take_job(struct worker *w, struct session *s)
 {
     struct session_work *k = session_work(s);
@@ -121,7 +121,7 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
 
 /* ------------------------------------------------------------------------- batches */
 
-/* By the time that the batch took. Before the jobs are passed on. */
+/* Sessions are charged for the time that their batch took, before its jobs are passed on. */
 static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us)
 {
     uint64_t pixels[GPU_BATCH_MAX] = {0}, share_us[GPU_BATCH_MAX];
@@ -184,8 +184,8 @@ void worker_batch_wait_all(struct worker *w)
 }
 
 /*
- * One frame that does not fit its session spoils the batch at its very first check, before anything
- * was done; then each goes alone, so that it harms no neighbour.
+ * The device refuses a whole batch, before it begins with it, if one frame does not fit its
+ * session. Then each frame is sent alone, so that the others are computed.
  */
 static void submit_each(struct worker *w, struct batch *b)
 {

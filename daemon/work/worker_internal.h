@@ -18,7 +18,8 @@ struct batch {
     uint64_t began_us, enqueued_us;
 };
 
-/* Sessions that wait for the thread that makes and frees; under the worker's lock. */
+/* Sessions that wait for the thread that makes and frees, in the order in which they came; under the
+ * worker's lock. One that is wanted again before its memory is back is in both lists. */
 struct worker_list {
     struct session_work *first, *last;
 };
@@ -50,8 +51,8 @@ struct worker {
         atomic_ullong alive_us;
         /* under the lock */
         pthread_cond_t some;
-        struct worker_list made, leaving;
-        int n_leaving; /* sessions whose device state is not back */
+        struct worker_list waiting[2]; /* by enum worker_waiting */
+        int n_leaving;                 /* sessions whose device state is not back */
         bool ending;
     } make;
 

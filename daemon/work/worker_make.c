@@ -16,36 +16,21 @@
 
 /* ------------------------------------------------------------------------- lists */
 
-/* Both lists run through a link of their own, for a session may leave and be wanted again before
- * its memory is back: first out, then in. */
-static void join_made(struct worker_list *l, struct session_work *k)
+static void join(struct worker *w, enum worker_waiting which, struct session_work *k)
 {
-    k->next_made = NULL;
-    *(l->last ? &l->last->next_made : &l->first) = k;
+    struct worker_list *l = &w->make.waiting[which];
+
+    k->next_waiting[which] = NULL;
+    *(l->last ? &l->last->next_waiting[which] : &l->first) = k;
     l->last = k;
 }
 
-static struct session_work *pop_made(struct worker_list *l)
+static struct session_work *pop(struct worker *w, enum worker_waiting which)
 {
+    struct worker_list *l = &w->make.waiting[which];
     struct session_work *k = l->first;
 
-    if (k && !(l->first = k->next_made))
-        l->last = NULL;
-    return k;
-}
-
-static void join_leaving(struct worker_list *l, struct session_work *k)
-{
-    k->next_leaving = NULL;
-    *(l->last ? &l->last->next_leaving : &l->first) = k;
-    l->last = k;
-}
-
-static struct session_work *pop_leaving(struct worker_list *l)
-{
-    struct session_work *k = l->first;
-
-    if (k && !(l->first = k->next_leaving))
+    if (k && !(l->first = k->next_waiting[which]))
         l->last = NULL;
     return k;
 }
@@ -159,12 +144,6 @@ static void look(struct worker *w, uint64_t *looked_us)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Under the lock: half a second, or until there is something to do. */
-static void rest(struct worker *w)
-{
-    clock_wait(&w->make.some, &w->lock, clock_us() + IDLE_US);
-}
-
 /* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
 static bool next(struct worker *w, struct session_work **leaving, struct session_work **made)
 {
@@ -172,11 +151,12 @@ static bool next(struct worker *w, struct session_work **leaving, struct session
 
     *made = NULL;
     pthread_mutex_lock(&w->lock);
-    if (!w->make.leaving.first && !w->make.made.first && !w->make.ending)
-        rest(w);
-    *leaving = pop_leaving(&w->make.leaving);
+    if (!w->make.waiting[WORKER_LEAVING].first && !w->make.waiting[WORKER_NEW].first &&
+        !w->make.ending)
+        (void)clock_wait(&w->make.some, &w->lock, clock_us() + IDLE_US);
+    *leaving = pop(w, WORKER_LEAVING);
     if (!*leaving)
-        *made = pop_made(&w->make.made);
+        *made = pop(w, WORKER_NEW);
     ending = w->make.ending;
     pthread_mutex_unlock(&w->lock);
     return *leaving || *made || !ending;
@@ -205,7 +185,7 @@ static void *maker_thread(void *arg)
 void worker_make_session(struct worker *w, struct session *s)
 {
     pthread_mutex_lock(&w->lock);
-    join_made(&w->make.made, session_work(s));
+    join(w, WORKER_NEW, session_work(s));
     pthread_cond_signal(&w->make.some);
     pthread_mutex_unlock(&w->lock);
 }
@@ -218,7 +198,7 @@ void worker_make_leave(struct worker *w, struct session *s)
     k->device = NULL;
     session_set_resting(s, session_disk(s) != NULL);
     pthread_mutex_lock(&w->lock);
-    join_leaving(&w->make.leaving, k);
+    join(w, WORKER_LEAVING, k);
     w->make.n_leaving++;
     pthread_cond_signal(&w->make.some);
     pthread_mutex_unlock(&w->lock);
