@@ -365,11 +365,6 @@ int core_unsettled(struct core *c)
     return unsettled;
 }
 
-const char *core_missing(const struct core *c)
-{
-    return c->missing;
-}
-
 bool core_lost(const struct core *c)
 {
     for (int i = 0; i < c->n_workers; i++)

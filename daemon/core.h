@@ -33,9 +33,10 @@ struct core {
     struct commit *commit;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
-    char missing[API_TEXT_CAP]; /* a device that is needed and does not open, and why */
-    struct store *store;        /* NULL: sessions end with the process */
-    struct recovery *recovery;  /* NULL without a store */
+    char missing
+        [API_TEXT_CAP]; /* a device that device.use needs and that does not open, and why; "" = all are there */
+    struct store *store;       /* NULL: sessions end with the process */
+    struct recovery *recovery; /* NULL without a store */
     struct metrics metrics;
     struct session_edges edges; /* set before the edges start, then only read */
     size_t (*edge_metrics)(void *edge, char *buf, size_t cap);
@@ -54,7 +55,7 @@ extern const struct core_ops core_ops;
 /*
  * core_open - networks, devices, decoders
  *
- * A CUDA device that does not open is told by core_missing(), the others work; without the
+ * A CUDA device that does not open is told by core.missing, the others work; without the
  * processor, where that is asked for, there is no start.
  * In:      backend: NULL, or a test's
  * Returns: 0; what models_open(), gpu_open() and thread starts say
@@ -97,8 +98,6 @@ int core_pending(const struct core *c);
  * itself. */
 int core_unsettled(struct core *c);
 
-/* Why the service cannot be ready: a device that `device.use` needs is not there. "" = all are. */
-const char *core_missing(const struct core *c);
 /* A device context is lost. */
 bool core_lost(const struct core *c);
 /* The oldest sign of life among decoders, workers and committers (clock_us()), and whose it is. */

@@ -276,8 +276,8 @@ static enum api_health op_health(struct core *c, char why[API_TEXT_CAP])
         snprintf(why, API_TEXT_CAP, "the server is stopping");
         return API_DRAINING;
     }
-    if (core_missing(c)[0]) {
-        snprintf(why, API_TEXT_CAP, "%s", core_missing(c));
+    if (c->missing[0]) {
+        snprintf(why, API_TEXT_CAP, "%s", c->missing);
         return API_FAULT;
     }
     return atomic_load(&c->ready) ? API_READY : API_STARTING;

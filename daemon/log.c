@@ -1,5 +1,7 @@
 #include "daemon/log.h"
 
+#include "daemon/clock.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,11 +107,8 @@ size_t log_escape(char *buf, size_t cap, const char *text, bool quotes)
 /* May this site speak? Answers through *held how many messages it had to keep back before. */
 static bool admit(struct log_site *site, int limit, int *held)
 {
-    struct timespec now;
-    long long window;
+    long long window = (long long)(clock_us() / 1000000 / WINDOW_S) + 1;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    window = now.tv_sec / WINDOW_S + 1;
     *held = 0;
     if (atomic_load(&site->window) != window) {
         atomic_store(&site->window, window);

@@ -114,16 +114,16 @@ static int announce(struct process *p, struct err *err)
     edges_addresses(p->edges, http, stream, sizeof(http));
     core_set_ready(p->core);
     LOG_AT(LOG_NOTICE, "recond %s %s: %s, streams at %s", RECOND_VERSION,
-           core_missing(p->core)[0] ? "is up" : "is ready", http, stream);
+           p->core->missing[0] ? "is up" : "is ready", http, stream);
     if (p->config.retired[0])
         LOG_AT(LOG_WARNING, "the configuration names %s, which has no effect any more",
                p->config.retired);
     if (p->config.auth.mode == CONFIG_AUTH_NONE)
         LOG_AT(LOG_WARNING,
                "auth.mode = none: everyone on this machine may create, watch and delete sessions");
-    if (core_missing(p->core)[0]) {
-        LOG_AT(LOG_ERR, "not ready: %s", core_missing(p->core));
-        snprintf(p->headline, sizeof(p->headline), "Not ready: %.140s", core_missing(p->core));
+    if (p->core->missing[0]) {
+        LOG_AT(LOG_ERR, "not ready: %s", p->core->missing);
+        snprintf(p->headline, sizeof(p->headline), "Not ready: %.140s", p->core->missing);
     } else {
         snprintf(p->headline, sizeof(p->headline), "Ready at %s", http);
     }

@@ -1,10 +1,11 @@
 #include "daemon/notify.h"
 
+#include "daemon/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 int notify_sockets(int *http_fd, int *stream_fd, struct err *err)
 {
@@ -52,11 +53,7 @@ void notify_status(const char *status)
 
 void notify_reloading(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-               (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_us());
 }
 
 void notify_stopping(const char *status)

@@ -69,7 +69,6 @@ void mirror_summary(struct mirror *m, struct mirror_summary *s)
     s->points = cloud_points(m->cloud);
     s->hash = cloud_hash(m->cloud);
     s->blocks = cloud_blocks(m->cloud);
-    s->bytes = cloud_bytes(m->cloud);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -205,7 +204,6 @@ static void copy_all(struct mirror *m, struct mirror_snapshot *s)
     }
     s->points = at;
     s->hash = cloud_hash(m->cloud);
-    s->revision = cloud_revision(m->cloud);
 }
 
 int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err)

@@ -32,7 +32,6 @@ void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t 
 struct mirror_summary {
     uint64_t revision, points, hash;
     uint32_t blocks;
-    size_t bytes;
 };
 void mirror_summary(struct mirror *m, struct mirror_summary *s);
 
@@ -74,7 +73,7 @@ struct mirror_snapshot {
     struct mirror_block *blocks; /* [n_blocks], none empty */
     uint64_t *keys;              /* [points] */
     uint32_t n_blocks;
-    uint64_t points, hash, revision;
+    uint64_t points, hash;
 };
 MUST_CHECK int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err);
 void mirror_snapshot_free(struct mirror_snapshot *s);

@@ -320,16 +320,6 @@ bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream)
     return found;
 }
 
-bool queue_has_pictures(struct queue *q)
-{
-    bool has;
-
-    pthread_mutex_lock(&q->lock);
-    has = q->pictures != NULL;
-    pthread_mutex_unlock(&q->lock);
-    return has;
-}
-
 bool queue_can_decode(struct queue *q)
 {
     bool can;

@@ -127,7 +127,6 @@ uint64_t queue_release(struct queue *q, struct queue_item *item);
  * Returns false if it is not here, or the client's already. */
 bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream);
 
-bool queue_has_pictures(struct queue *q);
 bool queue_can_decode(struct queue *q);
 bool queue_has_ready(struct queue *q);
 /* Size of the oldest decoded picture. Returns false if there is none. */

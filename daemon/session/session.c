@@ -37,8 +37,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
     atomic_init(&s->refs, 1);
     pthread_mutex_init(&s->lock, NULL);
     s->changed_s = clock_unix_s();
-    s->net_w = setup->options.net_w;
-    s->net_h = setup->options.net_h;
+    s->kept.net_w = setup->options.net_w;
+    s->kept.net_h = setup->options.net_h;
     if (!setup->id[0]) {
         s->setup.created_s = s->changed_s;
         rc = make_id(s->setup.id, &s->setup.epoch, err);
@@ -165,16 +165,16 @@ void session_set_breaks(struct session *s, uint32_t breaks)
 void session_set_net(struct session *s, int w, int h)
 {
     pthread_mutex_lock(&s->lock);
-    s->net_w = w;
-    s->net_h = h;
+    s->kept.net_w = w;
+    s->kept.net_h = h;
     pthread_mutex_unlock(&s->lock);
 }
 
 void session_get_net(struct session *s, int *w, int *h)
 {
     pthread_mutex_lock(&s->lock);
-    *w = s->net_w;
-    *h = s->net_h;
+    *w = s->kept.net_w;
+    *h = s->kept.net_h;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -210,7 +210,8 @@ bool session_settle(struct session *s)
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed = s->closing && s->state != SESSION_CLOSED && s->counts.queued == 0 && !s->recovering;
+    closed =
+        s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0 && !s->recovering;
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();
@@ -257,7 +258,7 @@ bool session_expired(struct session *s, double now_s)
 
     pthread_mutex_lock(&s->lock);
     expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && !s->recovering &&
-              !s->damaged[0] && s->counts.queued == 0 &&
+              !s->damaged[0] && s->kept.counts.queued == 0 &&
               now_s - s->changed_s > s->setup.options.retention_s;
     pthread_mutex_unlock(&s->lock);
     return expired;

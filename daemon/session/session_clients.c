@@ -130,16 +130,16 @@ enum control_reason session_admit(struct session *s, uint64_t seq, bool readable
     enum control_reason reason = CONTROL_REASON_NONE;
 
     pthread_mutex_lock(&s->lock);
-    s->counts.received++;
-    s->counts.queued++;
-    s->counts.bytes_in += bytes;
+    s->kept.counts.received++;
+    s->kept.counts.queued++;
+    s->kept.counts.bytes_in += bytes;
     if (s->closing || s->state == SESSION_CLOSED || s->fault[0])
         reason = CONTROL_CLOSED;
-    else if (readable && s->any_seq && seq <= s->last_seq)
+    else if (readable && s->kept.any_seq && seq <= s->kept.last_seq)
         reason = CONTROL_DUPLICATE;
     else if (readable) {
-        s->any_seq = true;
-        s->last_seq = seq;
+        s->kept.any_seq = true;
+        s->kept.last_seq = seq;
     }
     pthread_mutex_unlock(&s->lock);
     metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
@@ -149,16 +149,16 @@ enum control_reason session_admit(struct session *s, uint64_t seq, bool readable
 static void count_answer(struct session *s, const struct control_ack *ack, uint64_t received_us,
                          uint64_t now_us)
 {
-    s->counts.queued--;
+    s->kept.counts.queued--;
     if (ack->status == CONTROL_USED)
-        s->counts.used++;
+        s->kept.counts.used++;
     else if (ack->status == CONTROL_DROPPED)
-        s->counts.dropped++;
+        s->kept.counts.dropped++;
     else
-        s->counts.refused++;
+        s->kept.counts.refused++;
     if (ack->status != CONTROL_USED)
         return;
-    s->counts.keyframes += ack->keyframe;
+    s->kept.counts.keyframes += ack->keyframe;
     s->used_us[s->n_used_us++ % SESSION_FPS_FRAMES] = now_us;
     s->latency_ms = (float)(now_us - received_us) * 1e-3f;
 }
@@ -191,9 +191,9 @@ void session_publish(struct session *s, const struct gpu_result *result,
     struct session_wakes w = {.n = 0};
 
     pthread_mutex_lock(&s->lock);
-    s->keyframes_kept = result->n_keyframes;
-    s->model_points = result->n_points;
-    s->model_stable = result->n_stable;
+    s->kept.keyframes_kept = result->n_keyframes;
+    s->kept.model_points = result->n_points;
+    s->kept.model_stable = result->n_stable;
     for (int i = 0; i < s->n_clients && commit->n_changed; i++)
         if (s->clients[i]->started) {
             outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
@@ -223,9 +223,9 @@ void session_show(struct session *s, struct frame_result *result)
 void session_sent(struct session *s, const struct outbox_sent *sent)
 {
     pthread_mutex_lock(&s->lock);
-    s->counts.bytes_out += sent->bytes;
-    s->counts.blocks_out += sent->blocks;
-    s->counts.points_out += sent->points;
+    s->kept.counts.bytes_out += sent->bytes;
+    s->kept.counts.blocks_out += sent->blocks;
+    s->kept.counts.points_out += sent->points;
     pthread_mutex_unlock(&s->lock);
     metrics_add(s->setup.metrics, METRICS_SENT_BYTES, sent->bytes);
     metrics_add(s->setup.metrics, METRICS_SENT_BLOCKS, sent->blocks);

@@ -45,16 +45,16 @@ float session_load(struct session *s)
 
 static void fill_locked(struct session *s, struct session_info *info)
 {
-    info->options.net_w = s->net_w;
-    info->options.net_h = s->net_h;
+    info->options.net_w = s->kept.net_w;
+    info->options.net_h = s->kept.net_h;
     info->state = s->state;
     snprintf(info->fault, sizeof(info->fault), "%s", s->fault);
     snprintf(info->damaged, sizeof(info->damaged), "%s", s->damaged);
     info->changed_s = s->changed_s;
-    info->keyframes_kept = s->keyframes_kept;
-    info->model_points = s->model_points;
-    info->model_stable = s->model_stable;
-    info->counts = s->counts;
+    info->keyframes_kept = s->kept.keyframes_kept;
+    info->model_points = s->kept.model_points;
+    info->model_stable = s->kept.model_stable;
+    info->counts = s->kept.counts;
     info->fps = frame_rate(s);
     info->latency_ms = s->latency_ms;
     for (int i = 0; i < s->n_clients; i++) {
@@ -112,7 +112,7 @@ void session_set_preview(struct session *s, const float *depth, uint64_t seq)
     size_t n;
 
     pthread_mutex_lock(&s->lock);
-    n = (size_t)s->net_w * (size_t)s->net_h;
+    n = (size_t)s->kept.net_w * (size_t)s->kept.net_h;
     if (!s->preview)
         s->preview = malloc(n * sizeof(*s->preview));
     if (s->preview)
@@ -128,7 +128,7 @@ int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
-    n = (size_t)s->net_w * (size_t)s->net_h;
+    n = (size_t)s->kept.net_w * (size_t)s->kept.net_h;
     if (!s->setup.options.preview)
         rc = err_set(err, ERR_STATE, "the session was created without preview");
     else if (!s->preview)
@@ -137,8 +137,8 @@ int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
         rc = err_set(err, ERR_LIMIT, "%zu pixels, room for %zu", n, cap);
     if (rc == 0) {
         memcpy(buf, s->preview, n * sizeof(*buf));
-        *w = s->net_w;
-        *h = s->net_h;
+        *w = s->kept.net_w;
+        *h = s->kept.net_h;
         *seq = s->preview_seq;
     }
     pthread_mutex_unlock(&s->lock);

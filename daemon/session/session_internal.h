@@ -26,15 +26,11 @@ struct session {
     pthread_mutex_t lock; /* of all that follows */
     enum session_state state;
     bool closing, recovering;
-    double changed_s; /* Unix time of the last change of state or of the set of clients */
-    uint64_t last_seq;
-    bool any_seq;
-    struct session_counts counts;
+    double changed_s;          /* Unix time of the last change of state or of the set of clients */
+    struct session_saved kept; /* what outlives the process; how frames ended, too */
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
-    int net_w, net_h;
-    uint32_t keyframes_kept, model_points, model_stable;
     uint64_t used_us[SESSION_FPS_FRAMES];
     uint32_t n_used_us;
     float latency_ms;

@@ -13,7 +13,7 @@ bool session_idle(struct session *s, double now_s, int suspend_s)
     bool idle;
 
     pthread_mutex_lock(&s->lock);
-    idle = suspend_s >= 0 && s->state == SESSION_IDLE && s->counts.queued == 0 &&
+    idle = suspend_s >= 0 && s->state == SESSION_IDLE && s->kept.counts.queued == 0 &&
            now_s - s->changed_s > suspend_s;
     pthread_mutex_unlock(&s->lock);
     return idle;
@@ -49,27 +49,13 @@ bool session_resting(const struct session *s)
 void session_save(struct session *s, struct session_saved *saved)
 {
     pthread_mutex_lock(&s->lock);
-    *saved = (struct session_saved){.last_seq = s->last_seq,
-                                    .any_seq = s->any_seq,
-                                    .counts = s->counts,
-                                    .keyframes_kept = s->keyframes_kept,
-                                    .model_points = s->model_points,
-                                    .model_stable = s->model_stable,
-                                    .net_w = s->net_w,
-                                    .net_h = s->net_h};
+    *saved = s->kept;
     pthread_mutex_unlock(&s->lock);
 }
 
 void session_restore(struct session *s, const struct session_saved *saved)
 {
-    s->last_seq = saved->last_seq;
-    s->any_seq = saved->any_seq;
-    s->counts = saved->counts;
-    s->keyframes_kept = saved->keyframes_kept;
-    s->model_points = saved->model_points;
-    s->model_stable = saved->model_stable;
-    s->net_w = saved->net_w;
-    s->net_h = saved->net_h;
+    s->kept = *saved;
 }
 
 void session_set_recovering(struct session *s, bool finalized, const struct api_token *tokens,
@@ -85,16 +71,16 @@ void session_set_recovering(struct session *s, bool finalized, const struct api_
 void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
                       uint64_t queued, bool any, uint64_t last_seq)
 {
-    struct session_counts *c = &s->counts;
+    struct session_counts *c = &s->kept.counts;
 
     c->used = used;
     c->dropped = dropped;
     c->refused = refused;
     c->queued = queued;
     c->received = used + dropped + refused + queued;
-    if (any && (!s->any_seq || last_seq > s->last_seq))
-        s->last_seq = last_seq;
-    s->any_seq |= any;
+    if (any && (!s->kept.any_seq || last_seq > s->kept.last_seq))
+        s->kept.last_seq = last_seq;
+    s->kept.any_seq |= any;
 }
 
 void session_renew_epoch(struct session *s)
@@ -118,8 +104,8 @@ bool session_set_damaged(struct session *s, const char *what)
 void session_unqueue(struct session *s, uint64_t n)
 {
     pthread_mutex_lock(&s->lock);
-    s->counts.received -= n;
-    s->counts.queued -= n;
+    s->kept.counts.received -= n;
+    s->kept.counts.queued -= n;
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -101,7 +101,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
     reason = camera(s, item);
     if (reason != CONTROL_REASON_NONE)
         return reason;
-    if (!queue_has_pictures(session_queue(s)) &&
+    if (!item->rgb &&
         queue_set_pictures(session_queue(s), item, (size_t)k->w * (size_t)k->h * 3, NULL))
         return CONTROL_MEMORY;
     return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;

@@ -18,8 +18,8 @@ struct batch {
     uint64_t began_us, enqueued_us;
 };
 
-/* Sessions that wait for the thread that makes and frees, in the order in which they came; under the
- * worker's lock. One that is wanted again before its memory is back is in both lists. */
+/* Sessions that wait for the thread that makes and frees, in the order in which they came. One that
+ * is wanted again before its memory is back is in both lists. Under the worker's lock. */
 struct worker_list {
     struct session_work *first, *last;
 };
