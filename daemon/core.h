@@ -33,8 +33,8 @@ struct core {
     struct commit *commit;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
-    char missing
-        [API_TEXT_CAP]; /* a device that device.use needs and that does not open, and why; "" = all are there */
+    /* a device that device.use needs and that does not open, and why; "" = all are there */
+    char missing[API_TEXT_CAP];
     struct store *store;       /* NULL: sessions end with the process */
     struct recovery *recovery; /* NULL without a store */
     struct metrics metrics;
