@@ -159,8 +159,6 @@ struct gpu_line {
      * other have the one after it */
     int priority;
     float weight; /* what a session is charged for a microsecond of device time, mono's is 1 */
-    /* The first guess of an item's device time: cost_us + cost_us_per_mpx * net pixels / 10^6 */
-    float cost_us, cost_us_per_mpx;
     /* Networks, as bits 1 << enum gpu_model_kind: those that a session needs, and those that it may
      * have. */
     unsigned needs, takes;

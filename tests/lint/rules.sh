@@ -122,6 +122,7 @@ proto/cloud     proto proto/wire
 gpu/base        gpu gpu/net
 gpu/net         gpu/base
 gpu/mono        gpu gpu/base gpu/net
+gpu/depth       gpu gpu/base gpu/net gpu/mono
 daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
 daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h
 daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/turn.h
@@ -427,4 +428,4 @@ rule_events() {
 
 # shellcheck disable=SC2034
 RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch ifdef macro_return file_length function_length
-       line_length format words layout shell python man metrics events"
+       line_length format words riddles layout shell python man metrics events"
