@@ -24,9 +24,16 @@ def ptrace(what, tid):
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
+def name_of(pid, tid):
+    with open("/proc/%d/task/%d/comm" % (pid, tid)) as f:
+        return f.read()
+
+
 def threads(pid):
-    """In the order of their creation, main first."""
-    return sorted(int(t) for t in os.listdir("/proc/%d/task" % pid))
+    """Main first, then by name and creation: threads that start threads of their own do so at any time, so that numbers by
+    creation alone would name different threads in different processes."""
+    tids = sorted(int(t) for t in os.listdir("/proc/%d/task" % pid))
+    return tids[:1] + sorted(tids[1:], key=lambda t: (name_of(pid, t), t))
 
 
 class Case:

@@ -141,7 +141,10 @@ static void numbers_are_held_to_their_ranges(void **state)
         double values[] = {row->min, row->max, row->min - step, row->max + step};
 
         for (int k = 0; row->max > row->min && k < 4; k++) {
-            struct session_options o = {0};
+            /* of a kind that the option is for: mono, or else the first */
+            struct session_options o = {.kind = session_options_apply(row, SESSION_MONO)
+                                                    ? SESSION_MONO
+                                                    : __builtin_ctz(row->kinds)};
             struct json_issues issues;
 
             one_number(text, sizeof text, pointer, sizeof pointer, row, values[k]);
