@@ -317,7 +317,7 @@ void config_help(FILE *out)
     fputs("Usage: recond [FLAG]...\n"
           "Turn video streams into growing point clouds; see recond(8) and recond.conf(5).\n\n"
           "  -c, --config=FILE      read FILE instead of " CONFIG_DEFAULT_FILE "\n"
-          "  -t, --check-config     say whether the configuration is right, and end\n"
+          "  -t, --check-config     check the configuration and the files that it names, and end\n"
           "  -p, --print-config     print the configuration with every key, and end\n"
           "  -V, --version          print the version, and end\n"
           "  -h, --help             print this, and end\n"

@@ -97,6 +97,31 @@ static int split_origins(struct edges *e, struct err *err)
     return 0;
 }
 
+static int open_tls(struct edges *e, struct err *err)
+{
+    const char *cert = e->config.tls.cert_file;
+
+    return cert[0] ? tls_open(&e->tls, cert, e->config.tls.key_file, err) : 0;
+}
+
+int edges_check(const struct config *config, struct err *err)
+{
+    const struct api_config api = {
+        .auth_mode = config->auth.mode == CONFIG_AUTH_TOKEN ? API_AUTH_TOKEN : API_AUTH_NONE,
+        .token_file = config->auth.token_file};
+    struct edges e = {.config = *config};
+    int rc = split_origins(&e, err);
+
+    if (rc == 0)
+        rc = open_tls(&e, err);
+    if (rc == 0)
+        rc = auth_open(&e.auth, &api, err);
+    if (rc == 0)
+        auth_close(&e.auth);
+    tls_close(&e.tls);
+    return rc;
+}
+
 static void fill_config(struct api_config *a, const struct edges *e, struct core *core, int http_fd,
                         int stream_fd)
 {
@@ -168,8 +193,8 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     e->http_alive_us = e->ws_alive_us = clock_us();
     want_descriptors(config);
     rc = split_origins(e, err);
-    if (rc == 0 && config->tls.cert_file[0])
-        rc = tls_open(&e->tls, config->tls.cert_file, config->tls.key_file, err);
+    if (rc == 0)
+        rc = open_tls(e, err);
     fill_config(&a, e, core, http_fd, stream_fd);
     core_set_edges(core, &ops, e, on_metrics);
     if (rc == 0)

@@ -12,6 +12,9 @@
 
 struct edges;
 
+/* Can what the edges need be read: origins, certificate and key, token file? Listens nowhere.
+ * Returns: 0; what edges_start() would say */
+MUST_CHECK int edges_check(const struct config *config, struct err *err);
 /* In: listening sockets of the service manager, -1 = make our own. Returns what auth, http and ws
  * say. */
 MUST_CHECK int edges_start(struct edges **e, const struct config *config, struct core *core,

@@ -8,6 +8,7 @@
 #include "daemon/edges.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
+#include "daemon/start_check.h"
 #include "daemon/start_watch.h"
 
 #include <errno.h>
@@ -61,6 +62,16 @@ static int exit_code(int rc)
 static void complain(const struct err *err)
 {
     fprintf(stderr, "recond: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
+}
+
+/* Ends with the status that the start would end with. */
+static int check(const struct config *config)
+{
+    int rc = start_check(config, complain);
+
+    if (rc == 0)
+        printf("recond: the configuration is right, and the files that it names can be used\n");
+    return exit_code(rc);
 }
 
 /* ------------------------------------------------------------------------- start */
@@ -417,8 +428,7 @@ int main(int argc, char *argv[])
         config_print(stdout, &process.config);
         return 0;
     case CONFIG_CHECK:
-        printf("recond: the configuration is right\n");
-        return 0;
+        return check(&process.config);
     default:
         return serve(&process);
     }

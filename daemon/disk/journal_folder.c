@@ -1,5 +1,6 @@
 #include "daemon/disk/journal_internal.h"
 
+#include "daemon/disk/folder.h"
 #include "proto/array.h"
 
 #include <dirent.h>
@@ -125,16 +126,16 @@ int journal_folder_open(struct journal *j, const char *path, struct err *err)
     if (!j->path)
         return err_set(err, ERR_MEMORY, "no memory for the journal's path");
     made = mkdir(path, 0700) == 0;
-    if (made || errno == EEXIST)
-        j->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (j->dir >= 0 && made) {
+    if (!made && errno != EEXIST)
+        rc = err_at(err, ERR_IO, path, "cannot make the folder: %s", strerror(errno));
+    else
+        rc = folder_open(&j->dir, path, err);
+    if (rc == 0 && made) {
         parent = open_dir(j->dir, "..");
         if (parent < 0 || fsync(parent))
             rc = err_at(err, ERR_IO, path, "cannot sync the folder that it is in: %s",
                         strerror(errno));
     }
-    if (j->dir < 0)
-        rc = err_at(err, ERR_IO, path, "cannot make or open the folder: %s", strerror(errno));
     if (rc == 0)
         rc = take_lock(j, err);
     if (rc)

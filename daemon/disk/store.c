@@ -2,6 +2,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/disk/folder.h"
 #include "daemon/log.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
@@ -109,6 +110,13 @@ int store_open(struct store **store, const struct config *config, const struct s
         store_close(&st);
     *store = st;
     return rc;
+}
+
+int store_check(const struct config *config, struct err *err)
+{
+    char path[CONFIG_TEXT_CAP + sizeof(SUFFIX)];
+
+    return choose_path(config, path, sizeof(path)) ? folder_check(path, err) : 0;
 }
 
 void store_configure(struct store *st, const struct config *config)

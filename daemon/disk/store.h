@@ -86,6 +86,8 @@ struct store {
  * signals, which a process has once. */
 MUST_CHECK int store_open(struct store **store, const struct config *config,
                           const struct store_ops *ops, bool arm, struct err *err);
+/* Would store_open() find a folder that it may use? Touches nothing. */
+MUST_CHECK int store_check(const struct config *config, struct err *err);
 /* What is pending goes to the disk; threads end. */
 void store_stop(struct store *st);
 void store_close(struct store **store);

@@ -1,0 +1,95 @@
+#include "daemon/disk/folder.h"
+
+#include "daemon/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OTHERS_WRITE 022
+
+/* A link may be meant, so it is told, not refused. */
+static void tell_link(const char *path)
+{
+    char name[PATH_MAX], target[PATH_MAX];
+    size_t n = strlen(path);
+    struct stat st;
+
+    if (n >= sizeof(name))
+        return;
+    memcpy(name, path, n + 1);
+    while (n > 1 && name[n - 1] == '/') /* lstat() would follow the link */
+        name[--n] = '\0';
+    if (lstat(name, &st) == 0 && S_ISLNK(st.st_mode) && realpath(name, target))
+        LOG_AT(LOG_NOTICE, "%s is a link to %s", name, target);
+}
+
+static int judge(int fd, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return err_at(err, ERR_IO, path, "%s", strerror(errno));
+    if (st.st_mode & OTHERS_WRITE)
+        return err_at(err, ERR_INPUT, path,
+                      "other users may write there (mode %04o): chmod go-w makes it right",
+                      (unsigned)st.st_mode & 07777);
+    if (st.st_uid != geteuid())
+        LOG_AT(LOG_WARNING, "%s belongs to user %u, not to user %u, who runs this", path,
+               (unsigned)st.st_uid, (unsigned)geteuid());
+    tell_link(path);
+    return 0;
+}
+
+int folder_open(int *fd, const char *path, struct err *err)
+{
+    int rc;
+
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0)
+        return err_at(err,
+                      errno == ENOENT    ? ERR_NOT_FOUND
+                      : errno == ENOTDIR ? ERR_INPUT
+                                         : ERR_IO,
+                      path, "cannot open the folder: %s", strerror(errno));
+    rc = judge(*fd, path, err);
+    if (rc) {
+        close(*fd);
+        *fd = -1;
+    }
+    return rc;
+}
+
+/* The folder that `path` would be made in. */
+static void parent_of(char parent[PATH_MAX], const char *path)
+{
+    char *slash;
+
+    snprintf(parent, PATH_MAX, "%s", path);
+    slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = '\0';
+    else
+        strcpy(parent, ".");
+}
+
+int folder_check(const char *path, struct err *err)
+{
+    char parent[PATH_MAX];
+    int fd, rc = folder_open(&fd, path, err);
+
+    if (rc && rc != ERR_NOT_FOUND)
+        return rc;
+    parent_of(parent, path);
+    if (rc == 0)
+        close(fd);
+    if (access(rc ? parent : path, W_OK | X_OK))
+        return err_at(err, ERR_IO, path, "cannot %s: %s", rc ? "be made" : "be written in",
+                      strerror(errno));
+    return 0;
+}

@@ -1,0 +1,15 @@
+/*
+ * start_check.h - open what a start would open, and say what is wrong with it
+ *
+ * Networks, journals, origins, token file, certificate and key. A service that is running is not
+ * disturbed: no address is listened on, no folder is locked or made, no device is opened.
+ */
+#ifndef RECOND_DAEMON_START_CHECK_H
+#define RECOND_DAEMON_START_CHECK_H
+
+#include "daemon/config.h"
+
+/* Returns 0; else what the start would end with. `complain` is told of each thing that is wrong. */
+MUST_CHECK int start_check(const struct config *config, void (*complain)(const struct err *err));
+
+#endif
