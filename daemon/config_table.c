@@ -121,8 +121,12 @@ static const struct config_key table[] = {
     NUMBER(CONFIG_INT, decode, card_pixels, 0, 10000000, "300000", false,
            "Pictures of so many pixels are decoded by the JPEG engines of their GPU, if it has "
            "some; 0 means none"),
-    TEXT(models, path, "/etc/recond/models:/usr/local/share/recond/models:/usr/share/recond/models",
-         false, "Directories of networks, separated by colons; the first that names a model wins"),
+    TEXT(models, path,
+         "/etc/recond/models:$ORIGIN/../share/recond/models:$ORIGIN/../../gpu/models:"
+         "/usr/local/share/recond/models:/usr/share/recond/models",
+         false,
+         "Directories of networks, separated by colons; the first that names a model wins. $ORIGIN "
+         "is the program's own directory"),
     CHOICE(log, level, level_names, "info", true,
            "Least important messages that are logged"),
     CHOICE(log, format, format_names, "auto", false,

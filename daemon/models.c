@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define ORIGIN "$ORIGIN"
 
 struct models {
     int n;
@@ -242,19 +245,40 @@ static int choose_standard(struct models *m, enum gpu_model_kind kind, const cha
                   kind_names[kind], name[0] ? " named " : "", name, path);
 }
 
+/* Replaces $ORIGIN at the front by the directory of the program, so that a program that was just built, or
+ * is installed below any prefix, finds the networks that lie with it. */
+static int locate(char out[GPU_PATH_CAP], const char *dir, struct err *err)
+{
+    size_t n = strlen(ORIGIN);
+    char own[GPU_PATH_CAP] = "";
+
+    if (strncmp(dir, ORIGIN, n) == 0) {
+        if (readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 || !strrchr(own, '/'))
+            return err_at(err, ERR_IO, dir, "the program's own directory is not known");
+        *strrchr(own, '/') = '\0';
+        dir += n;
+    }
+    if (snprintf(out, GPU_PATH_CAP, "%s%s", own, dir) >= GPU_PATH_CAP)
+        return err_at(err, ERR_LIMIT, dir, "the path is too long");
+    return 0;
+}
+
 int models_open(struct models **models, const char *path, const char *depth, const char *motion,
                 struct err *err)
 {
     struct models *m = calloc(1, sizeof(*m));
-    char dirs[1024], *save = NULL;
+    char dirs[1024], place[GPU_PATH_CAP], *save = NULL;
     int rc = 0;
 
     *models = NULL;
     if (!m)
         return err_set(err, ERR_MEMORY, "no memory for the list of networks");
     snprintf(dirs, sizeof(dirs), "%s", path);
-    for (char *dir = strtok_r(dirs, ":", &save); dir && rc == 0; dir = strtok_r(NULL, ":", &save))
-        rc = add_directory(m, dir, err);
+    for (char *dir = strtok_r(dirs, ":", &save); dir && rc == 0; dir = strtok_r(NULL, ":", &save)) {
+        rc = locate(place, dir, err);
+        if (rc == 0)
+            rc = add_directory(m, place, err);
+    }
     if (rc == 0)
         rc = choose_standard(m, GPU_MODEL_DEPTH, depth, path, err);
     if (rc == 0)

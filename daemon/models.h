@@ -25,7 +25,7 @@ struct models;
 
 /*
  * models_open - look through directories (separated by colons; those that do not exist are passed
- * over)
+ * over; $ORIGIN in front of one is the program's own directory)
  *
  * In:      depth, motion: names of the default networks, "" = the first by name
  * Returns: 0; ERR_NOT_FOUND: no depth network, or a default that was named is not there; ERR_INPUT:

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,26 +65,9 @@ bool reconctl_server_in_path(const char *name, char *path, size_t cap)
     return false;
 }
 
-/* Finds the networks of the source tree where the program is not installed. */
-static bool source_models(const char *recond, char *flag, size_t cap)
-{
-    char folder[4096];
-    struct stat st;
-    char *slash;
-
-    snprintf(folder, sizeof folder, "%s", recond);
-    slash = strrchr(folder, '/');
-    if (!slash)
-        return false;
-    snprintf(slash, sizeof folder - (size_t)(slash - folder), "/../../gpu/models");
-    if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
-        return false;
-    return snprintf(flag, cap, "--models.path=%s", folder) < (int)cap;
-}
-
 static int spawn(struct reconctl_server *server, const char *recond, struct err *err)
 {
-    char address[128], log[128], models[4200];
+    char address[128], log[128];
     char *argv[] = {(char *)"recond",
                     (char *)"--http.port=0",
                     (char *)"--stream.port=0",
@@ -93,7 +75,6 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
                     (char *)"--stream.listen=127.0.0.1",
                     (char *)"--auth.mode=none",
                     address,
-                    NULL,
                     NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -101,8 +82,6 @@ static int spawn(struct reconctl_server *server, const char *recond, struct err 
 
     snprintf(address, sizeof address, "--service.address_file=%s/address", server->folder);
     snprintf(log, sizeof log, "%s/log", server->folder);
-    if (!getenv("RECOND_MODELS_PATH") && source_models(recond, models, sizeof models))
-        argv[7] = models;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

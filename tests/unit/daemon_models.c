@@ -113,6 +113,12 @@ static void directories_are_searched(void **state)
     assert_null(models_find(m, GPU_MODEL_MOTION, "flat"));
     assert_null(models_find(m, GPU_MODEL_DEPTH, "nothing"));
     models_close(&m);
+    snprintf(path, sizeof(path), "$ORIGIN/%s%s", "../../../../../../../../../../../../../../..",
+             dir);
+    if (models_open(&m, path, "", "", &err)) /* from where this program is */
+        fail_msg("%s: %s", err.where, err.text);
+    assert_int_equal(models_list(m, list, 8), 2);
+    models_close(&m);
     assert_int_equal(models_open(&m, dir, "nothing", "", &err), ERR_NOT_FOUND);
     assert_non_null(strstr(err.text, "no depth network named nothing"));
     assert_int_equal(models_open(&m, "/nonexistent", "", "", &err), ERR_NOT_FOUND);
