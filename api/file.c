@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOAD_BYTES (1u << 18)
@@ -35,6 +38,24 @@ int file_write(int fd, const void *data, size_t len)
         if (n > 0)
             at += (size_t)n;
     }
+    return 0;
+}
+
+int file_try(const char *path, struct err *err)
+{
+    char beside[4096];
+    struct stat st;
+    int fd;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return err_at(err, ERR_FILE, path, "is a folder: name a file in it");
+    if (snprintf(beside, sizeof beside, "%s.XXXXXX", path) >= (int)sizeof beside)
+        return err_at(err, ERR_FILE, path, "is too long a name");
+    fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0)
+        return err_at(err, ERR_FILE, path, "cannot be written: %m");
+    close(fd);
+    unlink(beside);
     return 0;
 }
 

@@ -17,6 +17,12 @@ MUST_CHECK int file_read(int fd, void *data, size_t max, size_t *len);
 /* Writes all of it. Returns 0 or ERR_IO. */
 MUST_CHECK int file_write(int fd, const void *data, size_t len);
 
+/*
+ * file_try - may a file be written beside `path` and renamed to it? Leaves nothing behind
+ * Returns: 0; ERR_FILE with where = path
+ */
+MUST_CHECK int file_try(const char *path, struct err *err);
+
 /* A file's content. Zero it first, free(data) in the end. */
 struct file_content {
     uint8_t *data; /* followed by a zero byte, so that text ends */

@@ -19,9 +19,9 @@ int err_at(struct err *err, int code, const char *where, const char *fmt, ...)
 
 const char *err_name(int code)
 {
-    static const char *const names[] = {"ok",     "input",     "limit",  "busy",
-                                        "state",  "not_found", "denied", "unsupported",
-                                        "memory", "io",        "device", "end"};
+    static const char *const names[] = {"ok",        "input",  "limit",       "busy",   "state",
+                                        "not_found", "denied", "unsupported", "memory", "io",
+                                        "device",    "end",    "file"};
 
-    return code <= 0 && code >= ERR_END ? names[-code] : "unknown";
+    return code <= 0 && code >= ERR_FILE ? names[-code] : "unknown";
 }

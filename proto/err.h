@@ -26,7 +26,8 @@ enum err_code {
     ERR_MEMORY = -8,
     ERR_IO = -9,      /* the system refused: errno is in the text */
     ERR_DEVICE = -10, /* the device context is lost: the process must end */
-    ERR_END = -11     /* no more: end of a stream, of a list, of input */
+    ERR_END = -11,    /* no more: end of a stream, of a list, of input */
+    ERR_FILE = -12    /* a client's own file cannot be written */
 };
 
 #define ERR_TEXT_CAP 240

@@ -7,6 +7,7 @@
 
 #include <curl/curl.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,8 @@ struct sink {
     FILE *file;
     char *body;
     size_t len, cap, max;
-    bool cut; /* stop quietly at max */
-    int rc;
+    bool cut;      /* stop quietly at max */
+    int rc, error; /* errno of ERR_FILE */
 };
 
 static int add_token(struct client *c, const char *token, struct err *err)
@@ -129,8 +130,10 @@ static size_t on_data(char *data, size_t size, size_t n, void *user)
 
     curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
     if (s->file && status >= 200 && status < 300) {
-        if (fwrite(data, 1, len, s->file) != len)
-            s->rc = ERR_IO;
+        if (fwrite(data, 1, len, s->file) != len) {
+            s->rc = ERR_FILE;
+            s->error = errno;
+        }
         return s->rc ? 0 : len;
     }
     if (s->len + take > s->max) {
@@ -237,8 +240,10 @@ static int exchange(struct client *c, const char *method, const char *path, cons
     curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, status);
     if (sink->rc == ERR_LIMIT)
         return err_set(err, ERR_LIMIT, "the server's answer is longer than %zu bytes", sink->max);
+    if (sink->rc == ERR_FILE)
+        return err_set(err, ERR_FILE, "the answer cannot be written: %s", strerror(sink->error));
     if (sink->rc)
-        return err_set(err, sink->rc, "the answer cannot be stored");
+        return err_set(err, sink->rc, "no memory for the answer");
     if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink->cut))
         return err_set(err, code_of_transfer(code), "%s: %s", c->url,
                        c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
@@ -252,8 +257,7 @@ static int exchange(struct client *c, const char *method, const char *path, cons
  * off may always be repeated; any other exchange only where it had no effect, because not one byte
  * of it was sent or the server said that it is busy.
  */
-static bool repeatable(struct client *c, const char *method, const struct sink *sink, int rc,
-                       long status)
+static bool repeatable(struct client *c, const char *method, int rc, long status)
 {
     bool harmless = strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0;
     long sent = 1;
@@ -262,7 +266,7 @@ static bool repeatable(struct client *c, const char *method, const struct sink *
         return true;
     if (rc == ERR_DEVICE) /* 502, 504: a proxy that lost the server */
         return harmless && (status == 502 || status == 504);
-    if (rc != ERR_IO || sink->rc) /* an error of the server and not of the local disk */
+    if (rc != ERR_IO)
         return false;
     curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);
     return harmless || sent == 0;
@@ -306,7 +310,7 @@ static int perform(struct client *c, const char *method, const char *path, const
         rc = exchange(c, method, path, json, sink, status, &why);
         if (rc == ERR_NOT_FOUND && cut_off && strcmp(method, "DELETE") == 0)
             rc = 0; /* it is gone already: an earlier attempt deleted it, whose answer was lost */
-        if (rc == 0 || !repeatable(c, method, sink, rc, *status))
+        if (rc == 0 || !repeatable(c, method, rc, *status))
             break;
         pause = client_retry_wait_ms(&retry, retry_after_ms(c, rc), client_retry_now_ms());
         if (pause < 0)
@@ -355,15 +359,15 @@ int client_download(struct client *c, const char *path, const char *file, struct
     int rc;
 
     if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
-        return err_set(err, ERR_INPUT, "file name is too long");
+        return err_at(err, ERR_FILE, file, "is too long a name");
     sink.file = fopen(part, "wb");
     if (!sink.file)
-        return err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+        return err_at(err, ERR_FILE, part, "cannot be written: %m");
     rc = perform(c, "GET", path, NULL, &sink, &status, err);
     if (fclose(sink.file) != 0 && rc == 0)
-        rc = err_at(err, ERR_NOT_FOUND, part, "cannot be written: %m");
+        rc = err_at(err, ERR_FILE, part, "cannot be written: %m");
     if (rc == 0 && rename(part, file) != 0)
-        rc = err_at(err, ERR_NOT_FOUND, file, "cannot be written: %m");
+        rc = err_at(err, ERR_FILE, file, "cannot be written: %m");
     if (rc)
         unlink(part);
     free(sink.body);

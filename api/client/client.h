@@ -59,7 +59,7 @@ void client_close(struct client **c);
 MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
                               const char *json, char **body, size_t *body_len, int *status,
                               struct err *err);
-/* GET into a file (written beside it and renamed). */
+/* GET into a file (written beside it and renamed). ERR_FILE: it cannot be written. */
 MUST_CHECK int client_download(struct client *c, const char *path, const char *file,
                                struct err *err);
 /* GET that ends after the first cap bytes; used to read the header of an export. */

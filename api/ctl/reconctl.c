@@ -76,8 +76,6 @@ int reconctl_fail(const struct reconctl_common *common, const struct err *err)
         reconctl_print(&w);
     }
     switch (err->code) {
-    case ERR_IO:
-        return RECONCTL_UNREACHABLE;
     case ERR_DENIED:
     case ERR_BUSY:
     case ERR_STATE:
@@ -88,11 +86,18 @@ int reconctl_fail(const struct reconctl_common *common, const struct err *err)
     }
 }
 
-int reconctl_fail_server(const struct reconctl_common *common, const struct err *err)
+int reconctl_fail_link(const struct reconctl_common *common, const struct err *err)
 {
     int code = reconctl_fail(common, err);
 
-    return code == RECONCTL_UNREACHABLE ? code : RECONCTL_REFUSED;
+    return err->code == ERR_IO ? RECONCTL_UNREACHABLE : code;
+}
+
+int reconctl_fail_server(const struct reconctl_common *common, const struct err *err)
+{
+    int code = reconctl_fail_link(common, err);
+
+    return code == RECONCTL_UNREACHABLE || err->code == ERR_FILE ? code : RECONCTL_REFUSED;
 }
 
 int reconctl_usage(const struct reconctl_common *common, const char *fmt, ...)

@@ -27,6 +27,7 @@ enum reconctl_exit {
     RECONCTL_UNREACHABLE = 3,
     RECONCTL_REFUSED = 4,
     RECONCTL_HASH = 5,
+    RECONCTL_UNUSED = 6,
     RECONCTL_INTERRUPTED = 130
 };
 
@@ -119,7 +120,10 @@ void reconctl_sleep_ms(int ms);
 
 /* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
-/* The same for an error that the server answered: all but a lost connection count as a refusal. */
+/* The same for reconctl_link_open(): ERR_IO says that there is no server. */
+int reconctl_fail_link(const struct reconctl_common *common, const struct err *err);
+/* The same for an error that the server answered: all but a lost connection, and a file that cannot
+ * be written, count as a refusal. */
 int reconctl_fail_server(const struct reconctl_common *common, const struct err *err);
 /* Prints what is wrong with the arguments. Returns RECONCTL_USAGE. */
 int reconctl_usage(const struct reconctl_common *common, const char *fmt, ...) ERR_PRINTF(2, 3);
@@ -151,6 +155,8 @@ void reconctl_link_close(struct reconctl_link *link);
 
 MUST_CHECK int reconctl_server_start(struct reconctl_server *server, struct err *err);
 void reconctl_server_stop(struct reconctl_server *server);
+/* Forgets a server, which goes on, with its files. */
+void reconctl_server_leave(struct reconctl_server *server);
 /* For a signal handler: the process is about to end, and its server must not outlive it. */
 void reconctl_server_abandon(void);
 /* Tells whether there is a recond that could be started, and where; path [cap]. */

@@ -347,7 +347,7 @@ static int run_depth(void *arguments)
             return reconctl_fail(&o->common, &err);
         }
     if (reconctl_link_open(&link, &o->common, true, &err))
-        return reconctl_fail(&o->common, &err);
+        return reconctl_fail_link(&o->common, &err);
     if (run_all(o, &link, &text, &code, &err) ||
         reconctl_eval_write(o->file, text.at ? text.at : "", &err)) {
         reconctl_fail(&o->common, &err);

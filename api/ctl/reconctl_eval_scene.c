@@ -466,7 +466,7 @@ static int run_scene(void *arguments)
         return reconctl_fail(&o->common, &err);
     }
     if (reconctl_link_open(&link, &o->common, true, &err))
-        return reconctl_fail(&o->common, &err);
+        return reconctl_fail_link(&o->common, &err);
     if (run_folder(o, &link, &r, &code, &err)) {
         reconctl_fail(&o->common, &err);
     } else if (show_result(o, &r, &err)) {

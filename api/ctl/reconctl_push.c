@@ -56,29 +56,8 @@ static void set_defaults(void *arguments)
     ((struct reconctl_push_options *)arguments)->retry_s = RETRY_S;
 }
 
-static void job_view(const struct reconctl_push_job *jobs, int n, uint64_t *points, double *bpp)
-{
-    uint64_t bytes = 0, received = 0;
-
-    *points = 0;
-    for (int i = 0; i < n; i++) {
-        *points += atomic_load(&jobs[i].points);
-        bytes += atomic_load(&jobs[i].block_bytes);
-        received += atomic_load(&jobs[i].points_received);
-    }
-    *bpp = received ? (double)bytes / (double)received : 0;
-}
-
-struct watch {
-    struct reconctl_push_job *jobs;
-    int n;
-    struct reconctl_meter *meter;
-    bool json, terminal;
-    double shown_s;
-};
-
 /* Shows progress while the jobs run: a bar on a terminal, a line every five seconds elsewhere. */
-static void show(struct watch *w, bool last)
+static void show(struct reconctl_push_watch *w, bool last)
 {
     uint64_t points, total = 0;
     double bpp, now = reconctl_now_s();
@@ -88,7 +67,7 @@ static void show(struct watch *w, bool last)
     if (!last && now - w->shown_s < (w->terminal ? 0.2 : 5.0))
         return;
     w->shown_s = now;
-    job_view(w->jobs, w->n, &points, &bpp);
+    reconctl_push_view(w, &points, &bpp);
     reconctl_meter_get(w->meter, &v);
     if (v.sent == 0)
         return;
@@ -103,144 +82,41 @@ static void show(struct watch *w, bool last)
         fprintf(stderr, "\n");
 }
 
-static void put_counts(struct json_writer *w, const struct reconctl_meter_view *v)
+/* Frames that the server did not take are no success, whatever the hashes say. */
+static int judge_frames(const struct reconctl_meter_view *v, struct err *err)
 {
-    json_put_u64(w, "sent", v->sent);
-    json_put_u64(w, "used", v->by_status[CONTROL_USED]);
-    json_put_u64(w, "dropped", v->by_status[CONTROL_DROPPED]);
-    json_put_u64(w, "refused", v->by_status[CONTROL_REFUSED]);
-    json_put_u64(w, "duplicates", v->duplicates);
-    json_put_u64(w, "skipped", v->skipped);
-    json_open_map(w, "reasons");
-    for (int i = 1; i < RECONCTL_METER_REASONS; i++)
+    char reasons[128] = "";
+
+    if (v->sent == 0 ||
+        (v->by_status[CONTROL_REFUSED] == 0 && v->by_status[CONTROL_USED] + v->duplicates > 0))
+        return RECONCTL_OK;
+    for (int i = 1; i < RECONCTL_METER_REASONS; i++) {
+        size_t n = strlen(reasons);
+
         if (v->by_reason[i])
-            json_put_u64(w, control_reason_name((enum control_reason)i), v->by_reason[i]);
-    json_close(w);
-}
-
-static void print_session_json(const struct reconctl_push_job *j)
-{
-    const struct reconctl_push_kind *kind = reconctl_push_kind(j->options);
-    char buf[2048], name[32];
-    struct json_writer w = json_writer(buf, sizeof buf);
-
-    json_open_map(&w, NULL);
-    json_put_text(&w, "type", "session");
-    json_put_text(&w, "session", j->session.id);
-    json_put_i64(&w, "exit", j->exit);
-    if (j->exit) {
-        json_put_text(&w, "error", j->err.text);
-        json_put_text(&w, "where", j->err.where);
+            snprintf(reasons + n, sizeof reasons - n, "%s%s %llu", n ? ", " : "",
+                     control_reason_name((enum control_reason)i),
+                     (unsigned long long)v->by_reason[i]);
     }
-    json_put_bool(&w, "hash_equal",
-                  j->exit == 0 && j->hash == j->server_hash && j->hash == j->export_hash);
-    json_put_hex64(&w, "hash", j->hash);
-    json_put_hex64(&w, "server_hash", j->server_hash);
-    json_put_hex64(&w, "export_hash", j->export_hash);
-    snprintf(name, sizeof name, "%ss", kind->noun);
-    json_put_u64(&w, name, j->n_points);
-    json_put_u64(&w, "received", j->counts.received);
-    json_put_u64(&w, "used", j->counts.used);
-    json_put_u64(&w, "dropped", j->counts.dropped);
-    json_put_u64(&w, "refused", j->counts.refused);
-    json_put_u64(&w, "keyframes", j->counts.keyframes);
-    json_put_u64(&w, "bytes_sent", j->stats.bytes_sent);
-    json_put_u64(&w, "bytes_received", j->stats.bytes_received);
-    json_put_u64(&w, "points_received", j->stats.points_received);
-    json_put_u64(&w, "block_bytes", j->stats.block_bytes);
-    json_put_u64(&w, "resyncs", j->stats.resyncs);
-    json_put_u64(&w, "reconnects", j->stats.reconnects);
-    json_put_u64(&w, "resent", j->stats.frames_resent);
-    json_put_u64(&w, "duplicates", j->stats.duplicates);
-    reconctl_print(&w);
+    if (v->by_status[CONTROL_USED])
+        err_set(err, ERR_UNSUPPORTED, "the server refused %llu of %llu frames (%s)",
+                (unsigned long long)v->by_status[CONTROL_REFUSED], (unsigned long long)v->sent,
+                reasons);
+    else
+        err_set(err, ERR_UNSUPPORTED, "the server used none of %llu frames (%s)",
+                (unsigned long long)v->sent, reasons);
+    return RECONCTL_UNUSED;
 }
 
-static void print_json(const struct watch *w, const struct reconctl_meter_view *v, double bpp,
-                       uint64_t points, int code)
+/* Waits for the jobs. Returns how many of them run at all. */
+static int wait_for_jobs(struct reconctl_push_watch *w)
 {
-    const struct reconctl_push_kind *kind = reconctl_push_kind(w->jobs[0].options);
-    char buf[2048], name[32];
-    struct json_writer out = json_writer(buf, sizeof buf);
-
-    for (int i = 0; i < w->n; i++)
-        print_session_json(&w->jobs[i]);
-    json_open_map(&out, NULL);
-    json_put_text(&out, "type", "summary");
-    json_put_i64(&out, "exit", code);
-    json_put_i64(&out, "sessions", w->n);
-    put_counts(&out, v);
-    json_put_f32(&out, "seconds", (float)v->elapsed_s);
-    json_put_f32(&out, "frames_per_s", (float)v->fps);
-    json_put_f32(&out, "latency_p50_ms", (float)v->p50_ms);
-    json_put_f32(&out, "latency_p95_ms", (float)v->p95_ms);
-    json_put_f32(&out, "latency_p99_ms", (float)v->p99_ms);
-    snprintf(name, sizeof name, "%ss", kind->noun);
-    json_put_u64(&out, name, points);
-    snprintf(name, sizeof name, "bytes_per_%s", kind->noun);
-    json_put_f32(&out, name, (float)bpp);
-    reconctl_print(&out);
-}
-
-static void print_text(const struct watch *w, const struct reconctl_meter_view *v, double bpp)
-{
-    const struct reconctl_push_options *o = w->jobs[0].options;
-    const struct reconctl_push_kind *kind = reconctl_push_kind(o);
-    uint64_t broken = 0, reconnects = 0, resent = 0;
-
-    printf("frames   %llu sent: %llu used, %llu dropped, %llu refused", (unsigned long long)v->sent,
-           (unsigned long long)v->by_status[CONTROL_USED],
-           (unsigned long long)v->by_status[CONTROL_DROPPED],
-           (unsigned long long)v->by_status[CONTROL_REFUSED]);
-    for (int i = 1; i < RECONCTL_METER_REASONS; i++)
-        if (v->by_reason[i])
-            printf(" (%s %llu)", control_reason_name((enum control_reason)i),
-                   (unsigned long long)v->by_reason[i]);
-    for (int i = 0; i < w->n; i++) {
-        broken += w->jobs[i].broken;
-        reconnects += w->jobs[i].stats.reconnects;
-        resent += w->jobs[i].stats.frames_resent;
-    }
-    if (v->skipped)
-        printf(", %llu skipped", (unsigned long long)v->skipped);
-    if (broken)
-        printf(", %llu damaged in the source", (unsigned long long)broken);
-    if (reconnects)
-        printf(
-            "\nline     %llu times made again, %llu frames sent again, %llu of them a second time",
-            (unsigned long long)reconnects, (unsigned long long)resent,
-            (unsigned long long)v->duplicates);
-    printf("\nrate     %.2f frames/s over %.1f s\n", v->fps, v->elapsed_s);
-    printf("latency  p50 %.0f ms, p95 %.0f ms, p99 %.0f ms\n", v->p50_ms, v->p95_ms, v->p99_ms);
-    printf("delta    %.2f bytes/%s\n", bpp, kind->noun);
-    for (int i = 0; i < w->n; i++) {
-        const struct reconctl_push_job *j = &w->jobs[i];
-
-        if (!j->session.id[0])
-            continue;
-        printf("session  %s: %llu %ss", j->session.id, (unsigned long long)j->n_points, kind->noun);
-        if (kind->has_map)
-            printf(", hash %016llx, server %016llx, export %016llx%s", (unsigned long long)j->hash,
-                   (unsigned long long)j->server_hash, (unsigned long long)j->export_hash,
-                   j->exit == 0 ? ": equal" : "");
-        printf("\n");
-    }
-    if (o->output)
-        printf("%-8s %s\n", kind->output, o->output);
-    else if (!o->keep && kind->has_map)
-        printf("cloud    not kept: -O FILE.ply writes it, --keep leaves the session\n");
-}
-
-static int run_jobs(struct watch *w)
-{
-    uint64_t points;
-    double bpp;
-    struct reconctl_meter_view v;
-    int started = 0, code = RECONCTL_OK;
     struct timespec pause = {.tv_nsec = 50000000};
+    int started = 0;
 
     for (; started < w->n; started++)
         if (pthread_create(&w->jobs[started].thread, NULL, reconctl_push_job, &w->jobs[started])) {
-            w->jobs[started].exit = code = RECONCTL_FAILURE;
+            w->jobs[started].exit = RECONCTL_FAILURE;
             err_set(&w->jobs[started].err, ERR_MEMORY, "no thread for a session");
             break;
         }
@@ -252,19 +128,31 @@ static int run_jobs(struct watch *w)
         show(w, false);
     }
     show(w, true);
+    return started;
+}
+
+static int run_jobs(struct reconctl_push_watch *w)
+{
+    const struct reconctl_common *common = &w->jobs[0].options->common;
+    struct reconctl_meter_view v;
+    struct err why = {0};
+    int started = wait_for_jobs(w), code = RECONCTL_OK;
+
     for (int i = 0; i <= started && i < w->n; i++)
         if (w->jobs[i].exit) {
-            reconctl_fail(&w->jobs[i].options->common, &w->jobs[i].err);
+            reconctl_fail(common, &w->jobs[i].err);
+            why = code ? why : w->jobs[i].err;
             code = code ? code : w->jobs[i].exit;
         }
+    reconctl_meter_get(w->meter, &v);
+    if (code == RECONCTL_OK) {
+        code = judge_frames(&v, &why);
+        if (code)
+            reconctl_fail(common, &why);
+    }
     if (code == RECONCTL_OK && reconctl_stopped())
         code = RECONCTL_INTERRUPTED;
-    reconctl_meter_get(w->meter, &v);
-    job_view(w->jobs, w->n, &points, &bpp);
-    if (w->json)
-        print_json(w, &v, bpp, points, code);
-    else if (v.sent)
-        print_text(w, &v, bpp);
+    reconctl_push_report(w, &v, code, &why);
     return code;
 }
 
@@ -289,29 +177,65 @@ static int open_link(struct reconctl_link *link, const struct reconctl_push_opti
     return rc;
 }
 
+/* A server of our own that holds what is nowhere else goes on. */
+static void leave_server(const struct reconctl_push_watch *w, struct reconctl_link *link)
+{
+    bool kept = false;
+
+    for (int i = 0; i < w->n; i++)
+        kept = kept || (w->jobs[i].kept && w->jobs[i].exit != RECONCTL_UNREACHABLE);
+    if (!kept || link->server.pid <= 0)
+        return;
+    fprintf(stderr, "reconctl: therefore the server of this run goes on: --url %s, until kill %d\n",
+            link->server.url, (int)link->server.pid);
+    reconctl_server_leave(&link->server);
+}
+
+int reconctl_push_source(struct reconctl_source **s, const struct reconctl_push_options *o,
+                         struct err *err)
+{
+    struct reconctl_source_config config = {
+        .path = o->common.operands[0],
+        .poses = o->poses,
+        .fps = o->fps,
+        .loop = o->loop,
+        .camera = o->camera,
+    };
+
+    return reconctl_source_open(s, &config, err);
+}
+
 static int run_push(void *arguments)
 {
     struct reconctl_push_options *o = arguments;
-    struct watch w = {.n = o->sessions ? o->sessions : 1, .shown_s = reconctl_now_s()};
+    struct reconctl_push_watch w = {.n = o->sessions ? o->sessions : 1,
+                                    .shown_s = reconctl_now_s()};
     struct reconctl_link link = {0};
     struct err err;
-    int code = RECONCTL_FAILURE;
+    int code = RECONCTL_FAILURE, rc;
 
     o->sessions = w.n;
     w.json = reconctl_json(&o->common);
     w.terminal = isatty(STDERR_FILENO);
-    if (w.n > 1 && strcmp(o->common.operands[0], "-") == 0)
-        return reconctl_usage(&o->common, "standard input can feed one session");
-    if (strcmp(o->common.operands[0], "-") != 0 && access(o->common.operands[0], R_OK) != 0) {
-        err_at(&err, ERR_NOT_FOUND, o->common.operands[0], "cannot be read: %m");
-        return reconctl_fail(&o->common, &err);
+    rc = reconctl_push_options_settle(o, &err);
+    if (rc) {
+        code = reconctl_fail(&o->common, &err);
+        return rc == ERR_INPUT ? RECONCTL_USAGE : code;
     }
-    if (open_link(&link, o, &err))
-        return reconctl_fail(&o->common, &err);
     w.jobs = calloc((size_t)w.n, sizeof *w.jobs);
     if (!w.jobs || reconctl_meter_new(&w.meter, &err)) {
         err_set(&err, ERR_MEMORY, "no memory for %d sessions", w.n);
         reconctl_fail(&o->common, &err);
+        goto out;
+    }
+    /* The source is looked at first: a server is not started for one that is none. */
+    if (reconctl_push_source(&w.jobs[0].source, o, &err)) {
+        reconctl_fail(&o->common, &err);
+        goto out;
+    }
+    if (open_link(&link, o, &err)) {
+        code = reconctl_fail_link(&o->common, &err);
+        reconctl_source_close(&w.jobs[0].source);
         goto out;
     }
     for (int i = 0; i < w.n; i++) {
@@ -323,6 +247,7 @@ static int run_push(void *arguments)
         w.jobs[i].pause = i == 0 && o->pause_s > 0;
     }
     code = run_jobs(&w);
+    leave_server(&w, &link);
 out:
     reconctl_meter_free(&w.meter);
     free(w.jobs);

@@ -24,6 +24,7 @@ struct reconctl_push_options {
     int sessions, frames, sheet_rows;
     struct session_options asked; /* by flags of their own */
     struct reconctl_list option;  /* by --option, which goes before them */
+    uint32_t codecs;              /* mask of `codec`, 0 = all */
 };
 
 struct reconctl_push_job;
@@ -35,8 +36,10 @@ struct reconctl_push_kind {
     bool has_map;       /* a mirror, whose hash is compared with the server's and its export's */
     /* A result came (on_result in client.h); NULL: none comes. */
     int (*take)(struct reconctl_push_job *job, const uint8_t *msg, size_t len, struct err *err);
-    /* All is answered: what -O says, of job 0 alone. */
-    int (*write)(struct reconctl_push_job *job);
+    /* May what -O names be written? Asked before anything starts. */
+    int (*check)(const char *output, struct err *err);
+    /* Writes what -O says, of job 0 alone: all, or what came before the server was lost. */
+    int (*write)(struct reconctl_push_job *job, struct err *err);
     void (*free)(struct reconctl_push_job *job); /* what `take` made; NULL = nothing */
 };
 #define RECONCTL_PUSH_DECLARE(WORD, word) \
@@ -69,6 +72,7 @@ struct reconctl_push_job {
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
     bool ended, hash_equal, closed;
+    bool written, kept; /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
 
     /* for the progress bar, written by the job while others read */
@@ -88,12 +92,46 @@ struct reconctl_push_job {
 /* Thread function: argument and result are the job. */
 void *reconctl_push_job(void *job);
 
+/* Opens the source that the options name. */
+MUST_CHECK int reconctl_push_source(struct reconctl_source **s,
+                                    const struct reconctl_push_options *o, struct err *err);
+
+/* Finalizes the session and compares the mirror with the closed session and its export. */
+MUST_CHECK int reconctl_push_verify(struct reconctl_push_job *job);
+/* Writes what was asked for; where the push failed with rc, what the mirror holds. Sets
+ * job->exit. */
+void reconctl_push_deliver(struct reconctl_push_job *job, int rc);
+/* Deletes the session. One whose results are not here stays, and is named. */
+void reconctl_push_leave(struct reconctl_push_job *job, int rc);
+
+/*
+ * reconctl_push_options_settle - what can be known of the options before anything starts
+ *
+ * In/out:  o: asked.kind as --option has it, codecs
+ * Returns: 0; ERR_INPUT: wrong usage; ERR_FILE: a file that could not be written
+ */
+MUST_CHECK int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *err);
+
 /* The body of POST /v1/sessions; info NULL = no source known.
  * Returns: 0; ERR_INPUT: an --option that is none; ERR_LIMIT */
 MUST_CHECK int reconctl_push_options_json(char *buf, size_t cap,
                                           const struct reconctl_push_options *o,
                                           const struct reconctl_source_info *info, int index,
                                           struct err *err);
+
+struct reconctl_push_watch {
+    struct reconctl_push_job *jobs;
+    int n;
+    struct reconctl_meter *meter;
+    bool json, terminal;
+    double shown_s;
+};
+
+/* Points of all jobs, and bytes of blocks for each point that came. */
+void reconctl_push_view(const struct reconctl_push_watch *watch, uint64_t *points, double *bpp);
+/* Prints the summary as `watch` says: JSON Lines or text. */
+void reconctl_push_report(const struct reconctl_push_watch *watch,
+                          const struct reconctl_meter_view *v, int code, const struct err *why);
 
 /* ------------------------------------------------------------------------- contact sheet */
 

@@ -24,7 +24,6 @@ struct taken {
     struct depth_map last;
 };
 
-/* Any failure but ERR_IO, with which a stream would connect again. */
 static int write_file(const char *path, const void *data, size_t len, struct err *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -32,7 +31,7 @@ static int write_file(const char *path, const void *data, size_t len, struct err
 
     if (fd >= 0 && close(fd))
         rc = ERR_IO;
-    return rc ? err_at(err, ERR_STATE, path, "cannot be written: %m") : 0;
+    return rc ? err_at(err, ERR_FILE, path, "cannot be written: %m") : 0;
 }
 
 static int write_map(const struct reconctl_push_options *o, const struct depth_map *map,
@@ -51,16 +50,24 @@ static int write_map(const struct reconctl_push_options *o, const struct depth_m
     return rc;
 }
 
+/* Makes the folder for the maps. */
+static int check(const char *folder, struct err *err)
+{
+    char path[4096];
+
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return err_at(err, ERR_FILE, folder, "cannot be made: %m");
+    snprintf(path, sizeof path, "%s/sequence.json", folder);
+    return file_try(path, err);
+}
+
 static int start(struct reconctl_push_job *j, struct err *err)
 {
-    const char *folder = j->index == 0 ? j->options->output : NULL;
     struct taken *t = calloc(1, sizeof *t);
 
     j->taken = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for depth maps");
-    if (folder && mkdir(folder, 0777) && errno != EEXIST)
-        return err_at(err, ERR_STATE, folder, "cannot be made: %m");
     return depth_decoder_new(&t->decoder, err);
 }
 
@@ -78,7 +85,7 @@ static int take(struct reconctl_push_job *j, const uint8_t *msg, size_t len, str
     return rc;
 }
 
-static int write_sequence(struct reconctl_push_job *j)
+static int write_sequence(struct reconctl_push_job *j, struct err *err)
 {
     const struct taken *t = j->taken;
     char text[512], path[4096];
@@ -86,7 +93,7 @@ static int write_sequence(struct reconctl_push_job *j)
     size_t len;
 
     if (!t)
-        return err_set(&j->err, ERR_STATE, "no depth map came");
+        return err_set(err, ERR_STATE, "no depth map came");
     json_open_map(&w, NULL);
     json_put_i64(&w, "width", t->last.w);
     json_put_i64(&w, "height", t->last.h);
@@ -103,7 +110,7 @@ static int write_sequence(struct reconctl_push_job *j)
     json_close(&w);
     len = json_finish(&w);
     snprintf(path, sizeof path, "%s/sequence.json", j->options->output);
-    return write_file(path, text, len, &j->err);
+    return write_file(path, text, len, err);
 }
 
 static void free_taken(struct reconctl_push_job *j)
@@ -116,5 +123,9 @@ static void free_taken(struct reconctl_push_job *j)
     j->taken = NULL;
 }
 
-const struct reconctl_push_kind reconctl_push_depth = {
-    .noun = "map", .output = "maps", .take = take, .write = write_sequence, .free = free_taken};
+const struct reconctl_push_kind reconctl_push_depth = {.noun = "map",
+                                                       .output = "maps",
+                                                       .check = check,
+                                                       .take = take,
+                                                       .write = write_sequence,
+                                                       .free = free_taken};

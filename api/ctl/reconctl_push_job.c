@@ -1,5 +1,6 @@
 #include "api/ctl/reconctl_push.h"
 
+#include "api/file.h"
 #include "proto/cloud/ply.h"
 
 #include <stdio.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #define SILENCE_S 60.0 /* a server from which nothing comes for so long is given up */
-#define CLOSE_S 30.0   /* finalized, nothing new heard, and still not `closed` or not equal */
 
 /* ------------------------------------------------------------------------------------ stream */
 
@@ -77,30 +77,16 @@ static const char *stream_token(const struct reconctl_push_job *j)
     return j->session.ingest_token[0] ? j->session.ingest_token : j->rest->token;
 }
 
-static int parse_codec(const char *name, uint32_t *mask, struct err *err)
-{
-    enum codec_kind codec;
-    int rc;
-
-    *mask = 0;
-    if (!name)
-        return 0;
-    rc = codec_parse(name, &codec, err);
-    if (rc == 0)
-        *mask = 1u << codec;
-    return rc;
-}
-
-static int write_cloud(struct reconctl_push_job *j)
+static int write_cloud(struct reconctl_push_job *j, struct err *err)
 {
     const struct control_ready *ready = client_stream_ready(j->stream);
 
     return ply_write_file(j->options->output, client_stream_cloud(j->stream),
-                          ready ? ready->step_m : 0.001f, &j->err);
+                          ready ? ready->step_m : 0.001f, err);
 }
 
 const struct reconctl_push_kind reconctl_push_mono = {
-    .noun = "point", .output = "cloud", .has_map = true, .write = write_cloud};
+    .noun = "point", .output = "cloud", .has_map = true, .check = file_try, .write = write_cloud};
 
 #define KIND(WORD, word) [SESSION_##WORD] = &reconctl_push_##word,
 const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_options *o)
@@ -130,6 +116,7 @@ static int open_stream(struct reconctl_push_job *j)
         .token = stream_token(j),
         .ca_file = j->rest->ca_file,
         .role = CONTROL_INGEST,
+        .codecs = j->options->codecs,
         .pose = FRAME_POSE_CV,
         .reconnect_s = j->options->retry_s,
         .ctx = j,
@@ -141,9 +128,8 @@ static int open_stream(struct reconctl_push_job *j)
         .on_error = on_error,
         .on_result = on_result,
     };
-    int rc = parse_codec(j->options->codec, &config.codecs, &j->err);
 
-    return rc ? rc : client_stream_open(&j->stream, &config, &j->err);
+    return client_stream_open(&j->stream, &config, &j->err);
 }
 
 static int run_stream(struct reconctl_push_job *j, int timeout_ms)
@@ -171,11 +157,11 @@ static bool stopped(void *ctx)
     return reconctl_stopped() > 0 && !j->session.id[0];
 }
 
-static int open_client(struct reconctl_push_job *j, double retry_s)
+static int open_client(struct reconctl_push_job *j)
 {
     struct client_config config = *j->rest;
 
-    config.retry_s = retry_s;
+    config.retry_s = j->options->retry_s;
     config.ctx = j;
     config.on_retry = on_retry;
     config.stopped = stopped;
@@ -187,15 +173,8 @@ static int open_client(struct reconctl_push_job *j, double retry_s)
 static int open_all(struct reconctl_push_job *j)
 {
     const struct reconctl_push_options *o = j->options;
-    struct reconctl_source_config config = {
-        .path = o->common.operands[0],
-        .poses = o->poses,
-        .fps = o->fps,
-        .loop = o->loop,
-        .camera = o->camera,
-    };
     char body[4096];
-    int rc = reconctl_source_open(&j->source, &config, &j->err);
+    int rc = j->source ? 0 : reconctl_push_source(&j->source, o, &j->err);
 
     if (rc) {
         j->exit = RECONCTL_FAILURE;
@@ -209,7 +188,7 @@ static int open_all(struct reconctl_push_job *j)
     if (rc == 0 && o->sheet && j->index == 0)
         rc = reconctl_sheet_new(&j->sheet, o->sheet_rows, &j->err);
     if (rc == 0)
-        rc = open_client(j, o->retry_s);
+        rc = open_client(j);
     if (rc) {
         j->exit = RECONCTL_FAILURE;
         return rc;
@@ -379,131 +358,6 @@ static int finish_stream(struct reconctl_push_job *j)
     return rc;
 }
 
-static int get_session(struct reconctl_push_job *j)
-{
-    struct json *doc = NULL;
-    const struct json *counts;
-    char path[96];
-    int rc;
-
-    snprintf(path, sizeof path, "/v1/sessions/%s", j->session.id);
-    rc = reconctl_get(j->client, path, &doc, &j->err);
-    if (rc == 0) {
-        j->closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
-        j->server_hash = reconctl_hex(json_text(json_member(doc, "hash")));
-        j->server_points = (uint64_t)json_i64(json_member(doc, "points"));
-        counts = json_member(doc, "counts");
-        j->counts.received = (uint64_t)json_i64(json_member(counts, "received"));
-        j->counts.used = (uint64_t)json_i64(json_member(counts, "used"));
-        j->counts.dropped = (uint64_t)json_i64(json_member(counts, "dropped"));
-        j->counts.refused = (uint64_t)json_i64(json_member(counts, "refused"));
-        j->counts.keyframes = (uint64_t)json_i64(json_member(counts, "keyframes"));
-    }
-    json_free(&doc);
-    return rc;
-}
-
-static int get_export_hash(struct reconctl_push_job *j)
-{
-    char path[96], header[PLY_HEADER_MAX + 1], *at;
-    size_t len;
-    int rc;
-
-    snprintf(path, sizeof path, "/v1/sessions/%s/cloud", j->session.id);
-    rc = client_peek(j->client, path, header, sizeof header, &len, &j->err);
-    if (rc)
-        return rc;
-    at = strstr(header, "hash ");
-    if (!at)
-        return err_set(&j->err, ERR_INPUT, "the exported PLY names no hash");
-    j->export_hash = reconctl_hex(at + 5);
-    return 0;
-}
-
-/* Finalizes the session. To do so twice does no harm, so the request is repeated where its answer
- * was lost: a session that is closed, or that takes no more frames, got the first one. */
-static int finalize(struct reconctl_push_job *j)
-{
-    const struct timespec pause = {.tv_nsec = 500000000}; /* also after Ctrl-C */
-    double start_s = reconctl_now_s();
-    char path[96];
-    int rc;
-
-    snprintf(path, sizeof path, "/v1/sessions/%s/finalize", j->session.id);
-    for (int n = 0;; n++) {
-        rc = client_request(j->client, "POST", path, NULL, NULL, NULL, NULL, &j->err);
-        if (n > 0 && rc == ERR_STATE)
-            return 0;
-        if (rc != ERR_IO || reconctl_now_s() - start_s >= j->options->retry_s)
-            return rc;
-        nanosleep(&pause, NULL);
-    }
-}
-
-/* Finalizes the session and compares the mirror with the closed session and its export. */
-static int verify(struct reconctl_push_job *j)
-{
-    const struct cloud *cloud = client_stream_cloud(j->stream);
-    double heard_s = reconctl_now_s();
-    uint64_t heard = 0;
-    struct err ignored;
-    int rc = finalize(j);
-
-    while (rc == 0) {
-        rc = get_session(j);
-        j->hash = cloud_hash(cloud);
-        j->n_points = cloud_points(cloud);
-        client_stream_get_stats(j->stream, &j->stats);
-        if (j->stats.bytes_received != heard)
-            heard_s = reconctl_now_s();
-        heard = j->stats.bytes_received;
-        if (rc || (j->closed && j->hash == j->server_hash) || reconctl_now_s() - heard_s > CLOSE_S)
-            break;
-        /* Closing ends the stream, so its last messages are read first. */
-        if (client_stream_run(j->stream, 20, &ignored) || !client_stream_connected(j->stream))
-            reconctl_sleep_ms(20);
-    }
-    if (!reconctl_push_kind(j->options)->has_map) {
-        j->export_hash = j->server_hash;
-        j->n_points = j->stats.results;
-    } else if (rc == 0) {
-        rc = get_export_hash(j);
-    }
-    atomic_store(&j->reconnecting, false);
-    return rc;
-}
-
-static int write_outputs(struct reconctl_push_job *j)
-{
-    const struct reconctl_push_options *o = j->options;
-    char path[96];
-    int rc = 0;
-
-    if (o->output && j->index == 0)
-        rc = reconctl_push_kind(o)->write(j);
-    snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", j->session.id);
-    if (rc == 0 && o->trajectory && j->index == 0)
-        rc = client_download(j->client, path, o->trajectory, &j->err);
-    if (rc == 0 && j->sheet)
-        rc = reconctl_sheet_write(j->sheet, o->sheet, &j->err);
-    return rc;
-}
-
-/* patient: with retries, which are of no use where the server was given up already. */
-static void delete_session(struct reconctl_push_job *j, bool patient)
-{
-    char path[96];
-    struct err why = {0};
-
-    if (!patient)
-        client_close(&j->client);
-    if (!patient && open_client(j, 0))
-        return;
-    snprintf(path, sizeof path, "/v1/sessions/%s", j->session.id);
-    if (client_request(j->client, "DELETE", path, NULL, NULL, NULL, NULL, &why))
-        fprintf(stderr, "reconctl: session %s stays: %s\n", j->session.id, why.text);
-}
-
 static int exit_of(int rc, int before)
 {
     if (before)
@@ -512,6 +366,7 @@ static int exit_of(int rc, int before)
     case ERR_IO:
         return RECONCTL_UNREACHABLE;
     case ERR_MEMORY:
+    case ERR_FILE:
         return RECONCTL_FAILURE;
     default:
         return RECONCTL_REFUSED;
@@ -528,26 +383,17 @@ void *reconctl_push_job(void *argument)
     if (rc == 0)
         rc = finish_stream(j);
     if (rc == 0)
-        rc = verify(j);
+        rc = reconctl_push_verify(j);
     if (j->stream)
         client_stream_get_stats(j->stream, &j->stats);
-    if (rc) {
-        if (j->server_said.detail[0] && (rc == ERR_END || rc == ERR_IO))
-            err_at(&j->err, rc, j->server_said.pointer, "%s", j->server_said.detail);
+    if (rc && j->server_said.detail[0] && (rc == ERR_END || rc == ERR_IO))
+        err_at(&j->err, rc, j->server_said.pointer, "%s", j->server_said.detail);
+    if (rc)
         j->exit = exit_of(rc, j->exit);
-    } else if (write_outputs(j)) {
-        j->exit = RECONCTL_FAILURE;
-    } else if (j->hash != j->server_hash || j->hash != j->export_hash) {
-        j->exit = RECONCTL_HASH;
-        err_set(&j->err, ERR_STATE,
-                "the mirror's hash %016llx is not the server's %016llx (export %016llx)",
-                (unsigned long long)j->hash, (unsigned long long)j->server_hash,
-                (unsigned long long)j->export_hash);
-    }
+    reconctl_push_deliver(j, rc);
+    reconctl_push_leave(j, rc);
     j->broken = j->source ? reconctl_source_broken(j->source) : 0;
     client_stream_close(&j->stream);
-    if (j->session.id[0] && !j->options->keep)
-        delete_session(j, rc != ERR_IO && rc != ERR_BUSY);
     if (reconctl_push_kind(j->options)->free)
         reconctl_push_kind(j->options)->free(j);
     reconctl_sheet_free(&j->sheet);

@@ -1,5 +1,8 @@
 #include "api/ctl/reconctl_push.h"
 
+#include "api/file.h"
+#include "proto/wire/codec.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +128,72 @@ static int check_flags(const struct session_options *asked, struct err *err)
             return err_set(err, ERR_INPUT, "--%s is not for a session of this kind", row->flag);
     }
     return 0;
+}
+
+/* Makes --option kind=WORD what --kind is: the kind decides what is done with the answers. */
+static int settle_kind(struct reconctl_push_options *o, struct err *err)
+{
+    const struct session_option *row = session_options_table;
+    const char *word;
+
+    while (strcmp(row->name, "kind") != 0)
+        row++;
+    for (int i = 0; i < o->option.n; i++) {
+        int k = 0;
+
+        if (strncmp(o->option.at[i], "kind=", 5) != 0)
+            continue;
+        word = o->option.at[i] + 5;
+        while (row->words[k] && strcmp(row->words[k], word) != 0)
+            k++;
+        if (!row->words[k])
+            return err_set(err, ERR_INPUT, "'%.30s' is no kind of session", word);
+        o->asked.kind = (enum session_kind)(k + 1);
+        o->option.at[i--] = o->option.at[--o->option.n];
+    }
+    return 0;
+}
+
+static int settle_codec(struct reconctl_push_options *o, struct err *err)
+{
+    enum codec_kind codec;
+
+    o->codecs = 0;
+    if (!o->codec)
+        return 0;
+    if (codec_parse(o->codec, &codec, NULL))
+        return err_set(err, ERR_INPUT, "--codec takes raw, deflate-raw or zstd, not '%.30s'",
+                       o->codec);
+    o->codecs = 1u << codec;
+    return 0;
+}
+
+static int check_files(const struct reconctl_push_options *o, struct err *err)
+{
+    int rc = o->output ? reconctl_push_kind(o)->check(o->output, err) : 0;
+
+    if (rc == 0 && o->trajectory)
+        rc = file_try(o->trajectory, err);
+    if (rc == 0 && o->sheet)
+        rc = file_try(o->sheet, err);
+    return rc;
+}
+
+int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *err)
+{
+    struct intrinsics K;
+    char body[4096];
+    int rc = settle_kind(o, err);
+
+    if (rc == 0)
+        rc = settle_codec(o, err);
+    if (rc == 0 && o->camera)
+        rc = reconctl_source_camera(&K, o->camera, err);
+    if (rc == 0)
+        rc = reconctl_push_options_json(body, sizeof body, o, NULL, 0, err);
+    if (rc == 0 && o->sessions > 1 && strcmp(o->common.operands[0], "-") == 0)
+        rc = err_set(err, ERR_INPUT, "standard input can feed one session");
+    return rc ? rc : check_files(o, err);
 }
 
 int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push_options *o,

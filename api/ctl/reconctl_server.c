@@ -168,6 +168,12 @@ int reconctl_server_start(struct reconctl_server *server, struct err *err)
     return rc;
 }
 
+void reconctl_server_leave(struct reconctl_server *server)
+{
+    running = server->pid = 0;
+    server->folder[0] = '\0';
+}
+
 void reconctl_server_stop(struct reconctl_server *server)
 {
     char path[128];

@@ -238,19 +238,25 @@ static int open_stream(struct reconctl_source *s, struct err *err)
     return rc ? rc : look_at_first(s, err);
 }
 
+int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err)
+{
+    char rest;
+
+    if (sscanf(text, "%f,%f,%f,%f%c", &K->fx, &K->fy, &K->cx, &K->cy, &rest) != 4 ||
+        !(K->fx > 0 && K->fy > 0 && K->fx < 1e5f && K->fy < 1e5f) || !isfinite(K->cx) ||
+        !isfinite(K->cy))
+        return err_set(err, ERR_INPUT, "--camera takes fx,fy,cx,cy in pixels, not '%.60s'", text);
+    return 0;
+}
+
 static int set_camera(struct reconctl_source *s, struct err *err)
 {
     struct reconctl_source_info *i = &s->info;
     struct intrinsics *K = &i->K;
-    char rest;
 
-    if (s->config.camera) {
-        if (sscanf(s->config.camera, "%f,%f,%f,%f%c", &K->fx, &K->fy, &K->cx, &K->cy, &rest) != 4 ||
-            !(K->fx > 0 && K->fy > 0 && K->fx < 1e5f && K->fy < 1e5f) || !isfinite(K->cx) ||
-            !isfinite(K->cy))
-            return err_set(err, ERR_INPUT, "--camera takes fx,fy,cx,cy in pixels, not '%.60s'",
-                           s->config.camera);
-    } else if (!(K->fx > 0)) {
+    if (s->config.camera)
+        return reconctl_source_camera(K, s->config.camera, err);
+    if (!(K->fx > 0)) {
         K->fx = K->fy = 0.85f * (float)(i->width > i->height ? i->width : i->height);
         K->cx = 0.5f * (float)(i->width - 1);
         K->cy = 0.5f * (float)(i->height - 1);

@@ -48,6 +48,9 @@ void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_s
  */
 MUST_CHECK int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err);
 
+/* Intrinsics from "fx,fy,cx,cy". Returns 0; ERR_INPUT with a sentence for the user. */
+MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err);
+
 /* What was left out of a stream of pictures because it was damaged there. */
 uint64_t reconctl_source_broken(const struct reconctl_source *s);
 

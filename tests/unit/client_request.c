@@ -278,7 +278,7 @@ static void downloads_are_whole_or_not_there(void **state)
     assert_int_not_equal(access(part, F_OK), 0);
     unlink(file);
     rmdir(folder);
-    assert_int_equal(client_download(c, "/x", file, &err), ERR_NOT_FOUND); /* no such folder */
+    assert_int_equal(client_download(c, "/x", file, &err), ERR_FILE); /* no such folder */
     client_close(&c);
 }
 
