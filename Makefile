@@ -8,6 +8,7 @@
 #   CFLAGS= CPPFLAGS= LDFLAGS=          added after ours
 
 VERSION   := 0.1.0
+COMMIT    ?= $(or $(shell git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null),unknown)
 MODE      ?= release
 B         ?= build
 PREFIX    ?= /usr/local
@@ -162,6 +163,12 @@ $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
 	@mkdir -p $(@D)
 	$(call run,EMBED)$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
 $(call objs,$(wildcard gpu/net/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
+# written when it changes, so that a commit compiles nothing else again
+$(O)/gen/daemon/commit.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define RECOND_COMMIT "$(COMMIT)"' | cmp -s - $@ || echo '#define RECOND_COMMIT "$(COMMIT)"' >$@
+$(call objs,daemon/core_ops.c daemon/main.c): $(O)/gen/daemon/commit.h
+FORCE:
 
 # ---------------------------------------------------------------- tests
 # A test's first word names its folder and so what it links: proto_* links proto alone, gpu_* gpu and

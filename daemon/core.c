@@ -285,7 +285,7 @@ static void forget_expired(struct core *c, struct session *s)
 {
     if (!session_expired(s, clock_unix_s()))
         return;
-    LOG_AT(LOG_INFO, "session %.6s: its retention is over", session_id(s));
+    LOG_AT(LOG_INFO, "session %s: its retention is over", session_id(s));
     core_forget(c, s);
 }
 

@@ -1,7 +1,9 @@
 /* What the edges may ask of the core: struct core_ops of api.h. */
 #include "daemon/core_internal.h"
 
+#include "daemon/commit.h"
 #include "daemon/clock.h"
+#include "daemon/descriptors.h"
 #include "daemon/session/export.h"
 #include "daemon/log.h"
 #include "daemon/session/pipeline.h"
@@ -52,7 +54,7 @@ static int op_session_create(struct core *c, const struct session_options *optio
     metrics_add(&c->metrics, METRICS_SESSIONS_CREATED, 1);
     session_get_info(s, info);
     name_device(s, info);
-    LOG_AT(LOG_INFO, "session %.6s created: %s, %s, poses %s, %u points", session_id(s),
+    LOG_AT(LOG_INFO, "session %s created: %s, %s, poses %s, %u points", session_id(s),
            setup.kind->name, info->options.depth_model,
            setup.motion ? setup.motion->name : "with the frames", info->options.max_points);
     session_unref(s);
@@ -119,7 +121,7 @@ static int op_session_delete(struct core *c, const char *id, struct err *err)
 
     if (rc)
         return rc;
-    LOG_AT(LOG_INFO, "session %.6s deleted", session_id(s));
+    LOG_AT(LOG_INFO, "session %s deleted", session_id(s));
     core_forget(c, s);
     session_unref(s);
     return 0;
@@ -296,26 +298,26 @@ static void write_sessions(struct metrics_text *t, const struct core_census *all
 static void write_devices(struct metrics_text *t, struct core *c)
 {
     static const struct {
-        const char *name, *help;
-    } gauges[] = {
-        {"recond_device_memory_used_bytes", "Allocated by this process."},
-        {"recond_device_memory_total_bytes", "What the device has."},
-        {"recond_device_memory_budget_bytes", "What sessions may hold."},
-        {"recond_device_busy_ratio", "Share of the last second spent computing."},
-        {"recond_device_lost_batches", "Batches that failed."},
+        const char *name, *type, *help;
+    } rows[] = {
+        {"recond_device_memory_used_bytes", "gauge", "Allocated by this process."},
+        {"recond_device_memory_total_bytes", "gauge", "What the device has."},
+        {"recond_device_memory_budget_bytes", "gauge", "What sessions may hold."},
+        {"recond_device_busy_ratio", "gauge", "Share of the last second spent computing."},
+        {"recond_device_lost_batches_total", "counter", "Batches that failed."},
     };
     char label[2 * API_NAME_CAP + 1];
     struct api_device d;
 
-    for (size_t g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++) {
-        metrics_family(t, gauges[g].name, "gauge", gauges[g].help);
+    for (size_t g = 0; g < sizeof(rows) / sizeof(rows[0]); g++) {
+        metrics_family(t, rows[g].name, rows[g].type, rows[g].help);
         for (int i = 0; i < c->n_workers; i++) {
             worker_get_device(c->workers[i], &d);
             const double values[] = {(double)d.memory_used_bytes, (double)d.memory_total_bytes,
                                      (double)d.memory_budget_bytes, (double)d.busy,
                                      (double)d.errors};
             metrics_label(label, sizeof(label), d.name);
-            metrics_print(t, "%s{device=\"%s\"} %.15g\n", gauges[g].name, label, values[g]);
+            metrics_print(t, "%s{device=\"%s\"} %.15g\n", rows[g].name, label, values[g]);
         }
     }
 }
@@ -337,6 +339,10 @@ static void write_process(struct metrics_text *t, struct core *c)
     metrics_print(t, "process_cpu_seconds_total %.6f\n",
                   (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
                       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6);
+    metrics_value(t, "process_open_fds", "gauge", "File descriptors that are open.",
+                  descriptors_open());
+    metrics_value(t, "process_max_fds", "gauge", "File descriptors that may be open.",
+                  descriptors_raise(0));
     metrics_family(t, "process_start_time_seconds", "gauge", "Unix time of the start.");
     metrics_print(t, "process_start_time_seconds %.3f\n", c->started_s);
 }
@@ -348,7 +354,8 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
 
     core_take_census(c, &all);
     metrics_family(&t, "recond_build_info", "gauge", "Version of the program.");
-    metrics_print(&t, "recond_build_info{version=\"%s\"} 1\n", RECOND_VERSION);
+    metrics_print(&t, "recond_build_info{version=\"%s\",commit=\"%s\"} 1\n", RECOND_VERSION,
+                  RECOND_COMMIT);
     write_process(&t, c);
     write_sessions(&t, &all);
     metrics_value(&t, "recond_streams", "gauge", "Clients connected to a stream.",

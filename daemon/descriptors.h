@@ -12,5 +12,7 @@ uint64_t descriptors_needed(const struct config *config);
 /* Raise the process's limit to `needed`, or as far as it may; never lower it. Not beyond: libraries
  * make tables of that size, and some systems allow a billion. Returns the limit. */
 uint64_t descriptors_raise(uint64_t needed);
+/* How many are open now. */
+uint64_t descriptors_open(void);
 
 #endif

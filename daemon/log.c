@@ -121,7 +121,7 @@ static bool admit(struct log_site *site, int limit, int *held)
     return false;
 }
 
-static void write_text(int level, const char *fields, const char *text)
+static void write_text(int level, const char *text)
 {
     static const char *const names[] = {"EMERG",   "ALERT",  "CRIT", "error",
                                         "warning", "notice", "info", "debug"};
@@ -134,10 +134,10 @@ static void write_text(int level, const char *fields, const char *text)
 
     clock_gettime(CLOCK_REALTIME, &now);
     localtime_r(&now.tv_sec, &tm);
-    strftime(when, sizeof(when), "%H:%M:%S", &tm);
-    n = snprintf(line, sizeof(line), "%s%s.%03ld %-7s %s%s%s%s\n", terminal ? colours[level] : "",
-                 when, now.tv_nsec / 1000000, names[level], text, fields ? " " : "",
-                 fields ? fields : "", terminal && colours[level][0] ? "\33[0m" : "");
+    strftime(when, sizeof(when), "%F %T", &tm);
+    n = snprintf(line, sizeof(line), "%s%s.%03ld %-7s %s%s\n", terminal ? colours[level] : "", when,
+                 now.tv_nsec / 1000000, names[level], text,
+                 terminal && colours[level][0] ? "\33[0m" : "");
     if (n >= (int)sizeof(line)) {
         n = sizeof(line) - 1;
         line[n - 1] = '\n';
@@ -187,7 +187,7 @@ static void write_journal(int level, const char *id, const char *fields, const c
         iov[n++] = (struct iovec){details, strlen(details)};
     }
     if (sd_journal_sendv(iov, n) < 0)
-        write_text(level, fields, text);
+        write_text(level, text);
 }
 
 static void write_line(int level, const char *id, const char *fields, const char *plain, int held)
@@ -207,7 +207,7 @@ static void write_line(int level, const char *id, const char *fields, const char
     else if (chosen == CONFIG_LOG_JOURNAL)
         write_journal(level, id, fields, text);
     else
-        write_text(level, fields, text);
+        write_text(level, text);
 }
 
 void log_event(struct log_site *site, int level, const char *id, const char *fmt, ...)

@@ -4,6 +4,7 @@
  * Exit:    enum exit_code, the classes of <sysexits.h>; recond(8) says what each asks of an
  *          operator
  */
+#include "daemon/commit.h"
 #include "daemon/clock.h"
 #include "daemon/edges.h"
 #include "daemon/log.h"
@@ -124,7 +125,7 @@ static int announce(struct process *p, struct err *err)
 
     edges_addresses(p->edges, http, stream, sizeof(http));
     core_set_ready(p->core);
-    LOG_AT(LOG_NOTICE, "recond %s %s: %s, streams at %s", RECOND_VERSION,
+    LOG_AT(LOG_NOTICE, "recond %s, commit %s, %s: %s, streams at %s", RECOND_VERSION, RECOND_COMMIT,
            p->core->missing[0] ? "is up" : "is ready", http, stream);
     if (p->config.retired[0])
         LOG_AT(LOG_WARNING, "the configuration names %s, which has no effect any more",
@@ -422,7 +423,7 @@ int main(int argc, char *argv[])
         config_help(stdout);
         return 0;
     case CONFIG_VERSION:
-        printf("recond %s\n", RECOND_VERSION);
+        printf("recond %s, commit %s\n", RECOND_VERSION, RECOND_COMMIT);
         return 0;
     case CONFIG_PRINT:
         config_print(stdout, &process.config);

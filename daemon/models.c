@@ -245,8 +245,8 @@ static int choose_standard(struct models *m, enum gpu_model_kind kind, const cha
                   kind_names[kind], name[0] ? " named " : "", name, path);
 }
 
-/* Replaces $ORIGIN at the front by the directory of the program, so that a program that was just built, or
- * is installed below any prefix, finds the networks that lie with it. */
+/* Replaces $ORIGIN at the front by the directory of the program, so that a program that was just
+ * built, or is installed below any prefix, finds the networks that lie with it. */
 static int locate(char out[GPU_PATH_CAP], const char *dir, struct err *err)
 {
     size_t n = strlen(ORIGIN);

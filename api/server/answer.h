@@ -55,7 +55,8 @@ struct http_request {
     const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
     const char *content_length, *transfer_encoding;
     struct auth_who who;
-    char *body; /* [body_cap], body_len of it used */
+    uint8_t client[16]; /* its address, as listen_peer() has it */
+    char *body;         /* [body_cap], body_len of it used */
     size_t body_len, body_cap, body_seen;
     size_t header_bytes; /* that the headers seen so far explain */
     int64_t begun_us;

@@ -43,6 +43,7 @@ struct peer {
     struct peer *next, **self;
     struct http *http;
     int fd;
+    uint8_t addr[16];
     int64_t deadline_ms;
     bool answering;
 };
@@ -110,6 +111,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
     }
     p->http = h;
     p->fd = info->connect_fd;
+    listen_peer(p->fd, p->addr);
     p->deadline_ms = now_ms() + (int64_t)h->config.header_timeout_s * 1000;
     p->next = h->peers;
     p->self = &h->peers;
@@ -201,21 +203,24 @@ static void write_log(const struct request *q, int status)
 {
     const struct http_request *r = &q->pub;
     int64_t us = now_us() - r->begun_us;
-    char fields[512], text[192];
+    char fields[512], text[256], client[LISTEN_TEXT_CAP];
     struct json_writer w = json_writer(fields, sizeof fields);
     int level = status >= 500 ? LOG_WARNING : r->route && r->route->quiet ? LOG_DEBUG : LOG_INFO;
 
     if (!r->config->log)
         return;
+    listen_text(client, r->client);
     json_open_map(&w, NULL);
     json_put_text(&w, "method", r->method);
     json_put_text(&w, "path", r->path);
     json_put_i64(&w, "status", status);
     json_put_i64(&w, "us", us);
+    json_put_text(&w, "client", client);
     json_put_text(&w, "token", r->who.name);
     json_close(&w);
-    snprintf(text, sizeof text, "%.8s %s %d in %lld us", r->method, r->path[0] ? r->path : "?",
-             status, (long long)us);
+    snprintf(text, sizeof text, "%.8s %s %d in %lld us for %s%s%s", r->method,
+             r->path[0] ? r->path : "?", status, (long long)us, client, r->who.name[0] ? ", " : "",
+             r->who.name);
     r->config->log(r->config->log_ctx, level, json_finish(&w) ? fields : "{}", text);
 }
 
@@ -251,11 +256,13 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
 static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
 {
     struct http *h = cls;
+    const struct peer *p = peer_of(c);
     struct request *q = calloc(1, sizeof *q);
 
-    (void)c;
     if (!q)
         return NULL;
+    if (p)
+        memcpy(q->pub.client, p->addr, sizeof q->pub.client);
     q->http = h;
     q->pub.config = &h->config;
     q->pub.auth = h->auth;
@@ -273,6 +280,9 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
     struct request *q = cls;
 
     (void)kind;
+    if (q->http->config.behind_proxy && value && name_len == 15 &&
+        strncasecmp(name, "X-Forwarded-For", 15) == 0)
+        (void)listen_forwarded(value, q->pub.client);
     if (q->pub.answer.status == 0 && http_gate_header(&q->pub, name, name_len, value, value_len))
         return MHD_NO;
     return MHD_YES;

@@ -213,6 +213,14 @@ bool listen_peer(int fd, uint8_t addr[16])
     return a.sa.sa_family == AF_INET;
 }
 
+void listen_text(char text[LISTEN_TEXT_CAP], const uint8_t addr[16])
+{
+    bool v4 = memcmp(addr, mapped, sizeof mapped) == 0;
+
+    if (!inet_ntop(v4 ? AF_INET : AF_INET6, addr + (v4 ? sizeof mapped : 0), text, LISTEN_TEXT_CAP))
+        text[0] = '\0';
+}
+
 struct listen_health listen_health(int fd)
 {
     struct listen_health h = {0};

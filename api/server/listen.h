@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define LISTEN_TEXT_CAP 46 /* an address as text */
+
 /*
  * listen_open - a non-blocking TCP listener
  *
@@ -39,6 +41,9 @@ int listen_accept(int fd, int *spare);
 
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);
+
+/* "192.0.2.1" or "2001:db8::1". */
+void listen_text(char text[LISTEN_TEXT_CAP], const uint8_t addr[16]);
 
 /* The address that the last proxy added to an X-Forwarded-For. What stands before it is what the
  * client said, which may be false. In the form of listen_peer(); false: there is no address. */

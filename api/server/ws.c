@@ -267,9 +267,11 @@ static int on_handshake(struct ws *w, struct ws_peer *p, struct lws *wsi)
 {
     uint8_t addr[16];
 
-    if (w->config.behind_proxy && !p->answered && ws_handshake_address(wsi, addr) &&
-        !ws_slots_name(w->slots, (int)(p - w->peers), addr, w->config.max_per_address))
-        return ws_handshake_refuse(p, wsi, 503, "too many connections");
+    if (w->config.behind_proxy && !p->answered && ws_handshake_address(wsi, addr)) {
+        memcpy(p->addr, addr, sizeof addr);
+        if (!ws_slots_name(w->slots, (int)(p - w->peers), addr, w->config.max_per_address))
+            return ws_handshake_refuse(p, wsi, 503, "too many connections");
+    }
     return ws_handshake_admit(p, wsi);
 }
 

@@ -1,5 +1,6 @@
 #include "api/server/ws_peer.h"
 
+#include "api/server/listen.h"
 #include "api/server/problem.h"
 #include "api/server/routes.h"
 #include "proto/json.h"
@@ -34,6 +35,7 @@ void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t no
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
     p->fd = fd;
+    listen_peer(fd, p->addr);
     p->phase_ms = p->heard_ms = p->pinged_ms = p->weighed_ms = p->used_ms = now_ms;
 }
 
@@ -55,20 +57,23 @@ void ws_peer_free(struct ws_peer *p)
 void ws_peer_log(const struct ws_peer *p, const char *event)
 {
     const struct api_config *config = p->env->config;
-    char fields[256], text[128];
+    char fields[384], text[256], client[LISTEN_TEXT_CAP];
     struct json_writer j = json_writer(fields, sizeof fields);
 
     if (!config->log)
         return;
+    listen_text(client, p->addr);
     json_open_map(&j, NULL);
     json_put_text(&j, "stream", event);
     json_put_text(&j, "session", p->id);
+    json_put_text(&j, "client", client);
     json_put_text(&j, "token", p->who.name);
     if (p->close_code)
         json_put_i64(&j, "close", p->close_code);
     json_close(&j);
-    snprintf(text, sizeof text, "stream of %s %s%s%s", p->id[0] ? p->id : "?", event,
-             p->close_code ? ": " : "", p->close_code && p->close_reason ? p->close_reason : "");
+    snprintf(text, sizeof text, "stream of %s %s for %s%s%s%s%s", p->id[0] ? p->id : "?", event,
+             client, p->who.name[0] ? ", " : "", p->who.name, p->close_reason ? ": " : "",
+             p->close_reason ? p->close_reason : "");
     config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
@@ -231,6 +236,8 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
         return 0;
     atomic_fetch_add(&p->env->refused, 1);
     p->answered = true;
+    snprintf(p->own, sizeof p->own, "%s", err.text); /* for the log */
+    p->close_reason = p->own;
     return http_answer(answer, kind, problem_status(kind), err.text);
 }
 

@@ -252,7 +252,7 @@ void store_reap(struct store *st)
         snprintf(id, sizeof(id), "%s", session_id(d->session));
         st->ops.free(d->session);
         if (unwanted && journal_remove(st->journal, id, &err))
-            LOG_AT(LOG_WARNING, "session %.6s: its files stay: %s", id, err.text);
+            LOG_AT(LOG_WARNING, "session %s: its files stay: %s", id, err.text);
     }
 }
 
@@ -295,7 +295,7 @@ static void refuse_unstored(struct session *s, struct store_ticket *t)
     const struct store_ops *ops = &session_disk(s)->store->ops;
 
     LOG_EVENT(LOG_ERR, LOG_EVENT_STORAGE_FAILED,
-              "session %.6s: its journal failed, it takes no more frames", session_id(s));
+              "session %s: its journal failed, it takes no more frames", session_id(s));
     session_set_fault(s, "its journal failed: no more frames can be stored");
     store_front_end(s, CONTROL_REFUSED);
     if (t->displaced.any)

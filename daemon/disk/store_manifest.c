@@ -117,8 +117,7 @@ void store_manifest_remove(const char *path, const char *id)
     snprintf(name, sizeof(name), "%s/meta.json", folder);
     snprintf(gone, sizeof(gone), "%s/" STORE_GONE, folder);
     if ((rename(name, gone) && errno != ENOENT) || sync_folder(folder))
-        LOG_AT(LOG_WARNING, "session %.6s: it may be back after a restart: %s", id,
-               strerror(errno));
+        LOG_AT(LOG_WARNING, "session %s: it may be back after a restart: %s", id, strerror(errno));
 }
 
 /* ------------------------------------------------------------------------- in */

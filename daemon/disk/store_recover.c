@@ -55,10 +55,10 @@ static void clean(struct store *st, const char *id)
 
     if (!is_left_over(st, id))
         LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                  "session %.6s does not come back, its files are kept: its meta.json is missing",
+                  "session %s does not come back, its files are kept: its meta.json is missing",
                   id);
     else if (journal_remove(st->journal, id, &err))
-        LOG_AT(LOG_WARNING, "session %.6s: left-over files stay: %s", id, err.text);
+        LOG_AT(LOG_WARNING, "session %s: left-over files stay: %s", id, err.text);
 }
 
 static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
@@ -89,7 +89,7 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
         else if (got == ERR_NOT_FOUND)
             clean(st, d->d_name);
         else
-            LOG_AT(LOG_ERR, "session %.6s is left alone: %s", d->d_name, why.text);
+            LOG_AT(LOG_ERR, "session %s is left alone: %s", d->d_name, why.text);
     }
     closedir(dir);
     if (rc == 0 && *n)
@@ -104,7 +104,7 @@ void store_damage(struct session *s, const char *what)
     if (!session_set_damaged(s, what))
         return;
     atomic_fetch_add(&session_disk(s)->store->damaged, 1);
-    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %.6s is damaged, its files are kept: %s",
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is damaged, its files are kept: %s",
               session_id(s), what);
 }
 
@@ -126,7 +126,7 @@ static int replace_foreign(struct store_returning *b, const struct journal_scan 
     char what[API_TEXT_CAP];
 
     if (!scan->damaged && scan->first <= c->number + 1 && scan->last >= c->foreign) {
-        LOG_AT(LOG_WARNING, "session %.6s: its checkpoint of record %llu is set aside: %s", id,
+        LOG_AT(LOG_WARNING, "session %s: its checkpoint of record %llu is set aside: %s", id,
                (unsigned long long)c->foreign, c->why);
         b->replaced = true;
         return checkpoint_set_aside(path, id, store_reads, err);
@@ -151,7 +151,7 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
     int rc = checkpoint_load(&c, path, id, cut ? scan->last : UINT64_MAX, store_reads, err);
 
     if (c.skipped)
-        LOG_AT(LOG_WARNING, "session %.6s: %d damaged checkpoints are passed over", id, c.skipped);
+        LOG_AT(LOG_WARNING, "session %s: %d damaged checkpoints are passed over", id, c.skipped);
     if (rc == 0)
         rc = store_unpack(b->s, &c, err);
     else if (rc == ERR_NOT_FOUND)
@@ -182,7 +182,7 @@ static int check_epoch(const struct store_returning *b, const struct store_manif
         why = "what computes it has changed";
     if (why) {
         session_renew_epoch(b->s);
-        LOG_AT(LOG_NOTICE, "session %.6s: its clients start over: %s", session_id(b->s), why);
+        LOG_AT(LOG_NOTICE, "session %s: its clients start over: %s", session_id(b->s), why);
     }
     if (b->unread || (session_epoch(b->s) == m->epoch && strcmp(m->boot, boot) == 0))
         return 0;
@@ -361,8 +361,8 @@ static int bring_all_back(struct recovery *r, const struct store_manifest *manif
         struct err why = {0};
         if (bring_back(r, &manifests[i], &why))
             LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                      "session %.6s does not come back, its files are kept: %s%s%s",
-                      manifests[i].id, why.where, why.where[0] ? ": " : "", why.text);
+                      "session %s does not come back, its files are kept: %s%s%s", manifests[i].id,
+                      why.where, why.where[0] ? ": " : "", why.text);
     }
     r->n_suspects = suspect_list(r->st->suspect, r->suspects, SUSPECT_LIST);
     if (r->n_suspects > SUSPECT_LIST)

@@ -42,7 +42,7 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
     }
     atomic_fetch_add(&r->st->quarantined, 1);
     LOG_EVENT(LOG_ERR, LOG_EVENT_FRAME_QUARANTINED,
-              "session %.6s: frame %llu has ended the process %d times and is left out; it is kept "
+              "session %s: frame %llu has ended the process %d times and is left out; it is kept "
               "in %.200s",
               session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
@@ -187,7 +187,7 @@ static void feed_suspects(struct recovery *r)
                  r->suspects[k].number <= r->list[i].last;
         if (n)
             LOG_AT(LOG_WARNING,
-                   "session %.6s: %d frames may have ended the last process; each is "
+                   "session %s: %d frames may have ended the last process; each is "
                    "replayed alone",
                    session_id(r->list[i].s), n);
         feed_alone(r, &r->list[i], n);

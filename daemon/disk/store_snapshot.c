@@ -169,8 +169,7 @@ static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
         if (!session_setup(s)->options.record && older)
             journal_log_forget(d->log, older + 1);
     } else if (!session_dead(s)) {
-        LOG_AT(LOG_WARNING,
-               "session %.6s: no checkpoint could be written (%s); its journal is whole",
+        LOG_AT(LOG_WARNING, "session %s: no checkpoint could be written (%s); its journal is whole",
                session_id(s), err_name(rc));
     }
     if (rc == 0 && session_may_rest(s))
@@ -207,7 +206,7 @@ void store_checkpoint(struct session *s, struct gpu_session *device, const struc
     if (!draft) /* another session's is under way: at the next turn */
         return;
     if (pack(s, device, w, draft, &err)) {
-        LOG_AT(LOG_WARNING, "session %.6s: no checkpoint: %s", session_id(s), err.text);
+        LOG_AT(LOG_WARNING, "session %s: no checkpoint: %s", session_id(s), err.text);
         checkpoint_abandon(d->store->checkpoint);
         d->unsaved = 0; /* not with every frame */
         return;

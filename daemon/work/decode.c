@@ -123,7 +123,7 @@ static enum control_reason wake_up(struct session *s)
 
     if (store_fetch(s, &err) == 0)
         return CONTROL_REASON_NONE;
-    LOG_AT(LOG_ERR, "session %.6s cannot go on: %s", session_id(s), err.text);
+    LOG_AT(LOG_ERR, "session %s cannot go on: %s", session_id(s), err.text);
     return err.code == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_STORAGE;
 }
 

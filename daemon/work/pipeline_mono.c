@@ -58,8 +58,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
     if (trajectory_append(session_trajectory(s), &pose, NULL))
-        LOG_AT(LOG_WARNING, "session %.6s: no room for more poses in its trajectory",
-               session_id(s));
+        LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     if (job->frame.depth_out)
         session_set_preview(s, job->frame.depth_out, item->frame.seq);
     session_publish(s, r, &commit);

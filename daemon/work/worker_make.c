@@ -84,15 +84,15 @@ static enum control_reason failed(struct session *s, int rc, const struct err *e
     char why[API_TEXT_CAP];
 
     if (rc == ERR_DEVICE) {
-        LOG_AT(LOG_CRIT, "session %.6s: its device fails: %s", session_id(s), err->text);
+        LOG_AT(LOG_CRIT, "session %s: its device fails: %s", session_id(s), err->text);
         return CONTROL_FAULT;
     }
     if (rc == ERR_MEMORY) {
-        LOG_AT(LOG_WARNING, "session %.6s: no memory on the device: %s", session_id(s), err->text);
+        LOG_AT(LOG_WARNING, "session %s: no memory on the device: %s", session_id(s), err->text);
         return CONTROL_MEMORY;
     }
     snprintf(why, sizeof(why), "%.60s%s%.90s", err->where, err->where[0] ? ": " : "", err->text);
-    LOG_AT(LOG_ERR, "session %.6s cannot run on its device: %s", session_id(s), why);
+    LOG_AT(LOG_ERR, "session %s cannot run on its device: %s", session_id(s), why);
     session_set_fault(s, why);
     return CONTROL_FAULT;
 }
