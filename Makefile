@@ -122,7 +122,7 @@ $(LIB_PROTO):  $(call objs,$(PROTO_SRC))
 $(LIB_GPU):    $(call objs,$(GPU_SRC)) $(O)/gen/onnx/onnx.pb-c.c.o
 $(LIB_CLIENT): $(call objs,$(CLIENT_SRC))
 $(LIB_API):    $(call objs,$(API_SRC)) $(O)/gen/openapi_json.c.o
-$(LIB_DAEMON): $(call objs,$(DAEMON_SRC))
+$(LIB_DAEMON): $(call objs,$(DAEMON_SRC)) $(O)/gen/commit.c.o
 $(LIB_PROTO) $(LIB_GPU) $(LIB_CLIENT) $(LIB_API) $(LIB_DAEMON):
 	@rm -f $@
 	@ar rcs $@ $^
@@ -163,11 +163,11 @@ $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
 	@mkdir -p $(@D)
 	$(call run,EMBED)$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
 $(call objs,$(wildcard gpu/net/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
-# written when it changes, so that a commit compiles nothing else again
-$(O)/gen/daemon/commit.h: FORCE
+# written when it changes, so that a new commit compiles nothing else again
+COMMIT_C   = const char core_commit[] = "$(COMMIT)";
+$(O)/gen/commit.c: FORCE
 	@mkdir -p $(@D)
-	@echo '#define RECOND_COMMIT "$(COMMIT)"' | cmp -s - $@ || echo '#define RECOND_COMMIT "$(COMMIT)"' >$@
-$(call objs,daemon/core_ops.c daemon/main.c): $(O)/gen/daemon/commit.h
+	@echo '$(COMMIT_C)' | cmp -s - $@ || echo '$(COMMIT_C)' >$@
 FORCE:
 
 # ---------------------------------------------------------------- tests

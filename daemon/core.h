@@ -51,6 +51,8 @@ struct core {
 };
 
 extern const struct core_ops core_ops;
+/* The commit that the program was made of; the Makefile writes it. */
+extern const char core_commit[];
 
 /*
  * core_open - networks, devices, decoders

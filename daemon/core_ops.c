@@ -1,7 +1,6 @@
 /* What the edges may ask of the core: struct core_ops of api.h. */
 #include "daemon/core_internal.h"
 
-#include "daemon/commit.h"
 #include "daemon/clock.h"
 #include "daemon/descriptors.h"
 #include "daemon/session/export.h"
@@ -355,7 +354,7 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
     core_take_census(c, &all);
     metrics_family(&t, "recond_build_info", "gauge", "Version of the program.");
     metrics_print(&t, "recond_build_info{version=\"%s\",commit=\"%s\"} 1\n", RECOND_VERSION,
-                  RECOND_COMMIT);
+                  core_commit);
     write_process(&t, c);
     write_sessions(&t, &all);
     metrics_value(&t, "recond_streams", "gauge", "Clients connected to a stream.",

@@ -4,7 +4,6 @@
  * Exit:    enum exit_code, the classes of <sysexits.h>; recond(8) says what each asks of an
  *          operator
  */
-#include "daemon/commit.h"
 #include "daemon/clock.h"
 #include "daemon/edges.h"
 #include "daemon/log.h"
@@ -125,7 +124,7 @@ static int announce(struct process *p, struct err *err)
 
     edges_addresses(p->edges, http, stream, sizeof(http));
     core_set_ready(p->core);
-    LOG_AT(LOG_NOTICE, "recond %s, commit %s, %s: %s, streams at %s", RECOND_VERSION, RECOND_COMMIT,
+    LOG_AT(LOG_NOTICE, "recond %s, commit %s, %s: %s, streams at %s", RECOND_VERSION, core_commit,
            p->core->missing[0] ? "is up" : "is ready", http, stream);
     if (p->config.retired[0])
         LOG_AT(LOG_WARNING, "the configuration names %s, which has no effect any more",
@@ -423,7 +422,7 @@ int main(int argc, char *argv[])
         config_help(stdout);
         return 0;
     case CONFIG_VERSION:
-        printf("recond %s, commit %s\n", RECOND_VERSION, RECOND_COMMIT);
+        printf("recond %s, commit %s\n", RECOND_VERSION, core_commit);
         return 0;
     case CONFIG_PRINT:
         config_print(stdout, &process.config);
