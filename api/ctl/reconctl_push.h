@@ -10,6 +10,7 @@
 #define RECOND_API_RECONCTL_PUSH_H
 
 #include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_look.h"
 #include "api/ctl/reconctl_meter.h"
 #include "api/ctl/reconctl_source.h"
 
@@ -68,10 +69,12 @@ struct reconctl_push_job {
     struct reconctl_source_info info;
     struct client_session session;
     struct reconctl_sheet *sheet;
-    void *taken; /* what the kind keeps of results */
+    struct reconctl_look look; /* of job 0 */
+    void *taken;               /* what the kind keeps of results */
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
     bool ended, hash_equal, closed;
+    bool guessed;       /* the server says that path and scale are */
     bool written, kept; /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
 

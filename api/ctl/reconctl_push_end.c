@@ -22,6 +22,7 @@ static int get_session(struct reconctl_push_job *j)
         j->closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
         j->server_hash = reconctl_hex(json_text(json_member(doc, "hash")));
         j->server_points = (uint64_t)json_i64(json_member(doc, "points"));
+        j->guessed = *json_text(json_member(doc, "guessed"));
         counts = json_member(doc, "counts");
         j->counts.received = (uint64_t)json_i64(json_member(counts, "received"));
         j->counts.used = (uint64_t)json_i64(json_member(counts, "used"));

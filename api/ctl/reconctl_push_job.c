@@ -204,6 +204,8 @@ static int send_frame(struct reconctl_push_job *j, const struct frame *f)
 {
     int rc;
 
+    if (j->index == 0)
+        reconctl_look_at(&j->look, f);
     j->sent_s[f->seq % RECONCTL_PUSH_SENT_MAX] = reconctl_now_s();
     rc = client_stream_send(j->stream, f, &j->err);
     if (rc)
@@ -396,6 +398,7 @@ void *reconctl_push_job(void *argument)
     client_stream_close(&j->stream);
     if (reconctl_push_kind(j->options)->free)
         reconctl_push_kind(j->options)->free(j);
+    reconctl_look_end(&j->look);
     reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);
     client_close(&j->client);

@@ -68,6 +68,40 @@ static void print_session_json(const struct reconctl_push_job *j)
     reconctl_print(&w);
 }
 
+/* Calls `say` for each thing that is worth a remark: a word for programs, a sentence for people. */
+static void remark(const struct reconctl_push_job *j,
+                   void (*say)(void *ctx, const char *word, const char *sentence), void *ctx)
+{
+    char text[128];
+
+    if (j->guessed)
+        say(ctx, "guessed",
+            "the poses are learned: the path and the scale are guesses of networks");
+    if (reconctl_look_tells(&j->look, &j->look.black)) {
+        snprintf(text, sizeof text, "%llu pictures in a row are black: is the lens covered?",
+                 (unsigned long long)j->look.black.longest);
+        say(ctx, "black", text);
+    }
+    if (reconctl_look_tells(&j->look, &j->look.same)) {
+        snprintf(text, sizeof text, "%llu pictures in a row are one and the same: a frozen camera?",
+                 (unsigned long long)j->look.same.longest);
+        say(ctx, "frozen", text);
+    }
+}
+
+static void put_remark(void *w, const char *word, const char *sentence)
+{
+    (void)sentence;
+    json_put_text(w, NULL, word);
+}
+
+static void print_remark(void *ctx, const char *word, const char *sentence)
+{
+    (void)ctx;
+    (void)word;
+    printf("remark   %s\n", sentence);
+}
+
 static void print_json(const struct reconctl_push_watch *w, const struct reconctl_meter_view *v,
                        double bpp, uint64_t points, int code, const struct err *why)
 {
@@ -82,6 +116,9 @@ static void print_json(const struct reconctl_push_watch *w, const struct reconct
     json_put_i64(&out, "exit", code);
     if (why->code)
         json_put_text(&out, "error", why->text);
+    json_open_list(&out, "remarks");
+    remark(&w->jobs[0], put_remark, &out);
+    json_close(&out);
     json_put_i64(&out, "sessions", w->n);
     put_counts(&out, v);
     json_put_f32(&out, "seconds", (float)v->elapsed_s);
@@ -140,6 +177,7 @@ static void print_text(const struct reconctl_push_watch *w, const struct reconct
                    j->exit == 0 ? ": equal" : "");
         printf("\n");
     }
+    remark(&w->jobs[0], print_remark, NULL);
     if (w->jobs[0].written)
         printf("%-8s %s%s\n", kind->output, o->output,
                w->jobs[0].exit == 0 ? "" : ": what came, not compared with the server's");

@@ -65,6 +65,8 @@ static int call(const struct arguments *o, const char *method, const char *suffi
            json_text(json_member(doc, "name")));
     printf("state    %s on %s\n", json_text(json_member(doc, "state")),
            json_text(json_member(doc, "device")));
+    if (*json_text(json_member(doc, "guessed")))
+        printf("guessed  %s\n", json_text(json_member(doc, "guessed")));
     printf("stream   %s\n", json_text(json_member(doc, "stream_url")));
     printf("cloud    %lld points, revision %lld, hash %s\n",
            (long long)json_i64(json_member(doc, "points")),

@@ -108,6 +108,8 @@ static void test_durability_is_chosen(void **state)
          "\"record\":false", "\"mode\":\"lossless\"", "\"fps\":0.5}"},
         {"{\"journal\":\"async\",\"mode\":\"live\"}", "\"journal\":\"async\"", "\"record\":false",
          "\"mode\":\"live\"", "\"fps\":30}"},
+        {"{\"pose_source\":\"learned\"}", "\"guessed\":\"path and scale", "\"record\":false",
+         "\"mode\":\"live\"", "\"fps\":30}"},
         {"{\"journal\":\"sync\",\"record\":true,\"fps\":1000}", "\"journal\":\"sync\"",
          "\"record\":true", "\"mode\":\"live\"", "\"fps\":1000}"},
     };
@@ -125,6 +127,8 @@ static void test_durability_is_chosen(void **state)
         assert_non_null(strstr(a.body, cases[i].mode));
         assert_non_null(strstr(a.body, cases[i].fps));
         assert_null(strstr(a.body, "damaged")); /* there only if it is */
+        assert_true(!strstr(a.body, "\"guessed\"") ==
+                    !strstr(a.body, "\"pose_source\":\"learned\""));
         edge_answer_free(&a);
         expect("DELETE", target, s.ingest, NULL, 204);
     }

@@ -1,0 +1,29 @@
+/*
+ * reconctl_look.h - does a source send what a camera sees?
+ *
+ * Pictures that are black, or equal the one before to the last bit, give a cloud that is nothing,
+ * and no frame of them is refused. A run of them is worth a remark.
+ */
+#ifndef RECOND_API_RECONCTL_LOOK_H
+#define RECOND_API_RECONCTL_LOOK_H
+
+#include "proto/wire/frame.h"
+
+struct reconctl_look_run {
+    uint64_t now, longest; /* pictures in a row */
+};
+
+struct reconctl_look {
+    struct reconctl_look_run black, same;
+    uint64_t n; /* pictures */
+    uint32_t crc, len;
+    struct jpeg_decoder *decoder;
+};
+
+/* Looks at the next picture. One that is black is not counted as `same`. */
+void reconctl_look_at(struct reconctl_look *l, const struct frame *f);
+/* Tells whether a run is worth a remark: ten pictures, or all there are. */
+bool reconctl_look_tells(const struct reconctl_look *l, const struct reconctl_look_run *run);
+void reconctl_look_end(struct reconctl_look *l);
+
+#endif
