@@ -5,9 +5,11 @@
 #include "api/eval/eval_depth.h"
 #include "proto/geom/icp.h"
 #include "api/eval/eval_scene.h"
+#include "api/eval/eval_tsdf.h"
 #include "api/ctl/reconctl_eval_cloud.h"
 #include "api/ctl/reconctl_eval_feed.h"
 #include "api/ctl/reconctl_eval_online.h"
+#include "api/ctl/reconctl_eval_picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +20,12 @@
 
 struct scene_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *file, *plot, *poses;
+    const char *file, *plot, *picture, *poses;
     struct reconctl_size net;
     struct reconctl_list option;
-    int frames, every, least;
+    int frames, every, least, observations;
     struct eval_cloud_options eval;
-    double max_m, voxel_m, radius_m;
+    double max_m, voxel_m, radius_m, truncation_m;
     bool each;
 };
 
@@ -33,6 +35,8 @@ struct scene_options {
 static const struct reconctl_option options[] = {
     {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures as JSON"},
     {"plot", 'p', "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw FNE against the tolerance r (SVG)"},
+    {"picture", 0, "FILE", RECONCTL_TEXT, AT(picture), 0, 0,
+     "Draw a frame, the true cloud and the session's from there, side by side (PNG)"},
     {"each", 0, NULL, RECONCTL_FLAG, AT(each), 0, 0,
      "Each frame's cloud against its own truth, without poses; means over the frames"},
     {"frames", 'n', "N", RECONCTL_INT, AT(frames), 1, 1000000, "Stop after this many frames"},
@@ -40,9 +44,12 @@ static const struct reconctl_option options[] = {
     {"max-depth", 0, "METRES", RECONCTL_REAL, AT(max_m), 0, 1e6,
      "Leave out farther depth; 0 = 5, with --each 80 (0)"},
     {"voxel", 0, "METRES", RECONCTL_REAL, AT(voxel_m), 1e-4, 1e6,
-     "Cubes in which true depth is fused (0.02)"},
+     "Cubes in which depth is fused (0.02)"},
     {"least", 0, "N", RECONCTL_INT, AT(least), 1, 1000000,
      "Frames that a cube of the truth was seen in (2)"},
+    {"observations", 0, "N", RECONCTL_INT, AT(observations), 1, 65535,
+     "Depths in a cube of the plain average, frames of the TSDF (5)"},
+    {"truncation", 0, "METRES", RECONCTL_REAL, AT(truncation_m), 1e-4, 1e6, "Of the TSDF (0.08)"},
     {"radius", 'r', "METRES", RECONCTL_REAL, AT(radius_m), 1e-6, 1e6,
      "Of ICP, with --each; 30 iterations (1)"},
     {"threshold", 't', "METRES", RECONCTL_REAL, AT(eval.threshold_m), 1e-6, 1e6,
@@ -64,16 +71,30 @@ static void set_defaults(void *arguments)
 
     o->every = 1;
     o->least = 2;
+    o->observations = 5;
+    o->truncation_m = 0.08;
     o->voxel_m = 0.02;
     o->radius_m = 1;
     o->eval = eval_cloud_defaults;
 }
 
-enum fused_row { FUSED_SERVER, FUSED_RAW, FUSED_ONLINE, FUSED_SCALED, FUSED_MEDIAN, FUSED_ROWS };
+/* Rows from FUSED_RAW on have a grid of their own. */
+enum fused_row {
+    FUSED_SERVER,
+    FUSED_AVERAGE,
+    FUSED_TSDF,
+    FUSED_RAW,
+    FUSED_ONLINE,
+    FUSED_SCALED,
+    FUSED_MEDIAN,
+    FUSED_ROWS
+};
 enum each_row { EACH_RAW, EACH_SCALED, EACH_ICP, EACH_AT_TRUTH, EACH_MEDIAN, EACH_ROWS };
 
 static const struct reconctl_eval_scene_row
     fused_rows[FUSED_ROWS] = {{.key = "session", .words = "the session's cloud"},
+                              {.key = "average", .words = "depth as it is, plain average"},
+                              {.key = "tsdf", .words = "depth as it is, TSDF"},
                               {.key = "raw", .words = "depth as it is, cubes"},
                               {.key = "online", .words = "depth, scale from poses, cubes"},
                               {.key = "scaled", .words = "depth, median-scaled, cubes"},
@@ -92,8 +113,11 @@ struct work {
     struct eval_depth_pairs pairs;
     struct reconctl_eval_online *online;
     struct eval_cloud_sum sum[EACH_ROWS];
-    struct eval_scene *fused_truth, *fused[FUSED_ROWS]; /* FUSED_SERVER stays NULL */
-    float *ones;                                        /* [h][w] of the network */
+    struct eval_scene *fused_truth, *fused[FUSED_ROWS];
+    struct eval_tsdf *tsdf;
+    struct reconctl_eval_picture *picture; /* NULL: none is asked for */
+    struct eval_depth_sum depth, scaled;   /* as it is, and median-scaled */
+    float *ones;                           /* [h][w] of the network */
     int net_w, net_h, wanted, done;
     double shown_s;
 };
@@ -105,6 +129,8 @@ struct maps {
     float *net, *truth;
     int w, h, tw, th;
     struct intrinsics K, truth_K;
+    const uint8_t *rgb; /* [rgb_h][rgb_w][3], where a picture is asked for */
+    int rgb_w, rgb_h;
     double median_scale, online_scale, median_m;
 };
 
@@ -120,7 +146,15 @@ static struct eval_scene_view flat_view(const struct work *w, const struct maps 
 
 static struct eval_scene_view truth_view(const struct work *w, const struct maps *m)
 {
-    return (struct eval_scene_view){m->truth, m->tw, m->th, m->truth_K, 1, w->o->max_m};
+    return (struct eval_scene_view){.depth = m->truth,
+                                    .w = m->tw,
+                                    .h = m->th,
+                                    .K = m->truth_K,
+                                    .scale = 1,
+                                    .max_m = w->o->max_m,
+                                    .rgb = m->rgb,
+                                    .rgb_w = m->rgb_w,
+                                    .rgb_h = m->rgb_h};
 }
 
 static int fuse_frame(struct work *w, const struct maps *m, const struct rigid *T_wc,
@@ -137,7 +171,7 @@ static int fuse_frame(struct work *w, const struct maps *m, const struct rigid *
 
     for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++)
         rc = eval_scene_add(w->fused[i], &view[i], T_wc, err);
-    return rc;
+    return rc ? rc : eval_tsdf_add(w->tsdf, &view[FUSED_RAW], T_wc, err);
 }
 
 /* Adds the measures of one frame to a row. An empty cloud is no error: that frame does not count
@@ -236,16 +270,22 @@ static int begin(struct work *w, const struct maps *m, struct err *err)
     return 0;
 }
 
-/* Finds the scales of a frame; returns whether it has a truth within reach. */
+/* Finds the scales of a frame and adds its depth's measures; returns whether it has a truth within
+ * reach. */
 static bool find_scales(struct work *w, struct maps *m)
 {
     struct eval_depth_pairs *p = &w->pairs;
+    struct eval_depth_measures measures;
 
     eval_depth_pairs_take(p, m->net, m->w, m->h, m->truth, m->tw, m->th, (float)w->o->max_m);
     if (p->n == 0)
         return false;
     m->median_m = (double)eval_depth_median(p, p->g);
     m->median_scale = m->median_m / (double)eval_depth_median(p, p->d);
+    measures = eval_depth_measure(p, 1);
+    eval_depth_add(&w->depth, &measures, p->n);
+    measures = eval_depth_measure(p, m->median_scale);
+    eval_depth_add(&w->scaled, &measures, p->n);
     return true;
 }
 
@@ -272,7 +312,12 @@ static int take_maps(struct work *w, struct maps *m, const struct frame *f,
     r->n_frames++;
     if (w->o->each)
         return measure_frame(w, m, err);
-    return f->flags & FRAME_HAS_POSE ? fuse_frame(w, m, &f->T_wc, err) : 0;
+    if (!(f->flags & FRAME_HAS_POSE))
+        return 0;
+    if (w->picture)
+        rc = reconctl_eval_picture_frame(w->picture, &m->rgb, &m->rgb_w, &m->rgb_h, f,
+                                         w->done <= w->wanted / 2, err);
+    return rc ? rc : fuse_frame(w, m, &f->T_wc, err);
 }
 
 static void show(struct work *w)
@@ -323,33 +368,48 @@ static int measure_fused(struct work *w, struct reconctl_eval_scene_result *r, i
     if (n_a == 0)
         return 0;
     rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->o->eval, err);
+    if (rc == 0)
+        rc = eval_wall_measure(&r->row[row].wall, a, n_a, b, n_b, &eval_wall_defaults, err);
     r->row[row].there = rc == 0;
     return rc;
+}
+
+/* The cloud of a row other than the session's. */
+static int row_cloud(const struct work *w, int row, float **xyz, size_t *n, struct err *err)
+{
+    if (row == FUSED_TSDF)
+        return eval_tsdf_cloud(w->tsdf, w->o->observations, xyz, n, err);
+    if (row == FUSED_AVERAGE)
+        return eval_scene_cloud(w->fused[FUSED_RAW], 1, w->o->observations, xyz, NULL, n, err);
+    return eval_scene_cloud(w->fused[row], w->o->least, 1, xyz, NULL, n, err);
 }
 
 static int finish_fused(struct work *w, struct reconctl_eval_feed *feed,
                         struct reconctl_eval_scene_result *r, struct err *err)
 {
-    struct ply_cloud cloud = {0};
-    float *b = NULL, *a = NULL;
-    size_t n_b = 0, n_a = 0;
+    struct ply_cloud cloud = {0}, truth = {0};
+    float *a = NULL;
+    size_t n_a = 0;
     int rc = reconctl_eval_feed_finish(feed, &cloud, err);
 
     if (rc == 0)
-        rc = eval_scene_cloud(w->fused_truth, w->o->least, &b, &n_b, err);
-    if (rc == 0 && n_b == 0)
+        rc =
+            eval_scene_cloud(w->fused_truth, w->o->least, 1, &truth.xyz, &truth.rgb, &truth.n, err);
+    if (rc == 0 && truth.n == 0)
         rc = err_at(err, ERR_INPUT, r->folder, "no cube of the truth was seen in %d frames",
                     w->o->least);
     if (rc == 0)
-        rc = measure_fused(w, r, FUSED_SERVER, cloud.xyz, cloud.n, b, n_b, err);
-    for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++) {
-        rc = eval_scene_cloud(w->fused[i], w->o->least, &a, &n_a, err);
+        rc = measure_fused(w, r, FUSED_SERVER, cloud.xyz, cloud.n, truth.xyz, truth.n, err);
+    for (int i = FUSED_AVERAGE; i < FUSED_ROWS && rc == 0; i++) {
+        rc = row_cloud(w, i, &a, &n_a, err);
         if (rc == 0)
-            rc = measure_fused(w, r, i, a, n_a, b, n_b, err);
+            rc = measure_fused(w, r, i, a, n_a, truth.xyz, truth.n, err);
         free(a);
         a = NULL;
     }
-    free(b);
+    if (rc == 0 && w->picture)
+        rc = reconctl_eval_picture_write(w->picture, w->o->picture, &truth, &cloud, err);
+    ply_cloud_free(&truth);
     ply_cloud_free(&cloud);
     return rc;
 }
@@ -383,6 +443,10 @@ static int open_folder(struct work *w, const char *folder, struct err *err)
     rc = reconctl_eval_online_new(&w->online, err);
     if (rc == 0)
         rc = eval_scene_new(&w->fused_truth, w->o->voxel_m, err);
+    if (rc == 0 && w->o->picture)
+        rc = reconctl_eval_picture_new(&w->picture, err);
+    if (rc == 0)
+        rc = eval_tsdf_new(&w->tsdf, w->o->voxel_m, w->o->truncation_m, err);
     for (int i = FUSED_RAW; i < FUSED_ROWS && rc == 0; i++)
         rc = eval_scene_new(&w->fused[i], w->o->voxel_m, err);
     return rc;
@@ -393,6 +457,8 @@ static void close_folder(struct work *w)
     eval_scene_free(&w->fused_truth);
     for (int i = 0; i < FUSED_ROWS; i++)
         eval_scene_free(&w->fused[i]);
+    eval_tsdf_free(&w->tsdf);
+    reconctl_eval_picture_free(&w->picture);
     free(w->ones);
     eval_depth_pairs_free(&w->pairs);
     reconctl_eval_online_free(&w->online);
@@ -408,6 +474,7 @@ static int run_folder(const struct scene_options *o, const struct reconctl_link 
     struct reconctl_eval_feed_config config = {
         .link = link, .info = &w.info, .net = o->net, .options = &o->option};
     struct reconctl_eval_feed *feed = NULL;
+    struct eval_depth_measures pixels;
     double start_s = reconctl_now_s();
     int rc = open_folder(&w, r->folder, err);
 
@@ -422,6 +489,8 @@ static int run_folder(const struct scene_options *o, const struct reconctl_link 
     reconctl_eval_feed_close(&feed);
     if (rc == 0 && o->each)
         finish_each(&w, r);
+    eval_depth_mean(&w.depth, &r->depth, &pixels);
+    eval_depth_mean(&w.scaled, &r->scaled, &pixels);
     r->took_s = reconctl_now_s() - start_s;
 out:
     close_folder(&w);
@@ -461,6 +530,8 @@ static int run_scene(void *arguments)
     r.radius_m = o->radius_m;
     r.n_rows = o->each ? (int)EACH_ROWS : (int)FUSED_ROWS;
     memcpy(r.row, o->each ? each_rows : fused_rows, (size_t)r.n_rows * sizeof *r.row);
+    if (o->each && o->picture)
+        return reconctl_usage(&o->common, "--picture is of a fused cloud: without --each");
     if (access(r.folder, R_OK) != 0) {
         err_at(&err, ERR_NOT_FOUND, r.folder, "cannot be read: %m");
         return reconctl_fail(&o->common, &err);

@@ -5,14 +5,17 @@
 #define RECOND_API_RECONCTL_EVAL_SCENE_H
 
 #include "api/eval/eval_cloud.h"
+#include "api/eval/eval_depth.h"
+#include "api/eval/eval_wall.h"
 #include "api/ctl/reconctl_eval.h"
 
-#define RECONCTL_EVAL_SCENE_ROWS_MAX 6
+#define RECONCTL_EVAL_SCENE_ROWS_MAX 7
 
 struct reconctl_eval_scene_row {
     const char *key, *words;
     bool there; /* measured; else report is not looked at */
     struct eval_cloud_report report;
+    struct eval_wall_report wall; /* of fused clouds */
 };
 
 struct reconctl_eval_scene_result {
@@ -20,6 +23,7 @@ struct reconctl_eval_scene_result {
     bool each;    /* means over frames, each with its own cloud and truth */
     int n_frames; /* with a true depth */
     double max_m, voxel_m, radius_m, took_s;
+    struct eval_depth_measures depth, scaled; /* means over frames: as it is, and median-scaled */
     struct reconctl_eval_scene_row row[RECONCTL_EVAL_SCENE_ROWS_MAX];
     int n_rows;
 };

@@ -10,6 +10,24 @@
 #define HEAD_BYTES 2048
 #define ROW_BYTES 16384
 
+static void put_depth(struct json_writer *w, const char *key, const struct eval_depth_measures *m)
+{
+    json_open_map(w, key);
+    reconctl_eval_put(w, "abs_rel", m->abs_rel);
+    reconctl_eval_put(w, "rmse", m->rmse);
+    reconctl_eval_put(w, "delta1", m->delta1);
+    json_close(w);
+}
+
+static void put_wall(struct json_writer *w, const struct eval_wall_report *m)
+{
+    json_open_map(w, "walls");
+    json_put_u64(w, "patches", m->patches);
+    reconctl_eval_put(w, "median", m->median_m);
+    reconctl_eval_put(w, "p90", m->p90_m);
+    json_close(w);
+}
+
 static size_t put(char *buf, size_t cap, const struct reconctl_eval_scene_result *r)
 {
     struct json_writer w = json_writer(buf, cap);
@@ -24,6 +42,8 @@ static size_t put(char *buf, size_t cap, const struct reconctl_eval_scene_result
         reconctl_eval_put(&w, "radius", r->radius_m);
     else
         reconctl_eval_put(&w, "voxel", r->voxel_m);
+    put_depth(&w, "depth", &r->depth);
+    put_depth(&w, "depth_scaled", &r->scaled);
     json_open_map(&w, "rows");
     for (int i = 0; i < r->n_rows; i++) {
         if (!r->row[i].there) {
@@ -32,6 +52,8 @@ static size_t put(char *buf, size_t cap, const struct reconctl_eval_scene_result
         }
         json_open_map(&w, r->row[i].key);
         reconctl_eval_cloud_put(&w, &r->row[i].report);
+        if (!r->each)
+            put_wall(&w, &r->row[i].wall);
         json_close(&w);
     }
     json_close(&w);
@@ -51,6 +73,28 @@ char *reconctl_eval_scene_json(const struct reconctl_eval_scene_result *r)
     return NULL;
 }
 
+static void print_row(const struct reconctl_eval_scene_row *row, bool each)
+{
+    const struct eval_cloud_report *m = &row->report;
+
+    printf("  %-32s %9zu %9zu %8.4f %8.4f %8.4f %9.3f", row->words, m->n_a, m->n_b, m->completeness,
+           m->accuracy, m->f, m->chamfer_sum);
+    if (!each && row->wall.patches)
+        printf(" %9.3f %9.3f", row->wall.median_m, row->wall.p90_m);
+    printf("\n");
+}
+
+static void print_radii(const struct reconctl_eval_scene_row *row)
+{
+    const struct eval_cloud_report *m = &row->report;
+
+    printf("  %s\n  %8s %10s %10s %8s %8s\n", row->words, "r, m", "L_E mean", "L_E rms", "FNE",
+           "FPE");
+    for (int k = 0; k < m->n_radii; k++)
+        printf("  %8.4f %10.4f %10.4f %8.4f %8.4f\n", m->at[k].r, m->at[k].l_e_mean,
+               m->at[k].l_e_rms, m->at[k].fne, m->at[k].fpe);
+}
+
 void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r)
 {
     const struct eval_cloud_report *any = NULL;
@@ -59,30 +103,21 @@ void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r)
         any = r->row[i].there ? &r->row[i].report : any;
     printf("%s: %d frames, %s, depth up to %g m, %.0f s\n", r->folder, r->n_frames,
            r->each ? "each against its own truth" : "fused", r->max_m, r->took_s);
+    printf("  depth: AbsRel %.3f as it is, %.3f median-scaled\n", r->depth.abs_rel,
+           r->scaled.abs_rel);
     if (!any)
         return;
-    printf("  %-32s %9s %9s %12s %12s %9s\n", "", "points", "truth", "completeness", "accuracy",
-           "chamfer");
-    for (int i = 0; i < r->n_rows; i++) {
-        const struct eval_cloud_report *m = &r->row[i].report;
-
+    printf("  %-32s %9s %9s %8s %8s %8s %9s%s\n", "", "points", "truth", "complete", "accurate",
+           "F", "chamfer", r->each ? "" : "     walls      90 %");
+    for (int i = 0; i < r->n_rows; i++)
         if (r->row[i].there)
-            printf("  %-32s %9zu %9zu %12.4f %12.4f %7.3f m\n", r->row[i].words, m->n_a, m->n_b,
-                   m->completeness, m->accuracy, m->chamfer_sum);
-    }
-    printf("  (completeness and accuracy at %g m; chamfer is the sum of both mean distances)\n",
-           any->threshold);
-    for (int i = 0; i < r->n_rows; i++) {
-        const struct eval_cloud_report *m = &r->row[i].report;
-
-        if (!r->row[i].there)
-            continue;
-        printf("  %s\n  %8s %10s %10s %8s %8s\n", r->row[i].words, "r, m", "L_E mean", "L_E rms",
-               "FNE", "FPE");
-        for (int k = 0; k < m->n_radii; k++)
-            printf("  %8.4f %10.4f %10.4f %8.4f %8.4f\n", m->at[k].r, m->at[k].l_e_mean,
-                   m->at[k].l_e_rms, m->at[k].fne, m->at[k].fpe);
-    }
+            print_row(&r->row[i], r->each);
+    printf(
+        "  (completeness, accuracy and F at %g m; chamfer is the sum of both mean distances%s)\n",
+        any->threshold, r->each ? "" : "; walls: thickness of flat parts, median and nine of ten");
+    for (int i = 0; i < r->n_rows; i++)
+        if (r->row[i].there)
+            print_radii(&r->row[i]);
 }
 
 int reconctl_eval_scene_plot(const char *path, const struct reconctl_eval_scene_result *r,

@@ -41,8 +41,10 @@ struct result {
     struct eval_path_stats ate_se3, ate_sim3;
     struct eval_path_rpe frame, metre;
     struct eval_path_stats ate_online;
-    struct eval_path_rpe online; /* a frame, after the scale of eval_path_online() */
-    double online_scale;         /* the last one */
+    struct eval_path_rpe online;      /* a frame, after the scale of eval_path_online() */
+    double online_scale;              /* the last one */
+    struct eval_path_stats still_ate; /* of a path that stands still */
+    struct eval_path_rpe still_frame, still_metre;
 };
 
 /* ------------------------------------------------------------------------- input */
@@ -142,6 +144,11 @@ static int to_json(char *buf, size_t cap, const struct result *r, struct err *er
     put_stats(&w, "ate_se3_m", &r->ate_online);
     put_stats(&w, "translation_m", &r->online.translation);
     json_close(&w);
+    json_open_map(&w, "still");
+    put_stats(&w, "ate_m", &r->still_ate);
+    put_rpe(&w, "rpe_frame", &r->still_frame);
+    put_rpe(&w, "rpe_metre", &r->still_metre);
+    json_close(&w);
     put_alignment(&w, "se3", &r->se3);
     put_alignment(&w, "sim3", &r->sim3);
     json_close(&w);
@@ -178,6 +185,12 @@ static void print_text(const struct result *r)
     snprintf(line, sizeof line, "  after one scale, %.4f", r->metre.scale);
     print_stats(line, "mm", 1e3, &r->metre.scaled);
     print_stats("RPE a metre, rotation", "degrees", 1, &r->metre.rotation_deg);
+    printf("standing still\n");
+    print_stats("ATE", "m", 1, &r->still_ate);
+    print_stats("RPE a frame, translation", "mm", 1e3, &r->still_frame.translation);
+    print_stats("RPE a frame, rotation", "degrees", 1, &r->still_frame.rotation_deg);
+    print_stats("RPE a metre, translation", "mm", 1e3, &r->still_metre.translation);
+    print_stats("RPE a metre, rotation", "degrees", 1, &r->still_metre.rotation_deg);
 }
 
 /* Finds the two widest axes of the true path, so that the user need not say which way is up. */
@@ -233,6 +246,20 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
 
 /* ------------------------------------------------------------------------- command */
 
+/* now [n]: scratch */
+static void measure_still(struct result *r, struct eval_path_pair *now,
+                          const struct eval_path_pair *pairs, size_t n, double *scratch)
+{
+    struct sim3 a;
+
+    for (size_t i = 0; i < n; i++)
+        now[i] = (struct eval_path_pair){pairs[0].estimate, pairs[i].truth};
+    a = eval_path_align(now, n, 0);
+    r->still_ate = eval_path_ate(now, n, &a, scratch);
+    r->still_frame = eval_path_rpe(now, n, 0, scratch);
+    r->still_metre = eval_path_rpe(now, n, 1, scratch);
+}
+
 static int measure_online(struct result *r, const struct eval_path_pair *pairs, size_t n,
                           double half, double *scratch, struct err *err)
 {
@@ -253,6 +280,7 @@ static int measure_online(struct result *r, const struct eval_path_pair *pairs, 
     r->ate_online = eval_path_ate(now, n, &a, scratch);
     r->online = eval_path_rpe(now, n, 0, scratch);
     r->online_scale = scale[n - 2];
+    measure_still(r, now, pairs, n, scratch);
 out:
     free(moved);
     free(now);

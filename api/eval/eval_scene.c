@@ -1,28 +1,11 @@
 #include "api/eval/eval_scene.h"
 
 #include "api/eval/eval_depth.h"
+#include "api/eval/eval_grid.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#define FIRST_CELLS 4096u
-#define NO_CELL UINT32_MAX
-
-struct cell {
-    uint64_t key;
-    float mean[3];
-    uint32_t n, frames, last; /* points; frames; the last of them */
-};
-
-/* Cells stand in the order in which they came; an open hash table of at least twice as many indices
- * finds them. */
-struct eval_scene {
-    double cell_m;
-    struct cell *cell;
-    uint32_t *table;
-    uint32_t n, cap, mask, frame;
-};
 
 static int has_depth(double d, double max_m)
 {
@@ -78,120 +61,88 @@ size_t eval_scene_points_at(float *xyz, const struct eval_scene_view *v, const f
 
 /* ------------------------------------------------------------------------- the grid */
 
+struct cell {
+    float mean[3], rgb[3];
+    uint32_t n, frames, last; /* points; frames; the last of them */
+};
+
+struct eval_scene {
+    struct eval_grid grid;
+    struct cell *cell; /* [grid.cap] */
+    uint32_t frame;
+};
+
 void eval_scene_free(struct eval_scene **s)
 {
     if (*s) {
         free((*s)->cell);
-        free((*s)->table);
+        eval_grid_free(&(*s)->grid);
     }
     free(*s);
     *s = NULL;
 }
 
-static uint32_t place(const struct eval_scene *s, uint64_t key)
+/* Gives the cells as much room as the grid has. */
+static int fit(struct eval_scene *s, struct err *err)
 {
-    uint64_t v = (key ^ key >> 31) * 0x9e3779b97f4a7c15u;
-    uint32_t at = (uint32_t)(v >> 32) & s->mask;
+    struct cell *cell = realloc(s->cell, (size_t)s->grid.cap * sizeof *cell);
 
-    while (s->table[at] != NO_CELL && s->cell[s->table[at]].key != key)
-        at = (at + 1) & s->mask;
-    return at;
-}
-
-/* Makes room for the first cells, later for twice as many. */
-static int grow(struct eval_scene *s, struct err *err)
-{
-    uint32_t cap = s->cap ? 2 * s->cap : FIRST_CELLS;
-    struct cell *cell;
-    uint32_t *table;
-
-    if (s->cap >= EVAL_SCENE_CELLS_MAX)
-        return err_set(err, ERR_LIMIT, "more than %u cubes of %g m", EVAL_SCENE_CELLS_MAX,
-                       s->cell_m);
-    cell = realloc(s->cell, (size_t)cap * sizeof *cell);
-    if (cell)
-        s->cell = cell;
-    table = malloc(2 * (size_t)cap * sizeof *table);
-    if (!cell || !table) {
-        free(table);
-        return err_set(err, ERR_MEMORY, "no memory for %u cubes", cap);
-    }
-    free(s->table);
-    s->table = table;
-    s->cap = cap;
-    s->mask = 2 * cap - 1;
-    for (uint32_t i = 0; i <= s->mask; i++)
-        s->table[i] = NO_CELL;
-    for (uint32_t i = 0; i < s->n; i++)
-        s->table[place(s, s->cell[i].key)] = i;
+    if (!cell)
+        return err_set(err, ERR_MEMORY, "no memory for %u cubes", s->grid.cap);
+    s->cell = cell;
     return 0;
 }
 
 int eval_scene_new(struct eval_scene **out, double cell_m, struct err *err)
 {
-    struct eval_scene *s;
+    struct eval_scene *s = calloc(1, sizeof *s);
     int rc;
 
-    *out = NULL;
-    if (!(cell_m > 0) || !isfinite(cell_m))
-        return err_set(err, ERR_INPUT, "a cube of %g m is none", cell_m);
-    s = calloc(1, sizeof *s);
+    *out = s;
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a grid");
-    s->cell_m = cell_m;
-    *out = s;
-    rc = grow(s, err);
+    rc = eval_grid_init(&s->grid, cell_m, EVAL_SCENE_CELLS_MAX, err);
+    if (rc == 0)
+        rc = fit(s, err);
     if (rc)
         eval_scene_free(out);
     return rc;
 }
 
-/* Returns 0 where the point lies too far away to have a cube. */
-static int key_of(const struct eval_scene *s, uint64_t *key, struct vec3 p)
+static int add_point(struct eval_scene *s, struct vec3 p, const uint8_t *rgb, struct err *err)
 {
-    const double at[3] = {(double)p.x, (double)p.y, (double)p.z};
-
-    *key = 0;
-    for (int k = 0; k < 3; k++) {
-        double c = floor(at[k] / s->cell_m);
-
-        if (!(c >= -EVAL_SCENE_SIDE_CELLS && c < EVAL_SCENE_SIDE_CELLS))
-            return 0;
-        *key = *key << 21 | (uint64_t)(int64_t)(c + EVAL_SCENE_SIDE_CELLS);
-    }
-    return 1;
-}
-
-static int add_point(struct eval_scene *s, struct vec3 p, struct err *err)
-{
-    const float at[3] = {p.x, p.y, p.z};
+    const float v[3] = {p.x, p.y, p.z};
+    uint32_t i, n = s->grid.n, cap = s->grid.cap;
     struct cell *c;
-    uint32_t i;
-    uint64_t key;
-    int rc;
+    int at[3], rc;
 
-    if (!key_of(s, &key, p))
+    if (!eval_grid_place(&s->grid, at, p))
         return 0;
-    i = place(s, key);
-    if (s->table[i] == NO_CELL) {
-        if (s->n == s->cap) {
-            rc = grow(s, err);
-            if (rc)
-                return rc;
-            i = place(s, key);
-        }
-        s->table[i] = s->n;
-        s->cell[s->n++] = (struct cell){.key = key};
-    }
-    c = &s->cell[s->table[i]];
+    rc = eval_grid_take(&s->grid, &i, at, err);
+    if (rc == 0 && s->grid.cap != cap)
+        rc = fit(s, err);
+    if (rc)
+        return rc;
+    c = &s->cell[i];
+    if (i == n)
+        *c = (struct cell){0};
     c->n++;
-    for (int k = 0; k < 3; k++)
-        c->mean[k] += (at[k] - c->mean[k]) / (float)c->n;
+    for (int k = 0; k < 3; k++) {
+        c->mean[k] += (v[k] - c->mean[k]) / (float)c->n;
+        c->rgb[k] += ((rgb ? (float)rgb[k] : 128.0f) - c->rgb[k]) / (float)c->n;
+    }
     if (c->last != s->frame) {
         c->last = s->frame;
         c->frames++;
     }
     return 0;
+}
+
+static const uint8_t *colour(const struct eval_scene_view *v, int x, int y)
+{
+    return v->rgb ? v->rgb + 3 * ((size_t)(y * v->rgb_h / v->h) * (size_t)v->rgb_w +
+                                  (size_t)(x * v->rgb_w / v->w))
+                  : NULL;
 }
 
 int eval_scene_add(struct eval_scene *s, const struct eval_scene_view *v, const struct rigid *T_wc,
@@ -205,21 +156,32 @@ int eval_scene_add(struct eval_scene *s, const struct eval_scene_view *v, const 
             double d = (double)v->depth[(size_t)y * (size_t)v->w + (size_t)x] * v->scale;
 
             if (has_depth(d, v->max_m))
-                rc = add_point(s, rigid_apply(T_wc, point(&v->K, x, y, (float)d)), err);
+                rc = add_point(s, rigid_apply(T_wc, point(&v->K, x, y, (float)d)), colour(v, x, y),
+                               err);
         }
     return rc;
 }
 
-int eval_scene_cloud(const struct eval_scene *s, int least_frames, float **xyz, size_t *n,
-                     struct err *err)
+int eval_scene_cloud(const struct eval_scene *s, int least_frames, int least_points, float **xyz,
+                     uint8_t **rgb, size_t *n, struct err *err)
 {
+    size_t most = 3 * ((size_t)s->grid.n + 1);
+
     *n = 0;
-    *xyz = malloc((s->n ? (size_t)s->n : 1) * 3 * sizeof **xyz);
-    if (!*xyz)
-        return err_set(err, ERR_MEMORY, "no memory for %u points", s->n);
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->cell[i].frames >= (uint32_t)(least_frames > 1 ? least_frames : 1))
-            put(*xyz, (*n)++,
-                vec3_make(s->cell[i].mean[0], s->cell[i].mean[1], s->cell[i].mean[2]));
+    *xyz = malloc(most * sizeof **xyz);
+    if (rgb)
+        *rgb = malloc(most);
+    if (!*xyz || (rgb && !*rgb))
+        return err_set(err, ERR_MEMORY, "no memory for %u points", s->grid.n);
+    for (uint32_t i = 0; i < s->grid.n; i++) {
+        const struct cell *c = &s->cell[i];
+
+        if ((int64_t)c->frames < least_frames || (int64_t)c->n < least_points)
+            continue;
+        put(*xyz, *n, vec3_make(c->mean[0], c->mean[1], c->mean[2]));
+        for (size_t k = 0; rgb && k < 3; k++)
+            (*rgb)[3 * *n + k] = (uint8_t)(c->rgb[k] + 0.5f);
+        (*n)++;
+    }
     return 0;
 }

@@ -6,7 +6,7 @@
  *
  * Fused: space is cut into cubes; each holds the mean of the points that fell into it and the
  * number of frames that they came from. This is no reconstruction but the simplest average, the
- * same for truth and estimate.
+ * same for truth and estimate. Points that are too far away (eval_grid.h) are left out.
  *
  * Units:   metres, pixels
  */
@@ -17,9 +17,9 @@
 #include "proto/types.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
-#define EVAL_SCENE_CELLS_MAX (1u << 26)
-#define EVAL_SCENE_SIDE_CELLS (1 << 20) /* from the origin, each way: farther points are left out */
+#define EVAL_SCENE_CELLS_MAX (1u << 24)
 
 struct eval_scene_view {
     const float *depth; /* [h][w] metres along z; what is not in (0, max_m] is none */
@@ -27,6 +27,8 @@ struct eval_scene_view {
     struct intrinsics K; /* of w x h */
     double scale;        /* the depth is multiplied by it, then held against max_m */
     double max_m;
+    const uint8_t *rgb; /* [rgb_h][rgb_w][3] of the same picture, or NULL: grey */
+    int rgb_w, rgb_h;
 };
 
 /* Makes points in the camera's frame. Out: xyz [h * w][3]; returns how many. */
@@ -52,12 +54,13 @@ MUST_CHECK int eval_scene_add(struct eval_scene *s, const struct eval_scene_view
                               const struct rigid *T_wc, struct err *err);
 
 /*
- * eval_scene_cloud - the means of the cubes that at least so many frames have filled
+ * eval_scene_cloud - the means of the cubes with points of so many frames, and so many points
  *
- * Out:     *xyz [*n][3] in the order in which the cubes were first met; free() it; n may be 0
+ * Out:     *xyz [*n][3] in the order in which the cubes were first met; *rgb [*n][3], their mean
+ *          colours, rgb may be NULL; free() them; n may be 0
  * Returns: 0; ERR_MEMORY
  */
-MUST_CHECK int eval_scene_cloud(const struct eval_scene *s, int least_frames, float **xyz,
-                                size_t *n, struct err *err);
+MUST_CHECK int eval_scene_cloud(const struct eval_scene *s, int least_frames, int least_points,
+                                float **xyz, uint8_t **rgb, size_t *n, struct err *err);
 
 #endif

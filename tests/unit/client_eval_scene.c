@@ -11,6 +11,8 @@
 
 #include "api/eval/eval_cloud.h"
 #include "api/eval/eval_scene.h"
+#include "api/eval/eval_tsdf.h"
+#include "api/eval/eval_wall.h"
 
 static const struct intrinsics K = {2, 4, 1, 0.5f};
 
@@ -81,15 +83,15 @@ static void cubes_hold_means_and_frames(void **state)
     assert_int_equal(eval_scene_add(s, &v, &there, NULL), 0);
     depth = 7;
     assert_int_equal(eval_scene_add(s, &v, &here, NULL), 0);
-    assert_int_equal(eval_scene_cloud(s, 2, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 2, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 1);
     near(xyz, 0, 0, 2.04f);
     free(xyz);
-    assert_int_equal(eval_scene_cloud(s, 0, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 0, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 2);
     near(xyz + 3, 0, 0, 7);
     free(xyz);
-    assert_int_equal(eval_scene_cloud(s, 3, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 3, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 0);
     free(xyz);
     eval_scene_free(&s);
@@ -112,7 +114,7 @@ static void many_cubes(void **state)
         depth[i] = 1.25f;
     for (int run = 0; run < 3; run++)
         assert_int_equal(eval_scene_add(s, &v, &here, NULL), 0);
-    assert_int_equal(eval_scene_cloud(s, 3, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 3, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, W * H); /* 1.25 m apart: one a cube */
     for (int i = 0; i < W * H; i++)
         near(xyz + 3 * i, 1.25f * (float)(i % W - W / 2), 1.25f * (float)(i / W - H / 2), 1.25f);
@@ -121,10 +123,10 @@ static void many_cubes(void **state)
     eval_scene_free(&s);
     s = grid(1e4);
     assert_int_equal(eval_scene_add(s, &v, &here, NULL), 0);
-    assert_int_equal(eval_scene_cloud(s, 2, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 2, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 0);
     free(xyz);
-    assert_int_equal(eval_scene_cloud(s, 1, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 1, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 4); /* the quarters around the axis */
     free(xyz);
     free(depth);
@@ -144,7 +146,7 @@ static void what_has_no_cube(void **state)
     (void)state;
     assert_int_equal(eval_scene_add(s, &v, &far, NULL), 0);
     assert_int_equal(eval_scene_add(s, &v, &none, NULL), 0);
-    assert_int_equal(eval_scene_cloud(s, 1, &xyz, &n, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 1, 0, &xyz, NULL, &n, NULL), 0);
     assert_int_equal(n, 0);
     free(xyz);
     eval_scene_free(&s);
@@ -152,6 +154,109 @@ static void what_has_no_cube(void **state)
     assert_int_equal(eval_scene_new(&s, (double)NAN, NULL), ERR_INPUT);
     assert_int_equal(eval_scene_new(&s, (double)INFINITY, NULL), ERR_INPUT);
     assert_null(s);
+}
+
+/* Colours are the mean of what a cube's points looked like; a cube needs enough points. */
+static void cubes_have_colours(void **state)
+{
+    const uint8_t rgb[6] = {10, 20, 30, 200, 100, 0};
+    const float depth[4] = {2, 2, 2, 0};
+    const struct rigid here = rigid_identity();
+    struct eval_scene_view v = {depth, 4, 1, {1000, 1000, 0, 0}, 1, 10, rgb, 2, 1};
+    struct eval_scene *s = grid(1);
+    uint8_t *colour;
+    float *xyz;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(eval_scene_add(s, &v, &here, NULL), 0);
+    assert_int_equal(eval_scene_cloud(s, 1, 3, &xyz, &colour, &n, NULL), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(colour[0], 73); /* (10 + 10 + 200) / 3 */
+    assert_int_equal(colour[1], 47);
+    assert_int_equal(colour[2], 20);
+    free(xyz);
+    free(colour);
+    assert_int_equal(eval_scene_cloud(s, 1, 4, &xyz, &colour, &n, NULL), 0);
+    assert_int_equal(n, 0);
+    free(xyz);
+    free(colour);
+    eval_scene_free(&s);
+}
+
+/* A wall at 1.01 m, seen at 1 and at 1.02 m by cameras on both sides of zero: the surface lies
+ * between, where a mean of distances crosses zero, at every voxel that both saw and at no other
+ * depth. */
+static void surface_of_a_wall(void **state)
+{
+    enum { W = 64, H = 48 };
+    const struct intrinsics k = {60, 60, 31.5f, 23.5f};
+    const struct rigid here = rigid_identity();
+    float *depth = malloc(sizeof *depth * W * H), *xyz;
+    struct eval_scene_view v = {depth, W, H, k, 1, 5};
+    struct eval_tsdf *t;
+    size_t n;
+
+    (void)state;
+    assert_non_null(depth);
+    assert_int_equal(eval_tsdf_new(&t, 0.02, 0.08, NULL), 0);
+    for (int run = 0; run < 2; run++) {
+        for (int i = 0; i < W * H; i++)
+            depth[i] = run ? 1.02f : 1.0f;
+        assert_int_equal(eval_tsdf_add(t, &v, &here, NULL), 0);
+    }
+    assert_int_equal(eval_tsdf_cloud(t, 2, &xyz, &n, NULL), 0);
+    assert_true(n > 1500 && n < 2500); /* 53 x 40 voxels of 2 cm */
+    for (size_t i = 0; i < n; i++)
+        assert_float_equal(xyz[3 * i + 2], 1.01, 1e-4);
+    free(xyz);
+    assert_int_equal(eval_tsdf_cloud(t, 3, &xyz, &n, NULL), 0);
+    assert_int_equal(n, 0);
+    free(xyz);
+    free(depth);
+    eval_tsdf_free(&t);
+    assert_int_equal(eval_tsdf_new(&t, 0, 0.08, NULL), ERR_INPUT);
+    assert_int_equal(eval_tsdf_new(&t, 0.02, (double)NAN, NULL), ERR_INPUT);
+    assert_null(t);
+}
+
+/* A slanted wall of 2 x 2 m whose points lie up to 4 cm on both sides of it, evenly: four fifths of
+ * the range are 6.4 cm. A second cloud has points on the wall alone, and some too far away to be of
+ * any wall. */
+static void walls_are_thick(void **state)
+{
+    enum { N = 200 };
+    float *truth = malloc(sizeof *truth * 3 * N * N), *cloud = malloc(sizeof *cloud * 3 * N * N);
+    struct eval_wall_report r;
+
+    (void)state;
+    assert_true(truth && cloud);
+    for (int i = 0; i < N * N; i++) {
+        float x = (float)(i % N) * 0.01f, y = (float)(i / N) * 0.01f;
+        float off = 0.0008f * (float)(i * 37 % 101 - 50);
+
+        truth[3 * i] = 0.8f * x;
+        truth[3 * i + 1] = y;
+        truth[3 * i + 2] = 0.6f * x;
+        cloud[3 * i] = 0.8f * x - 0.6f * off;
+        cloud[3 * i + 1] = y;
+        cloud[3 * i + 2] = 0.6f * x + 0.8f * off;
+    }
+    assert_int_equal(eval_wall_measure(&r, cloud, N * N, truth, N * N, &eval_wall_defaults, NULL),
+                     0);
+    assert_true(r.patches > 80);
+    assert_float_equal(r.median_m, 0.064, 0.003);
+    assert_float_equal(r.p90_m, 0.064, 0.006);
+    memcpy(cloud, truth, sizeof *truth * 3 * N * N);
+    for (int i = 0; i < N; i++)
+        cloud[3 * i + 1] += 1e3f;
+    assert_int_equal(eval_wall_measure(&r, cloud, N * N, truth, N * N, &eval_wall_defaults, NULL),
+                     0);
+    assert_float_equal(r.p90_m, 0, 1e-5);
+    assert_int_equal(eval_wall_measure(&r, cloud, 0, truth, N * N, &eval_wall_defaults, NULL), 0);
+    assert_true(r.patches == 0 && isnan(r.median_m));
+    free(truth);
+    free(cloud);
 }
 
 /* Two frames: points 3 cm and 1 m off their truth. L_E is the mean of the one that was found. */
@@ -188,6 +293,9 @@ int main(void)
         cmocka_unit_test(cubes_hold_means_and_frames),
         cmocka_unit_test(many_cubes),
         cmocka_unit_test(what_has_no_cube),
+        cmocka_unit_test(cubes_have_colours),
+        cmocka_unit_test(surface_of_a_wall),
+        cmocka_unit_test(walls_are_thick),
         cmocka_unit_test(frames_are_averaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
