@@ -46,7 +46,7 @@ enum reconctl_kind {
     RECONCTL_REAL, /* double in [min, max] */
     RECONCTL_TEXT, /* const char * */
     RECONCTL_SVG,  /* const char *, the name of a diagram */
-    RECONCTL_LIST, /* struct reconctl_list: may be given several times */
+    RECONCTL_LIST, /* struct reconctl_list of KEY=VALUE: may be given several times */
     RECONCTL_SIZE, /* struct reconctl_size: WxH */
     RECONCTL_ROW   /* field of struct session_options, as its row says */
 };
@@ -167,6 +167,14 @@ bool reconctl_server_in_path(const char *name, char *path, size_t cap);
 /* Gets a path as a JSON document; json_free() it. */
 MUST_CHECK int reconctl_get(struct client *client, const char *path, struct json **doc,
                             struct err *err);
+/*
+ * reconctl_find_session - the session that a user means
+ *
+ * In:      text: an id, the beginning of one that no other has, or a name that no other has
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: several; as client_request(), asked for all but a whole id
+ */
+MUST_CHECK int reconctl_find_session(char id[CONTROL_ID_CAP], struct client *client,
+                                     const char *text, struct err *err);
 uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
 /* Closes an object and prints it as one line. */
 void reconctl_print(struct json_writer *w);

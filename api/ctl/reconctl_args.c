@@ -157,6 +157,8 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
         *(const char **)to = text;
         return 0;
     case RECONCTL_LIST:
+        if (strcspn(text, "=.") == 0 || !strchr(text, '='))
+            return err_set(err, ERR_INPUT, "--%s takes %s, not '%.60s'", o->name, o->arg, text);
         if (list->n == RECONCTL_LIST_MAX)
             return err_set(err, ERR_LIMIT, "--%s can be given %d times", o->name,
                            RECONCTL_LIST_MAX);

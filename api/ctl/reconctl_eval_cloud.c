@@ -103,9 +103,6 @@ static int read_clouds(struct job *j, struct err *err)
     struct ply_cloud *cloud[2] = {&j->a, &j->b};
     int operand = 0, rc = 0;
 
-    if (c->n_operands + !!o->session + !!o->truth_session != 2)
-        return err_set(err, ERR_INPUT,
-                       "a cloud and the truth are needed: files, --session or --truth-session");
     for (int i = 0; i < 2 && rc == 0; i++) {
         j->name[i] = session[i] ? session[i] : c->operands[operand++];
         j->asked = session[i];
@@ -304,6 +301,9 @@ static int run_cloud(void *arguments)
     if (strcmp(o->align, "none") && strcmp(o->align, "icp") && strcmp(o->align, "global"))
         return reconctl_usage(&o->common, "--align takes none, icp or global, not '%.30s'",
                               o->align);
+    if (o->common.n_operands + !!o->session + !!o->truth_session != 2)
+        return reconctl_usage(
+            &o->common, "a cloud and the truth are needed: files, --session or --truth-session");
     rc = read_clouds(&j, &err);
     if (rc == 0)
         rc = measure(&j, &err);

@@ -11,7 +11,7 @@
 /* Reads a session's export by way of a temporary file. Returns as client_download() and
  * ply_read_file(). */
 MUST_CHECK int reconctl_eval_session_cloud(struct ply_cloud *cloud, struct client *client,
-                                           const char *id, struct err *err);
+                                           const char *session, struct err *err);
 
 /* Puts members into the open object: points, distances, Chamfer, completeness, radii. */
 void reconctl_eval_cloud_put(struct json_writer *w, const struct eval_cloud_report *r);

@@ -8,17 +8,19 @@
 
 #define COLUMNS 60 /* of the diagram of distances, a twentieth of the threshold each */
 
-int reconctl_eval_session_cloud(struct ply_cloud *cloud, struct client *client, const char *id,
+int reconctl_eval_session_cloud(struct ply_cloud *cloud, struct client *client, const char *session,
                                 struct err *err)
 {
     const char *folder = getenv("TMPDIR");
-    char path[96], file[512];
-    int rc, fd;
+    char path[96], file[512], id[CONTROL_ID_CAP];
+    int rc = reconctl_find_session(id, client, session, err), fd;
 
+    if (rc)
+        return rc;
     if (snprintf(file, sizeof file, "%s/reconctl-eval-XXXXXX", folder ? folder : "/tmp") >=
         (int)sizeof file)
         return err_set(err, ERR_INPUT, "TMPDIR is too long");
-    snprintf(path, sizeof path, "/v1/sessions/%.40s/cloud", id);
+    snprintf(path, sizeof path, "/v1/sessions/%s/cloud", id);
     fd = mkstemp(file);
     if (fd < 0)
         return err_set(err, ERR_NOT_FOUND, "%.200s: %m", file);

@@ -65,14 +65,16 @@ static int load_session(struct eval_path *path, const struct eval_trajectory_opt
                         struct err *err)
 {
     struct reconctl_link link = {0};
-    char target[128], *text = NULL;
+    char target[128], id[CONTROL_ID_CAP], *text = NULL;
     size_t len = 0;
     int rc = reconctl_link_open(&link, &o->common, false, err);
 
     if (rc)
         return rc;
-    snprintf(target, sizeof target, "/v1/sessions/%.60s/trajectory", o->session);
-    rc = client_request(link.client, "GET", target, NULL, &text, &len, NULL, err);
+    rc = reconctl_find_session(id, link.client, o->session, err);
+    snprintf(target, sizeof target, "/v1/sessions/%s/trajectory", id);
+    if (rc == 0)
+        rc = client_request(link.client, "GET", target, NULL, &text, &len, NULL, err);
     if (rc)
         *code = rc == ERR_IO ? RECONCTL_UNREACHABLE : RECONCTL_REFUSED;
     if (rc == 0)

@@ -37,6 +37,7 @@ static void set_defaults(void *arguments)
 
 struct pull {
     const struct pull_options *o;
+    char id[CONTROL_ID_CAP];
     struct client_stream *stream;
     bool synced, equal, changed, json, terminal, away;
     struct control_sync sync;
@@ -144,7 +145,7 @@ static int get_session(struct pull *p, struct client *client, char stream_url[25
     struct json *doc = NULL;
     int rc;
 
-    snprintf(path, sizeof path, "/v1/sessions/%.40s", p->o->common.operands[0]);
+    snprintf(path, sizeof path, "/v1/sessions/%s", p->id);
     rc = reconctl_get(client, path, &doc, err);
     if (rc == 0) {
         snprintf(stream_url, 256, "%s", json_text(json_member(doc, "stream_url")));
@@ -167,6 +168,8 @@ static int find_session(struct pull *p, const struct reconctl_link *link, char s
     config.on_retry = on_retry;
     config.stopped = stopped;
     rc = client_open(&client, &config, err);
+    if (rc == 0)
+        rc = reconctl_find_session(p->id, client, p->o->common.operands[0], err);
     if (rc == 0)
         rc = get_session(p, client, stream_url, err);
     client_close(&client);

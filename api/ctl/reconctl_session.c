@@ -34,15 +34,17 @@ static int call(const struct arguments *o, const char *method, const char *suffi
     struct reconctl_link link;
     struct json *doc = NULL;
     struct err err;
-    char path[128], *answer = NULL;
+    char path[128], id[CONTROL_ID_CAP] = "", *answer = NULL;
     size_t len = 0;
-    int rc, code = RECONCTL_OK;
+    int rc = 0, code = RECONCTL_OK;
 
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
-    snprintf(path, sizeof path, "/v1/sessions%s%.40s%s", o->common.n_operands ? "/" : "",
-             o->common.n_operands ? o->common.operands[0] : "", suffix);
-    rc = client_request(link.client, method, path, body, &answer, &len, NULL, &err);
+    if (o->common.n_operands)
+        rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
+    snprintf(path, sizeof path, "/v1/sessions%s%s%s", *id ? "/" : "", id, suffix);
+    if (rc == 0)
+        rc = client_request(link.client, method, path, body, &answer, &len, NULL, &err);
     if (rc) {
         code = reconctl_fail_server(&o->common, &err);
         goto out;
@@ -176,14 +178,16 @@ static int run_export(void *arguments)
     const struct arguments *o = arguments;
     struct reconctl_link link;
     struct err err;
-    char path[96], file[96];
+    char path[96], file[96], id[CONTROL_ID_CAP];
     int rc;
 
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
-    snprintf(path, sizeof path, "/v1/sessions/%.40s/cloud", o->common.operands[0]);
-    snprintf(file, sizeof file, "%.40s.ply", o->common.operands[0]);
-    rc = client_download(link.client, path, o->output ? o->output : file, &err);
+    rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
+    snprintf(path, sizeof path, "/v1/sessions/%s/cloud", id);
+    snprintf(file, sizeof file, "%s.ply", id);
+    if (rc == 0)
+        rc = client_download(link.client, path, o->output ? o->output : file, &err);
     reconctl_link_close(&link);
     if (rc)
         return reconctl_fail_server(&o->common, &err);
