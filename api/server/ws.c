@@ -537,8 +537,6 @@ void ws_stop(struct ws **out)
             lws_context_destroy(w->services[i].lws);
         free(w->services[i].tx);
     }
-    for (int i = 0; w->peers && i < w->config.max_connections; i++)
-        ws_peer_free(&w->peers[i]);
     if (w->spare_fd >= 0)
         close(w->spare_fd);
     free(w->peers);

@@ -6,8 +6,8 @@
 #include "proto/json.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <syslog.h>
 
 /* RFC 6455, 7.4.1 */
@@ -24,14 +24,32 @@ enum {
 
 /* ------------------------------------------------------------------------------- life */
 
+/* The receive buffer is pages of its own, of which only those are there that a message has touched:
+ * what free() is given may stay with the process, and a huge page would be there whole. */
+static bool take_buffer(struct ws_peer *p)
+{
+    size_t size = p->env->config->max_message_bytes;
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (pages == MAP_FAILED)
+        return false;
+    (void)madvise(pages, size, MADV_NOHUGEPAGE);
+    p->rx = pages;
+    return true;
+}
+
+static void give_back(struct ws_peer *p)
+{
+    if (p->rx)
+        munmap(p->rx, p->env->config->max_message_bytes);
+    p->rx = NULL;
+}
+
 void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms)
 {
-    uint8_t *rx = p->rx;
-
     memset(p, 0,
            offsetof(struct ws_peer,
                     woken)); /* the rest, `woken`, is set by other threads at any time */
-    p->rx = rx;
     p->env = env;
     p->phase = WS_PEER_HANDSHAKE;
     p->fd = fd;
@@ -46,12 +64,7 @@ void ws_peer_close(struct ws_peer *p)
     p->stream = NULL;
     p->wsi = NULL;
     p->phase = WS_PEER_FREE;
-}
-
-void ws_peer_free(struct ws_peer *p)
-{
-    free(p->rx);
-    p->rx = NULL;
+    give_back(p);
 }
 
 void ws_peer_log(const struct ws_peer *p, const char *event)
@@ -333,13 +346,11 @@ static bool begin(struct ws_peer *p, bool binary, int64_t now_ms)
     p->rx_len = 0;
     p->fragments = 0;
     p->message_ms = now_ms;
-    if (binary && !p->rx) {
-        p->rx = malloc(p->env->config->max_message_bytes);
-        if (!p->rx) {
-            end(p, CLOSE_TRY_LATER, "no memory");
-            return false;
-        }
+    if (binary && !p->rx && !take_buffer(p)) {
+        end(p, CLOSE_TRY_LATER, "no memory");
+        return false;
     }
+    p->rx_ms = binary ? now_ms : p->rx_ms;
     return true;
 }
 
@@ -441,6 +452,8 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
     p->used_us -= 1000 * (now_ms - p->used_ms);
     p->used_us = p->used_us < 0 ? 0 : p->used_us;
     p->used_ms = now_ms;
+    if (!p->in_message && now_ms - p->rx_ms >= WS_PEER_REST_MS)
+        give_back(p);
     switch (p->phase) {
     case WS_PEER_FREE:
         return false;

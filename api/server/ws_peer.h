@@ -7,8 +7,8 @@
  *
  *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
  *
- * A peer is a slot of a fixed table and is used again by later connections; its receive buffer is
- * allocated once, at the first binary message, and stays with the slot.
+ * A peer is a slot of a fixed table and is used again by later connections. Its receive buffer comes
+ * with a binary message and goes when none has come for WS_PEER_REST_MS, or the connection ends.
  * Threads: the thread of the stream edge that the peer belongs to (ws_slots.h); `woken` any.
  */
 #ifndef RECOND_API_WS_PEER_H
@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #define WS_PEER_START_MS 5000       /* from the handshake to `start` */
+#define WS_PEER_REST_MS 5000        /* without a binary message, then its buffer goes */
 #define WS_PEER_FRAGMENTS_MAX 16384 /* of one message */
 #define WS_PEER_STRIKES_MAX 2       /* the second message that is no message ends the connection */
 #define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
@@ -68,6 +69,7 @@ struct ws_peer {
     int64_t used_us, used_ms; /* of the allowance of pieces and texts, at used_ms */
     uint8_t *rx;              /* [config->max_message_bytes] */
     size_t rx_len;
+    int64_t rx_ms; /* when the last binary message began */
     int fragments, strikes;
     bool binary, in_message, answered;
     char text[CONTROL_TEXT_MAX];
@@ -89,9 +91,8 @@ struct ws_peer_handshake {
 };
 
 void ws_peer_open(struct ws_peer *p, struct ws_peer_env *env, int fd, int64_t now_ms);
-/* The connection is gone: ends the stream, keeps the slot's buffer. */
+/* The connection is gone: ends the stream, gives back what the slot held. */
 void ws_peer_close(struct ws_peer *p);
-void ws_peer_free(struct ws_peer *p);
 
 /*
  * ws_peer_admit - may this connection become a stream?
