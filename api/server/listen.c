@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 511
+#define HEALTH_TRIES 4
 
 union address {
     struct sockaddr sa;
@@ -221,19 +222,38 @@ void listen_text(char text[LISTEN_TEXT_CAP], const uint8_t addr[16])
         text[0] = '\0';
 }
 
+static bool get_info(int fd, struct tcp_info *info, socklen_t *len)
+{
+    *len = sizeof *info;
+    memset(info, 0, sizeof *info);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, len) == 0;
+}
+
+/* The kernel tells what came and what is unread by two calls. Bytes that come in between would be
+ * missing now and too many the next time, so what came must be the same before and after. */
+static uint64_t taken_out(int fd, struct tcp_info *info, socklen_t len)
+{
+    for (int i = 0; i < HEALTH_TRIES && len >= offsetof(struct tcp_info, tcpi_segs_out); i++) {
+        uint64_t before = info->tcpi_bytes_received;
+        int unread = 0;
+
+        if (ioctl(fd, SIOCINQ, &unread) != 0 || !get_info(fd, info, &len))
+            return 0;
+        if (info->tcpi_bytes_received == before)
+            return (uint64_t)unread <= before ? before - (uint64_t)unread : 0;
+    }
+    return 0;
+}
+
 struct listen_health listen_health(int fd)
 {
     struct listen_health h = {0};
     struct tcp_info info;
-    socklen_t len = sizeof info;
-    int unread = 0;
+    socklen_t len;
 
-    memset(&info, 0, sizeof info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+    if (!get_info(fd, &info, &len))
         return h;
+    h.received = taken_out(fd, &info, len);
     h.unacknowledged_ms = info.tcpi_unacked > 0 ? info.tcpi_last_ack_recv : 0;
-    if (len >= offsetof(struct tcp_info, tcpi_segs_out) && ioctl(fd, SIOCINQ, &unread) == 0 &&
-        (uint64_t)unread <= info.tcpi_bytes_received)
-        h.received = info.tcpi_bytes_received - (uint64_t)unread;
     return h;
 }

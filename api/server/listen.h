@@ -53,7 +53,8 @@ struct listen_health {
     int64_t unacknowledged_ms; /* since when the peer's kernel has acknowledged nothing */
     uint64_t received;         /* bytes of the peer that were taken out of the socket */
 };
-/* Zeros where the system does not say. */
+/* Zeros where the system does not say, or bytes come so fast that it says no two things of one
+ * moment. */
 struct listen_health listen_health(int fd);
 
 #endif

@@ -427,7 +427,8 @@ bool ws_peer_weigh(struct ws_peer *p, uint64_t received, int64_t now_ms)
     int64_t ms = now_ms - p->weighed_ms;
     uint64_t useful = p->message_bytes - p->weighed_message_bytes;
 
-    if (p->phase == WS_PEER_FREE || p->phase == WS_PEER_HANDSHAKE || received < p->weighed_bytes)
+    if (p->phase == WS_PEER_FREE || p->phase == WS_PEER_HANDSHAKE || received == 0 ||
+        received < p->weighed_bytes)
         return false; /* the headers have a deadline and a size of their own */
     p->waste += (int64_t)(received - p->weighed_bytes) - 2 * (int64_t)useful -
                 WS_PEER_WASTE_PER_S * (ms < 10000 ? ms : 10000) / 1000;
