@@ -42,7 +42,7 @@ struct config {
         char cert_file[CONFIG_TEXT_CAP], key_file[CONFIG_TEXT_CAP];
     } tls;
     struct {
-        int connections, per_address, sessions, blocks, exports;
+        int connections, per_address, sessions, blocks, exports, viewers;
         uint32_t max_points;
         uint64_t max_frame_bytes;
         int max_width, max_height, max_scans, decode_ms;

@@ -1,5 +1,7 @@
 #include "daemon/config_table.h"
 
+#include "daemon/session/session.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -70,6 +72,9 @@ static const struct config_key table[] = {
            "Blocks of space that a session's cloud may touch"),
     NUMBER(CONFIG_INT, limits, exports, 1, 256, "4", true,
            "Cloud exports that may be read at once"),
+    NUMBER(CONFIG_INT, limits, viewers, 1, SESSION_VIEWERS_MAX, "64", true,
+           "Clients that may watch a session at once; those that send frames have places of their "
+           "own"),
     NUMBER(CONFIG_BYTES, limits, max_frame_bytes, 65536, 8388688, "2M", false,
            "Largest frame message: 80 bytes of header and the JPEG"),
     NUMBER(CONFIG_INT, limits, max_width, 32, 8192, "4096", false,

@@ -49,6 +49,7 @@ int core_admit_setup(struct core *c, const struct session_options *options,
     *setup = (struct session_setup){.kind = kinds[options->kind],
                                     .options = *options,
                                     .queue_frames = config.session.queue_frames,
+                                    .max_viewers = config.limits.viewers,
                                     .max_payload_bytes =
                                         config.limits.max_frame_bytes - FRAME_HEADER_BYTES,
                                     .max_blocks = (uint32_t)config.limits.blocks,

@@ -24,7 +24,8 @@
 #include "daemon/session/trajectory.h"
 #include "gpu/gpu.h"
 
-#define SESSION_STREAMS_MAX 64
+#define SESSION_VIEWERS_MAX 250
+#define SESSION_FEEDERS_MAX 6 /* one that sends, and those that it replaced and that are closing */
 #define SESSION_TOKENS_MAX 8
 
 struct session;
@@ -44,6 +45,7 @@ struct session_setup {
     struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
     const struct gpu_model_info *depth, *motion; /* motion: NULL if poses come with the frames */
     int queue_frames, multiple;                  /* multiple: of the networks' sides */
+    int max_viewers;                             /* at most SESSION_VIEWERS_MAX */
     size_t max_payload_bytes;
     uint32_t max_blocks;
     uint64_t rank;         /* order of creation */
@@ -89,7 +91,8 @@ bool session_dead(const struct session *s);
 
 /* ------------------------------------------------------------------------- clients */
 
-/* Returns 0; ERR_BUSY: SESSION_STREAMS_MAX are connected; ERR_STATE: the session is gone. */
+/* Clients that watch and those that send frames have their own places, so none locks out the others.
+ * Returns 0; ERR_BUSY: all places of its role are taken; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
 /* ERR_BUSY while its journal is being replayed: what it made of its frames is not all there yet. */

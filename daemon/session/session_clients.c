@@ -32,6 +32,15 @@ void session_update_state(struct session *s)
 
 /* ------------------------------------------------------------------------- clients */
 
+static bool has_place(const struct session *s, enum control_role role)
+{
+    int places = role == CONTROL_INGEST ? SESSION_FEEDERS_MAX : s->setup.max_viewers, n = 0;
+
+    for (int i = 0; i < s->n_clients; i++)
+        n += s->clients[i]->role == role;
+    return n < places;
+}
+
 int session_attach(struct session *s, struct session_client *c, struct err *err)
 {
     int rc = 0;
@@ -41,9 +50,10 @@ int session_attach(struct session *s, struct session_client *c, struct err *err)
         rc = err_set(err, ERR_NOT_FOUND, "no such session");
     else if (s->recovering)
         rc = err_set(err, ERR_BUSY, "the session is coming back, try again in a moment");
-    else if (s->n_clients == SESSION_STREAMS_MAX)
-        rc =
-            err_set(err, ERR_BUSY, "%d clients are connected to this session", SESSION_STREAMS_MAX);
+    else if (!has_place(s, c->role))
+        rc = err_set(err, ERR_BUSY, "%s",
+                     c->role == CONTROL_INGEST ? "too many clients send frames to this session"
+                                               : "too many clients watch this session");
     else
         s->clients[s->n_clients++] = c;
     s->changed_s = clock_unix_s();

@@ -37,13 +37,13 @@ struct session {
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct frame_result *latest; /* of the frame used last; NULL before the first */
-    struct session_client *clients[SESSION_STREAMS_MAX];
+    struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;
 };
 
 /* Clients to wake, collected under the lock; session_wake() is called after it. */
 struct session_wakes {
-    void *cookies[SESSION_STREAMS_MAX];
+    void *cookies[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n;
 };
 void session_wake(struct session *s, const struct session_wakes *w);
