@@ -19,6 +19,7 @@ static const char camera[] = "camera", net[] = "net"; /* objects are told apart 
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
+static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
 static const char *const journals[] = {"off", "async", "sync", NULL};
 static const char *const modes[] = {"live", "lossless", NULL};
@@ -36,6 +37,8 @@ const struct session_option session_options_table[] = {
     {"pose_source", SESSION_OPTION_WORD, FIELD(pose_source), .words = pose_sources, .kinds = MONO,
      .flag = "pose-source", .arg = "SOURCE",
      .help = "Where poses come from: with the frames, or from the ego-motion network"},
+    {"up", SESSION_OPTION_WORD, FIELD(up), .words = ups, .kinds = MONO, .flag = "up", .arg = "AXIS",
+     .help = "The world's axis that points up, for exports: +y of a phone, -y of learned poses"},
     {"fx", SESSION_OPTION_REAL, CAMERA(K.fx), .min = 1, .max = 1e5, .help = "Focal length along x"},
     {"fy", SESSION_OPTION_REAL, CAMERA(K.fy), .min = 1, .max = 1e5, .help = "Focal length along y"},
     {"cx", SESSION_OPTION_REAL, CAMERA(K.cx), .min = -1e5, .max = 1e5,
@@ -83,6 +86,19 @@ const struct session_option session_options_table[] = {
 /* clang-format on */
 #define ROWS (sizeof session_options_table / sizeof session_options_table[0])
 const int session_options_n = ROWS;
+
+const char *session_up_name(enum session_up up)
+{
+    return ups[up ? up - 1 : 0];
+}
+
+enum session_up session_up_parse(const char *word)
+{
+    for (int i = 0; ups[i]; i++)
+        if (strcmp(ups[i], word) == 0)
+            return (enum session_up)(i + 1);
+    return SESSION_UP_DEFAULT;
+}
 
 bool session_options_apply(const struct session_option *row, enum session_kind kind)
 {

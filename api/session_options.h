@@ -37,6 +37,17 @@ enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESS
 
 enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
 
+/* The axis of the world that points away from the ground, as exports say it. */
+enum session_up {
+    SESSION_UP_DEFAULT,
+    SESSION_UP_Y, /* worlds of ARKit and ARCore */
+    SESSION_UP_MINUS_Y,
+    SESSION_UP_Z,
+    SESSION_UP_MINUS_Z,
+    SESSION_UP_X,
+    SESSION_UP_MINUS_X
+};
+
 enum session_depth_unit {
     SESSION_DEPTH_UNIT_DEFAULT,
     SESSION_DEPTH_UNIT_MM,
@@ -64,6 +75,7 @@ struct session_options {
     char name[API_NAME_CAP];
     char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
     enum session_pose_source pose_source;
+    enum session_up up;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */
@@ -110,6 +122,11 @@ struct session_option {
 
 extern const struct session_option session_options_table[];
 extern const int session_options_n;
+
+/* The word of an axis, "+z". */
+const char *session_up_name(enum session_up up);
+/* The axis of a word; SESSION_UP_DEFAULT if it is none. */
+enum session_up session_up_parse(const char *word);
 
 enum session_options_form {
     SESSION_OPTIONS_ASKED, /* body of POST /v1/sessions: only what is asked for */

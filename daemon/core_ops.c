@@ -177,6 +177,7 @@ static int op_export_open(struct core *c, const char *id, struct core_export **o
 {
     int max = core_config(c).limits.exports;
     struct core_export *e = NULL;
+    struct ply_frame frame;
     struct session *s;
     int rc = find_whole(c, id, &s, err);
 
@@ -188,7 +189,10 @@ static int op_export_open(struct core *c, const char *id, struct core_export **o
     if (rc == 0 && !(e = calloc(1, sizeof(*e))))
         rc = err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc == 0)
-        rc = export_open(&e->export, session_mirror(s), session_setup(s)->options.step_m, err);
+        frame = (struct ply_frame){session_setup(s)->options.step_m,
+                                   session_up_name(session_setup(s)->options.up)};
+    if (rc == 0)
+        rc = export_open(&e->export, session_mirror(s), &frame, err);
     session_unref(s);
     if (rc) {
         atomic_fetch_sub(&c->exports, 1);

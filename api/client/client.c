@@ -480,6 +480,7 @@ int client_session_create(struct client *c, const char *options_json, struct cli
     json_require(&at, "stream_url");
     json_get_text(&at, "id", s->id, sizeof s->id);
     json_get_text(&at, "stream_url", s->stream_url, sizeof s->stream_url);
+    snprintf(s->up, sizeof s->up, "%s", json_text(json_member(json_member(doc, "options"), "up")));
     if (json_member(doc, "tokens") && json_get_map(&at, "tokens", &tokens)) {
         json_get_text(&tokens, "ingest", s->ingest_token, sizeof s->ingest_token);
         json_get_text(&tokens, "view", s->view_token, sizeof s->view_token);

@@ -79,6 +79,7 @@ struct client_session {
     char id[CONTROL_ID_CAP];
     char stream_url[256];
     char ingest_token[64], view_token[64];
+    char up[3]; /* the world's axis that points up, "+y", as the PLY's header says it; or "" */
 };
 /* options: the JSON body of POST /v1/sessions. */
 MUST_CHECK int client_session_create(struct client *c, const char *options_json,

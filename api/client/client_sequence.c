@@ -15,6 +15,7 @@
 
 #define DESCRIPTION_MAX (1u << 20) /* sequence.json */
 #define LINE_MAX_BYTES 512
+#define UP_COS2 0.413f /* cos(50 degrees) squared */
 
 struct pose {
     long number;
@@ -274,6 +275,26 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
         f->flags |= FRAME_HAS_POSE | FRAME_TRACKING_NORMAL << 2;
     }
     return 0;
+}
+
+enum session_up client_sequence_up(const struct client_sequence *s)
+{
+    static const enum session_up axes[3][2] = {{SESSION_UP_X, SESSION_UP_MINUS_X},
+                                               {SESSION_UP_Y, SESSION_UP_MINUS_Y},
+                                               {SESSION_UP_Z, SESSION_UP_MINUS_Z}};
+    float up[3] = {0}, length2 = 0;
+    int axis = 0;
+
+    for (int i = 0; i < s->info.n_poses; i++)
+        for (int k = 0; k < 3; k++)
+            up[k] -= s->poses[i].T.r[3 * k + 1];
+    for (int k = 0; k < 3; k++) {
+        length2 += up[k] * up[k];
+        axis = fabsf(up[k]) > fabsf(up[axis]) ? k : axis;
+    }
+    if (!(up[axis] * up[axis] > UP_COS2 * length2))
+        return SESSION_UP_DEFAULT;
+    return axes[axis][up[axis] < 0];
 }
 
 /* ------------------------------------------------------------------------------------ truth */

@@ -8,166 +8,96 @@
 #define NEAR_M 0.02f
 /* Radius, oversampled, so that a point at the lens does not cover the picture */
 #define DISC_MAX_PX 24
+#define WEIGHT_MOST 15 /* of a disc's centre; its rim has 1 */
 #define SHADE_STRENGTH 5.0f
 #define SHADE_REACH 2 /* pixels, oversampled */
 /* Of one neighbour, so that edges before a far background do not turn black */
 #define SHADE_CAP 0.35f
-#define SAMPLES 65536
+#define LIT_REACH 3       /* pixels, oversampled, over which a slope is measured */
+#define SMOOTH_STEP 0.03f /* of log2 z, between neighbours on one surface */
+#define EMPTY 1e6f        /* log2 z of a pixel that nothing is drawn on */
 
 struct canvas {
     int w, h;
-    float *z; /* [h][w], INFINITY = nothing */
+    float fx;
+    float *z; /* [h][w], INFINITY = nothing; its log2 at last, EMPTY = nothing */
     uint8_t *rgb;
+    uint16_t *sum; /* [h][w][4] colours times weights, and the weights' sum, at most 255 */
 };
 
-/* ------------------------------------------------------------------------------------ cameras */
+/* A disc as it meets the canvas: centre, radius and depth. */
+struct disc {
+    float u, v, r, z, reach; /* reach: what lies so far behind is of the same surface */
+    const uint8_t *rgb;
+};
 
-static int by_value(const void *a, const void *b)
+/* Puts a disc into the z-buffer. */
+static void cover(struct canvas *c, size_t i, const struct disc *d, float rim)
 {
-    float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
+    (void)rim;
+    if (d->z < c->z[i])
+        c->z[i] = d->z;
 }
 
-/* Returns the p-quantile of n values, which are sorted in place. */
-static float quantile(float *v, size_t n, double p)
+/* Adds a disc's colour to a pixel whose surface it belongs to, the more the nearer its centre is. */
+static void tint(struct canvas *c, size_t i, const struct disc *d, float rim)
 {
-    if (n == 0)
-        return 0;
-    qsort(v, n, sizeof *v, by_value);
-    return v[(size_t)(p * (double)(n - 1) + 0.5)];
+    uint16_t *sum = c->sum + 4 * i, weight = (uint16_t)(1 + WEIGHT_MOST * (1 - rim));
+
+    if (d->z > c->z[i] + d->reach || sum[3] + weight > 255)
+        return;
+    for (int b = 0; b < 3; b++)
+        sum[b] = (uint16_t)(sum[b] + weight * d->rgb[b]);
+    sum[3] = (uint16_t)(sum[3] + weight);
 }
 
-static struct vec3 point_at(const float *xyz, size_t i)
+static void draw_disc(struct canvas *c, const struct disc *d,
+                      void (*put)(struct canvas *, size_t, const struct disc *, float))
 {
-    return vec3_make(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]);
-}
-
-/* Finds the middle of a cloud and returns the radius that holds nine points of ten. Medians are
- * used, because points of the sky or behind a window lie far off and must not decide. */
-static float middle(struct vec3 *c, const float *xyz, size_t n)
-{
-    size_t step = n / SAMPLES + 1, m = 0;
-    float *v = n ? malloc((n / step + 1) * sizeof *v) : NULL, axis[3] = {0}, radius = 1;
-
-    for (int k = 0; v && k < 3; k++) {
-        m = 0;
-        for (size_t i = 0; i < n; i += step)
-            v[m++] = xyz[3 * i + (size_t)k];
-        axis[k] = 0.5f * (quantile(v, m, 0.1) + quantile(v, m, 0.9));
-    }
-    *c = vec3_make(axis[0], axis[1], axis[2]);
-    if (v) {
-        m = 0;
-        for (size_t i = 0; i < n; i += step)
-            v[m++] = sqrtf(vec3_norm2(vec3_sub(point_at(xyz, i), *c)));
-        radius = quantile(v, m, 0.9);
-    }
-    free(v);
-    return radius > 1e-3f ? radius : 1.0f;
-}
-
-void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,
-                        const float *R_wc0, float yaw, float pitch, float zoom, int w, int h)
-{
-    /* Yaw about the camera's y, then pitch about its x: the camera sinks its head, and stands
-     * higher. */
-    const struct rigid Y = {.r = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)}};
-    const struct rigid X = {
-        .r = {1, 0, 0, 0, cosf(pitch), sinf(pitch), 0, -sinf(pitch), cosf(pitch)}};
-    struct rigid T_wc = {0};
-    struct vec3 c;
-    float f = 1.1f * (float)(w > h ? w : h), side = (float)(w < h ? w : h);
-    float distance = middle(&c, xyz, n) * 2.0f * f / side / zoom;
-
-    memcpy(T_wc.r, R_wc0, sizeof T_wc.r);
-    T_wc = rigid_mul(&T_wc, &Y);
-    T_wc = rigid_mul(&T_wc, &X);
-    T_wc.t[0] = c.x - distance * T_wc.r[2];
-    T_wc.t[1] = c.y - distance * T_wc.r[5];
-    T_wc.t[2] = c.z - distance * T_wc.r[8];
-    *view = (struct client_splat_view){
-        .T_cw = rigid_inverse(&T_wc),
-        .K = {f, f, 0.5f * (float)(w - 1), 0.5f * (float)(h - 1)},
-        .w = w,
-        .h = h,
-    };
-}
-
-/* Returns the median depth of the points in view, from every few points; *seen is how many points
- * are in view. */
-static float median_depth(const struct client_splat_view *view, const float *xyz, size_t n,
-                          size_t *seen)
-{
-    size_t step = n / SAMPLES + 1, m = 0;
-    float *z = n ? malloc((n / step + 1) * sizeof *z) : NULL, depth;
-
-    for (size_t i = 0; z && i < n; i += step) {
-        struct vec3 p = rigid_apply(&view->T_cw, point_at(xyz, i));
-        float u = view->K.fx * p.x / p.z + view->K.cx, v = view->K.fy * p.y / p.z + view->K.cy;
-
-        if (p.z > NEAR_M && u >= 0 && v >= 0 && u < (float)view->w && v < (float)view->h)
-            z[m++] = p.z;
-    }
-    depth = m ? quantile(z, m, 0.5) : 1.0f;
-    *seen = m * step;
-    free(z);
-    return depth;
-}
-
-float client_splat_depth(const struct client_splat_view *view, const float *xyz, size_t n)
-{
-    size_t seen;
-    return median_depth(view, xyz, n, &seen);
-}
-
-float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n)
-{
-    size_t seen;
-    float depth = median_depth(view, xyz, n, &seen), px = 2.0f;
-
-    if (seen)
-        px = sqrtf(4.0f * (float)view->w * (float)view->h / (float)seen);
-    px = px < 1.5f ? 1.5f : px > 5.0f ? 5.0f : px;
-    return px * depth / view->K.fx;
-}
-
-/* ------------------------------------------------------------------------------------ drawing */
-
-static void draw_disc(struct canvas *c, float u, float v, float r, float z, const uint8_t *rgb)
-{
-    int x0 = (int)ceilf(u - r), x1 = (int)floorf(u + r);
-    int y0 = (int)ceilf(v - r), y1 = (int)floorf(v + r);
+    int x0 = (int)ceilf(d->u - d->r), x1 = (int)floorf(d->u + d->r);
+    int y0 = (int)ceilf(d->v - d->r), y1 = (int)floorf(d->v + d->r);
 
     for (int y = y0 < 0 ? 0 : y0; y <= y1 && y < c->h; y++)
         for (int x = x0 < 0 ? 0 : x0; x <= x1 && x < c->w; x++) {
-            size_t i = (size_t)y * (size_t)c->w + (size_t)x;
-            float dx = (float)x - u, dy = (float)y - v;
+            float dx = (float)x - d->u, dy = (float)y - d->v;
+            float rim = (dx * dx + dy * dy) / (d->r * d->r);
 
-            if (dx * dx + dy * dy > r * r || z >= c->z[i])
-                continue;
-            c->z[i] = z;
-            memcpy(c->rgb + 3 * i, rgb, 3);
+            if (rim <= 1)
+                put(c, (size_t)y * (size_t)c->w + (size_t)x, d, rim);
         }
 }
 
-static void draw_points(struct canvas *c, const struct client_splat_view *view, const float *xyz,
-                        const uint8_t *rgb, size_t n)
+static void draw_points(struct canvas *c, const struct client_splat_view *view,
+                        const struct client_splat_cloud *cloud,
+                        void (*put)(struct canvas *, size_t, const struct disc *, float))
 {
+    static const uint8_t grey[3] = {205, 200, 192};
     struct intrinsics K = intrinsics_scale(view->K, view->w, view->h, c->w, c->h);
 
-    for (size_t i = 0; i < n; i++) {
-        struct vec3 p = rigid_apply(&view->T_cw, point_at(xyz, i));
-        float u, v, r;
+    for (size_t i = 0; i < cloud->n; i++) {
+        const float *at = cloud->xyz + 3 * i;
+        struct vec3 p = rigid_apply(&view->T_cw, vec3_make(at[0], at[1], at[2]));
+        float wide_m = cloud->disc_m ? cloud->disc_m[i] : view->disc_m;
+        struct disc d = {.z = p.z, .reach = wide_m, .rgb = cloud->rgb ? cloud->rgb + 3 * i : grey};
 
         if (!(p.z > NEAR_M))
             continue;
-        u = K.fx * p.x / p.z + K.cx;
-        v = K.fy * p.y / p.z + K.cy;
-        r = 0.5f * view->disc_m * K.fx / p.z;
-        r = r < 0.71f ? 0.71f : r > DISC_MAX_PX ? DISC_MAX_PX : r;
-        if (u > -r && v > -r && u < (float)c->w + r && v < (float)c->h + r)
-            draw_disc(c, u, v, r, p.z, rgb + 3 * i);
+        d.u = K.fx * p.x / p.z + K.cx;
+        d.v = K.fy * p.y / p.z + K.cy;
+        d.r = 0.5f * wide_m * K.fx / p.z;
+        d.r = d.r < 0.71f ? 0.71f : d.r > DISC_MAX_PX ? DISC_MAX_PX : d.r;
+        if (d.u > -d.r && d.v > -d.r && d.u < (float)c->w + d.r && d.v < (float)c->h + d.r)
+            draw_disc(c, &d, put);
     }
+}
+
+/* Turns the sums of colours into colours. */
+static void mix(struct canvas *c)
+{
+    for (size_t i = 0; i < (size_t)c->w * (size_t)c->h; i++)
+        for (int b = 0; b < 3 && c->sum[4 * i + 3]; b++)
+            c->rgb[3 * i + (size_t)b] =
+                (uint8_t)((c->sum[4 * i + (size_t)b] + c->sum[4 * i + 3] / 2) / c->sum[4 * i + 3]);
 }
 
 /* Fills an empty pixel that has at least five drawn neighbours of like depth with their mean. */
@@ -203,29 +133,78 @@ static void close_gaps(struct canvas *c, float *z_new)
     memcpy(c->z, z_new, (size_t)c->w * (size_t)c->h * sizeof *z_new);
 }
 
-/* Returns log2 z of a pixel; an empty one counts as a wall far behind. */
-static float log_depth(const struct canvas *c, int x, int y, float empty)
+/* Turns z into log2 z; an empty pixel counts as a wall far behind. */
+static void take_logarithms(struct canvas *c)
+{
+    for (size_t i = 0; i < (size_t)c->w * (size_t)c->h; i++)
+        c->z[i] = c->z[i] < INFINITY ? log2f(c->z[i]) : EMPTY;
+}
+
+static float log_depth(const struct canvas *c, int x, int y)
 {
     x = x < 0 ? 0 : x >= c->w ? c->w - 1 : x;
     y = y < 0 ? 0 : y >= c->h ? c->h - 1 : y;
-    float z = c->z[(size_t)y * (size_t)c->w + (size_t)x];
-    return z < INFINITY ? log2f(z) : empty;
+    return c->z[(size_t)y * (size_t)c->w + (size_t)x];
 }
 
 static float shade_at(const struct canvas *c, int x, int y)
 {
-    float own = log_depth(c, x, y, 0), sum = 0, d;
+    float own = log_depth(c, x, y), sum = 0, d;
 
     for (int k = 0; k < 9; k++) {
-        d = own - log_depth(c, x + (k % 3 - 1) * SHADE_REACH, y + (k / 3 - 1) * SHADE_REACH, 1e6f);
+        d = own - log_depth(c, x + (k % 3 - 1) * SHADE_REACH, y + (k / 3 - 1) * SHADE_REACH);
         sum += d > SHADE_CAP ? SHADE_CAP : d > 0 ? d : 0;
     }
     return expf(-SHADE_STRENGTH * sum / 8);
 }
 
+/* Takes the mean of log2 z over neighbours of like depth: discs are steps, surfaces are not. */
+static void smooth(struct canvas *c, float *scratch)
+{
+    for (int y = 0; y < c->h; y++)
+        for (int x = 0; x < c->w; x++) {
+            float own = log_depth(c, x, y), sum = 0, z;
+            int n = 0;
+
+            for (int k = 0; k < 25 && own < EMPTY; k++) {
+                z = log_depth(c, x + 2 * (k % 5 - 2), y + 2 * (k / 5 - 2));
+                if (fabsf(z - own) > SMOOTH_STEP)
+                    continue;
+                sum += z;
+                n++;
+            }
+            scratch[(size_t)y * (size_t)c->w + (size_t)x] = n ? sum / (float)n : own;
+        }
+    memcpy(c->z, scratch, (size_t)c->w * (size_t)c->h * sizeof *scratch);
+}
+
+/* The slope of log2 z along one axis, from the side where it is flatter: the other may be an edge. */
+static float slope(const struct canvas *c, int x, int y, int dx, int dy)
+{
+    float own = log_depth(c, x, y);
+    float after = log_depth(c, x + dx, y + dy) - own, before = own - log_depth(c, x - dx, y - dy);
+    float least = fabsf(after) < fabsf(before) ? after : before;
+
+    return fabsf(least) < SHADE_CAP ? least / (float)(dx + dy) : 0;
+}
+
+/*
+ * How bright a lamp at the camera's left shoulder makes a pixel, 0.35 ... 1. Where the logarithm of
+ * z rises by a / f and b / f from pixel to pixel, the surface is turned to (a, b, -1), as seen in
+ * the middle of the picture.
+ */
+static float lit_at(const struct canvas *c, int x, int y)
+{
+    const float f = c->fx * 0.6931472f; /* of log2 */
+    float a = f * slope(c, x, y, LIT_REACH, 0), b = f * slope(c, x, y, 0, LIT_REACH);
+    float cosine = (-0.35f * a - 0.45f * b + 0.82f) / sqrtf(a * a + b * b + 1);
+
+    return 0.35f + 0.65f * (cosine > 0 ? cosine : 0);
+}
+
 /* Shades the picture, puts it on a background that is a little brighter above, and averages it
  * down. */
-static void resolve(uint8_t *picture, const struct canvas *c, int w, int h)
+static void resolve(uint8_t *picture, const struct canvas *c, bool lit, int w, int h)
 {
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
@@ -234,8 +213,8 @@ static void resolve(uint8_t *picture, const struct canvas *c, int w, int h)
             for (int k = 0; k < OVERSAMPLE * OVERSAMPLE; k++) {
                 int cx = x * OVERSAMPLE + k % OVERSAMPLE, cy = y * OVERSAMPLE + k / OVERSAMPLE;
                 size_t i = (size_t)cy * (size_t)c->w + (size_t)cx;
-                bool drawn = c->z[i] < INFINITY;
-                float s = drawn ? shade_at(c, cx, cy) : 1.0f;
+                bool drawn = c->z[i] < EMPTY;
+                float s = drawn ? shade_at(c, cx, cy) * (lit ? lit_at(c, cx, cy) : 1) : 1.0f;
                 float grey = 46.0f - 18.0f * (float)y / (float)h;
 
                 for (int b = 0; b < 3; b++)
@@ -248,10 +227,11 @@ static void resolve(uint8_t *picture, const struct canvas *c, int w, int h)
         }
 }
 
-int client_splat_draw(uint8_t *picture, const struct client_splat_view *view, const float *xyz,
-                      const uint8_t *rgb, size_t n, struct err *err)
+int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
+                      const struct client_splat_cloud *cloud, struct err *err)
 {
-    struct canvas c = {.w = view->w * OVERSAMPLE, .h = view->h * OVERSAMPLE};
+    struct canvas c = {
+        .w = view->w * OVERSAMPLE, .h = view->h * OVERSAMPLE, .fx = view->K.fx * OVERSAMPLE};
     size_t pixels = (size_t)c.w * (size_t)c.h;
     float *scratch = NULL;
     int rc = 0;
@@ -262,19 +242,26 @@ int client_splat_draw(uint8_t *picture, const struct client_splat_view *view, co
                        view->h, CLIENT_SPLAT_SIDE_MAX);
     c.z = malloc(pixels * sizeof *c.z);
     c.rgb = malloc(3 * pixels);
+    c.sum = calloc(pixels, 4 * sizeof *c.sum);
     scratch = malloc(pixels * sizeof *scratch);
-    if (!c.z || !c.rgb || !scratch) {
+    if (!c.z || !c.rgb || !c.sum || !scratch) {
         rc = err_set(err, ERR_MEMORY, "no memory for a picture of %d x %d", view->w, view->h);
         goto out;
     }
     for (size_t i = 0; i < pixels; i++)
         c.z[i] = INFINITY;
-    draw_points(&c, view, xyz, rgb, n);
+    draw_points(&c, view, cloud, cover);
+    draw_points(&c, view, cloud, tint);
+    mix(&c);
     for (int i = 0; i < 2; i++)
         close_gaps(&c, scratch);
-    resolve(picture, &c, view->w, view->h);
+    take_logarithms(&c);
+    for (int i = 0; i < 2 && !cloud->rgb; i++)
+        smooth(&c, scratch);
+    resolve(picture, &c, !cloud->rgb, view->w, view->h);
 out:
     free(scratch);
+    free(c.sum);
     free(c.rgb);
     free(c.z);
     return rc;

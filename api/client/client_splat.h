@@ -1,14 +1,15 @@
 /*
- * client_splat.h - draw a coloured point cloud into a picture: discs with a z-buffer, shaded by
- * depth
+ * client_splat.h - draw a point cloud into a picture: discs with a z-buffer, shaded by depth
  *
- * A point becomes a disc whose radius falls with its depth. Surfaces without normals read well by
- * eye-dome lighting (Boucheny 2009): a pixel is darkened by how far it lies behind its neighbours,
+ * A point becomes a disc as wide as the gaps around it, whose radius falls with its depth. Surfaces
+ * read well by eye-dome lighting (Boucheny 2009): a pixel is darkened by how far it lies behind its
+ * neighbours,
  *
  *     shade = exp(-s / 8 * sum over 8 neighbours of max(0, log2 z - log2 z_neighbour))
  *
- * and gaps between discs are closed from neighbours of like depth. Everything is drawn at twice
- * the size and averaged down.
+ * A cloud without colours is lit besides, by a lamp at the camera's shoulder; normals come from the
+ * z-buffer. Gaps between discs are closed from neighbours of like depth. Everything is drawn at
+ * twice the size and averaged down.
  *
  * Frames:  camera axes OpenCV (x right, y down, z forward)
  * Units:   metres, pixels, radians
@@ -21,40 +22,83 @@
 
 #define CLIENT_SPLAT_SIDE_MAX 8192
 
+struct client_splat_cloud {
+    size_t n;
+    const float *xyz;    /* [n][3]; what is not finite is not drawn */
+    const uint8_t *rgb;  /* [n][3]; NULL = grey and lit */
+    const float *disc_m; /* [n] diameters; NULL = the view's */
+};
+
 struct client_splat_view {
     struct rigid T_cw;
     struct intrinsics K;
     int w, h;
-    float disc_m; /* diameter of a point */
+    float disc_m; /* diameter of a point, where the cloud names none */
+};
+
+/* A camera that goes around a point; with yaw = pitch = 0 it stands behind it as R_wc is turned. */
+struct client_splat_orbit {
+    float R_wc[9]; /* camera to world */
+    float pitch;   /* > 0 looks from above */
+    int w, h;
+    /* set by the functions below */
+    struct vec3 middle; /* what it looks at */
+    float distance;
 };
 
 /*
- * client_splat_orbit - a camera that looks at the middle of a cloud
+ * client_splat_frame - choose middle and distance so that the cloud fills the picture
  *
- * In:      xyz [n][3]; R_wc0 [9]: orientation at yaw = pitch = 0, camera-to-world
- *          yaw turns around the camera's own up axis, pitch > 0 looks from above; zoom 1
- *          shows nine points of ten
- * Out:     *view but disc_m
+ * In/out:  o
+ * In:      n_yaws = 1: the picture at yaws[0] is filled. More: the middle stays where it is, and
+ *          the cloud fits the picture at all of them
  */
-void client_splat_orbit(struct client_splat_view *view, const float *xyz, size_t n,
-                        const float *R_wc0, float yaw, float pitch, float zoom, int w, int h);
+void client_splat_frame(struct client_splat_orbit *o, const struct client_splat_cloud *cloud,
+                        const float *yaws, int n_yaws);
 
-/* A disc diameter that closes most gaps: from the median depth and how many points fall into the
- * view. */
-float client_splat_disc(const struct client_splat_view *view, const float *xyz, size_t n);
+/*
+ * client_splat_crop - leave out what lies far off: sky, what is seen through a window
+ *
+ * In/out:  xyz [n][3], rgb [n][3]: what is finite and lies from the median point at most three
+ *          times as far as half of the points do is kept, in its order
+ * Returns: how many are kept
+ */
+size_t client_splat_crop(float *xyz, uint8_t *rgb, size_t n);
+
+/* The camera at one yaw, about its own up axis; zoom 2 stands half as far away. */
+struct client_splat_view client_splat_at(const struct client_splat_orbit *o, float yaw, float zoom);
+
+/*
+ * client_splat_side - the yaw from which most is seen
+ *
+ * A room that was scanned from within shows its walls' backs from most sides, which hide the rest;
+ * from its open side the cloud covers most of the picture. Eight yaws are compared.
+ * Returns: radians; 0 unless another is clearly better
+ */
+float client_splat_side(const struct client_splat_orbit *o, const struct client_splat_cloud *cloud);
+
+/*
+ * client_splat_discs - diameters that close the gaps between neighbours
+ *
+ * Out:     disc_m [n]: from the distance of the fourth neighbour, at most three times the median
+ * Returns: 0; ERR_MEMORY
+ * Cost:    O(n log n)
+ */
+MUST_CHECK int client_splat_discs(float *disc_m, const struct client_splat_cloud *cloud,
+                                  struct err *err);
 
 /* Median depth of the points that fall into the view; 1 if none does. */
-float client_splat_depth(const struct client_splat_view *view, const float *xyz, size_t n);
+float client_splat_depth(const struct client_splat_view *view,
+                         const struct client_splat_cloud *cloud);
 
 /*
  * client_splat_draw - the picture
  *
- * In:      xyz [n][3], rgb [n][3]
  * Out:     picture [h][w][3]
  * Returns: 0; ERR_INPUT: size out of 1...CLIENT_SPLAT_SIDE_MAX; ERR_MEMORY
  */
 MUST_CHECK int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
-                                 const float *xyz, const uint8_t *rgb, size_t n, struct err *err);
+                                 const struct client_splat_cloud *cloud, struct err *err);
 
 /* Colours a depth map: near is warm, far is cool, 0 is grey. The range of the logarithmic scale is
  * in metres. */

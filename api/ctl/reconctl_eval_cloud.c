@@ -3,6 +3,7 @@
 #include "api/eval/eval_register.h"
 #include "api/ctl/reconctl_eval.h"
 #include "api/ctl/reconctl_eval_cloud.h"
+#include "api/ctl/reconctl_render.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
@@ -247,22 +248,32 @@ static void colour(uint8_t *rgb, const double *distance, size_t n, double thresh
 
 static int draw(struct job *j, struct err *err)
 {
-    const float level[9] = {1, 0, 0, 0, -1, 0, 0, 0, -1}; /* y is up, as `render` has it */
+    struct client_splat_cloud cloud = {.n = j->a.n, .xyz = j->a.xyz, .rgb = j->a.rgb};
+    struct client_splat_orbit orbit = {.pitch = 0.5f, .w = PICTURE_W, .h = PICTURE_H};
+    const float yaw = 0.5f;
     struct client_splat_view view;
     uint8_t *picture;
+    float *disc_m;
     int rc;
 
     if (!j->o->plot)
         return 0;
     picture = malloc((size_t)3 * PICTURE_W * PICTURE_H);
-    if (!picture)
-        return err_set(err, ERR_MEMORY, "no memory for a picture");
+    cloud.disc_m = disc_m = malloc(j->a.n * sizeof *disc_m);
+    rc = picture && disc_m ? reconctl_render_orient(orbit.R_wc, NULL, j->a.up, NULL, err)
+                           : err_set(err, ERR_MEMORY, "no memory for a picture");
+    if (rc == 0)
+        rc = client_splat_discs(disc_m, &cloud, err);
+    if (rc)
+        goto out;
     colour(j->a.rgb, j->distance, j->a.n, j->o->eval.threshold_m);
-    client_splat_orbit(&view, j->a.xyz, j->a.n, level, 0.5f, 0.5f, 1, PICTURE_W, PICTURE_H);
-    view.disc_m = client_splat_disc(&view, j->a.xyz, j->a.n);
-    rc = client_splat_draw(picture, &view, j->a.xyz, j->a.rgb, j->a.n, err);
+    client_splat_frame(&orbit, &cloud, &yaw, 1);
+    view = client_splat_at(&orbit, yaw, 1);
+    rc = client_splat_draw(picture, &view, &cloud, err);
     if (rc == 0)
         rc = png_write_file(j->o->plot, picture, PICTURE_W, PICTURE_H, err);
+out:
+    free(disc_m);
     free(picture);
     return rc;
 }

@@ -44,6 +44,7 @@ struct pull {
     /* what GET answers about the session */
     bool closed;
     uint64_t hash;
+    char up[PLY_UP_CAP];
     double written_s, shown_s;
 };
 
@@ -130,12 +131,14 @@ static void show(struct pull *p, const char *type)
 static int write_cloud(struct pull *p, struct err *err)
 {
     const struct control_ready *ready = client_stream_ready(p->stream);
+    struct ply_frame frame;
 
     p->changed = false;
     p->written_s = reconctl_now_s();
     if (!p->o->output || !ready)
         return 0;
-    return ply_write_file(p->o->output, client_stream_cloud(p->stream), ready->step_m, err);
+    frame = (struct ply_frame){ready->step_m, p->up};
+    return ply_write_file(p->o->output, client_stream_cloud(p->stream), &frame, err);
 }
 
 /* Asks for the state of the session and where its stream is. */
@@ -150,6 +153,8 @@ static int get_session(struct pull *p, struct client *client, char stream_url[25
     if (rc == 0) {
         snprintf(stream_url, 256, "%s", json_text(json_member(doc, "stream_url")));
         p->closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
+        snprintf(p->up, sizeof p->up, "%s",
+                 json_text(json_member(json_member(doc, "options"), "up")));
         p->hash = reconctl_hex(json_text(json_member(doc, "hash")));
     }
     json_free(&doc);

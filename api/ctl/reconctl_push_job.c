@@ -80,9 +80,9 @@ static const char *stream_token(const struct reconctl_push_job *j)
 static int write_cloud(struct reconctl_push_job *j, struct err *err)
 {
     const struct control_ready *ready = client_stream_ready(j->stream);
+    const struct ply_frame frame = {ready ? ready->step_m : 0.001f, j->session.up};
 
-    return ply_write_file(j->options->output, client_stream_cloud(j->stream),
-                          ready ? ready->step_m : 0.001f, err);
+    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame, err);
 }
 
 const struct reconctl_push_kind reconctl_push_mono = {

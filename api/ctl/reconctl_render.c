@@ -1,6 +1,6 @@
 #include "api/client/client_sequence.h"
 #include "api/client/client_splat.h"
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_render.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
@@ -10,13 +10,15 @@
 #include <string.h>
 
 #define DEGREE 0.017453293f
-#define LINE_BYTES 512
+#define ORBIT_MAX 3600
+#define FILM_PICTURES 96
+#define NOT_GIVEN 1e9
 
 struct render_options {
     struct reconctl_common common; /* first: see reconctl.h */
     const char *output, *view, *trajectory, *up, *camera;
     struct reconctl_size size;
-    double yaw, pitch, zoom, point_px;
+    double yaw, pitch, zoom, point_px, swing;
     int orbit;
 };
 
@@ -24,101 +26,28 @@ struct render_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Picture to write (PNG)"},
+    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Picture to write: .png; a turn: .mp4 or .gif"},
     {"size", 's', "WxH", RECONCTL_SIZE, AT(size), 16, 8192, "Size of the picture (960x720)"},
-    {"yaw", 0, "DEGREES", RECONCTL_REAL, AT(yaw), -3600, 3600, "Turn around the up axis (0)"},
+    {"yaw", 0, "DEGREES", RECONCTL_REAL, AT(yaw), -3600, 3600, "Turn around the up axis (default: the side that shows most, or where --trajectory looked)"},
     {"pitch", 0, "DEGREES", RECONCTL_REAL, AT(pitch), -90, 90, "Look down from above (20)"},
-    {"zoom", 0, "N", RECONCTL_REAL, AT(zoom), 0.01, 100, "1 shows nine points of ten (1)"},
+    {"zoom", 0, "N", RECONCTL_REAL, AT(zoom), 0.01, 100, "1 fills the picture (1)"},
     {"point-size", 0, "PIXELS", RECONCTL_REAL, AT(point_px), 0.1, 64,
-     "Diameter of a point at the middle depth (default: closes most gaps)"},
+     "Diameter of a point at the middle depth (default: each closes the gaps around it)"},
     {"trajectory", 0, "FILE", RECONCTL_TEXT, AT(trajectory), 0, 0,
-     "TUM file: yaw and pitch count from where its cameras looked"},
+     "TUM file: yaw counts from where its cameras looked"},
     {"up", 0, "AXIS", RECONCTL_TEXT, AT(up), 0, 0,
-     "Without --trajectory, the world's up axis: x, -x, y, -y, z or -z (y)"},
+     "The world's up axis: x, -x, y, -y, z or -z (default: as the file says, else y)"},
     {"view", 0, "POSE", RECONCTL_TEXT, AT(view), 0, 0,
      "Camera-to-world pose tx,ty,tz,qx,qy,qz,qw (OpenCV axes) instead of an orbit"},
     {"camera", 0, "FX,FY,CX,CY", RECONCTL_TEXT, AT(camera), 0, 0,
      "Intrinsics of --view in pixels of --size"},
-    {"orbit", 0, "N", RECONCTL_INT, AT(orbit), 2, 3600,
-     "Write N pictures around the cloud: FILE-000.png ..."},
+    {"orbit", 0, "N", RECONCTL_INT, AT(orbit), 2, ORBIT_MAX,
+     "Write N pictures around the cloud: FILE-000.png ..., or a film of them (96)"},
+    {"swing", 0, "DEGREES", RECONCTL_REAL, AT(swing), 1, 180,
+     "--orbit goes so far to both sides instead of all around"},
     {0},
 };
 /* clang-format on */
-
-/* Computes an orientation from a forward and an up direction of any length, which are not
- * parallel. */
-static void look(float *R, struct vec3 forward, struct vec3 up)
-{
-    struct vec3 f = forward, r, d;
-    float n = sqrtf(vec3_norm2(f));
-
-    f = vec3_make(f.x / n, f.y / n, f.z / n);
-    r = vec3_make(f.y * up.z - f.z * up.y, f.z * up.x - f.x * up.z, f.x * up.y - f.y * up.x);
-    n = sqrtf(vec3_norm2(r));
-    r = vec3_make(r.x / n, r.y / n, r.z / n);
-    d = vec3_make(f.y * r.z - f.z * r.y, f.z * r.x - f.x * r.z, f.x * r.y - f.y * r.x);
-    R[0] = r.x, R[1] = d.x, R[2] = f.x;
-    R[3] = r.y, R[4] = d.y, R[5] = f.y;
-    R[6] = r.z, R[7] = d.z, R[8] = f.z;
-}
-
-static int axis_orientation(float *R, const char *name, struct err *err)
-{
-    float sign = *name == '-' ? -1.0f : 1.0f;
-    char axis = name[*name == '-'];
-
-    if (!strchr("xyz", axis) || !axis || name[(*name == '-') + 1])
-        return err_set(err, ERR_INPUT, "--up takes x, -x, y, -y, z or -z, not '%.20s'", name);
-    look(R,
-         axis == 'z'   ? vec3_make(0, 1, 0)
-         : axis == 'y' ? vec3_make(0, 0, -sign)
-                       : vec3_make(0, 1, 0),
-         vec3_make(axis == 'x' ? sign : 0, axis == 'y' ? sign : 0, axis == 'z' ? sign : 0));
-    return 0;
-}
-
-/* Takes the mean viewing direction and the mean up direction of a TUM file's cameras. */
-static int path_orientation(float *R, const char *file, struct err *err)
-{
-    struct vec3 forward = {0}, up = {0};
-    char line[LINE_BYTES], where[ERR_WHERE_CAP];
-    FILE *in = fopen(file, "r");
-    struct rigid T;
-    struct err why;
-    float along;
-    int n = 0, rc = 0;
-
-    if (!in)
-        return err_at(err, ERR_NOT_FOUND, file, "cannot be read: %m");
-    for (int i = 1; rc == 0 && fgets(line, sizeof line, in); i++) {
-        const char *p = line + strcspn(line, " \t");
-
-        if (*line == '#' || *line == '\n')
-            continue;
-        rc = client_sequence_pose(&T, p + strspn(p, " \t"), &why);
-        if (rc) {
-            snprintf(where, sizeof where, "%.60s:%d", file, i);
-            err_at(err, rc, where, "%s", why.text);
-            break;
-        }
-        forward = vec3_make(forward.x + T.r[2], forward.y + T.r[5], forward.z + T.r[8]);
-        up = vec3_make(up.x - T.r[1], up.y - T.r[4], up.z - T.r[7]);
-        n++;
-    }
-    fclose(in);
-    if (rc)
-        return rc;
-    if (n == 0 || !(vec3_norm2(up) > 1e-6f))
-        return err_at(err, ERR_INPUT, file, "holds no camera path with a common up direction");
-    along = (forward.x * up.x + forward.y * up.y + forward.z * up.z) / vec3_norm2(up);
-    forward =
-        vec3_make(forward.x - along * up.x, forward.y - along * up.y, forward.z - along * up.z);
-    /* the directions cancel out where a camera turned all around */
-    if (!(vec3_norm2(forward) > 1e-6f * (float)n))
-        forward = vec3_make(T.r[2], T.r[5], T.r[8]);
-    look(R, forward, up);
-    return 0;
-}
 
 static int pose_view(struct client_splat_view *view, const struct render_options *o,
                      struct err *err)
@@ -142,47 +71,123 @@ static int pose_view(struct client_splat_view *view, const struct render_options
     return 0;
 }
 
-static int draw(const struct render_options *o, const struct ply_cloud *cloud, const float *R,
-                double yaw, const char *file, uint8_t *picture, struct err *err)
+static void print_written(const struct render_options *o, const char *file)
 {
-    struct client_splat_view view;
-    int rc = 0;
-
-    if (o->view)
-        rc = pose_view(&view, o, err);
-    else
-        client_splat_orbit(&view, cloud->xyz, cloud->n, R, (float)yaw * DEGREE,
-                           (float)o->pitch * DEGREE, (float)o->zoom, o->size.w, o->size.h);
-    if (rc)
-        return rc;
-    view.disc_m = o->point_px > 0 ? client_splat_depth(&view, cloud->xyz, cloud->n) *
-                                        (float)o->point_px / view.K.fx
-                                  : client_splat_disc(&view, cloud->xyz, cloud->n);
-    rc = client_splat_draw(picture, &view, cloud->xyz, cloud->rgb, cloud->n, err);
-    if (rc == 0)
-        rc = png_write_file(file, picture, o->size.w, o->size.h, err);
-    if (rc == 0 && !reconctl_json(&o->common))
+    if (!reconctl_json(&o->common))
         printf("%s\n", file);
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    size_t n = strlen(name), m = strlen(end);
+
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+static bool is_film(const char *name)
+{
+    return ends_in(name, ".mp4") || ends_in(name, ".gif");
+}
+
+/* The yaw of picture i of n: all around, or to and fro. */
+static float yaw_of(const struct render_options *o, double yaw, int i, int n)
+{
+    double turn = (double)i / n;
+
+    return (float)(yaw + (o->swing > 0 ? o->swing * sin(2 * M_PI * turn) : 360 * turn)) * DEGREE;
+}
+
+/* What is drawn, from where, and into what. */
+struct render {
+    const struct render_options *o;
+    struct client_splat_cloud cloud;
+    float *disc_m;
+    struct client_splat_orbit orbit;
+    double yaw; /* degrees */
+    uint8_t *picture;
+    struct reconctl_film *film;
+};
+
+static int draw(struct render *r, const struct client_splat_view *from, const char *file,
+                struct err *err)
+{
+    struct client_splat_view view = *from;
+    int rc;
+
+    if (r->o->point_px > 0) {
+        view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
+        r->cloud.disc_m = NULL;
+    }
+    rc = client_splat_draw(r->picture, &view, &r->cloud, err);
+    if (rc == 0 && r->film)
+        return reconctl_film_add(r->film, r->picture, err);
+    if (rc == 0)
+        rc = png_write_file(file, r->picture, view.w, view.h, err);
+    if (rc == 0)
+        print_written(r->o, file);
     return rc;
 }
 
-static int draw_all(const struct render_options *o, const struct ply_cloud *cloud, const float *R,
-                    struct err *err)
+static int draw_orbit(struct render *r, struct err *err)
 {
-    uint8_t *picture = malloc(3 * (size_t)o->size.w * (size_t)o->size.h);
+    int n = r->o->orbit, stem = (int)strlen(r->o->output) - 4, rc = 0;
     char file[4096];
-    int rc = picture ? 0 : err_set(err, ERR_MEMORY, "no memory for a picture"), stem;
+    float yaws[ORBIT_MAX] = {0};
 
-    if (rc == 0 && !o->orbit)
-        rc = draw(o, cloud, R, o->yaw, o->output, picture, err);
-    stem = (int)strlen(o->output);
-    if (stem > 4 && strcmp(o->output + stem - 4, ".png") == 0)
-        stem -= 4;
-    for (int i = 0; rc == 0 && i < o->orbit && !reconctl_stopped(); i++) {
-        snprintf(file, sizeof file, "%.*s-%03d.png", stem, o->output, i);
-        rc = draw(o, cloud, R, o->yaw + 360.0 * i / o->orbit, file, picture, err);
+    for (int i = 0; i < n; i++)
+        yaws[i] = yaw_of(r->o, r->yaw, i, n);
+    client_splat_frame(&r->orbit, &r->cloud, yaws, n);
+    for (int i = 0; rc == 0 && i < n && !reconctl_stopped(); i++) {
+        struct client_splat_view view = client_splat_at(&r->orbit, yaws[i], (float)r->o->zoom);
+
+        snprintf(file, sizeof file, "%.*s-%03d.png", stem, r->o->output, i);
+        rc = draw(r, &view, file, err);
     }
-    free(picture);
+    return rc;
+}
+
+static int draw_all(struct render *r, struct err *err)
+{
+    const struct render_options *o = r->o;
+    struct client_splat_view view;
+    float yaw;
+    int rc = 0;
+
+    if (o->view) {
+        rc = pose_view(&view, o, err);
+        return rc ? rc : draw(r, &view, o->output, err);
+    }
+    r->yaw = o->yaw;
+    if (!o->trajectory && o->yaw == NOT_GIVEN)
+        r->yaw = (double)(client_splat_side(&r->orbit, &r->cloud) / DEGREE);
+    else if (o->yaw == NOT_GIVEN)
+        r->yaw = 0;
+    if (o->orbit)
+        return draw_orbit(r, err);
+    yaw = (float)r->yaw * DEGREE;
+    client_splat_frame(&r->orbit, &r->cloud, &yaw, 1);
+    view = client_splat_at(&r->orbit, yaw, (float)o->zoom);
+    return draw(r, &view, o->output, err);
+}
+
+static int open_all(struct render *r, const struct ply_cloud *cloud, struct err *err)
+{
+    const struct render_options *o = r->o;
+    int rc = reconctl_render_orient(r->orbit.R_wc, o->up, cloud->up, o->trajectory, err);
+
+    r->orbit.pitch = (float)o->pitch * DEGREE;
+    r->orbit.w = o->size.w;
+    r->orbit.h = o->size.h;
+    r->picture = malloc(3 * (size_t)o->size.w * (size_t)o->size.h);
+    r->disc_m = malloc(cloud->n * sizeof *r->disc_m);
+    if (!r->picture || !r->disc_m)
+        rc = err_set(err, ERR_MEMORY, "no memory for a picture");
+    r->cloud = (struct client_splat_cloud){cloud->n, cloud->xyz,
+                                           cloud->has_colour ? cloud->rgb : NULL, r->disc_m};
+    if (rc == 0)
+        rc = client_splat_discs(r->disc_m, &r->cloud, err);
+    if (rc == 0 && is_film(o->output))
+        rc = reconctl_film_open(&r->film, o->output, o->size.w, o->size.h, err);
     return rc;
 }
 
@@ -193,40 +198,60 @@ static void set_defaults(void *arguments)
     o->size = (struct reconctl_size){960, 720};
     o->pitch = 20;
     o->zoom = 1;
-    o->up = "y";
+    o->yaw = NOT_GIVEN;
+}
+
+static int check(struct render_options *o)
+{
+    if (!o->output)
+        return reconctl_usage(&o->common, "-O FILE says where the picture goes");
+    if (!is_film(o->output) && !ends_in(o->output, ".png"))
+        return reconctl_usage(&o->common, "'%.60s': a picture is a .png, a turn a .mp4 or .gif",
+                              o->output);
+    if (is_film(o->output) && !o->orbit)
+        o->orbit = FILM_PICTURES;
+    if (o->view && o->orbit)
+        return reconctl_usage(&o->common, "--view is one picture, and no turn");
+    return RECONCTL_OK;
 }
 
 static int run_render(void *arguments)
 {
     struct render_options *o = arguments;
+    struct render r = {.o = o};
     struct ply_cloud cloud = {0};
-    struct err err;
-    float R[9];
-    int rc;
+    struct err err, film_err;
+    int rc, code = check(o);
 
-    if (!o->output || (o->view && o->orbit))
-        return reconctl_usage(&o->common, o->output ? "--view and --orbit exclude each other"
-                                                    : "-O FILE.png says where the picture goes");
-    rc =
-        o->trajectory ? path_orientation(R, o->trajectory, &err) : axis_orientation(R, o->up, &err);
-    if (rc == 0)
-        rc = ply_read_file(o->common.operands[0], &cloud, &err);
+    if (code)
+        return code;
+    rc = ply_read_file(o->common.operands[0], &cloud, &err);
     if (rc == 0 && cloud.n == 0)
         rc = err_at(&err, ERR_INPUT, o->common.operands[0], "holds no points");
+    if (rc == 0 && !o->view)
+        cloud.n = client_splat_crop(cloud.xyz, cloud.rgb, cloud.n);
     if (rc == 0)
-        rc = draw_all(o, &cloud, R, &err);
+        rc = open_all(&r, &cloud, &err);
+    if (rc == 0)
+        rc = draw_all(&r, &err);
+    if (reconctl_film_close(&r.film, rc ? &film_err : &err) && rc == 0)
+        rc = err.code;
+    else if (rc == 0 && is_film(o->output))
+        print_written(o, o->output);
+    free(r.picture);
+    free(r.disc_m);
     ply_cloud_free(&cloud);
     if (rc) {
         reconctl_fail(&o->common, &err);
         return RECONCTL_FAILURE;
     }
-    return RECONCTL_OK;
+    return reconctl_stopped() ? RECONCTL_INTERRUPTED : RECONCTL_OK;
 }
 
 const struct reconctl_command reconctl_render_command = {
     .name = "render",
     .operands = "CLOUD.ply",
-    .summary = "Draw a cloud into a PNG",
+    .summary = "Draw a cloud into a picture or a film",
     .options = options,
     .size = sizeof(struct render_options),
     .defaults = set_defaults,

@@ -215,26 +215,32 @@ static int add_cloud(struct reconctl_sheet *s, const struct frame *f, const stru
     struct client_splat_view view = {.w = CELL_W, .h = s->cell_h};
     struct rigid T = *T_wc;
     uint8_t *rgb = NULL, *picture = malloc(3 * (size_t)CELL_W * (size_t)s->cell_h);
-    float *xyz = NULL, back;
+    struct client_splat_cloud points = {0};
+    float *xyz = NULL, *disc_m = NULL, back;
     size_t n = 0;
     int rc = picture ? 0 : err_set(err, ERR_MEMORY, "no memory for pictures");
 
     if (rc == 0)
         rc = flatten(cloud, step_m, &xyz, &rgb, &n, err);
+    if (rc == 0 && !(disc_m = malloc((n + 1) * sizeof *disc_m)))
+        rc = err_set(err, ERR_MEMORY, "no memory for pictures");
+    points = (struct client_splat_cloud){.n = n, .xyz = xyz, .rgb = rgb, .disc_m = disc_m};
+    if (rc == 0)
+        rc = client_splat_discs(disc_m, &points, err);
     if (rc)
         goto out;
     view.K = intrinsics_scale(f->K, f->width, f->height, CELL_W, s->cell_h);
     view.T_cw = rigid_inverse(&T);
-    back = BACK_SHARE * client_splat_depth(&view, xyz, n);
+    back = BACK_SHARE * client_splat_depth(&view, &points);
     for (int i = 0; i < 3; i++)
         T.t[i] -= back * T.r[3 * i + 2];
     view.T_cw = rigid_inverse(&T);
-    view.disc_m = client_splat_disc(&view, xyz, n);
-    rc = client_splat_draw(picture, &view, xyz, rgb, n, err);
+    rc = client_splat_draw(picture, &view, &points, err);
     for (int y = 0; rc == 0 && y < s->cell_h; y++)
         memcpy(cell(s, 2) + (size_t)y * 9 * CELL_W, picture + (size_t)y * 3 * CELL_W, 3 * CELL_W);
 out:
     free(picture);
+    free(disc_m);
     free(xyz);
     free(rgb);
     return rc;

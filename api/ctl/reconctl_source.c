@@ -213,6 +213,7 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.width = info.width;
     s->info.height = info.height;
     s->info.has_poses = info.n_poses > 0;
+    s->info.up = client_sequence_up(s->sequence);
     s->info.fps = info.fps;
     rc = look_at_first(s, err);
     if (rc == 0 && info.has_camera) {

@@ -1,7 +1,5 @@
 #include "daemon/session/export.h"
 
-#include "proto/cloud/ply.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +11,8 @@ struct export
     size_t header_len;
 };
 
-int export_open(struct export **export, struct mirror *m, float step_m, struct err *err)
+int export_open(struct export **export, struct mirror *m, const struct ply_frame *frame,
+                struct err *err)
 {
     struct export *e = calloc(1, sizeof(*e));
     int rc;
@@ -26,8 +25,8 @@ int export_open(struct export **export, struct mirror *m, float step_m, struct e
         free(e);
         return rc;
     }
-    e->step_m = step_m;
-    e->header_len = (size_t)ply_header(e->header, e->cloud.points, step_m, e->cloud.hash);
+    e->step_m = frame->step_m;
+    e->header_len = (size_t)ply_header(e->header, e->cloud.points, frame, e->cloud.hash);
     *export = e;
     return 0;
 }

@@ -9,10 +9,12 @@
 #define RECOND_DAEMON_EXPORT_H
 
 #include "daemon/session/mirror.h"
+#include "proto/cloud/ply.h"
 
 struct export;
 
-MUST_CHECK int export_open(struct export **e, struct mirror *m, float step_m, struct err *err);
+MUST_CHECK int export_open(struct export **e, struct mirror *m, const struct ply_frame *frame,
+                           struct err *err);
 void export_close(struct export **e);
 
 uint64_t export_bytes(const struct export *e);

@@ -13,19 +13,21 @@
 
 #define CHUNK 4096u /* points written at once */
 #define HASH_COMMENT "comment recond hash "
+#define UP_COMMENT "comment recond up "
 
-int ply_header(char *buf, uint64_t n_points, float step_m, uint64_t hash)
+int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint64_t hash)
 {
-    return snprintf(
-        buf, PLY_HEADER_MAX,
-        "ply\nformat binary_little_endian 1.0\n"
-        "comment recond step %.9g m\n" HASH_COMMENT "%016" PRIx64 "\n"
-        "comment recond frame: world of the session's first pose, right-handed, metres\n"
-        "element vertex %" PRIu64 "\n"
-        "property float x\nproperty float y\nproperty float z\n"
-        "property uchar red\nproperty uchar green\nproperty uchar blue\n"
-        "property uchar confidence\nend_header\n",
-        (double)step_m, hash, n_points);
+    return snprintf(buf, PLY_HEADER_MAX,
+                    "ply\nformat binary_little_endian 1.0\n"
+                    "comment recond step %.9g m\n" HASH_COMMENT "%016" PRIx64 "\n"
+                    "comment recond frame: the world of the session's poses, right-handed, metres\n"
+                    "%s%s%s"
+                    "element vertex %" PRIu64 "\n"
+                    "property float x\nproperty float y\nproperty float z\n"
+                    "property uchar red\nproperty uchar green\nproperty uchar blue\n"
+                    "property uchar confidence\nend_header\n",
+                    (double)frame->step_m, hash, *frame->up ? UP_COMMENT : "", frame->up,
+                    *frame->up ? "\n" : "", n_points);
 }
 
 void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
@@ -46,10 +48,10 @@ void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, u
     }
 }
 
-static int write_all(FILE *f, const struct cloud *c, float step_m, uint8_t *chunk)
+static int write_all(FILE *f, const struct cloud *c, const struct ply_frame *frame, uint8_t *chunk)
 {
     char header[PLY_HEADER_MAX];
-    int n = ply_header(header, cloud_points(c), step_m, cloud_hash(c));
+    int n = ply_header(header, cloud_points(c), frame, cloud_hash(c));
 
     if (fwrite(header, 1, (size_t)n, f) != (size_t)n)
         return -1;
@@ -59,7 +61,7 @@ static int write_all(FILE *f, const struct cloud *c, float step_m, uint8_t *chun
         for (uint32_t at = 0; at < b.n;) {
             uint32_t m = b.n - at < CHUNK ? b.n - at : CHUNK;
 
-            ply_points(chunk, &b, at, m, step_m);
+            ply_points(chunk, &b, at, m, frame->step_m);
             if (fwrite(chunk, PLY_POINT_BYTES, m, f) != m)
                 return -1;
             at += m;
@@ -82,7 +84,8 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
-int ply_write_file(const char *path, const struct cloud *c, float step_m, struct err *err)
+int ply_write_file(const char *path, const struct cloud *c, const struct ply_frame *frame,
+                   struct err *err)
 {
     uint8_t *chunk = malloc((size_t)CHUNK * PLY_POINT_BYTES);
     char *beside = NULL;
@@ -96,7 +99,7 @@ int ply_write_file(const char *path, const struct cloud *c, float step_m, struct
     }
     fd = mkostemp(beside, O_CLOEXEC);
     f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!f || write_all(f, c, step_m, chunk) || fflush(f) || fchmod(fd, 0644) || fsync(fd) ||
+    if (!f || write_all(f, c, frame, chunk) || fflush(f) || fchmod(fd, 0644) || fsync(fd) ||
         rename(beside, path)) {
         rc = err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
         if (fd >= 0)

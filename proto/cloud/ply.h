@@ -4,6 +4,7 @@
  *
  * Streaming: the header and any number of block bodies are produced into the caller's buffer, so
  *            that an export of any size needs only a few kilobytes.
+ * Frames:    the session's world, right-handed; `comment recond up +z` names its axis that points up
  */
 #ifndef RECOND_PROTO_PLY_H
 #define RECOND_PROTO_PLY_H
@@ -13,15 +14,22 @@
 #define PLY_POINT_BYTES 16
 #define PLY_HEADER_MAX 512
 
+#define PLY_UP_CAP 3
+
+struct ply_frame {
+    float step_m;
+    const char *up; /* "+x" ... "-z", or "" where it is not known */
+};
+
 /* Returns the length written to buf [PLY_HEADER_MAX]; comment lines name step, hash and frame. */
-int ply_header(char *buf, uint64_t n_points, float step_m, uint64_t hash);
+int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint64_t hash);
 /* Points [first, first+n) of a block as PLY_POINT_BYTES each. */
 void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
                 float step_m);
 
 /* A whole cloud to a file (written beside it and renamed). Returns 0; ERR_IO. */
-MUST_CHECK int ply_write_file(const char *path, const struct cloud *c, float step_m,
-                              struct err *err);
+MUST_CHECK int ply_write_file(const char *path, const struct cloud *c,
+                              const struct ply_frame *frame, struct err *err);
 
 /*
  * ply_read_file - the points of a PLY file of any program
@@ -42,7 +50,8 @@ struct ply_cloud {
     uint8_t *rgb;   /* [n][3]; grey without colours */
     int has_colour; /* the file has red, green and blue */
     int has_hash;
-    uint64_t hash; /* of the comment that ply_header() writes */
+    uint64_t hash;       /* of the comment that ply_header() writes */
+    char up[PLY_UP_CAP]; /* likewise; "" = the file does not say */
 };
 MUST_CHECK int ply_read_file(const char *path, struct ply_cloud *out, struct err *err);
 void ply_cloud_free(struct ply_cloud *p);

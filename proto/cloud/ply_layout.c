@@ -190,12 +190,16 @@ static int read_property(struct reader *r, struct err *err)
 static int read_line(struct reader *r, struct err *err)
 {
     unsigned long long hash;
+    char up[3];
 
     if (sscanf(r->line, "comment recond hash %16llx", &hash) == 1) {
         r->l->has_hash = 1;
         r->l->hash = hash;
         return 0;
     }
+    if (sscanf(r->line, "comment recond up %2[-+xyz]", up) == 1 && strlen(up) == 2 &&
+        strchr("+-", up[0]) && strchr("xyz", up[1]))
+        strcpy(r->l->up, up);
     if (r->n_words == 0 || strcmp(r->word[0], "comment") == 0 ||
         strcmp(r->word[0], "obj_info") == 0)
         return 0;

@@ -68,6 +68,7 @@ struct ply_layout {
     int points; /* index of the element "vertex" */
     int has_colour, has_hash;
     uint64_t hash; /* of the comment that ply_header() writes */
+    char up[3];    /* likewise, "" = none */
 };
 
 /*

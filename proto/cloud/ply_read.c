@@ -330,6 +330,7 @@ int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
         out->has_colour = l.has_colour;
         out->has_hash = l.has_hash;
         out->hash = l.hash;
+        memcpy(out->up, l.up, sizeof out->up);
     }
     fclose(f);
     return rc;

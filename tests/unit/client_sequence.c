@@ -105,6 +105,32 @@ static void a_folder_is_read(void **state)
     client_sequence_close(&s);
 }
 
+/* Up is the axis nearest to the cameras' up, if one is near. */
+static void poses_say_what_is_up(void **state)
+{
+    static const struct {
+        const char *poses;
+        enum session_up up;
+    } cases[] = {
+        {"0 0 0 0 0 0 0 1\n", SESSION_UP_MINUS_Y},              /* the world is the camera's */
+        {"0 0 0 0 1 0 0 0\n1 0 0 0 1 0 0 0.1\n", SESSION_UP_Y}, /* turned over about x */
+        {"0 0 0 0 -0.6 0 0 0.8\n", SESSION_UP_Z},               /* 74 degrees about x */
+        {"0 0 0 0 0.6 0 0 0.8\n", SESSION_UP_MINUS_Z},
+        {"0 0 0 0 0 0 0.7 0.7\n", SESSION_UP_X},
+        {"0 0 0 0 0 0 0 1\n1 0 0 0 1 0 0 0\n", SESSION_UP_DEFAULT}, /* they cancel out */
+        {"# none\n", SESSION_UP_DEFAULT},
+    };
+    struct client_sequence *s;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put("poses.txt", cases[i].poses);
+        assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
+        assert_int_equal(client_sequence_up(s), cases[i].up);
+        client_sequence_close(&s);
+    }
+}
+
 static void refuse(const char *poses, int code, const char *where)
 {
     struct client_sequence *s;
@@ -206,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_folder_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(poses_say_what_is_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_picture_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(true_depth_is_metres, set_up, tear_down),
     };

@@ -23,6 +23,14 @@ static const struct client_splat_view front = {
     .disc_m = 0.4f,
 };
 
+static int draw(uint8_t *picture, const struct client_splat_view *view, const float *xyz,
+                const uint8_t *rgb, size_t n)
+{
+    const struct client_splat_cloud cloud = {.n = n, .xyz = xyz, .rgb = rgb};
+
+    return client_splat_draw(picture, view, &cloud, NULL);
+}
+
 static const uint8_t *pixel(const uint8_t *picture, int x, int y)
 {
     return picture + 3 * (y * W + x);
@@ -47,7 +55,7 @@ static void a_disc_has_its_size(void **state)
     int n = 0;
 
     (void)state;
-    assert_int_equal(client_splat_draw(picture, &front, xyz, red, 1, NULL), 0);
+    assert_int_equal(draw(picture, &front, xyz, red, 1), 0);
     for (int i = 0; i < W * H; i++)
         n += is_red(picture + 3 * i);
     /* area pi 25 = 78.5; the rim is averaged with the background */
@@ -66,8 +74,8 @@ static void the_nearer_hides(void **state)
     uint8_t a[3 * W * H], b[3 * W * H];
 
     (void)state;
-    assert_int_equal(client_splat_draw(a, &front, near_last, blue_red, 3, NULL), 0);
-    assert_int_equal(client_splat_draw(b, &front, near_first, red_blue, 3, NULL), 0);
+    assert_int_equal(draw(a, &front, near_last, blue_red, 3), 0);
+    assert_int_equal(draw(b, &front, near_first, red_blue, 3), 0);
     assert_memory_equal(a, b, sizeof a);
     assert_true(is_red(pixel(a, 31, 23)));
     for (int i = 0; i < W * H; i++)
@@ -81,7 +89,7 @@ static void x_is_right_and_y_is_down(void **state)
     uint8_t picture[3 * W * H];
 
     (void)state;
-    assert_int_equal(client_splat_draw(picture, &front, xyz, rgb, 2, NULL), 0);
+    assert_int_equal(draw(picture, &front, xyz, rgb, 2), 0);
     assert_true(is_red(pixel(picture, 44, 23)));  /* 31.5 + 50 * 0.5 / 2 */
     assert_true(is_blue(pixel(picture, 31, 36))); /* 23.5 + 12.5 */
 }
@@ -105,22 +113,38 @@ static void steps_are_shaded(void **state)
         xyz[3 * i + 1] = y;
         xyz[3 * i + 2] = x < 0 ? 2.0f : 2.3f; /* a step in the middle, the right side behind */
     }
-    assert_int_equal(client_splat_draw(picture, &view, xyz, rgb, N * N, NULL), 0);
+    assert_int_equal(draw(picture, &view, xyz, rgb, N * N), 0);
     assert_int_equal(pixel(picture, 10, 24)[0], 200);
     assert_int_equal(pixel(picture, 55, 24)[0], 200);
     assert_true(pixel(picture, 31, 24)[0] > 190 || pixel(picture, 30, 24)[0] > 190);
     assert_true(pixel(picture, 32, 24)[0] < 185);
 }
 
+/* Counts the points that a view has within its picture. */
+static int inside(const struct client_splat_view *view, const struct client_splat_cloud *cloud)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < cloud->n; i++) {
+        const float *at = cloud->xyz + 3 * i;
+        struct vec3 p = rigid_apply(&view->T_cw, vec3_make(at[0], at[1], at[2]));
+
+        assert_true(p.z > 0);
+        n += fabsf(p.x / p.z * view->K.fx) < W / 2 && fabsf(p.y / p.z * view->K.fy) < H / 2;
+    }
+    return n;
+}
+
 /* Yaw 0, pitch 0 looks along the base camera's axis at the middle; pitch lifts the camera. */
 static void an_orbit_looks_at_the_middle(void **state)
 {
-    static const float base[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const float yaws[] = {0, 1.5707963f, 3.1415927f, 4.712389f};
+    struct client_splat_orbit o = {.R_wc = {1, 0, 0, 0, 1, 0, 0, 0, 1}, .w = W, .h = H};
     float xyz[3 * 1000];
+    struct client_splat_cloud cloud = {.n = 1000, .xyz = xyz};
     struct client_splat_view view;
     struct rigid T_wc;
     struct vec3 p;
-    int n;
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -128,26 +152,126 @@ static void an_orbit_looks_at_the_middle(void **state)
         xyz[3 * i + 1] = -3 + (float)(i / 10 % 10) / 10 - 0.45f;
         xyz[3 * i + 2] = 1 + (float)(i / 100) / 10 - 0.45f;
     }
+    o.pitch = 0.5f;
+    client_splat_frame(&o, &cloud, yaws, 4);
     for (int k = 0; k < 4; k++) {
-        client_splat_orbit(&view, xyz, 1000, base, 1.5707963f * (float)k, 0.5f, 1, W, H);
+        view = client_splat_at(&o, yaws[k], 1);
         p = rigid_apply(&view.T_cw, vec3_make(5, -3, 1));
         assert_true(fabsf(p.x) < 0.02f && fabsf(p.y) < 0.02f && p.z > 1);
-        n = 0;
-        for (int i = 0; i < 1000; i++) {
-            p = rigid_apply(&view.T_cw, vec3_make(xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]));
-            assert_true(p.z > 0);
-            n += fabsf(p.x / p.z * view.K.fx) < W / 2 && fabsf(p.y / p.z * view.K.fy) < H / 2;
-        }
-        assert_in_range(n, 900, 1000); /* nine of ten are in the picture, and it is not far off */
-        client_splat_orbit(&view, xyz, 1000, base, 1.5707963f * (float)k, 0.5f, 2, W, H);
+        assert_int_equal(inside(&view, &cloud), 1000);
+        view = client_splat_at(&o, yaws[k], 1.5f);
+        assert_true(inside(&view, &cloud) < 1000); /* it is not far off */
         T_wc = rigid_inverse(&view.T_cw);
         assert_true(T_wc.t[1] < -3.2f); /* y points down: the camera stands above */
+        client_splat_frame(&o, &cloud, &yaws[k], 1);
+        view = client_splat_at(&o, yaws[k], 1);
+        assert_int_equal(inside(&view, &cloud), 1000);
+        view = client_splat_at(&o, yaws[k], 1.1f);
+        assert_true(inside(&view, &cloud) < 1000); /* one side fills the picture more closely */
+        client_splat_frame(&o, &cloud, yaws, 4);
     }
-    client_splat_orbit(&view, xyz, 1000, base, 0, 0, 1, W, H);
+    o.pitch = 0;
+    client_splat_frame(&o, &cloud, yaws, 1);
+    view = client_splat_at(&o, 0, 1);
     T_wc = rigid_inverse(&view.T_cw);
     assert_true(T_wc.t[2] < 0 && fabsf(T_wc.t[0] - 5) < 0.02f && fabsf(T_wc.t[1] + 3) < 0.02f);
-    client_splat_orbit(&view, xyz, 0, base, 0, 0, 1, W, H); /* no points: no crash */
-    assert_true(isfinite(view.T_cw.t[2]));
+    cloud.n = 0; /* no points: no crash */
+    client_splat_frame(&o, &cloud, yaws, 1);
+    assert_true(isfinite(client_splat_at(&o, 0, 1).T_cw.t[2]));
+}
+
+/* A box without its front, which is open towards -z: seen from behind, its back hides the rest. */
+static void an_open_room_is_seen_from_its_open_side(void **state)
+{
+    enum { N = 40 };
+    static float xyz[3 * 4 * N * N];
+    struct client_splat_cloud cloud = {.xyz = xyz};
+    struct client_splat_orbit o = {.R_wc = {-1, 0, 0, 0, 1, 0, 0, 0, -1}, .w = W, .h = H};
+    float yaw;
+
+    (void)state;
+    o.pitch = 0.4f;
+    for (int i = 0; i < N * N; i++) {
+        float a = (float)(i % N) / N - 0.5f, b = (float)(i / N) / N - 0.5f;
+        const float walls[4][3] = {{a, b, 0.5f}, {-0.5f, b, a}, {0.5f, b, a}, {a, 0.5f, b}};
+
+        memcpy(xyz + 3 * cloud.n, walls, sizeof walls);
+        cloud.n += 4;
+    }
+    yaw = client_splat_side(&o, &cloud); /* yaw 0 looks along -z, at the back of the back wall */
+    assert_true(fabsf(yaw - 3.1415927f) < 0.8f);
+    o.R_wc[0] = o.R_wc[8] = 1;
+    assert_true(client_splat_side(&o, &cloud) == 0);
+}
+
+/* Of a ball and a few points far off, and of one that is no number, the ball is left. */
+static void far_off_points_are_left_out(void **state)
+{
+    enum { N = 100 };
+    float xyz[3 * N];
+    uint8_t rgb[3 * N];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        float a = (float)i * 2.4f, z = 2 * (float)i / N - 1, r = sqrtf(1 - z * z);
+
+        xyz[3 * i] = r * cosf(a);
+        xyz[3 * i + 1] = r * sinf(a);
+        xyz[3 * i + 2] = i % 10 == 3 ? 40 : z;
+        memset(rgb + 3 * i, i, 3);
+    }
+    xyz[3 * 7] = NAN;
+    assert_int_equal(client_splat_crop(xyz, rgb, N), N - 11);
+    assert_int_equal(rgb[0], 0);
+    assert_int_equal(rgb[3 * 3], 4); /* 3 was far off */
+    assert_int_equal(rgb[3 * (N - 12)], 99);
+    assert_int_equal(client_splat_crop(xyz, rgb, 0), 0);
+}
+
+/* Discs are as wide as the gaps: of a sparse half wider than of a dense one; a lone point is a
+ * speck. */
+static void discs_close_gaps(void **state)
+{
+    enum { N = 20 };
+    static float xyz[3 * (2 * N * N + 1)], disc_m[2 * N * N + 1];
+    struct client_splat_cloud cloud = {.n = 2 * N * N + 1, .xyz = xyz};
+
+    (void)state;
+    for (int i = 0; i < 2 * N * N; i++) {
+        float step = i < N * N ? 0.01f : 0.015f;
+
+        xyz[3 * i] = step * (float)(i % N) + (i < N * N ? 0 : 1);
+        xyz[3 * i + 1] = step * (float)(i / N % N);
+    }
+    xyz[3 * 2 * N * N] = 9;
+    assert_int_equal(client_splat_discs(disc_m, &cloud, NULL), 0);
+    assert_true(disc_m[N * 5 + 5] > 0.0141f && disc_m[N * 5 + 5] < 0.017f);
+    assert_true(disc_m[N * N + N * 5 + 5] > 0.0212f && disc_m[N * N + N * 5 + 5] < 0.025f);
+    assert_true(disc_m[2 * N * N] < 0.014f);
+    cloud.n = 0;
+    assert_int_equal(client_splat_discs(disc_m, &cloud, NULL), 0);
+}
+
+/* Without colours, faces are told apart by how they are turned. */
+static void grey_is_lit(void **state)
+{
+    enum { N = 128 };
+    static float xyz[3 * N * N];
+    uint8_t picture[3 * W * H];
+    struct client_splat_view view = front;
+
+    (void)state;
+    view.disc_m = 0.08f;
+    for (int i = 0; i < N * N; i++) {
+        float x = (float)(i % N - N / 2) / 32, y = (float)(i / N - N / 2) / 32;
+
+        xyz[3 * i] = x;
+        xyz[3 * i + 1] = y;
+        xyz[3 * i + 2] = 3 - 0.8f * fabsf(x); /* a corner, whose walls face left and right */
+    }
+    assert_int_equal(draw(picture, &view, xyz, NULL, N * N), 0);
+    assert_true(pixel(picture, 38, 24)[0] > pixel(picture, 18, 24)[0] + 20);
+    assert_true(pixel(picture, 18, 24)[0] > 100);
 }
 
 static void depth_is_coloured(void **state)
@@ -172,21 +296,28 @@ static void hostile_numbers_draw_nothing(void **state)
     struct client_splat_view view = front;
 
     (void)state;
-    assert_int_equal(client_splat_draw(empty, &front, xyz, rgb, 0, NULL), 0);
-    assert_int_equal(client_splat_draw(picture, &front, xyz, rgb, 5, NULL), 0);
+    assert_int_equal(draw(empty, &front, xyz, rgb, 0), 0);
+    assert_int_equal(draw(picture, &front, xyz, rgb, 5), 0);
     assert_memory_equal(picture, empty, sizeof empty);
     view.w = 0;
-    assert_int_equal(client_splat_draw(picture, &view, xyz, rgb, 0, NULL), ERR_INPUT);
+    assert_int_equal(draw(picture, &view, xyz, rgb, 0), ERR_INPUT);
     view.w = CLIENT_SPLAT_SIDE_MAX + 1;
-    assert_int_equal(client_splat_draw(picture, &view, xyz, rgb, 0, NULL), ERR_INPUT);
+    assert_int_equal(draw(picture, &view, xyz, rgb, 0), ERR_INPUT);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_disc_has_its_size),          cmocka_unit_test(the_nearer_hides),
-        cmocka_unit_test(x_is_right_and_y_is_down),     cmocka_unit_test(steps_are_shaded),
-        cmocka_unit_test(an_orbit_looks_at_the_middle), cmocka_unit_test(depth_is_coloured),
+        cmocka_unit_test(a_disc_has_its_size),
+        cmocka_unit_test(the_nearer_hides),
+        cmocka_unit_test(x_is_right_and_y_is_down),
+        cmocka_unit_test(steps_are_shaded),
+        cmocka_unit_test(an_orbit_looks_at_the_middle),
+        cmocka_unit_test(depth_is_coloured),
+        cmocka_unit_test(an_open_room_is_seen_from_its_open_side),
+        cmocka_unit_test(far_off_points_are_left_out),
+        cmocka_unit_test(discs_close_gaps),
+        cmocka_unit_test(grey_is_lit),
         cmocka_unit_test(hostile_numbers_draw_nothing),
     };
 

@@ -175,10 +175,12 @@ static void options_are_completed_and_checked(void **state)
     assert_true(o.net_w == 256 && o.net_h == 192 && multiple == 32);
     assert_string_equal(o.depth_model, "flat");
     assert_null(motion);
+    assert_int_equal(o.up, SESSION_UP_Y); /* a phone's world */
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
     assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), 0);
     assert_string_equal(o.motion_model, "still");
+    assert_int_equal(o.up, SESSION_UP_MINUS_Y); /* the first camera's */
     assert_non_null(motion);
     o = (struct session_options){0}; /* the first picture decides */
     assert_int_equal(options_resolve(&o, &depth, &motion, &multiple, &config, m, false, &err), 0);

@@ -26,6 +26,8 @@ static void ply_bytes_by_hand(void **state)
     assert_memory_equal(out + 12, "\x14\x28\x3c\x02", 4);
 }
 
+static const struct ply_frame frame = {STEP, "-z"};
+
 static void ply_round_trip(void **state)
 {
     struct cloud *c = cloud();
@@ -36,12 +38,13 @@ static void ply_round_trip(void **state)
     for (uint32_t s = 0; s < SLOTS; s++)
         put(c, s, (int32_t)(s * 37 % 5000) - 2500, (int32_t)s - 1500, (int32_t)(s % 7), (uint8_t)s);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, STEP, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
     assert_int_equal(file_case_count(), 1); /* nothing beside it is left */
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, SLOTS);
     assert_true(p.has_hash);
     assert_int_equal(p.hash, cloud_hash(c));
+    assert_string_equal(p.up, "-z");
     for (uint32_t k = 0; k < cloud_blocks(c); k++) {
         struct cloud_block b = cloud_block(c, k);
 
@@ -66,20 +69,20 @@ static void ply_is_replaced_or_left(void **state)
     struct ply_cloud p;
 
     (void)state;
-    assert_int_equal(ply_write_file(file_case_path, c, STEP, NULL),
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL),
                      0); /* an empty cloud is a file too */
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, 0);
     ply_cloud_free(&p);
     put(c, 0, 1, 2, 3, 4);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, STEP, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, 1);
     ply_cloud_free(&p);
     snprintf(other, sizeof other, "%s/none/x.ply", file_case_folder);
-    assert_int_equal(ply_write_file(other, c, STEP, NULL), ERR_IO);
-    assert_int_equal(ply_write_file(file_case_folder, c, STEP, NULL),
+    assert_int_equal(ply_write_file(other, c, &frame, NULL), ERR_IO);
+    assert_int_equal(ply_write_file(file_case_folder, c, &frame, NULL),
                      ERR_IO); /* a file_case_folder stays one */
     assert_int_equal(file_case_count(), 1);
     assert_int_equal(ply_read_file(other, &p, NULL), ERR_NOT_FOUND);
@@ -375,7 +378,7 @@ static void ply_damage_is_survived(void **state)
     for (uint32_t i = 0; i < 5; i++)
         put(c, i, (int32_t)i, 0, 0, 9);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, STEP, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
     len = file_case_read(data, sizeof data);
     file_case_in_memory();
     for (size_t cut = 0; cut < len; cut++) {

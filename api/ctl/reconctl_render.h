@@ -1,0 +1,31 @@
+/*
+ * reconctl_render.h - what the files of `reconctl render` share
+ */
+#ifndef RECOND_API_RECONCTL_RENDER_H
+#define RECOND_API_RECONCTL_RENDER_H
+
+#include "api/ctl/reconctl.h"
+#include "proto/types.h"
+
+/*
+ * reconctl_render_orient - how the camera is turned before yaw and pitch
+ *
+ * In:      asked: --up or NULL; said: the axis that the file names, or ""; path: TUM file or NULL.
+ *          Up is what was asked, else what the file says, else the mean of the path's cameras, else
+ *          y. The camera looks where the path's cameras looked on average
+ * Out:     R_wc: camera to world, level
+ * Returns: 0; ERR_INPUT; ERR_NOT_FOUND
+ */
+MUST_CHECK int reconctl_render_orient(float R_wc[9], const char *asked, const char *said,
+                                      const char *path, struct err *err);
+
+/* A film, written by ffmpeg: MP4 or GIF as the name of the file says. */
+struct reconctl_film;
+MUST_CHECK int reconctl_film_open(struct reconctl_film **film, const char *path, int w, int h,
+                                  struct err *err);
+/* Adds a picture [h][w][3]. */
+MUST_CHECK int reconctl_film_add(struct reconctl_film *film, const uint8_t *rgb, struct err *err);
+/* Waits until the file is whole. A film that ffmpeg did not finish is removed. */
+MUST_CHECK int reconctl_film_close(struct reconctl_film **film, struct err *err);
+
+#endif
