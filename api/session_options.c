@@ -87,12 +87,12 @@ const struct session_option session_options_table[] = {
 #define ROWS (sizeof session_options_table / sizeof session_options_table[0])
 const int session_options_n = ROWS;
 
-const char *session_up_name(enum session_up up)
+const char *session_options_up_word(enum session_up up)
 {
     return ups[up ? up - 1 : 0];
 }
 
-enum session_up session_up_parse(const char *word)
+enum session_up session_options_up(const char *word)
 {
     for (int i = 0; ups[i]; i++)
         if (strcmp(ups[i], word) == 0)

@@ -124,9 +124,9 @@ extern const struct session_option session_options_table[];
 extern const int session_options_n;
 
 /* The word of an axis, "+z". */
-const char *session_up_name(enum session_up up);
+const char *session_options_up_word(enum session_up up);
 /* The axis of a word; SESSION_UP_DEFAULT if it is none. */
-enum session_up session_up_parse(const char *word);
+enum session_up session_options_up(const char *word);
 
 enum session_options_form {
     SESSION_OPTIONS_ASKED, /* body of POST /v1/sessions: only what is asked for */

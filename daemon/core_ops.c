@@ -190,7 +190,7 @@ static int op_export_open(struct core *c, const char *id, struct core_export **o
         rc = err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc == 0)
         frame = (struct ply_frame){session_setup(s)->options.step_m,
-                                   session_up_name(session_setup(s)->options.up)};
+                                   session_options_up_word(session_setup(s)->options.up)};
     if (rc == 0)
         rc = export_open(&e->export, session_mirror(s), &frame, err);
     session_unref(s);

@@ -277,11 +277,9 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
     return 0;
 }
 
-enum session_up client_sequence_up(const struct client_sequence *s)
+const char *client_sequence_up(const struct client_sequence *s)
 {
-    static const enum session_up axes[3][2] = {{SESSION_UP_X, SESSION_UP_MINUS_X},
-                                               {SESSION_UP_Y, SESSION_UP_MINUS_Y},
-                                               {SESSION_UP_Z, SESSION_UP_MINUS_Z}};
+    static const char *const axes[3][2] = {{"+x", "-x"}, {"+y", "-y"}, {"+z", "-z"}};
     float up[3] = {0}, length2 = 0;
     int axis = 0;
 
@@ -293,7 +291,7 @@ enum session_up client_sequence_up(const struct client_sequence *s)
         axis = fabsf(up[k]) > fabsf(up[axis]) ? k : axis;
     }
     if (!(up[axis] * up[axis] > UP_COS2 * length2))
-        return SESSION_UP_DEFAULT;
+        return "";
     return axes[axis][up[axis] < 0];
 }
 

@@ -12,7 +12,6 @@
 #ifndef RECOND_API_CLIENT_SEQUENCE_H
 #define RECOND_API_CLIENT_SEQUENCE_H
 
-#include "api/session_options.h"
 #include "proto/wire/frame.h"
 
 #include <stdbool.h>
@@ -61,9 +60,9 @@ void client_sequence_name(const struct client_sequence *s, int i, char name[81])
 MUST_CHECK int client_sequence_depth(const struct client_sequence *s, int i, float **depth, int *w,
                                      int *h, struct err *err);
 
-/* Tells which axis of the poses' world points up, if any: the one nearest to the mean of the
- * cameras' up directions, within 50 degrees of it. */
-enum session_up client_sequence_up(const struct client_sequence *s);
+/* Says which axis of the poses' world points up, "+z": the one nearest to the mean of the cameras'
+ * up directions, within 50 degrees of it; "" if none is. */
+const char *client_sequence_up(const struct client_sequence *s);
 
 /*
  * client_sequence_pose - a transform from "tx ty tz qx qy qz qw"

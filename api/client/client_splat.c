@@ -39,7 +39,7 @@ static void cover(struct canvas *c, size_t i, const struct disc *d, float rim)
         c->z[i] = d->z;
 }
 
-/* Adds a disc's colour to a pixel whose surface it belongs to, the more the nearer its centre is. */
+/* Adds a disc's colour to a pixel of the same surface, the more the nearer its centre is. */
 static void tint(struct canvas *c, size_t i, const struct disc *d, float rim)
 {
     uint16_t *sum = c->sum + 4 * i, weight = (uint16_t)(1 + WEIGHT_MOST * (1 - rim));
@@ -178,7 +178,7 @@ static void smooth(struct canvas *c, float *scratch)
     memcpy(c->z, scratch, (size_t)c->w * (size_t)c->h * sizeof *scratch);
 }
 
-/* The slope of log2 z along one axis, from the side where it is flatter: the other may be an edge. */
+/* Returns the slope of log2 z along one axis, on its flatter side: the other may be an edge. */
 static float slope(const struct canvas *c, int x, int y, int dx, int dy)
 {
     float own = log_depth(c, x, y);

@@ -100,7 +100,8 @@ static struct vec3 box_middle(const struct client_splat_cloud *cloud, float *rad
     return vec3_make(0.5f * (lo.x + hi.x), 0.5f * (lo.y + hi.y), 0.5f * (lo.z + hi.z));
 }
 
-/* Yaw about the camera's y, then pitch about its x: the camera sinks its head, and stands higher. */
+/* Yaw turns about the camera's y, then pitch about its x: the camera sinks its head, and stands
+ * higher. */
 static struct rigid turned(const struct client_splat_orbit *o, float yaw)
 {
     const struct rigid Y = {.r = {cosf(yaw), 0, sinf(yaw), 0, 1, 0, -sinf(yaw), 0, cosf(yaw)}};

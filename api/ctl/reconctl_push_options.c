@@ -95,8 +95,8 @@ static struct session_options complete(const struct reconctl_push_options *o,
         asked.camera_h = info->height;
         if (!asked.pose_source)
             asked.pose_source = info->has_poses ? SESSION_POSE_DEVICE : SESSION_POSE_LEARNED;
-        if (!asked.up && asked.pose_source == SESSION_POSE_DEVICE)
-            asked.up = info->up;
+        if (!asked.up && info->up && asked.pose_source == SESSION_POSE_DEVICE)
+            asked.up = session_options_up(info->up);
         if (!asked.name[0])
             strcpy(asked.name, "push");
     }

@@ -26,13 +26,15 @@ struct render_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Picture to write: .png; a turn: .mp4 or .gif"},
+    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
+     "Picture to write: .png; a turn: .mp4 or .gif"},
     {"size", 's', "WxH", RECONCTL_SIZE, AT(size), 16, 8192, "Size of the picture (960x720)"},
-    {"yaw", 0, "DEGREES", RECONCTL_REAL, AT(yaw), -3600, 3600, "Turn around the up axis (default: the side that shows most, or where --trajectory looked)"},
+    {"yaw", 0, "DEGREES", RECONCTL_REAL, AT(yaw), -3600, 3600,
+     "Turn around the up axis (default: to the side that shows most)"},
     {"pitch", 0, "DEGREES", RECONCTL_REAL, AT(pitch), -90, 90, "Look down from above (20)"},
     {"zoom", 0, "N", RECONCTL_REAL, AT(zoom), 0.01, 100, "1 fills the picture (1)"},
     {"point-size", 0, "PIXELS", RECONCTL_REAL, AT(point_px), 0.1, 64,
-     "Diameter of a point at the middle depth (default: each closes the gaps around it)"},
+     "Diameter of a point at the middle depth (default: closes gaps)"},
     {"trajectory", 0, "FILE", RECONCTL_TEXT, AT(trajectory), 0, 0,
      "TUM file: yaw counts from where its cameras looked"},
     {"up", 0, "AXIS", RECONCTL_TEXT, AT(up), 0, 0,

@@ -5,7 +5,6 @@
 #ifndef RECOND_API_RECONCTL_SOURCE_H
 #define RECOND_API_RECONCTL_SOURCE_H
 
-#include "api/session_options.h"
 #include "proto/wire/frame.h"
 
 #include <stdbool.h>
@@ -24,7 +23,7 @@ struct reconctl_source_info {
     int n_frames; /* of one round; 0 = not known before the end */
     int width, height;
     bool has_poses, camera_guessed;
-    enum session_up up;  /* of a folder's poses; SESSION_UP_DEFAULT = not known */
+    const char *up;      /* of the world of a folder's poses, "+z"; NULL or "" = not known */
     struct intrinsics K; /* of width x height */
     double fps;
 };

@@ -4,7 +4,8 @@
  *
  * Streaming: the header and any number of block bodies are produced into the caller's buffer, so
  *            that an export of any size needs only a few kilobytes.
- * Frames:    the session's world, right-handed; `comment recond up +z` names its axis that points up
+ * Frames:    the session's world, right-handed; `comment recond up +z` names its axis that points
+ *            up
  */
 #ifndef RECOND_PROTO_PLY_H
 #define RECOND_PROTO_PLY_H
