@@ -131,7 +131,7 @@ LINK_ALL = $(LIB_DAEMON) $(LIB_API) $(LIB_GPU) $(LIB_PROTO)
 $(O)/recond: $(O)/daemon/main.c.o $(LINK_ALL)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_DAEMON) $(LIBS_API) $(LIBS_GPU) $(LIBS_PROTO)
 # what both ends know: tokens and their file, the options of sessions
-$(O)/reconctl: $(call objs,$(CTL_SRC) api/session_options.c api/token.c) $(LIB_CLIENT) $(LIB_PROTO)
+$(O)/reconctl: $(call objs,$(CTL_SRC) api/session_options.c api/token.c api/quota.c) $(LIB_CLIENT) $(LIB_PROTO)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CLIENT) $(LIBS_PROTO)
 
 # the library that others link: one object, of which only what the installed headers declare can be seen

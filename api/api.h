@@ -12,6 +12,7 @@
 #ifndef RECOND_API_API_H
 #define RECOND_API_API_H
 
+#include "api/quota.h"
 #include "api/session_options.h"
 #include "proto/wire/control.h"
 #include "proto/wire/delta.h"
@@ -44,6 +45,12 @@ struct api_token {
     uint8_t sha256[32];
 };
 
+/* A token of the token file, as the core knows it: sessions that were made with it are its own. */
+struct api_tenant {
+    char name[API_NAME_CAP];
+    struct quota quota;
+};
+
 /* Counters of one session. At every quiet moment:
  * received = used + dropped + refused, queued = 0. */
 struct session_counts {
@@ -53,6 +60,7 @@ struct session_counts {
 
 struct session_info {
     char id[API_ID_CAP];
+    char owner[API_NAME_CAP];       /* name of the token that it was made with */
     struct session_options options; /* as resolved, nothing left at "default" */
     enum session_state state;
     char device[API_NAME_CAP];
@@ -106,9 +114,10 @@ struct core_export; /* a snapshot being read */
 enum stream_kind { STREAM_NONE, STREAM_TEXT, STREAM_BINARY, STREAM_CLOSE };
 
 struct core_ops {
-    /* Returns ERR_INPUT (where = JSON pointer), ERR_NOT_FOUND (no such model), ERR_BUSY (budgets;
-     * the client may come again after *retry_after_s), ERR_MEMORY. */
-    int (*session_create)(struct core *c, const struct session_options *options,
+    /* Returns ERR_INPUT (where = JSON pointer), ERR_NOT_FOUND (no such model), ERR_DENIED (the
+     * owner's quota has no such option), ERR_BUSY (budgets and quotas; the client may come again
+     * after *retry_after_s), ERR_MEMORY. */
+    int (*session_create)(struct core *c, const struct session_options *options, const char *owner,
                           struct session_info *info, int *retry_after_s, struct err *err);
     int (*session_get)(struct core *c, const char *id, struct session_info *info, struct err *err);
     /* Sessions in order of creation, from the first with a creation rank > *cursor; fills at most
@@ -126,9 +135,13 @@ struct core_ops {
     void (*tokens_each)(struct core *c, void (*each)(void *ctx, const struct api_token *token),
                         void *ctx);
 
-    /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. ERR_BUSY: too
-     * many are being read, or the session's journal is being replayed. */
-    int (*export_open)(struct core *c, const char *id, struct core_export **e,
+    /* The tokens that there are, at the start and when the token file was read again. */
+    void (*tenants_set)(struct core *c, const struct api_tenant *tenants, int n);
+
+    /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. It counts
+     * against `reader`, a token's name; "" = the session's owner. ERR_BUSY: too many are being
+     * read, or the session's journal is being replayed. */
+    int (*export_open)(struct core *c, const char *id, const char *reader, struct core_export **e,
                        uint64_t *total_bytes, uint64_t *hash, struct err *err);
     /* Returns bytes written to buf, 0 at the end. */
     size_t (*export_read)(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap);
@@ -160,6 +173,9 @@ struct core_ops {
      * closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with where = "flood" (window
      * overrun by far). */
     int (*stream_frame)(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
+    /* Microseconds by which the session's owner is ahead of the frames a second of its quota: the
+     * edge reads no more of this stream until less than a moment is left. */
+    uint64_t (*stream_ahead_us)(struct stream *s);
     /* Any other control message of the client. */
     int (*stream_control)(struct stream *s, const struct control_message *m, struct err *err);
     /* The next message for this client, borrowed until the next call on this stream; STREAM_NONE
@@ -195,7 +211,8 @@ struct api_config {
     int http_fd, ws_fd;
     const char *public_ws_url;    /* prefix of stream URLs, "" = ws://host:port */
     enum api_auth_mode auth_mode; /* NONE only on loopback */
-    const char *token_file;       /* lines: name scope sha256-hex [expiry]; mode 0600 */
+    const char *token_file;       /* see api/token.h; mode 0600 */
+    struct quota quota;           /* of tokens that are no admin's, where their line says nothing */
     /* allowed Origin values, NULL-terminated; empty = none but absent */
     const char *const *origins;
     size_t max_body_bytes, max_message_bytes;

@@ -139,14 +139,18 @@ static bool parse_hash(const char *hex, uint8_t sha256[TOKEN_HASH_BYTES])
 
 static int parse_line(char *line, const char *where, struct token_line *t, struct err *err)
 {
-    char *save = NULL, *field[5] = {0};
+    char *save = NULL, *field[6] = {0}, *quotas = NULL;
+    struct quota checked = quota_none;
+    struct err why = {0};
     int n = 0;
 
-    for (char *f = strtok_r(line, " \t\r", &save); f && n < 5; f = strtok_r(NULL, " \t\r", &save))
+    for (char *f = strtok_r(line, " \t\r", &save); f && n < 6; f = strtok_r(NULL, " \t\r", &save))
         field[n++] = f;
+    if (n > 3 && n < 6 && strchr(field[n - 1], '='))
+        quotas = field[--n];
     if (n < 3 || n > 4)
-        return err_at(err, ERR_INPUT, where, "%d fields, must be: name scope sha256-hex [expiry]",
-                      n);
+        return err_at(err, ERR_INPUT, where,
+                      "%d fields, must be: name scope sha256-hex [expiry] [quotas]", n);
     memset(t, 0, sizeof *t);
     if (strlen(field[0]) >= sizeof t->name)
         return err_at(err, ERR_INPUT, where, "the name is longer than %zu bytes",
@@ -162,6 +166,9 @@ static int parse_line(char *line, const char *where, struct token_line *t, struc
     if (n == 4 && !token_expiry(field[3], &t->expires))
         return err_at(err, ERR_INPUT, where,
                       "the expiry must look like 2026-12-31 or 2026-12-31T23:59:59Z");
+    if (quotas && quota_read(&checked, quotas, &why))
+        return err_at(err, ERR_INPUT, where, "the quotas are wrong; see reconctl token new");
+    snprintf(t->quotas, sizeof t->quotas, "%s", quotas ? quotas : "");
     return 0;
 }
 
@@ -175,6 +182,8 @@ size_t token_line_write(char line[TOKEN_LINE_CAP], const struct token_line *t)
         n += (size_t)snprintf(line + n, TOKEN_LINE_CAP - n, "%02x", t->sha256[i]);
     if (t->expires && gmtime_r(&t->expires, &tm))
         n += strftime(line + n, TOKEN_LINE_CAP - n, " %Y-%m-%dT%H:%M:%SZ", &tm);
+    if (t->quotas[0])
+        n += (size_t)snprintf(line + n, TOKEN_LINE_CAP - n, " %s", t->quotas);
     return n;
 }
 

@@ -1,14 +1,15 @@
 /*
  * token.h - bearer tokens and the file that names them; recond reads it, `reconctl token` writes it
  *
- * A line of the file is `name scope sha256-hex [expiry]`; empty ones and those that begin with '#'
- * are passed over. The file never holds a token, only its SHA-256. No text of a wrong line is ever
- * repeated in an error: it may be a token that was pasted at the wrong place.
+ * A line of the file is `name scope sha256-hex [expiry] [quotas]`; empty ones and those that begin
+ * with '#' are passed over. The file never holds a token, only its SHA-256. No text of a wrong line
+ * is ever repeated in an error: it may be a token that was pasted at the wrong place.
  * Threads: all calls are pure but for the file they are told.
  */
 #ifndef RECOND_API_TOKEN_H
 #define RECOND_API_TOKEN_H
 
+#include "api/quota.h"
 #include "proto/err.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 #define TOKEN_MAX 256 /* longest token that is looked at */
 #define TOKEN_HASH_BYTES 32
 #define TOKEN_NAME_CAP 64
-#define TOKEN_LINE_CAP 192
+#define TOKEN_LINE_CAP 352
 #define TOKEN_LINES_MAX 256 /* of a file */
 #define TOKEN_FILE_BYTES (64 << 10)
 /* Under $CREDENTIALS_DIRECTORY: what LoadCredential= shall call the file. */
@@ -30,7 +31,8 @@ struct token_line {
     char name[TOKEN_NAME_CAP];
     int scope; /* enum auth_scope */
     uint8_t sha256[TOKEN_HASH_BYTES];
-    time_t expires; /* from this second on it is void; 0 = never */
+    time_t expires;              /* from this second on it is void; 0 = never */
+    char quotas[QUOTA_TEXT_CAP]; /* what quota_read() takes, "" = as configured */
 };
 
 /* 128 random bits as base64url. Returns 0; ERR_IO: no randomness. */

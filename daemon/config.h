@@ -10,6 +10,7 @@
 #ifndef RECOND_DAEMON_CONFIG_H
 #define RECOND_DAEMON_CONFIG_H
 
+#include "api/quota.h"
 #include "api/session_options.h"
 #include "proto/err.h"
 
@@ -47,6 +48,7 @@ struct config {
         uint64_t max_frame_bytes;
         int max_width, max_height, max_scans, decode_ms;
     } limits;
+    struct quota quota; /* of tokens whose line says nothing else, admins' left out */
     struct {
         int queue_frames;
         int suspend_s;                  /* -1 = never */

@@ -143,6 +143,8 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = registry_new(&c->registry, err);
     if (rc == 0)
+        rc = tenant_table_new(&c->tenants, err);
+    if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
@@ -191,6 +193,7 @@ static void let_go(struct core *c, struct session *s)
         return;
     session_kill(s);
     session_work_retire(s);
+    tenant_give(session_setup(s)->tenant, session_setup(s)->memory_bytes);
     if (c->edges.ops)
         c->edges.ops->session_gone(c->edges.edge, session_id(s));
     session_unref(removed);
@@ -230,6 +233,7 @@ void core_close(struct core **core)
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);
+    tenant_table_free(&c->tenants);
     models_close(&c->models);
     pthread_mutex_destroy(&c->lock);
     free(c);
@@ -303,11 +307,20 @@ static void suspend(struct core *c, struct session *s)
         session_work_kick_device(s);
 }
 
+static void add_disk(struct core *c, struct session *s)
+{
+    (void)c;
+    tenant_add_disk(session_setup(s)->tenant, store_bytes(s));
+}
+
 void core_sweep(struct core *c)
 {
     each_session(c, forget_expired);
     if (!c->store)
         return;
+    tenant_begin_disk(c->tenants);
+    each_session(c, add_disk);
+    tenant_end_disk(c->tenants);
     each_session(c, suspend);
     store_reap(c->store);
 }

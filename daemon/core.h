@@ -14,6 +14,7 @@
 #include "daemon/work/decode.h"
 #include "daemon/work/devices.h"
 #include "daemon/session/registry.h"
+#include "daemon/session/tenant.h"
 #include "daemon/work/worker.h"
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ struct core_backend {
 struct core {
     struct models *models;
     struct registry *registry;
+    struct tenants *tenants;
     struct decode *decode;
     struct commit *commit;
     struct worker *workers[CORE_DEVICES_MAX];

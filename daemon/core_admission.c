@@ -39,7 +39,7 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
            (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
 }
 
-int core_admit_setup(struct core *c, const struct session_options *options,
+int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
                      struct session_setup *setup, struct err *err)
 {
     struct config config = core_config(c);
@@ -47,6 +47,7 @@ int core_admit_setup(struct core *c, const struct session_options *options,
     int rc;
 
     *setup = (struct session_setup){.kind = kinds[options->kind],
+                                    .tenant = tenant_get(c->tenants, owner),
                                     .options = *options,
                                     .queue_frames = config.session.queue_frames,
                                     .max_viewers = config.limits.viewers,
@@ -56,6 +57,8 @@ int core_admit_setup(struct core *c, const struct session_options *options,
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
                                     .last = core_release};
+    if (!setup->tenant)
+        return err_set(err, ERR_MEMORY, "no memory for a session's owner");
     rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
                          c->models, c->store != NULL, err);
     if (rc)
@@ -107,16 +110,22 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     *session = NULL;
     if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
         return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
-    setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);
-    rc = make(c, setup, &s, err);
+    rc = tenant_take(setup->tenant, setup->memory_bytes, err);
     if (rc)
         return rc;
+    setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);
+    rc = make(c, setup, &s, err);
+    if (rc) {
+        tenant_give(setup->tenant, setup->memory_bytes);
+        return rc;
+    }
     rc = store_session_new(c->store, s, err);
     if (rc == 0)
         rc = put_up(c, s, max, err);
     if (rc) {
         store_session_forget(s);
         session_unref(s);
+        tenant_give(setup->tenant, setup->memory_bytes);
         return rc;
     }
     rc = core_place_confirm(c, s, config.device.frames_per_s, err);
@@ -136,7 +145,7 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
 {
     struct core *c = core;
     struct session_setup setup;
-    int rc = core_admit_setup(c, &m->options, &setup, err);
+    int rc = core_admit_setup(c, &m->options, m->owner, &setup, err);
 
     *s = NULL;
     if (rc)
@@ -153,8 +162,11 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
 int core_register_again(void *core, struct session *s, struct err *err)
 {
     struct core *c = core;
+    int rc = put_up(c, s, INT_MAX, err);
 
-    return put_up(c, s, INT_MAX, err);
+    if (rc == 0)
+        tenant_take_back(session_setup(s)->tenant, session_setup(s)->memory_bytes);
+    return rc;
 }
 
 /* A network's file, so that another one under the same name is seen. */

@@ -7,11 +7,11 @@
 /* ------------------------------------------------------------------------- a session's way in */
 
 /* What a session of these options is made from.
- * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer */
+ * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer; ERR_MEMORY */
 MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *options,
-                                struct session_setup *setup, struct err *err);
+                                const char *owner, struct session_setup *setup, struct err *err);
 /* A new one: made, with files if it has a journal, and in the registry.
- * Returns: 0; ERR_BUSY: no room; ERR_MEMORY; ERR_IO */
+ * Returns: 0; ERR_BUSY: no room in all, or in its owner's quota; ERR_MEMORY; ERR_IO */
 MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct session **s,
                           struct err *err);
 /* What the store asks of the core (store_ops): back after a restart, into the registry, away. */
@@ -70,6 +70,7 @@ MUST_CHECK int core_stream_open(struct core *c, const char *id, enum control_rol
 MUST_CHECK int core_stream_start(struct stream *s, const struct control_start *start,
                                  struct err *err);
 MUST_CHECK int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
+uint64_t core_stream_ahead_us(struct stream *s);
 MUST_CHECK int core_stream_control(struct stream *s, const struct control_message *m,
                                    struct err *err);
 enum stream_kind core_stream_next(struct stream *s, const uint8_t **msg, size_t *len);

@@ -16,6 +16,7 @@
 
 struct core_export {
     struct core *core;
+    struct tenant *reader;
     struct export *export;
 };
 
@@ -30,7 +31,8 @@ static void name_device(const struct session *s, struct session_info *info)
 }
 
 static int op_session_create(struct core *c, const struct session_options *options,
-                             struct session_info *info, int *retry_after_s, struct err *err)
+                             const char *owner, struct session_info *info, int *retry_after_s,
+                             struct err *err)
 {
     struct session_setup setup;
     struct session *s;
@@ -39,7 +41,9 @@ static int op_session_create(struct core *c, const struct session_options *optio
     *retry_after_s = CORE_RETRY_S;
     rc = core_refuses(c, err);
     if (rc == 0)
-        rc = core_admit_setup(c, options, &setup, err);
+        rc = core_admit_setup(c, options, owner, &setup, err);
+    if (rc == 0)
+        rc = tenant_allows(setup.tenant, options, &setup.options, err);
     if (rc)
         return rc;
     rc = core_admit(c, &setup, &s, err);
@@ -47,14 +51,14 @@ static int op_session_create(struct core *c, const struct session_options *optio
         *retry_after_s = core_retry_s(c);
     if (rc) {
         metrics_add(&c->metrics, METRICS_SESSIONS_REFUSED, 1);
-        LOG_AT(LOG_NOTICE, "a session was refused: %s", err->text);
+        LOG_AT(LOG_NOTICE, "a session of '%s' was refused: %s", owner, err->text);
         return rc;
     }
     metrics_add(&c->metrics, METRICS_SESSIONS_CREATED, 1);
     session_get_info(s, info);
     name_device(s, info);
-    LOG_AT(LOG_INFO, "session %s created: %s, %s, poses %s, %u points", session_id(s),
-           setup.kind->name, info->options.depth_model,
+    LOG_AT(LOG_INFO, "session %s created for '%s': %s, %s, poses %s, %u points", session_id(s),
+           owner, setup.kind->name, info->options.depth_model,
            setup.motion ? setup.motion->name : "with the frames", info->options.max_points);
     session_unref(s);
     return 0;
@@ -153,6 +157,11 @@ static void op_tokens_each(struct core *c, void (*each)(void *ctx, const struct 
             each(ctx, &tokens[i]);
 }
 
+static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int n)
+{
+    tenant_set_all(c->tenants, tenants, n);
+}
+
 /* ------------------------------------------------------------------------- what came of it */
 
 /* A session that has a map, with all that came of its frames. */
@@ -172,38 +181,61 @@ static int find_whole(struct core *c, const char *id, struct session **s, struct
     return rc;
 }
 
-static int op_export_open(struct core *c, const char *id, struct core_export **out,
-                          uint64_t *total_bytes, uint64_t *hash, struct err *err)
+/* Room for one more export, in all and of its reader. */
+static int take_export(struct core *c, struct tenant *reader, struct err *err)
 {
-    int max = core_config(c).limits.exports;
+    int max = core_config(c).limits.exports, rc;
+
+    rc = reader ? tenant_take_export(reader, err) : err_set(err, ERR_MEMORY, "no memory");
+    if (rc == 0 && atomic_fetch_add(&c->exports, 1) >= max) {
+        atomic_fetch_sub(&c->exports, 1);
+        tenant_give_export(reader);
+        rc = err_set(err, ERR_BUSY, "%d exports are being read", max);
+    }
+    return rc;
+}
+
+static void give_export(struct core *c, struct tenant *reader)
+{
+    atomic_fetch_sub(&c->exports, 1);
+    tenant_give_export(reader);
+}
+
+static int op_export_open(struct core *c, const char *id, const char *reader,
+                          struct core_export **out, uint64_t *total_bytes, uint64_t *hash,
+                          struct err *err)
+{
     struct core_export *e = NULL;
     struct ply_frame frame;
+    struct tenant *tenant;
     struct session *s;
     int rc = find_whole(c, id, &s, err);
 
     *out = NULL;
     if (rc)
         return rc;
-    if (atomic_fetch_add(&c->exports, 1) >= max)
-        rc = err_set(err, ERR_BUSY, "%d exports are being read", max);
-    if (rc == 0 && !(e = calloc(1, sizeof(*e))))
-        rc = err_set(err, ERR_MEMORY, "no memory for an export");
-    if (rc == 0)
-        frame = (struct ply_frame){session_setup(s)->options.step_m,
-                                   session_options_up_word(session_setup(s)->options.up)};
-    if (rc == 0)
-        rc = export_open(&e->export, session_mirror(s), &frame, err);
-    session_unref(s);
+    tenant = reader[0] ? tenant_get(c->tenants, reader) : session_setup(s)->tenant;
+    rc = take_export(c, tenant, err);
+    if (rc)
+        goto out;
+    e = calloc(1, sizeof(*e));
+    frame = (struct ply_frame){session_setup(s)->options.step_m,
+                               session_options_up_word(session_setup(s)->options.up)};
+    rc = e ? export_open(&e->export, session_mirror(s), &frame, err)
+           : err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc) {
-        atomic_fetch_sub(&c->exports, 1);
+        give_export(c, tenant);
         free(e);
-        return rc;
+        goto out;
     }
     e->core = c;
+    e->reader = tenant;
     *total_bytes = export_bytes(e->export);
     *hash = export_hash(e->export);
     *out = e;
-    return 0;
+out:
+    session_unref(s);
+    return rc;
 }
 
 static size_t op_export_read(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap)
@@ -214,7 +246,7 @@ static size_t op_export_read(struct core_export *e, uint64_t offset, uint8_t *bu
 static void op_export_close(struct core_export *e)
 {
     export_close(&e->export);
-    atomic_fetch_sub(&e->core->exports, 1);
+    give_export(e->core, e->reader);
     free(e);
 }
 
@@ -363,6 +395,7 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
     write_sessions(&t, &all);
     metrics_value(&t, "recond_streams", "gauge", "Clients connected to a stream.",
                   (uint64_t)atomic_load(&c->streams));
+    tenant_write_metrics(&t, c->tenants);
     write_devices(&t, c);
     metrics_write(&t, &c->metrics);
     store_write_metrics(&t, c->store);
@@ -381,6 +414,7 @@ const struct core_ops core_ops = {
     .session_delete = op_session_delete,
     .tokens_keep = op_tokens_keep,
     .tokens_each = op_tokens_each,
+    .tenants_set = op_tenants_set,
     .export_open = op_export_open,
     .export_read = op_export_read,
     .export_close = op_export_close,
@@ -393,6 +427,7 @@ const struct core_ops core_ops = {
     .stream_open = core_stream_open,
     .stream_start = core_stream_start,
     .stream_frame = core_stream_frame,
+    .stream_ahead_us = core_stream_ahead_us,
     .stream_control = core_stream_control,
     .stream_next = core_stream_next,
     .stream_close = core_stream_close,

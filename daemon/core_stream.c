@@ -16,6 +16,7 @@ struct stream {
     enum frame_pose_convention convention;
     uint32_t max_frame_bytes;
     int window;
+    uint64_t ahead_us; /* of the owner, at the frame that came last */
 };
 
 int core_stream_open(struct core *c, const char *id, enum control_role role, void *cookie,
@@ -184,6 +185,7 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
         return err_set(err, ERR_DENIED, "a viewer sends no frames");
     if (!s->client.started)
         return err_at(err, ERR_DENIED, "/op", "frames come after `start`");
+    s->ahead_us = tenant_frame(session_setup(s->session)->tenant, clock_us());
     rc = outbox_admit(s->client.outbox, err);
     if (rc)
         return rc;
@@ -206,7 +208,15 @@ int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct e
         return refuse(s, f.seq, reason, err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
     if (session_disk(s->session) && store_full(s->core->store))
         return refuse(s, f.seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
+    if (session_disk(s->session) && tenant_disk_full(session_setup(s->session)->tenant))
+        return refuse(s, f.seq, CONTROL_STORAGE,
+                      err_set(err, ERR_BUSY, "the owner's quota of journals is used up"));
     return push(s, &f, msg, err);
+}
+
+uint64_t core_stream_ahead_us(struct stream *s)
+{
+    return s->ahead_us;
 }
 
 int core_stream_control(struct stream *s, const struct control_message *m, struct err *err)

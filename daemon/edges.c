@@ -139,6 +139,7 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
         .public_ws_url = c->stream.public_url,
         .auth_mode = c->auth.mode == CONFIG_AUTH_TOKEN ? API_AUTH_TOKEN : API_AUTH_NONE,
         .token_file = c->auth.token_file,
+        .quota = c->quota,
         .origins = e->origins,
         .max_body_bytes = c->http.max_body_bytes,
         .max_message_bytes = c->limits.max_frame_bytes,
@@ -200,6 +201,8 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
     if (rc == 0)
         rc = auth_open(&e->auth, &a, err);
     if (rc == 0)
+        auth_tell_tenants(e->auth, &core_ops, core);
+    if (rc == 0)
         a.ops->tokens_each(core, on_kept_token, e);
     if (rc == 0)
         rc = ws_start(&e->ws, &a, e->auth, err);
@@ -235,12 +238,14 @@ void edges_stop(struct edges **edges)
     *edges = NULL;
 }
 
-int edges_reload(struct edges *e, struct err *err)
+int edges_reload(struct edges *e, const struct config *fresh, struct err *err)
 {
     int rc = e->tls ? tls_stage(e->tls, err) : 0;
 
     if (rc == 0)
-        rc = auth_reload(e->auth, err);
+        rc = auth_reload(e->auth, &fresh->quota, err);
+    if (rc == 0)
+        auth_tell_tenants(e->auth, &core_ops, e->core);
     if (rc == 0 && e->tls) { /* both are good: now, and not before, something changes */
         tls_switch(e->tls);
         ws_renew(e->ws);

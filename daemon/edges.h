@@ -25,7 +25,7 @@ void edges_drain(struct edges *e);
 void edges_stop(struct edges **e);
 
 /* Read the token file and the certificate again; on an error nothing changes. */
-MUST_CHECK int edges_reload(struct edges *e, struct err *err);
+MUST_CHECK int edges_reload(struct edges *e, const struct config *fresh, struct err *err);
 /* Where clients find them, "http://..." and "ws://..." (https, wss with TLS); each [96]. */
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap);
 /* clock_us() at which the edge that has been quiet for longest was last seen alive; call it

@@ -190,7 +190,7 @@ static void reload(struct process *p)
     notify_reloading();
     rc = config_load(&fresh, &ignored, p->argc, p->argv, environ, &err);
     if (rc == 0) {
-        rc = edges_reload(p->edges, &err);
+        rc = edges_reload(p->edges, &fresh, &err);
         if (strncmp(err.where, "tls.", 4) == 0)
             event = LOG_EVENT_CERTIFICATE_UNREADABLE;
         else if (err.where[0])

@@ -25,7 +25,7 @@
 
 struct token_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *scope, *expires, *file;
+    const char *scope, *expires, *quotas, *file;
 };
 
 #define AT(field) offsetof(struct token_options, field)
@@ -36,6 +36,8 @@ static const struct reconctl_option new_options[] = {
      "What it permits: view, ingest (and view), admin (everything)"},
     {"expires", 'e', "WHEN", RECONCTL_TEXT, AT(expires), 0, 0,
      "2027-01-31, 2027-01-31T12:00:00Z or 30d from now; default: never"},
+    {"quotas", 'q', "LIST", RECONCTL_TEXT, AT(quotas), 0, 0,
+     "What its sessions may hold, as sessions=4,disk_bytes=10G; default: as configured"},
     {"file", 'f', "FILE", RECONCTL_TEXT, AT(file), 0, 0,
      "Token file to add it to; without it its line is printed"},
     {0},
@@ -187,6 +189,7 @@ static int parse_expires(const char *text, time_t *expires, struct err *err)
 static int describe(const struct token_options *o, struct token_line *t, struct err *err)
 {
     const char *name = o->common.operands[0];
+    struct quota quota = quota_none;
 
     memset(t, 0, sizeof *t);
     if (!token_name_ok(name))
@@ -196,6 +199,9 @@ static int describe(const struct token_options *o, struct token_line *t, struct 
     t->scope = o->scope ? token_scope(o->scope) : -1;
     if (t->scope < 0)
         return err_set(err, ERR_INPUT, "--scope takes view, ingest or admin");
+    if (o->quotas && quota_read(&quota, o->quotas, err))
+        return ERR_INPUT;
+    snprintf(t->quotas, sizeof t->quotas, "%s", o->quotas ? o->quotas : "");
     return parse_expires(o->expires, &t->expires, err);
 }
 
@@ -278,7 +284,7 @@ static int run_new(void *arguments)
 
 static void print_line(const struct token_line *t, bool json)
 {
-    char when[32] = "never", buf[256];
+    char when[32] = "never", buf[512];
     struct json_writer w = json_writer(buf, sizeof buf);
     bool over = t->expires && t->expires <= time(NULL);
     struct tm tm;
@@ -286,8 +292,8 @@ static void print_line(const struct token_line *t, bool json)
     if (t->expires && gmtime_r(&t->expires, &tm))
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (!json) {
-        printf("%-24s %-7s %s%s\n", t->name, token_scope_name(t->scope), when,
-               over ? " (expired)" : "");
+        printf("%-24s %-7s %s%s%s%s\n", t->name, token_scope_name(t->scope), when,
+               over ? " (expired)" : "", t->quotas[0] ? "  " : "", t->quotas);
         return;
     }
     json_open_map(&w, NULL);
@@ -296,6 +302,8 @@ static void print_line(const struct token_line *t, bool json)
     if (t->expires)
         json_put_text(&w, "expires", when);
     json_put_bool(&w, "expired", over);
+    if (t->quotas[0])
+        json_put_text(&w, "quotas", t->quotas);
     reconctl_print(&w);
 }
 
@@ -364,7 +372,7 @@ const struct reconctl_command reconctl_token_new_command = {
 const struct reconctl_command reconctl_token_list_command = {
     .name = "token list",
     .operands = "FILE",
-    .summary = "List the tokens of a file by name",
+    .summary = "List the tokens of a file: names, scopes, expiry, quotas",
     .size = sizeof(struct token_options),
     .run = run_list,
 };

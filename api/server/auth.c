@@ -13,6 +13,7 @@ struct entry {
     uint8_t hash[TOKEN_HASH_BYTES];
     bool used;
     time_t expires; /* 0 = never */
+    struct quota quota;
     struct auth_who who;
 };
 
@@ -51,7 +52,8 @@ const char *auth_bearer(const char *header, size_t *len)
 
 /* ------------------------------------------------------------------------------- the token file */
 
-static int read_tokens(const char *path, struct entry *entries, int *n, struct err *err)
+static int read_tokens(const char *path, const struct quota *quota, struct entry *entries, int *n,
+                       struct err *err)
 {
     char *text = malloc(TOKEN_FILE_BYTES), *cursor = text;
     struct token_line t;
@@ -74,13 +76,15 @@ static int read_tokens(const char *path, struct entry *entries, int *n, struct e
         e->expires = t.expires;
         e->who.scope = (enum auth_scope)t.scope;
         snprintf(e->who.name, sizeof e->who.name, "%s", t.name);
+        e->quota = e->who.scope == AUTH_ADMIN ? quota_none : *quota;
+        rc = quota_read(&e->quota, t.quotas, err);
     }
     explicit_bzero(text, TOKEN_FILE_BYTES);
     free(text);
     return rc ? rc : got;
 }
 
-int auth_reload(struct auth *a, struct err *err)
+int auth_reload(struct auth *a, const struct quota *quota, struct err *err)
 {
     struct entry *fresh, *old;
     int n = 0, rc;
@@ -90,7 +94,7 @@ int auth_reload(struct auth *a, struct err *err)
     fresh = calloc(TOKEN_LINES_MAX, sizeof *fresh);
     if (!fresh)
         return err_set(err, ERR_MEMORY, "out of memory");
-    rc = read_tokens(a->path, fresh, &n, err);
+    rc = read_tokens(a->path, quota, fresh, &n, err);
     if (rc) {
         free(fresh);
         return rc;
@@ -102,6 +106,24 @@ int auth_reload(struct auth *a, struct err *err)
     pthread_mutex_unlock(&a->lock);
     free(old);
     return 0;
+}
+
+void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *core)
+{
+    struct api_tenant *tenants = calloc(TOKEN_LINES_MAX, sizeof *tenants);
+    int n;
+
+    if (!tenants)
+        return; /* the quotas of before hold */
+    pthread_mutex_lock(&a->lock);
+    n = a->n_file;
+    for (int i = 0; i < n; i++) {
+        memcpy(tenants[i].name, a->file[i].who.name, sizeof tenants[i].name);
+        tenants[i].quota = a->file[i].quota;
+    }
+    pthread_mutex_unlock(&a->lock);
+    ops->tenants_set(core, tenants, n);
+    free(tenants);
 }
 
 /* ------------------------------------------------------------------------------- life */
@@ -123,7 +145,7 @@ int auth_open(struct auth **out, const struct api_config *config, struct err *er
     else if (!a->open_to_all && !a->path[0])
         rc = err_set(err, ERR_INPUT, "tokens are asked for, but no token file is configured");
     else
-        rc = auth_reload(a, err);
+        rc = auth_reload(a, &config->quota, err);
     if (rc) {
         auth_close(&a);
         return rc;

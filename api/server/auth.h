@@ -41,8 +41,11 @@ struct auth;
 
 MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
 void auth_close(struct auth **a);
-/* Read the token file again (SIGHUP); on error the old tokens stay. */
-MUST_CHECK int auth_reload(struct auth *a, struct err *err);
+/* Read the token file again (SIGHUP); on error the old tokens stay. quota: of lines that say
+ * nothing else. */
+MUST_CHECK int auth_reload(struct auth *a, const struct quota *quota, struct err *err);
+/* Tell the core the tokens that there are; it need not know sessions yet. */
+void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *core);
 /* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
  * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
 MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);

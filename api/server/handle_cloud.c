@@ -71,7 +71,8 @@ void handle_cloud_export(struct http_request *r)
         return;
     }
     reader->ops = ops;
-    if (ops->export_open(r->config->core, r->id, &reader->e, &total, &hash, &err)) {
+    if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, &reader->e,
+                         &total, &hash, &err)) {
         free(reader);
         refuse(r, &err);
         return;

@@ -78,6 +78,7 @@ static void write_session(struct json_writer *w, const struct http_request *r,
 {
     json_put_text(w, "id", s->id);
     json_put_text(w, "name", s->options.name);
+    json_put_text(w, "owner", s->owner);
     json_put_text(w, "state", api_state_name(s->state));
     json_put_text(w, "device", s->device);
     if (s->fault[0])
@@ -157,7 +158,7 @@ static void create(struct http_request *r, const struct session_options *options
     char ingest[TOKEN_CAP] = "", view[TOKEN_CAP] = "";
     int retry_after_s = 0;
 
-    if (ops->session_create(r->config->core, options, &info, &retry_after_s, &err)) {
+    if (ops->session_create(r->config->core, options, r->who.name, &info, &retry_after_s, &err)) {
         if (err.code == ERR_NOT_FOUND)
             err.code = ERR_INPUT; /* 404 is for routes; the pointer says which model is missing */
         if (err.code == ERR_BUSY && retry_after_s > 0)

@@ -316,6 +316,7 @@ static void on_binary(struct ws_peer *p)
 {
     struct err err = {0};
     uint64_t seq;
+    int64_t ahead_us;
     int rc;
 
     if (p->phase == WS_PEER_OPEN) {
@@ -336,7 +337,11 @@ static void on_binary(struct ws_peer *p)
         else
             say(p, 429, "Too many frames at once", err.text, "");
         end(p, CLOSE_POLICY, rc == ERR_DENIED ? "a viewer sends no frames" : "window overrun");
+        return;
     }
+    ahead_us = (int64_t)p->env->config->ops->stream_ahead_us(p->stream);
+    if (p->used_us < ahead_us)
+        p->used_us = ahead_us;
 }
 
 static bool begin(struct ws_peer *p, bool binary, int64_t now_ms)

@@ -66,7 +66,7 @@ struct ws_peer {
     uint64_t message_bytes;                        /* that have come as parts of messages */
     uint64_t weighed_bytes, weighed_message_bytes; /* at the last ws_peer_weigh() */
     int64_t weighed_ms, waste;
-    int64_t used_us, used_ms; /* of the allowance of pieces and texts, at used_ms */
+    int64_t used_us, used_ms; /* of the allowance of pieces, texts and frames, at used_ms */
     uint8_t *rx;              /* [config->max_message_bytes] */
     size_t rx_len;
     int64_t rx_ms; /* when the last binary message began */
@@ -113,8 +113,8 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
 
 /* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
-/* The edge cannot say more before what it has said is sent, or there have been too many pieces or
- * texts: stop reading, and ask again after ws_peer_next() and ws_peer_tick(). */
+/* The edge cannot say more before what it has said is sent, or there have been too many pieces,
+ * texts or frames: stop reading, and ask again after ws_peer_next() and ws_peer_tick(). */
 bool ws_peer_full(const struct ws_peer *p);
 
 /*

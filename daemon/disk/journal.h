@@ -128,6 +128,8 @@ void journal_append(struct journal_log *log, struct journal_entry *e);
 void journal_log_cut(struct journal_log *log); /* the next group begins a new segment */
 uint64_t
 journal_log_last(const struct journal_log *log); /* last record written and, if sync, synced */
+/* Of its segments. */
+uint64_t journal_log_bytes(const struct journal_log *log);
 bool journal_log_fenced(const struct journal_log *log);
 
 /* Segments wholly before this number may go (after a checkpoint): a journal thread removes them. */

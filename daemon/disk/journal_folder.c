@@ -68,6 +68,11 @@ static uint64_t visit(int dir, bool empty)
     return bytes;
 }
 
+uint64_t journal_folder_bytes(int dir)
+{
+    return visit(dir, false);
+}
+
 /* Returns the bytes of its segments. */
 static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
 {

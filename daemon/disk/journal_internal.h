@@ -75,6 +75,8 @@ void journal_folder_close(struct journal *j);
 int journal_folder_session(const struct journal *j, const char *id, int *dir, struct err *err);
 int journal_folder_make_session(struct journal *j, const char *id, int *dir, struct err *err);
 int journal_folder_segments(struct journal_list *list, int dir, struct err *err);
+/* Bytes of a session's segments. */
+uint64_t journal_folder_bytes(int dir);
 /* Segments of a folder, one after the other, without allocating: the two with the smallest numbers;
  * 0 where there is none. */
 int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second);
@@ -120,7 +122,7 @@ struct journal_log {
     bool barrier;     /* the next group begins behind what is durable, or as good as that */
     uint64_t sync_us; /* when an asynchronous log was synced */
 
-    atomic_ullong last, forget;
+    atomic_ullong last, forget, bytes; /* bytes: of the segments */
     atomic_bool cut, fenced;
 };
 

@@ -20,8 +20,10 @@ static int open_log(struct journal_log *log, struct journal *j, const char *id,
     if (!next_number)
         return err_set(err, ERR_INPUT, "records are numbered from 1");
     rc = journal_folder_make_session(j, id, &log->dir, err);
-    if (rc == 0)
+    if (rc == 0) {
         memcpy(log->id, id, JOURNAL_ID_LEN);
+        atomic_init(&log->bytes, journal_folder_bytes(log->dir));
+    }
     return rc;
 }
 
@@ -127,6 +129,11 @@ void journal_log_cut(struct journal_log *log)
 uint64_t journal_log_last(const struct journal_log *log)
 {
     return atomic_load(&log->last);
+}
+
+uint64_t journal_log_bytes(const struct journal_log *log)
+{
+    return atomic_load(&log->bytes);
 }
 
 bool journal_log_fenced(const struct journal_log *log)

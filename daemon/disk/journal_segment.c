@@ -208,6 +208,7 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
     atomic_fetch_add(&c->records, (unsigned long long)g->n_records);
     atomic_fetch_add(&c->bytes, g->bytes);
     atomic_fetch_add(&c->used_bytes, g->bytes);
+    atomic_fetch_add(&log->bytes, g->bytes);
     return 0;
 }
 
@@ -226,6 +227,7 @@ void journal_segment_forget(struct journal_log *log, uint64_t before)
             break;
         }
         atomic_fetch_sub(&log->j->counts.used_bytes, (unsigned long long)st.st_size);
+        atomic_fetch_sub(&log->bytes, (unsigned long long)st.st_size);
         gone = true;
     }
     if (gone && fsync(log->dir))

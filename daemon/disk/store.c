@@ -256,6 +256,11 @@ void store_reap(struct store *st)
     }
 }
 
+uint64_t store_bytes(const struct session *s)
+{
+    return session_disk(s) ? journal_log_bytes(session_disk(s)->log) : 0;
+}
+
 bool store_fenced(const struct session *s)
 {
     return session_disk(s) && journal_log_fenced(session_disk(s)->log);

@@ -37,6 +37,7 @@ struct store_manifest {
     bool finalized;
     char boot[40];                 /* of the machine, when it was written last */
     char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
+    char owner[API_NAME_CAP];      /* "" in manifests of the first versions */
     struct session_options options;
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
@@ -117,6 +118,8 @@ void store_session_forget(struct session *s);
  * cannot close it: store_reap() frees the session. */
 void store_reap_later(struct session *s);
 void store_reap(struct store *st);
+/* Bytes of its journal. */
+uint64_t store_bytes(const struct session *s);
 /* Nothing of this session can be stored any more. */
 bool store_fenced(const struct session *s);
 

@@ -2,6 +2,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/tenant.h"
 #include "proto/json.h"
 #include "api/file.h"
 
@@ -53,6 +54,7 @@ static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
     json_put_u64(&w, "rank", m->rank);
     json_put_u64(&w, "created_ms", (uint64_t)(m->created_s * 1e3));
     json_put_bool(&w, "finalized", m->finalized);
+    json_put_text(&w, "owner", m->owner);
     json_put_text(&w, "boot", m->boot);
     json_put_text(&w, "origin", m->origin);
     json_open_map(&w, "options");
@@ -169,6 +171,7 @@ static int decode(struct store_manifest *m, const char *id, const struct json *r
     json_get_u64(&at, "rank", &m->rank, 0, INT64_MAX);
     json_get_u64(&at, "created_ms", &created_ms, 0, INT64_MAX);
     json_get_bool(&at, "finalized", &m->finalized);
+    json_get_text(&at, "owner", m->owner, sizeof(m->owner));
     json_get_text(&at, "boot", m->boot, sizeof(m->boot));
     json_get_text(&at, "origin", m->origin, sizeof(m->origin));
     get_options(&at, &m->options);
@@ -230,6 +233,7 @@ int store_session_write(struct session *s, struct err *err)
     m.epoch = setup->epoch;
     m.rank = setup->rank;
     m.created_s = setup->created_s;
+    snprintf(m.owner, sizeof(m.owner), "%s", tenant_name(setup->tenant));
     m.options = setup->options;
     memcpy(m.boot, d->store->boot, sizeof(m.boot));
     d->store->ops.origin(s, m.origin);

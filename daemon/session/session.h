@@ -30,6 +30,7 @@
 
 struct session;
 struct pipeline;     /* pipeline.h */
+struct tenant;       /* tenant.h */
 struct session_work; /* daemon/work */
 struct session_disk; /* daemon/disk */
 
@@ -42,6 +43,7 @@ struct session_edges {
 /* What session_new() is given; everything it points to outlives the session. */
 struct session_setup {
     const struct pipeline *kind;
+    struct tenant *tenant;          /* its owner */
     struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
     const struct gpu_model_info *depth, *motion; /* motion: NULL if poses come with the frames */
     int queue_frames, multiple;                  /* multiple: of the networks' sides */

@@ -2,6 +2,7 @@
 #include "daemon/session/session_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/tenant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ void session_get_info(struct session *s, struct session_info *info)
     memset(info, 0, sizeof(*info));
     mirror_summary(s->mirror, &cloud);
     memcpy(info->id, s->setup.id, sizeof(info->id));
+    snprintf(info->owner, sizeof(info->owner), "%s", tenant_name(s->setup.tenant));
     info->options = s->setup.options;
     info->created_s = s->setup.created_s;
     info->epoch = s->setup.epoch;

@@ -97,7 +97,7 @@ static void read_export(struct rig *r, const char *id)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = core_ops.export_open(r->core, id, &e, &total, &hash, &err);
+    int rc = core_ops.export_open(r->core, id, "", &e, &total, &hash, &err);
 
     check_code(rc, "export_open", &err);
     if (rc)
@@ -140,7 +140,7 @@ static long live_through(struct rig *r, long n, bool for_ever)
         return disarm();
     }
     core_set_ready(r->core);
-    rc = core_ops.session_create(r->core, &o, &info, &retry, &err);
+    rc = core_ops.session_create(r->core, &o, "", &info, &retry, &err);
     check_code(rc, "session_create", &err);
     if (rc == 0) {
         stream_frames(r, info.id);

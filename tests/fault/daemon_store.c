@@ -150,7 +150,7 @@ static void export_it(void)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = core_ops.export_open(rig.core, id, &e, &total, &hash, &err);
+    int rc = core_ops.export_open(rig.core, id, "", &e, &total, &hash, &err);
 
     if (rc != ERR_NOT_FOUND) /* for want of memory it stayed away */
         check_code(rc, "export_open", &err);
@@ -198,7 +198,7 @@ static void first_life(void)
     o.retention_s = -1;
     if (!open_core())
         return;
-    rc = core_ops.session_create(rig.core, &o, &info, &retry, &err);
+    rc = core_ops.session_create(rig.core, &o, "", &info, &retry, &err);
     check_code(rc, "session_create", &err);
     if (rc == 0) {
         created = true;

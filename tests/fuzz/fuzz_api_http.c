@@ -73,8 +73,8 @@ static void start_once(void)
     make_edge(1, API_AUTH_TOKEN);
     memset(&options, 0, sizeof options); /* the first one's id is always the same, seeds name it */
     options.preview = true;
-    need(fake_core_ops()->session_create(fake_core_core(core), &options, &session, &retry, &err) ==
-         0);
+    need(fake_core_ops()->session_create(fake_core_core(core), &options, "", &session, &retry,
+                                         &err) == 0);
 }
 
 static void forget_sessions(struct http *h)

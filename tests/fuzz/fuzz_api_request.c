@@ -65,7 +65,7 @@ static void start_once(void)
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
     options.preview = true;
-    need(config.ops->session_create(config.core, &options, &session, &retry, &err) == 0);
+    need(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 /* Cut the next line off, NUL-terminated in place; NULL past the end. */

@@ -46,7 +46,7 @@ static void start_once(void)
     env.config = &config;
     need(auth_open(&env.auth, &config, &err) == 0);
     memset(&options, 0, sizeof options);
-    need(config.ops->session_create(config.core, &options, &session, &retry, &err) == 0);
+    need(config.ops->session_create(config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 /* Everything there is to say; true when the connection is over. */

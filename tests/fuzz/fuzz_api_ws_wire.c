@@ -59,7 +59,7 @@ static void start_once(void)
     need(ws.peers && ws_slots_new(&ws.slots, 4, 1, &err) == 0);
     need(start_library(&ws.services[0], &err) == 0);
     memset(&options, 0, sizeof options);
-    need(ws.config.ops->session_create(ws.config.core, &options, &session, &retry, &err) == 0);
+    need(ws.config.ops->session_create(ws.config.core, &options, "", &session, &retry, &err) == 0);
 }
 
 static int connect_client(void)

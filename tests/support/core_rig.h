@@ -146,7 +146,7 @@ static inline void rig_session(struct rig *r, const struct session_options *o, c
     struct err err = {0};
     int retry;
 
-    if (core_ops.session_create(r->core, o, &info, &retry, &err))
+    if (core_ops.session_create(r->core, o, "", &info, &retry, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, info.id, API_ID_CAP);
 }

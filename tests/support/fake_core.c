@@ -12,6 +12,8 @@
 #define TOKENS_MAX 2
 #define MESSAGE_MAX (4u << 20)
 
+atomic_ullong fake_core_ahead_us;
+
 struct row {
     bool used;
     uint64_t rank;
@@ -83,36 +85,28 @@ static void make_id(char id[API_ID_CAP], uint64_t rank)
 
 static void resolve(struct session_options *o)
 {
+    static const struct session_options standard = {.step_m = 0.001f,
+                                                    .max_points = 1000000,
+                                                    .keyframes = 5,
+                                                    .min_depth_m = 0.1f,
+                                                    .max_depth_m = 10,
+                                                    .retention_s = 3600,
+                                                    .journal = SESSION_JOURNAL_OFF,
+                                                    .mode = SESSION_LIVE,
+                                                    .fps = 30};
+
     if (!o->depth_model[0])
         strcpy(o->depth_model, "depth-small");
     if (!o->motion_model[0])
         strcpy(o->motion_model, "motion-small");
-    if (!o->net_w) {
-        o->net_w = 256;
-        o->net_h = 192;
-    }
-    if (o->step_m <= 0)
-        o->step_m = 0.001f;
-    if (!o->max_points)
-        o->max_points = 1000000;
-    if (!o->keyframes)
-        o->keyframes = 5;
-    if (o->min_depth_m <= 0)
-        o->min_depth_m = 0.1f;
-    if (o->max_depth_m <= 0)
-        o->max_depth_m = 10;
-    if (!o->retention_s)
-        o->retention_s = 3600;
-    if (!o->journal)
-        o->journal = SESSION_JOURNAL_OFF;
-    if (!o->mode)
-        o->mode = SESSION_LIVE;
-    if (o->fps <= 0)
-        o->fps = 30;
+    o->net_h = o->net_w ? o->net_h : 192;
+    o->net_w = o->net_w ? o->net_w : 256;
+    session_options_fill(o, &standard);
 }
 
 static int session_create(struct core *core, const struct session_options *options,
-                          struct session_info *info, int *retry_after_s, struct err *err)
+                          const char *owner, struct session_info *info, int *retry_after_s,
+                          struct err *err)
 {
     struct fake_core *c = fake(core);
     int i = 0, rc = 0;
@@ -127,10 +121,9 @@ static int session_create(struct core *core, const struct session_options *optio
         rc = err_set(err, ERR_BUSY, "all %d sessions are in use", c->max_sessions);
     } else {
         struct row *row = &c->rows[i];
-        memset(row, 0, sizeof *row);
-        row->used = true;
-        row->rank = ++c->rank;
+        *row = (struct row){.used = true, .rank = ++c->rank};
         make_id(row->info.id, row->rank);
+        snprintf(row->info.owner, sizeof row->info.owner, "%s", owner);
         row->info.options = *options;
         resolve(&row->info.options);
         strcpy(row->info.device, "cpu");
@@ -139,8 +132,7 @@ static int session_create(struct core *core, const struct session_options *optio
         row->info.hash = FAKE_CORE_HASH;
         row->info.points = 12345;
         *info = row->info;
-        if (i >= c->n)
-            c->n = i + 1;
+        c->n = i >= c->n ? i + 1 : c->n;
         c->counts.sessions++;
         c->counts.created++;
     }
@@ -243,12 +235,14 @@ void fake_core_lose_tokens(struct fake_core *c)
 
 /* ------------------------------------------------------------------------------- results */
 
-static int export_open(struct core *core, const char *id, struct core_export **e,
-                       uint64_t *total_bytes, uint64_t *hash, struct err *err)
+static int export_open(struct core *core, const char *id, const char *reader,
+                       struct core_export **e, uint64_t *total_bytes, uint64_t *hash,
+                       struct err *err)
 {
     struct fake_core *c = fake(core);
     struct session_info info;
 
+    (void)reader;
     if (session_get(core, id, &info, err))
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
@@ -398,6 +392,12 @@ static int stream_start(struct stream *s, const struct control_start *start, str
     s->ready = true;
     pthread_mutex_unlock(&s->c->lock);
     return 0;
+}
+
+static uint64_t stream_ahead_us(struct stream *s)
+{
+    (void)s;
+    return atomic_load(&fake_core_ahead_us);
 }
 
 static int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
@@ -591,6 +591,7 @@ const struct core_ops *fake_core_ops(void)
         .stream_open = stream_open,
         .stream_start = stream_start,
         .stream_frame = stream_frame,
+        .stream_ahead_us = stream_ahead_us,
         .stream_control = stream_control,
         .stream_next = stream_next,
         .stream_close = stream_close,

@@ -9,6 +9,8 @@
 
 #include "api/api.h"
 
+#include <stdatomic.h>
+
 #define FAKE_CORE_CLOUD_BYTES 300000 /* of an export: byte i is (uint8_t)(i * 31 >> 3) */
 #define FAKE_CORE_HASH 0x0123456789abcdefu
 #define FAKE_CORE_POSES 1000
@@ -31,6 +33,8 @@ struct fake_core_counts {
 struct fake_core_counts fake_core_counts(struct fake_core *c);
 
 void fake_core_set_health(struct fake_core *c, enum api_health health);
+/* Every frame, of any core, is answered as one that came so much too early. */
+extern atomic_ullong fake_core_ahead_us;
 /* From now on tokens_keep() fails. */
 void fake_core_lose_tokens(struct fake_core *c);
 /* Every stream of the session gets n binary messages of `bytes` bytes, the first byte of each

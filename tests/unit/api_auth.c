@@ -110,6 +110,8 @@ static void test_bad_files(void **state)
         "x admin " ABC " tomorrow\n",
         "x admin " ABC " 2026-13-01\n",
         "x admin " ABC " 2026-01-01 more\n",
+        "x admin " ABC " 2026-01-01 seats=1\n",
+        "x admin " ABC " sessions=1 2026-01-01\n",
         "x/y admin " ABC "\n",
         "a-name-of-more-than-sixty-three-bytes-that-no-log-line-wants-to-hold admin " ABC "\n"};
     struct auth *a;
@@ -157,10 +159,10 @@ static void test_reload(void **state)
     assert_int_equal(try_open(&a, &err), 0);
     assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, token, &kept, &err), 0);
     write_file("broken\n");
-    assert_int_equal(auth_reload(a, &err), ERR_INPUT);
+    assert_int_equal(auth_reload(a, &quota_none, &err), ERR_INPUT);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0); /* the old ones stay */
     write_file("# none\n");
-    assert_int_equal(auth_reload(a, &err), 0);
+    assert_int_equal(auth_reload(a, &quota_none, &err), 0);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), ERR_DENIED);
     assert_int_equal(auth_check(a, token, strlen(token), &who, &err), 0); /* not of the file */
     auth_close(&a);

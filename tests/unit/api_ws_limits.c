@@ -254,6 +254,35 @@ static void test_too_many_control_messages(void **state)
     ws_case_expect_streams(0);
 }
 
+/* Frames of an owner that is ahead of its rate wait in the socket. They are neither refused nor
+ * lost, and those of others are answered. */
+static void test_frames_beyond_the_rate_are_read_later(void **state)
+{
+    struct fake_core *core = ws_case.edge.core;
+    int fast = ws_case_started(ws_case.session.ingest, START_INGEST), other;
+
+    (void)state;
+    atomic_store(&fake_core_ahead_us, 150000);
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        ws_case_send_frame(fast, seq);
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        ws_case_expect_ack(fast, seq);
+    atomic_store(&fake_core_ahead_us, 3600000000); /* longer than any test */
+    for (uint64_t seq = 4; seq <= 6; seq++)
+        ws_case_send_frame(fast, seq);
+    ws_case_expect_ack(fast, 4);
+    atomic_store(&fake_core_ahead_us, 0);
+    other = ws_case_started(ws_case.session.ingest, START_INGEST);
+    for (uint64_t seq = 1; seq <= 20; seq++) {
+        ws_case_send_frame(other, seq);
+        ws_case_expect_ack(other, seq);
+    }
+    assert_int_equal(fake_core_counts(core).frames, 4 + 20);
+    close(fast);
+    close(other);
+    ws_case_expect_streams(0);
+}
+
 /* A message of as many fragments as it may have is taken, but not at once. */
 static void test_many_fragments_take_their_time(void **state)
 {
@@ -316,6 +345,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_half_a_message_is_no_flood, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_too_many_control_messages, ws_case_setup,
+                                        ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_frames_beyond_the_rate_are_read_later, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_many_fragments_take_their_time, ws_case_setup,
                                         ws_case_teardown),

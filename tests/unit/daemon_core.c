@@ -180,7 +180,7 @@ static void an_export_is_what_a_client_holds(void **state)
     for (uint64_t seq = 1; seq <= 5; seq++)
         assert_int_equal(rig_send(&r, &in, seq), 0);
     rig_wait_acks(&in, 5);
-    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, NULL), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, NULL), 0);
     assert_true(hash == cloud_hash(in.cloud));
     file = malloc(total);
     assert_int_equal(core_ops.export_read(e, 0, file, total), total);
@@ -520,7 +520,7 @@ static void retention_and_drain(void **state)
     for (int i = 0; i < 5; i++) /* the late one is answered before those in the queue */
         assert_int_equal(in.acks[i].reason,
                          in.acks[i].seq == 5 ? CONTROL_CLOSED : CONTROL_REASON_NONE);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_int_equal(core_pending(r.core), 1);
     rig_disconnect(&in);
     assert_int_equal(core_pending(r.core), 0);

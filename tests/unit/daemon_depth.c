@@ -137,7 +137,7 @@ static void what_needs_a_map_is_refused(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(core_ops.export_open(r.core, id, &e, &bytes, &hash, &err), ERR_STATE);
+    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &bytes, &hash, &err), ERR_STATE);
     assert_non_null(strstr(err.text, "kind depth has no map"));
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
     rig_close(&r);

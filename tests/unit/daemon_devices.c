@@ -125,7 +125,7 @@ static void no_device_no_session(void **state)
 
     (void)state;
     rig_open_devices(&r, "cuda", 0, 0);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "no CUDA in this test"));
     assert_true(retry > 0);
     assert_true(core_alive_us(r.core, &who) > 0);
@@ -216,7 +216,7 @@ static void memory_decides_last(void **state)
     create(&r, id, "cuda:1");
     create(&r, id, "cuda:1");
     atomic_store(&worker_budget(r.core->workers[1])->limit, 1);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
     rig_close(&r);
 }

@@ -92,7 +92,7 @@ static void new_session(char id[API_ID_CAP])
     struct err err = {0};
     int retry;
 
-    if (core_ops.session_create(rig.core, &o, &info, &retry, &err))
+    if (core_ops.session_create(rig.core, &o, "", &info, &retry, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, info.id, API_ID_CAP);
 }

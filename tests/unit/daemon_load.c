@@ -84,7 +84,7 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     (void)state;
     rig_open(&r);
     for (int i = 0; i < 10000; i++) {
-        rc = core_ops.session_create(r.core, &o, &info, &retry, &err);
+        rc = core_ops.session_create(r.core, &o, "", &info, &retry, &err);
         made += rc == 0;
         refused += rc == ERR_BUSY && retry > 0;
     }
@@ -103,7 +103,7 @@ static void sessions_beyond_the_limits_are_refused(void **state)
     assert_true(atomic_load(&budget->used) == used / 64 * 40); /* every byte came back */
     o.max_points = 8000000;                                    /* more than there is memory for */
     atomic_store(&budget->limit, atomic_load(&budget->used) + (64 << 20));
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "MiB"));
     rig_close(&r);
 }
@@ -144,19 +144,19 @@ static void a_device_promises_no_more_than_it_has(void **state)
         on_first += !strcmp(rig_info(&r, id[i]).device, "cuda:0");
     }
     assert_int_equal(on_first, 2);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_string_equal(err.text,
                         "40 frames a second are asked for, 80 of the device's 100 are promised");
     assert_int_equal(retry, CORE_RETRY_S);
     o.fps = 20;
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), 0);
     o.fps = 40;
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_int_equal(core_ops.session_finalize(r.core, id[0], &err), 0);
     assert_int_equal(rig_info(&r, id[0]).state, SESSION_CLOSED);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), 0);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), 0);
     assert_string_equal(info.device, rig_info(&r, id[0]).device);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     rig_close(&r);
 }
 
@@ -186,7 +186,7 @@ static void *create_many(void *arg)
 
     o.fps = 10;
     for (int i = 0; i < 200; i++)
-        if (core_ops.session_create(arg, &o, &info, &retry, &err) == 0 && i % 2)
+        if (core_ops.session_create(arg, &o, "", &info, &retry, &err) == 0 && i % 2)
             assert_int_equal(core_ops.session_delete(arg, info.id, &err), 0);
     return NULL;
 }
@@ -232,19 +232,19 @@ static void whoever_is_refused_hears_when_to_come_back(void **state)
     open_with(&r, "30", 0);
     o.retention_s = 120;
     rig_session(&r, &o, id);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_in_range(retry, 110, 120);
     rig_connect(&r, &in, id, CONTROL_INGEST); /* it is wanted: for how long is not known */
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_int_equal(retry, CORE_RETRY_S);
     rig_disconnect(&in);
     assert_int_equal(core_ops.session_delete(r.core, id, NULL), 0);
     o.retention_s = 3600;
     rig_session(&r, &o, id);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_int_equal(retry, CORE_RETRY_S);
     core_drain(r.core);
-    assert_int_equal(core_ops.session_create(r.core, &o, &info, &retry, &err), ERR_BUSY);
+    assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_string_equal(err.text, "the server is stopping");
     rig_close(&r);
 }

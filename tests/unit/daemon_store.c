@@ -293,10 +293,10 @@ static void half_a_cloud_is_not_exported(void **state)
     in_a_child(feed_and_be_killed, id);
     open_slow_rig(&r, 0, 20000);
     assert_int_equal(rig_info(&r, id).state, SESSION_RECOVERING);
-    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, &err), ERR_BUSY);
+    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, &err), ERR_BUSY);
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
     wait_until_back(&r, id);
-    assert_int_equal(core_ops.export_open(r.core, id, &e, &total, &hash, &err), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, &err), 0);
     assert_int_equal(hash, rig_info(&r, id).hash);
     core_ops.export_close(e);
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
