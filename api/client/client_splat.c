@@ -77,7 +77,7 @@ static void draw_points(struct canvas *c, const struct client_splat_view *view,
     for (size_t i = 0; i < cloud->n; i++) {
         const float *at = cloud->xyz + 3 * i;
         struct vec3 p = rigid_apply(&view->T_cw, vec3_make(at[0], at[1], at[2]));
-        float wide_m = cloud->disc_m ? cloud->disc_m[i] : view->disc_m;
+        float wide_m = view->disc_m > 0 ? view->disc_m : cloud->disc_m[i];
         struct disc d = {.z = p.z, .reach = wide_m, .rgb = cloud->rgb ? cloud->rgb + 3 * i : grey};
 
         if (!(p.z > NEAR_M))
@@ -227,8 +227,8 @@ static void resolve(uint8_t *picture, const struct canvas *c, bool lit, int w, i
         }
 }
 
-int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
-                      const struct client_splat_cloud *cloud, struct err *err)
+static int draw(uint8_t *picture, const struct client_splat_view *view,
+                const struct client_splat_cloud *cloud, struct err *err)
 {
     struct canvas c = {
         .w = view->w * OVERSAMPLE, .h = view->h * OVERSAMPLE, .fx = view->K.fx * OVERSAMPLE};
@@ -236,10 +236,6 @@ int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
     float *scratch = NULL;
     int rc = 0;
 
-    if (view->w < 1 || view->h < 1 || view->w > CLIENT_SPLAT_SIDE_MAX ||
-        view->h > CLIENT_SPLAT_SIDE_MAX)
-        return err_set(err, ERR_INPUT, "picture of %d x %d, sides must be in 1...%d", view->w,
-                       view->h, CLIENT_SPLAT_SIDE_MAX);
     c.z = malloc(pixels * sizeof *c.z);
     c.rgb = malloc(3 * pixels);
     c.sum = calloc(pixels, 4 * sizeof *c.sum);
@@ -264,6 +260,28 @@ out:
     free(c.sum);
     free(c.rgb);
     free(c.z);
+    return rc;
+}
+
+int client_splat_draw(uint8_t *picture, const struct client_splat_view *view,
+                      const struct client_splat_cloud *cloud, struct err *err)
+{
+    struct client_splat_cloud own = *cloud;
+    float *disc_m = NULL;
+    int rc = 0;
+
+    if (view->w < 1 || view->h < 1 || view->w > CLIENT_SPLAT_SIDE_MAX ||
+        view->h > CLIENT_SPLAT_SIDE_MAX)
+        return err_set(err, ERR_INPUT, "picture of %d x %d, sides must be in 1...%d", view->w,
+                       view->h, CLIENT_SPLAT_SIDE_MAX);
+    if (!cloud->disc_m && !(view->disc_m > 0)) {
+        own.disc_m = disc_m = malloc((cloud->n + 1) * sizeof *disc_m);
+        rc = disc_m ? client_splat_discs(disc_m, cloud, err)
+                    : err_set(err, ERR_MEMORY, "no memory for the sizes of %zu points", cloud->n);
+    }
+    if (rc == 0)
+        rc = draw(picture, view, &own, err);
+    free(disc_m);
     return rc;
 }
 

@@ -26,14 +26,14 @@ struct client_splat_cloud {
     size_t n;
     const float *xyz;    /* [n][3]; what is not finite is not drawn */
     const uint8_t *rgb;  /* [n][3]; NULL = grey and lit */
-    const float *disc_m; /* [n] diameters; NULL = the view's */
+    const float *disc_m; /* [n] diameters; NULL = those of client_splat_discs(), made each time */
 };
 
 struct client_splat_view {
     struct rigid T_cw;
     struct intrinsics K;
     int w, h;
-    float disc_m; /* diameter of a point, where the cloud names none */
+    float disc_m; /* > 0: the diameter of every point, whatever the cloud says */
 };
 
 /* A camera that goes around a point; with yaw = pitch = 0 it stands behind it as R_wc is turned. */

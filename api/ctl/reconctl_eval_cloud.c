@@ -253,17 +253,13 @@ static int draw(struct job *j, struct err *err)
     const float yaw = 0.5f;
     struct client_splat_view view;
     uint8_t *picture;
-    float *disc_m;
     int rc;
 
     if (!j->o->plot)
         return 0;
     picture = malloc((size_t)3 * PICTURE_W * PICTURE_H);
-    cloud.disc_m = disc_m = malloc(j->a.n * sizeof *disc_m);
-    rc = picture && disc_m ? reconctl_render_orient(orbit.R_wc, NULL, j->a.up, NULL, err)
-                           : err_set(err, ERR_MEMORY, "no memory for a picture");
-    if (rc == 0)
-        rc = client_splat_discs(disc_m, &cloud, err);
+    rc = picture ? reconctl_render_orient(orbit.R_wc, NULL, j->a.up, NULL, err)
+                 : err_set(err, ERR_MEMORY, "no memory for a picture");
     if (rc)
         goto out;
     colour(j->a.rgb, j->distance, j->a.n, j->o->eval.threshold_m);
@@ -273,7 +269,6 @@ static int draw(struct job *j, struct err *err)
     if (rc == 0)
         rc = png_write_file(j->o->plot, picture, PICTURE_W, PICTURE_H, err);
 out:
-    free(disc_m);
     free(picture);
     return rc;
 }

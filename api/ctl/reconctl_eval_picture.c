@@ -129,8 +129,10 @@ int reconctl_eval_picture_write(struct reconctl_eval_picture *p, const char *pat
         put_panel(sheet, 0, w, p->shown, p->shown_w, p->shown_h);
     }
     for (int i = 0; i < 2 && rc == 0; i++) {
-        view.disc_m = client_splat_disc(&view, clouds[i]->xyz, clouds[i]->n);
-        rc = client_splat_draw(panel, &view, clouds[i]->xyz, clouds[i]->rgb, clouds[i]->n, err);
+        const struct client_splat_cloud points = {
+            .n = clouds[i]->n, .xyz = clouds[i]->xyz, .rgb = clouds[i]->rgb};
+
+        rc = client_splat_draw(panel, &view, &points, err);
         if (rc == 0)
             put_panel(sheet, 1 + i, w, panel, w, PANEL_H);
     }

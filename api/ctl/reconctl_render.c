@@ -118,7 +118,6 @@ static int draw(struct render *r, const struct client_splat_view *from, const ch
 
     if (r->o->point_px > 0) {
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
-        r->cloud.disc_m = NULL;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
     if (rc == 0 && r->film)

@@ -216,19 +216,15 @@ static int add_cloud(struct reconctl_sheet *s, const struct frame *f, const stru
     struct rigid T = *T_wc;
     uint8_t *rgb = NULL, *picture = malloc(3 * (size_t)CELL_W * (size_t)s->cell_h);
     struct client_splat_cloud points = {0};
-    float *xyz = NULL, *disc_m = NULL, back;
+    float *xyz = NULL, back;
     size_t n = 0;
     int rc = picture ? 0 : err_set(err, ERR_MEMORY, "no memory for pictures");
 
     if (rc == 0)
         rc = flatten(cloud, step_m, &xyz, &rgb, &n, err);
-    if (rc == 0 && !(disc_m = malloc((n + 1) * sizeof *disc_m)))
-        rc = err_set(err, ERR_MEMORY, "no memory for pictures");
-    points = (struct client_splat_cloud){.n = n, .xyz = xyz, .rgb = rgb, .disc_m = disc_m};
-    if (rc == 0)
-        rc = client_splat_discs(disc_m, &points, err);
     if (rc)
         goto out;
+    points = (struct client_splat_cloud){.n = n, .xyz = xyz, .rgb = rgb};
     view.K = intrinsics_scale(f->K, f->width, f->height, CELL_W, s->cell_h);
     view.T_cw = rigid_inverse(&T);
     back = BACK_SHARE * client_splat_depth(&view, &points);
@@ -240,7 +236,6 @@ static int add_cloud(struct reconctl_sheet *s, const struct frame *f, const stru
         memcpy(cell(s, 2) + (size_t)y * 9 * CELL_W, picture + (size_t)y * 3 * CELL_W, 3 * CELL_W);
 out:
     free(picture);
-    free(disc_m);
     free(xyz);
     free(rgb);
     return rc;
