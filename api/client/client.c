@@ -150,38 +150,41 @@ static size_t on_data(char *data, size_t size, size_t n, void *user)
     return take == len ? len : 0;
 }
 
-static int code_of_status(long status)
+static const struct client_hints no_hints;
+
+/* Adds to err what would mend it, if the caller or the kind of error tells. */
+static int hint(struct err *err, int code, const char *what)
 {
-    switch (status) {
-    case 401:
-    case 403:
-        return ERR_DENIED;
-    case 404:
-    case 410:
-        return ERR_NOT_FOUND;
-    case 409:
-        return ERR_STATE;
-    case 413:
-        return ERR_LIMIT;
-    case 429:
-    case 503:
-        return ERR_BUSY;
-    default:
-        return status >= 500 ? ERR_DEVICE : ERR_INPUT;
-    }
+    size_t n = err ? strlen(err->text) : 0;
+
+    if (what && err)
+        snprintf(err->text + n, sizeof err->text - n, ": %s", what);
+    return code;
 }
 
-/* Maps an error of the transfer. A server whose certificate fails is refused, because asking again
- * would not help. */
-static int code_of_transfer(CURLcode code)
+/* Fills err for a transfer that failed. A server whose certificate fails is refused, because asking
+ * again would not help. */
+static int transfer_failed(const struct client *c, CURLcode code, struct err *err)
 {
+    const struct client_hints *hints = c->config.hints ? c->config.hints : &no_hints;
+    bool tls = strncmp(c->url, "https:", 6) == 0;
+    int rc = code == CURLE_PEER_FAILED_VERIFICATION ? ERR_DENIED
+             : code == CURLE_SSL_CACERT_BADFILE     ? ERR_INPUT
+                                                    : ERR_IO;
+
+    err_set(err, rc, "%s: %.120s", c->url,
+            c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
     switch (code) {
+    case CURLE_COULDNT_CONNECT:
+        return hint(err, rc, hints->no_server);
     case CURLE_PEER_FAILED_VERIFICATION:
-        return ERR_DENIED;
-    case CURLE_SSL_CACERT_BADFILE:
-        return ERR_INPUT;
+        return hint(err, rc, hints->untrusted);
+    case CURLE_GOT_NOTHING:
+        return hint(err, rc, tls ? NULL : "a port that speaks TLS is asked by https://");
+    case CURLE_SSL_CONNECT_ERROR:
+        return hint(err, rc, "a port that speaks no TLS is asked by http://");
     default:
-        return ERR_IO;
+        return rc;
     }
 }
 
@@ -191,7 +194,7 @@ static int problem(const struct sink *s, long status, struct err *err)
     struct json *doc = NULL;
     const struct json *first;
     const char *detail = "", *where = "";
-    int code = code_of_status(status);
+    int code = client_retry_code((int)status);
 
     if (s->len && json_parse(&doc, s->body, s->len, JSON_DEPTH, NULL) == 0) {
         first = json_item(json_member(doc, "errors"), 0);
@@ -245,9 +248,11 @@ static int exchange(struct client *c, const char *method, const char *path, cons
     if (sink->rc)
         return err_set(err, sink->rc, "no memory for the answer");
     if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && sink->cut))
-        return err_set(err, code_of_transfer(code), "%s: %s", c->url,
-                       c->curl_error[0] ? c->curl_error : curl_easy_strerror(code));
-    return *status >= 200 && *status < 300 ? 0 : problem(sink, *status, err);
+        return transfer_failed(c, code, err);
+    if (*status >= 200 && *status < 300)
+        return 0;
+    return hint(err, problem(sink, *status, err),
+                *status == 401 && c->config.hints ? c->config.hints->no_token : NULL);
 }
 
 /* ------------------------------------------------------------------------------------ again */
@@ -262,10 +267,8 @@ static bool repeatable(struct client *c, const char *method, int rc, long status
     bool harmless = strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0;
     long sent = 1;
 
-    if (rc == ERR_BUSY)
-        return true;
-    if (rc == ERR_DEVICE) /* 502, 504: a proxy that lost the server */
-        return harmless && (status == 502 || status == 504);
+    if (rc == ERR_BUSY) /* 502, 504: a proxy that lost the server, which may have heard it */
+        return harmless || (status != 502 && status != 504);
     if (rc != ERR_IO)
         return false;
     curl_easy_getinfo(c->curl, CURLINFO_REQUEST_SIZE, &sent);

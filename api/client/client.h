@@ -20,6 +20,14 @@
 
 struct client;
 
+/* What mends an error, in words of the program's own options: the end of the sentence. Each may be
+ * NULL. */
+struct client_hints {
+    const char *no_server; /* nothing listens there */
+    const char *untrusted; /* no trusted authority signed the certificate */
+    const char *no_token;  /* 401 */
+};
+
 struct client_config {
     const char *url;   /* http://host:port */
     const char *token; /* bearer token, NULL = none */
@@ -34,6 +42,7 @@ struct client_config {
      * answered with 429 or 503. The pause is at least the server's Retry-After.
      */
     double retry_s;
+    const struct client_hints *hints; /* stays valid; or NULL */
     void *ctx;
     /* Each may be NULL. on_retry is called before a pause, stopped many times a second during it;
      * true ends the pause. */
@@ -52,9 +61,9 @@ void client_close(struct client **c);
  *          that the server answered, too
  * Returns: 0 for 2xx. ERR_IO: no answer at all; ERR_DENIED: no trusted authority signed the
  *          server's certificate; ERR_INPUT: ca_file is none. From the status: ERR_DENIED 401 403,
- *          ERR_NOT_FOUND 404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 429 503, ERR_DEVICE other
- *          5xx, ERR_INPUT other 4xx; the text is the problem document's detail and where its
- *          pointer
+ *          ERR_NOT_FOUND 404 410, ERR_STATE 409, ERR_LIMIT 413, ERR_BUSY 408 429 502 503 504,
+ *          ERR_DEVICE other 5xx, ERR_INPUT all others; the text is the problem document's detail
+ *          and where its pointer
  */
 MUST_CHECK int client_request(struct client *c, const char *method, const char *path,
                               const char *json, char **body, size_t *body_len, int *status,
@@ -168,9 +177,10 @@ MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
 /*
  * client_stream_run - let the connection work until something happened, at most timeout_ms
  * Returns: 0; ERR_END: closed by the server (reason in err); ERR_IO: no connection, or it was lost;
- *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY, ERR_STATE: the connection or its `start` was
- *          refused; ERR_INPUT, ERR_LIMIT: the server broke the protocol. With reconnect_s an error
- *          means that the stream has given up; it is returned again from then on
+ *          ERR_DENIED, ERR_NOT_FOUND, ERR_BUSY, ERR_STATE, ERR_DEVICE: the connection or its
+ *          `start` was refused, as of client_request(); ERR_INPUT, ERR_LIMIT: the server broke the
+ *          protocol. With reconnect_s an error means that the stream has given up; it is returned
+ *          again from then on
  */
 MUST_CHECK int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err);
 /* Stops and starts reading: tests make a slow reader with it. */

@@ -1,6 +1,7 @@
 #include "api/client/client_retry.h"
 
 #include "proto/cloud/key.h"
+#include "proto/err.h"
 
 #include <sys/random.h>
 #include <time.h>
@@ -11,6 +12,30 @@ uint64_t client_retry_now_ms(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int client_retry_code(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+        return ERR_DENIED;
+    case 404:
+    case 410:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_STATE;
+    case 413:
+        return ERR_LIMIT;
+    case 408:
+    case 429:
+    case 502: /* of a proxy before the server, as 504 */
+    case 503:
+    case 504:
+        return ERR_BUSY;
+    default:
+        return status >= 500 ? ERR_DEVICE : ERR_INPUT;
+    }
 }
 
 struct client_retry client_retry_new(double for_s, int attempts)

@@ -32,6 +32,8 @@ void client_retry_reset(struct client_retry *r);
  * Returns: the pause before the next attempt; -1: give up
  */
 int client_retry_wait_ms(struct client_retry *r, uint32_t asked_ms, uint64_t now_ms);
+/* The enum err_code of an HTTP status that is no success: ERR_BUSY may be tried again. */
+int client_retry_code(int status);
 /* Milliseconds of a clock that never steps. */
 uint64_t client_retry_now_ms(void);
 

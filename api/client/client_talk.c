@@ -1,5 +1,6 @@
 #include "api/client/client_talk.h"
 
+#include "api/client/client_retry.h"
 #include "proto/array.h"
 #include "proto/bytes.h"
 #include "proto/wire/result.h"
@@ -407,26 +408,6 @@ int client_talk_next(struct client_talk *t, struct client_talk_message *out, str
 
 /* ------------------------------------------------------------------------------------ ends */
 
-static int code_of(int status)
-{
-    switch (status) {
-    case 401:
-    case 403:
-        return ERR_DENIED;
-    case 404:
-    case 410:
-        return ERR_NOT_FOUND;
-    case 409:
-        return ERR_STATE;
-    case 408:
-    case 429:
-    case 503:
-        return ERR_BUSY;
-    default:
-        return status >= 500 ? ERR_IO : ERR_INPUT;
-    }
-}
-
 int client_talk_ended(const struct client_talk *t, int rc, struct err *err)
 {
     if (rc != ERR_IO && rc != ERR_END)
@@ -435,7 +416,7 @@ int client_talk_ended(const struct client_talk *t, int rc, struct err *err)
         return err_set(err, ERR_END, "the server said goodbye: %s",
                        t->bye.reason[0] ? t->bye.reason : "no reason given");
     if (t->has_refusal)
-        return err_at(err, code_of(t->refusal.status), t->refusal.pointer, "%s",
+        return err_at(err, client_retry_code(t->refusal.status), t->refusal.pointer, "%s",
                       t->refusal.detail[0] ? t->refusal.detail : t->refusal.title);
     return rc;
 }
@@ -444,7 +425,7 @@ bool client_talk_resumable(const struct client_talk *t, int rc)
 {
     if (t->has_bye && t->bye.action == CONTROL_DISCONNECT)
         return false;
-    return rc == ERR_IO || rc == ERR_END || rc == ERR_BUSY;
+    return rc == ERR_IO || rc == ERR_END || rc == ERR_BUSY || rc == ERR_DEVICE;
 }
 
 /* ------------------------------------------------------------------------------------ caller */

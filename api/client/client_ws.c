@@ -1,5 +1,6 @@
 #include "api/client/client_ws.h"
 
+#include "api/client/client_retry.h"
 #include "proto/array.h"
 
 /* libwebsockets.h includes openssl/types.h, which has a type with the name of a code of
@@ -160,7 +161,7 @@ static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, siz
 {
     unsigned status = wsi ? lws_http_client_http_response(wsi) : 0;
     struct err err;
-    int code = ERR_IO;
+    int code;
 
     if (status == 0 || status == 101) {
         snprintf(err.text, sizeof err.text, "cannot connect to %s", w->url.authority);
@@ -168,14 +169,7 @@ static void on_refused(struct client_ws *w, struct lws *wsi, const void *in, siz
         return;
     }
     w->retry_after_ms = status == 429 || status == 503 ? read_retry_after(wsi) : 0;
-    if (status == 401 || status == 403)
-        code = ERR_DENIED;
-    else if (status == 404 || status == 410)
-        code = ERR_NOT_FOUND;
-    else if (status == 429 || (status >= 502 && status <= 504)) /* also of a proxy before it */
-        code = ERR_BUSY;
-    else
-        code = ERR_INPUT;
+    code = client_retry_code((int)status);
     err_set(&err, code, "%s refused the stream with HTTP status %u", w->url.authority, status);
     finish(w, code, &err);
 }

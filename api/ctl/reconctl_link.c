@@ -21,6 +21,12 @@ static int read_token(struct reconctl_link *link, const char *file, struct err *
     return rc;
 }
 
+static const struct client_hints hints = {
+    .no_server = "start one there with `recond`, or name another with --url",
+    .untrusted = "--ca FILE names the authority that signed the certificate",
+    .no_token = "--token-file FILE or RECOND_TOKEN_FILE gives one",
+};
+
 static int answers(struct reconctl_link *link, struct err *err)
 {
     return client_request(link->client, "GET", "/livez", NULL, NULL, NULL, NULL, err);
@@ -65,6 +71,7 @@ int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common 
     link->config.agent = "reconctl/" RECOND_VERSION;
     link->config.ca_file = common->ca_file ? common->ca_file : env_ca && *env_ca ? env_ca : NULL;
     link->config.timeout_s = common->timeout_s;
+    link->config.hints = &hints;
     rc = client_open(&link->client, &link->config, err);
     if (rc == 0 && may_start && !chosen && answers(link, err) == ERR_IO)
         rc = start_own(link, err);

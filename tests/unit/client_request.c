@@ -199,6 +199,7 @@ static void statuses_become_codes(void **state)
 {
     static const int cases[][2] = {{400, ERR_INPUT},     {401, ERR_DENIED}, {403, ERR_DENIED},
                                    {404, ERR_NOT_FOUND}, {409, ERR_STATE},  {413, ERR_LIMIT},
+                                   {408, ERR_BUSY},      {502, ERR_BUSY},   {504, ERR_BUSY},
                                    {429, ERR_BUSY},      {503, ERR_BUSY},   {500, ERR_DEVICE},
                                    {302, ERR_INPUT}};
     struct client *c = open_client(NULL);

@@ -200,7 +200,7 @@ static void refusals_at_the_door_have_their_codes(void **state)
     static const struct {
         int status, code;
     } cases[] = {{401, ERR_DENIED}, {403, ERR_DENIED}, {404, ERR_NOT_FOUND},
-                 {503, ERR_BUSY},   {500, ERR_INPUT},  {0, ERR_UNSUPPORTED}};
+                 {503, ERR_BUSY},   {500, ERR_DEVICE}, {0, ERR_UNSUPPORTED}};
     struct client_stream_config config = {.url = "http://127.0.0.1/"};
     struct ws_fake *server = malloc(sizeof *server);
     struct client_stream *s;
