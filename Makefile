@@ -209,6 +209,9 @@ $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 $(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
+# draws sequences with exact depth, and turns those of others (tests/bench/places.c)
+$(O)/tests/bench/places: $(call objs,$(wildcard tests/bench/place*.c)) $(libs_client)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_client)
 # calls of the CUDA run-time that tests/support/watch_cuda.cu looks at
 WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost HostAlloc HostRegister MallocAsync FreeAsync Free \
            FreeHost StreamCreateWithFlags StreamCreateWithPriority EventCreate EventCreateWithFlags GraphInstantiate \
@@ -223,7 +226,7 @@ FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 
-tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load ## build every test program
+tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests
@@ -259,6 +262,8 @@ bench-bounds: tests ## on a calm machine: bounds on time, one program after the 
 	@O=$(O) MODE=$(MODE) BOUNDS=1 AT_ONCE=1 TEST_TIMEOUT=600 tests/run $(BOUNDED)
 bench-scale: all $(O)/tests/bench/bench_client_load ## on a host with several GPUs: frames/s of one, two and four; SECONDS=20 each
 	@O=$(O) tests/bench/scale $(or $(SECONDS),20)
+quality: all $(O)/tests/bench/places ## clouds and depth against truth, beside trivial answers: DATA=folder of sequences; table and pictures in OUT=
+	@O=$(O) tests/bench/quality
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
 peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
@@ -331,7 +336,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

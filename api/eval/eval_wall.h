@@ -1,11 +1,11 @@
 /*
  * eval_wall.h - how thick the walls of a cloud are
  *
- * Where the truth is flat, points of a good cloud lie on it as a sheet. Space is cut into cubes; one
- * whose true points lie in a plane (root mean square distance from it at most flat_m) is a patch. A
- * point of the cloud belongs to the patch of its nearest true point, if that is within reach_m, and
- * has a height above the patch's plane. A patch is as thick as the range of heights that leaves out
- * the lowest and the highest tenth of its points.
+ * Where the truth is flat, points of a good cloud lie on it as a sheet. Space is cut into cubes. A
+ * cube whose true points lie in a plane (root mean square distance from it at most flat_m) is a
+ * patch. A point of the cloud belongs to the patch of its nearest true point, if that is within
+ * reach_m, and has a height above the patch's plane. A patch is as thick as the range of heights
+ * that leaves out the lowest and the highest tenth of its points.
  *
  * Units:   metres
  */
