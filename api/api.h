@@ -150,7 +150,8 @@ struct core_ops {
     /* Poses from index `first` on; *n of at most cap. */
     int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
                       int cap, int *n, struct err *err);
-    /* The latest depth map (sessions with preview): metres, 0 = none; buf holds cap pixels. */
+    /* The latest depth map (sessions with preview): metres, 0 = none; buf holds cap pixels. With
+     * cap 0 only w, h and seq. */
     int (*depth)(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
                  uint64_t *seq, struct err *err);
 

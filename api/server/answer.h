@@ -2,14 +2,15 @@
  * answer.h - one REST request, and the answer that the gate or a handler leaves for it
  *
  * http.c fills a struct http_request, the gate (http_gate.h) refuses what the library lets through,
- * routes.c names the handler, and the handler leaves an answer. All of it runs on the edge's one
- * thread.
+ * routes.c names the handler, and the handler leaves an answer, or none yet (pictures.h). All of it
+ * runs on the edge's one thread.
  */
 #ifndef RECOND_API_ANSWER_H
 #define RECOND_API_ANSWER_H
 
 #include "api/api.h"
 #include "api/server/auth.h"
+#include "api/server/pictures.h"
 #include "api/server/problem.h"
 
 #define HTTP_PATH_CAP 96
@@ -45,6 +46,7 @@ struct http_answer {
 struct http_request {
     const struct api_config *config;
     struct auth *auth;
+    struct pictures *pictures;
     const char *method;
     char path[HTTP_PATH_CAP];
     const struct routes_entry *route;
@@ -60,6 +62,7 @@ struct http_request {
     size_t body_len, body_cap, body_seen;
     size_t header_bytes; /* that the headers seen so far explain */
     int64_t begun_us;
+    struct pictures_wait wait; /* the handler left no answer and runs again when it is over */
     struct http_answer answer;
 };
 

@@ -1,9 +1,6 @@
 /* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
 #include "api/server/routes.h"
 
-#include "proto/bytes.h"
-#include "proto/image/png.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -196,69 +193,37 @@ void handle_cloud_trajectory(struct http_request *r)
 
 /* ------------------------------------------------------------------------------- depth */
 
-#define DEPTH_PIXELS_MAX (2048u * 2048u)
-
-/* Millimetres as a PNG; a depth that 16 bits do not hold becomes 0, which is none. */
-static int depth_png(struct http_request *r, const float *depth, int w, int h, struct err *err)
+static long picture_read(void *ctx, uint64_t offset, uint8_t *buf, size_t cap)
 {
-    size_t n = (size_t)w * (size_t)h, len = 0;
-    uint16_t *gray = malloc(n * sizeof *gray);
-    uint8_t *png = NULL;
-    int rc;
+    const struct picture *p = ctx;
+    size_t n = p->len - offset < cap ? p->len - offset : cap;
 
-    if (!gray)
-        return err_set(err, ERR_MEMORY, "out of memory");
-    for (size_t i = 0; i < n; i++) {
-        float mm = depth[i] * 1000.0f + 0.5f;
-        gray[i] = mm >= 1.0f && mm < 65535.0f ? (uint16_t)mm : 0;
-    }
-    rc = png_encode_gray16(&png, &len, gray, w, h, err);
-    free(gray);
-    if (rc)
-        return rc;
-    r->answer.body = (char *)png;
-    answer_done(r, 200, "image/png", len);
-    return 0;
+    memcpy(buf, p->bytes + offset, n);
+    return (long)n;
 }
 
-/* Metres as little-endian floats. */
-static int depth_raw(struct http_request *r, const float *depth, int w, int h, struct err *err)
+static void picture_close(void *ctx)
 {
-    size_t n = (size_t)w * (size_t)h, len = n * sizeof *depth;
-    uint8_t *body = malloc(len);
-    struct bytes_writer to;
-
-    if (!body)
-        return err_set(err, ERR_MEMORY, "out of memory");
-    to = bytes_writer(body, len);
-    for (size_t i = 0; i < n; i++)
-        bytes_put_f32(&to, isfinite(depth[i]) && depth[i] > 0.0f ? depth[i] : 0.0f);
-    r->answer.body = (char *)body;
-    answer_done(r, 200, "application/octet-stream", len);
-    return 0;
+    pictures_unref(ctx);
 }
 
 void handle_cloud_depth(struct http_request *r)
 {
-    float *depth = malloc(DEPTH_PIXELS_MAX *
-                          sizeof *depth); /* the kernel gives only those pages that are used */
+    struct picture *p;
     struct err err = {0};
-    uint64_t seq = 0;
-    int w = 0, h = 0, rc;
 
-    if (!depth) {
-        answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
+    if (pictures_ask(r->pictures, r->id, r->raw, &r->who, &r->wait, &err)) {
+        refuse(r, &err);
         return;
     }
-    rc = r->config->ops->depth(r->config->core, r->id, depth, DEPTH_PIXELS_MAX, &w, &h, &seq, &err);
-    if (rc == 0)
-        rc = r->raw ? depth_raw(r, depth, w, h, &err) : depth_png(r, depth, w, h, &err);
-    if (rc) {
-        answer_problem_err(r, &err);
-    } else {
-        answer_header(r, "Recond-Seq", "%" PRIu64, seq);
-        answer_header(r, "Recond-Width", "%d", w);
-        answer_header(r, "Recond-Height", "%d", h);
-    }
-    free(depth);
+    p = r->wait.picture;
+    if (!p) /* it waits */
+        return;
+    r->wait.picture = NULL;
+    r->answer.stream = (struct http_stream){
+        .read = picture_read, .close = picture_close, .ctx = p, .total = p->len};
+    answer_header(r, "Recond-Seq", "%" PRIu64, p->seq);
+    answer_header(r, "Recond-Width", "%d", p->w);
+    answer_header(r, "Recond-Height", "%d", p->h);
+    answer_done(r, 200, r->raw ? "application/octet-stream" : "image/png", 0);
 }

@@ -10,6 +10,7 @@
 
 #include "api/server/http_gate.h"
 #include "api/server/listen.h"
+#include "api/server/pictures.h"
 #include "api/server/routes.h"
 #include "api/wipe.h"
 #include "api/server/tls.h"
@@ -51,6 +52,7 @@ struct peer {
 struct http {
     struct api_config config;
     struct auth *auth;
+    struct pictures *pictures;
     struct MHD_Daemon *mhd;
     pthread_t thread;
     bool thread_started;
@@ -266,6 +268,7 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     q->http = h;
     q->pub.config = &h->config;
     q->pub.auth = h->auth;
+    q->pub.pictures = h->pictures;
     q->pub.begun_us = now_us();
     q->pub.method = "";
     http_gate_target(
@@ -305,6 +308,20 @@ static size_t header_bytes(struct MHD_Connection *c)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     return info ? info->header_size : 0;
+}
+
+/* The handler waits: on_request() is called again when the connection is resumed. */
+static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
+{
+    set_deadline(c, ANSWER_MS, true);
+    MHD_suspend_connection(c);
+    pictures_hold(q->http->pictures, &q->pub.wait, c);
+    return MHD_YES;
+}
+
+static void resume(void *connection)
+{
+    MHD_resume_connection(connection);
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -348,7 +365,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
     else
         r->route->handle(r);
-    return answer(q, c);
+    return r->wait.waiting ? hold(q, c) : answer(q, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
@@ -362,6 +379,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     if (!q)
         return;
     answer_free(&q->pub.answer);
+    pictures_unref(q->pub.wait.picture);
     free(q->pub.body);
     free(q);
     set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
@@ -388,6 +406,7 @@ static void *run(void *arg)
     listener = MHD_quiesce_daemon(h->mhd);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
+    pictures_stop(h->pictures); /* no connection stays suspended */
     until = now_ms() + STOP_MS;
     while (h->peers && now_ms() < until)
         turn(h, true);
@@ -404,15 +423,15 @@ static struct MHD_Daemon *start_daemon(struct http *h, int fd)
     /* Behind a proxy every connection has the proxy's address: the proxy counts its clients. */
     int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
 
-    return MHD_start_daemon(h->config.tls ? MHD_USE_EPOLL | MHD_USE_TLS : MHD_USE_EPOLL, 0, NULL,
-                            NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)h->config.max_connections,
-                            MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)per_address,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-                            MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                            MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED,
-                            on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-                            MHD_OPTION_ARRAY, h->config.tls ? secure : secure + 2, MHD_OPTION_END);
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (h->config.tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
+        on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)h->config.max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)per_address, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_ARRAY,
+        h->config.tls ? secure : secure + 2, MHD_OPTION_END);
 }
 
 int http_start(struct http **out, const struct api_config *config, struct auth *auth,
@@ -430,6 +449,9 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         config->http_host, config->http_port, config->http_fd,
         listen_loopback_only(auth_open_to_all(auth), !config->tls, config->behind_proxy), &fd,
         &h->port, err);
+    if (rc)
+        goto out;
+    rc = pictures_start(&h->pictures, &h->config, resume, err);
     if (rc)
         goto out;
     h->mhd = start_daemon(h, fd);
@@ -458,6 +480,7 @@ void http_stop(struct http **h)
         atomic_store(&(*h)->stop, true);
         pthread_join((*h)->thread, NULL);
     }
+    pictures_free(&(*h)->pictures);
     free(*h);
     *h = NULL;
 }

@@ -208,7 +208,8 @@ void session_get_info(struct session *s, struct session_info *info);
 /* Frames a second that it asks of its device: those of late; one that is young and has not begun
  * counts as much as a camera. */
 float session_load(struct session *s);
-/* The latest depth map. Returns 0; ERR_STATE: none kept; ERR_LIMIT: cap pixels are too few. */
+/* The latest depth map; with cap 0 only w, h and seq. Returns 0; ERR_STATE: none kept; ERR_LIMIT:
+ * cap pixels are too few. */
 MUST_CHECK int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
                                  uint64_t *seq, struct err *err);
 

@@ -135,10 +135,11 @@ int session_get_depth(struct session *s, float *buf, size_t cap, int *w, int *h,
         rc = err_set(err, ERR_STATE, "the session was created without preview");
     else if (!s->preview)
         rc = err_set(err, ERR_NOT_FOUND, "no frame was used yet");
-    else if (n > cap)
+    else if (cap && n > cap)
         rc = err_set(err, ERR_LIMIT, "%zu pixels, room for %zu", n, cap);
     if (rc == 0) {
-        memcpy(buf, s->preview, n * sizeof(*buf));
+        if (cap)
+            memcpy(buf, s->preview, n * sizeof(*buf));
         *w = s->kept.net_w;
         *h = s->kept.net_h;
         *seq = s->preview_seq;

@@ -10,6 +10,7 @@
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fake_core *core;
 static struct api_config config;
 static struct auth *auth, *strict;
+static struct pictures *pictures;
+static sem_t resumed;
 
 static void need(int ok)
 {
@@ -42,6 +45,12 @@ static void open_strict(void)
     unlink(file);
 }
 
+static void on_resume(void *held)
+{
+    (void)held;
+    need(sem_post(&resumed) == 0);
+}
+
 static void start_once(void)
 {
     static const char *const origins[] = {"https://app.example", NULL};
@@ -61,6 +70,8 @@ static void start_once(void)
     config.origins = origins;
     config.max_body_bytes = 4096;
     need(auth_open(&auth, &config, &err) == 0);
+    need(sem_init(&resumed, 0, 0) == 0);
+    need(pictures_start(&pictures, &config, on_resume, &err) == 0);
     open_strict();
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
@@ -154,6 +165,11 @@ static void serve(struct http_request *r, struct auth *by, char *text, const cha
         answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
     else
         r->route->handle(r);
+    if (!r->wait.waiting)
+        return;
+    pictures_hold(pictures, &r->wait, r);
+    need(sem_wait(&resumed) == 0);
+    r->route->handle(r);
 }
 
 static void one(struct auth *by, const uint8_t *data, size_t size)
@@ -165,11 +181,13 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = '\0';
     memset(&r, 0, sizeof r);
+    r.pictures = pictures;
     serve(&r, by, text, text + size);
     check_answer(&r);
     if (by == strict && r.route && r.route->right != AUTH_NONE)
         need(r.answer.status >= 400);
     answer_free(&r.answer);
+    pictures_unref(r.wait.picture);
     free(r.body);
     free(text);
 }

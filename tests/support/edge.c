@@ -104,7 +104,8 @@ void edge_start(struct edge *e)
     struct err err = {0};
 
     e->core = fake_core_new(12000);
-    e->config.ops = fake_core_ops();
+    if (!e->config.ops)
+        e->config.ops = fake_core_ops();
     e->config.core = fake_core_core(e->core);
     write_tokens(e);
     need(auth_open(&e->auth, &e->config, &err) == 0, err.text);
