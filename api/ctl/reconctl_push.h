@@ -148,6 +148,9 @@ bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t tot
 MUST_CHECK int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client,
                                   const char *session, const struct frame *f,
                                   const struct cloud *cloud, float step_m, struct err *err);
-MUST_CHECK int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, struct err *err);
+/* up: the world's axis that points up, "+z", or "". The clouds are all drawn as the first row's
+ * camera looked. */
+MUST_CHECK int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, const char *up,
+                                    struct err *err);
 
 #endif

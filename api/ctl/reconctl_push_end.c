@@ -119,7 +119,7 @@ static int write_outputs(struct reconctl_push_job *j, struct err *err)
     if (rc == 0 && j->exit == 0 && o->trajectory && j->index == 0)
         rc = client_download(j->client, path, o->trajectory, err);
     if (rc == 0 && j->sheet)
-        rc = reconctl_sheet_write(j->sheet, o->sheet, err);
+        rc = reconctl_sheet_write(j->sheet, o->sheet, j->session.up, err);
     return rc;
 }
 

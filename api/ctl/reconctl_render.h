@@ -19,6 +19,10 @@
 MUST_CHECK int reconctl_render_orient(float R_wc[9], const char *asked, const char *said,
                                       const char *path, struct err *err);
 
+/* The same for one camera: where it looked, level. */
+MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct rigid *T_wc,
+                                     struct err *err);
+
 /* A film, written by ffmpeg: MP4 or GIF as the name of the file says. */
 struct reconctl_film;
 MUST_CHECK int reconctl_film_open(struct reconctl_film **film, const char *path, int w, int h,

@@ -82,10 +82,35 @@ static struct vec3 level(struct vec3 v, struct vec3 up)
     return vec3_make(v.x - along * up.x, v.y - along * up.y, v.z - along * up.z);
 }
 
+/* Turns a camera so that it looks along `forward`, level. */
+static int turn(float R_wc[9], struct vec3 forward, struct vec3 up, struct err *err)
+{
+    struct vec3 f;
+
+    if (!(vec3_norm2(up) > 1e-6f))
+        return err_set(err, ERR_INPUT, "the cameras have no common up direction");
+    f = level(forward, up);
+    /* Without a direction: as a phone looks when its world begins, along -z where y is up. */
+    if (!(vec3_norm2(f) > 1e-6f * vec3_norm2(forward)))
+        f = level(up.y != 0 ? vec3_make(0, 0, -up.y) : vec3_make(0, 1, 0), up);
+    look(R_wc, f, up);
+    return 0;
+}
+
+int reconctl_render_level(float R_wc[9], const char *up, const struct rigid *T_wc, struct err *err)
+{
+    const float *r = T_wc->r;
+    struct vec3 axis;
+    bool known = take_axis(&axis, up);
+
+    return turn(R_wc, vec3_make(r[2], r[5], r[8]), known ? axis : vec3_make(-r[1], -r[4], -r[7]),
+                err);
+}
+
 int reconctl_render_orient(float R_wc[9], const char *asked, const char *said, const char *path,
                            struct err *err)
 {
-    struct vec3 forward = {0}, up = vec3_make(0, 1, 0), mean = up, f;
+    struct vec3 forward = {0}, up = vec3_make(0, 1, 0), mean = up;
     bool known = take_axis(&up, asked ? asked : said);
     int rc = path ? read_path(&forward, &mean, path, err) : 0;
 
@@ -93,13 +118,5 @@ int reconctl_render_orient(float R_wc[9], const char *asked, const char *said, c
         return err_set(err, ERR_INPUT, "--up takes x, -x, y, -y, z or -z, not '%.20s'", asked);
     if (rc)
         return rc;
-    up = known ? up : mean;
-    if (!(vec3_norm2(up) > 1e-6f))
-        return err_at(err, ERR_INPUT, path, "holds cameras without a common up direction");
-    f = level(forward, up);
-    /* Without a path: as a phone looks when its world begins, along -z where y is up. */
-    if (!(vec3_norm2(f) > 1e-6f * vec3_norm2(forward)))
-        f = level(up.y != 0 ? vec3_make(0, 0, -up.y) : vec3_make(0, 1, 0), up);
-    look(R_wc, f, up);
-    return 0;
+    return turn(R_wc, forward, known ? up : mean, err);
 }

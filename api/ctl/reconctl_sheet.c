@@ -1,6 +1,6 @@
 #include "api/client/client_sequence.h"
 #include "api/client/client_splat.h"
-#include "api/ctl/reconctl_push.h"
+#include "api/ctl/reconctl_sheet.h"
 #include "proto/geom/robust.h"
 #include "proto/image/jpeg.h"
 #include "proto/cloud/ply.h"
@@ -12,19 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS_MAX 12
-#define CELL_W 320
-#define GAP 4
+#define CELL_W RECONCTL_SHEET_CELL_W
 #define DEPTH_SIDE_MAX 4096
 /* The colours of depth span the first map's 2...98 %, and that much more */
 #define RANGE_SLACK 1.4f
-#define BACK_SHARE 0.12f /* the cloud is looked at from a little behind the camera */
-
-struct reconctl_sheet {
-    int rows, filled, cell_h;
-    float near_m, far_m;
-    uint8_t *rgb[ROWS_MAX]; /* [cell_h][3 * CELL_W][3] */
-};
 
 int reconctl_sheet_new(struct reconctl_sheet **out, int rows, struct err *err)
 {
@@ -33,14 +24,23 @@ int reconctl_sheet_new(struct reconctl_sheet **out, int rows, struct err *err)
     *out = s;
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for pictures");
-    s->rows = rows < 1 ? 5 : rows > ROWS_MAX ? ROWS_MAX : rows;
+    s->rows = rows < 1 ? 5 : rows > RECONCTL_SHEET_ROWS_MAX ? RECONCTL_SHEET_ROWS_MAX : rows;
     return 0;
+}
+
+static void clear(struct reconctl_sheet_row *row)
+{
+    free(row->input);
+    free(row->depth);
+    free(row->xyz);
+    free(row->rgb);
+    *row = (struct reconctl_sheet_row){0};
 }
 
 void reconctl_sheet_free(struct reconctl_sheet **s)
 {
-    for (int i = 0; *s && i < ROWS_MAX; i++)
-        free((*s)->rgb[i]);
+    for (int i = 0; *s && i < RECONCTL_SHEET_ROWS_MAX; i++)
+        clear(&(*s)->row[i]);
     free(*s);
     *s = NULL;
 }
@@ -55,31 +55,41 @@ bool reconctl_sheet_due(const struct reconctl_sheet *s, uint64_t n, uint64_t tot
     return total ? n >= total * k / rows : n >= 8 * k * k;
 }
 
-/* Scales a picture by area average; where it grows, by the nearest pixel. */
-static void scale(uint8_t *to, int w, int h, size_t stride, const uint8_t *from, int fw, int fh)
+/* Mixes the four pixels around a place between them. */
+static void between(uint8_t *to, const uint8_t *from, int fw, int fh, float u, float v)
+{
+    int x = (int)u, y = (int)v, x1 = x + 1 < fw ? x + 1 : x, y1 = y + 1 < fh ? y + 1 : y;
+    float a = u - (float)x, b = v - (float)y;
+
+    for (int k = 0; k < 3; k++) {
+        const uint8_t *upper = from + 3 * (size_t)y * (size_t)fw + k;
+        const uint8_t *lower = from + 3 * (size_t)y1 * (size_t)fw + k;
+
+        to[k] = (uint8_t)((1 - b) * ((1 - a) * (float)upper[3 * x] + a * (float)upper[3 * x1]) +
+                          b * ((1 - a) * (float)lower[3 * x] + a * (float)lower[3 * x1]) + 0.5f);
+    }
+}
+
+/* Scales a picture by area average; one that grows, by mixing. */
+static void scale(uint8_t *to, int w, int h, const uint8_t *from, int fw, int fh)
 {
     for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++) {
+        for (int x = 0; x < w; x++, to += 3) {
             int x0 = x * fw / w, x1 = (x + 1) * fw / w, y0 = y * fh / h, y1 = (y + 1) * fh / h;
             unsigned sum[3] = {0}, n = 0;
 
-            x1 = x1 > x0 ? x1 : x0 + 1;
-            y1 = y1 > y0 ? y1 : y0 + 1;
+            if (fw < w || fh < h) {
+                between(to, from, fw, fh, (float)(x * (fw - 1)) / (float)w,
+                        (float)(y * (fh - 1)) / (float)h);
+                continue;
+            }
             for (int v = y0; v < y1; v++)
                 for (int u = x0; u < x1; u++, n++)
                     for (int b = 0; b < 3; b++)
                         sum[b] += from[3 * ((size_t)v * (size_t)fw + (size_t)u) + (size_t)b];
             for (int b = 0; b < 3; b++)
-                to[(size_t)y * stride + 3 * (size_t)x + (size_t)b] =
-                    (uint8_t)((sum[b] + n / 2) / n);
+                to[b] = (uint8_t)((sum[b] + n / 2) / n);
         }
-}
-
-/* Returns a cell of the row that is being filled. The shape of cells is that of the first
- * picture. */
-static uint8_t *cell(struct reconctl_sheet *s, int column)
-{
-    return s->rgb[s->filled] + (size_t)column * 3 * CELL_W;
 }
 
 static int add_input(struct reconctl_sheet *s, const struct frame *f, struct err *err)
@@ -103,7 +113,7 @@ static int add_input(struct reconctl_sheet *s, const struct frame *f, struct err
     if (rc == 0)
         rc = jpeg_decode(decoder, rgb, w, h, f->payload, f->payload_len, &limits, err);
     if (rc == 0)
-        scale(cell(s, 0), CELL_W, s->cell_h, 9 * CELL_W, rgb, w, h);
+        scale(s->row[s->filled].input, CELL_W, s->cell_h, rgb, w, h);
     jpeg_decoder_free(&decoder);
     free(rgb);
     return rc;
@@ -156,32 +166,31 @@ static int add_depth(struct reconctl_sheet *s, struct client *client, const char
     if (rc)
         goto out;
     client_splat_depth_colours(rgb, depth, (size_t)w * (size_t)h, s->near_m, s->far_m);
-    scale(cell(s, 1), CELL_W, s->cell_h, 9 * CELL_W, rgb, w, h);
+    scale(s->row[s->filled].depth, CELL_W, s->cell_h, rgb, w, h);
 out:
     free(rgb);
     free(depth);
     return rc;
 }
 
-/* Copies all points of a mirror into two arrays; free() both. */
-static int flatten(const struct cloud *cloud, float step_m, float **xyz, uint8_t **rgb, size_t *n,
-                   struct err *err)
+/* Copies all points of a mirror. */
+static int add_cloud(struct reconctl_sheet_row *row, const struct cloud *cloud, float step_m,
+                     struct err *err)
 {
     uint8_t record[PLY_POINT_BYTES];
     size_t total = (size_t)cloud_points(cloud);
 
-    *n = 0;
-    *xyz = malloc((total + 1) * 3 * sizeof **xyz);
-    *rgb = malloc((total + 1) * 3);
-    if (!*xyz || !*rgb)
+    row->xyz = malloc((total + 1) * 3 * sizeof *row->xyz);
+    row->rgb = malloc((total + 1) * 3);
+    if (!row->xyz || !row->rgb)
         return err_set(err, ERR_MEMORY, "no memory for %zu points", total);
     for (uint32_t b = 0; b < cloud_blocks(cloud); b++) {
         struct cloud_block block = cloud_block(cloud, b);
 
-        for (uint32_t i = 0; i < block.n && *n < total; i++, (*n)++) {
+        for (uint32_t i = 0; i < block.n && row->n < total; i++, row->n++) {
             ply_points(record, &block, i, 1, step_m);
-            memcpy(*xyz + 3 * *n, record, 12);
-            memcpy(*rgb + 3 * *n, record + 12, 3);
+            memcpy(row->xyz + 3 * row->n, record, 12);
+            memcpy(row->rgb + 3 * row->n, record + 12, 3);
         }
     }
     return 0;
@@ -209,44 +218,13 @@ static int newest_pose(struct rigid *T, struct client *client, const char *sessi
     return rc;
 }
 
-static int add_cloud(struct reconctl_sheet *s, const struct frame *f, const struct rigid *T_wc,
-                     const struct cloud *cloud, float step_m, struct err *err)
-{
-    struct client_splat_view view = {.w = CELL_W, .h = s->cell_h};
-    struct rigid T = *T_wc;
-    uint8_t *rgb = NULL, *picture = malloc(3 * (size_t)CELL_W * (size_t)s->cell_h);
-    struct client_splat_cloud points = {0};
-    float *xyz = NULL, back;
-    size_t n = 0;
-    int rc = picture ? 0 : err_set(err, ERR_MEMORY, "no memory for pictures");
-
-    if (rc == 0)
-        rc = flatten(cloud, step_m, &xyz, &rgb, &n, err);
-    if (rc)
-        goto out;
-    points = (struct client_splat_cloud){.n = n, .xyz = xyz, .rgb = rgb};
-    view.K = intrinsics_scale(f->K, f->width, f->height, CELL_W, s->cell_h);
-    view.T_cw = rigid_inverse(&T);
-    back = BACK_SHARE * client_splat_depth(&view, &points);
-    for (int i = 0; i < 3; i++)
-        T.t[i] -= back * T.r[3 * i + 2];
-    view.T_cw = rigid_inverse(&T);
-    rc = client_splat_draw(picture, &view, &points, err);
-    for (int y = 0; rc == 0 && y < s->cell_h; y++)
-        memcpy(cell(s, 2) + (size_t)y * 9 * CELL_W, picture + (size_t)y * 3 * CELL_W, 3 * CELL_W);
-out:
-    free(picture);
-    free(xyz);
-    free(rgb);
-    return rc;
-}
-
 int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const char *session,
                        const struct frame *f, const struct cloud *cloud, float step_m,
                        struct err *err)
 {
+    struct reconctl_sheet_row *row = &s->row[s->filled];
     struct rigid T_wc;
-    int rc;
+    int rc = 0;
 
     if (s->filled == s->rows)
         return 0;
@@ -254,45 +232,26 @@ int reconctl_sheet_add(struct reconctl_sheet *s, struct client *client, const ch
         s->cell_h = CELL_W * f->height / f->width;
         s->cell_h = s->cell_h < 32 ? 32 : s->cell_h > 640 ? 640 : s->cell_h;
     }
-    s->rgb[s->filled] = calloc((size_t)s->cell_h, 9 * CELL_W);
-    if (!s->rgb[s->filled])
-        return err_set(err, ERR_MEMORY, "no memory for pictures");
-    rc = add_input(s, f, err);
+    row->frame = f->seq + 1;
+    row->input = malloc((size_t)s->cell_h * 3 * CELL_W);
+    row->depth = malloc((size_t)s->cell_h * 3 * CELL_W);
+    if (!row->input || !row->depth)
+        rc = err_set(err, ERR_MEMORY, "no memory for pictures");
+    if (rc == 0)
+        rc = add_input(s, f, err);
     if (rc == 0)
         rc = add_depth(s, client, session, err);
     if (rc == 0)
         rc = newest_pose(&T_wc, client, session, err);
     if (rc == 0)
-        rc = add_cloud(s, f, &T_wc, cloud, step_m, err);
+        rc = add_cloud(row, cloud, step_m, err);
     if (rc == 0) {
-        s->filled++;
+        if (s->filled++ == 0)
+            s->T_wc = T_wc;
         return 0;
     }
-    free(s->rgb[s->filled]);
-    s->rgb[s->filled] = NULL;
+    clear(row);
     /* Where a frame was refused, or a depth is not there yet, the row comes later; the push goes
      * on. */
     return rc == ERR_MEMORY || rc == ERR_IO ? rc : 0;
-}
-
-int reconctl_sheet_write(struct reconctl_sheet *s, const char *path, struct err *err)
-{
-    int w = 3 * CELL_W + 4 * GAP, h = s->filled * (s->cell_h + GAP) + GAP, rc;
-    uint8_t *rgb;
-
-    if (s->filled == 0)
-        return err_at(err, ERR_INPUT, path, "no moment had both a depth map and a pose");
-    rgb = malloc(3 * (size_t)w * (size_t)h);
-    if (!rgb)
-        return err_set(err, ERR_MEMORY, "no memory for pictures");
-    memset(rgb, 255, 3 * (size_t)w * (size_t)h);
-    for (int r = 0; r < s->filled; r++)
-        for (int y = 0; y < s->cell_h; y++)
-            for (int c = 0; c < 3; c++)
-                memcpy(rgb + 3 * ((size_t)(GAP + r * (s->cell_h + GAP) + y) * (size_t)w +
-                                  (size_t)(GAP + c * (CELL_W + GAP))),
-                       s->rgb[r] + (size_t)y * 9 * CELL_W + (size_t)c * 3 * CELL_W, 3 * CELL_W);
-    rc = png_write_file(path, rgb, w, h, err);
-    free(rgb);
-    return rc;
 }
