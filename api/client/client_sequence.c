@@ -1,6 +1,6 @@
 #include "api/client/client_sequence.h"
 
-#include "api/file.h"
+#include "api/client/client_picture.h"
 #include "proto/array.h"
 #include "proto/json.h"
 #include "proto/image/png.h"
@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define DESCRIPTION_MAX (1u << 20) /* sequence.json */
 #define LINE_MAX_BYTES 512
@@ -24,7 +23,8 @@ struct pose {
 
 struct client_sequence {
     char *folder;
-    char **names;       /* of frames/, sorted */
+    const char *place;  /* of the pictures in the folder: "frames/" */
+    char **names;       /* of the pictures, sorted */
     struct pose *poses; /* sorted by number */
     size_t poses_cap;
     struct client_sequence_info info;
@@ -114,25 +114,45 @@ static int read_description(struct client_sequence *s, struct err *err)
     return rc;
 }
 
-static int is_picture(const struct dirent *entry)
+static int is_jpeg(const struct dirent *entry)
 {
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+    return client_picture_is(entry->d_name, false);
+}
+
+static int is_png(const struct dirent *entry)
+{
+    return client_picture_is(entry->d_name, true);
+}
+
+/* Finds the pictures: in frames/, in images/ or in the folder itself; JPEG where there is any. */
+static int find_pictures(struct client_sequence *s, struct dirent ***entries)
+{
+    static const char *const places[] = {"frames/", "images/", ""};
+    int n = 0;
+
+    for (size_t i = 0; i < sizeof places / sizeof *places && n <= 0; i++) {
+        char *path = path_of(s->folder, places[i]);
+
+        s->place = places[i];
+        for (int png = 0; path && png < 2 && n <= 0; png++) {
+            free(n == 0 ? *entries : NULL);
+            *entries = NULL;
+            n = scandir(path, entries, png ? is_png : is_jpeg, versionsort);
+        }
+        free(path);
+    }
+    return n;
 }
 
 static int list_frames(struct client_sequence *s, struct err *err)
 {
-    char *path = path_of(s->folder, "frames");
     struct dirent **entries = NULL;
-    int n, rc = 0;
+    int n = find_pictures(s, &entries), rc = 0;
 
-    if (!path)
-        return err_set(err, ERR_MEMORY, "no memory for a sequence");
-    n = scandir(path, &entries, is_picture, alphasort);
     if (n <= 0) {
         rc = err_at(err, ERR_NOT_FOUND, s->folder,
-                    n < 0 ? "has no folder frames/ (%s)" : "has no .jpg in frames/ (%s)",
-                    n < 0 ? strerror(errno) : "empty");
+                    "has no .jpg and no .png, nor have frames/ or images/ in it: ffmpeg -i PICTURE "
+                    "000001.jpg converts others");
         goto out;
     }
     s->names = calloc((size_t)n, sizeof *s->names);
@@ -147,7 +167,6 @@ static int list_frames(struct client_sequence *s, struct err *err)
     }
 out:
     free(entries);
-    free(path);
     return rc;
 }
 
@@ -252,21 +271,36 @@ void client_sequence_get_info(const struct client_sequence *s, struct client_seq
     *info = s->info;
 }
 
+/* The number that a picture's name begins with, else the last one: 12 of "IMG_000012.jpg". */
+static long number_in(const char *name)
+{
+    const char *end = strrchr(name, '.'), *at;
+
+    if (isdigit((unsigned char)*name))
+        return strtol(name, NULL, 10);
+    while (end > name && !isdigit((unsigned char)end[-1]))
+        end--;
+    for (at = end; at > name && isdigit((unsigned char)at[-1]);)
+        at--;
+    return at < end ? strtol(at, NULL, 10) : -1;
+}
+
 int client_sequence_read(struct client_sequence *s, int i, struct frame *f, struct err *err)
 {
-    char rest[300];
+    char rest[300], *path;
     struct pose key, *pose = NULL;
     int rc;
 
-    snprintf(rest, sizeof rest, "frames/%.250s", s->names[i]);
-    rc = read_file(s, rest, FRAME_PAYLOAD_MAX, err);
+    snprintf(rest, sizeof rest, "%s%.250s", s->place, s->names[i]);
+    path = path_of(s->folder, rest);
+    rc = path ? client_picture_load(&s->file, path, rest, err)
+              : err_at(err, ERR_MEMORY, rest, "no memory for its name");
+    free(path);
     if (rc)
         return rc;
-    if (s->file.len == 0)
-        return err_at(err, ERR_INPUT, rest, "is empty");
     f->payload = s->file.data;
     f->payload_len = (uint32_t)s->file.len;
-    key.number = strtol(s->names[i], NULL, 10);
+    key.number = number_in(s->names[i]);
     if (s->info.n_poses)
         pose = bsearch(&key, s->poses, (size_t)s->info.n_poses, sizeof *pose, by_number);
     f->flags &= ~(uint32_t)(FRAME_HAS_POSE | FRAME_TRACKING_MASK);

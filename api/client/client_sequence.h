@@ -2,7 +2,9 @@
  * client_sequence.h - read a folder of pictures in the layout of docs/TESTING.md
  *
  *     sequence.json     width height fx fy cx cy fps depth_unit_m (each optional)
- *     frames/NNNNNN.jpg consecutive pictures
+ *     frames/NNNNNN.jpg consecutive pictures: JPEG, or PNG where there is no JPEG, of any names, in
+ *                       frames/, in images/ or in the folder itself, by the numbers in their names;
+ *                       that of a frame stands at the beginning of its name, or is the last one
  *     depth/NNNNNN.png  true depth, 16-bit, times depth_unit_m = metres, 0 = none (optional)
  *     poses.txt         frame tx ty tz qx qy qz qw, camera-to-world (optional)
  *

@@ -258,7 +258,7 @@ out:
 const struct reconctl_command reconctl_push_command = {
     .name = "push",
     .operands = "SOURCE",
-    .summary = "Send a folder, a video or MJPEG (-) to a new session and check its cloud",
+    .summary = "Send a folder, a video or a stream (-) to a new session and check its cloud",
     .options = options,
     .asked = AT(asked),
     .size = sizeof(struct reconctl_push_options),

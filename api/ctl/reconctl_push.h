@@ -74,8 +74,9 @@ struct reconctl_push_job {
     double sent_s[RECONCTL_PUSH_SENT_MAX];
     uint64_t n_sent, n_answered;
     bool ended, hash_equal, closed;
-    bool guessed;       /* the server says that path and scale are */
-    bool written, kept; /* what -O names was written; the session stays on the server */
+    char source_said[160]; /* of reconctl_source_said() */
+    bool guessed;          /* the server says that path and scale are */
+    bool written, kept;    /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
 
     /* for the progress bar, written by the job while others read */

@@ -394,7 +394,10 @@ void *reconctl_push_job(void *argument)
         j->exit = exit_of(rc, j->exit);
     reconctl_push_deliver(j, rc);
     reconctl_push_leave(j, rc);
-    j->broken = j->source ? reconctl_source_broken(j->source) : 0;
+    if (j->source) {
+        j->broken = reconctl_source_broken(j->source);
+        reconctl_source_said(j->source, j->source_said, sizeof j->source_said);
+    }
     client_stream_close(&j->stream);
     if (reconctl_push_kind(j->options)->free)
         reconctl_push_kind(j->options)->free(j);

@@ -72,8 +72,12 @@ static void print_session_json(const struct reconctl_push_job *j)
 static void remark(const struct reconctl_push_job *j,
                    void (*say)(void *ctx, const char *word, const char *sentence), void *ctx)
 {
-    char text[128];
+    char text[200];
 
+    if (j->source_said[0]) {
+        snprintf(text, sizeof text, "ffmpeg complained: %s", j->source_said);
+        say(ctx, "ffmpeg", text);
+    }
     if (j->guessed)
         say(ctx, "guessed",
             "the poses are learned: the path and the scale are guesses of networks");

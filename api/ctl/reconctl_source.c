@@ -3,136 +3,33 @@
 #include "api/client/client_mjpeg.h"
 #include "api/client/client_sequence.h"
 #include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_ffmpeg.h"
 #include "proto/image/jpeg.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define FIRST_PICTURE_MS 20000
 #define DEFAULT_FPS 30.0
-
-extern char **environ;
+#define HEAD_BYTES 512 /* of a stream on standard input, by which it is known */
 
 struct reconctl_source {
     struct reconctl_source_config config;
     struct reconctl_source_info info;
     struct client_sequence *sequence;
     struct client_mjpeg *mjpeg;
-    int fd; /* of the video's pipe */
-    pid_t ffmpeg;
+    struct reconctl_ffmpeg ffmpeg;
     int at;       /* next frame of the folder */
     uint64_t seq; /* of the next frame */
     const uint8_t *first;
     size_t first_len; /* picture that was looked at by open() and not handed out yet */
 };
-
-/* ------------------------------------------------------------------------------------ videos */
-
-static int start_ffmpeg(struct reconctl_source *s, struct err *err)
-{
-    char filter[64];
-    char *argv[24] = {(char *)"ffmpeg", (char *)"-nostdin", (char *)"-v", (char *)"error"};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int n = 4, ends[2], rc;
-
-    if (s->config.loop) {
-        argv[n++] = (char *)"-stream_loop";
-        argv[n++] = (char *)"-1";
-    }
-    argv[n++] = (char *)"-i";
-    argv[n++] = (char *)s->config.path;
-    if (s->config.fps > 0) {
-        snprintf(filter, sizeof filter, "fps=%.6g", s->config.fps);
-        argv[n++] = (char *)"-vf";
-        argv[n++] = filter;
-    }
-    /* 4:2:0 in full range, as phones make pictures; -q:v 3 is close to quality 90. */
-    for (const char *const *a =
-             (const char *const[]){"-an", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3",
-                                   "-f", "image2pipe", "pipe:1", NULL};
-         *a; a++)
-        argv[n++] = (char *)*a;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return err_set(err, ERR_INPUT, "no pipe: %m");
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    rc = posix_spawnp(&s->ffmpeg, "ffmpeg", &actions, &attributes, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    close(ends[1]);
-    s->fd = ends[0];
-    if (rc == 0)
-        return 0;
-    s->ffmpeg = 0;
-    if (rc == ENOENT)
-        return err_at(err, ERR_UNSUPPORTED, s->config.path,
-                      "is read through ffmpeg, which is not installed (apt-get install ffmpeg)");
-    return err_at(err, ERR_UNSUPPORTED, s->config.path, "ffmpeg cannot be started: %s",
-                  strerror(rc));
-}
-
-static void end_ffmpeg(struct reconctl_source *s)
-{
-    if (s->ffmpeg <= 0)
-        return;
-    kill(s->ffmpeg, SIGKILL);
-    while (waitpid(s->ffmpeg, NULL, 0) < 0 && errno == EINTR)
-        ;
-    s->ffmpeg = 0;
-}
-
-/* Frames a second of a video as ffprobe tells it; 0 if it does not. */
-static double probe_fps(const char *path)
-{
-    char *argv[] = {(char *)"ffprobe",
-                    (char *)"-v",
-                    (char *)"error",
-                    (char *)"-select_streams",
-                    (char *)"v:0",
-                    (char *)"-show_entries",
-                    (char *)"stream=r_frame_rate",
-                    (char *)"-of",
-                    (char *)"csv=p=0",
-                    (char *)path,
-                    NULL};
-    posix_spawn_file_actions_t actions;
-    char line[64] = "";
-    double num = 0, den = 1;
-    int ends[2], rc;
-    pid_t pid;
-    ssize_t n;
-
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    rc = posix_spawnp(&pid, "ffprobe", &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (rc == 0) {
-        n = read(ends[0], line, sizeof line - 1);
-        line[n > 0 ? n : 0] = '\0';
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    close(ends[0]);
-    if (sscanf(line, "%lf/%lf", &num, &den) < 1 || den <= 0 || num <= 0)
-        return 0;
-    return num / den;
-}
 
 /* ------------------------------------------------------------------------------------ pictures */
 
@@ -156,18 +53,25 @@ static void probe_size(const uint8_t *data, size_t len, int *w, int *h)
 static int next_of_stream(struct reconctl_source *s, int timeout_ms, const uint8_t **data,
                           size_t *len, struct err *err)
 {
-    int rc;
-
     if (s->first) {
         *data = s->first;
         *len = s->first_len;
         s->first = NULL;
         return 0;
     }
-    rc = client_mjpeg_next(s->mjpeg, timeout_ms, data, len, err);
-    if (rc == ERR_END && s->ffmpeg > 0 && s->seq == 0)
-        rc = err_at(err, ERR_INPUT, s->config.path, "ffmpeg found no picture in it");
-    return rc;
+    return client_mjpeg_next(s->mjpeg, timeout_ms, data, len, err);
+}
+
+static int no_picture(const struct reconctl_source *s, struct err *err)
+{
+    const char *name = strcmp(s->config.path, "-") == 0 ? "standard input" : s->config.path;
+    char said[160];
+
+    reconctl_source_said(s, said, sizeof said);
+    if (s->ffmpeg.pid > 0)
+        return err_at(err, ERR_INPUT, name, "ffmpeg finds no video in it%s%s", *said ? ": " : "",
+                      said);
+    return err_at(err, ERR_INPUT, name, "there is no JPEG picture in it");
 }
 
 static int look_at_first(struct reconctl_source *s, struct err *err)
@@ -191,7 +95,7 @@ static int look_at_first(struct reconctl_source *s, struct err *err)
             break;
     }
     if (rc == ERR_END)
-        return err_at(err, ERR_INPUT, s->config.path, "there is no JPEG picture in it");
+        return no_picture(s, err);
     if (rc)
         return rc;
     probe_size(s->first, s->first_len, &s->info.width, &s->info.height);
@@ -225,17 +129,58 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     return rc;
 }
 
+/* Looks at the first bytes of a descriptor without taking them. Returns how many; 0: at its end, or
+ * they cannot be looked at. */
+static ssize_t peek(int fd, uint8_t *data, size_t len)
+{
+    int ends[2];
+    ssize_t n = pread(fd, data, len, lseek(fd, 0, SEEK_CUR));
+
+    if (n < 0)
+        n = recv(fd, data, len, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && pipe2(ends, O_CLOEXEC) == 0) {
+        n = tee(fd, ends[1], len, SPLICE_F_NONBLOCK);
+        n = n > 0 ? read(ends[0], data, (size_t)n) : n;
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return n > 0 ? n : 0;
+}
+
+/* Tells whether standard input is a stream of JPEG pictures: one begins in its first bytes. */
+static bool stdin_is_jpeg(void)
+{
+    struct pollfd wait = {.fd = STDIN_FILENO, .events = POLLIN};
+    uint8_t head[4096];
+    ssize_t n;
+
+    poll(&wait, 1, FIRST_PICTURE_MS);
+    n = peek(STDIN_FILENO, head, sizeof head);
+    for (int more = 0; n > 0 && n < HEAD_BYTES && more < 20; more++) {
+        reconctl_sleep_ms(20);
+        n = peek(STDIN_FILENO, head, sizeof head);
+    }
+    for (ssize_t i = 0; i + 3 <= n; i++)
+        if (memcmp(head + i, "\xff\xd8\xff", 3) == 0)
+            return true;
+    return n < 3;
+}
+
 static int open_stream(struct reconctl_source *s, struct err *err)
 {
-    int rc = 0, fd = STDIN_FILENO;
+    bool in = strcmp(s->config.path, "-") == 0;
+    int rc = 0;
 
-    if (strcmp(s->config.path, "-") != 0) {
-        s->info.fps = probe_fps(s->config.path);
-        rc = start_ffmpeg(s, err);
-        fd = s->fd;
-    }
+    if (!in)
+        rc = reconctl_ffmpeg_probe(&s->info.fps, s->config.path, err);
+    if (rc)
+        return rc;
+    if (!in || !stdin_is_jpeg())
+        rc = reconctl_ffmpeg_start(&s->ffmpeg, s->config.path, s->config.fps, s->config.loop && !in,
+                                   err);
     if (rc == 0)
-        rc = client_mjpeg_new(&s->mjpeg, fd, FRAME_PAYLOAD_MAX, err);
+        rc = client_mjpeg_new(&s->mjpeg, s->ffmpeg.pid ? s->ffmpeg.out : STDIN_FILENO,
+                              FRAME_PAYLOAD_MAX, err);
     return rc ? rc : look_at_first(s, err);
 }
 
@@ -277,7 +222,7 @@ int reconctl_source_open(struct reconctl_source **out, const struct reconctl_sou
     if (!s)
         return err_set(err, ERR_MEMORY, "no memory for a source");
     s->config = *config;
-    s->fd = -1;
+    s->ffmpeg = (struct reconctl_ffmpeg){.out = -1, .said = -1};
     if (strcmp(config->path, "-") == 0)
         rc = open_stream(s, err);
     else if (stat(config->path, &st) != 0)
@@ -302,9 +247,7 @@ void reconctl_source_close(struct reconctl_source **p)
 
     if (!s)
         return;
-    end_ffmpeg(s); /* first, or it complains about its broken pipe */
-    if (s->fd >= 0)
-        close(s->fd);
+    reconctl_ffmpeg_end(&s->ffmpeg);
     client_mjpeg_free(&s->mjpeg);
     client_sequence_close(&s->sequence);
     free(s);
@@ -314,6 +257,12 @@ void reconctl_source_close(struct reconctl_source **p)
 void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_source_info *info)
 {
     *info = s->info;
+}
+
+void reconctl_source_said(const struct reconctl_source *s, char *text, size_t cap)
+{
+    reconctl_ffmpeg_said(&s->ffmpeg, strcmp(s->config.path, "-") == 0 ? "pipe:0" : s->config.path,
+                         text, cap);
 }
 
 uint64_t reconctl_source_broken(const struct reconctl_source *s)

@@ -1,6 +1,5 @@
 /*
- * reconctl_source.h - where push takes its pictures from: a folder, a video, MJPEG on standard
- * input
+ * reconctl_source.h - where push takes its pictures from: a folder, a video, standard input
  */
 #ifndef RECOND_API_RECONCTL_SOURCE_H
 #define RECOND_API_RECONCTL_SOURCE_H
@@ -54,5 +53,7 @@ MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, st
 
 /* What was left out of a stream of pictures because it was damaged there. */
 uint64_t reconctl_source_broken(const struct reconctl_source *s);
+/* What ffmpeg, through which videos are read, complained about last; "" = nothing. */
+void reconctl_source_said(const struct reconctl_source *s, char *text, size_t cap);
 
 #endif

@@ -205,3 +205,66 @@ int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_
     rc = decode_rows(d, rgb, w, h, scale, data, len);
     return rc ? err_set(err, rc, "JPEG: %s", d->text) : 0;
 }
+
+/* ------------------------------------------------------------------------- encode */
+
+struct encoder {
+    struct jpeg_error_mgr errors; /* first: see struct jpeg_decoder */
+    struct jpeg_compress_struct out;
+    jmp_buf failed;
+    unsigned char *data;
+    unsigned long len;
+};
+
+static void on_encode_error(j_common_ptr info)
+{
+    longjmp(((struct encoder *)info->err)->failed, 1);
+}
+
+static int encode_rows(struct encoder *e, const uint8_t *rgb, int w, int h, int quality)
+{
+    struct jpeg_compress_struct *out = &e->out;
+
+    if (setjmp(e->failed))
+        return ERR_MEMORY;
+    jpeg_create_compress(out);
+    jpeg_mem_dest(out, &e->data, &e->len);
+    out->image_width = (JDIMENSION)w;
+    out->image_height = (JDIMENSION)h;
+    out->input_components = 3;
+    out->in_color_space = JCS_RGB;
+    jpeg_set_defaults(out);
+    jpeg_set_quality(out, quality, TRUE);
+    jpeg_start_compress(out, TRUE);
+    while (out->next_scanline < out->image_height) {
+        JSAMPROW row = (JSAMPROW)(rgb + (size_t)out->next_scanline * (size_t)w * 3);
+
+        jpeg_write_scanlines(out, &row, 1);
+    }
+    jpeg_finish_compress(out);
+    return 0;
+}
+
+int jpeg_encode(uint8_t **data, size_t *len, const uint8_t *rgb, int w, int h, int quality,
+                struct err *err)
+{
+    struct encoder e = {0};
+    int rc;
+
+    *data = NULL;
+    *len = 0;
+    if (w < 1 || h < 1 || w > JPEG_MAX_DIMENSION || h > JPEG_MAX_DIMENSION || quality < 1 ||
+        quality > 100)
+        return err_set(err, ERR_INPUT, "no JPEG of %d x %d pixels with quality %d", w, h, quality);
+    e.out.err = jpeg_std_error(&e.errors);
+    e.errors.error_exit = on_encode_error;
+    rc = encode_rows(&e, rgb, w, h, quality);
+    jpeg_destroy_compress(&e.out);
+    if (rc) {
+        free(e.data);
+        return err_set(err, rc, "no memory for a JPEG of %d x %d pixels", w, h);
+    }
+    *data = e.data;
+    *len = e.len;
+    return 0;
+}

@@ -72,4 +72,12 @@ void jpeg_decoder_free(struct jpeg_decoder **d);
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
                            size_t len, const struct jpeg_limits *limits, struct err *err);
 
+/*
+ * jpeg_encode - packed RGB8 [h][w][3] as a JPEG, its colour at half size
+ * Out:     *data [*len], free() it; NULL on an error
+ * Returns: 0; ERR_INPUT: no such size or quality (1...100); ERR_MEMORY
+ */
+MUST_CHECK int jpeg_encode(uint8_t **data, size_t *len, const uint8_t *rgb, int w, int h,
+                           int quality, struct err *err);
+
 #endif

@@ -134,6 +134,41 @@ int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_s
     return rc;
 }
 
+int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side, struct err *err)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    int rc = 0;
+
+    *rgb = NULL;
+    *w = *h = 0;
+    if (access(path, R_OK))
+        return err_set(err, ERR_NOT_FOUND, "cannot be read: %m");
+    if (!png_image_begin_read_from_file(&image, path))
+        return err_set(err, ERR_INPUT, "no PNG: %s", image.message);
+    if (image.width > (unsigned)max_side || image.height > (unsigned)max_side) {
+        rc = err_set(err, ERR_LIMIT, "a side is longer than %d", max_side);
+        goto out;
+    }
+    image.format = PNG_FORMAT_RGB;
+    image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
+    *rgb = calloc(1, PNG_IMAGE_SIZE(image));
+    if (!*rgb) {
+        rc = err_set(err, ERR_MEMORY, "no memory for a PNG");
+        goto out;
+    }
+    if (!png_image_finish_read(&image, NULL, *rgb, 0, NULL)) {
+        rc = err_set(err, ERR_INPUT, "a damaged PNG: %s", image.message);
+        free(*rgb);
+        *rgb = NULL;
+        goto out;
+    }
+    *w = (int)image.width;
+    *h = (int)image.height;
+out:
+    png_image_free(&image);
+    return rc;
+}
+
 /* ------------------------------------------------------------------------- write */
 
 /* Writes packed RGB of 8 bits, or gray of 16. */

@@ -26,6 +26,15 @@ MUST_CHECK int png_encode_gray16(uint8_t **png, size_t *len, const uint16_t *gra
                                  struct err *err);
 
 /*
+ * png_read_rgb - any PNG as packed RGB8; what is transparent becomes black
+ *
+ * Out:     *rgb [*h][*w][3], free() it; NULL on an error
+ * Returns: 0; ERR_NOT_FOUND; ERR_INPUT: damaged; ERR_LIMIT: a side over max_side; ERR_MEMORY
+ */
+MUST_CHECK int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side,
+                            struct err *err);
+
+/*
  * png_read_gray16 - a gray PNG of 8 or 16 bits with its values as they are (a depth map)
  *
  * Out:     *gray [*h][*w], free() it; NULL on an error

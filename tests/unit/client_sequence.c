@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "api/client/client_sequence.h"
+#include "proto/image/jpeg.h"
 #include "proto/image/png.h"
 
 static char folder[64];
@@ -185,6 +186,108 @@ static void an_empty_picture_is_an_error(void **state)
     client_sequence_close(&s);
 }
 
+/* Names of all kinds, in the order that people give them; a number in them is a pose's. */
+static void other_names_and_places(void **state)
+{
+    static const char *const names[] = {"IMG_9.jpg", "IMG_10.JPEG", "IMG_100.jpg"};
+    struct client_sequence *s;
+    struct client_sequence_info info;
+    struct frame f = {0};
+    char path[192], name[81];
+
+    (void)state;
+    snprintf(path, sizeof path, "rm -r %s/frames; mkdir %s/images", folder, folder);
+    assert_int_equal(system(path), 0);
+    put("poses.txt", "10 1 2 3 0 0 0 1\n");
+    put("cover.png", "not looked at");
+    for (int where = 0; where < 2; where++) {
+        for (int i = 0; i < 3; i++) {
+            snprintf(path, sizeof path, "%s%s", where ? "images/" : "", names[i]);
+            put(path, where ? "in images" : "here");
+        }
+        put(where ? "images/.IMG_1.jpg" : ".IMG_1.jpg", "what a Mac leaves");
+        assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
+        client_sequence_get_info(s, &info);
+        assert_int_equal(info.n_frames, 3);
+        client_sequence_name(s, 0, name);
+        assert_string_equal(name, "IMG_9");
+        assert_int_equal(client_sequence_read(s, 1, &f, NULL), 0);
+        assert_int_equal(f.payload_len, where ? 9 : 4);
+        assert_true(f.flags & FRAME_HAS_POSE && f.T_wc.t[1] == 2);
+        assert_int_equal(client_sequence_read(s, 2, &f, NULL), 0);
+        assert_false(f.flags & FRAME_HAS_POSE);
+        client_sequence_close(&s);
+    }
+}
+
+/* Decodes a picture of a sequence; returns its first pixel's red. */
+static int red_of(const struct frame *f, int *w, int *h)
+{
+    static const struct jpeg_limits limits = {4096, 4096, 10, 8u << 20, 10000};
+    struct jpeg_decoder *d;
+    struct jpeg_info info;
+    uint8_t *rgb;
+    int red;
+
+    assert_int_equal(jpeg_probe(&info, f->payload, f->payload_len, &limits, NULL), 0);
+    assert_int_equal(jpeg_decoder_new(&d, NULL), 0);
+    rgb = malloc((size_t)info.width * (size_t)info.height * 3);
+    assert_int_equal(
+        jpeg_decode(d, rgb, info.width, info.height, f->payload, f->payload_len, &limits, NULL), 0);
+    red = rgb[0];
+    *w = info.width;
+    *h = info.height;
+    free(rgb);
+    jpeg_decoder_free(&d);
+    return red;
+}
+
+static void pictures_become_what_servers_take(void **state)
+{
+    uint8_t *rgb = malloc(2600 * 2000 * 3), *data;
+    struct client_sequence *s;
+    struct frame f = {0};
+    struct err err = {0};
+    char path[128];
+    size_t len;
+    FILE *out;
+    int w, h;
+
+    (void)state;
+    snprintf(path, sizeof path, "rm %s/frames/*", folder);
+    assert_int_equal(system(path), 0);
+    memset(rgb, 200, 64 * 48 * 3);
+    snprintf(path, sizeof path, "%s/frames/a1.png", folder);
+    assert_int_equal(png_write_file(path, rgb, 64, 48, NULL), 0);
+    put("frames/a2.png", "no PNG");
+    assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
+    assert_int_equal(client_sequence_read(s, 0, &f, &err), 0);
+    assert_in_range(red_of(&f, &w, &h), 197, 203);
+    assert_int_equal(w, 64);
+    assert_int_equal(h, 48);
+    assert_int_equal(client_sequence_read(s, 1, &f, &err), ERR_INPUT);
+    assert_string_equal(err.where, "frames/a2.png");
+    client_sequence_close(&s);
+
+    for (uint32_t i = 0; i < 2600 * 2000 * 3; i++)
+        rgb[i] = (uint8_t)(160 + (i * 2654435761u >> 26)); /* noise, which makes it large */
+    assert_int_equal(jpeg_encode(&data, &len, rgb, 2600, 2000, 95, NULL), 0);
+    assert_true(len > 2u << 20);
+    snprintf(path, sizeof path, "%s/frames/a1.jpg", folder);
+    out = fopen(path, "w");
+    assert_int_equal(fwrite(data, 1, len, out), len);
+    assert_int_equal(fclose(out), 0);
+    free(data);
+    free(rgb);
+    assert_int_equal(client_sequence_open(&s, folder, NULL, &err), 0);
+    assert_int_equal(client_sequence_read(s, 0, &f, &err), 0);
+    assert_true(f.payload_len < 2u << 20);
+    assert_in_range(red_of(&f, &w, &h), 160, 224);
+    assert_int_equal(w, 1300);
+    assert_int_equal(h, 1000);
+    client_sequence_close(&s);
+}
+
 /* A PNG of 2 x 1 with 1000 and 65535 in it; the unit is that of sequence.json. */
 static void true_depth_is_metres(void **state)
 {
@@ -233,6 +336,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(poses_say_what_is_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_picture_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_names_and_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pictures_become_what_servers_take, set_up, tear_down),
         cmocka_unit_test_setup_teardown(true_depth_is_metres, set_up, tear_down),
     };
 

@@ -25,21 +25,6 @@ static void make_png(int w, int h, int bits, int type, const uint8_t *data, size
     fclose(f);
 }
 
-/* Reads packed RGB8 back as libpng does by itself; free() it. */
-static uint8_t *read_rgb(int *w, int *h)
-{
-    png_image image = {.version = PNG_IMAGE_VERSION};
-    uint8_t *rgb;
-
-    assert_true(png_image_begin_read_from_file(&image, file_case_path));
-    image.format = PNG_FORMAT_RGB;
-    rgb = malloc(PNG_IMAGE_SIZE(image));
-    assert_true(png_image_finish_read(&image, NULL, rgb, 0, NULL));
-    *w = (int)image.width;
-    *h = (int)image.height;
-    return rgb;
-}
-
 static void png_round_trip(void **state)
 {
     uint8_t rgb[7 * 5 * 3], *back;
@@ -51,7 +36,7 @@ static void png_round_trip(void **state)
         rgb[i] = (uint8_t)(i * 37);
     assert_int_equal(png_write_file(file_case_path, rgb, 7, 5, NULL), 0);
     assert_int_equal(file_case_count(), 1);
-    back = read_rgb(&w, &h);
+    assert_int_equal(png_read_rgb(file_case_path, &back, &w, &h, 7, NULL), 0);
     assert_int_equal(w, 7);
     assert_int_equal(h, 5);
     assert_memory_equal(back, rgb, sizeof rgb);
@@ -60,6 +45,8 @@ static void png_round_trip(void **state)
     snprintf(other, sizeof other, "%s/none/x.png", file_case_folder);
     assert_int_equal(png_write_file(other, rgb, 7, 5, NULL), ERR_IO);
     assert_int_equal(png_read_gray16(other, &gray, &w, &h, 7, NULL), ERR_NOT_FOUND);
+    assert_int_equal(png_read_rgb(other, &back, &w, &h, 7, NULL), ERR_NOT_FOUND);
+    assert_null(back);
     assert_null(gray);
 }
 
@@ -68,6 +55,7 @@ static void png_depth_keeps_its_values(void **state)
     const uint8_t deep[2][4] = {{0x12, 0x34, 0xff, 0xff}, {0, 0, 0x01, 0x00}}; /* big-endian */
     const uint8_t flat[2][2] = {{7, 255}, {0, 128}};
     uint16_t *gray;
+    uint8_t *rgb;
     int w, h;
 
     (void)state;
@@ -78,6 +66,9 @@ static void png_depth_keeps_its_values(void **state)
     assert_int_equal(gray[2], 0);
     assert_int_equal(gray[3], 0x100);
     free(gray);
+    assert_int_equal(png_read_rgb(file_case_path, &rgb, &w, &h, 100, NULL), 0);
+    assert_memory_equal(rgb, "\x12\x12\x12\xff\xff\xff", 6);
+    free(rgb);
     make_png(2, 2, 8, PNG_COLOR_TYPE_GRAY, flat[0], 2);
     assert_int_equal(png_read_gray16(file_case_path, &gray, &w, &h, 100, NULL), 0);
     assert_int_equal(gray[0], 7);
@@ -102,7 +93,7 @@ static void write_gray(const uint16_t *gray, int w, int h)
 static void png_size_is_bounded(void **state)
 {
     uint16_t gray[40] = {0}, *back;
-    uint8_t data[400];
+    uint8_t data[400], *rgb;
     struct err err = {0};
     int w, h;
 
@@ -111,6 +102,8 @@ static void png_size_is_bounded(void **state)
     assert_int_equal(png_read_gray16(file_case_path, &back, &w, &h, 39, &err), ERR_LIMIT);
     assert_int_equal(png_read_gray16(file_case_path, &back, &w, &h, 40, &err), 0);
     free(back);
+    assert_int_equal(png_read_rgb(file_case_path, &rgb, &w, &h, 39, &err), ERR_LIMIT);
+    assert_null(rgb);
     assert_true(file_case_read(data, sizeof data) > 33);
     memcpy(data + 16, "\x7f\xff\xff\xff\x7f\xff\xff\xff", 8); /* 2^31 x 2^31, check sum wrong too */
     file_case_write(data, 100);
@@ -121,7 +114,7 @@ static void png_size_is_bounded(void **state)
 static void png_damage_is_survived(void **state)
 {
     uint16_t gray[20 * 20], *back;
-    uint8_t data[4096];
+    uint8_t data[4096], *rgb;
     int w, h, refused = 0;
     size_t len;
 
@@ -135,12 +128,17 @@ static void png_damage_is_survived(void **state)
         file_case_write(data, cut);
         assert_int_not_equal(png_read_gray16(file_case_path, &back, &w, &h, 64, NULL), 0);
         assert_null(back);
+        assert_true(png_read_rgb(file_case_path, &rgb, &w, &h, 64, NULL) || cut > 33);
+        free(rgb);
     }
     for (size_t bit = 0; bit < 8 * len; bit++) {
         data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         file_case_write(data, len);
         refused += png_read_gray16(file_case_path, &back, &w, &h, 64, NULL) != 0;
         free(back);
+        if (png_read_rgb(file_case_path, &rgb, &w, &h, 64, NULL))
+            assert_null(rgb);
+        free(rgb);
         data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     assert_true(refused > 7 * (int)len); /* check sums see nearly all */

@@ -243,7 +243,11 @@ static void noise_keeps_its_colours(void **state)
         rgb[3 * i + 1] = (uint8_t)(i / 600 / 2);
         rgb[3 * i + 2] = (uint8_t)((i * 2654435761u) >> 24);
     }
-    data = jpeg_write(rgb, 600, 400, 95, &len);
+    assert_int_equal(jpeg_encode(&data, &len, rgb, 0, 4, 90, NULL), ERR_INPUT);
+    assert_int_equal(jpeg_encode(&data, &len, rgb, 4, 65501, 90, NULL), ERR_INPUT);
+    assert_int_equal(jpeg_encode(&data, &len, rgb, 4, 4, 101, NULL), ERR_INPUT);
+    assert_null(data);
+    assert_int_equal(jpeg_encode(&data, &len, rgb, 600, 400, 95, NULL), 0);
     for (int round = 0; round < 2; round++)
         assert_int_equal(jpeg_decode(d, back, 600, 400, data, len, &limits, NULL), 0);
     for (int i = 0; i < 600 * 400; i++)

@@ -1,0 +1,102 @@
+#include "api/client/client_picture.h"
+
+#include "proto/image/jpeg.h"
+#include "proto/image/png.h"
+#include "proto/wire/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define FILE_MAX (64u << 20)
+#define SENT_MAX ((2u << 20) - FRAME_HEADER_BYTES) /* limits.max_frame_bytes, its default */
+#define SMALL_W 1280
+#define SMALL_H 960
+#define QUALITY 92
+#define DECODE_MS 60000
+
+bool client_picture_is(const char *name, bool png)
+{
+    const char *dot = name[0] == '.' ? NULL : strrchr(name, '.');
+
+    if (!dot)
+        return false;
+    return png ? strcasecmp(dot, ".png") == 0
+               : strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0;
+}
+
+static int encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, struct err *err)
+{
+    uint8_t *data;
+    size_t len;
+    int rc = jpeg_encode(&data, &len, rgb, w, h, QUALITY, err);
+
+    if (rc)
+        return rc;
+    free(jpeg->data);
+    jpeg->data = data;
+    jpeg->len = jpeg->cap = len;
+    return 0;
+}
+
+static int load_png(struct file_content *jpeg, const char *path, struct err *err)
+{
+    uint8_t *rgb;
+    int w, h, rc = png_read_rgb(path, &rgb, &w, &h, FRAME_SIDE_MAX, err);
+
+    if (rc == 0)
+        rc = encode(jpeg, rgb, w, h, err);
+    free(rgb);
+    return rc;
+}
+
+static int make_smaller(struct file_content *jpeg, struct err *err)
+{
+    static const struct jpeg_limits limits = {.max_width = 65500,
+                                              .max_height = 65500,
+                                              .max_scans = 500,
+                                              .max_bytes = FILE_MAX,
+                                              .deadline_ms = DECODE_MS};
+    struct jpeg_decoder *decoder = NULL;
+    struct jpeg_info info;
+    uint8_t *rgb = NULL;
+    int w, h, rc = jpeg_probe(&info, jpeg->data, jpeg->len, &limits, err);
+
+    if (rc)
+        return rc;
+    jpeg_scaled_size(&info, SMALL_W, SMALL_H, &w, &h);
+    rgb = malloc(3 * (size_t)w * (size_t)h);
+    rc = rgb ? jpeg_decoder_new(&decoder, err) : err_set(err, ERR_MEMORY, "no memory");
+    if (rc == 0)
+        rc = jpeg_decode(decoder, rgb, w, h, jpeg->data, jpeg->len, &limits, err);
+    if (rc == 0)
+        rc = encode(jpeg, rgb, w, h, err);
+    jpeg_decoder_free(&decoder);
+    free(rgb);
+    return rc;
+}
+
+int client_picture_load(struct file_content *jpeg, const char *path, const char *name,
+                        struct err *err)
+{
+    struct err why = {0};
+    int rc;
+
+    if (client_picture_is(name, true)) {
+        rc = load_png(jpeg, path, &why);
+        if (rc)
+            return err_at(err, rc, name, "%s", why.text);
+    } else {
+        rc = file_load(jpeg, path, name, FILE_MAX, err);
+        if (rc)
+            return rc;
+    }
+    if (jpeg->len == 0)
+        return err_at(err, ERR_INPUT, name, "is empty");
+    if (jpeg->len > SENT_MAX && make_smaller(jpeg, &why))
+        return err_at(err, ERR_LIMIT, name,
+                      "is too large to be sent and cannot be made smaller here (%.80s): ffmpeg -i "
+                      "IN -vf scale=1920:-2 OUT does",
+                      why.text);
+    return 0;
+}

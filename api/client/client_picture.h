@@ -1,0 +1,27 @@
+/*
+ * client_picture.h - a picture file as a JPEG that servers take
+ *
+ * PNG becomes JPEG. A picture of more bytes than servers take by default becomes a smaller one:
+ * half or less of its sides, 1280 x 960 at least, which is far more than networks look at.
+ */
+#ifndef RECOND_API_CLIENT_PICTURE_H
+#define RECOND_API_CLIENT_PICTURE_H
+
+#include "api/file.h"
+
+#include <stdbool.h>
+
+/* Tells whether a file's name ends as that of a JPEG (png: of a PNG). */
+bool client_picture_is(const char *name, bool png);
+
+/*
+ * client_picture_load - read a picture file
+ *
+ * Out:     jpeg, as of file_load()
+ * Returns: 0; as file_load(); ERR_INPUT: empty, or no picture; ERR_LIMIT: too large, and it cannot
+ *          be made smaller; where = name
+ */
+MUST_CHECK int client_picture_load(struct file_content *jpeg, const char *path, const char *name,
+                                   struct err *err);
+
+#endif
