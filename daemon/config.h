@@ -46,7 +46,7 @@ struct config {
         int connections, per_address, sessions, blocks, exports, viewers;
         uint32_t max_points;
         uint64_t max_frame_bytes;
-        int max_width, max_height, max_scans, decode_ms;
+        int max_width, max_height, max_scans, decode_ms, net_pixels;
     } limits;
     struct quota quota; /* of tokens whose line says nothing else, admins' left out */
     struct {

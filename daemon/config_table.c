@@ -83,6 +83,9 @@ static const struct config_key table[] = {
            "Highest JPEG in pixels"),
     NUMBER(CONFIG_INT, limits, max_scans, 1, 500, "20", false,
            "Scans that a progressive JPEG may have"),
+    NUMBER(CONFIG_INT, limits, net_pixels, 0, 4194304, "0", true,
+           "Pixels of the largest input of networks that a session may ask for; 0 means 106496 on "
+           "the CPU and 2097152 on a GPU"),
     NUMBER(CONFIG_INT, limits, decode_ms, 10, 60000, "100", false,
            "Milliseconds of processor time that decoding one JPEG may take"),
     NUMBER(CONFIG_INT, quota, sessions, 0, 100000, "16", true,

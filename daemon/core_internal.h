@@ -32,7 +32,7 @@ void core_free_session(struct session *s);
  *          device may be counted with together, by their options' fps; 0 = no bound. Closed and
  *          faulty ones count no more.
  * Out:     worker, from whose budget the bytes are taken
- * Returns: 0; ERR_BUSY: no device has room, or there is none
+ * Returns: 0; ERR_BUSY: no device has room, or there is none; ERR_INPUT: none takes such networks
  * Runs:    any thread; two at once may both see the same device idle, which evens out as far as
  *          load goes, and is found out by core_place_confirm() where it breaks the bound
  */

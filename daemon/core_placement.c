@@ -62,6 +62,26 @@ static int best_of(const struct core *c, const struct core_census *all, const bo
     return best;
 }
 
+/* Devices that are too slow or too small for the session's networks count as tried. A session that
+ * was there before a restart has its device anyway. Returns 0; ERR_INPUT: all of them are. */
+static int leave_out(struct core *c, const struct session_setup *setup, bool *tried,
+                     struct err *err)
+{
+    const struct session_options *o = &setup->options;
+    uint64_t configured = (uint64_t)core_config(c).limits.net_pixels, most = 0, pixels;
+    uint64_t wanted = setup->id[0] ? 0 : (uint64_t)o->net_w * (uint64_t)o->net_h;
+
+    for (int w = 0; w < c->n_workers; w++) {
+        pixels = worker_net_pixels(c->workers[w], configured);
+        tried[w] = wanted > pixels;
+        most = pixels > most ? pixels : most;
+    }
+    return wanted <= most ? 0
+                          : err_at(err, ERR_INPUT, "/net",
+                                   "%d x %d is %llu pixels, the devices here take %llu", o->net_w,
+                                   o->net_h, (unsigned long long)wanted, (unsigned long long)most);
+}
+
 int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
                struct worker **worker, struct err *err)
 {
@@ -72,6 +92,8 @@ int core_place(struct core *c, const struct session_setup *setup, double frames_
 
     if (c->n_workers == 0)
         return err_set(err, rc, "there is no device to compute on: %.120s", c->missing);
+    if (leave_out(c, setup, tried, err))
+        return ERR_INPUT;
     core_take_census(c, &all);
     while (rc && (w = best_of(c, &all, tried)) >= 0) {
         tried[w] = true;

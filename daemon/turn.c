@@ -99,8 +99,6 @@ static void join(struct turn *t, struct turn_entry *e)
 
     if (e->had_us < t->level_us)
         e->had_us = t->level_us;
-    if (e->had_us > t->level_us + TURN_DEBT_US)
-        e->had_us = t->level_us + TURN_DEBT_US;
     prev = before(t, e->had_us);
     e->prev = prev;
     e->next = prev ? prev->next : t->head;

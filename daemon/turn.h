@@ -5,8 +5,8 @@
  * took. So each of n sessions that always have work gets the n-th part of the servers' time, and
  * one whose frames cost ten times as much has a tenth of the frames. Where nothing is charged,
  * entries are served in the order in which they came.
- * An entry that was idle begins at the present level of the list: it has saved nothing up, and what
- * it owes is forgotten beyond TURN_DEBT_US, so that one slow frame does not silence it.
+ * An entry that was idle begins at the present level of the list: it has saved nothing up. What it
+ * owes stays, however much that is; it is served meanwhile where no other entry waits.
  * While an entry is served no other thread gets it, until turn_done(): so what a session does stays
  * in its order. Work that is announced meanwhile is remembered; no wake-up is lost.
  * The list is kept sorted. To join it costs at most half its length, and near either end, where
@@ -22,8 +22,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#define TURN_DEBT_US 1000000
 
 enum turn_state { TURN_IDLE, TURN_LISTED, TURN_SERVED, TURN_AGAIN };
 

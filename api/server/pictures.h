@@ -54,8 +54,7 @@ void pictures_free(struct pictures **p);
 /*
  * pictures_ask - the newest depth map of a session
  *
- * In:      raw: numbers (little-endian f32, metres), else PNG (millimetres); who: asks, and
- *          has a bound
+ * In:      raw: numbers (little-endian f32, metres), else PNG (millimetres); its token has a bound
  * In/out:  w: zero at first; the same when the request runs again
  * Returns: 0: w->picture, or w->waiting: hold the request; what core_ops.depth says; ERR_BUSY
  */

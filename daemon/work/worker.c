@@ -252,6 +252,23 @@ bool worker_lost(const struct worker *w)
     return atomic_load(&w->lost);
 }
 
+uint64_t worker_net_pixels(struct worker *w, uint64_t configured)
+{
+    uint64_t pixels = configured, timely, too_many = atomic_load(&w->too_many_pixels);
+    uint64_t ps = atomic_load(&w->ps_per_pixel);
+    struct api_device d;
+
+    worker_get_device(w, &d);
+    if (!pixels)
+        pixels = strcmp(d.backend, "cuda") == 0 ? WORKER_NET_PIXELS_CUDA : 2 * MODELS_NET_AREA;
+    if (ps) {
+        timely = UINT64_C(1000000000000) / ps;
+        timely = timely < MODELS_NET_AREA ? MODELS_NET_AREA : timely;
+        pixels = pixels < timely ? pixels : timely;
+    }
+    return too_many && pixels >= too_many ? too_many - 1 : pixels;
+}
+
 void worker_get_device(struct worker *w, struct api_device *d)
 {
     memset(d, 0, sizeof(*d));

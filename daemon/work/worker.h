@@ -60,6 +60,17 @@ void worker_disown(struct session *s);
 /* gpu_decode() of its device; any thread, until worker_free() */
 MUST_CHECK int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg);
 
+/*
+ * worker_net_pixels - the largest input of networks that the device is given
+ *
+ * In:      configured: limits.net_pixels; 0 = twice what the server chooses itself on a processor,
+ *          WORKER_NET_PIXELS_CUDA elsewhere
+ * Returns: no more than that; no more than what takes a second, by what frames have taken here, but
+ *          what the server chooses itself always; less than what the device could not be made for
+ */
+#define WORKER_NET_PIXELS_CUDA (2048 * 1024)
+uint64_t worker_net_pixels(struct worker *w, uint64_t configured);
+
 /* clock_us() of the last sign of life of its two threads, the older one; a batch
  * is one only when it is done, and so is a session that is made. */
 uint64_t worker_alive_us(const struct worker *w);

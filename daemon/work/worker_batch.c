@@ -125,12 +125,16 @@ static void batch_done(struct worker *w, struct job *const *jobs, int n, uint64_
 static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us)
 {
     uint64_t pixels[GPU_BATCH_MAX] = {0}, share_us[GPU_BATCH_MAX];
+    uint64_t all = 0, ps = atomic_load(&w->ps_per_pixel);
     int width, height;
 
     for (int i = 0; i < n; i++) {
         session_get_net(jobs[i]->session, &width, &height);
         pixels[i] = (uint64_t)width * (uint64_t)height;
+        all += pixels[i];
     }
+    if (all)
+        atomic_store(&w->ps_per_pixel, ps ? (7 * ps + us * 1000000 / all) / 8 : us * 1000000 / all);
     batch_policy_share(share_us, pixels, n, us);
     for (int i = 0; i < n; i++) {
         struct session *s = jobs[i]->session;

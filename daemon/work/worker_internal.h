@@ -42,6 +42,8 @@ struct worker {
     struct turn *turns;
     struct worker_budget budget;
     atomic_ullong alive_us, frames, errors;
+    atomic_ullong ps_per_pixel;    /* of the networks' input, of late; 0 = not known */
+    atomic_ullong too_many_pixels; /* fewest that it could not be made for; 0 = none */
     atomic_bool lost;
 
     struct { /* worker_make.c */

@@ -97,6 +97,18 @@ static enum control_reason failed(struct session *s, int rc, const struct err *e
     return CONTROL_FAULT;
 }
 
+/* Its networks are too large for the device: no other session of this size is made there. */
+static void note_limit(struct worker *w, struct session *s)
+{
+    uint64_t pixels, least = atomic_load(&w->too_many_pixels);
+    int width, height;
+
+    session_get_net(s, &width, &height);
+    pixels = (uint64_t)width * (uint64_t)height;
+    if (!least || pixels < least)
+        atomic_store(&w->too_many_pixels, pixels);
+}
+
 /* Device state for the frame that waits for it; where it cannot be had the frame is refused. */
 static void make(struct worker *w, struct session *s)
 {
@@ -108,6 +120,8 @@ static void make(struct worker *w, struct session *s)
     if (!session_dead(s) && !atomic_load(&w->lost) &&
         queue_ready_size(session_queue(s), &width, &height))
         rc = make_state(w, s, width, height, &err);
+    if (rc == ERR_LIMIT)
+        note_limit(w, s);
     if (rc) {
         reason = failed(s, rc, &err);
         if (rc == ERR_DEVICE)
