@@ -60,6 +60,39 @@ static int load_file(struct eval_path *path, const char *file, double rate_hz, s
     return rc;
 }
 
+/* Frames a second of the folder whose poses.txt a file is; 0 where it is none, or does not say. */
+static double folder_rate(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    struct file_content text = {0};
+    struct json *doc = NULL;
+    char path[4096];
+    double hz = 0;
+
+    snprintf(path, sizeof path, "%.*ssequence.json", (int)(name - file), file);
+    if (strcmp(name, "poses.txt") == 0 && file_load(&text, path, path, 1 << 20, NULL) == 0 &&
+        json_parse(&doc, (const char *)text.data, text.len, 16, NULL) == 0)
+        hz = json_f64(json_member(doc, "fps"));
+    json_free(&doc);
+    free(text.data);
+    return hz > 0 && hz < 1e6 ? hz : 0;
+}
+
+/* A path of which most poses have no partner is measured by chance. */
+static int check_pairs(const struct eval_trajectory_options *o, size_t n_pairs, size_t n_estimate,
+                       size_t n_truth, struct err *err)
+{
+    size_t shorter = n_estimate < n_truth ? n_estimate : n_truth;
+
+    if (2 * n_pairs >= shorter)
+        return 0;
+    return err_set(
+        err, ERR_INPUT,
+        "only %zu of %zu poses are within %g s of one of the other path: where the truth "
+        "counts frames, --truth-fps says how many a second; --max-gap allows more",
+        n_pairs, shorter, o->max_gap_s);
+}
+
 /* Loads the path of a session. Sets *code to the exit code where the server is the reason. */
 static int load_session(struct eval_path *path, const struct eval_trajectory_options *o, int *code,
                         struct err *err)
@@ -301,6 +334,8 @@ static int measure(const struct eval_trajectory_options *o, struct result *r,
         rc = err_set(err, ERR_MEMORY, "no memory for %zu poses", estimate->n);
     if (rc == 0)
         rc = eval_path_associate(pairs, &r->n_pairs, estimate, truth, o->max_gap_s, err);
+    if (rc == 0)
+        rc = check_pairs(o, r->n_pairs, estimate->n, truth->n, err);
     if (rc)
         goto out;
     r->n_estimate = estimate->n;
@@ -336,7 +371,7 @@ static int run_trajectory(void *arguments)
     rc = o->session ? load_session(&estimate, o, &code, &err)
                     : load_file(&estimate, r.estimate, 0, &err);
     if (rc == 0)
-        rc = load_file(&truth, r.truth, o->truth_hz, &err);
+        rc = load_file(&truth, r.truth, o->truth_hz > 0 ? o->truth_hz : folder_rate(r.truth), &err);
     if (rc == 0)
         rc = measure(o, &r, &estimate, &truth, &err);
     if (rc == 0)

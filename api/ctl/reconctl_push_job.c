@@ -279,6 +279,7 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
                 return 0;
             }
             s->have = rc == 0;
+            j->exit = rc ? RECONCTL_FAILURE : 0;
             continue;
         }
         if (s->t0_s == 0)

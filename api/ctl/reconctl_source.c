@@ -105,6 +105,31 @@ static int look_at_first(struct reconctl_source *s, struct err *err)
 
 /* ------------------------------------------------------------------------------------ open */
 
+/* Tells whether two sizes have one aspect, but for rounding. */
+static bool same_aspect(int w, int h, int other_w, int other_h)
+{
+    double a = (double)w * other_h, b = (double)other_w * h;
+
+    return fabs(a - b) <= 0.01 * fmax(a, b);
+}
+
+static void guess_camera(struct intrinsics *K, int w, int h)
+{
+    K->fx = K->fy = 0.85f * (float)(w > h ? w : h);
+    K->cx = 0.5f * (float)(w - 1);
+    K->cy = 0.5f * (float)(h - 1);
+}
+
+/* Intrinsics for pictures of another aspect would be stretched. */
+static int wrong_aspect(const struct reconctl_source *s, int w, int h, int K_w, int K_h,
+                        struct err *err)
+{
+    return err_at(err, ERR_INPUT, s->config.path,
+                  "a picture is %dx%d and the intrinsics are of %dx%d, another aspect: mend "
+                  "sequence.json, or give push --camera",
+                  w, h, K_w, K_h);
+}
+
 static int open_folder(struct reconctl_source *s, struct err *err)
 {
     struct client_sequence_info info;
@@ -120,13 +145,15 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.up = client_sequence_up(s->sequence);
     s->info.fps = info.fps;
     rc = look_at_first(s, err);
-    if (rc == 0 && info.has_camera) {
-        s->info.K = info.K;
-        if (info.width && info.height)
-            s->info.K =
-                intrinsics_scale(info.K, info.width, info.height, s->info.width, s->info.height);
-    }
-    return rc;
+    if (rc || !info.has_camera || s->config.camera)
+        return rc;
+    s->info.K = info.K;
+    if (!info.width || !info.height)
+        return 0;
+    if (!same_aspect(info.width, info.height, s->info.width, s->info.height))
+        return wrong_aspect(s, s->info.width, s->info.height, info.width, info.height, err);
+    s->info.K = intrinsics_scale(info.K, info.width, info.height, s->info.width, s->info.height);
+    return 0;
 }
 
 /* Looks at the first bytes of a descriptor without taking them. Returns how many; 0: at its end, or
@@ -203,9 +230,7 @@ static int set_camera(struct reconctl_source *s, struct err *err)
     if (s->config.camera)
         return reconctl_source_camera(K, s->config.camera, err);
     if (!(K->fx > 0)) {
-        K->fx = K->fy = 0.85f * (float)(i->width > i->height ? i->width : i->height);
-        K->cx = 0.5f * (float)(i->width - 1);
-        K->cy = 0.5f * (float)(i->height - 1);
+        guess_camera(K, i->width, i->height);
         i->camera_guessed = true;
     }
     return 0;
@@ -297,6 +322,11 @@ int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err 
     probe_size(f->payload, f->payload_len, &f->width, &f->height);
     f->flags |= FRAME_HAS_CAMERA;
     f->K = intrinsics_scale(s->info.K, s->info.width, s->info.height, f->width, f->height);
+    if (!same_aspect(f->width, f->height, s->info.width, s->info.height)) {
+        if (!s->info.camera_guessed)
+            return wrong_aspect(s, f->width, f->height, s->info.width, s->info.height, err);
+        guess_camera(&f->K, f->width, f->height);
+    }
     f->seq = s->seq++;
     f->t_capture_ns = (uint64_t)(1e9 * (double)f->seq / s->info.fps);
     return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define AUTO_CELLS 128
+#define GROW 1.25
 #define TRIES_PER_MATCH 300
 #define SCORE_REACH 2.0 /* voxels */
 
@@ -135,6 +136,24 @@ static int find_tuples(struct pairs *out, const struct match *match, size_t n,
     return 0;
 }
 
+/* Describes both clouds. Cells whose size was not asked for grow until there are few enough. */
+static int describe(struct eval_register_cloud *thin_a, struct eval_register_cloud *thin_b,
+                    double *voxel, const float *a, size_t n_a, const float *b, size_t n_b,
+                    bool asked, struct err *err)
+{
+    int rc;
+
+    for (;; *voxel *= GROW) {
+        rc = eval_register_describe(thin_a, a, n_a, *voxel, err);
+        if (rc == 0)
+            rc = eval_register_describe(thin_b, b, n_b, *voxel, err);
+        if (rc != ERR_LIMIT || asked)
+            return rc;
+        eval_register_forget(thin_a);
+        eval_register_forget(thin_b);
+    }
+}
+
 int eval_register_global(struct eval_register_result *out, const float *a, size_t n_a,
                          const float *b, size_t n_b, const struct eval_register_global_options *o,
                          struct err *err)
@@ -152,9 +171,7 @@ int eval_register_global(struct eval_register_result *out, const float *a, size_
     *out = (struct eval_register_result){0};
     if (!(voxel > 0) || !(o->tuple_ratio > 0 && o->tuple_ratio < 1) || o->max_tuples < 3)
         return err_set(err, ERR_INPUT, "global registration of a cloud without extent");
-    rc = eval_register_describe(&thin_a, a, n_a, voxel, err);
-    if (rc == 0)
-        rc = eval_register_describe(&thin_b, b, n_b, voxel, err);
+    rc = describe(&thin_a, &thin_b, &voxel, a, n_a, b, n_b, o->voxel_m > 0, err);
     if (rc)
         goto out;
     out->n_a = thin_a.n;

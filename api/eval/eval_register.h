@@ -18,7 +18,8 @@ struct eval_register_result {
 };
 
 struct eval_register_global_options {
-    double voxel_m;     /* clouds are thinned to one mean point per cell; 0 = B's diagonal / 128 */
+    double
+        voxel_m; /* clouds are thinned to one mean point per cell; 0 = B's diagonal / 128, or more */
     double tuple_ratio; /* of two corresponding edges, the shorter over the longer, at least */
     int max_tuples;
     uint64_t seed;

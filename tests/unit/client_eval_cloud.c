@@ -217,6 +217,28 @@ static void global_registration_of_parts(void **unused)
     free(b);
 }
 
+/* A point far away makes cloud A more cells long than there may be of those chosen by cloud B. */
+static void cells_of_our_own_choice_are_never_refused(void **unused)
+{
+    const size_t n = 20000;
+    const double axis[3] = {0, 1, 1};
+    const struct sim3 should = motion_of(axis, 70, 1, 2, 0.5, 1);
+    struct eval_register_global_options o = eval_register_global_defaults;
+    struct eval_register_result r;
+    float *a = scene(n), *b = cloud_of(n);
+    struct err err;
+
+    (void)unused;
+    icp_apply(b, a, n, &should);
+    a[0] = 1e5f;
+    assert_int_equal(eval_register_global(&r, a, n, b, n, &o, &err), 0);
+    near(sim3_angle_deg(&r.fit.motion, &should), 0, 3);
+    o.voxel_m = 0.05;
+    assert_int_equal(eval_register_global(&r, a, n, b, n, &o, &err), ERR_LIMIT);
+    free(a);
+    free(b);
+}
+
 static void global_registration_refuses_what_has_no_shape(void **unused)
 {
     struct eval_register_global_options o = eval_register_global_defaults;
@@ -241,6 +263,7 @@ int main(void)
         cmocka_unit_test(what_is_no_cloud_is_refused),
         cmocka_unit_test(global_registration_needs_no_start),
         cmocka_unit_test(global_registration_of_parts),
+        cmocka_unit_test(cells_of_our_own_choice_are_never_refused),
         cmocka_unit_test(global_registration_refuses_what_has_no_shape),
     };
 
