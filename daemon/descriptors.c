@@ -3,8 +3,8 @@
 #include <dirent.h>
 #include <sys/resource.h>
 
-#define OF_A_SESSION 4 /* a journal's segment, its folder, a checkpoint, an export */
-#define OF_THE_PROCESS 128
+#define OF_A_SESSION 4     /* a journal's segment, its folder, a checkpoint, an export */
+#define OF_THE_PROCESS 256 /* the places for probes among them (http_peers.h) */
 
 uint64_t descriptors_needed(const struct config *c)
 {

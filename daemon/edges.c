@@ -59,6 +59,8 @@ size_t edges_metrics(const struct http *http, const struct ws *ws, char *buf, si
         {"recond_http_accepted_total", "counter", "REST connections accepted", h.accepted},
         {"recond_http_overstayed_total", "counter", "REST connections closed at their deadline",
          h.overstayed},
+        {"recond_http_beyond_limit_total", "counter",
+         "REST connections that came when all places were taken", h.beyond},
         {"recond_ws_connections", "gauge", "WebSocket connections open", w.connections},
         {"recond_ws_accepted_total", "counter", "WebSocket connections accepted", w.accepted},
         {"recond_ws_refused_total", "counter", "WebSocket handshakes refused", w.refused},

@@ -2,13 +2,15 @@
  * http.c - the REST edge; the only file that knows libmicrohttpd
  *
  * One thread drives the library (MHD_run_wait), runs every handler, and closes connections that
- * stay beyond an absolute deadline: the library's own time-out starts anew with every byte.
+ * stay beyond an absolute deadline (http_peers.h): the library's own time-out starts anew with every
+ * byte.
  * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
  *            the body; an answer has 30 s and a second more for each 64 KiB.
  */
 #include "api/server/http.h"
 
 #include "api/server/http_gate.h"
+#include "api/server/http_peers.h"
 #include "api/server/listen.h"
 #include "api/server/pictures.h"
 #include "api/server/routes.h"
@@ -39,16 +41,6 @@
 #define CONNECTION_BYTES (33u << 10)
 #define PIECE_BYTES (64u << 10) /* of an answer that is made while the library sends it */
 
-/* Owned by the library's connection, linked so that deadlines can be looked through. */
-struct peer {
-    struct peer *next, **self;
-    struct http *http;
-    int fd;
-    uint8_t addr[16];
-    int64_t deadline_ms;
-    bool answering;
-};
-
 struct http {
     struct api_config config;
     struct auth *auth;
@@ -57,11 +49,10 @@ struct http {
     pthread_t thread;
     bool thread_started;
     int port;
-    struct peer *peers; /* only the edge's thread touches these */
-    int64_t swept_ms;
+    struct http_peers peers;
     atomic_bool stop;
     atomic_uint_fast64_t beat;
-    atomic_uint_fast64_t requests[6], connections, accepted, overstayed;
+    atomic_uint_fast64_t requests[6];
 };
 
 struct request {
@@ -87,44 +78,23 @@ static int64_t now_ms(void)
 static void on_connection(void *cls, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
+    const union MHD_ConnectionInfo *info;
     struct http *h = cls;
-    struct peer *p = *context;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (!p)
-            return;
-        *p->self = p->next;
-        if (p->next)
-            p->next->self = p->self;
-        free(p);
-        atomic_fetch_sub(&h->connections, 1);
+        if (*context)
+            http_peers_remove(&h->peers, *context);
         return;
     }
-    p = calloc(1, sizeof *p);
-    *context = p;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (!p || !info) { /* a connection without a deadline is not served */
-        if (info)
-            shutdown(info->connect_fd, SHUT_RDWR);
-        free(p);
-        *context = NULL;
-        return;
-    }
-    p->http = h;
-    p->fd = info->connect_fd;
-    listen_peer(p->fd, p->addr);
-    p->deadline_ms = now_ms() + (int64_t)h->config.header_timeout_s * 1000;
-    p->next = h->peers;
-    p->self = &h->peers;
-    if (p->next)
-        p->next->self = &p->next;
-    h->peers = p;
-    atomic_fetch_add(&h->connections, 1);
-    atomic_fetch_add(&h->accepted, 1);
+    info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = info ? http_peers_add(&h->peers, info->connect_fd, now_ms(),
+                                     (int64_t)h->config.header_timeout_s * 1000)
+                    : NULL;
+    if (info && !*context) /* a connection without a deadline is not served */
+        shutdown(info->connect_fd, SHUT_RDWR);
 }
 
-static struct peer *peer_of(struct MHD_Connection *c)
+static struct http_peer *peer_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -133,27 +103,12 @@ static struct peer *peer_of(struct MHD_Connection *c)
 
 static void set_deadline(struct MHD_Connection *c, int64_t ms, bool answering)
 {
-    struct peer *p = peer_of(c);
+    struct http_peer *p = peer_of(c);
 
     if (p) {
-        p->deadline_ms = now_ms() + ms;
+        http_peers_allow(p, now_ms(), ms);
         p->answering = answering;
     }
-}
-
-static void sweep(struct http *h, bool idle_too)
-{
-    int64_t now = now_ms();
-
-    for (struct peer *p = h->peers; p; p = p->next) {
-        if (p->deadline_ms > now && !(idle_too && !p->answering))
-            continue;
-        if (p->deadline_ms <= now)
-            atomic_fetch_add(&h->overstayed, 1);
-        p->deadline_ms = INT64_MAX;
-        shutdown(p->fd, SHUT_RDWR); /* the library sees the end and closes */
-    }
-    h->swept_ms = now;
 }
 
 /* ------------------------------------------------------------------------------- answers */
@@ -241,6 +196,8 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (int i = 0; i < a->n_headers; i++)
         MHD_add_response_header(response, a->header[i].name, a->header[i].value);
+    if (peer_of(c) && peer_of(c)->spare)
+        MHD_add_response_header(response, "Connection", "close");
     set_deadline(c,
                  total == HTTP_UNKNOWN ? ANSWER_UNKNOWN_MS
                                        : ANSWER_MS + (int64_t)(total / ANSWER_BYTES_A_MS),
@@ -258,7 +215,7 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
 static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
 {
     struct http *h = cls;
-    const struct peer *p = peer_of(c);
+    const struct http_peer *p = peer_of(c);
     struct request *q = calloc(1, sizeof *q);
 
     if (!q)
@@ -324,6 +281,17 @@ static void resume(void *connection)
     MHD_resume_connection(connection);
 }
 
+/* A connection beyond the limit has a place for a probe. */
+static bool has_place(struct MHD_Connection *c, struct http_request *r)
+{
+    const struct http_peer *p = peer_of(c);
+
+    if (!p || !p->spare || r->route->quiet)
+        return true;
+    answer_problem(r, PROBLEM_BUSY, "too many connections");
+    return false;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *data_len, void **context)
@@ -345,7 +313,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
             MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, q);
         if (r->answer.status == 0)
             http_gate_size(r, header_bytes(c));
-        refused = r->answer.status != 0 || http_gate_decide(r);
+        refused = r->answer.status != 0 || http_gate_decide(r) || !has_place(c, r);
         MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
         r->authorization = NULL;
         if (refused && http_gate_has_body(r))
@@ -391,8 +359,8 @@ static void turn(struct http *h, bool idle_too)
 {
     MHD_run_wait(h->mhd, TURN_MS);
     atomic_fetch_add(&h->beat, 1);
-    if (idle_too || now_ms() - h->swept_ms >= TURN_MS)
-        sweep(h, idle_too);
+    if (idle_too || now_ms() - h->peers.swept_ms >= TURN_MS)
+        http_peers_sweep(&h->peers, now_ms(), idle_too);
 }
 
 static void *run(void *arg)
@@ -408,7 +376,7 @@ static void *run(void *arg)
         close(listener);
     pictures_stop(h->pictures); /* no connection stays suspended */
     until = now_ms() + STOP_MS;
-    while (h->peers && now_ms() < until)
+    while (h->peers.first && now_ms() < until)
         turn(h, true);
     MHD_stop_daemon(h->mhd);
     return NULL;
@@ -422,16 +390,17 @@ static struct MHD_Daemon *start_daemon(struct http *h, int fd)
         {MHD_OPTION_END, 0, NULL}};
     /* Behind a proxy every connection has the proxy's address: the proxy counts its clients. */
     int per_address = h->config.behind_proxy ? 0 : h->config.max_per_address;
+    /* At its own limit the library accepts no more, and a probe would wait for ever. */
+    int limit = h->config.max_connections + HTTP_PEERS_SPARE + HTTP_PEERS_CLOSING;
 
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (h->config.tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
         on_request, h, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)h->config.max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)per_address, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_ARRAY,
-        h->config.tls ? secure : secure + 2, MHD_OPTION_END);
+        (unsigned)limit, MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)per_address,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        60u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, h,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        h, MHD_OPTION_ARRAY, h->config.tls ? secure : secure + 2, MHD_OPTION_END);
 }
 
 int http_start(struct http **out, const struct api_config *config, struct auth *auth,
@@ -445,6 +414,7 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         return err_set(err, ERR_MEMORY, "out of memory");
     h->config = *config;
     h->auth = auth;
+    h->peers.places = config->max_connections;
     rc = listen_open(
         config->http_host, config->http_port, config->http_fd,
         listen_loopback_only(auth_open_to_all(auth), !config->tls, config->behind_proxy), &fd,
@@ -499,7 +469,8 @@ void http_counts(const struct http *h, struct http_counts *counts)
 {
     for (int i = 0; i < 6; i++)
         counts->requests[i] = atomic_load(&h->requests[i]);
-    counts->connections = atomic_load(&h->connections);
-    counts->accepted = atomic_load(&h->accepted);
-    counts->overstayed = atomic_load(&h->overstayed);
+    counts->connections = atomic_load(&h->peers.connections);
+    counts->accepted = atomic_load(&h->peers.accepted);
+    counts->overstayed = atomic_load(&h->peers.overstayed);
+    counts->beyond = atomic_load(&h->peers.beyond);
 }

@@ -21,7 +21,7 @@ uint64_t http_beat(const struct http *h);
 
 struct http_counts {
     uint64_t requests[6]; /* answered, by the first digit of the status */
-    uint64_t connections, accepted, overstayed;
+    uint64_t connections, accepted, overstayed, beyond;
 };
 void http_counts(const struct http *h, struct http_counts *counts);
 

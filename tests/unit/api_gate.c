@@ -303,6 +303,60 @@ static void test_slow_body(void **state)
     assert_int_equal(fake_core_counts(edge.core).created, 0);
 }
 
+static void expect_answer(const char *target, const char *token, int status)
+{
+    struct edge_answer a = edge_request(&edge, "GET", target, token, NULL);
+
+    assert_int_equal(a.status, status);
+    if (status == 503)
+        assert_true(atoi(edge_header(&a, "Retry-After")) > 0);
+    edge_answer_free(&a);
+}
+
+/* All places are taken, and many more want in: who asks how the server is gets an answer. */
+static void test_probes_have_places(void **state)
+{
+    int fds[224];
+    struct edge_answer a;
+    int status = 0;
+
+    (void)state;
+    for (int i = 0; i < 24; i++)
+        fds[i] = edge_connect(http_port(edge.http));
+    expect_answer("/livez", NULL, 200);
+    expect_answer("/readyz", NULL, 200);
+    expect_answer("/metrics", EDGE_VIEW, 200);
+    expect_answer("/metrics", NULL, 401);
+    expect_answer("/v1/models", EDGE_VIEW, 503);
+    a = edge_request(&edge, "POST", "/v1/sessions", EDGE_ADMIN, "{}");
+    assert_int_equal(a.status, 503);
+    edge_answer_free(&a);
+    for (int i = 24; i < 224; i++) {
+        fds[i] = edge_connect(http_port(edge.http));
+        if (i % 20 == 0)
+            expect_answer("/livez", NULL, 200);
+    }
+    for (int i = 0; i < 224; i++)
+        close(fds[i]);
+    for (int i = 0; i < 600 && status != 200; i++, usleep(100000)) { /* the places are free again */
+        a = edge_request(&edge, "GET", "/v1/models", EDGE_VIEW, NULL);
+        status = a.status;
+        edge_answer_free(&a);
+    }
+    assert_int_equal(status, 200);
+}
+
+static int setup_full(void **state)
+{
+    (void)state;
+    edge_defaults(&edge);
+    edge.config.header_timeout_s = 60;
+    edge.config.max_connections = 24;
+    edge.config.max_per_address = 1000;
+    edge_start(&edge);
+    return 0;
+}
+
 /* Both edges count while nothing comes. */
 static void test_beat(void **state)
 {
@@ -324,6 +378,7 @@ static void test_beat(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_probes_have_places, setup_full, teardown),
         T(test_repeated_and_odd_headers),
         T(test_nul_in_header),
         T(test_targets),
