@@ -103,7 +103,7 @@ struct api_device {
     uint64_t frames, errors;
 };
 
-enum api_health { API_READY, API_STARTING, API_DRAINING, API_FAULT };
+enum api_health { API_READY, API_STARTING, API_DRAINING, API_FULL, API_FAULT };
 
 /* ------------------------------------------------------------------------------- the core */
 

@@ -39,15 +39,14 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
            (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
 }
 
-int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
-                     struct session_setup *setup, struct err *err)
+static int resolve(struct core *c, const struct session_options *options,
+                   struct session_setup *setup, struct err *err)
 {
     struct config config = core_config(c);
     const struct session_options *o = &setup->options;
     int rc;
 
     *setup = (struct session_setup){.kind = kinds[options->kind],
-                                    .tenant = tenant_get(c->tenants, owner),
                                     .options = *options,
                                     .queue_frames = config.session.queue_frames,
                                     .max_viewers = config.limits.viewers,
@@ -57,8 +56,6 @@ int core_admit_setup(struct core *c, const struct session_options *options, cons
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
                                     .last = core_release};
-    if (!setup->tenant)
-        return err_set(err, ERR_MEMORY, "no memory for a session's owner");
     rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
                          c->models, c->store != NULL, err);
     if (rc)
@@ -66,6 +63,17 @@ int core_admit_setup(struct core *c, const struct session_options *options, cons
     setup->memory_bytes =
         memory_needed(setup, o->has_camera ? o->camera_w : 1280, o->has_camera ? o->camera_h : 720);
     return 0;
+}
+
+int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
+                     struct session_setup *setup, struct err *err)
+{
+    int rc = resolve(c, options, setup, err);
+
+    if (rc)
+        return rc;
+    setup->tenant = tenant_get(c->tenants, owner);
+    return setup->tenant ? 0 : err_set(err, ERR_MEMORY, "no memory for a session's owner");
 }
 
 /* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
@@ -100,6 +108,29 @@ static int put_up(struct core *c, struct session *s, int max, struct err *err)
     return rc;
 }
 
+static int too_many(struct core *c, int max, struct err *err)
+{
+    if (registry_count(c->registry) < max)
+        return 0;
+    return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
+}
+
+int core_room(struct core *c, struct err *err)
+{
+    const struct session_options defaults = {0};
+    struct config config = core_config(c);
+    struct session_setup setup;
+    int rc = core_refuses(c, err);
+
+    if (rc == 0)
+        rc = too_many(c, config.limits.sessions, err);
+    if (rc)
+        return rc;
+    if (resolve(c, &defaults, &setup, err)) /* there are none for this configuration */
+        return 0;
+    return core_place_fits(c, &setup, config.device.frames_per_s, err);
+}
+
 int core_admit(struct core *c, struct session_setup *setup, struct session **session,
                struct err *err)
 {
@@ -108,9 +139,9 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
     struct session *s;
 
     *session = NULL;
-    if (registry_count(c->registry) >= max) /* before anything is made; decided by registry_add() */
-        return err_set(err, ERR_BUSY, "%d sessions exist, which is the limit", max);
-    rc = tenant_take(setup->tenant, setup->memory_bytes, err);
+    rc = too_many(c, max, err); /* before anything is made; decided by registry_add() */
+    if (rc == 0)
+        rc = tenant_take(setup->tenant, setup->memory_bytes, err);
     if (rc)
         return rc;
     setup->rank = 1 + atomic_fetch_add(&c->last_rank, 1);

@@ -14,6 +14,8 @@ MUST_CHECK int core_admit_setup(struct core *c, const struct session_options *op
  * Returns: 0; ERR_BUSY: no room in all, or in its owner's quota; ERR_MEMORY; ERR_IO */
 MUST_CHECK int core_admit(struct core *c, struct session_setup *setup, struct session **s,
                           struct err *err);
+/* Would a session of the configured options be let in now? Returns 0; ERR_BUSY. */
+MUST_CHECK int core_room(struct core *c, struct err *err);
 /* What the store asks of the core (store_ops): back after a restart, into the registry, away. */
 MUST_CHECK int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
                                 struct err *err);
@@ -39,6 +41,9 @@ void core_free_session(struct session *s);
 #define CORE_PLACE_FPS 10
 MUST_CHECK int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
                           struct worker **worker, struct err *err);
+/* Would it succeed? Nothing is taken. Returns 0; ERR_BUSY. */
+MUST_CHECK int core_place_fits(struct core *c, const struct session_setup *setup,
+                               double frames_per_s, struct err *err);
 /* The session is in the registry: is its device still within the bound? Of two that came at once
  * both may be turned away, never too many let in. Returns 0; ERR_BUSY. */
 MUST_CHECK int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,

@@ -304,6 +304,8 @@ static int op_devices(struct core *c, struct api_device *devices, int cap, int *
 
 static enum api_health op_health(struct core *c, char why[API_TEXT_CAP])
 {
+    struct err err;
+
     why[0] = '\0';
     if (core_lost(c)) {
         snprintf(why, API_TEXT_CAP, "a device failed, the process is about to end");
@@ -317,7 +319,13 @@ static enum api_health op_health(struct core *c, char why[API_TEXT_CAP])
         snprintf(why, API_TEXT_CAP, "%s", c->missing);
         return API_FAULT;
     }
-    return atomic_load(&c->ready) ? API_READY : API_STARTING;
+    if (!atomic_load(&c->ready))
+        return API_STARTING;
+    if (core_room(c, &err)) {
+        snprintf(why, API_TEXT_CAP, "%.150s", err.text);
+        return API_FULL;
+    }
+    return API_READY;
 }
 
 static void write_sessions(struct metrics_text *t, const struct core_census *all)

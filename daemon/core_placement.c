@@ -82,8 +82,9 @@ static int leave_out(struct core *c, const struct session_setup *setup, bool *tr
                                    o->net_h, (unsigned long long)wanted, (unsigned long long)most);
 }
 
-int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
-               struct worker **worker, struct err *err)
+/* The device, from whose budget the bytes are taken if `take`. */
+static int find_place(struct core *c, const struct session_setup *setup, double frames_per_s,
+                      bool take, struct worker **worker, struct err *err)
 {
     double asked = (double)setup->options.fps, promised;
     bool tried[CORE_DEVICES_MAX] = {false};
@@ -103,9 +104,24 @@ int core_place(struct core *c, const struct session_setup *setup, double frames_
             continue;
         }
         *worker = c->workers[w];
-        rc = worker_budget_take(*worker, setup->memory_bytes, err);
+        rc = take ? worker_budget_take(*worker, setup->memory_bytes, err)
+                  : worker_budget_has(*worker, setup->memory_bytes, err);
     }
     return rc;
+}
+
+int core_place(struct core *c, const struct session_setup *setup, double frames_per_s,
+               struct worker **worker, struct err *err)
+{
+    return find_place(c, setup, frames_per_s, true, worker, err);
+}
+
+int core_place_fits(struct core *c, const struct session_setup *setup, double frames_per_s,
+                    struct err *err)
+{
+    struct worker *ignored;
+
+    return find_place(c, setup, frames_per_s, false, &ignored, err);
 }
 
 int core_place_confirm(struct core *c, const struct session *s, double frames_per_s,

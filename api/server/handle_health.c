@@ -31,7 +31,7 @@ void handle_health_live(struct http_request *r)
 
 void handle_health_ready(struct http_request *r)
 {
-    static const char *const names[] = {"ready", "starting", "draining", "fault"};
+    static const char *const names[] = {"ready", "starting", "draining", "full", "fault"};
     char why[API_TEXT_CAP] = "";
     enum api_health health = r->config->ops->health(r->config->core, why);
 

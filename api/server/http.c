@@ -2,8 +2,8 @@
  * http.c - the REST edge; the only file that knows libmicrohttpd
  *
  * One thread drives the library (MHD_run_wait), runs every handler, and closes connections that
- * stay beyond an absolute deadline (http_peers.h): the library's own time-out starts anew with every
- * byte.
+ * stay beyond an absolute deadline (http_peers.h): the library's own time-out starts anew with
+ * every byte.
  * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
  *            the body; an answer has 30 s and a second more for each 64 KiB.
  */

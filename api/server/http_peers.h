@@ -1,5 +1,5 @@
 /*
- * http_peers.h - the connections of the REST edge: who is there, in which place, until when
+ * http_peers.h - the connections of the REST edge: their places and deadlines
  *
  * A connection takes one of `places`. When all are taken it gets one of HTTP_PEERS_SPARE that are
  * there for probes and metrics: for a second, for one request, and only until the next connection

@@ -7,8 +7,9 @@
  *
  *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
  *
- * A peer is a slot of a fixed table and is used again by later connections. Its receive buffer comes
- * with a binary message and goes when none has come for WS_PEER_REST_MS, or the connection ends.
+ * A peer is a slot of a fixed table and is used again by later connections. Its receive buffer
+ * comes with a binary message and goes when none has come for WS_PEER_REST_MS, or the connection
+ * ends.
  * Threads: the thread of the stream edge that the peer belongs to (ws_slots.h); `woken` any.
  */
 #ifndef RECOND_API_WS_PEER_H

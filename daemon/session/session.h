@@ -93,8 +93,8 @@ bool session_dead(const struct session *s);
 
 /* ------------------------------------------------------------------------- clients */
 
-/* Clients that watch and those that send frames have their own places, so none locks out the others.
- * Returns 0; ERR_BUSY: all places of its role are taken; ERR_STATE: the session is gone. */
+/* Clients that watch and those that send frames have their own places, so that neither lock out the
+ * others. Returns 0; ERR_BUSY: all places of its role are taken; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
 /* ERR_BUSY while its journal is being replayed: what it made of its frames is not all there yet. */

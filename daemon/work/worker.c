@@ -212,15 +212,30 @@ void worker_disown(struct session *s)
     session_set_work(s, NULL);
 }
 
+static int fits(unsigned long long bytes, unsigned long long used, unsigned long long limit,
+                struct err *err)
+{
+    if (bytes <= limit && used <= limit - bytes)
+        return 0;
+    return err_set(err, ERR_BUSY, "%llu MiB are needed, %llu of %llu MiB are taken", bytes >> 20,
+                   used >> 20, limit >> 20);
+}
+
+int worker_budget_has(struct worker *w, uint64_t bytes, struct err *err)
+{
+    return fits(bytes, atomic_load(&w->budget.used), atomic_load(&w->budget.limit), err);
+}
+
 int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
 {
     struct worker_budget *b = &w->budget;
-    unsigned long long used = atomic_load(&b->used), limit = atomic_load(&b->limit);
+    unsigned long long used = atomic_load(&b->used);
+    int rc;
 
     do {
-        if (bytes > limit || used > limit - bytes)
-            return err_set(err, ERR_BUSY, "%llu MiB are needed, %llu of %llu MiB are taken",
-                           (unsigned long long)bytes >> 20, used >> 20, limit >> 20);
+        rc = fits(bytes, used, atomic_load(&b->limit), err);
+        if (rc)
+            return rc;
     } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
     return 0;
 }

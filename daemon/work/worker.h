@@ -48,6 +48,8 @@ struct worker_budget {
 struct worker_budget *worker_budget(struct worker *w);
 /* Returns 0 with the bytes taken; ERR_BUSY, nothing taken. */
 MUST_CHECK int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err);
+/* Would they be? Returns 0; ERR_BUSY. */
+MUST_CHECK int worker_budget_has(struct worker *w, uint64_t bytes, struct err *err);
 void worker_budget_give(struct worker *w, uint64_t bytes);
 
 /* The session's part (session_work.h), before another thread knows the session; its memory_bytes

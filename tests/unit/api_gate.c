@@ -313,7 +313,7 @@ static void expect_answer(const char *target, const char *token, int status)
     edge_answer_free(&a);
 }
 
-/* All places are taken, and many more want in: who asks how the server is gets an answer. */
+/* All places are taken, and many more connections come: probes are answered. */
 static void test_probes_have_places(void **state)
 {
     int fds[224];

@@ -320,50 +320,6 @@ static void finalize_uses_what_is_queued(void **state)
     rig_close(&r);
 }
 
-/* Viewers take the places of viewers alone, and cameras that come again and again those of cameras. */
-static void viewers_lock_no_camera_out(void **state)
-{
-    const struct control_start start = {.role = CONTROL_INGEST, .codecs = 7};
-    static struct rig_client in, viewers[3], cameras[SESSION_FEEDERS_MAX], late;
-    struct session_options o = rig_options();
-    struct config config;
-    struct err err = {0};
-    char id[API_ID_CAP];
-    struct rig r;
-
-    (void)state;
-    memset(&r, 0, sizeof(r));
-    memset(&fake_gpu_plan, 0, sizeof(fake_gpu_plan));
-    tiny_models(r.models);
-    rig_config(&config, r.models);
-    config.limits.viewers = 3;
-    rig_open_with(&r, &config);
-    rig_session(&r, &o, id);
-    for (int i = 0; i < 3; i++)
-        rig_connect(&r, &viewers[i], id, CONTROL_VIEW);
-    assert_int_equal(core_ops.stream_open(r.core, id, CONTROL_VIEW, &late, &late.s, &err),
-                     ERR_BUSY);
-    assert_string_equal(err.text, "too many clients watch this session");
-    for (int i = 0; i < SESSION_FEEDERS_MAX; i++) { /* each tells the one before it to go */
-        assert_int_equal(
-            core_ops.stream_open(r.core, id, CONTROL_INGEST, &cameras[i], &cameras[i].s, NULL), 0);
-        assert_int_equal(core_ops.stream_start(cameras[i].s, &start, NULL), 0);
-    }
-    assert_int_equal(core_ops.stream_open(r.core, id, CONTROL_INGEST, &late, &late.s, &err),
-                     ERR_BUSY);
-    for (int i = 0; i < SESSION_FEEDERS_MAX; i++)
-        core_ops.stream_close(cameras[i].s);
-    rig_connect(&r, &in, id, CONTROL_INGEST);
-    assert_int_equal(rig_send(&r, &in, 1), 0);
-    rig_wait_acks(&in, 1);
-    rig_disconnect(&viewers[1]);
-    rig_connect(&r, &viewers[1], id, CONTROL_VIEW);
-    for (int i = 0; i < 3; i++)
-        rig_disconnect(&viewers[i]);
-    rig_disconnect(&in);
-    rig_close(&r);
-}
-
 static void deletion_at_any_moment(void **state)
 {
     static struct rig_client in;
@@ -583,7 +539,6 @@ int main(void)
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),
         cmocka_unit_test(finalize_uses_what_is_queued),
-        cmocka_unit_test(viewers_lock_no_camera_out),
         cmocka_unit_test(deletion_at_any_moment),
         cmocka_unit_test(a_second_sender_replaces_the_first),
         cmocka_unit_test(a_lost_device_answers_and_says_so),
