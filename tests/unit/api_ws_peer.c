@@ -39,7 +39,7 @@ static int setup(void **state)
     t.env.config = &t.config;
     assert_int_equal(auth_open(&t.env.auth, &t.config, &err), 0);
     assert_int_equal(
-        t.config.ops->session_create(t.config.core, &options, &t.session, &retry, &err), 0);
+        t.config.ops->session_create(t.config.core, &options, "", &t.session, &retry, &err), 0);
     return 0;
 }
 
