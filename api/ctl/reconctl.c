@@ -180,7 +180,10 @@ static int run_command(const struct reconctl_command *command, int argc, char **
     if (command->defaults)
         command->defaults(arguments);
     if (reconctl_args_parse(command, arguments, argc, argv, &err)) {
-        reconctl_fail(arguments, &err);
+        code = reconctl_fail(arguments, &err);
+        if (err.code == ERR_FILE)
+            goto out;
+        code = RECONCTL_USAGE;
         fprintf(stderr, "reconctl: `reconctl %s --help` explains it\n", command->name);
     } else if (arguments->help) {
         reconctl_args_help(command);
@@ -188,6 +191,7 @@ static int run_command(const struct reconctl_command *command, int argc, char **
     } else {
         code = command->run(arguments);
     }
+out:
     free(arguments);
     return code;
 }

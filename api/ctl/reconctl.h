@@ -41,14 +41,15 @@ struct reconctl_list {
 };
 
 enum reconctl_kind {
-    RECONCTL_FLAG, /* bool */
-    RECONCTL_INT,  /* int in [min, max] */
-    RECONCTL_REAL, /* double in [min, max] */
-    RECONCTL_TEXT, /* const char * */
-    RECONCTL_SVG,  /* const char *, the name of a diagram */
-    RECONCTL_LIST, /* struct reconctl_list of KEY=VALUE: may be given several times */
-    RECONCTL_SIZE, /* struct reconctl_size: WxH */
-    RECONCTL_ROW   /* field of struct session_options, as its row says */
+    RECONCTL_FLAG,   /* bool */
+    RECONCTL_INT,    /* int in [min, max] */
+    RECONCTL_REAL,   /* double in [min, max] */
+    RECONCTL_TEXT,   /* const char * */
+    RECONCTL_OUTPUT, /* const char *, a file to be written, which is tried at once */
+    RECONCTL_SVG,    /* the same, a diagram */
+    RECONCTL_LIST,   /* struct reconctl_list of KEY=VALUE: may be given several times */
+    RECONCTL_SIZE,   /* struct reconctl_size: WxH */
+    RECONCTL_ROW     /* field of struct session_options, as its row says */
 };
 
 struct reconctl_size {
@@ -103,7 +104,7 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
  *
  * In:      argv[0] is the command's own name
  * Out:     arguments [command->size], zeroed by the caller or set to defaults
- * Returns: 0; ERR_INPUT with a sentence for the user
+ * Returns: 0; ERR_INPUT with a sentence for the user; ERR_FILE: a file to be written cannot be
  */
 MUST_CHECK int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                                    int argc, char **argv, struct err *err);

@@ -1,5 +1,7 @@
 #include "api/ctl/reconctl.h"
 
+#include "api/file.h"
+
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
@@ -146,6 +148,7 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
     case RECONCTL_SIZE:
         return set_size(o, to, text, err);
     case RECONCTL_TEXT:
+    case RECONCTL_OUTPUT:
     case RECONCTL_SVG:
         if (!*text)
             return err_set(err, ERR_INPUT, "--%s takes a value that is not empty", o->name);
@@ -155,7 +158,7 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
                            "--%s draws a diagram as SVG: its name ends in .svg, unlike '%.60s'",
                            o->name, text);
         *(const char **)to = text;
-        return 0;
+        return o->kind == RECONCTL_TEXT ? 0 : file_try(text, err);
     case RECONCTL_LIST:
         if (strcspn(text, "=.") == 0 || !strchr(text, '='))
             return err_set(err, ERR_INPUT, "--%s takes %s, not '%.60s'", o->name, o->arg, text);

@@ -33,9 +33,9 @@ struct scene_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_TEXT, AT(file), 0, 0, "Write the measures as JSON"},
+    {"json", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0, "Write the measures as JSON"},
     {"plot", 'p', "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw FNE against the tolerance r (SVG)"},
-    {"picture", 0, "FILE", RECONCTL_TEXT, AT(picture), 0, 0,
+    {"picture", 0, "FILE", RECONCTL_OUTPUT, AT(picture), 0, 0,
      "Draw a frame, the true cloud and the session's from there, side by side (PNG)"},
     {"each", 0, NULL, RECONCTL_FLAG, AT(each), 0, 0,
      "Each frame's cloud against its own truth, without poses; means over the frames"},

@@ -21,7 +21,7 @@ struct pull_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0, "Write the cloud as PLY"},
+    {"output", 'O', "FILE", RECONCTL_OUTPUT, AT(output), 0, 0, "Write the cloud as PLY"},
     {"follow", 'f', NULL, RECONCTL_FLAG, AT(follow), 0, 0,
      "Stay until the session is closed, and write the file again as it grows"},
     {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,

@@ -13,9 +13,9 @@
 static const struct reconctl_option options[] = {
     {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
      "Write the cloud as PLY"},
-    {"trajectory", 0, "FILE", RECONCTL_TEXT, AT(trajectory), 0, 0,
+    {"trajectory", 0, "FILE", RECONCTL_OUTPUT, AT(trajectory), 0, 0,
      "Write the camera's path in the TUM format"},
-    {"contact-sheet", 0, "FILE", RECONCTL_TEXT, AT(sheet), 0, 0,
+    {"contact-sheet", 0, "FILE", RECONCTL_OUTPUT, AT(sheet), 0, 0,
      "Write rows of input, depth and cloud as PNG"},
     {"sheet-rows", 0, "N", RECONCTL_INT, AT(sheet_rows), 1, 12,
      "Rows of --contact-sheet (5)"},

@@ -1,6 +1,5 @@
 #include "api/ctl/reconctl_push.h"
 
-#include "api/file.h"
 #include "proto/wire/codec.h"
 
 #include <math.h>
@@ -170,17 +169,6 @@ static int settle_codec(struct reconctl_push_options *o, struct err *err)
     return 0;
 }
 
-static int check_files(const struct reconctl_push_options *o, struct err *err)
-{
-    int rc = o->output ? reconctl_push_kind(o)->check(o->output, err) : 0;
-
-    if (rc == 0 && o->trajectory)
-        rc = file_try(o->trajectory, err);
-    if (rc == 0 && o->sheet)
-        rc = file_try(o->sheet, err);
-    return rc;
-}
-
 int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *err)
 {
     struct intrinsics K;
@@ -195,7 +183,7 @@ int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *er
         rc = reconctl_push_options_json(body, sizeof body, o, NULL, 0, err);
     if (rc == 0 && o->sessions > 1 && strcmp(o->common.operands[0], "-") == 0)
         rc = err_set(err, ERR_INPUT, "standard input can feed one session");
-    return rc ? rc : check_files(o, err);
+    return rc || !o->output ? rc : reconctl_push_kind(o)->check(o->output, err);
 }
 
 int reconctl_push_options_json(char *buf, size_t cap, const struct reconctl_push_options *o,

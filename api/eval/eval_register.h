@@ -18,8 +18,9 @@ struct eval_register_result {
 };
 
 struct eval_register_global_options {
-    double
-        voxel_m; /* clouds are thinned to one mean point per cell; 0 = B's diagonal / 128, or more */
+    /* Clouds are thinned to one mean point per cell of this side; 0 = B's diagonal / 128, or what
+     * the limits below allow. */
+    double voxel_m;
     double tuple_ratio; /* of two corresponding edges, the shorter over the longer, at least */
     int max_tuples;
     uint64_t seed;
