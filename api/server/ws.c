@@ -159,6 +159,15 @@ static int on_receive(struct ws_peer *p, struct lws *wsi, const uint8_t *data, s
     return 0;
 }
 
+static int close_with(const struct ws_peer *p, struct lws *wsi)
+{
+    const char *why = p->close_reason ? p->close_reason : "";
+
+    lws_close_reason(wsi, (enum lws_close_status)p->close_code, (unsigned char *)(uintptr_t)why,
+                     strlen(why));
+    return -1;
+}
+
 /* Send one message with at most one lws_write(), as the library copies what the socket does not
  * take. Returns 1; 2: it was a block; 0: there was nothing to send; -1: close. */
 static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
@@ -175,12 +184,8 @@ static int send_one(struct service *v, struct ws_peer *p, struct lws *wsi)
         return lws_write(wsi, v->tx + LWS_PRE, 4, LWS_WRITE_PING) < 0 ? -1 : 1;
     }
     kind = ws_peer_next(p, &msg, &len);
-    if (kind == STREAM_CLOSE) {
-        const char *why = p->close_reason ? p->close_reason : "";
-        lws_close_reason(wsi, (enum lws_close_status)p->close_code, (unsigned char *)(uintptr_t)why,
-                         strlen(why));
-        return -1;
-    }
+    if (kind == STREAM_CLOSE)
+        return close_with(p, wsi);
     if (kind == STREAM_NONE)
         return 0;
     if (array_grow(&v->tx, &v->tx_cap, LWS_PRE + len, 1))
@@ -312,6 +317,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_RECEIVE_PONG:
         p->heard_ms = now_ms();
         return 0;
+    case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+        return ws_peer_said_close(p, in, len) ? 0 : close_with(p, wsi);
     case LWS_CALLBACK_SERVER_WRITEABLE:
         return on_writable(v, p, wsi);
     case LWS_CALLBACK_CLOSED:

@@ -13,6 +13,7 @@
 /* RFC 6455, 7.4.1 */
 enum {
     CLOSE_NORMAL = 1000,
+    CLOSE_PROTOCOL = 1002,
     CLOSE_UTF8 = 1007,
     CLOSE_POLICY = 1008,
     CLOSE_TOO_BIG = 1009,
@@ -72,6 +73,7 @@ void ws_peer_log(const struct ws_peer *p, const char *event)
     const struct api_config *config = p->env->config;
     char fields[384], text[256], client[LISTEN_TEXT_CAP];
     struct json_writer j = json_writer(fields, sizeof fields);
+    const char *why = p->close_reason ? p->close_reason : "";
 
     if (!config->log)
         return;
@@ -85,8 +87,7 @@ void ws_peer_log(const struct ws_peer *p, const char *event)
         json_put_i64(&j, "close", p->close_code);
     json_close(&j);
     snprintf(text, sizeof text, "stream of %s %s for %s%s%s%s%s", p->id[0] ? p->id : "?", event,
-             client, p->who.name[0] ? ", " : "", p->who.name, p->close_reason ? ": " : "",
-             p->close_reason ? p->close_reason : "");
+             client, p->who.name[0] ? ", " : "", p->who.name, why[0] ? ": " : "", why);
     config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
@@ -295,8 +296,10 @@ static void on_text(struct ws_peer *p)
 
     p->used_us += 1000000 / WS_PEER_TEXTS_PER_S;
     if (rc && (rc != ERR_INPUT || err.where[0] != '/')) {
-        bool utf8 = strcmp(err.where, "utf8") == 0;
-        strike(p, utf8 ? CLOSE_UTF8 : CLOSE_POLICY, err.text);
+        if (strcmp(err.where, "utf8") == 0)
+            end(p, CLOSE_UTF8, "text that is no UTF-8");
+        else
+            strike(p, CLOSE_POLICY, err.text);
     } else if (rc) {
         say_err(p, &err);
     } else if (m.op == CONTROL_START && p->phase == WS_PEER_OPEN) {
@@ -400,6 +403,24 @@ void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t 
         on_binary(p);
     else
         on_text(p);
+}
+
+/* RFC 6455, 7.4: codes that a frame may hold */
+static bool is_close_code(int code)
+{
+    return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
+           (code >= 3000 && code < 5000);
+}
+
+bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len)
+{
+    if (p->phase == WS_PEER_CLOSING || len == 0)
+        return true;
+    if (len == 1 || !is_close_code(payload[0] << 8 | payload[1]))
+        end(p, CLOSE_PROTOCOL, "a close frame without a code that there is");
+    else if (!json_utf8((const char *)payload + 2, len - 2))
+        end(p, CLOSE_UTF8, "a close frame that is no UTF-8");
+    return p->close_code == 0;
 }
 
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len)

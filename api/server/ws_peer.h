@@ -112,6 +112,9 @@ void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
 void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
                      bool first, bool final, bool binary, int64_t now_ms);
 
+/* The payload of the client's close frame. False: it breaks the protocol, close_code says how. */
+bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len);
+
 /* What to send now: the edge's own message, then the core's. STREAM_CLOSE: close_code is set. */
 enum stream_kind ws_peer_next(struct ws_peer *p, const uint8_t **msg, size_t *len);
 /* The edge cannot say more before what it has said is sent, or there have been too many pieces,

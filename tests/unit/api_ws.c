@@ -125,14 +125,12 @@ static void test_bad_text(void **state)
         const char *text;
         size_t len;
         int code;
-    } bad[] = {{"{\"op\":\"\xff\"}", 10, 1007},
-               {"{", 1, 1008},
+    } bad[] = {{"{", 1, 1008},
                {"", 0, 1008},
                {"[]", 2, 1008},
                {"7", 1, 1008},
                {"{\"op\":\"end\",\"op\":\"end\"}", 23, 1008},
-               {"{\"op\":\"end\"}\0x", 14, 1008},
-               {"\xed\xa0\x80", 3, 1007}};
+               {"{\"op\":\"end\"}\0x", 14, 1008}};
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -144,6 +142,43 @@ static void test_bad_text(void **state)
         ws_raw_send(fd, WS_RAW_TEXT, true, bad[i].text, bad[i].len);
         ws_case_expect_error(fd, 400);
         ws_case_expect_close(fd, bad[i].code);
+    }
+    ws_case_expect_streams(0);
+}
+
+/* RFC 6455, 8.1: text that is no UTF-8 fails the connection at once. */
+static void test_text_that_is_no_utf8(void **state)
+{
+    static const char *const bad[] = {"{\"op\":\"\xff\"}", "\xed\xa0\x80", "\xc0\xaf"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
+        ws_raw_text(fd, bad[i]);
+        ws_case_expect_close(fd, 1007);
+    }
+    ws_case_expect_streams(0);
+}
+
+/* A close frame is answered with its own code, unless it is none: 5.5.1, 7.4, 8.1. */
+static void test_close_frames(void **state)
+{
+    static const struct {
+        const char *payload;
+        size_t len;
+        int code;
+    } cases[] = {{"\x03\xe8", 2, 1000},         {"\x03\xe8so long", 9, 1000},
+                 {"\x0f\xa0\xc3\xa4", 4, 4000}, {"\x03\xe8\xff", 3, 1007},
+                 {"\x03\xe8\xc3", 3, 1007},     {"\x03\xed", 2, 1002},
+                 {"\x03\xe7", 2, 1002},         {"\x07\xd0", 2, 1002},
+                 {"\x13\x88", 2, 1002},         {"\x03", 1, 1002}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int fd = ws_case_started(ws_case.session.view, START_VIEW);
+        ws_raw_send(fd, WS_RAW_CLOSE, true, cases[i].payload, cases[i].len);
+        print_message("close frame %zu\n", i);
+        ws_case_expect_close(fd, cases[i].code);
     }
     ws_case_expect_streams(0);
 }
@@ -187,8 +222,7 @@ static void test_confusion_and_order(void **state)
     ws_case_expect_error(fd, 409);
     ws_raw_text(fd, START_INGEST);
     assert_non_null(strstr(ws_raw_read(fd).text, "ready"));
-    ws_raw_send(fd, WS_RAW_TEXT, true, msg, len); /* a frame as text */
-    ws_case_expect_error(fd, 400);
+    ws_raw_send(fd, WS_RAW_TEXT, true, msg, len); /* a frame as text is no UTF-8 */
     ws_case_expect_close(fd, 1007);
     fd = ws_case_started(ws_case.session.ingest, START_INGEST);
     ws_raw_send(fd, WS_RAW_BINARY, true, START_INGEST, strlen(START_INGEST));
@@ -371,6 +405,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_big, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_impossible_length, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_bad_text, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_text_that_is_no_utf8, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_close_frames, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_wrong_but_well_formed, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_confusion_and_order, ws_case_setup, ws_case_teardown),
