@@ -62,11 +62,12 @@ void reconctl_sleep_ms(int ms)
 
 int reconctl_fail(const struct reconctl_common *common, const struct err *err)
 {
-    char buf[1024];
+    char buf[1024], where[RECONCTL_SHOWN], text[RECONCTL_SHOWN];
     struct json_writer w = json_writer(buf, sizeof buf);
 
     fflush(stdout);
-    fprintf(stderr, "reconctl: %s%s%s\n", err->where, err->where[0] ? ": " : "", err->text);
+    fprintf(stderr, "reconctl: %s%s%s\n", reconctl_shown(where, err->where, RECONCTL_SHOWN),
+            err->where[0] ? ": " : "", reconctl_shown(text, err->text, RECONCTL_SHOWN));
     if (common->json) {
         json_open_map(&w, NULL);
         json_put_text(&w, "type", "error");
@@ -223,7 +224,8 @@ int main(int argc, char **argv)
     }
     code = run_command(command, argc - words, argv + words);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "reconctl: standard output cannot be written: %s\n", strerror(errno));
+        if (!reconctl_reader_left())
+            fprintf(stderr, "reconctl: standard output cannot be written: %s\n", strerror(errno));
         code = code ? code : RECONCTL_FAILURE;
     }
     return code;

@@ -119,6 +119,19 @@ double reconctl_now_s(void);                              /* monotonic */
 /* Sleeps in short pieces, until reconctl_stopped(). */
 void reconctl_sleep_ms(int ms);
 
+/* Waits for ms, or until reconctl_stopped() or the reader of standard output has gone; then false. */
+bool reconctl_wait_output(int ms);
+
+/* Has the reader of standard output gone? One that has seen enough wants no complaint. */
+bool reconctl_reader_left(void);
+
+#define RECONCTL_SHOWN 256
+/* A text from elsewhere as a terminal may show it: control characters and those that turn the
+ * direction of writing as \\x1b or \\u202e, at most `most` characters. Returns out. */
+const char *reconctl_shown(char out[RECONCTL_SHOWN], const char *text, int most);
+/* The same of a member of a map. */
+const char *reconctl_member(char out[RECONCTL_SHOWN], const struct json *map, const char *key);
+
 /* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
 /* The same for reconctl_link_open(): ERR_IO says that there is no server. */

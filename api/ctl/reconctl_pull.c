@@ -75,19 +75,22 @@ static void on_ready(void *ctx, const struct control_ready *ready)
 static void on_lost(void *ctx, const struct err *why, int retry_ms)
 {
     struct pull *p = ctx;
+    char text[RECONCTL_SHOWN];
 
     (void)retry_ms;
     if (!p->away)
         fprintf(stderr, "%sreconctl: %s: connecting again\n", p->terminal ? "\r\033[K" : "",
-                why->text);
+                reconctl_shown(text, why->text, RECONCTL_SHOWN));
     p->away = true;
     p->synced = p->equal = false;
 }
 
 static void on_retry(void *ctx, const struct err *why, int wait_ms)
 {
+    char text[RECONCTL_SHOWN];
     (void)ctx;
-    fprintf(stderr, "reconctl: %s: asking again in %.1f s\n", why->text, wait_ms * 1e-3);
+    fprintf(stderr, "reconctl: %s: asking again in %.1f s\n",
+            reconctl_shown(text, why->text, RECONCTL_SHOWN), wait_ms * 1e-3);
 }
 
 static bool stopped(void *ctx)

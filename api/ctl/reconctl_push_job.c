@@ -38,11 +38,12 @@ static void on_ready(void *ctx, const struct control_ready *ready)
 static void on_lost(void *ctx, const struct err *why, int retry_ms)
 {
     struct reconctl_push_job *j = ctx;
+    char text[RECONCTL_SHOWN];
 
     (void)retry_ms;
     if (!atomic_exchange(&j->reconnecting, true) && j->index == 0)
         fprintf(stderr, "%sreconctl: %s: connecting again\n", j->terminal ? "\r\033[K" : "",
-                why->text);
+                reconctl_shown(text, why->text, RECONCTL_SHOWN));
     j->ended = j->hash_equal = false;
 }
 
@@ -142,10 +143,11 @@ static int run_stream(struct reconctl_push_job *j, int timeout_ms)
 static void on_retry(void *ctx, const struct err *why, int wait_ms)
 {
     struct reconctl_push_job *j = ctx;
+    char text[RECONCTL_SHOWN];
 
     if (!atomic_exchange(&j->reconnecting, true) && j->index == 0)
         fprintf(stderr, "%sreconctl: %s: asking again in %.1f s\n", j->terminal ? "\r\033[K" : "",
-                why->text, wait_ms * 1e-3);
+                reconctl_shown(text, why->text, RECONCTL_SHOWN), wait_ms * 1e-3);
 }
 
 /* Once there is a session the first Ctrl-C only ends the input, so that frames already sent are not

@@ -34,7 +34,8 @@ static int call(const struct arguments *o, const char *method, const char *suffi
     struct reconctl_link link;
     struct json *doc = NULL;
     struct err err;
-    char path[128], id[CONTROL_ID_CAP] = "", *answer = NULL;
+    char path[128], id[CONTROL_ID_CAP] = "", text[RECONCTL_SHOWN], more[RECONCTL_SHOWN];
+    char *answer = NULL;
     size_t len = 0;
     int rc = 0, code = RECONCTL_OK;
 
@@ -63,19 +64,20 @@ static int call(const struct arguments *o, const char *method, const char *suffi
         code = reconctl_fail_server(&o->common, &err);
         goto out;
     }
-    printf("session  %s \"%s\"\n", json_text(json_member(doc, "id")),
-           json_text(json_member(doc, "name")));
-    printf("state    %s on %s\n", json_text(json_member(doc, "state")),
-           json_text(json_member(doc, "device")));
+    printf("session  %s \"%s\"\n", reconctl_member(text, doc, "id"),
+           reconctl_member(more, doc, "name"));
+    printf("state    %s on %s\n", reconctl_member(text, doc, "state"),
+           reconctl_member(more, doc, "device"));
     if (*json_text(json_member(doc, "guessed")))
-        printf("guessed  %s\n", json_text(json_member(doc, "guessed")));
-    printf("stream   %s\n", json_text(json_member(doc, "stream_url")));
+        printf("guessed  %s\n", reconctl_member(text, doc, "guessed"));
+    printf("stream   %s\n",
+           reconctl_shown(text, json_text(json_member(doc, "stream_url")), RECONCTL_SHOWN));
     printf("cloud    %lld points, revision %lld, hash %s\n",
            (long long)json_i64(json_member(doc, "points")),
-           (long long)json_i64(json_member(doc, "revision")), json_text(json_member(doc, "hash")));
+           (long long)json_i64(json_member(doc, "revision")), reconctl_member(text, doc, "hash"));
     for (int i = 0; i < 2; i++) {
         const char *scope = i ? "view" : "ingest";
-        const char *token = json_text(json_member(json_member(doc, "tokens"), scope));
+        const char *token = reconctl_member(text, json_member(doc, "tokens"), scope);
 
         if (*token)
             printf("token    %s: %s (shown once)\n", scope, token);
@@ -119,13 +121,14 @@ static int run_delete(void *arguments)
 static void print_row(const struct json *s)
 {
     const struct json *counts = json_member(s, "counts");
+    char id[RECONCTL_SHOWN], state[RECONCTL_SHOWN], name[RECONCTL_SHOWN];
 
-    printf("%-27s %-9s %9lld %7lld %7lld %6.1f  %s\n", json_text(json_member(s, "id")),
-           json_text(json_member(s, "state")), (long long)json_i64(json_member(s, "points")),
+    printf("%-27s %-9s %9lld %7lld %7lld %6.1f  %s\n", reconctl_member(id, s, "id"),
+           reconctl_member(state, s, "state"), (long long)json_i64(json_member(s, "points")),
            (long long)json_i64(json_member(counts, "used")),
            (long long)(json_i64(json_member(counts, "dropped")) +
                        json_i64(json_member(counts, "refused"))),
-           json_f64(json_member(s, "fps")), json_text(json_member(s, "name")));
+           json_f64(json_member(s, "fps")), reconctl_member(name, s, "name"));
 }
 
 static int run_list(void *arguments)

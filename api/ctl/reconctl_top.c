@@ -35,9 +35,10 @@ static void print_devices(const struct json *list)
            "MEM MB", "BUDGET", "FRAMES");
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *d = json_item(list, i);
+        char name[RECONCTL_SHOWN], kind[RECONCTL_SHOWN];
 
         printf("%-10.10s %-6.6s %8lld %7lld %5.0f%% %9.0f %9.0f %7lld\n",
-               json_text(json_member(d, "name")), json_text(json_member(d, "backend")),
+               reconctl_member(name, d, "name"), reconctl_member(kind, d, "backend"),
                (long long)json_i64(json_member(d, "sessions")),
                (long long)json_i64(json_member(d, "queued_frames")),
                100 * json_f64(json_member(d, "busy")),
@@ -53,15 +54,17 @@ static void print_sessions(const struct json *list)
            "NOT", "QUEUE", "FPS", "LATENCY", "NAME");
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *s = json_item(list, i), *counts = json_member(s, "counts");
+        char id[RECONCTL_SHOWN], state[RECONCTL_SHOWN], name[RECONCTL_SHOWN];
 
-        printf("%-27s %-9s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %.30s\n",
-               json_text(json_member(s, "id")), json_text(json_member(s, "state")),
+        printf("%-27s %-9s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %s\n",
+               reconctl_member(id, s, "id"), reconctl_member(state, s, "state"),
                (long long)json_i64(json_member(s, "points")),
                (long long)json_i64(json_member(counts, "used")),
                (long long)(json_i64(json_member(counts, "dropped")) +
                            json_i64(json_member(counts, "refused"))),
                (long long)json_i64(json_member(counts, "queued")), json_f64(json_member(s, "fps")),
-               json_f64(json_member(s, "latency_ms")), json_text(json_member(s, "name")));
+               json_f64(json_member(s, "latency_ms")),
+               reconctl_shown(name, json_text(json_member(s, "name")), 30));
     }
 }
 
@@ -104,6 +107,8 @@ static int run_top(void *arguments)
 {
     const struct top_options *o = arguments;
     struct reconctl_link link;
+    char text[RECONCTL_SHOWN];
+    bool seen = false, away = false;
     struct err err;
     int rc;
 
@@ -111,10 +116,13 @@ static int run_top(void *arguments)
         return reconctl_fail(&o->common, &err);
     for (int n = 1;; n++) {
         rc = look(link.client, reconctl_json(&o->common), isatty(STDOUT_FILENO), &err);
-        if (rc || n == o->count || reconctl_stopped())
+        seen = seen || rc == 0;
+        if (rc && (!seen || (rc != ERR_IO && rc != ERR_BUSY)))
             break;
-        reconctl_sleep_ms((int)(1e3 * o->interval_s));
-        if (reconctl_stopped())
+        if (rc && !away)
+            fprintf(stderr, "reconctl: %s: asking again\n", reconctl_shown(text, err.text, 200));
+        away = rc != 0;
+        if (n == o->count || ferror(stdout) || !reconctl_wait_output((int)(1e3 * o->interval_s)))
             break;
     }
     reconctl_link_close(&link);

@@ -1,0 +1,68 @@
+#include "api/ctl/reconctl.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Returns the bytes of the UTF-8 character that text begins with, and the character; 1 and the byte
+ * where it is none. */
+static int character(const char *text, unsigned *c)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    int n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+
+    *c = *p;
+    if (n == 1 || strnlen(text, (size_t)n) < (size_t)n || !json_utf8(text, (size_t)n))
+        return 1;
+    *c &= 0x7fu >> n;
+    for (int i = 1; i < n; i++)
+        *c = *c << 6 | (p[i] & 0x3f);
+    return n;
+}
+
+/* A character that moves the cursor, changes colours, or turns the direction of what follows. */
+static bool is_unsafe(unsigned c, int bytes)
+{
+    return c < 0x20 || c == 0x7f || (bytes == 1 && c > 0x7f) || (c >= 0x80 && c < 0xa0) ||
+           c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+const char *reconctl_shown(char out[RECONCTL_SHOWN], const char *text, int most)
+{
+    size_t at = 0;
+    unsigned c;
+
+    for (int i = 0; *text && i < most && at + 12 < RECONCTL_SHOWN; i++) {
+        int n = character(text, &c);
+
+        if (is_unsafe(c, n))
+            at += (size_t)snprintf(out + at, RECONCTL_SHOWN - at, c > 0xff ? "\\u%04x" : "\\x%02x",
+                                   c);
+        else
+            at += (size_t)snprintf(out + at, RECONCTL_SHOWN - at, "%.*s", n, text);
+        text += n;
+    }
+    out[at] = '\0';
+    return out;
+}
+
+const char *reconctl_member(char out[RECONCTL_SHOWN], const struct json *map, const char *key)
+{
+    return reconctl_shown(out, json_text(json_member(map, key)), 64);
+}
+
+bool reconctl_reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    return poll(&out, 1, 0) > 0;
+}
+
+bool reconctl_wait_output(int ms)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    return !reconctl_stopped() && poll(&out, 1, ms) <= 0 && !reconctl_stopped();
+}
