@@ -25,11 +25,14 @@ struct client {
     struct curl_slist *headers;
     char *url;
     char curl_error[CURL_ERROR_SIZE];
+    void (*on_bytes)(void *ctx, double done); /* or NULL */
+    void *bytes_ctx;
 };
 
 /* Where an answer goes. A file gets the answer of a success only; the document of an error is kept
  * in memory. */
 struct sink {
+    struct client *client;
     CURL *curl;
     FILE *file;
     char *body;
@@ -122,6 +125,16 @@ void client_close(struct client **p)
     *p = NULL;
 }
 
+static void tell_bytes(const struct sink *s)
+{
+    curl_off_t total = -1;
+
+    if (!s->client->on_bytes)
+        return;
+    curl_easy_getinfo(s->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &total);
+    s->client->on_bytes(s->client->bytes_ctx, total > 0 ? (double)s->len / (double)total : -1);
+}
+
 static size_t on_data(char *data, size_t size, size_t n, void *user)
 {
     struct sink *s = user;
@@ -134,6 +147,8 @@ static size_t on_data(char *data, size_t size, size_t n, void *user)
             s->rc = ERR_FILE;
             s->error = errno;
         }
+        s->len += len;
+        tell_bytes(s);
         return s->rc ? 0 : len;
     }
     if (s->len + take > s->max) {
@@ -224,6 +239,7 @@ static int exchange(struct client *c, const char *method, const char *path, cons
 
     if (snprintf(url, sizeof url, "%s%s", c->url, path) >= (int)sizeof url)
         return err_set(err, ERR_LIMIT, "URL is too long");
+    sink->client = c;
     sink->curl = c->curl;
     sink->max = sink->max ? sink->max : BODY_MAX;
     curl_easy_setopt(c->curl, CURLOPT_URL, url);
@@ -354,26 +370,40 @@ int client_request(struct client *c, const char *method, const char *path, const
     return rc;
 }
 
+void client_on_bytes(struct client *c, void (*on_bytes)(void *ctx, double done), void *ctx)
+{
+    c->on_bytes = on_bytes;
+    c->bytes_ctx = ctx;
+}
+
+int client_download_to(struct client *c, const char *path, FILE *to, struct err *err)
+{
+    struct sink sink = {.file = to};
+    long status;
+    int rc = perform(c, "GET", path, NULL, &sink, &status, err);
+
+    free(sink.body);
+    return rc;
+}
+
 int client_download(struct client *c, const char *path, const char *file, struct err *err)
 {
     char part[4096];
-    struct sink sink = {0};
-    long status;
+    FILE *to;
     int rc;
 
     if (snprintf(part, sizeof part, "%s.part", file) >= (int)sizeof part)
         return err_at(err, ERR_FILE, file, "is too long a name");
-    sink.file = fopen(part, "wb");
-    if (!sink.file)
+    to = fopen(part, "wb");
+    if (!to)
         return err_at(err, ERR_FILE, part, "cannot be written: %m");
-    rc = perform(c, "GET", path, NULL, &sink, &status, err);
-    if (fclose(sink.file) != 0 && rc == 0)
+    rc = client_download_to(c, path, to, err);
+    if (fclose(to) != 0 && rc == 0)
         rc = err_at(err, ERR_FILE, part, "cannot be written: %m");
     if (rc == 0 && rename(part, file) != 0)
         rc = err_at(err, ERR_FILE, file, "cannot be written: %m");
     if (rc)
         unlink(part);
-    free(sink.body);
     return rc;
 }
 

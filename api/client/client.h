@@ -17,6 +17,7 @@
 #include "proto/wire/frame.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct client;
 
@@ -71,6 +72,10 @@ MUST_CHECK int client_request(struct client *c, const char *method, const char *
 /* GET into a file (written beside it and renamed). ERR_FILE: it cannot be written. */
 MUST_CHECK int client_download(struct client *c, const char *path, const char *file,
                                struct err *err);
+/* GET into an open stream, which stays open. */
+MUST_CHECK int client_download_to(struct client *c, const char *path, FILE *to, struct err *err);
+/* From now on downloads tell how much of them has come, 0 ... 1, < 0 where that is not known. */
+void client_on_bytes(struct client *c, void (*on_bytes)(void *ctx, double done), void *ctx);
 /* GET that ends after the first cap bytes; used to read the header of an export. */
 MUST_CHECK int client_peek(struct client *c, const char *path, char *buf, size_t cap, size_t *len,
                            struct err *err);

@@ -18,12 +18,22 @@
 #define EMPTY 1e6f        /* log2 z of a pixel that nothing is drawn on */
 
 struct canvas {
+    const struct client_splat_view *view;
+    int pass, passes; /* over the picture or the points, counted from 1 */
     int w, h;
     float fx;
     float *z; /* [h][w], INFINITY = nothing; its log2 at last, EMPTY = nothing */
     uint8_t *rgb;
     uint16_t *sum; /* [h][w][4] colours times weights, and the weights' sum, at most 255 */
 };
+
+/* Tells how much of a pass is done, every few rows or thousand points. */
+static void tell(const struct canvas *c, size_t i, size_t n, size_t every)
+{
+    if (c->view->progress && i % every == 0)
+        c->view->progress(c->view->ctx,
+                          ((double)(c->pass - 1) + (double)i / (double)n) / (double)c->passes);
+}
 
 /* A disc as it meets the canvas: centre, radius and depth. */
 struct disc {
@@ -74,12 +84,14 @@ static void draw_points(struct canvas *c, const struct client_splat_view *view,
     static const uint8_t grey[3] = {205, 200, 192};
     struct intrinsics K = intrinsics_scale(view->K, view->w, view->h, c->w, c->h);
 
+    c->pass++;
     for (size_t i = 0; i < cloud->n; i++) {
         const float *at = cloud->xyz + 3 * i;
         struct vec3 p = rigid_apply(&view->T_cw, vec3_make(at[0], at[1], at[2]));
         float wide_m = view->disc_m > 0 ? view->disc_m : cloud->disc_m[i];
         struct disc d = {.z = p.z, .reach = wide_m, .rgb = cloud->rgb ? cloud->rgb + 3 * i : grey};
 
+        tell(c, i, cloud->n, 4096);
         if (!(p.z > NEAR_M))
             continue;
         d.u = K.fx * p.x / p.z + K.cx;
@@ -103,8 +115,10 @@ static void mix(struct canvas *c)
 /* Fills an empty pixel that has at least five drawn neighbours of like depth with their mean. */
 static void close_gaps(struct canvas *c, float *z_new)
 {
+    c->pass++;
     memcpy(z_new, c->z, (size_t)c->w * (size_t)c->h * sizeof *z_new);
-    for (int y = 1; y + 1 < c->h; y++)
+    for (int y = 1; y + 1 < c->h; y++) {
+        tell(c, (size_t)y, (size_t)c->h, 64);
         for (int x = 1; x + 1 < c->w; x++) {
             size_t i = (size_t)y * (size_t)c->w + (size_t)x;
             float sum[3] = {0}, z_sum = 0, z_min = INFINITY, z_max = 0;
@@ -130,6 +144,7 @@ static void close_gaps(struct canvas *c, float *z_new)
             for (int b = 0; b < 3; b++)
                 c->rgb[3 * i + (size_t)b] = (uint8_t)(sum[b] / (float)n + 0.5f);
         }
+    }
     memcpy(c->z, z_new, (size_t)c->w * (size_t)c->h * sizeof *z_new);
 }
 
@@ -161,7 +176,9 @@ static float shade_at(const struct canvas *c, int x, int y)
 /* Takes the mean of log2 z over neighbours of like depth: discs are steps, surfaces are not. */
 static void smooth(struct canvas *c, float *scratch)
 {
-    for (int y = 0; y < c->h; y++)
+    c->pass++;
+    for (int y = 0; y < c->h; y++) {
+        tell(c, (size_t)y, (size_t)c->h, 64);
         for (int x = 0; x < c->w; x++) {
             float own = log_depth(c, x, y), sum = 0, z;
             int n = 0;
@@ -175,6 +192,7 @@ static void smooth(struct canvas *c, float *scratch)
             }
             scratch[(size_t)y * (size_t)c->w + (size_t)x] = n ? sum / (float)n : own;
         }
+    }
     memcpy(c->z, scratch, (size_t)c->w * (size_t)c->h * sizeof *scratch);
 }
 
@@ -204,9 +222,11 @@ static float lit_at(const struct canvas *c, int x, int y)
 
 /* Shades the picture, puts it on a background that is a little brighter above, and averages it
  * down. */
-static void resolve(uint8_t *picture, const struct canvas *c, bool lit, int w, int h)
+static void resolve(uint8_t *picture, struct canvas *c, bool lit, int w, int h)
 {
-    for (int y = 0; y < h; y++)
+    c->pass++;
+    for (int y = 0; y < h; y++) {
+        tell(c, (size_t)y, (size_t)h, 32);
         for (int x = 0; x < w; x++) {
             float sum[3] = {0};
 
@@ -225,13 +245,17 @@ static void resolve(uint8_t *picture, const struct canvas *c, bool lit, int w, i
                 picture[3 * ((size_t)y * (size_t)w + (size_t)x) + (size_t)b] =
                     (uint8_t)(sum[b] / (OVERSAMPLE * OVERSAMPLE) + 0.5f);
         }
+    }
 }
 
 static int draw(uint8_t *picture, const struct client_splat_view *view,
                 const struct client_splat_cloud *cloud, struct err *err)
 {
-    struct canvas c = {
-        .w = view->w * OVERSAMPLE, .h = view->h * OVERSAMPLE, .fx = view->K.fx * OVERSAMPLE};
+    struct canvas c = {.view = view,
+                       .passes = cloud->rgb ? 5 : 7,
+                       .w = view->w * OVERSAMPLE,
+                       .h = view->h * OVERSAMPLE,
+                       .fx = view->K.fx * OVERSAMPLE};
     size_t pixels = (size_t)c.w * (size_t)c.h;
     float *scratch = NULL;
     int rc = 0;

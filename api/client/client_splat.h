@@ -34,6 +34,9 @@ struct client_splat_view {
     struct intrinsics K;
     int w, h;
     float disc_m; /* > 0: the diameter of every point, whatever the cloud says */
+    /* Is told now and then how much is drawn, 0 ... 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
 };
 
 /* A camera that goes around a point; with yaw = pitch = 0 it stands behind it as R_wc is turned. */

@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -120,11 +121,33 @@ void reconctl_print(struct json_writer *w)
         printf("%s\n", w->buf);
 }
 
-void reconctl_print_json(const char *body)
+void reconctl_print_json(const char *type, const char *body)
 {
     size_t n = strlen(body);
 
-    printf("%s%s", body, n && body[n - 1] == '\n' ? "" : "\n");
+    if (*body == '{')
+        printf("{\"type\":\"%s\"%s", type, body[1] == '}' ? "" : ",");
+    printf("%s%s", body + (*body == '{'), n && body[n - 1] == '\n' ? "" : "\n");
+}
+
+void reconctl_print_file(const struct reconctl_common *common, const char *type, const char *file)
+{
+    char buf[PATH_MAX + 128];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    if (!reconctl_json(common)) {
+        printf("%s\n", file);
+        return;
+    }
+    json_open_map(&w, NULL);
+    json_put_text(&w, "type", type);
+    json_put_text(&w, "file", file);
+    reconctl_print(&w);
+}
+
+bool reconctl_is_output(const char *file)
+{
+    return strcmp(file, "-") == 0;
 }
 
 uint64_t reconctl_hex(const char *text)

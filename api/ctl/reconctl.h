@@ -192,7 +192,11 @@ MUST_CHECK int reconctl_find_session(char id[CONTROL_ID_CAP], struct client *cli
 uint64_t reconctl_hex(const char *text); /* hash as JSON has it */
 /* Closes an object and prints it as one line. */
 void reconctl_print(struct json_writer *w);
-/* Prints a document as it came from the server. */
-void reconctl_print_json(const char *body);
+/* Prints an object as it came from the server, with its type in front. */
+void reconctl_print_json(const char *type, const char *body);
+/* Says that a file was written. */
+void reconctl_print_file(const struct reconctl_common *common, const char *type, const char *file);
+/* Does the name of a file stand for standard output? */
+bool reconctl_is_output(const char *file);
 
 #endif

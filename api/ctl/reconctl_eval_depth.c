@@ -2,6 +2,7 @@
 #include "api/eval/eval_depth.h"
 #include "api/ctl/reconctl_eval.h"
 #include "api/ctl/reconctl_eval_depth.h"
+#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_eval_feed.h"
 #include "api/ctl/reconctl_eval_online.h"
 
@@ -54,27 +55,20 @@ struct work {
     struct eval_depth_fit *fit;
     struct reconctl_eval_online *online; /* NULL: the folder has no poses */
     int rows, done, wanted;
-    double shown_s;
-    bool terminal;
+    struct reconctl_progress progress;
 };
 
 static void show(struct work *w, bool last)
 {
-    char bar[BAR + 1];
-    double now = reconctl_now_s();
-    int full = w->wanted ? w->done * BAR / w->wanted : 0;
+    double done = w->wanted ? (double)w->done / w->wanted : 0;
 
-    if (!last && now - w->shown_s < (w->terminal ? 0.2 : 5.0))
+    if (last)
+        reconctl_progress_end(&w->progress, false);
+    if (last || !reconctl_progress_due(&w->progress))
         return;
-    w->shown_s = now;
-    for (int i = 0; i < BAR; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR] = '\0';
-    if (w->terminal)
-        fprintf(stderr, "\r[%s] %d/%d frames%s", bar, w->done, w->wanted, last ? "\033[K\n" : "");
-    else if (!last)
-        fprintf(stderr, "reconctl: %d/%d frames\n", w->done, w->wanted);
-    fflush(stderr);
+    snprintf(w->progress.part[0], sizeof w->progress.part[0], "%d/%d frames", w->done, w->wanted);
+    reconctl_progress_left(w->progress.part[1], done, reconctl_now_s() - w->progress.began_s);
+    reconctl_progress_show(&w->progress, done);
 }
 
 struct truth {
@@ -162,7 +156,7 @@ static int take_frame(struct work *w, struct reconctl_eval_feed *feed, const str
         rc = reconctl_eval_feed_frame(feed, &map, &r->net_w, &r->net_h, f, err);
     if (rc == ERR_UNSUPPORTED) {
         if (r->refused++ == 0)
-            fprintf(stderr, "%sreconctl: frame %llu: %s\n", w->terminal ? "\r\033[K" : "",
+            fprintf(stderr, "%sreconctl: frame %llu: %s\n", reconctl_progress_clear(&w->progress),
                     (unsigned long long)f->seq, err->text);
         rc = 0;
         goto out;
@@ -278,7 +272,7 @@ static int open_folder(struct work *w, struct reconctl_eval_depth_result *r,
 static int run_folder(const struct eval_depth_options *o, const struct reconctl_link *link,
                       struct reconctl_eval_depth_result *r, int *code, struct err *err)
 {
-    struct work w = {.o = o, .folder = r->folder, .terminal = isatty(STDERR_FILENO)};
+    struct work w = {.o = o, .folder = r->folder, .progress = reconctl_progress_start()};
     struct reconctl_eval_feed *feed = NULL;
     struct reconctl_source_info info;
     struct reconctl_eval_feed_config config = {
@@ -286,7 +280,6 @@ static int run_folder(const struct eval_depth_options *o, const struct reconctl_
     int rc = open_folder(&w, r, &info, err);
 
     *code = RECONCTL_FAILURE;
-    w.shown_s = reconctl_now_s();
     if (rc)
         goto out;
     rc = reconctl_eval_feed_open(&feed, &config, err);

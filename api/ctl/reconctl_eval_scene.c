@@ -1,5 +1,6 @@
 /* `eval scene`: the clouds that a folder becomes, against those of its true depth. */
 #include "api/ctl/reconctl_eval_scene.h"
+#include "api/ctl/reconctl_progress.h"
 
 #include "api/client/client_sequence.h"
 #include "api/eval/eval_depth.h"
@@ -119,7 +120,7 @@ struct work {
     struct eval_depth_sum depth, scaled;   /* as it is, and median-scaled */
     float *ones;                           /* [h][w] of the network */
     int net_w, net_h, wanted, done;
-    double shown_s;
+    struct reconctl_progress progress;
 };
 
 /* ------------------------------------------------------------------------- one frame */
@@ -322,12 +323,12 @@ static int take_maps(struct work *w, struct maps *m, const struct frame *f,
 
 static void show(struct work *w)
 {
-    double now = reconctl_now_s();
+    double done = (double)w->done / w->wanted;
 
-    if (now - w->shown_s < 5.0 && w->done < w->wanted)
-        return;
-    w->shown_s = now;
-    fprintf(stderr, "reconctl: %d/%d frames\n", w->done, w->wanted);
+    if (w->done == w->wanted)
+        reconctl_progress_end(&w->progress, false);
+    else
+        reconctl_progress_step(&w->progress, "frames", done);
 }
 
 static int feed_all(struct work *w, struct reconctl_eval_feed *feed,
@@ -336,7 +337,7 @@ static int feed_all(struct work *w, struct reconctl_eval_feed *feed,
     struct frame f;
     int rc = 0;
 
-    w->shown_s = reconctl_now_s();
+    w->progress = reconctl_progress_start();
     while (rc == 0 && w->done < w->wanted) {
         struct maps m = {0};
 

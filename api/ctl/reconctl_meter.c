@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define LATENCIES 65536 /* the newest are kept */
-#define BAR 24
 
 struct reconctl_meter {
     pthread_mutex_t lock;
@@ -105,25 +104,24 @@ static void show_count(char *buf, size_t cap, uint64_t n)
         snprintf(buf, cap, "%.1fM", (double)n * 1e-6);
 }
 
-void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
+void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
                          uint64_t total, const char *noun, uint64_t things, double bytes_each,
                          const char *note)
 {
-    char bar[BAR + 1], count[32], frames[64];
-    uint64_t full = total ? v->answered * BAR / total : 0;
+    double done = total ? (double)v->answered / (double)total : -1;
+    char count[32], of[32] = "";
+    const size_t cap = RECONCTL_PROGRESS_PART;
 
-    for (uint64_t i = 0; i < BAR; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[BAR] = '\0';
     show_count(count, sizeof count, things);
     if (total)
-        snprintf(frames, sizeof frames, "%llu/%llu", (unsigned long long)v->answered,
-                 (unsigned long long)total);
-    else
-        snprintf(frames, sizeof frames, "%llu", (unsigned long long)v->answered);
-    fprintf(out, "%s%s%s%s%s frames  %.1f/s  p50 %.0f ms  p95 %.0f ms  %s %ss  %.2f bytes/%s%s%s%s",
-            terminal ? "\r" : "", total && terminal ? "[" : "", total && terminal ? bar : "",
-            total && terminal ? "] " : "", frames, v->fps, v->p50_ms, v->p95_ms, count, noun,
-            bytes_each, noun, *note ? "  " : "", note, terminal ? "\033[K" : "\n");
-    fflush(out);
+        snprintf(of, sizeof of, "/%llu", (unsigned long long)total);
+    snprintf(p->part[0], cap, "%llu%s frames", (unsigned long long)v->answered, of);
+    snprintf(p->part[1], cap, "%s", note);
+    reconctl_progress_left(p->part[2], done, v->elapsed_s);
+    snprintf(p->part[3], cap, "%s %ss", count, noun);
+    snprintf(p->part[4], cap, "%.1f/s", v->fps);
+    snprintf(p->part[5], cap, "p50 %.0f ms", v->p50_ms);
+    snprintf(p->part[6], cap, "p95 %.0f ms", v->p95_ms);
+    snprintf(p->part[7], cap, "%.2f bytes/%s", bytes_each, noun);
+    reconctl_progress_show(p, done);
 }

@@ -6,6 +6,7 @@
 #ifndef RECOND_API_RECONCTL_METER_H
 #define RECOND_API_RECONCTL_METER_H
 
+#include "api/ctl/reconctl_progress.h"
 #include "proto/wire/control.h"
 
 #include <stdbool.h>
@@ -34,9 +35,8 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
 void reconctl_meter_duplicate(struct reconctl_meter *m);
 void reconctl_meter_get(struct reconctl_meter *m, struct reconctl_meter_view *view);
 
-/* Prints one line about v, on a terminal a bar over the last one. total 0 = not known; note: a word
- * at the end, or "". */
-void reconctl_meter_show(FILE *out, bool terminal, const struct reconctl_meter_view *v,
+/* Shows v. total 0 = not known; note: a word, or "". */
+void reconctl_meter_show(struct reconctl_progress *p, const struct reconctl_meter_view *v,
                          uint64_t total, const char *noun, uint64_t things, double bytes_each,
                          const char *note);
 

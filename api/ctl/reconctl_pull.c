@@ -1,3 +1,4 @@
+#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl.h"
 
 #include "proto/cloud/ply.h"
@@ -39,13 +40,14 @@ struct pull {
     const struct pull_options *o;
     char id[CONTROL_ID_CAP];
     struct client_stream *stream;
-    bool synced, equal, changed, json, terminal, away;
+    bool synced, equal, changed, json, away;
     struct control_sync sync;
     /* what GET answers about the session */
     bool closed;
     uint64_t hash;
     char up[PLY_UP_CAP];
-    double written_s, shown_s;
+    double written_s;
+    struct reconctl_progress progress;
 };
 
 static void on_cloud(void *ctx, const struct cloud *cloud)
@@ -79,7 +81,7 @@ static void on_lost(void *ctx, const struct err *why, int retry_ms)
 
     (void)retry_ms;
     if (!p->away)
-        fprintf(stderr, "%sreconctl: %s: connecting again\n", p->terminal ? "\r\033[K" : "",
+        fprintf(stderr, "%sreconctl: %s: connecting again\n", reconctl_progress_clear(&p->progress),
                 reconctl_shown(text, why->text, RECONCTL_SHOWN));
     p->away = true;
     p->synced = p->equal = false;
@@ -125,10 +127,18 @@ static void show(struct pull *p, const char *type)
         printf("%llu points, revision %llu, hash %016llx: %s\n",
                (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
                (unsigned long long)cloud_hash(cloud), p->equal ? "equal" : "NOT the server's");
-    else if (p->terminal)
-        fprintf(stderr, "\r%llu points, revision %llu, %.1f kB received%s\033[K",
-                (unsigned long long)cloud_points(cloud), (unsigned long long)cloud_revision(cloud),
-                (double)stats.bytes_received * 1e-3, p->away ? "  reconnecting" : "");
+    else if (p->progress.terminal) {
+        struct reconctl_progress *q = &p->progress;
+
+        snprintf(q->part[0], sizeof q->part[0], "%llu points",
+                 (unsigned long long)cloud_points(cloud));
+        snprintf(q->part[1], sizeof q->part[1], "%s", p->away ? "reconnecting" : "");
+        snprintf(q->part[2], sizeof q->part[2], "revision %llu",
+                 (unsigned long long)cloud_revision(cloud));
+        snprintf(q->part[3], sizeof q->part[3], "%.1f kB received",
+                 (double)stats.bytes_received * 1e-3);
+        reconctl_progress_show(q, -1);
+    }
 }
 
 static int write_cloud(struct pull *p, struct err *err)
@@ -213,10 +223,8 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
             rc = write_cloud(p, err);
             show(p, "progress");
         }
-        if ((p->changed || p->away) && p->terminal && reconctl_now_s() - p->shown_s > 0.2) {
-            p->shown_s = reconctl_now_s();
+        if ((p->changed || p->away) && reconctl_progress_due(&p->progress))
             show(p, "");
-        }
     }
     /* A closed session ends the stream, which is no failure once the cloud is whole. */
     return rc == ERR_END && whole(p) ? 0 : rc;
@@ -225,7 +233,8 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
 static int run_pull(void *arguments)
 {
     const struct pull_options *o = arguments;
-    struct pull p = {.o = o, .json = reconctl_json(&o->common), .terminal = isatty(STDERR_FILENO)};
+    struct pull p = {
+        .o = o, .json = reconctl_json(&o->common), .progress = reconctl_progress_start()};
     struct reconctl_link link;
     struct client_stream_config config = {.role = CONTROL_VIEW,
                                           .reconnect_s = o->retry_s,
@@ -249,8 +258,7 @@ static int run_pull(void *arguments)
         rc = client_stream_open(&p.stream, &config, &err);
     if (rc == 0)
         rc = follow(&p, &link, &err);
-    if (p.terminal && p.stream)
-        fprintf(stderr, "\r\033[K");
+    reconctl_progress_end(&p.progress, false);
     if (rc)
         code = reconctl_fail_server(&o->common, &err);
     /* What was received is kept even where the server failed. */

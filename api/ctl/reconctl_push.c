@@ -60,26 +60,26 @@ static void set_defaults(void *arguments)
 static void show(struct reconctl_push_watch *w, bool last)
 {
     uint64_t points, total = 0;
-    double bpp, now = reconctl_now_s();
+    double bpp;
     struct reconctl_meter_view v;
     bool away = false;
 
-    if (!last && now - w->shown_s < (w->terminal ? 0.2 : 5.0))
+    if (!last && !reconctl_progress_due(&w->progress))
         return;
-    w->shown_s = now;
     reconctl_push_view(w, &points, &bpp);
     reconctl_meter_get(w->meter, &v);
+    if (v.sent == 0 && !last)
+        reconctl_progress_step(&w->progress, "opening", -1);
     if (v.sent == 0)
         return;
     for (int i = 0; i < w->n; i++)
         total += atomic_load(&w->jobs[i].total);
     for (int i = 0; i < w->n; i++)
         away = away || atomic_load(&w->jobs[i].reconnecting);
-    reconctl_meter_show(stderr, w->terminal, &v, total,
-                        reconctl_push_kind(w->jobs[0].options)->noun, points, bpp,
-                        away && !last ? "reconnecting" : "");
-    if (last && w->terminal)
-        fprintf(stderr, "\n");
+    reconctl_meter_show(&w->progress, &v, total, reconctl_push_kind(w->jobs[0].options)->noun,
+                        points, bpp, away && !last ? "reconnecting" : "");
+    if (last)
+        reconctl_progress_end(&w->progress, true);
 }
 
 /* Frames that the server did not take are no success, whatever the hashes say. */
@@ -209,14 +209,13 @@ static int run_push(void *arguments)
 {
     struct reconctl_push_options *o = arguments;
     struct reconctl_push_watch w = {.n = o->sessions ? o->sessions : 1,
-                                    .shown_s = reconctl_now_s()};
+                                    .progress = reconctl_progress_start()};
     struct reconctl_link link = {0};
     struct err err;
     int code = RECONCTL_FAILURE, rc;
 
     o->sessions = w.n;
     w.json = reconctl_json(&o->common);
-    w.terminal = isatty(STDERR_FILENO);
     rc = reconctl_push_options_settle(o, &err);
     if (rc) {
         code = reconctl_fail(&o->common, &err);
@@ -243,7 +242,7 @@ static int run_push(void *arguments)
         w.jobs[i].rest = &link.config;
         w.jobs[i].meter = w.meter;
         w.jobs[i].index = i;
-        w.jobs[i].terminal = w.terminal;
+        w.jobs[i].terminal = w.progress.terminal;
         w.jobs[i].pause = i == 0 && o->pause_s > 0;
     }
     code = run_jobs(&w);

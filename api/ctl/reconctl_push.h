@@ -127,8 +127,8 @@ struct reconctl_push_watch {
     struct reconctl_push_job *jobs;
     int n;
     struct reconctl_meter *meter;
-    bool json, terminal;
-    double shown_s;
+    bool json;
+    struct reconctl_progress progress;
 };
 
 /* Points of all jobs, and bytes of blocks for each point that came. */

@@ -1,5 +1,6 @@
 #include "api/client/client_sequence.h"
 #include "api/client/client_splat.h"
+#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
@@ -75,8 +76,8 @@ static int pose_view(struct client_splat_view *view, const struct render_options
 
 static void print_written(const struct render_options *o, const char *file)
 {
-    if (!reconctl_json(&o->common))
-        printf("%s\n", file);
+    reconctl_print_file(&o->common, "picture", file);
+    fflush(stdout);
 }
 
 static bool ends_in(const char *name, const char *end)
@@ -108,7 +109,16 @@ struct render {
     double yaw; /* degrees */
     uint8_t *picture;
     struct reconctl_film *film;
+    struct reconctl_progress progress;
+    int at, n; /* picture, of how many */
 };
+
+static void on_progress(void *ctx, double done)
+{
+    struct render *r = ctx;
+
+    reconctl_progress_step(&r->progress, "drawing", (r->at + done) / r->n);
+}
 
 static int draw(struct render *r, const struct client_splat_view *from, const char *file,
                 struct err *err)
@@ -116,16 +126,22 @@ static int draw(struct render *r, const struct client_splat_view *from, const ch
     struct client_splat_view view = *from;
     int rc;
 
+    view.progress = on_progress;
+    view.ctx = r;
     if (r->o->point_px > 0) {
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
     if (rc == 0 && r->film)
         return reconctl_film_add(r->film, r->picture, err);
+    if (rc == 0 && reconctl_is_output(file))
+        return png_write(stdout, r->picture, view.w, view.h, err);
     if (rc == 0)
         rc = png_write_file(file, r->picture, view.w, view.h, err);
-    if (rc == 0)
+    if (rc == 0) {
+        reconctl_progress_end(&r->progress, false);
         print_written(r->o, file);
+    }
     return rc;
 }
 
@@ -137,11 +153,13 @@ static int draw_orbit(struct render *r, struct err *err)
 
     for (int i = 0; i < n; i++)
         yaws[i] = yaw_of(r->o, r->yaw, i, n);
+    r->n = n;
     client_splat_frame(&r->orbit, &r->cloud, yaws, n);
     for (int i = 0; rc == 0 && i < n && !reconctl_stopped(); i++) {
         struct client_splat_view view = client_splat_at(&r->orbit, yaws[i], (float)r->o->zoom);
 
         snprintf(file, sizeof file, "%.*s-%03d.png", stem, r->o->output, i);
+        r->at = i;
         rc = draw(r, &view, file, err);
     }
     return rc;
@@ -206,11 +224,13 @@ static int check(struct render_options *o)
 {
     if (!o->output)
         return reconctl_usage(&o->common, "-O FILE says where the picture goes");
-    if (!is_film(o->output) && !ends_in(o->output, ".png"))
+    if (!is_film(o->output) && !ends_in(o->output, ".png") && !reconctl_is_output(o->output))
         return reconctl_usage(&o->common, "'%.60s': a picture is a .png, a turn a .mp4 or .gif",
                               o->output);
     if (is_film(o->output) && !o->orbit)
         o->orbit = FILM_PICTURES;
+    if (o->orbit && reconctl_is_output(o->output))
+        return reconctl_usage(&o->common, "-O - takes one picture, and no turn");
     if (o->view && o->orbit)
         return reconctl_usage(&o->common, "--view is one picture, and no turn");
     return RECONCTL_OK;
@@ -219,7 +239,7 @@ static int check(struct render_options *o)
 static int run_render(void *arguments)
 {
     struct render_options *o = arguments;
-    struct render r = {.o = o};
+    struct render r = {.o = o, .progress = reconctl_progress_start(), .n = 1};
     struct ply_cloud cloud = {0};
     struct err err, film_err;
     int rc, code = check(o);
@@ -235,6 +255,7 @@ static int run_render(void *arguments)
         rc = open_all(&r, &cloud, &err);
     if (rc == 0)
         rc = draw_all(&r, &err);
+    reconctl_progress_end(&r.progress, false);
     if (reconctl_film_close(&r.film, rc ? &film_err : &err) && rc == 0)
         rc = err.code;
     else if (rc == 0 && is_film(o->output))

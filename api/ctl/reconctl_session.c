@@ -1,3 +1,4 @@
+#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_push.h"
 
 #include <stdio.h>
@@ -23,10 +24,21 @@ static const struct reconctl_option create_options[] = {
 };
 static const struct reconctl_option export_options[] = {
     {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
-     "File to write (default: SESSION.ply)"},
+     "File to write, or - (default: SESSION.ply)"},
     {0},
 };
 /* clang-format on */
+
+static void print_deleted(const char *id)
+{
+    char buf[128];
+    struct json_writer w = json_writer(buf, sizeof buf);
+
+    json_open_map(&w, NULL);
+    json_put_text(&w, "type", "deleted");
+    json_put_text(&w, "session", id);
+    reconctl_print(&w);
+}
 
 /* Makes one call whose answer is a session. People get a few lines of it, programs all. */
 static int call(const struct arguments *o, const char *method, const char *suffix, const char *body)
@@ -52,7 +64,9 @@ static int call(const struct arguments *o, const char *method, const char *suffi
     }
     if (reconctl_json(&o->common)) {
         if (len)
-            reconctl_print_json(answer);
+            reconctl_print_json("session", answer);
+        else
+            print_deleted(id);
         goto out;
     }
     if (len == 0) {
@@ -159,7 +173,7 @@ static int run_list(void *arguments)
             break;
         }
         if (json)
-            reconctl_print_json(body);
+            reconctl_print_json("sessions", body);
         list = json_member(doc, "sessions");
         for (size_t i = 0; !json && i < json_count(list); i++)
             print_row(json_item(list, i));
@@ -176,26 +190,37 @@ static int run_list(void *arguments)
     return code;
 }
 
+static void on_bytes(void *ctx, double done)
+{
+    reconctl_progress_step(ctx, "downloading", done);
+}
+
 static int run_export(void *arguments)
 {
     const struct arguments *o = arguments;
+    struct reconctl_progress progress = reconctl_progress_start();
     struct reconctl_link link;
     struct err err;
-    char path[96], file[96], id[CONTROL_ID_CAP];
+    char path[96], own[96], id[CONTROL_ID_CAP];
+    const char *file = o->output ? o->output : own;
     int rc;
 
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
     rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
     snprintf(path, sizeof path, "/v1/sessions/%s/cloud", id);
-    snprintf(file, sizeof file, "%s.ply", id);
-    if (rc == 0)
-        rc = client_download(link.client, path, o->output ? o->output : file, &err);
+    snprintf(own, sizeof own, "%s.ply", id);
+    client_on_bytes(link.client, on_bytes, &progress);
+    if (rc == 0 && reconctl_is_output(file))
+        rc = client_download_to(link.client, path, stdout, &err);
+    else if (rc == 0)
+        rc = client_download(link.client, path, file, &err);
+    reconctl_progress_end(&progress, false);
     reconctl_link_close(&link);
     if (rc)
         return reconctl_fail_server(&o->common, &err);
-    if (!reconctl_json(&o->common))
-        printf("%s\n", o->output ? o->output : file);
+    if (!reconctl_is_output(file))
+        reconctl_print_file(&o->common, "cloud", file);
     return RECONCTL_OK;
 }
 

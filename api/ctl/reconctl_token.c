@@ -246,6 +246,7 @@ static void print_new(const struct token_options *o, const struct token_line *t,
         return;
     }
     json_open_map(&w, NULL);
+    json_put_text(&w, "type", "token");
     json_put_text(&w, "name", t->name);
     json_put_text(&w, "scope", token_scope_name(t->scope));
     json_put_text(&w, "token", token);
@@ -297,6 +298,7 @@ static void print_line(const struct token_line *t, bool json)
         return;
     }
     json_open_map(&w, NULL);
+    json_put_text(&w, "type", "token");
     json_put_text(&w, "name", t->name);
     json_put_text(&w, "scope", token_scope_name(t->scope));
     if (t->expires)

@@ -1,4 +1,5 @@
 #include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,8 @@ static int look(struct client *client, bool json, bool terminal, struct err *err
     if (rc)
         goto out;
     if (json) {
-        reconctl_print_json(body);
-        reconctl_print_json(body2);
+        reconctl_print_json("devices", body);
+        reconctl_print_json("sessions", body2);
     } else {
         if (terminal)
             printf("\033[H\033[J");
@@ -115,7 +116,8 @@ static int run_top(void *arguments)
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
     for (int n = 1;; n++) {
-        rc = look(link.client, reconctl_json(&o->common), isatty(STDOUT_FILENO), &err);
+        rc = look(link.client, reconctl_json(&o->common), reconctl_progress_terminal(STDOUT_FILENO),
+                  &err);
         seen = seen || rc == 0;
         if (rc && (!seen || (rc != ERR_IO && rc != ERR_BUSY)))
             break;

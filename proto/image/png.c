@@ -218,35 +218,44 @@ int png_encode_gray16(uint8_t **out, size_t *len, const uint16_t *gray, int w, i
     return rc;
 }
 
-int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err)
+int png_write(FILE *f, const uint8_t *rgb, int w, int h, struct err *err)
 {
-    struct job j = {0};
-    char *beside = NULL;
-    int rc = 0, fd = -1;
+    struct job j = {.f = f};
+    int rc = 0;
 
     if (w < 1 || h < 1)
-        return err_set(err, ERR_INPUT, "%s: no picture of %d x %d pixels", path, w, h);
+        return err_set(err, ERR_INPUT, "no picture of %d x %d pixels", w, h);
     j.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
     j.info = j.png ? png_create_info_struct(j.png) : NULL;
-    if (!j.info || asprintf(&beside, "%s.XXXXXX", path) < 0) {
-        beside = NULL;
-        rc = err_set(err, ERR_MEMORY, "no memory to write %s", path);
-        goto out;
-    }
-    fd = mkostemp(beside, O_CLOEXEC);
-    j.f = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!j.f || write_pixels(&j, rgb, w, h, 0) || fflush(j.f) || fchmod(fd, 0644) ||
-        rename(beside, path)) {
-        rc = err_set(err, ERR_IO, "%s: %s", path, j.text[0] ? j.text : strerror(errno));
-        if (fd >= 0)
-            unlink(beside);
-    }
-out:
+    if (!j.info)
+        rc = err_set(err, ERR_MEMORY, "no memory to write a picture");
+    else if (write_pixels(&j, rgb, w, h, 0) || fflush(f))
+        rc = err_set(err, ERR_IO, "%s", j.text[0] ? j.text : strerror(errno));
     png_destroy_write_struct(&j.png, &j.info);
-    if (j.f)
-        fclose(j.f);
+    return rc;
+}
+
+int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err)
+{
+    struct err why = {.text = ""};
+    char *beside = NULL;
+    FILE *f = NULL;
+    int rc = 0, fd = -1;
+
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+        return err_set(err, ERR_MEMORY, "no memory to write %s", path);
+    fd = mkostemp(beside, O_CLOEXEC);
+    f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (f)
+        rc = png_write(f, rgb, w, h, &why);
+    if (!f || (rc == 0 && (fchmod(fd, 0644) || rename(beside, path))))
+        rc = err_set(&why, ERR_IO, "%s", strerror(errno));
+    if (rc && fd >= 0)
+        unlink(beside);
+    if (f)
+        fclose(f);
     else if (fd >= 0)
         close(fd);
     free(beside);
-    return rc;
+    return rc ? err_set(err, rc, "%s: %s", path, why.text) : 0;
 }

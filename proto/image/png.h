@@ -11,8 +11,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-/* Packed RGB8 [h][w][3] to a file (written beside it and renamed). Returns 0; ERR_INPUT;
+/* Packed RGB8 [h][w][3] to a stream, which stays open. Returns 0; ERR_INPUT; ERR_MEMORY; ERR_IO. */
+MUST_CHECK int png_write(FILE *f, const uint8_t *rgb, int w, int h, struct err *err);
+/* The same to a file (written beside it and renamed). Returns 0; ERR_INPUT;
  * ERR_MEMORY; ERR_IO. */
 MUST_CHECK int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct err *err);
 
