@@ -119,7 +119,8 @@ double reconctl_now_s(void);                              /* monotonic */
 /* Sleeps in short pieces, until reconctl_stopped(). */
 void reconctl_sleep_ms(int ms);
 
-/* Waits for ms, or until reconctl_stopped() or the reader of standard output has gone; then false. */
+/* Waits for ms. Returns false where reconctl_stopped(), or the reader of standard output has
+ * gone. */
 bool reconctl_wait_output(int ms);
 
 /* Has the reader of standard output gone? One that has seen enough wants no complaint. */
