@@ -23,6 +23,7 @@ they rest in the world (medians).
 """
 import argparse
 import json
+import math
 import os
 
 import numpy as np
@@ -101,7 +102,7 @@ def eval_depth(net, dev, seq, W, H, every, far, cells=None):
         with torch.no_grad():
             v = net(x[None].to(dev)).float()
         p = F.interpolate(v, z.shape, mode='bilinear', align_corners=False)[0, 0].cpu().numpy()
-        p = np.clip(np.exp(p) * K[0] / model.FOCAL_PX, model.MIN_DEPTH_M, model.MAX_DEPTH_M)
+        p = np.clip(np.exp(p) * math.sqrt(K[0] * K[1]) / model.FOCAL_PX, model.MIN_DEPTH_M, model.MAX_DEPTH_M)
         m = (z > 0) & (z < far)
         if m.sum() < 50:
             continue

@@ -66,6 +66,11 @@ def pixels(H, W, device):
     return u[None], v[None]
 
 
+def focal(K):
+    """The focal length that depth is asked by: the mean of those along x and y, since pixels need not be square."""
+    return (K[..., 0] * K[..., 1]).sqrt()
+
+
 def rays(K, H, W):
     """(x - cx) / fx and (y - cy) / fy of every pixel: [N,2,H,W]."""
     u, v = pixels(H, W, K.device)

@@ -39,7 +39,8 @@ class HeldOut:
     three times as many lively ones with four each for networks of what moves. nets: those to be measured.
     """
 
-    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2, nets=ASKS, keep=None):
+    def __init__(self, renderer, cat, scenes=8, size=(256, 192), street=(416, 128), ss=2, nets=ASKS, keep=None,
+                 hard=False):
         self.sets = {}              # lively or not -> kind -> pictures
         if keep and os.path.exists(keep):
             self.sets = torch.load(keep, map_location=renderer.device)
@@ -48,18 +49,18 @@ class HeldOut:
         for lively in sorted({LIVELY[n] for n in nets}):
             rng = np.random.default_rng(SEED + lively)
             n, cams = (3 * scenes, 4) if lively else (scenes, 2)
-            self.sets[lively] = {k: self.drawn(renderer, cat, rng, SEED + 1000 * i, k, n, cams, shapes[k], ss, lively)
-                                 for i, k in enumerate(KINDS)}
+            self.sets[lively] = {k: self.drawn(renderer, cat, rng, SEED + 1000 * i, k, n, cams, shapes[k], ss, lively,
+                                               hard) for i, k in enumerate(KINDS)}
         if keep:
             torch.save(self.sets, keep)
 
     @staticmethod
-    def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively):
+    def drawn(renderer, cat, rng, seed, kind, scenes, cams, shape, ss, lively, hard):
         """Pictures of scenes of a kind, those of a pair behind each other, as many in a draw as training has."""
         parts, at_once = [], max(1, 16 // cams)
         for first in range(0, scenes, at_once):
             seeds = range(seed + first, seed + min(scenes, first + at_once))
-            made = [sample.make_scene(cat, s, kind, cams, lively=float(lively)) for s in seeds]
+            made = [sample.make_scene(cat, s, kind, cams, lively=float(lively), hard=hard) for s in seeds]
             picks = [(s, c, m) for s in range(len(made)) for c in range(cams) for m in (0, 1)]
             fx = render.random_effects(rng, len(picks), shape[0])
             fx[1::2] = fx[0::2]
@@ -91,7 +92,7 @@ class HeldOut:
     def depth(self, net, out, cells):
         z = out['depth']
         v = self.ask(net, normalise(out['rgb']))[:, 0]
-        p = torch.exp(v) * (out['K'][:, 0] / model.FOCAL_PX)[:, None, None]
+        p = torch.exp(v) * (g.focal(out['K']) / model.FOCAL_PX)[:, None, None]
         p = p.clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
         rows = []
         for i in range(len(z)):
@@ -261,13 +262,14 @@ def main():
     a.add_argument('weights')
     a.add_argument('--assets', default='.assets')
     a.add_argument('--scenes', type=int, default=8, help='of a kind (three times as many for mask and objmotion)')
+    a.add_argument('--hard', action='store_true', help='scenes with surfaces that are hard to see')
     a.add_argument('--keep', metavar='FILE', help='the drawn pictures: taken from there, or left there')
     a.add_argument('--sheet')
     a.add_argument('--json')
     a = a.parse_args()
     net, dev = load(a.weights, a.net)
     arrays, cat = assets.load(a.assets)
-    held = HeldOut(render.Renderer(arrays, dev), cat, a.scenes, nets=(a.net,), keep=a.keep)
+    held = HeldOut(render.Renderer(arrays, dev), cat, a.scenes, nets=(a.net,), keep=a.keep, hard=a.hard)
     cells = []
     measures = flatten(held.measure(torch.nn.ModuleDict({a.net: net}), cells))
     print('\n'.join(f'{k} {v:.4f}' for k, v in measures.items()))

@@ -19,9 +19,9 @@ from tasks import ObjMotion, Pairs, Task, channels_last, cut_out, normalise
 VIDEO_WEIGHT, DRAWN_WEIGHT, AGREE_WEIGHT = 1.0, 0.5, 0.2
 
 
-def metres(log_depth, fx):
+def metres(log_depth, focal):
     """[N,1,H,W] network's answer -> [N,H,W] metres."""
-    z = torch.exp(log_depth[:, 0].clamp(-6, 8)) * (fx / model.FOCAL_PX)[:, None, None]
+    z = torch.exp(log_depth[:, 0].clamp(-6, 8)) * (focal / model.FOCAL_PX)[:, None, None]
     return z.clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
 
 
@@ -105,7 +105,7 @@ class Joint(Task):
         motion = nets['motion'](torch.cat(pairs)).float()
         thing = nets['objmotion'](torch.cat(cuts)).float()
         with torch.autocast(log_depth.device.type, enabled=False):
-            loss, a = losses.depth_loss(log_depth[:2 * n], buf['depth'], buf['K'][:, 0], self.level_weight)
+            loss, a = losses.depth_loss(log_depth[:2 * n], buf['depth'], g.focal(buf['K']), self.level_weight)
             more, b = losses.motion_loss(motion[:n], buf['motion'])
             t, c = losses.object_loss(thing[:self.things.n_things], buf['T'], buf['centre'], buf['weight'])
             drawn = self.drawn_photo(nets, log_depth[:n], buf)
@@ -118,7 +118,7 @@ class Joint(Task):
 
     def drawn_photo(self, nets, log_depth, buf):
         n = len(log_depth)
-        z = metres(log_depth, buf['K'][:n, 0])
+        z = metres(log_depth, g.focal(buf['K'][:n]))
         pic, inside, *_ = ph.warp(buf['image'][n:], z, buf['K'][:n], buf['pixel_motion'], buf['K'][n:])
         e = ph.reconstruction(buf['image'][:n], [(pic, inside & (buf['seen'] > 0))])
         at = buf['picture']
@@ -128,7 +128,7 @@ class Joint(Task):
     def video_photo(self, nets, log_depth, motion, thing, buf):
         v = self.windows
         x, m, K = buf['video'], buf['video_thing'], buf['video_K']
-        z, warps = metres(log_depth[:v], K[:, 0]), []
+        z, warps = metres(log_depth[:v], g.focal(K)), []
         for i, k in enumerate((0, 2)):
             ego, obj = g.to_motion(motion[i * v:(i + 1) * v]), g.to_motion(thing[i * v:(i + 1) * v])
             both = (m[:, k].amax((1, 2)) * 1.0)[:, None, None] * m[:, 1]

@@ -10,8 +10,8 @@ from model import FOCAL_PX, MAX_DEPTH_M, MIN_DEPTH_M
 SKY_WEIGHT = 0.15       # the sky is only asked to be far
 
 
-def depth_loss(pred, depth, fx, level_weight=0.0):
-    """pred [N,1,H,W] log depth at FOCAL_PX; depth [N,1,H,W] metres, 0 = sky; fx [N] pixels.
+def depth_loss(pred, depth, focal, level_weight=0.0):
+    """pred [N,1,H,W] log depth at FOCAL_PX; depth [N,1,H,W] metres, 0 = sky; focal [N] pixels.
 
     Terms on the error e = pred - log(truth): its mean absolute value (metric depth), the same after each
     picture's own mean is taken off (shape), the absolute differences between neighbours at four scales (edges
@@ -19,7 +19,7 @@ def depth_loss(pred, depth, fx, level_weight=0.0):
     """
     sky = (depth <= 0).float()
     z = depth.clamp(MIN_DEPTH_M, MAX_DEPTH_M) * (1 - sky) + MAX_DEPTH_M * sky
-    e = pred - torch.log(z * (FOCAL_PX / fx).view(-1, 1, 1, 1))
+    e = pred - torch.log(z * (FOCAL_PX / focal).view(-1, 1, 1, 1))
     valid = ((depth > MIN_DEPTH_M) & (depth < MAX_DEPTH_M)).float()
     # a picture that is mostly one surface under 0.25 m away was taken inside something: left out
     keep = (((depth > 0) & (depth < 0.25)).float().mean((1, 2, 3), keepdim=True) < 0.35).float()

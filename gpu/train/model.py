@@ -3,7 +3,7 @@
 DepthNet: ResNet-18 encoder, U-Net decoder with skip connections; 13.0 M parameters.
     image [N,3,H,W], RGB normalised by MEAN and STD; H, W multiples of 32
     -> [N,1,H,W] natural logarithm of depth in metres as a camera of focal length FOCAL_PX pixels
-       would see it: metres = exp(value) * fx / FOCAL_PX, fx in pixels of this picture
+       would see it: metres = exp(value) * sqrt(fx fy) / FOCAL_PX, both in pixels of this picture
 MotionNet: strided convolutions over two frames; 1.0 M parameters.
     pair [N,8,H,W]: previous RGB, current RGB (normalised), rays (x-cx)/fx and (y-cy)/fy
     -> [N,6] tx ty tz (metres) rx ry rz (axis-angle, radians): the transform that takes points of

@@ -5,6 +5,8 @@ frames show, with an arrow from where its middle is to where the network puts it
 rested in the world (where the folder has poses). How far away a thing is comes from the folder's depth, else from a
 depth network; arrows are drawn from the picture's K, so a wrong distance changes their length only by perspective.
 """
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -128,7 +130,7 @@ class Distance:
             return None
         with torch.no_grad():
             v = self.net(x[None].to(self.dev)).float()[0, 0].cpu()
-        return (torch.exp(v) * K[0] / model.FOCAL_PX).clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
+        return (torch.exp(v) * math.sqrt(K[0] * K[1]) / model.FOCAL_PX).clamp(model.MIN_DEPTH_M, model.MAX_DEPTH_M)
 
 
 def middle(z, part, K):

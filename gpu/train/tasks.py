@@ -23,6 +23,7 @@ def normalise(rgb):
 class Task:
     parts, pairs, objects = (), False, False
     lively = 0.0            # share of scenes with people and moving things in view (sample.make_scene)
+    hard = 0.15             # share of scenes with surfaces that are hard to see
     shutter = 0.4           # share of pictures whose rows are read one after the other
     # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
     # every batch: batch norms see the mixture that their running averages stand for.
@@ -150,7 +151,7 @@ class Depth(Task):
     def buffers(self, W, H, device):
         n = self.n_pictures()
         return {'image': channels_last(n, 3, H, W, device=device),
-                'depth': torch.ones(n, 1, H, W, device=device), 'fx': torch.full((n,), 200.0, device=device)}
+                'depth': torch.ones(n, 1, H, W, device=device), 'focal': torch.full((n,), 200.0, device=device)}
 
     def fill(self, buf, out, rng, video=None):
         W, H = out['rgb'].shape[3], out['rgb'].shape[2]
@@ -160,11 +161,11 @@ class Depth(Task):
         z = F.grid_sample(out['depth'][:, None], grid, mode='nearest', align_corners=False)
         buf['image'].copy_(normalise(augment.colour(rng, x)))
         buf['depth'].copy_(z)
-        buf['fx'].copy_(out['K'][:, 0] * torch.from_numpy(s.astype(np.float32)).to(x.device))
+        buf['focal'].copy_(g.focal(out['K']) * torch.from_numpy(s.astype(np.float32)).to(x.device))
 
     def loss(self, nets, buf):
         pred = nets['depth'](buf['image']).float()
-        return losses.depth_loss(pred, buf['depth'], buf['fx'], self.level_weight)
+        return losses.depth_loss(pred, buf['depth'], buf['focal'], self.level_weight)
 
 
 class Motion(Task):

@@ -226,6 +226,30 @@ class Export(unittest.TestCase):
             self.assertLess(max(off.values()), 0.02, off)
             self.assertLessEqual(sum(-(-n // 4096) * 4096 for n in sizes), 32_000_000)
 
+    def test_mean_of_networks(self):
+        with tempfile.TemporaryDirectory() as d:
+            for seed in (2, 3):
+                torch.manual_seed(seed)
+                net = model.MotionNet().eval()
+                for c in net.modules():                 # equal tensors would be exported as one
+                    if isinstance(c, torch.nn.BatchNorm2d):
+                        torch.nn.init.normal_(c.bias, 0, 0.1)
+                export.export('motion', net, f'{d}/{seed}.onnx', 8)
+            paths = [f'{d}/{k}.onnx' for k in (2, 3, 3, 2)]
+            p = subprocess.run([sys.executable, 'mean.py', f'{d}/mean.onnx', *paths], cwd=HERE, text=True, capture_output=True)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            a, b, m = (export.weights(f'{d}/{k}.onnx') for k in (2, 3, 'mean'))
+            self.assertEqual(set(a), set(m))
+            for k in a:
+                self.assertLess(np.abs((a[k] + b[k]) / 2 - m[k]).max(), np.abs(m[k]).max() / 250 + 1e-7, k)
+            self.assertGreater(os.path.getsize(f'{d}/2.onnx') * 1.01, os.path.getsize(f'{d}/mean.onnx'))
+            export.export('motion', net, f'{d}/half.onnx', 16)
+            for paths in (('2.onnx', os.path.join(HERE, '../models/mask.onnx')), ('half.onnx', '2.onnx')):
+                p = subprocess.run([sys.executable, 'mean.py', f'{d}/no.onnx', *(os.path.join(d, k) for k in paths)],
+                                   cwd=HERE, text=True, capture_output=True)
+                self.assertIn('not one network', p.stderr)
+                self.assertFalse(os.path.exists(f'{d}/no.onnx'))
+
     def test_bytes(self):
         with tempfile.TemporaryDirectory() as d:
             off, sizes = self.exported(d, 8)

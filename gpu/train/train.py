@@ -53,8 +53,8 @@ def load_weights(net, path, warm):
 class Direct:
     """Scenes without worker processes: what `take` returns depends on the seed and the step alone."""
 
-    def __init__(self, cat, seed, lively=0.0):
-        self.cat, self.seed, self.step, self.made, self.lively = cat, seed, 0, 0, lively
+    def __init__(self, cat, seed, lively=0.0, hard=0.0):
+        self.cat, self.seed, self.step, self.made, self.lively, self.hard = cat, seed, 0, 0, lively, hard
 
     def at(self, step):
         self.step, self.count = step, 0
@@ -63,8 +63,8 @@ class Direct:
         first = self.seed + self.step * 64 + self.count
         self.count += n
         self.made += n
-        return [sample.make_scene(self.cat, s, kind, lively=sample.liveliness(s, self.lively))
-                for s in range(first, first + n)]
+        return [sample.make_scene(self.cat, s, kind, lively=sample.liveliness(s, self.lively),
+                                  hard=sample.hardness(s, self.hard)) for s in range(first, first + n)]
 
     def refill(self):
         pass
@@ -99,6 +99,7 @@ def arguments(argv=None):
     a.add_argument('--compile', action='store_true', help='torch.compile: 1-2 minutes of set-up')
     a.add_argument('--shapes', type=int, help='use the first N picture shapes only (for trials)')
     a.add_argument('--scenes', type=int, help='scenes in a batch (default: the task says)')
+    a.add_argument('--hard', type=float, help='share of hard scenes (default: the task says)')
     a.add_argument('--samples', type=int, choices=(1, 2), default=2, help='per pixel side, when drawing')
     a.add_argument('--device', choices=('cuda', 'cpu'), default='cuda' if torch.cuda.is_available() else 'cpu')
     a.add_argument('--tiny', action='store_true', help='64x64 pictures, 2 scenes: does it run?')
@@ -149,8 +150,9 @@ class Run:
         first = a.seed * POOL_SEEDS + PIECE_SEEDS * (self.piece - 1)
         self.task = tasks.all_tasks()[a.task]()
         # worker processes fork before CUDA starts
-        self.pool = sample.Pool(cat, first, workers=a.workers, lively=self.task.lively) if a.workers \
-            else Direct(cat, a.seed * 1_000_003, self.task.lively)
+        shares = self.task.lively, self.task.hard if a.hard is None else a.hard
+        self.pool = sample.Pool(cat, first, workers=a.workers, lively=shares[0], hard=shares[1]) if a.workers \
+            else Direct(cat, a.seed * 1_000_003, *shares)
         torch.manual_seed(a.seed)
         torch.backends.cudnn.benchmark = True
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True

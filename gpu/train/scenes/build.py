@@ -98,9 +98,10 @@ class Surface:
 
 
 class Builder:
-    def __init__(self, cat, seed, free=False, lively=0.0):
+    def __init__(self, cat, seed, free=False, lively=0.0, hard=False):
         self.cat, self.free = cat, free
         self.lively = lively                # 0..1: how much moves, and how much cameras look at it
+        self.hard = hard                    # surfaces without shape, bare rooms, views from close by and above
         self.r = random.Random(seed)
         self.u = self.r.uniform             # a number between two
         self.tex = cat.free_tex if free else cat.tex
@@ -125,6 +126,9 @@ class Builder:
     # ---- chance -------------------------------------------------------------------------------
     def chance(self, p):
         return self.r.random() < p
+
+    def odds(self, easy, hard):
+        return hard if self.hard else easy
 
     def pick(self, seq):
         return seq[int(self.r.random() * len(seq))]

@@ -261,6 +261,7 @@ def main():
     a.add_argument('--seed', type=int, default=4000)
     a.add_argument('--kind', choices=KINDS, action='append')
     a.add_argument('--lively', type=float, default=0.0, help='0..1: people and moving things in view')
+    a.add_argument('--hard', action='store_true', help='surfaces without shape, views from close by and above')
     a.add_argument('--rays', type=int, default=40, help='of them, scenes whose triangles are tested')
     a = a.parse_args()
     arrays, cat = assets.load(a.assets)
@@ -275,11 +276,12 @@ def main():
 
     for kind in a.kind or KINDS:
         t = time.process_time()
-        scenes = [make_scene(cat, a.seed + k, kind, lively=a.lively) for k in range(a.n)]
+        scenes = [make_scene(cat, a.seed + k, kind, lively=a.lively, hard=a.hard) for k in range(a.n)]
         t = (time.process_time() - t) / a.n
         moving = sum(int((s.objects != build.at_rest(len(s.objects) - 1)).any((1, 2)).sum()) for s in scenes)
         first = [bytes_of(s) for s in scenes]
-        again = {k: bytes_of(make_scene(cat, a.seed + k, kind, lively=a.lively)) for k in reversed(range(a.n))}
+        again = {k: bytes_of(make_scene(cat, a.seed + k, kind, lively=a.lively, hard=a.hard))
+                 for k in reversed(range(a.n))}
         look(kind, a.seed, ((f'scene {k} has other bytes when built again', first[k] == again[k])
                             for k in range(a.n)))
         for k, s in enumerate(scenes):

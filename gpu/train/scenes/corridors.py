@@ -12,11 +12,12 @@ PASSING = ((people.walks, 8), (people.stands, 3), (people.carries, 3), (people.p
 def corridor(b, n_cams):
     W, L, H = b.u(1.3, 3.2), b.u(6, 32), b.u(2.2, 3.0)
     floor = b.mat('floor', 'tile', 'carpet', 'granite', 'floor', 'stone' if b.chance(0.25) else 'tile',
-                  tint=0.2) if b.chance(0.65) else surfaces.carpet(b) if b.chance(0.6) else b.plain('white')
+                  tint=0.2) if b.chance(b.odds(0.75, 0.65)) else surfaces.carpet(b) if b.chance(b.odds(0.1, 0.6)) \
+        else b.plain('white')
     if floor.tex >= 0 and b.chance(0.65):
         floor.gloss = b.u(0.35, 0.95)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 8, L + 8, 0.1), floor)
-    if b.chance(0.3):
+    if b.chance(b.odds(0.0, 0.3)):
         b.size = (W, L, H)
         for _ in range(b.r.randint(1, 4)):
             surfaces.floor_patches(b, W, L, floor)
@@ -159,7 +160,8 @@ def corridor_cameras(b, W, L, n):
         else:
             a = b.u(-1.1, 1.1) + b.pick((0, math.pi)) if b.chance(0.75) else b.u(0, 6.28)
             tgt = (p[0] + math.sin(a), p[1] + math.cos(a), p[2] + b.r.gauss(-0.15, 0.2))
-            if not 0 < p[0] + 0.7 * math.sin(a) < W and b.chance(0.6):      # a blank wall right before the lens
+            # a blank wall right before the lens
+            if not 0 < p[0] + 0.7 * math.sin(a) < W and b.chance(b.odds(1.0, 0.6)):
                 continue
         if not b.inside_solid(p, 0.1):
             views.add(b, p, tgt, views.roll(b.r), f)

@@ -28,6 +28,7 @@ KINDS = {   # what stands along the walls, with weights
     'hall': {'coats': 4, 'pack': 3, 'case': 2, 'gap': 2, 'pictures': 3, 'plant': 3, 'board': 1, 'railing': 2,
              'radiator': 1},
 }
+HARD = ('sleek', 'cloth')   # in hard scenes alone
 WEIGHTS = {'kitchen': 6, 'living': 4, 'office': 5, 'meeting': 3, 'store': 2, 'bath': 1.5, 'bed': 2,
            'workshop': 2.5, 'shop': 2.5, 'hall': 1.5}
 PACK = {'living': ('sideboard', 'armchair', 'bookcase', 'piano', 'fireplace', 'console', 'floorlamp',
@@ -285,12 +286,12 @@ def shell(b, W, L, H, sun=True, floor=None):
     base = b.plain('white' if b.chance(0.6) else 'any', b.u(0, 0.3))
     windows, doors = [], []
     floor = floor or (b.mat('floor', 'wood', 'carpet', 'tile', 'floor', 'carpet', 'tile', 'granite',
-                            'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(0.72)
-                            else surfaces.carpet(b) if b.chance(0.65) else b.plain('any'))
+                            'stone' if b.chance(0.3) else 'floor', tint=0.2) if b.chance(b.odds(0.85, 0.72))
+                            else surfaces.carpet(b) if b.chance(b.odds(0.2, 0.65)) else b.plain('any'))
     if floor.tex >= 0 and b.chance(0.3):
         floor.gloss = b.u(0.3, 0.8)
     b.box(Frame(), (W / 2, L / 2, -0.05), (W + 0.3, L + 0.3, 0.1), floor)
-    if b.chance(0.45):
+    if b.chance(b.odds(0.0, 0.45)):
         surfaces.floor_patches(b, W, L, floor)
     ceil = b.mat('ceiling', scale=(0.8, 1.2), tint=0.1) if b.chance(0.4) else b.plain('white', 0.0)
     b.box(Frame(), (W / 2, L / 2, H + 0.05), (W + 0.3, L + 0.3, 0.1), ceil)
@@ -298,7 +299,7 @@ def shell(b, W, L, H, sun=True, floor=None):
     for f, length in frames:
         k = b.r.random()
         if k < 0.78:                                    # most walls are plain
-            m = base if k < 0.6 else b.plain('vivid' if k > 0.75 else 'any', b.u(0, 0.4))
+            m = base if k < 0.6 else b.plain('vivid' if k > b.odds(0.78, 0.75) else 'any', b.u(0, 0.4))
         else:
             m = b.mat('wall', 'wall', 'wall', 'brick', 'concrete', 'tile', 'wood',
                       'stone' if b.chance(0.4) else 'wall')
@@ -315,7 +316,7 @@ def shell(b, W, L, H, sun=True, floor=None):
                 opens.append(o)
                 doors.append((f, o))
         wall_plane(b, f, length, H, m, opens)
-        if b.chance(0.25):
+        if b.chance(b.odds(0.0, 0.25)):
             surfaces.wall_patches(b, f, length, H, m, opens)
         if b.chance(0.6) and not any(o[2] == 0 for o in opens):
             b.box(f, (length / 2, -0.01, 0.05), (length, 0.02, b.u(0.06, 0.14)), skirt)
@@ -356,7 +357,7 @@ def lights(b, W, L, H, windows, lamps=None):
         b.light(POINT, (q.x, q.y, (o[2] + o[3]) / 2), inward, (blue, 1.0, 1.1), b.u(1.0, 3.0), 0.0, 6.0,
                 shadow=68)
         n += 1
-        if b.chance(0.65):
+        if b.chance(b.odds(0.5, 0.65)):
             s = b.u(2, 9)
             d = (inward[0] + b.u(-0.8, 0.8), inward[1] + b.u(-0.8, 0.8), -b.u(0.3, 1.2))
             b.light(SUN, direction=d, col=(s, s * 0.95, s * 0.85), soft=1.5,
@@ -396,8 +397,9 @@ def room(b, n_cams, kind=None):
     elif kind in ('shop', 'workshop'):
         W, L, H = b.u(3.0, 9.0), b.u(4.0, 12.0), b.u(2.5, 4.0)
     frames, windows = shell(b, W, L, H)
-    items, weights = list(KINDS[kind]), list(KINDS[kind].values())
-    bare = b.chance(0.25)                               # plain walls, hardly anything before them
+    along = {k: n for k, n in KINDS[kind].items() if b.hard or k not in HARD}
+    items, weights = list(along), list(along.values())
+    bare = b.chance(b.odds(0.05, 0.25))                               # plain walls, hardly anything before them
     if bare:
         items, weights = items + ['gap'], weights + [3 * sum(weights)]
     for k in range(b.r.choices((0, 1, 2), (6, 3, 1))[0]):       # pillars, chimney breasts, pipes
@@ -424,8 +426,8 @@ def room(b, n_cams, kind=None):
         people.crowd(b, W, L)
     loose(b, W, L, b.r.randint(0, 3) if bare else b.r.randint(1, 9))
     lights(b, W, L, H, windows)
-    views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3, 'close': 2, 'above': 2.5,
-                             'blank': 7 if bare else 2.5})
+    views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3, 'close': b.odds(0, 2),
+                             'above': b.odds(0, 2.5), 'blank': b.odds(0, 7 if bare else 2.5)})
     views.lively(b, n_cams)
     return b.finish(kind, n_cams)
 
@@ -457,7 +459,7 @@ def middle(b, W, L, H, kind):
                 fitments.workbench(b, f.at(0, 0.35), -0.8, 1.6)
             elif kind == 'office' and b.chance(0.5):
                 things.office_desk(b, f)
-            elif b.chance(0.2):                         # large, and nearly empty
+            elif b.chance(b.odds(0.0, 0.2)):            # large, and nearly empty
                 things.table(b, f, b.u(1.6, 3.0), b.u(0.9, 1.4), n_clutter=b.r.randint(0, 3))
             else:
                 things.table(b, f, w=b.u(1.6, 3.0) if kind == 'meeting' else None)
@@ -541,6 +543,7 @@ def desks(b, n_cams):
         people.crowd(b, W, L, 3)
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
-    views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1, 'close': 4, 'above': 3, 'blank': 1})
+    views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1, 'close': b.odds(0, 4),
+                             'above': b.odds(0, 3), 'blank': b.odds(0, 1)})
     views.lively(b, n_cams)
     return b.finish('desks', n_cams)

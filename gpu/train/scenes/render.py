@@ -108,8 +108,8 @@ def random_effects(rng, n, width, calm=False):
     e['shot'], e['read'] = np.exp(u(np.log(0.003), np.log(0.03))), np.exp(u(np.log(0.001), np.log(0.01)))
     e['haze'] = u(0, 0.05) * (rng.random(n) < 0.3)
     e['glow'] = u(1.2, 5.0)
-    # a share in the dark, and a share moved or out of focus far beyond that; each pulls an untrained eye nearer
-    dark, shaken, soft = rng.random(n) < 0.12, rng.random(n) < 0.1, rng.random(n) < 0.08
+    # a few in the dark, and a few moved or out of focus far beyond that; each pulls an untrained eye nearer
+    dark, shaken, soft = rng.random(n) < 0.05, rng.random(n) < 0.04, rng.random(n) < 0.03
     e['exposure'] = np.where(dark, u(0.06, 0.4), e['exposure'])
     e['shot'], e['read'] = e['shot'] * np.where(dark, u(1, 3), 1), e['read'] * np.where(dark, u(1, 3), 1)
     far = np.where(shaken, u(6, 16), 0) * s

@@ -17,9 +17,10 @@ INDOOR = ('room', 'room', 'room', 'room', 'room', 'corridor', 'corridor', 'desks
 KINDS = (*MAKERS, *interiors.KINDS)
 
 
-def make_scene(cat, seed, kind=None, n_cams=8, free=False, lively=0.0):
+def make_scene(cat, seed, kind=None, n_cams=8, free=False, lively=0.0, hard=False):
     """kind: room, corridor, desks, street, a kind of room (kitchen, shop...), indoor (a mix) or None
     (everything). lively 0..1: people and moving things in view; 0: by chance alone, as depth's scenes are.
+    hard: with what is hard to see (surfaces.py) and views of it.
 
     A seed whose scene leaves no camera room is built again from the next seed of a row of its own.
     """
@@ -27,7 +28,7 @@ def make_scene(cat, seed, kind=None, n_cams=8, free=False, lively=0.0):
     if kind in (None, 'indoor'):
         kind = 'street' if kind is None and pick.random() < 0.25 else pick.choice(INDOOR)
     for k in range(20):
-        b = build.Builder(cat, seed + k * 1_000_000_007, free, lively)
+        b = build.Builder(cat, seed + k * 1_000_000_007, free, lively, hard)
         try:
             return MAKERS[kind](b, n_cams) if kind in MAKERS else interiors.room(b, n_cams, kind)
         except build.NoView:
@@ -41,12 +42,18 @@ def liveliness(seed, share):
     return r.uniform(0.6, 1.0) if r.random() < share else 0.0
 
 
-def _work(cat, first, stride, kinds, n_cams, lively, queue):
+def hardness(seed, share):
+    """Whether the scene of a seed is hard where a share of all scenes is to be."""
+    return random.Random(seed * 5003 + 7).random() < share
+
+
+def _work(cat, first, stride, kinds, n_cams, lively, hard, queue):
     seed = first
     while True:
         for kind in kinds:
             seeds = [seed + stride * k for k in range(8)]
-            queue.put((kind, [make_scene(cat, s, kind, n_cams, lively=liveliness(s, lively)) for s in seeds]))
+            queue.put((kind, [make_scene(cat, s, kind, n_cams, lively=liveliness(s, lively),
+                                         hard=hardness(s, hard)) for s in seeds]))
             seed += stride * 8
 
 
@@ -55,11 +62,11 @@ class Pool:
 
     `take(kind, n)` returns n scenes drawn at random from the newest `keep` of a kind, so training hardly
     ever waits for scenes: when the workers are slower than the network, a scene is seen in more batches, each
-    time with other cameras and camera effects. `lively`: the share of scenes made lively.
+    time with other cameras and camera effects. `lively`, `hard`: the shares of such scenes.
     """
 
     def __init__(self, cat, seed, kinds=('indoor', 'street'), shares=(3, 1), workers=12, n_cams=8, keep=384,
-                 lively=0.0):
+                 lively=0.0, hard=0.0):
         self.keep, self.rng = keep, random.Random(seed)
         self.pool, self.at, self.made = {k: [] for k in kinds}, {k: 0 for k in kinds}, 0
         ctx = mp.get_context('fork')
@@ -67,7 +74,7 @@ class Pool:
         order = [k for k, n in zip(kinds, shares) for _ in range(n)]
         self.procs = [ctx.Process(target=_work, args=(cat, seed * 100003 + i, workers,
                                                       order[i % len(order):] + order[:i % len(order)],
-                                                      n_cams, lively, self.queue), daemon=True)
+                                                      n_cams, lively, hard, self.queue), daemon=True)
                                                       for i in range(workers)]
         for p in self.procs:
             p.start()

@@ -50,6 +50,7 @@ def main():
     a.add_argument('out')
     a.add_argument('--kind', default=None)
     a.add_argument('--lively', type=float, default=0.0, help='0..1: people and moving things in view')
+    a.add_argument('--hard', action='store_true', help='surfaces without shape, views from close by and above')
     a.add_argument('--n', type=int, default=24)
     a.add_argument('--seed', type=int, default=0)
     a.add_argument('--size', default='256x192')
@@ -64,7 +65,7 @@ def main():
     W, H = map(int, a.size.split('x'))
     arrays, cat = assets.load(a.assets)
     r = Renderer(arrays, a.device)
-    scenes = [make_scene(cat, a.seed + k, a.kind, 2, lively=a.lively) for k in range(a.n)]
+    scenes = [make_scene(cat, a.seed + k, a.kind, 2, lively=a.lively, hard=a.hard) for k in range(a.n)]
     rng, cells, t = np.random.default_rng(a.seed), [], 0.0
     for k in range(0, a.n, 4):
         part = scenes[k:k + 4]

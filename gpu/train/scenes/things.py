@@ -6,7 +6,7 @@ from .build import THING, Frame, Mat, Surface
 
 
 def thin_top(b):
-    if b.chance(0.15):
+    if b.chance(b.odds(0.0, 0.15)):
         return surfaces.sleek(b)
     return b.mat('wood', 'wood', 'wood', 'stone',
                  'granite') if b.chance(0.65) else b.plain('any', b.u(0.1, 0.9))
@@ -190,7 +190,7 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
                     moving.sitter(b, g)
                 else:
                     chair(b, g, same)
-    if b.chance(0.2):
+    if b.chance(b.odds(0.0, 0.2)):
         surfaces.spread(b, top)
     clutter(b, top, n_clutter if n_clutter is not None else b.r.randint(0, 9))
     return top
@@ -199,7 +199,7 @@ def table(b, f, w=None, d=None, chairs=None, n_clutter=None):
 def kitchen_run(b, f, length):
     """Base units with worktop and, often, wall units or shelves; frame at the run's left end on the wall."""
     front = b.plain('any', b.u(0.1, 0.9)) if b.chance(0.6) else b.mat('wood')
-    if b.chance(0.25):
+    if b.chance(b.odds(0.05, 0.25)):
         front = surfaces.sleek(b)
     d, h, plinth = b.u(0.55, 0.65), b.u(0.84, 0.94), b.u(0.06, 0.15)
     top, handle = thin_top(b), b.plain('grey', 0.8)
