@@ -41,7 +41,9 @@ const char *api_state_name(enum session_state s); /* "created" ... */
 /* A token of one session, as it is kept: its hash, what it permits. */
 struct api_token {
     char session[API_ID_CAP];
-    int scope; /* enum auth_scope */
+    char
+        owner[API_NAME_CAP]; /* the token that the session was made with; without it this is void */
+    int scope;               /* enum auth_scope */
     uint8_t sha256[32];
 };
 
@@ -128,7 +130,9 @@ struct core_ops {
      * are done. */
     int (*session_finalize)(struct core *c, const char *id, struct err *err);
     int (*session_delete)(struct core *c, const char *id, struct err *err);
-    /* Keep the tokens of a session as long as the session, over restarts. */
+    /* Tell all stream clients of a session to go, and not to come back by themselves. */
+    int (*session_kick)(struct core *c, const char *id, struct err *err);
+    /* Keep these tokens, in place of those of before, as long as the session, over restarts. */
     int (*tokens_keep)(struct core *c, const char *id, const struct api_token *tokens, int n,
                        struct err *err);
     /* Every token that was kept: `each` is called once for each, by the calling thread. */
@@ -224,6 +228,9 @@ struct api_config {
     const char *version;
     /* One line about a request or a connection; never holds a token. level as syslog(3). */
     void (*log)(void *log_ctx, int level, const char *fields_json, const char *text);
+    /* One line about what the holder of a token has changed, or begun; none of them is left out.
+     * NULL: they go to log. */
+    void (*audit)(void *log_ctx, const char *fields_json, const char *text);
     void *log_ctx;
 };
 

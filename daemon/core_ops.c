@@ -130,6 +130,19 @@ static int op_session_delete(struct core *c, const char *id, struct err *err)
     return 0;
 }
 
+static int op_session_kick(struct core *c, const char *id, struct err *err)
+{
+    const struct control_bye bye = {CONTROL_DISCONNECT, 0, "an operator ended the streams"};
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    session_bye(s, &bye, true);
+    session_unref(s);
+    return 0;
+}
+
 static int op_tokens_keep(struct core *c, const char *id, const struct api_token *tokens, int n,
                           struct err *err)
 {
@@ -153,8 +166,10 @@ static void op_tokens_each(struct core *c, void (*each)(void *ctx, const struct 
     struct session *s;
 
     while ((s = registry_next(&walk)))
-        for (int n = session_get_tokens(s, tokens), i = 0; i < n; i++)
+        for (int n = session_get_tokens(s, tokens), i = 0; i < n; i++) {
+            memcpy(tokens[i].owner, tenant_name(session_setup(s)->tenant), API_NAME_CAP);
             each(ctx, &tokens[i]);
+        }
 }
 
 static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int n)
@@ -420,6 +435,7 @@ const struct core_ops core_ops = {
     .session_list = op_session_list,
     .session_finalize = op_session_finalize,
     .session_delete = op_session_delete,
+    .session_kick = op_session_kick,
     .tokens_keep = op_tokens_keep,
     .tokens_each = op_tokens_each,
     .tenants_set = op_tenants_set,

@@ -155,6 +155,7 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
         .behind_proxy = c->service.behind_proxy,
         .version = RECOND_VERSION,
         .log = log_edge,
+        .audit = log_audit,
     };
 }
 

@@ -235,3 +235,9 @@ void log_edge(void *ctx, int level, const char *fields_json, const char *text)
         return;
     write_line(level, NULL, fields_json, text, held);
 }
+
+void log_audit(void *ctx, const char *fields_json, const char *text)
+{
+    (void)ctx;
+    write_line(LOG_NOTICE, NULL, fields_json, text, 0);
+}

@@ -42,6 +42,9 @@ void log_event(struct log_site *site, int level, const char *id, const char *fmt
  * fields_json: a JSON object of details, or NULL. */
 void log_edge(void *ctx, int level, const char *fields_json, const char *text);
 
+/* The same, for lines that no flood of others hides: there is no limit, and no level. */
+void log_audit(void *ctx, const char *fields_json, const char *text);
+
 /*
  * log_escape - text that is safe on a terminal, and with `quotes` inside a JSON string too
  *

@@ -14,6 +14,7 @@ const struct reconctl_command *const reconctl_commands[] = {
     &reconctl_push_command,           &reconctl_pull_command,
     &reconctl_session_create_command, &reconctl_session_list_command,
     &reconctl_session_get_command,    &reconctl_session_finalize_command,
+    &reconctl_session_kick_command,   &reconctl_session_rotate_command,
     &reconctl_session_delete_command, &reconctl_export_command,
     &reconctl_render_command,         &reconctl_top_command,
     &reconctl_doctor_command,         &reconctl_token_new_command,

@@ -132,6 +132,16 @@ static int run_delete(void *arguments)
     return call(arguments, "DELETE", "", NULL);
 }
 
+static int run_kick(void *arguments)
+{
+    return call(arguments, "POST", "/kick", NULL);
+}
+
+static int run_rotate(void *arguments)
+{
+    return call(arguments, "POST", "/tokens", NULL);
+}
+
 static void print_row(const struct json *s)
 {
     const struct json *counts = json_member(s, "counts");
@@ -255,6 +265,22 @@ const struct reconctl_command reconctl_session_finalize_command = {
     .summary = "Take no more frames, use those that are queued",
     .size = sizeof(struct arguments),
     .run = run_finalize,
+};
+
+const struct reconctl_command reconctl_session_kick_command = {
+    .name = "session kick",
+    .operands = "SESSION",
+    .summary = "End all streams of a session",
+    .size = sizeof(struct arguments),
+    .run = run_kick,
+};
+
+const struct reconctl_command reconctl_session_rotate_command = {
+    .name = "session rotate",
+    .operands = "SESSION",
+    .summary = "Give a session new tokens and end the streams of the old ones",
+    .size = sizeof(struct arguments),
+    .run = run_rotate,
 };
 
 const struct reconctl_command reconctl_session_delete_command = {

@@ -3,6 +3,7 @@
 #include "api/token.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,14 @@ struct entry {
     bool used;
     time_t expires; /* 0 = never */
     struct quota quota;
+    char owner[API_NAME_CAP]; /* of a session's token: whose line must stand; "" = none need */
     struct auth_who who;
 };
 
 struct auth {
     pthread_mutex_t lock; /* guards all below */
     bool open_to_all;
+    atomic_uint generation;
     char *path;
     struct entry *file;    /* [n_file] */
     struct entry *session; /* [AUTH_SESSION_TOKENS], the first n_session may be in use */
@@ -103,6 +106,7 @@ int auth_reload(struct auth *a, const struct quota *quota, struct err *err)
     old = a->file;
     a->file = fresh;
     a->n_file = n;
+    atomic_fetch_add(&a->generation, 1);
     pthread_mutex_unlock(&a->lock);
     free(old);
     return 0;
@@ -184,11 +188,47 @@ static int find(const struct entry *entries, int n, const uint8_t hash[TOKEN_HAS
     return found;
 }
 
+/* Under the lock: the line of the token file that a session's token hangs on is there. */
+static bool owner_stands(const struct auth *a, const struct entry *e)
+{
+    if (!e->owner[0])
+        return true;
+    for (int i = 0; i < a->n_file; i++)
+        if (strcmp(a->file[i].who.name, e->owner) == 0)
+            return !a->file[i].expires || a->file[i].expires > time(NULL);
+    return false;
+}
+
+/* Under the lock. */
+static const struct entry *find_any(const struct auth *a, const uint8_t hash[TOKEN_HASH_BYTES])
+{
+    int in_file = find(a->file, a->n_file, hash), in_session = find(a->session, a->n_session, hash);
+
+    if (in_file >= 0)
+        return &a->file[in_file];
+    return in_session >= 0 && owner_stands(a, &a->session[in_session]) ? &a->session[in_session]
+                                                                       : NULL;
+}
+
+unsigned auth_generation(const struct auth *a)
+{
+    return atomic_load(&a->generation);
+}
+
+bool auth_holds(struct auth *a, const struct auth_who *who)
+{
+    bool holds;
+
+    pthread_mutex_lock(&a->lock);
+    holds = a->open_to_all || find_any(a, who->sha256);
+    pthread_mutex_unlock(&a->lock);
+    return holds;
+}
+
 int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who, struct err *err)
 {
     uint8_t hash[TOKEN_HASH_BYTES];
-    const struct entry *e = NULL;
-    int in_file, in_session;
+    const struct entry *e;
 
     memset(who, 0, sizeof *who);
     if (a->open_to_all) {
@@ -201,16 +241,13 @@ int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *w
     if (len == 0 || len > TOKEN_MAX || !token_hash(token, len, hash))
         return err_set(err, ERR_DENIED, "the token is not valid");
     pthread_mutex_lock(&a->lock);
-    in_file = find(a->file, a->n_file, hash);
-    in_session = find(a->session, a->n_session, hash);
-    if (in_file >= 0)
-        e = &a->file[in_file];
-    else if (in_session >= 0)
-        e = &a->session[in_session];
+    e = find_any(a, hash);
     if (e && e->expires && e->expires <= time(NULL))
         e = NULL;
-    if (e)
+    if (e) {
         *who = e->who;
+        memcpy(who->sha256, hash, sizeof who->sha256);
+    }
     pthread_mutex_unlock(&a->lock);
     return e ? 0 : err_set(err, ERR_DENIED, "the token is not valid");
 }
@@ -266,6 +303,7 @@ int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err)
         e->who.scope = (enum auth_scope)kept->scope;
         strcpy(e->who.name, "session");
         strcpy(e->who.session, kept->session);
+        snprintf(e->owner, sizeof e->owner, "%s", kept->owner);
         e->used = true;
     }
     pthread_mutex_unlock(&a->lock);
@@ -274,8 +312,8 @@ int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err)
     return 0;
 }
 
-int auth_issue(struct auth *a, const char *id, enum auth_scope scope, char token[TOKEN_CAP],
-               struct api_token *kept, struct err *err)
+int auth_issue(struct auth *a, const char *id, enum auth_scope scope, const char *owner,
+               char token[TOKEN_CAP], struct api_token *kept, struct err *err)
 {
     int rc = token_make(token, err);
 
@@ -283,19 +321,36 @@ int auth_issue(struct auth *a, const char *id, enum auth_scope scope, char token
     if (rc)
         return rc;
     snprintf(kept->session, sizeof kept->session, "%s", id);
+    snprintf(kept->owner, sizeof kept->owner, "%s", a->open_to_all ? "" : owner);
     kept->scope = (int)scope;
     if (!token_hash(token, strlen(token), kept->sha256))
         return err_set(err, ERR_IO, "SHA-256 failed");
     return auth_adopt(a, kept, err);
 }
 
-void auth_forget_session(struct auth *a, const char *id)
+static bool is_among(const uint8_t hash[TOKEN_HASH_BYTES], const struct api_token *kept, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (token_equal(kept[i].sha256, hash))
+            return true;
+    return false;
+}
+
+void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n)
 {
     pthread_mutex_lock(&a->lock);
     for (int i = 0; i < a->n_session; i++)
-        if (a->session[i].used && strcmp(a->session[i].who.session, id) == 0)
+        if (a->session[i].used && strcmp(a->session[i].who.session, id) == 0 &&
+            !is_among(a->session[i].hash, kept, n))
             memset(&a->session[i], 0, sizeof a->session[i]);
     while (a->n_session > 0 && !a->session[a->n_session - 1].used)
         a->n_session--;
+    if (n) /* else the session is gone, and its streams with it */
+        atomic_fetch_add(&a->generation, 1);
     pthread_mutex_unlock(&a->lock);
+}
+
+void auth_forget_session(struct auth *a, const char *id)
+{
+    auth_keep_only(a, id, NULL, 0);
 }

@@ -4,7 +4,8 @@
  * A token is opaque text; only its SHA-256 is kept. Two kinds:
  *   file tokens     lines of the token file, hold for every session
  *   session tokens  auth_issue() makes them, 128 random bits in base64url, hold for one
- *                   session, void after auth_forget_session()
+ *                   session, void after auth_forget_session() and without the line of the token
+ *                   that the session was made with
  *
  *   right            admin   file ingest   file view   session ingest   session view
  *   AUTH_ANY           x          x            x             x               x
@@ -49,6 +50,8 @@ void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *
 /* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
  * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
 MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);
+/* Of the tokens of a session only these hold from now on. */
+void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n);
 /* edge_ops.session_gone */
 void auth_forget_session(struct auth *a, const char *id);
 
@@ -57,7 +60,13 @@ struct auth_who {
     /* of the line in the token file, for logs; "session" for issued tokens */
     char name[API_NAME_CAP];
     char session[API_ID_CAP]; /* the one session it holds for; "" = all */
+    uint8_t sha256[TOKEN_HASH_BYTES];
 };
+
+/* Changes when tokens may have been revoked: the file was read, a session has new ones. */
+unsigned auth_generation(const struct auth *a);
+/* Is there still the token that auth_check() found? Whether it has expired is not asked. */
+bool auth_holds(struct auth *a, const struct auth_who *who);
 
 /*
  * auth_check - whose token is this?
@@ -76,11 +85,12 @@ MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const
 /*
  * auth_issue - a fresh token for one session
  *
+ * In:      owner: name of the token that the session was made with; "" = it needs none
  * Out:     token, the only copy there ever is: the caller wipes it when it has been told;
  *          kept, what core_ops.tokens_keep and, after a restart, auth_adopt() take
  * Returns: 0; ERR_BUSY: the table is full; ERR_IO: no randomness
  */
-MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope,
+MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope, const char *owner,
                           char token[TOKEN_CAP], struct api_token *kept, struct err *err);
 
 /* Tokens are not asked for (loopback). */

@@ -137,16 +137,15 @@ static void leave_session(struct http_request *r, int status, const struct sessi
 /* ------------------------------------------------------------------------------- routes */
 
 /* Both tokens of a fresh session. They are on the disk before the answer tells them. */
-static int make_tokens(struct http_request *r, const char *id, char ingest[TOKEN_CAP],
-                       char view[TOKEN_CAP], struct err *err)
+static int make_tokens(struct http_request *r, const struct session_info *s, char ingest[TOKEN_CAP],
+                       char view[TOKEN_CAP], struct api_token kept[2], struct err *err)
 {
-    struct api_token kept[2];
-    int rc = auth_issue(r->auth, id, AUTH_INGEST, ingest, &kept[0], err);
+    int rc = auth_issue(r->auth, s->id, AUTH_INGEST, s->owner, ingest, &kept[0], err);
 
     if (rc == 0)
-        rc = auth_issue(r->auth, id, AUTH_VIEW, view, &kept[1], err);
+        rc = auth_issue(r->auth, s->id, AUTH_VIEW, s->owner, view, &kept[1], err);
     if (rc == 0)
-        rc = r->config->ops->tokens_keep(r->config->core, id, kept, 2, err);
+        rc = r->config->ops->tokens_keep(r->config->core, s->id, kept, 2, err);
     return rc;
 }
 
@@ -156,6 +155,7 @@ static void create(struct http_request *r, const struct session_options *options
     struct session_info info = {0};
     struct err err = {0}, ignored;
     char ingest[TOKEN_CAP] = "", view[TOKEN_CAP] = "";
+    struct api_token kept[2];
     int retry_after_s = 0;
 
     if (ops->session_create(r->config->core, options, r->who.name, &info, &retry_after_s, &err)) {
@@ -166,7 +166,7 @@ static void create(struct http_request *r, const struct session_options *options
         answer_problem_err(r, &err);
         return;
     }
-    if (make_tokens(r, info.id, ingest, view, &err)) {
+    if (make_tokens(r, &info, ingest, view, kept, &err)) {
         (void)!ops->session_delete(r->config->core, info.id, &ignored);
         auth_forget_session(r->auth, info.id); /* the client has not been told them */
         answer_problem_err(r, &err);
@@ -258,27 +258,71 @@ void handle_session_delete(struct http_request *r)
     answer_empty(r, 204);
 }
 
-void handle_session_finalize(struct http_request *r)
+/* A request whose body, if there is one, is an object without members. Returns 0, or -1 after
+ * leaving a problem. */
+static int read_nothing(struct http_request *r)
 {
     static const char *const none[] = {NULL};
     struct json_issues issues = {0};
-    struct session_info info = {0};
-    struct err err = {0};
     struct json_at at;
     struct json *doc;
 
     if (read_body(r, &doc))
-        return;
+        return -1;
     if (doc) {
         at = json_at(doc, &issues);
         json_only(&at, none);
         json_free(&doc);
     }
-    if (issues.n > 0)
-        answer_problem_fields(r, &issues);
-    else if (r->config->ops->session_finalize(r->config->core, r->id, &err) ||
-             r->config->ops->session_get(r->config->core, r->id, &info, &err))
+    if (issues.n == 0)
+        return 0;
+    answer_problem_fields(r, &issues);
+    return -1;
+}
+
+void handle_session_finalize(struct http_request *r)
+{
+    struct session_info info = {0};
+    struct err err = {0};
+
+    if (read_nothing(r))
+        return;
+    if (r->config->ops->session_finalize(r->config->core, r->id, &err) ||
+        r->config->ops->session_get(r->config->core, r->id, &info, &err))
         answer_problem_err(r, &err);
     else
         leave_session(r, 202, &info, NULL, NULL);
+}
+
+void handle_session_kick(struct http_request *r)
+{
+    struct err err = {0};
+
+    if (read_nothing(r))
+        return;
+    if (r->config->ops->session_kick(r->config->core, r->id, &err))
+        answer_problem_err(r, &err);
+    else
+        answer_empty(r, 204);
+}
+
+/* New tokens in place of the old ones, which are void from then on, and their streams end. */
+void handle_session_tokens(struct http_request *r)
+{
+    char ingest[TOKEN_CAP] = "", view[TOKEN_CAP] = "";
+    struct session_info info = {0};
+    struct api_token kept[2];
+    struct err err = {0};
+
+    if (read_nothing(r))
+        return;
+    if (r->config->ops->session_get(r->config->core, r->id, &info, &err) ||
+        make_tokens(r, &info, ingest, view, kept, &err)) {
+        answer_problem_err(r, &err);
+    } else {
+        auth_keep_only(r->auth, r->id, kept, 2);
+        leave_session(r, 200, &info, ingest, view);
+    }
+    explicit_bzero(ingest, sizeof ingest);
+    explicit_bzero(view, sizeof view);
 }

@@ -156,6 +156,12 @@ static struct MHD_Response *make_response(struct http_answer *a)
     return response;
 }
 
+/* Did the request change something for the holder of its token? */
+static bool changed(const struct http_request *r, int status)
+{
+    return r->route && status < 400 && strcmp(r->route->method, "GET") != 0;
+}
+
 static void write_log(const struct request *q, int status)
 {
     const struct http_request *r = &q->pub;
@@ -178,7 +184,10 @@ static void write_log(const struct request *q, int status)
     snprintf(text, sizeof text, "%.8s %s %d in %lld us for %s%s%s", r->method,
              r->path[0] ? r->path : "?", status, (long long)us, client, r->who.name[0] ? ", " : "",
              r->who.name);
-    r->config->log(r->config->log_ctx, level, json_finish(&w) ? fields : "{}", text);
+    if (r->config->audit && changed(r, status))
+        r->config->audit(r->config->log_ctx, json_finish(&w) ? fields : "{}", text);
+    else
+        r->config->log(r->config->log_ctx, level, json_finish(&w) ? fields : "{}", text);
 }
 
 static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)

@@ -12,6 +12,8 @@ static const struct routes_entry routes[] = {
     {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, handle_session_get},
     {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, handle_session_delete},
     {"POST", "/v1/sessions/{id}/finalize", AUTH_FEED, JSON, false, handle_session_finalize},
+    {"POST", "/v1/sessions/{id}/kick", AUTH_DELETE, NULL, false, handle_session_kick},
+    {"POST", "/v1/sessions/{id}/tokens", AUTH_DELETE, JSON, false, handle_session_tokens},
     {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false,
      handle_cloud_export},
     {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, handle_cloud_trajectory},

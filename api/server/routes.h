@@ -39,6 +39,8 @@ void handle_session_list(struct http_request *r);
 void handle_session_get(struct http_request *r);
 void handle_session_delete(struct http_request *r);
 void handle_session_finalize(struct http_request *r);
+void handle_session_kick(struct http_request *r);
+void handle_session_tokens(struct http_request *r);
 
 void handle_cloud_export(struct http_request *r);
 void handle_cloud_trajectory(struct http_request *r);

@@ -88,7 +88,10 @@ void ws_peer_log(const struct ws_peer *p, const char *event)
     json_close(&j);
     snprintf(text, sizeof text, "stream of %s %s for %s%s%s%s%s", p->id[0] ? p->id : "?", event,
              client, p->who.name[0] ? ", " : "", p->who.name, why[0] ? ": " : "", why);
-    config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
+    if (config->audit && p->who.name[0]) /* a token was good for it */
+        config->audit(config->log_ctx, json_finish(&j) ? fields : "{}", text);
+    else
+        config->log(config->log_ctx, LOG_INFO, json_finish(&j) ? fields : "{}", text);
 }
 
 static void end(struct ws_peer *p, int code, const char *reason)
@@ -202,11 +205,27 @@ static size_t read_protocols(const char *list, char *token, size_t cap, bool *of
     return len;
 }
 
+/* The token file was read again, or the session has new tokens: does this one still hold? */
+static void check_again(struct ws_peer *p)
+{
+    unsigned generation = auth_generation(p->env->auth);
+
+    if (p->generation == generation)
+        return;
+    p->generation = generation;
+    if ((p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED) ||
+        auth_holds(p->env->auth, &p->who))
+        return;
+    say(p, 401, problem_title(PROBLEM_UNAUTHORIZED), "the token is not valid any more", "");
+    end(p, CLOSE_POLICY, "its token was revoked");
+}
+
 static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, const char *token,
                        size_t token_len, struct err *err)
 {
     const char *given = token_len > 0 ? token : NULL;
 
+    p->generation = auth_generation(p->env->auth);
     if (h->authorization)
         given = auth_bearer(h->authorization, &token_len);
     return auth_check(p->env->auth, given, token_len, &p->who, err);
@@ -481,6 +500,7 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
     p->used_ms = now_ms;
     if (!p->in_message && now_ms - p->rx_ms >= WS_PEER_REST_MS)
         give_back(p);
+    check_again(p);
     switch (p->phase) {
     case WS_PEER_FREE:
         return false;

@@ -59,7 +59,8 @@ struct ws_peer {
     void *wsi; /* the library's name for the connection */
     int fd;
     struct auth_who who;
-    uint8_t addr[16]; /* of the client, as listen_peer() has it */
+    unsigned generation; /* auth_generation() when the token was found to hold */
+    uint8_t addr[16];    /* of the client, as listen_peer() has it */
     char id[API_ID_CAP];
     struct stream *stream;
     int64_t phase_ms, heard_ms, pinged_ms;

@@ -139,7 +139,7 @@ void session_sent(struct session *s, const struct outbox_sent *sent);
 void session_set_preview(struct session *s, const float *depth, uint64_t seq);
 void session_set_net(struct session *s, int w, int h);
 void session_get_net(struct session *s, int *w, int *h);
-/* Returns 0; ERR_LIMIT: more than SESSION_TOKENS_MAX. */
+/* In place of those of before. Returns 0; ERR_LIMIT: more than SESSION_TOKENS_MAX. */
 MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *tokens, int n,
                                    struct err *err);
 /* Returns their number. */

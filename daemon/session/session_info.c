@@ -90,10 +90,11 @@ int session_keep_tokens(struct session *s, const struct api_token *tokens, int n
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (n < 0 || s->n_tokens + n > SESSION_TOKENS_MAX)
+    if (n < 0 || n > SESSION_TOKENS_MAX)
         rc = err_set(err, ERR_LIMIT, "a session has at most %d tokens", SESSION_TOKENS_MAX);
     for (int i = 0; i < n && rc == 0; i++)
-        s->tokens[s->n_tokens++] = tokens[i];
+        s->tokens[i] = tokens[i];
+    s->n_tokens = rc ? s->n_tokens : n;
     pthread_mutex_unlock(&s->lock);
     return rc;
 }

@@ -1,5 +1,7 @@
 #include "tests/support/fake_core.h"
 
+#include "tests/support/fake_host.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -140,18 +142,29 @@ static int session_create(struct core *core, const struct session_options *optio
     return rc;
 }
 
-static int session_get(struct core *core, const char *id, struct session_info *info,
-                       struct err *err)
+/* The lock is held if there is such a session. */
+static struct row *lock_row(struct fake_core *c, const char *id, struct err *err)
 {
-    struct fake_core *c = fake(core);
     struct row *row;
 
     pthread_mutex_lock(&c->lock);
     row = find(c, id);
     if (row)
-        *info = row->info;
+        return row;
     pthread_mutex_unlock(&c->lock);
-    return row ? 0 : not_found(err);
+    (void)!not_found(err);
+    return NULL;
+}
+
+static int session_get(struct core *core, const char *id, struct session_info *info,
+                       struct err *err)
+{
+    struct row *row = lock_row(fake(core), id, err);
+
+    if (!row)
+        return ERR_NOT_FOUND;
+    *info = row->info;
+    return pthread_mutex_unlock(&fake(core)->lock);
 }
 
 static int session_list(struct core *core, struct session_info *infos, int cap, int *n,
@@ -173,31 +186,34 @@ static int session_list(struct core *core, struct session_info *infos, int cap, 
 
 static int session_finalize(struct core *core, const char *id, struct err *err)
 {
-    struct fake_core *c = fake(core);
-    struct row *row;
+    struct row *row = lock_row(fake(core), id, err);
 
-    pthread_mutex_lock(&c->lock);
-    row = find(c, id);
-    if (row)
-        row->info.state = SESSION_CLOSED;
-    pthread_mutex_unlock(&c->lock);
-    return row ? 0 : not_found(err);
+    if (!row)
+        return ERR_NOT_FOUND;
+    row->info.state = SESSION_CLOSED;
+    return pthread_mutex_unlock(&fake(core)->lock);
+}
+
+static int session_kick(struct core *core, const char *id, struct err *err)
+{
+    if (!lock_row(fake(core), id, err))
+        return ERR_NOT_FOUND;
+    pthread_mutex_unlock(&fake(core)->lock);
+    fake_core_bye(fake(core), id);
+    return 0;
 }
 
 static int session_delete(struct core *core, const char *id, struct err *err)
 {
     struct fake_core *c = fake(core);
-    struct row *row;
+    struct row *row = lock_row(c, id, err);
 
-    pthread_mutex_lock(&c->lock);
-    row = find(c, id);
-    if (row) {
-        row->used = false;
-        c->counts.sessions--;
-        c->counts.deleted++;
-    }
-    pthread_mutex_unlock(&c->lock);
-    return row ? 0 : not_found(err);
+    if (!row)
+        return ERR_NOT_FOUND;
+    row->used = false;
+    c->counts.sessions--;
+    c->counts.deleted++;
+    return pthread_mutex_unlock(&c->lock);
 }
 
 static int tokens_keep(struct core *core, const char *id, const struct api_token *tokens, int n,
@@ -311,38 +327,6 @@ static int depth(struct core *core, const char *id, float *buf, size_t cap, int 
     *seq = 41;
     for (size_t i = 0; i < 64 * 48 && i < cap; i++)
         buf[i] = 1.0f + 0.0003f * (float)i;
-    return 0;
-}
-
-static int models(struct core *core, struct api_model *out, int cap, int *n, struct err *err)
-{
-    (void)core;
-    (void)cap;
-    (void)err;
-    memset(out, 0, sizeof *out);
-    strcpy(out->name, "depth-small");
-    strcpy(out->kind, "depth");
-    strcpy(out->output, "disparity");
-    strcpy(out->licence, "MIT");
-    out->multiple = 32;
-    out->weights = 14000000;
-    out->is_default = true;
-    *n = 1;
-    return 0;
-}
-
-static int devices(struct core *core, struct api_device *out, int cap, int *n, struct err *err)
-{
-    (void)core;
-    (void)cap;
-    (void)err;
-    memset(out, 0, sizeof *out);
-    strcpy(out->name, "cpu");
-    strcpy(out->backend, "cpu");
-    strcpy(out->model, "a processor");
-    out->temperature_c = NAN;
-    out->threads = 2;
-    *n = 1;
     return 0;
 }
 
@@ -576,6 +560,7 @@ const struct core_ops *fake_core_ops(void)
         .session_get = session_get,
         .session_list = session_list,
         .session_finalize = session_finalize,
+        .session_kick = session_kick,
         .session_delete = session_delete,
         .tokens_keep = tokens_keep,
         .tokens_each = tokens_each,
@@ -584,8 +569,8 @@ const struct core_ops *fake_core_ops(void)
         .export_close = export_close,
         .trajectory = trajectory,
         .depth = depth,
-        .models = models,
-        .devices = devices,
+        .models = fake_host_models,
+        .devices = fake_host_devices,
         .health = health,
         .metrics = metrics,
         .stream_open = stream_open,

@@ -152,13 +152,17 @@ class Checker:
         self.ask("deleteSession", mapless)
         answer, _ = self.ask("exportCloud", own)
         self.ask("exportCloud", own, headers={"If-None-Match": answer.getheader("ETag")})
-        self.ask("finalizeSession", own)
-        self.ask("finalizeSession", own, body='{"a": 1}')
-        self.ask("finalizeSession", own, body="{", headers={"Content-Type": "application/json"})
-        self.ask("finalizeSession", own, body="{}", headers={"Content-Type": "text/plain"})
-        self.ask("finalizeSession", own, body=" " * 100000)
-        self.ask("finalizeSession", own, headers={"Accept": "text/css"})
-        self.ask("finalizeSession", {"id": UNKNOWN})
+        for operation in ("kickClients", "rotateTokens", "finalizeSession"):
+            _, body = self.ask(operation, own)
+            if operation == "rotateTokens":
+                session["tokens"] = json.loads(body)["tokens"]
+            self.ask(operation, own, body='{"a": 1}')
+            self.ask(operation, own, body="{", headers={"Content-Type": "application/json"})
+            self.ask(operation, own, body="{}", headers={"Content-Type": "text/plain"})
+            self.ask(operation, own, body=" " * 100000)
+            if operation != "kickClients":
+                self.ask(operation, own, headers={"Accept": "text/css"})
+            self.ask(operation, {"id": UNKNOWN})
 
     def tokens(self, session, plain):
         own = {"id": session["id"]}

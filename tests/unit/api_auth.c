@@ -157,7 +157,7 @@ static void test_reload(void **state)
     (void)state;
     write_file("x admin " ABC "\n");
     assert_int_equal(try_open(&a, &err), 0);
-    assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, token, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_VIEW, "", token, &kept, &err), 0);
     write_file("broken\n");
     assert_int_equal(auth_reload(a, &quota_none, &err), ERR_INPUT);
     assert_int_equal(auth_check(a, "abc", 3, &who, &err), 0); /* the old ones stay */
@@ -179,8 +179,8 @@ static void test_issued_tokens(void **state)
     (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
-    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, one, &kept, &err), 0);
-    assert_int_equal(auth_issue(a, "s2", AUTH_VIEW, two, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", one, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "s2", AUTH_VIEW, "", two, &kept, &err), 0);
     assert_int_equal(strlen(one), 22);
     assert_int_equal(
         strspn(one, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), 22);
@@ -209,10 +209,11 @@ static void test_issued_tokens_are_bounded(void **state)
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
     for (int i = 0; i < AUTH_SESSION_TOKENS; i++)
-        assert_int_equal(auth_issue(a, i % 2 ? "odd" : "even", AUTH_VIEW, token, &kept, &err), 0);
-    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &kept, &err), ERR_BUSY);
+        assert_int_equal(auth_issue(a, i % 2 ? "odd" : "even", AUTH_VIEW, "", token, &kept, &err),
+                         0);
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, "", token, &kept, &err), ERR_BUSY);
     auth_forget_session(a, "odd");
-    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, token, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "more", AUTH_VIEW, "", token, &kept, &err), 0);
     auth_close(&a);
 }
 
@@ -228,7 +229,7 @@ static void test_kept_tokens(void **state)
     (void)state;
     write_file("");
     assert_int_equal(try_open(&a, &err), 0);
-    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, token, &kept, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "", token, &kept, &err), 0);
     assert_string_equal(kept.session, "s1");
     auth_close(&a);
     assert_int_equal(try_open(&a, &err), 0);
@@ -251,6 +252,48 @@ static void test_kept_tokens(void **state)
     assert_int_equal(auth_adopt(a, &wrong, &err), ERR_INPUT);
     auth_forget_session(a, "s1");
     assert_int_equal(auth_check(a, token, 22, &who, &err), ERR_DENIED);
+    auth_close(&a);
+}
+
+/* A session's tokens hang on the line of the token that the session was made with, and each stream
+ * hears that it has to ask again. */
+static void test_owner_revoked(void **state)
+{
+    struct auth *a;
+    struct auth_who who, boss;
+    struct err err = {0};
+    struct api_token kept[2];
+    char one[TOKEN_CAP], two[TOKEN_CAP];
+    unsigned generation;
+
+    (void)state;
+    write_file("phone ingest " ABC "\n");
+    assert_int_equal(try_open(&a, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "phone", one, &kept[0], &err), 0);
+    assert_int_equal(auth_check(a, "abc", 3, &boss, &err), 0);
+    assert_int_equal(auth_check(a, one, 22, &who, &err), 0);
+    assert_true(auth_holds(a, &who) && auth_holds(a, &boss));
+    generation = auth_generation(a);
+    write_file("phone ingest " EMPTY "\n"); /* a new token of that name */
+    assert_int_equal(auth_reload(a, &quota_none, &err), 0);
+    assert_int_not_equal(auth_generation(a), generation);
+    assert_true(auth_holds(a, &who));
+    assert_false(auth_holds(a, &boss));
+    write_file("phone ingest " ABC " 2001-01-01\n");
+    assert_int_equal(auth_reload(a, &quota_none, &err), 0);
+    assert_int_equal(auth_check(a, one, 22, &who, &err), ERR_DENIED);
+    write_file("wall ingest " ABC "\n");
+    assert_int_equal(auth_reload(a, &quota_none, &err), 0);
+    assert_int_equal(auth_check(a, one, 22, &who, &err), ERR_DENIED);
+    write_file("phone ingest " ABC "\n");
+    assert_int_equal(auth_reload(a, &quota_none, &err), 0);
+    assert_int_equal(auth_check(a, one, 22, &who, &err), 0);
+    assert_int_equal(auth_issue(a, "s1", AUTH_INGEST, "phone", two, &kept[1], &err), 0);
+    generation = auth_generation(a);
+    auth_keep_only(a, "s1", &kept[1], 1);
+    assert_int_not_equal(auth_generation(a), generation);
+    assert_false(auth_holds(a, &who));
+    assert_int_equal(auth_check(a, two, 22, &who, &err), 0);
     auth_close(&a);
 }
 
@@ -277,7 +320,7 @@ static void test_tokens_are_kept_with_their_session(void **state)
     edge_defaults(&e);
     edge_start(&e);
     s = edge_session(&e, NULL);
-    write_file("");
+    write_file("boss admin " EMPTY "\n"); /* edge_session() makes it for this one */
     assert_int_equal(try_open(&adopter, &err), 0);
     fake_core_ops()->tokens_each(fake_core_core(e.core), adopt, &n);
     assert_int_equal(n, 2);
@@ -532,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_issued_tokens),
         cmocka_unit_test(test_issued_tokens_are_bounded),
         cmocka_unit_test(test_kept_tokens),
+        cmocka_unit_test(test_owner_revoked),
         cmocka_unit_test(test_tokens_are_kept_with_their_session),
         cmocka_unit_test(test_bearer),
         cmocka_unit_test(test_base64url),

@@ -310,6 +310,39 @@ static void test_many_fragments_take_their_time(void **state)
     ws_case_expect_streams(0);
 }
 
+/* New tokens end the streams of the old ones, and of no other token. A kick ends them all. */
+static void test_rotation_and_kick(void **state)
+{
+    int old = ws_case_started(ws_case.session.view, START_VIEW), fresh;
+    int boss = ws_case_started(EDGE_ADMIN, START_VIEW);
+    struct edge_answer a;
+    char target[80];
+
+    (void)state;
+    snprintf(target, sizeof target, "/v1/sessions/%s/tokens", ws_case.session.id);
+    a = edge_request(&ws_case.edge, "POST", target, EDGE_INGEST, NULL);
+    assert_int_equal(a.status, 403); /* it creates sessions, but takes none from others */
+    edge_answer_free(&a);
+    a = edge_request(&ws_case.edge, "POST", target, ws_case.session.ingest, NULL);
+    assert_int_equal(a.status, 200);
+    ws_case_expect_error(old, 401);
+    ws_case_expect_close(old, 1008);
+    ws_case_expect_streams(1);
+    assert_int_equal(ws_case_handshake(ws_case.session.view, "", &old), 401);
+    close(old);
+    snprintf(ws_case.session.view, sizeof ws_case.session.view, "%.22s",
+             strstr(a.body, "\"view\":\"") + 8);
+    edge_answer_free(&a);
+    fresh = ws_case_started(ws_case.session.view, START_VIEW);
+    snprintf(target, sizeof target, "/v1/sessions/%s/kick", ws_case.session.id);
+    a = edge_request(&ws_case.edge, "POST", target, EDGE_ADMIN, NULL);
+    assert_int_equal(a.status, 204);
+    edge_answer_free(&a);
+    ws_case_expect_streams(0);
+    close(boss);
+    close(fresh);
+}
+
 static void test_drain_stops_accepting(void **state)
 {
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
@@ -350,6 +383,7 @@ int main(void)
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_many_fragments_take_their_time, ws_case_setup,
                                         ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_rotation_and_kick, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_drain_stops_accepting, ws_case_setup,
                                         ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_connection_limit, setup_few, ws_case_teardown),
