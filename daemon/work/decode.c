@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define DECODE_MS_MAX (1 << 20)
+
 struct decode_thread {
     struct decode *decode;
     struct jpeg_decoder *decoder;
@@ -69,15 +71,24 @@ static int decode_picture(struct decode_thread *t, struct session *s, struct que
                                   .rgb = item->rgb,
                                   .w = item->width,
                                   .h = item->height};
+    struct jpeg_limits limits = t->decode->limits;
     int64_t least = t->decode->card_pixels;
+    int rc;
 
     if (info->plain && least && (int64_t)info->width * info->height >= least &&
         worker_decode(session_work(s)->worker, &jpeg) == 0) {
         metrics_add(session_setup(s)->metrics, METRICS_CARD_PICTURES, 1);
         return 0;
     }
-    return jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len,
-                       &t->decode->limits, NULL);
+    rc = jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
+    while (rc == ERR_BUSY) { /* its verdict does not depend on what this machine does meanwhile */
+        LOG_AT(LOG_WARNING, "session %s: decoding frame %llu took too long and is tried again",
+               session_id(s), (unsigned long long)item->frame.seq);
+        if (limits.deadline_ms < DECODE_MS_MAX)
+            limits.deadline_ms *= 2; /* the estimate was within the bound already */
+        rc = jpeg_decode(t->decoder, jpeg.rgb, jpeg.w, jpeg.h, jpeg.data, jpeg.len, &limits, NULL);
+    }
+    return rc;
 }
 
 /* CONTROL_REASON_NONE: item holds a picture. */

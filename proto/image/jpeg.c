@@ -81,8 +81,8 @@ static void on_progress(j_common_ptr info)
         longjmp(d->failed, 1);
     }
     if (d->rows++ % CLOCK_CALLS == 0 && now_ns() > d->deadline_ns) {
-        d->code = ERR_LIMIT;
-        snprintf(d->text, sizeof d->text, "decoding takes longer than allowed");
+        d->code = ERR_BUSY;
+        snprintf(d->text, sizeof d->text, "decoding was stopped, it took too long");
         longjmp(d->failed, 1);
     }
 }
@@ -201,7 +201,7 @@ int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_
     d->code = 0;
     d->rows = 0;
     d->max_scans = limits->max_scans;
-    d->deadline_ns = now_ns() + (int64_t)limits->deadline_ms * 1000000;
+    d->deadline_ns = now_ns() + (int64_t)limits->deadline_ms * 1000000 * JPEG_PATIENCE;
     rc = decode_rows(d, rgb, w, h, scale, data, len);
     return rc ? err_set(err, rc, "JPEG: %s", d->text) : 0;
 }

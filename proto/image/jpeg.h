@@ -10,8 +10,9 @@
  * Time:    what decoding will cost is estimated from the headers and the bytes of each scan, at the
  *          rates below, and a picture that would take too long is refused before it is begun: the
  *          same file is refused or taken on every try, on a busy machine and on an idle one. Behind
- *          that stands a deadline of the thread's own processor time, for a machine slower than the
- *          rates say.
+ *          that stands a last resort, JPEG_PATIENCE times as much of the thread's own processor
+ *          time, which a virtual processor that stands still uses up. It is no verdict: the caller
+ *          tries again.
  * Memory:  a picture of several scans is kept as coefficients until the last one; they have a limit
  *          of their own.
  */
@@ -24,12 +25,13 @@
 /* of one picture; 11 million pixels at half resolution of colour, 5 million at full */
 #define JPEG_COEFFICIENT_BYTES_MAX (32u << 20)
 
+#define JPEG_PATIENCE 50
+
 struct jpeg_limits {
     int max_width, max_height; /* pixels */
     int max_scans;             /* of a progressive file */
     uint32_t max_bytes;        /* of the file */
-    /* a picture that would take longer to decode, or does, is refused (only jpeg_decode() looks at
-     * it) */
+    /* a picture that would take longer to decode is refused (only jpeg_decode() looks at it) */
     int deadline_ms;
 };
 
@@ -67,7 +69,8 @@ void jpeg_decoder_free(struct jpeg_decoder **d);
 /*
  * jpeg_decode - decode to packed RGB8 of exactly w x h (a size from jpeg_scaled_size)
  * Out:     rgb [h][w][3]
- * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: estimate, deadline or another limit
+ * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: estimate or another limit; ERR_BUSY: stopped
+ *          after JPEG_PATIENCE, nothing is known of the picture
  */
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
                            size_t len, const struct jpeg_limits *limits, struct err *err);
