@@ -1,7 +1,7 @@
 /*
  * ws_peer.h - one WebSocket connection as a state machine, without a socket
  *
- * ws.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested
+ * ws_service.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested
  * and fuzzed in process: the handshake, message assembly with its limits, strikes, deadlines, what
  * is sent next.
  *

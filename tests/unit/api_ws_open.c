@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,8 +135,76 @@ static void test_handshake_refusals(void **state)
     snprintf(where, sizeof where, "%s?access_token=%s", ws_case.path, ws_case.session.view);
     ws_case_expect_refused(where, headers, 400);
     ws_case_expect_refused("/", headers, 404);
-    ws_case_expect_refused("/v1/sessions//stream", headers, 404);
+    ws_case_expect_refused("/v1/sessions//stream", headers, 400);
     assert_false(edge_logged(&ws_case.edge, ws_case.session.view)); /* and no token in a log */
+}
+
+/* A proxy in front that keeps clients from a path judges what it sees: no other spelling of the
+ * path opens the stream, however the bytes come. */
+static void test_one_spelling(void **state)
+{
+    static const char *const before[] = {"//",    "/./",   "/x/../",     "/x/..//",
+                                         "/%2e/", "//../", "/x/%2e%2e/", "/x/..;/"};
+    char headers[256], where[160];
+
+    (void)state;
+    snprintf(headers, sizeof headers,
+             "Authorization: Bearer %s\r\nSec-WebSocket-Protocol: recon.v1\r\n",
+             ws_case.session.view);
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        snprintf(where, sizeof where, "%s%s", before[i], ws_case.path + 1);
+        ws_case_expect_refused(where, headers, 400);
+    }
+    snprintf(where, sizeof where, "/%%76%s", ws_case.path + 2); /* the v of /v1 */
+    ws_case_expect_refused(where, headers, 400);
+    assert_true(edge_logged(&ws_case.edge, "the path is not spelled plainly"));
+}
+
+/* Sends a request byte by byte. Returns the status of the answer. */
+static int status_of_bytes(const char *target)
+{
+    int fd = edge_connect(ws_port(ws_case.edge.ws)), on = 1, status;
+    struct edge_answer a;
+    char text[512];
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    snprintf(text, sizeof text,
+             "GET %s HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+             "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n\r\n",
+             target, ws_case.session.view);
+    for (const char *c = text; *c && edge_send(fd, c, 1); c++)
+        usleep(c < text + 100 ? 1000 : 0);
+    a = edge_read(fd, false);
+    status = a.status;
+    edge_answer_free(&a);
+    close(fd);
+    return status;
+}
+
+static void test_a_request_in_pieces(void **state)
+{
+    char where[160];
+
+    (void)state;
+    assert_int_equal(status_of_bytes(ws_case.path), 101);
+    snprintf(where, sizeof where, "/%s", ws_case.path);
+    assert_int_not_equal(status_of_bytes(where), 101);
+}
+
+/* A connection that says nothing, or half a line and goodbye, is nothing to wait for. */
+static void test_no_first_line(void **state)
+{
+    int fd = edge_connect(ws_port(ws_case.edge.ws));
+
+    (void)state;
+    edge_send(fd, "GET /v1", 7);
+    shutdown(fd, SHUT_WR);
+    assert_true(edge_closed(fd, 60000));
+    close(fd);
+    fd = edge_connect(ws_port(ws_case.edge.ws));
+    assert_true(edge_closed(fd, 60000)); /* at the deadline of the headers */
+    close(fd);
 }
 
 /* What the library itself would close without a word. */
@@ -209,6 +278,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_handshake_tokens, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_browser_token, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_handshake_refusals, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_one_spelling, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_a_request_in_pieces, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_no_first_line, ws_case_setup_quick, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_broken_upgrades, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_not_websocket, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_listens_where_told, ws_case_setup, ws_case_teardown),
