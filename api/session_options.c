@@ -20,6 +20,7 @@ static const char camera[] = "camera", net[] = "net"; /* objects are told apart 
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
+static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
 static const char *const journals[] = {"off", "async", "sync", NULL};
 static const char *const modes[] = {"live", "lossless", NULL};
@@ -39,6 +40,10 @@ const struct session_option session_options_table[] = {
      .help = "Where poses come from: with the frames, or from the ego-motion network"},
     {"up", SESSION_OPTION_WORD, FIELD(up), .words = ups, .kinds = MONO, .flag = "up", .arg = "AXIS",
      .help = "The world's axis that points up, for exports: +y of a phone, -y of learned poses"},
+    {"upright", SESSION_OPTION_WORD, FIELD(upright), .words = uprights, .kinds = ANY,
+     .flag = "upright", .arg = "HOW",
+     .help = "How pictures are put upright for the networks: by what is known, by poses and the up "
+             "axis, by their Exif, or turned clockwise by so many degrees"},
     {"fx", SESSION_OPTION_REAL, CAMERA(K.fx), .min = 1, .max = 1e5, .help = "Focal length along x"},
     {"fy", SESSION_OPTION_REAL, CAMERA(K.fy), .min = 1, .max = 1e5, .help = "Focal length along y"},
     {"cx", SESSION_OPTION_REAL, CAMERA(K.cx), .min = -1e5, .max = 1e5,

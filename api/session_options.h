@@ -48,6 +48,18 @@ enum session_up {
     SESSION_UP_MINUS_X
 };
 
+/* How a picture is put upright before a network sees it. */
+enum session_upright {
+    SESSION_UPRIGHT_DEFAULT,
+    SESSION_UPRIGHT_AUTO,    /* by gravity where the world's up axis is known, else by Exif */
+    SESSION_UPRIGHT_GRAVITY, /* by the frames' poses and `up` */
+    SESSION_UPRIGHT_EXIF,
+    SESSION_UPRIGHT_0, /* as it is; then clockwise */
+    SESSION_UPRIGHT_90,
+    SESSION_UPRIGHT_180,
+    SESSION_UPRIGHT_270
+};
+
 enum session_depth_unit {
     SESSION_DEPTH_UNIT_DEFAULT,
     SESSION_DEPTH_UNIT_MM,
@@ -76,6 +88,7 @@ struct session_options {
     char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
     enum session_pose_source pose_source;
     enum session_up up;
+    enum session_upright upright;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */

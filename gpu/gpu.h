@@ -241,6 +241,15 @@ MUST_CHECK int gpu_session_new(struct gpu_session **s, struct gpu *g,
 void gpu_session_free(struct gpu_session **s);
 
 /*
+ * gpu_session_sideways - set aside what pictures need that are turned by one quarter or three: the
+ * depth network for an input of net_h x net_w; once a session, between two of its items
+ *
+ * Returns: 0, also where that was done before; as gpu_session_new()
+ */
+MUST_CHECK int gpu_session_sideways(struct gpu_session *s, struct err *err);
+int gpu_session_is_sideways(const struct gpu_session *s);
+
+/*
  * gpu_session_save / gpu_session_load - a session between two of its frames, as bytes
  *
  * A session that was loaded goes on as the saved one would have, bit for bit: same networks, same
@@ -278,6 +287,9 @@ struct gpu_pass_time {
 /* What every line's item begins with. */
 struct gpu_item {
     struct gpu_session *session;
+    /* Quarter turns, clockwise, that put its picture upright for the depth network, 0...3; odd ones
+     * need gpu_session_sideways() */
+    int turn;
     /* after gpu_wait() */
     struct gpu_pass_time passes[GPU_PASSES_MAX];
     int n_passes;

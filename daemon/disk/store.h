@@ -48,6 +48,7 @@ struct store_work {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */
     uint32_t world_epoch, breaks;
+    int turn; /* gpu_item.turn */
 };
 
 /* What the store asks of the rooms above. By any thread, no lock held. */

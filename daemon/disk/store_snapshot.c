@@ -14,6 +14,7 @@
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
 #define CORE_VERSION 2 /* 1: a word more before the rest, which was 1 */
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
+#define TURN_SHIFT 8 /* in the word of `any`, which earlier builds hold against 0 */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
 
 unsigned store_reads(uint32_t tag)
@@ -50,7 +51,7 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u64(&w, d->used);
     bytes_put_u64(&w, atomic_load(&d->front_refused));
     bytes_put_u64(&w, atomic_load(&d->front_dropped));
-    bytes_put_u32(&w, work->any);
+    bytes_put_u32(&w, work->any ? 1u | (uint32_t)work->turn << TURN_SHIFT : 0);
     bytes_put_u32(&w, work->world_epoch);
     bytes_put_u32(&w, work->breaks);
     put_sizes(&w, work, &saved);
@@ -87,6 +88,7 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     struct session_disk *d = session_disk(s);
     struct session_saved saved = {0};
     struct store_work work;
+    uint32_t any;
 
     if (core->version == 1)
         (void)bytes_get_u32(&r);
@@ -95,7 +97,9 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     d->used = bytes_get_u64(&r);
     atomic_store(&d->front_refused, bytes_get_u64(&r));
     atomic_store(&d->front_dropped, bytes_get_u64(&r));
-    work.any = bytes_get_u32(&r) != 0;
+    any = bytes_get_u32(&r);
+    work.any = any != 0;
+    work.turn = (int)(any >> TURN_SHIFT & 3);
     work.world_epoch = bytes_get_u32(&r);
     work.breaks = bytes_get_u32(&r);
     if (get_sizes(&work, &saved, &r))

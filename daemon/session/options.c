@@ -90,6 +90,10 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
     /* The world of learned poses is the first camera's, whose y points down. */
     if (o->pose_source == SESSION_POSE_LEARNED && o->up == SESSION_UP_DEFAULT)
         o->up = SESSION_UP_MINUS_Y;
+    /* A client that names the up axis knows where gravity points. */
+    if (o->up != SESSION_UP_DEFAULT && o->pose_source != SESSION_POSE_LEARNED &&
+        o->upright == SESSION_UPRIGHT_DEFAULT)
+        o->upright = SESSION_UPRIGHT_GRAVITY;
     session_options_fill(o, &config->session.options);
     if (o->journal == SESSION_JOURNAL_DEFAULT) /* a kind that keeps nothing has no such option */
         o->journal = SESSION_JOURNAL_OFF;

@@ -71,6 +71,7 @@ struct queue_item {
     uint8_t *rgb;      /* picture, from queue_take_waiting() on; NULL while there are no pictures */
     int width, height; /* of rgb, filled in by the decoder */
     struct intrinsics K; /* of rgb */
+    int exif_turn;       /* jpeg_info.turn */
     /* the queue's own */
     enum queue_state state;
     uint64_t rank;

@@ -109,6 +109,7 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         choose_sizes(s, &info);
     else if (info.width != k->jpeg_w || info.height != k->jpeg_h)
         return CONTROL_BAD_FRAME;
+    item->exif_turn = info.turn;
     reason = camera(s, item);
     if (reason != CONTROL_REASON_NONE)
         return reason;

@@ -72,6 +72,7 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
     kept->any = true;
     kept->world_epoch = job->item->frame.world_epoch;
     kept->breaks = job->item->breaks;
+    kept->turn = job->on_device.turn;
     store_used(s, job->item);
     frame_end_told(s, job->item, ack);
     session_work_turn_over(s);

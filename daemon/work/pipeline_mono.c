@@ -30,7 +30,7 @@ static void open_job(struct job *job)
     const struct frame *f = &item->frame;
 
     job->frame = (struct gpu_frame){
-        .item.session = k->device,
+        .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
         .rgb = item->rgb,
         .width = item->width,
         .height = item->height,

@@ -1,6 +1,6 @@
 #include "daemon/work/session_work.h"
 
-#include "proto/types.h"
+#include "proto/geom/pose.h"
 
 static void kick(struct session *s, struct turn *turns, struct turn_entry *e)
 {
@@ -54,4 +54,34 @@ struct session *session_work_of_decoder(struct turn_entry *e)
 struct session *session_work_of_device(struct turn_entry *e)
 {
     return CONTAINER_OF(e, struct session_work, device_turn)->session;
+}
+
+/* ------------------------------------------------------------------------- upright pictures */
+
+static struct vec3 direction_of(enum session_up up)
+{
+    float sign = up == SESSION_UP_MINUS_X || up == SESSION_UP_MINUS_Y || up == SESSION_UP_MINUS_Z
+                     ? -1.0f
+                     : 1.0f;
+
+    if (up == SESSION_UP_X || up == SESSION_UP_MINUS_X)
+        return vec3_make(sign, 0, 0);
+    if (up == SESSION_UP_Z || up == SESSION_UP_MINUS_Z)
+        return vec3_make(0, 0, sign);
+    return vec3_make(0, sign, 0);
+}
+
+int session_work_picture_turn(const struct session_work *k, const struct queue_item *item)
+{
+    const struct session_options *o = &session_setup(k->session)->options;
+    const struct frame *f = &item->frame;
+    bool posed = f->flags & FRAME_HAS_POSE && o->pose_source != SESSION_POSE_LEARNED;
+
+    if (o->upright >= SESSION_UPRIGHT_0)
+        return (int)(o->upright - SESSION_UPRIGHT_0);
+    /* the trackers that have these axes have worlds whose y points up */
+    if (posed && (o->upright == SESSION_UPRIGHT_GRAVITY ||
+                  (o->upright == SESSION_UPRIGHT_AUTO && item->convention == FRAME_POSE_OPENGL)))
+        return pose_turn(&f->T_wc, direction_of(o->up), k->kept.any ? k->kept.turn : -1);
+    return item->exif_turn;
 }

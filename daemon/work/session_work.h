@@ -55,7 +55,9 @@ struct session_work {
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
     struct gpu_session *device;  /* NULL before the first frame and after it was retired */
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-    float *depth;                /* [net_h][net_w] if preview, or the kind wants it */
+    struct queue_item
+        *held;    /* was taken for the device and waits until it takes sideways pictures */
+    float *depth; /* [net_h][net_w] if preview, or the kind wants it */
     struct job job;
 };
 
@@ -72,6 +74,10 @@ void session_work_turn_over(struct session *s);
 void session_work_retire(struct session *s);
 /* Takes over what a checkpoint kept. */
 void session_work_restore(struct session *s, const struct store_work *kept);
+
+/* gpu_item.turn of the session's next frame: by the options, its pose or its Exif, and the turn of
+ * the frame before. The worker's thread. */
+int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);
 
 /* The session of an entry in decode_turns, in device_turns. */
 struct session *session_work_of_decoder(struct turn_entry *e);

@@ -24,7 +24,7 @@ static void end_turn(struct worker *w, struct session *s)
     bool more;
 
     session_work_kick_decoder(s);
-    more = !session_dead(s) && queue_has_ready(session_queue(s));
+    more = session_work(s)->held || (!session_dead(s) && queue_has_ready(session_queue(s)));
     if (turn_done(w->turns, &session_work(s)->device_turn, more))
         session_unref(s);
 }
@@ -53,18 +53,26 @@ static bool needs_device(const struct worker *w, struct session *s)
            queue_has_ready(session_queue(s));
 }
 
-/* The session's next picture becomes its job. Returns false if there is none. A frame that
- * came after needs_device() was asked has announced itself, so the session's turn comes again. */
+/* The session's next picture becomes its job. Returns false if there is none, or if the device does
+ * not take it yet: then it is held. A frame that came after needs_device() was asked has announced
+ * itself, so the session's turn comes again. */
 static bool take_job(struct worker *w, struct session *s)
 {
     struct session_work *k = session_work(s);
     bool lost = atomic_load(&w->lost);
     struct queue_item *item;
 
+    if (k->held && (session_dead(s) || lost)) {
+        item = k->held;
+        k->held = NULL;
+        frame_end_unused(s, item, CONTROL_FAULT, lost);
+        return false;
+    }
     if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
         return false;
     store_checkpoint(s, k->device, &k->kept);
-    item = queue_take_ready(session_queue(s));
+    item = k->held ? k->held : queue_take_ready(session_queue(s));
+    k->held = NULL;
     if (!item)
         return false;
     session_work_kick_decoder(s);
@@ -74,7 +82,9 @@ static bool take_job(struct worker *w, struct session *s)
     }
     k->job = (struct job){.session = s, .item = item};
     session_setup(s)->kind->open(&k->job);
-    return true;
+    if (k->job.on_device.turn & 1 && !gpu_session_is_sideways(k->device))
+        k->held = item;
+    return !k->held;
 }
 
 static enum control_reason reason_of(int rc)
@@ -276,6 +286,11 @@ static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *c
             continue;
         }
         if (!take_job(w, s)) {
+            if (k->held) {
+                set_working(w, s);
+                worker_make_session(w, s);
+                continue;
+            }
             end_turn(w, s);
             continue;
         }

@@ -109,16 +109,20 @@ static void note_limit(struct worker *w, struct session *s)
         atomic_store(&w->too_many_pixels, pixels);
 }
 
-/* Device state for the frame that waits for it; where it cannot be had the frame is refused. */
+/* Device state for the frame that waits for it, or what it lacks for one that is held; where that
+ * cannot be had the frame is refused. */
 static void make(struct worker *w, struct session *s)
 {
+    struct session_work *k = session_work(s);
     struct queue_item *item = NULL;
     enum control_reason reason;
     struct err err = {0};
     int rc = 0, width, height;
 
-    if (!session_dead(s) && !atomic_load(&w->lost) &&
-        queue_ready_size(session_queue(s), &width, &height))
+    if (k->held)
+        rc = session_dead(s) || atomic_load(&w->lost) ? 0 : gpu_session_sideways(k->device, &err);
+    else if (!session_dead(s) && !atomic_load(&w->lost) &&
+             queue_ready_size(session_queue(s), &width, &height))
         rc = make_state(w, s, width, height, &err);
     if (rc == ERR_LIMIT)
         note_limit(w, s);
@@ -126,7 +130,8 @@ static void make(struct worker *w, struct session *s)
         reason = failed(s, rc, &err);
         if (rc == ERR_DEVICE)
             worker_lose(w);
-        item = queue_take_ready(session_queue(s));
+        item = k->held ? k->held : queue_take_ready(session_queue(s));
+        k->held = NULL;
     }
     if (item)
         frame_end_unused(s, item, reason, atomic_load(&w->lost));

@@ -117,8 +117,16 @@ static int cpu_attach(struct gpu_session *s, struct err *err)
     return rc;
 }
 
+static int cpu_attach_sideways(struct gpu_session *s, struct err *err)
+{
+    const struct gpu_session_config *c = &s->config;
+
+    return network_get(&s->network_sideways, c->depth, c->net_h, c->net_w, err);
+}
+
 static void cpu_detach(struct gpu_session *s)
 {
+    network_put(s->network_sideways);
     for (int kind = 0; kind < GPU_MODEL_KINDS; kind++)
         network_put(s->networks[kind]);
 }
@@ -156,6 +164,7 @@ const struct gpu_ops backend_cpu = {
     .network_free = cpu_network_free,
     .session = cpu_session,
     .attach = cpu_attach,
+    .attach_sideways = cpu_attach_sideways,
     .detach = cpu_detach,
     .submit = cpu_submit,
 };

@@ -184,7 +184,17 @@ static int cuda_attach(struct gpu_session *s, struct err *err)
     int rc;
 
     CU_TRY(cudaSetDevice(gpu_cuda_of(s->gpu)->device));
-    rc = graph_cuda_get(s, err);
+    rc = graph_cuda_get(s, 0, err);
+out:
+    return rc;
+}
+
+static int cuda_attach_sideways(struct gpu_session *s, struct err *err)
+{
+    int rc;
+
+    CU_TRY(cudaSetDevice(gpu_cuda_of(s->gpu)->device));
+    rc = graph_cuda_get(s, 1, err);
 out:
     return rc;
 }
@@ -224,7 +234,7 @@ static int enqueue(struct gpu_cuda *g, const struct line_cuda *line, int batch,
 
     b->n_groups = 0;
     for (int i = 0; i < n; i++) {
-        struct group_cuda *group = group_of(b, items[i]->session->graph);
+        struct group_cuda *group = group_of(b, graph_cuda_of(items[i]));
 
         items[i]->batch = batch;
         graph_cuda_put_item(group->graph, batch, group->n++, items[i]);
@@ -275,7 +285,7 @@ static int cuda_wait(struct gpu *base, struct gpu_item *const *items, int n, str
 
     b->busy = 0;
     for (int i = 0; i < n && rc == 0; i++) {
-        struct graph_cuda *graph = items[i]->session->graph;
+        struct graph_cuda *graph = graph_cuda_of(items[i]);
 
         graph->line->take(items[i]);
         items[i]->device_us /= (float)group_of(b, graph)->n;
@@ -294,6 +304,7 @@ static const struct gpu_ops table = {
     .network_free = cuda_network_free,
     .session = cuda_session,
     .attach = cuda_attach,
+    .attach_sideways = cuda_attach_sideways,
     .detach = cuda_detach,
     .trim = cuda_trim,
     .submit = cuda_submit,

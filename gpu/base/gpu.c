@@ -293,6 +293,23 @@ void gpu_session_free(struct gpu_session **session)
     ops_of(s)->free(s);
 }
 
+int gpu_session_sideways(struct gpu_session *s, struct err *err)
+{
+    const struct gpu_ops *ops = s->gpu->ops;
+    int rc = 0;
+
+    if (!s->sideways && ops->attach_sideways)
+        rc = ops->attach_sideways(s, err);
+    if (rc == 0)
+        s->sideways = 1;
+    return rc;
+}
+
+int gpu_session_is_sideways(const struct gpu_session *s)
+{
+    return s->sideways;
+}
+
 size_t gpu_session_state_bytes(struct gpu_session *s)
 {
     return ops_of(s)->state_bytes ? ops_of(s)->state_bytes(s) : 0;

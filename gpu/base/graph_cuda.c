@@ -5,13 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct key {
+    const struct gpu_session *session;
+    int sideways;
+};
+
 static int same(const struct shared *s, const void *key)
 {
     const struct graph_cuda *g = (const struct graph_cuda *)s;
-    const struct gpu_session_config *c = &((const struct gpu_session *)key)->config;
+    const struct key *k = (const struct key *)key;
+    const struct gpu_session_config *c = &k->session->config;
 
-    return g->line->line == c->line && g->models[GPU_MODEL_DEPTH] == c->depth &&
-           g->models[GPU_MODEL_MOTION] == c->motion && g->w == c->net_w && g->h == c->net_h;
+    return g->sideways == k->sideways && g->line->line == c->line &&
+           g->models[GPU_MODEL_DEPTH] == c->depth && g->models[GPU_MODEL_MOTION] == c->motion &&
+           g->w == c->net_w && g->h == c->net_h;
 }
 
 static void free_graph(struct shared *s)
@@ -78,7 +85,8 @@ out:
 
 static int make(struct shared **out, const void *key, struct err *err)
 {
-    const struct gpu_session *s = key;
+    const struct key *k = (const struct key *)key;
+    const struct gpu_session *s = k->session;
     const struct gpu_session_config *c = &s->config;
     struct graph_cuda *g = calloc(1, sizeof *g);
     int rc = 0;
@@ -89,10 +97,15 @@ static int make(struct shared **out, const void *key, struct err *err)
     g->line = line_cuda_of(c->line);
     g->w = c->net_w;
     g->h = c->net_h;
+    g->sideways = k->sideways;
     g->models[GPU_MODEL_DEPTH] = c->depth;
     g->models[GPU_MODEL_MOTION] = c->motion;
-    for (int kind = 0; kind < GPU_MODEL_KINDS && rc == 0; kind++)
-        rc = network_get(&g->networks[kind], g->models[kind], g->w, g->h, err);
+    for (int kind = 0; kind < GPU_MODEL_KINDS && rc == 0; kind++) {
+        int turned = g->sideways && kind == GPU_MODEL_DEPTH;
+
+        rc = network_get(&g->networks[kind], g->models[kind], turned ? g->h : g->w,
+                         turned ? g->w : g->h, err);
+    }
     if (rc)
         goto out;
     CU_TRY(cudaMallocHost((void **)&g->args, GPU_BATCHES * args_bytes(g)));
@@ -113,19 +126,27 @@ out:
 
 const struct shared_list graph_cuda_list = {.same = same, .make = make, .free = free_graph};
 
-int graph_cuda_get(struct gpu_session *s, struct err *err)
+int graph_cuda_get(struct gpu_session *s, int sideways, struct err *err)
 {
+    const struct key key = {s, sideways};
     struct shared *graph = NULL;
-    int rc = shared_get(&graph, &gpu_cuda_of(s->gpu)->graphs, s, err);
+    int rc = shared_get(&graph, &gpu_cuda_of(s->gpu)->graphs, &key, err);
 
-    s->graph = (struct graph_cuda *)graph;
+    *(sideways ? &s->graph_sideways : &s->graph) = (struct graph_cuda *)graph;
     return rc;
+}
+
+struct graph_cuda *graph_cuda_of(const struct gpu_item *item)
+{
+    return item->turn & 1 ? item->session->graph_sideways : item->session->graph;
 }
 
 void graph_cuda_put(struct gpu_session *s)
 {
     if (s->graph)
         shared_put(&gpu_cuda_of(s->gpu)->graphs, &s->graph->shared);
+    if (s->graph_sideways)
+        shared_put(&gpu_cuda_of(s->gpu)->graphs, &s->graph_sideways->shared);
 }
 
 static int of_model(const struct shared *s, const void *m)

@@ -24,7 +24,7 @@ struct graph_cuda {
     const struct line_cuda *line;
     struct gpu_model *models[GPU_MODEL_KINDS]; /* NULL: the session has none */
     struct network *networks[GPU_MODEL_KINDS];
-    int w, h;
+    int w, h, sideways; /* the depth network's input is w x h, or h x w if sideways */
     /* [GPU_BATCHES][gpu->batch] of line->arg_bytes: what the host writes, and the copy that kernels
      * read */
     uint8_t *args, *args_dev;
@@ -34,12 +34,16 @@ struct graph_cuda {
 /* What gpu_cuda.graphs is made of. */
 extern const struct shared_list graph_cuda_list;
 
-/* The graphs of a session: pair get with put. The current device is the session's. */
-MUST_CHECK int graph_cuda_get(struct gpu_session *s, struct err *err);
+/* The graphs of a session, or those of its pictures that are turned sideways: pair get with put.
+ * The current device is the session's. */
+MUST_CHECK int graph_cuda_get(struct gpu_session *s, int sideways, struct err *err);
+/* Puts both. */
 void graph_cuda_put(struct gpu_session *s);
 /* Frees graphs that no session uses: those with model m; NULL: all graphs. */
 void graph_cuda_free(struct gpu_cuda *g, const struct gpu_model *m);
 
+/* The one that an item runs in. */
+struct graph_cuda *graph_cuda_of(const struct gpu_item *item);
 /* The item takes place `at` in this batch, 0 ... GPU_BATCHES - 1. */
 void graph_cuda_put_item(struct graph_cuda *graph, int batch, int at, const struct gpu_item *item);
 /* Enqueues the graph for places 0 ... n-1 of the batch. */

@@ -51,6 +51,8 @@ struct gpu_ops {
      * detach() gives that back, also after attach() failed or was never called. NULL: sessions
      * share nothing */
     int (*attach)(struct gpu_session *s, struct err *err);
+    /* the same for pictures that are turned sideways */
+    int (*attach_sideways)(struct gpu_session *s, struct err *err);
     void (*detach)(struct gpu_session *s);
     void (*trim)(struct gpu *g); /* frees memory that is kept for sessions to come; may be NULL */
     int (*submit)(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items, int n,
@@ -84,6 +86,10 @@ struct gpu_session {
      * line, where it runs all at once */
     struct network *networks[GPU_MODEL_KINDS];
     struct graph_cuda *graph;
+    /* what attach_sideways() got: the depth network, or the recorded line with it */
+    struct network *network_sideways;
+    struct graph_cuda *graph_sideways;
+    int sideways; /* it was called, so that items may be turned by odd quarters */
 };
 
 /* As gpu_session_new(), but networks may be missing (self-test, tests). Arguments are trusted. */

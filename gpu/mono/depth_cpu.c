@@ -1,23 +1,28 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/depth_point.h"
+#include "gpu/mono/image_point.h"
 #include "gpu/net/net_dnnl.h"
 
 /* Without a network the session has its depth already (session_cpu_put_depth()). */
 int depth_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
-    const struct network *network = item->session->networks[GPU_MODEL_DEPTH];
+    const struct network *network =
+        item->turn & 1 ? item->session->network_sideways : item->session->networks[GPU_MODEL_DEPTH];
+    float *raw = item->turn ? s->raw : s->depth;
     struct depth_scale scale;
     int rc;
 
     if (!network)
         return 0;
-    rc = net_dnnl_run(network->exec, s->planes, s->depth, err);
+    rc = net_dnnl_run(network->exec, s->planes, raw, err);
     if (rc)
         return rc;
     scale = depth_scale_make(&s->base.config.depth->info, s->camera.K.fx);
-    for (uint32_t i = 0; i < s->n_pixels; i++)
-        s->depth[i] = depth_metres(&scale, s->depth[i]);
+    for (int y = 0; y < s->h; y++)
+        for (int x = 0; x < s->w; x++)
+            s->depth[(size_t)y * (size_t)s->w + (size_t)x] =
+                depth_metres(&scale, raw[image_turned(x, y, s->w, s->h, item->turn)]);
     return 0;
 }

@@ -5,6 +5,8 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
+#include "gpu/mono/image_point.h"
+
 static __global__ void depth_kernel(const struct frame_cuda *frames)
 {
     scan_begin();
@@ -15,7 +17,10 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
         return;
     if (pixel < s->n_pixels) {
         if (f->depth_raw)
-            s->depth[pixel] = depth_metres(&s->depth_scale, f->depth_raw[pixel]);
+            s->depth[pixel] = depth_metres(
+                &s->depth_scale,
+                f->depth_raw[image_turned((int)(pixel % (uint32_t)s->w),
+                                          (int)(pixel / (uint32_t)s->w), s->w, s->h, f->turn)]);
         if (f->depth_out)
             f->depth_out[pixel] = s->depth[pixel];
     }

@@ -42,7 +42,8 @@ static void resize_row(struct session_cpu *s, const struct gpu_frame *f, int y)
         for (int ch = 0; ch < 3; ch++)
             s->rgb[at * 3 + ch] = image_round(sum[ch], area);
         if (depth)
-            put_planes(s->planes, s, at, sum, area, &depth->info);
+            put_planes(s->planes, s, image_turned(x, y, s->w, s->h, f->item.turn), sum, area,
+                       &depth->info);
         if (motion)
             put_planes(s->pair + 3 * (size_t)s->n_pixels, s, at, sum, area, &motion->info);
     }

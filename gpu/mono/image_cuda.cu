@@ -107,7 +107,8 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
         for (int ch = 0; ch < 3; ch++)
             s->rgb[3 * (size_t)pixel + ch] = image_round(sum[ch], area);
         if (f->depth_in)
-            *(uint2 *)(f->depth_in + (size_t)pixel * f->depth_pitch) =
+            *(uint2 *)(f->depth_in +
+                       (size_t)image_turned(x, y, s->w, s->h, f->turn) * f->depth_pitch) =
                 normalise(sum, area, f->mean[0], f->std[0]);
         if (s->previous)
             put_motion(f, s, pixel, normalise(sum, area, f->mean[1], f->std[1]), K, x, y);

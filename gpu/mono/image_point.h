@@ -4,7 +4,7 @@
  * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of
  * 1/n_out pixel both ends are integers, so the overlaps are integers that add up to n_in, the sum
  * over a box is an integer, and its value does not depend on the order of summation or the machine.
- * Maths:   MATH.md (I1), (I3)
+ * Maths:   MATH.md (I1), (I3), (I4)
  */
 #ifndef RECOND_GPU_IMAGE_POINT_H
 #define RECOND_GPU_IMAGE_POINT_H
@@ -39,6 +39,15 @@ GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)
 GPU_HD static inline float image_normalise(uint64_t sum, uint64_t area, float mean, float std)
 {
     return ((float)sum / ((float)area * 255.0f) - mean) / std;
+}
+
+/* (I4) Where pixel (x, y) of a w x h picture lies in the same picture turned clockwise by so many
+ * quarters, whose rows are h long if that is odd. */
+GPU_HD static inline uint32_t image_turned(int x, int y, int w, int h, int turn)
+{
+    int u = turn == 1 ? h - 1 - y : turn == 2 ? w - 1 - x : turn == 3 ? y : x;
+    int v = turn == 1 ? x : turn == 2 ? h - 1 - y : turn == 3 ? w - 1 - x : y;
+    return (uint32_t)v * (uint32_t)(turn & 1 ? h : w) + (uint32_t)u;
 }
 
 #endif

@@ -44,6 +44,10 @@ int line_mono_check_picture(const struct gpu_item *item, struct err *err)
         f->height > c->max_image_h)
         return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for at most %dx%d",
                        f->width, f->height, c->max_image_w, c->max_image_h);
+    if (item->turn < 0 || item->turn > 3 || (item->turn & 1 && !item->session->sideways))
+        return err_set(err, ERR_INPUT,
+                       "a picture turned by %d quarters, which the session does not take",
+                       item->turn);
     if (!intrinsics_valid(&f->K))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
     return 0;

@@ -155,6 +155,7 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->T_wc = f->T_wc;
     a->has_pose = f->has_pose;
     a->restart = f->restart;
+    a->turn = f->item.turn;
     put_networks(a, graph, at);
     a->changes = s->changes;
     a->result = s->result;

@@ -29,6 +29,7 @@ static void lay_out_picture(struct session_cpu *s, struct arena *a,
     s->planes = take(a, n * 3, sizeof *s->planes);
     s->pair = take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
     s->depth = take(a, n, sizeof *s->depth);
+    s->raw = take(a, n, sizeof *s->raw);
 }
 
 static void lay_out_fusion(struct session_cpu *s, struct arena *a,

@@ -36,6 +36,7 @@ struct session_cpu {
     float *planes;  /* [3][h][w] for the depth network */
     float *pair;    /* [8][h][w] for the motion network: previous, current, rays */
     float *depth;   /* [h][w] metres, 0 = none */
+    float *raw;     /* [w][h] or [h][w]: what the depth network says of a turned picture */
     struct camera camera;
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */

@@ -179,6 +179,7 @@ struct frame_cuda {
     struct intrinsics K;   /* of it */
     struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
+    int turn; /* quarters: the depth network's picture and answer are turned (I4) */
     float mean[2][3], std[2][3];  /* of the depth and of the motion network */
     __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
     int depth_pitch, motion_pitch;

@@ -85,3 +85,20 @@ void pose_put(struct bytes_writer *w, const struct rigid *T)
     for (int i = 0; i < 3; i++)
         bytes_put_f32(w, T->t[i]);
 }
+
+int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)
+{
+    const float *r = T_wc->r;
+    /* the share of "up" along each direction that a turn puts on top: top, left, bottom, right */
+    float x = r[0] * up.x + r[3] * up.y + r[6] * up.z, y = r[1] * up.x + r[4] * up.y + r[7] * up.z;
+    const float along[4] = {-y, -x, y, x};
+    float length = sqrtf(x * x + y * y);
+    int best = 0;
+
+    for (int i = 1; i < 4; i++)
+        if (along[i] > along[best])
+            best = i;
+    if (length < POSE_LEAN_MIN)
+        return last < 0 ? 0 : last;
+    return last >= 0 && along[last] >= 0.5f * length ? last : best;
+}

@@ -12,6 +12,7 @@
 #include "proto/types.h"
 
 #define POSE_BYTES 28
+#define POSE_LEAN_MIN 0.3f /* of "up" within the picture: a camera 17 degrees off the vertical */
 #define POSE_UNIT_TOLERANCE 1e-2f /* how far |q| may be from one; it is normalised */
 
 /*
@@ -25,5 +26,17 @@ MUST_CHECK int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, st
 /* The inverse of pose_get(); of q and -q, which are one rotation, the one with w >= 0 is
  * written. */
 void pose_put(struct bytes_writer *w, const struct rigid *T);
+
+/*
+ * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright
+ *
+ * In:      T_wc of its camera (x right, y down); up: the world's direction away from the ground, of
+ *          length 1; last: of the picture before, -1 = there is none
+ * Returns: 0...3; `last` while the picture leans less than 60 degrees away from it, so that a
+ *          camera held between two turns does not change them, or looks so steeply up or down that
+ *          it hardly leans anywhere
+ * Maths:   MATH.md (U1)
+ */
+int pose_turn(const struct rigid *T_wc, struct vec3 up, int last);
 
 #endif

@@ -38,6 +38,7 @@ struct jpeg_limits {
 struct jpeg_info {
     int width, height, components;
     int progressive; /* SOF2 */
+    int turn;        /* quarters, clockwise, that put it upright, as its Exif says; 0 without */
     int scans;       /* SOS markers seen */
     /* baseline (SOF0) in one scan, YCbCr as JFIF has it, its colour at full size, at half the width
      * or at half of both: what cameras make and every decoder reads alike */
@@ -53,6 +54,9 @@ struct jpeg_info {
  */
 MUST_CHECK int jpeg_probe(struct jpeg_info *info, const uint8_t *data, size_t len,
                           const struct jpeg_limits *limits, struct err *err);
+
+/* What an APP1 segment says of jpeg_info.turn; 0 where it is no Exif, is damaged or mirrors. */
+int jpeg_exif_turn(const uint8_t *segment, size_t len);
 
 /*
  * jpeg_scaled_size - the smallest size we decode to that still covers min_w x min_h

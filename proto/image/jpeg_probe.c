@@ -18,6 +18,7 @@
 #define DNL 0xdc
 #define DRI 0xdd
 #define APP0 0xe0
+#define APP1 0xe1  /* Exif */
 #define APP14 0xee /* Adobe's: other colours may follow */
 #define APP15 0xef
 #define COM 0xfe
@@ -220,6 +221,8 @@ static int check_segment(struct walk *w, unsigned marker, const uint8_t *p, size
     if (marker == SOS)
         return check_scan(w, p, n, err);
     w->odd |= marker == APP14;
+    if (marker == APP1 && !w->info->turn)
+        w->info->turn = jpeg_exif_turn(p, n);
     if (marker == DHT || marker == DQT || marker == DRI || marker == COM ||
         (marker >= APP0 && marker <= APP15))
         return 0;

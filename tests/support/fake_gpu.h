@@ -54,6 +54,7 @@ static struct {
     atomic_int wrong;               /* calls that break the contract */
     atomic_int session_fails;       /* what session_new answers, 0 = it works */
     atomic_int restarts;            /* frames that came with `restart` */
+    atomic_int turn;                /* of the last item */
     atomic_int make_us;             /* what session_new takes */
     atomic_int engines;             /* JPEG engines: they make any file white */
     atomic_int engines_fail;        /* what they answer, 0 = they work */
@@ -184,6 +185,8 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
         struct fake_session *s = (struct fake_session *)items[i]->session;
         fake_gpu_plan.wrong += s->under_way; /* its last frame is not done */
         fake_gpu_plan.wrong += items[i]->session->config.line != line;
+        fake_gpu_plan.wrong += (items[i]->turn & 1) && !gpu_session_is_sideways(&s->base);
+        fake_gpu_plan.turn = items[i]->turn;
         s->under_way = true;
         items[i]->batch = f->next;
     }

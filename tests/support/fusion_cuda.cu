@@ -15,6 +15,7 @@ struct fusion_rig {
     struct session_cuda *s[FUSION_CUDA_MAX];
     struct frame_cuda *frames; /* on the device, [n] */
     __half *depth_in[FUSION_CUDA_MAX], *motion_in[FUSION_CUDA_MAX];
+    float *depth_raw[FUSION_CUDA_MAX]; /* what a network would say of a turned picture */
     uint32_t pixels_max;
 };
 
@@ -49,6 +50,7 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
         CU_TRY(cudaMemsetAsync(guard[k], GUARD_BYTE, SESSION_CUDA_GUARD, r->stream));
     CU_TRY(cudaMalloc(&r->depth_in[i], n * 4 * sizeof(__half)));
     CU_TRY(cudaMalloc(&r->motion_in[i], n * 8 * sizeof(__half)));
+    CU_TRY(cudaMalloc(&r->depth_raw[i], n * sizeof(float)));
     /* read_state() reads them whether or not the session has the networks that they are for */
     CU_TRY(cudaMemsetAsync(r->depth_in[i], 0, n * 4 * sizeof(__half), r->stream));
     CU_TRY(cudaMemsetAsync(r->motion_in[i], 0, n * 8 * sizeof(__half), r->stream));
@@ -67,6 +69,7 @@ static void close_rig(struct fusion_rig **rig)
         session_cuda_free(&r->s[i]);
         (void)cudaFree(r->depth_in[i]);
         (void)cudaFree(r->motion_in[i]);
+        (void)cudaFree(r->depth_raw[i]);
     }
     (void)cudaFree(r->frames);
     if (r->stream)
@@ -113,6 +116,8 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->T_wc = f->T_wc;
     to->has_pose = f->has_pose;
     to->restart = f->restart;
+    to->turn = f->item.turn;
+    to->depth_raw = f->item.turn ? r->depth_raw[i] : NULL;
     for (int net = 0; net < 2; net++)
         for (int ch = 0; ch < 3; ch++) {
             to->mean[net][ch] = FUSION_CUDA_MEAN(net, ch);
@@ -143,6 +148,10 @@ static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *
         rc = session_cuda_put_depth(r->s[i], depth[i], r->stream, err);
         if (rc)
             goto out;
+        if (f[i].item.turn)
+            CU_TRY(cudaMemcpyAsync(r->depth_raw[i], depth[i],
+                                   r->s[i]->host.n_pixels * sizeof(float), cudaMemcpyHostToDevice,
+                                   r->stream));
     }
     CU_TRY(cudaMemcpyAsync(r->frames, frames, (size_t)r->n * sizeof *frames, cudaMemcpyHostToDevice,
                            r->stream));

@@ -68,7 +68,8 @@ struct fusion_api {
     int (*open)(struct fusion_rig **r, const struct gpu_session_config *c, int n, struct err *err);
     void (*close)(struct fusion_rig **r);
     /* One frame of each session, as a batch; a frame whose rgb is NULL leaves its place empty.
-     * Waits. depth[i] is as large as session i's pictures; changes stay until its next frame. */
+     * Waits. depth[i] is as large as session i's pictures, and of a turned picture what its network
+     * says, which lies as the picture is turned; changes stay until its next frame. */
     int (*run)(struct fusion_rig *r, struct gpu_frame *f, const float *const *depth,
                struct err *err);
     /* The same in steps: upload, then passes 0, 1 ... up to the last one that has a name, then

@@ -28,7 +28,7 @@ static const char kept[] =
     "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
 static const char shown[] =
     "{\"kind\":\"mono\",\"depth_model\":\"d\",\"motion_model\":\"m\",\"pose_source\":\"learned\","
-    "\"up\":\"+y\","
+    "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"retention_s\":-1,\"preview\":true,"
@@ -62,14 +62,15 @@ static const char *written(const struct session_options *o, enum session_options
     return buf;
 }
 
-/* `kept` as it is written now: with the kind and the world's up, which were no options then. */
+/* `kept` as it is written now: with the kind, the world's up and `upright`, which were no options
+ * then. */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
 
-    snprintf(buf, sizeof buf, "%.*s,\"kind\":\"mono\"%.*s,\"up\":\"+y\"%s", (int)(kind - kept),
-             kept, (int)(up - kind), kind, up);
+    snprintf(buf, sizeof buf, "%.*s,\"kind\":\"mono\"%.*s,\"up\":\"+y\",\"upright\":\"auto\"%s",
+             (int)(kind - kept), kept, (int)(up - kind), kind, up);
     return buf;
 }
 

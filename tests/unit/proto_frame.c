@@ -350,6 +350,42 @@ static void every_length_and_every_bit(void **state)
     assert_true(accepted < 8 * LEN - 64);
 }
 
+/* A camera that looks along world -z, y up: its picture stands as it is; leaning, it is turned
+ * once it leans by more than 60 degrees from what was, and not at all when it looks down. */
+static void pictures_are_put_upright(void **state)
+{
+    const struct vec3 y_up = {0, 1, 0}, x_up = {1, 0, 0}, z_up = {0, 0, 1};
+
+    (void)state;
+    for (int degrees = -180; degrees < 540; degrees++) {
+        /* The camera is turned clockwise by so many degrees, as it is seen from behind: at 90 its x
+         * axis points down, what is up lies at the picture's left, and the picture has to be turned
+         * clockwise, too. */
+        float c = cosf((float)degrees * 0.017453293f), s = sinf((float)degrees * 0.017453293f);
+        const struct rigid T = {{c, -s, 0, -s, -c, 0, 0, 0, -1}, {1, 2, 3}};
+        int nearest = (degrees + 360 + 45) / 90 % 4, off = (degrees + 360) % 90;
+
+        if (off == 45)
+            continue; /* two are as near */
+        assert_int_equal(pose_turn(&T, y_up, -1), nearest);
+        for (int last = 0; last < 4; last++) {
+            int lean = abs((degrees + 720 + 180 - 90 * last) % 360 - 180);
+
+            if (lean != 60)
+                assert_int_equal(pose_turn(&T, y_up, last), lean < 60 ? last : nearest);
+        }
+    }
+    {
+        const struct rigid down = {{1, 0, 0, 0, 0, -1, 0, 1, 0}, {0, 0, 0}}; /* along -y */
+
+        for (int last = 0; last < 4; last++)
+            assert_int_equal(pose_turn(&down, y_up, last), last);
+        assert_int_equal(pose_turn(&down, y_up, -1), 0);
+        assert_int_equal(pose_turn(&down, x_up, -1), 3); /* up is to the right */
+        assert_int_equal(pose_turn(&down, z_up, -1), 2); /* and down in the picture */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +398,7 @@ int main(void)
         cmocka_unit_test(the_number_is_read_alone),
         cmocka_unit_test(opengl_axes_are_converted),
         cmocka_unit_test(each_lie_is_named),
+        cmocka_unit_test(pictures_are_put_upright),
         cmocka_unit_test(undeclared_fields_are_not_looked_at),
         cmocka_unit_test(every_length_and_every_bit),
     };

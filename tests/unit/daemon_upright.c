@@ -1,0 +1,126 @@
+/* Which way a session's pictures are turned for the networks: by option, gravity or Exif, with
+ * patience near 45 degrees, and the same way after a restart. */
+#include "tests/support/store_rig.h"
+
+/* A frame whose camera, its y down the world's -y, is turned clockwise by so many degrees. */
+static int turn_of_frame(struct rig *r, struct rig_client *c, uint64_t seq, float degrees)
+{
+    float cosine = cosf(degrees * 0.017453293f), sine = sinf(degrees * 0.017453293f);
+    struct frame f = rig_frame(r, seq);
+    int had = c->n_acks;
+
+    f.T_wc = (struct rigid){{cosine, -sine, 0, -sine, -cosine, 0, 0, 0, -1}, {0, 0, 0}};
+    atomic_store(&fake_gpu_plan.turn, -1);
+    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+    rig_wait_acks(c, had + 1);
+    assert_int_equal(c->acks[had].status, CONTROL_USED);
+    return fake_gpu_plan.turn;
+}
+
+static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP],
+                  enum session_upright upright, enum session_up up, enum session_journal journal)
+{
+    struct session_options o = options(SESSION_LOSSLESS);
+
+    o.upright = upright;
+    o.up = up;
+    o.journal = journal;
+    rig_session(r, &o, id);
+    rig_connect(r, c, id, CONTROL_INGEST);
+}
+
+static void options_say_it(void **state)
+{
+    static const struct {
+        enum session_upright upright;
+        enum session_up up;
+        float degrees;
+        int turn, exif; /* of a picture without Exif, of one whose Exif says 1 */
+    } cases[] = {
+        {SESSION_UPRIGHT_0, SESSION_UP_Y, 90, 0, 0},
+        {SESSION_UPRIGHT_90, SESSION_UP_Y, 0, 1, 1},
+        {SESSION_UPRIGHT_180, SESSION_UP_DEFAULT, 0, 2, 2},
+        {SESSION_UPRIGHT_270, SESSION_UP_DEFAULT, 0, 3, 3},
+        {SESSION_UPRIGHT_GRAVITY, SESSION_UP_DEFAULT, 90, 1, 1},
+        {SESSION_UPRIGHT_EXIF, SESSION_UP_Y, 90, 0, 1},
+        {SESSION_UPRIGHT_AUTO, SESSION_UP_Y, 90, 0, 1},    /* of cv poses the world is not known */
+        {SESSION_UPRIGHT_DEFAULT, SESSION_UP_Y, 90, 1, 1}, /* unless its up axis is said */
+        {SESSION_UPRIGHT_DEFAULT, SESSION_UP_DEFAULT, 90, 0, 1},
+        {SESSION_UPRIGHT_DEFAULT, SESSION_UP_MINUS_Y, 0, 2, 2},
+        {SESSION_UPRIGHT_DEFAULT, SESSION_UP_X, 0, 3, 3},
+        {SESSION_UPRIGHT_DEFAULT, SESSION_UP_MINUS_X, 0, 1, 1},
+    };
+    static const uint8_t held[] = "\xff\xe1\0\x21"
+                                  "Exif\0\0MM\0*\0\0\0\x08\0\x01"
+                                  "\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0";
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    for (int exif = 0; exif < 2; exif++) {
+        open_rig(&r, 0);
+        if (exif) { /* a camera that was held upright says 6 */
+            uint8_t *jpeg = malloc(r.jpeg_len + sizeof held - 1);
+
+            memcpy(jpeg, r.jpeg, 2);
+            memcpy(jpeg + 2, held, sizeof held - 1);
+            memcpy(jpeg + 1 + sizeof held, r.jpeg + 2, r.jpeg_len - 2);
+            free(r.jpeg);
+            r.jpeg = jpeg;
+            r.jpeg_len += sizeof held - 1;
+        }
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            int want = exif ? cases[i].exif : cases[i].turn;
+
+            begin(&r, &c, id, cases[i].upright, cases[i].up, SESSION_JOURNAL_OFF);
+            assert_int_equal(turn_of_frame(&r, &c, 1, cases[i].degrees), want);
+            rig_disconnect(&c);
+        }
+        rig_close(&r);
+    }
+}
+
+/* Held at 40 to 58 degrees the picture stays as it was, also behind a checkpoint and a restart. */
+static void it_does_not_flip(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    open_rig(&r, 0);
+    begin(&r, &c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_SYNC);
+    assert_int_equal(turn_of_frame(&r, &c, 1, 0), 0);
+    assert_int_equal(turn_of_frame(&r, &c, 2, 50), 0);
+    assert_int_equal(turn_of_frame(&r, &c, 3, 58), 0);
+    assert_int_equal(turn_of_frame(&r, &c, 4, 62), 1);
+    assert_int_equal(turn_of_frame(&r, &c, 5, 50), 1);
+    assert_int_equal(turn_of_frame(&r, &c, 6, 40), 1);
+    assert_int_equal(turn_of_frame(&r, &c, 7, 260), 3);
+    assert_int_equal(turn_of_frame(&r, &c, 8, 220), 3);
+    rig_disconnect(&c);
+    core_drain(r.core);
+    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
+        usleep(1000);
+    rig_close(&r);
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    assert_int_equal(rig_info(&r, id).counts.used, 8);
+    assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    assert_int_equal(turn_of_frame(&r, &c, 9, 215), 3); /* 180 is nearer, but it was 270 */
+    assert_int_equal(turn_of_frame(&r, &c, 10, 205), 2);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(options_say_it, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(it_does_not_flip, make_folder, remove_folder),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
