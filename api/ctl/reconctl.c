@@ -169,31 +169,6 @@ int reconctl_get(struct client *client, const char *path, struct json **doc, str
     return rc;
 }
 
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: reconctl COMMAND [options]\n\n");
-    for (int i = 0; reconctl_commands[i]; i++)
-        fprintf(out, "  %-17s %s\n", reconctl_commands[i]->name, reconctl_commands[i]->summary);
-    fprintf(out, "\n`reconctl COMMAND --help` explains a command, reconctl(1) all of them.\n");
-}
-
-/* Finds the command that argv[1] (and argv[2]) name, and how many words its name has. */
-static const struct reconctl_command *find(int argc, char **argv, int *words)
-{
-    char both[64];
-
-    for (*words = 2; *words >= 1; (*words)--) {
-        if (argc <= *words)
-            continue;
-        snprintf(both, sizeof both, "%s%s%s", argv[1], *words == 2 ? " " : "",
-                 *words == 2 ? argv[2] : "");
-        for (int i = 0; reconctl_commands[i]; i++)
-            if (strcmp(reconctl_commands[i]->name, both) == 0)
-                return reconctl_commands[i];
-    }
-    return NULL;
-}
-
 static int run_command(const struct reconctl_command *command, int argc, char **argv)
 {
     struct reconctl_common *arguments = calloc(1, command->size);
@@ -221,6 +196,11 @@ out:
     return code;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction sa = {.sa_handler = on_signal};
@@ -231,21 +211,17 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &sa, NULL);
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
-    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+    if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0)) {
         printf("reconctl %s\n", RECOND_VERSION);
         return RECONCTL_OK;
     }
-    if (argc >= 2 && (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0)) {
-        usage(stdout);
-        return RECONCTL_OK;
-    }
-    command = find(argc, argv, &words);
-    if (!command) {
-        if (argc >= 2)
-            fprintf(stderr, "reconctl: '%s' is no command\n", argv[1]);
-        usage(stderr);
-        return RECONCTL_USAGE;
-    }
+    if (argc >= 2 && is_help(argv[1]))
+        return reconctl_help(argc - 2, argv + 2);
+    command = reconctl_help_find(argc - 1, argv + 1, &words);
+    if (!command && argc == 3 && is_help(argv[2]))
+        return reconctl_help(1, argv + 1);
+    if (!command)
+        return reconctl_help_unknown(argc - 1, argv + 1);
     code = run_command(command, argc - words, argv + words);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (!reconctl_reader_left())

@@ -110,6 +110,27 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
 MUST_CHECK int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
                                    int argc, char **argv, struct err *err);
 void reconctl_args_help(const struct reconctl_command *command);
+/* Finds the i-th option of a command: its own first, then those of the session that it creates,
+ * then those common ones whose name it does not use otherwise; false past the end. */
+bool reconctl_option_at(const struct reconctl_command *c, int i, struct reconctl_option *o);
+#define RECONCTL_NO_OUTPUT "only `export` and `render` take - for standard output"
+
+/* ------------------------------------------------------------------------- commands by name */
+
+/* Finds the command that the words begin with, and how many of them are its name; NULL: none. */
+const struct reconctl_command *reconctl_help_find(int n, char **word, int *used);
+/* Is command i the first of those that share its first word? */
+bool reconctl_help_is_first(int i);
+/* One sentence about command i, or about its family where that has several. */
+const char *reconctl_help_summary(int i);
+/* Explains what the words name: all, a family ("session") or a command. Returns the exit code. */
+int reconctl_help(int n, char **word);
+/* Says that the words name no command, and which are like them. Returns RECONCTL_USAGE. */
+int reconctl_help_unknown(int n, char **word);
+
+#define RECONCTL_ALIKE 3 /* words that differ by less are taken for slips */
+/* How many letters must be changed, put, left out or swapped with the next to make b of a. */
+int reconctl_help_distance(const char *a, const char *b);
 
 /* ------------------------------------------------------------------------- surroundings */
 

@@ -38,9 +38,7 @@ static bool has_own(const struct reconctl_command *c, const char *name)
     return false;
 }
 
-/* Finds the i-th option of a command: its own first, then those of the session that it creates,
- * then those common ones whose name it does not use otherwise; false past the end. */
-static bool option_at(const struct reconctl_command *c, int i, struct reconctl_option *o)
+bool reconctl_option_at(const struct reconctl_command *c, int i, struct reconctl_option *o)
 {
     for (const struct reconctl_option *own = c->options; own && own->name; own++)
         if (i-- == 0) {
@@ -150,6 +148,8 @@ static int set(const struct reconctl_option *o, void *arguments, const char *tex
     case RECONCTL_TEXT:
     case RECONCTL_OUTPUT:
     case RECONCTL_SVG:
+        if (o->kind != RECONCTL_TEXT && reconctl_is_output(text))
+            return err_set(err, ERR_INPUT, "--%s names a file; " RECONCTL_NO_OUTPUT, o->name);
         if (!*text)
             return err_set(err, ERR_INPUT, "--%s takes a value that is not empty", o->name);
         if (o->kind == RECONCTL_SVG &&
@@ -183,6 +183,21 @@ static void count_operands(const char *words, int *least, int *most)
     }
 }
 
+static int unknown(const struct reconctl_command *command, const char *text, struct err *err)
+{
+    char typed[32], guess[64] = "";
+    struct reconctl_option o;
+    int best = RECONCTL_ALIKE;
+
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(text, "="), text);
+    for (int i = 0; typed[0] && typed[1] == '-' && reconctl_option_at(command, i, &o); i++)
+        if (reconctl_help_distance(typed + 2, o.name) < best) {
+            best = reconctl_help_distance(typed + 2, o.name);
+            snprintf(guess, sizeof guess, "; did you mean --%.40s?", o.name);
+        }
+    return err_set(err, ERR_INPUT, "'%.60s' is no option of %s%s", text, command->name, guess);
+}
+
 int reconctl_args_parse(const struct reconctl_command *command, void *arguments, int argc,
                         char **argv, struct err *err)
 {
@@ -193,7 +208,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     size_t s = 1;
     int n = 0, which, c, least, most, rc = 0;
 
-    for (; n < OPTIONS_MAX && option_at(command, n, &o); n++) {
+    for (; n < OPTIONS_MAX && reconctl_option_at(command, n, &o); n++) {
         longs[n] = (struct option){.name = o.name, .has_arg = o.arg ? 1 : 0, .val = 256 + n};
         if (o.letter) {
             shorts[s++] = o.letter;
@@ -205,14 +220,13 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     while (rc == 0 && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         which = c - 256;
         for (int i = 0; c < 256 && i < n; i++)
-            if (option_at(command, i, &o) && o.letter == c)
+            if (reconctl_option_at(command, i, &o) && o.letter == c)
                 which = i;
         if (c == '?')
-            rc = err_set(err, ERR_INPUT, "'%.60s' is no option of %s", argv[optind - 1],
-                         command->name);
+            rc = unknown(command, argv[optind - 1], err);
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
-        else if (option_at(command, which, &o))
+        else if (reconctl_option_at(command, which, &o))
             rc = set(&o, arguments, optarg, err);
     }
     if (rc || common->help)
@@ -244,7 +258,7 @@ void reconctl_args_help(const struct reconctl_command *command)
 
     printf("usage: reconctl %s [options]%s%s\n\n%s.\n\noptions:\n", command->name,
            *command->operands ? " " : "", command->operands, command->summary);
-    for (int i = 0; option_at(command, i, &o); i++) {
+    for (int i = 0; reconctl_option_at(command, i, &o); i++) {
         snprintf(left, sizeof left, "%s--%s%s%s",
                  o.letter ? (char[]){'-', o.letter, ',', ' ', 0} : "    ", o.name, o.arg ? " " : "",
                  o.arg ? o.arg : "");
@@ -265,159 +279,3 @@ void reconctl_args_help(const struct reconctl_command *command)
         help_row(row);
     }
 }
-
-/* ------------------------------------------------------------------------- completion */
-
-/* Tells whether command i is the first one with its first word: commands like "session list" have
- * two words. */
-static bool is_first_of_family(int i)
-{
-    const char *name = reconctl_commands[i]->name;
-    size_t n = strcspn(name, " ");
-
-    for (int k = 0; k < i; k++)
-        if (strncmp(reconctl_commands[k]->name, name, n) == 0 &&
-            strchr(" ", reconctl_commands[k]->name[n]))
-            return false;
-    return true;
-}
-
-/* Prints the second words of a family for bash. */
-static void complete_bash_second(int family)
-{
-    const char *name = reconctl_commands[family]->name;
-    size_t n = strcspn(name, " ") + 1; /* with the blank */
-
-    printf("    elif [[ $COMP_CWORD == 2 && ${COMP_WORDS[1]} == %.*s ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"",
-           (int)n - 1, name);
-    for (int i = family; reconctl_commands[i]; i++)
-        if (strncmp(reconctl_commands[i]->name, name, n) == 0)
-            printf("%s ", reconctl_commands[i]->name + n);
-    printf("\" -- \"$cur\"))\n");
-}
-
-static void complete_bash(void)
-{
-    struct reconctl_option o;
-
-    printf("# bash completion of reconctl: put it into "
-           "/usr/share/bash-completion/completions/reconctl\n"
-           "_reconctl() {\n"
-           "    local cur=${COMP_WORDS[COMP_CWORD]} words opts=\"\"\n"
-           "    words=\"${COMP_WORDS[1]:-} ${COMP_WORDS[2]:-}\"\n"
-           "    case $words in\n");
-    for (int i = 0; reconctl_commands[i]; i++) {
-        const struct reconctl_command *c = reconctl_commands[i];
-
-        printf("    \"%s%s) opts=\"", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
-        for (int k = 0; option_at(c, k, &o); k++)
-            printf("%s--%s", k ? " " : "", o.name);
-        printf("\" ;;\n");
-    }
-    printf("    esac\n"
-           "    if [[ $cur == -* ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
-           "    elif [[ $COMP_CWORD == 1 ]]; then\n"
-           "        COMPREPLY=($(compgen -W \"");
-    for (int i = 0; reconctl_commands[i]; i++)
-        if (is_first_of_family(i))
-            printf("%.*s ", (int)strcspn(reconctl_commands[i]->name, " "),
-                   reconctl_commands[i]->name);
-    printf("help\" -- \"$cur\"))\n");
-    for (int i = 0; reconctl_commands[i]; i++)
-        if (is_first_of_family(i) && strchr(reconctl_commands[i]->name, ' '))
-            complete_bash_second(i);
-    printf("    else\n"
-           "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
-           "    fi\n"
-           "}\n"
-           "complete -o filenames -F _reconctl reconctl\n");
-}
-
-/* Prints a help text inside single quotes, with colons and brackets escaped for zsh. */
-static void print_zsh(const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            printf("'\\'");
-        else if (strchr(":[]\\", *text))
-            putchar('\\');
-        putchar(*text);
-    }
-}
-
-static void complete_zsh(void)
-{
-    struct reconctl_option o;
-
-    printf("#compdef reconctl\n_reconctl() {\n    case \"$words[2] $words[3]\" in\n");
-    for (int i = 0; reconctl_commands[i]; i++) {
-        const struct reconctl_command *c = reconctl_commands[i];
-
-        printf("    \"%s%s) _arguments", c->name, strchr(c->name, ' ') ? "\"*" : " \"*");
-        for (int k = 0; option_at(c, k, &o); k++) {
-            printf(" \\\n        '%s--%s%s[", o.kind == RECONCTL_LIST ? "*" : "", o.name,
-                   o.arg ? "=" : "");
-            print_zsh(o.help);
-            printf("]%s%s%s'", o.arg ? ":" : "", o.arg ? o.arg : "", o.arg ? ":_files" : "");
-        }
-        printf(" '*:file:_files' ;;\n");
-    }
-    printf("    *) compadd --");
-    for (int i = 0; reconctl_commands[i]; i++)
-        if (is_first_of_family(i))
-            printf(" %.*s", (int)strcspn(reconctl_commands[i]->name, " "),
-                   reconctl_commands[i]->name);
-    printf(" help ;;\n    esac\n}\n_reconctl \"$@\"\n");
-}
-
-static void complete_fish(void)
-{
-    struct reconctl_option o;
-
-    for (int i = 0; reconctl_commands[i]; i++) {
-        const struct reconctl_command *c = reconctl_commands[i];
-        const char *second = strchr(c->name, ' ');
-        int first = (int)strcspn(c->name, " ");
-
-        if (is_first_of_family(i))
-            printf("complete -c reconctl -n __fish_use_subcommand -a %.*s -d '%s'\n", first,
-                   c->name,
-                   !second                             ? c->summary
-                   : strncmp(c->name, "token", 5) == 0 ? "Tokens of a token file"
-                   : strncmp(c->name, "eval", 4) == 0  ? "Measures against the truth"
-                                                       : "Sessions of a server");
-        if (second)
-            printf("complete -c reconctl -f -n '__fish_seen_subcommand_from %.*s' -a %s -d '%s'\n",
-                   first, c->name, second + 1, c->summary);
-        for (int k = 0; option_at(c, k, &o); k++)
-            printf("complete -c reconctl -n '__fish_seen_subcommand_from %s' -l %s%s -d \"%s\"\n",
-                   second ? second + 1 : c->name, o.name, o.arg ? " -r" : "",
-                   o.help[0] == '$' ? "" : o.help);
-    }
-}
-
-static int run_completion(void *arguments)
-{
-    const struct reconctl_common *common = arguments;
-    const char *shell = common->operands[0];
-
-    if (strcmp(shell, "bash") == 0)
-        complete_bash();
-    else if (strcmp(shell, "zsh") == 0)
-        complete_zsh();
-    else if (strcmp(shell, "fish") == 0)
-        complete_fish();
-    else
-        return reconctl_usage(common, "'%.30s' is no shell that is known: bash, zsh, fish", shell);
-    return RECONCTL_OK;
-}
-
-const struct reconctl_command reconctl_completion_command = {
-    .name = "completion",
-    .operands = "bash|zsh|fish",
-    .summary = "Print a completion script for a shell",
-    .size = sizeof(struct reconctl_common),
-    .run = run_completion,
-};

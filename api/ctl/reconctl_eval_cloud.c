@@ -29,7 +29,7 @@ struct cloud_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_OUTPUT, AT(json_file), 0, 0, "Write the measures as JSON"},
+    {"report", 0, "FILE", RECONCTL_OUTPUT, AT(json_file), 0, 0, "Write the measures as JSON"},
     {"plot", 'p', "FILE", RECONCTL_OUTPUT, AT(plot), 0, 0,
      "Draw the cloud, each point coloured by its distance from the truth (PNG)"},
     {"plot-distances", 0, "FILE", RECONCTL_SVG, AT(plot_distances), 0, 0,

@@ -26,7 +26,7 @@ struct eval_depth_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0,
+    {"report", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0,
      "Write the measures, those of each frame too"},
     {"plot", 0, "FILE", RECONCTL_SVG, AT(plot), 0, 0,
      "Draw each frame's AbsRel (SVG); one folder"},

@@ -34,7 +34,7 @@ struct scene_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0, "Write the measures as JSON"},
+    {"report", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0, "Write the measures as JSON"},
     {"plot", 'p', "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw FNE against the tolerance r (SVG)"},
     {"picture", 0, "FILE", RECONCTL_OUTPUT, AT(picture), 0, 0,
      "Draw a frame, the true cloud and the session's from there, side by side (PNG)"},

@@ -20,7 +20,7 @@ struct eval_trajectory_options {
 
 /* clang-format off */
 static const struct reconctl_option options[] = {
-    {"json", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0, "Write the measures"},
+    {"report", 0, "FILE", RECONCTL_OUTPUT, AT(file), 0, 0, "Write the measures"},
     {"plot", 0, "FILE", RECONCTL_SVG, AT(plot), 0, 0, "Draw both paths from above, aligned (SVG)"},
     {"session", 0, "ID", RECONCTL_TEXT, AT(session), 0, 0,
      "The estimate is the path of this session"},

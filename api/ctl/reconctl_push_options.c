@@ -183,6 +183,8 @@ int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *er
         rc = reconctl_push_options_json(body, sizeof body, o, NULL, 0, err);
     if (rc == 0 && o->sessions > 1 && strcmp(o->common.operands[0], "-") == 0)
         rc = err_set(err, ERR_INPUT, "standard input can feed one session");
+    if (rc == 0 && o->output && reconctl_is_output(o->output))
+        rc = err_set(err, ERR_INPUT, "--output names a file; " RECONCTL_NO_OUTPUT);
     return rc || !o->output ? rc : reconctl_push_kind(o)->check(o->output, err);
 }
 
