@@ -81,6 +81,10 @@ static void remark(const struct reconctl_push_job *j,
     if (j->guessed)
         say(ctx, "guessed",
             "the poses are learned: the path and the scale are guesses of networks");
+    if (j->exit == 0 && j->counts.used && j->n_points == 0 &&
+        reconctl_push_kind(j->options)->has_map)
+        say(ctx, "empty",
+            "the cloud has no points: they need some frames, from places that differ");
     if (reconctl_look_tells(&j->look, &j->look.black)) {
         snprintf(text, sizeof text, "%llu pictures in a row are black: is the lens covered?",
                  (unsigned long long)j->look.black.longest);
