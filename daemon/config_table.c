@@ -87,7 +87,8 @@ static const struct config_key table[] = {
            "Pixels of the largest input of networks that a session may ask for; 0 means 106496 on "
            "the CPU and 2097152 on a GPU"),
     NUMBER(CONFIG_INT, limits, decode_ms, 10, 60000, "100", false,
-           "Milliseconds that decoding one JPEG may be expected to take, by its headers and lengths"),
+           "Milliseconds that decoding one JPEG may be expected to take, by its headers and "
+           "lengths"),
     NUMBER(CONFIG_INT, quota, sessions, 0, 100000, "16", true,
            "Sessions that may exist at once"),
     NUMBER(CONFIG_REAL, quota, frames_per_s, 0, 1e6, "0", true,

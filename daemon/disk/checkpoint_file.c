@@ -271,7 +271,8 @@ int checkpoint_file_write(const struct checkpoint_folder *f, uint64_t number,
     if (rc)
         return err_set(err, rc, "what is left of older checkpoints cannot be removed: %s",
                        strerror(errno));
-    fd = openat(f->fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    fd = openat(f->fd, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                0600);
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", part, strerror(errno));
     rc = put_all(fd, f->id, &h, codec, packed, cap, beat, err);

@@ -8,6 +8,7 @@
  *
  * Folder   lock                                flock'ed by the one process
  *          sessions/<id>/<first, 20 digits>.seg   first = number of the first record in it
+ *          sessions/<id>/synced   number of a record that was synced, u64, and its CRC-32C, u32
  *          sessions/.gone-<id>                 on its way out; removed at the next start at the
  *                                              latest
  *          quarantine/
@@ -31,8 +32,9 @@
  *
  * Damage   Recovery takes the longest valid prefix. Where no later group follows the first bad
  *          byte, and no later segment, the tail is torn and is cut: a write that a crash cut short
- *          looks like that. A flip within the very last group cannot be told from it. Everything
- *          else is damage: it is told, and no file is touched.
+ *          looks like that. A flip within the very last group cannot be told from it. Where
+ *          `synced` names a later record, that one was there. This and everything else is damage:
+ *          it is told, and no file is touched.
  *
  * A write that fails is taken back as far as the disk lets us, fails its records and fences that
  * log alone: each later append to it fails the same way, nothing more goes into its file. A failed

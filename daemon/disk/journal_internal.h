@@ -81,6 +81,14 @@ uint64_t journal_folder_bytes(int dir);
  * 0 where there is none. */
 int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second);
 
+/* ---- journal_mark.c: the number of a record that was synced, in a file beside the segments. It is
+ * written behind each sync and not synced itself: so it is never ahead of what is durable, and a
+ * journal that ends before it has lost records. */
+int journal_mark_open(int dir); /* -1 if it cannot be had */
+void journal_mark_write(int fd, uint64_t number);
+uint64_t
+journal_mark_read(int dir); /* 0 = none, or it cannot be read: records speak for themselves */
+
 /* ---- journal_segment.c: the writer's side; called by the thread that has the log's turn */
 /* A writer's scratch. */
 struct journal_group {
@@ -116,6 +124,7 @@ struct journal_log {
 
     /* of the thread that has the turn */
     int dir, fd;      /* fd -1: the next group begins a segment */
+    int mark;         /* journal_mark_open(), at the first sync; -1: none */
     uint64_t first;   /* of the segment that is open */
     uint64_t end;     /* where the last good group of it ends */
     uint64_t number;  /* of the next record */

@@ -11,7 +11,7 @@ static int open_log(struct journal_log *log, struct journal *j, const char *id,
 {
     int rc;
 
-    log->dir = log->fd = -1;
+    log->dir = log->fd = log->mark = -1;
     log->j = j;
     log->tail = &log->head;
     log->number = next_number;
@@ -70,6 +70,8 @@ void journal_log_free(struct journal_log **out)
     *at = log->next_log;
     pthread_mutex_unlock(&log->j->lock);
     journal_segment_close(log);
+    if (log->mark >= 0)
+        close(log->mark);
     close(log->dir);
     pthread_cond_destroy(&log->idle);
     pthread_mutex_destroy(&log->lock);

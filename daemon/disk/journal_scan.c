@@ -20,6 +20,7 @@ struct scanner {
     struct journal_window w;
     struct journal_scan *scan;
     uint64_t expected; /* number of the next record */
+    uint64_t synced;   /* journal_mark_read() */
     uint64_t bytes_cut;
 };
 
@@ -180,6 +181,8 @@ static int scan_segment(struct scanner *s, uint64_t first, bool last, struct err
         damage(s, first, stop.at, stop.why);
     } else if (!last && !stop.n_records) {
         damage(s, first, stop.at, "it holds no record");
+    } else if (last && s->expected <= s->synced) {
+        damage(s, first, stop.at, "records behind it were synced and are gone");
     } else if (last) {
         rc = cut(s, first, &stop, err);
         if (s->scan->torn && !stop.n_records)
@@ -203,8 +206,11 @@ int journal_scan(struct journal *j, const char *id, struct journal_scan *scan, s
     rc = journal_folder_segments(&list, s.dir, err);
     if (rc)
         goto out;
+    s.synced = journal_mark_read(s.dir);
     if (list.n)
         scan->first = s.expected = list.first[0];
+    else if (s.synced)
+        damage(&s, s.expected, 0, "records were synced, and no segment is left");
     for (int i = 0; i < list.n && rc == 0 && !scan->damaged; i++)
         rc = scan_segment(&s, list.first[i], i == list.n - 1, err);
     scan->last = s.expected - 1;

@@ -204,6 +204,9 @@ int journal_segment_write(struct journal_log *log, struct journal_group *g,
     log->end += g->bytes;
     log->number += (uint64_t)g->n_records;
     atomic_store(&log->last, log->number - 1);
+    if (log->sync && log->mark < 0)
+        log->mark = journal_mark_open(log->dir);
+    journal_mark_write(log->mark, log->number - 1);
     atomic_fetch_add(&c->groups, 1);
     atomic_fetch_add(&c->records, (unsigned long long)g->n_records);
     atomic_fetch_add(&c->bytes, g->bytes);

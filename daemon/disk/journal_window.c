@@ -16,7 +16,7 @@ int journal_window_open(struct journal_window *w, int dir, uint64_t first, struc
 
     journal_name_make(name, first);
     w->at = w->len = 0;
-    w->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    w->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (w->fd < 0)
         return err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno));
     if (fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode)) {

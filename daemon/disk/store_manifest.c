@@ -3,6 +3,7 @@
 
 #include "daemon/log.h"
 #include "daemon/session/tenant.h"
+#include "proto/crc32c.h"
 #include "proto/json.h"
 #include "api/file.h"
 
@@ -42,6 +43,32 @@ static bool unhex(uint8_t *out, const char *in, int n)
 
 /* ------------------------------------------------------------------------- out */
 
+/* The text's last member is its own checksum: CRC-32C of what stands before it. */
+#define SUM ",\"crc32c\":\"%08x\"}"
+#define SUM_BYTES 21
+
+/* In: the object, len bytes; 0 = it did not fit. Returns the new length, 0 likewise. */
+static size_t add_sum(char *buf, size_t cap, size_t len)
+{
+    if (len == 0 || len + SUM_BYTES >= cap)
+        return 0;
+    len--; /* the brace */
+    snprintf(buf + len, cap - len, SUM, (unsigned)crc32c(0, (const uint8_t *)buf, len));
+    return len + SUM_BYTES;
+}
+
+/* Manifests of the first versions have no checksum. */
+static bool sum_holds(const char *text, size_t len)
+{
+    const size_t at = len < SUM_BYTES ? 0 : len - SUM_BYTES;
+    char sum[SUM_BYTES + 1];
+
+    if (memcmp(text + at, SUM, 11) != 0)
+        return true;
+    snprintf(sum, sizeof(sum), SUM, (unsigned)crc32c(0, (const uint8_t *)text, at));
+    return memcmp(text + at, sum, SUM_BYTES) == 0;
+}
+
 static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
 {
     struct json_writer w = json_writer(buf, cap);
@@ -70,7 +97,7 @@ static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
     }
     json_close(&w);
     json_close(&w);
-    return json_finish(&w);
+    return add_sum(buf, cap, json_finish(&w));
 }
 
 static int sync_folder(const char *folder)
@@ -99,7 +126,8 @@ int store_manifest_write(const char *path, const struct store_manifest *m, struc
     len = encode(text, TEXT_MAX, m);
     if (len == 0)
         rc = err_set(err, ERR_LIMIT, "a session's meta file is longer than %d bytes", TEXT_MAX);
-    if (rc == 0 && (fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
+    if (rc == 0 &&
+        (fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0600)) < 0)
         rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
     if (rc == 0 && (file_write(fd, text, len) || fsync(fd)))
         rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
@@ -185,6 +213,24 @@ static int decode(struct store_manifest *m, const char *id, const struct json *r
     return 0;
 }
 
+/* A plain file and nothing else: to open a pipe would wait for its other end. */
+static FILE *open_plain(const char *name)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    FILE *f = NULL;
+
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        f = fdopen(fd, "r");
+    else
+        errno = EINVAL;
+    if (!f)
+        close(fd);
+    return f;
+}
+
 int store_manifest_read(const char *path, const char *id, struct store_manifest *m, struct err *err)
 {
     char folder[PATH_BYTES], name[PATH_BYTES + 16];
@@ -199,7 +245,7 @@ int store_manifest_read(const char *path, const char *id, struct store_manifest 
         return err_set(err, ERR_MEMORY, "no memory for a session's meta file");
     folder_of(folder, path, id);
     snprintf(name, sizeof(name), "%s/meta.json", folder);
-    f = fopen(name, "re");
+    f = open_plain(name);
     if (!f)
         rc = err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.120s: %s", name,
                      strerror(errno));
@@ -209,6 +255,8 @@ int store_manifest_read(const char *path, const char *id, struct store_manifest 
         rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
     if (f)
         fclose(f);
+    if (rc == 0 && !sum_holds(text, len))
+        rc = err_set(err, ERR_INPUT, "%.120s is not what was written", name);
     if (rc == 0)
         rc = json_parse(&doc, text, len, 6, err);
     if (rc == 0)

@@ -89,7 +89,8 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
         else if (got == ERR_NOT_FOUND)
             clean(st, d->d_name);
         else
-            LOG_AT(LOG_ERR, "session %s is left alone: %s", d->d_name, why.text);
+            LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                      "session %s does not come back, its files are kept: %s", d->d_name, why.text);
     }
     closedir(dir);
     if (rc == 0 && *n)

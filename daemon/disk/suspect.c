@@ -180,7 +180,7 @@ int suspect_open(struct suspect **out, const char *path, struct err *err)
     images[1].magic = MAGIC;
     images[1].version = VERSION;
     read_boot(images[1].boot);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
         read_old(fd, &images[0], images[1].boot);
         close(fd);

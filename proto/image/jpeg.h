@@ -73,8 +73,8 @@ void jpeg_decoder_free(struct jpeg_decoder **d);
 /*
  * jpeg_decode - decode to packed RGB8 of exactly w x h (a size from jpeg_scaled_size)
  * Out:     rgb [h][w][3]
- * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: estimate or another limit; ERR_BUSY: stopped
- *          after JPEG_PATIENCE, nothing is known of the picture
+ * Returns: 0; ERR_INPUT: damaged or truncated; ERR_LIMIT: estimate or another limit; ERR_BUSY:
+ *          stopped after JPEG_PATIENCE, nothing is known of the picture
  */
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, uint8_t *rgb, int w, int h, const uint8_t *data,
                            size_t len, const struct jpeg_limits *limits, struct err *err);

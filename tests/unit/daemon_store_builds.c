@@ -225,7 +225,8 @@ static void a_downgrade_that_cannot_replay_changes_nothing(void **state)
     assert_int_equal(list(".ckpt", at, 4), 2);
     set_version(at[0], "GSES", 9);
     set_version(at[1], "GSES", 9);
-    shell("sed -i 's#\"retention_s\":-1#\"retention_s\":1#' %s/%s", sessions, "meta.json");
+    shell("sed -i 's#\"retention_s\":-1#\"retention_s\":1#; s#,\"crc32c\":.*#}#' %s/%s", sessions,
+          "meta.json"); /* as the first versions wrote it, without a checksum */
     sum = sum_of_folder();
     for (int i = 0; i < 2; i++) {
         open_here(&r);
@@ -340,13 +341,13 @@ static void look_at(unsigned cut)
     balanced(&info);
     assert_points_of(info.counts.used, info.hash);
     if (info.damaged[0]) { /* something was taken away that it needs */
-        assert_true(cut & (FIRST | MIDDLE | LAST) || !checkpoint);
+        assert_true(cut & (FIRST | MIDDLE | LAST | TORN) || !checkpoint);
     } else {
         assert_false(cut & MIDDLE && !(cut & LAST));
         if (!(cut & LAST)) /* all that was acknowledged, but for what is no record any more */
             assert_int_equal(info.counts.used, cut & TORN ? 35 : 36);
     }
-    if (!(cut & (FIRST | MIDDLE | LAST)) && (record || checkpoint))
+    if (!(cut & (FIRST | MIDDLE | LAST | TORN)) && (record || checkpoint))
         assert_string_equal(info.damaged, "");
 }
 

@@ -1,0 +1,165 @@
+/* What a start makes of a session whose files were cut, changed, or are none: nothing is deleted,
+ * and the others come back. */
+#include "tests/support/store_rig.h"
+
+#include <dirent.h>
+
+static char file[256]; /* that find() found last */
+
+/* The file of the session whose name ends so; its path in `file`. */
+static bool find(const char *id, const char *end)
+{
+    char path[192];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%s/sessions/%s", folder, id);
+    d = opendir(path);
+    while (d && !found && (e = readdir(d))) {
+        size_t n = strlen(e->d_name), m = strlen(end);
+        found = n >= m && strcmp(e->d_name + n - m, end) == 0;
+        if (found)
+            snprintf(file, sizeof(file), "%.190s/%.60s", path, e->d_name);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static size_t size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (size_t)st.st_size : 0;
+}
+
+/* Two sessions: one with frames, and one beside it. */
+static void make_sessions(char id[API_ID_CAP], char other[API_ID_CAP])
+{
+    static struct rig_client c;
+    struct session_options o = options(SESSION_LOSSLESS);
+    struct rig r;
+
+    open_rig(&r, 0);
+    rig_session(&r, &o, other);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    feed(&r, &c, 1, 12);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static bool comes_back(const char *id, const char *other)
+{
+    struct session_info info;
+    struct rig r;
+    int rc;
+
+    open_rig(&r, 0);
+    wait_until_back(&r, other);
+    rc = core_ops.session_get(r.core, id, &info, NULL);
+    if (rc == 0)
+        wait_until_back(&r, id);
+    rig_close(&r);
+    return rc == 0;
+}
+
+static void a_lost_manifest_deletes_nothing(void **state)
+{
+    char id[API_ID_CAP], other[API_ID_CAP], aside[256];
+
+    (void)state;
+    make_sessions(id, other);
+    assert_true(find(id, "meta.json"));
+    snprintf(aside, sizeof(aside), "%s/meta", folder);
+    assert_int_equal(rename(file, aside), 0);
+    assert_false(comes_back(id, other));
+    assert_true(find(id, ".seg"));
+    assert_true(size_of(file) > 12 * 1000);
+    snprintf(file, sizeof(file), "%s/sessions/%s/meta.json", folder, id);
+    assert_int_equal(rename(aside, file), 0);
+    assert_true(comes_back(id, other));
+}
+
+static void a_changed_manifest_is_not_believed(void **state)
+{
+    char id[API_ID_CAP], other[API_ID_CAP], text[16384];
+    ssize_t len;
+    int fd, n = 0;
+
+    (void)state;
+    make_sessions(id, other);
+    assert_true(find(id, "meta.json"));
+    fd = open(file, O_RDWR);
+    len = read(fd, text, sizeof(text));
+    assert_true(len > 200);
+    for (ssize_t at = 5; at < len - 22; at += len / 12, n++) { /* what the sum is of */
+        char wrong = (char)(text[at] ^ 1);
+        assert_int_equal(pwrite(fd, &wrong, 1, at), 1);
+        if (comes_back(id, other))
+            fail_msg("byte %zd: %.40s", at, text + at);
+        assert_true(find(id, ".seg"));
+        assert_int_equal(pwrite(fd, text + at, 1, at), 1);
+    }
+    assert_true(n > 10);
+    assert_true(comes_back(id, other));
+    close(fd);
+}
+
+static void pipes_hold_up_no_start(void **state)
+{
+    static const char *const names[] = {"meta.json", ".seg", "synced"};
+    char id[API_ID_CAP], other[API_ID_CAP], aside[256];
+
+    (void)state;
+    make_sessions(id, other);
+    snprintf(aside, sizeof(aside), "%s/aside", folder);
+    for (int i = 0; i < 3; i++) {
+        assert_true(find(id, names[i]));
+        assert_int_equal(rename(file, aside), 0);
+        assert_int_equal(mkfifo(file, 0600), 0);
+        (void)comes_back(id, other);
+        assert_int_equal(rename(aside, file), 0);
+    }
+    assert_true(comes_back(id, other));
+}
+
+/* Wherever the last segment is cut, the records behind were synced: it is damage, and what stands
+ * is left as it is. */
+static void a_cut_behind_synced_records_is_damage(void **state)
+{
+    char id[API_ID_CAP], other[API_ID_CAP], was[API_TEXT_CAP];
+    struct session_info info;
+    size_t size;
+    struct rig r;
+
+    (void)state;
+    make_sessions(id, other);
+    assert_true(find(id, ".seg"));
+    size = size_of(file);
+    for (int i = 1; i <= 4; i++) {
+        assert_int_equal(truncate(file, (off_t)(size - size / 6 * (size_t)i)), 0);
+        open_rig(&r, 0);
+        wait_until_back(&r, id);
+        info = rig_info(&r, id);
+        assert_string_not_equal(info.damaged, "");
+        assert_true(info.counts.used > 0 && info.counts.used < 12);
+        snprintf(was, sizeof(was), "%s", info.damaged);
+        rig_close(&r);
+        assert_int_equal(size_of(file), size - size / 6 * (size_t)i);
+        assert_non_null(strstr(was, "synced"));
+    }
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+    const struct CMUnitTest tests[] = {
+        T(a_lost_manifest_deletes_nothing),
+        T(a_changed_manifest_is_not_believed),
+        T(pipes_hold_up_no_start),
+        T(a_cut_behind_synced_records_is_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
