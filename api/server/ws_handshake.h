@@ -1,8 +1,8 @@
 /*
  * ws_handshake.h - a connection from its first bytes to the upgrade or the refusal
  *
- * Part of ws_service.c: takes the headers out of libwebsockets, lets ws_peer.c judge them, and answers a
- * refused client with a sentence, through TLS where the edge speaks it.
+ * Part of ws_service.c: takes the headers out of libwebsockets, lets ws_peer.c judge them, and
+ * answers a refused client with a sentence, through TLS where the edge speaks it.
  * Threads: the service that the peer belongs to.
  */
 #ifndef RECOND_API_WS_HANDSHAKE_H

@@ -1,9 +1,9 @@
 /*
  * ws_peer.h - one WebSocket connection as a state machine, without a socket
  *
- * ws_service.c moves bytes through libwebsockets; what they mean is decided here, so that it can be tested
- * and fuzzed in process: the handshake, message assembly with its limits, strikes, deadlines, what
- * is sent next.
+ * ws_service.c moves bytes through libwebsockets; what they mean is decided here, so that it can
+ * be tested and fuzzed in process: the handshake, message assembly with its limits, strikes,
+ * deadlines, what is sent next.
  *
  *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
  *
