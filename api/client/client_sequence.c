@@ -29,7 +29,11 @@ struct client_sequence {
     size_t poses_cap;
     struct client_sequence_info info;
     struct file_content file; /* the one read last */
+    bool has_up;              /* sequence.json names it: */
+    int up;                   /* of axes[] */
 };
+
+static const char *const axes[] = {"+x", "-x", "+y", "-y", "+z", "-z", NULL};
 
 int client_sequence_pose(struct rigid *T, const char *text, struct err *err)
 {
@@ -109,6 +113,7 @@ static int read_description(struct client_sequence *s, struct err *err)
     if (json_get_f32(&at, "fps", &fps, 0.01, 1000))
         info->fps = (double)fps;
     json_get_f32(&at, "depth_unit_m", &info->depth_unit_m, 1e-6, 1e3);
+    s->has_up = json_get_choice(&at, "up", &s->up, axes);
     rc = json_issues_err(&issues, err);
     json_free(&doc);
     return rc;
@@ -313,10 +318,11 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
 
 const char *client_sequence_up(const struct client_sequence *s)
 {
-    static const char *const axes[3][2] = {{"+x", "-x"}, {"+y", "-y"}, {"+z", "-z"}};
     float up[3] = {0}, length2 = 0;
     int axis = 0;
 
+    if (s->has_up)
+        return axes[s->up];
     for (int i = 0; i < s->info.n_poses; i++)
         for (int k = 0; k < 3; k++)
             up[k] -= s->poses[i].T.r[3 * k + 1];
@@ -326,7 +332,7 @@ const char *client_sequence_up(const struct client_sequence *s)
     }
     if (!(up[axis] * up[axis] > UP_COS2 * length2))
         return "";
-    return axes[axis][up[axis] < 0];
+    return axes[2 * axis + (up[axis] < 0)];
 }
 
 /* ------------------------------------------------------------------------------------ truth */

@@ -1,7 +1,7 @@
 /*
  * client_sequence.h - read a folder of pictures in the layout of docs/TESTING.md
  *
- *     sequence.json     width height fx fy cx cy fps depth_unit_m (each optional)
+ *     sequence.json     width height fx fy cx cy fps depth_unit_m up (each optional)
  *     frames/NNNNNN.jpg consecutive pictures: JPEG, or PNG where there is no JPEG, of any names, in
  *                       frames/, in images/ or in the folder itself, by the numbers in their names;
  *                       that of a frame stands at the beginning of its name, or is the last one
@@ -62,8 +62,8 @@ void client_sequence_name(const struct client_sequence *s, int i, char name[81])
 MUST_CHECK int client_sequence_depth(const struct client_sequence *s, int i, float **depth, int *w,
                                      int *h, struct err *err);
 
-/* Says which axis of the poses' world points up, "+z": the one nearest to the mean of the cameras'
- * up directions, within 50 degrees of it; "" if none is. */
+/* Says which axis of the poses' world points up, "+z": `up` of sequence.json, else the one nearest
+ * to the mean of the cameras' up directions, within 50 degrees of it; "" if none is. */
 const char *client_sequence_up(const struct client_sequence *s);
 
 /*

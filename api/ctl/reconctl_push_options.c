@@ -18,6 +18,15 @@ static bool given(const struct reconctl_list *list, const char *key)
     return false;
 }
 
+/* Is the key an option whose values are words, though they may look like numbers? */
+static bool takes_word(const char *key)
+{
+    for (int i = 0; i < session_options_n; i++)
+        if (session_options_table[i].words && strcmp(session_options_table[i].name, key) == 0)
+            return true;
+    return false;
+}
+
 /* Puts a value as JSON would have it: true, false, null, a number, else a text. */
 static void put_value(struct json_writer *w, const char *key, const char *text)
 {
@@ -28,7 +37,7 @@ static void put_value(struct json_writer *w, const char *key, const char *text)
         json_put_bool(w, key, *text == 't');
     else if (strcmp(text, "null") == 0)
         json_put_null(w, key);
-    else if (end == text || *end || !isfinite(v))
+    else if (end == text || *end || !isfinite(v) || takes_word(key))
         json_put_text(w, key, text);
     else if (v == floor(v) && fabs(v) < 9e15)
         json_put_i64(w, key, (int64_t)v);

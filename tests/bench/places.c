@@ -302,18 +302,18 @@ static void open_folder(struct writer *w)
     fputs(head, w->true_poses);
 }
 
-static void close_folder(struct writer *w, double fps, double unit_m)
+static void close_folder(struct writer *w, double fps, double unit_m, const char *up)
 {
     int n = w->o->turn / 90;
     struct intrinsics K = turn_camera(w->K, w->w, w->h, n);
     FILE *f = create(w->o->out, "sequence.json");
 
-    fprintf(
-        f,
-        "{\n \"width\": %d, \"height\": %d,\n \"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": "
-        "%.9g,\n \"fps\": %g, \"depth_unit_m\": %.9g\n}\n",
-        n & 1 ? w->h : w->w, n & 1 ? w->w : w->h, (double)K.fx, (double)K.fy, (double)K.cx,
-        (double)K.cy, fps, unit_m);
+    fprintf(f, up[0] ? "{\n \"up\": \"%s\",\n" : "{\n", up);
+    fprintf(f,
+            " \"width\": %d, \"height\": %d,\n \"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": "
+            "%.9g,\n \"fps\": %g, \"depth_unit_m\": %.9g\n}\n",
+            n & 1 ? w->h : w->w, n & 1 ? w->w : w->h, (double)K.fx, (double)K.fy, (double)K.cx,
+            (double)K.cy, fps, unit_m);
     if (fclose(f) || fclose(w->poses) || fclose(w->true_poses))
         fail("the folder cannot be written");
 }
@@ -339,7 +339,7 @@ static void draw(const struct options *o, struct place *p)
         put_frame(&w, &guessed, &T);
         last = T;
     }
-    close_folder(&w, FPS, 0.001);
+    close_folder(&w, FPS, 0.001, "+y");
     free(w.rgb);
     free(w.depth);
     place_light_free(p);
@@ -391,7 +391,7 @@ static void copy(const struct options *o)
     open_folder(&w);
     for (int i = 0; i < info.n_frames; i++)
         copy_frame(&w, s, i, (double)info.depth_unit_m, jpeg);
-    close_folder(&w, info.fps, (double)info.depth_unit_m);
+    close_folder(&w, info.fps, (double)info.depth_unit_m, client_sequence_up(s));
     free(w.rgb);
     free(w.depth);
     jpeg_decoder_free(&jpeg);

@@ -129,6 +129,11 @@ static void poses_say_what_is_up(void **state)
         assert_string_equal(client_sequence_up(s), cases[i].up);
         client_sequence_close(&s);
     }
+    put("sequence.json", "{\"up\": \"+x\"}"); /* cameras may lie on their sides */
+    put("poses.txt", cases[0].poses);
+    assert_int_equal(client_sequence_open(&s, folder, NULL, NULL), 0);
+    assert_string_equal(client_sequence_up(s), "+x");
+    client_sequence_close(&s);
 }
 
 static void refuse(const char *poses, int code, const char *where)
