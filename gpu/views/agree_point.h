@@ -1,0 +1,44 @@
+/*
+ * agree_point.h - do two keyframes measure the same surface?
+ *
+ * Maths:   MATH.md (V7)
+ */
+#ifndef RECOND_GPU_VIEWS_AGREE_POINT_H
+#define RECOND_GPU_VIEWS_AGREE_POINT_H
+
+#include "gpu/views/views_point.h"
+
+#define AGREE_REL 0.025f /* depths agree within this share */
+
+/* (V7) 1 if what `from` measures at pixel i is what `to` measures where it sees it. T takes points
+ * of from's camera to to's. */
+GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, const struct rigid *T,
+                                     uint32_t i)
+{
+    float z = views_decode(v->own[views_at(v, from) + i]), x, y, other;
+    struct vec3 p;
+    if (!(z > 0.0f))
+        return 0;
+    p = rigid_apply(T, views_ray(&v->kept[from].camera.K, (int)(i % (uint32_t)v->w),
+                                 (int)(i / (uint32_t)v->w), z));
+    if (!views_project(&v->kept[to].camera.K, v->w, v->h, p, &x, &y))
+        return 0;
+    other = views_decode(v->own[views_at(v, to) + views_pixel(v->w, x, y)]);
+    return other > 0.0f && views_abs(other - p.z) <= AGREE_REL * p.z;
+}
+
+GPU_HD static inline void agree_count(uint8_t *n, int agrees)
+{
+    if (agrees && *n < 255)
+        ++*n;
+}
+
+/* Is the keyframe at this place one that the swept one is compared with? */
+GPU_HD static inline int agree_is_other(const struct views *v, int place)
+{
+    const struct views_kept *k = &v->kept[place];
+    return place != v->plan.swept && k->index >= v->first && k->index < v->n_swept &&
+           (int)(k->index % VIEWS_KEPT) == place && k->index + VIEWS_KEPT >= v->n_taken;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * draw_point.h - what keyframes measure, drawn into a view
+ *
+ * Two rounds: the nearest depth at each pixel, then the mean of what lies at it or just behind it.
+ * Maths:   MATH.md (V8)
+ */
+#ifndef RECOND_GPU_VIEWS_DRAW_POINT_H
+#define RECOND_GPU_VIEWS_DRAW_POINT_H
+
+#include "gpu/views/views_point.h"
+
+#define DRAW_NONE 0xffffffffu
+#define DRAW_BEHIND 1.06f /* what lies farther behind the nearest depth than this is hidden */
+#define DRAW_LOG_ONE 4096.0f
+
+/* From a keyframe's pixels to a view's. */
+struct draw_source {
+    struct rigid T;
+    struct intrinsics K, K_view;
+    const uint16_t *own;
+    const uint8_t *agree;
+};
+
+GPU_HD static inline const struct views_camera *draw_view(const struct views *v, int target)
+{
+    return target == VIEWS_FINAL ? &v->kept[v->plan.final].camera : &v->plan.camera;
+}
+
+/* Is there a view to make? */
+GPU_HD static inline int draw_is_wanted(const struct views *v, int target)
+{
+    return target == VIEWS_FRAME || v->plan.final >= 0;
+}
+
+GPU_HD static inline struct draw_source draw_source_of(const struct views *v, int target, int i)
+{
+    const struct views_camera *view = draw_view(v, target);
+    int place = v->plan.pool[target][i];
+    struct draw_source s;
+    s.T = rigid_mul(&view->T_cw, &v->kept[place].camera.T_wc);
+    s.K = v->kept[place].camera.K;
+    s.K_view = view->K;
+    s.own = v->own + views_at(v, place);
+    s.agree = v->agree + views_at(v, place);
+    return s;
+}
+
+/* Weight of a measurement by the number of keyframes that agree with it. */
+GPU_HD static inline uint32_t draw_weight(int agree)
+{
+    return agree >= 3 ? 20u : agree == 2 ? 14u : agree == 1 ? 7u : 0u;
+}
+
+/* Where pixel i of a keyframe falls in the view, and its depth there. 0: nowhere. */
+GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, uint32_t i,
+                                    uint32_t *at, float *z)
+{
+    float d = views_decode(s->own[i]), x, y;
+    struct vec3 p;
+    if (!(d > 0.0f) || s->agree[i] == 0)
+        return 0;
+    p = rigid_apply(&s->T,
+                    views_ray(&s->K, (int)(i % (uint32_t)w), (int)(i / (uint32_t)w), d));
+    if (!views_project(&s->K_view, w, h, p, &x, &y))
+        return 0;
+    *at = views_pixel(w, x, y);
+    *z = p.z;
+    return 1;
+}
+
+GPU_HD static inline int draw_is_front(uint32_t front, float z)
+{
+    return z <= views_float(front) * DRAW_BEHIND;
+}
+
+/* What a measurement of weight w adds to the sum. */
+GPU_HD static inline int32_t draw_term(uint32_t w, float z)
+{
+    return (int32_t)w * (int32_t)(views_log2(z) * DRAW_LOG_ONE);
+}
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * field_point.h - a smooth field on a coarse grid of nodes corrects a view's single-view depth by
+ * what was measured
+ *
+ * The field is log2 of a factor. It follows measurements that agree with each other, is stiff
+ * where the picture is plain and gives way at its edges.
+ * Maths:   MATH.md (V9)-(V12)
+ */
+#ifndef RECOND_GPU_VIEWS_FIELD_POINT_H
+#define RECOND_GPU_VIEWS_FIELD_POINT_H
+
+#include "gpu/views/draw_point.h"
+
+#define FIELD_ROUNDS 3
+#define FIELD_SWEEPS 60     /* of each round */
+#define FIELD_OVER 1.7f     /* over-relaxation */
+#define FIELD_TIE 8.0f      /* between two nodes, against the weights of measurements */
+#define FIELD_EDGE 12.0f    /* levels of a step in the picture at which a tie is half as strong */
+#define FIELD_HOLD 0.02f    /* pull of each node to the common value */
+#define FIELD_SCATTER 0.087f /* log2 (6 %): measurements beyond count for little, in the last round */
+#define FIELD_DOUBT 200     /* weights of so many pixels halve the common value */
+#define FIELD_BIN_ONE 64.0f /* bins of an octave */
+#define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
+#define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
+
+enum field_trust {
+    FIELD_TRUST_MEASURED = 192, /* agreed upon by two others; 3 more for each, 255 at most */
+    FIELD_TRUST_FILLED = 96,    /* of a final view: corrected, not measured */
+    FIELD_TRUST_FRAME = 48,     /* of a frame where keyframes have measured */
+    FIELD_TRUST_SINGLE = 24     /* corrected from afar, or not at all */
+};
+
+/* (V9) What was measured at pixel i, against single-view depth. Returns the weight. */
+GPU_HD static inline float field_sample(const struct views *v, int target, uint32_t i, float single,
+                                        float *ratio)
+{
+    const struct views_target *t = &v->target[target];
+    float log_single, sum = 0.0f, weight = 0.0f, own = 0.0f, pool;
+    int agree = 0;
+    *ratio = 0.0f;
+    if (!(single > 0.0f))
+        return 0.0f;
+    log_single = views_log2(single);
+    if (target == VIEWS_FINAL) {
+        size_t at = views_at(v, v->plan.final) + i;
+        own = views_decode(v->own[at]);
+        agree = v->agree[at];
+    }
+    if (own > 0.0f) {
+        own = views_log2(own);
+        weight = agree >= 2 ? 1.0f : agree == 1 ? 0.4f : 0.1f;
+        sum = weight * (own - log_single);
+    }
+    if (t->weight[i] > 0) {
+        float w = (float)t->weight[i] * 0.05f;
+        w = w < 2.0f ? w : 2.0f;
+        pool = (float)t->sum[i] / (float)t->weight[i] * (1.0f / DRAW_LOG_ONE);
+        if (!(weight >= 1.0f && views_abs(pool - own) > FIELD_APART)) {
+            sum += w * (pool - log_single);
+            weight += w;
+        }
+    }
+    if (weight > 0.0f)
+        *ratio = sum / weight;
+    return weight;
+}
+
+GPU_HD static inline int field_bin(float ratio)
+{
+    int bin = (int)(ratio * FIELD_BIN_ONE + (float)(VIEWS_BINS / 2));
+    return bin < 0 ? 0 : bin < VIEWS_BINS ? bin : VIEWS_BINS - 1;
+}
+
+/* (V10) The common value: the median ratio, less where little was measured. */
+GPU_HD static inline float field_common(const uint32_t *bins)
+{
+    uint32_t n = 0, sum = 0;
+    int bin = 0;
+    for (int i = 0; i < VIEWS_BINS; i++)
+        n += bins[i];
+    if (n == 0)
+        return 0.0f;
+    while (2 * (sum + bins[bin]) < n)
+        sum += bins[bin++];
+    return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * (float)n /
+           (float)(n + FIELD_DOUBT);
+}
+
+/* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the
+ * picture between them. */
+GPU_HD static inline float field_tie(const struct views *v, const uint8_t *grey, int nx, int ny,
+                                     int dx, int dy)
+{
+    int x = nx * v->step, y = ny * v->step, most = 0;
+    float e;
+    x = x < v->w ? x : v->w - 1;
+    y = y < v->h ? y : v->h - 1;
+    for (int i = 0; i < v->step; i++) {
+        int x2 = x + dx, y2 = y + dy, d;
+        if (x2 >= v->w || y2 >= v->h)
+            break;
+        d = (int)grey[(size_t)y * (size_t)v->w + (size_t)x] -
+            (int)grey[(size_t)y2 * (size_t)v->w + (size_t)x2];
+        d = d < 0 ? -d : d;
+        most = d > most ? d : most;
+        x = x2;
+        y = y2;
+    }
+    e = (float)most / FIELD_EDGE;
+    return FIELD_TIE / (1.0f + e * e);
+}
+
+/* The field at a pixel: bilinear between nodes. */
+GPU_HD static inline float field_at(const struct views *v, const float *nodes, int x, int y)
+{
+    int i = x / v->step, j = y / v->step;
+    float a = (float)(x - i * v->step) / (float)v->step, b = (float)(y - j * v->step) / (float)v->step;
+    const float *c = nodes + (size_t)j * (size_t)v->nodes_w + (size_t)i;
+    return (1.0f - b) * ((1.0f - a) * c[0] + a * c[1]) +
+           b * ((1.0f - a) * c[v->nodes_w] + a * c[v->nodes_w + 1]);
+}
+
+/* (V10) What the pixels around a node say: weights, and weights times ratios. */
+struct field_load {
+    float weight, sum;
+};
+
+GPU_HD static inline struct field_load field_gather(const struct views *v,
+                                                    const struct views_target *t,
+                                                    const float *nodes, int nx, int ny,
+                                                    float scatter)
+{
+    int x0 = (nx - 1) * v->step + 1, x1 = (nx + 1) * v->step, y0 = (ny - 1) * v->step + 1,
+        y1 = (ny + 1) * v->step;
+    struct field_load l = {0.0f, 0.0f};
+    for (int y = y0 > 0 ? y0 : 0; y < y1 && y < v->h; y++)
+        for (int x = x0 > 0 ? x0 : 0; x < x1 && x < v->w; x++) {
+            size_t at = (size_t)y * (size_t)v->w + (size_t)x;
+            float e, w, dx, dy;
+            if (!(t->share[at] > 0.0f))
+                continue;
+            e = (t->ratio[at] - field_at(v, nodes, x, y)) / scatter;
+            dx = 1.0f - views_abs((float)(x - nx * v->step)) / (float)v->step;
+            dy = 1.0f - views_abs((float)(y - ny * v->step)) / (float)v->step;
+            w = t->share[at] * dx * dy / ((1.0f + e * e) * (1.0f + e * e));
+            l.weight += w;
+            l.sum += w * t->ratio[at];
+        }
+    return l;
+}
+
+/* (V11) One step of a node towards its neighbours and its measurements. */
+GPU_HD static inline float field_relax(const struct views *v, const float *nodes,
+                                       const float *right, const float *down,
+                                       const struct field_load *load, float common, int x, int y)
+{
+    int w = v->nodes_w, i = y * w + x;
+    float sum = load->sum + FIELD_HOLD * common, weight = load->weight + FIELD_HOLD;
+    if (x > 0) {
+        sum += right[i - 1] * nodes[i - 1];
+        weight += right[i - 1];
+    }
+    if (x + 1 < w) {
+        sum += right[i] * nodes[i + 1];
+        weight += right[i];
+    }
+    if (y > 0) {
+        sum += down[i - w] * nodes[i - w];
+        weight += down[i - w];
+    }
+    if (y + 1 < v->nodes_h) {
+        sum += down[i] * nodes[i + w];
+        weight += down[i];
+    }
+    return nodes[i] + FIELD_OVER * (sum / weight - nodes[i]);
+}
+
+/* Of round 0, 1, 2: wide first. */
+GPU_HD static inline float field_scatter(int round)
+{
+    return FIELD_SCATTER * (float)(1 << (FIELD_ROUNDS - 1 - round));
+}
+
+/* (V12) The view's depth and trust at a pixel. */
+GPU_HD static inline void field_apply(const struct views *v, int target, uint32_t i, float single)
+{
+    const struct views_target *t = &v->target[target];
+    int x = (int)(i % (uint32_t)v->w), y = (int)(i / (uint32_t)v->w);
+    float field, depth = 0.0f;
+    int trust = 0;
+    if (single > 0.0f) {
+        field = field_at(v, t->nodes, x, y);
+        field = field < -3.0f ? -3.0f : field > 3.0f ? 3.0f : field;
+        depth = single * views_exp2(field);
+        trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED
+                : t->share[i] > 0.0f  ? FIELD_TRUST_FRAME
+                                      : FIELD_TRUST_SINGLE;
+        if (target == VIEWS_FINAL) {
+            size_t at = views_at(v, v->plan.final) + i;
+            float own = views_decode(v->own[at]);
+            if (own > 0.0f && v->agree[at] >= 2 &&
+                views_abs(views_log2(own) - views_log2(depth)) < FIELD_NEAR) {
+                depth = own;
+                trust = FIELD_TRUST_MEASURED + 3 * (v->agree[at] < 23 ? v->agree[at] - 2 : 21);
+            }
+        }
+    }
+    t->depth[i] = depth;
+    t->trust[i] = (uint8_t)trust;
+}
+
+#endif

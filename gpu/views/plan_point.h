@@ -1,0 +1,213 @@
+/*
+ * plan_point.h - what a frame has to do: whether it is a keyframe, which one is swept or final now,
+ * which others see the same
+ *
+ * A choice among keyframes looks at VIEWS_GRID samples of the view's single-view depth.
+ * Maths:   MATH.md (V3), (V4)
+ */
+#ifndef RECOND_GPU_VIEWS_PLAN_POINT_H
+#define RECOND_GPU_VIEWS_PLAN_POINT_H
+
+#include "gpu/views/views_point.h"
+
+#define PLAN_MOVED_REL 0.04f /* a new keyframe: moved by this share of the median depth ... */
+#define PLAN_TURNED 0.995f   /* ... or turned by more than the angle of this cosine (5.7 degrees) */
+#define PLAN_OVERLAP 0.4f    /* a source sees at least this share of the samples ... */
+#define PLAN_FACING 0.8f     /* ... turned by at most the angle of this cosine (37 degrees) ... */
+#define PLAN_PARALLAX 0.04f  /* ... from under at least this angle in radians; best are ... */
+#define PLAN_PARALLAX_GOOD 0.1f /* ... angles between this ... */
+#define PLAN_PARALLAX_WIDE 0.4f /* ... and this */
+#define PLAN_APART_REL 0.04f    /* sources nearer to each other than this are worth less */
+#define PLAN_POOL_SHARE 0.1f    /* a keyframe is drawn into a view if it sees this share of it */
+
+/* How a keyframe sees the samples of a view. */
+struct plan_sight {
+    float share, parallax; /* mean sine of the angle under which it looks at what it sees */
+};
+
+/* Sample i of a map, as a pixel. */
+GPU_HD static inline uint32_t plan_pixel(int i, int w, int h)
+{
+    int x = (2 * (i % VIEWS_GRID_W) + 1) * w / (2 * VIEWS_GRID_W);
+    int y = (2 * (i / VIEWS_GRID_W) + 1) * h / (2 * VIEWS_GRID_H);
+    return (uint32_t)y * (uint32_t)w + (uint32_t)x;
+}
+
+/* How many samples with depth come before sample i; ties by index. */
+GPU_HD static inline int plan_rank(const float *z, int i)
+{
+    int n = 0;
+    for (int k = 0; k < VIEWS_GRID; k++)
+        n += z[k] > 0.0f && (z[k] < z[i] || (z[k] == z[i] && k < i));
+    return n;
+}
+
+GPU_HD static inline int plan_count(const float *z)
+{
+    int n = 0;
+    for (int k = 0; k < VIEWS_GRID; k++)
+        n += z[k] > 0.0f;
+    return n;
+}
+
+/* Notes sample i if it is one of the quantiles 4, 50 and 96 % of n. */
+GPU_HD static inline void plan_quantile(struct views_plan *p, const float *z, int i, int n)
+{
+    int rank = z[i] > 0.0f ? plan_rank(z, i) : -1;
+    if (rank == (n - 1) * 4 / 100)
+        p->near_m = z[i];
+    if (rank == (n - 1) / 2)
+        p->median_m = z[i];
+    if (rank == (n - 1) * 96 / 100)
+        p->far_m = z[i];
+}
+
+/* (V4) z: the view's samples; one without depth counts as at the median. */
+GPU_HD static inline struct plan_sight plan_look(const struct views *v, const float *z,
+                                                 float median_m, const struct views_camera *view,
+                                                 const struct views_camera *other)
+{
+    struct rigid T = rigid_mul(&other->T_cw, &view->T_wc), back = rigid_inverse(&T);
+    struct vec3 eye = vec3_make(back.t[0], back.t[1], back.t[2]);
+    struct plan_sight s = {0.0f, 0.0f};
+    float sum = 0.0f;
+    int n = 0;
+    if (!(T.r[8] >= PLAN_FACING))
+        return s;
+    for (int i = 0; i < VIEWS_GRID; i++) {
+        uint32_t at = plan_pixel(i, v->w, v->h);
+        struct vec3 a = views_ray(&view->K, (int)(at % (uint32_t)v->w), (int)(at / (uint32_t)v->w),
+                                  z[i] > 0.0f ? z[i] : median_m);
+        struct vec3 b = vec3_sub(a, eye), c;
+        float u, y;
+        if (!views_project(&other->K, v->w, v->h, rigid_apply(&T, a), &u, &y))
+            continue;
+        c = vec3_make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+        sum += sqrtf(vec3_norm2(c) / (vec3_norm2(a) * vec3_norm2(b)));
+        n++;
+    }
+    s.share = (float)n / (float)VIEWS_GRID;
+    s.parallax = n > 0 ? sum / (float)n : 0.0f;
+    return s;
+}
+
+/* Is the keyframe at this place kept and of this world? */
+GPU_HD static inline int plan_is_kept(const struct views *v, int place)
+{
+    const struct views_kept *k = &v->kept[place];
+    return k->index >= v->first && k->index < v->n_taken &&
+           (int)(k->index % VIEWS_KEPT) == place && k->index + VIEWS_KEPT >= v->n_taken;
+}
+
+/* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */
+GPU_HD static inline int plan_is_new(const struct views *v)
+{
+    const struct views_kept *last = &v->kept[(v->n_taken + VIEWS_KEPT - 1) % VIEWS_KEPT];
+    struct rigid T;
+    float t2;
+    if (!(v->plan.median_m > 0.0f))
+        return 0;
+    if (v->n_taken == v->first)
+        return 1;
+    T = rigid_mul(&last->camera.T_cw, &v->plan.camera.T_wc);
+    t2 = T.t[0] * T.t[0] + T.t[1] * T.t[1] + T.t[2] * T.t[2];
+    return t2 > PLAN_MOVED_REL * PLAN_MOVED_REL * v->plan.median_m * v->plan.median_m ||
+           !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= PLAN_TURNED);
+}
+
+GPU_HD static inline int plan_is_due(const struct views *v, uint32_t index, uint32_t keyframes,
+                                     uint32_t frames)
+{
+    const struct views_kept *k = &v->kept[index % VIEWS_KEPT];
+    return index < v->n_taken &&
+           (v->n_taken - 1 - index >= keyframes || v->frame - k->frame >= frames);
+}
+
+GPU_HD static inline void plan_begin(struct views *v, int restart)
+{
+    struct views_plan *p = &v->plan;
+    p->taken = p->swept = p->final = -1;
+    p->n_sources = p->n_pool[VIEWS_FINAL] = p->n_pool[VIEWS_FRAME] = 0;
+    p->near_m = p->median_m = p->far_m = 0.0f;
+    v->frame++;
+    if (restart)
+        v->first = v->n_swept = v->n_final = v->n_taken;
+}
+
+GPU_HD static inline void plan_decide(struct views *v)
+{
+    struct views_plan *p = &v->plan;
+    if (plan_is_new(v)) {
+        struct views_kept *k = &v->kept[v->n_taken % VIEWS_KEPT];
+        k->index = v->n_taken++;
+        k->frame = v->frame;
+        k->near_m = p->near_m;
+        k->median_m = p->median_m;
+        k->far_m = p->far_m;
+        k->camera = p->camera;
+        p->taken = (int)(k->index % VIEWS_KEPT);
+    }
+    if (v->n_final < v->n_swept &&
+        plan_is_due(v, v->n_final, VIEWS_FINAL_KEYFRAMES, VIEWS_FINAL_FRAMES))
+        p->final = (int)(v->n_final++ % VIEWS_KEPT);
+    if (plan_is_due(v, v->n_swept, VIEWS_SWEEP_KEYFRAMES, VIEWS_SWEEP_FRAMES))
+        p->swept = (int)(v->n_swept++ % VIEWS_KEPT);
+}
+
+/* (V4) The worth of each kept keyframe as a source, taken one by one. sight: [VIEWS_KEPT]. */
+GPU_HD static inline void plan_sources(struct views *v, const struct plan_sight *sight)
+{
+    struct views_plan *p = &v->plan;
+    float worth[VIEWS_KEPT], apart = PLAN_APART_REL * v->kept[p->swept].median_m;
+    for (int j = 0; j < VIEWS_KEPT; j++) {
+        float a = sight[j].parallax, wide = a / PLAN_PARALLAX_WIDE;
+        worth[j] = 0.0f;
+        if (plan_is_kept(v, j) && j != p->swept && sight[j].share >= PLAN_OVERLAP &&
+            a >= PLAN_PARALLAX)
+            worth[j] = sight[j].share * a / ((a + PLAN_PARALLAX_GOOD) * (1.0f + wide * wide));
+    }
+    while (p->n_sources < VIEWS_SOURCES) {
+        int best = 0;
+        const float *t;
+        for (int j = 1; j < VIEWS_KEPT; j++)
+            if (worth[j] > worth[best])
+                best = j;
+        if (!(worth[best] > 0.0f))
+            break;
+        p->source[p->n_sources++] = best;
+        worth[best] = 0.0f;
+        t = v->kept[best].camera.T_wc.t;
+        for (int j = 0; j < VIEWS_KEPT; j++) {
+            const float *o = v->kept[j].camera.T_wc.t;
+            float x = o[0] - t[0], y = o[1] - t[1], z = o[2] - t[2], d2 = x * x + y * y + z * z;
+            if (worth[j] > 0.0f)
+                worth[j] *= d2 / (d2 + apart * apart);
+        }
+    }
+}
+
+/* The swept keyframes that see most of a view, the newer first among equals. */
+GPU_HD static inline void plan_pool(struct views *v, const struct plan_sight *sight, int target)
+{
+    struct views_plan *p = &v->plan;
+    float share[VIEWS_KEPT];
+    int self = target == VIEWS_FINAL ? p->final : -1;
+    for (int j = 0; j < VIEWS_KEPT; j++)
+        share[j] = plan_is_kept(v, j) && j != self && v->kept[j].index < v->n_swept &&
+                           sight[j].share >= PLAN_POOL_SHARE
+                       ? sight[j].share
+                       : 0.0f;
+    while (p->n_pool[target] < VIEWS_POOL) {
+        int best = 0;
+        for (int j = 1; j < VIEWS_KEPT; j++)
+            if (share[j] > share[best] ||
+                (share[j] == share[best] && v->kept[j].index > v->kept[best].index))
+                best = j;
+        if (!(share[best] > 0.0f))
+            break;
+        p->pool[target][p->n_pool[target]++] = best;
+        share[best] = 0.0f;
+    }
+}
+
+#endif

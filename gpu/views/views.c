@@ -1,0 +1,55 @@
+#include "gpu/views/views.h"
+
+#include <string.h>
+
+#define ALIGN 256
+
+struct arena {
+    uint8_t *base;
+    size_t used;
+};
+
+static void *take(struct arena *a, size_t n, size_t size)
+{
+    size_t at = a->used;
+
+    a->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
+    return a->base ? a->base + at : NULL;
+}
+
+static void take_target(struct views_target *t, struct arena *a, size_t n)
+{
+    t->front = take(a, n, sizeof *t->front);
+    t->weight = take(a, n, sizeof *t->weight);
+    t->sum = take(a, n, sizeof *t->sum);
+    t->ratio = take(a, n, sizeof *t->ratio);
+    t->share = take(a, n, sizeof *t->share);
+    t->nodes = take(a, VIEWS_NODES, sizeof *t->nodes);
+    t->depth = take(a, n, sizeof *t->depth);
+    t->trust = take(a, n, sizeof *t->trust);
+}
+
+size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
+{
+    struct arena a = {base, 0};
+    size_t n = (size_t)w * (size_t)h;
+
+    memset(v, 0, sizeof *v);
+    v->w = w;
+    v->h = h;
+    v->n_pixels = (uint32_t)n;
+    v->step = 8;
+    while (((w + v->step - 1) / v->step + 1) * ((h + v->step - 1) / v->step + 1) > VIEWS_NODES)
+        v->step++;
+    v->nodes_w = (w + v->step - 1) / v->step + 1;
+    v->nodes_h = (h + v->step - 1) / v->step + 1;
+    v->grey = take(&a, VIEWS_KEPT * n, sizeof *v->grey);
+    v->rgb = take(&a, VIEWS_KEPT * n, 3 * sizeof *v->rgb);
+    v->single = take(&a, VIEWS_KEPT * n, sizeof *v->single);
+    v->own = take(&a, VIEWS_KEPT * n, sizeof *v->own);
+    v->agree = take(&a, VIEWS_KEPT * n, sizeof *v->agree);
+    v->grey_now = take(&a, n, sizeof *v->grey_now);
+    for (int i = 0; i < VIEWS_TARGETS; i++)
+        take_target(&v->target[i], &a, n);
+    return a.used;
+}

@@ -1,0 +1,129 @@
+/*
+ * views.h - depth of posed pictures out of many views: what a session keeps, and the stages that
+ * both back ends have
+ *
+ * A *view* is what the map is given to fuse: depth, trust, colours, camera. Each frame makes one of
+ * itself at once: its single-view depth, corrected by what keyframes have measured. A frame may
+ * make a second one: a keyframe that was taken one to two seconds ago becomes final, with views of
+ * both sides behind it.
+ *
+ * Life of a keyframe, by numbers of keyframes and frames alone, at most one of each a frame:
+ *   taken   its pose differs from the last one's; picture and single-view depth are kept
+ *   swept   VIEWS_SWEEP_KEYFRAMES later: matched with its sources plane by plane (V3)-(V6); pixels
+ *           that match measure depth, and are compared with what other keyframes measure (V7)
+ *   final   VIEWS_FINAL_KEYFRAMES later: its own and the other keyframes' measurements correct its
+ *           single-view depth (V8)-(V12)
+ * Frames:  T_wc takes camera points to the session's world. Depth is metres along z.
+ * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
+ *          arithmetic in a fixed order. Both back ends give the same bits.
+ * Memory:  all of it is laid out when the session is made.
+ * Maths:   MATH.md (V1)-(V12)
+ */
+#ifndef RECOND_GPU_VIEWS_VIEWS_H
+#define RECOND_GPU_VIEWS_VIEWS_H
+
+#include "proto/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VIEWS_KEPT 32    /* keyframes kept: the oldest goes */
+#define VIEWS_SOURCES 5  /* pictures that a keyframe is matched with, at most */
+#define VIEWS_PLANES 64  /* inverse depths that are tried */
+#define VIEWS_RADIUS 3   /* of the window that is matched: 7x7 */
+#define VIEWS_POOL 16    /* keyframes whose measurements are drawn into a view, at most */
+#define VIEWS_NODES 1024 /* of the correction field, at most */
+#define VIEWS_GRID_W 16  /* samples of a view's depth */
+#define VIEWS_GRID_H 12
+#define VIEWS_GRID (VIEWS_GRID_W * VIEWS_GRID_H)
+#define VIEWS_BINS 256 /* of log ratios */
+/* A keyframe is swept, and is final, when so many were taken or so many frames passed since. */
+#define VIEWS_SWEEP_KEYFRAMES 4
+#define VIEWS_SWEEP_FRAMES 20
+#define VIEWS_FINAL_KEYFRAMES 8
+#define VIEWS_FINAL_FRAMES 40
+
+enum views_target_kind { VIEWS_FINAL, VIEWS_FRAME, VIEWS_TARGETS };
+
+struct views_camera {
+    struct rigid T_wc, T_cw;
+    struct intrinsics K;
+};
+
+/* A keyframe; its maps lie beside it, at its place. */
+struct views_kept {
+    uint32_t index; /* counted from 0 over the session; its place is index % VIEWS_KEPT */
+    uint32_t frame; /* when it was taken */
+    float near_m, median_m, far_m;
+    struct views_camera camera;
+};
+
+/* What a frame has to do; places of keyframes, -1 = none. */
+struct views_plan {
+    struct views_camera camera;    /* of the frame */
+    float near_m, median_m, far_m; /* of its depth; 0: it has none */
+    int taken, swept, final;
+    int source[VIEWS_SOURCES], n_sources;
+    int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
+};
+
+/* A view in the making, one value a pixel; each back end has the same. */
+struct views_target {
+    uint32_t *front;  /* float bits of the nearest depth drawn there; all ones = none */
+    uint32_t *weight; /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
+    int32_t *sum;     /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
+    float *ratio;     /* log2 of measured over single-view depth */
+    float *share;     /* its weight, 0 = nothing was measured */
+    float *nodes;     /* [VIEWS_NODES] the correction field, log2 */
+    float *depth;     /* out: metres, 0 = none */
+    uint8_t *trust;   /* out: 0 = is not fused ... 255 = measured by many views that agree */
+};
+
+struct views {
+    int w, h;
+    uint32_t n_pixels;
+    int step, nodes_w, nodes_h; /* pixels between nodes of the field; its nodes */
+
+    /* between frames */
+    uint32_t frame;
+    uint32_t n_taken, n_swept, n_final; /* keyframes so far */
+    uint32_t first;                     /* index of the first keyframe of this world */
+    struct views_kept kept[VIEWS_KEPT];
+    uint8_t *grey, *rgb;  /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
+    uint16_t *single;     /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
+    uint16_t *own;        /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
+    uint8_t *agree;       /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
+
+    /* of the frame */
+    struct views_plan plan;
+    uint8_t *grey_now; /* [h][w] */
+    struct sweep_band *band; /* CPU alone: what its sweep works with */
+    struct views_target target[VIEWS_TARGETS];
+};
+
+/* One frame, as the stages before have left it. */
+struct views_frame {
+    const uint8_t *rgb; /* [h][w][3] */
+    const float *depth; /* [h][w] */
+    struct rigid T_wc;
+    struct intrinsics K;
+    int restart; /* another world: no keyframe so far is a neighbour */
+};
+
+/* Cuts memory up into v's maps; with base NULL it only adds up. Returns the bytes. */
+size_t views_lay_out(struct views *v, uint8_t *base, int w, int h);
+/* The same for v->band, in memory of the CPU. */
+size_t sweep_cpu_lay_out(struct views *v, uint8_t *base);
+
+/* The stages of a frame, in this order. */
+void plan_cpu(struct views *v, const struct views_frame *f);
+void sweep_cpu(struct views *v);
+void agree_cpu(struct views *v);
+void draw_cpu(struct views *v);
+void field_cpu(struct views *v, const struct views_frame *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
