@@ -121,7 +121,8 @@ proto/wire      proto proto/geom proto/cloud
 proto/cloud     proto proto/wire
 gpu/base        gpu gpu/net
 gpu/net         gpu/base
-gpu/mono        gpu gpu/base gpu/net
+gpu/mono        gpu gpu/base gpu/net gpu/views
+gpu/views       gpu gpu/base
 gpu/depth       gpu gpu/base gpu/net gpu/mono
 daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
 daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h

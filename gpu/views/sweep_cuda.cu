@@ -1,0 +1,129 @@
+/*
+ * sweep_cuda.cu - the sweep by tiles: plane by plane and source by source a block warps its tile
+ * and the border of its windows into shared memory; each thread sums up its own window there
+ *
+ * Grid:    (tiles, frames), a thread a pixel of a tile of 16x16
+ */
+#include "gpu/views/sweep_point.h"
+#include "gpu/views/views_cuda.cuh"
+
+#define TILE 16
+#define SIDE (TILE + 2 * VIEWS_RADIUS)
+
+struct tile {
+    int x, y, w, h; /* its first pixel; the picture */
+    uint8_t own[SIDE][SIDE], other[SIDE][SIDE], inside[SIDE][SIDE];
+    struct sweep_source sources[VIEWS_SOURCES];
+};
+
+static __device__ inline bool in_picture(const struct tile *t, int x, int y)
+{
+    return x >= 0 && y >= 0 && x < t->w && y < t->h;
+}
+
+static __device__ void load_own(struct tile *t, const uint8_t *grey)
+{
+    for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += TILE * TILE) {
+        int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
+        t->own[i / SIDE][i % SIDE] =
+            in_picture(t, x, y) ? grey[(size_t)y * (size_t)t->w + (size_t)x] : 0;
+    }
+}
+
+/* Outside the picture all levels are 0, and add nothing to a window's sums. */
+static __device__ void load_other(struct tile *t, const struct sweep_source *s,
+                                  const struct intrinsics *K, float inv)
+{
+    for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += TILE * TILE) {
+        int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
+        int inside = 0, level = 0;
+        if (in_picture(t, x, y))
+            level = sweep_warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv,
+                               t->w, t->h, &inside);
+        t->other[i / SIDE][i % SIDE] = (uint8_t)level;
+        t->inside[i / SIDE][i % SIDE] = (uint8_t)inside;
+    }
+}
+
+static __device__ struct sweep_sums sum_own(const struct tile *t, int x, int y)
+{
+    struct sweep_sums s = {0, 0, 0};
+    for (int j = 0; j <= 2 * VIEWS_RADIUS; j++)
+        for (int i = 0; i <= 2 * VIEWS_RADIUS; i++) {
+            int level = t->own[y + j][x + i];
+            s.n += in_picture(t, t->x + x + i - VIEWS_RADIUS, t->y + y + j - VIEWS_RADIUS);
+            s.a += level;
+            s.aa += level * level;
+        }
+    return s;
+}
+
+static __device__ int score(const struct tile *t, const struct sweep_sums *k, float root, int x,
+                            int y)
+{
+    int b = 0, bb = 0, ab = 0;
+#pragma unroll
+    for (int j = 0; j <= 2 * VIEWS_RADIUS; j++)
+#pragma unroll
+        for (int i = 0; i <= 2 * VIEWS_RADIUS; i++) {
+            int level = t->other[y + j][x + i];
+            b += level;
+            bb += level * level;
+            ab += level * t->own[y + j][x + i];
+        }
+    return sweep_score(k, root, b, bb, ab);
+}
+
+static __global__ void sweep_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    __shared__ struct tile t;
+    int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE, n_sources, across, n;
+    int list[VIEWS_SOURCES];
+    int16_t scores[VIEWS_PLANES];
+    struct sweep_planes planes;
+    struct sweep_sums own;
+    struct intrinsics K;
+    float root;
+    if (!v || v->plan.swept < 0 || v->plan.n_sources == 0)
+        return;
+    across = (v->w + TILE - 1) / TILE;
+    if ((int)blockIdx.x >= across * ((v->h + TILE - 1) / TILE))
+        return;
+    n_sources = v->plan.n_sources;
+    if (threadIdx.x == 0) {
+        t.x = (int)blockIdx.x % across * TILE;
+        t.y = (int)blockIdx.x / across * TILE;
+        t.w = v->w;
+        t.h = v->h;
+    }
+    if ((int)threadIdx.x < n_sources)
+        t.sources[threadIdx.x] = sweep_source_of(v, (int)threadIdx.x);
+    __syncthreads();
+    load_own(&t, v->grey + views_at(v, v->plan.swept));
+    K = v->kept[v->plan.swept].camera.K;
+    planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    __syncthreads();
+    own = sum_own(&t, x, y);
+    root = sqrtf((float)(own.n * own.aa - own.a * own.a));
+    for (int d = 0; d < VIEWS_PLANES; d++) {
+        n = 0;
+        for (int i = 0; i < n_sources; i++) {
+            load_other(&t, &t.sources[i], &K, planes.first + planes.step * (float)d);
+            __syncthreads();
+            if (t.inside[y + VIEWS_RADIUS][x + VIEWS_RADIUS])
+                sweep_put(list, n++, score(&t, &own, root, x, y));
+            __syncthreads();
+        }
+        scores[d] = (int16_t)sweep_best_half(list, n);
+    }
+    if (in_picture(&t, t.x + x, t.y + y))
+        v->own[views_at(v, v->plan.swept) + (size_t)(t.y + y) * (size_t)t.w + (size_t)(t.x + x)] =
+            sweep_measure(&planes, scores, &own);
+}
+
+int sweep_cuda(const struct views_batch *b, struct err *err)
+{
+    uint32_t tiles = (uint32_t)((b->w_max + TILE - 1) / TILE * ((b->h_max + TILE - 1) / TILE));
+    return views_launch(sweep_kernel, tiles, TILE * TILE, b, err);
+}

@@ -1,0 +1,44 @@
+/*
+ * views_cuda.cuh - how kernels of many views find their frame, and are launched
+ */
+#ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_CUH
+#define RECOND_GPU_VIEWS_VIEWS_CUDA_CUH
+
+#include "gpu/base/cuda_try.h"
+#include "gpu/views/views_cuda.h"
+
+#define VIEWS_BLOCK 256 /* threads, a pixel each */
+
+static __device__ inline const struct views_job *views_job_of(const struct views_job *first,
+                                                              size_t stride)
+{
+    return (const struct views_job *)((const char *)first + (size_t)blockIdx.y * stride);
+}
+
+static __device__ inline uint32_t views_pixel_of_thread(void)
+{
+    return blockIdx.x * VIEWS_BLOCK + threadIdx.x;
+}
+
+static inline uint32_t views_blocks(const struct views_batch *b)
+{
+    return (b->pixels_max + VIEWS_BLOCK - 1) / VIEWS_BLOCK;
+}
+
+typedef void views_kernel(const struct views_job *first, size_t stride);
+
+static inline int views_launch(views_kernel *kernel, uint32_t blocks, unsigned threads,
+                               const struct views_batch *b, struct err *err)
+{
+    cudaLaunchConfig_t config = {};
+    int rc = 0;
+
+    config.gridDim = dim3(blocks, (unsigned)b->n);
+    config.blockDim = dim3(threads);
+    config.stream = b->stream;
+    CU_TRY(cudaLaunchKernelEx(&config, kernel, b->first, b->stride));
+out:
+    return rc;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * views_cuda.h - the stages of many views on CUDA (internal to gpu/)
+ *
+ * A batch of frames runs as one launch a stage: blockIdx.y is the frame. A kernel of a stage that a
+ * frame has no use for returns at once: most frames sweep no keyframe.
+ * Order:   plan, store, sweep, agree, draw twice, sample, solve, apply: each reads what all pixels
+ *          of the one before have written.
+ */
+#ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_H
+#define RECOND_GPU_VIEWS_VIEWS_CUDA_H
+
+#include "gpu/views/views.h"
+#include "proto/err.h"
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One frame of a batch; all pointers are the device's. */
+struct views_job {
+    struct views *v; /* NULL: this place in the batch is empty, or its session has no views */
+    struct views_frame frame;
+};
+
+/* Jobs in device memory, `stride` bytes from one to the next. */
+struct views_batch {
+    const struct views_job *first;
+    size_t stride;
+    int n;
+    uint32_t pixels_max; /* of the largest picture among them */
+    int w_max, h_max;    /* its sides, at most */
+    cudaStream_t stream;
+};
+
+/* Enqueues all stages. Returns: 0; ERR_DEVICE */
+MUST_CHECK int views_cuda_run(const struct views_batch *b, struct err *err);
+
+int plan_cuda(const struct views_batch *b, struct err *err);
+int sweep_cuda(const struct views_batch *b, struct err *err);
+int agree_cuda(const struct views_batch *b, struct err *err);
+int draw_cuda(const struct views_batch *b, struct err *err);
+int field_cuda(const struct views_batch *b, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
