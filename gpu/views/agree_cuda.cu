@@ -29,8 +29,7 @@ static __global__ void agree_kernel(const struct views_job *first, size_t stride
         return;
     for (int j = 0; j < VIEWS_KEPT; j++)
         if (is_other[j]) {
-            agree_count(&v->agree[views_at(v, swept) + i],
-                        agree_pixel(v, swept, j, &there[j], i));
+            agree_count(&v->agree[views_at(v, swept) + i], agree_pixel(v, swept, j, &there[j], i));
             agree_count(&v->agree[views_at(v, j) + i], agree_pixel(v, j, swept, &back[j], i));
         }
 }

@@ -59,8 +59,7 @@ GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, u
     struct vec3 p;
     if (!(d > 0.0f) || s->agree[i] == 0)
         return 0;
-    p = rigid_apply(&s->T,
-                    views_ray(&s->K, (int)(i % (uint32_t)w), (int)(i / (uint32_t)w), d));
+    p = rigid_apply(&s->T, views_ray(&s->K, (int)(i % (uint32_t)w), (int)(i / (uint32_t)w), d));
     if (!views_project(&s->K_view, w, h, p, &x, &y))
         return 0;
     *at = views_pixel(w, x, y);

@@ -35,8 +35,8 @@ static void relax(const struct views *v, float *nodes, const struct scratch *s)
             for (int y = 0; y < v->nodes_h; y++)
                 for (int x = (y + colour) & 1; x < v->nodes_w; x += 2) {
                     int at = y * v->nodes_w + x;
-                    nodes[at] = field_relax(v, nodes, s->right, s->down, &s->load[at], s->common,
-                                            x, y);
+                    nodes[at] =
+                        field_relax(v, nodes, s->right, s->down, &s->load[at], s->common, x, y);
                 }
 }
 
@@ -54,8 +54,8 @@ static void solve(struct views *v, int target, struct scratch *s)
     }
     for (int round = 0; round < FIELD_ROUNDS; round++) {
         for (int i = 0; i < n; i++)
-            s->load[i] = field_gather(v, t, t->nodes, i % v->nodes_w, i / v->nodes_w,
-                                      field_scatter(round));
+            s->load[i] =
+                field_gather(v, t, t->nodes, i % v->nodes_w, i / v->nodes_w, field_scatter(round));
         relax(v, t->nodes, s);
     }
 }

@@ -12,13 +12,14 @@
 #include "gpu/views/draw_point.h"
 
 #define FIELD_ROUNDS 3
-#define FIELD_SWEEPS 60     /* of each round */
-#define FIELD_OVER 1.7f     /* over-relaxation */
-#define FIELD_TIE 8.0f      /* between two nodes, against the weights of measurements */
-#define FIELD_EDGE 12.0f    /* levels of a step in the picture at which a tie is half as strong */
-#define FIELD_HOLD 0.02f    /* pull of each node to the common value */
-#define FIELD_SCATTER 0.087f /* log2 (6 %): measurements beyond count for little, in the last round */
-#define FIELD_DOUBT 200     /* weights of so many pixels halve the common value */
+#define FIELD_SWEEPS 60  /* of each round */
+#define FIELD_OVER 1.7f  /* over-relaxation */
+#define FIELD_TIE 8.0f   /* between two nodes, against the weights of measurements */
+#define FIELD_EDGE 12.0f /* levels of a step in the picture at which a tie is half as strong */
+#define FIELD_HOLD 0.02f /* pull of each node to the common value */
+#define FIELD_SCATTER \
+    0.087f              /* log2 (6 %): measurements beyond count for little, in the last round */
+#define FIELD_DOUBT 200 /* weights of so many pixels halve the common value */
 #define FIELD_BIN_ONE 64.0f /* bins of an octave */
 #define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
 #define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
@@ -114,7 +115,8 @@ GPU_HD static inline float field_tie(const struct views *v, const uint8_t *grey,
 GPU_HD static inline float field_at(const struct views *v, const float *nodes, int x, int y)
 {
     int i = x / v->step, j = y / v->step;
-    float a = (float)(x - i * v->step) / (float)v->step, b = (float)(y - j * v->step) / (float)v->step;
+    float a = (float)(x - i * v->step) / (float)v->step,
+          b = (float)(y - j * v->step) / (float)v->step;
     const float *c = nodes + (size_t)j * (size_t)v->nodes_w + (size_t)i;
     return (1.0f - b) * ((1.0f - a) * c[0] + a * c[1]) +
            b * ((1.0f - a) * c[v->nodes_w] + a * c[v->nodes_w + 1]);

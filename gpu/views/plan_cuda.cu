@@ -26,8 +26,9 @@ static __device__ void look(struct plan_sight *sight, const struct views *v, con
                             int from, int j)
 {
     const struct views_plan *p = &v->plan;
-    const struct views_kept *k =
-        &v->kept[from == FROM_FINAL ? p->final : from == FROM_SWEPT ? p->swept : 0];
+    const struct views_kept *k = &v->kept[from == FROM_FINAL   ? p->final
+                                          : from == FROM_SWEPT ? p->swept
+                                                               : 0];
     float median_m = from == FROM_FRAME ? p->median_m : k->median_m;
     const struct views_camera *view = from == FROM_FRAME ? &p->camera : &k->camera;
     struct plan_sight none = {0.0f, 0.0f};

@@ -95,8 +95,8 @@ GPU_HD static inline struct plan_sight plan_look(const struct views *v, const fl
 GPU_HD static inline int plan_is_kept(const struct views *v, int place)
 {
     const struct views_kept *k = &v->kept[place];
-    return k->index >= v->first && k->index < v->n_taken &&
-           (int)(k->index % VIEWS_KEPT) == place && k->index + VIEWS_KEPT >= v->n_taken;
+    return k->index >= v->first && k->index < v->n_taken && (int)(k->index % VIEWS_KEPT) == place &&
+           k->index + VIEWS_KEPT >= v->n_taken;
 }
 
 /* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */

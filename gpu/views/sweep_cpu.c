@@ -78,7 +78,8 @@ static void sum_own(struct sweep_band *b, const uint8_t *grey)
             struct sweep_sums s = {0, 0, 0};
             for (int j = most(y - VIEWS_RADIUS, b->top); j < least(y + VIEWS_RADIUS + 1, b->bottom);
                  j++)
-                for (int i = most(x - VIEWS_RADIUS, 0); i < least(x + VIEWS_RADIUS + 1, b->w); i++) {
+                for (int i = most(x - VIEWS_RADIUS, 0); i < least(x + VIEWS_RADIUS + 1, b->w);
+                     i++) {
                     int level = grey[(size_t)j * (size_t)b->w + (size_t)i];
                     s.n++;
                     s.a += level;
@@ -95,8 +96,8 @@ static void warp(struct sweep_band *b, const struct views *v, const struct sweep
     for (int y = b->top; y < b->bottom; y++) {
         float ry = ((float)y - K->cy) / K->fy;
         for (int x = 0; x < b->w; x++) {
-            int inside, level = sweep_warp(s, ((float)x - K->cx) / K->fx, ry, inv, v->w, v->h,
-                                           &inside);
+            int inside,
+                level = sweep_warp(s, ((float)x - K->cx) / K->fx, ry, inv, v->w, v->h, &inside);
             b->warped[in_rows(b, x, y)] = (uint8_t)level;
             b->inside[in_rows(b, x, y)] = (uint8_t)inside;
         }

@@ -38,8 +38,8 @@ static __device__ void load_other(struct tile *t, const struct sweep_source *s,
         int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
         int inside = 0, level = 0;
         if (in_picture(t, x, y))
-            level = sweep_warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv,
-                               t->w, t->h, &inside);
+            level = sweep_warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv, t->w,
+                               t->h, &inside);
         t->other[i / SIDE][i % SIDE] = (uint8_t)level;
         t->inside[i / SIDE][i % SIDE] = (uint8_t)inside;
     }

@@ -83,7 +83,8 @@ GPU_HD static inline int sweep_warp(const struct sweep_source *s, float rx, floa
     a -= i << 6;
     b -= j << 6;
     g = s->grey + (size_t)j * (size_t)w + (size_t)i;
-    return ((64 - b) * ((64 - a) * g[0] + a * g[1]) + b * ((64 - a) * g[w] + a * g[w + 1]) + 2048) >>
+    return ((64 - b) * ((64 - a) * g[0] + a * g[1]) + b * ((64 - a) * g[w] + a * g[w + 1]) +
+            2048) >>
            12;
 }
 

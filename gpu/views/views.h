@@ -90,14 +90,14 @@ struct views {
     uint32_t n_taken, n_swept, n_final; /* keyframes so far */
     uint32_t first;                     /* index of the first keyframe of this world */
     struct views_kept kept[VIEWS_KEPT];
-    uint8_t *grey, *rgb;  /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
-    uint16_t *single;     /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
-    uint16_t *own;        /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
-    uint8_t *agree;       /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
+    uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
+    uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
+    uint16_t *own;       /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
+    uint8_t *agree;      /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
 
     /* of the frame */
     struct views_plan plan;
-    uint8_t *grey_now; /* [h][w] */
+    uint8_t *grey_now;       /* [h][w] */
     struct sweep_band *band; /* CPU alone: what its sweep works with */
     struct views_target target[VIEWS_TARGETS];
 };

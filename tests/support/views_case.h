@@ -54,8 +54,8 @@ static inline void views_case_draw(struct views_case *c, int i, float scale)
         for (int x = 0; x < c->w; x++) {
             size_t at = (size_t)y * (size_t)c->w + (size_t)x;
             float z = c->truth[at], u = (float)x / (float)c->w, level;
-            struct vec3 p = rigid_apply(&T, vec3_make(((float)x - K.cx) / K.fx * z,
-                                                      ((float)y - K.cy) / K.fy * z, z));
+            struct vec3 p = rigid_apply(
+                &T, vec3_make(((float)x - K.cx) / K.fx * z, ((float)y - K.cy) / K.fy * z, z));
             level = 128.0f + views_case_paint(p);
             level = level < 0.0f ? 0.0f : level > 255.0f ? 255.0f : level;
             c->rgb[3 * at] = c->rgb[3 * at + 1] = c->rgb[3 * at + 2] = (uint8_t)level;

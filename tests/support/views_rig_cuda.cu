@@ -21,8 +21,7 @@ struct views_rig {
     struct views_job *jobs;
 };
 
-static int open_session(struct rig_session *s, int w, int h, cudaStream_t stream,
-                        struct err *err)
+static int open_session(struct rig_session *s, int w, int h, cudaStream_t stream, struct err *err)
 {
     size_t n = (size_t)w * (size_t)h;
     int rc = 0;
@@ -94,8 +93,8 @@ static int upload(struct rig_session *s, struct views_job *job, const struct vie
     if (!f->rgb)
         return 0;
     CU_TRY(cudaMemcpyAsync(s->rgb, f->rgb, 3 * n, cudaMemcpyHostToDevice, stream));
-    CU_TRY(cudaMemcpyAsync(s->depth, f->depth, n * sizeof *f->depth, cudaMemcpyHostToDevice,
-                           stream));
+    CU_TRY(
+        cudaMemcpyAsync(s->depth, f->depth, n * sizeof *f->depth, cudaMemcpyHostToDevice, stream));
     job->v = s->dev;
     job->frame = *f;
     job->frame.rgb = s->rgb;
