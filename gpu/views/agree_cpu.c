@@ -6,7 +6,8 @@ static void count(struct views *v, int from, int to)
     uint8_t *agree = v->agree + views_at(v, from);
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        agree_count(&agree[i], agree_pixel(v, from, to, &T, i));
+        v->kept[from].n_confirmed +=
+            (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, &T, i));
 }
 
 void agree_cpu(struct views *v)

@@ -6,6 +6,12 @@
 #include "gpu/views/agree_point.h"
 #include "gpu/views/views_cuda.cuh"
 
+static __device__ void count(struct views *v, int from, int to, const struct rigid *T, uint32_t i)
+{
+    if (agree_count(&v->agree[views_at(v, from) + i], agree_pixel(v, from, to, T, i)))
+        atomicAdd(&v->kept[from].n_confirmed, 1u);
+}
+
 static __global__ void agree_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
@@ -29,8 +35,8 @@ static __global__ void agree_kernel(const struct views_job *first, size_t stride
         return;
     for (int j = 0; j < VIEWS_KEPT; j++)
         if (is_other[j]) {
-            agree_count(&v->agree[views_at(v, swept) + i], agree_pixel(v, swept, j, &there[j], i));
-            agree_count(&v->agree[views_at(v, j) + i], agree_pixel(v, j, swept, &back[j], i));
+            count(v, swept, j, &there[j], i);
+            count(v, j, swept, &back[j], i);
         }
 }
 

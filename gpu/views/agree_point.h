@@ -27,10 +27,12 @@ GPU_HD static inline int agree_pixel(const struct views *v, int from, int to, co
     return other > 0.0f && views_abs(other - p.z) <= AGREE_REL * p.z;
 }
 
-GPU_HD static inline void agree_count(uint8_t *n, int agrees)
+/* One more agreement of a pixel, perhaps. Returns 1 if that confirms its measurement. */
+GPU_HD static inline int agree_count(uint8_t *n, int agrees)
 {
-    if (agrees && *n < 255)
-        ++*n;
+    if (!agrees || *n == 255)
+        return 0;
+    return ++*n == VIEWS_CONFIRMED;
 }
 
 /* Is the keyframe at this place one that the swept one is compared with? */

@@ -45,10 +45,10 @@ GPU_HD static inline struct draw_source draw_source_of(const struct views *v, in
     return s;
 }
 
-/* Weight of a measurement by the number of keyframes that agree with it. */
+/* Weight of a confirmed measurement by the number of keyframes that agree with it. */
 GPU_HD static inline uint32_t draw_weight(int agree)
 {
-    return agree >= 3 ? 20u : agree == 2 ? 14u : agree == 1 ? 7u : 0u;
+    return agree >= 5 ? 30u : agree >= 3 ? 20u : 14u;
 }
 
 /* Where pixel i of a keyframe falls in the view, and its depth there. 0: nowhere. */
@@ -57,7 +57,7 @@ GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, u
 {
     float d = views_decode(s->own[i]), x, y;
     struct vec3 p;
-    if (!(d > 0.0f) || s->agree[i] == 0)
+    if (!(d > 0.0f) || s->agree[i] < VIEWS_CONFIRMED)
         return 0;
     p = rigid_apply(&s->T, views_ray(&s->K, (int)(i % (uint32_t)w), (int)(i / (uint32_t)w), d));
     if (!views_project(&s->K_view, w, h, p, &x, &y))

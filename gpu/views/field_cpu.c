@@ -24,7 +24,7 @@ static void sample(struct views *v, const struct views_frame *f, int target, str
         if (t->share[i] > 0.0f)
             s->bins[field_bin(t->ratio[i])]++;
     }
-    s->common = field_common(s->bins);
+    s->common = field_common(s->bins, v->n_pixels);
 }
 
 /* Nodes of one colour of a chequerboard depend on those of the other alone. */

@@ -40,7 +40,7 @@ static __device__ float find_common(const struct views *v, const struct views_ta
             atomicAdd(&bins[field_bin(t->ratio[i])], 1u);
     __syncthreads();
     if (threadIdx.x == 0)
-        common = field_common(bins);
+        common = field_common(bins, v->n_pixels);
     __syncthreads();
     return common;
 }

@@ -21,6 +21,7 @@
     0.087f              /* log2 (6 %): measurements beyond count for little, in the last round */
 #define FIELD_DOUBT 200 /* weights of so many pixels halve the common value */
 #define FIELD_BIN_ONE 64.0f /* bins of an octave */
+#define FIELD_MOST 1.2f     /* log2 (2.3 times): no single-view depth is believed to be as wrong */
 #define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
 #define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
 
@@ -31,39 +32,44 @@ enum field_trust {
     FIELD_TRUST_SINGLE = 24     /* corrected from afar, or not at all */
 };
 
+/* A final view's own confirmed measurement at pixel i, 0 = none. */
+GPU_HD static inline float field_own(const struct views *v, uint32_t i)
+{
+    size_t at = views_at(v, v->plan.final) + i;
+    return v->agree[at] >= VIEWS_CONFIRMED && views_is_sound(v, v->plan.final)
+               ? views_decode(v->own[at])
+               : 0.0f;
+}
+
 /* (V9) What was measured at pixel i, against single-view depth. Returns the weight. */
 GPU_HD static inline float field_sample(const struct views *v, int target, uint32_t i, float single,
                                         float *ratio)
 {
     const struct views_target *t = &v->target[target];
     float log_single, sum = 0.0f, weight = 0.0f, own = 0.0f, pool;
-    int agree = 0;
     *ratio = 0.0f;
     if (!(single > 0.0f))
         return 0.0f;
     log_single = views_log2(single);
-    if (target == VIEWS_FINAL) {
-        size_t at = views_at(v, v->plan.final) + i;
-        own = views_decode(v->own[at]);
-        agree = v->agree[at];
-    }
+    if (target == VIEWS_FINAL)
+        own = field_own(v, i);
     if (own > 0.0f) {
         own = views_log2(own);
-        weight = agree >= 2 ? 1.0f : agree == 1 ? 0.4f : 0.1f;
-        sum = weight * (own - log_single);
+        weight = 1.0f;
+        sum = own - log_single;
     }
     if (t->weight[i] > 0) {
         float w = (float)t->weight[i] * 0.05f;
         w = w < 2.0f ? w : 2.0f;
         pool = (float)t->sum[i] / (float)t->weight[i] * (1.0f / DRAW_LOG_ONE);
-        if (!(weight >= 1.0f && views_abs(pool - own) > FIELD_APART)) {
+        if (!(weight > 0.0f && views_abs(pool - own) > FIELD_APART)) {
             sum += w * (pool - log_single);
             weight += w;
         }
     }
     if (weight > 0.0f)
         *ratio = sum / weight;
-    return weight;
+    return views_abs(*ratio) < FIELD_MOST ? weight : 0.0f;
 }
 
 GPU_HD static inline int field_bin(float ratio)
@@ -73,7 +79,7 @@ GPU_HD static inline int field_bin(float ratio)
 }
 
 /* (V10) The common value: the median ratio, less where little was measured. */
-GPU_HD static inline float field_common(const uint32_t *bins)
+GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
 {
     uint32_t n = 0, sum = 0;
     int bin = 0;
@@ -84,7 +90,7 @@ GPU_HD static inline float field_common(const uint32_t *bins)
     while (2 * (sum + bins[bin]) < n)
         sum += bins[bin++];
     return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * (float)n /
-           (float)(n + FIELD_DOUBT);
+           (float)(n + n_pixels / FIELD_DOUBT);
 }
 
 /* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the
@@ -192,18 +198,17 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
     int trust = 0;
     if (single > 0.0f) {
         field = field_at(v, t->nodes, x, y);
-        field = field < -3.0f ? -3.0f : field > 3.0f ? 3.0f : field;
+        field = field < -FIELD_MOST ? -FIELD_MOST : field > FIELD_MOST ? FIELD_MOST : field;
         depth = single * views_exp2(field);
         trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED
                 : t->share[i] > 0.0f  ? FIELD_TRUST_FRAME
                                       : FIELD_TRUST_SINGLE;
         if (target == VIEWS_FINAL) {
-            size_t at = views_at(v, v->plan.final) + i;
-            float own = views_decode(v->own[at]);
-            if (own > 0.0f && v->agree[at] >= 2 &&
-                views_abs(views_log2(own) - views_log2(depth)) < FIELD_NEAR) {
+            float own = field_own(v, i);
+            int more = v->agree[views_at(v, v->plan.final) + i] - VIEWS_CONFIRMED;
+            if (own > 0.0f && views_abs(views_log2(own) - views_log2(depth)) < FIELD_NEAR) {
                 depth = own;
-                trust = FIELD_TRUST_MEASURED + 3 * (v->agree[at] < 23 ? v->agree[at] - 2 : 21);
+                trust = FIELD_TRUST_MEASURED + 3 * (more < 21 ? more : 21);
             }
         }
     }

@@ -144,6 +144,7 @@ GPU_HD static inline void plan_decide(struct views *v)
         k->near_m = p->near_m;
         k->median_m = p->median_m;
         k->far_m = p->far_m;
+        k->n_measured = k->n_confirmed = 0;
         k->camera = p->camera;
         p->taken = (int)(k->index % VIEWS_KEPT);
     }
@@ -194,7 +195,7 @@ GPU_HD static inline void plan_pool(struct views *v, const struct plan_sight *si
     int self = target == VIEWS_FINAL ? p->final : -1;
     for (int j = 0; j < VIEWS_KEPT; j++)
         share[j] = plan_is_kept(v, j) && j != self && v->kept[j].index < v->n_swept &&
-                           sight[j].share >= PLAN_POOL_SHARE
+                           views_is_sound(v, j) && sight[j].share >= PLAN_POOL_SHARE
                        ? sight[j].share
                        : 0.0f;
     while (p->n_pool[target] < VIEWS_POOL) {

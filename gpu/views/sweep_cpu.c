@@ -193,8 +193,10 @@ void sweep_cpu(struct views *v)
         b->bottom = least(b->last + VIEWS_RADIUS, v->h);
         sum_own(b, v->grey + views_at(v, v->plan.swept));
         score_planes(b, v, sources, &planes);
-        for (int i = 0; i < (b->last - b->first) * b->w; i++)
+        for (int i = 0; i < (b->last - b->first) * b->w; i++) {
             own[at + (size_t)i] =
                 sweep_measure(&planes, b->scores + (size_t)i * VIEWS_PLANES, &b->sums[i]);
+            v->kept[v->plan.swept].n_measured += own[at + (size_t)i] > 0;
+        }
     }
 }

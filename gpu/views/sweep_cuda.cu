@@ -117,9 +117,13 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
         }
         scores[d] = (int16_t)sweep_best_half(list, n);
     }
-    if (in_picture(&t, t.x + x, t.y + y))
+    if (in_picture(&t, t.x + x, t.y + y)) {
+        uint16_t code = sweep_measure(&planes, scores, &own);
         v->own[views_at(v, v->plan.swept) + (size_t)(t.y + y) * (size_t)t.w + (size_t)(t.x + x)] =
-            sweep_measure(&planes, scores, &own);
+            code;
+        if (code)
+            atomicAdd(&v->kept[v->plan.swept].n_measured, 1u);
+    }
 }
 
 int sweep_cuda(const struct views_batch *b, struct err *err)

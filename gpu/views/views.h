@@ -56,6 +56,7 @@ struct views_kept {
     uint32_t index; /* counted from 0 over the session; its place is index % VIEWS_KEPT */
     uint32_t frame; /* when it was taken */
     float near_m, median_m, far_m;
+    uint32_t n_measured, n_confirmed; /* pixels that measure; that two others agree with */
     struct views_camera camera;
 };
 

@@ -15,7 +15,7 @@
 
 #define W 96
 #define H 72
-#define FRAMES 22
+#define FRAMES 32
 
 enum wrong { RIGHT, FROZEN, MIRRORED };
 
