@@ -37,6 +37,9 @@ enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESS
 
 enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
 
+/* How points are found again: through the maps of keyframes, or by their cube of space. */
+enum session_fusion { SESSION_FUSION_DEFAULT, SESSION_FUSION_PAPER, SESSION_FUSION_CELLS };
+
 /* The axis of the world that points away from the ground, as exports say it. */
 enum session_up {
     SESSION_UP_DEFAULT,
@@ -89,6 +92,7 @@ struct session_options {
     enum session_pose_source pose_source;
     enum session_up up;
     enum session_upright upright;
+    enum session_fusion fusion;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */

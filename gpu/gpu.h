@@ -114,7 +114,8 @@ struct gpu_model_info {
     float mean[3], std[3];        /* picture in 0...1, then (x - mean) / std */
     enum gpu_depth_output output; /* depth models */
     float disparity_range_m[2];
-    /* metres = converted value * fx_network / focal_px; 0 = no such scaling */
+    /* metres = converted value * sqrt(fx fy) of the network's picture / focal_px; 0 = no such
+     * scaling */
     float focal_px;
     float min_depth_m, max_depth_m; /* outside: no depth */
     /* motion models: two ray maps (x-cx)/fx, (y-cy)/fy follow the pictures */
@@ -214,8 +215,14 @@ struct fuse_params {
     /* a stable point is sent again when it moved by this share of its depth ... */
     float publish_rel;
     int publish_colour; /* ... or a colour channel by this much, of 255 */
+    /* 1: points are found by the cube of space that they lie in; 0: by the keyframes' maps */
+    int cells;
+    /* of cells alone: side of a cube up to the depth cell_depth_m, twice that for each octave of
+     * depth beyond */
+    float cell_m, cell_depth_m;
 };
-void fuse_params_default(struct fuse_params *p);
+void fuse_params_default(struct fuse_params *p); /* the paper's rules */
+void fuse_params_cells(struct fuse_params *p);   /* points in cubes of space */
 /* Returns 0, or ERR_INPUT with where = "/fusion/<field>" and what is allowed. */
 MUST_CHECK int fuse_params_check(const struct fuse_params *p, struct err *err);
 

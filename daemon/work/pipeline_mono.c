@@ -11,7 +11,10 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
 {
     memset(c, 0, sizeof(*c));
     c->line = &gpu_line_mono;
-    fuse_params_default(&c->fuse);
+    if (o->fusion == SESSION_FUSION_CELLS)
+        fuse_params_cells(&c->fuse);
+    else
+        fuse_params_default(&c->fuse);
     c->fuse.n_covisible = o->keyframes;
     c->fuse.min_depth_m = o->min_depth_m;
     c->fuse.max_depth_m = o->max_depth_m;

@@ -78,6 +78,8 @@ int associate_cpu_run(struct gpu_item *item, struct err *err)
     (void)err;
     take_depth(s);
     s->n_associated = 0;
+    s->room_short =
+        s->table && s->n_free + (s->base.config.max_points - s->n_slots) < 2 * s->n_pixels;
     for (uint32_t i = 0; i < s->n_pixels; i++) {
         uint32_t pixel = s->visit ? s->visit[i] : i;
         float z = s->usable[pixel];
@@ -87,7 +89,10 @@ int associate_cpu_run(struct gpu_item *item, struct err *err)
             continue;
         s->world[pixel] = point_back_project(&s->camera, (int)(pixel % (uint32_t)s->w),
                                              (int)(pixel / (uint32_t)s->w), z);
-        look_up(s, pixel);
+        if (s->table)
+            cell_cpu_look_up(s, pixel);
+        else
+            look_up(s, pixel);
         if (s->found[pixel] != POINT_NONE) {
             s->n_associated++;
             claim(s, pixel);

@@ -13,6 +13,7 @@
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_point.h"
+#include "gpu/mono/cell_cuda.cuh"
 
 /* What a pixel observes and sees through. */
 struct sight {
@@ -126,6 +127,8 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
         return;
     if (blockIdx.x == 0)
         scan_stamp(s, SESSION_CUDA_ASSOCIATE);
+    if (pixel == 0)
+        s->table_worn = 0; /* the pass before has filled it */
     z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
         own = s->camera;
@@ -134,7 +137,15 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
         struct vec3 p_i = point_back_project(&own, (int)(pixel % (uint32_t)s->w),
                                              (int)(pixel / (uint32_t)s->w), z);
         s->world[pixel] = p_i;
-        r = look_up(s, cameras, &own, p_i, z);
+        if (s->table) {
+            struct cell_sight c = cell_look_up(s, &own, p_i, z, pixel);
+            r.found = c.found;
+            r.through = c.through;
+            r.distance = c.distance;
+            s->entry[pixel] = c.entry;
+        } else {
+            r = look_up(s, cameras, &own, p_i, z);
+        }
         s->distance[pixel] = r.distance;
         claim(s, cameras, &r, p_i, pixel);
     }

@@ -12,6 +12,7 @@
 #include "gpu/mono/scan_cuda.cuh"
 
 #include "gpu/mono/associate_depth_cuda.cuh"
+#include "gpu/mono/cell_cuda.cuh"
 #include "gpu/mono/motion_cuda.cuh"
 
 #define COVISIBLE_WARPS 32
@@ -118,6 +119,9 @@ static __device__ void note_tally(struct session_dev *s)
     s->was.n_stable = s->n_stable;
     s->was.unstable_now = s->unstable_now;
     s->was.next_id = s->next_id;
+    if (s->table_worn)
+        s->n_entries = s->n_points;
+    s->room_short = s->table && s->n_free + (s->max_points - s->n_slots) < 2 * s->n_pixels ? 1 : 0;
 }
 
 static __device__ void find_covisible(const struct frame_cuda *f, struct session_dev *s)
@@ -167,6 +171,9 @@ static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
         find_covisible(f, s);
     else
         associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
+    if (s->table_worn && blockIdx.x > 0)
+        cell_fill(s, (blockIdx.x - 1) * COVISIBLE_BLOCK + threadIdx.x,
+                  (gridDim.x - 1) * COVISIBLE_BLOCK);
 }
 
 int covisible_cuda(const struct pass_cuda *p, struct err *err)

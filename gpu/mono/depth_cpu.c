@@ -19,7 +19,7 @@ int depth_cpu_run(struct gpu_item *item, struct err *err)
     rc = net_dnnl_run(network->exec, s->planes, raw, err);
     if (rc)
         return rc;
-    scale = depth_scale_make(&s->base.config.depth->info, s->camera.K.fx);
+    scale = depth_scale_make(&s->base.config.depth->info, depth_focal(s->camera.K));
     for (int y = 0; y < s->h; y++)
         for (int x = 0; x < s->w; x++)
             s->depth[(size_t)y * (size_t)s->w + (size_t)x] =

@@ -14,12 +14,19 @@
 struct depth_scale {
     enum gpu_depth_output output;
     float inverse_far, inverse_span; /* disparity: 1/max, 1/min - 1/max */
-    float focal;                     /* fx of the network's picture / focal_px, or 1 */
+    float focal;                     /* depth_focal() of the network's picture / focal_px, or 1 */
     float min_m, max_m;
 };
 
+/* One focal length of a picture whose pixels need not be square: areas look as large through it. */
+GPU_HD static inline float depth_focal(struct intrinsics K)
+{
+    return sqrtf(K.fx * K.fy);
+}
+
+/* focal: depth_focal() of the network's picture */
 GPU_HD static inline struct depth_scale depth_scale_make(const struct gpu_model_info *info,
-                                                         float fx)
+                                                         float focal)
 {
     struct depth_scale s;
     s.output = info->output;
@@ -29,7 +36,7 @@ GPU_HD static inline struct depth_scale depth_scale_make(const struct gpu_model_
         s.inverse_far = 1.0f / info->disparity_range_m[1];
         s.inverse_span = 1.0f / info->disparity_range_m[0] - s.inverse_far;
     }
-    s.focal = info->focal_px > 0.0f ? fx / info->focal_px : 1.0f;
+    s.focal = info->focal_px > 0.0f ? focal / info->focal_px : 1.0f;
     s.min_m = info->min_depth_m;
     s.max_m = info->max_depth_m;
     return s;

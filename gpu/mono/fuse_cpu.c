@@ -70,6 +70,19 @@ static void claim_cells(struct session_cpu *s)
     }
 }
 
+/* (Q5) The pixels that won their cubes. */
+static uint32_t count_cubes(struct session_cpu *s)
+{
+    uint32_t n = 0;
+    for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
+        s->fresh[pixel] = POINT_NONE;
+        s->wins[pixel] = wants_point(s, pixel) && s->entry[pixel] != POINT_NONE &&
+                         s->table[s->entry[pixel]].held == cell_claim(pixel);
+        n += s->wins[pixel];
+    }
+    return n;
+}
+
 /* Which cells each pixel has won; the number of pixels that may insert. */
 static uint32_t count_new(struct session_cpu *s)
 {
@@ -128,6 +141,15 @@ static void enter_cells(struct session_cpu *s, uint32_t pixel, uint32_t slot)
     }
 }
 
+/* The cube that the pixel won gets its point, if it has one. */
+static void enter_cube(struct session_cpu *s, uint32_t pixel, uint32_t slot)
+{
+    struct cell_entry *e = &s->table[s->entry[pixel]];
+    e->held = slot == POINT_NONE ? 0 : cell_hold(slot, s->place[slot].tag);
+    if (slot != POINT_NONE)
+        s->key[slot] = e->key;
+}
+
 /* Ids and slots in the order of pixels; what finds no slot is left out. Returns how many were
  * inserted. */
 static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
@@ -139,14 +161,17 @@ static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
 
     for (uint32_t pixel = 0; pixel < s->n_pixels && rank < n_new; pixel++) {
         uint32_t slot = POINT_NONE;
-        if (!wants_point(s, pixel) || !(s->is_keyframe || s->wins[pixel]))
+        if (!wants_point(s, pixel) || !((s->is_keyframe && !s->table) || s->wins[pixel]))
             continue;
         if (rank < n) {
             slot = slot_of_rank(s, rank);
             insert(s, pixel, slot, id + rank, radius_max);
         }
         rank++;
-        enter_cells(s, pixel, slot);
+        if (s->table)
+            enter_cube(s, pixel, slot);
+        else
+            enter_cells(s, pixel, slot);
     }
     s->next_id = id + n;
     s->n_slots += n - recycled;
@@ -174,11 +199,12 @@ int fuse_cpu_run(struct gpu_item *item, struct err *err)
 
     (void)err;
     f->result.n_updated = update_claimed(s);
-    claim_cells(s);
-    n_new = count_new(s);
+    if (!s->table)
+        claim_cells(s);
+    n_new = s->table ? count_cubes(s) : count_new(s);
     f->result.n_inserted = insert_new(s, n_new);
     f->result.n_left_out = n_new - f->result.n_inserted;
-    if (s->is_keyframe)
+    if (s->is_keyframe && !s->table)
         fill_map(s);
     return 0;
 }

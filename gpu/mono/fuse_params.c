@@ -29,6 +29,22 @@ void fuse_params_default(struct fuse_params *p)
     p->kf_new_share = 0.25f;
     p->publish_rel = 0.025f;
     p->publish_colour = 16;
+    p->cells = 0;
+    p->cell_m = 0.02f;
+    p->cell_depth_m = 3.0f;
+}
+
+void fuse_params_cells(struct fuse_params *p)
+{
+    fuse_params_default(p);
+    p->cells = 1;
+    p->sigma = 100.0f; /* the whole picture weighs alike */
+    p->min_observations = 3;
+    p->grace_frames = 40;
+    p->carve_votes = 2;
+    p->carve_rel = 0.1f;
+    p->publish_rel = 0.003f;
+    p->kf_new_share = 1.0f; /* new cubes are met in every frame: poses alone decide */
 }
 
 int fuse_params_check(const struct fuse_params *p, struct err *err)
@@ -59,6 +75,8 @@ int fuse_params_check(const struct fuse_params *p, struct err *err)
         {"kf_rotation_rad", p->kf_rotation_rad, 1e-3f, 3.1416f},
         {"kf_new_share", p->kf_new_share, 0.0f, 1.0f},
         {"publish_rel", p->publish_rel, 0.0f, 1.0f},
+        {"cell_m", p->cell_m, 1e-3f, 10.0f},
+        {"cell_depth_m", p->cell_depth_m, 0.01f, 1e4f},
     };
     char where[ERR_WHERE_CAP];
 

@@ -1,13 +1,14 @@
 /*
  * fuse_point.h - a point meets an observation: (3)-(5), the birth of a point, stability
  *
- * Maths:   MATH.md (3)-(5), (F1)-(F3) <- Fathy et al. 2021, eq. 3-5
+ * Maths:   MATH.md (3)-(5), (F1)-(F3), (Q3) <- Fathy et al. 2021, eq. 3-5
  */
 #ifndef RECOND_GPU_FUSE_POINT_H
 #define RECOND_GPU_FUSE_POINT_H
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
+#include "gpu/mono/cell_point.h"
 
 /* Largest distance of a pixel of the picture from the principal point: one of the corners. */
 GPU_HD static inline float fuse_radius_max(struct intrinsics K, int w, int h)
@@ -26,6 +27,13 @@ GPU_HD static inline float fuse_first_weight(int x, int y, struct intrinsics K, 
     return expf(-(dx * dx + dy * dy) / (sigma * sigma));
 }
 
+/* (Q3) Stable: seen min_observations times more often than seen through. */
+GPU_HD static inline int fuse_state_cell(const struct point_stat *stat, const struct fuse_params *p)
+{
+    return stat->n_observations >= p->min_observations + stat->votes ? POINT_STABLE
+                                                                     : POINT_UNSTABLE;
+}
+
 /* (F2) Stable below stable_rel - hysteresis_rel, unstable above stable_rel + hysteresis_rel, else
  * as it was. */
 GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observations, float z,
@@ -37,6 +45,17 @@ GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observation
         c_c < (p->stable_rel - p->hysteresis_rel) * z)
         return POINT_STABLE;
     return state;
+}
+
+/* One observation more. It takes all votes back (R2), or one of them (Q3). */
+GPU_HD static inline void fuse_confirm(struct point_stat *stat, const struct fuse_params *p)
+{
+    if (!p->cells)
+        stat->votes = 0;
+    else if (stat->votes > 0 && stat->n_observations >= CELL_CREDIT)
+        stat->votes--;
+    if (stat->n_observations < 0xffff)
+        stat->n_observations++;
 }
 
 /* (3)-(5), with the old p in (4); colours are averaged as positions are. */
@@ -55,10 +74,10 @@ GPU_HD static inline void fuse_update(struct point_place *place, struct point_st
         stat->rgb[i] = (w * stat->rgb[i] + p->w0 * (float)rgb[i]) / sum;
     stat->w_a = sum < p->w_max ? sum : p->w_max;
     stat->last_seen = frame;
-    stat->votes = 0;
-    if (stat->n_observations < 0xffff)
-        stat->n_observations++;
-    stat->state = (uint8_t)fuse_state(stat->state, stat->c_c, stat->n_observations, z, p);
+    fuse_confirm(stat, p);
+    stat->state =
+        (uint8_t)(p->cells ? fuse_state_cell(stat, p)
+                           : fuse_state(stat->state, stat->c_c, stat->n_observations, z, p));
 }
 
 /* A new point: seen once, unstable. */

@@ -80,7 +80,7 @@ static __device__ void begin_frame(struct session_dev *s, struct intrinsics K)
 {
     s->frame++;
     s->camera.K = K;
-    s->depth_scale.focal = s->focal_px > 0.0f ? K.fx / s->focal_px : 1.0f;
+    s->depth_scale.focal = s->focal_px > 0.0f ? depth_focal(K) / s->focal_px : 1.0f;
     scan_stamp(s, SESSION_CUDA_IMAGE);
 }
 

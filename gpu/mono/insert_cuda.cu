@@ -9,6 +9,7 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
+#include "gpu/mono/cell_cuda.cuh"
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/mono/fuse_cuda.cuh"
 #include "gpu/mono/keyframe_cuda.cuh"
@@ -40,11 +41,17 @@ static __device__ uint32_t insert_pixel(struct session_dev *s, const struct came
 {
     uint64_t id = r->first_id + rank;
     uint32_t slot;
-    if (rank >= r->n_inserted)
+    if (rank >= r->n_inserted) {
+        if (s->table)
+            s->table[s->entry[pixel]].held = 0;
         return POINT_NONE;
+    }
     slot = fuse_slot_of_rank(s, rank);
     fuse_insert(s, pixel, slot, id);
-    fuse_enter_cells(s, cameras, pixel, slot, (uint32_t)id);
+    if (s->table)
+        cell_enter(s, pixel, slot, (uint32_t)id);
+    else
+        fuse_enter_cells(s, cameras, pixel, slot, (uint32_t)id);
     appended[rank] = slot;
     return slot;
 }
@@ -57,7 +64,7 @@ static __device__ void insert_block(const struct frame_cuda *f, struct session_d
     uint32_t *appended = s->unstable[s->was.unstable_now] + s->was.n_unstable;
     uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x, mark = 0, slot = POINT_NONE;
     uint32_t found = POINT_NONE, through = POINT_NONE, place, n_fresh, first;
-    int wanted = s->is_keyframe ? SCAN_WANTS : SCAN_WINS;
+    int wanted = s->is_keyframe && !s->table ? SCAN_WANTS : SCAN_WINS;
     struct fuse_room r;
     uint64_t rank;
     bool fresh;
@@ -84,7 +91,7 @@ static __device__ void insert_block(const struct frame_cuda *f, struct session_d
     place = first + scan_place(rank, SCAN_FRESH);
     if (fresh)
         slot = insert_pixel(s, cameras, &r, pixel, place, appended + sums.total[SCAN_UNSTABLE]);
-    if (pixel < s->n_pixels && s->is_keyframe)
+    if (pixel < s->n_pixels && s->is_keyframe && !s->table)
         keyframe_fill_map(s, pixel, found, slot, (uint32_t)(r.first_id + place));
 }
 

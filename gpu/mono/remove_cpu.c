@@ -19,7 +19,7 @@ static void carve(struct session_cpu *s)
     for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
         uint32_t slot = s->through[pixel];
         if (slot == POINT_NONE || s->stat[slot].state == POINT_FREE ||
-            !remove_vote(&s->stat[slot], s->frame, s->base.config.fuse.carve_votes))
+            !remove_vote(&s->stat[slot], s->frame, s->room_short, &s->base.config.fuse))
             continue;
         s->carved[s->n_carved++] = slot;
         free_slot(s, slot);
@@ -54,6 +54,8 @@ int remove_cpu_run(struct gpu_item *item, struct err *err)
     (void)err;
     carve(s);
     compact(s);
+    if (s->table && cell_table_worn(s->n_entries, s->n_pixels, s->table_mask + 1))
+        cell_cpu_rebuild(s);
     f->result.n_carved = s->n_carved;
     f->result.n_removed = s->n_removed;
     f->result.n_points = s->n_points;

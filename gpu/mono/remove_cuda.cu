@@ -10,6 +10,7 @@
  */
 #include "gpu/mono/scan_cuda.cuh"
 
+#include "gpu/mono/cell_cuda.cuh"
 #include "gpu/mono/change_cuda.cuh"
 #include "gpu/mono/remove_cuda.cuh"
 
@@ -65,6 +66,8 @@ static __device__ void settle(struct session_dev *s, uint32_t n_kept, uint32_t n
     s->n_free = s->was.n_free - s->n_recycled + s->n_carved + n_expired;
     s->n_points = s->was.n_points + s->n_inserted - s->n_carved - n_expired;
     s->unstable_now = 1 - s->was.unstable_now;
+    s->table_worn =
+        s->table && cell_table_worn(s->n_entries, s->n_pixels, s->table_mask + 1) ? 1 : 0;
 }
 
 static __global__ void remove_kernel(const struct frame_cuda *frames)
@@ -86,6 +89,8 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
     write_chunk(s, to, freed + s->n_carved, blockIdx.x, before);
     copy(to + n_kept, s->unstable[s->was.unstable_now] + s->was.n_unstable, s->n_appended);
     copy(freed, s->carved, s->n_carved);
+    if (s->table && cell_table_worn(s->n_entries, s->n_pixels, s->table_mask + 1))
+        cell_clear(s, blockIdx.x * SCAN_BLOCK + threadIdx.x, SCAN_CHUNKS * SCAN_BLOCK);
     if (blockIdx.x == SCAN_CHUNKS - 1 && threadIdx.x == 0) {
         settle(s, n_kept, (uint32_t)(total >> 32));
         change_result(s, f->result);

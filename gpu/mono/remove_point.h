@@ -1,13 +1,14 @@
 /*
  * remove_point.h - when a point goes
  *
- * Maths:   MATH.md (R1), (R2) <- m3dmr-cuda 2022, Algorithm 5
+ * Maths:   MATH.md (R1), (R2), (Q3), (Q4) <- m3dmr-cuda 2022, Algorithm 5
  */
 #ifndef RECOND_GPU_REMOVE_POINT_H
 #define RECOND_GPU_REMOVE_POINT_H
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
+#include "gpu/mono/cell_point.h"
 
 /* (R1) Unstable, and not confirmed for grace_frames. */
 GPU_HD static inline int remove_expired(const struct point_stat *s, uint32_t frame,
@@ -16,15 +17,27 @@ GPU_HD static inline int remove_expired(const struct point_stat *s, uint32_t fra
     return s->state == POINT_UNSTABLE && frame - s->last_seen >= (uint32_t)grace_frames;
 }
 
+/* (R2) The votes that a point goes with. (Q3) In cubes those with which it is stable no more. */
+GPU_HD static inline int remove_limit(const struct point_stat *s, const struct fuse_params *p)
+{
+    int credit = s->n_observations < CELL_CREDIT ? s->n_observations : CELL_CREDIT;
+    int limit = credit - p->min_observations + 1;
+    return p->cells && limit > p->carve_votes ? limit : p->carve_votes;
+}
+
 /* (R2) A vote of this frame; it counts once a frame, and not if the frame also updated the point.
- * Returns 1 if the point has carve_votes now. */
-GPU_HD static inline int remove_vote(struct point_stat *s, uint32_t frame, int carve_votes)
+ * (Q4) room_short: a stale point goes with its first vote.
+ * Returns 1 if the point goes. */
+GPU_HD static inline int remove_vote(struct point_stat *s, uint32_t frame, int room_short,
+                                     const struct fuse_params *p)
 {
     if (s->last_seen == frame || s->vote_frame == frame)
         return 0;
     s->vote_frame = frame;
+    if (room_short && cell_stale(s, frame))
+        return 1;
     s->votes++;
-    return s->votes >= carve_votes;
+    return s->votes >= remove_limit(s, p);
 }
 
 GPU_HD static inline void remove_free(struct point_place *place, struct point_stat *stat)

@@ -46,7 +46,9 @@ static void lay_out_fusion(struct session_cpu *s, struct arena *a,
     s->wins = take(a, n, sizeof *s->wins);
     s->carved = take(a, n, sizeof *s->carved);
     s->changes = take(a, 2 * n, sizeof *s->changes);
-    s->cell_claims = take(a, n * (size_t)c->fuse.n_covisible, sizeof *s->cell_claims);
+    s->cell_claims =
+        take(a, c->fuse.cells ? 0 : n * (size_t)c->fuse.n_covisible, sizeof *s->cell_claims);
+    s->entry = take(a, c->fuse.cells ? n : 0, sizeof *s->entry);
     s->bins = take(a, ASSOCIATE_BINS, sizeof *s->bins);
 }
 
@@ -57,7 +59,7 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     s->overlap_now = take(a, k, sizeof *s->overlap_now);
     s->keyframes = take(a, k, sizeof *s->keyframes);
     s->overlaps = take(a, k * k, sizeof *s->overlaps);
-    s->maps = take(a, k * n, sizeof *s->maps);
+    s->maps = take(a, c->fuse.cells ? 0 : k * n, sizeof *s->maps);
     s->place = take(a, m, sizeof *s->place);
     s->stat = take(a, m, sizeof *s->stat);
     s->out = take(a, m, sizeof *s->out);
@@ -65,6 +67,12 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     s->claims = take(a, m, sizeof *s->claims);
     s->unstable = take(a, m, sizeof *s->unstable);
     s->free_slots = take(a, m, sizeof *s->free_slots);
+    if (c->fuse.cells) {
+        uint32_t size = cell_table_size(c->max_points, (uint32_t)n);
+        s->key = take(a, m, sizeof *s->key);
+        s->table = take(a, size, sizeof *s->table);
+        s->table_mask = size - 1;
+    }
 }
 
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
@@ -110,7 +118,7 @@ int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_se
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->next_id = 1;
     s->arena_bytes = lay_out(s, base, c);
-    if (s->cell_claims)
+    if (c->line->has_map && !c->fuse.cells)
         memset(s->cell_claims, 0xff,
                (size_t)s->n_pixels * (size_t)c->fuse.n_covisible * sizeof *s->cell_claims);
     g->used_bytes += s->arena_bytes + sizeof *s;

@@ -13,6 +13,7 @@
 #include "gpu/mono/covisible_point.h"
 #include "gpu/base/network.h"
 #include "gpu/base/point.h"
+#include "gpu/mono/cell_point.h"
 
 #define SESSION_CPU_PAIR_MAX 8 /* planes of a motion network: two pictures and two ray maps */
 
@@ -72,6 +73,13 @@ struct session_cpu {
     uint32_t *fresh;       /* slot that the pixel inserted, or POINT_NONE */
     uint16_t *wins;        /* bit k: the pixel has a cell in the map of covisible[k] */
 
+    /* cells: the table of cubes; NULL where points are found through maps */
+    struct cell_entry *table;
+    uint32_t table_mask, n_entries;
+    uint64_t *key;   /* [max_points] the cube of each slot's point */
+    uint32_t *entry; /* [n_pixels] where the pixel has its claim, or POINT_NONE */
+    int room_short;  /* stale points give way */
+
     /* the model, by slot */
     struct point_place *place;
     struct point_stat *stat;
@@ -112,6 +120,11 @@ MUST_CHECK int session_cpu_put_depth(struct gpu_session *s, const float *depth, 
 typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
 stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, covisible_cpu_run, associate_cpu_run,
     keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
+
+/* cell_cpu.c: what a pixel with depth finds and sees through, and its claim of an empty cube. */
+void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel);
+/* The table from the keys of the living points alone. */
+void cell_cpu_rebuild(struct session_cpu *s);
 
 /*
  * selftest_run - a few frames of a drawn scene through all stages but the networks, on g and on the

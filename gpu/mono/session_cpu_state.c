@@ -47,6 +47,8 @@ static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const stru
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
         copy(buf + l->overlaps + i * k, s->overlaps + i * most, k);
+        if (s->table)
+            continue;
         state_pack_cells(buf + l->maps + i * s->n_pixels * sizeof(uint32_t),
                          s->maps + i * s->n_pixels, s->n_pixels, (const uint8_t *)s->place, &last);
     }
@@ -72,6 +74,8 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
     copy(buf + l.unstable, s->unstable, s->n_unstable * sizeof *s->unstable);
     copy(buf + l.free_slots, s->free_slots, s->n_free * sizeof *s->free_slots);
     save_keyframes(s, buf, &l);
+    if (s->table)
+        copy(buf + l.keys, s->key, n * sizeof *s->key);
     if (h.has_previous)
         copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     *len = l.bytes;
@@ -85,6 +89,8 @@ static void load_keyframes(struct session_cpu *s, const uint8_t *buf, const stru
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
         copy(s->overlaps + i * most, buf + l->overlaps + i * k, k);
+        if (s->table)
+            continue;
         state_unpack_cells(s->maps + i * s->n_pixels,
                            buf + l->maps + i * s->n_pixels * sizeof(uint32_t), s->n_pixels,
                            buf + l->place, &last);
@@ -127,6 +133,10 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     copy((uint8_t *)s->free_slots, buf + l.free_slots, s->n_free * sizeof *s->free_slots);
     memset(s->claims, 0xff, s->n_slots * sizeof *s->claims);
     load_keyframes(s, buf, &l);
+    if (s->table) {
+        copy((uint8_t *)s->key, buf + l.keys, s->n_slots * sizeof *s->key);
+        cell_cpu_rebuild(s);
+    }
     if (h.has_previous)
         copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     return 0;

@@ -49,7 +49,8 @@ static void lay_out_fusion(struct session_dev *s, struct arena *a,
     take(a, &s->through, n);
     take(a, &s->distance, n);
     take(a, &s->bins, ASSOCIATE_BINS);
-    take(a, &s->cell_claims, n * (size_t)c->fuse.n_covisible);
+    take(a, &s->cell_claims, c->fuse.cells ? 0 : n * (size_t)c->fuse.n_covisible);
+    take(a, &s->entry, c->fuse.cells ? n : 0);
     take(a, &s->wins, n);
     take(a, &s->mark, n);
     take(a, &s->counts, scan_blocks((uint32_t)n));
@@ -65,7 +66,7 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
     take(a, &s->overlap_now, k);
     take(a, &s->keyframes, k);
     take(a, &s->overlaps, k * k);
-    take(a, &s->maps, k * n);
+    take(a, &s->maps, c->fuse.cells ? 0 : k * n);
     take(a, &s->place, m);
     take(a, &s->stat, m);
     take(a, &s->out, m);
@@ -74,6 +75,13 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
     take(a, &s->unstable[0], m);
     take(a, &s->unstable[1], m);
     take(a, &s->free_slots, m);
+    s->table = NULL;
+    if (c->fuse.cells) {
+        uint32_t size = cell_table_size(c->max_points, (uint32_t)n);
+        take(a, &s->key, m);
+        take(a, &s->table, size);
+        s->table_mask = size - 1;
+    }
 }
 
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
@@ -142,7 +150,7 @@ static int pin(struct session_cuda *s, struct err *err)
 static int clear(struct session_cuda *s, const struct gpu_session_config *c, cudaStream_t stream,
                  struct err *err)
 {
-    size_t cells = (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
+    size_t cells = c->fuse.cells ? 0 : (size_t)s->host.n_pixels * (size_t)c->fuse.n_covisible;
     int rc = 0;
     CU_TRY(cudaMemsetAsync(s->arena, 0, s->arena_bytes, stream));
     if (c->line->has_map) {

@@ -27,6 +27,7 @@
 #ifndef RECOND_GPU_SESSION_CUDA_H
 #define RECOND_GPU_SESSION_CUDA_H
 
+#include "gpu/mono/cell_point.h"
 #include "gpu/mono/covisible_point.h"
 #include "gpu/mono/depth_point.h"
 #include "gpu/base/line_cuda.h"
@@ -141,6 +142,14 @@ struct session_dev {
     struct scan_group *groups;  /* of each SCAN_GROUP blocks; cleared by the first pass */
     uint64_t *chunk_counts;     /* [SCAN_CHUNKS] entries of the list that stay | that expired */
     struct tally_cuda was;      /* before this frame: passes read it, the last ones write anew */
+
+    /* cells: the table of cubes; NULL where points are found through maps */
+    struct cell_entry *table;
+    uint32_t table_mask, n_entries;
+    int table_worn;  /* it is empty, and the first pass makes it anew from the living points */
+    uint64_t *key;   /* [max_points] the cube of each slot's point */
+    uint32_t *entry; /* [n_pixels] where the pixel has its claim, or POINT_NONE */
+    int room_short;  /* stale points give way */
 
     /* the model, by slot */
     struct point_place *place;

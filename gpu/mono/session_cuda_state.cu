@@ -97,6 +97,7 @@ static int copy_points(uint8_t *buf, const struct state_layout *l, const struct 
         {d->id, l->id, n * sizeof *d->id},
         {d->unstable[d->unstable_now], l->unstable, d->n_unstable * sizeof(uint32_t)},
         {d->free_slots, l->free_slots, d->n_free * sizeof(uint32_t)},
+        {d->key, l->keys, d->table ? n * sizeof *d->key : 0},
     };
     int rc = 0;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && rc == 0; i++) {
@@ -140,7 +141,7 @@ static int save_keyframes(const struct session_cuda *s, uint8_t *buf, const stru
         rc = finish(stream, err); /* places and keyframes are read below */
     if (rc == 0)
         state_tidy_keyframes(buf + l->keyframes, k);
-    for (size_t i = 0; i < k && rc == 0; i++)
+    for (size_t i = 0; i < k && rc == 0 && !d->table; i++)
         rc = save_map(s, buf + l->maps + i * n * sizeof(uint32_t), d->maps + i * n, buf + l->place,
                       stream, err);
 out:
@@ -219,7 +220,7 @@ static int load_keyframes(const struct session_cuda *s, const struct session_dev
     if (rc == 0 && k)
         CU_TRY(cudaMemcpy2DAsync(d->overlaps, (size_t)d->fuse.max_keyframes, buf + l->overlaps, k,
                                  k, k, cudaMemcpyHostToDevice, stream));
-    for (size_t i = 0; i < k && rc == 0; i++)
+    for (size_t i = 0; i < k && rc == 0 && !d->table; i++)
         rc = load_map(s, d->maps + i * n, buf + l->maps + i * n * sizeof(uint32_t), buf + l->place,
                       stream, err);
 out:
@@ -278,6 +279,7 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     if (rc)
         return rc;
     take_counts(&d, &h);
+    d.table_worn = d.table != NULL; /* the first frame fills it */
     rc = copy_points((uint8_t *)buf, &l, &d, cudaMemcpyHostToDevice, stream, err);
     if (rc == 0)
         rc = load_keyframes(s, &d, buf, &l, stream, err);

@@ -10,6 +10,7 @@
  *   GSES  the session: back end, shape, frame, last pose                       state.c
  *   GMOD  the fusion model: counts, points, lists of slots                     state_model.c
  *   GKEY  keyframes, their overlaps and maps                                   state_keyframes.c
+ *   GCEL  instead of maps: the cube of space that each slot's point lies in    state_cells.c
  *   GPRE  the motion network's previous picture, if there is one               state.c
  *   GRST  instead of the others: all of it in the layout of version 0.1.0      state_v1.c
  *
@@ -39,6 +40,7 @@ struct state_head {
     int32_t w, h;
     float step_m;
     uint32_t has_last, has_previous;
+    uint32_t cells; /* points lie in cubes: keys, and no maps */
     uint32_t frame, n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
     uint64_t next_id;
     struct rigid T_last;
@@ -55,6 +57,7 @@ struct state_layout {
     size_t keyframes;  /* [n_keyframes] struct keyframe */
     size_t overlaps;   /* [n_keyframes][n_keyframes] u8 */
     size_t maps;       /* [n_keyframes][h][w] u32 */
+    size_t keys;       /* [n_slots] u64, of cells */
     size_t previous;   /* [3][h][w] f32 if has_previous */
     size_t bytes;      /* of the row */
 };

@@ -1,7 +1,8 @@
 /*
  * state_keyframes.c - the section of keyframes, with the maps of which points each of them saw
  *
- * Body:    n u32 | 0 (12 bytes) | keyframes [n] | overlaps [n][n] | maps [n][h][w]
+ * Body:    n u32 | 0 (12 bytes) | keyframes [n] | overlaps [n][n] | maps [n][h][w], which a session
+ *          whose points lie in cubes has not
  */
 #include "gpu/mono/state_internal.h"
 
@@ -33,7 +34,7 @@ size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, s
 
     l->keyframes = state_take(&end, n * sizeof(struct keyframe));
     l->overlaps = state_take(&end, n * n);
-    l->maps = state_take(&end, n * (size_t)h->w * (size_t)h->h * sizeof(uint32_t));
+    l->maps = state_take(&end, h->cells ? 0 : n * (size_t)h->w * (size_t)h->h * sizeof(uint32_t));
     return end;
 }
 
@@ -159,7 +160,7 @@ static int check(const struct state_head *h, const struct state_layout *l, const
 {
     int rc = check_keyframes(h, l, buf, err);
 
-    return rc ? rc : check_maps(h, l, buf, err);
+    return rc || h->cells ? rc : check_maps(h, l, buf, err);
 }
 
 const struct state_part state_keyframes = {

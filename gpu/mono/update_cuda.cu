@@ -47,7 +47,10 @@ static __device__ uint32_t update_pixel(struct session_dev *s, const struct came
         return mark;
     }
     mark |= 1u << SCAN_WANTS;
-    if (r->open) {
+    if (s->table) {
+        uint32_t i = s->entry[pixel];
+        mark |= i != POINT_NONE && s->table[i].held == cell_claim(pixel) ? 1u << SCAN_WINS : 0u;
+    } else if (r->open) {
         wins = fuse_win_cells(s, cameras, pixel, r->open);
         s->wins[pixel] = (uint16_t)wins;
         mark |= wins ? 1u << SCAN_WINS : 0u;

@@ -400,6 +400,13 @@ template <class T, class U> static inline T atomicExch(T *at, U value)
     return was;
 }
 
+template <class T, class U> static inline T atomicCAS(T *at, T is, U value)
+{
+    T was = *at;
+    *at = was == is ? (T)value : was;
+    return was;
+}
+
 template <class T, class U> static inline T atomicMin(T *at, U value)
 {
     T was = *at;

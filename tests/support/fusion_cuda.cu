@@ -28,7 +28,8 @@ static int pieces(const struct session_cuda *s, void **at)
         h->found,    h->through,  h->distance,     h->bins,        h->counts,     h->groups,
         h->wins,     h->mark,     h->chunk_counts, h->carved,      h->keyframes,  h->overlap_now,
         h->overlaps, h->maps,     h->place,        h->stat,        h->out,        h->id,
-        h->claims,   h->previous, h->unstable[0],  h->unstable[1], h->free_slots, h->cell_claims};
+        h->claims,   h->previous, h->unstable[0],  h->unstable[1], h->free_slots, h->cell_claims,
+        h->key,      h->table,    h->entry};
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
@@ -243,7 +244,9 @@ static int look_around(struct fusion_rig *r, const struct session_cuda *s, struc
     rc = count_not(r, &st->n_claims_left, s->host.claims, s->host.max_points, unclaimed, err);
     if (rc == 0)
         rc = count_not(r, &st->n_claims_left, s->host.cell_claims,
-                       (size_t)s->host.n_pixels * (size_t)s->host.fuse.n_covisible, unclaimed, err);
+                       s->host.table ? 0
+                                     : (size_t)s->host.n_pixels * (size_t)s->host.fuse.n_covisible,
+                       unclaimed, err);
     if (rc == 0)
         rc = count_not(r, &st->n_bins_left, s->host.bins, ASSOCIATE_BINS, 0u, err);
     for (int i = 0; i < n && rc == 0; i++)
@@ -264,7 +267,8 @@ static int look_inside(struct fusion_rig *r, const struct session_dev *d, struct
     rc = rc ? rc : get(r, &st->free_slots, d->free_slots, d->n_free, err);
     rc = rc ? rc : get(r, &st->keyframes, d->keyframes, k, err);
     rc = rc ? rc : get(r, &st->overlaps, d->overlaps, k * k, err);
-    rc = rc ? rc : get(r, &st->maps, d->maps, k * n, err);
+    rc = rc ? rc : get(r, &st->maps, d->maps, d->table ? 0 : k * n, err);
+    rc = rc ? rc : get(r, &st->key, d->key, d->table ? d->n_slots : 0, err);
     rc = rc ? rc : get(r, &st->rgb, d->rgb, 3 * n, err);
     return rc;
 }
@@ -362,6 +366,7 @@ static void free_state(struct fusion_state *st)
     free(st->keyframes);
     free(st->overlaps);
     free(st->maps);
+    free(st->key);
     free(st->rgb);
     free(st->depth_in);
     free(st->motion_in);

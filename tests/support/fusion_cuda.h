@@ -37,6 +37,7 @@ struct fusion_state {
     struct keyframe *keyframes;
     uint8_t *overlaps;
     struct map_cell *maps;
+    uint64_t *key; /* of cells */
     uint8_t *rgb;
     uint16_t *depth_in, *motion_in; /* halves, [h][w][4] and [h][w][8] */
     struct intrinsics K;

@@ -60,6 +60,22 @@ static struct gpu_session_config rough_config(int size)
     return c;
 }
 
+/* The same with points in cubes of three levels. */
+static struct gpu_session_config cells_config(int size)
+{
+    struct gpu_session_config c = rough_config(size);
+    fuse_params_cells(&c.fuse);
+    c.fuse.sigma = 1e6f;
+    c.fuse.max_keyframes = 7;
+    c.fuse.min_observations = 2;
+    c.fuse.carve_votes = 1;
+    c.fuse.grace_frames = 4;
+    c.fuse.cell_depth_m = 1.0f;
+    if (size == 1)
+        c.max_points = (uint32_t)(c.net_w * c.net_h / 4);
+    return c;
+}
+
 static struct rigid walk(int i, int n)
 {
     float t = 6.2831853f * (float)i / (float)n;
@@ -154,15 +170,17 @@ static void check_state(struct fusion_rig *r, int session, const struct session_
     for (uint32_t i = 0; i < s->n_keyframes; i++)
         check_keyframe(&st.keyframes[i], &s->keyframes[i]);
     assert_memory_equal(st.overlaps, s->overlaps, k * k);
-    assert_memory_equal(st.maps, s->maps, k * s->n_pixels * sizeof *st.maps);
+    if (s->table)
+        assert_memory_equal(st.key, s->key, n * sizeof *st.key);
+    else
+        assert_memory_equal(st.maps, s->maps, k * s->n_pixels * sizeof *st.maps);
     fusion_cuda->state_free(&st);
 }
 
-static void lists_points_and_maps_are_the_cpu_twins(void **state)
+static void lists_and_points_are_the_cpu_twins(int cells)
 {
-    (void)state;
     for (int size = 0; size < N_SIZES; size++) {
-        struct gpu_session_config c = rough_config(size);
+        struct gpu_session_config c = cells ? cells_config(size) : rough_config(size);
         struct fusion_rig *r = open_or_skip(&c, 1);
         struct line l = {0};
         uint32_t random = 99, left_out = 0, carved = 0, removed = 0, changes = 0;
@@ -188,6 +206,18 @@ static void lists_points_and_maps_are_the_cpu_twins(void **state)
         line_close(&l);
         fusion_cuda->close(&r);
     }
+}
+
+static void lists_points_and_maps_are_the_cpu_twins(void **state)
+{
+    (void)state;
+    lists_and_points_are_the_cpu_twins(0);
+}
+
+static void lists_points_and_cubes_are_the_cpu_twins(void **state)
+{
+    (void)state;
+    lists_and_points_are_the_cpu_twins(1);
 }
 
 /* A camera that hardly moves, and all frames keyframes: they overlap alike, so the newest are
@@ -499,6 +529,7 @@ int main(void)
         cmocka_unit_test(an_observation_comes_before_all_votes),
         cmocka_unit_test(points_become_unstable_again),
         cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
+        cmocka_unit_test(lists_points_and_cubes_are_the_cpu_twins),
         cmocka_unit_test(first_weights_differ_by_rounding_alone),
         cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
     };

@@ -32,16 +32,24 @@ struct both {
     uint32_t n_found, n_through, n_keyframes;
 };
 
-static void open_both(struct both *b, int size)
+static void open_both(struct both *b, int size, int cells)
 {
     struct gpu_session_config c = line_config(sizes[size][0], sizes[size][1]);
     struct err err = {0};
     int rc;
 
+    if (cells)
+        fuse_params_cells(&c.fuse);
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;
+    if (cells) { /* far levels, a budget that runs short, a table that is soon worn */
+        c.fuse.carve_votes = 1;
+        c.fuse.min_observations = 2;
+        c.fuse.cell_depth_m = 2.0f;
+        c.max_points = (uint32_t)(c.net_w * c.net_h * 3);
+    }
     memset(b, 0, sizeof *b);
     rc = fusion_cuda ? fusion_cuda->open(&b->cuda, &c, 1, &err)
                      : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
@@ -219,14 +227,13 @@ static void draw(struct line *l, int i, uint32_t *random)
     line_set_frame(l, &T);
 }
 
-static void each_pass_leaves_what_the_stages_leave(void **state)
+static void passes_leave_what_stages_leave(int cells)
 {
-    (void)state;
     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++) {
         struct both b;
         uint32_t random = 11;
 
-        open_both(&b, size);
+        open_both(&b, size, cells);
         for (int i = 0; i < FRAMES; i++) {
             draw(&b.cpu, i, &random);
             run_frame(&b);
@@ -238,10 +245,23 @@ static void each_pass_leaves_what_the_stages_leave(void **state)
     }
 }
 
+static void each_pass_leaves_what_the_stages_leave(void **state)
+{
+    (void)state;
+    passes_leave_what_stages_leave(0);
+}
+
+static void the_same_where_points_lie_in_cubes(void **state)
+{
+    (void)state;
+    passes_leave_what_stages_leave(1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_leaves_what_the_stages_leave),
+        cmocka_unit_test(the_same_where_points_lie_in_cubes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,9 +37,11 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     return r;
 }
 
-static struct gpu_session_config walk_config(void)
+static struct gpu_session_config walk_config(void **state)
 {
     struct gpu_session_config c = line_config(W, H);
+    if (*state)
+        fuse_params_cells(&c.fuse);
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -110,9 +112,9 @@ static void assert_guards(struct fusion_rig *r, int session)
 }
 
 /* Session 0 goes through; 1 does until `at`, 2 from there on. */
-static void walk_in_two(int at, float *depth, uint8_t *rgb)
+static void walk_in_two(void **state, int at, float *depth, uint8_t *rgb)
 {
-    struct gpu_session_config c[3] = {walk_config(), walk_config(), walk_config()};
+    struct gpu_session_config c[3] = {walk_config(state), walk_config(state), walk_config(state)};
     struct fusion_rig *r = open_or_skip(c, 3);
     struct gpu_frame f[3], whole;
     size_t len, again_len;
@@ -150,9 +152,8 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     static const int at[] = {0, 1, 7, 18, 31};
     static float depth[W * H];
     static uint8_t rgb[W * H * 3];
-    (void)state;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        walk_in_two(at[i], depth, rgb);
+        walk_in_two(state, at[i], depth, rgb);
 }
 
 static void assert_same_bytes(const uint8_t *cpu, size_t cpu_len, uint8_t *cuda, size_t cuda_len)
@@ -173,9 +174,8 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     size_t cpu_len, cuda_len;
     uint8_t *cpu, *cuda;
 
-    (void)state;
     for (int i = 0; i < FUSION_CUDA_MAX; i++)
-        c[i] = walk_config();
+        c[i] = walk_config(state);
     r = open_or_skip(c, FUSION_CUDA_MAX);
     assert_int_equal(line_open(&own, &c[0]), 0);
     for (int i = 0, at = 0; i < 35; i++) {
@@ -205,11 +205,16 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     fusion_cuda->close(&r);
 }
 
+/* Points in cubes of space: any initial state says so. */
+static char cells;
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(a_session_goes_from_one_back_end_to_the_other),
+        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &cells),
+        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,14 +119,17 @@ static void stability_has_hysteresis(void **state)
 static void votes_count_once_a_frame(void **state)
 {
     struct point_stat s = {{0}, 0, 1, 5, 0, 4, 0, POINT_STABLE};
+    struct fuse_params p;
     (void)state;
-    assert_false(remove_vote(&s, 5, 3)); /* the frame that updated it cannot see through it */
+    fuse_params_default(&p);
+    p.carve_votes = 3;
+    assert_false(remove_vote(&s, 5, 0, &p)); /* the frame that updated it cannot see through it */
     assert_int_equal(s.votes, 0);
-    assert_false(remove_vote(&s, 6, 3));
-    assert_false(remove_vote(&s, 6, 3));
+    assert_false(remove_vote(&s, 6, 0, &p));
+    assert_false(remove_vote(&s, 6, 0, &p));
     assert_int_equal(s.votes, 1);
-    assert_false(remove_vote(&s, 7, 3));
-    assert_true(remove_vote(&s, 9, 3));
+    assert_false(remove_vote(&s, 7, 0, &p));
+    assert_true(remove_vote(&s, 9, 0, &p));
 }
 
 static void only_unstable_points_expire(void **state)

@@ -186,6 +186,9 @@ static void outputs_become_metres(void **state)
     info.focal_px = 250.0f; /* trained at 250 px, run at 200: everything is nearer */
     s = depth_scale_make(&info, 200.0f);
     near(depth_metres(&s, 3.0f), 2.4f, 1e-6f);
+    /* pixels that are not square: through 400 x 225 px areas look as large as through 300 */
+    near(depth_focal((struct intrinsics){400.0f, 225.0f, 0, 0}), 300.0f, 0);
+    near(depth_focal((struct intrinsics){211.0f, 211.0f, 0, 0}), 211.0f, 0);
     info.output = GPU_OUTPUT_INVERSE;
     s = depth_scale_make(&info, 200.0f);
     near(depth_metres(&s, 0.25f), 3.2f, 1e-6f);

@@ -1,0 +1,135 @@
+/*
+ * cell_point.h - space cut into cubes that hold one point each, found through a hash table
+ *
+ * A point's key is its cube and stays for life. The table maps keys to points: open addressing with
+ * linear steps, never full. An entry holds a slot and its tag inverted, so that memory of zeros is
+ * an empty table and the smallest pixel that wants a new point wins by a maximum. Where a key
+ * stands depends on the order in which keys came; what a look-up finds does not. An entry whose
+ * point has gone is stale by its tag and stays until the table is made anew from the living points.
+ * Maths:   MATH.md (Q1)-(Q5)
+ */
+#ifndef RECOND_GPU_CELL_POINT_H
+#define RECOND_GPU_CELL_POINT_H
+
+#include "gpu/mono/associate_point.h"
+
+#define CELL_LEVELS 8
+#define CELL_SIDE_MAX 524288.0f /* cubes from the origin, each way */
+#define CELL_PATROL 4           /* slots that a pixel looks at */
+#define CELL_CREDIT 20          /* observations that votes must outnumber at most */
+
+struct cell_entry {
+    uint64_t key;  /* 0 = empty */
+    uint64_t held; /* ~(tag << 32 | slot) of a point, ~pixel of a claim, 0 = neither */
+};
+
+/* (Q1) Level 0 up to cell_depth_m, and one more for each octave of depth beyond. */
+GPU_HD static inline int cell_level(float z, const struct fuse_params *p)
+{
+    float limit = p->cell_depth_m;
+    int level = 0;
+    while (level < CELL_LEVELS - 1 && z > limit) {
+        limit *= 2.0f;
+        level++;
+    }
+    return level;
+}
+
+/* (Q1) The cube that q lies in; 0: too far from the origin. */
+GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, const struct fuse_params *p)
+{
+    float side = p->cell_m * (float)(1 << level);
+    float x = floorf(q.x / side), y = floorf(q.y / side), z = floorf(q.z / side);
+    if (level >= CELL_LEVELS || !(x >= -CELL_SIDE_MAX && x < CELL_SIDE_MAX) ||
+        !(y >= -CELL_SIDE_MAX && y < CELL_SIDE_MAX) || !(z >= -CELL_SIDE_MAX && z < CELL_SIDE_MAX))
+        return 0;
+    return (uint64_t)(level + 1) << 60 | (uint64_t)(x + CELL_SIDE_MAX) << 40 |
+           (uint64_t)(y + CELL_SIDE_MAX) << 20 | (uint64_t)(z + CELL_SIDE_MAX);
+}
+
+/* Entries of a table: a power of two, at least half of them free when it was made anew. */
+GPU_HD static inline uint32_t cell_table_size(uint32_t max_points, uint32_t n_pixels)
+{
+    uint64_t want = 2 * ((uint64_t)max_points + n_pixels);
+    uint32_t size = 1024;
+    while (size < want && size < 1u << 31)
+        size *= 2;
+    return size;
+}
+
+/* A frame adds at most n_pixels keys. */
+GPU_HD static inline int cell_table_worn(uint32_t n_entries, uint32_t n_pixels, uint32_t size)
+{
+    return (uint64_t)n_entries + n_pixels > (uint64_t)size / 4 * 3;
+}
+
+GPU_HD static inline uint32_t cell_hash(uint64_t key)
+{
+    key ^= key >> 33;
+    key *= 0xff51afd7ed558ccdull;
+    key ^= key >> 33;
+    key *= 0xc4ceb9fe1a85ec53ull;
+    return (uint32_t)(key >> 32);
+}
+
+GPU_HD static inline uint64_t cell_hold(uint32_t slot, uint32_t tag)
+{
+    return ~((uint64_t)tag << 32 | slot);
+}
+
+GPU_HD static inline uint64_t cell_claim(uint32_t pixel)
+{
+    return ~(uint64_t)pixel;
+}
+
+/* The slot of the living point that an entry holds, or POINT_NONE. */
+GPU_HD static inline uint32_t cell_slot(uint64_t held, const struct point_place *place)
+{
+    uint32_t slot = (uint32_t)~held, tag = (uint32_t)(~held >> 32);
+    return held != 0 && tag != 0 && place[slot].tag == tag ? slot : POINT_NONE;
+}
+
+/* The point of a cube, or POINT_NONE; key 0 has none. */
+GPU_HD static inline uint32_t cell_find(const struct cell_entry *table, uint32_t mask, uint64_t key,
+                                        const struct point_place *place)
+{
+    uint32_t i = cell_hash(key) & mask;
+    if (key == 0)
+        return POINT_NONE;
+    while (table[i].key != key) {
+        if (table[i].key == 0)
+            return POINT_NONE;
+        i = (i + 1) & mask;
+    }
+    return cell_slot(table[i].held, place);
+}
+
+/* (Q4) A point that a full budget gives up: seen little and not lately, or not for long. */
+GPU_HD static inline int cell_stale(const struct point_stat *s, uint32_t frame)
+{
+    uint32_t age = frame - s->last_seen;
+    return age > (s->n_observations < 16 ? 60u : 900u);
+}
+
+/* (Q2) Slot i of CELL_PATROL that a pixel of a frame looks at: all slots in turn. */
+GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32_t i,
+                                          uint32_t n_pixels, uint32_t n_slots)
+{
+    uint64_t before = (uint64_t)frame * CELL_PATROL * n_pixels;
+    return ((uint32_t)(before % n_slots) + i * n_pixels + pixel) % n_slots;
+}
+
+/* (Q2) Does the frame see through the point of a slot? (Q4) room_short: or is it stale? */
+GPU_HD static inline int cell_unwanted(const struct point_place *place,
+                                       const struct point_stat *stat, const struct camera *c,
+                                       const float *usable, uint32_t frame, int room_short,
+                                       const struct fuse_params *p)
+{
+    float z;
+    if (place->tag == 0)
+        return 0;
+    return (room_short && cell_stale(stat, frame)) ||
+           associate_through(c, usable, point_position(place), p->carve_rel, &z);
+}
+
+#endif
