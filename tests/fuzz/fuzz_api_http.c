@@ -153,9 +153,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take_answers(fd, &first);
     }
     close(fd);
-    for (int i = 0; i < 20 && h->peers; i++)
+    for (int i = 0; i < 20 && h->peers.first; i++)
         MHD_run(h->mhd);
-    need(!h->peers && atomic_load(&h->connections) == 0);
+    need(!h->peers.first && atomic_load(&h->peers.connections) == 0);
     after = fake_core_counts(core);
     if (data[0] & 1)
         need(after.created == before.created && after.deleted == before.deleted);
