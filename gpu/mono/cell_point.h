@@ -47,10 +47,10 @@ GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, const struct fu
            (uint64_t)(y + CELL_SIDE_MAX) << 20 | (uint64_t)(z + CELL_SIDE_MAX);
 }
 
-/* Entries of a table: a power of two, at least half of them free when it was made anew. */
+/* Entries of a table: a power of two, at least a third of them free when it was made anew. */
 GPU_HD static inline uint32_t cell_table_size(uint32_t max_points, uint32_t n_pixels)
 {
-    uint64_t want = 2 * ((uint64_t)max_points + n_pixels);
+    uint64_t want = ((uint64_t)max_points + 2 * (uint64_t)n_pixels) * 3 / 2;
     uint32_t size = 1024;
     while (size < want && size < 1u << 31)
         size *= 2;
