@@ -193,6 +193,7 @@ static int transfer_failed(const struct client *c, CURLcode code, struct err *er
     case CURLE_COULDNT_CONNECT:
         return hint(err, rc, hints->no_server);
     case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
         return hint(err, rc, hints->untrusted);
     case CURLE_GOT_NOTHING:
         return hint(err, rc, tls ? NULL : "a port that speaks TLS is asked by https://");

@@ -438,7 +438,7 @@ static int connect_start(struct client_ws *w, const char *ca_file, struct err *e
         to.ssl_connection |= LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK;
     to.pwsi = &w->wsi;
     if (!lws_client_connect_via_info(&to) && !w->rc)
-        finish_text(w, ERR_IO, "cannot connect to", w->url.authority, strlen(w->url.authority));
+        on_refused(w, NULL, NULL, 0);
     return 0;
 }
 

@@ -155,6 +155,16 @@ const char *reconctl_shown(char out[RECONCTL_SHOWN], const char *text, int most)
 /* The same of a member of a map. */
 const char *reconctl_member(char out[RECONCTL_SHOWN], const struct json *map, const char *key);
 
+/* What is left of the terminal that standard output is; elsewhere there is no end of it. */
+struct reconctl_screen {
+    int columns, rows;
+};
+struct reconctl_screen reconctl_screen(void);
+/* Prints one row of a table, cut at the last column. */
+void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...) ERR_PRINTF(2, 3);
+/* Characters of a session's id where a row has it: enough of them to name it, where room is short. */
+int reconctl_id_width(const struct reconctl_screen *screen);
+
 /* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
 int reconctl_fail(const struct reconctl_common *common, const struct err *err);
 /* The same for reconctl_link_open(): ERR_IO says that there is no server. */
@@ -187,6 +197,10 @@ struct reconctl_link {
  */
 MUST_CHECK int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common *common,
                                   bool may_start, struct err *err);
+/* Deletes a session that this program made, by the session's own token: an ingest token of the
+ * token file may not. */
+MUST_CHECK int reconctl_delete_session(const struct client_config *config,
+                                       const struct client_session *s, struct err *err);
 /* Stops the server that was started for this command, if one was. */
 void reconctl_link_close(struct reconctl_link *link);
 

@@ -84,7 +84,8 @@ static void check_machine(struct report *r, const struct reconctl_common *common
 /* ------------------------------------------------------------------------------------ server */
 
 /* Makes a session, reads the server's clock from it and deletes it. */
-static void check_session(struct report *r, struct client *client, const char *ca_file)
+static void check_session(struct report *r, struct client *client,
+                          const struct client_config *config)
 {
     struct client_session s;
     struct json *doc = NULL;
@@ -106,15 +107,19 @@ static void check_session(struct report *r, struct client *client, const char *c
             "the server's differs by %.0f s", off);
     }
     json_free(&doc);
-    say(r, GOOD, 0, "session", "created and deleted; streams at %s", s.stream_url);
-    if (client_request(client, "DELETE", path, NULL, NULL, NULL, NULL, &err))
-        say(r, WARN, 0, "session", "%s stays: %s", s.id, err.text);
-    else {
+    if (reconctl_delete_session(config, &s, &err)) {
+        say(r, WARN, 0, "session", "%s was created and stays: %s", s.id, err.text);
+    } else {
         /* Where the port is right, a stream of a session that is gone is answered with 404. */
-        struct client_stream_config config = {
-            .url = s.stream_url, .token = s.ingest_token, .ca_file = ca_file, .role = CONTROL_VIEW};
+        struct client_stream_config to = {.url = s.stream_url,
+                                          .token = s.ingest_token,
+                                          .ca_file = config->ca_file,
+                                          .role = CONTROL_VIEW};
         struct client_stream *stream = NULL;
-        int rc = client_stream_open(&stream, &config, &err);
+        int rc;
+
+        say(r, GOOD, 0, "session", "created and deleted; streams at %s", s.stream_url);
+        rc = client_stream_open(&stream, &to, &err);
 
         for (int i = 0; rc == 0 && i < 50; i++)
             rc = client_stream_run(stream, 100, &err);
@@ -186,7 +191,7 @@ static int run_doctor(void *arguments)
         rc ? " answers, but is not ready" : " is ready");
     if (rc == 0) {
         check_devices(&r, link.client);
-        check_session(&r, link.client, link.config.ca_file);
+        check_session(&r, link.client, &link.config);
     }
 out:
     reconctl_link_close(&link);

@@ -80,6 +80,25 @@ int reconctl_link_open(struct reconctl_link *link, const struct reconctl_common 
     return rc;
 }
 
+int reconctl_delete_session(const struct client_config *config, const struct client_session *s,
+                            struct err *err)
+{
+    struct client_config own = *config;
+    struct client *client;
+    char path[96];
+    int rc;
+
+    if (s->ingest_token[0])
+        own.token = s->ingest_token;
+    rc = client_open(&client, &own, err);
+    if (rc)
+        return rc;
+    snprintf(path, sizeof path, "/v1/sessions/%s", s->id);
+    rc = client_request(client, "DELETE", path, NULL, NULL, NULL, NULL, err);
+    client_close(&client);
+    return rc;
+}
+
 void reconctl_link_close(struct reconctl_link *link)
 {
     client_close(&link->client);

@@ -168,7 +168,10 @@ void reconctl_push_leave(struct reconctl_push_job *j, int rc)
         return;
     snprintf(path, sizeof path, "/v1/sessions/%s", j->session.id);
     if (j->exit == 0 || (j->n_sent == 0 && !away)) {
-        j->kept = client_request(j->client, "DELETE", path, NULL, NULL, NULL, NULL, &why) != 0;
+        struct client_config config = *j->rest;
+
+        config.retry_s = j->options->retry_s;
+        j->kept = reconctl_delete_session(&config, &j->session, &why) != 0;
         if (j->kept)
             fprintf(stderr, "reconctl: session %s stays: %s\n", j->session.id, why.text);
         return;

@@ -178,12 +178,15 @@ static void print_text(const struct reconctl_push_watch *w, const struct reconct
 
         if (!j->session.id[0])
             continue;
-        printf("session  %s: %llu %ss", j->session.id, (unsigned long long)j->n_points, kind->noun);
-        if (kind->has_map && (j->exit == 0 || j->exit == RECONCTL_HASH))
-            printf(", hash %016llx, server %016llx, export %016llx%s", (unsigned long long)j->hash,
-                   (unsigned long long)j->server_hash, (unsigned long long)j->export_hash,
-                   j->exit == 0 ? ": equal" : "");
-        printf("\n");
+        printf("session  %s: %llu %ss%s\n", j->session.id, (unsigned long long)j->n_points,
+               kind->noun, o->keep || j->kept ? "" : ", deleted on the server");
+        if (kind->has_map && j->exit == 0)
+            printf("hash     %016llx: the server's and the export's are equal\n",
+                   (unsigned long long)j->hash);
+        else if (kind->has_map && j->exit == RECONCTL_HASH)
+            printf("hash     %016llx, server %016llx, export %016llx\n",
+                   (unsigned long long)j->hash, (unsigned long long)j->server_hash,
+                   (unsigned long long)j->export_hash);
     }
     remark(&w->jobs[0], print_remark, NULL);
     if (w->jobs[0].written)

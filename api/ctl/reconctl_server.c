@@ -68,14 +68,13 @@ bool reconctl_server_in_path(const char *name, char *path, size_t cap)
 static int spawn(struct reconctl_server *server, const char *recond, struct err *err)
 {
     char address[128], log[128];
-    char *argv[] = {(char *)"recond",
-                    (char *)"--http.port=0",
-                    (char *)"--stream.port=0",
-                    (char *)"--http.listen=127.0.0.1",
-                    (char *)"--stream.listen=127.0.0.1",
-                    (char *)"--auth.mode=none",
-                    address,
-                    NULL};
+    char *argv[] = {
+        (char *)"recond", (char *)"--http.port=0", (char *)"--stream.port=0",
+        (char *)"--http.listen=127.0.0.1", (char *)"--stream.listen=127.0.0.1",
+        (char *)"--auth.mode=none",
+        /* A service's own configuration may name all of these. */
+        (char *)"--auth.token_file=", (char *)"--tls.cert_file=", (char *)"--tls.key_file=",
+        (char *)"--stream.public_url=", (char *)"--journal.path=", address, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int rc;

@@ -142,17 +142,19 @@ static int run_rotate(void *arguments)
     return call(arguments, "POST", "/tokens", NULL);
 }
 
-static void print_row(const struct json *s)
+static void print_row(struct reconctl_screen *screen, const struct json *s)
 {
+    int width = reconctl_id_width(screen);
     const struct json *counts = json_member(s, "counts");
     char id[RECONCTL_SHOWN], state[RECONCTL_SHOWN], name[RECONCTL_SHOWN];
 
-    printf("%-27s %-9s %9lld %7lld %7lld %6.1f  %s\n", reconctl_member(id, s, "id"),
-           reconctl_member(state, s, "state"), (long long)json_i64(json_member(s, "points")),
-           (long long)json_i64(json_member(counts, "used")),
-           (long long)(json_i64(json_member(counts, "dropped")) +
-                       json_i64(json_member(counts, "refused"))),
-           json_f64(json_member(s, "fps")), reconctl_member(name, s, "name"));
+    reconctl_put_row(screen, "%-*.*s  %-10s %9lld %7lld %7lld %6.1f  %s", width, width,
+                     reconctl_member(id, s, "id"), reconctl_member(state, s, "state"),
+                     (long long)json_i64(json_member(s, "points")),
+                     (long long)json_i64(json_member(counts, "used")),
+                     (long long)(json_i64(json_member(counts, "dropped")) +
+                                 json_i64(json_member(counts, "refused"))),
+                     json_f64(json_member(s, "fps")), reconctl_member(name, s, "name"));
 }
 
 static int run_list(void *arguments)
@@ -161,16 +163,14 @@ static int run_list(void *arguments)
     struct reconctl_link link;
     struct json *doc = NULL;
     struct err err;
-    bool json = reconctl_json(&o->common), more = true;
+    struct reconctl_screen screen = reconctl_screen();
+    bool json = reconctl_json(&o->common), more = true, first = true;
     char path[96] = "/v1/sessions?limit=100", *body = NULL;
     size_t len;
     int rc, code = RECONCTL_OK;
 
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
-    if (!json)
-        printf("%-27s %-9s %9s %7s %7s %6s  %s\n", "SESSION", "STATE", "POINTS", "USED", "NOT",
-               "FPS", "NAME");
     while (more && !reconctl_stopped()) {
         const struct json *list;
         const char *next;
@@ -184,9 +184,13 @@ static int run_list(void *arguments)
         }
         if (json)
             reconctl_print_json("sessions", body);
+        else if (first)
+            reconctl_put_row(&screen, "%-*s  %-10s %9s %7s %7s %6s  %s", reconctl_id_width(&screen),
+                             "SESSION", "STATE", "POINTS", "USED", "NOT", "FPS", "NAME");
+        first = false;
         list = json_member(doc, "sessions");
         for (size_t i = 0; !json && i < json_count(list); i++)
-            print_row(json_item(list, i));
+            print_row(&screen, json_item(list, i));
         next = json_text(json_member(doc, "next"));
         more = *next != '\0';
         snprintf(path, sizeof path, "/v1/sessions?limit=100&cursor=%.30s", next);

@@ -1,9 +1,14 @@
 #include "api/ctl/reconctl.h"
 
+#include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#define WIDE 110 /* columns that show whole ids beside the rest of a table */
 
 /* Returns the bytes of the UTF-8 character that text begins with, and the character; 1 and the byte
  * where it is none. */
@@ -51,6 +56,41 @@ const char *reconctl_shown(char out[RECONCTL_SHOWN], const char *text, int most)
 const char *reconctl_member(char out[RECONCTL_SHOWN], const struct json *map, const char *key)
 {
     return reconctl_shown(out, json_text(json_member(map, key)), 64);
+}
+
+struct reconctl_screen reconctl_screen(void)
+{
+    struct winsize size = {0};
+    bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+
+    return (struct reconctl_screen){.columns = known && size.ws_col ? size.ws_col : INT_MAX,
+                                    .rows = known && size.ws_row ? size.ws_row : INT_MAX};
+}
+
+void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...)
+{
+    char row[512];
+    va_list arguments;
+    size_t end = 0, start;
+    unsigned c;
+
+    va_start(arguments, fmt);
+    vsnprintf(row, sizeof row, fmt, arguments);
+    va_end(arguments);
+    for (int i = 0; i < screen->columns && row[end]; i++)
+        end += (size_t)character(row + end, &c);
+    /* Half of a number would be another number. */
+    for (start = end; row[end] && start > 0 && row[start - 1] != ' ';)
+        start--;
+    if (row[end] && row[start] >= '0' && row[start] <= '9')
+        end = start;
+    printf("%.*s\n", (int)end, row);
+    screen->rows--;
+}
+
+int reconctl_id_width(const struct reconctl_screen *screen)
+{
+    return screen->columns < WIDE ? 8 : 26;
 }
 
 bool reconctl_reader_left(void)

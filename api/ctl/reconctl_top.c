@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_progress.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,48 +31,57 @@ static void set_defaults(void *arguments)
     o->interval_s = 2;
 }
 
-static void print_devices(const struct json *list)
+static void print_devices(struct reconctl_screen *screen, const struct json *list)
 {
-    printf("%-10s %-6s %8s %7s %6s %9s %9s %7s\n", "DEVICE", "KIND", "SESSIONS", "QUEUED", "BUSY",
-           "MEM MB", "BUDGET", "FRAMES");
+    reconctl_put_row(screen, "%-8s %-4s %8s %6s %5s %7s %7s %7s", "DEVICE", "KIND", "SESSIONS",
+                     "QUEUED", "BUSY", "MEM MB", "BUDGET", "FRAMES");
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *d = json_item(list, i);
         char name[RECONCTL_SHOWN], kind[RECONCTL_SHOWN];
 
-        printf("%-10.10s %-6.6s %8lld %7lld %5.0f%% %9.0f %9.0f %7lld\n",
-               reconctl_member(name, d, "name"), reconctl_member(kind, d, "backend"),
-               (long long)json_i64(json_member(d, "sessions")),
-               (long long)json_i64(json_member(d, "queued_frames")),
-               100 * json_f64(json_member(d, "busy")),
-               (double)json_i64(json_member(d, "memory_used_bytes")) / 1e6,
-               (double)json_i64(json_member(d, "memory_budget_bytes")) / 1e6,
-               (long long)json_i64(json_member(d, "frames")));
+        reconctl_put_row(screen, "%-8.8s %-4.4s %8lld %6lld %4.0f%% %7.0f %7.0f %7lld",
+                         reconctl_member(name, d, "name"), reconctl_member(kind, d, "backend"),
+                         (long long)json_i64(json_member(d, "sessions")),
+                         (long long)json_i64(json_member(d, "queued_frames")),
+                         100 * json_f64(json_member(d, "busy")),
+                         (double)json_i64(json_member(d, "memory_used_bytes")) / 1e6,
+                         (double)json_i64(json_member(d, "memory_budget_bytes")) / 1e6,
+                         (long long)json_i64(json_member(d, "frames")));
     }
 }
 
-static void print_sessions(const struct json *list)
+/* Prints as many as there are rows left; one row stays free for the cursor. */
+static void print_sessions(struct reconctl_screen *screen, const struct json *list)
 {
-    printf("\n%-27s %-9s %9s %7s %7s %6s %6s %8s  %s\n", "SESSION", "STATE", "POINTS", "USED",
-           "NOT", "QUEUE", "FPS", "LATENCY", "NAME");
+    int width = reconctl_id_width(screen);
+
+    reconctl_put_row(screen, "%s", "");
+    reconctl_put_row(screen, "%-*s  %-10s %9s %7s %7s %6s %6s %8s  %s", width, "SESSION", "STATE",
+                     "POINTS", "USED", "NOT", "QUEUE", "FPS", "LATENCY", "NAME");
     for (size_t i = 0; i < json_count(list); i++) {
         const struct json *s = json_item(list, i), *counts = json_member(s, "counts");
         char id[RECONCTL_SHOWN], state[RECONCTL_SHOWN], name[RECONCTL_SHOWN];
 
-        printf("%-27s %-9s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %s\n",
-               reconctl_member(id, s, "id"), reconctl_member(state, s, "state"),
-               (long long)json_i64(json_member(s, "points")),
-               (long long)json_i64(json_member(counts, "used")),
-               (long long)(json_i64(json_member(counts, "dropped")) +
-                           json_i64(json_member(counts, "refused"))),
-               (long long)json_i64(json_member(counts, "queued")), json_f64(json_member(s, "fps")),
-               json_f64(json_member(s, "latency_ms")),
-               reconctl_shown(name, json_text(json_member(s, "name")), 30));
+        if (screen->rows == 2 && i + 1 < json_count(list)) {
+            reconctl_put_row(screen, "and %zu more", json_count(list) - i);
+            break;
+        }
+        reconctl_put_row(screen, "%-*.*s  %-10s %9lld %7lld %7lld %6lld %6.1f %5.0f ms  %s", width,
+                         width, reconctl_member(id, s, "id"), reconctl_member(state, s, "state"),
+                         (long long)json_i64(json_member(s, "points")),
+                         (long long)json_i64(json_member(counts, "used")),
+                         (long long)(json_i64(json_member(counts, "dropped")) +
+                                     json_i64(json_member(counts, "refused"))),
+                         (long long)json_i64(json_member(counts, "queued")),
+                         json_f64(json_member(s, "fps")), json_f64(json_member(s, "latency_ms")),
+                         reconctl_shown(name, json_text(json_member(s, "name")), 30));
     }
 }
 
 /* Asks for both lists and shows them. */
 static int look(struct client *client, bool json, bool terminal, struct err *err)
 {
+    struct reconctl_screen screen = reconctl_screen();
     struct json *devices = NULL, *sessions = NULL;
     char *body = NULL, *body2 = NULL;
     size_t len, len2;
@@ -92,8 +102,10 @@ static int look(struct client *client, bool json, bool terminal, struct err *err
     } else {
         if (terminal)
             printf("\033[H\033[J");
-        print_devices(json_member(devices, "devices"));
-        print_sessions(json_member(sessions, "sessions"));
+        else
+            screen.rows = INT_MAX;
+        print_devices(&screen, json_member(devices, "devices"));
+        print_sessions(&screen, json_member(sessions, "sessions"));
     }
     fflush(stdout);
 out:
