@@ -162,7 +162,7 @@ struct reconctl_screen {
 struct reconctl_screen reconctl_screen(void);
 /* Prints one row of a table, cut at the last column. */
 void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...) ERR_PRINTF(2, 3);
-/* Characters of a session's id where a row has it: enough of them to name it, where room is short. */
+/* Characters of an id in a row: where room is short, enough of them to name the session. */
 int reconctl_id_width(const struct reconctl_screen *screen);
 
 /* Prints an error to stderr, with --json as JSON too, and returns the exit code of its class. */
