@@ -269,6 +269,8 @@ static int run_pull(void *arguments)
     if (rc)
         goto out;
     show(&p, "summary");
+    if (o->output && !p.json)
+        printf("cloud    %s\n", o->output);
     if (p.synced && !p.equal)
         code = RECONCTL_HASH;
     else if (reconctl_stopped())
