@@ -8,7 +8,7 @@
  * announces 2^63 more than come, and the payload, masked for it. What comes back is an answer, then
  * frames as a server writes them, text among them being control messages that can be read.
  */
-#include "api/server/ws.c"
+#include "api/server/ws_service.c"
 
 #include "tests/support/fake_core.h"
 
@@ -57,7 +57,7 @@ static void start_once(void)
     ws.services[0].ws = &ws;
     ws.peers = calloc(4, sizeof *ws.peers);
     need(ws.peers && ws_slots_new(&ws.slots, 4, 1, &err) == 0);
-    need(start_library(&ws.services[0], &err) == 0);
+    need(ws_service_open(&ws.services[0], &err) == 0);
     memset(&options, 0, sizeof options);
     need(ws.config.ops->session_create(ws.config.core, &options, "", &session, &retry, &err) == 0);
 }
