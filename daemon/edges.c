@@ -9,6 +9,11 @@
 #include <string.h>
 
 #define ORIGINS_MAX 16
+#define LIVES 3 /* threads of the edges that the watchdog asks about */
+
+struct thread_life {
+    uint64_t beat, alive_us; /* what was counted last, and when it had changed */
+};
 
 struct edges {
     struct config config;
@@ -19,7 +24,7 @@ struct edges {
     struct ws *ws;
     char origin_text[CONFIG_TEXT_CAP];
     const char *origins[ORIGINS_MAX + 1];
-    uint64_t http_beat, ws_beat, http_alive_us, ws_alive_us;
+    struct thread_life lives[LIVES];
 };
 
 static void on_wake(void *edge, void *cookie)
@@ -194,7 +199,8 @@ int edges_start(struct edges **edges, const struct config *config, struct core *
         return err_set(err, ERR_MEMORY, "no memory for the servers");
     e->config = *config;
     e->core = core;
-    e->http_alive_us = e->ws_alive_us = clock_us();
+    for (int i = 0; i < LIVES; i++)
+        e->lives[i].alive_us = clock_us();
     want_descriptors(config);
     rc = split_origins(e, err);
     if (rc == 0)
@@ -271,14 +277,20 @@ void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap
 
 uint64_t edges_alive_us(struct edges *e, const char **thread)
 {
-    uint64_t http = http_beat(e->http), ws = ws_beat(e->ws), now_us = clock_us();
+    static const char *const names[LIVES] = {"HTTP edge", "depth maps", "WebSocket edge"};
+    uint64_t beats[LIVES] = {http_beat(e->http), http_pictures_beat(e->http), ws_beat(e->ws)};
+    uint64_t now_us = clock_us();
+    int last = 0;
 
-    if (http != e->http_beat)
-        e->http_alive_us = now_us;
-    if (ws != e->ws_beat)
-        e->ws_alive_us = now_us;
-    e->http_beat = http;
-    e->ws_beat = ws;
-    *thread = e->http_alive_us < e->ws_alive_us ? "HTTP edge" : "WebSocket edge";
-    return e->http_alive_us < e->ws_alive_us ? e->http_alive_us : e->ws_alive_us;
+    for (int i = 0; i < LIVES; i++) {
+        struct thread_life *life = &e->lives[i];
+
+        if (beats[i] != life->beat)
+            life->alive_us = now_us;
+        life->beat = beats[i];
+        if (life->alive_us < e->lives[last].alive_us)
+            last = i;
+    }
+    *thread = names[last];
+    return e->lives[last].alive_us;
 }

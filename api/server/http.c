@@ -474,6 +474,11 @@ uint64_t http_beat(const struct http *h)
     return atomic_load(&h->beat);
 }
 
+uint64_t http_pictures_beat(const struct http *h)
+{
+    return pictures_beat(h->pictures);
+}
+
 void http_counts(const struct http *h, struct http_counts *counts)
 {
     for (int i = 0; i < 6; i++)

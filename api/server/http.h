@@ -18,6 +18,8 @@ void http_stop(struct http **h); /* waits for running requests, bounded */
 /* For the watchdog: counts up at least twice a second while the edge's own thread is alive. That
  * thread also closes whatever overstays its deadline. */
 uint64_t http_beat(const struct http *h);
+/* The same of the thread that makes depth maps. */
+uint64_t http_pictures_beat(const struct http *h);
 
 struct http_counts {
     uint64_t requests[6]; /* answered, by the first digit of the status */

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #define PIXELS_MAX ((size_t)SESSION_NET_SIDE_MAX * SESSION_NET_SIDE_MAX)
 #define NICE 10 /* frames go first */
+#define BEAT_NS 400000000
 
 struct entry {
     char id[API_ID_CAP]; /* "" = free */
@@ -28,6 +30,7 @@ struct pictures {
     pthread_t thread;
     pthread_mutex_t lock; /* of all that follows, and of what waits */
     pthread_cond_t work;
+    atomic_uint_fast64_t beat;
     bool stop;
     uint64_t turn;
     size_t bytes; /* of the pictures of all entries */
@@ -311,6 +314,18 @@ static void serve(struct pictures *p, struct entry *e)
     pthread_mutex_lock(&p->lock);
 }
 
+/* Waits for work, or until the watchdog wants a sign of life. */
+static void rest(struct pictures *p)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += BEAT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&p->work, &p->lock, &until);
+}
+
 static void *run(void *arg)
 {
     struct pictures *p = arg;
@@ -319,11 +334,12 @@ static void *run(void *arg)
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
+        atomic_fetch_add(&p->beat, 1);
         e = oldest(p, true);
         if (e)
             serve(p, e);
         else
-            pthread_cond_wait(&p->work, &p->lock);
+            rest(p);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -335,6 +351,7 @@ int pictures_start(struct pictures **out, const struct api_config *config,
                    void (*on_resume)(void *held), struct err *err)
 {
     struct pictures *p = calloc(1, sizeof *p);
+    pthread_condattr_t attributes;
 
     *out = NULL;
     if (!p)
@@ -342,7 +359,10 @@ int pictures_start(struct pictures **out, const struct api_config *config,
     p->config = config;
     p->resume = on_resume;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->work, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->work, &attributes);
+    pthread_condattr_destroy(&attributes);
     if (pthread_create(&p->thread, NULL, run, p) != 0) {
         p->stop = true;
         pictures_free(&p);
@@ -350,6 +370,11 @@ int pictures_start(struct pictures **out, const struct api_config *config,
     }
     *out = p;
     return 0;
+}
+
+uint64_t pictures_beat(const struct pictures *p)
+{
+    return atomic_load(&p->beat);
 }
 
 void pictures_stop(struct pictures *p)

@@ -50,6 +50,8 @@ MUST_CHECK int pictures_start(struct pictures **p, const struct api_config *conf
 /* Everything that waits is answered with ERR_BUSY and resumed, as is what comes later. */
 void pictures_stop(struct pictures *p);
 void pictures_free(struct pictures **p);
+/* For the watchdog: counts up at least twice a second but for the time that one picture takes. */
+uint64_t pictures_beat(const struct pictures *p);
 
 /*
  * pictures_ask - the newest depth map of a session
