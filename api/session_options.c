@@ -19,7 +19,7 @@ static const char camera[] = "camera", net[] = "net"; /* objects are told apart 
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
-static const char *const fusions[] = {"paper", "cells", NULL};
+static const char *const fusions[] = {"cells", "paper", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
@@ -67,7 +67,7 @@ const struct session_option session_options_table[] = {
      .kinds = MONO, .help = "Co-visible keyframes that a frame is compared with"},
     {"fusion", SESSION_OPTION_WORD, FIELD(fusion), .words = fusions, .kinds = MONO,
      .flag = "fusion", .arg = "RULES",
-     .help = "How points are found again: through the keyframes' maps, or by their cube of space"},
+     .help = "How points are found again: by their cube of space, or through the keyframes' maps"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
      .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",

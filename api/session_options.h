@@ -37,8 +37,8 @@ enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESS
 
 enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_POSE_LEARNED };
 
-/* How points are found again: through the maps of keyframes, or by their cube of space. */
-enum session_fusion { SESSION_FUSION_DEFAULT, SESSION_FUSION_PAPER, SESSION_FUSION_CELLS };
+/* How points are found again: by their cube of space, or through the maps of keyframes. */
+enum session_fusion { SESSION_FUSION_DEFAULT, SESSION_FUSION_CELLS, SESSION_FUSION_PAPER };
 
 /* The axis of the world that points away from the ground, as exports say it. */
 enum session_up {

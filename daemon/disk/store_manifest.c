@@ -152,7 +152,7 @@ void store_manifest_remove(const char *path, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of the first versions name neither journal nor mode: these held. */
+/* Manifests of the first versions name neither journal nor mode nor fusion: these held. */
 static void get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
@@ -162,6 +162,7 @@ static void get_options(const struct json_at *root, struct session_options *o)
         return;
     o->journal = SESSION_JOURNAL_SYNC;
     o->mode = SESSION_LIVE;
+    o->fusion = SESSION_FUSION_PAPER;
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 

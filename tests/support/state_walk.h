@@ -51,6 +51,7 @@ static inline uint8_t *save(struct gpu_session *s, size_t *len)
     return buf;
 }
 
+/* By the paper's rules; small_cells_config(): by those of cubes. */
 static inline struct gpu_session_config small_config(void)
 {
     struct gpu_session_config c = line_config(16, 17);
@@ -60,21 +61,30 @@ static inline struct gpu_session_config small_config(void)
     return c;
 }
 
-static inline uint8_t *small_state(struct line *l, size_t *len)
+static inline struct gpu_session_config small_cells_config(void)
 {
     struct gpu_session_config c = small_config();
-    assert_int_equal(line_open(l, &c), 0);
+    fuse_params_cells(&c.fuse);
+    c.fuse.cell_m = 0.2f; /* pixels lie far apart */
+    c.fuse.max_keyframes = 6;
+    c.fuse.grace_frames = 3;
+    return c;
+}
+
+static inline uint8_t *small_state(struct line *l, const struct gpu_session_config *c, size_t *len)
+{
+    assert_int_equal(line_open(l, c), 0);
     for (int i = 0; i < 9; i++)
         walk(l, 4 * i);
     assert_true(l->cpu->n_free && l->cpu->n_unstable && l->cpu->n_stable);
     return save(l->s, len);
 }
 
-/* Into a new session on the device of `l`; if it is taken, three frames more. Returns 1 if
- * taken. */
+/* Into a new session of the kind and on the device of `l`; if it is taken, three frames more.
+ * Returns 1 if taken. */
 static inline int try_state(struct line *l, const uint8_t *buf, size_t len)
 {
-    struct gpu_session_config c = small_config();
+    const struct gpu_session_config c = l->cpu->base.config;
     struct gpu_session *own = l->s;
     struct err err = {0};
     int rc;

@@ -107,6 +107,45 @@ static void a_changed_manifest_is_not_believed(void **state)
     close(fd);
 }
 
+static enum session_fusion fusion_of(const char *id)
+{
+    enum session_fusion fusion;
+    struct rig r;
+
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    assert_int_equal(rig_info(&r, id).counts.used, 12);
+    fusion = rig_info(&r, id).options.fusion;
+    rig_close(&r);
+    return fusion;
+}
+
+/* The manifest of a version that had neither the option `fusion` nor a checksum. */
+static void an_old_session_keeps_the_rules_of_its_time(void **state)
+{
+    static const char fusion[] = ",\"fusion\":\"cells\"";
+    char id[API_ID_CAP], other[API_ID_CAP], text[16384], *at;
+    FILE *f;
+
+    (void)state;
+    make_sessions(id, other);
+    assert_int_equal(fusion_of(id), SESSION_FUSION_CELLS);
+    assert_true(find(id, "meta.json"));
+    f = fopen(file, "r+");
+    text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+    at = strstr(text, fusion);
+    assert_non_null(at);
+    memmove(at, at + strlen(fusion), strlen(at + strlen(fusion)) + 1);
+    at = strstr(text, ",\"crc32c\"");
+    assert_non_null(at);
+    strcpy(at, "}");
+    rewind(f);
+    assert_int_equal(ftruncate(fileno(f), 0), 0);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(fusion_of(id), SESSION_FUSION_PAPER);
+}
+
 static void pipes_hold_up_no_start(void **state)
 {
     static const char *const names[] = {"meta.json", ".seg", "synced"};
@@ -158,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_lost_manifest_deletes_nothing),
         T(a_changed_manifest_is_not_believed),
+        T(an_old_session_keeps_the_rules_of_its_time),
         T(pipes_hold_up_no_start),
         T(a_cut_behind_synced_records_is_damage),
     };

@@ -15,11 +15,16 @@
 
 #define FRAMES 40
 
-static struct gpu_session_config walk_config(void)
+static struct gpu_session_config walk_config(int cells)
 {
     struct gpu_session_config c =
         line_config(63, 47); /* odd: pieces do not end where others begin */
     c.max_points = 4500;
+    if (cells) {
+        fuse_params_cells(&c.fuse);
+        c.fuse.cell_m = 0.06f;
+        c.fuse.grace_frames = 10;
+    }
     c.fuse.max_keyframes = 7;
     return c;
 }
@@ -47,14 +52,13 @@ static void assert_same(const struct step *a, const struct gpu_frame *f)
 }
 
 /* The uninterrupted walk. Returns its last state. */
-static uint8_t *walk_all(struct step *steps, size_t *len)
+static uint8_t *walk_all(const struct gpu_session_config *c, struct step *steps, size_t *len)
 {
-    struct gpu_session_config c = walk_config();
     struct line l;
     uint32_t n_left_out = 0, n_carved = 0, n_removed = 0, n_updated = 0;
     uint8_t *last;
 
-    assert_int_equal(line_open(&l, &c), 0);
+    assert_int_equal(line_open(&l, c), 0);
     for (int i = 0; i < FRAMES; i++) {
         walk(&l, i);
         keep(&steps[i], &l.f);
@@ -77,15 +81,15 @@ static uint8_t *walk_all(struct step *steps, size_t *len)
 }
 
 /* Frames 0 ... at-1 in one session, the others in one that was loaded. */
-static void walk_in_two(int at, const struct step *steps, const uint8_t *last, size_t last_len)
+static void walk_in_two(const struct gpu_session_config *c, int at, const struct step *steps,
+                        const uint8_t *last, size_t last_len)
 {
-    struct gpu_session_config c = walk_config();
     struct line a, b;
     size_t len, again_len;
     uint8_t *state, *again;
 
-    assert_int_equal(line_open(&a, &c), 0);
-    assert_int_equal(line_open(&b, &c), 0);
+    assert_int_equal(line_open(&a, c), 0);
+    assert_int_equal(line_open(&b, c), 0);
     for (int i = 0; i < at; i++)
         walk(&a, i);
     state = save(a.s, &len);
@@ -111,21 +115,24 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
 {
     static const int at[] = {0, 1, 2, 5, 11, 18, 19, 27, 33, 39, 40};
     struct step steps[FRAMES];
-    uint8_t *last;
-    size_t len;
 
     (void)state;
-    last = walk_all(steps, &len);
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        walk_in_two(at[i], steps, last, len);
-    for (int i = 0; i < FRAMES; i++)
-        free(steps[i].changes);
-    free(last);
+    for (int cells = 0; cells < 2; cells++) {
+        const struct gpu_session_config c = walk_config(cells);
+        size_t len;
+        uint8_t *last = walk_all(&c, steps, &len);
+
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+            walk_in_two(&c, at[i], steps, last, len);
+        for (int i = 0; i < FRAMES; i++)
+            free(steps[i].changes);
+        free(last);
+    }
 }
 
 static void only_a_new_session_of_the_same_shape_takes_it(void **state)
 {
-    struct gpu_session_config c = walk_config(), other;
+    struct gpu_session_config c = walk_config(0), other;
     struct line a, b;
     struct err err = {0};
     size_t len, n;
@@ -139,14 +146,15 @@ static void only_a_new_session_of_the_same_shape_takes_it(void **state)
     assert_int_equal(n, 0);
     assert_int_equal(gpu_session_load(a.s, buf, len, &err), ERR_STATE);
     assert_int_equal(gpu_session_load(a.s, NULL, 0, &err), ERR_INPUT);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         other = c;
         other.net_w += i == 0;
         other.net_h += i == 1;
         other.step_m *= i == 2 ? 2.0f : 1.0f;
         other.max_points = i == 3 ? a.cpu->n_slots - 1 : a.cpu->n_slots;
+        other.fuse.cells = i == 4;
         assert_int_equal(line_open(&b, &other), 0);
-        assert_int_equal(gpu_session_load(b.s, buf, len, &err), i < 4 ? ERR_INPUT : 0);
+        assert_int_equal(gpu_session_load(b.s, buf, len, &err), i < 5 ? ERR_INPUT : 0);
         line_close(&b);
     }
     free(buf);
@@ -155,13 +163,12 @@ static void only_a_new_session_of_the_same_shape_takes_it(void **state)
 
 /* ------------------------------------------------------------------------- a stranger's bytes */
 
-static void every_truncation_is_refused(void **state)
+static void try_truncations(const struct gpu_session_config *c)
 {
     struct line l;
     size_t len;
-    uint8_t *buf = small_state(&l, &len);
+    uint8_t *buf = small_state(&l, c, &len);
 
-    (void)state;
     assert_true(try_state(&l, buf, len));
     for (size_t n = 0; n < len; n++) {
         uint8_t *cut = malloc(n + 1); /* as long as it is: a read past the end is seen */
@@ -173,13 +180,21 @@ static void every_truncation_is_refused(void **state)
     line_close(&l);
 }
 
-static void every_flipped_byte_is_refused_or_harmless(void **state)
+static void every_truncation_is_refused(void **state)
+{
+    const struct gpu_session_config paper = small_config(), cells = small_cells_config();
+
+    (void)state;
+    try_truncations(&paper);
+    try_truncations(&cells);
+}
+
+static void try_flips(const struct gpu_session_config *c)
 {
     struct line l;
     size_t len, n_taken = 0;
-    uint8_t *buf = small_state(&l, &len);
+    uint8_t *buf = small_state(&l, c, &len);
 
-    (void)state;
     for (size_t i = 0; i < len; i++) {
         uint8_t was = buf[i];
         buf[i] ^= i % 2 ? 0x81 : 0x7e;
@@ -190,6 +205,15 @@ static void every_flipped_byte_is_refused_or_harmless(void **state)
     assert_true(n_taken < len);
     free(buf);
     line_close(&l);
+}
+
+static void every_flipped_byte_is_refused_or_harmless(void **state)
+{
+    const struct gpu_session_config paper = small_config(), cells = small_cells_config();
+
+    (void)state;
+    try_flips(&paper);
+    try_flips(&cells);
 }
 
 static uint32_t *words(uint8_t *buf, size_t at)
@@ -296,23 +320,63 @@ static int lie_of_keyframes(struct told *t, int which)
     return which < 11;
 }
 
-static void lies_are_refused(void **state)
+static int lie_of_cells(struct told *t, int which)
 {
-    const struct gpu_session_config c = small_config();
-    lie_fn *const lies[] = {lie_of_lists, lie_of_points, lie_of_keyframes};
+    const uint32_t lives[] = {slot_in(t, POINT_STABLE), slot_in(t, POINT_UNSTABLE)};
+    uint8_t *section = field(t->buf, t->len, "GCEL", 0) - SECTION_HEAD_BYTES;
+
+    if (which < 2) /* a point that lies nowhere */
+        memset(t->buf + t->l.keys + 8 * (size_t)lives[which], 0, 8);
+    else if (which == 2) /* no keys, or those of others */
+        memcpy(section, "GXEL", 4);
+    else if (which == 3)
+        memcpy(section, "GMOD", 4);
+    return which < 4;
+}
+
+static void tell_lies(const struct gpu_session_config *c, lie_fn *const *lies)
+{
     struct line l;
     struct told t;
-    uint8_t *buf = small_state(&l, &t.len);
+    uint8_t *buf = small_state(&l, c, &t.len);
 
-    (void)state;
-    assert_int_equal(state_check(&t.h, &t.l, buf, t.len, &c, NULL), 0);
+    assert_int_equal(state_check(&t.h, &t.l, buf, t.len, c, NULL), 0);
     t.buf = malloc(t.len);
     assert_non_null(t.buf);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; lies[k]; k++)
         for (int which = 0; memcpy(t.buf, buf, t.len), lies[k](&t, which); which++)
             if (try_state(&l, t.buf, t.len))
                 fail_msg("lie %d of kind %d was believed", which, k);
     free(t.buf);
+    free(buf);
+    line_close(&l);
+}
+
+static void lies_are_refused(void **state)
+{
+    const struct gpu_session_config paper = small_config(), cells = small_cells_config();
+    lie_fn *const of_paper[] = {lie_of_lists, lie_of_points, lie_of_keyframes, NULL};
+    lie_fn *const of_cells[] = {lie_of_lists, lie_of_points, lie_of_cells, NULL};
+
+    (void)state;
+    tell_lies(&paper, of_paper);
+    tell_lies(&cells, of_cells);
+}
+
+/* Keys that no cube has, and one for two points: nothing is found by them, and nothing breaks. */
+static void keys_of_no_cube_do_no_harm(void **state)
+{
+    const struct gpu_session_config c = small_cells_config();
+    struct state_head h;
+    struct state_layout layout;
+    struct line l;
+    size_t len;
+    uint8_t *buf = small_state(&l, &c, &len);
+
+    (void)state;
+    assert_int_equal(state_check(&h, &layout, buf, len, &c, NULL), 0);
+    memset(buf + layout.keys, 0xff, 8 * (size_t)h.n_slots);
+    assert_true(try_state(&l, buf, len));
     free(buf);
     line_close(&l);
 }
@@ -460,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(only_a_new_session_of_the_same_shape_takes_it),
         cmocka_unit_test(lies_are_refused),
+        cmocka_unit_test(keys_of_no_cube_do_no_harm),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_flipped_byte_is_refused_or_harmless),
         cmocka_unit_test(the_previous_picture_is_kept),

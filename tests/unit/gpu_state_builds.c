@@ -53,9 +53,10 @@ static void sections_of_other_builds_are_skipped_or_told(void **state)
         {"GPRE", 0, ERR_INPUT},        /* this session keeps none */
     };
     struct err err = {0};
+    const struct gpu_session_config c = small_config();
     struct line l;
     size_t len, n;
-    uint8_t *buf = small_state(&l, &len), *row, *version;
+    uint8_t *buf = small_state(&l, &c, &len), *row, *version;
 
     (void)state;
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
@@ -135,10 +136,10 @@ static uint8_t *as_version_1(const uint8_t *buf, size_t len, size_t *v1_len)
 /* An old state in a new session, saved again, is the new state: nothing is lost on the way. */
 static void states_of_version_1_are_read(void **state)
 {
+    const struct gpu_session_config c = small_config();
     struct line l;
     size_t len, v1_len, again_len;
-    uint8_t *buf = small_state(&l, &len), *v1 = as_version_1(buf, len, &v1_len), *again;
-    struct gpu_session_config c = small_config();
+    uint8_t *buf = small_state(&l, &c, &len), *v1 = as_version_1(buf, len, &v1_len), *again;
     struct gpu_session *s;
     struct err err = {0};
 
