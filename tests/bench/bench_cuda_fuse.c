@@ -9,12 +9,12 @@
  * over the frames that were tested against all keyframes.
  * Bytes:   what a stage has to read and write, counted from each frame's own result; over the rate
  *          of a copy within the device, measured in this run, that is the limit a table row names.
- * Model:   points that no frame sees, and free slots strewn among them in random order, so that new
- *          points land anywhere in the arena.
+ * Rules:   the paper's (figures `fuse`) and points in cubes of space (`cells`) get the same frames.
  */
 #include "gpu/base/cuda_try.h"
 #include "gpu/mono/session_cuda.h"
 #include "tests/bench/support_cuda.h"
+#include "tests/bench/support_model_cuda.h"
 #include "tests/bench/support_sequence.h"
 #include "tests/support/scene.h"
 
@@ -339,6 +339,24 @@ static void mean_bytes(const struct rig *r, int frames, double mean[STAGES])
         mean[i] /= n;
 }
 
+/* `fuse` by the paper's rules, `cells` with points in cubes of space. */
+static const char *rules_of(const struct fuse_params *p)
+{
+    return p->cells ? "cells" : "fuse";
+}
+
+/* Times alone: the bytes of stage_bytes() are those of maps. */
+static void print_cells(const struct rig *r, const double us[STAGES])
+{
+    printf("  cells, batch %d:", r->batch);
+    for (int i = 0; i < STAGES; i++) {
+        printf(" %s %.2f", passes[i].name, us[i]);
+        printf("%s", i + 1 < STAGES ? "," : " us\n");
+    }
+    for (int i = 0; i < STAGES; i++)
+        printf("@ cells.b%d.%s %.2f us\n", r->batch, passes[i].name, us[i]);
+}
+
 static void print_stages(const struct rig *r, int frames, const double us[STAGES], double copy_rate)
 {
     double bytes[STAGES], sum_us = 0, sum_bytes = 0;
@@ -362,130 +380,50 @@ static void print_stages(const struct rig *r, int frames, const double us[STAGES
     printf("@ fuse.b%d.limit %.3f us\n", r->batch, 1e6 * sum_bytes / copy_rate / r->batch);
 }
 
-/* ---------------------------------------------------------------------------- a large model */
-
-static uint32_t random_below(uint64_t *state, uint32_t n)
-{
-    *state = *state * 6364136223846793005ull + 1442695040888963407ull;
-    return (uint32_t)((*state >> 32) * n >> 32);
-}
-
-/* Slot r of a random order of all slots: the first ROOM are free, the others have a point. */
-static void strew(struct point_place *place, struct point_stat *stat, uint64_t *id, uint32_t *order,
-                  uint32_t n)
-{
-    uint64_t state = 1;
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    for (uint32_t i = n - 1; i > 0; i--) {
-        uint32_t j = random_below(&state, i + 1), t = order[i];
-        order[i] = order[j];
-        order[j] = t;
-    }
-    for (uint32_t i = ROOM; i < n; i++) {
-        uint32_t slot = order[i];
-        place[slot] = (struct point_place){0.0f, 0.0f, 1e3f, slot + 1};
-        stat[slot].c_c = 0.01f;
-        stat[slot].w_a = 10.0f;
-        stat[slot].n_observations = 10;
-        stat[slot].state = POINT_STABLE;
-        id[slot] = slot + 1;
-    }
-}
-
-static int put(void *to, const void *from, size_t bytes, cudaStream_t stream, struct err *err)
-{
-    int rc = 0;
-    CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
-    CU_TRY(cudaStreamSynchronize(stream));
-out:
-    return rc;
-}
-
-/* A session of n + ROOM slots gets n points. */
-static int fill(struct session_cuda *s, uint32_t n, cudaStream_t stream, struct err *err)
-{
-    size_t slots = (size_t)n + ROOM;
-    struct point_place *place = calloc(slots, sizeof *place);
-    struct point_stat *stat = calloc(slots, sizeof *stat);
-    uint32_t *order = calloc(slots, sizeof *order);
-    uint64_t *id = calloc(slots, sizeof *id);
-    struct session_dev dev;
-    int rc = 0;
-
-    if (!place || !stat || !order || !id) {
-        rc = err_set(err, ERR_MEMORY, "no memory for a model of %u points", n);
-        goto out;
-    }
-    strew(place, stat, id, order, (uint32_t)slots);
-    CU_TRY(cudaMemcpyAsync(&dev, s->dev, sizeof dev, cudaMemcpyDeviceToHost, stream));
-    CU_TRY(cudaStreamSynchronize(stream));
-    dev.n_slots = (uint32_t)slots;
-    dev.n_free = ROOM;
-    dev.n_points = n;
-    dev.n_stable = n;
-    dev.next_id = slots + 1;
-    if ((rc = put(s->host.place, place, slots * sizeof *place, stream, err)) ||
-        (rc = put(s->host.stat, stat, slots * sizeof *stat, stream, err)) ||
-        (rc = put(s->host.id, id, slots * sizeof *id, stream, err)) ||
-        (rc = put(s->host.free_slots, order, ROOM * sizeof *order, stream, err)) ||
-        (rc = put(s->dev, &dev, sizeof dev, stream, err)))
-        goto out;
-out:
-    free(place);
-    free(stat);
-    free(order);
-    free(id);
-    return rc;
-}
-
 /* ---------------------------------------------------------------------------------- tables */
 
-static int measure_model(const struct clip *clip, uint32_t n, const char *key, double *us,
-                         cudaStream_t stream, struct err *err)
+static int measure_model(const struct clip *clip, const struct fuse_params *params, uint32_t n,
+                         const char *key, double *us, cudaStream_t stream, struct err *err)
 {
     const struct gpu_result *last;
-    struct fuse_params params;
     struct rig r;
-    int rc;
-    fuse_params_default(&params);
-    rc = rig_new(&r, clip, 1, n + ROOM, &params, stream, err);
+    int rc = rig_new(&r, clip, 1, n + ROOM, params, stream, err);
     if (rc == 0)
-        rc = fill(r.s[0], n, stream, err);
+        rc = support_model_fill(r.s[0], n, ROOM, stream, err);
     if (rc == 0)
         rc = run_whole(&r, clip, clip->n, us, err);
     if (rc == 0) {
         last = &r.results[clip->n - 1].result;
         printf("  %9u points, then %9u (%u stable, %u keyframes, %u left out): %8.2f us a frame\n",
                n, last->n_points, last->n_stable, last->n_keyframes, last->n_left_out, *us);
-        printf("@ fuse.points_%s %.2f us\n", key, *us);
+        printf("@ %s.points_%s %.2f us\n", rules_of(params), key, *us);
     }
     rig_free(&r);
     return rc;
 }
 
-static int measure_batch(const struct clip *clip, int batch, double copy_rate, cudaStream_t stream,
-                         struct err *err)
+static int measure_batch(const struct clip *clip, const struct fuse_params *params, int batch,
+                         double copy_rate, cudaStream_t stream, struct err *err)
 {
+    const char *rules = rules_of(params);
     double us = 0, staged[STAGES];
-    struct fuse_params params;
     struct rig r;
-    int rc;
-    fuse_params_default(&params);
-    rc = rig_new(&r, clip, batch, ROOM, &params, stream, err);
+    int rc = rig_new(&r, clip, batch, ROOM, params, stream, err);
     if (rc == 0)
         rc = run_whole(&r, clip, clip->n, &us, err);
     if (rc == 0) {
-        printf("  batch %d: %.2f us a frame, pose to result in one graph\n", batch, us);
-        printf("@ fuse.b%d.frame %.2f us\n", batch, us);
+        printf("  %s, batch %d: %.2f us a frame, pose to result in one graph\n", rules, batch, us);
+        printf("@ %s.b%d.frame %.2f us\n", rules, batch, us);
     }
     rig_free(&r);
     if (rc)
         return rc;
-    rc = rig_new(&r, clip, batch, ROOM, &params, stream, err);
+    rc = rig_new(&r, clip, batch, ROOM, params, stream, err);
     if (rc == 0)
         rc = run_staged(&r, clip, staged, err);
-    if (rc == 0)
+    if (rc == 0 && params->cells)
+        print_cells(&r, staged);
+    else if (rc == 0)
         print_stages(&r, clip->n, staged, copy_rate);
     rig_free(&r);
     return rc;
@@ -544,24 +482,39 @@ out:
     return rc;
 }
 
-static int measure(const struct clip *clip, double copy_rate, cudaStream_t stream, struct err *err)
+/* Batches, and models of two sizes, by one set of rules. */
+static int measure_rules(const struct clip *clip, const struct fuse_params *params,
+                         double copy_rate, cudaStream_t stream, struct err *err)
 {
     static const int batches[] = {1, 8, BATCH_MAX};
     double small = 0, large = 0;
     int rc = 0;
 
-    printf("our fusion, %dx%d, 5 keyframes, drawn room, %d frames\n", WIDTH, HEIGHT, clip->n);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0] && rc == 0; i++)
-        rc = measure_batch(clip, batches[i], copy_rate, stream, err);
-    printf("points in the model\n");
+        rc = measure_batch(clip, params, batches[i], copy_rate, stream, err);
+    printf("%s, points in the model\n", rules_of(params));
     if (rc == 0)
-        rc = measure_model(clip, 100000, "100k", &small, stream, err);
+        rc = measure_model(clip, params, 100000, "100k", &small, stream, err);
     if (rc == 0)
-        rc = measure_model(clip, 10000000, "10m", &large, stream, err);
+        rc = measure_model(clip, params, 10000000, "10m", &large, stream, err);
     if (rc == 0) {
         printf("  10 M against 0.1 M: %.3f times the time\n", large / small);
-        printf("@ fuse.points_ratio %.4f times\n", large / small);
+        printf("@ %s.points_ratio %.4f times\n", rules_of(params), large / small);
     }
+    return rc;
+}
+
+static int measure(const struct clip *clip, double copy_rate, cudaStream_t stream, struct err *err)
+{
+    struct fuse_params paper, cells;
+    int rc;
+
+    fuse_params_default(&paper);
+    fuse_params_cells(&cells);
+    printf("our fusion, %dx%d, 5 keyframes, drawn room, %d frames\n", WIDTH, HEIGHT, clip->n);
+    rc = measure_rules(clip, &paper, copy_rate, stream, err);
+    if (rc == 0)
+        rc = measure_rules(clip, &cells, copy_rate, stream, err);
     printf("keyframes 2 to 9, %d frames (us: those tested against all)\n", STUDY_FRAMES);
     printf("  %9s %12s %12s %10s %10s\n", "keyframes", "RMSE mm", "us", "stable", "kept");
     for (int n = 2; n <= GPU_COVISIBLE_MAX && rc == 0; n++)

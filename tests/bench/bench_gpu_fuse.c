@@ -69,8 +69,8 @@ static int fuse_frame(struct gpu *g, struct gpu_session *s, const struct support
     return 0;
 }
 
-static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h, struct totals *t,
-                    uint64_t *hash, struct err *err)
+static int run_ours(struct gpu *g, const struct fuse_params *params, const char *folder, int frames,
+                    int w, int h, struct totals *t, uint64_t *hash, struct err *err)
 {
     struct gpu_session_config c = {.line = &gpu_line_mono,
                                    .net_w = w,
@@ -78,13 +78,13 @@ static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h,
                                    .max_image_w = 8192,
                                    .max_image_h = 8192,
                                    .step_m = STEP_M,
-                                   .max_points = MAX_POINTS};
+                                   .max_points = MAX_POINTS,
+                                   .fuse = *params};
     struct support_sequence *in = NULL;
     struct gpu_session *s = NULL;
     struct support_frame f;
     int rc;
 
-    fuse_params_default(&c.fuse);
     memset(t, 0, sizeof *t);
     *hash = 14695981039346656037ull;
     rc = support_sequence_open(&in, folder, w, h, err);
@@ -102,12 +102,12 @@ static int run_ours(struct gpu *g, const char *folder, int frames, int w, int h,
     return rc == ERR_END ? 0 : rc;
 }
 
-static double print_ours(const struct totals *t, int w, int h, uint64_t hash)
+static double print_ours(const char *rules, const struct totals *t, int w, int h, uint64_t hash)
 {
     static const char *const fused[] = {"covisible", "associate", "keyframe",
                                         "fuse",      "remove",    "change"};
     double fusion = 0;
-    printf("  ours, %dx%d, %d frames, CPU, one thread\n", w, h, t->frames);
+    printf("  ours, fusion = %s, %dx%d, %d frames, CPU, one thread\n", rules, w, h, t->frames);
     for (int i = 0; i < gpu_line_mono.n_stages; i++) {
         const char *name = gpu_line_mono.stages[i].name;
         double us = t->pass_us[i] / t->frames;
@@ -173,23 +173,33 @@ static int run_paper(const char *folder, double *us, struct err *err)
 static int measure(struct gpu *g, const char *folder, struct err *err)
 {
     const char *name = folder ? strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder : "drawn";
+    struct fuse_params params, cells;
     struct totals t;
     uint64_t hash;
-    double ours, small, paper = 0;
-    int rc = run_ours(g, folder, FRAMES, WIDTH, HEIGHT, &t, &hash, err);
+    double ours, cubes, small, paper = 0;
+    int rc;
+
+    fuse_params_default(&params);
+    fuse_params_cells(&cells);
+    rc = run_ours(g, &params, folder, FRAMES, WIDTH, HEIGHT, &t, &hash, err);
     if (rc || t.frames == 0)
         return rc;
     printf("%s\n", folder ? folder : "a drawn room");
-    ours = print_ours(&t, WIDTH, HEIGHT, hash);
-    rc = run_ours(g, folder, PAPER_FRAMES, PAPER_W, PAPER_H, &t, &hash, err);
+    ours = print_ours("paper", &t, WIDTH, HEIGHT, hash);
+    rc = run_ours(g, &cells, folder, FRAMES, WIDTH, HEIGHT, &t, &hash, err);
     if (rc)
         return rc;
-    small = print_ours(&t, PAPER_W, PAPER_H, hash);
+    cubes = print_ours("cells", &t, WIDTH, HEIGHT, hash);
+    rc = run_ours(g, &params, folder, PAPER_FRAMES, PAPER_W, PAPER_H, &t, &hash, err);
+    if (rc)
+        return rc;
+    small = print_ours("paper", &t, PAPER_W, PAPER_H, hash);
     rc = run_paper(folder, &paper, err);
     if (rc)
         return rc;
     printf("    the same frames: ours %.0f times as fast\n", paper / small);
     printf("@ fuse.%s.fusion %.1f us\n", name, ours);
+    printf("@ fuse.%s.cells %.1f us\n", name, cubes);
     printf("@ fuse.%s.fusion_%dx%d %.1f us\n", name, PAPER_W, PAPER_H, small);
     printf("@ fuse.%s.paper_serial_%dx%d %.1f us\n", name, PAPER_W, PAPER_H, paper);
     return 0;
