@@ -1,52 +1,83 @@
 /*
  * sweep_cpu.c - the sweep by bands of rows: plane by plane and source by source a band is warped,
- * and sums over windows run along its columns and rows
+ * and sums over windows run along its columns
+ *
+ * Rows are BORDER + whole blocks of BLOCK columns + BORDER long; what lies outside the picture is
+ * 0. Loops over a block have a constant length, which the compiler turns into vector instructions.
  */
 #include "gpu/views/sweep_point.h"
 
-#define BAND 16 /* rows */
+#define BAND 32 /* rows */
 #define ROWS (BAND + 2 * VIEWS_RADIUS)
+#define BLOCK 32
+#define BORDER 8
+#define WINDOW ((2 * VIEWS_RADIUS + 1) * (2 * VIEWS_RADIUS + 1))
 
-/* A band of rows first ... last-1, and the rows of its windows from `top` to bottom-1. */
-struct sweep_band {
-    int first, last, top, bottom, w;
-    uint8_t *warped, *inside; /* [ROWS][w] */
-    int *column[3];           /* [w] */
-    int *list;                /* [BAND][w][VIEWS_SOURCES] */
-    uint8_t *n_list;          /* [BAND][w] */
-    struct sweep_sums *sums;  /* [BAND][w] */
-    float *root;              /* [BAND][w] */
-    int16_t *scores;          /* [BAND][w][VIEWS_PLANES] */
+/* What is read of a source for the pixels of a block. */
+struct block {
+    int at[BLOCK];                      /* pixel of the source, ... */
+    uint16_t pair[BLOCK], below[BLOCK]; /* ... its levels, ... */
+    int16_t a[BLOCK], b[BLOCK];         /* ... and 64ths of a pixel beyond it */
 };
 
-/* Rounded up to a multiple of 16. */
-static void *take(uint8_t *base, size_t *used, size_t bytes)
+/* A band of rows first ... last-1, and the rows of its windows from `top` to bottom-1. Rows have n
+ * columns, are `stride` apart and begin behind their border. */
+struct sweep_band {
+    int first, last, top, bottom, w, n, stride;
+    float *across[VIEWS_SOURCES];       /* [3] what x adds to a ray's coordinates */
+    uint16_t *zeros;                    /* a row outside the picture */
+    uint16_t *own, *warped;             /* [ROWS] levels */
+    int16_t *inside;                    /* [ROWS] */
+    uint16_t *column;                   /* a row: sums of levels, ... */
+    int *squares, *products;            /* ... of squares, and of products with the own ones */
+    int *counts;                        /* [BAND] pixels of own windows ... */
+    uint16_t *levels;                   /* [BAND] ... and sums of their levels */
+    float *root;                        /* [BAND] */
+    int16_t *best[SWEEP_HALF], *n_best; /* [BAND] */
+    int16_t *scores;                    /* [VIEWS_PLANES][BAND] */
+    struct sweep_sums *sums;            /* [BAND] */
+};
+
+/* n rows of elements of `size` bytes; every row and its border start at a multiple of 16 bytes. */
+static void *take(uint8_t *base, size_t *used, const struct sweep_band *b, size_t n, size_t size)
 {
     size_t at = *used;
 
-    *used += (bytes + 15) / 16 * 16;
-    return base ? base + at : NULL;
+    *used += n * (size_t)b->stride * size;
+    return base ? base + at + BORDER * size : NULL;
 }
 
 size_t sweep_cpu_lay_out(struct views *v, uint8_t *base)
 {
     struct sweep_band b;
-    size_t w = (size_t)v->w, used = 0;
+    size_t used = (sizeof b + 15) / 16 * 16;
 
     memset(&b, 0, sizeof b);
-    v->band = take(base, &used, sizeof b);
     b.w = v->w;
-    b.warped = take(base, &used, ROWS * w);
-    b.inside = take(base, &used, ROWS * w);
-    for (int i = 0; i < 3; i++)
-        b.column[i] = take(base, &used, w * sizeof *b.column[i]);
-    b.list = take(base, &used, BAND * w * VIEWS_SOURCES * sizeof *b.list);
-    b.n_list = take(base, &used, BAND * w);
-    b.sums = take(base, &used, BAND * w * sizeof *b.sums);
-    b.root = take(base, &used, BAND * w * sizeof *b.root);
-    b.scores = take(base, &used, BAND * w * VIEWS_PLANES * sizeof *b.scores);
-    if (base)
+    b.n = (v->w + BLOCK - 1) / BLOCK * BLOCK;
+    b.stride = b.n + 2 * BORDER;
+    for (int i = 0; i < VIEWS_SOURCES; i++)
+        b.across[i] = take(base, &used, &b, 3, sizeof *b.across[i]);
+    b.zeros = take(base, &used, &b, 1, sizeof *b.zeros);
+    b.column = take(base, &used, &b, 1, sizeof *b.column);
+    b.squares = take(base, &used, &b, 1, sizeof *b.squares);
+    b.products = take(base, &used, &b, 1, sizeof *b.products);
+    b.own = take(base, &used, &b, ROWS, sizeof *b.own);
+    b.warped = take(base, &used, &b, ROWS, sizeof *b.warped);
+    b.inside = take(base, &used, &b, ROWS, sizeof *b.inside);
+    b.counts = take(base, &used, &b, BAND, sizeof *b.counts);
+    b.levels = take(base, &used, &b, BAND, sizeof *b.levels);
+    b.root = take(base, &used, &b, BAND, sizeof *b.root);
+    for (int i = 0; i < SWEEP_HALF; i++)
+        b.best[i] = take(base, &used, &b, BAND, sizeof *b.best[i]);
+    b.n_best = take(base, &used, &b, BAND, sizeof *b.n_best);
+    b.scores = take(base, &used, &b, VIEWS_PLANES * BAND, sizeof *b.scores);
+    b.sums = take(base, &used, &b, BAND, sizeof *b.sums);
+    if (base) {
+        memset(base, 0, used);
+        v->band = (struct sweep_band *)base;
         *v->band = b;
+    }
     return used;
 }
 
@@ -60,115 +91,259 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-static size_t in_band(const struct sweep_band *b, int x, int y)
+static size_t in_band(const struct sweep_band *b, int y)
 {
-    return (size_t)(y - b->first) * (size_t)b->w + (size_t)x;
+    return (size_t)(y - b->first) * (size_t)b->stride;
 }
 
-static size_t in_rows(const struct sweep_band *b, int x, int y)
+static size_t in_rows(const struct sweep_band *b, int y)
 {
-    return (size_t)(y - b->top) * (size_t)b->w + (size_t)x;
+    return (size_t)(y - b->top) * (size_t)b->stride;
 }
 
-/* The keyframe's own windows. */
+/* The keyframe's own levels and windows. */
 static void sum_own(struct sweep_band *b, const uint8_t *grey)
 {
-    for (int y = b->first; y < b->last; y++)
+    for (int y = b->top; y < b->bottom; y++)
+        for (int x = 0; x < b->w; x++)
+            b->own[in_rows(b, y) + (size_t)x] = grey[(size_t)y * (size_t)b->w + (size_t)x];
+    for (int y = b->first; y < b->last; y++) {
         for (int x = 0; x < b->w; x++) {
+            size_t at = in_band(b, y) + (size_t)x;
             struct sweep_sums s = {0, 0, 0};
             for (int j = most(y - VIEWS_RADIUS, b->top); j < least(y + VIEWS_RADIUS + 1, b->bottom);
                  j++)
                 for (int i = most(x - VIEWS_RADIUS, 0); i < least(x + VIEWS_RADIUS + 1, b->w);
                      i++) {
-                    int level = grey[(size_t)j * (size_t)b->w + (size_t)i];
+                    int level = b->own[in_rows(b, j) + (size_t)i];
                     s.n++;
                     s.a += level;
                     s.aa += level * level;
                 }
-            b->sums[in_band(b, x, y)] = s;
-            b->root[in_band(b, x, y)] = sqrtf((float)(s.n * s.aa - s.a * s.a));
+            b->sums[at] = s;
+            b->counts[at] = s.n;
+            b->levels[at] = (uint16_t)s.a;
+            b->root[at] = sqrtf((float)(s.n * s.aa - s.a * s.a));
         }
-}
-
-static void warp(struct sweep_band *b, const struct views *v, const struct sweep_source *s,
-                 const struct intrinsics *K, float inv)
-{
-    for (int y = b->top; y < b->bottom; y++) {
-        float ry = ((float)y - K->cy) / K->fy;
-        for (int x = 0; x < b->w; x++) {
-            int inside,
-                level = sweep_warp(s, ((float)x - K->cx) / K->fx, ry, inv, v->w, v->h, &inside);
-            b->warped[in_rows(b, x, y)] = (uint8_t)level;
-            b->inside[in_rows(b, x, y)] = (uint8_t)inside;
-        }
+        for (int x = b->w; x < b->n; x++) /* no variance comes out negative there either */
+            b->counts[in_band(b, y) + (size_t)x] = WINDOW;
     }
 }
 
-/* A row enters the columns' sums, or leaves them. */
-static void add_row(struct sweep_band *b, const uint8_t *grey, int y, int sign)
+/* Where the source sees a block; rest: what all but x adds to a ray's coordinates. */
+static void place(struct block *restrict p, int16_t *restrict inside, const float *across,
+                  size_t stride, const struct sweep_turn *rest, const struct sweep_source *s, int w,
+                  int h)
 {
-    const uint8_t *own = grey + (size_t)y * (size_t)b->w, *other = b->warped + in_rows(b, 0, y);
-    for (int x = 0; x < b->w; x++) {
-        int o = sign * other[x];
-        b->column[0][x] += o;
-        b->column[1][x] += o * other[x];
-        b->column[2][x] += o * own[x];
+    const struct sweep_turn t = *rest;
+    const struct intrinsics K = s->K;
+
+    for (size_t i = 0; i < BLOCK; i++) {
+        int u, v;
+        inside[i] =
+            (int16_t)sweep_place(K, sweep_turn(across[i], t.x), sweep_turn(across[i + stride], t.y),
+                                 sweep_turn(across[i + 2 * stride], t.z), w, h, &u, &v);
+        p->a[i] = (int16_t)(u & 63);
+        p->b[i] = (int16_t)(v & 63);
+        p->at[i] = (int)((float)(v >> 6) * (float)w) + (u >> 6); /* exact: pixels < 2^24 */
+    }
+}
+
+/* The border's last pixels have a neighbour of weight 0, which may lie behind the picture: in the
+ * session's memory all the same, as other maps follow. */
+static void fetch(struct block *p, const uint8_t *grey, int w)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        const uint8_t *g = grey + p->at[i];
+        p->pair[i] = sweep_pair(g);
+        p->below[i] = sweep_pair(g + w);
+    }
+}
+
+static void blend(const struct block *restrict p, uint16_t *restrict warped)
+{
+    for (int i = 0; i < BLOCK; i++)
+        warped[i] = (uint16_t)sweep_blend(p->pair[i], p->below[i], p->a[i], p->b[i]);
+}
+
+static void warp(struct sweep_band *b, const struct views *v, int source,
+                 const struct sweep_source *s, float inv)
+{
+    const struct intrinsics *K = &v->kept[v->plan.swept].camera.K;
+    size_t stride = (size_t)b->stride;
+    struct block p;
+
+    for (int y = b->top; y < b->bottom; y++) {
+        struct sweep_turn rest = sweep_turn_of(s, ((float)y - K->cy) / K->fy, inv);
+        uint16_t *warped = b->warped + in_rows(b, y);
+        for (size_t x = 0; x < (size_t)b->n; x += BLOCK) {
+            place(&p, b->inside + in_rows(b, y) + x, b->across[source] + x, stride, &rest, s, v->w,
+                  v->h);
+            fetch(&p, s->grey, v->w);
+            blend(&p, warped + x);
+        }
+        memset(warped + b->w, 0, (size_t)(b->n - b->w) * sizeof *warped);
+    }
+}
+
+/* Rows enter the columns' sums, and leave them. */
+static void slide(uint16_t *restrict column, int *restrict squares, int *restrict products,
+                  const uint16_t *enter, const uint16_t *enter_own, const uint16_t *leave,
+                  const uint16_t *leave_own)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        uint16_t in = enter[i], out = leave[i];
+        column[i] = (uint16_t)(column[i] + in - out);
+        squares[i] += (uint16_t)(in * in) - (uint16_t)(out * out);
+        products[i] += (uint16_t)(in * enter_own[i]) - (uint16_t)(out * leave_own[i]);
+    }
+}
+
+/* Scores of a block's windows, whose first columns are given. */
+static void score(int16_t *restrict scores, const uint16_t *c, const int *cc, const int *ac,
+                  const int *n, const uint16_t *sum, const float *root)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        uint16_t b =
+            (uint16_t)(c[i] + c[i + 1] + c[i + 2] + c[i + 3] + c[i + 4] + c[i + 5] + c[i + 6]);
+        int bb = cc[i] + cc[i + 1] + cc[i + 2] + cc[i + 3] + cc[i + 4] + cc[i + 5] + cc[i + 6];
+        int ab = ac[i] + ac[i + 1] + ac[i + 2] + ac[i + 3] + ac[i + 4] + ac[i + 5] + ac[i + 6];
+        scores[i] = (int16_t)sweep_score(n[i], sum[i], root[i], b, bb, ab);
+    }
+}
+
+static void count_inside(int16_t *restrict scores, int16_t *restrict n_best, const int16_t *inside)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        scores[i] = inside[i] ? scores[i] : SWEEP_NONE;
+        n_best[i] = (int16_t)(n_best[i] + inside[i]);
+    }
+}
+
+static int any(const int16_t *inside)
+{
+    int sum = 0;
+
+    for (int i = 0; i < BLOCK; i++)
+        sum += inside[i];
+    return sum;
+}
+
+/* The better score stays; the other one is left for the next place. */
+static void keep(int16_t *restrict best, int16_t *restrict scores)
+{
+    for (int i = 0; i < BLOCK; i++) {
+        int16_t was = best[i], now = scores[i];
+        best[i] = was > now ? was : now;
+        scores[i] = was > now ? now : was;
     }
 }
 
 static void score_row(struct sweep_band *b, int y)
 {
-    int sum[3] = {0, 0, 0};
-    for (int k = 0; k < 3; k++)
-        for (int x = 0; x < VIEWS_RADIUS; x++)
-            sum[k] += b->column[k][x];
-    for (int x = 0; x < b->w; x++) {
-        for (int k = 0; k < 3; k++) {
-            if (x + VIEWS_RADIUS < b->w)
-                sum[k] += b->column[k][x + VIEWS_RADIUS];
-            if (x > VIEWS_RADIUS)
-                sum[k] -= b->column[k][x - VIEWS_RADIUS - 1];
-        }
-        if (b->inside[in_rows(b, x, y)]) {
-            size_t at = in_band(b, x, y);
-            sweep_put(b->list + at * VIEWS_SOURCES, b->n_list[at]++,
-                      sweep_score(&b->sums[at], b->root[at], sum[0], sum[1], sum[2]));
-        }
+    int16_t scores[BLOCK];
+
+    for (int x = 0; x < b->n; x += BLOCK) {
+        size_t at = in_band(b, y) + (size_t)x;
+        const int16_t *inside = b->inside + in_rows(b, y) + x;
+        int first = x - VIEWS_RADIUS;
+        if (!any(inside))
+            continue;
+        score(scores, b->column + first, b->squares + first, b->products + first, b->counts + at,
+              b->levels + at, b->root + at);
+        count_inside(scores, b->n_best + at, inside);
+        for (int i = 0; i < SWEEP_HALF; i++)
+            keep(b->best[i] + at, scores);
     }
 }
 
-static void score_band(struct sweep_band *b, const uint8_t *grey)
+static void score_band(struct sweep_band *b)
 {
-    for (int k = 0; k < 3; k++)
-        memset(b->column[k], 0, (size_t)b->w * sizeof *b->column[k]);
-    for (int y = b->top; y < least(b->first + VIEWS_RADIUS, b->bottom); y++)
-        add_row(b, grey, y, 1);
-    for (int y = b->first; y < b->last; y++) {
-        if (y + VIEWS_RADIUS < b->bottom)
-            add_row(b, grey, y + VIEWS_RADIUS, 1);
-        if (y - VIEWS_RADIUS > b->top)
-            add_row(b, grey, y - VIEWS_RADIUS - 1, -1);
-        score_row(b, y);
+    size_t n = (size_t)b->n;
+
+    memset(b->column, 0, n * sizeof *b->column);
+    memset(b->squares, 0, n * sizeof *b->squares);
+    memset(b->products, 0, n * sizeof *b->products);
+    for (int y = b->top - VIEWS_RADIUS; y < b->last; y++) {
+        int in = y + VIEWS_RADIUS, out = y - VIEWS_RADIUS - 1;
+        const uint16_t *enter = in < b->bottom ? b->warped + in_rows(b, in) : b->zeros;
+        const uint16_t *leave = out >= b->top ? b->warped + in_rows(b, out) : b->zeros;
+        const uint16_t *enter_own = in < b->bottom ? b->own + in_rows(b, in) : b->zeros;
+        const uint16_t *leave_own = out >= b->top ? b->own + in_rows(b, out) : b->zeros;
+        for (int x = 0; x < b->n; x += BLOCK)
+            slide(b->column + x, b->squares + x, b->products + x, enter + x, enter_own + x,
+                  leave + x, leave_own + x);
+        if (y >= b->first)
+            score_row(b, y);
     }
+}
+
+static void finish(int16_t *restrict scores, const int16_t *first, const int16_t *second,
+                   const int16_t *third, const int16_t *n)
+{
+    for (int i = 0; i < BLOCK; i++)
+        scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i]);
 }
 
 /* The scores of all planes of a band's pixels. */
 static void score_planes(struct sweep_band *b, const struct views *v,
                          const struct sweep_source *sources, const struct sweep_planes *planes)
 {
-    const struct intrinsics *K = &v->kept[v->plan.swept].camera.K;
-    const uint8_t *grey = v->grey + views_at(v, v->plan.swept);
-    size_t n = (size_t)(b->last - b->first) * (size_t)b->w;
+    size_t n = in_band(b, b->last) - 2 * BORDER;
 
     for (int d = 0; d < VIEWS_PLANES; d++) {
-        memset(b->n_list, 0, n);
+        for (int j = 0; j < SWEEP_HALF; j++)
+            for (size_t i = 0; i < n; i++)
+                b->best[j][i] = SWEEP_NONE;
+        memset(b->n_best, 0, n * sizeof *b->n_best);
         for (int i = 0; i < v->plan.n_sources; i++) {
-            warp(b, v, &sources[i], K, planes->first + planes->step * (float)d);
-            score_band(b, grey);
+            warp(b, v, i, &sources[i], planes->first + planes->step * (float)d);
+            score_band(b);
         }
-        for (size_t i = 0; i < n; i++)
-            b->scores[i * VIEWS_PLANES + (size_t)d] =
-                (int16_t)sweep_best_half(b->list + i * VIEWS_SOURCES, b->n_list[i]);
+        for (int y = b->first; y < b->last; y++)
+            for (int x = 0; x < b->n; x += BLOCK) {
+                size_t at = in_band(b, y) + (size_t)x;
+                finish(b->scores + (size_t)d * BAND * (size_t)b->stride + at, b->best[0] + at,
+                       b->best[1] + at, b->best[2] + at, b->n_best + at);
+            }
+    }
+}
+
+static void raise(int16_t *restrict peak, const int16_t *scores)
+{
+    for (int i = 0; i < BLOCK; i++)
+        peak[i] = peak[i] > scores[i] ? peak[i] : scores[i];
+}
+
+/* Scores lie plane by plane: only pixels that may measure are looked at by themselves. */
+static uint32_t measure_block(const struct sweep_band *b, const struct sweep_planes *planes,
+                              size_t at, int n, uint16_t *own)
+{
+    size_t stride = BAND * (size_t)b->stride;
+    int16_t peak[BLOCK] = {0}, scores[VIEWS_PLANES];
+    uint32_t n_measured = 0;
+
+    for (size_t d = 0; d < VIEWS_PLANES; d++)
+        raise(peak, b->scores + d * stride + at);
+    for (int i = 0; i < n; i++, at++) {
+        own[i] = 0;
+        if (peak[i] < SWEEP_PEAK)
+            continue;
+        for (size_t d = 0; d < VIEWS_PLANES; d++)
+            scores[d] = b->scores[d * stride + at];
+        own[i] = sweep_measure(planes, scores, &b->sums[at]);
+        n_measured += own[i] > 0;
+    }
+    return n_measured;
+}
+
+static void turn_across(struct sweep_band *b, int source, const struct sweep_source *s,
+                        const struct intrinsics *K)
+{
+    for (int x = 0; x < b->w; x++) {
+        float rx = ((float)x - K->cx) / K->fx;
+        for (int k = 0; k < 3; k++)
+            b->across[source][k * b->stride + x] = s->T.r[3 * k] * rx;
     }
 }
 
@@ -177,26 +352,27 @@ void sweep_cpu(struct views *v)
     struct sweep_source sources[VIEWS_SOURCES];
     struct sweep_planes planes;
     struct sweep_band *b = v->band;
-    uint16_t *own;
+    struct views_kept *kept;
 
     if (v->plan.swept < 0 || v->plan.n_sources == 0)
         return;
-    planes = sweep_planes_of(&v->kept[v->plan.swept]);
-    own = v->own + views_at(v, v->plan.swept);
-    for (int i = 0; i < v->plan.n_sources; i++)
+    kept = &v->kept[v->plan.swept];
+    planes = sweep_planes_of(kept);
+    for (int i = 0; i < v->plan.n_sources; i++) {
         sources[i] = sweep_source_of(v, i);
-    for (int y = 0; y < v->h; y += BAND) {
-        size_t at = (size_t)y * (size_t)v->w;
-        b->first = y;
-        b->last = least(y + BAND, v->h);
-        b->top = most(y - VIEWS_RADIUS, 0);
+        turn_across(b, i, &sources[i], &kept->camera.K);
+    }
+    for (int top = 0; top < v->h; top += BAND) {
+        b->first = top;
+        b->last = least(top + BAND, v->h);
+        b->top = most(top - VIEWS_RADIUS, 0);
         b->bottom = least(b->last + VIEWS_RADIUS, v->h);
         sum_own(b, v->grey + views_at(v, v->plan.swept));
         score_planes(b, v, sources, &planes);
-        for (int i = 0; i < (b->last - b->first) * b->w; i++) {
-            own[at + (size_t)i] =
-                sweep_measure(&planes, b->scores + (size_t)i * VIEWS_PLANES, &b->sums[i]);
-            v->kept[v->plan.swept].n_measured += own[at + (size_t)i] > 0;
-        }
+        for (int y = b->first; y < b->last; y++)
+            for (int x = 0; x < b->w; x += BLOCK)
+                kept->n_measured += measure_block(
+                    b, &planes, in_band(b, y) + (size_t)x, least(BLOCK, b->w - x),
+                    v->own + views_at(v, v->plan.swept) + (size_t)y * (size_t)b->w + (size_t)x);
     }
 }

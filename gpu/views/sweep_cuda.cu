@@ -30,6 +30,22 @@ static __device__ void load_own(struct tile *t, const uint8_t *grey)
     }
 }
 
+/* The level that a source has for a ray, at inverse depth `inv`. */
+static __device__ int warp(const struct sweep_source *s, float rx, float ry, float inv,
+                           const struct tile *t, int *inside)
+{
+    const struct sweep_turn rest = sweep_turn_of(s, ry, inv);
+    int a, b, i, j;
+    const uint8_t *g;
+    *inside =
+        sweep_place(s->K, sweep_turn(s->T.r[0] * rx, rest.x), sweep_turn(s->T.r[3] * rx, rest.y),
+                    sweep_turn(s->T.r[6] * rx, rest.z), t->w, t->h, &a, &b);
+    i = a >> 6;
+    j = b >> 6;
+    g = s->grey + (size_t)j * (size_t)t->w + (size_t)i;
+    return sweep_blend(sweep_pair(g), sweep_pair(g + t->w), (int16_t)(a & 63), (int16_t)(b & 63));
+}
+
 /* Outside the picture all levels are 0, and add nothing to a window's sums. */
 static __device__ void load_other(struct tile *t, const struct sweep_source *s,
                                   const struct intrinsics *K, float inv)
@@ -38,8 +54,8 @@ static __device__ void load_other(struct tile *t, const struct sweep_source *s,
         int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
         int inside = 0, level = 0;
         if (in_picture(t, x, y))
-            level = sweep_warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv, t->w,
-                               t->h, &inside);
+            level =
+                warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv, t, &inside);
         t->other[i / SIDE][i % SIDE] = (uint8_t)level;
         t->inside[i / SIDE][i % SIDE] = (uint8_t)inside;
     }
@@ -71,7 +87,18 @@ static __device__ int score(const struct tile *t, const struct sweep_sums *k, fl
             bb += level * level;
             ab += level * t->own[y + j][x + i];
         }
-    return sweep_score(k, root, b, bb, ab);
+    return sweep_score(k->n, k->a, root, b, bb, ab);
+}
+
+/* Puts a score into the best, which fall. */
+static __device__ void keep(int best[SWEEP_HALF], int score)
+{
+#pragma unroll
+    for (int i = 0; i < SWEEP_HALF; i++) {
+        int most = score > best[i] ? score : best[i];
+        score = score > best[i] ? best[i] : score;
+        best[i] = most;
+    }
 }
 
 static __global__ void sweep_kernel(const struct views_job *first, size_t stride)
@@ -79,7 +106,7 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
     struct views *v = views_job_of(first, stride)->v;
     __shared__ struct tile t;
     int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE, n_sources, across, n;
-    int list[VIEWS_SOURCES];
+    int best[SWEEP_HALF];
     int16_t scores[VIEWS_PLANES];
     struct sweep_planes planes;
     struct sweep_sums own;
@@ -108,14 +135,18 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
     root = sqrtf((float)(own.n * own.aa - own.a * own.a));
     for (int d = 0; d < VIEWS_PLANES; d++) {
         n = 0;
+        for (int i = 0; i < SWEEP_HALF; i++)
+            best[i] = SWEEP_NONE;
         for (int i = 0; i < n_sources; i++) {
             load_other(&t, &t.sources[i], &K, planes.first + planes.step * (float)d);
             __syncthreads();
-            if (t.inside[y + VIEWS_RADIUS][x + VIEWS_RADIUS])
-                sweep_put(list, n++, score(&t, &own, root, x, y));
+            if (t.inside[y + VIEWS_RADIUS][x + VIEWS_RADIUS]) {
+                keep(best, score(&t, &own, root, x, y));
+                n++;
+            }
             __syncthreads();
         }
-        scores[d] = (int16_t)sweep_best_half(list, n);
+        scores[d] = (int16_t)sweep_best_half(best[0], best[1], best[2], n);
     }
     if (in_picture(&t, t.x + x, t.y + y)) {
         uint16_t code = sweep_measure(&planes, scores, &own);
