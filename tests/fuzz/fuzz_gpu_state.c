@@ -2,6 +2,7 @@
  * fuzz_gpu_state - a stranger's bytes as the state of a session without networks
  *
  * Input:   a row of sections, or, if it begins with "GRST", the state that version 0.1.0 wrote.
+ *          With a section of cubes it is for a session whose points lie in cubes of space.
  * What is refused leaves a session as new; what is taken is within all bounds: frames run on it,
  * and saving it gives a state that is taken again.
  */
@@ -20,10 +21,12 @@ static void check(int ok)
         abort();
 }
 
-static struct gpu_session_config config(void)
+static struct gpu_session_config config(int cells)
 {
     struct gpu_session_config c = line_config(SIDE, SIDE);
     c.max_points = POINTS;
+    if (cells)
+        fuse_params_cells(&c.fuse);
     c.fuse.max_keyframes = 3;
     c.fuse.n_covisible = 2;
     return c;
@@ -49,7 +52,7 @@ static void run_frames(struct line *l)
 
 static void save_and_load(struct line *l)
 {
-    const struct gpu_session_config c = config();
+    const struct gpu_session_config c = l->cpu->base.config;
     size_t cap = gpu_session_state_bytes(l->s), len = 0;
     struct gpu_session *again;
     uint8_t *buf = malloc(cap);
@@ -82,8 +85,10 @@ static uint8_t *as_row(const uint8_t *data, size_t *size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct line l; /* the device, opened once */
-    const struct gpu_session_config c = config();
     uint8_t *row = as_row(data, &size);
+    struct section cubes;
+    const struct gpu_session_config c =
+        config(section_find(&cubes, row, size, SECTION_TAG('G', 'C', 'E', 'L')));
     struct err err = {0};
 
     if (!l.g)
