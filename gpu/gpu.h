@@ -237,6 +237,7 @@ struct gpu_session_config {
     /* slots of the model; beyond it new points are left out and counted */
     uint32_t max_points;
     struct fuse_params fuse;
+    int views; /* 1: depth of frames with poses out of many views; fuse.cells alone */
 };
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */

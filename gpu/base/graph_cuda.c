@@ -16,7 +16,7 @@ static int same(const struct shared *s, const void *key)
     const struct key *k = (const struct key *)key;
     const struct gpu_session_config *c = &k->session->config;
 
-    return g->sideways == k->sideways && g->line->line == c->line &&
+    return g->sideways == k->sideways && g->views == c->views && g->line->line == c->line &&
            g->models[GPU_MODEL_DEPTH] == c->depth && g->models[GPU_MODEL_MOTION] == c->motion &&
            g->w == c->net_w && g->h == c->net_h;
 }
@@ -48,6 +48,9 @@ static int enqueue(struct graph_cuda *g, int batch, int size, struct err *err)
     struct pass_cuda pass = {.args = g->args_dev + at,
                              .n = 1 << size,
                              .pixels_max = (uint32_t)g->w * (uint32_t)g->h,
+                             .views = g->views,
+                             .w_max = g->w,
+                             .h_max = g->h,
                              .stream = g->gpu->setup};
     int rc;
 
@@ -98,6 +101,7 @@ static int make(struct shared **out, const void *key, struct err *err)
     g->w = c->net_w;
     g->h = c->net_h;
     g->sideways = k->sideways;
+    g->views = c->views;
     g->models[GPU_MODEL_DEPTH] = c->depth;
     g->models[GPU_MODEL_MOTION] = c->motion;
     for (int kind = 0; kind < GPU_MODEL_KINDS && rc == 0; kind++) {

@@ -13,7 +13,7 @@ static void take_depth(struct session_cpu *s)
     s->median_depth_m = 0.0f;
     for (int y = 0; y < s->h; y++)
         for (int x = 0; x < s->w; x++) {
-            float z = associate_depth(s->depth, x, y, s->w, s->h, &s->base.config.fuse);
+            float z = associate_depth(s->view.depth, x, y, s->w, s->h, &s->base.config.fuse);
             s->usable[(size_t)y * s->w + x] = z;
             if (z > 0.0f) {
                 s->bins[associate_bin(z)]++;
@@ -53,7 +53,7 @@ static void look_up(struct session_cpu *s, uint32_t pixel)
                 best2 = d2;
                 s->found[pixel] = cell.slot;
             }
-        } else if (associate_through(&s->camera, s->usable, q, p->carve_rel, &z_k) && z_k < front) {
+        } else if (associate_through(&s->view.camera, s->usable, q, p->carve_rel, &z_k) && z_k < front) {
             front = z_k;
             s->through[pixel] = cell.slot;
         }
@@ -87,7 +87,7 @@ int associate_cpu_run(struct gpu_item *item, struct err *err)
         s->through[pixel] = POINT_NONE;
         if (!(z > 0.0f))
             continue;
-        s->world[pixel] = point_back_project(&s->camera, (int)(pixel % (uint32_t)s->w),
+        s->world[pixel] = point_back_project(&s->view.camera, (int)(pixel % (uint32_t)s->w),
                                              (int)(pixel / (uint32_t)s->w), z);
         if (s->table)
             cell_cpu_look_up(s, pixel);

@@ -131,7 +131,7 @@ static __global__ void associate_kernel(const struct frame_cuda *frames)
         s->table_worn = 0; /* the pass before has filled it */
     z = pixel < s->n_pixels ? s->usable[pixel] : 0.0f;
     if (threadIdx.x == 0)
-        own = s->camera;
+        own = s->view.camera;
     scan_cameras(cameras, s);
     if (z > 0.0f) {
         struct vec3 p_i = point_back_project(&own, (int)(pixel % (uint32_t)s->w),

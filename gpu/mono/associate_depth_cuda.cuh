@@ -14,9 +14,12 @@
 
 /* By all threads of block `block` of BLOCK pixels, a pixel a thread. */
 template <int BLOCK>
-static __device__ inline void associate_usable(struct session_dev *s, uint32_t block)
+static __device__ inline void associate_usable(const struct frame_cuda *f, uint32_t block)
 {
     __shared__ uint32_t bins[ASSOCIATE_BINS];
+    struct session_dev *s = f->s;
+    const struct views *v = f->views.v;
+    const float *depth = v ? view_of_views(v, s->rgb).depth : s->depth;
     uint32_t pixel = block * BLOCK + threadIdx.x;
 
     if (block * BLOCK >= s->n_pixels)
@@ -25,9 +28,11 @@ static __device__ inline void associate_usable(struct session_dev *s, uint32_t b
         bins[i] = 0;
     __syncthreads();
     if (pixel < s->n_pixels) {
-        float z = associate_depth(s->depth, (int)(pixel % (uint32_t)s->w),
+        float z = associate_depth(depth, (int)(pixel % (uint32_t)s->w),
                                   (int)(pixel / (uint32_t)s->w), s->w, s->h, &s->fuse);
         s->usable[pixel] = z;
+        if (v && f->depth_out)
+            f->depth_out[pixel] = v->target[VIEWS_FRAME].depth[pixel];
         if (z > 0.0f)
             atomicAdd(&bins[associate_bin(z)], 1u);
     }

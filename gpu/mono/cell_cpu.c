@@ -26,7 +26,7 @@ static uint32_t patrol(const struct session_cpu *s, uint32_t pixel)
 {
     for (uint32_t i = 0; i < CELL_PATROL && s->n_slots > 0; i++) {
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->n_slots);
-        if (cell_unwanted(&s->place[slot], &s->stat[slot], &s->camera, s->usable, s->frame,
+        if (cell_unwanted(&s->place[slot], &s->stat[slot], &s->view.camera, s->usable, s->frame,
                           s->room_short, &s->base.config.fuse))
             return slot;
     }

@@ -124,6 +124,13 @@ static __device__ void note_tally(struct session_dev *s)
     s->room_short = s->table && s->n_free + (s->max_points - s->n_slots) < 2 * s->n_pixels ? 1 : 0;
 }
 
+/* By one thread: what the frame fuses. */
+static __device__ struct view view_of(const struct frame_cuda *f, const struct camera *camera)
+{
+    struct view view = {*camera, f->s->depth, f->s->rgb, NULL};
+    return f->views.v ? view_of_views(f->views.v, f->s->rgb) : view;
+}
+
 static __device__ void find_covisible(const struct frame_cuda *f, struct session_dev *s)
 {
     __shared__ struct covisible_grid grid;
@@ -134,11 +141,15 @@ static __device__ void find_covisible(const struct frame_cuda *f, struct session
     uint32_t *counts = (uint32_t *)s->groups;
     uint32_t n_counts = scan_groups(s->n_pixels) * SCAN_GROUP_WIDTH;
 
+    if (!f->views.v)
+        scan_stamp(s, SESSION_CUDA_VIEWS);
     scan_stamp(s, SESSION_CUDA_COVISIBLE);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         camera = motion_camera(f, s);
-    else if (threadIdx.x == 32)
+        s->view = view_of(f, &camera);
+    } else if (threadIdx.x == 32) {
         note_tally(s);
+    }
     for (uint32_t i = threadIdx.x; i < n_counts; i += COVISIBLE_BLOCK)
         counts[i] = 0;
     __syncthreads();
@@ -170,7 +181,7 @@ static __global__ void __launch_bounds__(COVISIBLE_BLOCK)
     if (blockIdx.x == 0)
         find_covisible(f, s);
     else
-        associate_usable<COVISIBLE_BLOCK>(s, blockIdx.x - 1);
+        associate_usable<COVISIBLE_BLOCK>(f, blockIdx.x - 1);
     if (s->table_worn && blockIdx.x > 0)
         cell_fill(s, (blockIdx.x - 1) * COVISIBLE_BLOCK + threadIdx.x,
                   (gridDim.x - 1) * COVISIBLE_BLOCK);

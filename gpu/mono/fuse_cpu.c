@@ -12,8 +12,8 @@ static void update(struct session_cpu *s, uint32_t pixel, uint32_t slot)
 {
     struct point_stat *stat = &s->stat[slot];
     int was = stat->state;
-    fuse_update(&s->place[slot], stat, s->world[pixel], s->rgb + 3 * (size_t)pixel,
-                s->usable[pixel], s->frame, &s->base.config.fuse);
+    fuse_update(&s->place[slot], stat, s->world[pixel], s->view.rgb + 3 * (size_t)pixel,
+                s->usable[pixel], view_evidence(&s->view, pixel), s->frame, &s->base.config.fuse);
     if (was == POINT_STABLE && stat->state == POINT_UNSTABLE) {
         s->unstable[s->n_unstable++] = slot;
         s->n_stable--;
@@ -113,9 +113,10 @@ static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_
 {
     const struct fuse_params *p = &s->base.config.fuse;
     int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
-    float weight = fuse_first_weight(x, y, s->camera.K, radius_max, p->sigma);
-    fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel], s->rgb + 3 * (size_t)pixel,
-                s->usable[pixel], weight, s->frame, p);
+    float weight = fuse_first_weight(x, y, s->view.camera.K, radius_max, p->sigma);
+    fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel],
+                s->view.rgb + 3 * (size_t)pixel, s->usable[pixel], weight,
+                view_evidence(&s->view, pixel), s->frame, p);
     s->id[slot] = id;
     s->out[slot].confidence = 0;
     s->claims[slot] = POINT_UNCLAIMED;
@@ -157,7 +158,7 @@ static uint32_t insert_new(struct session_cpu *s, uint32_t n_new)
     uint32_t room = s->n_free + (s->base.config.max_points - s->n_slots), rank = 0;
     uint32_t n = n_new < room ? n_new : room, recycled = n < s->n_free ? n : s->n_free;
     uint64_t id = point_first_id(s->next_id, n);
-    float radius_max = fuse_radius_max(s->camera.K, s->w, s->h);
+    float radius_max = fuse_radius_max(s->view.camera.K, s->w, s->h);
 
     for (uint32_t pixel = 0; pixel < s->n_pixels && rank < n_new; pixel++) {
         uint32_t slot = POINT_NONE;

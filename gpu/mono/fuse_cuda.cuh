@@ -27,9 +27,9 @@ static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t p
     uint8_t rgb[3];
 
     for (int i = 0; i < 3; i++)
-        rgb[i] = s->rgb[3 * (size_t)pixel + i];
+        rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
     s->claims[slot] = POINT_UNCLAIMED;
-    fuse_update(&place, &stat, p_i, rgb, z, s->frame, &s->fuse);
+    fuse_update(&place, &stat, p_i, rgb, z, view_evidence(&s->view, pixel), s->frame, &s->fuse);
     kind = change_updated(&place, &stat, &out, z, s->step_m, &s->fuse);
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
@@ -97,15 +97,15 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
                                           uint64_t id)
 {
     int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
-    struct intrinsics K = s->camera.K;
+    struct intrinsics K = s->view.camera.K;
     float weight = fuse_first_weight(x, y, K, fuse_radius_max(K, s->w, s->h), s->fuse.sigma);
     struct point_place place;
     struct point_stat stat;
     uint8_t rgb[3];
     for (int i = 0; i < 3; i++)
-        rgb[i] = s->rgb[3 * (size_t)pixel + i];
-    fuse_create(&place, &stat, id, s->world[pixel], rgb, s->usable[pixel], weight, s->frame,
-                &s->fuse);
+        rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
+    fuse_create(&place, &stat, id, s->world[pixel], rgb, s->usable[pixel], weight,
+                view_evidence(&s->view, pixel), s->frame, &s->fuse);
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
     s->id[slot] = id;

@@ -47,43 +47,46 @@ GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observation
     return state;
 }
 
-/* One observation more. It takes all votes back (R2), or one of them (Q3). */
-GPU_HD static inline void fuse_confirm(struct point_stat *stat, const struct fuse_params *p)
+/* One observation more, which counts for `evidence`. It takes all votes back (R2), or one of them (Q3). */
+GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
+                                       const struct fuse_params *p)
 {
     if (!p->cells)
         stat->votes = 0;
     else if (stat->votes > 0 && stat->n_observations >= CELL_CREDIT)
         stat->votes--;
-    if (stat->n_observations < 0xffff)
-        stat->n_observations++;
+    if (stat->n_observations <= 0xffff - evidence)
+        stat->n_observations = (uint16_t)(stat->n_observations + evidence);
 }
 
-/* (3)-(5), with the old p in (4); colours are averaged as positions are. */
+/* (3)-(5), with the old p in (4); colours are averaged as positions are. evidence: how many
+ * observations it counts for (V13). */
 GPU_HD static inline void fuse_update(struct point_place *place, struct point_stat *stat,
-                                      struct vec3 p_i, const uint8_t rgb[3], float z,
+                                      struct vec3 p_i, const uint8_t rgb[3], float z, int evidence,
                                       uint32_t frame, const struct fuse_params *p)
 {
     struct vec3 old = point_position(place);
-    float w = stat->w_a, sum = w + p->w0;
+    float w = stat->w_a, w0 = p->w0 * (float)evidence, sum = w + w0;
     float d = sqrtf(vec3_norm2(vec3_sub(p_i, old)));
-    place->x = (w * old.x + p->w0 * p_i.x) / sum;
-    place->y = (w * old.y + p->w0 * p_i.y) / sum;
-    place->z = (w * old.z + p->w0 * p_i.z) / sum;
-    stat->c_c = (w * stat->c_c + p->w0 * d) / sum;
+    place->x = (w * old.x + w0 * p_i.x) / sum;
+    place->y = (w * old.y + w0 * p_i.y) / sum;
+    place->z = (w * old.z + w0 * p_i.z) / sum;
+    stat->c_c = (w * stat->c_c + w0 * d) / sum;
     for (int i = 0; i < 3; i++)
-        stat->rgb[i] = (w * stat->rgb[i] + p->w0 * (float)rgb[i]) / sum;
+        stat->rgb[i] = (w * stat->rgb[i] + w0 * (float)rgb[i]) / sum;
     stat->w_a = sum < p->w_max ? sum : p->w_max;
     stat->last_seen = frame;
-    fuse_confirm(stat, p);
+    fuse_confirm(stat, evidence, p);
     stat->state =
         (uint8_t)(p->cells ? fuse_state_cell(stat, p)
                            : fuse_state(stat->state, stat->c_c, stat->n_observations, z, p));
 }
 
-/* A new point: seen once, unstable. */
+/* A new point: seen once, however much that counts for, and unstable. */
 GPU_HD static inline void fuse_create(struct point_place *place, struct point_stat *stat,
                                       uint64_t id, struct vec3 p_i, const uint8_t rgb[3], float z,
-                                      float weight, uint32_t frame, const struct fuse_params *p)
+                                      float weight, int evidence, uint32_t frame,
+                                      const struct fuse_params *p)
 {
     place->x = p_i.x;
     place->y = p_i.y;
@@ -92,10 +95,10 @@ GPU_HD static inline void fuse_create(struct point_place *place, struct point_st
     for (int i = 0; i < 3; i++)
         stat->rgb[i] = (float)rgb[i];
     stat->c_c = p->initial_rel * z;
-    stat->w_a = weight;
+    stat->w_a = weight * (float)evidence;
     stat->last_seen = frame;
     stat->vote_frame = 0;
-    stat->n_observations = 1;
+    stat->n_observations = (uint16_t)evidence;
     stat->votes = 0;
     stat->state = POINT_UNSTABLE;
 }

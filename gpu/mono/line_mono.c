@@ -87,7 +87,9 @@ int line_mono_download(struct gpu_item *item, struct err *err)
 
     (void)err;
     if (f->depth_out)
-        memcpy(f->depth_out, s->depth, s->n_pixels * sizeof *s->depth);
+        memcpy(f->depth_out,
+               s->views && f->has_pose ? s->views->target[VIEWS_FRAME].depth : s->depth,
+               s->n_pixels * sizeof *s->depth);
     return 0;
 }
 
@@ -100,6 +102,9 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* as given, or the last pose moved by what the network says (M1)-(M3) */
     {"motion", motion_cpu_run, "the given pose, the motion network's input", "the pose"},
+    /* frames with poses: corrected by keyframes, which become final with views of both sides
+     * (V1)-(V13) */
+    {"views", views_cpu_run, "colours, depth, pose", "the view that is fused"},
     /* those with the largest overlap of views (K1) */
     {"covisible", covisible_cpu_run, "pose, depth, keyframes", "keyframes to be tested"},
     /* through the keyframes' maps (1) (2) (A1)-(A3) */

@@ -30,17 +30,19 @@ static int motion_pass(const struct pass_cuda *p, struct err *err)
 }
 
 static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
-    [SESSION_CUDA_IMAGE] = image_cuda,         [SESSION_CUDA_DEPTH] = line_mono_cuda_depth,
-    [SESSION_CUDA_MOTION] = motion_pass,       [SESSION_CUDA_COVISIBLE] = covisible_cuda,
-    [SESSION_CUDA_ASSOCIATE] = associate_cuda, [SESSION_CUDA_UPDATE] = update_cuda,
-    [SESSION_CUDA_INSERT] = insert_cuda,       [SESSION_CUDA_REMOVE] = remove_cuda,
+    [SESSION_CUDA_IMAGE] = image_cuda,   [SESSION_CUDA_DEPTH] = line_mono_cuda_depth,
+    [SESSION_CUDA_MOTION] = motion_pass, [SESSION_CUDA_COVISIBLE] = covisible_cuda,
+    [SESSION_CUDA_VIEWS] = views_cuda,   [SESSION_CUDA_ASSOCIATE] = associate_cuda,
+    [SESSION_CUDA_UPDATE] = update_cuda, [SESSION_CUDA_INSERT] = insert_cuda,
+    [SESSION_CUDA_REMOVE] = remove_cuda,
 };
 
 static const char *const names[SESSION_CUDA_PASSES] = {
-    [SESSION_CUDA_IMAGE] = "image",         [SESSION_CUDA_DEPTH] = "depth",
-    [SESSION_CUDA_MOTION] = "motion",       [SESSION_CUDA_COVISIBLE] = "covisible",
-    [SESSION_CUDA_ASSOCIATE] = "associate", [SESSION_CUDA_UPDATE] = "update",
-    [SESSION_CUDA_INSERT] = "insert",       [SESSION_CUDA_REMOVE] = "remove",
+    [SESSION_CUDA_IMAGE] = "image",   [SESSION_CUDA_DEPTH] = "depth",
+    [SESSION_CUDA_MOTION] = "motion", [SESSION_CUDA_COVISIBLE] = "covisible",
+    [SESSION_CUDA_VIEWS] = "views",   [SESSION_CUDA_ASSOCIATE] = "associate",
+    [SESSION_CUDA_UPDATE] = "update", [SESSION_CUDA_INSERT] = "insert",
+    [SESSION_CUDA_REMOVE] = "remove",
 };
 
 /* ------------------------------------------------------------------------- sessions */
@@ -160,6 +162,7 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->changes = s->changes;
     a->result = s->result;
     a->depth_out = f->depth_out ? s->depth_out : NULL;
+    session_cuda_put_views(a, s);
 }
 
 int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err *err)

@@ -75,6 +75,21 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     }
 }
 
+/* Their maps come behind the record, and what the sweep works with behind those. */
+static void lay_out_views(struct session_cpu *s, struct arena *a,
+                          const struct gpu_session_config *c)
+{
+    struct views v;
+    uint8_t *maps, *band;
+    s->views = take(a, 1, sizeof *s->views);
+    maps = take(a, views_lay_out(&v, NULL, c->net_w, c->net_h), 1);
+    band = take(a, sweep_cpu_lay_out(&v, NULL), 1);
+    if (a->base) {
+        views_lay_out(s->views, maps, c->net_w, c->net_h);
+        sweep_cpu_lay_out(s->views, band);
+    }
+}
+
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
 static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
 {
@@ -84,6 +99,8 @@ static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_ses
     if (c->line->has_map) {
         lay_out_fusion(s, &a, c);
         lay_out_model(s, &a, c);
+        if (c->views)
+            lay_out_views(s, &a, c);
     }
     return a.used;
 }

@@ -14,6 +14,7 @@
 #include "gpu/base/network.h"
 #include "gpu/base/point.h"
 #include "gpu/mono/cell_point.h"
+#include "gpu/mono/view_point.h"
 
 #define SESSION_CPU_PAIR_MAX 8 /* planes of a motion network: two pictures and two ray maps */
 
@@ -42,6 +43,9 @@ struct session_cpu {
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */
     int has_previous;    /* pair holds the previous picture */
+
+    struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
+    struct view view;    /* what the frame fuses */
 
     /* covisible */
     struct covisible_cpu covisible[GPU_COVISIBLE_MAX]; /* best first */
@@ -118,8 +122,8 @@ MUST_CHECK int session_cpu_put_depth(struct gpu_session *s, const float *depth, 
 
 /* The stages, one frame each: rows of gpu_line_mono. */
 typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
-stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, covisible_cpu_run, associate_cpu_run,
-    keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
+stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, views_cpu_run, covisible_cpu_run,
+    associate_cpu_run, keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
 
 /* cell_cpu.c: what a pixel with depth finds and sees through, and its claim of an empty cube. */
 void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel);

@@ -84,10 +84,19 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
     }
 }
 
+static void lay_out_views(struct session_dev *s, struct arena *a, struct views *v,
+                          const struct gpu_session_config *c)
+{
+    uint8_t *maps;
+    take(a, &s->views, 1);
+    take(a, &maps, views_lay_out(v, NULL, c->net_w, c->net_h));
+    (void)views_lay_out(v, maps, c->net_w, c->net_h);
+}
+
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
  * depth alone. Returns the bytes of all. */
-static size_t lay_out(struct session_dev *s, struct session_dev **dev, uint8_t *base,
-                      const struct gpu_session_config *c)
+static size_t lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
+                      uint8_t *base, const struct gpu_session_config *c)
 {
     struct arena a = {base, 0};
     take(&a, dev, 1);
@@ -95,6 +104,8 @@ static size_t lay_out(struct session_dev *s, struct session_dev **dev, uint8_t *
     if (c->line->has_map) {
         lay_out_fusion(s, &a, c);
         lay_out_model(s, &a, c);
+        if (c->views)
+            lay_out_views(s, &a, v, c);
     }
     return a.used + SESSION_CUDA_GUARD;
 }
@@ -102,7 +113,8 @@ static size_t lay_out(struct session_dev *s, struct session_dev **dev, uint8_t *
 size_t session_cuda_bytes(const struct gpu_session_config *c)
 {
     struct session_dev s, *dev;
-    return lay_out(&s, &dev, NULL, c);
+    struct views v;
+    return lay_out(&s, &dev, &v, NULL, c);
 }
 
 static void set_constants(struct session_dev *s, const struct gpu_session_config *c)
@@ -159,6 +171,9 @@ static int clear(struct session_cuda *s, const struct gpu_session_config *c, cud
         CU_TRY(
             cudaMemsetAsync(s->host.claims, 0xff, c->max_points * sizeof *s->host.claims, stream));
     }
+    if (c->views)
+        CU_TRY(cudaMemcpyAsync(s->host.views, &s->views, sizeof s->views, cudaMemcpyHostToDevice,
+                               stream));
     CU_TRY(cudaMemcpyAsync(s->dev, &s->host, sizeof s->host, cudaMemcpyHostToDevice, stream));
     CU_TRY(cudaStreamSynchronize(stream));
 out:
@@ -181,7 +196,7 @@ int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cud
     s->arena_bytes = session_cuda_bytes(c);
     rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
     if (rc == 0) {
-        (void)lay_out(&s->host, &s->dev, (uint8_t *)s->arena, c);
+        (void)lay_out(&s->host, &s->dev, &s->views, (uint8_t *)s->arena, c);
         rc = pin(s, err);
     }
     if (rc == 0)

@@ -30,6 +30,8 @@
 #include "gpu/mono/cell_point.h"
 #include "gpu/mono/covisible_point.h"
 #include "gpu/mono/depth_point.h"
+#include "gpu/mono/view_point.h"
+#include "gpu/views/views_cuda.h"
 #include "gpu/base/line_cuda.h"
 #include "gpu/base/point.h"
 
@@ -81,6 +83,7 @@ enum session_cuda_pass {
     SESSION_CUDA_IMAGE,
     SESSION_CUDA_DEPTH,  /* the network, then metres */
     SESSION_CUDA_MOTION, /* the network */
+    SESSION_CUDA_VIEWS,  /* takes no time in sessions without */
     SESSION_CUDA_COVISIBLE,
     SESSION_CUDA_ASSOCIATE,
     SESSION_CUDA_UPDATE,
@@ -109,6 +112,8 @@ struct session_dev {
     struct camera camera;
     struct rigid T_last;
     int has_last, has_previous;
+    struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
+    struct view view;    /* what the frame fuses: known behind SESSION_CUDA_COVISIBLE */
 
     /* covisible */
     struct covisible_cuda covisible[GPU_COVISIBLE_MAX];
@@ -198,6 +203,7 @@ struct frame_cuda {
     struct gpu_change *changes; /* pinned host memory as the device sees it, [2*n_pixels] */
     struct result_cuda *result; /* the same */
     float *depth_out;           /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
+    struct views_job views;     /* v NULL: the frame's own depth is fused as it is */
 };
 
 #define SESSION_CUDA_GUARD 256 /* unused bytes before each piece of the arena: tests watch them */
@@ -209,6 +215,7 @@ struct session_cuda {
     struct gpu_session base;
     struct session_dev *dev;    /* on the device */
     struct session_dev host;    /* the same when it was made: pointers and constants */
+    struct views views;         /* the same of *host.views */
     struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
     void *arena;                /* one piece of device memory */
     size_t arena_bytes;
@@ -217,6 +224,20 @@ struct session_cuda {
     struct gpu_change *changes; /* [2*n_pixels] */
     float *depth_out;           /* [h][w] */
 };
+
+/* What the frame that `a` describes asks of many views. */
+static inline void session_cuda_put_views(struct frame_cuda *a, const struct session_cuda *s)
+{
+    const struct session_dev *d = &s->host;
+    if (!d->views || !a->has_pose)
+        return;
+    a->views.v = d->views;
+    a->views.frame.rgb = d->rgb;
+    a->views.frame.depth = d->depth;
+    a->views.frame.T_wc = a->T_wc;
+    a->views.frame.K = intrinsics_scale(a->K, a->width, a->height, d->w, d->h);
+    a->views.frame.restart = a->restart;
+}
 
 size_t session_cuda_bytes(const struct gpu_session_config *c);
 /* c->depth may be NULL (tests): depth is then given by session_cuda_put_depth(). Arguments are
@@ -239,7 +260,7 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
 
 /* Passes: kernels for a batch of struct frame_cuda. */
 pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, covisible_cuda, associate_cuda, update_cuda,
-    insert_cuda, remove_cuda;
+    insert_cuda, remove_cuda, views_cuda;
 
 /* line_mono_cuda.c: what the host does for every line of pictures. Its arguments are frame_cuda. A
  * line without a map ends with the depth pass (its network, then metres) and depth_end_cuda(). */

@@ -17,6 +17,7 @@ struct fusion_rig {
     __half *depth_in[FUSION_CUDA_MAX], *motion_in[FUSION_CUDA_MAX];
     float *depth_raw[FUSION_CUDA_MAX]; /* what a network would say of a turned picture */
     uint32_t pixels_max;
+    int views, w_max, h_max;
 };
 
 /* Where pieces of the arena begin; behind the last one there is a guard, too. */
@@ -29,7 +30,7 @@ static int pieces(const struct session_cuda *s, void **at)
         h->wins,     h->mark,     h->chunk_counts, h->carved,      h->keyframes,  h->overlap_now,
         h->overlaps, h->maps,     h->place,        h->stat,        h->out,        h->id,
         h->claims,   h->previous, h->unstable[0],  h->unstable[1], h->free_slots, h->cell_claims,
-        h->key,      h->table,    h->entry};
+        h->key,      h->table,    h->entry,        h->views,       s->views.grey};
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
@@ -57,6 +58,9 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
     CU_TRY(cudaMemsetAsync(r->motion_in[i], 0, n * 8 * sizeof(__half), r->stream));
     if (n > r->pixels_max)
         r->pixels_max = (uint32_t)n;
+    r->views |= c->views;
+    r->w_max = c->net_w > r->w_max ? c->net_w : r->w_max;
+    r->h_max = c->net_h > r->h_max ? c->net_h : r->h_max;
 out:
     return rc;
 }
@@ -132,6 +136,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->changes = r->s[i]->changes;
     to->result = r->s[i]->result;
     to->depth_out = f->depth_out ? r->s[i]->depth_out : NULL;
+    session_cuda_put_views(to, r->s[i]);
 }
 
 static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
@@ -163,9 +168,9 @@ out:
 static const struct {
     const char *name;
     pass_cuda_fn *enqueue;
-} passes[] = {{"image", image_cuda},         {"depth", depth_cuda},   {"covisible", covisible_cuda},
-              {"associate", associate_cuda}, {"update", update_cuda}, {"insert", insert_cuda},
-              {"remove", remove_cuda}};
+} passes[] = {{"image", image_cuda},         {"depth", depth_cuda},         {"views", views_cuda},
+              {"covisible", covisible_cuda}, {"associate", associate_cuda}, {"update", update_cuda},
+              {"insert", insert_cuda},       {"remove", remove_cuda}};
 
 #define PASSES ((int)(sizeof passes / sizeof *passes))
 
@@ -176,7 +181,8 @@ static const char *pass_name(int pass)
 
 static int run_pass(struct fusion_rig *r, int pass, struct err *err)
 {
-    const struct pass_cuda p = {r->frames, r->n, r->pixels_max, {NULL, NULL}, r->stream};
+    const struct pass_cuda p = {r->frames, r->n,     r->pixels_max, r->views,
+                                r->w_max,  r->h_max, {NULL, NULL},  r->stream};
 
     return passes[pass].enqueue(&p, err);
 }

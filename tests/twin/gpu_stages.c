@@ -29,22 +29,26 @@ static const int sizes[][2] = {{33, 17}, {99, 35}, {131, 67}};
 struct both {
     struct line cpu;
     struct fusion_rig *cuda;
-    uint32_t n_found, n_through, n_keyframes;
+    uint32_t n_found, n_through, n_keyframes, n_final;
 };
 
-static void open_both(struct both *b, int size, int cells)
+/* Cubes, with the depth of each frame as it is, or out of many views. */
+enum rules { PAPER, CELLS, VIEWS };
+
+static void open_both(struct both *b, int size, enum rules rules)
 {
     struct gpu_session_config c = line_config(sizes[size][0], sizes[size][1]);
     struct err err = {0};
     int rc;
 
-    if (cells)
+    if (rules != PAPER)
         fuse_params_cells(&c.fuse);
+    c.views = rules == VIEWS;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;
-    if (cells) { /* far levels, a budget that runs short, a table that is soon worn */
+    if (rules != PAPER) { /* far levels, a budget that runs short, a table that is soon worn */
         c.fuse.carve_votes = 1;
         c.fuse.min_observations = 2;
         c.fuse.cell_depth_m = 2.0f;
@@ -131,6 +135,7 @@ static void check_keyframe(struct both *b, const struct fusion_frame *f)
         assert_int_equal(f->place_new, s->place_new);
     assert_memory_equal(f->overlap_now, s->overlap_now, (size_t)s->base.config.fuse.max_keyframes);
     b->n_keyframes += s->is_keyframe != 0;
+    b->n_final += s->views && s->views->plan.final >= 0;
 }
 
 /* Where the last pass is over: the model, and that all is tidy for the next frame. */
@@ -227,20 +232,21 @@ static void draw(struct line *l, int i, uint32_t *random)
     line_set_frame(l, &T);
 }
 
-static void passes_leave_what_stages_leave(int cells)
+static void passes_leave_what_stages_leave(enum rules rules)
 {
     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++) {
         struct both b;
         uint32_t random = 11;
 
-        open_both(&b, size, cells);
-        for (int i = 0; i < FRAMES; i++) {
+        open_both(&b, size, rules);
+        for (int i = 0; i < (rules == VIEWS ? FRAMES + 8 : FRAMES); i++) {
             draw(&b.cpu, i, &random);
             run_frame(&b);
         }
         print_message("# %dx%d: %u found, %u seen through, %u keyframes\n", b.cpu.w, b.cpu.h,
                       b.n_found, b.n_through, b.n_keyframes);
         assert_true(b.n_found && b.n_through && b.n_keyframes > 1);
+        assert_int_equal(b.n_final > 0, rules == VIEWS);
         close_both(&b);
     }
 }
@@ -248,13 +254,19 @@ static void passes_leave_what_stages_leave(int cells)
 static void each_pass_leaves_what_the_stages_leave(void **state)
 {
     (void)state;
-    passes_leave_what_stages_leave(0);
+    passes_leave_what_stages_leave(PAPER);
 }
 
 static void the_same_where_points_lie_in_cubes(void **state)
 {
     (void)state;
-    passes_leave_what_stages_leave(1);
+    passes_leave_what_stages_leave(CELLS);
+}
+
+static void the_same_where_many_views_make_depth(void **state)
+{
+    (void)state;
+    passes_leave_what_stages_leave(VIEWS);
 }
 
 int main(void)
@@ -262,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_leaves_what_the_stages_leave),
         cmocka_unit_test(the_same_where_points_lie_in_cubes),
+        cmocka_unit_test(the_same_where_many_views_make_depth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void update_is_the_papers(void **state)
     fuse_params_default(&p);
     p.w0 = 1.0f;
     p.w_max = 100.0f;
-    fuse_update(&place, &stat, vec3_make(1.3f, 2.0f, 3.4f), rgb, 3.0f, 9, &p);
+    fuse_update(&place, &stat, vec3_make(1.3f, 2.0f, 3.4f), rgb, 3.0f, 1, 9, &p);
     near(place.x, 1.1f, 1e-6f);
     near(place.y, 2.0f, 1e-6f);
     near(place.z, 3.1333333f, 1e-6f);
@@ -56,11 +56,11 @@ static void weight_stops_at_the_truncation(void **state)
     (void)state;
     fuse_params_default(&p);
     for (int i = 0; i < 300; i++) {
-        fuse_update(&place, &stat, vec3_make(0, 0, 2), rgb, 2.0f, (uint32_t)i, &p);
+        fuse_update(&place, &stat, vec3_make(0, 0, 2), rgb, 2.0f, 1, (uint32_t)i, &p);
         assert_true(stat.w_a <= p.w_max);
     }
     near(stat.w_a, 100.0f, 0);
-    fuse_update(&place, &stat, vec3_make(1.01f, 0, 2), rgb, 2.0f, 300, &p);
+    fuse_update(&place, &stat, vec3_make(1.01f, 0, 2), rgb, 2.0f, 1, 300, &p);
     near(place.x, 0.01f, 1e-6f);
     near(stat.c_c, 0.01f, 1e-6f);
     assert_int_equal(stat.n_observations, 302);
@@ -88,7 +88,7 @@ static void a_point_is_born_unstable(void **state)
     (void)state;
     fuse_params_default(&p);
     p.initial_rel = 0.05f;
-    fuse_create(&place, &stat, 0x1200000005ull, vec3_make(4, 5, 6), rgb, 3.0f, 0.7f, 11, &p);
+    fuse_create(&place, &stat, 0x1200000005ull, vec3_make(4, 5, 6), rgb, 3.0f, 0.7f, 1, 11, &p);
     assert_int_equal(place.tag, 5);
     near(place.z, 6, 0);
     near(stat.c_c, 0.15f, 1e-7f);

@@ -1,0 +1,53 @@
+/*
+ * view_point.h - what a frame fuses: its own depth or, where many views are used, either that depth
+ * corrected or a keyframe in its final form
+ *
+ * Maths:   MATH.md (V13)
+ */
+#ifndef RECOND_GPU_VIEW_POINT_H
+#define RECOND_GPU_VIEW_POINT_H
+
+#include "gpu/base/point.h"
+#include "gpu/views/views.h"
+
+#define VIEW_TRUST_FINAL 96     /* of a keyframe's final view ... */
+#define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
+#ifndef VIEW_EVIDENCE_FINAL
+#define VIEW_EVIDENCE_FINAL 2
+#define VIEW_EVIDENCE_MEASURED 3
+#endif
+
+struct view {
+    struct camera camera;
+    const float *depth;   /* [h][w] metres, 0 = none */
+    const uint8_t *rgb;   /* [h][w][3] */
+    const uint8_t *trust; /* [h][w]; NULL = every pixel is one observation */
+};
+
+/* (V13) How many observations pixel i of a view counts for. */
+GPU_HD static inline int view_evidence(const struct view *view, uint32_t i)
+{
+    int trust = view->trust ? view->trust[i] : 0;
+    return trust >= VIEW_TRUST_MEASURED ? VIEW_EVIDENCE_MEASURED
+           : trust >= VIEW_TRUST_FINAL  ? VIEW_EVIDENCE_FINAL
+                                        : 1;
+}
+
+/* The view that the stages of many views have left for this frame. */
+GPU_HD static inline struct view view_of_views(const struct views *v, const uint8_t *rgb_now)
+{
+    int final = v->plan.final, target = final >= 0 ? VIEWS_FINAL : VIEWS_FRAME;
+    const struct views_camera *c = final >= 0 ? &v->kept[final].camera : &v->plan.camera;
+    struct view view;
+    view.camera.T_wc = c->T_wc;
+    view.camera.T_cw = c->T_cw;
+    view.camera.K = c->K;
+    view.camera.w = v->w;
+    view.camera.h = v->h;
+    view.depth = v->target[target].depth;
+    view.trust = v->target[target].trust;
+    view.rgb = final >= 0 ? v->rgb + 3 * (size_t) final * v->n_pixels : rgb_now;
+    return view;
+}
+
+#endif

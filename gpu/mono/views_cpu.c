@@ -1,0 +1,25 @@
+/*
+ * views_cpu.c - the view that a frame fuses: its own depth as it is, corrected, or a keyframe that
+ * becomes final now
+ */
+#include "gpu/mono/session_cpu.h"
+
+int views_cpu_run(struct gpu_item *item, struct err *err)
+{
+    struct session_cpu *s = session_cpu_of(item->session);
+    const struct gpu_frame *f = gpu_frame_of(item);
+    const struct views_frame now = {s->rgb, s->depth, s->camera.T_wc, s->camera.K, f->restart};
+
+    (void)err;
+    if (!s->views || !f->has_pose) {
+        s->view = (struct view){s->camera, s->depth, s->rgb, NULL};
+        return 0;
+    }
+    plan_cpu(s->views, &now);
+    sweep_cpu(s->views);
+    agree_cpu(s->views);
+    draw_cpu(s->views);
+    field_cpu(s->views, &now);
+    s->view = view_of_views(s->views, s->rgb);
+    return 0;
+}
