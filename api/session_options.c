@@ -20,6 +20,7 @@ static const char camera[] = "camera", net[] = "net"; /* objects are told apart 
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
 static const char *const fusions[] = {"cells", "paper", NULL};
+static const char *const switches[] = {"on", "off", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
@@ -68,6 +69,8 @@ const struct session_option session_options_table[] = {
     {"fusion", SESSION_OPTION_WORD, FIELD(fusion), .words = fusions, .kinds = MONO,
      .flag = "fusion", .arg = "RULES",
      .help = "How points are found again: by their cube of space, or through the keyframes' maps"},
+    {"views", SESSION_OPTION_WORD, FIELD(views), .words = switches, .kinds = MONO,
+     .help = "Depth out of many views; else on where frames bring poses to points in cubes"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
      .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",

@@ -40,6 +40,9 @@ enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_PO
 /* How points are found again: by their cube of space, or through the maps of keyframes. */
 enum session_fusion { SESSION_FUSION_DEFAULT, SESSION_FUSION_CELLS, SESSION_FUSION_PAPER };
 
+/* Depth out of many views; by default where fusion is by cubes and poses come with the frames. */
+enum session_views { SESSION_VIEWS_DEFAULT, SESSION_VIEWS_ON, SESSION_VIEWS_OFF };
+
 /* The axis of the world that points away from the ground, as exports say it. */
 enum session_up {
     SESSION_UP_DEFAULT,
@@ -93,6 +96,7 @@ struct session_options {
     enum session_up up;
     enum session_upright upright;
     enum session_fusion fusion;
+    enum session_views views;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */

@@ -27,6 +27,19 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
     return 0;
 }
 
+/* Many views need poses, and a map whose points any view finds. */
+static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
+{
+    bool may = o->fusion == SESSION_FUSION_CELLS && o->pose_source == SESSION_POSE_DEVICE;
+
+    if (asked == SESSION_VIEWS_ON && !may)
+        return err_at(err, ERR_INPUT, "/views",
+                      "on needs fusion cells, and poses that come with the frames");
+    if (asked == SESSION_VIEWS_DEFAULT && o->views != SESSION_VIEWS_DEFAULT)
+        o->views = may ? SESSION_VIEWS_ON : SESSION_VIEWS_OFF;
+    return 0;
+}
+
 static int least_common_multiple(int a, int b)
 {
     int m = a;
@@ -83,6 +96,7 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
                     const struct config *config, const struct models *models, bool has_journal,
                     struct err *err)
 {
+    enum session_views views = o->views;
     int rc;
 
     if (o->journal == SESSION_JOURNAL_DEFAULT && !has_journal)
@@ -100,6 +114,8 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
     rc = check_numbers(o, config, err);
     if (rc == 0)
         rc = check_journal(o, has_journal, err);
+    if (rc == 0)
+        rc = choose_views(o, views, err);
     if (rc == 0)
         rc = find_models(o, depth, motion, models, err);
     if (rc)

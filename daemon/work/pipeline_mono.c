@@ -15,6 +15,7 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
         fuse_params_cells(&c->fuse);
     else
         fuse_params_default(&c->fuse);
+    c->views = o->views == SESSION_VIEWS_ON;
     c->fuse.n_covisible = o->keyframes;
     c->fuse.min_depth_m = o->min_depth_m;
     c->fuse.max_depth_m = o->max_depth_m;

@@ -53,7 +53,8 @@ static void look_up(struct session_cpu *s, uint32_t pixel)
                 best2 = d2;
                 s->found[pixel] = cell.slot;
             }
-        } else if (associate_through(&s->view.camera, s->usable, q, p->carve_rel, &z_k) && z_k < front) {
+        } else if (associate_through(&s->view.camera, s->usable, q, p->carve_rel, &z_k) &&
+                   z_k < front) {
             front = z_k;
             s->through[pixel] = cell.slot;
         }

@@ -22,6 +22,8 @@ static void describe(struct state_head *h, const struct session_cpu *s)
     h->n_keyframes = s->n_keyframes;
     h->next_id = s->next_id;
     h->T_last = s->T_last;
+    if (s->views)
+        state_views_of(h, s->views);
 }
 
 size_t session_cpu_state_bytes(struct gpu_session *base)
@@ -54,6 +56,16 @@ static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const stru
     }
 }
 
+static void save_views(struct views *v, uint8_t *buf, const struct state_head *h,
+                       const struct state_layout *l)
+{
+    struct state_views_map maps[STATE_VIEWS_MAPS];
+    state_views_maps(maps, v, h, l);
+    copy(buf + l->views_kept, v->kept, state_views_kept(h) * sizeof *v->kept);
+    for (int i = 0; i < STATE_VIEWS_MAPS; i++)
+        copy(buf + maps[i].at, maps[i].map, maps[i].bytes);
+}
+
 int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
                      struct err *err)
 {
@@ -76,6 +88,8 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
     save_keyframes(s, buf, &l);
     if (s->table)
         copy(buf + l.keys, s->key, n * sizeof *s->key);
+    if (s->views)
+        save_views(s->views, buf, &h, &l);
     if (h.has_previous)
         copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     *len = l.bytes;
@@ -95,6 +109,17 @@ static void load_keyframes(struct session_cpu *s, const uint8_t *buf, const stru
                            buf + l->maps + i * s->n_pixels * sizeof(uint32_t), s->n_pixels,
                            buf + l->place, &last);
     }
+}
+
+static void load_views(struct views *v, const uint8_t *buf, const struct state_head *h,
+                       const struct state_layout *l)
+{
+    struct state_views_map maps[STATE_VIEWS_MAPS];
+    state_views_to(v, h);
+    state_views_maps(maps, v, h, l);
+    copy((uint8_t *)v->kept, buf + l->views_kept, state_views_kept(h) * sizeof *v->kept);
+    for (int i = 0; i < STATE_VIEWS_MAPS; i++)
+        copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
 }
 
 static void take_counts(struct session_cpu *s, const struct state_head *h)
@@ -137,6 +162,8 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
         copy((uint8_t *)s->key, buf + l.keys, s->n_slots * sizeof *s->key);
         cell_cpu_rebuild(s);
     }
+    if (s->views)
+        load_views(s->views, buf, &h, &l);
     if (h.has_previous)
         copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     return 0;

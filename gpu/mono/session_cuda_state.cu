@@ -48,10 +48,12 @@ static size_t piece(const struct session_cuda *s, size_t left)
     return left < most ? left : most;
 }
 
-static int describe(struct state_head *h, struct session_dev *d, const struct session_cuda *s,
-                    cudaStream_t stream, struct err *err)
+static int describe(struct state_head *h, struct session_dev *d, struct views *v,
+                    const struct session_cuda *s, cudaStream_t stream, struct err *err)
 {
     int rc = down(d, s->dev, sizeof *d, stream, err);
+    if (rc == 0 && s->host.views)
+        rc = down(v, s->host.views, sizeof *v, stream, err);
     if (rc == 0)
         rc = finish(stream, err);
     if (rc)
@@ -68,15 +70,18 @@ static int describe(struct state_head *h, struct session_dev *d, const struct se
     h->n_keyframes = d->n_keyframes;
     h->next_id = d->next_id;
     h->T_last = d->T_last;
+    if (d->views)
+        state_views_of(h, v);
     return 0;
 }
 
 size_t session_cuda_state_bytes(const struct session_cuda *s, cudaStream_t stream)
 {
     struct session_dev d;
+    struct views v;
     struct state_head h;
     struct state_layout l;
-    if (describe(&h, &d, s, stream, NULL))
+    if (describe(&h, &d, &v, s, stream, NULL))
         return 0;
     state_layout_make(&l, &h);
     return l.bytes;
@@ -105,6 +110,23 @@ static int copy_points(uint8_t *buf, const struct state_layout *l, const struct 
         rc = kind == cudaMemcpyDeviceToHost
                  ? copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
                  : copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
+    }
+    return rc;
+}
+
+/* The same of many views, whose keyframes are in v itself. */
+static int copy_views(uint8_t *buf, const struct state_head *h, const struct state_layout *l,
+                      const struct views *v, enum cudaMemcpyKind kind, cudaStream_t stream,
+                      struct err *err)
+{
+    struct state_views_map maps[STATE_VIEWS_MAPS];
+    int rc = 0;
+    state_views_maps(maps, v, h, l);
+    for (int i = 0; i < STATE_VIEWS_MAPS && rc == 0; i++) {
+        uint8_t *host = buf + maps[i].at;
+        rc = kind == cudaMemcpyDeviceToHost
+                 ? copy(host, maps[i].map, maps[i].bytes, kind, stream, err)
+                 : copy(maps[i].map, host, maps[i].bytes, kind, stream, err);
     }
     return rc;
 }
@@ -148,6 +170,14 @@ out:
     return rc;
 }
 
+static int save_views(uint8_t *buf, const struct state_head *h, const struct state_layout *l,
+                      const struct views *v, cudaStream_t stream, struct err *err)
+{
+    int rc = copy_views(buf, h, l, v, cudaMemcpyDeviceToHost, stream, err);
+    memcpy(buf + l->views_kept, v->kept, state_views_kept(h) * sizeof *v->kept);
+    return rc ? rc : finish(stream, err);
+}
+
 static int save_previous(const struct session_cuda *s, uint8_t *to, const struct session_dev *d,
                          cudaStream_t stream, struct err *err)
 {
@@ -174,7 +204,8 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
     struct session_dev d;
     struct state_head h;
     struct state_layout l;
-    int rc = describe(&h, &d, s, stream, err);
+    struct views v;
+    int rc = describe(&h, &d, &v, s, stream, err);
 
     if (rc)
         return rc;
@@ -185,6 +216,8 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
     rc = copy_points(buf, &l, &d, cudaMemcpyDeviceToHost, stream, err);
     if (rc == 0)
         rc = save_keyframes(s, buf, &l, &d, stream, err);
+    if (rc == 0 && h.views)
+        rc = save_views(buf, &h, &l, &v, stream, err);
     if (rc == 0 && h.has_previous)
         rc = save_previous(s, buf + l.previous, &d, stream, err);
     if (rc == 0)
@@ -249,6 +282,17 @@ static int load_previous(const struct session_cuda *s, const struct session_dev 
     return rc;
 }
 
+static int load_views(const struct session_dev *d, struct views *v, const uint8_t *buf,
+                      const struct state_head *h, const struct state_layout *l, cudaStream_t stream,
+                      struct err *err)
+{
+    int rc;
+    state_views_to(v, h);
+    memcpy(v->kept, buf + l->views_kept, state_views_kept(h) * sizeof *v->kept);
+    rc = copy_views((uint8_t *)buf, h, l, v, cudaMemcpyHostToDevice, stream, err);
+    return rc ? rc : up(d->views, v, sizeof *v, stream, err);
+}
+
 static void take_counts(struct session_dev *d, const struct state_head *h)
 {
     d->has_last = (int)h->has_last;
@@ -270,7 +314,8 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     struct session_dev d;
     struct state_head h;
     struct state_layout l;
-    int rc = describe(&h, &d, s, stream, err);
+    struct views v;
+    int rc = describe(&h, &d, &v, s, stream, err);
 
     if (rc == 0 && (d.frame || d.n_slots))
         rc = err_set(err, ERR_STATE, "a state is loaded into a new session alone");
@@ -283,6 +328,8 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     rc = copy_points((uint8_t *)buf, &l, &d, cudaMemcpyHostToDevice, stream, err);
     if (rc == 0)
         rc = load_keyframes(s, &d, buf, &l, stream, err);
+    if (rc == 0 && h.views)
+        rc = load_views(&d, &v, buf, &h, &l, stream, err);
     if (rc == 0 && h.has_previous)
         rc = load_previous(s, &d, buf + l.previous, stream, err);
     if (rc == 0)

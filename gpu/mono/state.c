@@ -12,6 +12,7 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
     h->h = c->net_h;
     h->step_m = c->step_m;
     h->cells = c->fuse.cells != 0;
+    h->views = c->views != 0;
 }
 
 size_t state_take(size_t *end, size_t n)
@@ -134,7 +135,7 @@ static const struct state_part state_session = {SECTION_TAG('G', 'S', 'E', 'S'),
                                                  get_previous,
                                                  check_previous};
 static const struct state_part *const state_part[] = {
-    &state_session, &state_model, &state_keyframes, &state_cells, &state_previous};
+    &state_session, &state_model, &state_keyframes, &state_cells, &state_views, &state_previous};
 #define N_PARTS ((int)(sizeof state_part / sizeof *state_part))
 
 /* The parts of a row that is read: where their bodies are; len 0 of a part that is missing. */
@@ -252,6 +253,8 @@ static int check_head(const struct state_head *h, const struct gpu_session_confi
         return err_set(err, ERR_INPUT, "the state of a session of another shape");
     if (h->cells != (uint32_t)(c->fuse.cells != 0))
         return err_set(err, ERR_INPUT, "the state of a session that finds its points otherwise");
+    if (h->views != (uint32_t)(c->views != 0))
+        return err_set(err, ERR_INPUT, "the state of a session that makes its depth otherwise");
     if (h->n_slots > c->max_points || h->n_keyframes > (uint32_t)c->fuse.max_keyframes)
         return err_set(err, ERR_INPUT, "%u slots and %u keyframes are over the session's limits",
                        h->n_slots, h->n_keyframes);

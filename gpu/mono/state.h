@@ -11,6 +11,7 @@
  *   GMOD  the fusion model: counts, points, lists of slots                     state_model.c
  *   GKEY  keyframes, their overlaps and maps                                   state_keyframes.c
  *   GCEL  instead of maps: the cube of space that each slot's point lies in    state_cells.c
+ *   GVIE  keyframes of many views, with their maps, if the session uses them   state_views.c
  *   GPRE  the motion network's previous picture, if there is one               state.c
  *   GRST  instead of the others: all of it in the layout of version 0.1.0      state_v1.c
  *
@@ -29,6 +30,7 @@
 #include "gpu/base/point.h"
 #include "gpu/gpu.h"
 #include "gpu/mono/covisible_point.h"
+#include "gpu/views/views.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +43,8 @@ struct state_head {
     float step_m;
     uint32_t has_last, has_previous;
     uint32_t cells; /* points lie in cubes: keys, and no maps */
+    uint32_t views; /* many views: their counts are */
+    uint32_t views_frame, views_taken, views_swept, views_final, views_first;
     uint32_t frame, n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
     uint64_t next_id;
     struct rigid T_last;
@@ -58,8 +62,10 @@ struct state_layout {
     size_t overlaps;   /* [n_keyframes][n_keyframes] u8 */
     size_t maps;       /* [n_keyframes][h][w] u32 */
     size_t keys;       /* [n_slots] u64, of cells */
-    size_t previous;   /* [3][h][w] f32 if has_previous */
-    size_t bytes;      /* of the row */
+    /* of n = state_views_kept() keyframes of many views, struct views and its maps */
+    size_t views_kept, views_grey, views_rgb, views_single, views_own, views_agree;
+    size_t previous; /* [3][h][w] f32 if has_previous */
+    size_t bytes;    /* of the row */
 };
 
 /* Back end and shape; the counts are the caller's. */
@@ -69,6 +75,19 @@ void state_layout_make(struct state_layout *l, const struct state_head *h);
 void state_begin(uint8_t *buf, const struct state_head *h, const struct state_layout *l);
 /* n keyframes that were copied: grid points without depth, which nothing reads, become zero. */
 void state_tidy_keyframes(uint8_t *keyframes, size_t n);
+
+/* Counts of many views, from and to a session; the keyframes that a state has. */
+void state_views_of(struct state_head *h, const struct views *v);
+void state_views_to(struct views *v, const struct state_head *h);
+size_t state_views_kept(const struct state_head *h);
+/* Their maps in a session, and where a state has them. */
+#define STATE_VIEWS_MAPS 5
+struct state_views_map {
+    void *map;
+    size_t at, bytes;
+};
+void state_views_maps(struct state_views_map to[STATE_VIEWS_MAPS], const struct views *v,
+                      const struct state_head *h, const struct state_layout *l);
 
 unsigned state_reads(uint32_t tag); /* gpu_session_reads() */
 

@@ -37,11 +37,15 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     return r;
 }
 
+/* Initial states: points in cubes of space; and depth out of many views. */
+static char cells, views;
+
 static struct gpu_session_config walk_config(void **state)
 {
     struct gpu_session_config c = line_config(W, H);
     if (*state)
         fuse_params_cells(&c.fuse);
+    c.views = *state == &views;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -205,9 +209,6 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     fusion_cuda->close(&r);
 }
 
-/* Points in cubes of space: any initial state says so. */
-static char cells;
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +216,8 @@ int main(void)
         cmocka_unit_test(a_session_goes_from_one_back_end_to_the_other),
         cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &cells),
         cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &cells),
+        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &views),
+        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
