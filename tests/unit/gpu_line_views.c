@@ -1,0 +1,275 @@
+/*
+ * gpu_line_views - the line with depth out of many views: its cloud in a painted room whose
+ * single-view depth errs, what each frame answers, its state, other worlds
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/support/count_malloc.h"
+#include "tests/support/line.h"
+#include "tests/support/state_walk.h"
+#include "tests/support/views_case.h"
+
+#define W 96
+#define H 72
+#define FRAMES 32
+
+static struct gpu_session_config views_config(int w, int h, int views)
+{
+    struct gpu_session_config c = line_config(w, h);
+    fuse_params_cells(&c.fuse);
+    c.views = views;
+    return c;
+}
+
+static void draw(struct line *l, int i)
+{
+    struct views_case c = {.w = l->w, .h = l->h, .depth = l->depth, .rgb = l->rgb};
+    c.truth = malloc((size_t)l->w * (size_t)l->h * sizeof *c.truth);
+    assert_non_null(c.truth);
+    views_case_draw(&c, i, 1.2f);
+    l->K = c.frame.K;
+    line_set_frame(l, &c.frame.T_wc);
+    free(c.truth);
+}
+
+static void step(struct line *l)
+{
+    struct gpu_item *item = &l->f.item;
+    assert_int_equal(session_cpu_put_depth(l->s, l->depth, NULL), 0);
+    assert_int_equal(gpu_submit(l->g, &gpu_line_mono, &item, 1, NULL), 0);
+    assert_int_equal(gpu_wait(l->g, &item, 1, NULL), 0);
+}
+
+/* The share of stable points that lie on a surface within 5 cm, and how many do. */
+static float near_share(const struct line *l, uint32_t *n_near)
+{
+    struct scene scene = scene_make();
+    uint32_t n = 0;
+    *n_near = 0;
+    for (uint32_t i = 0; i < l->cpu->n_slots; i++)
+        if (l->cpu->stat[i].state == POINT_STABLE) {
+            n++;
+            *n_near += fabsf(scene_distance(&scene, point_position(&l->cpu->place[i]))) < 0.05f;
+        }
+    return n ? (float)*n_near / (float)n : 0.0f;
+}
+
+static void the_cloud_is_better_and_frames_are_their_own(void **state)
+{
+    float share[2];
+    uint32_t near[2], n_final = 0;
+    static float depth[W * H];
+    (void)state;
+    for (int views = 0; views < 2; views++) {
+        struct gpu_session_config c = views_config(W, H, views);
+        struct line l = {0};
+        assert_int_equal(line_open(&l, &c), 0);
+        for (int i = 0; i < FRAMES; i++) {
+            struct rigid T;
+            draw(&l, i);
+            l.f.depth_out = depth;
+            T = l.f.T_wc;
+            step(&l);
+            assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
+            if (!views) {
+                assert_memory_equal(depth, l.depth, sizeof depth);
+                continue;
+            }
+            n_final += l.cpu->views->plan.final >= 0;
+            assert_memory_equal(depth, l.cpu->views->target[VIEWS_FRAME].depth, sizeof depth);
+        }
+        share[views] = near_share(&l, &near[views]);
+        line_close(&l);
+    }
+    print_message("# within 5 cm: %.3f of the points (%u), without %.3f (%u); %u final views\n",
+                  (double)share[1], near[1], (double)share[0], near[0], n_final);
+    assert_true(n_final > 2);
+    assert_true(share[1] > 2.0f * share[0] && near[1] > 2 * near[0]);
+}
+
+static void keyframes_of_another_world_are_no_neighbours(void **state)
+{
+    struct gpu_session_config c = views_config(W, H, 1);
+    struct line l = {0};
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < FRAMES; i++) {
+        draw(&l, i);
+        l.f.restart = i == FRAMES / 2;
+        step(&l);
+        for (int k = 0; k < l.cpu->views->plan.n_sources; k++)
+            assert_true(l.cpu->views->kept[l.cpu->views->plan.source[k]].index >=
+                        l.cpu->views->first);
+        if (i == FRAMES / 2) {
+            assert_int_equal(l.cpu->views->first + 1, l.cpu->views->n_taken);
+            assert_memory_equal(l.cpu->view.depth, l.depth, W * H * sizeof *l.depth);
+        }
+    }
+    line_close(&l);
+}
+
+/* A frame without a pose is fused as it is and is no keyframe. */
+static void frames_without_poses_are_fused_as_they_are(void **state)
+{
+    struct gpu_session_config c = views_config(W, H, 1);
+    struct line l = {0};
+    uint32_t before;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    draw(&l, 0);
+    step(&l);
+    before = l.cpu->views->frame;
+    l.f.has_pose = 0;
+    assert_int_equal(session_cpu_put_depth(l.s, l.depth, NULL), 0);
+    assert_int_equal(motion_cpu_run(&l.f.item, NULL), 0);
+    assert_int_equal(views_cpu_run(&l.f.item, NULL), 0);
+    assert_ptr_equal(l.cpu->view.depth, l.cpu->depth);
+    assert_null(l.cpu->view.trust);
+    assert_int_equal(l.cpu->views->frame, before);
+    line_close(&l);
+}
+
+static void frames_allocate_nothing(void **state)
+{
+    struct gpu_session_config c = views_config(W, H, 1);
+    struct line l = {0};
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < FRAMES; i++) {
+        size_t before;
+        draw(&l, i);
+        before = count_malloc_own;
+        step(&l);
+        assert_int_equal(count_malloc_own, before);
+    }
+    line_close(&l);
+}
+
+/* ------------------------------------------------------------------------- state */
+
+/* Frames 0 ... at-1 in one session, the others in one that was loaded, beside one that has all. */
+static void a_loaded_session_goes_on_as_the_saved_one(void **state)
+{
+    static const int at[] = {0, 1, 6, 13, 24, 31};
+    struct gpu_session_config c = views_config(63, 47, 1);
+    (void)state;
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        struct line whole, part;
+        struct gpu_session *loaded;
+        size_t len, again_len;
+        uint8_t *buf, *again;
+        assert_int_equal(line_open(&whole, &c), 0);
+        assert_int_equal(line_open(&part, &c), 0);
+        for (int i = 0; i < FRAMES; i++) {
+            if (i == at[k]) {
+                buf = save(part.s, &len);
+                assert_int_equal(session_cpu_new(&loaded, part.g, &c, NULL), 0);
+                assert_int_equal(gpu_session_load(loaded, buf, len, NULL), 0);
+                again = save(loaded, &again_len);
+                assert_int_equal(len, again_len);
+                assert_memory_equal(buf, again, len);
+                free(buf);
+                free(again);
+                gpu_session_free(&part.s);
+                part.s = loaded;
+                part.cpu = session_cpu_of(loaded);
+            }
+            draw(&whole, i);
+            draw(&part, i);
+            step(&whole);
+            step(&part);
+            assert_int_equal(whole.f.result.n_changes, part.f.result.n_changes);
+            assert_memory_equal(whole.f.changes, part.f.changes,
+                                whole.f.result.n_changes * sizeof *whole.f.changes);
+        }
+        buf = save(whole.s, &len);
+        again = save(part.s, &again_len);
+        assert_int_equal(len, again_len);
+        assert_memory_equal(buf, again, len);
+        free(buf);
+        free(again);
+        line_close(&whole);
+        line_close(&part);
+    }
+}
+
+/* Into a new session; if it is taken, frames that sweep and finish what it says it has kept. */
+static int try_views(struct line *l, const uint8_t *buf, size_t len)
+{
+    struct gpu_session *own = l->s;
+    struct err err = {0};
+    int rc;
+    assert_int_equal(session_cpu_new(&l->s, l->g, &own->config, NULL), 0);
+    rc = gpu_session_load(l->s, buf, len, &err);
+    if (rc == 0)
+        for (int i = 27; i < 30; i++) {
+            draw(l, i);
+            step(l);
+        }
+    else
+        assert_true((rc == ERR_INPUT || rc == ERR_UNSUPPORTED) && err.text[0]);
+    gpu_session_free(&l->s);
+    l->s = own;
+    return rc == 0;
+}
+
+static void strange_bytes_are_refused_or_harmless(void **state)
+{
+    struct gpu_session_config c = views_config(17, 16, 1), other;
+    struct line l = {0}, b = {0};
+    struct state_head h;
+    struct state_layout at;
+    size_t len, n_taken = 0;
+    uint8_t *buf;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < 27; i++) {
+        draw(&l, i);
+        step(&l);
+    }
+    buf = save(l.s, &len);
+    assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
+    assert_true(h.views_taken > 8 && h.views_final > 0);
+    for (size_t i = at.views_kept - 32; i < at.views_agree; i += i < at.views_grey ? 1 : 61) {
+        uint8_t was = buf[i];
+        buf[i] ^= i % 2 ? 0x81 : 0x7e;
+        n_taken += (size_t)try_views(&l, buf, len);
+        buf[i] = was;
+    }
+    print_message("# %zu changed states were taken, and did no harm\n", n_taken);
+    /* each of these is a lie: counts, a place, a frame, numbers that are none */
+    for (int lie = 0; lie < 9; lie++) {
+        static const uint32_t nan = 0x7fc00000u, many = 0xffffu;
+        static const size_t field[] = {0, 4, 8, 12, 16, 32, 36, 40, 60};
+        uint8_t *to = buf + at.views_kept - 32 + field[lie], was[4];
+        memcpy(was, to, 4);
+        memcpy(to, lie == 0 ? (const uint32_t[]){0} : lie < 7 ? &many : &nan, 4);
+        assert_int_equal(try_views(&l, buf, len), 0);
+        memcpy(to, was, 4);
+    }
+    assert_true(try_views(&l, buf, len));
+    other = c;
+    other.views = 0;
+    assert_int_equal(line_open(&b, &other), 0);
+    assert_int_equal(gpu_session_load(b.s, buf, len, NULL), ERR_INPUT);
+    line_close(&b);
+    free(buf);
+    line_close(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cloud_is_better_and_frames_are_their_own),
+        cmocka_unit_test(keyframes_of_another_world_are_no_neighbours),
+        cmocka_unit_test(frames_without_poses_are_fused_as_they_are),
+        cmocka_unit_test(frames_allocate_nothing),
+        cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
+        cmocka_unit_test(strange_bytes_are_refused_or_harmless),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
