@@ -31,8 +31,8 @@ static const char shown[] =
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"min_depth_m\":0.2,\"max_depth_m\":20,\"retention_s\":-1,\"preview\":"
-    "true,"
+    "\"fusion\":\"paper\",\"views\":\"off\",\"min_depth_m\":0.2,\"max_depth_m\":20,"
+    "\"retention_s\":-1,\"preview\":true,"
     "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
 
 static struct json_issues read_text(struct session_options *o, const char *text,
@@ -63,18 +63,18 @@ static const char *written(const struct session_options *o, enum session_options
     return buf;
 }
 
-/* `kept` as it is written now: with the kind, the world's up, `upright` and the rules of fusion,
- * which were no options then. Those of that time are the paper's (store_manifest.c). */
+/* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion
+ * and views, which were no options then. Those of that time are the paper's (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
     const char *fusion = strstr(kept, ",\"min_depth_m\"");
 
-    snprintf(
-        buf, sizeof buf,
-        "%.*s,\"kind\":\"mono\"%.*s,\"up\":\"+y\",\"upright\":\"auto\"%.*s,\"fusion\":\"paper\"%s",
-        (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up, fusion);
+    snprintf(buf, sizeof buf,
+             "%.*s,\"kind\":\"mono\"%.*s,\"up\":\"+y\",\"upright\":\"auto\"%.*s,\"fusion\":"
+             "\"paper\",\"views\":\"off\"%s",
+             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up, fusion);
     return buf;
 }
 
@@ -89,7 +89,8 @@ static const char *named(const char *text)
 
 static void three_forms_hold_the_same(void **state)
 {
-    struct session_options o = {.fusion = SESSION_FUSION_PAPER}, again = {0};
+    struct session_options o = {.fusion = SESSION_FUSION_PAPER, .views = SESSION_VIEWS_OFF},
+                           again = {0};
 
     (void)state;
     assert_int_equal(read_text(&o, kept, SESSION_OPTIONS_KEPT).n, 0);
