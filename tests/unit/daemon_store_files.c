@@ -120,10 +120,10 @@ static enum session_fusion fusion_of(const char *id)
     return fusion;
 }
 
-/* The manifest of a version that had neither the option `fusion` nor a checksum. */
+/* The manifest of a version that had neither the options `fusion` and `views` nor a checksum. */
 static void an_old_session_keeps_the_rules_of_its_time(void **state)
 {
-    static const char fusion[] = ",\"fusion\":\"cells\"";
+    static const char fusion[] = ",\"fusion\":\"cells\",\"views\":\"on\"";
     char id[API_ID_CAP], other[API_ID_CAP], text[16384], *at;
     FILE *f;
 
