@@ -47,7 +47,8 @@ GPU_HD static inline int fuse_state(int state, float c_c, uint32_t n_observation
     return state;
 }
 
-/* One observation more, which counts for `evidence`. It takes all votes back (R2), or one of them (Q3). */
+/* One observation more, which counts for `evidence`. It takes all votes back (R2), or one of them
+ * (Q3). */
 GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
                                        const struct fuse_params *p)
 {

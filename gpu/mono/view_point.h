@@ -12,10 +12,8 @@
 
 #define VIEW_TRUST_FINAL 96     /* of a keyframe's final view ... */
 #define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
-#ifndef VIEW_EVIDENCE_FINAL
-#define VIEW_EVIDENCE_FINAL 2
+#define VIEW_EVIDENCE_FINAL 2   /* observations that such a pixel counts for; others are one */
 #define VIEW_EVIDENCE_MEASURED 3
-#endif
 
 struct view {
     struct camera camera;
