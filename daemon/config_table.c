@@ -85,7 +85,7 @@ static const struct config_key table[] = {
            "Scans that a progressive JPEG may have"),
     NUMBER(CONFIG_INT, limits, net_pixels, 0, 4194304, "0", true,
            "Pixels of the largest input of networks that a session may ask for; 0 means 106496 on "
-           "the CPU and 2097152 on a GPU"),
+           "the CPU and 393216 on a GPU"),
     NUMBER(CONFIG_INT, limits, decode_ms, 10, 60000, "100", false,
            "Milliseconds that decoding one JPEG may be expected to take, by its headers and "
            "lengths"),

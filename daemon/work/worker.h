@@ -70,7 +70,7 @@ MUST_CHECK int worker_decode(struct worker *w, const struct gpu_jpeg *jpeg);
  * Returns: no more than that; no more than what takes a second, by what frames have taken here, but
  *          what the server chooses itself always; less than what the device could not be made for
  */
-#define WORKER_NET_PIXELS_CUDA (2048 * 1024)
+#define WORKER_NET_PIXELS_CUDA (1024 * 384)
 uint64_t worker_net_pixels(struct worker *w, uint64_t configured);
 
 /* clock_us() of the last sign of life of its two threads, the older one; a batch
