@@ -167,7 +167,8 @@ static int parse_line(char *line, const char *where, struct token_line *t, struc
         return err_at(err, ERR_INPUT, where,
                       "the expiry must look like 2026-12-31 or 2026-12-31T23:59:59Z");
     if (quotas && quota_read(&checked, quotas, &why))
-        return err_at(err, ERR_INPUT, where, "the quotas are wrong; see reconctl token new");
+        return err_at(err, ERR_INPUT, where,
+                      "quotas must be as `reconctl token new --quotas` writes them");
     snprintf(t->quotas, sizeof t->quotas, "%s", quotas ? quotas : "");
     return 0;
 }

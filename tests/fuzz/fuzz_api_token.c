@@ -29,6 +29,7 @@ static void same_again(const struct token_line *t)
     check(token_file_next(&cursor, &number, "again", &again, &err) == 1 && number == 1);
     check(strcmp(again.name, t->name) == 0 && again.scope == t->scope);
     check(token_equal(again.sha256, t->sha256) && again.expires == t->expires);
+    check(strcmp(again.quotas, t->quotas) == 0);
 }
 
 /* A run of bytes of the text as long as a short token, in what is told of it? */
