@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STACK_BYTES (64 << 10)
+
 void wipe_free(void *memory)
 {
     if (memory)
@@ -23,4 +25,11 @@ void *wipe_realloc(void *old, size_t size, const char *reason)
         memcpy(fresh, old, had < size ? had : size);
     wipe_free(old);
     return fresh;
+}
+
+__attribute__((noinline)) void wipe_stack(void)
+{
+    char below[STACK_BYTES];
+
+    explicit_bzero(below, sizeof below);
 }

@@ -28,6 +28,7 @@ struct ws_service { /* a thread; only atomics are touched by others */
     lws_sorted_usec_list_t tick;
     int64_t ticked_ms, looked_ms;
     int look_next; /* peer */
+    bool met;      /* a handshake was read, perhaps with a token, since the stack was wiped */
     uint8_t *tx;   /* [tx_cap], LWS_PRE bytes and one message being handed to the library */
     size_t tx_cap;
     atomic_bool wake;

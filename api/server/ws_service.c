@@ -315,6 +315,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
     if (!p)
         return 0;
+    v->met = v->met || reason == LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION ||
+             reason == LWS_CALLBACK_HTTP_CONFIRM_UPGRADE || reason == LWS_CALLBACK_HTTP;
     switch (reason) {
     case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
         return on_handshake(w, p, wsi);
@@ -421,6 +423,9 @@ void *ws_service_run(void *service)
         set_tick(v);
         if (lws_service(v->lws, 0) < 0)
             break;
+        if (v->met)
+            wipe_stack();
+        v->met = false;
         now = now_ms();
         look_for_floods(v, now);
         atomic_store(&v->alive_ms, (uint64_t)now);
