@@ -1,76 +1,64 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/associate_point.h"
+#include "gpu/base/arena.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define ALIGN 64
 
-/* Hands out pieces of one mapping; with base NULL it only adds up. */
-struct arena {
-    uint8_t *base;
-    size_t used;
-};
-
-static void *take(struct arena *a, size_t n, size_t size)
-{
-    size_t at = a->used;
-    a->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
-    return a->base ? a->base + at : NULL;
-}
-
 static void lay_out_picture(struct session_cpu *s, struct arena *a,
                             const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
-    s->row = take(a, (size_t)c->max_image_w * 3, sizeof *s->row);
-    s->rgb = take(a, n * 3, sizeof *s->rgb);
-    s->planes = take(a, n * 3, sizeof *s->planes);
-    s->pair = take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
-    s->depth = take(a, n, sizeof *s->depth);
-    s->raw = take(a, n, sizeof *s->raw);
+    s->row = arena_take(a, (size_t)c->max_image_w * 3, sizeof *s->row);
+    s->rgb = arena_take(a, n * 3, sizeof *s->rgb);
+    s->planes = arena_take(a, n * 3, sizeof *s->planes);
+    s->pair = arena_take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
+    s->depth = arena_take(a, n, sizeof *s->depth);
+    s->raw = arena_take(a, n, sizeof *s->raw);
 }
 
 static void lay_out_fusion(struct session_cpu *s, struct arena *a,
                            const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
-    s->usable = take(a, n, sizeof *s->usable);
-    s->world = take(a, n, sizeof *s->world);
-    s->found = take(a, n, sizeof *s->found);
-    s->distance = take(a, n, sizeof *s->distance);
-    s->through = take(a, n, sizeof *s->through);
-    s->won = take(a, n, sizeof *s->won);
-    s->fresh = take(a, n, sizeof *s->fresh);
-    s->wins = take(a, n, sizeof *s->wins);
-    s->carved = take(a, n, sizeof *s->carved);
-    s->changes = take(a, 2 * n, sizeof *s->changes);
+    s->usable = arena_take(a, n, sizeof *s->usable);
+    s->world = arena_take(a, n, sizeof *s->world);
+    s->found = arena_take(a, n, sizeof *s->found);
+    s->distance = arena_take(a, n, sizeof *s->distance);
+    s->through = arena_take(a, n, sizeof *s->through);
+    s->won = arena_take(a, n, sizeof *s->won);
+    s->fresh = arena_take(a, n, sizeof *s->fresh);
+    s->wins = arena_take(a, n, sizeof *s->wins);
+    s->carved = arena_take(a, n, sizeof *s->carved);
+    s->changes = arena_take(a, 2 * n, sizeof *s->changes);
     s->cell_claims =
-        take(a, c->fuse.cells ? 0 : n * (size_t)c->fuse.n_covisible, sizeof *s->cell_claims);
-    s->entry = take(a, c->fuse.cells ? n : 0, sizeof *s->entry);
-    s->bins = take(a, ASSOCIATE_BINS, sizeof *s->bins);
+        arena_take(a, c->fuse.cells ? 0 : n * (size_t)c->fuse.n_covisible, sizeof *s->cell_claims);
+    s->entry = arena_take(a, c->fuse.cells ? n : 0, sizeof *s->entry);
+    s->bins = arena_take(a, ASSOCIATE_BINS, sizeof *s->bins);
 }
 
 static void lay_out_model(struct session_cpu *s, struct arena *a,
                           const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h, k = (size_t)c->fuse.max_keyframes, m = c->max_points;
-    s->overlap_now = take(a, k, sizeof *s->overlap_now);
-    s->keyframes = take(a, k, sizeof *s->keyframes);
-    s->overlaps = take(a, k * k, sizeof *s->overlaps);
-    s->maps = take(a, c->fuse.cells ? 0 : k * n, sizeof *s->maps);
-    s->place = take(a, m, sizeof *s->place);
-    s->stat = take(a, m, sizeof *s->stat);
-    s->out = take(a, m, sizeof *s->out);
-    s->id = take(a, m, sizeof *s->id);
-    s->claims = take(a, m, sizeof *s->claims);
-    s->unstable = take(a, m, sizeof *s->unstable);
-    s->free_slots = take(a, m, sizeof *s->free_slots);
+    s->overlap_now = arena_take(a, k, sizeof *s->overlap_now);
+    s->keyframes = arena_take(a, k, sizeof *s->keyframes);
+    s->overlaps = arena_take(a, k * k, sizeof *s->overlaps);
+    s->maps = arena_take(a, c->fuse.cells ? 0 : k * n, sizeof *s->maps);
+    s->place = arena_take(a, m, sizeof *s->place);
+    s->stat = arena_take(a, m, sizeof *s->stat);
+    s->out = arena_take(a, m, sizeof *s->out);
+    s->id = arena_take(a, m, sizeof *s->id);
+    s->claims = arena_take(a, m, sizeof *s->claims);
+    s->unstable = arena_take(a, m, sizeof *s->unstable);
+    s->free_slots = arena_take(a, m, sizeof *s->free_slots);
     if (c->fuse.cells) {
         uint32_t size = cell_table_size(c->max_points, (uint32_t)n);
-        s->key = take(a, m, sizeof *s->key);
-        s->table = take(a, size, sizeof *s->table);
+        s->key = arena_take(a, m, sizeof *s->key);
+        s->table = arena_take(a, size, sizeof *s->table);
         s->table_mask = size - 1;
     }
 }
@@ -81,9 +69,9 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
 {
     struct views v;
     uint8_t *maps, *band;
-    s->views = take(a, 1, sizeof *s->views);
-    maps = take(a, views_lay_out(&v, NULL, c->net_w, c->net_h), 1);
-    band = take(a, sweep_cpu_lay_out(&v, NULL), 1);
+    s->views = arena_take(a, 1, sizeof *s->views);
+    maps = arena_take(a, views_lay_out(&v, NULL, c->net_w, c->net_h), 1);
+    band = arena_take(a, sweep_cpu_lay_out(&v, NULL), 1);
     if (a->base) {
         views_lay_out(s->views, maps, c->net_w, c->net_h);
         sweep_cpu_lay_out(s->views, band);
@@ -93,7 +81,7 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
 static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
 {
-    struct arena a = {base, 0};
+    struct arena a = {base, ALIGN, 0};
 
     lay_out_picture(s, &a, c);
     if (c->line->has_map) {

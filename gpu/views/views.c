@@ -1,37 +1,26 @@
 #include "gpu/views/views.h"
 
+#include "gpu/base/arena.h"
+
 #include <string.h>
 
 #define ALIGN 256
 
-struct arena {
-    uint8_t *base;
-    size_t used;
-};
-
-static void *take(struct arena *a, size_t n, size_t size)
-{
-    size_t at = a->used;
-
-    a->used += (n * size + ALIGN - 1) / ALIGN * ALIGN;
-    return a->base ? a->base + at : NULL;
-}
-
 static void take_target(struct views_target *t, struct arena *a, size_t n)
 {
-    t->front = take(a, n, sizeof *t->front);
-    t->weight = take(a, n, sizeof *t->weight);
-    t->sum = take(a, n, sizeof *t->sum);
-    t->ratio = take(a, n, sizeof *t->ratio);
-    t->share = take(a, n, sizeof *t->share);
-    t->nodes = take(a, VIEWS_NODES, sizeof *t->nodes);
-    t->depth = take(a, n, sizeof *t->depth);
-    t->trust = take(a, n, sizeof *t->trust);
+    t->front = arena_take(a, n, sizeof *t->front);
+    t->weight = arena_take(a, n, sizeof *t->weight);
+    t->sum = arena_take(a, n, sizeof *t->sum);
+    t->ratio = arena_take(a, n, sizeof *t->ratio);
+    t->share = arena_take(a, n, sizeof *t->share);
+    t->nodes = arena_take(a, VIEWS_NODES, sizeof *t->nodes);
+    t->depth = arena_take(a, n, sizeof *t->depth);
+    t->trust = arena_take(a, n, sizeof *t->trust);
 }
 
 size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
 {
-    struct arena a = {base, 0};
+    struct arena a = {base, ALIGN, 0};
     size_t n = (size_t)w * (size_t)h;
 
     memset(v, 0, sizeof *v);
@@ -43,12 +32,12 @@ size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
         v->step++;
     v->nodes_w = (w + v->step - 1) / v->step + 1;
     v->nodes_h = (h + v->step - 1) / v->step + 1;
-    v->grey = take(&a, VIEWS_KEPT * n, sizeof *v->grey);
-    v->rgb = take(&a, VIEWS_KEPT * n, 3 * sizeof *v->rgb);
-    v->single = take(&a, VIEWS_KEPT * n, sizeof *v->single);
-    v->own = take(&a, VIEWS_KEPT * n, sizeof *v->own);
-    v->agree = take(&a, VIEWS_KEPT * n, sizeof *v->agree);
-    v->grey_now = take(&a, n, sizeof *v->grey_now);
+    v->grey = arena_take(&a, VIEWS_KEPT * n, sizeof *v->grey);
+    v->rgb = arena_take(&a, VIEWS_KEPT * n, 3 * sizeof *v->rgb);
+    v->single = arena_take(&a, VIEWS_KEPT * n, sizeof *v->single);
+    v->own = arena_take(&a, VIEWS_KEPT * n, sizeof *v->own);
+    v->agree = arena_take(&a, VIEWS_KEPT * n, sizeof *v->agree);
+    v->grey_now = arena_take(&a, n, sizeof *v->grey_now);
     for (int i = 0; i < VIEWS_TARGETS; i++)
         take_target(&v->target[i], &a, n);
     return a.used;
