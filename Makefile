@@ -102,7 +102,7 @@ LIB_DAEMON := $(O)/libdaemon.a
 LIBS_PROTO  := -lturbojpeg -ljpeg -lzstd -lz -ljansson -lpng -lm
 LIBS_GPU    := -ldnnl -lgomp -lprotobuf-c -lm
 LIBS_CLIENT := -lcurl -lwebsockets -lssl -lcrypto
-LIBS_API    := -lmicrohttpd -lwebsockets -lssl -lcrypto $(if $(GNUTLS),-lgnutls)
+LIBS_API    := -lmicrohttpd -lssl -lcrypto $(if $(GNUTLS),-lgnutls)
 LIBS_DAEMON := -lsystemd -linih
 ifeq ($(CUDA),1)
   NVCC_GEN    := $(foreach a,$(CUDA_ARCH),-gencode arch=$(a:sm_%=compute_%),code=$(a)) \
@@ -271,20 +271,27 @@ $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
+# Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/gpu runs it where it is
+CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
+peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
+$(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
+	@mkdir -p $(@D)
+	@test -n '$(CERES_FLAGS)' || { echo 'ceres/ceres.h not found: install libceres-dev' >&2; exit 1; }
+	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(CERES_FLAGS)
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
 	@O=$(O) tests/bench/soak $(or $(SECONDS),3600)
-bench-gpu: all $(BENCH_GPU) ## on a GPU host: our kernels beside their peers and the card's limits
+bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## on a GPU host: our kernels beside their peers and the card's limits
 	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu gpu/views/views_cuda.c
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
 EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)
-EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_views)
+EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
@@ -336,7 +343,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -6,3 +6,10 @@ const char *api_state_name(enum session_state s)
                                                       "suspended", "recovering", "closed"};
     return (unsigned)s < SESSION_STATES ? names[s] : "";
 }
+
+const char *api_views_state_name(enum api_views_state s)
+{
+    static const char *const names[API_VIEWS_STATES] = {"off", "waiting", "ok", "poses_disagree"};
+
+    return (unsigned)s < API_VIEWS_STATES ? names[s] : "";
+}

@@ -24,6 +24,7 @@
 
 #define API_ID_CAP 32 /* session id: 26 characters of base32, 130 random bits */
 #define API_TEXT_CAP 160
+#define API_SOURCES_MAX 8 /* that feed a session, in its whole life */
 
 /* ------------------------------------------------------------------------------- sessions */
 
@@ -33,7 +34,8 @@ enum session_state {
     SESSION_IDLE,       /* none is, frames may come again */
     SESSION_SUSPENDED,  /* idle for long: its device state lies in a checkpoint */
     SESSION_RECOVERING, /* after a start: its journal is being replayed, clients come back later */
-    SESSION_CLOSED,     /* finalized: readable until it is deleted or its retention ends */
+    /* takes no more frames: readable until it is deleted or its retention ends */
+    SESSION_CLOSED,
     SESSION_STATES
 };
 const char *api_state_name(enum session_state s); /* "created" ... */
@@ -57,7 +59,50 @@ struct api_tenant {
  * received = used + dropped + refused, queued = 0. */
 struct session_counts {
     uint64_t received, used, dropped, refused, queued;
+    uint64_t again; /* frames that came once more, and were told what they had been told */
     uint64_t keyframes, bytes_in, bytes_out, blocks_out, points_out;
+};
+
+/* A phone that feeds a session. */
+struct api_source {
+    char name[CONTROL_SOURCE_CAP]; /* "" = none */
+    bool connected, any_seq;
+    uint64_t last_seq;    /* if any_seq: the highest that was used or dropped, or is under way */
+    uint32_t world_epoch; /* of the frame that was taken last */
+};
+
+#define API_SUBMAPS_MAX 256
+
+/* A world of a session, and where its points lie. */
+struct api_submap {
+    uint32_t submap;
+    char source[CONTROL_SOURCE_CAP];
+    uint32_t world_epoch;
+    bool placed;   /* pose is known: of the first one from the start, of others when it was told */
+    float pose[7]; /* q x y z w, t x y z: from the submap to the session's world */
+};
+
+/* Names a cloud's file: the cloud's hash unless submaps were moved or asked for. */
+static inline uint64_t api_cloud_tag(uint64_t hash, uint64_t places, bool unplaced)
+{
+    return hash ^ places ^ (unplaced ? 1u : 0u);
+}
+
+/* What the pictures say of the poses, in sessions with the option `views`. */
+enum api_views_state {
+    API_VIEWS_OFF,
+    API_VIEWS_WAITING, /* too little is known */
+    API_VIEWS_OK,
+    API_VIEWS_POSES_DISAGREE,
+    API_VIEWS_STATES
+};
+const char *api_views_state_name(enum api_views_state s); /* "off" ... */
+
+struct api_views {
+    enum api_views_state state;
+    uint32_t keyframes, refined; /* taken; of them final */
+    float scale;                 /* measured depth over the network's; 1: nothing was measured */
+    float agreement;             /* share of the kept keyframes' measurements that others confirm */
 };
 
 struct session_info {
@@ -71,19 +116,26 @@ struct session_info {
     double created_s, changed_s; /* Unix time */
     uint32_t epoch;              /* of the cloud: new after a restart */
     uint64_t revision, points, hash;
+    uint64_t places; /* another number when a submap was placed elsewhere; 0: all are as at first */
     uint32_t blocks, keyframes_kept;
     uint32_t model_points, model_stable; /* on the device */
+    struct api_views views;
     uint64_t memory_bytes;
     struct session_counts counts;
     uint32_t ingest_clients, view_clients;
+    struct api_source sources[API_SOURCES_MAX];
     float fps;        /* frames used a second, over the last two seconds */
     float latency_ms; /* received to acknowledged, of the last frame */
+    /* the last that a used frame brought */
+    bool has_position;
+    struct frame_position position;
 };
 
 /* One line of the trajectory (TUM format on the way out): camera-to-world, OpenCV axes. */
 struct session_pose {
     uint64_t seq, t_capture_ns;
     struct rigid T_wc;
+    uint32_t source, submap; /* of session_info.sources; whose frame, in which world */
 };
 
 struct api_model {
@@ -128,7 +180,7 @@ struct core_ops {
                         uint64_t *cursor, struct err *err);
     /* No more frames: those queued are still used. Answers at once; the state is CLOSED when they
      * are done. */
-    int (*session_finalize)(struct core *c, const char *id, struct err *err);
+    int (*session_close)(struct core *c, const char *id, struct err *err);
     int (*session_delete)(struct core *c, const char *id, struct err *err);
     /* Tell all stream clients of a session to go, and not to come back by themselves. */
     int (*session_kick)(struct core *c, const char *id, struct err *err);
@@ -143,14 +195,22 @@ struct core_ops {
     void (*tenants_set)(struct core *c, const struct api_tenant *tenants, int n);
 
     /* A consistent snapshot of the cloud as PLY, read piece by piece by one thread. It counts
-     * against `reader`, a token's name; "" = the session's owner. ERR_BUSY: too many are being
-     * read, or the session's journal is being replayed. */
-    int (*export_open)(struct core *c, const char *id, const char *reader, struct core_export **e,
-                       uint64_t *total_bytes, uint64_t *hash, struct err *err);
+     * against `reader`, a token's name; "" = the session's owner. Submaps are where they are
+     * placed; those that are not are left out unless `unplaced` asks for them, as they are.
+     * ERR_BUSY: too many are being read, or the session's journal is being replayed. */
+    int (*export_open)(struct core *c, const char *id, const char *reader, bool unplaced,
+                       struct core_export **e, uint64_t *total_bytes, uint64_t *hash,
+                       struct err *err);
     /* Returns bytes written to buf, 0 at the end. */
     size_t (*export_read)(struct core_export *e, uint64_t offset, uint8_t *buf, size_t cap);
     void (*export_close)(struct core_export *e);
 
+    /* The worlds of a session: fills list [API_SUBMAPS_MAX] in the order of their numbers. */
+    int (*submaps)(struct core *c, const char *id, struct api_submap *list, int *n,
+                   struct err *err);
+    /* Where one of them lies from now on, over restarts as well. ERR_NOT_FOUND: there is none */
+    int (*submap_place)(struct core *c, const char *id, uint32_t submap, const float pose[7],
+                        struct err *err);
     /* Poses from index `first` on; *n of at most cap. */
     int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
                       int cap, int *n, struct err *err);
@@ -168,6 +228,11 @@ struct core_ops {
     /* Streams: all calls for one stream come from one thread, those for others perhaps
      * from another. `cookie` is the edge's own
      * name for the connection; the core hands it to edge_ops.wake. */
+
+    /* May a client come to the session's stream? ERR_NOT_FOUND; ERR_BUSY: not before
+     * *retry_after_s. A session that comes back after a restart and is asked for here does so
+     * before others. */
+    int (*stream_expect)(struct core *c, const char *id, int *retry_after_s, struct err *err);
     int (*stream_open)(struct core *c, const char *id, enum control_role role, void *cookie,
                        struct stream **s, struct err *err);
     /* The client's `start`; the answer (`ready`) is the first message of stream_next(). */
@@ -175,8 +240,8 @@ struct core_ops {
     /* One whole binary message, copied before it returns; the edge has checked opcode, version,
      * header_len, that the whole header is there and that seq < 2^53, so an `ack` can name it.
      * ERR_INPUT/ERR_LIMIT/ERR_BUSY/ERR_STATE have already been turned into an `ack`; the edge
-     * closes only on ERR_DENIED (a viewer sent a frame) or ERR_LIMIT with where = "flood" (window
-     * overrun by far). */
+     * tells of ERR_DENIED (a viewer sent a frame) and closes on ERR_LIMIT with where = "flood"
+     * (window overrun by far). */
     int (*stream_frame)(struct stream *s, const uint8_t *msg, size_t len, struct err *err);
     /* Microseconds by which the session's owner is ahead of the frames a second of its quota: the
      * edge reads no more of this stream until less than a moment is left. */

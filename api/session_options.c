@@ -13,14 +13,14 @@
     FIELD(f), .group = net, .kinds = ANY, .unit = "pixels", .min = 32, .max = SESSION_NET_SIDE_MAX
 #define ANY (~0u)
 #define MONO (1u << SESSION_MONO)
-#define DEPTH (1u << SESSION_DEPTH)
 
 static const char camera[] = "camera", net[] = "net"; /* objects are told apart by their address */
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
+static const char *const depth_sources[] = {"network", "sensor", "both", NULL};
 static const char *const fusions[] = {"cells", "paper", NULL};
-static const char *const switches[] = {"on", "off", NULL};
+static const char *const views[] = {"on", "off", "refined", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
@@ -40,6 +40,10 @@ const struct session_option session_options_table[] = {
     {"pose_source", SESSION_OPTION_WORD, FIELD(pose_source), .words = pose_sources, .kinds = MONO,
      .flag = "pose-source", .arg = "SOURCE",
      .help = "Where poses come from: with the frames, or from the ego-motion network"},
+    {"depth_source", SESSION_OPTION_WORD, FIELD(depth_source), .words = depth_sources,
+     .kinds = MONO, .flag = "depth-source", .arg = "SOURCE",
+     .help = "Where depth comes from: the network, the frames' own sensor, or both: the network "
+             "where the sensor sees nothing"},
     {"up", SESSION_OPTION_WORD, FIELD(up), .words = ups, .kinds = MONO, .flag = "up", .arg = "AXIS",
      .help = "The world's axis that points up, for exports: +y of a phone, -y of learned poses"},
     {"upright", SESSION_OPTION_WORD, FIELD(upright), .words = uprights, .kinds = ANY,
@@ -69,13 +73,15 @@ const struct session_option session_options_table[] = {
     {"fusion", SESSION_OPTION_WORD, FIELD(fusion), .words = fusions, .kinds = MONO,
      .flag = "fusion", .arg = "RULES",
      .help = "How points are found again: by their cube of space, or through the keyframes' maps"},
-    {"views", SESSION_OPTION_WORD, FIELD(views), .words = switches, .kinds = MONO,
-     .help = "Depth out of many views; else on where frames bring poses to points in cubes"},
+    {"views", SESSION_OPTION_WORD, FIELD(views), .words = views, .kinds = MONO,
+     .flag = "views", .arg = "SWITCH",
+     .help = "Depth out of many views, with their poses as given or refined; else on where frames "
+             "bring poses to points in cubes, and no sensor's depth; refined on processors"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
      .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",
      .kinds = ANY, .unit = "m", .help = "Depth in metres above which a pixel is not used"},
-    {"depth_unit", SESSION_OPTION_WORD, FIELD(depth_unit), .words = depth_units, .kinds = DEPTH,
+    {"depth_unit", SESSION_OPTION_WORD, FIELD(depth_unit), .words = depth_units, .kinds = ANY,
      .help = "What 16 bits of a depth map mean: millimetres, or 6553.5 / metres"},
     {"retention_s", SESSION_OPTION_INT, FIELD(retention_s), -1, 31536000, .standard = "3600",
      .kinds = ANY, .unit = "s",
@@ -93,7 +99,7 @@ const struct session_option session_options_table[] = {
      .help = "When frames come too fast: live drops the oldest, lossless holds the sender back"},
     {"fps", SESSION_OPTION_REAL, FIELD(fps), 0.1, 1000, .standard = "30", .kinds = ANY,
      .unit = "frames a second", .flag = "rate", .arg = "FPS",
-     .help = "Frames a second that the server counts the session with"},
+     .help = "Frames a second that the session takes at most, by their capture times"},
 };
 /* clang-format on */
 #define ROWS (sizeof session_options_table / sizeof session_options_table[0])

@@ -40,8 +40,23 @@ enum session_pose_source { SESSION_POSE_DEFAULT, SESSION_POSE_DEVICE, SESSION_PO
 /* How points are found again: by their cube of space, or through the maps of keyframes. */
 enum session_fusion { SESSION_FUSION_DEFAULT, SESSION_FUSION_CELLS, SESSION_FUSION_PAPER };
 
-/* Depth out of many views; by default where fusion is by cubes and poses come with the frames. */
-enum session_views { SESSION_VIEWS_DEFAULT, SESSION_VIEWS_ON, SESSION_VIEWS_OFF };
+/* Where depth comes from: the network, the frames' own sensor, or the sensor with the network where
+ * that sees nothing. */
+enum session_depth_source {
+    SESSION_DEPTH_SOURCE_DEFAULT,
+    SESSION_DEPTH_SOURCE_NETWORK,
+    SESSION_DEPTH_SOURCE_SENSOR,
+    SESSION_DEPTH_SOURCE_BOTH
+};
+
+/* Depth out of many views; by default where fusion is by cubes and poses come with the frames.
+ * Refined: the poses of what a keyframe is matched with are corrected first. */
+enum session_views {
+    SESSION_VIEWS_DEFAULT,
+    SESSION_VIEWS_ON,
+    SESSION_VIEWS_OFF,
+    SESSION_VIEWS_REFINED
+};
 
 /* The axis of the world that points away from the ground, as exports say it. */
 enum session_up {
@@ -93,6 +108,7 @@ struct session_options {
     char name[API_NAME_CAP];
     char depth_model[API_NAME_CAP], motion_model[API_NAME_CAP];
     enum session_pose_source pose_source;
+    enum session_depth_source depth_source;
     enum session_up up;
     enum session_upright upright;
     enum session_fusion fusion;

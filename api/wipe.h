@@ -12,8 +12,6 @@
 
 /* free() after wiping all that the allocation holds; NULL is taken. */
 void wipe_free(void *memory);
-/* realloc() and free() (size = 0) in one, as libwebsockets asks for it; reason is not looked at. */
-void *wipe_realloc(void *old, size_t size, const char *reason);
 /* Wipes what calls that have returned left on this thread's stack, 64 KiB below the caller's frame:
  * libraries copy headers into local buffers, too. */
 void wipe_stack(void);

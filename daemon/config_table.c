@@ -55,7 +55,7 @@ static const struct config_key table[] = {
     TEXT(auth, token_file, "", true,
          "File of hashed tokens, mode 0600, one a line: name scope sha256 [expiry] [quotas]"),
     TEXT(auth, origins, "", false,
-         "Origins that browsers may come from, separated by blanks"),
+         "Origins that pages may come from beside this host and loopback, separated by blanks"),
     TEXT(tls, cert_file, "", false,
          "PEM file of the server's certificate and its chain; empty means no TLS"),
     TEXT(tls, key_file, "", false,

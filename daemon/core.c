@@ -170,18 +170,30 @@ static void each_session(struct core *c, void (*call)(struct core *c, struct ses
 }
 
 /* What was answered to a session with a journal is on the disk: its client goes on with it. */
-static void say_stopping(struct session *s, bool at_once)
+static void say_stopping(struct session *s, enum outbox_haste haste)
 {
     const struct control_bye resume = {CONTROL_RESUME, 500, "the server is stopping"};
-    const struct control_bye again = {CONTROL_RECONNECT, 2000, "the server is stopping"};
+    const struct control_bye again = {CONTROL_RECONNECT, 2000,
+                                      "the server stops; without a journal the session ends"};
 
-    session_bye(s, session_disk(s) ? &resume : &again, at_once);
+    session_bye(s, session_disk(s) ? &resume : &again, haste);
 }
 
+/* There is no time for what waits. Without a journal nothing will be heard of it later. */
 static void hasten_session(struct core *c, struct session *s)
 {
     (void)c;
-    say_stopping(s, true);
+    if (!session_disk(s)) {
+        session_hurry(s);
+        session_work_kick_decoder(s);
+    }
+    say_stopping(s, session_disk(s) ? OUTBOX_AT_ONCE : OUTBOX_ANSWERED);
+}
+
+static void cut_off(struct core *c, struct session *s)
+{
+    (void)c;
+    say_stopping(s, OUTBOX_AT_ONCE);
 }
 
 /* Out of use; its files stay. */
@@ -204,7 +216,7 @@ void core_stop(struct core *c)
     atomic_store(&c->draining, true);
     store_recover_stop(c->recovery);
     if (c->registry) {
-        each_session(c, hasten_session); /* without more words, clients come back */
+        each_session(c, cut_off); /* without more words, clients come back */
         each_session(c, let_go);
     }
     if (c->decode)
@@ -328,14 +340,14 @@ void core_sweep(struct core *c)
 static void drain_session(struct core *c, struct session *s)
 {
     (void)c;
-    if (session_disk(s)) { /* the rest will be sent again */
-        say_stopping(s, true);
+    if (session_disk(s)) { /* what was not taken yet will be sent again */
+        say_stopping(s, OUTBOX_ANSWERED);
         store_want_checkpoint(s, false);
         return;
     }
-    session_finalize(s);
+    session_close(s);
     frame_end_settle(s);
-    say_stopping(s, false);
+    say_stopping(s, OUTBOX_COMPLETE);
 }
 
 void core_drain(struct core *c)

@@ -3,6 +3,7 @@
 
 #include "daemon/session/options.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/work/parts.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -34,9 +35,19 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
         beside += mirror_bytes(&limits);
     if (setup->kind->result_bytes)
         beside += setup->kind->result_bytes(&sized) * OUTBOX_WINDOWS * (size_t)setup->queue_frames;
-    return gpu_session_bytes(&device) + beside +
+    return gpu_session_bytes(&device) + beside + sources_bytes() +
            queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
-           (uint64_t)QUEUE_PICTURES * (uint64_t)camera_w * (uint64_t)camera_h * 3;
+           (uint64_t)QUEUE_PICTURES * ((uint64_t)camera_w * (uint64_t)camera_h * 3 +
+                                       parts_bytes(&setup->options, device.net_w, device.net_h));
+}
+
+static bool on_processors(struct core *c)
+{
+    struct api_device d = {0};
+
+    if (c->n_workers > 0)
+        worker_get_device(c->workers[0], &d);
+    return strcmp(d.backend, "cpu") == 0;
 }
 
 static int resolve(struct core *c, const struct session_options *options,
@@ -57,7 +68,7 @@ static int resolve(struct core *c, const struct session_options *options,
                                     .edges = &c->edges,
                                     .last = core_release};
     rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
-                         c->models, c->store != NULL, err);
+                         c->models, c->store != NULL, on_processors(c), err);
     if (rc)
         return rc;
     setup->memory_bytes =

@@ -58,7 +58,7 @@ int core_retry_s(struct core *c);
  * promised_fps by their options; sessions that are closed or at fault count in the latter no
  * more. */
 struct core_census {
-    int states[SESSION_STATES];
+    int states[SESSION_STATES], views[API_VIEWS_STATES];
     uint64_t points;
     struct core_census_device {
         uint32_t sessions, queued;
@@ -70,6 +70,8 @@ void core_take_census(struct core *c, struct core_census *all);
 
 /* ------------------------------------------------------------------------- streams: core_ops */
 
+MUST_CHECK int core_stream_expect(struct core *c, const char *id, int *retry_after_s,
+                                  struct err *err);
 MUST_CHECK int core_stream_open(struct core *c, const char *id, enum control_role role,
                                 void *cookie, struct stream **s, struct err *err);
 MUST_CHECK int core_stream_start(struct stream *s, const struct control_start *start,

@@ -103,14 +103,14 @@ static int op_session_list(struct core *c, struct session_info *infos, int cap, 
     return 0;
 }
 
-static int op_session_finalize(struct core *c, const char *id, struct err *err)
+static int op_session_close(struct core *c, const char *id, struct err *err)
 {
     struct session *s;
     int rc = find(c, id, &s, err);
 
     if (rc)
         return rc;
-    session_finalize(s);
+    session_close(s);
     rc = store_session_write(s, err);
     frame_end_settle(s);
     session_unref(s);
@@ -138,7 +138,7 @@ static int op_session_kick(struct core *c, const char *id, struct err *err)
 
     if (rc)
         return rc;
-    session_bye(s, &bye, true);
+    session_bye(s, &bye, OUTBOX_AT_ONCE);
     session_unref(s);
     return 0;
 }
@@ -216,12 +216,43 @@ static void give_export(struct core *c, struct tenant *reader)
     tenant_give_export(reader);
 }
 
-static int op_export_open(struct core *c, const char *id, const char *reader,
+static int op_submaps(struct core *c, const char *id, struct api_submap *list, int *n,
+                      struct err *err)
+{
+    struct session *s;
+    int rc = find_whole(c, id, &s, err);
+
+    *n = 0;
+    if (rc)
+        return rc;
+    *n = session_submaps(s, list);
+    session_unref(s);
+    return 0;
+}
+
+static int op_submap_place(struct core *c, const char *id, uint32_t submap, const float pose[7],
+                           struct err *err)
+{
+    struct session *s;
+    int rc = find_whole(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    rc = session_place(s, submap, pose, err);
+    if (rc == 0)
+        rc = store_session_write(s, err);
+    session_unref(s);
+    return rc;
+}
+
+static int op_export_open(struct core *c, const char *id, const char *reader, bool unplaced,
                           struct core_export **out, uint64_t *total_bytes, uint64_t *hash,
                           struct err *err)
 {
+    const struct session_options *o;
     struct core_export *e = NULL;
     struct ply_frame frame;
+    struct places places;
     struct tenant *tenant;
     struct session *s;
     int rc = find_whole(c, id, &s, err);
@@ -234,9 +265,11 @@ static int op_export_open(struct core *c, const char *id, const char *reader,
     if (rc)
         goto out;
     e = calloc(1, sizeof(*e));
-    frame = (struct ply_frame){session_setup(s)->options.step_m,
-                               session_options_up_word(session_setup(s)->options.up)};
-    rc = e ? export_open(&e->export, session_mirror(s), &frame, err)
+    o = &session_setup(s)->options;
+    frame = (struct ply_frame){o->step_m, session_options_up_word(o->up),
+                               o->pose_source == SESSION_POSE_LEARNED};
+    session_get_places(s, &places);
+    rc = e ? export_open(&e->export, session_mirror(s), &frame, &places, unplaced, err)
            : err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc) {
         give_export(c, tenant);
@@ -246,7 +279,7 @@ static int op_export_open(struct core *c, const char *id, const char *reader,
     e->core = c;
     e->reader = tenant;
     *total_bytes = export_bytes(e->export);
-    *hash = export_hash(e->export);
+    *hash = export_tag(e->export);
     *out = e;
 out:
     session_unref(s);
@@ -286,7 +319,9 @@ static int op_depth(struct core *c, const char *id, float *buf, size_t cap, int 
 
     if (rc)
         return rc;
-    rc = session_get_depth(s, buf, cap, w, h, seq, err);
+    rc = session_is_back(s, err);
+    if (rc == 0)
+        rc = session_get_depth(s, buf, cap, w, h, seq, err);
     session_unref(s);
     return rc;
 }
@@ -349,6 +384,11 @@ static void write_sessions(struct metrics_text *t, const struct core_census *all
     for (int i = 0; i < SESSION_STATES; i++)
         metrics_print(t, "recond_sessions{state=\"%s\"} %d\n",
                       api_state_name((enum session_state)i), all->states[i]);
+    metrics_family(t, "recond_session_views", "gauge",
+                   "Sessions by what their pictures say of their poses.");
+    for (int i = 0; i < API_VIEWS_STATES; i++)
+        metrics_print(t, "recond_session_views{state=\"%s\"} %d\n",
+                      api_views_state_name((enum api_views_state)i), all->views[i]);
     metrics_value(t, "recond_cloud_points", "gauge", "Points in the clouds of all sessions.",
                   all->points);
 }
@@ -409,12 +449,15 @@ static size_t op_metrics(struct core *c, char *buf, size_t cap)
 {
     struct metrics_text t = {buf, cap, 0};
     struct core_census all;
+    char why[API_TEXT_CAP];
 
     core_take_census(c, &all);
     metrics_family(&t, "recond_build_info", "gauge", "Version of the program.");
     metrics_print(&t, "recond_build_info{version=\"%s\",commit=\"%s\"} 1\n", RECOND_VERSION,
                   core_commit);
     write_process(&t, c);
+    metrics_value(&t, "recond_full", "gauge", "Is /readyz 503 because a session has no room?",
+                  op_health(c, why) == API_FULL);
     write_sessions(&t, &all);
     metrics_value(&t, "recond_streams", "gauge", "Clients connected to a stream.",
                   (uint64_t)atomic_load(&c->streams));
@@ -433,7 +476,7 @@ const struct core_ops core_ops = {
     .session_create = op_session_create,
     .session_get = op_session_get,
     .session_list = op_session_list,
-    .session_finalize = op_session_finalize,
+    .session_close = op_session_close,
     .session_delete = op_session_delete,
     .session_kick = op_session_kick,
     .tokens_keep = op_tokens_keep,
@@ -442,12 +485,15 @@ const struct core_ops core_ops = {
     .export_open = op_export_open,
     .export_read = op_export_read,
     .export_close = op_export_close,
+    .submaps = op_submaps,
+    .submap_place = op_submap_place,
     .trajectory = op_trajectory,
     .depth = op_depth,
     .models = op_models,
     .devices = op_devices,
     .health = op_health,
     .metrics = op_metrics,
+    .stream_expect = core_stream_expect,
     .stream_open = core_stream_open,
     .stream_start = core_stream_start,
     .stream_frame = core_stream_frame,

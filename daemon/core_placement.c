@@ -16,6 +16,7 @@ void core_take_census(struct core *c, struct core_census *all)
     while ((s = registry_next(&walk))) {
         session_get_info(s, &info);
         all->states[info.state]++;
+        all->views[info.views.state]++;
         all->points += info.points;
         for (int w = 0; w < c->n_workers; w++) {
             struct core_census_device *d = &all->devices[w];

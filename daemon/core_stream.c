@@ -2,6 +2,7 @@
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/pipeline.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>
@@ -13,11 +14,35 @@ struct stream {
     struct session *session;
     struct session_client client;
     enum control_role allowed; /* what the token permits */
-    enum frame_pose_convention convention;
+    struct cameras cameras;
     uint32_t max_frame_bytes;
     int window;
-    uint64_t ahead_us; /* of the owner, at the frame that came last */
+    bool ended; /* the client said `end` */
+    /* of a lossless session: first_later was answered `later`, and until it comes again no frame
+     * behind it is taken, so that none overtakes it; an `end` waits for all that were answered
+     * so */
+    bool blocked, end_waits;
+    uint64_t first_later, later_end, taken_end; /* the highest seq of each and 1 */
+    uint64_t ahead_us;                          /* of the owner, at the frame that came last */
 };
+
+int core_stream_expect(struct core *c, const char *id, int *retry_after_s, struct err *err)
+{
+    struct session *s;
+    int rc;
+
+    *retry_after_s = CORE_RETRY_S;
+    if (atomic_load(&c->draining))
+        return err_set(err, ERR_BUSY, "the server is stopping");
+    s = registry_find(c->registry, id);
+    if (!s)
+        return err_set(err, ERR_NOT_FOUND, "no such session");
+    rc = session_is_back(s, err);
+    if (rc)
+        *retry_after_s = store_back_s(s);
+    session_unref(s);
+    return rc;
+}
 
 int core_stream_open(struct core *c, const char *id, enum control_role role, void *cookie,
                      struct stream **stream, struct err *err)
@@ -40,6 +65,7 @@ int core_stream_open(struct core *c, const char *id, enum control_role role, voi
     s->session = session;
     s->allowed = s->client.role = role;
     s->client.cookie = cookie;
+    s->client.source = -1;
     s->client.serial = 1 + atomic_fetch_add(&c->next_serial, 1);
     s->window = session_setup(session)->queue_frames;
     s->max_frame_bytes = (uint32_t)session_setup(session)->max_payload_bytes + FRAME_HEADER_BYTES;
@@ -76,21 +102,27 @@ void core_stream_close(struct stream *s)
 /* The best that the client knows: smallest first. */
 static int choose_codec(uint32_t mask, enum codec_kind *codec, struct err *err)
 {
-    for (int k = CODEC_ZSTD; k >= CODEC_RAW; k--)
+    for (int k = CODEC_DEFLATE; k >= CODEC_RAW; k--)
         if (mask & 1u << k) {
             *codec = (enum codec_kind)k;
             return 0;
         }
-    return err_at(err, ERR_INPUT, "/codecs", "none of zstd, deflate-raw, raw is offered");
+    return err_at(err, ERR_INPUT, "/codecs", "none of deflate-raw, raw is offered");
 }
 
 int core_stream_start(struct stream *s, const struct control_start *start, struct err *err)
 {
     struct session *session = s->session;
-    struct control_ready ready = {.epoch = session_epoch(session),
+    const struct config config = core_config(s->core);
+    struct control_ready ready = {.message_s = (uint32_t)config.stream.message_timeout_s,
+                                  .quota_rate =
+                                      (uint32_t)tenant_frames_per_s(session_setup(session)->tenant),
+                                  .epoch = session_epoch(session),
                                   .step_m = session_setup(session)->options.step_m,
                                   .window = (uint32_t)s->window,
-                                  .max_frame_bytes = s->max_frame_bytes};
+                                  .max_frame_bytes = s->max_frame_bytes,
+                                  .features = CONTROL_FEATURES_HERE};
+    struct api_source source = {.any_seq = false};
     struct mirror_summary cloud;
     int rc = choose_codec(start->codecs, &ready.codec, err);
 
@@ -107,8 +139,17 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
         ready.step_m = 0.001f;
     session_get_net(session, &ready.net_w, &ready.net_h);
     s->client.role = start->role;
-    s->convention = start->pose;
-    rc = session_start(session, &s->client, err);
+    s->client.result_every =
+        start->depth_every ? start->depth_every : session_setup(session)->kind->wants_depth;
+    s->client.convention = start->pose;
+    rc = session_start(session, &s->client, start->source[0] ? start->source : CONTROL_SOURCE_MAIN,
+                       &source, err);
+    if (rc == 0 && s->client.source >= 0)
+        outbox_follow(s->client.outbox, session_trajectory(session), s->client.source, start->pose);
+    ready.any_seq = source.any_seq;
+    ready.last_seq = source.last_seq;
+    if (rc == 0)
+        session_tell_pace(session, &s->client, &ready.rate, &ready.jpeg);
     return rc ? rc : outbox_start(s->client.outbox, &ready, start, err);
 }
 
@@ -118,6 +159,24 @@ static int end(struct stream *s, uint64_t seq, enum control_status status,
 {
     const struct control_ack ack = {.seq = seq, .status = status, .reason = reason};
 
+    if (status == CONTROL_DROPPED && reason != CONTROL_SHUTDOWN)
+        session_keep_verdict(s->session, s->client.source, 0, &ack);
+    frame_end_front(s->session, s->client.serial, &ack);
+    return rc;
+}
+
+/* A frame that frame_parse() did not take, for what *why says. */
+static int refuse_unread(struct stream *s, const struct frame *f, int rc, const struct err *why)
+{
+    struct control_ack ack = {
+        .seq = f->seq, .status = CONTROL_REFUSED, .reason = CONTROL_BAD_FRAME};
+
+    if (rc == ERR_UNSUPPORTED) {
+        ack.reason = CONTROL_UNSUPPORTED;
+        ack.bit = (uint8_t)f->unknown_bit;
+    } else if (strcmp(why->where, "pose") == 0) {
+        ack.reason = CONTROL_BAD_POSE;
+    }
     frame_end_front(s->session, s->client.serial, &ack);
     return rc;
 }
@@ -125,6 +184,57 @@ static int end(struct stream *s, uint64_t seq, enum control_status status,
 static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, int rc)
 {
     return end(s, seq, CONTROL_REFUSED, reason, rc);
+}
+
+/* Where the picture names a declared camera, its intrinsics are the frame's, as if it had brought
+ * them. Returns false if no camera has that name. */
+static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[FRAME_HEADER_BYTES])
+{
+    const struct cameras_entry *e;
+
+    if (f->camera == 0)
+        return true;
+    e = cameras_find(&s->cameras, f->camera);
+    if (!e)
+        return false;
+    f->K = intrinsics_scale(e->K, e->width, e->height, f->width, f->height);
+    f->flags |= FRAME_HAS_CAMERA;
+    frame_put_camera(header, &f->K);
+    return true;
+}
+
+/* Where the picture's camera is in the rig. */
+static struct rigid colour_rig(const struct stream *s, const struct frame *f)
+{
+    const struct cameras_entry *e = f->camera ? cameras_find(&s->cameras, f->camera) : NULL;
+    struct rigid T = rigid_identity();
+
+    if (e)
+        return e->T_rc;
+    if (s->client.convention == FRAME_POSE_OPENGL)
+        frame_swap_axes(&T);
+    return T;
+}
+
+/* The same of depth, where the session takes it. */
+static bool name_depth_camera(const struct stream *s, struct frame *f)
+{
+    const struct frame_part *part = frame_find(f, FRAME_DEPTH);
+    const struct cameras_entry *e;
+    struct rigid T_cr;
+
+    if (!part || part->camera == 0 ||
+        session_setup(s->session)->options.depth_source <= SESSION_DEPTH_SOURCE_NETWORK)
+        return true;
+    e = cameras_find(&s->cameras, part->camera);
+    if (!e)
+        return false;
+    T_cr = colour_rig(s, f);
+    T_cr = rigid_inverse(&T_cr);
+    f->rig.known = true;
+    f->rig.K = intrinsics_scale(e->K, e->width, e->height, part->width, part->height);
+    f->rig.T_cd = rigid_mul(&T_cr, &e->T_rc);
+    return true;
 }
 
 /* Does the frame bring what this session needs? */
@@ -149,22 +259,61 @@ static enum control_reason missing(struct session *session, const struct frame *
     return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
+static int later(struct stream *s, uint64_t seq, bool counted, int rc)
+{
+    if (seq >= s->later_end)
+        s->later_end = seq + 1;
+    session_later(s->session, &s->client, seq, counted);
+    return rc;
+}
+
+/* Do frames with this seq come after the client's `end`? */
+static bool after_end(const struct stream *s, uint64_t seq)
+{
+    return s->ended || (s->end_waits && seq >= s->later_end);
+}
+
+static void say_ended(struct stream *s)
+{
+    s->end_waits = false;
+    s->ended = true;
+    outbox_end(s->client.outbox);
+}
+
 /* The queue takes it, perhaps in place of an older frame, or has no room for it. */
-static int push(struct stream *s, const struct frame *f, const uint8_t *msg, struct err *err)
+static int push(struct stream *s, const struct frame *f, const uint8_t *header, struct err *err)
 {
     struct session *session = s->session;
+    const struct session_options *options = &session_setup(session)->options;
+    uint32_t submap = 0;
+    enum control_reason reason = session_take(session, s->client.source, f, &submap);
     const struct queue_arrival arrival = {.frame = f,
-                                          .header = msg,
-                                          .convention = s->convention,
+                                          .header = header,
+                                          .convention = s->client.convention,
                                           .stream = s->client.serial,
+                                          .source = s->client.source,
+                                          .submap = submap,
                                           .received_us = clock_us(),
                                           .breaks = session_breaks(session)};
     struct queue_dropped dropped;
     struct queue_item *item;
-    int rc = queue_push(session_queue(session), &arrival, &item, &dropped, err);
+    int rc;
 
+    if (reason == CONTROL_OVERLOAD)
+        return end(s, f->seq, CONTROL_DROPPED, reason, ERR_BUSY);
+    if (reason != CONTROL_REASON_NONE)
+        return refuse(s, f->seq, reason,
+                      err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
+    rc = queue_push(session_queue(session), &arrival, &item, &dropped, err);
+    if (rc)
+        session_untake(session, s->client.source, f->seq);
     if (rc == ERR_LIMIT)
         return refuse(s, f->seq, CONTROL_BAD_FRAME, rc);
+    if (rc && options->mode == SESSION_LOSSLESS) {
+        s->blocked = true;
+        s->first_later = f->seq;
+        return later(s, f->seq, true, rc);
+    }
     if (rc)
         return end(s, f->seq, CONTROL_DROPPED, CONTROL_OVERLOAD, rc);
     if (session_disk(session))
@@ -174,44 +323,84 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *msg, str
     return 0;
 }
 
+/* A frame that is sent again, after a lost connection: it is still under way, or has its answer. */
+static bool sent_before(struct stream *s, const struct frame *f, size_t len)
+{
+    return queue_adopt(session_queue(s->session), s->client.source, f, s->client.serial) ||
+           session_again(s->session, &s->client, f, len);
+}
+
+/* Another frame; rc: what frame_parse() said of it, with *bad. */
+static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t len, int rc,
+                const struct err *bad, struct err *err)
+{
+    enum control_reason reason = session_admit(s->session, len);
+    struct session_disk *disk = session_disk(s->session);
+    uint8_t header[FRAME_HEADER_BYTES];
+
+    if (after_end(s, f->seq) && reason == CONTROL_REASON_NONE)
+        reason = CONTROL_AFTER_END;
+    if (reason == CONTROL_CLOSED && atomic_load(&s->core->draining))
+        return end(s, f->seq, CONTROL_DROPPED, CONTROL_SHUTDOWN,
+                   err_set(err, ERR_BUSY, "the server is stopping"));
+    if (reason == CONTROL_CLOSED && store_fenced(s->session))
+        reason = CONTROL_STORAGE;
+    if (reason != CONTROL_REASON_NONE)
+        return refuse(s, f->seq, reason,
+                      err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
+    if (rc) {
+        if (err)
+            *err = *bad;
+        return refuse_unread(s, f, rc, bad);
+    }
+    memcpy(header, msg, sizeof(header));
+    reason = name_camera(s, f, header) && name_depth_camera(s, f) ? missing(s->session, f)
+                                                                  : CONTROL_NO_CAMERA;
+    if (reason != CONTROL_REASON_NONE)
+        return refuse(s, f->seq, reason,
+                      err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
+    if (disk && store_full(s->core->store))
+        return refuse(s, f->seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
+    if (disk && tenant_disk_full(session_setup(s->session)->tenant))
+        return refuse(s, f->seq, CONTROL_STORAGE,
+                      err_set(err, ERR_BUSY, "the owner's quota of journals is used up"));
+    if (!session_in_time(s->session, &s->client, f->t_capture_ns))
+        return end(s, f->seq, CONTROL_DROPPED, CONTROL_TOO_SOON,
+                   err_set(err, ERR_BUSY, "more frames a second than the session has"));
+    return push(s, f, header, err);
+}
+
 int core_stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct err *err)
 {
     struct err bad = {0};
-    enum control_reason reason;
     struct frame f;
+    bool readable;
     int rc;
 
     if (s->client.role != CONTROL_INGEST)
-        return err_set(err, ERR_DENIED, "a viewer sends no frames");
+        return err_set(err, ERR_DENIED, "frames come from clients that started as `ingest`");
     if (!s->client.started)
         return err_at(err, ERR_DENIED, "/op", "frames come after `start`");
+    if (atomic_load(&s->core->draining) && session_disk(s->session))
+        return 0; /* not taken, not answered: its client sends it again after the restart */
     s->ahead_us = tenant_frame(session_setup(s->session)->tenant, clock_us());
     rc = outbox_admit(s->client.outbox, err);
     if (rc)
         return rc;
-    rc = frame_parse(&f, msg, len, s->convention, &bad);
-    if (rc == 0 && queue_adopt(session_queue(s->session), f.seq, s->client.serial))
-        return 0; /* sent again after a lost connection, and still under way */
-    reason = session_admit(s->session, f.seq, true, len);
-    if (reason == CONTROL_CLOSED && store_fenced(s->session))
-        reason = CONTROL_STORAGE;
-    if (reason != CONTROL_REASON_NONE)
-        return refuse(s, f.seq, reason, err_set(err, ERR_STATE, "%s", control_reason_name(reason)));
-    if (rc) {
-        if (err)
-            *err = bad;
-        return refuse(s, f.seq,
-                      strcmp(bad.where, "pose") == 0 ? CONTROL_BAD_POSE : CONTROL_BAD_FRAME, rc);
-    }
-    reason = missing(s->session, &f);
-    if (reason != CONTROL_REASON_NONE)
-        return refuse(s, f.seq, reason, err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));
-    if (session_disk(s->session) && store_full(s->core->store))
-        return refuse(s, f.seq, CONTROL_STORAGE, err_set(err, ERR_BUSY, "the disk is full"));
-    if (session_disk(s->session) && tenant_disk_full(session_setup(s->session)->tenant))
-        return refuse(s, f.seq, CONTROL_STORAGE,
-                      err_set(err, ERR_BUSY, "the owner's quota of journals is used up"));
-    return push(s, &f, msg, err);
+    rc = frame_parse(&f, msg, len, s->client.convention, &bad);
+    readable = rc == 0;
+    if (readable && sent_before(s, &f, len))
+        return 0;
+    if (readable && s->blocked && f.seq > s->first_later && !after_end(s, f.seq))
+        return later(s, f.seq, false, err_set(err, ERR_BUSY, "an earlier frame comes first"));
+    if (readable && !after_end(s, f.seq))
+        s->blocked = false;
+    rc = take(s, &f, msg, len, rc, &bad, err);
+    if (readable && !s->blocked && f.seq >= s->taken_end)
+        s->taken_end = f.seq + 1;
+    if (s->end_waits && s->taken_end >= s->later_end)
+        say_ended(s);
+    return rc;
 }
 
 uint64_t core_stream_ahead_us(struct stream *s)
@@ -219,29 +408,35 @@ uint64_t core_stream_ahead_us(struct stream *s)
     return s->ahead_us;
 }
 
+static int declare(struct stream *s, const struct cameras_entry *declared, struct err *err)
+{
+    struct cameras_entry e = *declared;
+
+    if (s->client.role != CONTROL_INGEST)
+        return err_at(err, ERR_STATE, "/op", "a viewer has no cameras");
+    if (s->client.convention == FRAME_POSE_OPENGL)
+        frame_swap_axes(&e.T_rc);
+    return cameras_put(&s->cameras, &e, err);
+}
+
 int core_stream_control(struct stream *s, const struct control_message *m, struct err *err)
 {
-    int64_t block;
-
     if (!s->client.started)
         return err_at(err, ERR_STATE, "/op", "`start` comes first");
     switch (m->op) {
-    case CONTROL_NEED:
-        block = mirror_find(session_mirror(s->session), &m->need);
-        if (block < 0)
-            return err_at(err, ERR_NOT_FOUND, "/op", "there is no block %d %d %d of submap %u",
-                          m->need.x, m->need.y, m->need.z, m->need.submap);
-        outbox_need(s->client.outbox, (uint32_t)block);
-        return 0;
     case CONTROL_END:
         if (s->client.role != CONTROL_INGEST)
             return err_at(err, ERR_STATE, "/op", "a viewer has no frames to end");
-        outbox_end(s->client.outbox);
+        s->end_waits = s->taken_end < s->later_end;
+        if (!s->end_waits)
+            say_ended(s);
         return 0;
+    case CONTROL_CAMERA:
+        return declare(s, &m->camera, err);
     case CONTROL_START:
         return err_at(err, ERR_STATE, "/op", "this client has started already");
     default:
-        return err_at(err, ERR_INPUT, "/op", "clients send start, need and end");
+        return err_at(err, ERR_INPUT, "/op", "clients send start, camera, end and ping");
     }
 }
 

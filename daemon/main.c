@@ -21,6 +21,7 @@
 #define TICK_MS 50        /* how soon a lost device or the end of a drain is seen */
 #define STALL_US 10000000 /* a thread that is quiet for so long gets no more watchdog beats */
 #define STATUS_US 5000000 /* how often the service manager hears how many sessions there are */
+#define HASTE_TICKS 10    /* that clients get to read the answers to frames that are dropped */
 #define GIVE_UP_S 3       /* what an orderly end may take after a device was lost */
 
 enum exit_code {
@@ -323,7 +324,7 @@ static void drain(struct process *p)
     LOG_AT(LOG_WARNING, "%d clients are cut off%s", core_pending(p->core),
            sig == SIGTERM || sig == SIGINT ? " by a second signal" : "");
     core_hasten(p->core);
-    for (int i = 0; i < 3 && core_pending(p->core); i++)
+    for (int i = 0; i < HASTE_TICKS && core_pending(p->core); i++)
         next_signal(p);
 }
 

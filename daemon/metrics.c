@@ -102,7 +102,7 @@ static void write_frames(struct metrics_text *t, const struct metrics *m)
 
     metrics_family(t, name, "counter", "Frames answered, by outcome and reason.");
     for (int s = CONTROL_USED; s <= CONTROL_REFUSED; s++)
-        for (int r = CONTROL_REASON_NONE; r <= CONTROL_POISON; r++) {
+        for (int r = CONTROL_REASON_NONE; r < CONTROL_REASONS; r++) {
             unsigned long long n = atomic_load(&m->frames[s][r]);
             if (n || (s == CONTROL_USED && r == CONTROL_REASON_NONE))
                 metrics_print(t, "%s{outcome=\"%s\",reason=\"%s\"} %llu\n", name, outcomes[s],
@@ -125,7 +125,13 @@ void metrics_write(struct metrics_text *t, const struct metrics *m)
     static const struct {
         const char *name, *help;
     } counters[METRICS_COUNTERS] = {
+        [METRICS_FRAMES_LATER] =
+            {"recond_frames_later_total",
+             "Frames of lossless sessions that came beyond the window and were "
+             "asked for again."},
         [METRICS_FRAME_BYTES] = {"recond_frame_received_bytes_total", "Bytes of frame messages."},
+        [METRICS_FRAMES_AGAIN] = {"recond_frames_again_total",
+                                  "Frames that came again after they were answered."},
         [METRICS_SENT_BYTES] = {"recond_stream_sent_bytes_total", "Bytes of messages to clients."},
         [METRICS_SENT_BLOCKS] = {"recond_stream_sent_blocks_total", "Block messages to clients."},
         [METRICS_SENT_POINTS] = {"recond_stream_sent_points_total",

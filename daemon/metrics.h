@@ -16,6 +16,7 @@
 
 enum metrics_counter {
     METRICS_FRAME_BYTES,
+    METRICS_FRAMES_AGAIN, /* answered before */
     METRICS_SENT_BYTES,
     METRICS_SENT_BLOCKS,
     METRICS_SENT_POINTS,
@@ -25,6 +26,7 @@ enum metrics_counter {
     METRICS_POINTS_LEFT_OUT,
     METRICS_CARD_PICTURES, /* decoded by a device's JPEG engines */
     METRICS_BATCHES,
+    METRICS_FRAMES_LATER, /* answered `later`: not taken, to come again */
     METRICS_COUNTERS
 };
 
@@ -47,7 +49,7 @@ struct metrics_histogram {
 
 struct metrics {
     atomic_ullong counters[METRICS_COUNTERS];
-    atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_POISON + 1]; /* by outcome and reason */
+    atomic_ullong frames[CONTROL_REFUSED + 1][CONTROL_REASONS]; /* by outcome and reason */
     struct metrics_histogram times[METRICS_TIMES];
     /* by names that devices give their passes, in the order in which they came; summed over
      * frames */

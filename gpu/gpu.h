@@ -29,11 +29,13 @@ extern "C" {
 
 #define GPU_COVISIBLE_MAX 9 /* the paper's study: 2 to 9 */
 #define GPU_BATCH_MAX 64
-#define GPU_BATCHES 2     /* under way at once */
-#define GPU_PASSES_MAX 16 /* of a line */
-#define GPU_SIDE_MAX 2048 /* of a network input */
+#define GPU_SUBMAPS_MAX 256 /* worlds of a session */
+#define GPU_BATCHES 2       /* under way at once */
+#define GPU_PASSES_MAX 16   /* of a line */
+#define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
+#define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 
 /* ---------------------------------------------------------------------------------- devices */
 
@@ -226,10 +228,22 @@ void fuse_params_cells(struct fuse_params *p);   /* points in cubes of space */
 /* Returns 0, or ERR_INPUT with where = "/fusion/<field>" and what is allowed. */
 MUST_CHECK int fuse_params_check(const struct fuse_params *p, struct err *err);
 
+/* Where the depth of a session with a map comes from. */
+enum gpu_depth_source {
+    GPU_DEPTH_NETWORK,
+    GPU_DEPTH_SENSOR, /* from the frames' own depth sensor; no network runs */
+    GPU_DEPTH_BOTH    /* from the sensor, and where it sees nothing from the network */
+};
+
+/* Depth out of many views: the poses of what a keyframe is matched with are taken as given, or
+ * refined by the pictures first (MATH.md (V17)-(V20)). */
+enum gpu_views_kind { GPU_VIEWS_NONE, GPU_VIEWS_GIVEN, GPU_VIEWS_REFINED };
+
 struct gpu_session_config {
     const struct gpu_line *line;
-    int net_w, net_h;             /* multiples of the models' `multiple` */
-    int max_image_w, max_image_h; /* largest decoded picture that will be uploaded */
+    int net_w, net_h; /* multiples of the models' `multiple` */
+    /* pictures that will be uploaded: as many pixels, and no side longer than the longer one */
+    int max_image_w, max_image_h;
     struct gpu_model *depth;
     struct gpu_model *motion; /* mono: NULL = every frame brings its pose */
     /* of a line with a map */
@@ -237,7 +251,9 @@ struct gpu_session_config {
     /* slots of the model; beyond it new points are left out and counted */
     uint32_t max_points;
     struct fuse_params fuse;
-    int views; /* 1: depth of frames with poses out of many views; fuse.cells alone */
+    /* depth of frames with poses out of many views: fuse.cells and the network's depth alone */
+    enum gpu_views_kind views;
+    enum gpu_depth_source depth_source;
 };
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */
@@ -271,7 +287,7 @@ int gpu_session_is_sideways(const struct gpu_session *s);
  *          than the last nothing changes.
  * Runs:    between gpu_wait() of the session's last item and gpu_submit() of its next one; waits
  *          for its own copies
- * Cost:    72 bytes a slot, 4 a cell of each keyframe's map
+ * Cost:    80 bytes a slot, 4 a cell of each keyframe's map
  */
 /* 0: the device is lost, or the line keeps nothing between items */
 size_t gpu_session_state_bytes(struct gpu_session *s);
@@ -329,9 +345,21 @@ struct gpu_change {
     uint32_t slot;  /* where the model keeps it; < max_points */
     int32_t p_q[3]; /* round(p / step_m), world */
     uint8_t rgb[3];
-    uint8_t confidence; /* 1 stable, 2 seen 16 times or more, 3 seen 64 times or more */
+    uint8_t confidence; /* 1...15: seen 2^(confidence + 1) times or more, but for 1 */
     uint8_t kind;       /* enum gpu_change_kind */
-    uint8_t pad[3];
+    uint8_t pad;
+    uint16_t normal; /* which way the surface faces: a code of proto/geom/octa.h, 0 = not known */
+};
+
+/* What many views say of the poses (MATH.md (V14), (V15)); zeros in sessions without them. */
+struct gpu_views {
+    uint32_t n_keyframes, n_refined; /* taken so far; of them final */
+    /* kept keyframes of this world that were matched and measured something; of them those whose
+     * measurements confirm each other; pixels of all of these */
+    uint32_t n_judged, n_sound, n_measured, n_confirmed;
+    uint32_t n_frozen; /* frames in a row whose pose stood still while pictures changed */
+    /* log2 of measured over the network's depth, in the middle; 0: nothing was measured here */
+    float log_scale;
 };
 
 struct gpu_result {
@@ -345,6 +373,18 @@ struct gpu_result {
     uint32_t n_points, n_stable; /* of the model, after this frame */
     uint32_t n_changes;
     float median_depth_m;
+    struct gpu_views views;
+};
+
+/* What a depth sensor beside the colour camera saw. */
+struct gpu_sensor {
+    /* host [height][width], 0 = none; NULL: there is no such picture */
+    const uint16_t *values;
+    const uint8_t *sure; /* host [height][width] 255 sure ... 0 not at all; NULL = sure */
+    int width, height;   /* GPU_SENSOR_PIXELS at most */
+    int inverse;         /* metres are 6553.5 / value; else value / 1000 */
+    struct intrinsics K; /* of its picture */
+    struct rigid T_cs;   /* sensor to colour camera */
 };
 
 /* One frame on its way through the device; owned by the worker. */
@@ -357,6 +397,11 @@ struct gpu_frame {
     struct rigid T_wc; /* if has_pose */
     /* tracking lost or another world: the previous frame says nothing about this one */
     int restart;
+    /* The world that T_wc is in: below GPU_SUBMAPS_MAX, numbered by the session from 0 on. Worlds
+     * come and go between frames, and no two of them share a point. */
+    uint32_t submap;
+    struct gpu_sensor sensor; /* not for depth_source = network */
+    const uint8_t *mask;      /* host [net_h][net_w], not 0 = is not fused; NULL = all is */
     float *depth_out;         /* optional, host [net_h][net_w]: a copy of the depth map, 0 = none */
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */

@@ -325,6 +325,25 @@ bool json_get_f32(const struct json_at *at, const char *key, float *out, double 
     return true;
 }
 
+bool json_get_f32s(const struct json_at *at, const char *key, float *out, size_t n, double most)
+{
+    const struct json *list = json_member(at->map, key);
+
+    if (!list)
+        return false;
+    if (json_kind(list) != JSON_KIND_LIST || json_count(list) != n)
+        return json_note(at, key, "must be a list of %zu numbers", n);
+    for (size_t i = 0; i < n; i++) {
+        const struct json *item = json_item(list, i);
+
+        if ((json_kind(item) != JSON_KIND_REAL && json_kind(item) != JSON_KIND_INTEGER) ||
+            !(fabs(json_f64(item)) <= most))
+            return json_note(at, key, "must be numbers of at most %g", most);
+        out[i] = (float)json_f64(item);
+    }
+    return true;
+}
+
 bool json_get_choice(const struct json_at *at, const char *key, int *out, const char *const *names)
 {
     const struct json *v = json_member(at->map, key);
@@ -507,6 +526,14 @@ void json_put_f32(struct json_writer *w, const char *key, float v)
             break;
     }
     put_format(w, key, "%s", text);
+}
+
+void json_put_degrees(struct json_writer *w, const char *key, double v)
+{
+    if (isfinite(v))
+        put_format(w, key, "%.9f", v);
+    else
+        json_put_null(w, key);
 }
 
 void json_put_bool(struct json_writer *w, const char *key, bool v)

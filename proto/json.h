@@ -92,6 +92,8 @@ bool json_get_int(const struct json_at *at, const char *key, int *out, int min, 
 bool json_get_u64(const struct json_at *at, const char *key, uint64_t *out, uint64_t min,
                   uint64_t max);
 bool json_get_f32(const struct json_at *at, const char *key, float *out, double min, double max);
+/* A list of n numbers of at most `most`, either sign. */
+bool json_get_f32s(const struct json_at *at, const char *key, float *out, size_t n, double most);
 /* One of names[0...], NULL-terminated; *out is its index. */
 bool json_get_choice(const struct json_at *at, const char *key, int *out, const char *const *names);
 
@@ -128,6 +130,8 @@ void json_put_u64(struct json_writer *w, const char *key, uint64_t v);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
 /* shortest that reads back; NaN: null */
 void json_put_f32(struct json_writer *w, const char *key, float v);
+/* nine digits behind the point: of degrees a tenth of a millimetre; NaN: null */
+void json_put_degrees(struct json_writer *w, const char *key, double v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);
 void json_put_null(struct json_writer *w, const char *key);
 void json_put_hex64(struct json_writer *w, const char *key, uint64_t v); /* "16 hex digits" */

@@ -490,8 +490,9 @@ static int say_unsure(struct client *c, struct err *err)
                    why.text);
 }
 
-int client_session_create(struct client *c, const char *options_json, struct client_session *s,
-                          struct err *err)
+/* What a request for a session says of it. */
+static int ask_session(struct client *c, const char *method, const char *path, const char *json,
+                       struct client_session *s, struct err *err)
 {
     struct json_issues issues = {0};
     struct json *doc = NULL;
@@ -501,8 +502,8 @@ int client_session_create(struct client *c, const char *options_json, struct cli
     int rc;
 
     *s = (struct client_session){0};
-    rc = client_request(c, "POST", "/v1/sessions", options_json, &body, &len, NULL, err);
-    if (rc == ERR_IO)
+    rc = client_request(c, method, path, json, &body, &len, NULL, err);
+    if (rc == ERR_IO && json)
         rc = say_unsure(c, err);
     if (rc)
         goto out;
@@ -515,6 +516,7 @@ int client_session_create(struct client *c, const char *options_json, struct cli
     json_get_text(&at, "id", s->id, sizeof s->id);
     json_get_text(&at, "stream_url", s->stream_url, sizeof s->stream_url);
     snprintf(s->up, sizeof s->up, "%s", json_text(json_member(json_member(doc, "options"), "up")));
+    s->guessed = json_member(doc, "guessed") != NULL;
     if (json_member(doc, "tokens") && json_get_map(&at, "tokens", &tokens)) {
         json_get_text(&tokens, "ingest", s->ingest_token, sizeof s->ingest_token);
         json_get_text(&tokens, "view", s->view_token, sizeof s->view_token);
@@ -524,4 +526,20 @@ out:
     json_free(&doc);
     free(body);
     return rc;
+}
+
+int client_session_create(struct client *c, const char *options_json, struct client_session *s,
+                          struct err *err)
+{
+    return ask_session(c, "POST", "/v1/sessions", options_json, s, err);
+}
+
+int client_session_find(struct client *c, const char *id, struct client_session *s, struct err *err)
+{
+    char path[64];
+
+    if (strspn(id, "abcdefghijklmnopqrstuvwxyz234567") != strlen(id) || strlen(id) > 31)
+        return err_set(err, ERR_INPUT, "'%.40s' is no session's id", id);
+    snprintf(path, sizeof path, "/v1/sessions/%s", id);
+    return ask_session(c, "GET", path, NULL, s, err);
 }

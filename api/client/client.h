@@ -4,9 +4,9 @@
  * One struct client is one REST connection (libcurl); one struct client_stream is one WebSocket of
  * a session (libwebsockets), which works in the caller's thread inside client_stream_run(). A
  * stream keeps the cloud's mirror (proto/cloud), never sends more unanswered frames than the
- * server's window allows, asks again for a block whose patch did not fit, and checks its hash
- * against every `sync`. It keeps every frame until its ack, and with `reconnect_s` it connects
- * again by itself.
+ * server's window allows, and checks its hash against every `sync`. It keeps every frame until its
+ * ack, and with `reconnect_s` it connects again by itself; where a patch does not fit, without the
+ * mirror.
  */
 #ifndef RECOND_API_CLIENT_H
 #define RECOND_API_CLIENT_H
@@ -93,11 +93,15 @@ struct client_session {
     char id[CONTROL_ID_CAP];
     char stream_url[256];
     char ingest_token[64], view_token[64];
-    char up[3]; /* the world's axis that points up, "+y", as the PLY's header says it; or "" */
+    char up[3];   /* the world's axis that points up, "+y", as the PLY's header says it; or "" */
+    bool guessed; /* poses are learned: the world is the first frame's camera */
 };
 /* options: the JSON body of POST /v1/sessions. */
 MUST_CHECK int client_session_create(struct client *c, const char *options_json,
                                      struct client_session *s, struct err *err);
+/* One that is there; without tokens. */
+MUST_CHECK int client_session_find(struct client *c, const char *id, struct client_session *s,
+                                   struct err *err);
 
 /* ------------------------------------------------------------------------------------ streams */
 
@@ -109,8 +113,12 @@ struct client_stream_config {
     const char *url, *token; /* copied */
     const char *ca_file;     /* as in struct client_config; stays valid */
     enum control_role role;
-    uint32_t codecs; /* mask of 1 << enum codec_kind; 0 = all */
+    const char *source; /* whose frames are sent, NULL = "main"; copied */
+    uint32_t codecs;    /* mask of 1 << enum codec_kind; 0 = all */
     enum frame_pose_convention pose;
+    /* The depth of every n-th used frame is asked for (on_result, proto/wire/depth.h); 0 = not
+     * asked for: sessions of kind depth give every frame's, others none. */
+    uint32_t depth_every;
     struct cloud_limits limits; /* of the mirror; zeros = the defaults in client_stream.c */
     int connect_timeout_s;      /* 0 = 10 */
     /*
@@ -126,11 +134,15 @@ struct client_stream_config {
     void *ctx;
     /* Each of them may be NULL. All are called inside client_stream_run(). */
     void (*on_ready)(void *ctx, const struct control_ready *ready);
-    void (*on_ack)(void *ctx, const struct control_ack *ack);
+    void (*on_ack)(void *ctx, const struct control_ack *ack); /* not of `later`, which is no end */
+    /* Poses of frames that were answered are others now, in the stream's convention. */
+    void (*on_poses)(void *ctx, const struct control_poses *poses);
     void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
-    /* hash_equal: points and hash of the mirror are those of the server. While a block that was
-     * asked for again has not come, on_sync is not called: another sync follows that block. */
+    /* hash_equal: points and hash of the mirror are those of the server. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);
+    /* All frames are answered and everything was sent: of this client, after its `end`; closed: of
+     * the session, which takes no more. */
+    void (*on_ended)(void *ctx, bool closed);
     void (*on_error)(void *ctx, const struct control_error *error);
     /* What a frame became, before its on_ack: a message as of proto/wire/result.h, whose first byte
      * tells its kind. Returns 0, or an error that ends the connection. */
@@ -142,9 +154,9 @@ struct client_stream_config {
 struct client_stream_stats {
     uint64_t frames_sent, frames_answered, bytes_sent, bytes_received; /* sent: the first time */
     uint64_t reconnects, frames_resent; /* frames sent again on a later connection */
-    /* resent frames that the server had already; whether it used them is not known */
-    uint64_t duplicates;
-    uint64_t blocks, points_received, block_bytes, resyncs;
+    uint64_t duplicates;                /* resent frames that the server had answered already */
+    uint64_t frames_later; /* answers of a lossless session that has no room; they are sent again */
+    uint64_t blocks, points_received, block_bytes;
     uint64_t results, result_bytes; /* on_result */
 };
 
@@ -157,26 +169,40 @@ void client_stream_close(struct client_stream **s);
  *
  * The mirror stays: the server is told the revision of the last `sync` and sends what is newer.
  * Frames that were not answered are sent again, under the same seq, and `end` with them; after the
- * `end` a client whose frames are all answered comes back as a viewer, for which `ended` is set
- * with each `sync`. With reconnect_s the stream does all this by itself.
+ * `end` a client whose frames are all answered comes back as a viewer, and on_ended is called with
+ * each `sync`. With reconnect_s the stream does all this by itself.
  */
 MUST_CHECK int client_stream_reopen(struct client_stream *s, const char *url, const char *token,
                                     struct err *err);
 /* Tells whether there is a connection on which `ready` came. */
 bool client_stream_connected(const struct client_stream *s);
 
+/* A number for a new frame, where the caller counts none: above all that the server knows of the
+ * source, as its `ready` said, and all that were sent. */
+uint64_t client_stream_next_seq(const struct client_stream *s);
 /* Frames that may be sent now without overrunning the window; 0 while not connected. */
 int client_stream_window(const struct client_stream *s);
 int client_stream_unanswered(const struct client_stream *s); /* frames that are kept */
+/* What the server last said is of use: frames a second, and JPEG quality 1 ... 100; 0 = it did not
+ * say. A program that takes and encodes pictures follows them. */
+void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg);
 /*
  * client_stream_send - queue one frame
  *
- * In:      header fields of f and its payload, copied; T_wc with OpenCV camera axes (converted if
- *          need be)
+ * In:      fields of f, its picture and its parts, copied; T_wc with OpenCV camera axes (converted
+ *          if need be)
  * Returns: 0; ERR_BUSY: window is used up; ERR_LIMIT: larger than the server takes; ERR_INPUT: seq
  *          is not above the last one; ERR_STATE: after end, or a viewer
  */
 MUST_CHECK int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err);
+/*
+ * client_stream_camera - declare a camera, or another one by the same id, before frames name it
+ *
+ * In:      T_rc with OpenCV camera axes
+ * Returns: 0; ERR_LIMIT: CAMERAS_MAX are declared; ERR_STATE: a viewer
+ */
+MUST_CHECK int client_stream_camera(struct client_stream *s, const struct cameras_entry *camera,
+                                    struct err *err);
 /* Tells the server, after the queued frames, that no more will come. */
 MUST_CHECK int client_stream_end(struct client_stream *s, struct err *err);
 /*

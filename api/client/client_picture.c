@@ -9,10 +9,9 @@
 #include <strings.h>
 
 #define FILE_MAX (64u << 20)
-#define SENT_MAX ((2u << 20) - FRAME_HEADER_BYTES) /* limits.max_frame_bytes, its default */
+#define SENT_MAX ((2u << 20) - FRAME_HEAD_BYTES) /* limits.max_frame_bytes, its default */
 #define SMALL_W 1280
 #define SMALL_H 960
-#define QUALITY 92
 #define DECODE_MS 60000
 
 bool client_picture_is(const char *name, bool png)
@@ -25,11 +24,12 @@ bool client_picture_is(const char *name, bool png)
                : strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0;
 }
 
-static int encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, struct err *err)
+static int encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, int quality,
+                  struct err *err)
 {
     uint8_t *data;
     size_t len;
-    int rc = jpeg_encode(&data, &len, rgb, w, h, QUALITY, err);
+    int rc = jpeg_encode(&data, &len, rgb, w, h, quality, err);
 
     if (rc)
         return rc;
@@ -39,18 +39,18 @@ static int encode(struct file_content *jpeg, const uint8_t *rgb, int w, int h, s
     return 0;
 }
 
-static int load_png(struct file_content *jpeg, const char *path, struct err *err)
+static int load_png(struct file_content *jpeg, const char *path, int quality, struct err *err)
 {
     uint8_t *rgb;
     int w, h, rc = png_read_rgb(path, &rgb, &w, &h, FRAME_SIDE_MAX, err);
 
     if (rc == 0)
-        rc = encode(jpeg, rgb, w, h, err);
+        rc = encode(jpeg, rgb, w, h, quality, err);
     free(rgb);
     return rc;
 }
 
-static int make_smaller(struct file_content *jpeg, struct err *err)
+static int make_smaller(struct file_content *jpeg, int quality, struct err *err)
 {
     static const struct jpeg_limits limits = {.max_width = 65500,
                                               .max_height = 65500,
@@ -70,20 +70,20 @@ static int make_smaller(struct file_content *jpeg, struct err *err)
     if (rc == 0)
         rc = jpeg_decode(decoder, rgb, w, h, jpeg->data, jpeg->len, &limits, err);
     if (rc == 0)
-        rc = encode(jpeg, rgb, w, h, err);
+        rc = encode(jpeg, rgb, w, h, quality, err);
     jpeg_decoder_free(&decoder);
     free(rgb);
     return rc;
 }
 
-int client_picture_load(struct file_content *jpeg, const char *path, const char *name,
+int client_picture_load(struct file_content *jpeg, const char *path, const char *name, int quality,
                         struct err *err)
 {
     struct err why = {0};
     int rc;
 
     if (client_picture_is(name, true)) {
-        rc = load_png(jpeg, path, &why);
+        rc = load_png(jpeg, path, quality, &why);
         if (rc)
             return err_at(err, rc, name, "%s", why.text);
     } else {
@@ -93,7 +93,7 @@ int client_picture_load(struct file_content *jpeg, const char *path, const char 
     }
     if (jpeg->len == 0)
         return err_at(err, ERR_INPUT, name, "is empty");
-    if (jpeg->len > SENT_MAX && make_smaller(jpeg, &why))
+    if (jpeg->len > SENT_MAX && make_smaller(jpeg, quality, &why))
         return err_at(err, ERR_LIMIT, name,
                       "is too large to be sent and cannot be made smaller here (%.80s): ffmpeg -i "
                       "IN -vf scale=1920:-2 OUT does",

@@ -11,17 +11,20 @@
 
 #include <stdbool.h>
 
+#define CLIENT_PICTURE_QUALITY 92 /* unless a server says that less will do */
+
 /* Tells whether a file's name ends as that of a JPEG (png: of a PNG). */
 bool client_picture_is(const char *name, bool png);
 
 /*
  * client_picture_load - read a picture file
  *
+ * In:      quality of a JPEG that is made of it, 1 ... 100; one that is sent as it is keeps its own
  * Out:     jpeg, as of file_load()
  * Returns: 0; as file_load(); ERR_INPUT: empty, or no picture; ERR_LIMIT: too large, and it cannot
  *          be made smaller; where = name
  */
 MUST_CHECK int client_picture_load(struct file_content *jpeg, const char *path, const char *name,
-                                   struct err *err);
+                                   int quality, struct err *err);
 
 #endif

@@ -29,6 +29,7 @@ struct client_sequence {
     size_t poses_cap;
     struct client_sequence_info info;
     struct file_content file; /* the one read last */
+    int quality;              /* of JPEGs that are made of other pictures */
     bool has_up;              /* sequence.json names it: */
     int up;                   /* of axes[] */
 };
@@ -243,6 +244,8 @@ int client_sequence_open(struct client_sequence **out, const char *folder, const
         s->folder = strdup(folder);
     if (!s || !s->folder)
         rc = err_set(err, ERR_MEMORY, "no memory for a sequence");
+    if (s)
+        s->quality = CLIENT_PICTURE_QUALITY;
     if (rc == 0)
         rc = list_frames(s, err);
     if (rc == 0)
@@ -290,6 +293,11 @@ static long number_in(const char *name)
     return at < end ? strtol(at, NULL, 10) : -1;
 }
 
+void client_sequence_set_quality(struct client_sequence *s, int quality)
+{
+    s->quality = quality;
+}
+
 int client_sequence_read(struct client_sequence *s, int i, struct frame *f, struct err *err)
 {
     char rest[300], *path;
@@ -298,7 +306,7 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
 
     snprintf(rest, sizeof rest, "%s%.250s", s->place, s->names[i]);
     path = path_of(s->folder, rest);
-    rc = path ? client_picture_load(&s->file, path, rest, err)
+    rc = path ? client_picture_load(&s->file, path, rest, s->quality, err)
               : err_at(err, ERR_MEMORY, rest, "no memory for its name");
     free(path);
     if (rc)

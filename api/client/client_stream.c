@@ -23,6 +23,7 @@ struct client_stream {
     uint64_t next_ms;   /* when the next connection is due, while there is none */
     uint64_t opened_ms; /* when this one was asked for */
     uint64_t progress;  /* of the talk, when it was looked at last */
+    uint64_t held_ms;   /* since when frames are held back for `later`; 0 = they are not */
     bool paused;
     /* the code that client_stream_run() returns from now on; 0 = it has not failed for good */
     int failed;
@@ -171,11 +172,12 @@ int client_stream_reopen(struct client_stream *s, const char *url, const char *t
 /* The connection ended with rc and *why: plans the next one, or fails for good. */
 static int lost(struct client_stream *s, int rc, struct err *why)
 {
-    const struct control_bye *bye = client_talk_bye(s->talk);
     uint64_t now_ms = client_retry_now_ms();
-    uint32_t asked_ms = bye ? bye->retry_ms : s->ws ? client_ws_retry_after_ms(s->ws) : 0;
+    uint32_t asked_ms = client_talk_retry_ms(s->talk);
     int wait_ms = -1;
 
+    if (asked_ms == 0 && s->ws)
+        asked_ms = client_ws_retry_after_ms(s->ws);
     if (client_talk_resumable(s->talk, rc))
         wait_ms = client_retry_wait_ms(&s->retry, asked_ms, now_ms);
     if (wait_ms < 0) {
@@ -226,6 +228,27 @@ static int judge(struct client_stream *s, struct err *err)
     return 0;
 }
 
+/* Frames that were answered `later` go out again when their time has come. Returns for how long the
+ * connection may work until then, at most timeout_ms. */
+static int hold(struct client_stream *s, int timeout_ms)
+{
+    uint64_t now_ms = client_retry_now_ms(), gone_ms;
+    uint32_t for_ms;
+
+    if (!client_talk_held(s->talk, &for_ms)) {
+        s->held_ms = 0;
+        return timeout_ms;
+    }
+    if (!s->held_ms)
+        s->held_ms = now_ms;
+    gone_ms = now_ms - s->held_ms;
+    if (gone_ms < for_ms)
+        return for_ms - gone_ms < (uint64_t)timeout_ms ? (int)(for_ms - gone_ms) : timeout_ms;
+    s->held_ms = 0;
+    client_talk_go_on(s->talk);
+    return timeout_ms;
+}
+
 int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err)
 {
     struct err why = {0};
@@ -236,6 +259,7 @@ int client_stream_run(struct client_stream *s, int timeout_ms, struct err *err)
     else if (!s->ws)
         rc = wait_for_next(s, timeout_ms, &why);
     else {
+        timeout_ms = hold(s, timeout_ms);
         if (client_talk_has_more(s->talk))
             client_ws_want_write(s->ws);
         rc = client_ws_run(s->ws, timeout_ms, &why);
@@ -265,14 +289,34 @@ int client_stream_window(const struct client_stream *s)
     return client_stream_connected(s) ? client_talk_window(s->talk) : 0;
 }
 
+uint64_t client_stream_next_seq(const struct client_stream *s)
+{
+    return client_talk_next_seq(s->talk);
+}
+
 int client_stream_unanswered(const struct client_stream *s)
 {
     return client_talk_unanswered(s->talk);
 }
 
+void client_stream_pace(const struct client_stream *s, float *rate, int *jpeg)
+{
+    client_talk_pace(s->talk, rate, jpeg);
+}
+
 int client_stream_send(struct client_stream *s, const struct frame *f, struct err *err)
 {
     int rc = client_talk_send(s->talk, f, err);
+
+    if (rc == 0 && s->ws)
+        client_ws_want_write(s->ws);
+    return rc;
+}
+
+int client_stream_camera(struct client_stream *s, const struct cameras_entry *camera,
+                         struct err *err)
+{
+    int rc = client_talk_camera(s->talk, camera, err);
 
     if (rc == 0 && s->ws)
         client_ws_want_write(s->ws);

@@ -3,19 +3,17 @@
 #include "api/client/client_retry.h"
 #include "proto/array.h"
 #include "proto/bytes.h"
+#include "proto/wire/refusal.h"
 #include "proto/wire/result.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The mirror's bounds where the caller names none: 64 M points are 512 MB of keys. */
 #define DEFAULT_MAX_BLOCKS (1u << 20)
 #define DEFAULT_MAX_POINTS (64u << 20)
-/* The most blocks that were asked for again and have not come; with more, the server's patches make
- * no sense. */
-#define NEEDS_MAX 256
-#define BLOCK_HEADER_BYTES 32 /* op ... block coordinates: what put, patch and delete share */
 
 enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
 
@@ -23,14 +21,10 @@ enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_SENT };
 struct slot {
     enum slot_state state;
     bool again; /* it was sent on an earlier connection, which ended before the ack came */
+    bool later; /* it was sent on this one, and the server asked for it again */
     uint64_t seq, order;
-    uint8_t *msg; /* header and payload */
+    uint8_t *msg; /* the frame's message */
     size_t len, cap;
-};
-
-struct need {
-    struct cloud_name name;
-    bool sent;
 };
 
 struct client_talk {
@@ -42,15 +36,19 @@ struct client_talk {
     uint64_t sync_revision, best_revision, last_seq, order, progress;
     struct slot slots[CLIENT_WINDOW_MAX];
     int kept; /* slots that are not free */
+    struct cameras cameras;
     /* of the connection; ready stays until the next one comes */
     struct control_ready ready;
     struct control_bye bye;
     struct control_error refusal; /* an `error` before `ready` */
     bool has_ready, has_bye, has_refusal, start_sent, end_sent, viewing;
+    bool held;         /* a frame was answered `later`: none is sent until client_talk_go_on() */
+    uint32_t later_ms; /* the longest that such answers asked for */
+    float rate;
+    uint8_t jpeg;
     int in_flight; /* slots that are SENT */
-    struct need needs[NEEDS_MAX];
-    int n_needs;
-    char text[CONTROL_TEXT_MAX];
+    int cameras_said;
+    char text[CONTROL_TEXT_MAX], source[CONTROL_SOURCE_CAP];
 };
 
 int client_talk_new(struct client_talk **out, const struct client_stream_config *config,
@@ -65,6 +63,8 @@ int client_talk_new(struct client_talk **out, const struct client_stream_config 
         return err_set(err, ERR_MEMORY, "no memory for a stream");
     t->config = *config;
     t->config.url = t->config.token = NULL; /* the connection has its own copies */
+    snprintf(t->source, sizeof t->source, "%s", config->source ? config->source : "");
+    t->config.source = NULL;
     limits.max_blocks = limits.max_blocks ? limits.max_blocks : DEFAULT_MAX_BLOCKS;
     limits.max_points = limits.max_points ? limits.max_points : DEFAULT_MAX_POINTS;
     rc = cloud_new(&t->cloud, &limits, err);
@@ -90,7 +90,8 @@ void client_talk_free(struct client_talk **p)
 void client_talk_connect(struct client_talk *t)
 {
     t->has_ready = t->has_bye = t->has_refusal = t->start_sent = t->end_sent = false;
-    t->n_needs = 0;
+    t->held = false;
+    t->cameras_said = 0;
     t->in_flight = 0;
     for (int i = 0; i < CLIENT_WINDOW_MAX; i++)
         if (t->slots[i].state == SLOT_SENT) {
@@ -101,37 +102,6 @@ void client_talk_connect(struct client_talk *t)
 }
 
 /* ------------------------------------------------------------------------------------ blocks */
-
-static struct cloud_name block_name(const uint8_t *msg)
-{
-    struct bytes_reader r = bytes_reader(msg + 16, BLOCK_HEADER_BYTES - 16);
-    struct cloud_name name;
-
-    key_get_name(&r, &name);
-    return name;
-}
-
-static int find_need(const struct client_talk *t, const struct cloud_name *name)
-{
-    for (int i = 0; i < t->n_needs; i++)
-        if (memcmp(&t->needs[i].name, name, sizeof *name) == 0)
-            return i;
-    return -1;
-}
-
-static int ask_again(struct client_talk *t, const uint8_t *msg, struct err *err)
-{
-    struct cloud_name name = block_name(msg);
-
-    if (find_need(t, &name) >= 0)
-        return 0;
-    if (t->n_needs == NEEDS_MAX)
-        return err_set(err, ERR_INPUT,
-                       "patches of %d blocks did not fit the server's own revisions", NEEDS_MAX);
-    t->needs[t->n_needs++] = (struct need){.name = name};
-    t->stats.resyncs++;
-    return 0;
-}
 
 static uint32_t u32_at(const uint8_t *msg, size_t at)
 {
@@ -152,28 +122,23 @@ static void note_revision(struct client_talk *t)
 static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
 {
     uint32_t epoch = cloud_epoch(t->cloud);
-    int op, rc, need;
+    int op, rc;
 
     if (!t->has_ready)
         return err_set(err, ERR_INPUT, "the server sent blocks before `ready`");
     rc = cloud_apply(t->cloud, msg, len, err);
     op = len ? msg[0] : 0;
-    if (rc == ERR_STATE && op == DELTA_PATCH && len >= BLOCK_HEADER_BYTES &&
-        u32_at(msg, 4) == epoch)
-        return ask_again(t, msg, err);
+    if (rc == ERR_STATE) { /* the mirror is not what the server takes it for */
+        t->has_sync = false;
+        return err_set(err, ERR_END, "a block does not fit the mirror, which is fetched anew");
+    }
     if (rc)
         return rc;
     if (op == DELTA_CLEAR) {
-        t->n_needs = 0;
         t->has_sync = false;
         if (cloud_epoch(t->cloud) != epoch)
             t->best_revision = 0;
     } else if (op == DELTA_PUT || op == DELTA_DELETE || op == DELTA_PATCH) {
-        struct cloud_name name = block_name(msg);
-
-        need = op == DELTA_PATCH ? -1 : find_need(t, &name);
-        if (need >= 0)
-            t->needs[need] = t->needs[--t->n_needs];
         t->stats.blocks++;
         if (op != DELTA_DELETE)
             t->stats.points_received +=
@@ -187,8 +152,10 @@ static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struc
 
 static int on_binary(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
 {
-    if (!t->has_ready || len == 0 || msg[0] < RESULT_OP_FIRST || msg[0] > RESULT_OP_LAST)
+    if (!t->has_ready || len == 0 || (msg[0] >= DELTA_PUT && msg[0] <= DELTA_OBJECT))
         return on_block(t, msg, len, err);
+    if (msg[0] < RESULT_OP_FIRST || msg[0] > RESULT_OP_LAST)
+        return 0; /* a later server's */
     t->stats.results++;
     t->stats.result_bytes += len;
     return t->config.on_result ? t->config.on_result(t->config.ctx, msg, len, err) : 0;
@@ -205,6 +172,8 @@ static int on_ready(struct client_talk *t, const struct control_ready *ready, st
         return err_set(err, ERR_INPUT, "the server's `ready` makes no sense: step %g m, window %u",
                        (double)ready->step_m, (unsigned)ready->window);
     t->ready = *ready;
+    t->rate = ready->rate;
+    t->jpeg = ready->jpeg;
     t->has_ready = t->any_ready = true;
     t->has_refusal = false;
     if (t->config.on_ready)
@@ -212,19 +181,40 @@ static int on_ready(struct client_talk *t, const struct control_ready *ready, st
     return 0;
 }
 
+/* The server had no room for the frame: it and those behind it go out again, when all others are
+ * answered and the time is over. */
+static void on_later(struct client_talk *t, struct slot *slot, const struct control_ack *ack)
+{
+    slot->state = SLOT_QUEUED;
+    slot->later = true;
+    t->in_flight--;
+    t->stats.frames_later++;
+    if (!t->held || ack->retry_ms > t->later_ms)
+        t->later_ms = ack->retry_ms;
+    t->held = true;
+}
+
 static void on_ack(struct client_talk *t, const struct control_ack *ack)
 {
+    if (ack->rate > 0)
+        t->rate = ack->rate;
+    if (ack->jpeg)
+        t->jpeg = ack->jpeg;
     for (int i = 0; i < CLIENT_WINDOW_MAX; i++) {
         struct slot *slot = &t->slots[i];
 
         if (slot->state != SLOT_SENT || slot->seq != ack->seq)
             continue;
+        if (ack->status == CONTROL_LATER) {
+            on_later(t, slot, ack);
+            return;
+        }
         slot->state = SLOT_FREE;
         t->in_flight--;
         t->kept--;
         t->progress++;
         t->stats.frames_answered++;
-        if (slot->again && ack->status == CONTROL_REFUSED && ack->reason == CONTROL_DUPLICATE)
+        if (slot->again && ack->again)
             t->stats.duplicates++;
         if (t->config.on_ack)
             t->config.on_ack(t->config.ctx, ack);
@@ -233,27 +223,30 @@ static void on_ack(struct client_talk *t, const struct control_ack *ack)
     /* An ack of a frame that is not in flight repeats an earlier one. */
 }
 
+static void on_ended(struct client_talk *t, bool closed)
+{
+    if (t->config.on_ended)
+        t->config.on_ended(t->config.ctx, closed);
+}
+
 static void on_sync(struct client_talk *t, const struct control_sync *said)
 {
-    struct control_sync sync = *said;
-    bool equal = sync.hash == cloud_hash(t->cloud) && sync.points == cloud_points(t->cloud);
+    bool equal = said->hash == cloud_hash(t->cloud) && said->points == cloud_points(t->cloud);
 
-    if (t->n_needs)
-        return;
     /* A mirror that differs from the server's cannot be continued: the next connection starts a new
      * one. */
     t->has_sync = equal;
     if (equal)
-        t->sync_revision = sync.revision;
-    if (t->viewing)
-        sync.ended = true; /* as for a client that sends frames: all are answered */
+        t->sync_revision = said->revision;
     if (t->config.on_sync)
-        t->config.on_sync(t->config.ctx, &sync, equal);
+        t->config.on_sync(t->config.ctx, said, equal);
+    if (t->viewing) /* all frames were answered on an earlier connection */
+        on_ended(t, false);
 }
 
 static void on_error(struct client_talk *t, const struct control_error *error)
 {
-    if (!t->has_ready) {
+    if (!t->has_ready || refusal_ends(error)) {
         t->refusal = *error;
         t->has_refusal = true;
     }
@@ -266,6 +259,8 @@ static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct
     struct control_message m;
     int rc = control_parse(&m, (const char *)msg, len, err);
 
+    if (rc == ERR_UNSUPPORTED)
+        return 0; /* a later server says what an earlier client need not know */
     if (rc)
         return rc;
     switch (m.op) {
@@ -274,6 +269,10 @@ static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct
     case CONTROL_ACK:
         on_ack(t, &m.ack);
         return 0;
+    case CONTROL_POSES:
+        if (t->config.on_poses)
+            t->config.on_poses(t->config.ctx, &m.poses);
+        return 0;
     case CONTROL_SYNC:
         if (!t->has_ready)
             return err_set(err, ERR_INPUT, "the server sent `sync` before `ready`");
@@ -281,6 +280,12 @@ static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct
         return 0;
     case CONTROL_ERROR:
         on_error(t, &m.error);
+        return 0;
+    case CONTROL_ENDED:
+    case CONTROL_SESSION_CLOSED:
+        on_ended(t, m.op == CONTROL_SESSION_CLOSED);
+        return 0;
+    case CONTROL_PONG:
         return 0;
     case CONTROL_BYE:
         t->bye = m.bye;
@@ -317,26 +322,20 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
 {
     struct control_message m = {.op = CONTROL_START};
 
-    /* A client that has nothing more to send comes back as a viewer. A session that was finalized
-     * meanwhile takes no other client, and a viewer does not drive away another client that sends
-     * frames. */
+    /* A client that has nothing more to send comes back as a viewer, which does not drive away
+     * another client that sends frames of its source. */
     t->viewing = t->config.role == CONTROL_INGEST && t->end_wanted && t->kept == 0;
     m.start.role = t->viewing ? CONTROL_VIEW : t->config.role;
-    m.start.codecs = t->config.codecs ? t->config.codecs : (1u << CODEC_KINDS) - 1;
+    memcpy(m.start.source, t->source, sizeof m.start.source);
+    m.start.codecs = t->config.codecs ? t->config.codecs : (1u << CODEC_WIRE_KINDS) - 1;
     m.start.pose = t->config.pose;
+    m.start.features = CONTROL_FEATURES_HERE;
+    m.start.depth_every = t->config.depth_every;
     m.start.resume = t->has_sync;
     m.start.epoch = cloud_epoch(t->cloud);
     m.start.revision = t->sync_revision;
     t->start_sent = true;
     return say(t, &m, out, err);
-}
-
-static int next_need(const struct client_talk *t)
-{
-    for (int i = 0; i < t->n_needs; i++)
-        if (!t->needs[i].sent)
-            return i;
-    return -1;
 }
 
 static int granted(const struct client_talk *t)
@@ -350,7 +349,7 @@ static int next_frame(const struct client_talk *t)
 {
     int first = -1;
 
-    for (int i = 0; i < CLIENT_WINDOW_MAX && t->in_flight < granted(t); i++)
+    for (int i = 0; i < CLIENT_WINDOW_MAX && t->in_flight < granted(t) && !t->held; i++)
         if (t->slots[i].state == SLOT_QUEUED &&
             (first < 0 || t->slots[i].order < t->slots[first].order))
             first = i;
@@ -362,12 +361,26 @@ static bool end_due(const struct client_talk *t)
     return t->end_wanted && !t->end_sent && !t->viewing && t->in_flight == t->kept;
 }
 
+static bool camera_due(const struct client_talk *t)
+{
+    return t->cameras_said < t->cameras.n && !t->viewing;
+}
+
+/* As the client's convention of poses has its axes. */
+static struct cameras_entry next_camera(struct client_talk *t)
+{
+    struct cameras_entry e = t->cameras.list[t->cameras_said++];
+
+    if (t->config.pose == FRAME_POSE_OPENGL)
+        frame_swap_axes(&e.T_rc);
+    return e;
+}
+
 bool client_talk_has_more(const struct client_talk *t)
 {
     if (t->has_bye)
         return false;
-    return !t->start_sent ||
-           (t->has_ready && (next_need(t) >= 0 || next_frame(t) >= 0 || end_due(t)));
+    return !t->start_sent || (t->has_ready && (camera_due(t) || next_frame(t) >= 0 || end_due(t)));
 }
 
 static void take_frame(struct client_talk *t, struct slot *slot, struct client_talk_message *out)
@@ -376,7 +389,7 @@ static void take_frame(struct client_talk *t, struct slot *slot, struct client_t
     t->in_flight++;
     if (slot->again)
         t->stats.frames_resent++;
-    else
+    else if (!slot->later)
         t->stats.frames_sent++;
     t->stats.bytes_sent += slot->len;
     *out = (struct client_talk_message){slot->msg, slot->len, true};
@@ -385,24 +398,23 @@ static void take_frame(struct client_talk *t, struct slot *slot, struct client_t
 int client_talk_next(struct client_talk *t, struct client_talk_message *out, struct err *err)
 {
     struct control_message m;
-    int need, frame;
+    int frame;
 
     if (!client_talk_has_more(t))
         return err_set(err, ERR_END, "nothing to say");
     if (!t->start_sent)
         return say_start(t, out, err);
-    need = next_need(t);
     frame = next_frame(t);
-    if (need >= 0) {
-        m = (struct control_message){.op = CONTROL_NEED, .need = t->needs[need].name};
-        t->needs[need].sent = true;
-    } else if (frame >= 0) {
+    if (camera_due(t)) {
+        m = (struct control_message){.op = CONTROL_CAMERA, .camera = next_camera(t)};
+        return say(t, &m, out, err);
+    }
+    if (frame >= 0) {
         take_frame(t, &t->slots[frame], out);
         return 0;
-    } else {
-        m = (struct control_message){.op = CONTROL_END};
-        t->end_sent = true;
     }
+    m = (struct control_message){.op = CONTROL_END};
+    t->end_sent = true;
     return say(t, &m, out, err);
 }
 
@@ -442,8 +454,7 @@ static int keep(struct slot *slot, const struct frame *f, size_t len,
 {
     if (array_grow(&slot->msg, &slot->cap, len, 1))
         return err_set(err, ERR_MEMORY, "no memory for a frame of %zu bytes", len);
-    frame_encode_header(slot->msg, f, pose);
-    memcpy(slot->msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
+    frame_encode(slot->msg, f, pose);
     slot->len = len;
     slot->seq = f->seq;
     return 0;
@@ -451,7 +462,7 @@ static int keep(struct slot *slot, const struct frame *f, size_t len,
 
 int client_talk_send(struct client_talk *t, const struct frame *f, struct err *err)
 {
-    size_t len = FRAME_HEADER_BYTES + (size_t)f->payload_len;
+    size_t len = frame_bytes(f);
     struct slot *slot = t->slots;
     int rc;
 
@@ -461,7 +472,7 @@ int client_talk_send(struct client_talk *t, const struct frame *f, struct err *e
         return err_set(err, ERR_STATE, "a frame after the end");
     if (client_talk_window(t) == 0)
         return err_set(err, ERR_BUSY, "the window is used up: %d frames are unanswered", t->kept);
-    if (f->payload_len > FRAME_PAYLOAD_MAX || len > t->ready.max_frame_bytes)
+    if (len > FRAME_HEADER_BYTES + FRAME_PAYLOAD_MAX || len > t->ready.max_frame_bytes)
         return err_set(err, ERR_LIMIT, "frame of %zu bytes, the server takes %u", len,
                        (unsigned)t->ready.max_frame_bytes);
     if (t->any_seq && f->seq <= t->last_seq)
@@ -474,11 +485,19 @@ int client_talk_send(struct client_talk *t, const struct frame *f, struct err *e
         return rc;
     slot->order = t->order++;
     slot->state = SLOT_QUEUED;
-    slot->again = false;
+    slot->again = slot->later = false;
     t->last_seq = f->seq;
     t->any_seq = true;
     t->kept++;
     return 0;
+}
+
+int client_talk_camera(struct client_talk *t, const struct cameras_entry *camera, struct err *err)
+{
+    if (t->config.role != CONTROL_INGEST)
+        return err_set(err, ERR_STATE, "only a client that sends frames has cameras");
+    t->cameras_said = 0;
+    return cameras_put(&t->cameras, camera, err);
 }
 
 int client_talk_end(struct client_talk *t, struct err *err)
@@ -489,6 +508,23 @@ int client_talk_end(struct client_talk *t, struct err *err)
     return 0;
 }
 
+bool client_talk_held(const struct client_talk *t, uint32_t *for_ms)
+{
+    *for_ms = t->later_ms;
+    return t->held && t->in_flight == 0;
+}
+
+void client_talk_go_on(struct client_talk *t)
+{
+    t->held = false;
+}
+
+void client_talk_pace(const struct client_talk *t, float *rate, int *jpeg)
+{
+    *rate = t->rate;
+    *jpeg = t->jpeg;
+}
+
 uint64_t client_talk_progress(const struct client_talk *t)
 {
     return t->progress;
@@ -497,6 +533,13 @@ uint64_t client_talk_progress(const struct client_talk *t)
 bool client_talk_started(const struct client_talk *t)
 {
     return t->has_ready;
+}
+
+uint64_t client_talk_next_seq(const struct client_talk *t)
+{
+    uint64_t next = t->any_seq ? t->last_seq + 1 : 0;
+
+    return t->ready.any_seq && t->ready.last_seq >= next ? t->ready.last_seq + 1 : next;
 }
 
 int client_talk_unanswered(const struct client_talk *t)
@@ -512,6 +555,13 @@ const struct cloud *client_talk_cloud(const struct client_talk *t)
 const struct control_ready *client_talk_ready(const struct client_talk *t)
 {
     return t->any_ready ? &t->ready : NULL;
+}
+
+uint32_t client_talk_retry_ms(const struct client_talk *t)
+{
+    if (t->has_bye)
+        return t->bye.retry_ms;
+    return t->has_refusal ? t->refusal.retry_ms : 0;
 }
 
 const struct control_bye *client_talk_bye(const struct client_talk *t)

@@ -7,9 +7,10 @@
  * what arrives, and sends what client_talk_next() gives.
  *
  * Invariants, which tests/fuzz/fuzz_client_resume.c checks against a server that sends anything:
- *          a frame is never sent after its ack, nor twice on one connection; on one connection seq
- *          only rises and at most the server's window is unanswered; a frame that
- *          client_talk_send() took is either answered or still kept.
+ *          a frame is never sent after its ack, and twice on one connection only where the server
+ *          answered `later`; but for such frames seq only rises on one connection; at most the
+ *          server's window is unanswered; a frame that client_talk_send() took is either answered
+ *          or still kept.
  * Threads: none inside.
  */
 #ifndef RECOND_API_CLIENT_TALK_H
@@ -31,8 +32,9 @@ void client_talk_connect(struct client_talk *t);
 
 /*
  * client_talk_receive - one message of the server
- * Returns: 0; else the connection must be closed: ERR_INPUT, ERR_LIMIT, ERR_STATE: the server
- *          broke the protocol; ERR_MEMORY
+ * Returns: 0; else the connection must be closed: ERR_INPUT, ERR_LIMIT: the server broke the
+ *          protocol; ERR_END: a block does not fit, the next connection does without the mirror;
+ *          ERR_MEMORY
  */
 MUST_CHECK int client_talk_receive(struct client_talk *t, bool binary, const uint8_t *msg,
                                    size_t len, struct err *err);
@@ -59,6 +61,11 @@ int client_talk_ended(const struct client_talk *t, int rc, struct err *err);
  * `disconnect`. */
 bool client_talk_resumable(const struct client_talk *t, int rc);
 
+/* Frames were answered `later`, all others are answered, and for *for_ms from then on nothing may
+ * be sent; client_talk_go_on() ends it. */
+bool client_talk_held(const struct client_talk *t, uint32_t *for_ms);
+void client_talk_go_on(struct client_talk *t);
+
 /* A number that grows with each answer and each new revision of the cloud, but not with `ready`. */
 uint64_t client_talk_progress(const struct client_talk *t);
 bool client_talk_started(const struct client_talk *t); /* `ready` came on this connection */
@@ -66,11 +73,17 @@ bool client_talk_started(const struct client_talk *t); /* `ready` came on this c
 /* As the functions of client.h that are called client_stream_... */
 int client_talk_window(const struct client_talk *t);
 MUST_CHECK int client_talk_send(struct client_talk *t, const struct frame *f, struct err *err);
+MUST_CHECK int client_talk_camera(struct client_talk *t, const struct cameras_entry *camera,
+                                  struct err *err);
 MUST_CHECK int client_talk_end(struct client_talk *t, struct err *err);
+uint64_t client_talk_next_seq(const struct client_talk *t);
 int client_talk_unanswered(const struct client_talk *t);
+void client_talk_pace(const struct client_talk *t, float *rate, int *jpeg);
 const struct cloud *client_talk_cloud(const struct client_talk *t);
 const struct control_ready *client_talk_ready(const struct client_talk *t);
 const struct control_bye *client_talk_bye(const struct client_talk *t);
+/* For how long the server asked to stay away, by `bye` or `error`; 0 = it did not. */
+uint32_t client_talk_retry_ms(const struct client_talk *t);
 /* Tells whether the cloud has changed since the last call. */
 bool client_talk_cloud_changed(struct client_talk *t);
 struct client_stream_stats *client_talk_stats(struct client_talk *t);

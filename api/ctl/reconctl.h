@@ -91,8 +91,8 @@ extern const struct reconctl_command *const reconctl_commands[]; /* NULL-termina
 /* Each command stands in the file of its family. */
 extern const struct reconctl_command reconctl_push_command, reconctl_pull_command,
     reconctl_session_create_command, reconctl_session_list_command, reconctl_session_get_command,
-    reconctl_session_finalize_command, reconctl_session_kick_command,
-    reconctl_session_rotate_command, reconctl_session_delete_command, reconctl_export_command,
+    reconctl_session_close_command, reconctl_session_kick_command, reconctl_session_rotate_command,
+    reconctl_session_submap_command, reconctl_session_delete_command, reconctl_export_command,
     reconctl_render_command, reconctl_top_command, reconctl_doctor_command,
     reconctl_token_new_command, reconctl_token_list_command, reconctl_token_revoke_command,
     reconctl_eval_depth_command, reconctl_eval_trajectory_command, reconctl_eval_cloud_command,
@@ -162,6 +162,10 @@ struct reconctl_screen {
 struct reconctl_screen reconctl_screen(void);
 /* Prints one row of a table, cut at the last column. */
 void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...) ERR_PRINTF(2, 3);
+/* Prints a text that goes on in the next line where the terminal ends: broken at blanks, the lines
+ * behind the first one `indent` columns in. A word that is wider than a line is left to the
+ * terminal. */
+void reconctl_put_text(int indent, const char *fmt, ...) ERR_PRINTF(2, 3);
 /* Characters of an id in a row: where room is short, enough of them to name the session. */
 int reconctl_id_width(const struct reconctl_screen *screen);
 

@@ -10,6 +10,8 @@
 
 #define OPTIONS_MAX 64
 #define COMMON(field) offsetof(struct reconctl_common, field)
+#define HELP_CAP 512
+#define HELP_INDENT 32
 
 /* clang-format off */
 static const struct reconctl_option common_options[] = {
@@ -240,33 +242,34 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
     return 0;
 }
 
-/* Prints the help of an option of sessions, with its allowed values. */
-static void help_row(const struct session_option *row)
+/* The help of an option of sessions, with its allowed values. */
+static const char *help_row(char text[HELP_CAP], const struct session_option *row)
 {
-    printf("%s", row->help);
+    size_t n = (size_t)snprintf(text, HELP_CAP, "%s", row->help);
+
     if (row->max > row->min)
-        printf(" (%.10g...%.10g)", row->min, row->max);
+        n += (size_t)snprintf(text + n, HELP_CAP - n, " (%.10g...%.10g)", row->min, row->max);
     for (int k = 0; row->words && row->words[k]; k++)
-        printf("%s%s%s", k ? ", " : " (", row->words[k], row->words[k + 1] ? "" : ")");
-    printf("\n");
+        n += (size_t)snprintf(text + n, HELP_CAP - n, "%s%s%s", k ? ", " : " (", row->words[k],
+                              row->words[k + 1] ? "" : ")");
+    return text;
 }
 
 void reconctl_args_help(const struct reconctl_command *command)
 {
     struct reconctl_option o;
-    char left[64];
+    char left[64], text[HELP_CAP];
 
-    printf("usage: reconctl %s [options]%s%s\n\n%s.\n\noptions:\n", command->name,
-           *command->operands ? " " : "", command->operands, command->summary);
+    reconctl_put_text(7, "usage: reconctl %s [options]%s%s", command->name,
+                      *command->operands ? " " : "", command->operands);
+    printf("\n");
+    reconctl_put_text(0, "%s.", command->summary);
+    printf("\noptions:\n");
     for (int i = 0; reconctl_option_at(command, i, &o); i++) {
         snprintf(left, sizeof left, "%s--%s%s%s",
                  o.letter ? (char[]){'-', o.letter, ',', ' ', 0} : "    ", o.name, o.arg ? " " : "",
                  o.arg ? o.arg : "");
-        printf("  %-28s  ", left);
-        if (o.row)
-            help_row(o.row);
-        else
-            printf("%s\n", o.help);
+        reconctl_put_text(HELP_INDENT, "  %-28s  %s", left, o.row ? help_row(text, o.row) : o.help);
     }
     if (command->asked)
         printf("\noptions of the session (-o KEY=VALUE):\n");
@@ -275,7 +278,6 @@ void reconctl_args_help(const struct reconctl_command *command)
 
         snprintf(left, sizeof left, "%s%s%s", row->group ? row->group : "", row->group ? "." : "",
                  row->name);
-        printf("  %-28s  ", left);
-        help_row(row);
+        reconctl_put_text(HELP_INDENT, "  %-28s  %s", left, help_row(text, row));
     }
 }

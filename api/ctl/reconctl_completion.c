@@ -10,7 +10,7 @@
 
 static bool takes_session(const struct reconctl_command *c)
 {
-    return strcmp(c->operands, "SESSION") == 0;
+    return strncmp(c->operands, "SESSION", 7) == 0;
 }
 
 /* Prints the second words of a family for bash. */

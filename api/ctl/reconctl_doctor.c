@@ -37,7 +37,7 @@ static void say(struct report *r, enum verdict v, int code, const char *what, co
     if (v == BAD && !r->code)
         r->code = code;
     if (!r->json) {
-        printf("%-8s %-9s %s\n", names[v], what, text);
+        reconctl_put_text(19, "%-8s %-9s %s", names[v], what, text);
         return;
     }
     json_open_map(&w, NULL);

@@ -3,6 +3,7 @@
 #include "api/eval/eval_register.h"
 #include "api/ctl/reconctl_eval.h"
 #include "api/ctl/reconctl_eval_cloud.h"
+#include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
@@ -118,7 +119,17 @@ static int read_clouds(struct job *j, struct err *err)
 
 /* --------------------------------------------------------------------------------- arithmetic */
 
-static int align(struct job *j, struct err *err)
+static void on_align(void *ctx, double done)
+{
+    reconctl_progress_step(ctx, "aligning", done);
+}
+
+static void on_measure(void *ctx, double done)
+{
+    reconctl_progress_step(ctx, "measuring", done);
+}
+
+static int align(struct job *j, struct reconctl_progress *p, struct err *err)
 {
     const struct cloud_options *o = j->o;
     struct eval_register_global_options global = eval_register_global_defaults;
@@ -138,6 +149,8 @@ static int align(struct job *j, struct err *err)
     if (rc)
         return rc;
     icp.max_points = (size_t)o->points;
+    icp.progress = on_align;
+    icp.ctx = p;
     if (strcmp(o->align, "none") == 0)
         icp_score(&j->icp, j->a.xyz, j->a.n, tree, &motion, o->icp.radius_m);
     else
@@ -151,15 +164,22 @@ static int align(struct job *j, struct err *err)
 static int measure(struct job *j, struct err *err)
 {
     double start = reconctl_now_s();
-    int rc = align(j, err);
+    struct reconctl_progress p = reconctl_progress_start();
+    struct eval_cloud_options eval = j->o->eval;
+    int rc = align(j, &p, err);
 
+    reconctl_progress_end(&p, false);
     if (rc)
         return rc;
     j->distance = malloc(j->a.n * sizeof *j->distance);
     if (!j->distance)
         return err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", j->a.n);
-    rc = eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n,
-                            &j->o->eval, err);
+    p = reconctl_progress_start();
+    eval.progress = on_measure;
+    eval.ctx = &p;
+    rc =
+        eval_cloud_measure(&j->report, j->distance, j->a.xyz, j->a.n, j->b.xyz, j->b.n, &eval, err);
+    reconctl_progress_end(&p, false);
     j->took_s = reconctl_now_s() - start;
     return rc;
 }

@@ -180,7 +180,7 @@ int reconctl_eval_feed_finish(struct reconctl_eval_feed *e, struct ply_cloud *cl
     int rc;
 
     *cloud = (struct ply_cloud){0};
-    snprintf(path, sizeof path, "/v1/sessions/%.60s/finalize", e->session.id);
+    snprintf(path, sizeof path, "/v1/sessions/%.60s/close", e->session.id);
     rc = client_request(e->link->client, "POST", path, NULL, NULL, NULL, NULL, err);
     snprintf(path, sizeof path, "/v1/sessions/%.60s", e->session.id);
     while (rc == 0 && !closed) {

@@ -43,7 +43,7 @@ MUST_CHECK int reconctl_eval_feed_frame(struct reconctl_eval_feed *feed, float *
 int reconctl_eval_feed_exit(int rc, const struct reconctl_eval_feed *feed);
 
 /*
- * reconctl_eval_feed_finish - no more frames: the session is finalized and its cloud fetched
+ * reconctl_eval_feed_finish - no more frames: the session is closed and its cloud fetched
  *
  * Out:     cloud, ply_cloud_free() it
  * Returns: 0; ERR_IO: not closed within two minutes; as client_request() and ply_read_file()

@@ -4,6 +4,7 @@
 
 #include "api/client/client_sequence.h"
 #include "api/eval/eval_depth.h"
+#include "api/eval/eval_rank.h"
 #include "proto/geom/icp.h"
 #include "api/eval/eval_scene.h"
 #include "api/eval/eval_tsdf.h"
@@ -12,6 +13,7 @@
 #include "api/ctl/reconctl_eval_online.h"
 #include "api/ctl/reconctl_eval_picture.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,7 @@ struct scene_options {
     int frames, every, least, observations;
     struct eval_cloud_options eval;
     double max_m, voxel_m, radius_m, truncation_m;
-    bool each;
+    bool each, depth;
 };
 
 #define AT(field) offsetof(struct scene_options, field)
@@ -60,6 +62,7 @@ static const struct reconctl_option options[] = {
     {"step", 0, "METRES", RECONCTL_REAL, AT(eval.r_step_m), 1e-6, 1e6, "Between tolerances (0.02)"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(net), 32, 2048, "Size of the networks' input"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0, "As of push"},
+    {"sensor-depth", 0, NULL, RECONCTL_FLAG, AT(depth), 0, 0, "As of push"},
     {"option", 'o', "KEY=VALUE", RECONCTL_LIST, AT(option), 0, 0,
      "Any option of POST /v1/sessions (depth_model=NAME)"},
     {0},
@@ -362,16 +365,34 @@ static int feed_all(struct work *w, struct reconctl_eval_feed *feed,
 /* ------------------------------------------------------------------------- fused */
 
 static int measure_fused(struct work *w, struct reconctl_eval_scene_result *r, int row,
-                         const float *a, size_t n_a, const float *b, size_t n_b, struct err *err)
+                         double *to_b, const float *a, size_t n_a, const float *b, size_t n_b,
+                         struct err *err)
 {
     int rc;
 
     if (n_a == 0)
         return 0;
-    rc = eval_cloud_measure(&r->row[row].report, NULL, a, n_a, b, n_b, &w->o->eval, err);
+    rc = eval_cloud_measure(&r->row[row].report, to_b, a, n_a, b, n_b, &w->o->eval, err);
     if (rc == 0)
         rc = eval_wall_measure(&r->row[row].wall, a, n_a, b, n_b, &eval_wall_defaults, err);
     r->row[row].there = rc == 0;
+    return rc;
+}
+
+static int measure_session(struct work *w, struct reconctl_eval_scene_result *r,
+                           const struct ply_cloud *cloud, const struct ply_cloud *truth,
+                           struct err *err)
+{
+    double *to_truth = malloc((cloud->n ? cloud->n : 1) * sizeof *to_truth);
+    int rc;
+
+    if (!to_truth)
+        return err_set(err, ERR_MEMORY, "no memory for the distances of %zu points", cloud->n);
+    rc = measure_fused(w, r, FUSED_SERVER, to_truth, cloud->xyz, cloud->n, truth->xyz, truth->n,
+                       err);
+    if (rc == 0 && cloud->confidence)
+        rc = eval_rank_correlation(&r->confidence_rank, cloud->confidence, to_truth, cloud->n, err);
+    free(to_truth);
     return rc;
 }
 
@@ -400,11 +421,11 @@ static int finish_fused(struct work *w, struct reconctl_eval_feed *feed,
         rc = err_at(err, ERR_INPUT, r->folder, "no cube of the truth was seen in %d frames",
                     w->o->least);
     if (rc == 0)
-        rc = measure_fused(w, r, FUSED_SERVER, cloud.xyz, cloud.n, truth.xyz, truth.n, err);
+        rc = measure_session(w, r, &cloud, &truth, err);
     for (int i = FUSED_AVERAGE; i < FUSED_ROWS && rc == 0; i++) {
         rc = row_cloud(w, i, &a, &n_a, err);
         if (rc == 0)
-            rc = measure_fused(w, r, i, a, n_a, truth.xyz, truth.n, err);
+            rc = measure_fused(w, r, i, NULL, a, n_a, truth.xyz, truth.n, err);
         free(a);
         a = NULL;
     }
@@ -427,7 +448,8 @@ static void finish_each(struct work *w, struct reconctl_eval_scene_result *r)
 
 static int open_folder(struct work *w, const char *folder, struct err *err)
 {
-    const struct reconctl_source_config config = {.path = folder, .poses = w->o->poses};
+    const struct reconctl_source_config config = {
+        .path = folder, .poses = w->o->poses, .depth = w->o->depth};
     int n, rc = client_sequence_open(&w->truth, folder, "none", err);
 
     if (rc == 0)
@@ -519,7 +541,8 @@ static int show_result(const struct scene_options *o, const struct reconctl_eval
 static int run_scene(void *arguments)
 {
     struct scene_options *o = arguments;
-    struct reconctl_eval_scene_result r = {.folder = o->common.operands[0], .each = o->each};
+    struct reconctl_eval_scene_result r = {
+        .folder = o->common.operands[0], .each = o->each, .confidence_rank = (double)NAN};
     struct reconctl_link link = {0};
     struct err err = {0};
     int code = RECONCTL_FAILURE;

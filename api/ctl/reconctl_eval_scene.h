@@ -24,6 +24,8 @@ struct reconctl_eval_scene_result {
     int n_frames; /* with a true depth */
     double max_m, voxel_m, radius_m, took_s;
     struct eval_depth_measures depth, scaled; /* means over frames: as it is, and median-scaled */
+    /* of the confidence of the session's points with their distance to the truth; NAN: not known */
+    double confidence_rank;
     struct reconctl_eval_scene_row row[RECONCTL_EVAL_SCENE_ROWS_MAX];
     int n_rows;
 };

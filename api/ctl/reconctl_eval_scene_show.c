@@ -3,6 +3,7 @@
 #include "api/ctl/reconctl_eval_cloud.h"
 #include "api/ctl/reconctl_eval_scene.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,8 @@ static size_t put(char *buf, size_t cap, const struct reconctl_eval_scene_result
         reconctl_eval_put(&w, "voxel", r->voxel_m);
     put_depth(&w, "depth", &r->depth);
     put_depth(&w, "depth_scaled", &r->scaled);
+    if (!r->each)
+        reconctl_eval_put(&w, "confidence_rank", r->confidence_rank);
     json_open_map(&w, "rows");
     for (int i = 0; i < r->n_rows; i++) {
         if (!r->row[i].there) {
@@ -115,6 +118,10 @@ void reconctl_eval_scene_print(const struct reconctl_eval_scene_result *r)
     printf(
         "  (completeness, accuracy and F at %g m; chamfer is the sum of both mean distances%s)\n",
         any->threshold, r->each ? "" : "; walls: thickness of flat parts, median and nine of ten");
+    if (isfinite(r->confidence_rank))
+        printf("  rank correlation of the session's confidence with the distance to the truth: "
+               "%.2f (-1 is best)\n",
+               r->confidence_rank);
     for (int i = 0; i < r->n_rows; i++)
         if (r->row[i].there)
             print_radii(&r->row[i]);

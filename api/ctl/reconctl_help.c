@@ -69,17 +69,33 @@ const struct reconctl_command *reconctl_help_find(int n, char **word, int *used)
     return NULL;
 }
 
-/* Lists the commands of a family, or all where it is "". */
+/* Lists the commands of a family, or all where it is "": help, which is wrapped to the terminal, or
+ * a complaint. */
 static void usage(FILE *out, const char *family)
 {
     const char *blank = *family ? " " : "";
 
     fprintf(out, "usage: reconctl %s%sCOMMAND [options]\n\n", family, blank);
-    for (int i = 0; reconctl_commands[i]; i++)
-        if (!*family || is_of(i, family))
-            fprintf(out, "  %-17s %s\n", reconctl_commands[i]->name, reconctl_commands[i]->summary);
-    fprintf(out, "\n`reconctl %s%sCOMMAND --help` explains a command, reconctl(1) all of them.\n",
-            family, blank);
+    for (int i = 0; reconctl_commands[i]; i++) {
+        const struct reconctl_command *c = reconctl_commands[i];
+
+        if (*family && !is_of(i, family))
+            continue;
+        if (out == stdout)
+            reconctl_put_text(20, "  %-17s %s", c->name, c->summary);
+        else
+            fprintf(out, "  %-17s %s\n", c->name, c->summary);
+    }
+    if (out == stdout) {
+        printf("\n");
+        reconctl_put_text(
+            0, "`reconctl %s%sCOMMAND --help` explains a command, reconctl(1) all of them.", family,
+            blank);
+    } else {
+        fprintf(out,
+                "\n`reconctl %s%sCOMMAND --help` explains a command, reconctl(1) all of them.\n",
+                family, blank);
+    }
 }
 
 int reconctl_help(int n, char **word)

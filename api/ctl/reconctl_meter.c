@@ -68,8 +68,6 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
 void reconctl_meter_duplicate(struct reconctl_meter *m)
 {
     pthread_mutex_lock(&m->lock);
-    m->last_s = reconctl_now_s();
-    m->v.answered++;
     m->v.duplicates++;
     pthread_mutex_unlock(&m->lock);
 }

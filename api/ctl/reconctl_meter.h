@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define RECONCTL_METER_REASONS (CONTROL_POISON + 1)
+#define RECONCTL_METER_REASONS CONTROL_REASONS
 
 struct reconctl_meter;
 
 struct reconctl_meter_view {
-    uint64_t sent, answered, skipped; /* skipped: --realtime, the window was full */
+    uint64_t sent, answered, skipped; /* skipped: --realtime, see push */
     uint64_t by_status[3], by_reason[RECONCTL_METER_REASONS];
     /* frames sent again that the server had already; whether it used them is not known */
     uint64_t duplicates;

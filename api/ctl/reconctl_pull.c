@@ -1,3 +1,4 @@
+#include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl.h"
 
@@ -13,8 +14,8 @@
 
 struct pull_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *output;
-    bool follow;
+    const char *output, *depth_out;
+    bool follow, unplaced;
     double retry_s;
 };
 
@@ -25,6 +26,10 @@ static const struct reconctl_option options[] = {
     {"output", 'O', "FILE", RECONCTL_OUTPUT, AT(output), 0, 0, "Write the cloud as PLY"},
     {"follow", 'f', NULL, RECONCTL_FLAG, AT(follow), 0, 0,
      "Stay until the session is closed, and write the file again as it grows"},
+    {"unplaced", 0, NULL, RECONCTL_FLAG, AT(unplaced), 0, 0,
+     "Write submaps without a place too, as they lie in themselves"},
+    {"depth-out", 0, "FOLDER", RECONCTL_TEXT, AT(depth_out), 0, 0,
+     "With --follow: write the depth of frames as 16-bit PNG as they are used"},
     {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,
      "Connect again while nothing has worked for less than this (60); 0 = give up at once"},
     {0},
@@ -40,12 +45,14 @@ struct pull {
     const struct pull_options *o;
     char id[CONTROL_ID_CAP];
     struct client_stream *stream;
+    struct reconctl_maps *maps;
     bool synced, equal, changed, json, away;
     struct control_sync sync;
     /* what GET answers about the session */
     bool closed;
     uint64_t hash;
     char up[PLY_UP_CAP];
+    bool guessed; /* its poses are learned */
     double written_s;
     struct reconctl_progress progress;
 };
@@ -65,6 +72,13 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
     p->synced = true;
     p->equal = hash_equal;
     p->sync = *sync;
+}
+
+static int on_result(void *ctx, const uint8_t *msg, size_t len, struct err *err)
+{
+    struct pull *p = ctx;
+
+    return p->o->depth_out ? reconctl_maps_take(&p->maps, p->o->depth_out, msg, len, err) : 0;
 }
 
 static void on_ready(void *ctx, const struct control_ready *ready)
@@ -116,10 +130,12 @@ static void show(struct pull *p, const char *type)
         json_put_u64(&w, "points", cloud_points(cloud));
         json_put_hex64(&w, "hash", cloud_hash(cloud));
         json_put_bool(&w, "hash_equal", p->synced && p->equal);
+        json_put_u64(&w, "unplaced", cloud_unplaced(cloud));
         json_put_u64(&w, "blocks", stats.blocks);
         json_put_u64(&w, "block_bytes", stats.block_bytes);
-        json_put_u64(&w, "resyncs", stats.resyncs);
         json_put_u64(&w, "reconnects", stats.reconnects);
+        if (p->o->depth_out)
+            json_put_u64(&w, "maps", stats.results);
         reconctl_print(&w);
         fflush(stdout);
     }
@@ -150,8 +166,9 @@ static int write_cloud(struct pull *p, struct err *err)
     p->written_s = reconctl_now_s();
     if (!p->o->output || !ready)
         return 0;
-    frame = (struct ply_frame){ready->step_m, p->up};
-    return ply_write_file(p->o->output, client_stream_cloud(p->stream), &frame, err);
+    frame = (struct ply_frame){ready->step_m, p->up, p->guessed};
+    return ply_write_file(p->o->output, client_stream_cloud(p->stream), &frame, p->o->unplaced,
+                          err);
 }
 
 /* Asks for the state of the session and where its stream is. */
@@ -168,6 +185,7 @@ static int get_session(struct pull *p, struct client *client, char stream_url[25
         p->closed = strcmp(json_text(json_member(doc, "state")), "closed") == 0;
         snprintf(p->up, sizeof p->up, "%s",
                  json_text(json_member(json_member(doc, "options"), "up")));
+        p->guessed = json_member(doc, "guessed") != NULL;
         p->hash = reconctl_hex(json_text(json_member(doc, "hash")));
     }
     json_free(&doc);
@@ -230,6 +248,33 @@ static int follow(struct pull *p, struct reconctl_link *link, struct err *err)
     return rc == ERR_END && whole(p) ? 0 : rc;
 }
 
+static int check(const struct pull_options *o, struct err *err)
+{
+    if (!o->depth_out)
+        return 0;
+    if (!o->follow)
+        return err_set(err, ERR_INPUT,
+                       "--depth-out goes with --follow: depth comes as frames are used");
+    return reconctl_maps_check(o->depth_out, err);
+}
+
+static int write_all(struct pull *p, struct err *err)
+{
+    int rc = write_cloud(p, err);
+
+    return rc || !p->maps ? rc : reconctl_maps_end(p->maps, p->o->depth_out, err);
+}
+
+static void print_output(const struct pull *p)
+{
+    uint64_t left_out = p->o->unplaced ? 0 : cloud_unplaced(client_stream_cloud(p->stream));
+
+    printf("cloud    %s\n", p->o->output);
+    if (left_out)
+        printf("         without %llu points of unplaced submaps (--unplaced)\n",
+               (unsigned long long)left_out);
+}
+
 static int run_pull(void *arguments)
 {
     const struct pull_options *o = arguments;
@@ -238,15 +283,22 @@ static int run_pull(void *arguments)
     struct reconctl_link link;
     struct client_stream_config config = {.role = CONTROL_VIEW,
                                           .reconnect_s = o->retry_s,
+                                          .depth_every = o->depth_out != NULL,
                                           .ctx = &p,
                                           .on_ready = on_ready,
                                           .on_lost = on_lost,
                                           .on_cloud = on_cloud,
-                                          .on_sync = on_sync};
+                                          .on_sync = on_sync,
+                                          .on_result = on_result};
     struct err err;
     char url[256];
     int rc, code = RECONCTL_OK;
 
+    rc = check(o, &err);
+    if (rc) {
+        code = reconctl_fail(&o->common, &err);
+        return rc == ERR_INPUT ? RECONCTL_USAGE : code;
+    }
     rc = reconctl_link_open(&link, &o->common, false, &err);
     if (rc)
         return reconctl_fail(&o->common, &err);
@@ -262,7 +314,7 @@ static int run_pull(void *arguments)
     if (rc)
         code = reconctl_fail_server(&o->common, &err);
     /* What was received is kept even where the server failed. */
-    if (p.stream && client_stream_ready(p.stream) && write_cloud(&p, &err)) {
+    if (p.stream && client_stream_ready(p.stream) && write_all(&p, &err)) {
         code = reconctl_fail(&o->common, &err);
         goto out;
     }
@@ -270,13 +322,16 @@ static int run_pull(void *arguments)
         goto out;
     show(&p, "summary");
     if (o->output && !p.json)
-        printf("cloud    %s\n", o->output);
+        print_output(&p);
+    if (o->depth_out && !p.json)
+        printf("maps     %s\n", o->depth_out);
     if (p.synced && !p.equal)
         code = RECONCTL_HASH;
     else if (reconctl_stopped())
         code = RECONCTL_INTERRUPTED;
 out:
     client_stream_close(&p.stream);
+    reconctl_maps_free(&p.maps);
     reconctl_link_close(&link);
     return code;
 }

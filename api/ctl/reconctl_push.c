@@ -13,6 +13,8 @@
 static const struct reconctl_option options[] = {
     {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
      "Write the cloud as PLY"},
+    {"depth-out", 0, "FOLDER", RECONCTL_TEXT, AT(depth_out), 0, 0,
+     "Write the depth of each used frame as 16-bit PNG, beside the cloud"},
     {"trajectory", 0, "FILE", RECONCTL_OUTPUT, AT(trajectory), 0, 0,
      "Write the camera's path in the TUM format"},
     {"contact-sheet", 0, "FILE", RECONCTL_OUTPUT, AT(sheet), 0, 0,
@@ -29,6 +31,8 @@ static const struct reconctl_option options[] = {
      "Begin again at the end (with --frames, or until Ctrl-C)"},
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0,
      "Poses of a folder's frames, or none (default: its poses.txt)"},
+    {"sensor-depth", 0, NULL, RECONCTL_FLAG, AT(depth), 0, 0,
+     "Send the depth of a folder that has it, as the depth sensor of a phone would"},
     {"camera", 0, "FX,FY,CX,CY", RECONCTL_TEXT, AT(camera), 0, 0,
      "Intrinsics in pixels of the pictures as they are sent"},
     {"net", 0, "WxH", RECONCTL_SIZE, AT(asked.net_w), 32, SESSION_NET_SIDE_MAX,
@@ -37,10 +41,14 @@ static const struct reconctl_option options[] = {
      "Any option of POST /v1/sessions (step_m=0.002, camera.fx=500)"},
     {"sessions", 's', "N", RECONCTL_INT, AT(sessions), 1, SESSIONS_MAX,
      "Push the source into N sessions at once; files are written of the first"},
+    {"into", 0, "ID", RECONCTL_TEXT, AT(into), 0, 0,
+     "Feed this session, which stays open, instead of a new one"},
+    {"source", 0, "NAME", RECONCTL_TEXT, AT(source), 0, 0,
+     "Whose frames they are (main): phones that feed one session have names of their own"},
     {"keep", 'k', NULL, RECONCTL_FLAG, AT(keep), 0, 0,
      "Leave the session on the server instead of deleting it"},
     {"codec", 0, "NAME", RECONCTL_TEXT, AT(codec), 0, 0,
-     "Take blocks as raw, deflate-raw or zstd only"},
+     "Take blocks as raw or deflate-raw only"},
     {"retry", 0, "SECONDS", RECONCTL_REAL, AT(retry_s), 0, 86400,
      "Connect again while nothing has worked for less than this (60); 0 = give up at once"},
     {"start", 0, NULL, RECONCTL_FLAG, AT(start), 0, 0,
@@ -87,8 +95,7 @@ static int judge_frames(const struct reconctl_meter_view *v, struct err *err)
 {
     char reasons[128] = "";
 
-    if (v->sent == 0 ||
-        (v->by_status[CONTROL_REFUSED] == 0 && v->by_status[CONTROL_USED] + v->duplicates > 0))
+    if (v->sent == 0 || (v->by_status[CONTROL_REFUSED] == 0 && v->by_status[CONTROL_USED] > 0))
         return RECONCTL_OK;
     for (int i = 1; i < RECONCTL_METER_REASONS; i++) {
         size_t n = strlen(reasons);
@@ -200,6 +207,7 @@ int reconctl_push_source(struct reconctl_source **s, const struct reconctl_push_
         .fps = o->fps,
         .loop = o->loop,
         .camera = o->camera,
+        .depth = o->depth,
     };
 
     return reconctl_source_open(s, &config, err);

@@ -11,6 +11,7 @@
 
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_look.h"
+#include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_meter.h"
 #include "api/ctl/reconctl_source.h"
 
@@ -20,8 +21,9 @@
 struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
     double fps, pause_s, retry_s;
-    bool realtime, loop, keep, start;
-    const char *poses, *camera, *output, *trajectory, *sheet, *codec;
+    bool realtime, loop, keep, start, depth;
+    const char *poses, *camera, *output, *depth_out, *trajectory, *sheet, *codec;
+    const char *into, *source; /* a session that is there; whose frames they are in it */
     int sessions, frames, sheet_rows;
     struct session_options asked; /* by flags of their own */
     struct reconctl_list option;  /* by --option, which goes before them */
@@ -35,13 +37,10 @@ struct reconctl_push_kind {
     const char *noun;   /* of what comes: "point" */
     const char *output; /* what -O writes: "cloud" */
     bool has_map;       /* a mirror, whose hash is compared with the server's and its export's */
-    /* A result came (on_result in client.h); NULL: none comes. */
-    int (*take)(struct reconctl_push_job *job, const uint8_t *msg, size_t len, struct err *err);
     /* May what -O names be written? Asked before anything starts. */
     int (*check)(const char *output, struct err *err);
     /* Writes what -O says, of job 0 alone: all, or what came before the server was lost. */
     int (*write)(struct reconctl_push_job *job, struct err *err);
-    void (*free)(struct reconctl_push_job *job); /* what `take` made; NULL = nothing */
 };
 #define RECONCTL_PUSH_DECLARE(WORD, word) \
     extern const struct reconctl_push_kind reconctl_push_##word;
@@ -69,13 +68,14 @@ struct reconctl_push_job {
     struct reconctl_source_info info;
     struct client_session session;
     struct reconctl_sheet *sheet;
-    struct reconctl_look look; /* of job 0 */
-    void *taken;               /* what the kind keeps of results */
+    struct reconctl_look look;  /* of job 0 */
+    struct reconctl_maps *maps; /* those that came */
     double sent_s[RECONCTL_PUSH_SENT_MAX];
-    uint64_t n_sent, n_answered;
+    uint64_t n_sent, n_answered, first_seq; /* of the source's first frame */
     bool ended, hash_equal, closed;
     char source_said[160]; /* of reconctl_source_said() */
     bool guessed;          /* the server says that path and scale are */
+    bool poses_wrong;      /* the server says that they do not fit the pictures */
     bool written, kept;    /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
 
@@ -100,7 +100,7 @@ void *reconctl_push_job(void *job);
 MUST_CHECK int reconctl_push_source(struct reconctl_source **s,
                                     const struct reconctl_push_options *o, struct err *err);
 
-/* Finalizes the session and compares the mirror with the closed session and its export. */
+/* Closes the session and compares the mirror with the closed session and its export. */
 MUST_CHECK int reconctl_push_verify(struct reconctl_push_job *job);
 /* Writes what was asked for; where the push failed with rc, what the mirror holds. Sets
  * job->exit. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CLOSE_S 30.0 /* finalized, nothing new heard, and still not `closed` or not equal */
+#define CLOSE_S 30.0 /* closing, nothing new heard, and still not `closed` or not equal */
 
 static int get_session(struct reconctl_push_job *j)
 {
@@ -23,6 +23,8 @@ static int get_session(struct reconctl_push_job *j)
         j->server_hash = reconctl_hex(json_text(json_member(doc, "hash")));
         j->server_points = (uint64_t)json_i64(json_member(doc, "points"));
         j->guessed = *json_text(json_member(doc, "guessed"));
+        j->poses_wrong = strcmp(json_text(json_member(json_member(doc, "views"), "state")),
+                                "poses_disagree") == 0;
         counts = json_member(doc, "counts");
         j->counts.received = (uint64_t)json_i64(json_member(counts, "received"));
         j->counts.used = (uint64_t)json_i64(json_member(counts, "used"));
@@ -51,16 +53,16 @@ static int get_export_hash(struct reconctl_push_job *j)
     return 0;
 }
 
-/* Finalizes the session. To do so twice does no harm, so the request is repeated where its answer
+/* Closes the session. To do so twice does no harm, so the request is repeated where its answer
  * was lost: a session that is closed, or that takes no more frames, got the first one. */
-static int finalize(struct reconctl_push_job *j)
+static int close_session(struct reconctl_push_job *j)
 {
     const struct timespec pause = {.tv_nsec = 500000000}; /* also after Ctrl-C */
     double start_s = reconctl_now_s();
     char path[96];
     int rc;
 
-    snprintf(path, sizeof path, "/v1/sessions/%s/finalize", j->session.id);
+    snprintf(path, sizeof path, "/v1/sessions/%s/close", j->session.id);
     for (int n = 0;; n++) {
         rc = client_request(j->client, "POST", path, NULL, NULL, NULL, NULL, &j->err);
         if (n > 0 && rc == ERR_STATE)
@@ -71,13 +73,32 @@ static int finalize(struct reconctl_push_job *j)
     }
 }
 
+/* A session that others may feed goes on: the mirror was compared at the last `sync`. */
+static int verify_open(struct reconctl_push_job *j)
+{
+    const struct cloud *cloud = client_stream_cloud(j->stream);
+    uint64_t said = j->server_hash, points = j->server_points;
+    int rc = get_session(j);
+
+    j->server_hash = j->export_hash = said;
+    j->server_points = points;
+    j->hash = j->hash_equal ? said : cloud_hash(cloud);
+    j->n_points = j->hash_equal ? points : cloud_points(cloud);
+    client_stream_get_stats(j->stream, &j->stats);
+    return rc;
+}
+
 int reconctl_push_verify(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
     double heard_s = reconctl_now_s();
     uint64_t heard = 0;
     struct err ignored;
-    int rc = finalize(j);
+    int rc;
+
+    if (j->options->into)
+        return verify_open(j);
+    rc = close_session(j);
 
     while (rc == 0) {
         rc = get_session(j);
@@ -115,6 +136,8 @@ static int write_outputs(struct reconctl_push_job *j, struct err *err)
         rc = reconctl_push_kind(o)->write(j, err);
         j->written = rc == 0;
     }
+    if (rc == 0 && o->depth_out && j->index == 0 && j->stats.results)
+        rc = reconctl_maps_end(j->maps, o->depth_out, err);
     snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", j->session.id);
     if (rc == 0 && j->exit == 0 && o->trajectory && j->index == 0)
         rc = client_download(j->client, path, o->trajectory, err);
@@ -164,7 +187,7 @@ void reconctl_push_leave(struct reconctl_push_job *j, int rc)
     char path[96];
     struct err why = {0};
 
-    if (!j->session.id[0] || j->options->keep)
+    if (!j->session.id[0] || j->options->keep || j->options->into)
         return;
     snprintf(path, sizeof path, "/v1/sessions/%s", j->session.id);
     if (j->exit == 0 || (j->n_sent == 0 && !away)) {

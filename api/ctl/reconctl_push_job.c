@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENCE_S 60.0 /* a server from which nothing comes for so long is given up */
+#define RATE_SLACK 0.95 /* of the source's: a rate above it is all of it */
+#define SILENCE_S 60.0  /* a server from which nothing comes for so long is given up */
 
 /* ------------------------------------------------------------------------------------ stream */
 
-/* The answer to a frame that was sent again does not tell whether the frame was used, nor how long
- * it took. */
+/* The answer to a frame that was sent again does not tell how long it took. */
 static void on_ack(void *ctx, const struct control_ack *ack)
 {
     struct reconctl_push_job *j = ctx;
@@ -23,15 +23,15 @@ static void on_ack(void *ctx, const struct control_ack *ack)
     client_stream_get_stats(j->stream, &j->stats);
     if (j->stats.duplicates != before)
         reconctl_meter_duplicate(j->meter);
-    else
-        reconctl_meter_answered(j->meter, ack, reconctl_now_s() - *sent_s);
+    reconctl_meter_answered(j->meter, ack, ack->again ? -1 : reconctl_now_s() - *sent_s);
 }
 
 static void on_ready(void *ctx, const struct control_ready *ready)
 {
     struct reconctl_push_job *j = ctx;
 
-    (void)ready;
+    if (j->n_sent == 0 && ready->any_seq)
+        j->first_seq = ready->last_seq + 1;
     atomic_store(&j->reconnecting, false);
 }
 
@@ -64,7 +64,12 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
     j->hash_equal = hash_equal;
     j->server_hash = sync->hash;
     j->server_points = sync->points;
-    j->ended = sync->ended;
+}
+
+static void on_ended(void *ctx, bool closed)
+{
+    struct reconctl_push_job *j = ctx;
+    j->ended |= !closed;
 }
 
 static void on_error(void *ctx, const struct control_error *error)
@@ -81,9 +86,10 @@ static const char *stream_token(const struct reconctl_push_job *j)
 static int write_cloud(struct reconctl_push_job *j, struct err *err)
 {
     const struct control_ready *ready = client_stream_ready(j->stream);
-    const struct ply_frame frame = {ready ? ready->step_m : 0.001f, j->session.up};
+    const struct ply_frame frame = {ready ? ready->step_m : 0.001f, j->session.up,
+                                    j->session.guessed};
 
-    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame, err);
+    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame, false, err);
 }
 
 const struct reconctl_push_kind reconctl_push_mono = {
@@ -101,13 +107,17 @@ const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_o
 static int on_result(void *ctx, const uint8_t *msg, size_t len, struct err *err)
 {
     struct reconctl_push_job *j = ctx;
-    const struct reconctl_push_kind *kind = reconctl_push_kind(j->options);
+    const struct reconctl_push_options *o = j->options;
+    const char *folder = o->depth_out;
 
     client_stream_get_stats(j->stream, &j->stats);
-    atomic_store(&j->points, j->stats.results);
-    atomic_store(&j->points_received, j->stats.results);
-    atomic_store(&j->block_bytes, j->stats.result_bytes);
-    return kind->take ? kind->take(j, msg, len, err) : 0;
+    if (!reconctl_push_kind(o)->has_map) {
+        folder = o->output;
+        atomic_store(&j->points, j->stats.results);
+        atomic_store(&j->points_received, j->stats.results);
+        atomic_store(&j->block_bytes, j->stats.result_bytes);
+    }
+    return reconctl_maps_take(&j->maps, j->index ? NULL : folder, msg, len, err);
 }
 
 static int open_stream(struct reconctl_push_job *j)
@@ -117,15 +127,18 @@ static int open_stream(struct reconctl_push_job *j)
         .token = stream_token(j),
         .ca_file = j->rest->ca_file,
         .role = CONTROL_INGEST,
+        .source = j->options->source,
         .codecs = j->options->codecs,
         .pose = FRAME_POSE_CV,
         .reconnect_s = j->options->retry_s,
+        .depth_every = j->options->depth_out && j->index == 0,
         .ctx = j,
         .on_ready = on_ready,
         .on_lost = on_lost,
         .on_ack = on_ack,
         .on_cloud = on_cloud,
         .on_sync = on_sync,
+        .on_ended = on_ended,
         .on_error = on_error,
         .on_result = on_result,
     };
@@ -195,21 +208,26 @@ static int open_all(struct reconctl_push_job *j)
         j->exit = RECONCTL_FAILURE;
         return rc;
     }
-    rc = client_session_create(j->client, body, &j->session, &j->err);
+    if (o->into)
+        rc = client_session_find(j->client, o->into, &j->session, &j->err);
+    else
+        rc = client_session_create(j->client, body, &j->session, &j->err);
     atomic_store(&j->reconnecting, false);
     if (rc == 0)
         rc = open_stream(j);
     return rc;
 }
 
-static int send_frame(struct reconctl_push_job *j, const struct frame *f)
+static int send_frame(struct reconctl_push_job *j, const struct frame *from)
 {
+    struct frame f = *from;
     int rc;
 
+    f.seq += j->first_seq;
     if (j->index == 0)
-        reconctl_look_at(&j->look, f);
-    j->sent_s[f->seq % RECONCTL_PUSH_SENT_MAX] = reconctl_now_s();
-    rc = client_stream_send(j->stream, f, &j->err);
+        reconctl_look_at(&j->look, &f);
+    j->sent_s[f.seq % RECONCTL_PUSH_SENT_MAX] = reconctl_now_s();
+    rc = client_stream_send(j->stream, &f, &j->err);
     if (rc)
         return rc;
     reconctl_meter_sent(j->meter);
@@ -255,11 +273,32 @@ static int pause_reading(struct reconctl_push_job *j)
 
 struct feed {
     struct frame f;
-    bool have;   /* f is waiting to be sent */
-    bool done;   /* the source is over */
-    double t0_s; /* when frame 0 was due */
+    bool have;      /* f is waiting to be sent */
+    bool done;      /* the source is over */
+    double t0_s;    /* when frame 0 was due */
+    double next_ns; /* when the next frame is of use, on the source's clock */
     uint64_t limit, total;
 };
+
+/* Does the frame come sooner after the one before it than the server says is of use? What the
+ * source makes JPEGs of gets the quality that it says. */
+static bool too_soon(struct reconctl_push_job *j, struct feed *s)
+{
+    double t = (double)s->f.t_capture_ns, period;
+    float rate;
+    int jpeg;
+
+    client_stream_pace(j->stream, &rate, &jpeg);
+    if (jpeg)
+        reconctl_source_set_quality(j->source, jpeg);
+    if (!(rate > 0) || (double)rate > RATE_SLACK * j->info.fps)
+        return false;
+    period = 1e9 / (double)rate;
+    if (t + 0.5e9 / j->info.fps < s->next_ns)
+        return true;
+    s->next_ns = t < s->next_ns + period ? s->next_ns + period : t + period;
+    return false;
+}
 
 /* Sends what the window takes. Returns for how many ms the stream may work then, < 0 on errors. */
 static int feed(struct reconctl_push_job *j, struct feed *s)
@@ -289,6 +328,11 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
         due_ms = 1e3 * (s->t0_s + 1e-9 * (double)s->f.t_capture_ns - reconctl_now_s());
         if (realtime && due_ms > 0)
             return due_ms > 20 ? 20 : (int)due_ms + 1;
+        if (realtime && too_soon(j, s)) {
+            reconctl_meter_skipped(j->meter);
+            s->have = false;
+            continue;
+        }
         if (client_stream_window(j->stream) == 0) {
             if (!realtime || due_ms > -500.0 / j->info.fps)
                 return realtime ? 2 : 200;
@@ -402,8 +446,7 @@ void *reconctl_push_job(void *argument)
         reconctl_source_said(j->source, j->source_said, sizeof j->source_said);
     }
     client_stream_close(&j->stream);
-    if (reconctl_push_kind(j->options)->free)
-        reconctl_push_kind(j->options)->free(j);
+    reconctl_maps_free(&j->maps);
     reconctl_look_end(&j->look);
     reconctl_sheet_free(&j->sheet);
     reconctl_source_close(&j->source);

@@ -103,8 +103,12 @@ static struct session_options complete(const struct reconctl_push_options *o,
         asked.camera_h = info->height;
         if (!asked.pose_source)
             asked.pose_source = info->has_poses ? SESSION_POSE_DEVICE : SESSION_POSE_LEARNED;
+        if (!asked.depth_source && info->has_depth)
+            asked.depth_source = SESSION_DEPTH_SOURCE_SENSOR;
         if (!asked.up && info->up && asked.pose_source == SESSION_POSE_DEVICE)
             asked.up = session_options_up(info->up);
+        if (asked.fps == 0 && info->fps >= 0.1 && info->fps <= 1000) /* no frame is too many */
+            asked.fps = (float)info->fps;
         if (!asked.name[0])
             strcpy(asked.name, "push");
     }
@@ -172,8 +176,7 @@ static int settle_codec(struct reconctl_push_options *o, struct err *err)
     if (!o->codec)
         return 0;
     if (codec_parse(o->codec, &codec, NULL))
-        return err_set(err, ERR_INPUT, "--codec takes raw, deflate-raw or zstd, not '%.30s'",
-                       o->codec);
+        return err_set(err, ERR_INPUT, "--codec takes raw or deflate-raw, not '%.30s'", o->codec);
     o->codecs = 1u << codec;
     return 0;
 }
@@ -192,8 +195,17 @@ int reconctl_push_options_settle(struct reconctl_push_options *o, struct err *er
         rc = reconctl_push_options_json(body, sizeof body, o, NULL, 0, err);
     if (rc == 0 && o->sessions > 1 && strcmp(o->common.operands[0], "-") == 0)
         rc = err_set(err, ERR_INPUT, "standard input can feed one session");
+    if (rc == 0 && o->source && !control_source_valid(o->source))
+        rc = err_set(err, ERR_INPUT, "--source takes 1 to %d of a-z, 0-9 and -",
+                     CONTROL_SOURCE_CAP - 1);
+    if (rc == 0 && o->into && (o->sessions > 1 || o->option.n))
+        rc = err_set(err, ERR_INPUT, "--sessions and --option are for sessions that push makes");
     if (rc == 0 && o->output && reconctl_is_output(o->output))
         rc = err_set(err, ERR_INPUT, "--output names a file; " RECONCTL_NO_OUTPUT);
+    if (rc == 0 && o->depth_out && !reconctl_push_kind(o)->has_map)
+        rc = err_set(err, ERR_INPUT, "the maps of such a session go where --output says");
+    if (rc == 0 && o->depth_out)
+        rc = reconctl_maps_check(o->depth_out, err);
     return rc || !o->output ? rc : reconctl_push_kind(o)->check(o->output, err);
 }
 

@@ -52,6 +52,8 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_hex64(&w, "export_hash", j->export_hash);
     snprintf(name, sizeof name, "%ss", kind->noun);
     json_put_u64(&w, name, j->n_points);
+    if (j->options->depth_out)
+        json_put_u64(&w, "maps", j->stats.results);
     json_put_u64(&w, "received", j->counts.received);
     json_put_u64(&w, "used", j->counts.used);
     json_put_u64(&w, "dropped", j->counts.dropped);
@@ -61,7 +63,6 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_u64(&w, "bytes_received", j->stats.bytes_received);
     json_put_u64(&w, "points_received", j->stats.points_received);
     json_put_u64(&w, "block_bytes", j->stats.block_bytes);
-    json_put_u64(&w, "resyncs", j->stats.resyncs);
     json_put_u64(&w, "reconnects", j->stats.reconnects);
     json_put_u64(&w, "resent", j->stats.frames_resent);
     json_put_u64(&w, "duplicates", j->stats.duplicates);
@@ -81,6 +82,9 @@ static void remark(const struct reconctl_push_job *j,
     if (j->guessed)
         say(ctx, "guessed",
             "the poses are learned: the path and the scale are guesses of networks");
+    if (j->poses_wrong)
+        say(ctx, "poses",
+            "the poses do not fit the pictures: `reconctl session get` says how far (views)");
     if (j->exit == 0 && j->counts.used && j->n_points == 0 &&
         reconctl_push_kind(j->options)->has_map)
         say(ctx, "empty",
@@ -192,7 +196,9 @@ static void print_text(const struct reconctl_push_watch *w, const struct reconct
     if (w->jobs[0].written)
         printf("%-8s %s%s\n", kind->output, o->output,
                w->jobs[0].exit == 0 ? "" : ": what came, not compared with the server's");
-    else if (!o->output && !o->keep && kind->has_map)
+    if (o->depth_out)
+        printf("maps     %s: %llu\n", o->depth_out, (unsigned long long)w->jobs[0].stats.results);
+    if (!w->jobs[0].written && !o->output && !o->keep && kind->has_map)
         printf("cloud    not kept: -O FILE.ply writes it, --keep leaves the session\n");
 }
 

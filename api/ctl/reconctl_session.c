@@ -10,6 +10,7 @@ struct arguments {
     struct reconctl_list option;
     struct session_options asked; /* its name alone */
     const char *output;
+    bool unplaced;
 };
 
 #define AT(field) offsetof(struct arguments, field)
@@ -25,6 +26,8 @@ static const struct reconctl_option create_options[] = {
 static const struct reconctl_option export_options[] = {
     {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
      "File to write, or - (default: SESSION.ply)"},
+    {"unplaced", 0, NULL, RECONCTL_FLAG, AT(unplaced), 0, 0,
+     "Write submaps without a place too, as they lie in themselves"},
     {0},
 };
 /* clang-format on */
@@ -40,13 +43,53 @@ static void print_deleted(const char *id)
     reconctl_print(&w);
 }
 
+static void print_views(const struct json *views)
+{
+    char state[RECONCTL_SHOWN];
+
+    if (strcmp(reconctl_member(state, views, "state"), "off") == 0)
+        return;
+    reconctl_put_text(9, "views    %s: %lld keyframes, %lld refined, scale %.2f, agreement %.2f",
+                      state, (long long)json_i64(json_member(views, "keyframes")),
+                      (long long)json_i64(json_member(views, "refined")),
+                      json_f64(json_member(views, "scale")),
+                      json_f64(json_member(views, "agreement")));
+}
+
+static void print_session(const struct json *doc)
+{
+    char text[RECONCTL_SHOWN], more[RECONCTL_SHOWN];
+
+    reconctl_put_text(9, "session  %s \"%s\"", reconctl_member(text, doc, "id"),
+                      reconctl_member(more, doc, "name"));
+    reconctl_put_text(9, "state    %s on %s", reconctl_member(text, doc, "state"),
+                      reconctl_member(more, doc, "device"));
+    if (*json_text(json_member(doc, "guessed")))
+        reconctl_put_text(9, "guessed  %s", reconctl_member(text, doc, "guessed"));
+    print_views(json_member(doc, "views"));
+    reconctl_put_text(
+        9, "stream   %s",
+        reconctl_shown(text, json_text(json_member(doc, "stream_url")), RECONCTL_SHOWN));
+    reconctl_put_text(9, "cloud    %lld points, revision %lld, hash %s",
+                      (long long)json_i64(json_member(doc, "points")),
+                      (long long)json_i64(json_member(doc, "revision")),
+                      reconctl_member(text, doc, "hash"));
+    for (int i = 0; i < 2; i++) {
+        const char *scope = i ? "view" : "ingest";
+        const char *token = reconctl_member(text, json_member(doc, "tokens"), scope);
+
+        if (*token)
+            reconctl_put_text(9, "token    %s: %s (shown once)", scope, token);
+    }
+}
+
 /* Makes one call whose answer is a session. People get a few lines of it, programs all. */
 static int call(const struct arguments *o, const char *method, const char *suffix, const char *body)
 {
     struct reconctl_link link;
     struct json *doc = NULL;
     struct err err;
-    char path[128], id[CONTROL_ID_CAP] = "", text[RECONCTL_SHOWN], more[RECONCTL_SHOWN];
+    char path[128], id[CONTROL_ID_CAP] = "";
     char *answer = NULL;
     size_t len = 0;
     int rc = 0, code = RECONCTL_OK;
@@ -78,24 +121,7 @@ static int call(const struct arguments *o, const char *method, const char *suffi
         code = reconctl_fail_server(&o->common, &err);
         goto out;
     }
-    printf("session  %s \"%s\"\n", reconctl_member(text, doc, "id"),
-           reconctl_member(more, doc, "name"));
-    printf("state    %s on %s\n", reconctl_member(text, doc, "state"),
-           reconctl_member(more, doc, "device"));
-    if (*json_text(json_member(doc, "guessed")))
-        printf("guessed  %s\n", reconctl_member(text, doc, "guessed"));
-    printf("stream   %s\n",
-           reconctl_shown(text, json_text(json_member(doc, "stream_url")), RECONCTL_SHOWN));
-    printf("cloud    %lld points, revision %lld, hash %s\n",
-           (long long)json_i64(json_member(doc, "points")),
-           (long long)json_i64(json_member(doc, "revision")), reconctl_member(text, doc, "hash"));
-    for (int i = 0; i < 2; i++) {
-        const char *scope = i ? "view" : "ingest";
-        const char *token = reconctl_member(text, json_member(doc, "tokens"), scope);
-
-        if (*token)
-            printf("token    %s: %s (shown once)\n", scope, token);
-    }
+    print_session(doc);
 out:
     json_free(&doc);
     free(answer);
@@ -122,9 +148,9 @@ static int run_get(void *arguments)
     return call(arguments, "GET", "", NULL);
 }
 
-static int run_finalize(void *arguments)
+static int run_close(void *arguments)
 {
-    return call(arguments, "POST", "/finalize", NULL);
+    return call(arguments, "POST", "/close", NULL);
 }
 
 static int run_delete(void *arguments)
@@ -222,7 +248,7 @@ static int run_export(void *arguments)
     if (reconctl_link_open(&link, &o->common, false, &err))
         return reconctl_fail(&o->common, &err);
     rc = reconctl_find_session(id, link.client, o->common.operands[0], &err);
-    snprintf(path, sizeof path, "/v1/sessions/%s/cloud", id);
+    snprintf(path, sizeof path, "/v1/sessions/%s/cloud%s", id, o->unplaced ? "?unplaced=1" : "");
     snprintf(own, sizeof own, "%s.ply", id);
     client_on_bytes(link.client, on_bytes, &progress);
     if (rc == 0 && reconctl_is_output(file))
@@ -263,12 +289,12 @@ const struct reconctl_command reconctl_session_get_command = {
     .run = run_get,
 };
 
-const struct reconctl_command reconctl_session_finalize_command = {
-    .name = "session finalize",
+const struct reconctl_command reconctl_session_close_command = {
+    .name = "session close",
     .operands = "SESSION",
     .summary = "Take no more frames, use those that are queued",
     .size = sizeof(struct arguments),
-    .run = run_finalize,
+    .run = run_close,
 };
 
 const struct reconctl_command reconctl_session_kick_command = {

@@ -173,11 +173,10 @@ out:
     return rc;
 }
 
-/* Copies all points of a mirror. */
+/* Copies all points of a mirror that have a place, to where it is. */
 static int add_cloud(struct reconctl_sheet_row *row, const struct cloud *cloud, float step_m,
                      struct err *err)
 {
-    uint8_t record[PLY_POINT_BYTES];
     size_t total = (size_t)cloud_points(cloud);
 
     row->xyz = malloc((total + 1) * 3 * sizeof *row->xyz);
@@ -186,11 +185,21 @@ static int add_cloud(struct reconctl_sheet_row *row, const struct cloud *cloud, 
         return err_set(err, ERR_MEMORY, "no memory for %zu points", total);
     for (uint32_t b = 0; b < cloud_blocks(cloud); b++) {
         struct cloud_block block = cloud_block(cloud, b);
+        const struct rigid *T;
 
+        if (!cloud_place(cloud, block.name.submap, &T))
+            continue;
         for (uint32_t i = 0; i < block.n && row->n < total; i++, row->n++) {
-            ply_points(record, &block, i, 1, step_m);
-            memcpy(row->xyz + 3 * row->n, record, 12);
-            memcpy(row->rgb + 3 * row->n, record + 12, 3);
+            struct key_look look = key_look(block.keys[i]);
+            int32_t p_q[3];
+            struct vec3 p;
+
+            key_position(block.name, block.keys[i], p_q);
+            p = vec3_make((float)p_q[0] * step_m, (float)p_q[1] * step_m, (float)p_q[2] * step_m);
+            if (T)
+                p = rigid_apply(T, p);
+            memcpy(row->xyz + 3 * row->n, (const float[3]){p.x, p.y, p.z}, 3 * sizeof(float));
+            memcpy(row->rgb + 3 * row->n, look.rgb, 3);
         }
     }
     return 0;

@@ -8,7 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDE 110 /* columns that show whole ids beside the rest of a table */
+#define NARROW 20 /* columns of text, at the least, beside an indent */
+#define WIDE 110  /* columns that show whole ids beside the rest of a table */
 
 /* Returns the bytes of the UTF-8 character that text begins with, and the character; 1 and the byte
  * where it is none. */
@@ -86,6 +87,46 @@ void reconctl_put_row(struct reconctl_screen *screen, const char *fmt, ...)
         end = start;
     printf("%.*s\n", (int)end, row);
     screen->rows--;
+}
+
+/* Columns of a word and of the blanks before it; *bytes: of both. */
+static int next_word(const char *text, size_t *bytes)
+{
+    size_t end = strspn(text, " ");
+    int columns = (int)end;
+    unsigned c;
+
+    for (; text[end] && text[end] != ' '; columns++)
+        end += (size_t)character(text + end, &c);
+    *bytes = end;
+    return columns;
+}
+
+void reconctl_put_text(int indent, const char *fmt, ...)
+{
+    struct reconctl_screen screen = reconctl_screen();
+    char text[1024];
+    va_list arguments;
+    int at = 0;
+    size_t n;
+
+    va_start(arguments, fmt);
+    vsnprintf(text, sizeof text, fmt, arguments);
+    va_end(arguments);
+    if (screen.columns - indent < NARROW)
+        indent = 4;
+    for (const char *p = text; *p; p += n) {
+        int columns = next_word(p, &n), blanks = (int)strspn(p, " ");
+
+        if (at > indent && at + columns > screen.columns) {
+            printf("\n%*s%.*s", indent, "", (int)n - blanks, p + blanks);
+            at = indent + columns - blanks;
+        } else {
+            printf("%.*s", (int)n, p);
+            at += columns;
+        }
+    }
+    printf("\n");
 }
 
 int reconctl_id_width(const struct reconctl_screen *screen)

@@ -4,6 +4,7 @@
 #include "api/client/client_sequence.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_ffmpeg.h"
+#include "api/ctl/reconctl_sensor.h"
 #include "proto/image/jpeg.h"
 
 #include <fcntl.h>
@@ -23,6 +24,7 @@ struct reconctl_source {
     struct reconctl_source_config config;
     struct reconctl_source_info info;
     struct client_sequence *sequence;
+    struct reconctl_sensor *sensor; /* NULL: depth is not asked for */
     struct client_mjpeg *mjpeg;
     struct reconctl_ffmpeg ffmpeg;
     int at;       /* next frame of the folder */
@@ -236,6 +238,21 @@ static int set_camera(struct reconctl_source *s, struct err *err)
     return 0;
 }
 
+/* The first frame must have depth; of later ones some may have none. */
+static int open_sensor(struct reconctl_source *s, struct err *err)
+{
+    float *depth = NULL;
+    int w, h, rc;
+
+    if (!s->sequence)
+        return err_at(err, ERR_INPUT, s->config.path,
+                      "--sensor-depth takes a folder that has depth/, and this is none");
+    rc = client_sequence_depth(s->sequence, 0, &depth, &w, &h, err);
+    free(depth);
+    s->info.has_depth = true;
+    return rc ? rc : reconctl_sensor_new(&s->sensor, err);
+}
+
 int reconctl_source_open(struct reconctl_source **out, const struct reconctl_source_config *config,
                          struct err *err)
 {
@@ -256,6 +273,8 @@ int reconctl_source_open(struct reconctl_source **out, const struct reconctl_sou
         rc = S_ISDIR(st.st_mode) ? open_folder(s, err) : open_stream(s, err);
     if (rc == 0)
         rc = set_camera(s, err);
+    if (rc == 0 && config->depth)
+        rc = open_sensor(s, err);
     if (config->fps > 0)
         s->info.fps = config->fps;
     if (!(s->info.fps > 0))
@@ -275,6 +294,7 @@ void reconctl_source_close(struct reconctl_source **p)
     reconctl_ffmpeg_end(&s->ffmpeg);
     client_mjpeg_free(&s->mjpeg);
     client_sequence_close(&s->sequence);
+    reconctl_sensor_free(&s->sensor);
     free(s);
     *p = NULL;
 }
@@ -297,6 +317,26 @@ uint64_t reconctl_source_broken(const struct reconctl_source *s)
 
 /* ------------------------------------------------------------------------------------ next */
 
+void reconctl_source_set_quality(struct reconctl_source *s, int quality)
+{
+    if (s->sequence)
+        client_sequence_set_quality(s->sequence, quality);
+}
+
+/* at: the frame's place in the folder. */
+static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct err *err)
+{
+    float *depth = NULL;
+    int w, h, rc = client_sequence_depth(s->sequence, at, &depth, &w, &h, err);
+
+    if (rc == ERR_NOT_FOUND)
+        return 0;
+    if (rc == 0)
+        rc = reconctl_sensor_add(s->sensor, f, depth, w, h, err);
+    free(depth);
+    return rc;
+}
+
 int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err)
 {
     const uint8_t *data = NULL;
@@ -309,7 +349,10 @@ int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err 
             s->at = 0;
         if (s->at == s->info.n_frames)
             return err_set(err, ERR_END, "the sequence is over");
-        rc = client_sequence_read(s->sequence, s->at++, f, err);
+        rc = client_sequence_read(s->sequence, s->at, f, err);
+        if (rc == 0 && s->sensor)
+            rc = add_depth(s, s->at, f, err);
+        s->at++;
     } else {
         rc = next_of_stream(s, 0, &data, &len, err);
         f->payload = data;

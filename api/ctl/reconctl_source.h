@@ -15,6 +15,7 @@ struct reconctl_source_config {
     const char *poses; /* as client_sequence_open() takes it */
     double fps;        /* 0 = the source's own */
     bool loop;
+    bool depth;         /* a folder's true depth goes with its frames, as a sensor's would */
     const char *camera; /* "fx,fy,cx,cy" or NULL */
 };
 
@@ -22,6 +23,7 @@ struct reconctl_source_info {
     int n_frames; /* of one round; 0 = not known before the end */
     int width, height;
     bool has_poses, camera_guessed;
+    bool has_depth;      /* it was asked for */
     const char *up;      /* of the world of a folder's poses, "+z"; NULL or "" = not known */
     struct intrinsics K; /* of width x height */
     double fps;
@@ -39,6 +41,9 @@ MUST_CHECK int reconctl_source_open(struct reconctl_source **s,
                                     const struct reconctl_source_config *config, struct err *err);
 void reconctl_source_close(struct reconctl_source **s);
 void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_source_info *info);
+
+/* Of the JPEGs that a folder's other pictures become from now on, 1 ... 100. */
+void reconctl_source_set_quality(struct reconctl_source *s, int quality);
 
 /*
  * reconctl_source_next - the next frame, all fields filled

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAID_EVERY 1024 /* points, between two words of progress */
+
 const struct eval_cloud_options eval_cloud_defaults = {
     .threshold_m = 0.05, .r_first_m = 0.04, .r_last_m = 0.16, .r_step_m = 0.02};
 
@@ -24,8 +26,10 @@ int eval_cloud_check(const char *name, const float *xyz, size_t n, struct err *e
     return 0;
 }
 
-/* Computes the distance of each point to its nearest in the tree. */
-static void find_distances(double *distance, const float *xyz, size_t n, const struct tree *to)
+/* Computes the distance of each point to its nearest in the tree; `before` of `all` points were
+ * done. */
+static void find_distances(double *distance, const float *xyz, size_t n, const struct tree *to,
+                           const struct eval_cloud_options *o, size_t before, size_t all)
 {
     for (size_t i = 0; i < n; i++) {
         const double q[3] = {xyz[3 * i], xyz[3 * i + 1], xyz[3 * i + 2]};
@@ -35,6 +39,8 @@ static void find_distances(double *distance, const float *xyz, size_t n, const s
         /* a tree is never empty and every point is nearer than infinity, so this always finds
          * one */
         distance[i] = tree_nearest(to, q, INFINITY, &id, &d2) ? sqrt(d2) : NAN;
+        if (o->progress && i % SAID_EVERY == 0)
+            o->progress(o->ctx, (double)(before + i) / (double)all);
     }
 }
 
@@ -144,12 +150,12 @@ int eval_cloud_measure(struct eval_cloud_report *out, double *to_b, const float 
     rc = tree_new(&tree, b, n_b, 3, err);
     if (rc)
         goto out;
-    find_distances(a_to_b, a, n_a, tree);
+    find_distances(a_to_b, a, n_a, tree, options, 0, n_a + n_b);
     tree_free(&tree);
     rc = tree_new(&tree, a, n_a, 3, err);
     if (rc)
         goto out;
-    find_distances(b_to_a, b, n_b, tree);
+    find_distances(b_to_a, b, n_b, tree, options, n_a, n_a + n_b);
     if (to_b)
         memcpy(to_b, a_to_b, n_a * sizeof *to_b);
     robust_sort(a_to_b, n_a);

@@ -31,6 +31,9 @@
 struct eval_cloud_options {
     double threshold_m;                   /* of completeness, accuracy and F */
     double r_first_m, r_last_m, r_step_m; /* tolerances, both ends included */
+    /* Is told now and then how much of the distances is measured, 0 ... 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
 };
 
 extern const struct eval_cloud_options eval_cloud_defaults; /* 5 cm; 0.04, 0.06 ... 0.16 m */

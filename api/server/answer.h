@@ -51,9 +51,11 @@ struct http_request {
     char path[HTTP_PATH_CAP];
     const struct routes_entry *route;
     char id[API_ID_CAP]; /* {id} of the path */
+    uint32_t number;     /* {n} of the path */
     uint64_t cursor;
     int limit;
-    bool raw; /* ?format=f32: numbers instead of a picture */
+    bool raw;      /* ?format=f32: numbers instead of a picture */
+    bool unplaced; /* ?unplaced=1: submaps that have no place are not left out */
     const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
     const char *content_length, *transfer_encoding;
     struct auth_who who;

@@ -29,14 +29,6 @@ struct auth {
     int n_file, n_session;
 };
 
-bool auth_allows_origin(const struct api_config *config, const char *origin)
-{
-    for (int i = 0; config->origins && config->origins[i]; i++)
-        if (strcmp(config->origins[i], origin) == 0)
-            return true;
-    return false;
-}
-
 const char *auth_bearer(const char *header, size_t *len)
 {
     const char *token;

@@ -96,9 +96,6 @@ MUST_CHECK int auth_issue(struct auth *a, const char *id, enum auth_scope scope,
 /* Tokens are not asked for (loopback). */
 bool auth_open_to_all(const struct auth *a);
 
-/* Is this Origin one of those that the configuration allows? */
-bool auth_allows_origin(const struct api_config *config, const char *origin);
-
 /* "Bearer xyz" -> xyz and its length; "" and 0 for any other scheme or form. */
 const char *auth_bearer(const char *header, size_t *len);
 

@@ -57,8 +57,9 @@ void handle_cloud_export(struct http_request *r)
 
     /* A snapshot costs memory; the hash alone may answer a conditional request. */
     if (r->if_none_match && ops->session_get(r->config->core, r->id, &info, &err) == 0 &&
-        client_has(r, info.hash)) {
-        answer_header(r, "ETag", "\"%016" PRIx64 "\"", info.hash);
+        client_has(r, api_cloud_tag(info.hash, info.places, r->unplaced))) {
+        answer_header(r, "ETag", "\"%016" PRIx64 "\"",
+                      api_cloud_tag(info.hash, info.places, r->unplaced));
         answer_empty(r, 304);
         return;
     }
@@ -68,8 +69,8 @@ void handle_cloud_export(struct http_request *r)
         return;
     }
     reader->ops = ops;
-    if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, &reader->e,
-                         &total, &hash, &err)) {
+    if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, r->unplaced,
+                         &reader->e, &total, &hash, &err)) {
         free(reader);
         refuse(r, &err);
         return;
@@ -83,7 +84,7 @@ void handle_cloud_export(struct http_request *r)
 
 /* ------------------------------------------------------------------------------- trajectory */
 
-#define LINE_MAX_BYTES 192
+#define LINE_MAX_BYTES 256 /* with a comment before it */
 #define POSES_AT_ONCE 64
 
 /* Lines are made a batch of poses at a time; what did not fit waits in text. */
@@ -91,6 +92,7 @@ struct trajectory {
     const struct api_config *config;
     char id[API_ID_CAP];
     uint64_t next;
+    uint32_t source, submap; /* of the row before */
     char text[POSES_AT_ONCE * LINE_MAX_BYTES];
     size_t len, at;
 };
@@ -135,6 +137,23 @@ static size_t line(char *out, size_t cap, const struct session_pose *p)
     return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
+/* A comment where the rows of another source, or of another world, begin. */
+static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struct session_pose *p)
+{
+    struct session_info info;
+    int n;
+
+    if (p->source == t->source && p->submap == t->submap)
+        return 0;
+    if (t->config->ops->session_get(t->config->core, t->id, &info, NULL))
+        return 0;
+    t->source = p->source;
+    t->submap = p->submap;
+    n = snprintf(out, cap, "# source %s, submap %" PRIu32 "\n",
+                 info.sources[p->source % API_SOURCES_MAX].name, p->submap);
+    return n > 0 && (size_t)n < cap ? (size_t)n : 0;
+}
+
 static int fill(struct trajectory *t, struct err *err)
 {
     struct session_pose poses[POSES_AT_ONCE];
@@ -144,8 +163,10 @@ static int fill(struct trajectory *t, struct err *err)
     if (rc)
         return rc;
     t->at = t->len = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
         t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
+    }
     t->next += (uint64_t)n;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* handle_session.c - create, list, get, finalize, delete sessions */
+/* handle_session.c - create, list, get, close, delete sessions */
 #include "api/server/routes.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define BODY_DEPTH_MAX 8
 #define SESSION_JSON_MAX \
-    6144 /* bytes of one session when every character of its texts is escaped */
+    8192 /* bytes of one session when every character of its texts is escaped */
 #define LIST_MAX 100
 
 /* ------------------------------------------------------------------------------- the body */
@@ -39,11 +39,32 @@ static void write_counts(struct json_writer *w, const struct session_counts *c)
     json_put_u64(w, "dropped", c->dropped);
     json_put_u64(w, "refused", c->refused);
     json_put_u64(w, "queued", c->queued);
+    json_put_u64(w, "again", c->again);
     json_put_u64(w, "keyframes", c->keyframes);
     json_put_u64(w, "bytes_in", c->bytes_in);
     json_put_u64(w, "bytes_out", c->bytes_out);
     json_put_u64(w, "blocks_out", c->blocks_out);
     json_put_u64(w, "points_out", c->points_out);
+    json_close(w);
+}
+
+/* In the order in which they appeared, but for places that were given away. */
+static void write_sources(struct json_writer *w, const struct session_info *s)
+{
+    json_open_list(w, "sources");
+    for (int i = 0; i < API_SOURCES_MAX; i++) {
+        const struct api_source *at = &s->sources[i];
+
+        if (!at->name[0])
+            continue;
+        json_open_map(w, NULL);
+        json_put_text(w, "name", at->name);
+        if (at->any_seq)
+            json_put_u64(w, "last_seq", at->last_seq);
+        json_put_u64(w, "world_epoch", at->world_epoch);
+        json_put_bool(w, "connected", at->connected);
+        json_close(w);
+    }
     json_close(w);
 }
 
@@ -70,6 +91,27 @@ static void write_stream_url(struct json_writer *w, const struct http_request *r
                  r->config->ws_host, v6 ? "]" : "", r->config->ws_port, id);
     }
     json_put_text(w, "stream_url", url);
+}
+
+static void write_views(struct json_writer *w, const struct api_views *v)
+{
+    json_open_map(w, "views");
+    json_put_text(w, "state", api_views_state_name(v->state));
+    json_put_u64(w, "keyframes", v->keyframes);
+    json_put_u64(w, "refined", v->refined);
+    json_put_f32(w, "scale", v->scale);
+    json_put_f32(w, "agreement", v->agreement);
+    json_close(w);
+}
+
+static void write_position(struct json_writer *w, const struct frame_position *p)
+{
+    json_open_map(w, "position");
+    json_put_degrees(w, "latitude", p->latitude);
+    json_put_degrees(w, "longitude", p->longitude);
+    json_put_f32(w, "altitude_m", p->altitude_m);
+    json_put_f32(w, "accuracy_m", p->accuracy_m);
+    json_close(w);
 }
 
 /* The members of a session, into an object that the caller opened. */
@@ -100,13 +142,17 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     json_put_u64(w, "points", s->model_points);
     json_put_u64(w, "stable", s->model_stable);
     json_close(w);
+    write_views(w, &s->views);
     json_put_u64(w, "memory_bytes", s->memory_bytes);
     json_open_map(w, "clients");
     json_put_u64(w, "ingest", s->ingest_clients);
     json_put_u64(w, "view", s->view_clients);
     json_close(w);
+    write_sources(w, s);
     json_put_f32(w, "fps", s->fps);
     json_put_f32(w, "latency_ms", s->latency_ms);
+    if (s->has_position)
+        write_position(w, &s->position);
     write_counts(w, &s->counts);
     json_open_map(w, "options");
     session_options_write(w, &s->options, SESSION_OPTIONS_SHOWN);
@@ -280,14 +326,14 @@ static int read_nothing(struct http_request *r)
     return -1;
 }
 
-void handle_session_finalize(struct http_request *r)
+void handle_session_close(struct http_request *r)
 {
     struct session_info info = {0};
     struct err err = {0};
 
     if (read_nothing(r))
         return;
-    if (r->config->ops->session_finalize(r->config->core, r->id, &err) ||
+    if (r->config->ops->session_close(r->config->core, r->id, &err) ||
         r->config->ops->session_get(r->config->core, r->id, &info, &err))
         answer_problem_err(r, &err);
     else

@@ -75,6 +75,16 @@ static int64_t now_ms(void)
 
 /* ------------------------------------------------------------------------------- deadlines */
 
+/* The library does not see what the connection of a TLS session begins with. */
+static void watch(const struct http *h, struct MHD_Connection *c, bool first)
+{
+    const union MHD_ConnectionInfo *info =
+        h->config.tls ? MHD_get_connection_info(c, MHD_CONNECTION_INFO_GNUTLS_SESSION) : NULL;
+
+    if (info && info->tls_session)
+        tls_gnutls_watch(info->tls_session, first);
+}
+
 static void on_connection(void *cls, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -87,6 +97,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         return;
     }
     info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    watch(h, c, true);
     *context = info ? http_peers_add(&h->peers, info->connect_fd, now_ms(),
                                      (int64_t)h->config.header_timeout_s * 1000)
                     : NULL;
@@ -227,6 +238,7 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     const struct http_peer *p = peer_of(c);
     struct request *q = calloc(1, sizeof *q);
 
+    watch(h, c, false);
     if (!q)
         return NULL;
     if (p)

@@ -7,9 +7,9 @@
  */
 #include "api/server/http_gate.h"
 
+#include "api/server/origin.h"
 #include "api/server/routes.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,9 +52,16 @@ static int parameter(struct http_request *r, const char *name, size_t name_len, 
         answer_problem_parameter(r, "format", "must be png or f32");
         return -1;
     }
+    if (name_len == 8 && memcmp(name, "unplaced", 8) == 0) {
+        r->unplaced = strcmp(value, "1") == 0;
+        if (r->unplaced || strcmp(value, "0") == 0)
+            return 0;
+        answer_problem_parameter(r, "unplaced", "must be 0 or 1");
+        return -1;
+    }
     if (!(name_len == 6 && memcmp(name, "cursor", 6) == 0) &&
         !(name_len == 5 && memcmp(name, "limit", 5) == 0)) {
-        answer_problem_parameter(r, "?", "only cursor, limit and format are known");
+        answer_problem_parameter(r, "?", "only cursor, limit, format and unplaced are known");
         return -1;
     }
     errno = 0;
@@ -211,7 +218,7 @@ static int check_body_allowed(struct http_request *r)
 
     if (!http_gate_has_body(r))
         return 0;
-    if (strcmp(r->method, "POST") != 0)
+    if (strcmp(r->method, "POST") != 0 && strcmp(r->method, "PUT") != 0)
         return refuse(r, PROBLEM_MALFORMED, "this method takes no body");
     if (!r->content_type)
         return refuse(r, PROBLEM_MEDIA_TYPE, "Content-Type: application/json is required");
@@ -221,23 +228,13 @@ static int check_body_allowed(struct http_request *r)
     return 0;
 }
 
-/* An attacker may point a name of his at 127.0.0.1. The Host of such a page is that name. */
 static int check_host(struct http_request *r)
 {
-    char name[64];
-    size_t n;
-    struct in_addr v4;
-
     if (!r->host)
         return 0;
     if (!only(r->host, strlen(r->host), ".-_:[]"))
         return refuse(r, PROBLEM_MALFORMED, "the Host header is no host");
-    if (!auth_open_to_all(r->auth))
-        return 0;
-    n = r->host[0] == '[' ? strcspn(r->host, "]") + 1 : strcspn(r->host, ":");
-    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), r->host);
-    if (strcasecmp(name, "localhost") == 0 || strcmp(name, "[::1]") == 0 ||
-        (inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127))
+    if (!auth_open_to_all(r->auth) || origin_is_loopback(r->host))
         return 0;
     return refuse(r, PROBLEM_MISDIRECTED, "without tokens only loopback names are served");
 }
@@ -246,11 +243,13 @@ static int check_origin(struct http_request *r)
 {
     if (!r->origin)
         return 0;
-    if (!auth_allows_origin(r->config, r->origin))
+    if (!origin_allowed(r->config->origins, r->origin, r->host))
         return refuse(r, PROBLEM_FOREIGN_ORIGIN, "");
     answer_header(r, "Access-Control-Allow-Origin", "%s", r->origin);
     answer_header(r, "Vary", "Origin");
-    answer_header(r, "Access-Control-Expose-Headers", "ETag, Location, Retry-After");
+    answer_header(r, "Access-Control-Expose-Headers",
+                  "Content-Disposition, ETag, Location, Recond-Height, Recond-Seq, Recond-Width, "
+                  "Retry-After, WWW-Authenticate");
     return 0;
 }
 
@@ -322,7 +321,7 @@ static int check_route(struct http_request *r)
 {
     char allow[64];
 
-    switch (routes_find(r->method, r->path, &r->route, r->id, allow, sizeof allow)) {
+    switch (routes_find(r->method, r->path, &r->route, r->id, &r->number, allow, sizeof allow)) {
     case 0:
         return 0;
     case ERR_NOT_FOUND:
@@ -334,6 +333,7 @@ static int check_route(struct http_request *r)
         answer_header(r, "Access-Control-Allow-Methods", "%s", allow);
         answer_header(r, "Access-Control-Allow-Headers",
                       "Authorization, Content-Type, If-None-Match");
+        answer_header(r, "Access-Control-Max-Age", "600");
         answer_empty(r, 204);
         return -1;
     }

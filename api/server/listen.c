@@ -15,6 +15,7 @@
 
 #define BACKLOG 511
 #define HEALTH_TRIES 4
+#define TLS_HANDSHAKE 0x16 /* the first byte of a connection that speaks TLS */
 
 union address {
     struct sockaddr sa;
@@ -169,6 +170,13 @@ int listen_accept(int fd, int *spare)
         *spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return -1;
     }
+}
+
+bool listen_speaks_plainly(int fd)
+{
+    uint8_t first = 0;
+
+    return recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first != TLS_HANDSHAKE;
 }
 
 static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};

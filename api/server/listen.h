@@ -1,8 +1,8 @@
 /*
  * listen.h - the listening socket of an edge, made here or handed over by the service manager
  *
- * The libraries never open sockets themselves: libwebsockets would listen on all interfaces where
- * it was told one. What the kernel says the socket is bound to is compared with the configuration.
+ * The library of REST never opens a socket itself. What the kernel says the socket is bound to is
+ * compared with the configuration.
  */
 #ifndef RECOND_API_LISTEN_H
 #define RECOND_API_LISTEN_H
@@ -38,6 +38,9 @@ const char *listen_loopback_only(bool without_tokens, bool without_tls, bool beh
  * Returns: the connection; -1: none waits
  */
 int listen_accept(int fd, int *spare);
+
+/* Of a connection: has a first byte come, and is it not that of TLS? */
+bool listen_speaks_plainly(int fd);
 
 /* The remote address of a connection: 16 bytes, IPv4 mapped into IPv6; false if there is none. */
 bool listen_peer(int fd, uint8_t addr[16]);

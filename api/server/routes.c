@@ -1,6 +1,7 @@
 #include "api/server/routes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define JSON "application/json"
@@ -11,11 +12,13 @@ static const struct routes_entry routes[] = {
     {"GET", "/v1/sessions", AUTH_GLOBAL, JSON, false, handle_session_list},
     {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, handle_session_get},
     {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, handle_session_delete},
-    {"POST", "/v1/sessions/{id}/finalize", AUTH_FEED, JSON, false, handle_session_finalize},
+    {"POST", "/v1/sessions/{id}/close", AUTH_FEED, JSON, false, handle_session_close},
     {"POST", "/v1/sessions/{id}/kick", AUTH_DELETE, NULL, false, handle_session_kick},
     {"POST", "/v1/sessions/{id}/tokens", AUTH_DELETE, JSON, false, handle_session_tokens},
     {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false,
      handle_cloud_export},
+    {"GET", "/v1/sessions/{id}/submaps", AUTH_READ, JSON, false, handle_submap_list},
+    {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, handle_submap_place},
     {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, handle_cloud_trajectory},
     {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, handle_cloud_depth},
     {"GET", "/v1/models", AUTH_ANY, JSON, false, handle_host_models},
@@ -32,7 +35,22 @@ const struct routes_entry *routes_at(int i)
     return i >= 0 && i < N_ROUTES ? &routes[i] : NULL;
 }
 
-bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP])
+/* What is left of a path behind its id. */
+static bool rest_matches(const char *pattern, const char *rest, uint32_t *number)
+{
+    const char *hole = strstr(pattern, "{n}");
+    size_t before = hole ? (size_t)(hole - pattern) : 0, n;
+
+    if (!hole || !number)
+        return strcmp(pattern, rest) == 0;
+    n = strncmp(pattern, rest, before) == 0 ? strspn(rest + before, "0123456789") : 0;
+    if (n == 0 || n > 9 || rest[before + n] || (n > 1 && rest[before] == '0'))
+        return false;
+    *number = (uint32_t)strtoul(rest + before, NULL, 10);
+    return true;
+}
+
+bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP], uint32_t *number)
 {
     const char *hole = strstr(pattern, "{id}");
     size_t before, n;
@@ -44,7 +62,7 @@ bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP])
     if (strncmp(pattern, path, before) != 0)
         return false;
     n = strspn(path + before, "abcdefghijklmnopqrstuvwxyz234567");
-    if (n == 0 || n >= API_ID_CAP || strcmp(path + before + n, hole + 4) != 0)
+    if (n == 0 || n >= API_ID_CAP || !rest_matches(hole + 4, path + before + n, number))
         return false;
     memcpy(id, path + before, n);
     id[n] = '\0';
@@ -52,7 +70,7 @@ bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP])
 }
 
 int routes_find(const char *method, const char *path, const struct routes_entry **route,
-                char id[API_ID_CAP], char *allow, size_t allow_cap)
+                char id[API_ID_CAP], uint32_t *number, char *allow, size_t allow_cap)
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
     bool known = false;
@@ -61,7 +79,7 @@ int routes_find(const char *method, const char *path, const struct routes_entry 
     allow[0] = '\0';
     *route = NULL;
     for (int i = 0; i < N_ROUTES; i++) {
-        if (!routes_match(routes[i].path, path, id))
+        if (!routes_match(routes[i].path, path, id, number))
             continue;
         known = true;
         if (strcmp(routes[i].method, wanted) == 0) {

@@ -19,28 +19,31 @@ struct routes_entry {
 /* The i-th route, NULL past the end. */
 const struct routes_entry *routes_at(int i);
 
-/* Does the path match a pattern, and with which session id? Ids are base32; other texts match
- * nothing. */
-bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP]);
+/* Does the path match a pattern, and with which session id and, where the pattern ends with {n},
+ * which number? Ids are base32, numbers decimal; other texts match nothing. */
+bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP], uint32_t *number);
 
 /*
  * routes_find - which route is this?
  *
  * HEAD is GET.
- * Out:     *route, id; allow: methods of that path ("GET, HEAD, OPTIONS")
+ * Out:     *route, id, *number; allow: methods of that path ("GET, HEAD, OPTIONS")
  * Returns: 0; ERR_NOT_FOUND: no such path; ERR_UNSUPPORTED: the path, but not with this method
  */
 MUST_CHECK int routes_find(const char *method, const char *path, const struct routes_entry **route,
-                           char id[API_ID_CAP], char *allow, size_t allow_cap);
+                           char id[API_ID_CAP], uint32_t *number, char *allow, size_t allow_cap);
 
 /* What each route does; a handler leaves its answer in r. */
 void handle_session_create(struct http_request *r);
 void handle_session_list(struct http_request *r);
 void handle_session_get(struct http_request *r);
 void handle_session_delete(struct http_request *r);
-void handle_session_finalize(struct http_request *r);
+void handle_session_close(struct http_request *r);
 void handle_session_kick(struct http_request *r);
 void handle_session_tokens(struct http_request *r);
+
+void handle_submap_list(struct http_request *r);
+void handle_submap_place(struct http_request *r);
 
 void handle_cloud_export(struct http_request *r);
 void handle_cloud_trajectory(struct http_request *r);

@@ -9,6 +9,7 @@
 #undef ERR_STATE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,6 @@ struct tls {
     char cert_file[PATH_CAP], key_file[PATH_CAP];
     pthread_mutex_t lock;
     struct pair current;
-    SSL_CTX *client;
     struct pair staged; /* touched by the thread that stages, alone */
 };
 
@@ -199,9 +199,6 @@ int tls_open(struct tls **out, const char *cert_file, const char *key_file, stru
         rc = err_at(err, ERR_INPUT, "tls.cert_file", "a path is too long");
     snprintf(t->cert_file, PATH_CAP, "%s", cert_file);
     snprintf(t->key_file, PATH_CAP, "%s", key_file);
-    t->client = SSL_CTX_new(TLS_client_method());
-    if (rc == 0 && !t->client)
-        rc = err_set(err, ERR_MEMORY, "no memory for a certificate");
     if (rc == 0)
         rc = tls_stage(t, err);
     if (rc) {
@@ -220,7 +217,6 @@ void tls_close(struct tls **out)
     if (!t)
         return;
     tls_gnutls_close();
-    SSL_CTX_free(t->client);
     pair_free(&t->current);
     pair_free(&t->staged);
     pthread_mutex_destroy(&t->lock);
@@ -239,7 +235,8 @@ bool tls_apply(struct tls *t, void *ssl_ctx)
                                  SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_num_tickets(ctx, 0);
-    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS); /* saves 34 kB for every quiet connection */
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | /* saves 34 kB for every quiet connection */
+                              SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     ok = SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
          SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
          SSL_CTX_set_ciphersuites(ctx, "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
@@ -253,13 +250,85 @@ bool tls_apply(struct tls *t, void *ssl_ctx)
     return ok;
 }
 
-void *tls_client(const struct tls *t)
+static int choose_http(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_len,
+                       const unsigned char *offered, unsigned n_offered, void *ctx)
 {
-    return t->client;
+    static const unsigned char http[] = "\x08http/1.1";
+
+    (void)ssl;
+    (void)ctx;
+    return SSL_select_next_proto((unsigned char **)(uintptr_t)chosen, chosen_len, http,
+                                 sizeof http - 1, offered, n_offered) == OPENSSL_NPN_NEGOTIATED
+               ? SSL_TLSEXT_ERR_OK
+               : SSL_TLSEXT_ERR_NOACK;
 }
 
-void tls_send(void *ssl, const char *text, size_t len)
+void *tls_server(struct tls *t)
 {
-    if (ssl && SSL_write(ssl, text, (int)len) <= 0)
-        ERR_clear_error();
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+
+    if (!ctx || !tls_apply(t, ctx)) {
+        SSL_CTX_free(ctx);
+        return NULL;
+    }
+    SSL_CTX_set_alpn_select_cb(ctx, choose_http, NULL);
+    return ctx;
+}
+
+void tls_server_free(void **ssl_ctx)
+{
+    SSL_CTX_free(*ssl_ctx);
+    *ssl_ctx = NULL;
+}
+
+void *tls_accept(void *ssl_ctx, int fd)
+{
+    SSL *ssl = SSL_new(ssl_ctx);
+
+    if (!ssl || SSL_set_fd(ssl, fd) != 1) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    SSL_set_accept_state(ssl);
+    return ssl;
+}
+
+void tls_leave(void **ssl)
+{
+    SSL_free(*ssl);
+    *ssl = NULL;
+}
+
+long tls_read(void *ssl, void *buf, size_t cap, bool *due_out)
+{
+    int n, why;
+
+    ERR_clear_error(); /* what another connection left would be taken for ours */
+    n = SSL_read(ssl, buf, (int)(cap < INT_MAX ? cap : INT_MAX));
+    why = n > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl, n);
+    ERR_clear_error();
+    *due_out = why == SSL_ERROR_WANT_WRITE;
+    if (n > 0)
+        return n;
+    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? 0 : -1;
+}
+
+long tls_write(void *ssl, const void *data, size_t len)
+{
+    int n, why;
+
+    ERR_clear_error();
+    n = SSL_write(ssl, data, (int)(len < INT_MAX ? len : INT_MAX));
+    why = n > 0 ? SSL_ERROR_NONE : SSL_get_error(ssl, n);
+    ERR_clear_error();
+    if (n > 0)
+        return n;
+    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? 0 : -1;
+}
+
+void tls_finish(void *ssl)
+{
+    if (SSL_is_init_finished(ssl))
+        (void)SSL_shutdown(ssl);
+    ERR_clear_error();
 }

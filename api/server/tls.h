@@ -2,7 +2,7 @@
  * tls.h - the server's certificate and key, for both edges
  *
  * The REST edge speaks TLS through GnuTLS (libmicrohttpd, tls_gnutls.c), the stream edge through
- * OpenSSL (libwebsockets, tls.c); both serve the same two PEM files, read again on SIGHUP. A
+ * OpenSSL (ws_link.c, tls.c); both serve the same two PEM files, read again on SIGHUP. A
  * handshake uses what is current when it begins; connections that stand are not touched.
  * Offers:  TLS 1.2 with ECDHE and TLS 1.3, AEAD ciphers alone; no renegotiation, no compression,
  *          no tickets: what a stolen key could decrypt ends with its connection
@@ -40,12 +40,19 @@ void tls_switch(struct tls *t);
 
 /* Protocols, ciphers and the current certificate into an SSL_CTX. False: it does not take them. */
 MUST_CHECK bool tls_apply(struct tls *t, void *ssl_ctx);
-/* An SSL_CTX that never connects. libwebsockets wants one for every server; its own would hold
- * the authorities of the system, a megabyte for each service, and is lost when it stops. */
-void *tls_client(const struct tls *t);
-/* A few bytes to a peer (SSL *) that is turned away: what cannot be sent at once is not worth
- * waiting for. */
-void tls_send(void *ssl, const char *text, size_t len);
+/* An SSL_CTX for the connections of one thread, which speak HTTP/1.1; NULL: no memory, or it does
+ * not take the certificate. */
+void *tls_server(struct tls *t);
+void tls_server_free(void **ssl_ctx);
+/* An SSL for a connection that was accepted; NULL: no memory. The socket stays the caller's. */
+void *tls_accept(void *ssl_ctx, int fd);
+void tls_leave(void **ssl);
+/* Both return how many bytes passed; 0: none now; -1: the connection is broken or over. The
+ * handshake is part of the first read. *due_out: it has to write before it can read. */
+MUST_CHECK long tls_read(void *ssl, void *buf, size_t cap, bool *due_out);
+MUST_CHECK long tls_write(void *ssl, const void *data, size_t len);
+/* Tells the other side that nothing more will be written. */
+void tls_finish(void *ssl);
 
 /* ------------------------------------------------------------------------- the REST edge */
 
@@ -53,6 +60,10 @@ extern const char tls_gnutls_priorities[];
 /* A gnutls_certificate_retrieve_function3, which GnuTLS gives no context: it serves the one struct
  * tls that is open. */
 void *tls_gnutls_callback(void);
+
+/* Of a session (gnutls_session_t) whose handshake has not begun: plain HTTP is answered with a
+ * sentence in plain HTTP. first = false: its first bytes have been seen. */
+void tls_gnutls_watch(void *session, bool first);
 
 /* tls.c to tls_gnutls.c; both in PEM, NUL-terminated. Returns ERR_INPUT, ERR_MEMORY. */
 MUST_CHECK int tls_gnutls_stage(const char *cert, const char *key, struct err *err);

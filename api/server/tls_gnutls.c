@@ -6,12 +6,18 @@
  */
 #include "api/server/tls.h"
 
+#include "api/server/listen.h"
+#include "api/server/problem.h"
+
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define CHAIN_MAX 8
@@ -144,6 +150,44 @@ static int on_handshake(gnutls_session_t session, const struct gnutls_cert_retr_
     *certs = p->certs;
     *key = p->key;
     return 0;
+}
+
+static ssize_t pull(gnutls_transport_ptr_t at, void *data, size_t cap)
+{
+    return recv((int)(intptr_t)at, data, cap, 0);
+}
+
+static void refuse_plain(int fd)
+{
+    char unread[1024], body[PROBLEM_MAX], answer[PROBLEM_MAX + 256];
+    size_t len = problem_write(body, sizeof body, PROBLEM_MALFORMED,
+                               "a port that speaks TLS is asked by https://", NULL, NULL);
+    int n = snprintf(answer, sizeof answer,
+                     "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\n"
+                     "Content-Length: %zu\r\nConnection: close\r\n\r\n%.*s",
+                     len, (int)len, body);
+
+    while (recv(fd, unread, sizeof unread, MSG_DONTWAIT) > 0)
+        ; /* closing with bytes unread would take the answer back */
+    explicit_bzero(unread, sizeof unread);
+    (void)!send(fd, answer, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    shutdown(fd, SHUT_RDWR);
+}
+
+static ssize_t pull_first(gnutls_transport_ptr_t at, void *data, size_t cap)
+{
+    int fd = (int)(intptr_t)at;
+
+    if (!listen_speaks_plainly(fd) || listen_health(fd).received > 0)
+        return pull(at, data, cap);
+    refuse_plain(fd);
+    errno = ECONNRESET;
+    return -1;
+}
+
+void tls_gnutls_watch(void *session, bool first)
+{
+    gnutls_transport_set_pull_function(session, first ? pull_first : pull);
 }
 
 void *tls_gnutls_callback(void)

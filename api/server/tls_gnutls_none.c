@@ -18,6 +18,12 @@ void tls_gnutls_close(void)
 {
 }
 
+void tls_gnutls_watch(void *session, bool first)
+{
+    (void)session;
+    (void)first;
+}
+
 void *tls_gnutls_callback(void)
 {
     return NULL;

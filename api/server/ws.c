@@ -1,17 +1,19 @@
 /*
  * ws.c - the stream edge: its threads (ws_service.c), their start and end
  *
- * Several service threads run the library, each with a context of its own; a connection stays with
- * the one that had the fewest when it came. Unmasking a frame and encoding its blocks cost the
- * better part of a millisecond (tests/bench/bench_daemon_edge.c), so one thread does not carry a
- * host full of sessions. The first accepts on our own listening socket, watched by the library as a
- * plain file, and hands each connection over, so that socket activation and binding are the same
- * path. Other threads only ever call lws_cancel_service(). What messages mean is decided in
- * ws_peer.c.
+ * A connection stays with the thread that had the fewest when it came. Unmasking a frame and
+ * encoding its blocks cost the better part of a millisecond (tests/bench/bench_daemon_edge.c), so
+ * one thread does not carry a host full of sessions. The first accepts and hands each connection
+ * over. Other threads only ever ring a service's bell. What messages mean is decided in ws_peer.c,
+ * what bytes mean in ws_conn.c.
  *
- * A peer belongs to the service of its slot (ws_slots.h) from the moment that the acceptor gives
- * the slot away until that service gives it back. A service never looks at the peers of another,
- * so there is no lock.
+ * A peer and its connection belong to the service of their slot (ws_slots.h) from the moment that
+ * the acceptor gives the slot away until that service gives it back. A service never looks at those
+ * of another, so there is no lock.
+ *
+ * No library reads the bytes: libwebsockets 4.1.6, which the clients use, takes frames that are not
+ * masked, cuts off what it does not like without a close frame, and shortens paths before it shows
+ * them. It reads the socket by itself, so nothing can look at a frame before it.
  */
 #include "api/server/ws_internal.h"
 
@@ -31,18 +33,14 @@ static int64_t now_ms(void)
 
 static int start_services(struct ws *w, struct err *err)
 {
-    lws_sock_file_fd_type listener = {.filefd = w->fd};
     int rc = 0;
 
     for (int i = 0; i < w->n_services && rc == 0; i++)
         rc = ws_service_open(&w->services[i], err);
+    if (!rc)
+        rc = ws_service_listen(&w->services[0], err);
     if (rc)
         return rc;
-    w->listener = lws_adopt_descriptor_vhost(w->services[0].vhost, LWS_ADOPT_RAW_FILE_DESC,
-                                             listener, CONTROL_SUBPROTOCOL, NULL);
-    if (!w->listener)
-        return err_set(err, ERR_IO, "libwebsockets does not watch the listening socket");
-    w->listens = true;
     /* The acceptor starts last, so that the others run when it hands connections over. */
     for (int i = w->n_services - 1; i >= 0; i--) {
         struct ws_service *v = &w->services[i];
@@ -71,10 +69,12 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
     for (int i = 0; i < w->n_services; i++) {
         w->services[i].ws = w;
         w->services[i].index = i;
+        w->services[i].epoll = w->services[i].bell = -1;
     }
     w->peers = calloc((size_t)config->max_connections, sizeof *w->peers);
-    rc = w->peers ? ws_slots_new(&w->slots, config->max_connections, w->n_services, err)
-                  : err_set(err, ERR_MEMORY, "out of memory");
+    w->conns = calloc((size_t)config->max_connections, sizeof *w->conns);
+    rc = w->peers && w->conns ? ws_slots_new(&w->slots, config->max_connections, w->n_services, err)
+                              : err_set(err, ERR_MEMORY, "out of memory");
     if (!rc)
         rc = listen_open(
             config->ws_host, config->ws_port, config->ws_fd,
@@ -91,14 +91,14 @@ int ws_start(struct ws **out, const struct api_config *config, struct auth *auth
 void ws_drain(struct ws *w)
 {
     atomic_store(&w->drain, true);
-    lws_cancel_service(w->services[0].lws);
+    ws_service_ring(&w->services[0]);
 }
 
 void ws_renew(struct ws *w)
 {
     for (int i = 0; i < w->n_services; i++) {
         atomic_store(&w->services[i].renew, true);
-        lws_cancel_service(w->services[i].lws);
+        ws_service_ring(&w->services[i]);
     }
 }
 
@@ -113,24 +113,17 @@ void ws_stop(struct ws **out)
     for (int i = 0; i < w->n_services; i++) {
         if (!w->services[i].started)
             continue;
-        lws_cancel_service(w->services[i].lws);
+        ws_service_ring(&w->services[i]);
         pthread_join(w->services[i].thread, NULL);
     }
-    if (!w->listens && w->fd >= 0 && w->fd != w->config.ws_fd)
+    if (w->fd >= 0 && (w->listens || w->fd != w->config.ws_fd))
         close(w->fd);
-    for (int i = 0; w->peers && i < w->config.max_connections; i++)
-        if (w->peers[i].phase == WS_PEER_HANDSHAKE && !w->peers[i].wsi) {
-            close(w->peers[i].fd);
-            ws_peer_close(&w->peers[i]);
-        }
-    for (int i = 0; i < w->n_services; i++) {
-        if (w->services[i].lws) /* closes the listening socket and all connections */
-            lws_context_destroy(w->services[i].lws);
-        free(w->services[i].tx);
-    }
+    for (int i = 0; i < w->n_services; i++)
+        ws_service_close(&w->services[i]);
     if (w->spare_fd >= 0)
         close(w->spare_fd);
     free(w->peers);
+    free(w->conns);
     if (w->slots)
         ws_slots_free(&w->slots);
     free(w);
@@ -161,7 +154,7 @@ void ws_wake(struct ws *w, void *cookie)
         return;
     atomic_store(&p->woken, true);
     if (!atomic_exchange(&w->services[service].wake, true))
-        lws_cancel_service(w->services[service].lws);
+        ws_service_ring(&w->services[service]);
 }
 
 void ws_counts(const struct ws *w, struct ws_counts *counts)

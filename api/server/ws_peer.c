@@ -1,14 +1,17 @@
 #include "api/server/ws_peer.h"
 
 #include "api/server/listen.h"
+#include "api/server/origin.h"
 #include "api/server/problem.h"
 #include "api/server/routes.h"
 #include "proto/json.h"
+#include "proto/wire/refusal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <syslog.h>
+#include <time.h>
 
 /* RFC 6455, 7.4.1 */
 enum {
@@ -21,6 +24,7 @@ enum {
 };
 
 #define STREAM_PATH "/v1/sessions/{id}/stream"
+#define RETRY_AFTER_S 5
 #define HEAD_BYTES 6 /* of the smallest of a client's fragments */
 
 /* ------------------------------------------------------------------------------- life */
@@ -63,7 +67,6 @@ void ws_peer_close(struct ws_peer *p)
     if (p->stream)
         p->env->config->ops->stream_close(p->stream);
     p->stream = NULL;
-    p->wsi = NULL;
     p->phase = WS_PEER_FREE;
     give_back(p);
 }
@@ -105,39 +108,41 @@ static void end(struct ws_peer *p, int code, const char *reason)
         atomic_fetch_add(&p->env->broken, 1);
 }
 
-/* An `error` to the client; the first one stays if two come before one is sent. */
-static void say(struct ws_peer *p, int status, const char *title, const char *detail,
-                const char *pointer)
+/* A message of the edge's own; the first one stays if two come before one is sent. */
+static void say(struct ws_peer *p, const struct control_message *m)
 {
-    struct control_message m = {.op = CONTROL_ERROR};
-
-    if (p->own_len > 0)
-        return;
-    m.error.status = status;
-    snprintf(m.error.title, sizeof m.error.title, "%s", title);
-    snprintf(m.error.detail, sizeof m.error.detail, "%s", detail);
-    snprintf(m.error.pointer, sizeof m.error.pointer, "%s", pointer);
-    p->own_len = control_write(p->own, sizeof p->own, &m);
-    if (p->own_len == 0) { /* escaped characters made it too long */
-        m.error.detail[0] = m.error.pointer[0] = '\0';
-        p->own_len = control_write(p->own, sizeof p->own, &m);
-    }
+    if (p->own_len == 0)
+        p->own_len = control_write(p->own, sizeof p->own, m);
 }
 
-static void say_err(struct ws_peer *p, const struct err *err)
+/* An `error` to the client; some end the connection. */
+static void refuse(struct ws_peer *p, enum refusal_kind kind, const char *detail,
+                   const char *pointer)
 {
-    enum problem_kind kind = problem_of(err->code);
+    struct control_message m = {.op = CONTROL_ERROR};
+    bool idle = p->own_len == 0;
 
-    say(p, problem_status(kind), problem_title(kind), err->text,
-        err->where[0] == '/' ? err->where : "");
+    refusal_write(&m.error, kind, detail, pointer);
+    say(p, &m);
+    if (idle && p->own_len == 0) { /* escaped characters made it too long */
+        refusal_write(&m.error, kind, "", "");
+        say(p, &m);
+    }
+    if (refusal_close(kind))
+        end(p, refusal_close(kind), refusal_title(kind));
+}
+
+static void refuse_err(struct ws_peer *p, const struct err *err)
+{
+    refuse(p, refusal_of(err->code), err->text, err->where[0] == '/' ? err->where : "");
 }
 
 /* Bytes that are no message: the first time the client is told, the next ends the connection. */
-static void strike(struct ws_peer *p, int code, const char *detail)
+static void strike(struct ws_peer *p, const char *detail)
 {
-    say(p, 400, "This is no message of the protocol", detail, "");
+    refuse(p, REFUSAL_MALFORMED, detail, "");
     if (++p->strikes >= WS_PEER_STRIKES_MAX)
-        end(p, code, "repeated messages that are none");
+        end(p, CLOSE_POLICY, "repeated messages that are none");
 }
 
 /* ------------------------------------------------------------------------------- handshake */
@@ -147,8 +152,10 @@ static const char *phrase(int status)
     static const struct {
         int status;
         const char *phrase;
-    } known[] = {{400, "Bad Request"}, {401, "Unauthorized"},     {403, "Forbidden"},
-                 {404, "Not Found"},   {426, "Upgrade Required"}, {503, "Service Unavailable"}};
+    } known[] = {{400, "Bad Request"},         {401, "Unauthorized"},
+                 {403, "Forbidden"},           {404, "Not Found"},
+                 {421, "Misdirected Request"}, {426, "Upgrade Required"},
+                 {503, "Service Unavailable"}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].status == status)
@@ -157,17 +164,22 @@ static const char *phrase(int status)
 }
 
 static size_t http_answer(char answer[WS_PEER_ANSWER_MAX], enum problem_kind kind, int status,
-                          const char *detail)
+                          int retry_after_s, const char *detail)
 {
+    char retry[40] = "";
     char body[WS_PEER_ANSWER_MAX / 2];
     size_t len = problem_write(body, sizeof body, kind, detail, NULL, NULL);
-    int n = snprintf(answer, WS_PEER_ANSWER_MAX,
-                     "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
-                     "Content-Length: %zu\r\nConnection: close\r\n%s%s%s\r\n%.*s",
-                     status, phrase(status), len,
-                     status == 401 ? "WWW-Authenticate: Bearer realm=\"recond\"\r\n" : "",
-                     status == 426 ? "Upgrade: websocket\r\n" : "",
-                     status == 503 ? "Retry-After: 5\r\n" : "", (int)len, body);
+    int n;
+
+    if (status == 503)
+        snprintf(retry, sizeof retry, "Retry-After: %d\r\n", retry_after_s);
+    n = snprintf(answer, WS_PEER_ANSWER_MAX,
+                 "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\n"
+                 "Content-Length: %zu\r\nConnection: close\r\n%s%s%s\r\n%.*s",
+                 status, phrase(status), len,
+                 status == 401 ? "WWW-Authenticate: Bearer realm=\"recond\"\r\n" : "",
+                 status == 426 ? "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" : "", retry,
+                 (int)len, body);
     if (n <= 0 || n >= WS_PEER_ANSWER_MAX) /* never 0: that means admitted */
         n = snprintf(answer, WS_PEER_ANSWER_MAX,
                      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
@@ -179,7 +191,7 @@ size_t ws_peer_refuse(char answer[WS_PEER_ANSWER_MAX], int status, const char *d
     enum problem_kind kind = status == 503   ? PROBLEM_BUSY
                              : status == 426 ? PROBLEM_UPGRADE
                                              : PROBLEM_MALFORMED;
-    return http_answer(answer, kind, status, detail);
+    return http_answer(answer, kind, status, RETRY_AFTER_S, detail);
 }
 
 /* The token among the offered subprotocols, decoded; 0 = none. *offered: recon.v1 is among them;
@@ -216,8 +228,7 @@ static void check_again(struct ws_peer *p)
     if ((p->phase != WS_PEER_OPEN && p->phase != WS_PEER_STARTED) ||
         auth_holds(p->env->auth, &p->who))
         return;
-    say(p, 401, problem_title(PROBLEM_UNAUTHORIZED), "the token is not valid any more", "");
-    end(p, CLOSE_POLICY, "its token was revoked");
+    refuse(p, REFUSAL_UNAUTHORIZED, "the token is not valid any more", "");
 }
 
 static int check_token(struct ws_peer *p, const struct ws_peer_handshake *h, const char *token,
@@ -236,8 +247,8 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
 {
     const struct api_config *config = p->env->config;
     enum problem_kind kind = PROBLEM_MALFORMED;
-    struct session_info info;
     struct err err = {0};
+    int retry_after_s = RETRY_AFTER_S;
     char token[TOKEN_MAX];
     bool offered, twice, admitted = false;
     size_t token_len = read_protocols(h->protocols, token, sizeof token, &offered, &twice);
@@ -248,16 +259,19 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
         err_set(&err, ERR_INPUT, "a stream takes no query, and a token never travels in a URL");
     } else if (!offered) {
         err_set(&err, ERR_INPUT, "the subprotocol " CONTROL_SUBPROTOCOL " is required");
-    } else if (h->origin && !auth_allows_origin(config, h->origin)) {
+    } else if (h->host && auth_open_to_all(p->env->auth) && !origin_is_loopback(h->host)) {
+        kind = PROBLEM_MISDIRECTED;
+        err_set(&err, ERR_INPUT, "without tokens only loopback names are served");
+    } else if (h->origin && !origin_allowed(config->origins, h->origin, h->host)) {
         kind = PROBLEM_FOREIGN_ORIGIN;
         err_set(&err, ERR_DENIED, "pages of this origin may not ask");
-    } else if (!h->path || !routes_match(STREAM_PATH, h->path, p->id)) {
+    } else if (!h->path || !routes_match(STREAM_PATH, h->path, p->id, NULL)) {
         kind = PROBLEM_NOT_FOUND;
         err_set(&err, ERR_NOT_FOUND, "streams are at " STREAM_PATH);
     } else if (check_token(p, h, token, token_len, &err)) {
         kind = PROBLEM_UNAUTHORIZED;
     } else if (auth_may(&p->who, AUTH_READ, p->id, &err) ||
-               config->ops->session_get(config->core, p->id, &info, &err)) {
+               config->ops->stream_expect(config->core, p->id, &retry_after_s, &err)) {
         kind = problem_of(err.code);
         if (kind == PROBLEM_NOT_FOUND) /* one text, whether it is unknown or another's */
             err_set(&err, ERR_NOT_FOUND, "no such session");
@@ -271,7 +285,7 @@ size_t ws_peer_admit(struct ws_peer *p, const struct ws_peer_handshake *h,
     p->answered = true;
     snprintf(p->own, sizeof p->own, "%s", err.text); /* for the log */
     p->close_reason = p->own;
-    return http_answer(answer, kind, problem_status(kind), err.text);
+    return http_answer(answer, kind, problem_status(kind), retry_after_s, err.text);
 }
 
 void ws_peer_opened(struct ws_peer *p, int64_t now_ms)
@@ -286,25 +300,51 @@ static void start(struct ws_peer *p, const struct control_start *start)
 {
     const struct api_config *config = p->env->config;
     struct err err = {0};
+    int rc = 0;
 
-    if (start->role == CONTROL_INGEST && auth_may(&p->who, AUTH_FEED, p->id, &err)) {
-        say_err(p, &err);
-        end(p, CLOSE_POLICY, "this token may not send frames");
-        return;
-    }
-    if (config->ops->stream_open(config->core, p->id, start->role, p, &p->stream, &err)) {
+    if (start->role == CONTROL_INGEST)
+        rc = auth_may(&p->who, AUTH_FEED, p->id, &err);
+    if (rc == 0)
+        rc = config->ops->stream_open(config->core, p->id, start->role, p, &p->stream, &err);
+    if (rc) {
         p->stream = NULL;
-        say_err(p, &err);
-        end(p, err.code == ERR_BUSY || err.code == ERR_MEMORY ? CLOSE_TRY_LATER : CLOSE_POLICY,
-            "the stream cannot start");
-        return;
+    } else {
+        rc = config->ops->stream_start(p->stream, start, &err);
     }
-    if (config->ops->stream_start(p->stream, start, &err)) {
-        say_err(p, &err);
+    if (rc == 0) {
+        p->phase = WS_PEER_STARTED;
+    } else {
+        refuse(p, refusal_of(rc), err.text, err.where[0] == '/' ? err.where : "");
         end(p, CLOSE_POLICY, "the stream cannot start");
-        return;
     }
-    p->phase = WS_PEER_STARTED;
+}
+
+static void pong(struct ws_peer *p, uint64_t t)
+{
+    struct control_message m = {.op = CONTROL_PONG, .pong = {.t = t}};
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    m.pong.server_us = (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+    say(p, &m);
+}
+
+static void on_message(struct ws_peer *p, const struct control_message *m)
+{
+    struct err err = {0};
+
+    if (m->op == CONTROL_START && p->phase == WS_PEER_OPEN)
+        start(p, &m->start);
+    else if (m->op == CONTROL_START)
+        refuse(p, REFUSAL_CONFLICT, "the stream has started already", "/op");
+    else if (m->op == CONTROL_PING)
+        pong(p, m->pong.t);
+    else if (m->op != CONTROL_END && m->op != CONTROL_CAMERA)
+        refuse(p, REFUSAL_FIELDS, "only a server says this", "/op");
+    else if (p->phase == WS_PEER_OPEN)
+        refuse(p, REFUSAL_CONFLICT, "the first message must be start", "/op");
+    else if (p->env->config->ops->stream_control(p->stream, m, &err))
+        refuse_err(p, &err);
 }
 
 static void on_text(struct ws_peer *p)
@@ -314,24 +354,14 @@ static void on_text(struct ws_peer *p)
     int rc = control_parse(&m, p->text, p->rx_len, &err);
 
     p->used_us += 1000000 / WS_PEER_TEXTS_PER_S;
-    if (rc && (rc != ERR_INPUT || err.where[0] != '/')) {
-        if (strcmp(err.where, "utf8") == 0)
-            end(p, CLOSE_UTF8, "text that is no UTF-8");
-        else
-            strike(p, CLOSE_POLICY, err.text);
-    } else if (rc) {
-        say_err(p, &err);
-    } else if (m.op == CONTROL_START && p->phase == WS_PEER_OPEN) {
-        start(p, &m.start);
-    } else if (m.op == CONTROL_START) {
-        say(p, 409, problem_title(PROBLEM_CONFLICT), "the stream has started already", "/op");
-    } else if (m.op != CONTROL_NEED && m.op != CONTROL_END) {
-        say(p, 422, problem_title(PROBLEM_FIELDS), "only a server says this", "/op");
-    } else if (p->phase == WS_PEER_OPEN) {
-        say(p, 409, problem_title(PROBLEM_CONFLICT), "the first message must be start", "/op");
-    } else if (p->env->config->ops->stream_control(p->stream, &m, &err)) {
-        say_err(p, &err);
-    }
+    if (rc == 0)
+        on_message(p, &m);
+    else if ((rc == ERR_INPUT || rc == ERR_UNSUPPORTED) && err.where[0] == '/')
+        refuse_err(p, &err);
+    else if (strcmp(err.where, "utf8") == 0)
+        end(p, CLOSE_UTF8, "text that is no UTF-8");
+    else
+        strike(p, err.text);
 }
 
 static void on_binary(struct ws_peer *p)
@@ -342,25 +372,24 @@ static void on_binary(struct ws_peer *p)
     int rc;
 
     if (p->phase == WS_PEER_OPEN) {
-        strike(p, CLOSE_POLICY, "the first message must be start");
+        strike(p, "the first message must be start");
+        return;
+    }
+    if (p->rx_len > 0 && p->rx[0] > FRAME_OP && p->rx[0] <= FRAME_OP_LAST) {
+        refuse(p, REFUSAL_UNKNOWN_OP, "its first byte is none of this version", "");
         return;
     }
     /* An `ack` is JSON, which names numbers below 2^53 exactly. */
     if (!frame_get_seq(&seq, p->rx, p->rx_len) || seq >= UINT64_C(1) << 53) {
-        strike(p, CLOSE_POLICY,
-               "a binary message must be a frame of version 1: 80 bytes with a seq below 2^53, a "
-               "JPEG");
+        strike(p, "a binary message must be a frame of version 1, with a header of 80 bytes and a "
+                  "seq below 2^53");
         return;
     }
     rc = p->env->config->ops->stream_frame(p->stream, p->rx, p->rx_len, &err);
-    if (rc == ERR_DENIED || (rc == ERR_LIMIT && strcmp(err.where, "flood") == 0)) {
-        if (rc == ERR_DENIED)
-            say_err(p, &err);
-        else
-            say(p, 429, "Too many frames at once", err.text, "");
-        end(p, CLOSE_POLICY, rc == ERR_DENIED ? "a viewer sends no frames" : "window overrun");
-        return;
-    }
+    if (rc == ERR_DENIED)
+        refuse(p, REFUSAL_VIEW_ONLY, err.text, "");
+    else if (rc == ERR_LIMIT && strcmp(err.where, "flood") == 0)
+        refuse(p, REFUSAL_FLOOD, err.text, "");
     ahead_us = (int64_t)p->env->config->ops->stream_ahead_us(p->stream);
     if (p->used_us < ahead_us)
         p->used_us = ahead_us;
@@ -429,6 +458,12 @@ static bool is_close_code(int code)
 {
     return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
            (code >= 3000 && code < 5000);
+}
+
+void ws_peer_break(struct ws_peer *p, const char *why, int64_t now_ms)
+{
+    p->heard_ms = now_ms;
+    end(p, CLOSE_PROTOCOL, why);
 }
 
 bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len)
@@ -515,8 +550,7 @@ bool ws_peer_tick(struct ws_peer *p, int64_t dead_ms, int64_t now_ms)
     case WS_PEER_OPEN:
         if (now_ms - p->phase_ms >= WS_PEER_START_MS) {
             atomic_fetch_add(&p->env->overstayed, 1);
-            say(p, 408, "The stream did not start", "start must come within 5 s", "");
-            end(p, CLOSE_POLICY, "start did not come");
+            refuse(p, REFUSAL_NO_START, "start must come within 5 s", "");
             return false;
         }
         /* fall through */

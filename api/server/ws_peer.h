@@ -1,9 +1,8 @@
 /*
  * ws_peer.h - one WebSocket connection as a state machine, without a socket
  *
- * ws_service.c moves bytes through libwebsockets; what they mean is decided here, so that it can
- * be tested and fuzzed in process: the handshake, message assembly with its limits, strikes,
- * deadlines, what is sent next.
+ * ws_conn.c moves bytes; what they mean is decided here, so that it can be tested and fuzzed in
+ * process: the handshake, message assembly with its limits, strikes, deadlines, what is sent next.
  *
  *   HANDSHAKE --admit--> OPEN --start--> STARTED --fail, bye--> CLOSING
  *
@@ -27,8 +26,8 @@
 #define WS_PEER_OWN_MAX 1024        /* one control message of the edge itself */
 #define WS_PEER_ANSWER_MAX 2048     /* a refused handshake */
 #define WS_PEER_WASTE_PER_S (32 << 10) /* bytes that carry no message, beside as many as do */
-/* Bytes of that kind at once. Half of it may be a read that the library keeps while we do not want
- * more, a quarter a TLS record that is not whole yet. */
+/* Bytes of that kind at once. Half of it may be a read that is kept while the peer is full, a
+ * quarter a TLS record that is not whole yet. */
 #define WS_PEER_WASTE_MAX (64 << 10)
 #define WS_PEER_PIECES_PER_S \
     32768                        /* fragments and unfragmented messages; more wait in the socket */
@@ -56,7 +55,6 @@ struct ws_peer_env {
 struct ws_peer {
     struct ws_peer_env *env;
     enum ws_peer_phase phase;
-    void *wsi; /* the library's name for the connection */
     int fd;
     struct auth_who who;
     unsigned generation; /* auth_generation() when the token was found to hold */
@@ -88,7 +86,7 @@ void ws_peer_log(const struct ws_peer *p, const char *event);
 
 /* What came with the upgrade request; NULL = absent. */
 struct ws_peer_handshake {
-    const char *path, *query, *origin, *protocols, *authorization;
+    const char *path, *query, *host, *origin, *protocols, *authorization;
     bool repeated; /* a header that may come once came twice */
 };
 
@@ -113,6 +111,8 @@ void ws_peer_opened(struct ws_peer *p, int64_t now_ms);
 void ws_peer_receive(struct ws_peer *p, const uint8_t *data, size_t len, size_t remaining,
                      bool first, bool final, bool binary, int64_t now_ms);
 
+/* What came is no frame of RFC 6455: the connection ends. */
+void ws_peer_break(struct ws_peer *p, const char *why, int64_t now_ms);
 /* The payload of the client's close frame. False: it breaks the protocol, close_code says how. */
 bool ws_peer_said_close(struct ws_peer *p, const uint8_t *payload, size_t len);
 

@@ -64,7 +64,7 @@ enum journal_type { JOURNAL_SEGMENT, JOURNAL_FRAME, JOURNAL_OUTCOME };
 struct journal_entry {
     struct journal_entry *next;
     enum journal_type type; /* FRAME or OUTCOME */
-    struct iovec part[3];   /* the body; stays valid and unchanged until done() */
+    struct iovec part[4];   /* the body; stays valid and unchanged until done() */
     int n_parts;
     uint64_t number; /* out: of the record; 0 if it was not written */
 };

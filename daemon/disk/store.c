@@ -27,9 +27,15 @@ void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m
     bytes_put_u64(&w, m->front_refused);
     bytes_put_u64(&w, m->front_dropped);
     bytes_put_u64(&w, m->ordinal);
+    bytes_put_u64(&w, m->displaced_seq);
+    bytes_put_u16(&w, (uint16_t)m->source);
+    bytes_put_u16(&w, (uint16_t)m->displaced_source);
+    bytes_put_u32(&w, m->submap);
+    for (int i = 0; i < CONTROL_SOURCE_CAP - 1; i++)
+        bytes_put_u8(&w, (uint8_t)m->name[i]);
 }
 
-void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
+bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 {
     struct bytes_reader r = bytes_reader(in, STORE_META_BYTES);
 
@@ -39,6 +45,14 @@ void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
     m->front_refused = bytes_get_u64(&r);
     m->front_dropped = bytes_get_u64(&r);
     m->ordinal = bytes_get_u64(&r);
+    m->displaced_seq = bytes_get_u64(&r);
+    m->source = bytes_get_u16(&r);
+    m->displaced_source = bytes_get_u16(&r);
+    m->submap = bytes_get_u32(&r);
+    memcpy(m->name, bytes_get_span(&r, CONTROL_SOURCE_CAP - 1), CONTROL_SOURCE_CAP - 1);
+    m->name[CONTROL_SOURCE_CAP - 1] = '\0';
+    return m->source < API_SOURCES_MAX && m->displaced_source < API_SOURCES_MAX &&
+           m->submap < GPU_SUBMAPS_MAX && control_source_valid(m->name);
 }
 
 /* ------------------------------------------------------------------------- the folder */
@@ -329,23 +343,33 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
 static void append_frame(struct session_disk *d, struct store_ticket *t)
 {
     struct queue_item *item = t->item;
-    const struct store_meta meta = {.flags =
-                                        (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
-                                        (t->displaced.any ? STORE_FRAME_DISPLACED : 0),
-                                    .breaks = item->breaks,
-                                    .displaced = t->displaced.number,
-                                    .front_refused = atomic_load(&d->front_refused),
-                                    .front_dropped = atomic_load(&d->front_dropped),
-                                    .ordinal = ++d->stored_frames};
+    struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
+                                       (t->displaced.any ? STORE_FRAME_DISPLACED : 0) |
+                                       (item->frame.rig.known ? STORE_FRAME_RIG : 0),
+                              .breaks = item->breaks,
+                              .displaced = t->displaced.number,
+                              .displaced_seq = t->displaced.any ? t->displaced.seq : 0,
+                              .displaced_source =
+                                  t->displaced.any ? (uint32_t)t->displaced.source : 0,
+                              .source = (uint32_t)item->source,
+                              .submap = item->submap,
+                              .front_refused = atomic_load(&d->front_refused),
+                              .front_dropped = atomic_load(&d->front_dropped),
+                              .ordinal = ++d->stored_frames};
 
+    session_source_name(d->session, item->source, meta.name);
     t->ordinal = meta.ordinal;
     store_meta_encode(t->meta, &meta);
     t->entry = (struct journal_entry){
         .type = JOURNAL_FRAME,
         .part = {{t->meta, STORE_META_BYTES},
                  {item->header, FRAME_HEADER_BYTES},
-                 {(void *)(uintptr_t)item->frame.payload, item->frame.payload_len}},
+                 {(void *)(uintptr_t)item->frame.body, item->frame.body_len}},
         .n_parts = 3};
+    if (item->frame.rig.known) {
+        frame_rig_put(t->rig, &item->frame.rig);
+        t->entry.part[t->entry.n_parts++] = (struct iovec){t->rig, FRAME_RIG_BYTES};
+    }
     journal_append(d->log, &t->entry);
 }
 
@@ -398,6 +422,9 @@ void store_outcome(struct session *s, struct queue_item *item, const struct cont
     bytes_put_u64(&w, item->frame.seq);
     bytes_put_u32(&w, (uint32_t)ack->status);
     bytes_put_u32(&w, (uint32_t)ack->reason);
+    bytes_put_u16(&w, (uint16_t)item->source);
+    bytes_put_u16(&w, ack->part);
+    bytes_put_u64(&w, item->frame.t_capture_ns);
     t->entry = (struct journal_entry){
         .type = JOURNAL_OUTCOME, .part = {{t->meta, STORE_OUTCOME_BYTES}}, .n_parts = 1};
     session_ref(s);

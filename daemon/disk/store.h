@@ -5,7 +5,7 @@
  * after a start (store_recover.c). Where nothing else is said a session without a journal
  * (session_disk() is NULL) may be given, too, and nothing is done.
  *
- *   meta.json    what the session is: options, tokens, epoch, whether it was finalized
+ *   meta.json    what the session is: options, tokens, epoch, whether it was closed
  *   journal      FRAME records, each before its frame is decoded; OUTCOME records of frames that
  *                were not used, each before its client is told
  *   checkpoint   device, mirror, trajectory and counters after the last used frame
@@ -34,20 +34,21 @@ struct store_manifest {
     uint32_t epoch;
     uint64_t rank;
     double created_s;
-    bool finalized;
+    bool closed;
     char boot[40];                 /* of the machine, when it was written last */
     char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
     char owner[API_NAME_CAP];      /* "" in manifests of the first versions */
     struct session_options options;
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
+    struct places places;
 };
 
 /* What is kept of the session's part of daemon/work, beside the device's state. */
 struct store_work {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */
-    uint32_t world_epoch, breaks;
+    uint32_t submap, breaks;
     int turn; /* gpu_item.turn */
 };
 
@@ -111,7 +112,7 @@ MUST_CHECK int store_session_attach(struct store *st, struct session *s, struct 
 void store_session_free(struct session *s);
 /* Its folder, its meta file on disk, its journal. */
 MUST_CHECK int store_session_new(struct store *st, struct session *s, struct err *err);
-/* The meta file again: tokens came, it was finalized. One thread at a time (HTTP edge). */
+/* The meta file again: tokens came, it was closed. One thread at a time (HTTP edge). */
 MUST_CHECK int store_session_write(struct session *s, struct err *err);
 /* Its files are no longer wanted: at once as far as a restart is concerned. */
 void store_session_forget(struct session *s);
@@ -166,6 +167,8 @@ MUST_CHECK int store_restore(struct session *s, struct gpu_session *device, stru
 MUST_CHECK int store_recover(struct recovery **r, struct store *st, struct err *err);
 /* Replay their journals, by a thread of its own; when the edges are there. r may be NULL. */
 void store_replay(struct recovery *r);
+/* Seconds after which it is worth asking for a session that comes back. */
+int store_back_s(struct session *s);
 /* A frame that came out of the journal (queue_item.replayed) has ended. */
 void store_replayed(struct session *s);
 /* Ends its thread, done or not; *r stays, for frames that are still under way. */

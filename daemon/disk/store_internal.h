@@ -7,10 +7,11 @@
 
 #include <pthread.h>
 
-#define STORE_META_BYTES 40
+#define STORE_META_BYTES 88
 
 #define STORE_FRAME_CV 1u        /* the header's pose has OpenCV axes */
 #define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
+#define STORE_FRAME_RIG 4u       /* frame_rig_put() of its depth is behind it */
 
 /* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
 struct store_meta {
@@ -18,14 +19,19 @@ struct store_meta {
     uint64_t displaced; /* number of the record that this frame made go; its end is "dropped" */
     uint64_t front_refused, front_dropped; /* frames that ended before the journal saw them */
     uint64_t ordinal;                      /* frames in the journal, this one included */
+    uint64_t displaced_seq;                /* of the frame that this one made go, and its source */
+    uint32_t displaced_source;
+    uint32_t source, submap; /* of this frame */
+    char name[CONTROL_SOURCE_CAP];
 };
 void store_meta_encode(uint8_t out[STORE_META_BYTES], const struct store_meta *m);
-void store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
+/* Returns false if a number is out of its bounds. */
+bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES]);
 
 /* What the journal is given of a frame and of its end; one for each slot of the session's queue. */
 struct store_ticket {
     struct queue_item *item;
-    uint8_t meta[STORE_META_BYTES];
+    uint8_t meta[STORE_META_BYTES], rig[FRAME_RIG_BYTES];
     struct journal_entry entry;
     struct queue_dropped displaced; /* the frame that it made go */
     struct control_ack end;         /* how it ended, if not used */
@@ -61,7 +67,8 @@ struct session_disk {
 /* The ticket of a frame that has just come into its slot. */
 struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item *item);
 
-#define STORE_OUTCOME_BYTES 24 /* number u64, seq u64, status u32, reason u32 */
+/* number u64, seq u64, status u32, reason u32, source u16, part u16, t_capture_ns u64 */
+#define STORE_OUTCOME_BYTES 36
 
 MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
                                     struct err *err);
@@ -108,7 +115,8 @@ struct recovery {
     int n;
     struct suspect_frame suspects[SUSPECT_LIST];
     int n_suspects;
-    uint64_t began_us;
+    uint64_t began_us, replay_us; /* clock_us(): of the start, of the first frame of a journal */
+    atomic_ullong replayed;       /* frames of journals that are done with */
 };
 
 /* The session can be read but takes no frames; `what` says why. */

@@ -9,14 +9,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION 1
-#define TEXT_MAX 16384
+/* Of all that a session leaves on the disk. 1: frames without parts; 2: frames without sources */
+#define VERSION 3
+#define TEXT_MAX 65536
 #define PATH_BYTES (CONFIG_TEXT_CAP + 96)
 
 static void folder_of(char *buf, const char *path, const char *id)
@@ -69,6 +71,23 @@ static bool sum_holds(const char *text, size_t len)
     return memcmp(text + at, sum, SUM_BYTES) == 0;
 }
 
+static void put_places(struct json_writer *w, const struct places *p)
+{
+    json_open_list(w, "places");
+    for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++) {
+        if (!p->told[i])
+            continue;
+        json_open_map(w, NULL);
+        json_put_u64(w, "submap", i);
+        json_open_list(w, "pose");
+        for (int k = 0; k < 7; k++)
+            json_put_f32(w, NULL, p->pose[i][k]);
+        json_close(w);
+        json_close(w);
+    }
+    json_close(w);
+}
+
 static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
 {
     struct json_writer w = json_writer(buf, cap);
@@ -80,7 +99,7 @@ static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
     json_put_u64(&w, "epoch", m->epoch);
     json_put_u64(&w, "rank", m->rank);
     json_put_u64(&w, "created_ms", (uint64_t)(m->created_s * 1e3));
-    json_put_bool(&w, "finalized", m->finalized);
+    json_put_bool(&w, "finalized", m->closed);
     json_put_text(&w, "owner", m->owner);
     json_put_text(&w, "boot", m->boot);
     json_put_text(&w, "origin", m->origin);
@@ -96,6 +115,7 @@ static size_t encode(char *buf, size_t cap, const struct store_manifest *m)
         json_close(&w);
     }
     json_close(&w);
+    put_places(&w, &m->places);
     json_close(&w);
     return add_sum(buf, cap, json_finish(&w));
 }
@@ -184,6 +204,26 @@ static void get_tokens(const struct json *root, struct store_manifest *m,
     }
 }
 
+/* Manifests of earlier builds have none. */
+static void get_places(const struct json *root, struct store_manifest *m,
+                       struct json_issues *issues)
+{
+    const struct json *list = json_member(root, "places");
+
+    for (size_t i = 0; i < json_count(list); i++) {
+        struct json_at at = json_at(json_item(list, i), issues);
+        int submap = 0;
+        float v[7];
+
+        json_require(&at, "submap");
+        json_require(&at, "pose");
+        if (json_get_int(&at, "submap", &submap, 0, API_SUBMAPS_MAX - 1) &&
+            json_get_f32s(&at, "pose", v, 7, (double)PLACES_MAX_M) &&
+            places_tell(&m->places, (uint32_t)submap, v, NULL))
+            json_note(&at, "pose", "is none");
+    }
+}
+
 static int decode(struct store_manifest *m, const char *id, const struct json *root,
                   struct err *err)
 {
@@ -195,23 +235,27 @@ static int decode(struct store_manifest *m, const char *id, const struct json *r
     json_require(&at, "id");
     json_require(&at, "epoch");
     json_require(&at, "rank");
-    json_get_int(&at, "version", &version, VERSION, VERSION);
+    json_get_int(&at, "version", &version, 1, INT_MAX);
     json_get_text(&at, "id", m->id, sizeof(m->id));
     json_get_u64(&at, "epoch", &epoch, 1, UINT32_MAX);
     json_get_u64(&at, "rank", &m->rank, 0, INT64_MAX);
     json_get_u64(&at, "created_ms", &created_ms, 0, INT64_MAX);
-    json_get_bool(&at, "finalized", &m->finalized);
+    json_get_bool(&at, "finalized", &m->closed);
     json_get_text(&at, "owner", m->owner, sizeof(m->owner));
     json_get_text(&at, "boot", m->boot, sizeof(m->boot));
     json_get_text(&at, "origin", m->origin, sizeof(m->origin));
     get_options(&at, &m->options);
     get_tokens(root, m, &issues);
+    get_places(root, m, &issues);
     m->epoch = (uint32_t)epoch;
     m->created_s = (double)created_ms * 1e-3;
+    if (version && version != VERSION)
+        return err_set(err, ERR_UNSUPPORTED, "its files are of form %d, this build reads form %d",
+                       version, VERSION);
     if (issues.n)
         return json_issues_err(&issues, err);
     if (version != VERSION || strcmp(m->id, id) != 0)
-        return err_set(err, ERR_INPUT, "meta.json is of another version or session");
+        return err_set(err, ERR_INPUT, "meta.json is of another session");
     return 0;
 }
 
@@ -288,6 +332,7 @@ int store_session_write(struct session *s, struct err *err)
     memcpy(m.boot, d->store->boot, sizeof(m.boot));
     d->store->ops.origin(s, m.origin);
     m.n_tokens = session_get_tokens(s, m.tokens);
-    m.finalized = session_finalized(s);
+    m.closed = session_closing(s);
+    session_get_places(s, &m.places);
     return store_manifest_write(journal_path(d->store->journal), &m, err);
 }

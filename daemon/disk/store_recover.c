@@ -61,6 +61,21 @@ static void clean(struct store *st, const char *id)
         LOG_AT(LOG_WARNING, "session %s: left-over files stay: %s", id, err.text);
 }
 
+/* Another build's session: renamed, so that it is said once, and nothing of it is lost. */
+static void set_aside(struct store *st, const char *id, const struct err *why)
+{
+    char from[CONFIG_TEXT_CAP + 300], to[CONFIG_TEXT_CAP + 310];
+
+    snprintf(from, sizeof(from), "%s/sessions/%s", journal_path(st->journal), id);
+    snprintf(to, sizeof(to), "%s.aside", from);
+    if (rename(from, to))
+        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                  "session %s does not come back, its files are kept: %s", id, why->text);
+    else
+        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is set aside as %.200s: %s", id,
+                  to, why->text);
+}
+
 static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + 32];
@@ -88,6 +103,8 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
             (*n)++;
         else if (got == ERR_NOT_FOUND)
             clean(st, d->d_name);
+        else if (got == ERR_UNSUPPORTED)
+            set_aside(st, d->d_name, &why);
         else
             LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
                       "session %s does not come back, its files are kept: %s", d->d_name, why.text);
@@ -193,7 +210,7 @@ static int check_epoch(const struct store_returning *b, const struct store_manif
 /* ------------------------------------------------------------------------- what to replay */
 
 struct tally {
-    uint64_t frames, dropped, refused, front_refused, front_dropped, last_seq;
+    uint64_t frames, dropped, refused, front_refused, front_dropped;
     bool any;
 };
 
@@ -203,22 +220,38 @@ static void mark(struct store_returning *b, uint64_t number, enum store_end end)
         b->ends[number - b->from - 1] = (uint8_t)end;
 }
 
-static void count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len)
+/* The frame made another one go. */
+static void count_displaced(struct store_returning *b, struct tally *t, const struct store_meta *m)
 {
-    struct store_meta m;
+    const struct control_ack ack = {
+        .seq = m->displaced_seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
 
-    if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
+    session_keep_verdict(b->s, (int)m->displaced_source, 0, &ack);
+    if (m->displaced <= b->from)
         return;
-    store_meta_decode(&m, body);
+    mark(b, m->displaced, STORE_END_DROPPED);
+    t->dropped++;
+}
+
+static int count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len,
+                       struct err *err)
+{
+    struct sources_record r;
+    struct store_meta m;
+    int rc;
+
+    if (len < STORE_META_BYTES + FRAME_HEADER_BYTES || !store_meta_decode(&m, body))
+        return err_set(err, ERR_INPUT, "a record of its journal is no frame");
     t->frames = m.ordinal;
     t->front_refused = m.front_refused;
     t->front_dropped = m.front_dropped;
-    (void)frame_get_seq(&t->last_seq, body + STORE_META_BYTES, len - STORE_META_BYTES);
     t->any = true;
-    if (m.flags & STORE_FRAME_DISPLACED && m.displaced > b->from) {
-        mark(b, m.displaced, STORE_END_DROPPED);
-        t->dropped++;
-    }
+    r = (struct sources_record){m.name, (int)m.source,
+                                frame_get_world_epoch(body + STORE_META_BYTES), m.submap};
+    rc = session_learn_source(b->s, &r, err);
+    if (rc == 0 && m.flags & STORE_FRAME_DISPLACED)
+        count_displaced(b, t, &m);
+    return rc;
 }
 
 static void count_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
@@ -226,11 +259,18 @@ static void count_outcome(struct store_returning *b, struct tally *t, const uint
 {
     struct bytes_reader r = bytes_reader(body, len);
     uint64_t number = bytes_get_u64(&r);
-    uint32_t status;
+    struct control_ack ack = {.seq = bytes_get_u64(&r)};
+    uint32_t status = bytes_get_u32(&r), reason = bytes_get_u32(&r);
+    uint16_t source = bytes_get_u16(&r), part = bytes_get_u16(&r);
+    uint64_t t_capture_ns = bytes_get_u64(&r);
 
-    (void)bytes_get_u64(&r);
-    status = bytes_get_u32(&r);
-    if (r.bad || number <= b->from)
+    if (r.bad || status > CONTROL_REFUSED || reason >= CONTROL_REASONS || source >= API_SOURCES_MAX)
+        return;
+    ack.status = (enum control_status)status;
+    ack.reason = (enum control_reason)reason;
+    ack.part = (uint8_t)part;
+    session_keep_verdict(b->s, (int)source, t_capture_ns, &ack);
+    if (number <= b->from)
         return;
     mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
     t->dropped += status == CONTROL_DROPPED;
@@ -252,7 +292,7 @@ static int survey(struct recovery *r, struct store_returning *b, struct tally *t
     rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last, err);
     while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, err)) == 0) {
         if (type == JOURNAL_FRAME)
-            count_frame(b, t, body, len);
+            rc = count_frame(b, t, body, len, err);
         else
             count_outcome(b, t, body, len);
         if (type != JOURNAL_FRAME)
@@ -279,8 +319,7 @@ static void set_counts(struct session *s, const struct tally *t, uint64_t n_repl
         raise_to(&d->front_dropped, t->front_dropped);
     }
     session_set_ends(s, d->used, before_dropped + t->dropped + atomic_load(&d->front_dropped),
-                     d->refused_before + t->refused + atomic_load(&d->front_refused), n_replay,
-                     t->any, t->last_seq);
+                     d->refused_before + t->refused + atomic_load(&d->front_refused), n_replay);
 }
 
 static int prepare(struct recovery *r, struct store_returning *b, const struct journal_scan *scan,
@@ -323,7 +362,8 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
         return rc;
     memset(b, 0, sizeof(*b));
     b->s = s;
-    session_set_recovering(s, m->finalized, m->tokens, m->n_tokens);
+    session_set_recovering(s, m->closed, m->tokens, m->n_tokens);
+    session_set_places(s, &m->places);
     rc = store_session_attach(r->st, s, err);
     if (rc == 0)
         rc = load_checkpoint(b, m, &scan, err);
@@ -396,6 +436,7 @@ void store_replay(struct recovery *r)
 {
     if (!r || r->started)
         return;
+    r->replay_us = clock_us();
     r->started = pthread_create(&r->thread, NULL, store_replay_run, r) == 0;
     if (!r->started)
         LOG_AT(LOG_ERR, "no thread to replay journals: %d sessions stay away until the next start",

@@ -7,12 +7,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define KILLS_MAX 2 /* deaths that a frame may cause */
 #define MOMENT_US 5000
+#define AT_ONCE 16      /* sessions that are replayed side by side */
+#define BACK_LIMIT_S 60 /* the longest that a client is asked to stay away */
 
 static const struct suspect_frame *suspect_of(const struct recovery *r, const struct session *s,
                                               uint64_t number)
@@ -47,6 +50,19 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
               session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
 
+/* A record's frame, and the camera of its depth behind it. */
+static int parse(struct frame *f, const struct store_meta *m, const uint8_t *msg, size_t len,
+                 enum frame_pose_convention convention, struct err *err)
+{
+    size_t rig = m->flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
+    int rc;
+
+    if (len < FRAME_HEADER_BYTES + rig)
+        return err_set(err, ERR_INPUT, "a record of %zu bytes", len);
+    rc = frame_parse(f, msg, len - rig, convention, err);
+    return rc || !rig ? rc : frame_rig_get(&f->rig, msg + len - rig, err);
+}
+
 /* Into the queue, as if it had just come in. */
 static int push(struct recovery *r, struct session *s, uint64_t number, const uint8_t *body,
                 size_t len, struct err *err)
@@ -63,16 +79,21 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
 
     if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
         return err_set(err, ERR_INPUT, "record %llu is no frame", (unsigned long long)number);
-    store_meta_decode(&m, body);
+    if (!store_meta_decode(&m, body))
+        return err_set(err, ERR_INPUT, "record %llu says what none says",
+                       (unsigned long long)number);
     a.convention = m.flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
     a.breaks = m.breaks;
+    a.source = (int)m.source;
+    a.submap = m.submap;
     a.frame = &f;
-    rc = frame_parse(&f, body + STORE_META_BYTES, len - STORE_META_BYTES, a.convention, err);
+    rc = parse(&f, &m, body + STORE_META_BYTES, len - STORE_META_BYTES, a.convention, err);
     if (rc == 0)
         rc = queue_push(session_queue(s), &a, &item, &dropped, err);
     if (rc)
         return rc;
     session_set_breaks(s, m.breaks);
+    session_retake(s, a.source, f.seq);
     item->number = number;
     item->replayed = true;
     store_ticket_new(d, item)->ordinal = m.ordinal;
@@ -142,6 +163,7 @@ void store_replayed(struct session *s)
     struct recovery *r = d->store->recovery;
 
     atomic_fetch_sub(&d->replaying, 1);
+    atomic_fetch_add(&r->replayed, 1);
     pthread_mutex_lock(&r->lock);
     pthread_cond_broadcast(&r->ended);
     pthread_mutex_unlock(&r->lock);
@@ -218,20 +240,63 @@ static void drop_dead(struct store_returning *b)
     }
 }
 
+int store_back_s(struct session *s)
+{
+    struct recovery *r = session_disk(s)->store->recovery;
+    uint64_t done = atomic_load(&r->replayed), frames;
+    struct session_info info;
+    double left_s;
+
+    session_get_info(s, &info);
+    frames = info.counts.queued;
+    left_s = done ? (double)(clock_us() - r->replay_us) * 1e-6 * (double)frames / (double)done : 0;
+    return left_s < 1 ? 1 : left_s < BACK_LIMIT_S ? (int)ceil(left_s) : BACK_LIMIT_S;
+}
+
+/* Those with the least to replay come first: most have nothing behind their checkpoint. */
+static int by_unfed(const void *a, const void *b)
+{
+    const struct store_returning *x = a, *y = b;
+
+    return x->unfed < y->unfed ? -1 : x->unfed > y->unfed;
+}
+
+static bool is_asked_for(const struct store_returning *b)
+{
+    return b->s && !b->fed && session_asked_for(b->s);
+}
+
+/* The next frame of each session whose turn it is: of those that a client has asked for, else of
+ * the first few. Returns false if there is none, or no room. */
+static bool feed_some(struct recovery *r)
+{
+    bool asked = false, progress = false;
+    uint64_t ignored;
+
+    for (int i = 0; i < r->n; i++)
+        asked |= is_asked_for(&r->list[i]);
+    for (int i = 0, n = 0; i < r->n && n < AT_ONCE; i++) {
+        if (!r->list[i].s || r->list[i].fed || (asked && !is_asked_for(&r->list[i])))
+            continue;
+        progress |= feed(r, &r->list[i], &ignored);
+        n++;
+    }
+    return progress;
+}
+
 void *store_replay_run(void *arg)
 {
     struct recovery *r = arg;
     int left = r->n;
 
     feed_suspects(r);
+    qsort(r->list, (size_t)r->n, sizeof(*r->list), by_unfed);
     while (left && !atomic_load(&r->stop)) {
-        bool progress = false;
+        bool progress = feed_some(r);
         for (int i = 0; i < r->n; i++) {
-            uint64_t ignored;
             if (!r->list[i].s)
                 continue;
             drop_dead(&r->list[i]);
-            progress |= feed(r, &r->list[i], &ignored);
             if (finish(&r->list[i])) {
                 left--;
                 progress = true;

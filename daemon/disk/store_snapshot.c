@@ -8,20 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORE_BYTES 148
+#define CORE_BYTES 144
 
 /* The sections of a session; the device's own begin with 'G'. */
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
-#define CORE_VERSION 2 /* 1: a word more before the rest, which was 1 */
+#define CORE_VERSION 3
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
 #define TURN_SHIFT 8 /* in the word of `any`, which earlier builds hold against 0 */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
+#define SOURCES SECTION_TAG('D', 'S', 'R', 'C')
+#define POSITION SECTION_TAG('D', 'P', 'O', 'S') /* optional, where one is known */
 
 unsigned store_reads(uint32_t tag)
 {
     if (tag == CORE)
         return CORE_VERSION;
-    return tag == MIRROR || tag == TRAJECTORY ? 1 : gpu_session_reads(tag);
+    return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION
+               ? 1
+               : gpu_session_reads(tag);
 }
 
 /* ------------------------------------------------------------------------- counters and sizes */
@@ -52,11 +56,10 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u64(&w, atomic_load(&d->front_refused));
     bytes_put_u64(&w, atomic_load(&d->front_dropped));
     bytes_put_u32(&w, work->any ? 1u | (uint32_t)work->turn << TURN_SHIFT : 0);
-    bytes_put_u32(&w, work->world_epoch);
+    bytes_put_u32(&w, work->submap);
     bytes_put_u32(&w, work->breaks);
     put_sizes(&w, work, &saved);
-    bytes_put_u64(&w, saved.last_seq);
-    bytes_put_u32(&w, saved.any_seq);
+    bytes_put_u64(&w, saved.counts.again);
     bytes_put_u64(&w, saved.counts.keyframes);
     bytes_put_u64(&w, saved.counts.bytes_in);
     bytes_put_u64(&w, saved.counts.bytes_out);
@@ -90,8 +93,8 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     struct store_work work;
     uint32_t any;
 
-    if (core->version == 1)
-        (void)bytes_get_u32(&r);
+    if (core->version != CORE_VERSION)
+        return err_set(err, ERR_INPUT, "its checkpoint is of an older form");
     d->ordinal = bytes_get_u64(&r);
     d->refused_before = bytes_get_u64(&r);
     d->used = bytes_get_u64(&r);
@@ -100,12 +103,11 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     any = bytes_get_u32(&r);
     work.any = any != 0;
     work.turn = (int)(any >> TURN_SHIFT & 3);
-    work.world_epoch = bytes_get_u32(&r);
+    work.submap = bytes_get_u32(&r);
     work.breaks = bytes_get_u32(&r);
     if (get_sizes(&work, &saved, &r))
         return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
-    saved.last_seq = bytes_get_u64(&r);
-    saved.any_seq = bytes_get_u32(&r) != 0;
+    saved.counts.again = bytes_get_u64(&r);
     saved.counts.keyframes = bytes_get_u64(&r);
     saved.counts.bytes_in = bytes_get_u64(&r);
     saved.counts.bytes_out = bytes_get_u64(&r);
@@ -131,7 +133,24 @@ static size_t row_bytes(struct session *s, struct gpu_session *device)
 {
     return section_bytes(CORE_BYTES) + gpu_session_state_bytes(device) +
            section_bytes(mirror_state_bytes(session_mirror(s))) +
-           section_bytes(trajectory_state_bytes(session_trajectory(s)));
+           section_bytes(trajectory_state_bytes(session_trajectory(s))) +
+           section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES);
+}
+
+/* The last row: room for it is there. */
+static void pack_position(struct session *s, struct checkpoint_draft *d)
+{
+    struct session_saved saved;
+    uint8_t *body;
+
+    session_save(s, &saved);
+    if (!saved.has_position)
+        return;
+    body = section_open(d->row, d->cap, d->len, FRAME_POSITION_BYTES);
+    if (!body)
+        return;
+    frame_position_put(body, &saved.position);
+    section_close(d->row, &d->len, POSITION, 1, SECTION_OPTIONAL, FRAME_POSITION_BYTES);
 }
 
 static int pack(struct session *s, struct gpu_session *device, const struct store_work *work,
@@ -157,8 +176,16 @@ static int pack(struct session *s, struct gpu_session *device, const struct stor
     cap = trajectory_state_bytes(session_trajectory(s));
     body = section_open(d->row, d->cap, d->len, cap);
     rc = trajectory_save(session_trajectory(s), body, body ? cap : 0, &len, err);
+    if (rc)
+        return rc;
+    section_close(d->row, &d->len, TRAJECTORY, 1, 0, len);
+    cap = sources_state_bytes();
+    body = section_open(d->row, d->cap, d->len, cap);
+    rc = session_save_sources(s, body, body ? cap : 0, &len, err);
     if (rc == 0)
-        section_close(d->row, &d->len, TRAJECTORY, 1, 0, len);
+        section_close(d->row, &d->len, SOURCES, 1, 0, len);
+    if (rc == 0)
+        pack_position(s, d);
     return rc;
 }
 
@@ -265,9 +292,23 @@ static int find(struct section *s, const struct checkpoint_state *c, uint32_t ta
     return err_set(err, ERR_INPUT, "its checkpoint lacks a section");
 }
 
+/* After unpack_core(), which restores the rest. */
+static void unpack_position(struct session *s, const struct checkpoint_state *c)
+{
+    struct session_saved saved;
+    struct section position;
+
+    if (!section_find(&position, c->row, c->len, POSITION) || position.version != 1 ||
+        position.len != FRAME_POSITION_BYTES)
+        return;
+    session_save(s, &saved);
+    saved.has_position = frame_position_get(&saved.position, position.body);
+    session_restore(s, &saved);
+}
+
 int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err)
 {
-    struct section core, mirror, trajectory;
+    struct section core, mirror, trajectory, sources;
     int rc = find(&core, c, CORE, err);
 
     if (rc == 0)
@@ -275,13 +316,18 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     if (rc == 0)
         rc = find(&trajectory, c, TRAJECTORY, err);
     if (rc == 0)
+        rc = find(&sources, c, SOURCES, err);
+    if (rc == 0)
         rc = unpack_core(s, &core, err);
     if (rc == 0)
         rc = mirror_load(session_mirror(s), mirror.body, mirror.len, err);
     if (rc == 0)
         rc = trajectory_load(session_trajectory(s), trajectory.body, trajectory.len, err);
+    if (rc == 0)
+        rc = session_load_sources(s, sources.body, sources.len, err);
     if (rc)
         return rc;
+    unpack_position(s, c);
     session_disk(s)->number = c->number;
     atomic_store(&session_disk(s)->saved, c->number);
     session_set_resting(s, true);

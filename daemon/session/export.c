@@ -6,13 +6,34 @@
 struct export
 {
     struct mirror_snapshot cloud;
+    struct places places;
+    uint64_t tag;
     float step_m;
     char header[PLY_HEADER_MAX];
     size_t header_len;
 };
 
+/* Drops the blocks of submaps that have no place; ranks are those of what is left. */
+static void leave_out(struct mirror_snapshot *s, const struct places *places)
+{
+    uint32_t kept = 0;
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        struct mirror_block b = s->blocks[i];
+        if (!places_find(places, b.name.submap, NULL, NULL))
+            continue;
+        memmove(s->keys + at, s->keys + b.first, b.n * sizeof(*s->keys));
+        b.first = at;
+        at += b.n;
+        s->blocks[kept++] = b;
+    }
+    s->n_blocks = kept;
+    s->points = at;
+}
+
 int export_open(struct export **export, struct mirror *m, const struct ply_frame *frame,
-                struct err *err)
+                const struct places *places, bool unplaced, struct err *err)
 {
     struct export *e = calloc(1, sizeof(*e));
     int rc;
@@ -25,7 +46,11 @@ int export_open(struct export **export, struct mirror *m, const struct ply_frame
         free(e);
         return rc;
     }
+    e->tag = api_cloud_tag(e->cloud.hash, places_mix(places), unplaced);
+    e->places = *places;
     e->step_m = frame->step_m;
+    if (!unplaced)
+        leave_out(&e->cloud, places);
     e->header_len = (size_t)ply_header(e->header, e->cloud.points, frame, e->cloud.hash);
     *export = e;
     return 0;
@@ -47,9 +72,9 @@ uint64_t export_bytes(const struct export *e)
     return e->header_len + e->cloud.points * PLY_POINT_BYTES;
 }
 
-uint64_t export_hash(const struct export *e)
+uint64_t export_tag(const struct export *e)
 {
-    return e->cloud.hash;
+    return e->tag;
 }
 
 /* The block that holds point number `rank` of the snapshot. */
@@ -72,10 +97,13 @@ static uint64_t write_points(const struct export *e, uint64_t rank, uint64_t n, 
 {
     const struct mirror_block *b = &e->cloud.blocks[block_of(e, rank)];
     struct cloud_block view = {.name = b->name, .keys = e->cloud.keys + b->first, .n = b->n};
+    struct rigid T;
+    bool moved;
 
     if (n > b->first + b->n - rank)
         n = b->first + b->n - rank;
-    ply_points(out, &view, (uint32_t)(rank - b->first), (uint32_t)n, e->step_m);
+    moved = places_find(&e->places, b->name.submap, &T, NULL) && e->places.told[b->name.submap];
+    ply_points(out, &view, (uint32_t)(rank - b->first), (uint32_t)n, e->step_m, moved ? &T : NULL);
     return n;
 }
 

@@ -9,16 +9,19 @@
 #define RECOND_DAEMON_EXPORT_H
 
 #include "daemon/session/mirror.h"
+#include "daemon/session/places.h"
 #include "proto/cloud/ply.h"
 
 struct export;
 
+/* Submaps are where `places` has them; unplaced: those that have no place are not left out, but lie
+ * as their own worlds do. */
 MUST_CHECK int export_open(struct export **e, struct mirror *m, const struct ply_frame *frame,
-                           struct err *err);
+                           const struct places *places, bool unplaced, struct err *err);
 void export_close(struct export **e);
 
 uint64_t export_bytes(const struct export *e);
-uint64_t export_hash(const struct export *e);
+uint64_t export_tag(const struct export *e); /* api_cloud_tag() */
 /* Bytes [offset, offset + cap) of the file, as many as there are; returns their number, 0 at the
  * end. */
 size_t export_read(const struct export *e, uint64_t offset, uint8_t *buf, size_t cap);

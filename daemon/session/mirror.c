@@ -44,18 +44,19 @@ void mirror_free(struct mirror **mirror)
     *mirror = NULL;
 }
 
-void mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
+void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out)
 {
     out->n_left_out = 0;
     pthread_mutex_lock(&m->lock);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
+        const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
         if (i + EXPECT_AHEAD < n)
             cloud_stage_expect(m->cloud, changes[i + EXPECT_AHEAD].slot);
         if (c->kind == GPU_CHANGE_REMOVE)
             cloud_stage_remove(m->cloud, c->slot);
-        else if (cloud_stage_put(m->cloud, c->slot, 0, c->p_q, c->rgb, c->confidence, NULL))
+        else if (cloud_stage_put(m->cloud, c->slot, submap, c->p_q, &look, NULL))
             out->n_left_out++;
     }
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
@@ -135,7 +136,7 @@ static int copy_patch(struct mirror_copy *copy, const struct cloud_patch *p, str
     return 0;
 }
 
-/* A patch where the history reaches back and it is lighter: 4 bytes an index, 8 a key. */
+/* A patch where the history reaches back and it is lighter: 4 bytes an index, 10 a key. */
 static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block *b, uint64_t held,
                       struct mirror_copy *copy, struct err *err)
 {
@@ -147,7 +148,7 @@ static int copy_block(struct mirror *m, uint32_t index, const struct cloud_block
         return 0;
     }
     if (held && cloud_patch(m->cloud, index, held, &patch, NULL) == 0 &&
-        4 * (uint64_t)patch.n_removed + 8 * (uint64_t)patch.n_added < 8 * (uint64_t)b->n)
+        4 * (uint64_t)patch.n_removed + 10 * (uint64_t)patch.n_added < 10 * (uint64_t)b->n)
         return copy_patch(copy, &patch, err);
     rc = reserve(copy, b->n, 0, err);
     if (rc)

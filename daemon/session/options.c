@@ -28,15 +28,18 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
 }
 
 /* Many views need poses, and a map whose points any view finds. */
-static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
+static int choose_views(struct session_options *o, enum session_views asked, bool on_cpu,
+                        struct err *err)
 {
-    bool may = o->fusion == SESSION_FUSION_CELLS && o->pose_source == SESSION_POSE_DEVICE;
+    bool may = o->fusion == SESSION_FUSION_CELLS && o->pose_source == SESSION_POSE_DEVICE &&
+               o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
 
-    if (asked == SESSION_VIEWS_ON && !may)
+    if ((asked == SESSION_VIEWS_ON || asked == SESSION_VIEWS_REFINED) && !may)
         return err_at(err, ERR_INPUT, "/views",
-                      "on needs fusion cells, and poses that come with the frames");
+                      "needs fusion cells, depth of the network, and poses that come with the "
+                      "frames");
     if (asked == SESSION_VIEWS_DEFAULT && o->views != SESSION_VIEWS_DEFAULT)
-        o->views = may ? SESSION_VIEWS_ON : SESSION_VIEWS_OFF;
+        o->views = !may ? SESSION_VIEWS_OFF : on_cpu ? SESSION_VIEWS_REFINED : SESSION_VIEWS_ON;
     return 0;
 }
 
@@ -94,7 +97,7 @@ static int choose_net(struct session_options *o, int multiple, struct err *err)
 int options_resolve(struct session_options *o, const struct gpu_model_info **depth,
                     const struct gpu_model_info **motion, int *multiple,
                     const struct config *config, const struct models *models, bool has_journal,
-                    struct err *err)
+                    bool on_cpu, struct err *err)
 {
     enum session_views views = o->views;
     int rc;
@@ -115,7 +118,7 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
     if (rc == 0)
         rc = check_journal(o, has_journal, err);
     if (rc == 0)
-        rc = choose_views(o, views, err);
+        rc = choose_views(o, views, on_cpu, err);
     if (rc == 0)
         rc = find_models(o, depth, motion, models, err);
     if (rc)

@@ -1,5 +1,6 @@
 #include "daemon/session/outbox.h"
 
+#include "daemon/session/corrections.h"
 #include "proto/wire/result.h"
 
 #include <pthread.h>
@@ -20,11 +21,15 @@ struct outbox {
     struct delta_scratch *scratch;
     struct result_scratch *packer; /* NULL before the first result */
     struct frame_result *sending;  /* borrowed by the last message */
+    /* A result went, so a block that waits is next: to a client that reads more slowly than results
+     * come the cloud would never go. */
+    bool after_result;
+    bool after_poses; /* corrected poses went out, a block is next */
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
     pthread_mutex_t lock;
-    bool started, ready_due, clear_due, ended, broken, closed;
+    bool started, ready_due, clear_due, ended_due, session_closed_due, broken, closed;
     struct control_ready ready;
     struct control_ack *acks; /* ring [ring_cap] */
     int ack_first, ack_n, in_flight;
@@ -38,9 +43,12 @@ struct outbox {
         next; /* [cap] dirty list: index of the next block, itself when last, NONE when not in it */
     uint32_t cap, head, tail;
     uint64_t marked; /* every commit up to this revision is in the set */
-    bool synced, synced_ended;
+    bool synced;
     uint64_t synced_revision;
-    bool bye_due, bye_at_once;
+    struct corrections follow;
+    struct places_due places;
+    bool bye_due;
+    enum outbox_haste haste;
     struct control_bye bye;
 };
 
@@ -154,16 +162,6 @@ void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
     pthread_mutex_unlock(&o->lock);
 }
 
-void outbox_need(struct outbox *o, uint32_t block)
-{
-    pthread_mutex_lock(&o->lock);
-    if (o->started && reserve(o, block)) {
-        o->held[block] = 0;
-        mark_one(o, block);
-    }
-    pthread_mutex_unlock(&o->lock);
-}
-
 /* Marks every block that the client lacks. Commits that come meanwhile mark theirs themselves. */
 static void mark_missing(struct outbox *o, uint64_t has_revision)
 {
@@ -201,6 +199,7 @@ int outbox_start(struct outbox *o, const struct control_ready *ready,
     again = o->started;
     if (!again) {
         o->ready = *ready;
+        o->ready.resumed = resumes;
         o->codec = ready->codec;
         o->started = o->ready_due = true;
         o->clear_due = !resumes;
@@ -260,24 +259,59 @@ void outbox_error(struct outbox *o, const struct control_error *error)
     pthread_mutex_unlock(&o->lock);
 }
 
-void outbox_end(struct outbox *o)
+void outbox_place(struct outbox *o, const struct places *places, uint32_t submap)
 {
     pthread_mutex_lock(&o->lock);
-    o->ended = true;
+    places_due_note(&o->places, places, submap);
     pthread_mutex_unlock(&o->lock);
 }
 
-void outbox_bye(struct outbox *o, const struct control_bye *bye, bool at_once)
+void outbox_follow(struct outbox *o, struct trajectory *of, int source,
+                   enum frame_pose_convention convention)
+{
+    o->follow = (struct corrections){of, (uint32_t)source, convention, 0, 0, 0};
+}
+
+void outbox_poses(struct outbox *o, uint32_t first, uint32_t last, uint64_t revision)
+{
+    pthread_mutex_lock(&o->lock);
+    corrections_add(&o->follow, first, last, revision);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_end(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->ended_due = true;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_session_closed(struct outbox *o)
+{
+    pthread_mutex_lock(&o->lock);
+    o->session_closed_due = true;
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_haste haste)
 {
     pthread_mutex_lock(&o->lock);
     if (!o->bye_due)
         o->bye = *bye;
     o->bye_due = true;
-    o->bye_at_once |= at_once;
+    if (haste > o->haste)
+        o->haste = haste;
     pthread_mutex_unlock(&o->lock);
 }
 
 /* ------------------------------------------------------------------------- sending */
+
+/* Under the lock: nothing but answers is sent any more. */
+static bool leaving(const struct outbox *o)
+{
+    return o->bye_due && (o->haste == OUTBOX_AT_ONCE ||
+                          (o->haste == OUTBOX_ANSWERED && o->in_flight == 0 && o->ack_n == 0));
+}
 
 static enum stream_kind say(struct outbox *o, const struct control_message *m, const uint8_t **msg,
                             size_t *len)
@@ -287,7 +321,13 @@ static enum stream_kind say(struct outbox *o, const struct control_message *m, c
     return STREAM_TEXT;
 }
 
-/* ready and answers. Returns true if there is one. */
+/* Under the lock: does the ack that is next belong to this result? */
+static bool is_next_ack(const struct outbox *o, const struct frame_result *r)
+{
+    return o->ack_n && o->acks[o->ack_first].seq == r->seq;
+}
+
+/* ready and answers; a result's ack stays behind it. Returns true if there is one. */
 static bool take_control(struct outbox *o, struct control_message *m)
 {
     bool some = true;
@@ -299,7 +339,7 @@ static bool take_control(struct outbox *o, struct control_message *m)
     } else if (o->n_errors) {
         *m = (struct control_message){.op = CONTROL_ERROR, .error = o->errors[0]};
         memmove(o->errors, o->errors + 1, (size_t)--o->n_errors * sizeof(o->errors[0]));
-    } else if (o->ack_n) {
+    } else if (o->ack_n && !(o->result_n && is_next_ack(o, o->results[o->result_first]))) {
         *m = (struct control_message){.op = CONTROL_ACK, .ack = o->acks[o->ack_first]};
         o->ack_first = (o->ack_first + 1) % o->ring_cap;
         o->ack_n--;
@@ -318,7 +358,7 @@ static struct frame_result *next_result(struct outbox *o)
     pthread_mutex_lock(&o->lock);
     if (o->started && !o->ready_due && !o->broken) {
         struct frame_result **first = &o->results[o->result_first];
-        if (o->result_n && o->ack_n && o->acks[o->ack_first].seq == (*first)->seq) {
+        if (o->result_n && is_next_ack(o, *first)) {
             r = *first;
             *first = NULL;
             o->result_first = (o->result_first + 1) % o->ring_cap;
@@ -342,6 +382,7 @@ static bool take_result(struct outbox *o, const uint8_t **msg, size_t *len)
         return false;
     results_unref(o->sending);
     o->sending = r;
+    o->after_result = true;
     if (!o->packer)
         rc = result_scratch_new(&o->packer, NULL);
     if (rc == 0)
@@ -361,25 +402,29 @@ static int encode(struct outbox *o, struct delta *d, const uint8_t **msg, size_t
     return delta_encode(o->scratch, d, msg, len, NULL);
 }
 
-static bool take_clear(struct outbox *o, const uint8_t **msg, size_t *len)
+/* The clear with which a new mirror begins, then where submaps lie. Their messages have revision 0:
+ * places are no part of what revisions count. */
+static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *len)
 {
-    struct delta clear = {.op = DELTA_CLEAR};
+    struct delta d = {.op = DELTA_CLEAR};
     bool due, done;
 
     pthread_mutex_lock(&o->lock);
-    due = o->clear_due;
+    due = o->clear_due ||
+          (o->started && !leaving(o) && !o->broken && places_due_next(&o->places, &d));
     o->clear_due = false;
     pthread_mutex_unlock(&o->lock);
     if (!due)
         return false;
-    done = encode(o, &clear, msg, len) == 0;
+    done = encode(o, &d, msg, len) == 0;
     pthread_mutex_lock(&o->lock);
     o->broken |= !done;
     pthread_mutex_unlock(&o->lock);
     return done;
 }
 
-/* The block that has waited longest and is out of date. Returns true if one was encoded. */
+/* The block that has waited longest and is out of date. Returns true if one was encoded. None goes
+ * while a place is due, which may be that of its submap; the wake for that place is on its way. */
 static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struct outbox_sent *sent)
 {
     uint32_t index;
@@ -388,7 +433,7 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
 
     for (;;) {
         pthread_mutex_lock(&o->lock);
-        index = o->bye_at_once || o->broken ? NONE : pop_dirty(o);
+        index = leaving(o) || o->broken || o->places.n ? NONE : pop_dirty(o);
         held = index == NONE ? 0 : o->held[index];
         pthread_mutex_unlock(&o->lock);
         if (index == NONE)
@@ -412,16 +457,29 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
     }
 }
 
+static bool take_poses(struct outbox *o, struct control_message *m)
+{
+    struct corrections part;
+    bool some;
+
+    m->op = CONTROL_POSES;
+    do {
+        pthread_mutex_lock(&o->lock);
+        some = o->started && !leaving(o) && !o->broken && corrections_next(&o->follow, &part);
+        pthread_mutex_unlock(&o->lock);
+    } while (some && !corrections_read(&part, &m->poses));
+    return some;
+}
+
 /* Would a `sync` tell the client anything? */
-static bool sync_due(struct outbox *o, uint64_t *marked, bool *ended)
+static bool sync_due(struct outbox *o, uint64_t *marked)
 {
     bool due;
 
     pthread_mutex_lock(&o->lock);
     *marked = o->marked;
-    *ended = o->ended && o->in_flight == 0 && o->ack_n == 0;
-    due = o->started && !o->bye_at_once && !o->broken && o->head == NONE &&
-          (!o->synced || o->synced_revision != *marked || o->synced_ended != *ended);
+    due = o->started && !leaving(o) && !o->broken && o->head == NONE &&
+          (!o->synced || o->synced_revision != *marked);
     pthread_mutex_unlock(&o->lock);
     return due;
 }
@@ -435,9 +493,9 @@ static bool take_sync(struct outbox *o, struct control_message *m)
 {
     struct mirror_summary now;
     uint64_t marked;
-    bool ended, valid;
+    bool valid;
 
-    if (!sync_due(o, &marked, &ended))
+    if (!sync_due(o, &marked))
         return false;
     mirror_summary(o->mirror, &now);
     pthread_mutex_lock(&o->lock);
@@ -445,12 +503,27 @@ static bool take_sync(struct outbox *o, struct control_message *m)
     if (valid) {
         o->synced = true;
         o->synced_revision = marked;
-        o->synced_ended = ended;
     }
     pthread_mutex_unlock(&o->lock);
-    *m = (struct control_message){.op = CONTROL_SYNC,
-                                  .sync = {now.revision, now.points, now.hash, ended}};
+    *m = (struct control_message){.op = CONTROL_SYNC, .sync = {now.revision, now.points, now.hash}};
     return valid;
+}
+
+/* `ended` and `closed`, once each, behind the `sync` that holds everything. */
+static bool take_ended(struct outbox *o, struct control_message *m)
+{
+    bool some = false;
+
+    pthread_mutex_lock(&o->lock);
+    if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
+        !leaving(o) && !o->broken && o->head == NONE && o->in_flight == 0 && o->ack_n == 0) {
+        m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
+        m->ended.revision = o->synced_revision;
+        *(o->ended_due ? &o->ended_due : &o->session_closed_due) = false;
+        some = true;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return some;
 }
 
 /* Returns STREAM_NONE, or what is said when nothing else is left. */
@@ -465,7 +538,8 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
         *m = (struct control_message){
             .op = CONTROL_BYE, .bye = {CONTROL_RECONNECT, 2000, "no memory for this client"}};
         kind = STREAM_TEXT;
-    } else if (o->bye_due && (o->bye_at_once || (o->in_flight == 0 && o->head == NONE))) {
+    } else if (leaving(o) || (o->bye_due && o->haste == OUTBOX_COMPLETE && o->in_flight == 0 &&
+                              o->head == NONE && !o->ended_due && !o->session_closed_due)) {
         *m = (struct control_message){.op = CONTROL_BYE, .bye = o->bye};
         kind = STREAM_TEXT;
     }
@@ -485,13 +559,20 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
     *len = 0;
     if (o->closed)
         return STREAM_CLOSE;
-    if (take_result(o, msg, len))
+    if (!o->after_result && take_result(o, msg, len))
         kind = STREAM_BINARY;
     else if (take_control(o, &m))
         kind = say(o, &m, msg, len);
-    else if (take_clear(o, msg, len) || take_block(o, msg, len, sent))
+    else if (!o->after_poses && take_poses(o, &m)) {
+        kind = say(o, &m, msg, len);
+        o->after_poses = true;
+    } else if (take_frame_of_blocks(o, msg, len) || take_block(o, msg, len, sent)) {
         kind = STREAM_BINARY;
-    else if (take_sync(o, &m) || (kind = take_end(o, &m)) == STREAM_TEXT)
+        o->after_result = o->after_poses = false;
+    } else if (take_result(o, msg, len))
+        kind = STREAM_BINARY;
+    else if (take_poses(o, &m) || take_sync(o, &m) || take_ended(o, &m) ||
+             (kind = take_end(o, &m)) == STREAM_TEXT)
         kind = say(o, &m, msg, len);
     sent->bytes = *len;
     return kind;

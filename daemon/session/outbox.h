@@ -16,7 +16,9 @@
 
 #include "api/api.h"
 #include "daemon/session/mirror.h"
+#include "daemon/session/places.h"
 #include "daemon/session/results.h"
+#include "daemon/session/trajectory.h"
 
 #define OUTBOX_WINDOWS \
     4 /* frames in flight and unread answers that a client may have, in windows */
@@ -54,19 +56,30 @@ void outbox_error(struct outbox *o, const struct control_error *error);
 
 /* Blocks that a commit changed. Commits are marked in their order. */
 void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision);
-/* The client lost this block: send it whole. */
-void outbox_need(struct outbox *o, uint32_t block);
 
-/* The client sends no more frames / the session takes no more: `sync` says `ended` when all is
- * answered. */
+/* A submap is there, or lies elsewhere now. To be called before its first block is marked. */
+void outbox_place(struct outbox *o, const struct places *places, uint32_t submap);
+
+/* The client feeds a source, of whose corrected poses it is told; before it starts. */
+void outbox_follow(struct outbox *o, struct trajectory *of, int source,
+                   enum frame_pose_convention convention);
+/* Poses of [first, last) of the trajectory are others from `revision` on. */
+void outbox_poses(struct outbox *o, uint32_t first, uint32_t last, uint64_t revision);
+
+/* The client sends no more frames: `ended` when all of them are answered and everything is sent. */
 void outbox_end(struct outbox *o);
-/* Say `bye` and close: at once, or when everything is answered and sent. A second call may only
- * hasten. */
-void outbox_bye(struct outbox *o, const struct control_bye *bye, bool at_once);
+/* The session takes no more frames: `closed`, likewise. */
+void outbox_session_closed(struct outbox *o);
+/* When `bye` is said: with the cloud complete and all frames answered; with all frames answered;
+ * with what is answered already. */
+enum outbox_haste { OUTBOX_COMPLETE, OUTBOX_ANSWERED, OUTBOX_AT_ONCE };
+/* Say `bye` and close. A second call may only hasten. */
+void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_haste haste);
 
 /*
  * outbox_next - the next message, borrowed until the next call
- * Order:   ready, answers and results, clear, blocks, sync, bye, close
+ * Order:   ready, answers and results with a block between two results, clear, places of submaps,
+ *          blocks with corrected poses between them, sync, ended, closed, bye, close
  */
 enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
                              struct outbox_sent *sent);

@@ -25,8 +25,8 @@ struct pipeline {
     /* On a committer, a session's jobs in their order: the device's result goes into the session
      * and to its clients. Fills in what the frame's sender is answered. */
     void (*finish)(struct job *job, struct control_ack *ack);
-    bool wants_depth; /* job->frame.depth_out, also without the option preview */
-    /* The most bytes of the result that each used frame has (session_show()); NULL: it has none */
+    bool wants_depth; /* every frame's: clients get it without asking for it */
+    /* The most bytes of the result that a used frame has (session_show()); NULL: it has none */
     size_t (*result_bytes)(const struct session_options *o);
 };
 

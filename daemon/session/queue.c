@@ -100,15 +100,40 @@ void queue_free(struct queue **queue)
     *queue = NULL;
 }
 
-/* The oldest item in a state, NULL if there is none. */
-static struct queue_item *oldest(struct queue *q, enum queue_state state)
+/* The oldest item in a state, of one source or (-1) of any; NULL if there is none. */
+static struct queue_item *oldest_of(struct queue *q, enum queue_state state, int source)
 {
     struct queue_item *best = NULL;
 
     for (int i = 0; i < q->n; i++)
-        if (q->items[i].state == state && (!best || q->items[i].rank < best->rank))
+        if (q->items[i].state == state && (source < 0 || q->items[i].source == source) &&
+            (!best || q->items[i].rank < best->rank))
             best = &q->items[i];
     return best;
+}
+
+static struct queue_item *oldest(struct queue *q, enum queue_state state)
+{
+    return oldest_of(q, state, -1);
+}
+
+/* The source with the most frames that wait or are decoded. */
+static int busiest(const struct queue *q)
+{
+    int most = 0, source = -1;
+
+    for (int i = 0; i < q->n; i++) {
+        int n = 0;
+
+        for (int k = 0; k < q->n; k++)
+            n += q->items[k].source == q->items[i].source &&
+                 (q->items[k].state == QUEUE_WAITING || q->items[k].state == QUEUE_READY);
+        if (n > most) {
+            most = n;
+            source = q->items[i].source;
+        }
+    }
+    return source;
 }
 
 static int count(const struct queue *q, enum queue_state state)
@@ -150,13 +175,15 @@ static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropp
             item = &q->items[i];
     if (item || q->lossless)
         return item;
-    item = oldest(q, QUEUE_WAITING);
+    item = oldest_of(q, QUEUE_WAITING, busiest(q));
+    if (!item)
+        item = oldest(q, QUEUE_WAITING);
     if (!item)
         item = oldest(q, QUEUE_READY);
     if (!item)
         return NULL;
-    *dropped =
-        (struct queue_dropped){true, item->frame.seq, item->stream, item->number, item->suspect};
+    *dropped = (struct queue_dropped){true,         item->frame.seq, item->stream,
+                                      item->source, item->number,    item->suspect};
     give_picture(q, item);
     return item;
 }
@@ -167,14 +194,17 @@ static void copy_in(struct queue *q, struct queue_item *item, const struct queue
     const struct frame *f = a->frame;
     uint8_t *slab = q->slabs + (size_t)(item - q->items) * q->slab_bytes;
 
-    memcpy(slab, f->payload, f->payload_len);
+    memcpy(slab, f->body, f->body_len);
     item->frame = *f;
-    item->frame.payload = slab;
+    frame_move(&item->frame, slab);
     item->stream = a->stream;
+    item->source = a->source;
+    item->submap = a->submap;
     item->received_us = a->received_us;
     item->breaks = a->breaks;
     item->number = 0;
     item->suspect = -1;
+    item->bad_part = 0;
     item->replayed = false;
     item->convention = a->convention;
     if (a->header)
@@ -189,16 +219,16 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
 
     *out = NULL;
     dropped->any = false;
-    if (f->payload_len > q->slab_bytes)
-        return err_at(err, ERR_LIMIT, "payload_len", "%u bytes, at most %zu are allowed",
-                      f->payload_len, q->slab_bytes);
+    if (f->body_len > q->slab_bytes)
+        return err_at(err, ERR_LIMIT, "parts", "%u bytes, at most %zu are allowed",
+                      (unsigned)f->body_len, q->slab_bytes);
     pthread_mutex_lock(&q->lock);
     item = make_room(q, dropped);
     if (item)
         item->state = QUEUE_FILLING;
     pthread_mutex_unlock(&q->lock);
     if (!item) {
-        *dropped = (struct queue_dropped){true, f->seq, a->stream, 0, -1};
+        *dropped = (struct queue_dropped){true, f->seq, a->stream, a->source, 0, -1};
         return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
     }
     copy_in(q, item, a);
@@ -304,14 +334,15 @@ uint64_t queue_release(struct queue *q, struct queue_item *item)
     return stream;
 }
 
-bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream)
+bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t stream)
 {
     bool found = false;
 
     pthread_mutex_lock(&q->lock);
     for (int i = 0; i < q->n && !found; i++) {
         struct queue_item *item = &q->items[i];
-        if (item->state <= QUEUE_FILLING || item->frame.seq != seq || item->stream == stream)
+        if (item->state <= QUEUE_FILLING || item->source != source || item->frame.seq != f->seq ||
+            item->frame.t_capture_ns != f->t_capture_ns || item->stream == stream)
             continue;
         item->stream = stream;
         found = true;
@@ -338,20 +369,6 @@ bool queue_has_ready(struct queue *q)
     has = oldest(q, QUEUE_READY) != NULL;
     pthread_mutex_unlock(&q->lock);
     return has;
-}
-
-bool queue_ready_size(struct queue *q, int *w, int *h)
-{
-    const struct queue_item *item;
-
-    pthread_mutex_lock(&q->lock);
-    item = oldest(q, QUEUE_READY);
-    if (item) {
-        *w = item->width;
-        *h = item->height;
-    }
-    pthread_mutex_unlock(&q->lock);
-    return item != NULL;
 }
 
 int queue_used(struct queue *q)

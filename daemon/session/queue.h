@@ -3,13 +3,15 @@
  *
  * A frame's slot moves   free -> filling -> storing -> waiting -> decoding -> ready -> running ->
  * free, and from decoding or running to ending if its end has to be stored before it is told.
- * All slots are made with the session. A JPEG is copied once, into its slot. The lowest free slot
+ * All slots are made with the session. What is behind a
+ * frame's header is copied once, into its slot. The lowest free slot
  * is taken first and pages of a slot that was never used are never touched, so a small or calm
  * session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs
  * them, so a frame that will be dropped is seldom decoded.
- * Full:    the oldest frame that no thread works on makes room, undecoded ones first. If there is
- *          none, or if nothing may be lost, the new frame itself is turned away. The caller
- *          answers for the frame that had to go.
+ * Full:    of the source with the most frames that no thread works on the oldest makes room,
+ *          undecoded ones first: a source that sends too much loses its own. If there is none, or
+ *          if nothing may be lost, the new frame itself is turned away. The caller answers for the
+ *          frame that had to go.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.
  * Owner:   an item belongs to the thread that took it until queue_ready() or queue_release().
@@ -17,6 +19,7 @@
 #ifndef RECOND_DAEMON_QUEUE_H
 #define RECOND_DAEMON_QUEUE_H
 
+#include "gpu/gpu.h"
 #include "proto/err.h"
 #include "proto/wire/control.h"
 #include "proto/wire/frame.h"
@@ -42,6 +45,7 @@ enum queue_state {
 struct queue_dropped {
     bool any;
     uint64_t seq, stream;
+    int source;
     uint64_t number; /* of its record in the journal, 0 = none */
     int suspect;
 };
@@ -52,14 +56,18 @@ struct queue_arrival {
     const uint8_t *header; /* [FRAME_HEADER_BYTES] as it was sent; NULL: it will not be stored */
     enum frame_pose_convention convention; /* of the header's pose */
     uint64_t stream;                       /* serial number of the client that sent it */
+    int source;                            /* whose frame it is (sources.h) */
+    uint32_t submap;                       /* of its source's world */
     uint64_t received_us;                  /* clock_us() */
     uint32_t breaks;                       /* how often tracking had been lost when it was sent */
 };
 
 struct queue_item {
-    struct frame frame;           /* payload points into the slot */
-    uint64_t stream, received_us; /* of its arrival */
-    uint64_t decode_us;           /* what decoding it took */
+    struct frame frame;           /* its body lies in the slot */
+    uint64_t stream, received_us; /* of its arrival, as what follows */
+    int source;
+    uint32_t submap;
+    uint64_t decode_us; /* what decoding it took */
     uint32_t breaks;
     /* of the journal (daemon/disk) */
     int slot;                           /* 0 ... n_frames - 1, fixed */
@@ -72,6 +80,10 @@ struct queue_item {
     int width, height; /* of rgb, filled in by the decoder */
     struct intrinsics K; /* of rgb */
     int exif_turn;       /* jpeg_info.turn */
+    /* of the frame's other parts, beside its picture; NULL: without (daemon/work/parts.h) */
+    struct gpu_sensor sensor;
+    const uint8_t *mask;
+    uint8_t bad_part; /* enum frame_part_type: why the decoder refuses it; 0 = not for a part */
     /* the queue's own */
     enum queue_state state;
     uint64_t rank;
@@ -100,7 +112,7 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes);
  *
  * Out:     *item, storing: queue_stored() sends it on its way. *dropped: the frame that made room,
  *          if one had to; perhaps the new one
- * Returns: 0; ERR_BUSY: the new frame was turned away (and is in *dropped); ERR_LIMIT: payload over
+ * Returns: 0; ERR_BUSY: the new frame was turned away (and is in *dropped); ERR_LIMIT: body over
  *          max_payload_bytes, nothing changed
  */
 MUST_CHECK int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item **item,
@@ -124,14 +136,13 @@ struct queue_item *queue_take_ready(struct queue *q);
 void queue_ending(struct queue *q, struct queue_item *item);
 /* Any item that was taken: its slot is free again. Returns the client that its end concerns. */
 uint64_t queue_release(struct queue *q, struct queue_item *item);
-/* A client came back and sent this frame again while it is still here: its end is that client's.
- * Returns false if it is not here, or the client's already. */
-bool queue_adopt(struct queue *q, uint64_t seq, uint64_t stream);
+/* A client came back and sent this frame of its source again (same seq, same time) while it is
+ * still here: its end is that client's. Returns false if it is not here, or the client's already.
+ */
+bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t stream);
 
 bool queue_can_decode(struct queue *q);
 bool queue_has_ready(struct queue *q);
-/* Size of the oldest decoded picture. Returns false if there is none. */
-bool queue_ready_size(struct queue *q, int *w, int *h);
 int queue_used(struct queue *q); /* slots that are not free */
 
 #endif

@@ -51,10 +51,13 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = trajectory_new(&s->trajectory, err);
     if (rc == 0)
         rc = results_new(&s->results, err);
+    if (rc == 0)
+        rc = sources_new(&s->sources, err);
     if (rc) {
         session_free(s);
         return rc;
     }
+    s->pace = pace_new((double)setup->options.fps);
     if (setup->options.mode == SESSION_LOSSLESS)
         queue_set_lossless(s->queue);
     *session = s;
@@ -80,6 +83,7 @@ void session_free(struct session *s)
     trajectory_free(&s->trajectory);
     results_unref(s->latest);
     results_free(&s->results);
+    sources_free(&s->sources);
     free(s->preview);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -187,14 +191,14 @@ void session_set_fault(struct session *s, const char *why)
 
 /* ------------------------------------------------------------------------- ends */
 
-void session_finalize(struct session *s)
+void session_close(struct session *s)
 {
     pthread_mutex_lock(&s->lock);
     s->closing = true;
     pthread_mutex_unlock(&s->lock);
 }
 
-bool session_finalized(struct session *s)
+bool session_closing(struct session *s)
 {
     bool closing;
 
@@ -216,7 +220,7 @@ bool session_settle(struct session *s)
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();
         for (int i = 0; i < s->n_clients; i++) {
-            outbox_end(s->clients[i]->outbox);
+            outbox_session_closed(s->clients[i]->outbox);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
     }
@@ -225,13 +229,23 @@ bool session_settle(struct session *s)
     return closed;
 }
 
-void session_bye(struct session *s, const struct control_bye *bye, bool at_once)
+void session_hurry(struct session *s)
+{
+    atomic_store(&s->hurried, true);
+}
+
+bool session_hurried(const struct session *s)
+{
+    return atomic_load(&s->hurried);
+}
+
+void session_bye(struct session *s, const struct control_bye *bye, enum outbox_haste haste)
 {
     struct session_wakes w = {.n = 0};
 
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->n_clients; i++) {
-        outbox_bye(s->clients[i]->outbox, bye, at_once);
+        outbox_bye(s->clients[i]->outbox, bye, haste);
         w.cookies[w.n++] = s->clients[i]->cookie;
     }
     pthread_mutex_unlock(&s->lock);
@@ -248,7 +262,7 @@ bool session_kill(struct session *s)
     s->closing = true;
     pthread_mutex_unlock(&s->lock);
     if (first)
-        session_bye(s, &bye, true);
+        session_bye(s, &bye, OUTBOX_AT_ONCE);
     return first;
 }
 

@@ -19,13 +19,17 @@
 #include "daemon/metrics.h"
 #include "daemon/session/mirror.h"
 #include "daemon/session/outbox.h"
+#include "daemon/session/pace.h"
+#include "daemon/session/places.h"
 #include "daemon/session/queue.h"
 #include "daemon/session/results.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/trajectory.h"
 #include "gpu/gpu.h"
 
 #define SESSION_VIEWERS_MAX 250
-#define SESSION_FEEDERS_MAX 6 /* one that sends, and those that it replaced and that are closing */
+/* One of each source that sends, and those that they replaced and that are closing. */
+#define SESSION_FEEDERS_MAX (2 * API_SOURCES_MAX)
 #define SESSION_TOKENS_MAX 8
 
 struct session;
@@ -65,9 +69,17 @@ struct session_setup {
 struct session_client {
     uint64_t serial; /* names the client in frames; never used again */
     enum control_role role;
-    bool started; /* said `start`; under the session's lock */
+    enum frame_pose_convention convention; /* of poses to it and from it */
+    bool started;                          /* said `start`; under the session's lock */
+    /* it is told the result of every n-th used frame, 0 = of none; set before it starts */
+    uint32_t result_every;
+    int source; /* of an ingest client that has started, else -1 */
     void *cookie;
     struct outbox *outbox;
+    /* under the session's lock */
+    struct pace_link link;
+    float told_rate; /* of what is of use, the last that it was told; 0 = nothing yet */
+    int told_jpeg;
 };
 
 MUST_CHECK int session_new(struct session **s, const struct session_setup *setup, struct err *err);
@@ -97,11 +109,22 @@ bool session_dead(const struct session *s);
  * others. Returns 0; ERR_BUSY: all places of its role are taken; ERR_STATE: the session is gone. */
 MUST_CHECK int session_attach(struct session *s, struct session_client *c, struct err *err);
 void session_detach(struct session *s, struct session_client *c);
-/* ERR_BUSY while its journal is being replayed: what it made of its frames is not all there yet. */
+/* ERR_BUSY while its journal is being replayed: what it made of its frames is not all there yet. To
+ * ask puts it before the sessions that no client has asked for. */
 MUST_CHECK int session_is_back(struct session *s, struct err *err);
-/* The client said `start`. A second client that sends frames replaces the first, whose connection
- * is likely half dead; it is told `bye`. Returns ERR_STATE if the session takes no more frames. */
-MUST_CHECK int session_start(struct session *s, struct session_client *c, struct err *err);
+bool session_asked_for(const struct session *s);
+/*
+ * session_start - the client said `start`
+ *
+ * A second client that sends frames of a source replaces the first, whose connection is likely half
+ * dead; it is told `bye`. A session that is closed is fed no more, but frames that are sent again
+ * are told their verdicts.
+ * In:      source: its name, of a client that sends frames
+ * Out:     c->source; *at: what is known of it
+ * Returns: 0; ERR_BUSY: as session_is_back(); ERR_LIMIT, ERR_MEMORY: as sources_join()
+ */
+MUST_CHECK int session_start(struct session *s, struct session_client *c, const char *source,
+                             struct api_source *at, struct err *err);
 
 /* ------------------------------------------------------------------------- frames */
 
@@ -111,13 +134,31 @@ uint32_t session_breaks(const struct session *s);
 void session_add_break(struct session *s);
 void session_set_breaks(struct session *s, uint32_t breaks);
 
-/*
- * session_admit - count a frame that came in, before anything is done with it
- *
- * In:      seq, or `readable` = false if the header told none
- * Returns: CONTROL_REASON_NONE: go on; CONTROL_DUPLICATE or CONTROL_CLOSED: the caller refuses it
- */
-enum control_reason session_admit(struct session *s, uint64_t seq, bool readable, size_t bytes);
+/* Is it a frame that was answered before? Then its client is told so once more, and it is counted
+ * as such and nowhere else. */
+bool session_again(struct session *s, struct session_client *c, const struct frame *f,
+                   size_t bytes);
+/* Count a frame that came in, before anything is done with it. Returns CONTROL_REASON_NONE: go on;
+ * CONTROL_CLOSED: the caller refuses it. */
+enum control_reason session_admit(struct session *s, size_t bytes);
+/* As those of sources.h. */
+enum control_reason session_take(struct session *s, int source, const struct frame *f,
+                                 uint32_t *submap);
+void session_untake(struct session *s, int source, uint64_t seq);
+/* A frame that was taken has ended: before the queue lets go of it, and session_answer() is
+ * called. */
+void session_keep_verdict(struct session *s, int source, uint64_t t_capture_ns,
+                          const struct control_ack *ack);
+void session_source_name(struct session *s, int source, char name[CONTROL_SOURCE_CAP]);
+
+/* What the client is told in its `ready` of rate and quality. */
+void session_tell_pace(struct session *s, struct session_client *c, float *rate, uint8_t *jpeg);
+/* A frame of the client came in that could be taken. Returns false if it came too soon after the
+ * one before it, by their times and the session's `fps`. Lossless sessions take all. */
+bool session_in_time(struct session *s, struct session_client *c, uint64_t t_capture_ns);
+/* A frame that session_admit() has `counted`, or that is not counted yet, does not fit the window
+ * of a lossless session: it counts as never received, its client is answered `later`. */
+void session_later(struct session *s, struct session_client *c, uint64_t seq, bool counted);
 
 /*
  * session_answer - count the end of a frame and tell its client; frame_end.h alone calls it
@@ -127,9 +168,15 @@ enum control_reason session_admit(struct session *s, uint64_t seq, bool readable
 void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
                     uint64_t received_us);
 
+/* Poses of the trajectory's rows [first, first + n) are others, T_wc [n], from `revision` of the
+ * cloud on: each client that feeds is told of its own. */
+void session_correct_poses(struct session *s, uint32_t first, const struct rigid *T_wc, uint32_t n,
+                           uint64_t revision);
 /* A frame was fused: its result, and what its commit changed in the mirror. */
 void session_publish(struct session *s, const struct gpu_result *result,
                      const struct mirror_commit *commit);
+/* Is a client told the result of the frame that is used next? */
+bool session_result_wanted(struct session *s);
 /* A frame was used: its result, whose reference this takes. Its sender gets it with
  * session_answer(), clients that view at once. */
 void session_show(struct session *s, struct frame_result *result);
@@ -144,6 +191,15 @@ MUST_CHECK int session_keep_tokens(struct session *s, const struct api_token *to
                                    struct err *err);
 /* Returns their number. */
 int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS_MAX]);
+
+/* The worlds of a session and where they lie; list [API_SUBMAPS_MAX]. Returns how many there
+ * are. */
+int session_submaps(struct session *s, struct api_submap *list);
+/* Returns 0; ERR_NOT_FOUND: no frame was taken of such a world, which is not the first one. */
+MUST_CHECK int session_place(struct session *s, uint32_t submap, const float pose[7],
+                             struct err *err);
+void session_get_places(struct session *s, struct places *p);
+void session_set_places(struct session *s, const struct places *p);
 /* The session takes no more frames; `why` is shown to its clients. */
 void session_set_fault(struct session *s, const char *why);
 
@@ -163,21 +219,32 @@ bool session_resting(const struct session *s);
 
 /* What outlives the process of a session's counters, beside how its frames ended. */
 struct session_saved {
-    uint64_t last_seq;
-    bool any_seq;
-    struct session_counts counts; /* keyframes, bytes_in, bytes_out, blocks_out, points_out */
+    /* again, keyframes, bytes_in, bytes_out, blocks_out, points_out */
+    struct session_counts counts;
     uint32_t keyframes_kept, model_points, model_stable;
     int net_w, net_h;
+    bool has_position; /* the last that a used frame brought: */
+    struct frame_position position;
 };
+/* A frame was used: its position, if it brought one. */
+void session_set_position(struct session *s, const struct frame *f);
 void session_save(struct session *s, struct session_saved *saved);
 /* Into a session that no other thread knows yet, as are the two below. */
 void session_restore(struct session *s, const struct session_saved *saved);
 /* It comes back: SESSION_RECOVERING until session_recovered(). */
-void session_set_recovering(struct session *s, bool finalized, const struct api_token *tokens,
+void session_set_recovering(struct session *s, bool closed, const struct api_token *tokens,
                             int n_tokens);
-/* How the frames of its journal ended; last_seq counts if any. */
+/* How the frames of its journal ended. */
 void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
-                      uint64_t queued, bool any, uint64_t last_seq);
+                      uint64_t queued);
+/* sources_save(), sources_load(), sources_learn(), sources_retake() of its sources. */
+MUST_CHECK int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len,
+                                    struct err *err);
+MUST_CHECK int session_load_sources(struct session *s, const uint8_t *buf, size_t len,
+                                    struct err *err);
+MUST_CHECK int session_learn_source(struct session *s, const struct sources_record *r,
+                                    struct err *err);
+void session_retake(struct session *s, int source, uint64_t seq);
 /* Clients start over, for its points may differ from those that they hold. */
 void session_renew_epoch(struct session *s);
 /* The session can be read but takes no frames, and `what` says why. Returns false if a reason is
@@ -191,16 +258,19 @@ bool session_recovered(struct session *s, bool had_frames);
 /* ------------------------------------------------------------------------- ends */
 
 /* No more frames; those in the queue are still used. */
-void session_finalize(struct session *s);
-bool session_finalized(struct session *s);
-/* After a slot was released: CLOSED if it was the last of a finalized session. Returns true if
- * so. */
+void session_close(struct session *s);
+bool session_closing(struct session *s);
+/* After a slot was released: CLOSED if it was the last of a session that is closing. Returns true
+ * if so. */
 bool session_settle(struct session *s);
 /* Out of use: clients are told `bye`, frames in the queue are used no more. Returns false if it was
  * already. */
 bool session_kill(struct session *s);
+/* What waits in the queue is not computed any more, but answered. */
+void session_hurry(struct session *s);
+bool session_hurried(const struct session *s);
 /* Tell all clients `bye`. */
-void session_bye(struct session *s, const struct control_bye *bye, bool at_once);
+void session_bye(struct session *s, const struct control_bye *bye, enum outbox_haste haste);
 /* Has it been without clients and frames for its retention? */
 bool session_expired(struct session *s, double now_s);
 

@@ -55,9 +55,16 @@ static void fill_locked(struct session *s, struct session_info *info)
     info->keyframes_kept = s->kept.keyframes_kept;
     info->model_points = s->kept.model_points;
     info->model_stable = s->kept.model_stable;
+    info->views = views_told_say(&s->views, s->setup.options.views != SESSION_VIEWS_OFF);
     info->counts = s->kept.counts;
     info->fps = frame_rate(s);
     info->latency_ms = s->latency_ms;
+    info->has_position = s->kept.has_position;
+    info->position = s->kept.position;
+    info->places = places_mix(&s->places);
+    (void)sources_info(s->sources, info->sources);
+    for (int i = 0; i < API_SOURCES_MAX; i++)
+        info->sources[i].connected = (session_connected(s) >> i & 1) != 0;
     for (int i = 0; i < s->n_clients; i++) {
         info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
         info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;
@@ -108,6 +115,19 @@ int session_get_tokens(struct session *s, struct api_token tokens[SESSION_TOKENS
     memcpy(tokens, s->tokens, sizeof(s->tokens));
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+void session_set_position(struct session *s, const struct frame *f)
+{
+    const struct frame_part *part = frame_find(f, FRAME_GPS);
+    struct frame_position p;
+
+    if (!part || !frame_position_get(&p, part->data))
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->kept.has_position = true;
+    s->kept.position = p;
+    pthread_mutex_unlock(&s->lock);
 }
 
 void session_set_preview(struct session *s, const float *depth, uint64_t seq)

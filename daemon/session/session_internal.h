@@ -3,6 +3,7 @@
 #define RECOND_DAEMON_SESSION_INTERNAL_H
 
 #include "daemon/session/session.h"
+#include "daemon/session/views_told.h"
 
 #include <pthread.h>
 
@@ -21,7 +22,7 @@ struct session {
     atomic_int refs;
     atomic_bool dead;
     atomic_uint breaks;
-    atomic_bool may_rest, resting;
+    atomic_bool may_rest, resting, asked_for, hurried;
 
     pthread_mutex_t lock; /* of all that follows */
     enum session_state state;
@@ -29,13 +30,18 @@ struct session {
     double changed_s;          /* Unix time of the last change of state or of the set of clients */
     struct session_saved kept; /* what outlives the process; how frames ended, too */
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
+    struct sources *sources;
+    struct places places; /* of its submaps */
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     uint64_t used_us[SESSION_FPS_FRAMES];
     uint32_t n_used_us;
     float latency_ms;
+    struct pace pace;                          /* what the device uses of it */
+    struct pace_clock clocks[API_SOURCES_MAX]; /* of the frames that were taken */
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
+    struct views_told views;
     struct frame_result *latest; /* of the frame used last; NULL before the first */
     struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;
@@ -47,7 +53,18 @@ struct session_wakes {
     int n;
 };
 void session_wake(struct session *s, const struct session_wakes *w);
+/* Under the lock: every client is told where this submap lies. */
+void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w);
+/* As the client's convention has its poses. */
+void session_tell(const struct session *s, struct session_client *c, const struct control_ack *ack,
+                  uint64_t now_us);
+/* Under the lock: of which sources clients are connected, bit i for source i. */
+uint32_t session_connected(const struct session *s);
 /* Under the lock: the state that follows from clients and rest, unless the session is closed. */
 void session_update_state(struct session *s);
+/* Under the lock: clients that send frames. */
+int session_feeders(const struct session *s);
+/* Under the lock: rate and quality, where they differ from what the client was told. */
+void session_add_pace(const struct session *s, struct session_client *c, struct control_ack *ack);
 
 #endif

@@ -58,18 +58,18 @@ void session_restore(struct session *s, const struct session_saved *saved)
     s->kept = *saved;
 }
 
-void session_set_recovering(struct session *s, bool finalized, const struct api_token *tokens,
+void session_set_recovering(struct session *s, bool closed, const struct api_token *tokens,
                             int n_tokens)
 {
     s->recovering = true;
     s->state = SESSION_RECOVERING;
-    s->closing = finalized;
+    s->closing = closed;
     s->n_tokens = n_tokens;
     memcpy(s->tokens, tokens, (size_t)n_tokens * sizeof(*tokens));
 }
 
 void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
-                      uint64_t queued, bool any, uint64_t last_seq)
+                      uint64_t queued)
 {
     struct session_counts *c = &s->kept.counts;
 
@@ -78,9 +78,6 @@ void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64
     c->refused = refused;
     c->queued = queued;
     c->received = used + dropped + refused + queued;
-    if (any && (!s->kept.any_seq || last_seq > s->kept.last_seq))
-        s->kept.last_seq = last_seq;
-    s->kept.any_seq |= any;
 }
 
 void session_renew_epoch(struct session *s)

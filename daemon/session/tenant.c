@@ -215,6 +215,16 @@ uint64_t tenant_frame(struct tenant *o, uint64_t now_us)
     return ahead_us;
 }
 
+float tenant_frames_per_s(struct tenant *o)
+{
+    float bound;
+
+    pthread_mutex_lock(&o->lock);
+    bound = o->quota.frames_per_s;
+    pthread_mutex_unlock(&o->lock);
+    return bound;
+}
+
 /* ------------------------------------------------------------------------- disk */
 
 void tenant_add_disk(struct tenant *o, uint64_t bytes)

@@ -53,6 +53,7 @@ void tenant_give_export(struct tenant *t);
  *          Reading less for so long keeps the rate, whatever the number of sessions.
  */
 uint64_t tenant_frame(struct tenant *t, uint64_t now_us);
+float tenant_frames_per_s(struct tenant *t); /* its bound, 0 = none */
 
 void tenant_add_disk(struct tenant *t, uint64_t bytes);
 /* As it was when disk space was added up last. */

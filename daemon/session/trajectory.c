@@ -8,7 +8,7 @@
 
 #define MAGIC 0x4a525452u /* "RTRJ" */
 #define HEAD_BYTES 8u     /* magic, number of poses */
-#define POSE_BYTES 64u    /* seq u64 | t_capture_ns u64 | T_wc 12 f32 */
+#define POSE_BYTES 72u    /* seq u64 | t_capture_ns u64 | T_wc 12 f32 | source u32 | submap u32 */
 
 #define PIECE 1024
 #define PIECES (TRAJECTORY_MAX / PIECE)
@@ -71,6 +71,18 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
     return n;
 }
 
+uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct rigid *T_wc,
+                            uint32_t n)
+{
+    uint32_t done = 0;
+
+    pthread_mutex_lock(&t->lock);
+    for (; done < n && first + done < t->n; done++)
+        t->pieces[(first + done) / PIECE][(first + done) % PIECE].T_wc = T_wc[done];
+    pthread_mutex_unlock(&t->lock);
+    return done;
+}
+
 size_t trajectory_state_bytes(struct trajectory *t)
 {
     size_t n;
@@ -89,6 +101,8 @@ static void put_pose(struct bytes_writer *w, const struct session_pose *p)
         bytes_put_f32(w, p->T_wc.r[i]);
     for (int i = 0; i < 3; i++)
         bytes_put_f32(w, p->T_wc.t[i]);
+    bytes_put_u32(w, p->source);
+    bytes_put_u32(w, p->submap);
 }
 
 int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len, struct err *err)
@@ -105,7 +119,7 @@ int trajectory_save(struct trajectory *t, uint8_t *buf, size_t cap, size_t *len,
     return w.bad ? err_set(err, ERR_LIMIT, "a trajectory does not fit %zu bytes", cap) : 0;
 }
 
-/* Returns 1, or 0 if a number of the pose is not finite. */
+/* Returns 1, or 0 if a number of the pose is none. */
 static int get_pose(struct bytes_reader *r, struct session_pose *p)
 {
     int ok = 1;
@@ -120,7 +134,9 @@ static int get_pose(struct bytes_reader *r, struct session_pose *p)
         p->T_wc.t[i] = bytes_get_f32(r);
         ok &= isfinite(p->T_wc.t[i]) != 0;
     }
-    return ok;
+    p->source = bytes_get_u32(r);
+    p->submap = bytes_get_u32(r);
+    return ok & (p->source < API_SOURCES_MAX);
 }
 
 static int load(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
@@ -131,7 +147,7 @@ static int load(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct
         if (!*piece && !(*piece = malloc(PIECE * sizeof(**piece))))
             return err_set(err, ERR_MEMORY, "no memory for %u poses", (unsigned)n);
         if (!get_pose(r, &(*piece)[i % PIECE]))
-            return err_set(err, ERR_INPUT, "pose %u is not finite", (unsigned)i);
+            return err_set(err, ERR_INPUT, "pose %u is none", (unsigned)i);
     }
     t->n = n;
     return 0;

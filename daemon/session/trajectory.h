@@ -3,7 +3,7 @@
  *
  * Kept in pieces of 1,024 that are never moved: one allocation in a thousand frames. At most
  * TRAJECTORY_MAX poses are kept, ten hours at 30 frames a second; later ones are not.
- * Threads: one appends (committer), any read; one mutex inside.
+ * Threads: one appends (committer), any correct and read; one mutex inside.
  */
 #ifndef RECOND_DAEMON_TRAJECTORY_H
 #define RECOND_DAEMON_TRAJECTORY_H
@@ -22,6 +22,11 @@ MUST_CHECK int trajectory_append(struct trajectory *t, const struct session_pose
                                  struct err *err);
 /* Poses [first, first + cap), as many as there are; returns their number. */
 int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap);
+
+/* Other poses for [first, first + n), as many of them as there are: T_wc [n]. Returns their
+ * number. */
+uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct rigid *T_wc,
+                            uint32_t n);
 
 /*
  * trajectory_save / trajectory_load - the poses as bytes, and back into a new trajectory

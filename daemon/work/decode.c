@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/parts.h"
 #include "daemon/work/worker.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct decode_thread {
     struct decode *decode;
     struct jpeg_decoder *decoder;
+    struct parts *parts;
 };
 
 struct decode {
@@ -22,7 +24,7 @@ struct decode {
     struct decode_thread threads[TURN_POOL_MAX];
 };
 
-/* Picture and camera of the first frame become the session's. */
+/* The first frame decides the network's picture, and how much room the pictures of all have. */
 static void choose_sizes(struct session *s, const struct jpeg_info *info)
 {
     struct store_work *k = &session_work(s)->kept;
@@ -38,6 +40,24 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info)
     jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
+/* The size at which this picture is decoded: the one that covers the network's, or the next smaller
+ * ones, if that is more than the session has room for. Returns false if none is small enough. */
+static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
+{
+    const struct store_work *k = &session_work(s)->kept;
+    int side = k->w > k->h ? k->w : k->h, net_w, net_h;
+
+    session_get_net(s, &net_w, &net_h);
+    for (int part = 1; part <= 8; part *= 2) {
+        int *w = &item->width, *h = &item->height;
+
+        jpeg_scaled_size(info, net_w / part, net_h / part, w, h);
+        if (*w <= side && *h <= side && (int64_t)*w * *h <= (int64_t)k->w * k->h)
+            return true;
+    }
+    return false;
+}
+
 /* Intrinsics of the decoded picture, from the frame or from the session. A focal length that is
  * lost in scaling is refused here: the device would refuse the batch for it. */
 static enum control_reason camera(const struct session *s, struct queue_item *item)
@@ -50,8 +70,6 @@ static enum control_reason camera(const struct session *s, struct queue_item *it
             return CONTROL_NO_CAMERA;
         K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
     }
-    item->width = session_work(s)->kept.w;
-    item->height = session_work(s)->kept.h;
     item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
     return item->K.fx >= FRAME_FOCAL_MIN_PX && item->K.fy >= FRAME_FOCAL_MIN_PX
                ? CONTROL_REASON_NONE
@@ -91,13 +109,36 @@ static int decode_picture(struct decode_thread *t, struct session *s, struct que
     return rc;
 }
 
+/* Room for pictures and, behind each, for what comes beside it. */
+static int make_room(struct session *s, struct queue_item *item)
+{
+    const struct store_work *k = &session_work(s)->kept;
+    size_t at = parts_at((size_t)k->w * (size_t)k->h * 3);
+    int w, h;
+
+    session_get_net(s, &w, &h);
+    return queue_set_pictures(session_queue(s), item,
+                              at + parts_bytes(&session_setup(s)->options, w, h), NULL);
+}
+
+static enum control_reason decode_parts(struct decode_thread *t, struct session *s,
+                                        struct queue_item *item)
+{
+    const struct store_work *k = &session_work(s)->kept;
+    uint8_t *room = item->rgb + parts_at((size_t)k->w * (size_t)k->h * 3);
+    int w, h, rc;
+
+    session_get_net(s, &w, &h);
+    rc = parts_decode(t->parts, item, room, &session_setup(s)->options, w, h, NULL);
+    return rc == 0 ? CONTROL_REASON_NONE : rc == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_BAD_FRAME;
+}
+
 /* CONTROL_REASON_NONE: item holds a picture. */
 static enum control_reason decode_item(struct decode_thread *t, struct session *s,
                                        struct queue_item *item)
 {
-    const struct store_work *k = &session_work(s)->kept;
     const struct frame *f = &item->frame;
-    bool first = k->jpeg_w == 0;
+    bool first = session_work(s)->kept.jpeg_w == 0;
     enum control_reason reason;
     struct jpeg_info info;
 
@@ -107,15 +148,17 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         return CONTROL_BAD_FRAME;
     if (first)
         choose_sizes(s, &info);
-    else if (info.width != k->jpeg_w || info.height != k->jpeg_h)
+    if (!fit(s, &info, item))
         return CONTROL_BAD_FRAME;
     item->exif_turn = info.turn;
     reason = camera(s, item);
     if (reason != CONTROL_REASON_NONE)
         return reason;
-    if (!item->rgb &&
-        queue_set_pictures(session_queue(s), item, (size_t)k->w * (size_t)k->h * 3, NULL))
+    if (!item->rgb && make_room(s, item))
         return CONTROL_MEMORY;
+    reason = decode_parts(t, s, item);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
     return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;
 }
 
@@ -151,7 +194,7 @@ static void decode_next(struct decode_thread *t, struct session *s)
     start_us = clock_us();
     session_work_due(s, true);
     store_enter(s, item);
-    reason = wake_up(s);
+    reason = session_hurried(s) ? CONTROL_SHUTDOWN : wake_up(s);
     if (reason == CONTROL_REASON_NONE)
         reason = decode_item(t, s, item);
     item->decode_us = clock_us() - start_us;
@@ -221,6 +264,8 @@ int decode_start(struct decode **decode, int threads, int n_devices,
     for (int i = 0; i < threads && i < TURN_POOL_MAX && rc == 0; i++) {
         d->threads[i].decode = d;
         rc = jpeg_decoder_new(&d->threads[i].decoder, err);
+        if (rc == 0)
+            rc = parts_new(&d->threads[i].parts, err);
     }
     if (rc == 0)
         rc = turn_pool_start(&d->pool, threads, "decoder", serve, d, err);
@@ -246,8 +291,10 @@ void decode_free(struct decode **decode)
         return;
     decode_stop(d);
     turn_pool_free(&d->pool);
-    for (int i = 0; i < TURN_POOL_MAX; i++)
+    for (int i = 0; i < TURN_POOL_MAX; i++) {
         jpeg_decoder_free(&d->threads[i].decoder);
+        parts_free(&d->threads[i].parts);
+    }
     free(d);
     *decode = NULL;
 }

@@ -17,6 +17,7 @@ void frame_end_told(struct session *s, struct queue_item *item, const struct con
     struct control_ack ack = *end;
 
     ack.seq = item->frame.seq;
+    session_keep_verdict(s, item->source, item->frame.t_capture_ns, &ack);
     stream = queue_release(session_queue(s), item);
     session_answer(s, stream, &ack, received_us);
     frame_end_settle(s);
@@ -26,7 +27,10 @@ void frame_end_told(struct session *s, struct queue_item *item, const struct con
 
 static void refuse(struct session *s, struct queue_item *item, enum control_reason reason)
 {
-    const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = reason};
+    const struct control_ack ack = {.status = reason == CONTROL_SHUTDOWN ? CONTROL_DROPPED
+                                                                         : CONTROL_REFUSED,
+                                    .reason = reason,
+                                    .part = item->bad_part};
 
     if (item->number)
         store_outcome(s, item, &ack);
@@ -46,8 +50,10 @@ void frame_end_displaced(struct session *s, const struct queue_dropped *d)
     const struct control_ack ack = {
         .seq = d->seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
 
-    if (d->any)
-        session_answer(s, d->stream, &ack, 0);
+    if (!d->any)
+        return;
+    session_keep_verdict(s, d->source, 0, &ack);
+    session_answer(s, d->stream, &ack, 0);
 }
 
 void frame_end_undecoded(struct session *s, struct queue_item *item, enum control_reason reason)
@@ -70,9 +76,10 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
     struct store_work *kept = &session_work(s)->kept;
 
     kept->any = true;
-    kept->world_epoch = job->item->frame.world_epoch;
+    kept->submap = job->item->submap;
     kept->breaks = job->item->breaks;
     kept->turn = job->on_device.turn;
+    session_set_position(s, &job->item->frame);
     store_used(s, job->item);
     frame_end_told(s, job->item, ack);
     session_work_turn_over(s);

@@ -30,7 +30,7 @@ void frame_end_used(struct job *job, const struct control_ack *ack);
 
 /* The end is on the disk, or need not be: slot free, client told. ack->seq is filled in. */
 void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *ack);
-/* A frame ended, or the session was finalized: if that was all, its device state goes. */
+/* A frame ended, or the session is closing: if that was all, its device state goes. */
 void frame_end_settle(struct session *s);
 
 #endif

@@ -3,8 +3,7 @@
  * message of proto/wire/depth.h
  */
 #include "daemon/session/pipeline.h"
-#include "daemon/work/session_work.h"
-#include "proto/wire/depth.h"
+#include "daemon/work/depth_result.h"
 
 #include <string.h>
 
@@ -30,41 +29,18 @@ static void open_job(struct job *job)
         .width = item->width,
         .height = item->height,
         .K = item->K,
-        .depth_out = k->depth,
+        .depth_out = depth_result_room(job),
     };
 }
 
 static void finish_job(struct job *job, struct control_ack *ack)
 {
-    struct session *s = job->session;
-    const struct session_options *o = &session_setup(s)->options;
-    const struct queue_item *item = job->item;
-    struct depth_map map = {.seq = item->frame.seq,
-                            .unit = o->depth_unit == SESSION_DEPTH_UNIT_INVERSE ? DEPTH_INVERSE
-                                                                                : DEPTH_MILLIMETRES,
-                            .has_pose = (item->frame.flags & FRAME_HAS_POSE) != 0,
-                            .T_wc = item->frame.T_wc};
-    struct frame_result *result;
+    const struct frame *f = &job->item->frame;
 
-    session_get_net(s, &map.w, &map.h);
-    map.K = intrinsics_scale(item->K, item->width, item->height, map.w, map.h);
-    result = results_take(session_results(s), depth_message_bytes(map.w, map.h));
-    if (!result) {
+    if (!depth_result_show(job, f->flags & FRAME_HAS_POSE ? &f->T_wc : NULL)) {
         ack->status = CONTROL_REFUSED;
         ack->reason = CONTROL_MEMORY;
-        return;
     }
-    result->seq = map.seq;
-    result->len = depth_message_bytes(map.w, map.h);
-    depth_encode(result->msg, &map, job->frame.depth_out, o->min_depth_m, o->max_depth_m);
-    if (o->preview)
-        session_set_preview(s, job->frame.depth_out, map.seq);
-    session_show(s, result);
-}
-
-static size_t result_bytes(const struct session_options *o)
-{
-    return depth_message_bytes(o->net_w, o->net_h);
 }
 
 const struct pipeline pipeline_depth = {
@@ -74,5 +50,5 @@ const struct pipeline pipeline_depth = {
     .open = open_job,
     .finish = finish_job,
     .wants_depth = true,
-    .result_bytes = result_bytes,
+    .result_bytes = depth_result_bytes,
 };

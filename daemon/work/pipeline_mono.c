@@ -2,7 +2,8 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "daemon/work/session_work.h"
+#include "daemon/work/depth_result.h"
+#include "proto/geom/pose.h"
 
 #include <string.h>
 
@@ -15,13 +16,19 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
         fuse_params_cells(&c->fuse);
     else
         fuse_params_default(&c->fuse);
-    c->views = o->views == SESSION_VIEWS_ON;
+    c->views = o->views == SESSION_VIEWS_REFINED ? GPU_VIEWS_REFINED
+               : o->views == SESSION_VIEWS_ON    ? GPU_VIEWS_GIVEN
+                                                 : GPU_VIEWS_NONE;
     c->fuse.n_covisible = o->keyframes;
     c->fuse.min_depth_m = o->min_depth_m;
     c->fuse.max_depth_m = o->max_depth_m;
     c->net_w = o->net_w;
     c->net_h = o->net_h;
     c->depth = depth;
+    if (o->depth_source == SESSION_DEPTH_SOURCE_SENSOR)
+        c->depth_source = GPU_DEPTH_SENSOR;
+    else if (o->depth_source == SESSION_DEPTH_SOURCE_BOTH)
+        c->depth_source = GPU_DEPTH_BOTH;
     c->motion = motion;
     c->step_m = o->step_m;
     c->max_points = o->max_points;
@@ -41,9 +48,12 @@ static void open_job(struct job *job)
         .K = item->K,
         .has_pose = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE,
         .T_wc = f->T_wc,
-        .restart = k->kept.any &&
-                   (f->world_epoch != k->kept.world_epoch || item->breaks != k->kept.breaks),
-        .depth_out = k->depth,
+        .submap = item->submap,
+        .restart =
+            k->kept.any && (item->submap != k->kept.submap || item->breaks != k->kept.breaks),
+        .sensor = item->sensor,
+        .mask = item->mask,
+        .depth_out = depth_result_room(job),
     };
 }
 
@@ -54,20 +64,26 @@ static void finish_job(struct job *job, struct control_ack *ack)
     struct metrics *metrics = session_setup(s)->metrics;
     const struct queue_item *item = job->item;
     const struct gpu_result *r = &job->frame.result;
-    struct session_pose pose = {item->frame.seq, item->frame.t_capture_ns, r->T_wc};
+    struct session_pose pose = {item->frame.seq, item->frame.t_capture_ns, r->T_wc,
+                                (uint32_t)item->source, item->submap};
     struct mirror_commit commit;
     uint64_t start_us = clock_us();
 
-    mirror_commit(session_mirror(s), job->frame.changes, r->n_changes, &commit);
+    mirror_commit(session_mirror(s), item->submap, job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
     if (trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    if (job->frame.depth_out)
-        session_set_preview(s, job->frame.depth_out, item->frame.seq);
     session_publish(s, r, &commit);
+    if (!depth_result_show(job, &r->T_wc))
+        LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;
     ack->keyframe = r->is_keyframe != 0;
+    ack->placed = true;
+    ack->submap = job->frame.submap;
+    ack->revision = commit.revision;
+    ack->quality = r->n_valid ? (float)r->n_associated / (float)r->n_valid : 0;
+    pose_numbers(ack->pose, &r->T_wc);
 }
 
 const struct pipeline pipeline_mono = {
@@ -76,4 +92,5 @@ const struct pipeline pipeline_mono = {
     .device_config = device_config,
     .open = open_job,
     .finish = finish_job,
+    .result_bytes = depth_result_bytes,
 };

@@ -75,6 +75,8 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
 {
     const struct session_options *o = &session_setup(k->session)->options;
     const struct frame *f = &item->frame;
+    const struct rigid here = rigid_identity();
+    struct vec3 up;
     bool posed = f->flags & FRAME_HAS_POSE && o->pose_source != SESSION_POSE_LEARNED;
 
     if (o->upright >= SESSION_UPRIGHT_0)
@@ -83,5 +85,7 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
     if (posed && (o->upright == SESSION_UPRIGHT_GRAVITY ||
                   (o->upright == SESSION_UPRIGHT_AUTO && item->convention == FRAME_POSE_OPENGL)))
         return pose_turn(&f->T_wc, direction_of(o->up), k->kept.any ? k->kept.turn : -1);
+    if (o->upright != SESSION_UPRIGHT_EXIF && frame_up(f, item->convention, &up))
+        return pose_turn(&here, up, k->kept.any ? k->kept.turn : -1);
     return item->exif_turn;
 }

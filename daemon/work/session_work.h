@@ -57,7 +57,7 @@ struct session_work {
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
     struct queue_item
         *held;    /* was taken for the device and waits until it takes sideways pictures */
-    float *depth; /* [net_h][net_w] if preview, or the kind wants it */
+    float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
     struct job job;
 };
 

@@ -62,10 +62,10 @@ static bool take_job(struct worker *w, struct session *s)
     bool lost = atomic_load(&w->lost);
     struct queue_item *item;
 
-    if (k->held && (session_dead(s) || lost)) {
+    if (k->held && (session_dead(s) || session_hurried(s) || lost)) {
         item = k->held;
         k->held = NULL;
-        frame_end_unused(s, item, CONTROL_FAULT, lost);
+        frame_end_unused(s, item, session_hurried(s) ? CONTROL_SHUTDOWN : CONTROL_FAULT, lost);
         return false;
     }
     if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
@@ -76,8 +76,8 @@ static bool take_job(struct worker *w, struct session *s)
     if (!item)
         return false;
     session_work_kick_decoder(s);
-    if (lost) {
-        frame_end_unused(s, item, CONTROL_FAULT, true);
+    if (lost || session_hurried(s)) {
+        frame_end_unused(s, item, lost ? CONTROL_FAULT : CONTROL_SHUTDOWN, lost);
         return false;
     }
     k->job = (struct job){.session = s, .item = item};

@@ -7,7 +7,6 @@
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,8 +48,7 @@ static int get_model(struct worker *w, const struct gpu_model_info *info, struct
 }
 
 /* It may take seconds where a network is the first of its size on the device. */
-static int make_state(struct worker *w, struct session *s, int image_w, int image_h,
-                      struct err *err)
+static int make_state(struct worker *w, struct session *s, struct err *err)
 {
     const struct session_setup *setup = session_setup(s);
     struct session_work *k = session_work(s);
@@ -64,13 +62,8 @@ static int make_state(struct worker *w, struct session *s, int image_w, int imag
         return rc;
     setup->kind->device_config(&config, &setup->options, depth, motion);
     session_get_net(s, &config.net_w, &config.net_h);
-    config.max_image_w = image_w;
-    config.max_image_h = image_h;
-    if ((setup->options.preview || setup->kind->wants_depth) && !k->depth) {
-        k->depth = malloc((size_t)config.net_w * (size_t)config.net_h * sizeof(float));
-        if (!k->depth)
-            return err_set(err, ERR_MEMORY, "no memory for a depth map");
-    }
+    config.max_image_w = k->kept.w;
+    config.max_image_h = k->kept.h;
     rc = gpu_session_new(&k->device, w->gpu, &config, err);
     if (rc == 0 && (rc = store_restore(s, k->device, err)))
         gpu_session_free(&k->device);
@@ -117,13 +110,12 @@ static void make(struct worker *w, struct session *s)
     struct queue_item *item = NULL;
     enum control_reason reason;
     struct err err = {0};
-    int rc = 0, width, height;
+    int rc = 0;
 
     if (k->held)
         rc = session_dead(s) || atomic_load(&w->lost) ? 0 : gpu_session_sideways(k->device, &err);
-    else if (!session_dead(s) && !atomic_load(&w->lost) &&
-             queue_ready_size(session_queue(s), &width, &height))
-        rc = make_state(w, s, width, height, &err);
+    else if (!session_dead(s) && !atomic_load(&w->lost) && queue_has_ready(session_queue(s)))
+        rc = make_state(w, s, &err);
     if (rc == ERR_LIMIT)
         note_limit(w, s);
     if (rc) {

@@ -20,7 +20,13 @@ struct end {
 static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
 {
     struct end *end = ctx;
-    *end = (struct end){sync->ended, hash_equal, sync->points, sync->hash};
+    *end = (struct end){end->reached, hash_equal, sync->points, sync->hash};
+}
+
+static void on_ended(void *ctx, bool closed)
+{
+    struct end *end = ctx;
+    end->reached = end->reached || !closed;
 }
 
 static void on_ack(void *ctx, const struct control_ack *ack)
@@ -96,7 +102,8 @@ int main(int argc, char **argv)
                                                      .reconnect_s = 60,
                                                      .ctx = &end,
                                                      .on_ack = on_ack,
-                                                     .on_sync = on_sync};
+                                                     .on_sync = on_sync,
+                                                     .on_ended = on_ended};
         rc = client_stream_open(&stream, &stream_config, &err);
     }
     if (rc == 0)

@@ -109,7 +109,8 @@ static const struct gpu_session_ops *cpu_session(const struct gpu_line *line)
 static int cpu_attach(struct gpu_session *s, struct err *err)
 {
     const struct gpu_session_config *c = &s->config;
-    struct gpu_model *const models[GPU_MODEL_KINDS] = {c->depth, c->motion};
+    struct gpu_model *const models[GPU_MODEL_KINDS] = {
+        c->depth_source == GPU_DEPTH_SENSOR ? NULL : c->depth, c->motion};
     int rc = 0;
 
     for (int kind = 0; kind < GPU_MODEL_KINDS && rc == 0; kind++)
@@ -121,7 +122,8 @@ static int cpu_attach_sideways(struct gpu_session *s, struct err *err)
 {
     const struct gpu_session_config *c = &s->config;
 
-    return network_get(&s->network_sideways, c->depth, c->net_h, c->net_w, err);
+    return network_get(&s->network_sideways, c->depth_source == GPU_DEPTH_SENSOR ? NULL : c->depth,
+                       c->net_h, c->net_w, err);
 }
 
 static void cpu_detach(struct gpu_session *s)

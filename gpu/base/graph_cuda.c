@@ -10,14 +10,21 @@ struct key {
     int sideways;
 };
 
+/* Where a sensor gives all depth the network does not run. */
+static struct gpu_model *depth_of(const struct gpu_session_config *c)
+{
+    return c->depth_source == GPU_DEPTH_SENSOR ? NULL : c->depth;
+}
+
 static int same(const struct shared *s, const void *key)
 {
     const struct graph_cuda *g = (const struct graph_cuda *)s;
     const struct key *k = (const struct key *)key;
     const struct gpu_session_config *c = &k->session->config;
 
-    return g->sideways == k->sideways && g->views == c->views && g->line->line == c->line &&
-           g->models[GPU_MODEL_DEPTH] == c->depth && g->models[GPU_MODEL_MOTION] == c->motion &&
+    return g->sideways == k->sideways && g->views == c->views &&
+           g->depth_source == c->depth_source && g->line->line == c->line &&
+           g->models[GPU_MODEL_DEPTH] == depth_of(c) && g->models[GPU_MODEL_MOTION] == c->motion &&
            g->w == c->net_w && g->h == c->net_h;
 }
 
@@ -49,6 +56,7 @@ static int enqueue(struct graph_cuda *g, int batch, int size, struct err *err)
                              .n = 1 << size,
                              .pixels_max = (uint32_t)g->w * (uint32_t)g->h,
                              .views = g->views,
+                             .depth_source = g->depth_source,
                              .w_max = g->w,
                              .h_max = g->h,
                              .stream = g->gpu->setup};
@@ -102,7 +110,8 @@ static int make(struct shared **out, const void *key, struct err *err)
     g->h = c->net_h;
     g->sideways = k->sideways;
     g->views = c->views;
-    g->models[GPU_MODEL_DEPTH] = c->depth;
+    g->depth_source = c->depth_source;
+    g->models[GPU_MODEL_DEPTH] = depth_of(c);
     g->models[GPU_MODEL_MOTION] = c->motion;
     for (int kind = 0; kind < GPU_MODEL_KINDS && rc == 0; kind++) {
         int turned = g->sideways && kind == GPU_MODEL_DEPTH;

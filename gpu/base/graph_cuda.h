@@ -24,7 +24,8 @@ struct graph_cuda {
     const struct line_cuda *line;
     struct gpu_model *models[GPU_MODEL_KINDS]; /* NULL: the session has none */
     struct network *networks[GPU_MODEL_KINDS];
-    int views;          /* of sessions that use many views */
+    enum gpu_views_kind views; /* of all its sessions */
+    enum gpu_depth_source depth_source;
     int w, h, sideways; /* the depth network's input is w x h, or h x w if sideways */
     /* [GPU_BATCHES][gpu->batch] of line->arg_bytes: what the host writes, and the copy that kernels
      * read */

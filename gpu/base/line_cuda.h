@@ -22,11 +22,12 @@ struct graph_cuda;
 
 /* What a pass is enqueued for. */
 struct pass_cuda {
-    const void *args;    /* device memory: [n], line_cuda.arg_bytes each */
-    int n;               /* items of the batch, or places of which some are empty */
-    uint32_t pixels_max; /* the largest network size among the sessions */
-    int views;           /* some of the sessions use many views (gpu_session_config) */
-    int w_max, h_max;    /* sides of the networks' pictures, at most */
+    const void *args;          /* device memory: [n], line_cuda.arg_bytes each */
+    int n;                     /* items of the batch, or places of which some are empty */
+    uint32_t pixels_max;       /* the largest network size among the sessions */
+    enum gpu_views_kind views; /* of all sessions that use many views (gpu_session_config) */
+    enum gpu_depth_source depth_source;         /* of all of them */
+    int w_max, h_max;                           /* sides of the networks' pictures, at most */
     struct net_cuda *networks[GPU_MODEL_KINDS]; /* NULL: without */
     cudaStream_t stream;
 };

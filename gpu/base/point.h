@@ -7,7 +7,7 @@
  *          second life another tag, so the cells of a removed point are stale by themselves and no
  *          map is rewritten.
  * Layout:  what is read together lies together: a candidate is decided by one 16-byte load (place),
- *          an update touches 32 bytes more (stat), a change 16 more (out).
+ *          an update touches 40 bytes more (stat, normal), a change 16 more (out).
  * Order:   wherever several pixels want one thing, the smallest point_claim() has it; a minimum
  *          does not depend on the order in which it is taken, so loops and atomicMin agree.
  * Maths:   MATH.md (1), (2), (A2)
@@ -39,6 +39,12 @@ struct point_stat {
     uint16_t n_observations;
     uint8_t votes;
     uint8_t state; /* enum point_state */
+};
+
+/* Which way its surface faces (gpu/mono/normal_point.h). */
+struct point_normal {
+    int16_t n[3];  /* running average, times 32767 */
+    uint16_t code; /* what clients hold, of octa.h; 0 = none */
 };
 
 /* What clients hold of the point. */

@@ -14,9 +14,10 @@
 #include "gpu/mono/associate_point.h"
 
 #define CELL_LEVELS 8
-#define CELL_SIDE_MAX 524288.0f /* cubes from the origin, each way */
-#define CELL_PATROL 4           /* slots that a pixel looks at */
-#define CELL_CREDIT 20          /* observations that votes must outnumber at most */
+#define CELL_REACH 131072.0f  /* cubes from the origin, each way, along x and z ... */
+#define CELL_REACH_Y 65536.0f /* ... and y */
+#define CELL_PATROL 4         /* slots that a pixel looks at */
+#define CELL_CREDIT 20        /* observations that votes must outnumber at most */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -35,16 +36,23 @@ GPU_HD static inline int cell_level(float z, const struct fuse_params *p)
     return level;
 }
 
-/* (Q1) The cube that q lies in; 0: too far from the origin. */
-GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, const struct fuse_params *p)
+/* (Q1) The cube that q lies in, in the world `submap`; 0: too far from its origin. */
+GPU_HD static inline uint64_t cell_key(struct vec3 q, int level, uint32_t submap,
+                                       const struct fuse_params *p)
 {
     float side = p->cell_m * (float)(1 << level);
     float x = floorf(q.x / side), y = floorf(q.y / side), z = floorf(q.z / side);
-    if (level >= CELL_LEVELS || !(x >= -CELL_SIDE_MAX && x < CELL_SIDE_MAX) ||
-        !(y >= -CELL_SIDE_MAX && y < CELL_SIDE_MAX) || !(z >= -CELL_SIDE_MAX && z < CELL_SIDE_MAX))
+    if (level >= CELL_LEVELS || !(x > -CELL_REACH && x < CELL_REACH) ||
+        !(y >= -CELL_REACH_Y && y < CELL_REACH_Y) || !(z >= -CELL_REACH && z < CELL_REACH))
         return 0;
-    return (uint64_t)(level + 1) << 60 | (uint64_t)(x + CELL_SIDE_MAX) << 40 |
-           (uint64_t)(y + CELL_SIDE_MAX) << 20 | (uint64_t)(z + CELL_SIDE_MAX);
+    return (uint64_t)submap << 56 | (uint64_t)level << 53 | (uint64_t)(x + CELL_REACH) << 35 |
+           (uint64_t)(y + CELL_REACH_Y) << 18 | (uint64_t)(z + CELL_REACH);
+}
+
+/* The world that a key is of. */
+GPU_HD static inline uint32_t cell_submap(uint64_t key)
+{
+    return (uint32_t)(key >> 56);
 }
 
 /* Entries of a table: a power of two, at least a third of them free when it was made anew. */
@@ -119,17 +127,18 @@ GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32
     return ((uint32_t)(before % n_slots) + i * n_pixels + pixel) % n_slots;
 }
 
-/* (Q2) Does the frame see through the point of a slot? (Q4) room_short: or is it stale? */
+/* (Q2) Does the frame see through the point of a slot, which is of its world? (Q4) room_short: or
+ * is it stale, in any world? */
 GPU_HD static inline int cell_unwanted(const struct point_place *place,
-                                       const struct point_stat *stat, const struct camera *c,
-                                       const float *usable, uint32_t frame, int room_short,
-                                       const struct fuse_params *p)
+                                       const struct point_stat *stat, int here,
+                                       const struct camera *c, const float *usable, uint32_t frame,
+                                       int room_short, const struct fuse_params *p)
 {
     float z;
     if (place->tag == 0)
         return 0;
     return (room_short && cell_stale(stat, frame)) ||
-           associate_through(c, usable, point_position(place), p->carve_rel, &z);
+           (here && associate_through(c, usable, point_position(place), p->carve_rel, &z));
 }
 
 #endif

@@ -9,7 +9,8 @@
 
 static void emit(struct session_cpu *s, uint32_t slot, int kind)
 {
-    s->changes[s->n_changes++] = change_make(s->id[slot], slot, &s->out[slot], kind);
+    s->changes[s->n_changes++] =
+        change_make(s->id[slot], slot, &s->normal[slot], &s->out[slot], kind);
 }
 
 int change_cpu_run(struct gpu_item *item, struct err *err)
@@ -25,8 +26,8 @@ int change_cpu_run(struct gpu_item *item, struct err *err)
         int kind;
         if (!s->won[pixel])
             continue;
-        kind = change_updated(&s->place[slot], &s->stat[slot], &s->out[slot], s->usable[pixel],
-                              c->step_m, &c->fuse);
+        kind = change_updated(&s->place[slot], &s->stat[slot], &s->normal[slot], &s->out[slot],
+                              s->usable[pixel], c->step_m, &c->fuse);
         if (kind)
             emit(s, slot, kind);
     }

@@ -15,7 +15,7 @@
 static __device__ inline void change_emit(const struct session_dev *s, struct gpu_change *to,
                                           uint32_t slot, int kind)
 {
-    struct gpu_change c = change_make(s->id[slot], slot, &s->out[slot], kind);
+    struct gpu_change c = change_make(s->id[slot], slot, &s->normal[slot], &s->out[slot], kind);
     scan_store(to, c); /* 32 bytes in two stores: neighbours fill a line on the bus */
 }
 

@@ -8,7 +8,9 @@
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
+#include "gpu/mono/normal_point.h"
 
+#define CHANGE_CONFIDENCE_MAX 15
 #define CHANGE_LIMIT_Q 2147483392.0f /* in float still below 2^31 after one half is added */
 
 /* round(v / step), halves away from zero, saturated */
@@ -27,9 +29,14 @@ GPU_HD static inline uint8_t change_colour(float c)
     return c >= 255.0f ? 255 : c > 0.0f ? (uint8_t)c : 0;
 }
 
+/* 1, and 1 more with each doubling from 8 observations on: 2^(c + 1) have c. They end at 65535,
+ * which is 14. */
 GPU_HD static inline uint8_t change_confidence(uint32_t n_observations)
 {
-    return n_observations >= 64 ? 3 : n_observations >= 16 ? 2 : 1;
+    uint8_t level = 1;
+    while (n_observations >> (level + 2) && level < CHANGE_CONFIDENCE_MAX)
+        level++;
+    return level;
 }
 
 /* What the point would be published as now. */
@@ -64,12 +71,13 @@ GPU_HD static inline int change_enough(const struct point_out *was, const struct
 
 /*
  * (C1) The change of a point that was updated in this frame at depth z.
- * In/out:  out, what clients hold
+ * In/out:  out and the code of normal, what clients hold
  * Returns: enum gpu_change_kind, or 0
  */
 GPU_HD static inline int change_updated(const struct point_place *place,
-                                        const struct point_stat *stat, struct point_out *out,
-                                        float z, float step_m, const struct fuse_params *p)
+                                        const struct point_stat *stat, struct point_normal *normal,
+                                        struct point_out *out, float z, float step_m,
+                                        const struct fuse_params *p)
 {
     struct point_out now;
     if (stat->state != POINT_STABLE) {
@@ -81,10 +89,12 @@ GPU_HD static inline int change_updated(const struct point_place *place,
     if (out->confidence && !change_enough(out, &now, z, step_m, p))
         return 0;
     *out = now;
+    normal->code = normal_code(normal);
     return GPU_CHANGE_PUT;
 }
 
 GPU_HD static inline struct gpu_change change_make(uint64_t id, uint32_t slot,
+                                                   const struct point_normal *normal,
                                                    const struct point_out *out, int kind)
 {
     struct gpu_change c;
@@ -93,10 +103,11 @@ GPU_HD static inline struct gpu_change change_make(uint64_t id, uint32_t slot,
     for (int i = 0; i < 3; i++) {
         c.p_q[i] = out->p_q[i];
         c.rgb[i] = out->rgb[i];
-        c.pad[i] = 0;
     }
     c.confidence = out->confidence;
     c.kind = (uint8_t)kind;
+    c.pad = 0;
+    c.normal = normal->code;
     return c;
 }
 

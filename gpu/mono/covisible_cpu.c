@@ -42,7 +42,7 @@ int covisible_cpu_run(struct gpu_item *item, struct err *err)
     for (uint32_t k = 0; k < (uint32_t)s->base.config.fuse.max_keyframes; k++) {
         const struct keyframe *kf = &s->keyframes[k];
         int overlap = 0;
-        if (kf->frame)
+        if (kf->frame && s->worlds[k] == s->submap)
             overlap = covisible_overlap(&kf->grid, &kf->camera, &s->grid, &s->camera);
         s->overlap_now[k] = (uint8_t)overlap;
         if (overlap > 0)

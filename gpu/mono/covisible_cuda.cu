@@ -57,7 +57,8 @@ static __device__ inline uint64_t key_of(unsigned overlap, uint32_t frame, int p
 }
 
 static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
-                                     const struct covisible_grid *grid, const struct camera *camera)
+                                     const struct covisible_grid *grid, const struct camera *camera,
+                                     uint32_t submap)
 {
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     for (int k = warp; k < s->fuse.max_keyframes; k += COVISIBLE_WARPS) {
@@ -65,7 +66,7 @@ static __device__ void find_overlaps(struct session_dev *s, uint64_t *keys,
         uint32_t frame = kf->frame; /* 0: the rest is that of no keyframe, and does not count */
         unsigned overlap = (unsigned)(seen_by_lane(&kf->grid, camera, lane) +
                                       seen_by_lane(grid, &kf->camera, lane));
-        overlap = __reduce_add_sync(0xffffffffu, frame ? overlap : 0u);
+        overlap = __reduce_add_sync(0xffffffffu, frame && s->worlds[k] == submap ? overlap : 0u);
         if (lane == 0) {
             s->overlap_now[k] = (uint8_t)overlap;
             keys[k] = key_of(overlap, frame, k);
@@ -127,7 +128,7 @@ static __device__ void note_tally(struct session_dev *s)
 /* By one thread: what the frame fuses. */
 static __device__ struct view view_of(const struct frame_cuda *f, const struct camera *camera)
 {
-    struct view view = {*camera, f->s->depth, f->s->rgb, NULL};
+    struct view view = {*camera, f->s->depth, f->s->rgb, f->s->trust};
     return f->views.v ? view_of_views(f->views.v, f->s->rgb) : view;
 }
 
@@ -147,6 +148,7 @@ static __device__ void find_covisible(const struct frame_cuda *f, struct session
     if (threadIdx.x == 0) {
         camera = motion_camera(f, s);
         s->view = view_of(f, &camera);
+        s->submap = f->submap;
     } else if (threadIdx.x == 32) {
         note_tally(s);
     }
@@ -159,7 +161,7 @@ static __device__ void find_covisible(const struct frame_cuda *f, struct session
         s->grid.valid[threadIdx.x] = grid.valid[threadIdx.x];
         s->grid.p[threadIdx.x] = grid.p[threadIdx.x];
     }
-    find_overlaps(s, keys, &grid, &camera);
+    find_overlaps(s, keys, &grid, &camera, f->submap);
     __syncthreads();
     if (threadIdx.x < 32) {
         int n = pick_best(s, places, keys);

@@ -21,6 +21,8 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
                 &s->depth_scale,
                 f->depth_raw[image_turned((int)(pixel % (uint32_t)s->w),
                                           (int)(pixel / (uint32_t)s->w), s->w, s->h, f->turn)]);
+        if (f->mask && s->mask[pixel])
+            s->depth[pixel] = 0.0f;
         if (f->depth_out)
             f->depth_out[pixel] = s->depth[pixel];
     }

@@ -7,13 +7,22 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/fuse_point.h"
+#include "gpu/mono/normal_point.h"
+
+static struct normal_map map_of(const struct session_cpu *s)
+{
+    return normal_map_make(s->usable, s->world, s->w, s->h, &s->view.camera);
+}
 
 static void update(struct session_cpu *s, uint32_t pixel, uint32_t slot)
 {
     struct point_stat *stat = &s->stat[slot];
-    int was = stat->state;
+    int was = stat->state, evidence = view_evidence(&s->view, pixel);
+    struct normal_map map = map_of(s);
+    normal_fuse(&s->normal[slot], normal_at(&map, pixel), stat->w_a,
+                s->base.config.fuse.w0 * (float)evidence);
     fuse_update(&s->place[slot], stat, s->world[pixel], s->view.rgb + 3 * (size_t)pixel,
-                s->usable[pixel], view_evidence(&s->view, pixel), s->frame, &s->base.config.fuse);
+                s->usable[pixel], evidence, s->frame, &s->base.config.fuse);
     if (was == POINT_STABLE && stat->state == POINT_UNSTABLE) {
         s->unstable[s->n_unstable++] = slot;
         s->n_stable--;
@@ -114,9 +123,12 @@ static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_
     const struct fuse_params *p = &s->base.config.fuse;
     int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
     float weight = fuse_first_weight(x, y, s->view.camera.K, radius_max, p->sigma);
+    struct normal_map map = map_of(s);
     fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel],
                 s->view.rgb + 3 * (size_t)pixel, s->usable[pixel], weight,
                 view_evidence(&s->view, pixel), s->frame, p);
+    s->normal[slot] = (struct point_normal){{0}, 0};
+    normal_fuse(&s->normal[slot], normal_at(&map, pixel), 0.0f, 1.0f);
     s->id[slot] = id;
     s->out[slot].confidence = 0;
     s->claims[slot] = POINT_UNCLAIMED;

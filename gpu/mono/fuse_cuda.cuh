@@ -13,6 +13,7 @@
 
 #include "gpu/mono/change_point.h"
 #include "gpu/mono/fuse_point.h"
+#include "gpu/mono/normal_point.h"
 
 /* (3)-(5) for the pixel that has the point's claim. Returns its marks. */
 static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t pixel, uint32_t slot)
@@ -20,19 +21,23 @@ static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t p
     struct point_place place = scan_load(&s->place[slot]);
     struct point_stat stat = scan_load(&s->stat[slot]);
     struct point_out out = scan_load(&s->out[slot]);
+    struct point_normal normal = s->normal[slot];
+    struct normal_map map = normal_map_make(s->usable, s->world, s->w, s->h, &s->view.camera);
     struct vec3 p_i = s->world[pixel]; /* all loads before the first store */
     float z = s->usable[pixel];
-    int was = stat.state, kind;
+    int was = stat.state, evidence = view_evidence(&s->view, pixel), kind;
     uint32_t mark = 1u << SCAN_WON;
     uint8_t rgb[3];
 
     for (int i = 0; i < 3; i++)
         rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
     s->claims[slot] = POINT_UNCLAIMED;
-    fuse_update(&place, &stat, p_i, rgb, z, view_evidence(&s->view, pixel), s->frame, &s->fuse);
-    kind = change_updated(&place, &stat, &out, z, s->step_m, &s->fuse);
+    normal_fuse(&normal, normal_at(&map, pixel), stat.w_a, s->fuse.w0 * (float)evidence);
+    fuse_update(&place, &stat, p_i, rgb, z, evidence, s->frame, &s->fuse);
+    kind = change_updated(&place, &stat, &normal, &out, z, s->step_m, &s->fuse);
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
+    s->normal[slot] = normal;
     if (kind)
         scan_store(&s->out[slot], out);
     if (was == POINT_STABLE && stat.state == POINT_UNSTABLE)
@@ -99,6 +104,8 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
     int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
     struct intrinsics K = s->view.camera.K;
     float weight = fuse_first_weight(x, y, K, fuse_radius_max(K, s->w, s->h), s->fuse.sigma);
+    struct normal_map map = normal_map_make(s->usable, s->world, s->w, s->h, &s->view.camera);
+    struct point_normal normal = {{0, 0, 0}, 0};
     struct point_place place;
     struct point_stat stat;
     uint8_t rgb[3];
@@ -108,6 +115,8 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
                 view_evidence(&s->view, pixel), s->frame, &s->fuse);
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
+    normal_fuse(&normal, normal_at(&map, pixel), 0.0f, 1.0f);
+    s->normal[slot] = normal;
     s->id[slot] = id;
     s->out[slot].confidence = 0;
 }

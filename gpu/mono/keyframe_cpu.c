@@ -83,6 +83,7 @@ int keyframe_cpu_run(struct gpu_item *item, struct err *err)
         kf->camera = s->camera;
         kf->grid = s->grid;
         kf->frame = s->frame;
+        s->worlds[place] = s->submap;
         s->overlap_now[place] = 0;
         for (uint32_t j = 0; j < n; j++) {
             s->overlaps[(size_t)place * n + j] = s->overlap_now[j];

@@ -139,6 +139,7 @@ static __device__ inline void keyframe_choose(struct session_dev *s)
         if (threadIdx.x == 0) {
             s->keyframes[place].camera = s->camera;
             s->keyframes[place].frame = s->frame;
+            s->worlds[place] = s->submap;
             s->place_new = place;
             if (place == s->n_keyframes)
                 s->n_keyframes++;

@@ -39,17 +39,33 @@ int line_mono_check_picture(const struct gpu_item *item, struct err *err)
 {
     const struct gpu_frame *f = (const struct gpu_frame *)item;
     const struct gpu_session_config *c = &item->session->config;
+    int side = c->max_image_w > c->max_image_h ? c->max_image_w : c->max_image_h;
 
-    if (!f->rgb || f->width < 1 || f->height < 1 || f->width > c->max_image_w ||
-        f->height > c->max_image_h)
-        return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for at most %dx%d",
-                       f->width, f->height, c->max_image_w, c->max_image_h);
+    if (!f->rgb || f->width < 1 || f->height < 1 || f->width > side || f->height > side ||
+        (int64_t)f->width * f->height > (int64_t)c->max_image_w * c->max_image_h)
+        return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for %dx%d", f->width,
+                       f->height, c->max_image_w, c->max_image_h);
     if (item->turn < 0 || item->turn > 3 || (item->turn & 1 && !item->session->sideways))
         return err_set(err, ERR_INPUT,
                        "a picture turned by %d quarters, which the session does not take",
                        item->turn);
     if (!intrinsics_valid(&f->K))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
+    return 0;
+}
+
+static int check_sensor(const struct gpu_frame *f, struct err *err)
+{
+    const struct gpu_sensor *s = &f->sensor;
+
+    if (!s->values || f->item.session->config.depth_source == GPU_DEPTH_NETWORK)
+        return 0;
+    if (s->width < 1 || s->height < 1 || s->width > GPU_SENSOR_PIXELS ||
+        s->height > GPU_SENSOR_PIXELS / s->width)
+        return err_set(err, ERR_INPUT, "a depth sensor's picture of %dx%d, at most %d pixels",
+                       s->width, s->height, GPU_SENSOR_PIXELS);
+    if (!intrinsics_valid(&s->K) || !pose_valid(&s->T_cs))
+        return err_set(err, ERR_INPUT, "a depth sensor whose camera is none");
     return 0;
 }
 
@@ -63,10 +79,13 @@ static int check(const struct gpu_item *item, struct err *err)
     if (!f->has_pose && !item->session->config.motion)
         return err_set(err, ERR_INPUT,
                        "a frame without a pose in a session without a motion network");
+    if (f->submap >= GPU_SUBMAPS_MAX)
+        return err_set(err, ERR_INPUT, "a frame of world %u, there are at most %d", f->submap,
+                       GPU_SUBMAPS_MAX);
     if (f->has_pose && !pose_valid(&f->T_wc))
         return err_set(err, ERR_INPUT, "a pose that is not finite, not rigid, or farther than %g m",
                        (double)POSE_MAX_M);
-    return 0;
+    return check_sensor(f, err);
 }
 
 int line_mono_upload(struct gpu_item *item, struct err *err)
@@ -77,6 +96,7 @@ int line_mono_upload(struct gpu_item *item, struct err *err)
     memset(&f->result, 0, sizeof f->result);
     f->changes = NULL;
     session_cpu_of(item->session)->frame++;
+    session_cpu_of(item->session)->submap = f->submap;
     return 0;
 }
 
@@ -100,6 +120,8 @@ static const struct gpu_stage stages[] = {
     {"image", image_cpu_run, "the picture", "colours, the networks' inputs, K"},
     /* its output to metres (D1)-(D4) */
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
+    /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
+    {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
     /* as given, or the last pose moved by what the network says (M1)-(M3) */
     {"motion", motion_cpu_run, "the given pose, the motion network's input", "the pose"},
     /* frames with poses: corrected by keyframes, which become final with views of both sides

@@ -21,6 +21,14 @@ int line_mono_cuda_depth(const struct pass_cuda *p, struct err *err)
     return rc ? rc : depth_cuda(p, err);
 }
 
+/* Of a session with a map, which may have a depth sensor. */
+static int depth_pass(const struct pass_cuda *p, struct err *err)
+{
+    int rc = line_mono_cuda_depth(p, err);
+
+    return rc ? rc : sensor_cuda(p, err);
+}
+
 /* What the network says becomes a pose in the next pass. */
 static int motion_pass(const struct pass_cuda *p, struct err *err)
 {
@@ -30,7 +38,7 @@ static int motion_pass(const struct pass_cuda *p, struct err *err)
 }
 
 static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
-    [SESSION_CUDA_IMAGE] = image_cuda,   [SESSION_CUDA_DEPTH] = line_mono_cuda_depth,
+    [SESSION_CUDA_IMAGE] = image_cuda,   [SESSION_CUDA_DEPTH] = depth_pass,
     [SESSION_CUDA_MOTION] = motion_pass, [SESSION_CUDA_COVISIBLE] = covisible_cuda,
     [SESSION_CUDA_VIEWS] = views_cuda,   [SESSION_CUDA_ASSOCIATE] = associate_cuda,
     [SESSION_CUDA_UPDATE] = update_cuda, [SESSION_CUDA_INSERT] = insert_cuda,
@@ -157,8 +165,10 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->T_wc = f->T_wc;
     a->has_pose = f->has_pose;
     a->restart = f->restart;
+    a->submap = f->submap;
     a->turn = f->item.turn;
     put_networks(a, graph, at);
+    session_cuda_put_sensor(a, s, f);
     a->changes = s->changes;
     a->result = s->result;
     a->depth_out = f->depth_out ? s->depth_out : NULL;
@@ -169,14 +179,10 @@ int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err
 {
     const struct session_cuda *s = (const struct session_cuda *)item->session;
     struct gpu_frame *f = gpu_frame_of(item);
-    int rc;
 
     memset(&f->result, 0, sizeof f->result);
     f->changes = NULL;
-    CU_TRY(cudaMemcpyAsync(s->host.picture, f->rgb, (size_t)f->width * (size_t)f->height * 3,
-                           cudaMemcpyHostToDevice, stream));
-out:
-    return rc;
+    return session_cuda_upload(s, f, stream, err);
 }
 
 /* A pass lasts until the next one began. */

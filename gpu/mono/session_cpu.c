@@ -12,7 +12,8 @@ static void lay_out_picture(struct session_cpu *s, struct arena *a,
                             const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
-    s->row = arena_take(a, (size_t)c->max_image_w * 3, sizeof *s->row);
+    size_t side = (size_t)(c->max_image_w > c->max_image_h ? c->max_image_w : c->max_image_h);
+    s->row = arena_take(a, side * 3, sizeof *s->row);
     s->rgb = arena_take(a, n * 3, sizeof *s->rgb);
     s->planes = arena_take(a, n * 3, sizeof *s->planes);
     s->pair = arena_take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
@@ -24,6 +25,10 @@ static void lay_out_fusion(struct session_cpu *s, struct arena *a,
                            const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
+    if (c->depth_source != GPU_DEPTH_NETWORK) {
+        s->sensor_claims = arena_take(a, n, sizeof *s->sensor_claims);
+        s->trust = arena_take(a, n, sizeof *s->trust);
+    }
     s->usable = arena_take(a, n, sizeof *s->usable);
     s->world = arena_take(a, n, sizeof *s->world);
     s->found = arena_take(a, n, sizeof *s->found);
@@ -46,10 +51,12 @@ static void lay_out_model(struct session_cpu *s, struct arena *a,
     size_t n = (size_t)c->net_w * c->net_h, k = (size_t)c->fuse.max_keyframes, m = c->max_points;
     s->overlap_now = arena_take(a, k, sizeof *s->overlap_now);
     s->keyframes = arena_take(a, k, sizeof *s->keyframes);
+    s->worlds = arena_take(a, k, sizeof *s->worlds);
     s->overlaps = arena_take(a, k * k, sizeof *s->overlaps);
     s->maps = arena_take(a, c->fuse.cells ? 0 : k * n, sizeof *s->maps);
     s->place = arena_take(a, m, sizeof *s->place);
     s->stat = arena_take(a, m, sizeof *s->stat);
+    s->normal = arena_take(a, m, sizeof *s->normal);
     s->out = arena_take(a, m, sizeof *s->out);
     s->id = arena_take(a, m, sizeof *s->id);
     s->claims = arena_take(a, m, sizeof *s->claims);
@@ -123,6 +130,8 @@ int session_cpu_new(struct gpu_session **out, struct gpu *g, const struct gpu_se
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->next_id = 1;
     s->arena_bytes = lay_out(s, base, c);
+    if (s->sensor_claims)
+        memset(s->sensor_claims, 0xff, s->n_pixels * sizeof *s->sensor_claims);
     if (c->line->has_map && !c->fuse.cells)
         memset(s->cell_claims, 0xff,
                (size_t)s->n_pixels * (size_t)c->fuse.n_covisible * sizeof *s->cell_claims);

@@ -32,17 +32,22 @@ struct session_cpu {
     const uint32_t *visit; /* [n_pixels] order of the claiming passes; NULL = by rows */
 
     /* the frame */
-    uint32_t frame; /* number of the current one, from 1 */
-    uint32_t *row;  /* [max_image_w*3] one row of the picture, summed over a box */
-    uint8_t *rgb;   /* [h][w][3] */
-    float *planes;  /* [3][h][w] for the depth network */
-    float *pair;    /* [8][h][w] for the motion network: previous, current, rays */
-    float *depth;   /* [h][w] metres, 0 = none */
-    float *raw;     /* [w][h] or [h][w]: what the depth network says of a turned picture */
+    uint32_t frame;  /* number of the current one, from 1 */
+    uint32_t submap; /* its world */
+    uint32_t *row;   /* [3 * longer side] one row of the picture, summed over a box */
+    uint8_t *rgb;    /* [h][w][3] */
+    float *planes;   /* [3][h][w] for the depth network */
+    float *pair;     /* [8][h][w] for the motion network: previous, current, rays */
+    float *depth;    /* [h][w] metres, 0 = none */
+    float *raw;      /* [w][h] or [h][w]: what the depth network says of a turned picture */
     struct camera camera;
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */
     int has_previous;    /* pair holds the previous picture */
+
+    /* depth_source other than the network's, else NULL */
+    uint64_t *sensor_claims; /* [h][w], all unclaimed between frames */
+    uint8_t *trust;          /* [h][w] of depth */
 
     struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
     struct view view;    /* what the frame fuses */
@@ -70,6 +75,7 @@ struct session_cpu {
     struct keyframe *keyframes; /* [max_keyframes] */
     struct map_cell *maps;      /* [max_keyframes][h][w] */
     uint8_t *overlaps;          /* [max_keyframes][max_keyframes] */
+    uint32_t *worlds;           /* [max_keyframes] the submap of each */
     uint32_t n_keyframes;
 
     /* fuse */
@@ -87,6 +93,7 @@ struct session_cpu {
     /* the model, by slot */
     struct point_place *place;
     struct point_stat *stat;
+    struct point_normal *normal;
     struct point_out *out;
     uint64_t *id;
     uint64_t *claims;     /* all unclaimed between frames */
@@ -122,8 +129,9 @@ MUST_CHECK int session_cpu_put_depth(struct gpu_session *s, const float *depth, 
 
 /* The stages, one frame each: rows of gpu_line_mono. */
 typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
-stage_cpu_fn image_cpu_run, depth_cpu_run, motion_cpu_run, views_cpu_run, covisible_cpu_run,
-    associate_cpu_run, keyframe_cpu_run, fuse_cpu_run, remove_cpu_run, change_cpu_run;
+stage_cpu_fn image_cpu_run, depth_cpu_run, sensor_cpu_run, motion_cpu_run, views_cpu_run,
+    covisible_cpu_run, associate_cpu_run, keyframe_cpu_run, fuse_cpu_run, remove_cpu_run,
+    change_cpu_run;
 
 /* cell_cpu.c: what a pixel with depth finds and sees through, and its claim of an empty cube. */
 void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel);

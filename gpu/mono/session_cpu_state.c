@@ -44,6 +44,7 @@ static void copy(uint8_t *to, const void *from, size_t n)
 static void save_keyframes(const struct session_cpu *s, uint8_t *buf, const struct state_layout *l)
 {
     size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
+    copy(buf + l->worlds, s->worlds, k * sizeof *s->worlds);
     copy(buf + l->keyframes, s->keyframes, k * sizeof *s->keyframes);
     state_tidy_keyframes(buf + l->keyframes, k);
     for (size_t i = 0; i < k; i++) {
@@ -81,6 +82,7 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
     state_begin(buf, &h, &l);
     copy(buf + l.place, s->place, n * sizeof *s->place);
     copy(buf + l.stat, s->stat, n * sizeof *s->stat);
+    copy(buf + l.normals, s->normal, n * sizeof *s->normal);
     copy(buf + l.out, s->out, n * sizeof *s->out);
     copy(buf + l.id, s->id, n * sizeof *s->id);
     copy(buf + l.unstable, s->unstable, s->n_unstable * sizeof *s->unstable);
@@ -99,6 +101,8 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
 static void load_keyframes(struct session_cpu *s, const uint8_t *buf, const struct state_layout *l)
 {
     size_t k = s->n_keyframes, most = (size_t)s->base.config.fuse.max_keyframes;
+    if (l->worlds)
+        copy((uint8_t *)s->worlds, buf + l->worlds, k * sizeof *s->worlds);
     copy((uint8_t *)s->keyframes, buf + l->keyframes, k * sizeof *s->keyframes);
     for (size_t i = 0; i < k; i++) {
         uint32_t last = 0;
@@ -152,6 +156,8 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     take_counts(s, &h);
     copy((uint8_t *)s->place, buf + l.place, s->n_slots * sizeof *s->place);
     copy((uint8_t *)s->stat, buf + l.stat, s->n_slots * sizeof *s->stat);
+    if (l.normals)
+        copy((uint8_t *)s->normal, buf + l.normals, s->n_slots * sizeof *s->normal);
     copy((uint8_t *)s->out, buf + l.out, s->n_slots * sizeof *s->out);
     copy((uint8_t *)s->id, buf + l.id, s->n_slots * sizeof *s->id);
     copy((uint8_t *)s->unstable, buf + l.unstable, s->n_unstable * sizeof *s->unstable);

@@ -9,6 +9,7 @@
 #include "gpu/base/cuda_try.h"
 #include "gpu/base/memory_cuda.h"
 #include "gpu/mono/associate_point.h"
+#include "gpu/mono/sensor_point.h"
 
 #include <stdlib.h>
 
@@ -43,6 +44,14 @@ static void lay_out_fusion(struct session_dev *s, struct arena *a,
                            const struct gpu_session_config *c)
 {
     size_t n = (size_t)c->net_w * c->net_h;
+    take(a, &s->mask, n);
+    if (c->depth_source != GPU_DEPTH_NETWORK) {
+        take(a, &s->sensor_values, GPU_SENSOR_PIXELS);
+        take(a, &s->sensor_sure, GPU_SENSOR_PIXELS);
+        take(a, &s->sensor_claims, n);
+        take(a, &s->sensor_bins, SENSOR_BINS);
+        take(a, &s->trust, n);
+    }
     take(a, &s->usable, n);
     take(a, &s->world, n);
     take(a, &s->found, n);
@@ -65,10 +74,12 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
     size_t n = (size_t)c->net_w * c->net_h, k = (size_t)c->fuse.max_keyframes, m = c->max_points;
     take(a, &s->overlap_now, k);
     take(a, &s->keyframes, k);
+    take(a, &s->worlds, k);
     take(a, &s->overlaps, k * k);
     take(a, &s->maps, c->fuse.cells ? 0 : k * n);
     take(a, &s->place, m);
     take(a, &s->stat, m);
+    take(a, &s->normal, m);
     take(a, &s->out, m);
     take(a, &s->id, m);
     take(a, &s->claims, m);
@@ -130,6 +141,7 @@ static void set_constants(struct session_dev *s, const struct gpu_session_config
     s->n_pixels = (uint32_t)c->net_w * (uint32_t)c->net_h;
     s->max_points = c->max_points;
     s->next_id = 1;
+    s->sensor_fill = c->depth_source == GPU_DEPTH_BOTH;
 }
 
 static size_t aligned(size_t n)
@@ -171,6 +183,9 @@ static int clear(struct session_cuda *s, const struct gpu_session_config *c, cud
         CU_TRY(
             cudaMemsetAsync(s->host.claims, 0xff, c->max_points * sizeof *s->host.claims, stream));
     }
+    if (s->host.sensor_claims)
+        CU_TRY(cudaMemsetAsync(s->host.sensor_claims, 0xff,
+                               s->host.n_pixels * sizeof *s->host.sensor_claims, stream));
     if (c->views)
         CU_TRY(cudaMemcpyAsync(s->host.views, &s->views, sizeof s->views, cudaMemcpyHostToDevice,
                                stream));
@@ -224,6 +239,27 @@ int session_cuda_put_depth(struct session_cuda *s, const float *depth, cudaStrea
     int rc = 0;
     CU_TRY(cudaMemcpyAsync(s->host.depth, depth, s->host.n_pixels * sizeof *depth,
                            cudaMemcpyHostToDevice, stream));
+out:
+    return rc;
+}
+
+int session_cuda_upload(const struct session_cuda *s, const struct gpu_frame *f,
+                        cudaStream_t stream, struct err *err)
+{
+    const struct gpu_sensor *from = &f->sensor;
+    size_t n = (size_t)f->width * (size_t)f->height;
+    int rc = 0;
+    CU_TRY(cudaMemcpyAsync(s->host.picture, f->rgb, 3 * n, cudaMemcpyHostToDevice, stream));
+    if (f->mask && s->host.mask)
+        CU_TRY(cudaMemcpyAsync(s->host.mask, f->mask, s->host.n_pixels, cudaMemcpyHostToDevice,
+                               stream));
+    if (!from->values || !s->host.sensor_values)
+        goto out;
+    n = (size_t)from->width * (size_t)from->height;
+    CU_TRY(cudaMemcpyAsync(s->host.sensor_values, from->values, n * sizeof *from->values,
+                           cudaMemcpyHostToDevice, stream));
+    if (from->sure)
+        CU_TRY(cudaMemcpyAsync(s->host.sensor_sure, from->sure, n, cudaMemcpyHostToDevice, stream));
 out:
     return rc;
 }

@@ -104,11 +104,19 @@ struct session_dev {
 
     /* the frame */
     uint32_t frame;
+    uint32_t submap;  /* its world: known behind SESSION_CUDA_COVISIBLE */
     uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
     uint8_t *rgb;     /* [h][w][3] */
     /* [h][w][4] the previous picture for the motion network; NULL without one */
     __half *previous;
-    float *depth; /* [h][w] metres, 0 = none */
+    float *depth;            /* [h][w] metres, 0 = none */
+    uint8_t *mask;           /* [h][w] as uploaded */
+    uint16_t *sensor_values; /* [GPU_SENSOR_PIXELS] as uploaded; from here on NULL or 0 without */
+    uint8_t *sensor_sure;    /* the same */
+    uint64_t *sensor_claims; /* [h][w], all unclaimed between frames */
+    uint32_t *sensor_bins;   /* [SENSOR_BINS] */
+    uint8_t *trust;          /* [h][w] of depth */
+    int sensor_fill;         /* the network's depth is where the sensor has none */
     struct camera camera;
     struct rigid T_last;
     int has_last, has_previous;
@@ -135,6 +143,7 @@ struct session_dev {
     int is_keyframe;
     uint32_t place_new, n_keyframes;
     struct keyframe *keyframes;
+    uint32_t *worlds;      /* [max_keyframes] the submap of each */
     struct map_cell *maps; /* [max_keyframes][h][w] */
     uint8_t *overlaps;
 
@@ -159,6 +168,7 @@ struct session_dev {
     /* the model, by slot */
     struct point_place *place;
     struct point_stat *stat;
+    struct point_normal *normal;
     struct point_out *out;
     uint64_t *id;
     uint64_t *claims; /* all unclaimed between frames */
@@ -193,7 +203,12 @@ struct frame_cuda {
     struct intrinsics K;   /* of it */
     struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
+    uint32_t submap;
     int turn; /* quarters: the depth network's picture and answer are turned (I4) */
+    int mask; /* there is one */
+    int sensor_w, sensor_h, sensor_inverse, sensor_sure; /* 0 x 0: no sensor's picture */
+    struct intrinsics sensor_K;
+    struct rigid sensor_T;        /* to the colour camera */
     float mean[2][3], std[2][3];  /* of the depth and of the motion network */
     __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
     int depth_pitch, motion_pitch;
@@ -239,12 +254,31 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.restart = a->restart;
 }
 
+/* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture it is
+ * one of no pixels. */
+static inline void session_cuda_put_sensor(struct frame_cuda *a, const struct session_cuda *s,
+                                           const struct gpu_frame *f)
+{
+    a->mask = f->mask != NULL && s->host.mask != NULL;
+    if (!f->sensor.values || !s->host.sensor_values)
+        return;
+    a->sensor_w = f->sensor.width;
+    a->sensor_h = f->sensor.height;
+    a->sensor_inverse = f->sensor.inverse;
+    a->sensor_sure = f->sensor.sure != NULL;
+    a->sensor_K = f->sensor.K;
+    a->sensor_T = f->sensor.T_cs;
+}
+
 size_t session_cuda_bytes(const struct gpu_session_config *c);
 /* c->depth may be NULL (tests): depth is then given by session_cuda_put_depth(). Arguments are
  * trusted. memory: memory_cuda_get(). Waits for `stream`. */
 MUST_CHECK int session_cuda_new(struct session_cuda **s, struct gpu *g, struct memory_cuda *memory,
                                 const struct gpu_session_config *c, cudaStream_t stream,
                                 struct err *err);
+/* Enqueues the copies of what the frame brings. */
+MUST_CHECK int session_cuda_upload(const struct session_cuda *s, const struct gpu_frame *f,
+                                   cudaStream_t stream, struct err *err);
 /* Its last frame is over. */
 void session_cuda_free(struct session_cuda **s);
 MUST_CHECK int session_cuda_put_depth(struct session_cuda *s, const float *depth,
@@ -259,8 +293,8 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
                                  cudaStream_t stream, struct err *err);
 
 /* Passes: kernels for a batch of struct frame_cuda. */
-pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, covisible_cuda, associate_cuda, update_cuda,
-    insert_cuda, remove_cuda, views_cuda;
+pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, sensor_cuda, covisible_cuda, associate_cuda,
+    update_cuda, insert_cuda, remove_cuda, views_cuda;
 
 /* line_mono_cuda.c: what the host does for every line of pictures. Its arguments are frame_cuda. A
  * line without a map ends with the depth pass (its network, then metres) and depth_end_cuda(). */

@@ -98,8 +98,10 @@ static int copy_points(uint8_t *buf, const struct state_layout *l, const struct 
     } arrays[] = {
         {d->place, l->place, n * sizeof *d->place},
         {d->stat, l->stat, n * sizeof *d->stat},
+        {d->normal, l->normals, l->normals ? n * sizeof *d->normal : 0},
         {d->out, l->out, n * sizeof *d->out},
         {d->id, l->id, n * sizeof *d->id},
+        {d->worlds, l->worlds, l->worlds ? d->n_keyframes * sizeof *d->worlds : 0},
         {d->unstable[d->unstable_now], l->unstable, d->n_unstable * sizeof(uint32_t)},
         {d->free_slots, l->free_slots, d->n_free * sizeof(uint32_t)},
         {d->key, l->keys, d->table ? n * sizeof *d->key : 0},

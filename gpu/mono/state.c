@@ -11,6 +11,8 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
     h->w = c->net_w;
     h->h = c->net_h;
     h->step_m = c->step_m;
+    h->normals = 1;
+    h->worlds = 1;
     h->cells = c->fuse.cells != 0;
     h->views = c->views != 0;
 }
@@ -135,7 +137,8 @@ static const struct state_part state_session = {SECTION_TAG('G', 'S', 'E', 'S'),
                                                  get_previous,
                                                  check_previous};
 static const struct state_part *const state_part[] = {
-    &state_session, &state_model, &state_keyframes, &state_cells, &state_views, &state_previous};
+    &state_session,   &state_model, &state_normals, &state_worlds,
+    &state_keyframes, &state_cells, &state_views,   &state_previous};
 #define N_PARTS ((int)(sizeof state_part / sizeof *state_part))
 
 /* The parts of a row that is read: where their bodies are; len 0 of a part that is missing. */

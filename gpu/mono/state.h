@@ -9,7 +9,9 @@
  *
  *   GSES  the session: back end, shape, frame, last pose                       state.c
  *   GMOD  the fusion model: counts, points, lists of slots                     state_model.c
+ *   GNOR  the normals of its points                                            state_normals.c
  *   GKEY  keyframes, their overlaps and maps                                   state_keyframes.c
+ *   GSUB  the worlds of keyframes                                              state_worlds.c
  *   GCEL  instead of maps: the cube of space that each slot's point lies in    state_cells.c
  *   GVIE  keyframes of many views, with their maps, if the session uses them   state_views.c
  *   GPRE  the motion network's previous picture, if there is one               state.c
@@ -42,6 +44,8 @@ struct state_head {
     int32_t w, h;
     float step_m;
     uint32_t has_last, has_previous;
+    uint32_t normals; /* 0: a state that an earlier build wrote, which knew of none; the same of: */
+    uint32_t worlds;
     uint32_t cells; /* points lie in cubes: keys, and no maps */
     uint32_t views; /* many views: their counts are */
     uint32_t views_frame, views_taken, views_swept, views_final, views_first;
@@ -54,12 +58,14 @@ struct state_head {
 struct state_layout {
     size_t place;      /* [n_slots] struct point_place */
     size_t stat;       /* [n_slots] struct point_stat */
+    size_t normals;    /* [n_slots] struct point_normal */
     size_t out;        /* [n_slots] struct point_out */
     size_t id;         /* [n_slots] u64 */
     size_t unstable;   /* [n_unstable] u32 */
     size_t free_slots; /* [n_free] u32 */
     size_t keyframes;  /* [n_keyframes] struct keyframe */
     size_t overlaps;   /* [n_keyframes][n_keyframes] u8 */
+    size_t worlds;     /* [n_keyframes] u32 */
     size_t maps;       /* [n_keyframes][h][w] u32 */
     size_t keys;       /* [n_slots] u64, of cells */
     /* of n = state_views_kept() keyframes of many views, struct views and its maps */

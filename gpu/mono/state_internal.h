@@ -26,7 +26,8 @@ struct state_part {
                  struct err *err);
 };
 
-extern const struct state_part state_model, state_keyframes, state_cells, state_views;
+extern const struct state_part state_model, state_normals, state_keyframes, state_worlds,
+    state_cells, state_views;
 /* Their arrays from byte `end` on. Returns where they end. */
 size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t end);
 size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t end);

@@ -4,6 +4,7 @@
  * Body:    n_slots, n_unstable, n_free, n_points, n_stable u32 | 0 u32 | next_id u64 | places,
  *          stats, outs, ids of all slots | unstable slots | free slots
  */
+#include "gpu/mono/change_point.h"
 #include "gpu/mono/state_internal.h"
 
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static int check_points(uint8_t *states, const struct state_head *h, const struc
         memcpy(&stat, buf + l->stat + i * sizeof stat, sizeof stat);
         memcpy(&out, buf + l->out + i * sizeof out, sizeof out);
         memcpy(&id, buf + l->id + i * sizeof id, sizeof id);
-        if (!point_right(h, &place, &stat, id) || out.confidence > 3)
+        if (!point_right(h, &place, &stat, id) || out.confidence > CHANGE_CONFIDENCE_MAX)
             return err_set(err, ERR_INPUT, "slot %zu holds what cannot be a point", i);
         states[i] = stat.state;
     }

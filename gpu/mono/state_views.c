@@ -33,6 +33,7 @@ void state_views_to(struct views *v, const struct state_head *h)
     v->n_swept = h->views_swept;
     v->n_final = h->views_final;
     v->first = h->views_first;
+    v->anchor.set = 0;
 }
 
 size_t state_views_kept(const struct state_head *h)

@@ -28,6 +28,7 @@ int views_cuda(const struct pass_cuda *p, struct err *err)
     b.pixels_max = p->pixels_max;
     b.w_max = p->w_max;
     b.h_max = p->h_max;
+    b.refines = p->views == GPU_VIEWS_REFINED;
     b.stream = p->stream;
     rc = scan_launch(SCAN_BEHIND_ANY, begin_kernel, 1, 32, p, err);
     return rc ? rc : views_cuda_run(&b, err);

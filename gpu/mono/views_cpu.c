@@ -7,19 +7,22 @@
 int views_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
-    const struct gpu_frame *f = gpu_frame_of(item);
+    struct gpu_frame *f = gpu_frame_of(item);
     const struct views_frame now = {s->rgb, s->depth, s->camera.T_wc, s->camera.K, f->restart};
 
     (void)err;
     if (!s->views || !f->has_pose) {
-        s->view = (struct view){s->camera, s->depth, s->rgb, NULL};
+        s->view = (struct view){s->camera, s->depth, s->rgb, s->trust};
         return 0;
     }
     plan_cpu(s->views, &now);
     sweep_cpu(s->views);
+    if (item->session->config.views == GPU_VIEWS_REFINED)
+        refine_cpu(s->views);
     agree_cpu(s->views);
     draw_cpu(s->views);
     field_cpu(s->views, &now);
+    f->result.views = s->views->told;
     s->view = view_of_views(s->views, s->rgb);
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "gpu/views/field_point.h"
+#include "gpu/views/tell_point.h"
 
 /* What a solution needs beside the nodes. */
 struct scratch {
@@ -71,5 +72,7 @@ void field_cpu(struct views *v, const struct views_frame *f)
         solve(v, target, &s);
         for (uint32_t i = 0; i < v->n_pixels; i++)
             field_apply(v, target, i, single_at(v, f, target, i));
+        if (target == VIEWS_FRAME)
+            v->told = tell_views(v, s.common);
     }
 }

@@ -5,6 +5,7 @@
  *          (views, frames), a thread a node, which sums up its pixels in their order.
  */
 #include "gpu/views/field_point.h"
+#include "gpu/views/tell_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 static __device__ inline float single_at(const struct views_job *job, int target, uint32_t i)
@@ -78,6 +79,8 @@ static __global__ void solve_kernel(const struct views_job *first, size_t stride
     }
     if (in)
         v->target[target].nodes[i] = nodes[i];
+    if (target == VIEWS_FRAME && i == 0)
+        v->told = tell_views(v, common);
 }
 
 static __global__ void apply_kernel(const struct views_job *first, size_t stride)

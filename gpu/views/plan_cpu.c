@@ -1,4 +1,4 @@
-#include "gpu/views/plan_point.h"
+#include "gpu/views/tell_point.h"
 
 /* Samples of a keyframe's single-view depth, and how every other one sees them. */
 static void look_from(struct plan_sight sight[VIEWS_KEPT], const struct views *v,
@@ -35,6 +35,7 @@ void plan_cpu(struct views *v, const struct views_frame *f)
 {
     struct plan_sight sight[VIEWS_KEPT];
     float z[VIEWS_GRID];
+    uint8_t now[VIEWS_GRID];
     int n;
 
     plan_begin(v, f->restart);
@@ -45,6 +46,9 @@ void plan_cpu(struct views *v, const struct views_frame *f)
     for (int i = 0; i < VIEWS_GRID; i++)
         plan_quantile(&v->plan, z, i, n);
     plan_decide(v);
+    for (int i = 0; i < VIEWS_GRID; i++)
+        now[i] = tell_level(v, f, i);
+    tell_still(v, now);
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->grey_now[i] = views_grey(f->rgb + 3 * (size_t)i);
     if (v->plan.taken >= 0)

@@ -5,7 +5,7 @@
  *          store: (blocks of pixels, frames), a thread a pixel; it clears what is drawn into, too.
  */
 #include "gpu/views/draw_point.h"
-#include "gpu/views/plan_point.h"
+#include "gpu/views/tell_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define FROM_FRAME 0 /* views that keyframes are looked at from */
@@ -47,13 +47,16 @@ static __global__ void plan_kernel(const struct views_job *first, size_t stride)
     struct views *v = job->v;
     __shared__ float z[FROM][VIEWS_GRID];
     __shared__ struct plan_sight sight[FROM][VIEWS_KEPT];
+    __shared__ uint8_t now[VIEWS_GRID];
     int t = (int)threadIdx.x;
     if (!v)
         return;
     if (t == 0)
         begin(v, &job->frame);
-    for (int i = t; i < VIEWS_GRID; i += VIEWS_BLOCK)
+    for (int i = t; i < VIEWS_GRID; i += VIEWS_BLOCK) {
         z[FROM_FRAME][i] = job->frame.depth[plan_pixel(i, v->w, v->h)];
+        now[i] = tell_level(v, &job->frame, i);
+    }
     __syncthreads();
     for (int i = t; i < VIEWS_GRID; i += VIEWS_BLOCK)
         plan_quantile(&v->plan, z[FROM_FRAME], i, plan_count(z[FROM_FRAME]));
@@ -76,6 +79,8 @@ static __global__ void plan_kernel(const struct views_job *first, size_t stride)
         plan_pool(v, sight[FROM_FINAL], VIEWS_FINAL);
     if (t == 64 && v->plan.swept >= 0)
         plan_sources(v, sight[FROM_SWEPT]);
+    if (t == 96)
+        tell_still(v, now);
 }
 
 static __device__ void keep(struct views *v, const struct views_frame *f, uint32_t i)

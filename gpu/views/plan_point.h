@@ -127,6 +127,7 @@ GPU_HD static inline void plan_begin(struct views *v, int restart)
 {
     struct views_plan *p = &v->plan;
     p->taken = p->swept = p->final = -1;
+    p->again = 0;
     p->n_sources = p->n_pool[VIEWS_FINAL] = p->n_pool[VIEWS_FRAME] = 0;
     p->near_m = p->median_m = p->far_m = 0.0f;
     v->frame++;
@@ -155,6 +156,17 @@ GPU_HD static inline void plan_decide(struct views *v)
         p->swept = (int)(v->n_swept++ % VIEWS_KEPT);
 }
 
+/* How a source stands to the swept keyframe, as far as the given poses say. */
+GPU_HD static inline struct views_pose plan_pose(const struct views *v, int source)
+{
+    struct views_pose p;
+    p.given = rigid_mul(&v->kept[source].camera.T_cw, &v->kept[v->plan.swept].camera.T_wc);
+    p.T = p.given;
+    p.gain = 1.0f;
+    p.bias = 0.0f;
+    return p;
+}
+
 /* (V4) The worth of each kept keyframe as a source, taken one by one. sight: [VIEWS_KEPT]. */
 GPU_HD static inline void plan_sources(struct views *v, const struct plan_sight *sight)
 {
@@ -175,7 +187,8 @@ GPU_HD static inline void plan_sources(struct views *v, const struct plan_sight 
                 best = j;
         if (!(worth[best] > 0.0f))
             break;
-        p->source[p->n_sources++] = best;
+        p->source[p->n_sources] = best;
+        p->pose[p->n_sources++] = plan_pose(v, best);
         worth[best] = 0.0f;
         t = v->kept[best].camera.T_wc.t;
         for (int j = 0; j < VIEWS_KEPT; j++) {

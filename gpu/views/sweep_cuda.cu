@@ -101,9 +101,8 @@ static __device__ void keep(int best[SWEEP_HALF], int score)
     }
 }
 
-static __global__ void sweep_kernel(const struct views_job *first, size_t stride)
+static __device__ void sweep_tile(struct views *v)
 {
-    struct views *v = views_job_of(first, stride)->v;
     __shared__ struct tile t;
     int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE, n_sources, across, n;
     int best[SWEEP_HALF];
@@ -112,8 +111,6 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
     struct sweep_sums own;
     struct intrinsics K;
     float root;
-    if (!v || v->plan.swept < 0 || v->plan.n_sources == 0)
-        return;
     across = (v->w + TILE - 1) / TILE;
     if ((int)blockIdx.x >= across * ((v->h + TILE - 1) / TILE))
         return;
@@ -157,8 +154,32 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
     }
 }
 
-int sweep_cuda(const struct views_batch *b, struct err *err)
+static __global__ void sweep_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    if (v && v->plan.swept >= 0 && v->plan.n_sources > 0)
+        sweep_tile(v);
+}
+
+static __global__ void sweep_again_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    if (v && v->plan.again)
+        sweep_tile(v);
+}
+
+static int launch(views_kernel *kernel, const struct views_batch *b, struct err *err)
 {
     uint32_t tiles = (uint32_t)((b->w_max + TILE - 1) / TILE * ((b->h_max + TILE - 1) / TILE));
-    return views_launch(sweep_kernel, tiles, TILE * TILE, b, err);
+    return views_launch(kernel, tiles, TILE * TILE, b, err);
+}
+
+int sweep_cuda(const struct views_batch *b, struct err *err)
+{
+    return launch(sweep_kernel, b, err);
+}
+
+int sweep_cuda_again(const struct views_batch *b, struct err *err)
+{
+    return launch(sweep_again_kernel, b, err);
 }

@@ -48,9 +48,9 @@ GPU_HD static inline struct sweep_planes sweep_planes_of(const struct views_kept
 
 GPU_HD static inline struct sweep_source sweep_source_of(const struct views *v, int i)
 {
-    const struct views_kept *k = &v->kept[v->plan.swept], *o = &v->kept[v->plan.source[i]];
+    const struct views_kept *o = &v->kept[v->plan.source[i]];
     struct sweep_source s;
-    s.T = rigid_mul(&o->camera.T_cw, &k->camera.T_wc);
+    s.T = v->plan.pose[i].T;
     s.K = o->camera.K;
     s.grey = v->grey + views_at(v, v->plan.source[i]);
     return s;

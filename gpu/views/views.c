@@ -32,12 +32,18 @@ size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
         v->step++;
     v->nodes_w = (w + v->step - 1) / v->step + 1;
     v->nodes_h = (h + v->step - 1) / v->step + 1;
+    v->cell = 4;
+    while ((w / v->cell) * (h / v->cell) > VIEWS_POINTS)
+        v->cell++;
     v->grey = arena_take(&a, VIEWS_KEPT * n, sizeof *v->grey);
     v->rgb = arena_take(&a, VIEWS_KEPT * n, 3 * sizeof *v->rgb);
     v->single = arena_take(&a, VIEWS_KEPT * n, sizeof *v->single);
     v->own = arena_take(&a, VIEWS_KEPT * n, sizeof *v->own);
     v->agree = arena_take(&a, VIEWS_KEPT * n, sizeof *v->agree);
     v->grey_now = arena_take(&a, n, sizeof *v->grey_now);
+    v->pyramid =
+        arena_take(&a, (VIEWS_SOURCES + 1) * views_pyramid_pixels(w, h), sizeof *v->pyramid);
+    v->points = arena_take(&a, VIEWS_POINTS, sizeof *v->points);
     for (int i = 0; i < VIEWS_TARGETS; i++)
         take_target(&v->target[i], &a, n);
     return a.used;

@@ -9,20 +9,22 @@
  *
  * Life of a keyframe, by numbers of keyframes and frames alone, at most one of each a frame:
  *   taken   its pose differs from the last one's; picture and single-view depth are kept
- *   swept   VIEWS_SWEEP_KEYFRAMES later: matched with its sources plane by plane (V3)-(V6); pixels
- *           that match measure depth, and are compared with what other keyframes measure (V7)
+ *   swept   VIEWS_SWEEP_KEYFRAMES later: matched with its sources plane by plane (V3)-(V6); where
+ *           the pictures say that the sources stood elsewhere, their poses are refined and it is
+ *           matched once more (V17)-(V20); pixels that match measure depth, and are compared with
+ *           what other keyframes measure (V7)
  *   final   VIEWS_FINAL_KEYFRAMES later: its own and the other keyframes' measurements correct its
  *           single-view depth (V8)-(V12)
  * Frames:  T_wc takes camera points to the session's world. Depth is metres along z.
  * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
  *          arithmetic in a fixed order. Both back ends give the same bits.
  * Memory:  all of it is laid out when the session is made.
- * Maths:   MATH.md (V1)-(V12)
+ * Maths:   MATH.md (V1)-(V15), (V17)-(V20)
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_H
 #define RECOND_GPU_VIEWS_VIEWS_H
 
-#include "proto/types.h"
+#include "gpu/gpu.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +39,10 @@ extern "C" {
 #define VIEWS_GRID_W 16  /* samples of a view's depth */
 #define VIEWS_GRID_H 12
 #define VIEWS_GRID (VIEWS_GRID_W * VIEWS_GRID_H)
-#define VIEWS_BINS 256 /* of log ratios */
+#define VIEWS_BINS 256    /* of log ratios */
+#define VIEWS_POINTS 3072 /* that a keyframe's sources are posed by, at most */
+#define VIEWS_LEVELS 3    /* sizes of a picture that they are posed by */
+#define VIEWS_SCALES 512  /* bins of log ratios of measured depths */
 /* A keyframe is swept, and is final, when so many were taken or so many frames passed since. */
 #define VIEWS_SWEEP_KEYFRAMES 4
 #define VIEWS_SWEEP_FRAMES 20
@@ -60,12 +65,25 @@ struct views_kept {
     struct views_camera camera;
 };
 
+/* A source as the swept keyframe sees it: T takes the keyframe's points to the source's camera. */
+struct views_pose {
+    struct rigid given, T; /* by the odometry; refined */
+    float gain, bias;      /* of its levels against the keyframe's */
+};
+
+/* A pixel of the swept keyframe that its sources are posed by. */
+struct views_point {
+    float x, y, rx, ry, inv; /* pixel, ray (rx, ry, 1), inverse depth */
+};
+
 /* What a frame has to do; places of keyframes, -1 = none. */
 struct views_plan {
     struct views_camera camera;    /* of the frame */
     float near_m, median_m, far_m; /* of its depth; 0: it has none */
     int taken, swept, final;
     int source[VIEWS_SOURCES], n_sources;
+    struct views_pose pose[VIEWS_SOURCES];
+    int again; /* poses were refined: the keyframe is swept once more */
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
 
@@ -81,6 +99,14 @@ struct views_target {
     uint8_t *trust;   /* out: 0 = is not fused ... 255 = measured by many views that agree */
 };
 
+/* Where the camera stood when its pose last changed, and what it saw (V14). */
+struct views_anchor {
+    int set;
+    struct rigid T_wc;
+    uint8_t grey[VIEWS_GRID];
+    uint32_t n_frozen; /* frames since, in a row, that saw something else */
+};
+
 struct views {
     int w, h;
     uint32_t n_pixels;
@@ -91,16 +117,22 @@ struct views {
     uint32_t n_taken, n_swept, n_final; /* keyframes so far */
     uint32_t first;                     /* index of the first keyframe of this world */
     struct views_kept kept[VIEWS_KEPT];
-    uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
-    uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
-    uint16_t *own;       /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
-    uint8_t *agree;      /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
+    uint8_t *grey, *rgb;        /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
+    uint16_t *single;           /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
+    uint16_t *own;              /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
+    uint8_t *agree;             /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
+    struct views_anchor anchor; /* not saved: set anew by the next frame */
 
     /* of the frame */
     struct views_plan plan;
-    uint8_t *grey_now;       /* [h][w] */
-    struct sweep_band *band; /* CPU alone: what its sweep works with */
+    uint8_t *grey_now;          /* [h][w] */
+    struct sweep_band *band;    /* CPU alone: what its sweep works with */
+    int cell;                   /* pixels a side of a cell that one point is chosen from */
+    uint16_t *pyramid;          /* blurred pictures at three sizes: sources, then the keyframe */
+    struct views_point *points; /* [VIEWS_POINTS] */
+    uint32_t n_points, scales[VIEWS_SCALES];
     struct views_target target[VIEWS_TARGETS];
+    struct gpu_views told;
 };
 
 /* One frame, as the stages before have left it. */
@@ -112,6 +144,15 @@ struct views_frame {
     int restart; /* another world: no keyframe so far is a neighbour */
 };
 
+/* Pixels of a picture at all of its sizes. */
+GPU_HD static inline size_t views_pyramid_pixels(int w, int h)
+{
+    size_t n = 0;
+    for (int l = 0; l < VIEWS_LEVELS; l++)
+        n += (size_t)(w >> l) * (size_t)(h >> l);
+    return n;
+}
+
 /* Cuts memory up into v's maps; with base NULL it only adds up. Returns the bytes. */
 size_t views_lay_out(struct views *v, uint8_t *base, int w, int h);
 /* The same for v->band, in memory of the CPU. */
@@ -120,6 +161,7 @@ size_t sweep_cpu_lay_out(struct views *v, uint8_t *base);
 /* The stages of a frame, in this order. */
 void plan_cpu(struct views *v, const struct views_frame *f);
 void sweep_cpu(struct views *v);
+void refine_cpu(struct views *v); /* sweeps again, if it has to */
 void agree_cpu(struct views *v);
 void draw_cpu(struct views *v);
 void field_cpu(struct views *v, const struct views_frame *f);

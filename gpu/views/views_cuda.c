@@ -6,6 +6,8 @@ int views_cuda_run(const struct views_batch *b, struct err *err)
 
     if (rc == 0)
         rc = sweep_cuda(b, err);
+    if (rc == 0 && b->refines)
+        rc = refine_cuda(b, err);
     if (rc == 0)
         rc = agree_cuda(b, err);
     if (rc == 0)

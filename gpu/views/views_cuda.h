@@ -3,8 +3,8 @@
  *
  * A batch of frames runs as one launch a stage: blockIdx.y is the frame. A kernel of a stage that a
  * frame has no use for returns at once: most frames sweep no keyframe.
- * Order:   plan, store, sweep, agree, draw twice, sample, solve, apply: each reads what all pixels
- *          of the one before have written.
+ * Order:   plan, store, sweep, refine (pictures, scales, poses), sweep, agree, draw twice, sample,
+ *          solve, apply: each reads what all pixels of the one before have written.
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_H
 #define RECOND_GPU_VIEWS_VIEWS_CUDA_H
@@ -31,6 +31,7 @@ struct views_batch {
     int n;
     uint32_t pixels_max; /* of the largest picture among them */
     int w_max, h_max;    /* its sides, at most */
+    int refines;         /* poses of sources are refined */
     cudaStream_t stream;
 };
 
@@ -39,6 +40,8 @@ MUST_CHECK int views_cuda_run(const struct views_batch *b, struct err *err);
 
 int plan_cuda(const struct views_batch *b, struct err *err);
 int sweep_cuda(const struct views_batch *b, struct err *err);
+int sweep_cuda_again(const struct views_batch *b, struct err *err);
+int refine_cuda(const struct views_batch *b, struct err *err);
 int agree_cuda(const struct views_batch *b, struct err *err);
 int draw_cuda(const struct views_batch *b, struct err *err);
 int field_cuda(const struct views_batch *b, struct err *err);

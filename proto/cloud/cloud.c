@@ -32,6 +32,7 @@ void cloud_free(struct cloud **cloud)
     free(c->staged_aux);
     free(c->changed);
     free(c->merged);
+    free(c->submaps);
     free(c->net);
     free(c->net_aux);
     free(c->patch_removed);
@@ -86,4 +87,23 @@ size_t cloud_bytes(const struct cloud *c)
 uint64_t cloud_key_hash(const struct cloud_entry *e, uint64_t key)
 {
     return key_mix64(key ^ e->name_mix);
+}
+
+bool cloud_place(const struct cloud *c, uint32_t submap, const struct rigid **T)
+{
+    const struct cloud_submap *at =
+        c->submaps && submap < CLOUD_SUBMAPS_MAX ? &c->submaps[submap] : NULL;
+
+    *T = at && at->told && !at->unplaced ? &at->T : NULL;
+    return !at || !at->unplaced;
+}
+
+uint64_t cloud_unplaced(const struct cloud *c)
+{
+    const struct rigid *T;
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < c->n_blocks; i++)
+        n += cloud_place(c, c->blocks[i].name.submap, &T) ? 0 : c->blocks[i].n;
+    return n;
 }

@@ -17,9 +17,11 @@
 
 #include "proto/cloud/key.h"
 #include "proto/err.h"
+#include "proto/types.h"
 
 #include <stddef.h>
 
+#define CLOUD_SUBMAPS_MAX 256         /* whose places a consumer is told */
 #define CLOUD_BLOCK_POINTS (1u << 20) /* at most in one block: what one message carries */
 
 /* What a consumer may read of a block; borrowed until the next call that changes the cloud. */
@@ -60,8 +62,7 @@ size_t cloud_bytes(const struct cloud *c); /* memory held, without pages that we
  *          counts it.
  */
 MUST_CHECK int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap,
-                               const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence,
-                               struct err *err);
+                               const int32_t p_q[3], const struct key_look *look, struct err *err);
 void cloud_stage_remove(struct cloud *c, uint32_t slot);
 /* Fetches what is known of a slot from memory. Called some changes before the slot's own, it hides
  * the time that memory takes. */
@@ -117,12 +118,17 @@ MUST_CHECK int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len,
  *
  * Idempotent: a message of a revision not newer than the block's own changes nothing; a newer patch
  *          applies only to its exact base revision. A clear empties the mirror, forgets its blocks
- *          and sets the epoch; without one the first message sets it. Transforms are checked and
- *          change no block: a viewer reads them with delta_decode().
+ *          and sets the epoch; without one the first message sets it. Transforms change no block;
+ *          those of submaps are kept until a clear, those of objects are checked and dropped.
  * Returns: 0; ERR_INPUT: malformed; ERR_STATE: a patch for another base (the client asks for the
  *          block again), another epoch, or a mirror that is itself a producer; ERR_LIMIT: over the
  *          limits; ERR_MEMORY. Nothing changes on any error.
  */
 MUST_CHECK int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err);
+
+/* Where a submap lies: *T is borrowed until the next message, NULL = as it is, which holds until
+ * another place is told. Returns false if it is unplaced; *T is NULL then. */
+bool cloud_place(const struct cloud *c, uint32_t submap, const struct rigid **T);
+uint64_t cloud_unplaced(const struct cloud *c); /* points of unplaced submaps */
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "proto/array.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Returns 1 where the message is to be applied, 0 where the block is as new as the message, or an
@@ -107,10 +108,25 @@ static int apply_block(struct cloud *c, const struct delta *d, struct err *err)
 static void clear(struct cloud *c, const struct delta *d)
 {
     cloud_block_free_all(c);
+    free(c->submaps);
+    c->submaps = NULL;
     c->points = c->hash = 0;
     c->revision = d->revision;
     c->epoch = d->epoch;
     c->has_epoch = 1;
+}
+
+static int apply_submap(struct cloud *c, const struct delta *d, struct err *err)
+{
+    if (d->id >= CLOUD_SUBMAPS_MAX)
+        return err_set(err, ERR_LIMIT, "submap %u, a session has up to %d", (unsigned)d->id,
+                       CLOUD_SUBMAPS_MAX);
+    if (!c->submaps)
+        c->submaps = calloc(CLOUD_SUBMAPS_MAX, sizeof *c->submaps);
+    if (!c->submaps)
+        return err_set(err, ERR_MEMORY, "no memory for the places of submaps");
+    c->submaps[d->id] = (struct cloud_submap){true, d->unplaced, d->T};
+    return 0;
 }
 
 int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err)
@@ -135,6 +151,8 @@ int cloud_apply(struct cloud *c, const uint8_t *msg, size_t len, struct err *err
                        (unsigned)d.epoch, (unsigned)c->epoch);
     if (d.op == DELTA_PUT || d.op == DELTA_PATCH || d.op == DELTA_DELETE)
         rc = apply_block(c, &d, err);
+    else if (d.op == DELTA_SUBMAP)
+        rc = apply_submap(c, &d, err);
     if (rc)
         return rc;
     c->epoch = d.epoch;

@@ -60,19 +60,19 @@ static int reserve(struct cloud_entry *e, uint32_t n)
 static void append(struct cloud_entry *e, const struct cloud_change *net, size_t n, uint32_t n_keys)
 {
     uint64_t *past = e->past + e->past_first + e->n_past;
-    uint32_t at = 0;
+    uint32_t n_left = 0, at;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t leaves = net[i].count < 0 ? CLOUD_REMOVED_BIT : 0;
-        uint32_t copies = (uint32_t)(net[i].count < 0 ? -net[i].count : net[i].count);
-
-        for (uint32_t k = 0; k < copies; k++, at++) {
-            past[at] = net[i].key | leaves;
-            e->ranks[at] = net[i].rank + k;
+    for (size_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < -net[i].count; k++) {
+            past[n_left] = net[i].key;
+            e->ranks[n_left++] = net[i].rank + (uint32_t)k;
         }
-    }
+    at = n_left;
+    for (size_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < net[i].count; k++)
+            past[at++] = net[i].key;
     e->commits[e->commits_first + e->n_commits++] =
-        (struct cloud_commit_entry){.revision = e->revision, .n = n_keys};
+        (struct cloud_commit_entry){.revision = e->revision, .n = n_keys, .n_left = n_left};
     e->n_past += n_keys;
 }
 
@@ -91,7 +91,7 @@ void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, s
 }
 
 uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
-                             int *alone)
+                             uint32_t *n_commits)
 {
     uint32_t first = e->commits_first + e->n_commits, n = 0, commits = 0;
 
@@ -100,6 +100,6 @@ uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, con
         commits++;
     }
     *past = e->past + e->past_first + e->n_past - n;
-    *alone = commits == 1;
+    *n_commits = commits;
     return n;
 }

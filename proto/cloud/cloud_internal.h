@@ -12,8 +12,7 @@
 #include "proto/cloud/cloud.h"
 #include "proto/wire/delta.h"
 
-#define CLOUD_REMOVED_BIT (1ull << 63) /* in the history: this key left; keys end at bit 62 */
-#define CLOUD_COMMIT_WEIGHT 2          /* a struct cloud_commit_entry in units of 8 bytes */
+#define CLOUD_COMMIT_WEIGHT 2 /* a struct cloud_commit_entry in units of 8 bytes */
 
 struct cloud_change { /* count copies of key enter a block, or leave it where count is negative */
     uint64_t key;
@@ -31,7 +30,8 @@ struct cloud_slot { /* one of the device's points; both members are read togethe
 
 struct cloud_commit_entry { /* one commit in a block's history */
     uint64_t revision;
-    uint32_t n; /* its keys in `past` */
+    uint32_t n;      /* its keys in `past`: */
+    uint32_t n_left; /* first those that left, then those that entered */
 };
 
 struct cloud_entry {
@@ -48,9 +48,14 @@ struct cloud_entry {
     uint64_t *past;
     struct cloud_commit_entry *commits;
     uint32_t past_first, n_past, past_cap, commits_first, n_commits, commits_cap;
-    /* [ranks_cap], of the newest commit's keys: the index that a key which left had before */
+    /* [ranks_cap], of the newest commit's keys that left: the index that each had before */
     uint32_t *ranks;
     uint32_t ranks_cap;
+};
+
+struct cloud_submap { /* what a consumer was told of it */
+    bool told, unplaced;
+    struct rigid T;
 };
 
 struct cloud {
@@ -72,6 +77,9 @@ struct cloud {
     size_t n_staged, staged_cap, staged_touched;
     uint32_t *changed;
     uint32_t changed_cap;
+
+    /* consumer */
+    struct cloud_submap *submaps; /* [CLOUD_SUBMAPS_MAX], NULL before the first is told */
 
     /* scratch */
     uint64_t *merged;
@@ -115,10 +123,11 @@ size_t cloud_sort_net(struct cloud_change *changes, size_t n);
 /* cloud_history.c */
 /* Remembers the net changes of one commit with their ranks; e has the new content. */
 void cloud_history_push(struct cloud_entry *e, const struct cloud_change *net, size_t n);
-/* Finds the commits after a revision that the history reaches. Returns how many keys they have;
- * *past are those keys in a row. *alone tells that it is one commit, to which e->ranks belongs. */
+/* Finds the commits after a revision that the history reaches, the newest ones of e->commits.
+ * Returns how many keys they have; *past are those keys in a row, *n_commits the commits. To a
+ * single one e->ranks belongs. */
 uint32_t cloud_history_since(const struct cloud_entry *e, uint64_t revision, const uint64_t **past,
-                             int *alone);
+                             uint32_t *n_commits);
 /* Moves the history over the room that forgotten keys took. */
 void cloud_history_pack(struct cloud_entry *e);
 

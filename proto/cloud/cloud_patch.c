@@ -1,6 +1,7 @@
 #include "proto/cloud/cloud_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Makes room for n changes and the patch made of them. */
 static int reserve(struct cloud *c, size_t n, struct err *err)
@@ -25,26 +26,29 @@ static int reserve(struct cloud *c, size_t n, struct err *err)
 }
 
 /* Puts the sorted net changes of several commits into c->net. */
-static size_t collect(struct cloud *c, const uint64_t *past, uint32_t n)
+static size_t collect(struct cloud *c, const struct cloud_commit_entry *commits, uint32_t n_commits,
+                      const uint64_t *past)
 {
-    for (uint32_t k = 0; k < n; k++)
-        c->net[k] = (struct cloud_change){.key = past[k] & ~CLOUD_REMOVED_BIT,
-                                          .count = past[k] & CLOUD_REMOVED_BIT ? -1 : 1};
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < n_commits; i++)
+        for (uint32_t k = 0; k < commits[i].n; k++, n++)
+            c->net[n] =
+                (struct cloud_change){.key = past[n], .count = k < commits[i].n_left ? -1 : 1};
     cloud_sort(c->net, c->net_aux, n);
     return cloud_sort_net(c->net, n);
 }
 
-/* A single commit is a patch already: it is sorted, and the keys that left were ranked when they
- * did. */
-static void copy(struct cloud *c, const struct cloud_entry *e, const uint64_t *past, uint32_t n,
+/* A single commit is a patch already: both its parts are sorted, and the keys that left were ranked
+ * when they did. */
+static void copy(struct cloud *c, const struct cloud_entry *e,
+                 const struct cloud_commit_entry *commit, const uint64_t *past,
                  struct cloud_patch *patch)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        if (past[k] & CLOUD_REMOVED_BIT)
-            c->patch_removed[patch->n_removed++] = e->ranks[k];
-        else
-            c->patch_added[patch->n_added++] = past[k];
-    }
+    patch->n_removed = commit->n_left;
+    patch->n_added = commit->n - commit->n_left;
+    memcpy(c->patch_removed, e->ranks, patch->n_removed * sizeof *e->ranks);
+    memcpy(c->patch_added, past + patch->n_removed, patch->n_added * sizeof *past);
 }
 
 /*
@@ -77,9 +81,10 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
                 struct err *err)
 {
     const struct cloud_entry *e;
+    const struct cloud_commit_entry *commits;
     const uint64_t *past;
-    uint32_t n;
-    int rc, alone;
+    uint32_t n, n_commits;
+    int rc;
 
     if (block >= c->n_blocks)
         return err_set(err, ERR_NOT_FOUND, "block %u of %u", (unsigned)block,
@@ -88,7 +93,8 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
     if (base_revision == 0 || base_revision < e->past_base || base_revision > e->revision)
         return err_set(err, ERR_NOT_FOUND, "revision %llu is not in the block's history",
                        (unsigned long long)base_revision);
-    n = cloud_history_since(e, base_revision, &past, &alone);
+    n = cloud_history_since(e, base_revision, &past, &n_commits);
+    commits = e->commits + e->commits_first + e->n_commits - n_commits;
     rc = reserve(c, n, err);
     if (rc)
         return rc;
@@ -96,9 +102,9 @@ int cloud_patch(struct cloud *c, uint32_t block, uint64_t base_revision, struct 
                                   .revision = e->revision,
                                   .removed = c->patch_removed,
                                   .added = c->patch_added};
-    if (alone)
-        copy(c, e, past, n, patch);
+    if (n_commits == 1)
+        copy(c, e, commits, past, patch);
     else
-        split(c, e, collect(c, past, n), patch);
+        split(c, e, collect(c, commits, n_commits, past), patch);
     return 0;
 }

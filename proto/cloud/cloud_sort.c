@@ -9,7 +9,7 @@
 
 #define DIGIT_BITS 11
 #define DIGITS (1u << DIGIT_BITS)
-#define KEY_PASSES 6   /* 62 bits and the sign */
+#define KEY_PASSES 6   /* 64 bits */
 #define BLOCK_PASSES 3 /* 32 bits */
 #define PASSES (KEY_PASSES + BLOCK_PASSES)
 #define SMALL 48 /* below this, sorting by insertion is faster */

@@ -58,16 +58,6 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot)
     s->block = 0;
 }
 
-static uint64_t key_of(const int32_t p_q[3], const uint8_t rgb[3], uint8_t confidence)
-{
-    uint32_t mask = KEY_BLOCK_STEPS - 1;
-    uint64_t m =
-        key_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
-
-    return m << 32 | (uint64_t)key_colour(rgb[0]) << 24 | (uint64_t)key_colour(rgb[1]) << 16 |
-           (uint64_t)key_colour(rgb[2]) << 8 | confidence;
-}
-
 /* Finds the block of a name, first where the last one was: the points of a surface come block by
  * block. */
 static int find(struct cloud *c, const struct cloud_name *name, struct cloud_entry **e,
@@ -85,11 +75,11 @@ static int find(struct cloud *c, const struct cloud_name *name, struct cloud_ent
 }
 
 int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
-                    const uint8_t rgb[3], uint8_t confidence, struct err *err)
+                    const struct key_look *look, struct err *err)
 {
     struct cloud_name name = {submap, p_q[0] >> KEY_BLOCK_BITS, p_q[1] >> KEY_BLOCK_BITS,
                               p_q[2] >> KEY_BLOCK_BITS};
-    uint64_t key = key_of(p_q, rgb, confidence);
+    uint64_t key = key_make(p_q, look);
     struct cloud_entry *e;
     int rc = 0;
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAGIC 0x444c4352u /* "RCLD" */
-#define VERSION 1u
+#define VERSION 2u        /* 1: keys without normals */
 #define HEAD_BYTES 40u
 #define BLOCK_BYTES 28u
 
@@ -131,7 +131,7 @@ static int get_keys(struct cloud *c, struct bytes_reader *r, struct err *err)
 
         for (uint32_t k = 0; k < e->n; k++) {
             e->keys[k] = bytes_get_u64(r);
-            if (e->keys[k] >> 62 || (k && e->keys[k] < e->keys[k - 1]))
+            if (k && e->keys[k] < e->keys[k - 1])
                 return err_set(err, ERR_INPUT, "the points of a block are not in order");
             c->hash += cloud_key_hash(e, e->keys[k]);
         }

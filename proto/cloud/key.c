@@ -1,11 +1,14 @@
 #include "proto/cloud/key.h"
 
-uint8_t key_colour(uint8_t channel)
-{
-    unsigned drop = 8 - KEY_COLOUR_BITS, most = (1u << KEY_COLOUR_BITS) - 1;
-    unsigned v = (channel + (1u << (drop - 1))) >> drop;
+#define COLOUR_DROP (8 - KEY_COLOUR_BITS)
+#define COLOUR_MAX ((1u << KEY_COLOUR_BITS) - 1)
 
-    return (uint8_t)((v < most ? v : most) << drop);
+/* A channel rounded to KEY_COLOUR_BITS. */
+static uint64_t colour(uint8_t channel)
+{
+    unsigned v = (channel + (1u << (COLOUR_DROP - 1))) >> COLOUR_DROP;
+
+    return v < COLOUR_MAX ? v : COLOUR_MAX;
 }
 
 /* Ten bits, each followed by two zeros. */
@@ -34,9 +37,33 @@ uint32_t key_morton(uint32_t x, uint32_t y, uint32_t z)
     return spread(x) | spread(y) << 1 | spread(z) << 2;
 }
 
+uint64_t key_make(const int32_t p_q[3], const struct key_look *look)
+{
+    uint32_t mask = KEY_BLOCK_STEPS - 1;
+    uint64_t m =
+        key_morton((uint32_t)p_q[0] & mask, (uint32_t)p_q[1] & mask, (uint32_t)p_q[2] & mask);
+    uint64_t rgb = colour(look->rgb[0]) << 2 * KEY_COLOUR_BITS |
+                   colour(look->rgb[1]) << KEY_COLOUR_BITS | colour(look->rgb[2]);
+    uint64_t normal = look->normal & ((1u << KEY_NORMAL_BITS) - 1);
+
+    return m << KEY_MORTON_AT | normal << KEY_NORMAL_AT | rgb << KEY_COLOUR_AT |
+           (look->confidence < KEY_CONFIDENCE_MAX ? look->confidence : KEY_CONFIDENCE_MAX);
+}
+
+struct key_look key_look(uint64_t key)
+{
+    struct key_look look = {.confidence = (uint8_t)(key & KEY_CONFIDENCE_MAX)};
+
+    for (int i = 0; i < 3; i++)
+        look.rgb[i] = (uint8_t)((key >> (KEY_COLOUR_AT + (2 - i) * KEY_COLOUR_BITS) & COLOUR_MAX)
+                                << COLOUR_DROP);
+    look.normal = (uint16_t)(key >> KEY_NORMAL_AT & ((1u << KEY_NORMAL_BITS) - 1));
+    return look;
+}
+
 void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3])
 {
-    uint32_t m = (uint32_t)(key >> 32);
+    uint32_t m = (uint32_t)(key >> KEY_MORTON_AT);
 
     p_q[0] = name.x * KEY_BLOCK_STEPS + (int32_t)gather(m);
     p_q[1] = name.y * KEY_BLOCK_STEPS + (int32_t)gather(m >> 1);

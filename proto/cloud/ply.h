@@ -1,55 +1,62 @@
 /*
- * ply.h - binary little-endian PLY of a cloud: x y z float (metres), red green blue uchar,
- * confidence uchar
+ * ply.h - binary little-endian PLY of a cloud: x y z float (metres), nx ny nz float (a unit
+ * vector towards the cameras; 0 0 0 = not known), red green blue uchar, confidence uchar
  *
  * Streaming: the header and any number of block bodies are produced into the caller's buffer, so
  *            that an export of any size needs only a few kilobytes.
- * Frames:    the session's world, right-handed; `comment recond up +z` names its axis that points
- *            up
+ * Frames:    the session's world, right-handed, which a comment names; `comment recond up +z` is
+ *            its axis that points up
+ * Units:     metres: (float)((double)grid point * (double)step_m)
  */
 #ifndef RECOND_PROTO_PLY_H
 #define RECOND_PROTO_PLY_H
 
 #include "proto/cloud/cloud.h"
+#include "proto/types.h"
 
-#define PLY_POINT_BYTES 16
-#define PLY_HEADER_MAX 512
+#define PLY_POINT_BYTES 28
+#define PLY_HEADER_MAX 768
 
 #define PLY_UP_CAP 3
 
 struct ply_frame {
     float step_m;
     const char *up; /* "+x" ... "-z", or "" where it is not known */
+    bool guessed;   /* poses are learned: the world is the first frame's camera */
 };
 
 /* Returns the length written to buf [PLY_HEADER_MAX]; comment lines name step, hash and frame. */
 int ply_header(char *buf, uint64_t n_points, const struct ply_frame *frame, uint64_t hash);
-/* Points [first, first+n) of a block as PLY_POINT_BYTES each. */
+/* Points [first, first+n) of a block as PLY_POINT_BYTES each; T: where its submap lies, NULL = as
+ * it is. */
 void ply_points(uint8_t *out, const struct cloud_block *block, uint32_t first, uint32_t n,
-                float step_m);
+                float step_m, const struct rigid *T);
 
-/* A whole cloud to a file (written beside it and renamed). Returns 0; ERR_IO. */
+/* A whole cloud to a file (written beside it and renamed). Submaps are where the cloud was told
+ * that they lie; unplaced: those without a place are not left out, but lie as they are. Returns 0;
+ * ERR_IO. */
 MUST_CHECK int ply_write_file(const char *path, const struct cloud *c,
-                              const struct ply_frame *frame, struct err *err);
+                              const struct ply_frame *frame, bool unplaced, struct err *err);
 
 /*
  * ply_read_file - the points of a PLY file of any program
  *
  * ascii, binary_little_endian and binary_big_endian; any order of properties and elements; whatever
- * else there is (normals, confidences, faces, lists) is skipped; x y z of any type; colours, where
- * all three are there, uchar, ushort (65535 = white) or float (1 = white).
+ * else there is (normals, faces, lists) is skipped; x y z of any type; colours, where all three are
+ * there, uchar, ushort (65535 = white) or float (1 = white); confidence of type uchar.
  *
  * Out:     out; free it with ply_cloud_free(), also after an error. Coordinates are as they are in
  *          the file, NaN and infinity too: the caller checks what it needs
  * Returns: 0; ERR_NOT_FOUND; ERR_IO: cannot be read, or is no plain file; ERR_INPUT: damaged, or
  *          shorter than its header says; ERR_LIMIT, ERR_UNSUPPORTED: see ply_layout.h; ERR_MEMORY
- * Cost:    memory 15 bytes a point that the file has room for, and 64 KiB
+ * Cost:    memory 16 bytes a point that the file has room for, and 64 KiB
  */
 struct ply_cloud {
     size_t n;
-    float *xyz;     /* [n][3] metres */
-    uint8_t *rgb;   /* [n][3]; grey without colours */
-    int has_colour; /* the file has red, green and blue */
+    float *xyz;          /* [n][3] metres */
+    uint8_t *rgb;        /* [n][3]; grey without colours */
+    uint8_t *confidence; /* [n]; NULL: the file has none */
+    int has_colour;      /* the file has red, green and blue */
     int has_hash;
     uint64_t hash;       /* of the comment that ply_header() writes */
     char up[PLY_UP_CAP]; /* likewise; "" = the file does not say */

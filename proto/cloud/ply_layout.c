@@ -26,9 +26,11 @@ static const struct {
     {"diffuse_red", PLY_LAYOUT_RED},
     {"diffuse_green", PLY_LAYOUT_GREEN},
     {"diffuse_blue", PLY_LAYOUT_BLUE},
+    {"confidence", PLY_LAYOUT_CONFIDENCE},
 };
 
-static const char *const field_names[PLY_LAYOUT_FIELDS] = {"x", "y", "z", "red", "green", "blue"};
+static const char *const field_names[PLY_LAYOUT_FIELDS] = {"x",     "y",    "z",         "red",
+                                                           "green", "blue", "confidence"};
 
 uint32_t ply_layout_bytes(int type)
 {
@@ -141,6 +143,8 @@ static int take_field(struct reader *r, struct ply_layout_property *p, const cha
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(name, fields[i].name) == 0)
             p->field = fields[i].field;
+    if (p->field == PLY_LAYOUT_CONFIDENCE && (p->count >= 0 || p->type != PLY_LAYOUT_U8))
+        p->field = -1; /* of another program, which means something else by it */
     if (p->field < 0)
         return 0;
     if (p->count >= 0)
@@ -148,7 +152,7 @@ static int take_field(struct reader *r, struct ply_layout_property *p, const cha
     if (r->at[p->field] >= 0)
         return err_set(err, ERR_UNSUPPORTED, "%s: points have %s twice", r->path,
                        field_names[p->field]);
-    if (p->field >= PLY_LAYOUT_RED && !is_colour(p->type))
+    if (p->field >= PLY_LAYOUT_RED && p->field <= PLY_LAYOUT_BLUE && !is_colour(p->type))
         return err_set(err, ERR_UNSUPPORTED, "%s: %s is %s; colours are uchar, ushort or float",
                        r->path, name, types[p->type].name);
     r->at[p->field] = r->l->n_properties;
@@ -221,6 +225,7 @@ static int check(const struct reader *r, struct err *err)
             return err_set(err, ERR_INPUT, "%s: points have no %s", r->path, field_names[k]);
     r->l->has_colour =
         r->at[PLY_LAYOUT_RED] >= 0 && r->at[PLY_LAYOUT_GREEN] >= 0 && r->at[PLY_LAYOUT_BLUE] >= 0;
+    r->l->has_confidence = r->at[PLY_LAYOUT_CONFIDENCE] >= 0;
     return 0;
 }
 

@@ -44,6 +44,7 @@ enum ply_layout_field {
     PLY_LAYOUT_RED,
     PLY_LAYOUT_GREEN,
     PLY_LAYOUT_BLUE,
+    PLY_LAYOUT_CONFIDENCE,
     PLY_LAYOUT_FIELDS
 };
 
@@ -66,7 +67,7 @@ struct ply_layout {
     struct ply_layout_property property[PLY_LAYOUT_PROPERTIES_MAX];
     int n_elements, n_properties;
     int points; /* index of the element "vertex" */
-    int has_colour, has_hash;
+    int has_colour, has_confidence, has_hash;
     uint64_t hash; /* of the comment that ply_header() writes */
     char up[3];    /* likewise, "" = none */
 };

@@ -199,7 +199,9 @@ static uint8_t to_colour(double v, int type)
 
 static void keep(struct ply_cloud *out, size_t i, const struct ply_layout_property *p, double v)
 {
-    if (p->field >= PLY_LAYOUT_RED)
+    if (p->field == PLY_LAYOUT_CONFIDENCE)
+        out->confidence[i] = (uint8_t)v;
+    else if (p->field >= PLY_LAYOUT_RED)
         out->rgb[3 * i + (size_t)(p->field - PLY_LAYOUT_RED)] = to_colour(v, p->type);
     else
         out->xyz[3 * i + (size_t)p->field] = to_float(v);
@@ -262,7 +264,9 @@ static int read_points(struct ply_cloud *out, struct input *in, const struct ply
         return rc;
     out->xyz = malloc((n ? n : 1) * 3 * sizeof *out->xyz);
     out->rgb = malloc((n ? n : 1) * 3);
-    if (!out->xyz || !out->rgb)
+    if (l->has_confidence)
+        out->confidence = malloc(n ? n : 1);
+    if (!out->xyz || !out->rgb || (l->has_confidence && !out->confidence))
         return err_set(err, ERR_MEMORY, "%s: no memory for %zu points", in->path, n);
     memset(out->rgb, GREY, n * 3);
     for (; out->n < n && rc == 0; out->n += rc == 0) {
@@ -340,5 +344,6 @@ void ply_cloud_free(struct ply_cloud *p)
 {
     free(p->xyz);
     free(p->rgb);
+    free(p->confidence);
     *p = (struct ply_cloud){0};
 }

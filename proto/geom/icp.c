@@ -96,6 +96,8 @@ int icp_fit(struct icp_result *out, const float *a, size_t n, const float *b,
         goto out;
     }
     while (!out->converged && out->iterations < o->max_iterations) {
+        if (o->progress)
+            o->progress(o->ctx, (double)out->iterations / o->max_iterations);
         pairs = find_pairs(p, q, a, n, step, b, tree, &now, o->radius_m);
         if (pairs < 3) {
             rc = err_set(err, ERR_INPUT, "%zu of %zu points lie within %g m of the other cloud",

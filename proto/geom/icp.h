@@ -42,6 +42,9 @@ struct icp_options {
     bool scale;        /* find a scale too */
     double tolerance;  /* converged: no entry of sR and of t (metres) changes by more */
     size_t max_points; /* 0 = all; else every k-th of A, so that no more are used */
+    /* Is told before each round how many of the rounds are over, 0 ... 1; or NULL. */
+    void (*progress)(void *ctx, double done);
+    void *ctx;
 };
 
 extern const struct icp_options icp_defaults;

@@ -75,15 +75,33 @@ static void unit_from_matrix(float q[4], const float r[9])
         q[i] /= norm;
 }
 
+void pose_numbers(float v[7], const struct rigid *T)
+{
+    unit_from_matrix(v, T->r);
+    for (int i = 0; i < 4; i++)
+        v[i] += 0.0f; /* -0 becomes 0 */
+    for (int i = 0; i < 3; i++)
+        v[4 + i] = T->t[i];
+}
+
+int pose_from_numbers(struct rigid *T, const float v[7], float max_m, struct err *err)
+{
+    uint8_t bytes[POSE_BYTES];
+    struct bytes_writer w = bytes_writer(bytes, sizeof bytes);
+    struct bytes_reader r = bytes_reader(bytes, sizeof bytes);
+
+    for (int i = 0; i < 7; i++)
+        bytes_put_f32(&w, v[i]);
+    return pose_get(&r, T, max_m, err);
+}
+
 void pose_put(struct bytes_writer *w, const struct rigid *T)
 {
-    float q[4];
+    float v[7];
 
-    unit_from_matrix(q, T->r);
-    for (int i = 0; i < 4; i++)
-        bytes_put_f32(w, q[i] + 0.0f); /* -0 becomes 0 */
-    for (int i = 0; i < 3; i++)
-        bytes_put_f32(w, T->t[i]);
+    pose_numbers(v, T);
+    for (int i = 0; i < 7; i++)
+        bytes_put_f32(w, v[i]);
 }
 
 int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)

@@ -27,6 +27,10 @@ MUST_CHECK int pose_get(struct bytes_reader *r, struct rigid *T, float max_m, st
  * written. */
 void pose_put(struct bytes_writer *w, const struct rigid *T);
 
+/* The same seven numbers where no bytes are wanted. */
+void pose_numbers(float v[7], const struct rigid *T);
+MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m, struct err *err);
+
 /*
  * pose_turn - by how many quarters, clockwise, a picture must be turned to stand upright
  *

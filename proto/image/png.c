@@ -134,6 +134,67 @@ int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_s
     return rc;
 }
 
+/* ------------------------------------------------------------------------- read from memory */
+
+/* Bytes that are left of a file in memory. */
+struct left {
+    const uint8_t *at;
+    size_t len;
+};
+
+static void read_left(png_structp png, png_bytep out, size_t n)
+{
+    struct left *l = png_get_io_ptr(png);
+
+    if (n > l->len)
+        png_error(png, "it ends too early");
+    memcpy(out, l->at, n);
+    l->at += n;
+    l->len -= n;
+}
+
+static int decode_rows(struct job *j, struct left *left, uint8_t *gray, int w, int h)
+{
+    size_t stride = (size_t)w * (size_t)j->bits / 8;
+
+    if (setjmp(png_jmpbuf(j->png)))
+        return j->code ? j->code : ERR_INPUT;
+    png_set_read_fn(j->png, left, read_left);
+    png_set_user_limits(j->png, (png_uint_32)w, (png_uint_32)h);
+    png_set_chunk_malloc_max(j->png, CHUNK_MEMORY);
+    png_set_chunk_cache_max(j->png, CHUNKS_MAX);
+    png_read_info(j->png, j->info);
+    if ((int)png_get_image_width(j->png, j->info) != w ||
+        (int)png_get_image_height(j->png, j->info) != h)
+        return fail(j, ERR_INPUT, "another size than was said");
+    if (png_get_color_type(j->png, j->info) != PNG_COLOR_TYPE_GRAY ||
+        png_get_bit_depth(j->png, j->info) != j->bits ||
+        png_get_interlace_type(j->png, j->info) != PNG_INTERLACE_NONE ||
+        png_get_rowbytes(j->png, j->info) != stride)
+        return fail(j, ERR_INPUT, "not a gray picture of these bits, or interlaced");
+    if (j->bits == 16)
+        png_set_swap(j->png);
+    png_read_update_info(j->png, j->info);
+    for (int y = 0; y < h; y++)
+        png_read_row(j->png, gray + (size_t)y * stride, NULL);
+    png_read_end(j->png, NULL);
+    return 0;
+}
+
+int png_decode_gray(void *gray, const uint8_t *png, size_t len, int bits, int w, int h,
+                    struct err *err)
+{
+    struct job j = {.bits = bits};
+    struct left left = {png, len};
+    int rc;
+
+    j.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &j, on_error, on_warning);
+    j.info = j.png ? png_create_info_struct(j.png) : NULL;
+    rc = j.info ? decode_rows(&j, &left, gray, w, h) : fail(&j, ERR_MEMORY, "no memory to read it");
+    png_destroy_read_struct(&j.png, &j.info, NULL);
+    return rc ? err_set(err, rc, "a PNG of %d x %d: %s", w, h, j.text) : 0;
+}
+
 int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int max_side, struct err *err)
 {
     png_image image = {.version = PNG_IMAGE_VERSION};

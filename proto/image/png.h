@@ -47,4 +47,14 @@ MUST_CHECK int png_read_rgb(const char *path, uint8_t **rgb, int *w, int *h, int
 MUST_CHECK int png_read_gray16(const char *path, uint16_t **gray, int *w, int *h, int max_side,
                                struct err *err);
 
+/*
+ * png_decode_gray - a gray PNG in memory of a size that is known, its values as they are
+ *
+ * In:      png [len], which cannot be trusted; bits 8 or 16: what it must have; not interlaced
+ * Out:     gray [h][w] of uint8_t or uint16_t; unspecified on an error
+ * Returns: 0; ERR_INPUT: damaged, or another kind, depth or size; ERR_MEMORY
+ */
+MUST_CHECK int png_decode_gray(void *gray, const uint8_t *png, size_t len, int bits, int w, int h,
+                               struct err *err);
+
 #endif

@@ -14,9 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum codec_kind { CODEC_RAW = 0, CODEC_DEFLATE = 1, CODEC_ZSTD = 2, CODEC_KINDS };
+/* On the wire are those below CODEC_WIRE_KINDS; checkpoints have zstd. */
+enum codec_kind {
+    CODEC_RAW = 0,
+    CODEC_DEFLATE = 1,
+    CODEC_WIRE_KINDS = 2,
+    CODEC_ZSTD = 2,
+    CODEC_KINDS
+};
 
 const char *codec_name(enum codec_kind codec); /* "raw" "deflate-raw" "zstd" */
+/* A codec of the wire. */
 MUST_CHECK int codec_parse(const char *name, enum codec_kind *codec, struct err *err);
 
 struct codec; /* contexts of one encoder or decoder, made when first needed */

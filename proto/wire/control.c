@@ -1,29 +1,21 @@
-#include "proto/wire/control.h"
+#include "proto/wire/control_internal.h"
 
 #include "proto/json.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CONTROL_DEPTH_MAX 8
 
-static const char *const op_names[] = {"start", "need",  "end", "ready", "ack",
-                                       "sync",  "error", "bye", NULL};
+static const char *const op_names[] = {"start", "end",    "ping",   "ready", "ack",
+                                       "sync",  "ended",  "closed", "pong",  "error",
+                                       "bye",   "camera", "poses",  NULL};
 static const char *const role_names[] = {"ingest", "view", NULL};
 static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
-static const char *const status_names[] = {"used", "dropped", "refused", NULL};
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
-static const char *const reason_names[] = {
-    "",          "duplicate",    "no_motion", "overload",  "bad_pose",
-    "bad_frame", "decode_error", "tracking",  "no_camera", "closed",
-    "memory",    "fault",        "storage",   "poison",    NULL};
-
-const char *control_reason_name(enum control_reason r)
-{
-    return (unsigned)r <= CONTROL_POISON ? reason_names[r] : "";
-}
+static const char *const feature_names[CONTROL_FEATURES] = {
+    "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds"};
 
 /* ------------------------------------------------------------------------------- parsing */
 
@@ -57,7 +49,62 @@ static void get_codecs(const struct json_at *at, uint32_t *mask)
             *mask |= 1u << codec;
     }
     if (list && *mask == 0)
-        json_note(at, "codecs", "names none of \"raw\", \"deflate-raw\", \"zstd\"");
+        json_note(at, "codecs", "names none of \"raw\", \"deflate-raw\"");
+}
+
+/* Reads a list of words; those that this build does not know are passed over. */
+static void get_features(const struct json_at *at, uint32_t *mask)
+{
+    const struct json *list = json_member(at->map, "features");
+
+    if (list && json_kind(list) != JSON_KIND_LIST) {
+        json_note(at, "features", "must be a list of words");
+        return;
+    }
+    for (size_t i = 0; i < json_count(list); i++) {
+        const struct json *item = json_item(list, i);
+        if (json_kind(item) != JSON_KIND_TEXT) {
+            json_note(at, "features", "must be a list of words");
+            return;
+        }
+        for (int k = 0; k < CONTROL_FEATURES; k++)
+            if (strcmp(json_text(item), feature_names[k]) == 0)
+                *mask |= 1u << k;
+    }
+}
+
+/* true, or how many frames from one to the next. */
+static void get_depth(const struct json_at *at, uint32_t *every)
+{
+    struct json_at how;
+    bool all = false;
+    uint32_t n = 1;
+
+    if (json_kind(json_member(at->map, "depth")) != JSON_KIND_MAP) {
+        json_get_bool(at, "depth", &all);
+        *every = all;
+        return;
+    }
+    json_get_map(at, "depth", &how);
+    if (json_member(how.map, "every") && get_u32(&how, "every", &n) && n == 0)
+        json_note(&how, "every", "must be at least 1");
+    *every = n;
+}
+
+bool control_source_valid(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 0 && len < CONTROL_SOURCE_CAP &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
+}
+
+static void get_source(const struct json_at *at, char source[CONTROL_SOURCE_CAP])
+{
+    snprintf(source, CONTROL_SOURCE_CAP, "%s", CONTROL_SOURCE_MAIN);
+    if (json_member(at->map, "source") && json_get_text(at, "source", source, CONTROL_SOURCE_CAP) &&
+        !control_source_valid(source))
+        json_note(at, "source", "must be 1 to %d of a-z, 0-9 and -", CONTROL_SOURCE_CAP - 1);
 }
 
 static void parse_start(const struct json_at *at, struct control_start *start)
@@ -70,6 +117,9 @@ static void parse_start(const struct json_at *at, struct control_start *start)
     json_get_choice(at, "role", &role, role_names);
     json_get_choice(at, "pose", &pose, pose_names);
     get_codecs(at, &start->codecs);
+    get_features(at, &start->features);
+    get_depth(at, &start->depth_every);
+    get_source(at, start->source);
     start->role = (enum control_role)role;
     start->pose = (enum frame_pose_convention)pose;
     if (json_get_map(at, "resume", &resume)) {
@@ -81,22 +131,33 @@ static void parse_start(const struct json_at *at, struct control_start *start)
     }
 }
 
-static void parse_need(const struct json_at *at, struct cloud_name *need)
+void control_pace_read(const struct json_at *at, float *rate, uint8_t *jpeg)
 {
-    static const char *const keys[] = {"submap", "x", "y", "z"};
+    int quality = 0;
 
-    for (int i = 0; i < 4; i++)
-        json_require(at, keys[i]);
-    get_u32(at, "submap", &need->submap);
-    json_get_int(at, "x", &need->x, INT32_MIN, INT32_MAX);
-    json_get_int(at, "y", &need->y, INT32_MIN, INT32_MAX);
-    json_get_int(at, "z", &need->z, INT32_MIN, INT32_MAX);
+    json_get_f32(at, "rate", rate, 0, 1e6);
+    json_get_int(at, "jpeg", &quality, 0, 100);
+    *jpeg = (uint8_t)quality;
+}
+
+static void get_limits(const struct json_at *at, struct control_ready *ready)
+{
+    struct json_at limits;
+
+    json_require(at, "limits");
+    if (!json_get_map(at, "limits", &limits))
+        return;
+    json_require(&limits, "window");
+    json_require(&limits, "max_frame_bytes");
+    get_u32(&limits, "window", &ready->window);
+    get_u32(&limits, "max_frame_bytes", &ready->max_frame_bytes);
+    get_u32(&limits, "message_s", &ready->message_s);
+    get_u32(&limits, "rate", &ready->quota_rate);
 }
 
 static void parse_ready(const struct json_at *at, struct control_ready *ready)
 {
-    static const char *const keys[] = {"session", "epoch",  "revision",        "codec",
-                                       "step_m",  "window", "max_frame_bytes", "net"};
+    static const char *const keys[] = {"session", "epoch", "revision", "codec", "step_m", "net"};
     const struct json *net = json_member(at->map, "net");
     char codec[16] = "";
 
@@ -108,8 +169,9 @@ static void parse_ready(const struct json_at *at, struct control_ready *ready)
     if (json_get_text(at, "codec", codec, sizeof codec) && codec_parse(codec, &ready->codec, NULL))
         json_note(at, "codec", "is not a known codec");
     json_get_f32(at, "step_m", &ready->step_m, 1e-6, 1e3);
-    get_u32(at, "window", &ready->window);
-    get_u32(at, "max_frame_bytes", &ready->max_frame_bytes);
+    get_limits(at, ready);
+    json_get_bool(at, "resumed", &ready->resumed);
+    ready->any_seq = json_get_u64(at, "last_seq", &ready->last_seq, 0, INT64_MAX);
     for (size_t i = 0; i < 2; i++) {
         int64_t side = json_i64(json_item(net, i));
         if (json_count(net) != 2 || side < 0 || side > FRAME_SIDE_MAX) {
@@ -118,20 +180,15 @@ static void parse_ready(const struct json_at *at, struct control_ready *ready)
         }
         *(i ? &ready->net_h : &ready->net_w) = (int)side;
     }
+    control_pace_read(at, &ready->rate, &ready->jpeg);
+    get_features(at, &ready->features);
 }
 
-static void parse_ack(const struct json_at *at, struct control_ack *ack)
+bool control_is_one_of(const char *word, const char *const *names)
 {
-    int status = 0, reason = CONTROL_REASON_NONE;
-
-    json_require(at, "seq");
-    json_require(at, "status");
-    json_get_u64(at, "seq", &ack->seq, 0, INT64_MAX);
-    json_get_choice(at, "status", &status, status_names);
-    json_get_choice(at, "reason", &reason, reason_names);
-    json_get_bool(at, "keyframe", &ack->keyframe);
-    ack->status = (enum control_status)status;
-    ack->reason = (enum control_reason)reason;
+    while (*names && strcmp(*names, word) != 0)
+        names++;
+    return *names != NULL;
 }
 
 static void parse_sync(const struct json_at *at, struct control_sync *sync)
@@ -143,7 +200,6 @@ static void parse_sync(const struct json_at *at, struct control_sync *sync)
     json_require(at, "hash");
     json_get_u64(at, "revision", &sync->revision, 0, INT64_MAX);
     json_get_u64(at, "points", &sync->points, 0, INT64_MAX);
-    json_get_bool(at, "ended", &sync->ended);
     if (json_get_text(at, "hash", hash, sizeof hash)) {
         if (strlen(hash) != 16 || strspn(hash, "0123456789abcdef") != 16)
             json_note(at, "hash", "must be 16 hex digits");
@@ -152,9 +208,28 @@ static void parse_sync(const struct json_at *at, struct control_sync *sync)
     }
 }
 
+static void parse_ended(const struct json_at *at, struct control_ended *ended)
+{
+    json_require(at, "revision");
+    json_get_u64(at, "revision", &ended->revision, 0, INT64_MAX);
+}
+
+static void parse_pong(const struct json_at *at, struct control_pong *pong, bool answer)
+{
+    json_require(at, "t");
+    json_get_u64(at, "t", &pong->t, 0, (UINT64_C(1) << 53) - 1);
+    if (!answer)
+        return;
+    json_require(at, "server_us");
+    json_get_u64(at, "server_us", &pong->server_us, 0, (UINT64_C(1) << 53) - 1);
+}
+
 static void parse_error(const struct json_at *at, struct control_error *error)
 {
+    json_require(at, "type");
     json_require(at, "status");
+    json_get_text(at, "type", error->type, sizeof error->type);
+    get_u32(at, "retry_ms", &error->retry_ms);
     json_get_int(at, "status", &error->status, 100, 599);
     json_get_text(at, "title", error->title, sizeof error->title);
     json_get_text(at, "detail", error->detail, sizeof error->detail);
@@ -172,6 +247,54 @@ static void parse_bye(const struct json_at *at, struct control_bye *bye)
     bye->action = (enum control_action)action;
 }
 
+/* Is it a well-formed message of another version, with an op that this build does not know? */
+static bool is_new_op(const struct json_at *at)
+{
+    const struct json *op = json_member(at->map, "op");
+
+    return json_kind(op) == JSON_KIND_TEXT && !control_is_one_of(json_text(op), op_names);
+}
+
+static void parse_members(const struct json_at *at, struct control_message *m)
+{
+    switch (m->op) {
+    case CONTROL_START:
+        parse_start(at, &m->start);
+        break;
+    case CONTROL_END:
+        break;
+    case CONTROL_PING:
+    case CONTROL_PONG:
+        parse_pong(at, &m->pong, m->op == CONTROL_PONG);
+        break;
+    case CONTROL_READY:
+        parse_ready(at, &m->ready);
+        break;
+    case CONTROL_ACK:
+        control_ack_parse(at, &m->ack);
+        break;
+    case CONTROL_POSES:
+        control_poses_parse(at, &m->poses);
+        break;
+    case CONTROL_SYNC:
+        parse_sync(at, &m->sync);
+        break;
+    case CONTROL_ENDED:
+    case CONTROL_SESSION_CLOSED:
+        parse_ended(at, &m->ended);
+        break;
+    case CONTROL_ERROR:
+        parse_error(at, &m->error);
+        break;
+    case CONTROL_BYE:
+        parse_bye(at, &m->bye);
+        break;
+    case CONTROL_CAMERA:
+        cameras_parse(at, &m->camera);
+        break;
+    }
+}
+
 int control_parse(struct control_message *m, const char *text, size_t len, struct err *err)
 {
     struct control_message got = {.op = CONTROL_END};
@@ -187,34 +310,14 @@ int control_parse(struct control_message *m, const char *text, size_t len, struc
     if (rc)
         return rc;
     at = json_at(doc, &issues);
+    if (is_new_op(&at)) {
+        json_free(&doc);
+        return err_at(err, ERR_UNSUPPORTED, "/op", "is none that is known here");
+    }
     json_require(&at, "op");
     if (json_get_choice(&at, "op", &op, op_names)) {
         got.op = (enum control_op)op;
-        switch (got.op) {
-        case CONTROL_START:
-            parse_start(&at, &got.start);
-            break;
-        case CONTROL_NEED:
-            parse_need(&at, &got.need);
-            break;
-        case CONTROL_END:
-            break;
-        case CONTROL_READY:
-            parse_ready(&at, &got.ready);
-            break;
-        case CONTROL_ACK:
-            parse_ack(&at, &got.ack);
-            break;
-        case CONTROL_SYNC:
-            parse_sync(&at, &got.sync);
-            break;
-        case CONTROL_ERROR:
-            parse_error(&at, &got.error);
-            break;
-        case CONTROL_BYE:
-            parse_bye(&at, &got.bye);
-            break;
-        }
+        parse_members(&at, &got);
     }
     rc = json_issues_err(&issues, err);
     if (rc == 0)
@@ -225,15 +328,35 @@ int control_parse(struct control_message *m, const char *text, size_t len, struc
 
 /* ------------------------------------------------------------------------------- writing */
 
+static void write_features(struct json_writer *w, uint32_t features)
+{
+    json_open_list(w, "features");
+    for (int k = 0; k < CONTROL_FEATURES; k++)
+        if (features >> k & 1)
+            json_put_text(w, NULL, feature_names[k]);
+    json_close(w);
+}
+
 static void write_start(struct json_writer *w, const struct control_start *start)
 {
     json_put_text(w, "role", role_names[start->role]);
     json_open_list(w, "codecs");
-    for (int c = CODEC_KINDS - 1; c >= 0; c--) /* the best first */
+    for (int c = CODEC_WIRE_KINDS - 1; c >= 0; c--) /* the best first */
         if (start->codecs & (1u << c))
             json_put_text(w, NULL, codec_name((enum codec_kind)c));
     json_close(w);
+    if (start->source[0] && strcmp(start->source, CONTROL_SOURCE_MAIN) != 0)
+        json_put_text(w, "source", start->source);
     json_put_text(w, "pose", pose_names[start->pose]);
+    if (start->features)
+        write_features(w, start->features);
+    if (start->depth_every == 1) {
+        json_put_bool(w, "depth", true);
+    } else if (start->depth_every) {
+        json_open_map(w, "depth");
+        json_put_u64(w, "every", start->depth_every);
+        json_close(w);
+    }
     if (start->resume) {
         json_open_map(w, "resume");
         json_put_u64(w, "epoch", start->epoch);
@@ -242,12 +365,12 @@ static void write_start(struct json_writer *w, const struct control_start *start
     }
 }
 
-static void write_need(struct json_writer *w, const struct cloud_name *need)
+void control_pace_write(struct json_writer *w, float rate, uint8_t jpeg)
 {
-    json_put_u64(w, "submap", need->submap);
-    json_put_i64(w, "x", need->x);
-    json_put_i64(w, "y", need->y);
-    json_put_i64(w, "z", need->z);
+    if (rate > 0)
+        json_put_f32(w, "rate", roundf(rate * 100) / 100);
+    if (jpeg)
+        json_put_u64(w, "jpeg", jpeg);
 }
 
 static void write_ready(struct json_writer *w, const struct control_ready *ready)
@@ -257,22 +380,25 @@ static void write_ready(struct json_writer *w, const struct control_ready *ready
     json_put_u64(w, "revision", ready->revision);
     json_put_text(w, "codec", codec_name(ready->codec));
     json_put_f32(w, "step_m", ready->step_m);
+    json_open_map(w, "limits");
     json_put_u64(w, "window", ready->window);
     json_put_u64(w, "max_frame_bytes", ready->max_frame_bytes);
+    if (ready->message_s)
+        json_put_u64(w, "message_s", ready->message_s);
+    if (ready->quota_rate)
+        json_put_u64(w, "rate", ready->quota_rate);
+    json_close(w);
     json_open_list(w, "net");
     json_put_i64(w, NULL, ready->net_w);
     json_put_i64(w, NULL, ready->net_h);
     json_close(w);
-}
-
-static void write_ack(struct json_writer *w, const struct control_ack *ack)
-{
-    json_put_u64(w, "seq", ack->seq);
-    json_put_text(w, "status", status_names[ack->status]);
-    if (ack->reason != CONTROL_REASON_NONE)
-        json_put_text(w, "reason", control_reason_name(ack->reason));
-    if (ack->keyframe)
-        json_put_bool(w, "keyframe", true);
+    control_pace_write(w, ready->rate, ready->jpeg);
+    if (ready->features)
+        write_features(w, ready->features);
+    if (ready->resumed)
+        json_put_bool(w, "resumed", true);
+    if (ready->any_seq)
+        json_put_u64(w, "last_seq", ready->last_seq);
 }
 
 static void write_sync(struct json_writer *w, const struct control_sync *sync)
@@ -280,17 +406,18 @@ static void write_sync(struct json_writer *w, const struct control_sync *sync)
     json_put_u64(w, "revision", sync->revision);
     json_put_u64(w, "points", sync->points);
     json_put_hex64(w, "hash", sync->hash);
-    if (sync->ended)
-        json_put_bool(w, "ended", true);
 }
 
 static void write_error(struct json_writer *w, const struct control_error *error)
 {
+    json_put_text(w, "type", error->type);
     json_put_i64(w, "status", error->status);
     json_put_text(w, "title", error->title);
     json_put_text(w, "detail", error->detail);
     if (error->pointer[0])
         json_put_text(w, "pointer", error->pointer);
+    if (error->retry_ms)
+        json_put_u64(w, "retry_ms", error->retry_ms);
 }
 
 static void write_bye(struct json_writer *w, const struct control_bye *bye)
@@ -310,25 +437,39 @@ size_t control_write(char *buf, size_t cap, const struct control_message *m)
     case CONTROL_START:
         write_start(&w, &m->start);
         break;
-    case CONTROL_NEED:
-        write_need(&w, &m->need);
-        break;
     case CONTROL_END:
+        break;
+    case CONTROL_PING:
+        json_put_u64(&w, "t", m->pong.t);
         break;
     case CONTROL_READY:
         write_ready(&w, &m->ready);
         break;
     case CONTROL_ACK:
-        write_ack(&w, &m->ack);
+        control_ack_write(&w, &m->ack);
+        break;
+    case CONTROL_POSES:
+        control_poses_write(&w, &m->poses);
         break;
     case CONTROL_SYNC:
         write_sync(&w, &m->sync);
+        break;
+    case CONTROL_ENDED:
+    case CONTROL_SESSION_CLOSED:
+        json_put_u64(&w, "revision", m->ended.revision);
+        break;
+    case CONTROL_PONG:
+        json_put_u64(&w, "t", m->pong.t);
+        json_put_u64(&w, "server_us", m->pong.server_us);
         break;
     case CONTROL_ERROR:
         write_error(&w, &m->error);
         break;
     case CONTROL_BYE:
         write_bye(&w, &m->bye);
+        break;
+    case CONTROL_CAMERA:
+        cameras_write(&w, &m->camera);
         break;
     }
     json_close(&w);

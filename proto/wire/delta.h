@@ -4,7 +4,8 @@
  * Bytes:   little-endian, every message starts with
  *             0 u8  op      0x10 put  0x11 patch  0x12 delete  0x13 clear  0x14 submap transform
  *                           0x15 object transform
- *             1 u8  version = 1    2 u8 codec (0 raw, 1 deflate-raw, 2 zstd)    3 u8 reserved = 0
+ *             1 u8  version = 1    2 u8 codec (0 raw, 1 deflate-raw)
+ *             3 u8  submap transform: bit 0 = unplaced, others are passed over; else 0
  *             4 u32 session epoch          8 u64 revision
  *          put, patch, delete:
  *            16 u32 submap                20 i32 x y z of the block
@@ -52,7 +53,9 @@ struct delta {
     const uint32_t *removed; /* encoder: in; decoder: inside the scratch */
     const uint64_t *added;
     uint32_t id;    /* transforms */
-    struct rigid T; /* transforms */
+    float pose[7];  /* transforms: q x y z w, t x y z, as they travel */
+    struct rigid T; /* decoder: the same */
+    bool unplaced;  /* submap transform: where it lies is not known */
 };
 
 /* Buffers of one encoder or decoder. They grow to the largest message seen and are used again. */

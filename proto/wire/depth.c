@@ -62,7 +62,27 @@ void depth_encode(uint8_t *msg, const struct depth_map *d, const float *z, float
     }
 }
 
+void depth_split_planes(uint8_t *planes, const uint16_t *values, size_t w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t before = i % w ? values[i - 1] : i ? values[i - w] : 0;
+        uint16_t step = (uint16_t)(values[i] - before);
+
+        planes[i] = (uint8_t)step;
+        planes[n + i] = (uint8_t)(step >> 8);
+    }
+}
+
 /* ------------------------------------------------------------------------- decode */
+
+void depth_join_planes(uint16_t *values, const uint8_t *planes, size_t w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t before = i % w ? values[i - 1] : i ? values[i - w] : 0;
+
+        values[i] = (uint16_t)(before + (planes[i] | planes[n + i] << 8));
+    }
+}
 
 struct depth_decoder {
     struct result_scratch *unpacker;
@@ -155,12 +175,7 @@ int depth_decode(struct depth_decoder *d, struct depth_map *map, const uint8_t *
         return err_set(err, ERR_INPUT, "planes of %zu bytes for %zu pixels", planes_len, n);
     if (array_grow(&d->values, &d->cap, n, sizeof *d->values))
         return err_set(err, ERR_MEMORY, "no memory for a depth map of %zu pixels", n);
-    for (size_t i = 0; i < n; i++) {
-        size_t w = (size_t)map->w;
-        uint16_t before = i % w ? d->values[i - 1] : i ? d->values[i - w] : 0;
-
-        d->values[i] = (uint16_t)(before + (planes[i] | planes[n + i] << 8));
-    }
+    depth_join_planes(d->values, planes, (size_t)map->w, n);
     map->values = d->values;
     return 0;
 }

@@ -58,6 +58,11 @@ static inline size_t depth_message_bytes(int w, int h)
 void depth_encode(uint8_t *msg, const struct depth_map *d, const float *z, float min_m,
                   float max_m);
 
+/* Plain planes [2 n] of n values in rows of w, as maps and parts of frames have them; any bytes are
+ * some values. */
+void depth_join_planes(uint16_t *values, const uint8_t *planes, size_t w, size_t n);
+void depth_split_planes(uint8_t *planes, const uint16_t *values, size_t w, size_t n);
+
 /* Buffers of one decoder, which grow to the largest map seen. */
 struct depth_decoder;
 MUST_CHECK int depth_decoder_new(struct depth_decoder **d, struct err *err);

@@ -1,5 +1,7 @@
 #include "proto/wire/planes.h"
 
+#include "proto/cloud/key.h"
+
 #define MORTON_END (1u << 30)
 
 size_t planes_bytes(uint32_t n_removed, uint32_t n_added)
@@ -21,13 +23,63 @@ static uint32_t join_u32(const uint8_t *in, size_t n, size_t i)
            (uint32_t)in[3 * n + i] << 24;
 }
 
+/* The fields of a key beside its place: green, red, blue, confidence, the halves of the normal.
+ * Each is written as its difference to the key before, modulo 2^bits. */
+enum { GREEN, RED, BLUE, CONFIDENCE, NORMAL_U, NORMAL_V, FIELDS };
+static const uint8_t field_bits[FIELDS] = {6, 6, 6, 4, 6, 6};
+/* Their planes; that of both halves of normals has the bits which a coarse code leaves zero. */
+enum { PLANE_FINE, PLANE_COLOURS, PLANE_CONFIDENCE = PLANE_COLOURS + 3, PLANE_NORMAL, PLANES };
+
+static void take_fields(uint8_t f[FIELDS], uint64_t key)
+{
+    uint32_t red = (uint32_t)(key >> 16), green = (uint32_t)(key >> 10);
+
+    f[GREEN] = (uint8_t)green;
+    f[RED] = (uint8_t)(red - green);
+    f[BLUE] = (uint8_t)((uint32_t)(key >> 4) - green);
+    f[CONFIDENCE] = (uint8_t)key;
+    f[NORMAL_U] = (uint8_t)(key >> 28);
+    f[NORMAL_V] = (uint8_t)(key >> 22);
+}
+
+static uint64_t give_fields(const uint8_t f[FIELDS])
+{
+    uint64_t red = (f[GREEN] + f[RED]) & 63u, blue = (f[GREEN] + f[BLUE]) & 63u;
+
+    return (uint64_t)f[NORMAL_U] << 28 | (uint64_t)f[NORMAL_V] << 22 | red << 16 |
+           (uint64_t)f[GREEN] << 10 | blue << 4 | f[CONFIDENCE];
+}
+
+/* Writes the differences d of key i of n, and reads them. */
+static void split_fields(uint8_t *planes, size_t n, size_t i, const uint8_t d[FIELDS])
+{
+    planes[PLANE_FINE * n + i] = (uint8_t)((d[NORMAL_U] & 3) << 2 | (d[NORMAL_V] & 3));
+    for (size_t k = GREEN; k <= CONFIDENCE; k++)
+        planes[(PLANE_COLOURS + k) * n + i] = d[k];
+    planes[PLANE_NORMAL * n + i] = (uint8_t)(d[NORMAL_U] >> 2 << 4 | d[NORMAL_V] >> 2);
+}
+
+static void join_fields(uint8_t d[FIELDS], const uint8_t *planes, size_t n, size_t i)
+{
+    uint8_t fine = planes[PLANE_FINE * n + i], normal = planes[PLANE_NORMAL * n + i];
+
+    for (size_t k = GREEN; k <= CONFIDENCE; k++)
+        d[k] = planes[(PLANE_COLOURS + k) * n + i];
+    d[NORMAL_U] = (uint8_t)(normal >> 4 << 2 | (fine >> 2 & 3));
+    d[NORMAL_V] = (uint8_t)((normal & 15) << 2 | (fine & 3));
+}
+
+static uint8_t within(int field, unsigned v)
+{
+    return (uint8_t)(v & ((1u << field_bits[field]) - 1));
+}
+
 void planes_split(uint8_t *out, const uint32_t *removed, uint32_t n_removed, const uint64_t *added,
                   uint32_t n_added)
 {
-    uint8_t *colour = out + planes_bytes(n_removed, 0) + 4 * (size_t)n_added;
-    uint8_t *morton = out + planes_bytes(n_removed, 0);
+    uint8_t *morton = out + planes_bytes(n_removed, 0), *planes = morton + 4 * (size_t)n_added;
+    uint8_t now[FIELDS], before[FIELDS] = {0}, d[FIELDS];
     uint32_t last = 0, m_last = 0;
-    uint8_t g_last = 0, d_last = 0, e_last = 0, c_last = 0;
     size_t n = n_added;
 
     for (uint32_t i = 0; i < n_removed; i++) {
@@ -35,20 +87,16 @@ void planes_split(uint8_t *out, const uint32_t *removed, uint32_t n_removed, con
         last = removed[i];
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = (uint32_t)(added[i] >> 32), low = (uint32_t)added[i];
-        uint8_t g = (uint8_t)(low >> 16), c = (uint8_t)low;
-        uint8_t d = (uint8_t)((low >> 24) - g), e = (uint8_t)((low >> 8) - g);
+        uint32_t m = (uint32_t)(added[i] >> KEY_MORTON_AT);
 
         split_u32(morton, n, i, m - m_last);
-        colour[i] = (uint8_t)(g - g_last);
-        colour[n + i] = (uint8_t)(d - d_last);
-        colour[2 * n + i] = (uint8_t)(e - e_last);
-        colour[3 * n + i] = (uint8_t)(c - c_last);
         m_last = m;
-        g_last = g;
-        d_last = d;
-        e_last = e;
-        c_last = c;
+        take_fields(now, added[i]);
+        for (int k = 0; k < FIELDS; k++) {
+            d[k] = within(k, (unsigned)(now[k] - before[k]));
+            before[k] = now[k];
+        }
+        split_fields(planes, n, i, d);
     }
 }
 
@@ -70,20 +118,18 @@ static int join_removed(const uint8_t *in, uint32_t *removed, uint32_t n, struct
 static int join_added(const uint8_t *in, uint64_t *added, uint32_t n_added, struct err *err)
 {
     size_t n = n_added;
-    const uint8_t *colour = in + 4 * n;
+    const uint8_t *planes = in + 4 * n;
+    uint8_t now[FIELDS] = {0}, d[FIELDS];
     uint64_t last = 0, m = 0;
-    uint8_t g = 0, d = 0, e = 0, c = 0;
 
     for (size_t i = 0; i < n; i++) {
         uint64_t key;
 
         m += join_u32(in, n, i);
-        g = (uint8_t)(g + colour[i]);
-        d = (uint8_t)(d + colour[n + i]);
-        e = (uint8_t)(e + colour[2 * n + i]);
-        c = (uint8_t)(c + colour[3 * n + i]);
-        key = m << 32 | (uint64_t)(uint8_t)(d + g) << 24 | (uint64_t)g << 16 |
-              (uint64_t)(uint8_t)(e + g) << 8 | c;
+        join_fields(d, planes, n, i);
+        for (int k = 0; k < FIELDS; k++)
+            now[k] = within(k, (unsigned)(now[k] + d[k]));
+        key = m << KEY_MORTON_AT | give_fields(now);
         if (m >= MORTON_END || key < last)
             return err_set(err, ERR_INPUT, "added key %zu leaves the block or does not ascend", i);
         added[i] = last = key;

@@ -92,7 +92,7 @@ int result_unpack(struct result_scratch *s, const struct result_kind *kind, cons
         return err_set(err, ERR_INPUT,
                        "opcode 0x%02x, version %u, header of %u bytes: not the result expected",
                        msg[0], msg[1], (unsigned)u32_at(msg, 4));
-    if (msg[2] >= CODEC_KINDS)
+    if (msg[2] >= CODEC_WIRE_KINDS)
         return err_set(err, ERR_INPUT, "codec %u is unknown", msg[2]);
     n = u32_at(msg, head - 4);
     if (n > plain_max || n % 2)

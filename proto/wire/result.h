@@ -4,7 +4,7 @@
  *
  * Bytes:   little-endian
  *             0 u8  op      0x20 ... 0x2f, one for each kind of result
- *             1 u8  version of that kind    2 u8 codec (0 raw, 1 deflate-raw, 2 zstd)
+ *             1 u8  version of that kind    2 u8 codec (0 raw, 1 deflate-raw)
  *             3 u8  of the kind             4 u32 header_len     8 u64 seq of the frame
  *            16 fields of the kind
  *            header_len - 4 u32 plain_len: bytes of the two planes, which are equally long

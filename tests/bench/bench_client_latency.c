@@ -106,6 +106,7 @@ static int measure(struct bench *b, int n, double fps)
     for (int i = 0; i < n && rc == 0; i++, next_us += (uint64_t)(1e6 / fps)) {
         while (now_us() < next_us)
             poll(NULL, 0, 1);
+        next_us = now_us(); /* frames that catch up would come faster than the session's fps */
         rc = read_frame(b, i, &picture, &T_wc);
         b->acked_us = 0;
         if (rc == 0 && !support_load_frame_of(b->stream, &picture, &T_wc, now_us(), 0))

@@ -28,7 +28,7 @@
 #define SESSIONS_MAX 256
 #define PHASES_MAX 16
 #define CLOSED_FRAMES 2
-#define REASONS (CONTROL_POISON + 1)
+#define REASONS CONTROL_REASONS
 #define END_US 30000000 /* for the last answers */
 
 enum group { FIRST, OTHERS, GROUPS }; /* session 0 stands for itself */

@@ -78,7 +78,7 @@ static void walk(uint32_t points, uint32_t keyframes)
         struct session_pose pose = {.seq = b.n_frames, .T_wc = T};
 
         must(line_scene(&b.line, &scene, &T) == 0, "a frame");
-        mirror_commit(b.mirror, b.line.f.changes, b.line.f.result.n_changes, &out);
+        mirror_commit(b.mirror, 0, b.line.f.changes, b.line.f.result.n_changes, &out);
         must(trajectory_append(b.trajectory, &pose, NULL) == 0, "a pose");
     }
     printf("%u frames of %dx%d: %u points, %u published, %u slots, %u keyframes\n", b.n_frames, W,

@@ -10,7 +10,7 @@
  *     edge      everything the edge's threads do, a frame (receive, unmask, queue, encode, send)
  *     frame     of it stream_frame(): parse, queue_push()
  *     next      of it stream_next(): mirror_read(), delta_encode()
- *     library   the rest: libwebsockets, the kernel's sockets, the receive buffer
+ *     library   the rest: frames of RFC 6455, the kernel's sockets, the receive buffer
  *     decode    one JPEG at the scale that covers the network's input
  *     commit    mirror_commit() and outbox_mark()
  */
@@ -118,7 +118,8 @@ static void place(struct core *c, struct gpu_change *g, uint32_t block)
 
     *g = (struct gpu_change){.slot = random_u32(&c->random) % slots + block * slots,
                              .kind = GPU_CHANGE_PUT,
-                             .confidence = (uint8_t)(random_u32(&c->random) & 3)};
+                             .confidence = (uint8_t)(random_u32(&c->random) & 3),
+                             .normal = 32 << 6 | 32};
     g->p_q[0] = (int32_t)(1024 * (block % ROW) + random_u32(&c->random) % 1024);
     g->p_q[1] = (int32_t)(1024 * (block / ROW) + random_u32(&c->random) % 1024);
     g->p_q[2] = 512 + (g->p_q[0] >> 3) % 64 + (int32_t)(random_u32(&c->random) % 8);
@@ -135,7 +136,7 @@ static void change(struct core *c)
     for (uint32_t i = 0; i < scene->changes; i++)
         place(c, &c->changes[i], (first + i % scene->view) % scene->blocks);
     uint64_t t0 = cpu_ns();
-    mirror_commit(c->mirror, c->changes, scene->changes, &commit);
+    mirror_commit(c->mirror, 0, c->changes, scene->changes, &commit);
     outbox_mark(c->outbox, commit.changed, commit.n_changed, commit.revision);
     c->n++;
     atomic_fetch_add(&bench.commit_ns, cpu_ns() - t0);
@@ -194,7 +195,7 @@ static void fill(struct core *c)
     for (uint32_t n = 0; n < 4 * scene->slots / scene->changes; n++) { /* nearly all slots */
         for (uint32_t i = 0; i < scene->changes; i++)
             place(c, &c->changes[i], random_u32(&c->random) % scene->blocks);
-        mirror_commit(c->mirror, c->changes, scene->changes, &commit);
+        mirror_commit(c->mirror, 0, c->changes, scene->changes, &commit);
     }
 }
 
@@ -255,10 +256,9 @@ static void forget(void)
     bench.warm_us = clock_us();
 }
 
-static int core_get(struct core *c, const char *id, struct session_info *info, struct err *err)
+static int core_expect(struct core *c, const char *id, int *retry_after_s, struct err *err)
 {
-    (void)c, (void)id, (void)err;
-    memset(info, 0, sizeof *info);
+    (void)c, (void)id, (void)retry_after_s, (void)err;
     return 0;
 }
 
@@ -281,7 +281,7 @@ static int core_stream_start(struct stream *s, const struct control_start *start
     struct mirror_summary now;
     struct control_ready ready = {.session = "a",
                                   .epoch = 1,
-                                  .codec = CODEC_ZSTD,
+                                  .codec = CODEC_DEFLATE,
                                   .step_m = 0.001f,
                                   .window = WINDOW,
                                   .max_frame_bytes = 1 << 20,
@@ -346,11 +346,19 @@ static void core_close(struct stream *s)
     free(s);
 }
 
+/* No owner has a quota here. */
+static uint64_t core_ahead_us(struct stream *s)
+{
+    (void)s;
+    return 0;
+}
+
 static const struct core_ops ops = {
-    .session_get = core_get,
+    .stream_expect = core_expect,
     .stream_open = core_stream_open,
     .stream_start = core_stream_start,
     .stream_frame = core_frame,
+    .stream_ahead_us = core_ahead_us,
     .stream_control = core_control,
     .stream_next = core_next,
     .stream_close = core_close,

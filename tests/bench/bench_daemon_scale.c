@@ -34,29 +34,29 @@ struct outcome {
 };
 
 /* What one client is about to send, in the order in which its answers came. */
-struct pace {
+struct device_pace {
     uint64_t sent, seen, due_us[UNANSWERED_MAX + 1];
 };
 
 static struct rig_client clients[SESSIONS_MAX];
-static struct pace paces[SESSIONS_MAX];
+static struct device_pace paces[SESSIONS_MAX];
 static uint64_t commit_us; /* of a frame */
 static int cores;          /* of the host that the committers think they are in; 0: this one */
 
 /* The linker sends calls here first (Makefile). */
-void __wrap_mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
-                          struct mirror_commit *out);
-void __real_mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
-                          struct mirror_commit *out);
+void __wrap_mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes,
+                          uint32_t n, struct mirror_commit *out);
+void __real_mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes,
+                          uint32_t n, struct mirror_commit *out);
 int __wrap_commit_start(struct commit **c, int threads, struct err *err);
 int __real_commit_start(struct commit **c, int threads, struct err *err);
 
-void __wrap_mirror_commit(struct mirror *m, const struct gpu_change *changes, uint32_t n,
-                          struct mirror_commit *out)
+void __wrap_mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes,
+                          uint32_t n, struct mirror_commit *out)
 {
     if (commit_us)
         usleep((useconds_t)commit_us);
-    __real_mirror_commit(m, changes, n, out);
+    __real_mirror_commit(m, submap, changes, n, out);
 }
 
 int __wrap_commit_start(struct commit **c, int threads, struct err *err)
@@ -78,7 +78,7 @@ static void keep_busy(struct rig *r, const struct trial *t, uint64_t for_us)
 
     while ((now_us = clock_us()) < end_us) {
         for (int i = 0; i < t->sessions; i++) {
-            struct pace *p = &paces[i];
+            struct device_pace *p = &paces[i];
             rig_read_all(&clients[i]);
             for (; p->seen < (uint64_t)clients[i].n_acks + (uint64_t)t->unanswered; p->seen++)
                 p->due_us[p->seen % (UNANSWERED_MAX + 1)] = now_us + t->trip_us;

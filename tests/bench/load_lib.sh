@@ -28,6 +28,7 @@ load_start() {
 load() { # sessions options phase...
     local sessions=$1 more=$2
     shift 2
+    [[ $more == *'"fps"'* ]] || more=${more:+$more,}'"fps":1000' # what is sent is held to nothing but the load
     "$LOAD" push "$URL" "$PICTURE" "$sessions" '{"camera":{"fx":512,"fy":512,"cx":319.5,"cy":239.5,"width":640,"height":480},
         "net":{"width":64,"height":64},"max_points":20000'"${more:+,$more}"'}' "$@" >"$WORK/load"
 }

@@ -30,7 +30,7 @@ struct support_load {
     uint8_t in[IN_CAP];
     size_t in_len;
     uint64_t skip; /* bytes of a block message that are still to come */
-    uint8_t head[HEAD_MAX + FRAME_HEADER_BYTES];
+    uint8_t head[HEAD_MAX + FRAME_HEAD_BYTES];
     struct iovec out[2]; /* of the frame that is being written */
     uint8_t pong[HEAD_MAX + 125];
     size_t pong_len;
@@ -179,9 +179,9 @@ bool support_load_frame_of(struct support_load *l, const struct support_load_pic
     l->due_us[f.seq % SUPPORT_LOAD_SEQS] = due_us;
     l->phase[f.seq % SUPPORT_LOAD_SEQS] = phase;
     l->out_us = l->in_us = 0;
-    n = message_head(l->head, BINARY, FRAME_HEADER_BYTES + picture->len);
-    frame_encode_header(l->head + n, &f, FRAME_POSE_CV);
-    l->out[0] = (struct iovec){l->head, n + FRAME_HEADER_BYTES};
+    n = message_head(l->head, BINARY, FRAME_HEAD_BYTES + picture->len);
+    frame_encode_head(l->head + n, &f, FRAME_POSE_CV);
+    l->out[0] = (struct iovec){l->head, n + FRAME_HEAD_BYTES};
     l->out[1] = (struct iovec){(void *)(uintptr_t)picture->jpeg, picture->len};
     return true;
 }
@@ -370,7 +370,7 @@ static int say_start(struct support_load *l, struct err *err)
 {
     const struct control_message start = {
         .op = CONTROL_START,
-        .start = {.role = CONTROL_INGEST, .codecs = 1u << CODEC_ZSTD, .pose = FRAME_POSE_CV}};
+        .start = {.role = CONTROL_INGEST, .codecs = 1u << CODEC_DEFLATE, .pose = FRAME_POSE_CV}};
     uint8_t out[HEAD_MAX + 512];
     char text[512];
     size_t len = control_write(text, sizeof(text), &start), n = message_head(out, TEXT, len);

@@ -13,7 +13,9 @@ import time
 import urllib.parse
 import urllib.request
 
-HEADER = struct.Struct('<BBHIQQHH4f4f3fII')   # 80 bytes, docs/PROTOCOL.md "Frame"
+HEADER = struct.Struct('<BBHIQQIHH4f4f3fI')   # 80 bytes, docs/PROTOCOL.md "Frame"
+PART = struct.Struct('<BBHHHHHI')             # 16 bytes: type codec flags width height camera unit bytes
+COLOUR, JPEG = 1, 3
 HAS_POSE, HAS_CAMERA, TRACKING_NORMAL = 1, 2, 3 << 2
 
 
@@ -34,10 +36,12 @@ def rest(url, method, path, body=None):
 
 
 def frame(seq, jpeg, width, height, flags=HAS_POSE | HAS_CAMERA | TRACKING_NORMAL, op=1, version=1, header_len=80,
-          camera=(500.0, 500.0, 320.0, 240.0), q=(0.0, 0.0, 0.0, 1.0), t=(0.0, 0.0, 0.0), payload_len=None):
+          camera=(500.0, 500.0, 320.0, 240.0), q=(0.0, 0.0, 0.0, 1.0), t=(0.0, 0.0, 0.0), payload_len=None, world=0, parts=()):
+    """parts: ((type, codec, flags, width, height, camera, unit), payload) behind the picture."""
     length = len(jpeg) if payload_len is None else payload_len
-    return HEADER.pack(op, version, header_len, flags, seq, seq * 33_000_000, width, height, *camera, *q, *t, 0,
-                       length) + jpeg
+    head = HEADER.pack(op, version, header_len, flags, seq, seq * 33_000_000 & (1 << 64) - 1, world, 1 + len(parts), PART.size, *camera, *q, *t, 0)
+    entries = PART.pack(COLOUR, JPEG, 0, width, height, 0, 0, length) + b''.join(PART.pack(*e, len(p)) for e, p in parts)
+    return head + entries + jpeg + b''.join(p for _, p in parts)
 
 
 class Closed(Exception):
@@ -62,6 +66,7 @@ class Stream:
         while b'\r\n\r\n' not in head:
             head += self._more()
         head, self.buffer = head.split(b'\r\n\r\n', 1)
+        self.head = head.decode('latin-1')
         self.status = int(head.split()[1])
         if self.status != 101:
             return

@@ -386,6 +386,18 @@ static inline unsigned __float_as_uint(float f)
     return bits;
 }
 
+static inline float __uint_as_float(unsigned bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline float rsqrtf(float f)
+{
+    return 1.0f / sqrtf(f);
+}
+
 template <class T, class U> static inline T atomicAdd(T *at, U value)
 {
     T was = *at;

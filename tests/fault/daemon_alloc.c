@@ -80,9 +80,9 @@ static uint64_t stream_frames(struct rig *r, const char *id)
     check_code(rc, "stream_start", &err);
     for (uint64_t seq = 1; rc == 0 && seq <= FRAMES; seq++) {
         f.seq = seq;
-        frame_encode_header(msg, &f, FRAME_POSE_CV);
-        memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-        check_code(core_ops.stream_frame(s, msg, FRAME_HEADER_BYTES + f.payload_len, &err),
+        frame_encode_head(msg, &f, FRAME_POSE_CV);
+        memcpy(msg + FRAME_HEAD_BYTES, f.payload, f.payload_len);
+        check_code(core_ops.stream_frame(s, msg, FRAME_HEAD_BYTES + f.payload_len, &err),
                    "stream_frame", &err);
         n++;
         wait_answers(r, id, s, n);
@@ -97,7 +97,7 @@ static void read_export(struct rig *r, const char *id)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = core_ops.export_open(r->core, id, "", &e, &total, &hash, &err);
+    int rc = core_ops.export_open(r->core, id, "", false, &e, &total, &hash, &err);
 
     check_code(rc, "export_open", &err);
     if (rc)

@@ -103,9 +103,9 @@ static void send_frames(struct rig_client *c)
     for (uint64_t seq = 1; seq <= FRAMES && !c->closed; seq++) {
         f.seq = seq;
         f.T_wc.t[0] = 0.01f * (float)seq;
-        frame_encode_header(msg, &f, FRAME_POSE_CV);
-        memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-        rc = core_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f.payload_len, &err);
+        frame_encode_head(msg, &f, FRAME_POSE_CV);
+        memcpy(msg + FRAME_HEAD_BYTES, f.payload, f.payload_len);
+        rc = core_ops.stream_frame(c->s, msg, FRAME_HEAD_BYTES + f.payload_len, &err);
         if (rc != ERR_STATE) /* which is an answer: the session takes no more */
             check_code(rc, "stream_frame", &err);
         read_answers(c, (int)seq);
@@ -150,7 +150,7 @@ static void export_it(void)
     struct err err = {0};
     uint64_t total, hash;
     static uint8_t buf[4096];
-    int rc = core_ops.export_open(rig.core, id, "", &e, &total, &hash, &err);
+    int rc = core_ops.export_open(rig.core, id, "", false, &e, &total, &hash, &err);
 
     if (rc != ERR_NOT_FOUND) /* for want of memory it stayed away */
         check_code(rc, "export_open", &err);

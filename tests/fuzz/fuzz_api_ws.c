@@ -81,6 +81,7 @@ static bool admit(uint8_t how)
     h.path = how & 1 ? "/" : path;
     h.query = how & 2 ? "token=x" : NULL;
     h.origin = how & 4 ? "https://evil.example" : NULL;
+    h.host = how & 8 ? "localhost:1" : NULL;
     if (how & 8)
         h.protocols = "chat, bearer.recon.****, recon.v1";
     h.repeated = how & 16;

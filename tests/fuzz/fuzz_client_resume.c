@@ -21,15 +21,18 @@ struct book {
     struct client_talk *talk;
     struct {
         bool taken, acked, sent; /* sent: on this connection */
+        bool later;              /* and answered `later` */
     } frames[FRAMES_MAX];
     int taken, acked, in_flight; /* in_flight: sent on this connection and not answered */
     int64_t highest;             /* sent on this connection, -1 = none */
+    bool held;                   /* nothing is sent until client_talk_go_on() */
     uint64_t next_seq;
     int window;
     bool alive, started, ready, bye, end_wanted, end_sent, viewing, synced;
     bool unsure; /* of `synced`: a clear was perhaps in what was no message of ours */
     uint64_t synced_revision;
     int acks_seen;
+    bool ended_due;
 };
 
 struct input {
@@ -65,11 +68,16 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool equal)
 
     need(equal == (sync->hash == cloud_hash(client_talk_cloud(b->talk)) &&
                    sync->points == cloud_points(client_talk_cloud(b->talk))));
-    need(!b->viewing || sync->ended);
+    b->ended_due = b->viewing;
     b->synced = equal;
     b->unsure = false;
     if (equal)
         b->synced_revision = sync->revision;
+}
+
+static void on_ended(void *ctx, bool closed)
+{
+    ((struct book *)ctx)->ended_due &= closed;
 }
 
 /* ------------------------------------------------------------------------- what the client says */
@@ -79,12 +87,17 @@ static void check_frame(struct book *b, const struct client_talk_message *m)
     struct frame f;
 
     need(frame_parse(&f, m->bytes, m->len, FRAME_POSE_CV, NULL) == 0);
-    need(f.seq < FRAMES_MAX && b->frames[f.seq].taken && !b->end_sent);
+    need(f.seq < FRAMES_MAX && b->frames[f.seq].taken && !b->held);
+    need(!b->end_sent || b->frames[f.seq].later);
     need(!b->frames[f.seq].acked); /* never again after its answer */
-    need(!b->frames[f.seq].sent && (int64_t)f.seq > b->highest);
+    need(!b->frames[f.seq].sent);
+    need(b->frames[f.seq].later || (int64_t)f.seq > b->highest);
+    for (uint64_t i = 0; i < f.seq; i++) /* none overtakes one that comes later */
+        need(!b->frames[i].later || b->frames[i].sent || b->frames[i].acked);
     need(f.payload_len == 4 && f.payload[0] == (uint8_t)f.seq);
     b->frames[f.seq].sent = true;
-    b->highest = (int64_t)f.seq;
+    if ((int64_t)f.seq > b->highest)
+        b->highest = (int64_t)f.seq;
     need(++b->in_flight <= b->window);
 }
 
@@ -101,12 +114,11 @@ static void check_text(struct book *b, const struct client_talk_message *m)
         need(c.start.resume == b->synced || (b->unsure && !c.start.resume));
         need(!c.start.resume || (c.start.revision == b->synced_revision &&
                                  c.start.epoch == cloud_epoch(client_talk_cloud(b->talk))));
-    } else if (c.op == CONTROL_END) { /* all that was taken has gone out before */
+    } else { /* all that was taken has gone out before */
         need(b->end_wanted && !b->end_sent && !b->viewing);
         need(b->in_flight == b->taken - b->acked);
+        need(c.op == CONTROL_END);
         b->end_sent = true;
-    } else {
-        need(c.op == CONTROL_NEED);
     }
     need(c.op == CONTROL_START || b->ready);
 }
@@ -141,8 +153,10 @@ static void hear(struct book *b, bool binary, const void *bytes, size_t len)
     if (!b->alive)
         return;
     rc = client_talk_receive(b->talk, binary, bytes, len, &err);
+    need(!b->ended_due); /* a client that was done hears so with each `sync` */
     if (rc == 0)
         return;
+    b->synced &= rc != ERR_END; /* a mirror that does not fit is not resumed */
     need(err.code == rc && err.text[0]);
     b->alive = false;
 }
@@ -183,14 +197,23 @@ static void say_ack(struct book *b, uint64_t seq, unsigned how)
     int seen = b->acks_seen;
 
     m.ack.seq = seq;
-    m.ack.status = (enum control_status)(how % 3);
-    m.ack.reason = m.ack.status == CONTROL_USED ? CONTROL_REASON_NONE
-                                                : (enum control_reason)(1 + how % CONTROL_POISON);
+    m.ack.status = (enum control_status)(how % 4);
+    m.ack.retry_ms = how;
+    m.ack.reason = m.ack.status == CONTROL_USED || m.ack.status == CONTROL_LATER
+                       ? CONTROL_REASON_NONE
+                       : (enum control_reason)(1 + how % (CONTROL_REASONS - 1));
     hear_message(b, &m);
     need(b->alive == alive);
-    need(b->acks_seen - seen == (alive && known)); /* once, and only of what is under way */
+    /* once, and only of what is under way */
+    need(b->acks_seen - seen == (alive && known && m.ack.status != CONTROL_LATER));
     if (!alive || !known)
         return;
+    if (m.ack.status == CONTROL_LATER) {
+        b->frames[seq].later = b->held = true;
+        b->frames[seq].sent = false;
+        b->in_flight--;
+        return;
+    }
     b->frames[seq].acked = true;
     b->acked++;
     b->in_flight--;
@@ -204,7 +227,10 @@ static void say_sync(struct book *b, unsigned revision, bool right, bool ended)
     m.sync.revision = revision;
     m.sync.points = cloud_points(c);
     m.sync.hash = cloud_hash(c) ^ !right;
-    m.sync.ended = ended;
+    hear_message(b, &m);
+    if (!ended)
+        return;
+    m = (struct control_message){.op = CONTROL_ENDED, .ended.revision = revision};
     hear_message(b, &m);
 }
 
@@ -219,8 +245,8 @@ static void say_block(struct book *b, struct input *in)
     const uint8_t *msg;
     size_t len;
 
-    for (unsigned i = 0; i < n; i++) /* colours of six bits, see cloud.h */
-        keys[i] = (uint64_t)(1000 * i + (where & 31)) << 32 | 0x40800000u | 1;
+    for (unsigned i = 0; i < n; i++)
+        keys[i] = (uint64_t)(1000 * i + (where & 31)) << KEY_MORTON_AT | 0x40800000u | 1;
     d.revision = take(in) & 31;
     if (d.op == DELTA_PATCH)
         d.base_revision = take(in) & 31;
@@ -252,6 +278,8 @@ static void say_error(struct book *b, unsigned how)
 
     m.error.status = statuses[how % 10];
     memcpy(m.error.title, "x", 2);
+    memcpy(m.error.type, how & 1 ? "flood" : "conflict", 6);
+    m.error.retry_ms = how << 2;
     hear_message(b, &m);
 }
 
@@ -275,8 +303,9 @@ static void connect_again(struct book *b)
 {
     client_talk_connect(b->talk);
     for (int i = 0; i < FRAMES_MAX; i++)
-        b->frames[i].sent = false;
+        b->frames[i].sent = b->frames[i].later = false;
     b->in_flight = 0;
+    b->held = false;
     b->highest = -1;
     b->alive = true;
     b->started = b->ready = b->bye = b->end_sent = b->viewing = false;
@@ -306,7 +335,7 @@ static void lose(struct book *b, unsigned how, struct client_retry *retry)
 static void send_frame(struct book *b, unsigned bytes)
 {
     uint8_t payload[4] = {(uint8_t)b->next_seq, (uint8_t)bytes, 2, 3};
-    struct frame f = {.seq = b->next_seq, .width = 8, .height = 8, .T_wc = rigid_identity()};
+    struct frame f = {.seq = b->next_seq, .width = 16, .height = 16, .T_wc = rigid_identity()};
     int window = client_talk_window(b->talk), rc;
 
     f.payload = payload;
@@ -331,6 +360,7 @@ static void send_frame(struct book *b, unsigned bytes)
 static void act(struct book *b, struct input *in, struct client_retry *retry)
 {
     unsigned what = take(in);
+    uint32_t for_ms;
 
     switch (what % 12) {
     case 0:
@@ -376,6 +406,11 @@ static void act(struct book *b, struct input *in, struct client_retry *retry)
             b->end_wanted = true;
         break;
     default:
+        if (client_talk_held(b->talk, &for_ms)) {
+            need(b->held && b->in_flight == 0);
+            client_talk_go_on(b->talk);
+            b->held = false;
+        }
         client_retry_reset(retry);
     }
 }
@@ -408,7 +443,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                           .limits = {16, 256},
                                           .ctx = &b,
                                           .on_ack = on_ack,
-                                          .on_sync = on_sync};
+                                          .on_sync = on_sync,
+                                          .on_ended = on_ended};
     struct client_retry retry = {.for_s = 20, .random = size};
     struct client_stream_stats *stats;
     struct input in = {data, size};

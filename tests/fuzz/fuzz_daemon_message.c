@@ -129,7 +129,7 @@ static void receive_frame(const uint8_t *data, size_t len, bool picture)
 {
     static uint8_t msg[MESSAGE_MAX];
     struct frame f = rig_frame(&rig, ++seq);
-    size_t most = MESSAGE_MAX - FRAME_HEADER_BYTES;
+    size_t most = MESSAGE_MAX - FRAME_HEAD_BYTES;
 
     f.width = 64;
     f.height = 48;
@@ -137,11 +137,11 @@ static void receive_frame(const uint8_t *data, size_t len, bool picture)
         f.payload = data;
         f.payload_len = (uint32_t)(len < most ? len : most);
     }
-    frame_encode_header(msg, &f, FRAME_POSE_CV);
-    memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
-    if (!picture) /* up to the length of the payload */
-        memcpy(msg + 28, data, len < 48 ? len : 48);
-    receive(msg, FRAME_HEADER_BYTES + f.payload_len, true);
+    frame_encode_head(msg, &f, FRAME_POSE_CV);
+    memcpy(msg + FRAME_HEAD_BYTES, f.payload, f.payload_len);
+    if (!picture) /* up to the entry of its part */
+        memcpy(msg + 24, data, len < 56 ? len : 56);
+    receive(msg, FRAME_HEAD_BYTES + f.payload_len, true);
 }
 
 static void one_message(uint8_t kind, const uint8_t *data, size_t len)

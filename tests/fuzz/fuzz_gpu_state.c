@@ -2,7 +2,8 @@
  * fuzz_gpu_state - a stranger's bytes as the state of a session without networks
  *
  * Input:   a row of sections, or, if it begins with "GRST", the state that version 0.1.0 wrote.
- *          With a section of cubes it is for a session whose points lie in cubes of space.
+ *          With a section of cubes it is for a session whose points lie in cubes of space, with one
+ *          of many views for one that has them.
  * What is refused leaves a session as new; what is taken is within all bounds: frames run on it,
  * and saving it gives a state that is taken again.
  */
@@ -21,12 +22,13 @@ static void check(int ok)
         abort();
 }
 
-static struct gpu_session_config config(int cells)
+static struct gpu_session_config config(int cells, int views)
 {
     struct gpu_session_config c = line_config(SIDE, SIDE);
     c.max_points = POINTS;
     if (cells)
         fuse_params_cells(&c.fuse);
+    c.views = cells && views;
     c.fuse.max_keyframes = 3;
     c.fuse.n_covisible = 2;
     return c;
@@ -36,7 +38,7 @@ static struct gpu_session_config config(int cells)
 static void run_frames(struct line *l)
 {
     for (int i = 0; i < 3; i++) {
-        struct rigid T = scene_pose(0.02f * (float)i, 0, 0, 0.01f * (float)i);
+        struct rigid T = scene_pose(0.05f * (float)i, 0, 0, 0.01f * (float)i);
         uint32_t n;
 
         memset(l->rgb, 60 + i, SIDE * SIDE * 3);
@@ -86,9 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct line l; /* the device, opened once */
     uint8_t *row = as_row(data, &size);
-    struct section cubes;
+    struct section found;
     const struct gpu_session_config c =
-        config(section_find(&cubes, row, size, SECTION_TAG('G', 'C', 'E', 'L')));
+        config(section_find(&found, row, size, SECTION_TAG('G', 'C', 'E', 'L')),
+               section_find(&found, row, size, SECTION_TAG('G', 'V', 'I', 'E')));
     struct err err = {0};
 
     if (!l.g)
@@ -99,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gpu_session_load(l.s, row, size, &err)) {
         check((err.code == ERR_INPUT || err.code == ERR_UNSUPPORTED) && err.text[0]);
         check(l.cpu->frame == 0 && l.cpu->n_slots == 0 && l.cpu->next_id == 1);
+        check(!l.cpu->views || (l.cpu->views->frame == 0 && l.cpu->views->n_taken == 0));
     } else {
         save_and_load(&l);
         run_frames(&l);

@@ -45,8 +45,10 @@ struct rig_client {
     struct depth_map map;
     uint64_t maps[RIG_ACKS];
     int n_maps, acks_before[RIG_ACKS];
-    int n_ready, n_acks, n_sync, n_bye, n_error, n_blocks, closed;
+    int n_ready, n_acks, n_sync, n_bye, n_error, n_blocks, closed, ended, session_closed;
     struct control_ack acks[RIG_ACKS];
+    struct control_poses poses; /* the last message of them */
+    int n_poses;                /* in all messages */
 };
 
 static void rig_on_wake(void *edge, void *cookie)
@@ -159,11 +161,13 @@ static inline struct session_info rig_info(struct rig *r, const char *id)
     return info;
 }
 
-static inline void rig_connect(struct rig *r, struct rig_client *c, const char *id,
-                               enum control_role role)
+/* A client that asks for the depth of every n-th used frame; 0: does not ask. */
+static inline void rig_connect_depth(struct rig *r, struct rig_client *c, const char *id,
+                                     enum control_role role, uint32_t depth_every)
 {
     const struct cloud_limits limits = {100000, 100000};
-    const struct control_start start = {.role = role, .codecs = 7, .pose = FRAME_POSE_CV};
+    const struct control_start start = {
+        .role = role, .codecs = 7, .pose = FRAME_POSE_CV, .depth_every = depth_every};
     struct err err = {0};
 
     memset(c, 0, sizeof(*c));
@@ -172,6 +176,12 @@ static inline void rig_connect(struct rig *r, struct rig_client *c, const char *
     if (core_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
         core_ops.stream_start(c->s, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
+}
+
+static inline void rig_connect(struct rig *r, struct rig_client *c, const char *id,
+                               enum control_role role)
+{
+    rig_connect_depth(r, c, id, role, 0);
 }
 
 static inline void rig_disconnect(struct rig_client *c)
@@ -210,10 +220,18 @@ static inline enum stream_kind rig_read(struct rig_client *c)
         c->ready = m.ready;
     if (m.op == CONTROL_ACK)
         c->acks[c->n_acks++ % RIG_ACKS] = m.ack;
+    if (m.op == CONTROL_POSES) {
+        c->poses = m.poses;
+        c->n_poses += m.poses.n;
+    }
     if (m.op == CONTROL_SYNC && ++c->n_sync) {
         c->sync = m.sync;
         assert_int_equal(m.sync.points, cloud_points(c->cloud));
         assert_true(m.sync.hash == cloud_hash(c->cloud));
+    }
+    if (m.op == CONTROL_ENDED || m.op == CONTROL_SESSION_CLOSED) {
+        assert_int_equal(m.ended.revision, c->sync.revision); /* nothing is missing before it */
+        (*(m.op == CONTROL_ENDED ? &c->ended : &c->session_closed))++;
     }
     if (m.op == CONTROL_BYE && ++c->n_bye)
         c->bye = m.bye;
@@ -268,12 +286,11 @@ static inline struct frame rig_frame(const struct rig *r, uint64_t seq)
 
 static inline int rig_send_frame(struct rig_client *c, const struct frame *f, struct err *err)
 {
-    uint8_t *msg = malloc(FRAME_HEADER_BYTES + f->payload_len);
+    uint8_t *msg = malloc(frame_bytes(f));
     int rc;
 
-    frame_encode_header(msg, f, FRAME_POSE_CV);
-    memcpy(msg + FRAME_HEADER_BYTES, f->payload, f->payload_len);
-    rc = core_ops.stream_frame(c->s, msg, FRAME_HEADER_BYTES + f->payload_len, err);
+    frame_encode(msg, f, FRAME_POSE_CV);
+    rc = core_ops.stream_frame(c->s, msg, frame_bytes(f), err);
     free(msg);
     return rc;
 }

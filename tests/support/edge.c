@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -103,6 +104,7 @@ void edge_start(struct edge *e)
 {
     struct err err = {0};
 
+    signal(SIGPIPE, SIG_IGN); /* as the daemon does: OpenSSL writes to connections that are gone */
     e->core = fake_core_new(12000);
     if (!e->config.ops)
         e->config.ops = fake_core_ops();

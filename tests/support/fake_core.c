@@ -1,4 +1,5 @@
 #include "tests/support/fake_core.h"
+#include "tests/support/fake_core_make.h"
 
 #include "tests/support/fake_host.h"
 
@@ -71,39 +72,6 @@ static struct row *find(struct fake_core *c, const char *id)
 static int not_found(struct err *err)
 {
     return err_set(err, ERR_NOT_FOUND, "no such session");
-}
-
-static void make_id(char id[API_ID_CAP], uint64_t rank)
-{
-    static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
-    uint64_t v = (rank + 1) * 0x9e3779b97f4a7c15u;
-
-    for (int i = 0; i < 26; i++) {
-        id[i] = base32[v >> 59];
-        v = v << 5 ^ (v >> 59) * 0x2545f4914f6cdd1du;
-    }
-    id[26] = '\0';
-}
-
-static void resolve(struct session_options *o)
-{
-    static const struct session_options standard = {.step_m = 0.001f,
-                                                    .max_points = 1000000,
-                                                    .keyframes = 5,
-                                                    .min_depth_m = 0.1f,
-                                                    .max_depth_m = 10,
-                                                    .retention_s = 3600,
-                                                    .journal = SESSION_JOURNAL_OFF,
-                                                    .mode = SESSION_LIVE,
-                                                    .fps = 30};
-
-    if (!o->depth_model[0])
-        strcpy(o->depth_model, "depth-small");
-    if (!o->motion_model[0])
-        strcpy(o->motion_model, "motion-small");
-    o->net_h = o->net_w ? o->net_h : 192;
-    o->net_w = o->net_w ? o->net_w : 256;
-    session_options_fill(o, &standard);
 }
 
 static int session_create(struct core *core, const struct session_options *options,
@@ -184,7 +152,7 @@ static int session_list(struct core *core, struct session_info *infos, int cap, 
     return 0;
 }
 
-static int session_finalize(struct core *core, const char *id, struct err *err)
+static int session_close(struct core *core, const char *id, struct err *err)
 {
     struct row *row = lock_row(fake(core), id, err);
 
@@ -249,20 +217,48 @@ void fake_core_lose_tokens(struct fake_core *c)
     c->tokens_are_lost = true;
 }
 
-/* ------------------------------------------------------------------------------- results */
+/* The session, if it has a map. */
+static int find_mapped(struct core *core, const char *id, struct err *err)
+{
+    struct session_info info;
 
-static int export_open(struct core *core, const char *id, const char *reader,
+    if (session_get(core, id, &info, err))
+        return ERR_NOT_FOUND;
+    return info.options.kind == SESSION_DEPTH
+               ? err_set(err, ERR_STATE, "a session of kind depth has no map")
+               : 0;
+}
+
+/* Each session has two worlds, and none remembers where the second was put. */
+static int submaps(struct core *core, const char *id, struct api_submap *list, int *n,
+                   struct err *err)
+{
+    list[0] = (struct api_submap){0, "main", 7, true, {0, 0, 0, 1, 0, 0, 0}};
+    list[1] = (struct api_submap){1, "main", 8, false, {0}};
+    *n = 2;
+    return find_mapped(core, id, err);
+}
+
+static int submap_place(struct core *core, const char *id, uint32_t submap, const float pose[7],
+                        struct err *err)
+{
+    int rc = find_mapped(core, id, err);
+
+    (void)pose;
+    return rc || submap < 2 ? rc : err_set(err, ERR_NOT_FOUND, "there is no such submap");
+}
+
+static int export_open(struct core *core, const char *id, const char *reader, bool unplaced,
                        struct core_export **e, uint64_t *total_bytes, uint64_t *hash,
                        struct err *err)
 {
     struct fake_core *c = fake(core);
-    struct session_info info;
+    int rc = find_mapped(core, id, err);
 
     (void)reader;
-    if (session_get(core, id, &info, err))
-        return ERR_NOT_FOUND;
-    if (info.options.kind == SESSION_DEPTH)
-        return err_set(err, ERR_STATE, "a session of kind depth has no map");
+    (void)unplaced;
+    if (rc)
+        return rc;
     pthread_mutex_lock(&c->lock);
     c->counts.exports_open++;
     pthread_mutex_unlock(&c->lock);
@@ -342,7 +338,24 @@ static size_t metrics(struct core *core, char *buf, size_t cap)
     return (size_t)snprintf(buf, cap, "# TYPE fake_up gauge\nfake_up 1\n");
 }
 
-/* ------------------------------------------------------------------------------- streams */
+void fake_core_set_state(struct fake_core *c, const char *id, enum session_state state)
+{
+    pthread_mutex_lock(&c->lock);
+    find(c, id)->info.state = state;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static int stream_expect(struct core *core, const char *id, int *retry_after_s, struct err *err)
+{
+    struct row *row = lock_row(fake(core), id, err);
+    bool away = row && row->info.state == SESSION_RECOVERING;
+
+    if (!row)
+        return ERR_NOT_FOUND;
+    *retry_after_s = 7;
+    pthread_mutex_unlock(&fake(core)->lock);
+    return away ? err_set(err, ERR_BUSY, "it is coming back") : 0;
+}
 
 static int stream_open(struct core *core, const char *id, enum control_role role, void *cookie,
                        struct stream **out, struct err *err)
@@ -407,9 +420,9 @@ static int stream_frame(struct stream *s, const uint8_t *msg, size_t len, struct
 
 static int stream_control(struct stream *s, const struct control_message *m, struct err *err)
 {
-    if (m->op == CONTROL_NEED && m->need.submap != 0)
-        return err_at(err, ERR_NOT_FOUND, "/submap", "no such submap");
+    (void)err;
     (void)s;
+    (void)m;
     return 0;
 }
 
@@ -500,8 +513,6 @@ void fake_core_bye(struct fake_core *c, const char *id)
     each_stream(c, id, 0, 0, true);
 }
 
-/* ------------------------------------------------------------------------------- life */
-
 struct fake_core *fake_core_new(int max_sessions)
 {
     struct fake_core *c = calloc(1, sizeof *c);
@@ -559,7 +570,7 @@ const struct core_ops *fake_core_ops(void)
         .session_create = session_create,
         .session_get = session_get,
         .session_list = session_list,
-        .session_finalize = session_finalize,
+        .session_close = session_close,
         .session_kick = session_kick,
         .session_delete = session_delete,
         .tokens_keep = tokens_keep,
@@ -567,12 +578,15 @@ const struct core_ops *fake_core_ops(void)
         .export_open = export_open,
         .export_read = export_read,
         .export_close = export_close,
+        .submaps = submaps,
+        .submap_place = submap_place,
         .trajectory = trajectory,
         .depth = depth,
         .models = fake_host_models,
         .devices = fake_host_devices,
         .health = health,
         .metrics = metrics,
+        .stream_expect = stream_expect,
         .stream_open = stream_open,
         .stream_start = stream_start,
         .stream_frame = stream_frame,

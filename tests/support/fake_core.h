@@ -32,6 +32,7 @@ struct fake_core_counts {
 };
 struct fake_core_counts fake_core_counts(struct fake_core *c);
 
+void fake_core_set_state(struct fake_core *c, const char *id, enum session_state state);
 void fake_core_set_health(struct fake_core *c, enum api_health health);
 /* Every frame, of any core, is answered as one that came so much too early. */
 extern atomic_ullong fake_core_ahead_us;

@@ -32,6 +32,15 @@
 #define FAKE_DEADLY_M 5.0f
 #define FAKE_SIZES 7 /* batches of 1, 2, 4 ... 64 */
 
+/* Of one frame; the sensor's pointers are only there or not. */
+struct fake_seen {
+    int width, height;
+    struct intrinsics K;
+    struct gpu_sensor sensor;
+    uint64_t values, sure; /* sums over its pixels, of values times 1 + place modulo 251 */
+    int masked;            /* pixels of the mask */
+};
+
 static struct {
     atomic_int sessions, models; /* that exist */
     atomic_int frames, batches;  /* through the pipeline */
@@ -54,7 +63,9 @@ static struct {
     atomic_int wrong;               /* calls that break the contract */
     atomic_int session_fails;       /* what session_new answers, 0 = it works */
     atomic_int restarts;            /* frames that came with `restart` */
+    atomic_int depths;              /* frames whose depth was asked for */
     atomic_int turn;                /* of the last item */
+    struct fake_seen seen;          /* the same; read it after the frame's answer */
     atomic_int make_us;             /* what session_new takes */
     atomic_int engines;             /* JPEG engines: they make any file white */
     atomic_int engines_fail;        /* what they answer, 0 = they work */
@@ -165,6 +176,21 @@ static uint64_t fake_takes_us(int n)
     return (uint64_t)fake_gpu_plan.wait_us + (uint64_t)fake_gpu_plan.size_us[size];
 }
 
+/* What a frame brings beside its picture, all of it read. */
+static void fake_see(const struct gpu_frame *f)
+{
+    const struct gpu_session_config *c = &f->item.session->config;
+    struct fake_seen *seen = &fake_gpu_plan.seen;
+
+    *seen = (struct fake_seen){f->width, f->height, f->K, f->sensor, 0, 0, 0};
+    for (int i = 0; f->sensor.values && i < f->sensor.width * f->sensor.height; i++) {
+        seen->values += (uint64_t)f->sensor.values[i] * (uint64_t)(i % 251 + 1);
+        seen->sure += f->sensor.sure ? f->sensor.sure[i] : 255u;
+    }
+    for (int i = 0; f->mask && i < c->net_w * c->net_h; i++)
+        seen->masked += f->mask[i] != 0;
+}
+
 static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items,
                        int n, struct err *err)
 {
@@ -187,6 +213,8 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
         fake_gpu_plan.wrong += items[i]->session->config.line != line;
         fake_gpu_plan.wrong += (items[i]->turn & 1) && !gpu_session_is_sideways(&s->base);
         fake_gpu_plan.turn = items[i]->turn;
+        if (line == &gpu_line_mono)
+            fake_see((const struct gpu_frame *)items[i]);
         s->under_way = true;
         items[i]->batch = f->next;
     }
@@ -240,6 +268,7 @@ static void fake_change_one(struct gpu_frame *f)
     f->changes = s->changes;
     f->item.passes[0] = (struct gpu_pass_time){"fake", 10};
     f->item.n_passes = 1;
+    fake_gpu_plan.depths += f->depth_out != NULL;
     if (f->depth_out)
         for (int i = 0; i < f->item.session->config.net_w * f->item.session->config.net_h; i++)
             f->depth_out[i] = 1.5f;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define GUARD_BYTE 0xa5
-#define PIECES_MAX 40
+#define PIECES_MAX 48
 
 struct fusion_rig {
     int n;
@@ -17,7 +17,9 @@ struct fusion_rig {
     __half *depth_in[FUSION_CUDA_MAX], *motion_in[FUSION_CUDA_MAX];
     float *depth_raw[FUSION_CUDA_MAX]; /* what a network would say of a turned picture */
     uint32_t pixels_max;
-    int views, w_max, h_max;
+    enum gpu_views_kind views;
+    int w_max, h_max;
+    enum gpu_depth_source depth_source;
 };
 
 /* Where pieces of the arena begin; behind the last one there is a guard, too. */
@@ -25,12 +27,15 @@ static int pieces(const struct session_cuda *s, void **at)
 {
     const struct session_dev *h = &s->host;
     void *const all[] = {
-        s->dev,      h->picture,  h->rgb,          h->depth,       h->usable,     h->world,
-        h->found,    h->through,  h->distance,     h->bins,        h->counts,     h->groups,
-        h->wins,     h->mark,     h->chunk_counts, h->carved,      h->keyframes,  h->overlap_now,
-        h->overlaps, h->maps,     h->place,        h->stat,        h->out,        h->id,
-        h->claims,   h->previous, h->unstable[0],  h->unstable[1], h->free_slots, h->cell_claims,
-        h->key,      h->table,    h->entry,        h->views,       s->views.grey};
+        h->mask,         h->sensor_values, h->sensor_sure, h->sensor_claims, h->sensor_bins,
+        h->trust,        s->dev,           h->picture,     h->rgb,           h->depth,
+        h->usable,       h->world,         h->found,       h->through,       h->distance,
+        h->bins,         h->counts,        h->groups,      h->wins,          h->mark,
+        h->chunk_counts, h->carved,        h->keyframes,   h->overlap_now,   h->overlaps,
+        h->maps,         h->place,         h->stat,        h->out,           h->id,
+        h->claims,       h->previous,      h->unstable[0], h->unstable[1],   h->free_slots,
+        h->cell_claims,  h->key,           h->table,       h->entry,         h->normal,
+        h->worlds,       h->views,         s->views.grey};
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
@@ -58,7 +63,10 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
     CU_TRY(cudaMemsetAsync(r->motion_in[i], 0, n * 8 * sizeof(__half), r->stream));
     if (n > r->pixels_max)
         r->pixels_max = (uint32_t)n;
-    r->views |= c->views;
+    if (c->views)
+        r->views = c->views;
+    if (c->depth_source != GPU_DEPTH_NETWORK)
+        r->depth_source = c->depth_source;
     r->w_max = c->net_w > r->w_max ? c->net_w : r->w_max;
     r->h_max = c->net_h > r->h_max ? c->net_h : r->h_max;
 out:
@@ -121,6 +129,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->T_wc = f->T_wc;
     to->has_pose = f->has_pose;
     to->restart = f->restart;
+    to->submap = f->submap;
     to->turn = f->item.turn;
     to->depth_raw = f->item.turn ? r->depth_raw[i] : NULL;
     for (int net = 0; net < 2; net++)
@@ -136,6 +145,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->changes = r->s[i]->changes;
     to->result = r->s[i]->result;
     to->depth_out = f->depth_out ? r->s[i]->depth_out : NULL;
+    session_cuda_put_sensor(to, r->s[i], f);
     session_cuda_put_views(to, r->s[i]);
 }
 
@@ -148,10 +158,9 @@ static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *
         describe(&frames[i], r, i, &f[i]);
         if (!f[i].rgb)
             continue;
-        CU_TRY(cudaMemcpyAsync(r->s[i]->host.picture, f[i].rgb,
-                               (size_t)f[i].width * (size_t)f[i].height * 3, cudaMemcpyHostToDevice,
-                               r->stream));
-        rc = session_cuda_put_depth(r->s[i], depth[i], r->stream, err);
+        rc = session_cuda_upload(r->s[i], &f[i], r->stream, err);
+        if (rc == 0)
+            rc = session_cuda_put_depth(r->s[i], depth[i], r->stream, err);
         if (rc)
             goto out;
         if (f[i].item.turn)
@@ -168,9 +177,9 @@ out:
 static const struct {
     const char *name;
     pass_cuda_fn *enqueue;
-} passes[] = {{"image", image_cuda},         {"depth", depth_cuda},         {"views", views_cuda},
-              {"covisible", covisible_cuda}, {"associate", associate_cuda}, {"update", update_cuda},
-              {"insert", insert_cuda},       {"remove", remove_cuda}};
+} passes[] = {{"image", image_cuda},   {"depth", depth_cuda},         {"sensor", sensor_cuda},
+              {"views", views_cuda},   {"covisible", covisible_cuda}, {"associate", associate_cuda},
+              {"update", update_cuda}, {"insert", insert_cuda},       {"remove", remove_cuda}};
 
 #define PASSES ((int)(sizeof passes / sizeof *passes))
 
@@ -181,7 +190,7 @@ static const char *pass_name(int pass)
 
 static int run_pass(struct fusion_rig *r, int pass, struct err *err)
 {
-    const struct pass_cuda p = {r->frames, r->n,     r->pixels_max, r->views,
+    const struct pass_cuda p = {r->frames, r->n,     r->pixels_max, r->views, r->depth_source,
                                 r->w_max,  r->h_max, {NULL, NULL},  r->stream};
 
     return passes[pass].enqueue(&p, err);
@@ -267,6 +276,7 @@ static int look_inside(struct fusion_rig *r, const struct session_dev *d, struct
     size_t n = d->n_pixels, k = (size_t)d->fuse.max_keyframes;
     int rc = get(r, &st->place, d->place, d->n_slots, err);
     rc = rc ? rc : get(r, &st->stat, d->stat, d->n_slots, err);
+    rc = rc ? rc : get(r, &st->normal, d->normal, d->n_slots, err);
     rc = rc ? rc : get(r, &st->out, d->out, d->n_slots, err);
     rc = rc ? rc : get(r, &st->id, d->id, d->n_slots, err);
     rc = rc ? rc : get(r, &st->unstable, d->unstable[d->unstable_now], d->n_unstable, err);
@@ -365,6 +375,7 @@ static void free_state(struct fusion_state *st)
 {
     free(st->place);
     free(st->stat);
+    free(st->normal);
     free(st->out);
     free(st->id);
     free(st->unstable);

@@ -31,6 +31,7 @@ struct fusion_rig;
 struct fusion_state {
     struct point_place *place;
     struct point_stat *stat;
+    struct point_normal *normal;
     struct point_out *out;
     uint64_t *id;
     uint32_t *unstable, *free_slots;

@@ -20,6 +20,7 @@ struct line {
     float *depth;
     uint8_t *rgb;
     int w, h;
+    uint32_t submap; /* of the frames to come */
 };
 
 static inline struct gpu_session_config line_config(int w, int h)
@@ -41,6 +42,7 @@ static inline int line_open(struct line *l, const struct gpu_session_config *c)
     struct gpu_config device = {.device = "cpu", .threads = 1};
     struct err err = {0};
     int rc = gpu_open(&l->g, &device, &err);
+    l->submap = 0;
     l->w = c->net_w;
     l->h = c->net_h;
     l->K = scene_intrinsics(l->w, l->h);
@@ -73,6 +75,7 @@ static inline void line_set_frame(struct line *l, const struct rigid *T_wc)
     l->f.K = l->K;
     l->f.has_pose = 1;
     l->f.T_wc = *T_wc;
+    l->f.submap = l->submap;
 }
 
 /* The same, and it goes through all stages. Returns 0 or the code of the first failure. */

@@ -22,8 +22,8 @@ VIEW = os.environ.get("RECOND_VIEW_TOKEN")
 UNKNOWN = "aaaabbbbccccddddeeeeffff22"
 # What a client cannot bring about at will.
 NOT_ASKED = {("createSession", "503"), ("createSession", "404"), ("listSessions", "503"), ("exportCloud", "503"),
-             ("exportTrajectory", "503"), ("getDepth", "503"),
-             ("finalizeSession", "409"), ("ready", "503")}
+             ("exportTrajectory", "503"), ("getDepth", "503"), ("listSubmaps", "503"), ("placeSubmap", "503"),
+             ("closeSession", "409"), ("ready", "503")}
 
 
 class Contract:
@@ -64,7 +64,7 @@ class Checker:
 
     def ask(self, operation, params=None, query="", token=ADMIN, body=None, headers=None):
         method, route, op = self.contract.operations[operation]
-        target = route.format(**(params or {})) + query
+        target = route.format(**{"n": 0, **(params or {})}) + query
         headers = dict(headers or {})
         if token:
             headers.setdefault("Authorization", "Bearer " + token)
@@ -137,7 +137,7 @@ class Checker:
 
     def one_session(self, session, plain):
         own, other = {"id": session["id"]}, {"id": plain["id"]}
-        for operation in ("getSession", "exportCloud", "exportTrajectory", "getDepth"):
+        for operation in ("getSession", "exportCloud", "exportTrajectory", "getDepth", "listSubmaps"):
             self.ask(operation, own)
             self.ask(operation, {"id": UNKNOWN})
             self.ask(operation, own, query="?x=1")
@@ -149,10 +149,20 @@ class Checker:
         mapless = {"id": self.create({"kind": "depth", "depth_unit": "inverse"})["id"]}
         self.ask("exportCloud", mapless)
         self.ask("exportTrajectory", mapless)
+        self.ask("listSubmaps", mapless)
+        place = '{"pose": [0, 0, 0, 1, 1, 2, 3]}'
+        self.ask("placeSubmap", mapless, body=place)
+        self.ask("placeSubmap", own, body=place)
+        self.ask("placeSubmap", {"id": session["id"], "n": 200}, body=place)
+        self.ask("placeSubmap", own, body='{"pose": [0, 0, 0, 0, 0, 0, 0]}')
+        self.ask("placeSubmap", own, body="{")
+        self.ask("placeSubmap", own, body=place, headers={"Content-Type": "text/plain"})
+        self.ask("placeSubmap", own, body=" " * 100000)
+        self.ask("exportCloud", own, query="?unplaced=1")
         self.ask("deleteSession", mapless)
         answer, _ = self.ask("exportCloud", own)
         self.ask("exportCloud", own, headers={"If-None-Match": answer.getheader("ETag")})
-        for operation in ("kickClients", "rotateTokens", "finalizeSession"):
+        for operation in ("kickClients", "rotateTokens", "closeSession"):
             _, body = self.ask(operation, own)
             if operation == "rotateTokens":
                 session["tokens"] = json.loads(body)["tokens"]

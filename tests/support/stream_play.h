@@ -16,10 +16,10 @@
 
 #define READY                                                                           \
     "{\"op\":\"ready\",\"session\":\"a\",\"epoch\":7,\"revision\":0,\"codec\":\"raw\"," \
-    "\"step_m\":0.001,\"window\":3,\"max_frame_bytes\":5000,\"net\":[64,64]}"
+    "\"step_m\":0.001,\"limits\":{\"window\":3,\"max_frame_bytes\":5000},\"net\":[64,64]}"
 
 struct seen {
-    int ready, acks, syncs, equal, errors, lost, retry_ms;
+    int ready, acks, syncs, equal, ended, closed, errors, lost, retry_ms;
     struct control_ack ack;
     struct control_sync sync;
     uint64_t points;
@@ -42,6 +42,11 @@ static inline void on_sync(void *ctx, const struct control_sync *s, bool equal)
     ((struct seen *)ctx)->syncs++;
     ((struct seen *)ctx)->equal = equal;
     ((struct seen *)ctx)->sync = *s;
+}
+
+static inline void on_ended(void *ctx, bool closed)
+{
+    (*(closed ? &((struct seen *)ctx)->closed : &((struct seen *)ctx)->ended))++;
 }
 
 static inline void on_cloud(void *ctx, const struct cloud *c)
@@ -82,6 +87,7 @@ static inline struct client_stream *open_stream(struct ws_fake *server, struct s
                                           .on_ready = on_ready,
                                           .on_ack = on_ack,
                                           .on_sync = on_sync,
+                                          .on_ended = on_ended,
                                           .on_cloud = on_cloud,
                                           .on_error = on_error};
     struct client_stream *s;
@@ -137,8 +143,8 @@ static inline void block_case_open(struct block_case *b)
 {
     assert_int_equal(delta_scratch_new(&b->scratch, NULL), 0);
     b->name = (struct cloud_name){0, -1, 2, 3};
-    for (uint64_t i = 0; i < 4; i++) /* colours of six bits, see cloud.h */
-        b->keys[i] = (100 + 50 * i) << 32 | 0x40800000u | 0xff;
+    for (uint64_t i = 0; i < 4; i++)
+        b->keys[i] = (100 + 50 * i) << KEY_MORTON_AT | 0x40800000u | 0xff;
 }
 
 static inline void send_block(struct ws_fake *s, enum delta_op op, uint64_t revision, uint64_t base,
@@ -183,9 +189,12 @@ static inline void send_sync(struct ws_fake *s, uint64_t revision, uint32_t n, b
         cloud_apply(c, msg, len, NULL))
         abort();
     snprintf(text, sizeof text,
-             "{\"op\":\"sync\",\"revision\":%d,\"points\":%u,\"hash\":\"%016llx\",\"ended\":%s}",
-             (int)revision, n, (unsigned long long)cloud_hash(c), ended ? "true" : "false");
+             "{\"op\":\"sync\",\"revision\":%d,\"points\":%u,\"hash\":\"%016llx\"}", (int)revision,
+             n, (unsigned long long)cloud_hash(c));
     ws_fake_text(s, text);
+    snprintf(text, sizeof text, "{\"op\":\"ended\",\"revision\":%d}", (int)revision);
+    if (ended)
+        ws_fake_text(s, text);
     cloud_free(&c);
 }
 

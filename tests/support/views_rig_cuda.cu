@@ -106,7 +106,7 @@ out:
 static int run(struct views_rig *r, const struct views_frame *f, struct err *err)
 {
     struct views_job jobs[VIEWS_RIG_MAX];
-    struct views_batch b = {r->jobs, sizeof *r->jobs, r->n, 0, 0, 0, r->stream};
+    struct views_batch b = {r->jobs, sizeof *r->jobs, r->n, 0, 0, 0, 1, r->stream};
     int rc = 0;
     for (int i = 0; i < r->n && rc == 0; i++) {
         const struct views *v = &r->s[i].host;
@@ -141,7 +141,10 @@ static int read_session(struct views_rig *r, int i, struct views *v, struct err 
     v->n_final = dev.n_final;
     v->first = dev.first;
     v->plan = dev.plan;
+    v->anchor = dev.anchor;
+    v->told = dev.told;
     memcpy(v->kept, dev.kept, sizeof v->kept);
+    memcpy(v->scales, dev.scales, sizeof v->scales);
 out:
     return rc;
 }

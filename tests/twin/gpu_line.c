@@ -163,6 +163,7 @@ static void check_state(struct fusion_rig *r, int session, const struct session_
     assert_memory_equal(st.id, s->id, n * sizeof *st.id);
     assert_memory_equal(st.place, s->place, n * sizeof *st.place);
     assert_memory_equal(st.stat, s->stat, n * sizeof *st.stat);
+    assert_memory_equal(st.normal, s->normal, n * sizeof *st.normal);
     for (size_t i = 0; i < n; i++) /* what an unpublished point was last sent as does not count */
         if (st.out[i].confidence || s->out[i].confidence)
             assert_memory_equal(&st.out[i], &s->out[i], sizeof st.out[i]);
@@ -189,6 +190,7 @@ static void lists_and_points_are_the_cpu_twins(int cells)
             struct rigid T = draw(i, l.w, l.h, l.depth, l.rgb, &random);
             struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
             const float *depth = l.depth;
+            f.submap = l.submap = i < 30 ? 0 : (uint32_t)(i & 1); /* worlds in turn at last */
             assert_int_equal(line_frame(&l, &T), 0);
             assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
             check_result(&f.result, &l.f.result);

@@ -25,11 +25,12 @@ const struct fusion_api *fusion_cuda __attribute__((common));
 #define FRAMES 14
 
 static const int sizes[][2] = {{33, 17}, {99, 35}, {131, 67}};
+#define PIXELS_MAX (131 * 67)
 
 struct both {
     struct line cpu;
     struct fusion_rig *cuda;
-    uint32_t n_found, n_through, n_keyframes, n_final;
+    uint32_t n_frames, n_found, n_through, n_keyframes, n_final;
 };
 
 /* Cubes, with the depth of each frame as it is, or out of many views. */
@@ -43,7 +44,7 @@ static void open_both(struct both *b, int size, enum rules rules)
 
     if (rules != PAPER)
         fuse_params_cells(&c.fuse);
-    c.views = rules == VIEWS;
+    c.views = rules == VIEWS ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
@@ -190,11 +191,16 @@ static void run_passes(struct both *b, int *pass, const char *last)
 
 static void run_frame(struct both *b)
 {
-    struct gpu_frame f = b->cpu.f;
+    static float depth_here[PIXELS_MAX], depth_there[PIXELS_MAX];
+    size_t depth_bytes = (size_t)b->cpu.w * (size_t)b->cpu.h * sizeof *depth_here;
+    struct gpu_frame f;
     const float *depth = b->cpu.depth;
     size_t at = 0;
     int pass = 0;
 
+    b->cpu.f.depth_out = b->n_frames++ % 3 ? depth_here : NULL;
+    f = b->cpu.f;
+    f.depth_out = f.depth_out ? depth_there : NULL;
     assert_int_equal(session_cpu_put_depth(b->cpu.s, b->cpu.depth, NULL), 0);
     assert_int_equal(fusion_cuda->upload(b->cuda, &f, &depth, NULL), 0);
     for (int i = 0; i < gpu_line_mono.n_stages; i++) {
@@ -212,7 +218,9 @@ static void run_frame(struct both *b)
     assert_int_equal(at, BOUNDARIES);
     assert_int_equal(fusion_cuda->take(b->cuda, &f, NULL), 0);
     assert_int_equal(f.result.n_changes, b->cpu.f.result.n_changes);
+    assert_memory_equal(&f.result.views, &b->cpu.f.result.views, sizeof f.result.views);
     assert_memory_equal(f.changes, b->cpu.f.changes, f.result.n_changes * sizeof *f.changes);
+    assert_memory_equal(depth_here, depth_there, depth_bytes); /* as it was, if not asked for */
 }
 
 /* A walk along a box that is taken away in the middle, with noise and holes. */

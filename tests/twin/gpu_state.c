@@ -45,7 +45,7 @@ static struct gpu_session_config walk_config(void **state)
     struct gpu_session_config c = line_config(W, H);
     if (*state)
         fuse_params_cells(&c.fuse);
-    c.views = *state == &views;
+    c.views = *state == &views ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;

@@ -52,6 +52,7 @@ static void run_cpu(struct views *v, const struct views_frame *f)
 {
     plan_cpu(v, f);
     sweep_cpu(v);
+    refine_cpu(v);
     agree_cpu(v);
     draw_cpu(v);
     field_cpu(v, f);
@@ -64,6 +65,8 @@ static void check_plan(const struct views *a, const struct views *b)
     assert_int_equal(a->n_swept, b->n_swept);
     assert_int_equal(a->n_final, b->n_final);
     assert_int_equal(a->first, b->first);
+    assert_memory_equal(&a->anchor, &b->anchor, sizeof a->anchor);
+    assert_memory_equal(&a->told, &b->told, sizeof a->told);
     assert_memory_equal(a->kept, b->kept, sizeof a->kept);
     assert_true(a->plan.median_m == b->plan.median_m);
     assert_int_equal(a->plan.taken, b->plan.taken);
@@ -72,6 +75,11 @@ static void check_plan(const struct views *a, const struct views *b)
     assert_int_equal(a->plan.n_sources, b->plan.n_sources);
     assert_memory_equal(a->plan.source, b->plan.source,
                         (size_t)a->plan.n_sources * sizeof *a->plan.source);
+    assert_int_equal(a->plan.again, b->plan.again);
+    assert_memory_equal(a->plan.pose, b->plan.pose,
+                        (size_t)a->plan.n_sources * sizeof *a->plan.pose);
+    if (a->plan.again)
+        assert_memory_equal(a->scales, b->scales, sizeof a->scales);
     for (int t = 0; t < VIEWS_TARGETS; t++) {
         assert_int_equal(a->plan.n_pool[t], b->plan.n_pool[t]);
         assert_memory_equal(a->plan.pool[t], b->plan.pool[t],
@@ -105,11 +113,11 @@ static void check_maps(const struct views *a, const struct views *b)
 
 static void test_views(void **state)
 {
-    const int w[SESSIONS] = {61, 83}, h[SESSIONS] = {43, 37};
+    const int w[SESSIONS] = {61, 83}, h[SESSIONS] = {53, 47};
     struct side s[SESSIONS];
     struct views_rig *rig = NULL;
     struct err err = {0};
-    uint32_t measured = 0;
+    uint32_t measured = 0, refined = 0, compared = 0;
     int rc = views_rig_cuda ? views_rig_cuda->open(&rig, w, h, SESSIONS, &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
 
@@ -127,6 +135,7 @@ static void test_views(void **state)
             views_case_draw(&s[i].scene, frame, 1.2f);
             f[i] = s[i].scene.frame;
             f[i].restart = i == 1 && frame == 4;
+            f[i].T_wc.t[2] += 0.004f * (float)frame; /* askew: poses to refine */
         }
         if (frame % 5 == 3)
             f[1].rgb = NULL;
@@ -138,13 +147,20 @@ static void test_views(void **state)
             run_cpu(&s[i].v, &f[i]);
             assert_int_equal(views_rig_cuda->read(rig, i, &there, &err), 0);
             check_plan(&s[i].v, &there);
+            refined += s[i].v.plan.again != 0;
+            for (int k = 0; s[i].v.plan.again && k < VIEWS_SCALES; k++)
+                compared += s[i].v.scales[k];
             check_maps(&s[i].v, &there);
             for (uint32_t k = 0; s[i].v.plan.final >= 0 && k < s[i].v.n_pixels; k++)
                 measured += s[i].v.target[VIEWS_FINAL].trust[k] >= 192;
         }
     }
-    print_message("# %u measured pixels of final keyframes\n", measured);
+    print_message("# %u measured pixels of final keyframes, %u with refined poses; %u pixels say a "
+                  "length\n",
+                  measured, refined, compared);
     assert_true(measured > 200);
+    assert_true(refined > 1);
+    assert_true(compared > 100);
     for (int i = 0; i < SESSIONS; i++)
         close_side(&s[i]);
     views_rig_cuda->close(&rig);

@@ -407,30 +407,40 @@ static int expected(enum auth_right right, enum kind kind, bool on_session)
     }
 }
 
+/* The route's path for a session, of whose numbered things the first is asked for. */
+static void fill_in(char *target, size_t cap, const char *path, const char *id)
+{
+    const char *hole = strstr(path, "{id}"), *number = strstr(path, "{n}");
+
+    if (hole && number)
+        snprintf(target, cap, "%.*s%s%.*s0", (int)(hole - path), path, id, (int)(number - hole - 4),
+                 hole + 4);
+    else if (hole)
+        snprintf(target, cap, "%.*s%s%s", (int)(hole - path), path, id, hole + 4);
+    else
+        snprintf(target, cap, "%s", path);
+}
+
 static void one_request(struct edge *e, const struct routes_entry *route, enum kind kind)
 {
     struct edge_session own = edge_session(e, "{\"preview\":true}"), other = edge_session(e, NULL);
     const char *tokens[KINDS] = {NULL,       "wrong",  EDGE_EXPIRED, EDGE_VIEW,   EDGE_INGEST,
                                  EDGE_ADMIN, own.view, own.ingest,   other.ingest};
     const char *hole = strstr(route->path, "{id}");
+    const char *body = strcmp(route->method, "PUT") ? NULL : "{\"pose\":[0,0,0,1,0,0,0]}";
     struct edge_answer a;
     char target[128];
     int want = expected(route->right, kind, hole != NULL);
 
     /* an unknown session is answered as a foreign one is, to those that hold no right over all */
     if (hole && (kind == OWN_VIEW || kind == OWN_INGEST || kind == ADMIN)) {
-        snprintf(target, sizeof target, "%.*s%s%s", (int)(hole - route->path), route->path,
-                 "aaaabbbbccccddddeeeeffff22", hole + 4);
-        a = edge_request(e, route->method, target, tokens[kind], NULL);
+        fill_in(target, sizeof target, route->path, "aaaabbbbccccddddeeeeffff22");
+        a = edge_request(e, route->method, target, tokens[kind], body);
         assert_int_equal(a.status, 404);
         edge_answer_free(&a);
     }
-    if (hole)
-        snprintf(target, sizeof target, "%.*s%s%s", (int)(hole - route->path), route->path, own.id,
-                 hole + 4);
-    else
-        snprintf(target, sizeof target, "%s", route->path);
-    a = edge_request(e, route->method, target, tokens[kind], NULL);
+    fill_in(target, sizeof target, route->path, own.id);
+    a = edge_request(e, route->method, target, tokens[kind], body);
     if (want == 200 ? a.status < 200 || a.status > 299 : a.status != want)
         fail_msg("%s %s with token %d: %d, must be %d", route->method, target, kind, a.status,
                  want);

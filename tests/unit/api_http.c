@@ -84,7 +84,7 @@ static void test_life_of_a_session(void **state)
     assert_null(strstr(a.body, "tokens")); /* shown once, at creation */
     assert_null(strstr(a.body, s.ingest));
     edge_answer_free(&a);
-    strcat(target, "/finalize");
+    strcat(target, "/close");
     a = edge_request(&edge, "POST", target, s.ingest, NULL);
     assert_int_equal(a.status, 202);
     assert_non_null(strstr(a.body, "\"state\":\"closed\""));
@@ -463,6 +463,66 @@ static void test_origins(void **state)
     assert_int_equal(a.status, 204);
     assert_non_null(strstr(edge_header(&a, "Access-Control-Allow-Headers"), "Authorization"));
     assert_non_null(strstr(edge_header(&a, "Access-Control-Allow-Methods"), "POST"));
+    assert_string_equal(edge_header(&a, "Access-Control-Max-Age"), "600");
+    edge_answer_free(&a);
+}
+
+/* Pages of the same host and of loopback may ask, whatever their port; a browser's same-origin POST
+ * names its origin, too. */
+static void test_origins_that_need_no_list(void **state)
+{
+    static const struct {
+        const char *host, *origin;
+        int status;
+    } cases[] = {
+        {"scan.example.org:8700", "https://scan.example.org", 200},
+        {"scan.example.org", "http://Scan.Example.org:3000", 200},
+        {"192.0.2.7:8700", "http://192.0.2.7", 200},
+        {"[2001:db8::7]:8700", "https://[2001:db8::7]:8443", 200},
+        {"scan.example.org", "http://localhost:5173", 200},
+        {"scan.example.org", "http://127.0.0.1:80", 200},
+        {"scan.example.org", "https://[::1]", 200},
+        {"scan.example.org", "https://example.org", 403},
+        {"example.org", "https://scan.example.org", 403},
+        {"scan.example.org", "https://scan.example.org.evil.example", 403},
+        {"scan.example.org", "https://scan.example.org@evil.example", 403},
+        {"scan.example.org", "https://localhost.evil.example", 403},
+        {"scan.example.org", "https://127.0.0.1.evil.example", 403},
+        {"scan.example.org", "ftp://scan.example.org", 403},
+        {"scan.example.org", "https://scan.example.org/", 403},
+        {"scan.example.org", "https://", 403},
+        {"scan.example.org", "https://[", 403},
+        {"scan.example.org", "null", 403},
+    };
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct edge_answer a;
+
+        snprintf(text, sizeof text, "GET /livez HTTP/1.1\r\nHost: %s\r\nOrigin: %s\r\n\r\n",
+                 cases[i].host, cases[i].origin);
+        a = edge_raw(&edge, text);
+        print_message("%s at %s: %d\n", cases[i].origin, cases[i].host, a.status);
+        assert_int_equal(a.status, cases[i].status);
+        assert_string_equal(edge_header(&a, "Access-Control-Allow-Origin"),
+                            a.status == 200 ? cases[i].origin : "");
+        edge_answer_free(&a);
+    }
+}
+
+/* A page of another origin reads every header of ours. */
+static void test_headers_that_pages_see(void **state)
+{
+    static const char *const ours[] = {
+        "ETag",          "Location",   "Retry-After",         "Recond-Width",
+        "Recond-Height", "Recond-Seq", "Content-Disposition", "WWW-Authenticate"};
+    struct edge_answer a =
+        edge_raw(&edge, "GET /livez HTTP/1.1\r\nHost: a\r\nOrigin: " EDGE_ORIGIN "\r\n\r\n");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        assert_non_null(strstr(edge_header(&a, "Access-Control-Expose-Headers"), ours[i]));
     edge_answer_free(&a);
 }
 
@@ -487,6 +547,8 @@ int main(void)
         T(test_methods),
         T(test_types),
         T(test_origins),
+        T(test_origins_that_need_no_list),
+        T(test_headers_that_pages_see),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

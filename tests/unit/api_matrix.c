@@ -216,6 +216,8 @@ static void renew_sessions(void)
         foreign = edge_session(&edge, options);
 }
 
+#define PLACE "{\"pose\":[0,0,0,1,0,0,0]}" /* what there is to put */
+
 static struct edge_answer ask(const char *method, const char *target, enum kind kind)
 {
     static char text[REQUEST_CAP];
@@ -224,7 +226,10 @@ static struct edge_answer ask(const char *method, const char *target, enum kind 
     struct edge_answer a;
 
     n += (int)put_token(text + n, kind);
-    snprintf(text + n, sizeof text - (size_t)n, "\r\n");
+    if (strcmp(method, "PUT") == 0)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(PLACE));
+    snprintf(text + n, sizeof text - (size_t)n, "\r\n%s", strcmp(method, "PUT") ? "" : PLACE);
     edge_send(fd, text, strlen(text));
     a = edge_read(fd, strcmp(method, "HEAD") == 0 || strcmp(method, "CONNECT") == 0);
     close(fd);
@@ -253,6 +258,8 @@ static bool combination(const struct routes_entry *base, int spelling, const cha
     renew_sessions();
     snprintf(path, sizeof path, "%.*s%s%s", hole ? (int)(hole - base->path) : 160, base->path,
              hole ? own.id : "", hole ? hole + 4 : "");
+    if (strstr(path, "{n}"))
+        strcpy(strstr(path, "{n}"), "1");
     put_path(target, sizeof target, spelling, path);
     before = fake_core_counts(edge.core);
     a = ask(method, target, kind);
@@ -414,8 +421,7 @@ static bool opens(enum kind kind)
     return may(kind, AUTH_READ);
 }
 
-/* libwebsockets puts a path in order before our code sees it (empty steps, dots, escapes), so some
- * spellings are the right path; the token is asked for in all of them. */
+/* A path has one spelling: no other opens a stream, whatever the token. */
 static void test_the_upgrade(void **state)
 {
     int n = 0, passed = 0;
@@ -431,7 +437,7 @@ static void test_the_upgrade(void **state)
                 snprintf(path, sizeof path, "/v1/sessions/%s/stream", own.id);
                 put_path(target, sizeof target, s, path);
                 status = upgrade(target, c, k);
-                if ((status == 101 && !opens(k)) || (s == 0 && (status == 101) != opens(k)) ||
+                if ((status == 101) != (s == 0 && opens(k)) ||
                     (status != 101 && status != 0 && (status < 400 || status > 499)))
                     fail_msg("upgrade of %.200s, carrier %d, token %d: %d", target, (int)c, (int)k,
                              status);

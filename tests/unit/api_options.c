@@ -28,10 +28,12 @@ static const char kept[] =
     "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
 static const char shown[] =
     "{\"kind\":\"mono\",\"depth_model\":\"d\",\"motion_model\":\"m\",\"pose_source\":\"learned\","
+    "\"depth_source\":\"network\","
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"views\":\"off\",\"min_depth_m\":0.2,\"max_depth_m\":20,"
+    "\"fusion\":\"paper\",\"views\":\"off\",\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
+    "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
     "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
 
@@ -63,18 +65,21 @@ static const char *written(const struct session_options *o, enum session_options
     return buf;
 }
 
-/* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion
- * and views, which were no options then. Those of that time are the paper's (store_manifest.c). */
+/* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion, views
+ * and the unit of depth, which were no options then. Those of that time are the paper's
+ * (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
-    const char *fusion = strstr(kept, ",\"min_depth_m\"");
+    const char *fusion = strstr(kept, ",\"min_depth_m\""), *unit = strstr(kept, ",\"retention_s\"");
 
     snprintf(buf, sizeof buf,
-             "%.*s,\"kind\":\"mono\"%.*s,\"up\":\"+y\",\"upright\":\"auto\"%.*s,\"fusion\":"
-             "\"paper\",\"views\":\"off\"%s",
-             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up, fusion);
+             "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
+             "\"auto\"%.*s,\"fusion\":"
+             "\"paper\",\"views\":\"off\"%.*s,\"depth_unit\":\"mm\"%s",
+             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
+             (int)(unit - fusion), fusion, unit);
     return buf;
 }
 
@@ -303,7 +308,7 @@ static const char *page(const char *path)
 /* What a page says between `start` and the next `stop`. */
 static const char *between(const char *text, const char *path, const char *start, const char *stop)
 {
-    static char part[4096];
+    static char part[16384];
     const char *at = strstr(text, start), *end;
 
     if (!at)

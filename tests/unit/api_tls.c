@@ -341,18 +341,16 @@ static void test_refusals_are_said_inside(void **state)
     leave(ssl);
 }
 
-/* Neither a handshake that never begins, nor one that stops half-way, nor plain text has an answer
- * or a place. */
+/* Neither a handshake that never begins, nor one that stops half-way has an answer or a place. */
 static void test_handshakes_that_do_not_come(void **state)
 {
     int ports[2] = {http_port(ws_case.edge.http), ws_port(ws_case.edge.ws)};
-    static const char *const firsts[] = {"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-                                         "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"};
-    static const size_t lengths[] = {0, 11, 32};
+    static const char *const firsts[] = {"", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"};
+    static const size_t lengths[] = {0, 11};
 
     (void)state;
     for (int edge = 0; edge < 2; edge++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 2; i++) {
             int fd = edge_connect(ports[edge]);
             int64_t begun = ws_case_now_ms();
             struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -369,6 +367,41 @@ static void test_handshakes_that_do_not_come(void **state)
         }
 }
 
+/* An address began with http:// or ws://, not https:// or wss://. */
+static void test_plain_text_is_told(void **state)
+{
+    int ports[2] = {http_port(ws_case.edge.http), ws_port(ws_case.edge.ws)};
+    static const char *const says[2] = {"https://", "wss://"};
+
+    (void)state;
+    for (int edge = 0; edge < 2; edge++) {
+        int fd = edge_connect(ports[edge]);
+        struct edge_answer a;
+
+        edge_send(fd, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 32);
+        a = edge_read(fd, false);
+        assert_int_equal(a.status, 400);
+        assert_non_null(strstr(a.body, "a port that speaks TLS is asked by"));
+        assert_non_null(strstr(a.body, says[edge]));
+        edge_answer_free(&a);
+        assert_true(edge_closed(fd, 2000));
+        close(fd);
+        expect_name(ports[edge], "one"); /* and others are served */
+    }
+}
+
+/* With TLS of our own, too, a path has one spelling. */
+static void test_one_spelling(void **state)
+{
+    SSL *ssl = reach(ws_port(ws_case.edge.ws));
+    static const char request[] = "GET //v1/sessions/a/stream HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    (void)state;
+    SSL_write(ssl, request, sizeof request - 1);
+    expect_text(ssl, "the path is not spelled plainly");
+    leave(ssl);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +409,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_change_under_a_stream, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusals_are_said_inside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_handshakes_that_do_not_come, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_plain_text_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_spelling, setup, teardown),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -10,11 +10,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,16 +32,64 @@ static void test_frames_are_answered(void **state)
     }
     assert_int_equal(fake_core_counts(ws_case.edge.core).frames, 20);
     assert_true(ws_raw_text(fd, "{\"op\":\"end\"}"));
-    assert_true(ws_raw_text(fd, "{\"op\":\"need\",\"submap\":0,\"x\":1,\"y\":-2,\"z\":3}"));
     ws_case_send_frame(fd, 21);
     ws_case_expect_ack(fd, 21);
     close(fd);
     ws_case_expect_streams(0);
 }
 
+/* A page cannot send WebSocket pings: `ping` is answered to feeders and viewers, before `start`,
+ * too, and the server's clock goes on. */
+static void test_ping(void **state)
+{
+    unsigned long long t, server_us, before_us = 0;
+    int fd;
+
+    (void)state;
+    assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
+    ws_raw_text(fd, "{\"op\":\"ping\",\"t\":0}");
+    assert_non_null(strstr(ws_raw_read(fd).text, "\"op\":\"pong\",\"t\":0,"));
+    close(fd);
+    for (int role = 0; role < 2; role++) {
+        fd = ws_case_started(ws_case.session.ingest, role ? START_VIEW : START_INGEST);
+        ws_raw_text(fd, "{\"op\":\"ping\",\"t\":9007199254740991}");
+        assert_int_equal(sscanf(ws_raw_read(fd).text,
+                                "{\"op\":\"pong\",\"t\":%llu,\"server_us\":%llu}", &t, &server_us),
+                         2);
+        assert_true(t == 9007199254740991u && server_us > before_us);
+        before_us = server_us;
+        close(fd);
+    }
+    ws_case_expect_streams(0);
+}
+
+/* A session that comes back after a restart: refused before the upgrade, with a time. */
+static void test_a_session_that_is_away(void **state)
+{
+    char headers[256], answer[2048];
+    int fd;
+
+    (void)state;
+    fake_core_set_state(ws_case.edge.core, ws_case.session.id, SESSION_RECOVERING);
+    assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 503);
+    close(fd);
+    snprintf(headers, sizeof headers,
+             "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n",
+             ws_case.session.view);
+    assert_int_equal(
+        ws_raw_open(ws_port(ws_case.edge.ws), ws_case.path, headers, &fd, answer, sizeof answer),
+        503);
+    close(fd);
+    assert_non_null(strstr(answer, "HTTP/1.1 503 Service Unavailable\r\n"));
+    assert_non_null(strstr(answer, "\r\nRetry-After: 7\r\n"));
+    fake_core_set_state(ws_case.edge.core, ws_case.session.id, SESSION_IDLE);
+    assert_int_equal(ws_case_handshake(ws_case.session.ingest, "", &fd), 101);
+    close(fd);
+}
+
 static void test_fragments(void **state)
 {
-    uint8_t msg[FRAME_HEADER_BYTES + 1000];
+    uint8_t msg[FRAME_HEAD_BYTES + 1000];
     size_t len = ws_case_make_frame(msg, 7, 1000);
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
 
@@ -188,11 +236,11 @@ static void test_wrong_but_well_formed(void **state)
     static const struct {
         const char *text;
         int status;
-    } wrong[] = {{"{\"op\":\"dance\"}", 422},
+    } wrong[] = {{"{\"op\":\"dance\"}", 501},
                  {"{}", 422},
                  {"{\"op\":7}", 422},
-                 {"{\"op\":\"need\",\"submap\":0,\"x\":1e9,\"y\":0,\"z\":0}", 422},
-                 {"{\"op\":\"need\",\"submap\":5,\"x\":1,\"y\":0,\"z\":0}", 404},
+                 {"{\"op\":\"ping\",\"t\":-1}", 422},
+                 {"{\"op\":\"pong\",\"t\":1,\"server_us\":1}", 422},
                  {"{\"op\":\"bye\",\"action\":\"resume\"}", 422},
                  {START_INGEST, 409}};
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
@@ -203,6 +251,10 @@ static void test_wrong_but_well_formed(void **state)
             ws_raw_text(fd, wrong[i].text);
             ws_case_expect_error(fd, wrong[i].status);
         }
+    for (uint8_t first = 0x02; first <= 0x0f; first++) { /* messages of a later version */
+        ws_raw_send(fd, WS_RAW_BINARY, true, &first, 1);
+        ws_case_expect_error(fd, 501);
+    }
     ws_case_send_frame(fd, 1);
     ws_case_expect_ack(fd, 1);
     close(fd);
@@ -210,7 +262,7 @@ static void test_wrong_but_well_formed(void **state)
 
 static void test_confusion_and_order(void **state)
 {
-    uint8_t msg[FRAME_HEADER_BYTES + 100];
+    uint8_t msg[FRAME_HEAD_BYTES + 100];
     size_t len = ws_case_make_frame(msg, 1, 100);
     int fd;
 
@@ -239,7 +291,7 @@ static void test_confusion_and_order(void **state)
     len = ws_case_make_frame(msg, (UINT64_C(1) << 53) - 1, 100);
     ws_raw_send(fd, WS_RAW_BINARY, true, msg, len);
     ws_case_expect_ack(fd, (UINT64_C(1) << 53) - 1);
-    msg[2] = 81; /* header_len */
+    msg[2] = 79; /* header_len */
     ws_raw_send(fd, WS_RAW_BINARY, true, msg, len);
     ws_case_expect_error(fd, 400);
     ws_case_expect_close(fd, 1008);
@@ -260,13 +312,15 @@ static void test_roles(void **state)
     ws_case_expect_error(fd, 403);
     ws_case_expect_close(fd, 1008);
     fd = ws_case_started(ws_case.session.view, START_VIEW);
-    ws_case_send_frame(fd, 1);
-    ws_case_expect_error(fd, 403);
-    ws_case_expect_close(fd, 1008);
+    for (uint64_t seq = 1; seq <= 5; seq++) { /* it is told so, and stays */
+        ws_case_send_frame(fd, seq);
+        ws_case_expect_error(fd, 409);
+    }
+    close(fd);
     fd = ws_case_started(ws_case.session.ingest, START_VIEW); /* ingest includes view */
     close(fd);
     assert_int_equal(ws_case_handshake(ws_case.session.view, "", &fd), 101);
-    ws_raw_text(fd, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"zstd\"]}");
+    ws_raw_text(fd, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\"]}");
     ws_case_expect_error(fd, 422); /* what the core says about start */
     ws_case_expect_close(fd, 1008);
     assert_int_equal(fake_core_counts(ws_case.edge.core).frames, 0);
@@ -275,7 +329,7 @@ static void test_roles(void **state)
 
 static void test_flood(void **state)
 {
-    uint8_t msg[FRAME_HEADER_BYTES + 1];
+    uint8_t msg[FRAME_HEAD_BYTES + 1];
     uint8_t *all;
     size_t len = ws_case_make_frame(msg, 1, 1), n = 0;
     int fd = ws_case_started(ws_case.session.ingest, START_INGEST);
@@ -302,11 +356,11 @@ static void test_flood(void **state)
 
 static atomic_int polls;
 
-/* The library's own are counted, too. */
-int poll(struct pollfd *fds, nfds_t n, int timeout)
+/* Those of both edges are counted. */
+int epoll_wait(int epoll, struct epoll_event *events, int n, int timeout)
 {
     atomic_fetch_add(&polls, 1);
-    return (int)syscall(SYS_poll, fds, n, timeout);
+    return (int)syscall(SYS_epoll_pwait, epoll, events, n, timeout, NULL, (size_t)0);
 }
 
 /* Frames between two ticks: the thread sleeps until the next frame or tick, whichever it is. */
@@ -400,6 +454,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_frames_are_answered, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_a_session_that_is_away, ws_case_setup,
+                                        ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_ping, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_fragments, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_endless_fragments, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_too_big, ws_case_setup, ws_case_teardown),

@@ -139,6 +139,24 @@ static void test_handshake_refusals(void **state)
     assert_false(edge_logged(&ws_case.edge, ws_case.session.view)); /* and no token in a log */
 }
 
+/* A page of the same host, or of loopback, on any port of its own. */
+static void test_origins_that_need_no_list(void **state)
+{
+    static const char *const good[] = {"http://127.0.0.1:8700", "https://127.0.0.1",
+                                       "http://localhost:5173"};
+    char more[96];
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(more, sizeof more, "Origin: %s\r\n", good[i]);
+        assert_int_equal(ws_case_handshake(ws_case.session.view, more, &fd), 101);
+        close(fd);
+    }
+    assert_int_equal(ws_case_handshake(ws_case.session.view, "Origin: null\r\n", &fd), 403);
+    close(fd);
+}
+
 /* A proxy in front that keeps clients from a path judges what it sees: no other spelling of the
  * path opens the stream, however the bytes come. */
 static void test_one_spelling(void **state)
@@ -207,29 +225,120 @@ static void test_no_first_line(void **state)
     close(fd);
 }
 
-/* What the library itself would close without a word. */
+#define KEY "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define UPGRADE "Host: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+#define V13 "Sec-WebSocket-Version: 13\r\n"
+
+/* RFC 6455, 4.2.1 and 4.4; and heads that two servers might read in two ways. */
 static void test_broken_upgrades(void **state)
 {
-    static const char *const lines[] = {
-        "Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 8\r\n"};
+    static const struct {
+        const char *lines;
+        int status;
+    } cases[] = {
+        {UPGRADE KEY V13, 101},
+        {"host: a\r\nupgrade: WebSocket\r\nconnection: keep-alive, upgrade\r\n" KEY V13, 101},
+        {UPGRADE KEY V13 "Sec-WebSocket-Protocol: chat\r\n", 101},
+        {UPGRADE KEY V13 "Content-Length: 0\r\n", 101},
+        {UPGRADE V13, 400},
+        {UPGRADE "Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n" V13, 400},
+        {UPGRADE "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZ!==\r\n" V13, 400},
+        {UPGRADE KEY KEY V13, 400},
+        {UPGRADE KEY, 400},
+        {UPGRADE KEY "Sec-WebSocket-Version: 8\r\n", 426},
+        {UPGRADE KEY "Sec-WebSocket-Version: 14\r\n", 426},
+        {UPGRADE KEY "Sec-WebSocket-Version: 13, 8\r\n", 426},
+        {UPGRADE KEY V13 V13, 400},
+        {"Host: a\r\nConnection: Upgrade\r\n" KEY V13, 426},
+        {"Host: a\r\nUpgrade: websocket\r\n" KEY V13, 426},
+        {"Host: a\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n" KEY V13, 426},
+        {"Upgrade: websocket\r\nConnection: Upgrade\r\n" KEY V13, 400}, /* no Host */
+        {UPGRADE "Host: b\r\n" KEY V13, 400},
+        {UPGRADE KEY V13 "Content-Length: 5\r\n", 400},
+        {UPGRADE KEY V13 "Transfer-Encoding: chunked\r\n", 400},
+        {UPGRADE KEY V13 " folded: x\r\n", 400},
+        {UPGRADE KEY V13 "Content-Length : 0\r\n", 400},
+        {UPGRADE KEY V13 ": x\r\n", 400},
+        {UPGRADE KEY V13 "no colon\r\n", 400},
+        {UPGRADE KEY V13 "X: a\nY: b\r\n", 400},
+        {UPGRADE KEY V13 "X: a\rY: b\r\n", 400},
+        {UPGRADE KEY V13 "X: \x01\r\n", 400},
+    };
 
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int fd = edge_connect(ws_port(ws_case.edge.ws));
         struct edge_answer a;
-        char text[512];
+        char text[768];
         snprintf(text, sizeof text,
-                 "GET %s HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                 "Sec-WebSocket-Protocol: recon.v1\r\nAuthorization: Bearer %s\r\n%s\r\n",
-                 ws_case.path, ws_case.session.view, lines[i]);
+                 "GET %s HTTP/1.1\r\nSec-WebSocket-Protocol: recon.v1\r\n"
+                 "Authorization: Bearer %s\r\n%s\r\n",
+                 ws_case.path, ws_case.session.view, cases[i].lines);
         edge_send(fd, text, strlen(text));
-        a = edge_read(fd, false);
-        assert_int_equal(a.status, 400);
+        a = edge_read(fd, cases[i].status == 101);
+        print_message("%s-> %d\n", cases[i].lines, a.status);
+        assert_int_equal(a.status, cases[i].status);
+        if (a.status == 426)
+            assert_string_equal(edge_header(&a, "Sec-WebSocket-Version"), "13");
         edge_answer_free(&a);
+        if (cases[i].status == 101) {
+            close(fd);
+            continue;
+        }
         assert_true(edge_closed(fd, 2000));
         close(fd);
     }
+}
+
+/* A name that an attacker points at 127.0.0.1 is host and origin of his page. */
+static void test_names_that_point_at_loopback(void **state)
+{
+    static const struct {
+        const char *host;
+        int status;
+    } cases[] = {{"localhost", 101}, {"127.0.0.1", 101}, {"[::1]", 101}, {"rebound.example", 421}};
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int fd = edge_connect(ws_port(ws_case.edge.ws));
+        struct edge_answer a;
+
+        snprintf(text, sizeof text,
+                 "GET %s HTTP/1.1\r\nHost: %s:1\r\nOrigin: http://%s:2\r\nUpgrade: websocket\r\n"
+                 "Connection: Upgrade\r\n" KEY V13 "Sec-WebSocket-Protocol: recon.v1\r\n\r\n",
+                 ws_case.path, cases[i].host, cases[i].host);
+        edge_send(fd, text, strlen(text));
+        a = edge_read(fd, true);
+        assert_int_equal(a.status, cases[i].status);
+        edge_answer_free(&a);
+        close(fd);
+    }
+}
+
+static int setup_without_tokens(void **state)
+{
+    (void)state;
+    edge_defaults(&ws_case.edge);
+    ws_case.edge.config.auth_mode = API_AUTH_NONE;
+    return ws_case_begin();
+}
+
+static void test_head_that_is_too_long(void **state)
+{
+    int fd = edge_connect(ws_port(ws_case.edge.ws));
+    struct edge_answer a;
+    char x[9000];
+
+    (void)state;
+    memset(x, 'x', sizeof x);
+    edge_send(fd, "GET / HTTP/1.1\r\nX: ", 19);
+    edge_send(fd, x, sizeof x);
+    a = edge_read(fd, false);
+    assert_int_equal(a.status, 400);
+    edge_answer_free(&a);
+    assert_true(edge_closed(fd, 2000));
+    close(fd);
 }
 
 static void test_not_websocket(void **state)
@@ -278,10 +387,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_handshake_tokens, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_browser_token, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_handshake_refusals, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_origins_that_need_no_list, ws_case_setup,
+                                        ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_one_spelling, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_a_request_in_pieces, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_no_first_line, ws_case_setup_quick, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_broken_upgrades, ws_case_setup, ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_names_that_point_at_loopback, setup_without_tokens,
+                                        ws_case_teardown),
+        cmocka_unit_test_setup_teardown(test_head_that_is_too_long, ws_case_setup,
+                                        ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_not_websocket, ws_case_setup, ws_case_teardown),
         cmocka_unit_test_setup_teardown(test_listens_where_told, ws_case_setup, ws_case_teardown),
     };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/eval/eval_cloud.h"
+#include "api/eval/eval_rank.h"
 #include "api/eval/eval_register.h"
 #include "tests/support/geom_case.h"
 
@@ -254,6 +255,43 @@ static void global_registration_refuses_what_has_no_shape(void **unused)
     free(b);
 }
 
+/* ------------------------------------------------------------------------------------- ranks */
+
+/* Levels 1 2 2 3 have ranks 0, 1.5, 1.5, 3; with values of ranks 1 0 2 3 the sum of products of the
+ * differences from 1.5 is 3, that of squares is 4.5 and 5. */
+static void ranks_of_few(void **unused)
+{
+    static const uint8_t level[] = {1, 2, 2, 3}, same[] = {7, 7, 7, 7};
+    static const double value[] = {0.02, 0.01, 0.5, 90};
+    double r;
+
+    (void)unused;
+    assert_int_equal(eval_rank_correlation(&r, level, value, 4, NULL), 0);
+    near(r, 3 / sqrt(22.5), 1e-12);
+    assert_int_equal(eval_rank_correlation(&r, same, value, 4, NULL), 0);
+    assert_true(isnan(r));
+    assert_int_equal(eval_rank_correlation(&r, level, value, 0, NULL), 0);
+    assert_true(isnan(r));
+}
+
+static void ranks_of_many(void **unused)
+{
+    uint8_t level[1000];
+    double value[1000], r;
+
+    (void)unused;
+    for (int i = 0; i < 1000; i++) {
+        level[i] = (uint8_t)(i / 4);
+        value[i] = exp(-0.01 * (i / 4)); /* the order alone counts */
+    }
+    assert_int_equal(eval_rank_correlation(&r, level, value, 1000, NULL), 0);
+    near(r, -1, 1e-12);
+    for (int i = 0; i < 1000; i++)
+        value[i] = i % 4; /* alike at all levels */
+    assert_int_equal(eval_rank_correlation(&r, level, value, 1000, NULL), 0);
+    near(r, 0, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +299,8 @@ int main(void)
         cmocka_unit_test(a_subset_and_strangers),
         cmocka_unit_test(spheres),
         cmocka_unit_test(what_is_no_cloud_is_refused),
+        cmocka_unit_test(ranks_of_few),
+        cmocka_unit_test(ranks_of_many),
         cmocka_unit_test(global_registration_needs_no_start),
         cmocka_unit_test(global_registration_of_parts),
         cmocka_unit_test(cells_of_our_own_choice_are_never_refused),

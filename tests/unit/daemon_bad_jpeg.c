@@ -120,7 +120,12 @@ static void hostile_close(int files)
     assert_int_equal(core_ops.session_delete(rig.core, hostile.id, NULL), 0);
 }
 
-/* As a liar would: the frame's header agrees with the file's. */
+static bool a_side(int pixels)
+{
+    return pixels >= FRAME_SIDE_MIN && pixels <= FRAME_SIDE_MAX;
+}
+
+/* As a liar would: the frame's header agrees with the file's, where a header can say it. */
 static struct frame hostile_frame(bool right)
 {
     const struct jpeg_limits any = {65535, 65535, 1000, BAD_JPEG_BYTES_MAX, 0};
@@ -134,8 +139,8 @@ static struct frame hostile_frame(bool right)
     f.K = (struct intrinsics){300, 300, 159.5f, 119.5f};
     f.payload = bad_jpeg_make(hostile.files, hostile.number++, &len);
     f.payload_len = (uint32_t)len;
-    if (jpeg_probe(&info, f.payload, len, &any, NULL) == 0 && info.width <= FRAME_SIDE_MAX &&
-        info.height <= FRAME_SIDE_MAX) {
+    if (jpeg_probe(&info, f.payload, len, &any, NULL) == 0 && a_side(info.width) &&
+        a_side(info.height)) {
         f.width = info.width;
         f.height = info.height;
     }

@@ -180,7 +180,7 @@ static void an_export_is_what_a_client_holds(void **state)
     for (uint64_t seq = 1; seq <= 5; seq++)
         assert_int_equal(rig_send(&r, &in, seq), 0);
     rig_wait_acks(&in, 5);
-    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, NULL), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &total, &hash, NULL), 0);
     assert_true(hash == cloud_hash(in.cloud));
     file = malloc(total);
     assert_int_equal(core_ops.export_read(e, 0, file, total), total);
@@ -239,10 +239,9 @@ static void bad_frames_are_refused_with_a_reason(void **state)
     assert_int_equal(rig_send(&r, &in, 7), 0);
     rig_wait_acks(&in, ++at);
     assert_int_equal(in.acks[at - 1].status, CONTROL_USED);
-    f = rig_frame(&r, 7);
+    f = rig_frame(&r, 6); /* below one that was used, and never taken */
     REFUSED(CONTROL_DUPLICATE);
-    rig_picture(&r, 640, 480, 10); /* not the session's size any more */
-    f = rig_frame(&r, 8);
+    f = rig_frame(&r, 8); /* of another size than its entry says */
     f.width = 640;
     f.height = 480;
     REFUSED(CONTROL_BAD_FRAME);
@@ -282,12 +281,10 @@ static void lost_tracking_and_new_worlds_restart(void **state)
     rig_close(&r);
 }
 
-static void finalize_uses_what_is_queued(void **state)
+static void close_uses_what_is_queued(void **state)
 {
     static struct rig_client in, late;
-    const struct control_start start = {.role = CONTROL_INGEST, .codecs = 1};
     struct session_options o = rig_options();
-    struct err err = {0};
     char id[API_ID_CAP];
     struct rig r;
 
@@ -298,23 +295,30 @@ static void finalize_uses_what_is_queued(void **state)
     rig_connect(&r, &in, id, CONTROL_INGEST);
     for (uint64_t seq = 1; seq <= 6; seq++)
         assert_int_equal(rig_send(&r, &in, seq), 0);
-    assert_int_equal(core_ops.session_finalize(r.core, id, NULL), 0);
+    assert_int_equal(core_ops.session_close(r.core, id, NULL), 0);
     rig_send(&r, &in, 7);
     rig_wait_acks(&in, 7);
     assert_int_equal(rig_info(&r, id).counts.used, 6);
     assert_int_equal(rig_info(&r, id).counts.refused, 1);
     assert_int_equal(rig_info(&r, id).state, SESSION_CLOSED);
-    assert_true(in.sync.ended);
+    assert_true(in.session_closed == 1 && in.ended == 0);
     for (int i = 0; i < 60000 && fake_gpu_plan.sessions; i++)
         usleep(1000);
     assert_int_equal(fake_gpu_plan.sessions,
                      0); /* the device has its memory back, the cloud is there */
-    assert_int_equal(core_ops.stream_open(r.core, id, CONTROL_INGEST, &late, &late.s, NULL), 0);
-    assert_int_equal(core_ops.stream_start(late.s, &start, &err), ERR_STATE);
-    core_ops.stream_close(late.s);
+    rig_connect(&r, &late, id, CONTROL_INGEST); /* one that lost its connection before the end */
+    rig_send(&r, &late, 6);
+    rig_send(&r, &late, 7);
+    rig_send(&r, &late, 8);
+    rig_wait_acks(&late, 3);
+    assert_true(late.ready.last_seq == 6 && late.session_closed == 1);
+    assert_true(late.acks[0].again && late.acks[0].status == CONTROL_USED);
+    assert_int_equal(late.acks[1].reason, CONTROL_CLOSED);
+    assert_int_equal(late.acks[2].reason, CONTROL_CLOSED);
+    rig_disconnect(&late);
     rig_connect(&r, &late, id, CONTROL_VIEW);
     rig_read_all(&late);
-    assert_true(late.sync.ended && late.sync.points > 100);
+    assert_true(late.session_closed && late.sync.points > 100);
     rig_disconnect(&late);
     rig_disconnect(&in);
     rig_close(&r);
@@ -472,10 +476,10 @@ static void retention_and_drain(void **state)
     }
     assert_true(in.closed);
     assert_int_equal(in.bye.action, CONTROL_RECONNECT);
-    assert_true(in.sync.ended); /* everything was told before the farewell */
-    for (int i = 0; i < 5; i++) /* the late one is answered before those in the queue */
+    assert_true(in.session_closed); /* everything was told before the farewell */
+    for (int i = 0; i < 5; i++)     /* the late one is answered before those in the queue */
         assert_int_equal(in.acks[i].reason,
-                         in.acks[i].seq == 5 ? CONTROL_CLOSED : CONTROL_REASON_NONE);
+                         in.acks[i].seq == 5 ? CONTROL_SHUTDOWN : CONTROL_REASON_NONE);
     assert_int_equal(core_ops.session_create(r.core, &o, "", &info, &retry, &err), ERR_BUSY);
     assert_int_equal(core_pending(r.core), 1);
     rig_disconnect(&in);
@@ -486,14 +490,14 @@ static void retention_and_drain(void **state)
 static void previews_and_control(void **state)
 {
     static struct rig_client in, view;
-    struct control_message need = {.op = CONTROL_NEED}, end = {.op = CONTROL_END};
+    struct control_message end = {.op = CONTROL_END};
     struct session_options o = rig_options();
     static float depth[256 * 192];
     char id[API_ID_CAP];
     struct err err = {0};
     uint64_t seq;
     struct rig r;
-    int w, h, blocks;
+    int w, h;
 
     (void)state;
     rig_open(&r);
@@ -510,19 +514,25 @@ static void previews_and_control(void **state)
     assert_int_equal(core_ops.depth(r.core, id, depth, 100, &w, &h, &seq, NULL), ERR_LIMIT);
 
     rig_read_all(&view);
-    blocks = view.n_blocks;
-    need.need = cloud_block(view.cloud, 0).name;
-    assert_int_equal(core_ops.stream_control(view.s, &need, NULL), 0);
-    rig_read_all(&view);
-    assert_int_equal(view.n_blocks, blocks + 1); /* that block, whole, and nothing else */
-    need.need.x = 12345;
-    assert_int_equal(core_ops.stream_control(view.s, &need, NULL), ERR_NOT_FOUND);
     assert_int_equal(core_ops.stream_control(view.s, &end, NULL), ERR_STATE);
     assert_int_equal(rig_send(&r, &view, 1), ERR_DENIED);
-    assert_false(in.sync.ended);
+    assert_int_equal(in.ended, 0);
     assert_int_equal(core_ops.stream_control(in.s, &end, NULL), 0);
     rig_read_all(&in);
-    assert_true(in.sync.ended);
+    assert_true(in.ended == 1 && in.session_closed == 0);
+    rig_send(&r, &in, 10); /* after its own `end` a client sends nothing that counts */
+    rig_send(&r, &in, 11);
+    rig_wait_acks(&in, 3);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(in.acks[i].status, CONTROL_REFUSED);
+        assert_int_equal(in.acks[i].reason, CONTROL_AFTER_END);
+    }
+    assert_int_equal(in.ended, 1);
+    rig_disconnect(&in);
+    rig_connect(&r, &in, id, CONTROL_INGEST); /* their numbers are still free */
+    rig_send(&r, &in, 10);
+    rig_wait_acks(&in, 1);
+    assert_int_equal(in.acks[0].status, CONTROL_USED);
     rig_disconnect(&view);
     rig_disconnect(&in);
     rig_close(&r);
@@ -538,7 +548,7 @@ int main(void)
         cmocka_unit_test(an_export_is_what_a_client_holds),
         cmocka_unit_test(bad_frames_are_refused_with_a_reason),
         cmocka_unit_test(lost_tracking_and_new_worlds_restart),
-        cmocka_unit_test(finalize_uses_what_is_queued),
+        cmocka_unit_test(close_uses_what_is_queued),
         cmocka_unit_test(deletion_at_any_moment),
         cmocka_unit_test(a_second_sender_replaces_the_first),
         cmocka_unit_test(a_lost_device_answers_and_says_so),

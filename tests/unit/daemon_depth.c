@@ -1,5 +1,6 @@
-/* Sessions of kind depth: each used frame has its map before its ack, viewers have the newest, and
- * what only a map of points needs is refused. */
+/* Depth of frames for clients. Sessions of kind depth: each used frame has its map before its ack,
+ * viewers have the newest, and what only a map of points needs is refused. Sessions with a cloud:
+ * clients that ask have it beside the cloud, and the device copies none where no client asks. */
 #include "tests/support/core_rig.h"
 
 #define FRAMES 12
@@ -137,9 +138,104 @@ static void what_needs_a_map_is_refused(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &bytes, &hash, &err), ERR_STATE);
+    assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &bytes, &hash, &err),
+                     ERR_STATE);
     assert_non_null(strstr(err.text, "kind depth has no map"));
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
+    rig_close(&r);
+}
+
+/* One frame at a time, each read by all three before the next. */
+static void clouds_give_depth_to_those_that_ask(void **state)
+{
+    static struct rig_client in, all, third, none;
+    struct session_options o = rig_options();
+    struct rig_client *const clients[] = {&in, &all, &third, &none};
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect_depth(&r, &in, id, CONTROL_INGEST, 1);
+    rig_connect_depth(&r, &all, id, CONTROL_VIEW, 1);
+    rig_connect_depth(&r, &third, id, CONTROL_VIEW, 3);
+    rig_connect(&r, &none, id, CONTROL_VIEW);
+    for (uint64_t seq = 1; seq <= FRAMES; seq++) {
+        struct frame f = rig_frame(&r, seq);
+
+        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
+        rig_wait_acks(&in, (int)seq);
+        for (int i = 1; i < 4; i++)
+            rig_read_all(clients[i]);
+        assert_true(in.n_maps == (int)seq && in.maps[seq - 1] == seq);
+        assert_int_equal(in.acks_before[seq - 1], (int)seq - 1);
+        assert_true(all.n_maps == (int)seq && all.maps[seq - 1] == seq);
+        assert_true(in.map.has_pose && in.map.T_wc.t[0] == f.T_wc.t[0]);
+        assert_true(in.map.w == 256 && in.map.h == 192 && in.map.unit == DEPTH_MILLIMETRES);
+        assert_int_equal(in.map.values[77], 1500);
+    }
+    assert_int_equal(third.n_maps, FRAMES / 3);
+    for (int i = 0; i < FRAMES / 3; i++)
+        assert_true(third.maps[i] == (uint64_t)i * 3 + 1);
+    assert_int_equal(none.n_maps, 0);
+    assert_true(none.n_sync > 0 && none.sync.hash == all.sync.hash && all.sync.points > 0);
+    for (int i = 0; i < 4; i++)
+        rig_disconnect(clients[i]);
+    rig_close(&r);
+}
+
+/* A copy of depth is asked of the device for frames that a client is told of, and for no others. */
+static void depth_is_not_copied_unasked(void **state)
+{
+    static struct rig_client in, view;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
+        if (seq == FRAMES + 1)
+            rig_connect_depth(&r, &view, id, CONTROL_VIEW, 4);
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(fake_gpu_plan.depths, seq <= FRAMES ? 0 : (seq - FRAMES + 3) / 4);
+    }
+    assert_int_equal(in.n_maps, 0);
+    rig_disconnect(&view);
+    rig_send(&r, &in, 2 * FRAMES + 1);
+    rig_wait_acks(&in, 2 * FRAMES + 1);
+    assert_int_equal(fake_gpu_plan.depths, FRAMES / 4);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* A client that reads one message for each frame that comes gets blocks between the maps. */
+static void depth_does_not_hold_the_cloud_up(void **state)
+{
+    static struct rig_client in, view;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_connect_depth(&r, &view, id, CONTROL_VIEW, 1);
+    rig_read_all(&view);
+    for (uint64_t seq = 1; seq <= 2 * FRAMES; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq);
+        rig_read(&view);
+    }
+    assert_true(view.n_maps >= FRAMES && view.n_blocks >= FRAMES - 1);
+    assert_true(view.map.seq >= 2 * FRAMES - 1);
+    rig_disconnect(&in);
+    rig_disconnect(&view);
     rig_close(&r);
 }
 
@@ -151,6 +247,9 @@ int main(void)
         cmocka_unit_test(a_slow_sender_misses_nothing),
         cmocka_unit_test(a_depth_session_is_small),
         cmocka_unit_test(what_needs_a_map_is_refused),
+        cmocka_unit_test(clouds_give_depth_to_those_that_ask),
+        cmocka_unit_test(depth_is_not_copied_unasked),
+        cmocka_unit_test(depth_does_not_hold_the_cloud_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -265,7 +265,7 @@ static void those_left_behind_fly_next(void **state)
     fleet_close(&f);
 }
 
-/* Deleted, finalized and stopped while on the device, or left behind: the fake counts a session
+/* Deleted, closed and stopped while on the device, or left behind: the fake counts a session
  * that is freed in flight, and a device that is closed with work on it. */
 static void sessions_end_in_the_air(void **state)
 {
@@ -284,7 +284,7 @@ static void sessions_end_in_the_air(void **state)
         }
         usleep((useconds_t)(round * 250));
         assert_int_equal(core_ops.session_delete(f.r.core, f.id[0], NULL), 0);
-        assert_int_equal(core_ops.session_finalize(f.r.core, f.id[1], NULL), 0);
+        assert_int_equal(core_ops.session_close(f.r.core, f.id[1], NULL), 0);
         if (round % 3 == 0)
             core_stop(f.r.core);
         fleet_close(&f);

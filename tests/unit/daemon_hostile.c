@@ -109,10 +109,10 @@ static void draw_frame(void)
     data = jpeg_write(rgb, W, H, 85, &len);
     f.T_wc = rigid_identity();
     f.payload_len = (uint32_t)len;
-    rig.frame_len = FRAME_HEADER_BYTES + len;
+    rig.frame_len = FRAME_HEAD_BYTES + len;
     rig.frame = malloc(rig.frame_len);
-    frame_encode_header(rig.frame, &f, FRAME_POSE_OPENGL);
-    memcpy(rig.frame + FRAME_HEADER_BYTES, data, len);
+    frame_encode_head(rig.frame, &f, FRAME_POSE_OPENGL);
+    memcpy(rig.frame + FRAME_HEAD_BYTES, data, len);
     free(data);
     free(rgb);
 }

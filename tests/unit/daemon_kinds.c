@@ -165,7 +165,8 @@ static void a_kind_without_a_map_says_so(void **state)
     rig_connect(&r, &c, id, CONTROL_INGEST);
     rig_send(&r, &c, 1);
     rig_wait_acks(&c, 1);
-    assert_int_equal(core_ops.export_open(r.core, id, "", &export, &bytes, &hash, &err), ERR_STATE);
+    assert_int_equal(core_ops.export_open(r.core, id, "", false, &export, &bytes, &hash, &err),
+                     ERR_STATE);
     assert_non_null(strstr(err.text, "kind other has no map"));
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 4, &n, &err), ERR_STATE);
     info = rig_info(&r, id);

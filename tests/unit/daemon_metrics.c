@@ -148,8 +148,7 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     rig_wait_acks(&in, 13);
     text = text_of(&r);
     assert_true(value_of(text, "recond_frames_total{outcome=\"used\",reason=\"\"}") == 12);
-    assert_true(value_of(text, "recond_frames_total{outcome=\"refused\",reason=\"duplicate\"}") ==
-                1);
+    assert_true(value_of(text, "recond_frames_again_total") == 1);
     assert_true(value_of(text, "recond_sessions{state=\"streaming\"}") == 1);
     assert_true(value_of(text, "recond_sessions_created_total") == 1);
     assert_true(value_of(text, "recond_streams") == 1);
@@ -159,7 +158,7 @@ static void the_text_keeps_the_format_and_counts_right(void **state)
     assert_true(value_of(text, "recond_decode_seconds_count") == 12);
     assert_float_equal(value_of(text, "recond_stage_seconds_total{stage=\"fake\"}"), 0.00012, 1e-9);
     assert_true(value_of(text, "recond_frame_received_bytes_total") ==
-                13.0 * (double)(80 + r.jpeg_len));
+                13.0 * (double)(96 + r.jpeg_len));
     assert_true(value_of(text, "recond_cloud_points") == (double)cloud_points(in.cloud));
     assert_true(value_of(text, "process_resident_memory_bytes") > 1e6);
     assert_true(value_of(text, "recond_device_memory_budget_bytes{device=\"fake\"}") ==

@@ -52,6 +52,15 @@ static void viewers_lock_no_camera_out(void **state)
 }
 
 /* The server is ready while it would let a session in. */
+/* Is the line among the metrics? */
+static bool tells(struct rig *r, const char *line)
+{
+    static char text[1 << 17];
+
+    assert_true(core_ops.metrics(r->core, text, sizeof(text)) < sizeof(text));
+    return strstr(text, line) != NULL;
+}
+
 static void readiness_is_the_truth(void **state)
 {
     struct session_options o = rig_options();
@@ -71,8 +80,10 @@ static void readiness_is_the_truth(void **state)
     rig_session(&r, &o, id);
     assert_int_equal(core_ops.health(r.core, why), API_FULL);
     assert_string_equal(why, "1 sessions exist, which is the limit");
+    assert_true(tells(&r, "\nrecond_full 1\n"));
     assert_int_equal(core_ops.session_delete(r.core, id, NULL), 0);
     assert_int_equal(core_ops.health(r.core, why), API_READY);
+    assert_true(tells(&r, "\nrecond_full 0\n"));
     config.device.memory_bytes = 1 << 20;
     core_reload(r.core, &config, later, sizeof(later));
     assert_int_equal(core_ops.health(r.core, why), API_FULL);

@@ -18,21 +18,32 @@
 static struct frame frame(uint64_t seq, uint8_t *payload)
 {
     memset(payload, (int)seq, PAYLOAD);
-    return (struct frame){
-        .seq = seq, .width = 64, .height = 64, .payload = payload, .payload_len = PAYLOAD};
+    return (struct frame){.seq = seq,
+                          .width = 64,
+                          .height = 64,
+                          .payload = payload,
+                          .payload_len = PAYLOAD,
+                          .body = payload,
+                          .body_len = PAYLOAD};
 }
 
-static int push(struct queue *q, uint64_t seq, struct queue_dropped *dropped)
+static int push_of(struct queue *q, int source, uint64_t seq, struct queue_dropped *dropped)
 {
     uint8_t payload[PAYLOAD];
     struct frame f = frame(seq, payload);
-    const struct queue_arrival a = {.frame = &f, .stream = 7, .received_us = seq * 10};
+    const struct queue_arrival a = {
+        .frame = &f, .stream = 7, .source = source, .received_us = seq * 10};
     struct queue_item *item;
     int rc = queue_push(q, &a, &item, dropped, NULL);
 
     if (rc == 0)
         queue_stored(q, item);
     return rc;
+}
+
+static int push(struct queue *q, uint64_t seq, struct queue_dropped *dropped)
+{
+    return push_of(q, 0, seq, dropped);
 }
 
 static struct queue *new_queue(int n)
@@ -70,6 +81,26 @@ static void frames_come_out_in_order_and_whole(void **state)
     }
     queue_free(&q);
     assert_null(q);
+}
+
+/* One that sends too much loses its own frames, though another's are older. */
+static void the_source_with_the_most_makes_room(void **state)
+{
+    struct queue *q = new_queue(4);
+    struct queue_dropped d;
+
+    (void)state;
+    assert_int_equal(push_of(q, 1, 100, &d), 0);
+    for (uint64_t seq = 1; seq <= 3; seq++)
+        assert_int_equal(push_of(q, 0, seq, &d), 0);
+    for (uint64_t seq = 4; seq <= 9; seq++) {
+        assert_int_equal(push_of(q, 0, seq, &d), 0);
+        assert_true(d.any && d.source == 0 && d.seq == seq - 3);
+    }
+    assert_int_equal(push_of(q, 1, 101, &d), 0);
+    assert_true(d.source == 0 && d.seq == 7);
+    assert_int_equal(queue_take_waiting(q)->frame.seq, 100);
+    queue_free(&q);
 }
 
 static void the_oldest_that_nobody_works_on_goes(void **state)
@@ -160,7 +191,7 @@ static void too_long_a_payload_changes_nothing(void **state)
     struct queue_dropped d;
 
     (void)state;
-    f.payload_len = sizeof(payload);
+    f.body_len = sizeof(payload);
     assert_int_equal(queue_push(q, &a, &item, &d, NULL), ERR_LIMIT);
     assert_null(item);
     assert_false(d.any);
@@ -409,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_come_out_in_order_and_whole),
         cmocka_unit_test(the_oldest_that_nobody_works_on_goes),
+        cmocka_unit_test(the_source_with_the_most_makes_room),
         cmocka_unit_test(a_new_frame_goes_when_all_are_in_work),
         cmocka_unit_test(decoding_runs_ahead_by_two),
         cmocka_unit_test(too_long_a_payload_changes_nothing),

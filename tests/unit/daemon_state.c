@@ -31,7 +31,7 @@ static void commit(struct mirror *m, uint32_t f)
                                          .confidence = 1,
                                          .kind = v % 5 ? GPU_CHANGE_PUT : GPU_CHANGE_REMOVE};
     }
-    mirror_commit(m, changes, 300, &out);
+    mirror_commit(m, 0, changes, 300, &out);
 }
 
 static void a_mirror_comes_back(void **state)
@@ -81,6 +81,8 @@ static struct session_pose pose_at(uint32_t i)
         .seq = i + 1, .t_capture_ns = 33333333ull * i, .T_wc = rigid_identity()};
 
     p.T_wc.t[1] = 0.01f * (float)i;
+    p.source = i % API_SOURCES_MAX;
+    p.submap = i / 3;
     return p;
 }
 
@@ -127,7 +129,7 @@ static void poses_that_are_none_are_refused(void **state)
 {
     struct trajectory *a, *b;
     struct session_pose p = pose_at(3);
-    uint8_t buf[8 + 64];
+    uint8_t buf[8 + 72];
     const float bad[] = {NAN, INFINITY, -INFINITY};
     size_t len;
 

@@ -28,14 +28,14 @@ static void a_warm_session_allocates_nothing(void **state)
     rig_connect(&r, &in, id, CONTROL_INGEST);
     f = rig_frame(&r, 0);
     f.T_wc = rigid_identity();
-    len = FRAME_HEADER_BYTES + f.payload_len;
+    len = FRAME_HEAD_BYTES + f.payload_len;
     msg = malloc(len);
-    memcpy(msg + FRAME_HEADER_BYTES, f.payload, f.payload_len);
+    memcpy(msg + FRAME_HEAD_BYTES, f.payload, f.payload_len);
     for (uint64_t seq = 1; seq <= 900; seq++) {
         if (seq == 600)
             before = atomic_load(&fault_malloc_count);
         f.seq = seq;
-        frame_encode_header(msg, &f, FRAME_POSE_CV);
+        frame_encode_head(msg, &f, FRAME_POSE_CV);
         assert_int_equal(core_ops.stream_frame(in.s, msg, len, NULL), 0);
         for (int i = 0; i < 300000 && rig_info(&r, id).counts.used < seq; i++)
             usleep(200);

@@ -30,14 +30,18 @@ static void kill_and_go_on(int every, uint64_t before)
     if (before) { /* what was acknowledged is known, whichever client sends it again */
         send_one(&r, &c, before);
         rig_wait_acks(&c, 1);
-        assert_int_equal(c.acks[0].reason, CONTROL_DUPLICATE);
+        assert_true(c.ready.any_seq && c.ready.last_seq == before);
+        assert_true(c.acks[0].again && c.acks[0].status == CONTROL_USED && c.acks[0].placed);
+        assert_float_equal(c.acks[0].pose[4], 0.01f * (float)before, 1e-6);
+        assert_true(c.acks[0].revision > 0 && c.acks[0].revision <= was.revision);
         c.n_acks = 0;
     }
     feed(&r, &c, before + 1, before + 10);
     info = rig_info(&r, id);
     assert_true(info.hash == then.hash && c.sync.hash == then.hash);
     assert_int_equal(info.counts.used, before + 10);
-    assert_int_equal(info.counts.refused, before ? 1 : 0);
+    assert_int_equal(info.counts.refused, 0);
+    assert_int_equal(info.counts.again, before ? 1 : 0);
     balanced(&info);
     rig_disconnect(&c);
     rig_close(&r);
@@ -62,6 +66,8 @@ static void a_session_without_frames_is_back(void **state)
 }
 
 /* ------------------------------------------------------------------------- dropped, refused */
+
+#define N_ENDS 60
 
 static void drop_and_refuse_and_be_killed(int out)
 {
@@ -102,13 +108,47 @@ static void drop_and_refuse_and_be_killed(int out)
     usleep(50000);
     info = rig_info(&r, id);
     tell_id(out, id);
-    if (write(out, &info, sizeof(info)) != sizeof(info))
+    if (write(out, &info, sizeof(info)) != sizeof(info) ||
+        write(out, c.acks, N_ENDS * sizeof(c.acks[0])) != N_ENDS * sizeof(c.acks[0]))
         _exit(98);
     raise(SIGKILL);
 }
 
+/* Each frame that was taken is told what it was told before the process died; one that was refused
+ * at the door is judged anew, and as it was. */
+static void assert_told_again(struct rig *r, const char *id, const struct control_ack *before)
+{
+    static struct rig_client c;
+    int known = 0;
+
+    rig_connect(r, &c, id, CONTROL_INGEST);
+    for (int i = 0; i < N_ENDS; i++) {
+        const struct control_ack *was = &before[i], *now = &c.acks[i];
+
+        struct frame f = rig_frame(r, was->seq);
+
+        if (was->reason == CONTROL_BAD_POSE)
+            f.flags = 0;
+        rig_send_frame(&c, &f, NULL);
+        rig_wait_acks(&c, i + 1);
+        if (now->reason == CONTROL_DUPLICATE && was->status == CONTROL_DROPPED)
+            continue; /* a full queue turned it away: the journal has not seen it */
+        assert_int_equal(now->seq, was->seq);
+        assert_int_equal(now->status, was->status);
+        assert_int_equal(now->reason, was->reason);
+        assert_true(now->again == (was->reason != CONTROL_BAD_POSE));
+        assert_true(now->placed == was->placed && now->keyframe == was->keyframe);
+        assert_true(now->revision == was->revision && now->quality == was->quality);
+        assert_memory_equal(now->pose, was->pose, sizeof(was->pose));
+        known += now->again;
+    }
+    assert_true(known > 40);
+    rig_disconnect(&c);
+}
+
 static void the_accounting_survives(int every)
 {
+    static struct control_ack told[N_ENDS];
     struct session_info was, info;
     char id[API_ID_CAP];
     int pipes[2], status;
@@ -123,6 +163,7 @@ static void the_accounting_survives(int every)
     close(pipes[1]);
     assert_int_equal(read(pipes[0], id, sizeof(id)), sizeof(id));
     assert_int_equal(read(pipes[0], &was, sizeof(was)), sizeof(was));
+    assert_int_equal(read(pipes[0], told, sizeof(told)), sizeof(told));
     close(pipes[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(was.counts.dropped > 5 && was.counts.refused > 5);
@@ -137,6 +178,8 @@ static void the_accounting_survives(int every)
         assert_int_equal(info.counts.queued, 0);
         assert_true(info.hash == was.hash);
         assert_int_equal(info.revision, was.revision);
+        if (again == 2)
+            assert_told_again(&r, id, told);
         rig_close(&r);
     }
 }
@@ -151,6 +194,100 @@ static void every_end_is_remembered_behind_a_checkpoint(void **state)
 {
     (void)state;
     the_accounting_survives(7);
+}
+
+/* ------------------------------------------------------------------------- sources */
+
+static void connect_source(struct rig *r, struct rig_client *c, const char *id, const char *name)
+{
+    const struct cloud_limits limits = {100000, 100000};
+    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
+
+    snprintf(start.source, sizeof(start.source), "%s", name);
+    memset(c, 0, sizeof(*c));
+    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
+    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
+    assert_int_equal(core_ops.stream_open(r->core, id, CONTROL_INGEST, c, &c->s, NULL), 0);
+    assert_int_equal(core_ops.stream_start(c->s, &start, NULL), 0);
+}
+
+/* Returns the submap that the frame was told. */
+static uint32_t send_world(struct rig *r, struct rig_client *c, uint64_t seq, uint32_t world)
+{
+    struct frame f = rig_frame(r, seq);
+    int n = c->n_acks;
+
+    f.world_epoch = world;
+    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+    rig_wait_acks(c, n + 1);
+    assert_int_equal(c->acks[n].status, CONTROL_USED);
+    return c->acks[n].submap;
+}
+
+static void feed_two_and_be_killed(int out)
+{
+    static struct rig_client left, right;
+    struct session_options o = options(SESSION_LOSSLESS);
+    char id[API_ID_CAP];
+    struct rig r;
+
+    open_rig(&r, checkpoint_every);
+    rig_session(&r, &o, id);
+    connect_source(&r, &left, id, "left");
+    connect_source(&r, &right, id, "right");
+    for (uint64_t seq = 1; seq <= 6; seq++) {
+        send_world(&r, &left, seq, seq > 4 ? 9 : 0);
+        send_world(&r, &right, 50 + seq, 3);
+    }
+    usleep(50000);
+    tell_id(out, id);
+    raise(SIGKILL);
+}
+
+static void sources_survive(int every)
+{
+    static struct rig_client left, right;
+    char id[API_ID_CAP];
+    int pipes[2], status;
+    struct rig r;
+    pid_t child;
+
+    checkpoint_every = every;
+    assert_int_equal(pipe(pipes), 0);
+    child = fork();
+    if (child == 0)
+        feed_two_and_be_killed(pipes[1]);
+    close(pipes[1]);
+    assert_int_equal(read(pipes[0], id, sizeof(id)), sizeof(id));
+    close(pipes[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    open_rig(&r, every);
+    wait_until_back(&r, id);
+    connect_source(&r, &right, id, "right"); /* the other way round, this time */
+    connect_source(&r, &left, id, "left");
+    assert_int_equal(send_world(&r, &right, 57, 3), 1);
+    assert_int_equal(send_world(&r, &left, 7, 0), 0);
+    assert_int_equal(send_world(&r, &left, 8, 9), 2);
+    assert_int_equal(send_world(&r, &right, 58, 9), 3); /* the same epoch is another's world */
+    assert_int_equal(left.ready.last_seq, 6);
+    assert_int_equal(right.ready.last_seq, 56);
+    assert_int_equal(send_world(&r, &left, 3, 0), 0); /* as it was told then */
+    assert_true(left.acks[left.n_acks - 1].again);
+    rig_disconnect(&left);
+    rig_disconnect(&right);
+    rig_close(&r);
+}
+
+static void sources_and_their_worlds_come_back(void **state)
+{
+    (void)state;
+    sources_survive(0);
+}
+
+static void sources_come_back_behind_a_checkpoint(void **state)
+{
+    (void)state;
+    sources_survive(5);
 }
 
 /* ------------------------------------------------------------------------- rest, end, deletion */
@@ -174,7 +311,7 @@ static void stopped_sessions_start_from_a_checkpoint(void **state)
     rig_connect(&r, &c, closed, CONTROL_INGEST);
     feed(&r, &c, 1, 9);
     rig_disconnect(&c);
-    assert_int_equal(core_ops.session_finalize(r.core, closed, NULL), 0);
+    assert_int_equal(core_ops.session_close(r.core, closed, NULL), 0);
     assert_int_equal(core_ops.session_delete(r.core, deleted, NULL), 0);
     was = rig_info(&r, id);
     core_drain(r.core);
@@ -293,10 +430,11 @@ static void half_a_cloud_is_not_exported(void **state)
     in_a_child(feed_and_be_killed, id);
     open_slow_rig(&r, 0, 20000);
     assert_int_equal(rig_info(&r, id).state, SESSION_RECOVERING);
-    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, &err), ERR_BUSY);
+    assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &total, &hash, &err),
+                     ERR_BUSY);
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
     wait_until_back(&r, id);
-    assert_int_equal(core_ops.export_open(r.core, id, "", &e, &total, &hash, &err), 0);
+    assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &total, &hash, &err), 0);
     assert_int_equal(hash, rig_info(&r, id).hash);
     core_ops.export_close(e);
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), 0);
@@ -313,6 +451,8 @@ int main(void)
         CASE(a_session_without_frames_is_back),
         CASE(every_end_is_remembered),
         CASE(every_end_is_remembered_behind_a_checkpoint),
+        CASE(sources_and_their_worlds_come_back),
+        CASE(sources_come_back_behind_a_checkpoint),
         CASE(stopped_sessions_start_from_a_checkpoint),
         CASE(an_idle_session_leaves_its_device),
         CASE(tokens_and_ranks_are_kept),

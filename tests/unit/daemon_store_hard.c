@@ -99,7 +99,7 @@ static void a_frame_that_kills_twice_is_put_away(void **state)
     assert_true(info.counts.used >= 10);
     assert_int_equal(info.counts.used + 1, info.counts.received);
     assert_int_equal(quarantined_bytes(poisoned, 11),
-                     FRAME_HEADER_BYTES + (long)rig_frame(&r, 1).payload_len);
+                     FRAME_HEAD_BYTES + (long)rig_frame(&r, 1).payload_len);
     info = rig_info(&r, neighbour);
     assert_int_equal(info.counts.refused, 0);
     if (info.counts.used == 14) /* all had reached the disk */

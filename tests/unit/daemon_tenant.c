@@ -118,14 +118,18 @@ static void exports_are_bounded(void **state)
     rig_open(&r);
     set_quotas(&r, &two, &two);
     assert_int_equal(create(&r, "phone", &o, &info, &err), 0);
-    assert_int_equal(core_ops.export_open(r.core, info.id, "wall", &e[0], &total, &hash, &err), 0);
-    assert_int_equal(core_ops.export_open(r.core, info.id, "wall", &e[1], &total, &hash, &err), 0);
-    assert_int_equal(core_ops.export_open(r.core, info.id, "wall", &e[2], &total, &hash, &err),
-                     ERR_BUSY);
+    assert_int_equal(
+        core_ops.export_open(r.core, info.id, "wall", false, &e[0], &total, &hash, &err), 0);
+    assert_int_equal(
+        core_ops.export_open(r.core, info.id, "wall", false, &e[1], &total, &hash, &err), 0);
+    assert_int_equal(
+        core_ops.export_open(r.core, info.id, "wall", false, &e[2], &total, &hash, &err), ERR_BUSY);
     assert_non_null(strstr(err.text, "'wall'"));
-    assert_int_equal(core_ops.export_open(r.core, info.id, "", &e[2], &total, &hash, &err), 0);
+    assert_int_equal(core_ops.export_open(r.core, info.id, "", false, &e[2], &total, &hash, &err),
+                     0);
     core_ops.export_close(e[0]);
-    assert_int_equal(core_ops.export_open(r.core, info.id, "wall", &e[0], &total, &hash, &err), 0);
+    assert_int_equal(
+        core_ops.export_open(r.core, info.id, "wall", false, &e[0], &total, &hash, &err), 0);
     for (int i = 0; i < 3; i++)
         core_ops.export_close(e[i]);
     rig_close(&r);

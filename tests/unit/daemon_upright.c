@@ -1,6 +1,8 @@
-/* Which way a session's pictures are turned for the networks: by option, gravity or Exif, with
- * patience near 45 degrees, and the same way after a restart. */
+/* Which way a session's pictures are turned for the networks: by option, gravity, accelerometer or
+ * Exif, with patience near 45 degrees, and the same way after a restart; its last position. */
 #include "tests/support/store_rig.h"
+
+#include "proto/bytes.h"
 
 /* A frame whose camera, its y down the world's -y, is turned clockwise by so many degrees. */
 static int turn_of_frame(struct rig *r, struct rig_client *c, uint64_t seq, float degrees)
@@ -115,11 +117,114 @@ static void it_does_not_flip(void **state)
     rig_close(&r);
 }
 
+/* A frame whose accelerometer was held upwards along (x, y, z) of an OpenCV camera. */
+static int turn_of_force(struct rig *r, struct rig_client *c, uint64_t seq, float x, float y,
+                         float z)
+{
+    uint8_t samples[2 * FRAME_IMU_BYTES] = {0};
+    struct frame f = rig_frame(r, seq);
+    int had = c->n_acks;
+
+    for (int i = 0; i < 2; i++) { /* shaken, but not in the mean */
+        struct bytes_writer w = bytes_writer(samples + i * FRAME_IMU_BYTES + 20, 12);
+        float shake = i ? -3.0f : 3.0f;
+
+        bytes_put_f32(&w, x + shake);
+        bytes_put_f32(&w, y - shake);
+        bytes_put_f32(&w, z);
+    }
+    f.n_parts = 1;
+    f.parts[0] = (struct frame_part){
+        .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
+    atomic_store(&fake_gpu_plan.turn, -1);
+    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+    rig_wait_acks(c, had + 1);
+    return fake_gpu_plan.turn;
+}
+
+/* Poses of a world whose axes are not known say nothing; the accelerometer does, if that is on. */
+static void the_accelerometer_says_it(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    open_rig(&r, 0);
+    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&r, &c, 1, 0, -9.8f, 1), 0);
+    assert_int_equal(turn_of_force(&r, &c, 2, -9.8f, 0, 1), 1);
+    assert_int_equal(turn_of_force(&r, &c, 3, 0, 9.8f, 1), 2);
+    assert_int_equal(turn_of_force(&r, &c, 4, 9.8f, 0, 0), 3);
+    assert_int_equal(turn_of_force(&r, &c, 5, 0.5f, 0, 9.8f), 3); /* looks down: as before */
+    assert_int_equal(turn_of_force(&r, &c, 6, 0, -1, 0), 0);      /* in g: it says nothing */
+    assert_int_equal(turn_of_force(&r, &c, 7, NAN, -9.8f, 0), 0);
+    rig_disconnect(&c);
+    begin(&r, &c, id, SESSION_UPRIGHT_EXIF, SESSION_UP_DEFAULT, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&r, &c, 1, -9.8f, 0, 1), 0);
+    rig_disconnect(&c);
+    begin(&r, &c, id, SESSION_UPRIGHT_GRAVITY, SESSION_UP_Y, SESSION_JOURNAL_OFF);
+    assert_int_equal(turn_of_force(&r, &c, 1, -9.8f, 0, 1), 2); /* the pose: y down is +y */
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static void send_position(struct rig *r, struct rig_client *c, uint64_t seq, double latitude)
+{
+    const struct frame_position p = {latitude, -122.25, 31.5f, 4};
+    uint8_t bytes[FRAME_POSITION_BYTES];
+    struct frame f = rig_frame(r, seq);
+    int had = c->n_acks;
+
+    frame_position_put(bytes, &p);
+    f.n_parts = 1;
+    f.parts[0] = (struct frame_part){
+        .type = FRAME_GPS, .codec = FRAME_RAW, .data = bytes, .len = sizeof bytes};
+    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+    rig_wait_acks(c, had + 1);
+    assert_int_equal(c->acks[had].status, CONTROL_USED);
+}
+
+/* The last place that is one stays, behind frames without and behind a checkpoint. */
+static void the_last_position_is_kept(void **state)
+{
+    static struct rig_client c;
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    open_rig(&r, 0);
+    begin(&r, &c, id, SESSION_UPRIGHT_AUTO, SESSION_UP_DEFAULT, SESSION_JOURNAL_SYNC);
+    assert_false(rig_info(&r, id).has_position);
+    send_position(&r, &c, 1, 91);
+    assert_false(rig_info(&r, id).has_position);
+    send_position(&r, &c, 2, 10);
+    send_position(&r, &c, 3, 48.137154321);
+    send_position(&r, &c, 4, NAN);
+    (void)turn_of_frame(&r, &c, 5, 0);
+    rig_disconnect(&c);
+    core_drain(r.core);
+    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
+        usleep(1000);
+    rig_close(&r);
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
+    info = rig_info(&r, id);
+    assert_true(info.has_position && info.position.latitude == 48.137154321);
+    assert_true(info.position.longitude == -122.25 && info.position.altitude_m == 31.5f &&
+                info.position.accuracy_m == 4);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(options_say_it, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(it_does_not_flip, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_accelerometer_says_it, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(the_last_position_is_kept, make_folder, remove_folder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

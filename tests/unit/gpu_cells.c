@@ -50,13 +50,19 @@ static void keys_are_cubes(void **state)
     assert_int_equal(cell_level(3.1f, &p), 1);
     assert_int_equal(cell_level(24.1f, &p), 4);
     assert_int_equal(cell_level(1e9f, &p), CELL_LEVELS - 1);
-    assert_true(cell_key(a, 0, &p) == cell_key(b, 0, &p));
-    assert_true(cell_key(a, 0, &p) != cell_key(c, 0, &p));
-    assert_true(cell_key(a, 1, &p) == cell_key(c, 1, &p));
-    assert_true(cell_key(a, 0, &p) != cell_key(a, 1, &p));
-    assert_true(cell_key(vec3_make(1e5f, 0, 0), 0, &p) == 0);
-    assert_true(cell_key(vec3_make(NAN, 0, 0), 0, &p) == 0);
-    assert_true(cell_key(a, CELL_LEVELS, &p) == 0);
+    assert_true(cell_key(a, 0, 0, &p) == cell_key(b, 0, 0, &p));
+    assert_true(cell_key(a, 0, 0, &p) != cell_key(c, 0, 0, &p));
+    assert_true(cell_key(a, 1, 3, &p) == cell_key(c, 1, 3, &p));
+    assert_true(cell_key(a, 0, 0, &p) != cell_key(a, 1, 0, &p));
+    assert_true(cell_key(vec3_make(1e5f, 0, 0), 0, 0, &p) == 0);
+    assert_true(cell_key(vec3_make(NAN, 0, 0), 0, 0, &p) == 0);
+    assert_true(cell_key(a, CELL_LEVELS, 0, &p) == 0);
+    assert_true(cell_key(a, 0, 255, &p) != cell_key(a, 0, 254, &p));
+    assert_int_equal(cell_submap(cell_key(a, 7, 255, &p)), 255);
+    /* the farthest cubes have keys, and none is 0 */
+    assert_true(cell_key(vec3_make(-2621, -1310, -2621), 0, 0, &p) != 0);
+    assert_true(cell_key(vec3_make(2621, 1310, 2621), 0, 255, &p) != 0);
+    assert_true(cell_key(vec3_make(0, 1311, 0), 0, 0, &p) == 0);
 }
 
 /* Laps through a room with few keyframes: the model stays what the first laps made, but for cubes

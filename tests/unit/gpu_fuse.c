@@ -155,9 +155,12 @@ static void positions_are_quantised_to_the_nearest_step(void **state)
     assert_int_equal(change_colour(254.6f), 255);
     assert_int_equal(change_colour(300.0f), 255);
     assert_int_equal(change_colour(41.4f), 41);
-    assert_int_equal(change_confidence(15), 1);
-    assert_int_equal(change_confidence(16), 2);
-    assert_int_equal(change_confidence(64), 3);
+    assert_int_equal(change_confidence(0), 1);
+    assert_int_equal(change_confidence(7), 1);
+    assert_int_equal(change_confidence(8), 2);
+    assert_int_equal(change_confidence(15), 2);
+    assert_int_equal(change_confidence(64), 5);
+    assert_int_equal(change_confidence(65535), 14);
 }
 
 /* (C1): publish_rel 0.01 at z = 2: again after 20 mm, or after 16 of 255 in a channel */
@@ -166,32 +169,38 @@ static void clients_hear_of_what_matters(void **state)
     struct fuse_params p;
     struct point_place place = {0.1f, 0, 2, 3};
     struct point_stat stat = {{100, 100, 100}, 0, 1, 1, 0, 4, 0, POINT_UNSTABLE};
+    struct point_normal normal = {{0, 0, -32767}, 0};
     struct point_out out = {{0, 0, 0}, {0, 0, 0}, 0};
     (void)state;
     fuse_params_default(&p);
     p.publish_rel = 0.01f;
     p.publish_colour = 16;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
     stat.state = POINT_STABLE;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
     assert_int_equal(out.p_q[0], 100);
     assert_int_equal(out.p_q[2], 2000);
     assert_int_equal(out.confidence, 1);
+    assert_int_equal(normal.code, octa_encode(vec3_make(0, 0, -1), NORMAL_STEP));
     place.x = 0.119f;
-    stat.n_observations = 20; /* a better confidence alone is not sent */
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    stat.n_observations = 20; /* a better confidence or normal alone is not sent */
+    normal.n[0] = 32767;
+    normal.n[2] = 0;
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
     assert_int_equal(out.p_q[0], 100);
     place.x = 0.121f;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
     assert_int_equal(out.p_q[0], 121);
-    assert_int_equal(out.confidence, 2);
+    assert_int_equal(out.confidence, 3);
+    assert_int_equal(normal.code, octa_encode(vec3_make(1, 0, 0), NORMAL_STEP));
     stat.rgb[1] = 85;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
     stat.rgb[1] = 84;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
     stat.state = POINT_UNSTABLE;
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), GPU_CHANGE_REMOVE);
-    assert_int_equal(change_updated(&place, &stat, &out, 2, 0.001f, &p), 0);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p),
+                     GPU_CHANGE_REMOVE);
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
 }
 
 static void parameters_are_checked_by_name(void **state)

@@ -158,7 +158,7 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     struct gpu_session_config c = views_config(63, 47, 1);
     (void)state;
     for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
-        struct line whole, part;
+        struct line whole = {0}, part = {0};
         struct gpu_session *loaded;
         size_t len, again_len;
         uint8_t *buf, *again;

@@ -283,6 +283,7 @@ static int lie_of_points(struct told *t, int which)
     struct point_place *place = (struct point_place *)(void *)(t->buf + t->l.place);
     struct point_stat *stat = (struct point_stat *)(void *)(t->buf + t->l.stat);
     struct point_out *out = (struct point_out *)(void *)(t->buf + t->l.out);
+    struct point_normal *normal = (struct point_normal *)(void *)(t->buf + t->l.normals);
 
     if (which == 0)
         memcpy(field(t->buf, t->len, "GMOD", 24), &id[i], 8); /* next_id */
@@ -294,8 +295,9 @@ static int lie_of_points(struct told *t, int which)
     stat[i].w_a = which == 6 ? -1.0f : stat[i].w_a;
     stat[i].c_c = which == 7 ? NAN : stat[i].c_c;
     place[i].y = which == 8 ? INFINITY : place[i].y;
-    out[i].confidence = which == 9 ? 4 : out[i].confidence;
-    return which < 10;
+    out[i].confidence = which == 9 ? 16 : out[i].confidence;
+    normal[i].code = which == 10 ? 0x1000 : normal[i].code;
+    return which < 11;
 }
 
 static int lie_of_keyframes(struct told *t, int which)

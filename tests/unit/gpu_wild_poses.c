@@ -24,13 +24,13 @@
 #define FRAMES 20000
 #define FRAMES_A_SESSION 500
 #define W 16
-#define H 12
+#define H 16
 #define POINTS 4096
 #define PAYLOAD 4 /* bytes that stand for the picture */
 
 struct wild {
     uint64_t random;
-    uint8_t msg[FRAME_HEADER_BYTES + PAYLOAD];
+    uint8_t msg[FRAME_HEAD_BYTES + PAYLOAD];
     struct frame f; /* the last one that was let through, if there was one */
     bool has_frame;
     struct line line;
@@ -121,10 +121,17 @@ static void write_message(struct wild *w)
     bytes_put_u32(&out, FRAME_HAS_POSE | FRAME_HAS_CAMERA);
     bytes_put_u64(&out, w->seen + 1);
     bytes_put_u64(&out, 0);
-    bytes_put_u16(&out, (uint16_t)(below(w, 4) ? W : 1 + below(w, FRAME_SIDE_MAX)));
-    bytes_put_u16(&out, (uint16_t)(below(w, 4) ? H : 1 + below(w, FRAME_SIDE_MAX)));
+    bytes_put_u32(&out, 0);
+    bytes_put_u16(&out, 1);
+    bytes_put_u16(&out, FRAME_PART_BYTES);
     for (int i = 0; i < 11; i++)
         bytes_put_f32(&out, v[i]);
+    bytes_put_u32(&out, 0);
+    bytes_put_u8(&out, FRAME_COLOUR);
+    bytes_put_u8(&out, FRAME_JPEG);
+    bytes_put_u16(&out, 0);
+    bytes_put_u16(&out, (uint16_t)(below(w, 4) ? W : 1 + below(w, FRAME_SIDE_MAX)));
+    bytes_put_u16(&out, (uint16_t)(below(w, 4) ? H : 1 + below(w, FRAME_SIDE_MAX)));
     bytes_put_u32(&out, 0);
     bytes_put_u32(&out, PAYLOAD);
     for (int i = 0; i < PAYLOAD; i++)
@@ -173,13 +180,15 @@ static void publish(struct wild *w)
 
     for (uint32_t i = 0; i < w->line.f.result.n_changes; i++) {
         const struct gpu_change *c = &w->line.f.changes[i];
+        struct key_look look;
 
         assert_true(c->slot < POINTS &&
                     (c->kind == GPU_CHANGE_PUT || c->kind == GPU_CHANGE_REMOVE));
-        assert_true(c->kind != GPU_CHANGE_PUT || (c->confidence >= 1 && c->confidence <= 3));
+        assert_true(c->kind != GPU_CHANGE_PUT || (c->confidence >= 1 && c->confidence <= 15));
+        look = (struct key_look){{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
         if (c->kind == GPU_CHANGE_REMOVE)
             cloud_stage_remove(w->cloud, c->slot);
-        else if (cloud_stage_put(w->cloud, c->slot, 0, c->p_q, c->rgb, c->confidence, NULL))
+        else if (cloud_stage_put(w->cloud, c->slot, 0, c->p_q, &look, NULL))
             w->left_out++;
         else
             w->published++;

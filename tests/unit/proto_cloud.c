@@ -17,26 +17,47 @@ static void morton_interleaves_ten_bits(void **state)
     assert_int_equal(key_morton(1023, 1023, 1023), 0x3fffffff);
     assert_int_equal(key_morton(512, 0, 0), 1u << 27);
     for (uint32_t v = 0; v < 1024; v++) {
-        key_position(origin, (uint64_t)key_morton(v, 1023 - v, v ^ 0x155) << 32, p);
+        key_position(origin, (uint64_t)key_morton(v, 1023 - v, v ^ 0x155) << KEY_MORTON_AT, p);
         assert_int_equal(p[0], v);
         assert_int_equal(p[1], 1023 - v);
         assert_int_equal(p[2], v ^ 0x155);
     }
 }
 
+static uint8_t colour(uint8_t channel)
+{
+    const struct key_look look = {{9, channel, 200}, 15, 0xfff};
+    const int32_t p[3] = {1, 2, 3};
+    struct key_look back = key_look(key_make(p, &look));
+
+    assert_true(back.rgb[0] == 8 && back.rgb[2] == 200);
+    assert_true(back.confidence == 15 && back.normal == 0xfff);
+    return back.rgb[1];
+}
+
+/* Neither leaves its field. */
+static void what_is_too_large_for_a_key_is_held_back(void **state)
+{
+    const struct key_look look = {{0, 0, 0}, 200, 0xf820};
+    const int32_t p[3] = {0, 0, 0};
+
+    (void)state;
+    assert_int_equal(key_make(p, &look), 0x820ull << KEY_NORMAL_AT | 15);
+}
+
 static void colours_round_to_six_bits(void **state)
 {
     (void)state;
-    assert_int_equal(key_colour(0), 0);
-    assert_int_equal(key_colour(1), 0);
-    assert_int_equal(key_colour(2), 4);
-    assert_int_equal(key_colour(5), 4);
-    assert_int_equal(key_colour(128), 128);
-    assert_int_equal(key_colour(249), 248);
-    assert_int_equal(key_colour(250), 252);
-    assert_int_equal(key_colour(255), 252);
+    assert_int_equal(colour(0), 0);
+    assert_int_equal(colour(1), 0);
+    assert_int_equal(colour(2), 4);
+    assert_int_equal(colour(5), 4);
+    assert_int_equal(colour(128), 128);
+    assert_int_equal(colour(249), 248);
+    assert_int_equal(colour(250), 252);
+    assert_int_equal(colour(255), 252);
     for (int v = 0; v < 256; v++)
-        assert_int_equal(key_colour(key_colour((uint8_t)v)), key_colour((uint8_t)v));
+        assert_int_equal(colour(colour((uint8_t)v)), colour((uint8_t)v));
 }
 
 static void negative_positions_fall_into_lower_blocks(void **state)
@@ -55,8 +76,9 @@ static void negative_positions_fall_into_lower_blocks(void **state)
     assert_int_equal(b.name.z, -2);
     assert_int_equal(b.n, 1);
     assert_int_equal(b.revision, 1);
-    assert_int_equal(b.keys[0] >> 32, key_morton(1023, 0, 1023));
-    assert_int_equal(b.keys[0] & 0xffffffff, 0x0c0c0c07); /* 10, 11, 12 in steps of four */
+    assert_int_equal(b.keys[0] >> KEY_MORTON_AT, key_morton(1023, 0, 1023));
+    /* 10, 11, 12 in steps of four; 10 * 37 + 12 + 91 * 7 is the normal */
+    assert_int_equal(b.keys[0] & 0x3ffffffff, 0x3fbull << 22 | 3 << 16 | 3 << 10 | 3 << 4 | 7);
     key_position(b.name, b.keys[0], p);
     assert_int_equal(p[0], -1);
     assert_int_equal(p[1], -1024);
@@ -75,11 +97,11 @@ static void hash_is_the_documented_one(void **state)
     (void)state;
     assert_int_equal(cloud_hash(c), 0);
     assert_int_equal(mix64(0), 0xe220a8397b1dcdafull); /* splitmix64's first output for seed 0 */
-    assert_int_equal(cloud_stage_put(c, 1, 3, p, rgb, 9, NULL), 0);
+    assert_int_equal(stage_put(c, 1, 3, p, rgb, 9, NULL), 0);
     assert_int_equal(cloud_hash(c), 0); /* nothing is visible before the commit */
     commit(c);
     assert_int_equal(cloud_hash(c), hash_point(3, p, rgb, 9));
-    assert_int_equal(cloud_stage_put(c, 2, 3, far, rgb, 9, NULL), 0);
+    assert_int_equal(stage_put(c, 2, 3, far, rgb, 9, NULL), 0);
     commit(c);
     both = hash_point(3, p, rgb, 9) + hash_point(3, far, rgb, 9);
     assert_int_equal(cloud_hash(c), both);
@@ -101,7 +123,7 @@ static void put_replaces_and_removal_empties(void **state)
     put(c, 5, 4, 5, 6, 1);
     assert_int_equal(commit(c), 1);
     assert_int_equal(cloud_points(c), 1);
-    assert_int_equal(cloud_block(c, 0).keys[0] >> 32, key_morton(4, 5, 6));
+    assert_int_equal(cloud_block(c, 0).keys[0] >> KEY_MORTON_AT, key_morton(4, 5, 6));
     put(c, 5, 4, 5, 6, 1); /* the same again is no change */
     assert_int_equal(commit(c), 1);
     put(c, 6, 4, 5, 6, 1); /* equal keys are a multiset */
@@ -130,12 +152,12 @@ static void limits_leave_one_point_out(void **state)
 
     (void)state;
     assert_int_equal(cloud_new(&c, &small, NULL), 0);
-    assert_int_equal(cloud_stage_put(c, 4, 0, p, rgb, 0, &err), ERR_LIMIT);
-    assert_int_equal(cloud_stage_put(c, 0, 0, p, rgb, 0, &err), 0);
+    assert_int_equal(stage_put(c, 4, 0, p, rgb, 0, &err), ERR_LIMIT);
+    assert_int_equal(stage_put(c, 0, 0, p, rgb, 0, &err), 0);
     p[0] = 1024;
-    assert_int_equal(cloud_stage_put(c, 1, 0, p, rgb, 0, &err), 0);
+    assert_int_equal(stage_put(c, 1, 0, p, rgb, 0, &err), 0);
     p[0] = 2048;
-    assert_int_equal(cloud_stage_put(c, 1, 0, p, rgb, 0, &err), ERR_LIMIT); /* a third block */
+    assert_int_equal(stage_put(c, 1, 0, p, rgb, 0, &err), ERR_LIMIT); /* a third block */
     commit(c);
     assert_int_equal(cloud_points(c), 1); /* slot 1 is empty, slot 0 untouched */
     assert_int_equal(cloud_block(c, 0).n, 1);
@@ -158,9 +180,9 @@ static void block_never_outgrows_a_message(void **state)
     for (uint32_t i = 0; i < CLOUD_BLOCK_POINTS; i++) {
         p[0] = (int32_t)(i & 1023);
         p[1] = (int32_t)(i >> 10);
-        assert_int_equal(cloud_stage_put(c, i, 0, p, rgb, 0, NULL), 0);
+        assert_int_equal(stage_put(c, i, 0, p, rgb, 0, NULL), 0);
     }
-    assert_int_equal(cloud_stage_put(c, CLOUD_BLOCK_POINTS, 0, p, rgb, 0, NULL), ERR_LIMIT);
+    assert_int_equal(stage_put(c, CLOUD_BLOCK_POINTS, 0, p, rgb, 0, NULL), ERR_LIMIT);
     commit(c);
     assert_int_equal(cloud_points(c), CLOUD_BLOCK_POINTS);
     cloud_free(&c);
@@ -179,7 +201,7 @@ static void staging_is_bounded(void **state)
     for (uint32_t i = 0; i < 100000; i++) {
         int32_t p[3] = {(int32_t)(i % 2000), 0, 0};
 
-        assert_int_equal(cloud_stage_put(c, i % 10, 0, p, rgb, 0, NULL), 0);
+        assert_int_equal(stage_put(c, i % 10, 0, p, rgb, 0, NULL), 0);
         if (i >= 100000 - 10)
             expected += hash_point(0, p, rgb, 0);
         if (i == 50000)
@@ -231,7 +253,7 @@ static void patch_names_indices_of_the_base(void **state)
     assert_int_equal(patch.removed[0], 3);
     assert_int_equal(patch.removed[1], 12);
     assert_int_equal(patch.n_added, 1);
-    assert_int_equal(patch.added[0] >> 32, key_morton(25, 0, 0));
+    assert_int_equal(patch.added[0] >> KEY_MORTON_AT, key_morton(25, 0, 0));
     assert_int_equal(cloud_patch(c, 0, base + 2, &patch, NULL), 0);
     assert_int_equal(patch.n_removed + patch.n_added, 0);
     assert_int_equal(cloud_patch(c, 0, 0, &patch, NULL), ERR_NOT_FOUND);
@@ -271,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(morton_interleaves_ten_bits),
         cmocka_unit_test(colours_round_to_six_bits),
+        cmocka_unit_test(what_is_too_large_for_a_key_is_held_back),
         cmocka_unit_test(negative_positions_fall_into_lower_blocks),
         cmocka_unit_test(hash_is_the_documented_one),
         cmocka_unit_test(put_replaces_and_removal_empties),

@@ -55,7 +55,7 @@ static void sync_client(struct cloud *server, struct delta_scratch *s, struct cl
 
         if (cloud_block(server, i).revision == k->held[i] || (!all && rnd(3)))
             continue;
-        len = send_block(server, s, k, i, (enum codec_kind)rnd(3), &msg);
+        len = send_block(server, s, k, i, (enum codec_kind)rnd(2), &msg);
         if (cloud_apply(k->mirror, msg, len, &err))
             fail_msg("message refused: %s", err.text);
         if (rnd(2)) { /* once more: idempotent */
@@ -110,7 +110,7 @@ static void random_step(struct cloud *c, struct model *m, uint32_t n)
             cloud_stage_remove(c, slot);
             m->full[slot] = 0;
         } else {
-            assert_int_equal(cloud_stage_put(c, slot, submap, p, rgb, conf, NULL), 0);
+            assert_int_equal(stage_put(c, slot, submap, p, rgb, conf, NULL), 0);
             m->full[slot] = 1;
             m->hash[slot] = hash_point(submap, p, rgb, conf);
         }
@@ -261,7 +261,7 @@ static void clear_empties_and_sets_the_epoch(void **state)
         .op = DELTA_PUT, .epoch = 1, .revision = 10, .n_points = 1, .n_added = 1, .added = keys};
     struct delta clear = {.op = DELTA_CLEAR, .epoch = 2, .revision = 0};
     struct delta transform = {
-        .op = DELTA_SUBMAP, .epoch = 2, .revision = 4, .id = 7, .T = rigid_identity()};
+        .op = DELTA_SUBMAP, .epoch = 2, .revision = 4, .id = 7, .pose = {0, 0, 0, 1, 0, 0, 0}};
     struct delta_scratch *s;
     struct cloud *c = cloud();
 
@@ -279,6 +279,49 @@ static void clear_empties_and_sets_the_epoch(void **state)
     assert_int_equal(apply(c, s, &transform), 0);
     assert_int_equal(cloud_points(c), 1);
     assert_int_equal(cloud_revision(c), 4);
+    delta_scratch_free(&s);
+    cloud_free(&c);
+}
+
+static void submaps_have_places_until_a_clear(void **state)
+{
+    const uint64_t keys[2] = {1ull << 32, 2ull << 32};
+    struct delta put1 = {.op = DELTA_PUT,
+                         .epoch = 1,
+                         .revision = 1,
+                         .name = {3, 0, 0, 0},
+                         .n_points = 2,
+                         .n_added = 2,
+                         .added = keys};
+    struct delta at = {
+        .op = DELTA_SUBMAP, .epoch = 1, .id = 3, .pose = {0, 0, 0, 1, 0, 0, 0}, .unplaced = true};
+    struct delta clear = {.op = DELTA_CLEAR, .epoch = 1};
+    const struct rigid *T;
+    struct delta_scratch *s;
+    struct cloud *c = cloud();
+
+    (void)state;
+    assert_int_equal(delta_scratch_new(&s, NULL), 0);
+    assert_int_equal(apply(c, s, &put1), 0);
+    assert_true(cloud_place(c, 3, &T) && !T && cloud_unplaced(c) == 0);
+    assert_int_equal(apply(c, s, &at), 0);
+    assert_false(cloud_place(c, 3, &T));
+    assert_true(!T && cloud_place(c, 4, &T) && !T && cloud_place(c, UINT32_MAX, &T) && !T);
+    assert_int_equal(cloud_unplaced(c), 2);
+    at.unplaced = false;
+    at.pose[5] = 2;
+    assert_int_equal(apply(c, s, &at), 0);
+    assert_true(cloud_place(c, 3, &T) && T && T->t[1] == 2);
+    assert_true(cloud_unplaced(c) == 0 && cloud_revision(c) == 1);
+    at.op = DELTA_OBJECT; /* an object's is none of a submap */
+    at.pose[5] = 5;
+    assert_int_equal(apply(c, s, &at), 0);
+    assert_true(cloud_place(c, 3, &T) && T->t[1] == 2);
+    at.op = DELTA_SUBMAP;
+    at.id = CLOUD_SUBMAPS_MAX;
+    assert_int_equal(apply(c, s, &at), ERR_LIMIT);
+    assert_int_equal(apply(c, s, &clear), 0);
+    assert_true(cloud_place(c, 3, &T) && !T);
     delta_scratch_free(&s);
     cloud_free(&c);
 }
@@ -313,6 +356,7 @@ int main(void)
         cmocka_unit_test(order_does_not_matter),
         cmocka_unit_test(wrong_turns_change_nothing),
         cmocka_unit_test(clear_empties_and_sets_the_epoch),
+        cmocka_unit_test(submaps_have_places_until_a_clear),
         cmocka_unit_test(consumer_limits_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "proto/wire/control.h"
+#include "proto/wire/refusal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int parse(struct control_message *m, const char *text, struct err *err)
@@ -49,14 +50,14 @@ static void test_start(void **state)
 
     (void)state;
     m.start.role = CONTROL_VIEW;
-    m.start.codecs = 1u << CODEC_RAW | 1u << CODEC_ZSTD;
+    m.start.codecs = 1u << CODEC_RAW | 1u << CODEC_DEFLATE;
     m.start.pose = FRAME_POSE_CV;
-    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"zstd\",\"raw\"],"
+    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
                        "\"pose\":\"cv\"}");
     m.start.resume = true;
     m.start.epoch = 4294967295u;
     m.start.revision = 9223372036854775807u;
-    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"zstd\",\"raw\"],"
+    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
                        "\"pose\":\"cv\",\"resume\":{\"epoch\":4294967295,"
                        "\"revision\":9223372036854775807}}");
     assert_int_equal(parse(&m,
@@ -68,6 +69,43 @@ static void test_start(void **state)
     assert_int_equal(m.start.role, CONTROL_INGEST);
     assert_int_equal(m.start.pose, FRAME_POSE_OPENGL);
     assert_false(m.start.resume);
+}
+
+static void test_start_depth(void **state)
+{
+    struct control_message m = {.op = CONTROL_START};
+
+    (void)state;
+    m.start.role = CONTROL_VIEW;
+    m.start.codecs = 1u << CODEC_RAW;
+    m.start.depth_every = 1;
+    there_and_back(&m,
+                   "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"pose\":\"opengl\","
+                   "\"depth\":true}");
+    m.start.depth_every = 4294967295u;
+    there_and_back(&m,
+                   "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"pose\":\"opengl\","
+                   "\"depth\":{\"every\":4294967295}}");
+    assert_int_equal(
+        parse(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":false}",
+              NULL),
+        0);
+    assert_int_equal(m.start.depth_every, 0);
+    assert_int_equal(
+        parse(&m,
+              "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"new\":[]}}",
+              NULL),
+        0);
+    assert_int_equal(m.start.depth_every, 1);
+    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":1}", "/depth");
+    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":null}",
+                 "/depth");
+    expect_wrong(
+        "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"every\":0}}",
+        "/depth/every");
+    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"every\":"
+                 "4294967296}}",
+                 "/depth/every");
 }
 
 static void test_start_refused(void **state)
@@ -92,18 +130,88 @@ static void test_start_refused(void **state)
                  "/resume/epoch");
 }
 
-static void test_need(void **state)
+static void test_times(void **state)
 {
-    struct control_message m = {.op = CONTROL_NEED};
+    struct control_message m = {.op = CONTROL_PING};
 
     (void)state;
-    m.need = (struct cloud_name){.submap = 4294967295u, .x = INT32_MIN, .y = 0, .z = INT32_MAX};
-    there_and_back(&m, "{\"op\":\"need\",\"submap\":4294967295,\"x\":-2147483648,\"y\":0,"
-                       "\"z\":2147483647}");
-    expect_wrong("{\"op\":\"need\",\"submap\":0,\"x\":0,\"y\":0}", "/z");
-    expect_wrong("{\"op\":\"need\",\"submap\":-1,\"x\":0,\"y\":0,\"z\":0}", "/submap");
-    expect_wrong("{\"op\":\"need\",\"submap\":0,\"x\":2147483648,\"y\":0,\"z\":0}", "/x");
-    expect_wrong("{\"op\":\"need\",\"submap\":0,\"x\":0,\"y\":0.5,\"z\":0}", "/y");
+    m.pong.t = 9007199254740991u;
+    there_and_back(&m, "{\"op\":\"ping\",\"t\":9007199254740991}");
+    m.op = CONTROL_PONG;
+    m.pong.server_us = 12;
+    there_and_back(&m, "{\"op\":\"pong\",\"t\":9007199254740991,\"server_us\":12}");
+    expect_wrong("{\"op\":\"ping\"}", "/t");
+    expect_wrong("{\"op\":\"ping\",\"t\":9007199254740992}", "/t");
+    expect_wrong("{\"op\":\"ping\",\"t\":-1}", "/t");
+    expect_wrong("{\"op\":\"ping\",\"t\":\"1\"}", "/t");
+    expect_wrong("{\"op\":\"pong\",\"t\":1}", "/server_us");
+}
+
+/* The page's table of errors is the code's: | `type` | status | close code or – | retry_ms or –
+ * | */
+static void check_page_of_refusals(void)
+{
+    FILE *page = fopen("docs/PROTOCOL.md", "r");
+    int kind = 0;
+    char line[1024];
+
+    while (page && fgets(line, sizeof line, page)) {
+        struct control_error e;
+        char type[32], closed[16], retry[16];
+        int status;
+
+        if (sscanf(line, "| `%31[a-z_]` | %d | %15s | %15s |", type, &status, closed, retry) != 4)
+            continue;
+        assert_true(kind < REFUSAL_KINDS);
+        refusal_write(&e, (enum refusal_kind)kind, "", "");
+        assert_string_equal(type, e.type);
+        assert_int_equal(status, e.status);
+        assert_int_equal(atoi(closed), refusal_close((enum refusal_kind)kind));
+        assert_int_equal(atoi(retry), e.retry_ms);
+        kind++;
+    }
+    if (page)
+        fclose(page);
+    assert_int_equal(kind, page ? REFUSAL_KINDS : 0);
+}
+
+/* Every type has a row, and says of itself whether the connection ends with it. */
+static void test_refusals(void **state)
+{
+    struct control_message m = {.op = CONTROL_ERROR};
+
+    (void)state;
+    for (int kind = 0; kind < REFUSAL_KINDS; kind++) {
+        struct control_message back;
+        char buf[CONTROL_TEXT_MAX];
+
+        refusal_write(&m.error, (enum refusal_kind)kind, "d", "/p");
+        assert_true(m.error.type[0] && m.error.title[0] && m.error.status >= 400);
+        assert_int_equal(refusal_ends(&m.error), refusal_close((enum refusal_kind)kind) != 0);
+        assert_true(m.error.retry_ms == 0 || refusal_close((enum refusal_kind)kind));
+        assert_true(control_write(buf, sizeof buf, &m) > 0);
+        assert_int_equal(parse(&back, buf, NULL), 0);
+        assert_memory_equal(&back.error, &m.error, sizeof m.error);
+    }
+    check_page_of_refusals();
+    strcpy(m.error.type, "later");
+    assert_false(refusal_ends(&m.error));
+    expect_wrong("{\"op\":\"error\",\"status\":400,\"title\":\"T\"}", "/type");
+}
+
+static void said_at_the_start(struct control_message *m)
+{
+    there_and_back(m, "{\"op\":\"ready\",\"session\":\"abc\",\"epoch\":3,\"revision\":77,"
+                      "\"codec\":\"deflate-raw\",\"step_m\":0.001,\"limits\":{\"window\":8,"
+                      "\"max_frame_bytes\":8388608},\"net\":[256,192]}");
+    m->ready.message_s = 10;
+    m->ready.quota_rate = 60;
+    m->ready.resumed = m->ready.any_seq = true;
+    m->ready.last_seq = 9007199254740991;
+    there_and_back(m, "{\"op\":\"ready\",\"session\":\"abc\",\"epoch\":3,\"revision\":77,"
+                      "\"codec\":\"deflate-raw\",\"step_m\":0.001,\"limits\":{\"window\":8,"
+                      "\"max_frame_bytes\":8388608,\"message_s\":10,\"rate\":60},"
+                      "\"net\":[256,192],\"resumed\":true,\"last_seq\":9007199254740991}");
 }
 
 static void test_answers_of_the_server(void **state)
@@ -120,9 +228,7 @@ static void test_answers_of_the_server(void **state)
     m.ready.max_frame_bytes = 8388608;
     m.ready.net_w = 256;
     m.ready.net_h = 192;
-    there_and_back(&m, "{\"op\":\"ready\",\"session\":\"abc\",\"epoch\":3,\"revision\":77,"
-                       "\"codec\":\"deflate-raw\",\"step_m\":0.001,\"window\":8,"
-                       "\"max_frame_bytes\":8388608,\"net\":[256,192]}");
+    said_at_the_start(&m);
     memset(&m, 0, sizeof m);
     m.op = CONTROL_SYNC;
     m.sync.revision = 5;
@@ -130,16 +236,22 @@ static void test_answers_of_the_server(void **state)
     m.sync.hash = 0xfedcba9876543210u;
     there_and_back(&m, "{\"op\":\"sync\",\"revision\":5,\"points\":1000,"
                        "\"hash\":\"fedcba9876543210\"}");
-    m.sync.ended = true;
-    there_and_back(&m, "{\"op\":\"sync\",\"revision\":5,\"points\":1000,"
-                       "\"hash\":\"fedcba9876543210\",\"ended\":true}");
+    memset(&m, 0, sizeof m);
+    m.op = CONTROL_ENDED;
+    m.ended.revision = 6;
+    there_and_back(&m, "{\"op\":\"ended\",\"revision\":6}");
+    m.op = CONTROL_SESSION_CLOSED;
+    there_and_back(&m, "{\"op\":\"closed\",\"revision\":6}");
     memset(&m, 0, sizeof m);
     m.op = CONTROL_ERROR;
     m.error.status = 422;
     strcpy(m.error.title, "T");
     strcpy(m.error.detail, "D \"quoted\"");
-    there_and_back(&m, "{\"op\":\"error\",\"status\":422,\"title\":\"T\","
-                       "\"detail\":\"D \\\"quoted\\\"\"}");
+    strcpy(m.error.type, "invalid_fields");
+    m.error.retry_ms = 7;
+    there_and_back(&m,
+                   "{\"op\":\"error\",\"type\":\"invalid_fields\",\"status\":422,\"title\":\"T\","
+                   "\"detail\":\"D \\\"quoted\\\"\",\"retry_ms\":7}");
     memset(&m, 0, sizeof m);
     m.op = CONTROL_BYE;
     m.bye.action = CONTROL_RECONNECT;
@@ -181,6 +293,165 @@ static void test_acks(void **state)
     expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"keyframe\":1}", "/keyframe");
 }
 
+/* At most 24 poses, as many as seqs; a message of the longest numbers fits. */
+static void test_poses(void **state)
+{
+    struct control_message m = {.op = CONTROL_POSES,
+                                .poses = {.revision = 9007199254740991, .n = CONTROL_POSES_MAX}};
+    struct control_message back;
+    char text[CONTROL_TEXT_MAX + 1];
+    size_t len;
+
+    (void)state;
+    for (int i = 0; i < CONTROL_POSES_MAX; i++) {
+        m.poses.seq[i] = 9007199254740991u - (unsigned)i;
+        for (int k = 0; k < 7; k++)
+            m.poses.pose[i][k] = k < 4 ? -0.4999999f : -99999.9999f + (float)i;
+    }
+    len = control_write(text, sizeof text, &m);
+    assert_true(len > 0);
+    assert_int_equal(control_parse(&back, text, len, NULL), 0);
+    assert_int_equal(back.poses.n, CONTROL_POSES_MAX);
+    assert_true(back.poses.seq[23] == m.poses.seq[23] && back.poses.revision == 9007199254740991u);
+    assert_float_equal(back.poses.pose[23][4], m.poses.pose[23][4], 0.01);
+    expect_wrong("{\"op\":\"poses\",\"revision\":1,\"seqs\":[],\"poses\":[]}", "/seqs");
+    expect_wrong("{\"op\":\"poses\",\"revision\":1,\"seqs\":[1,2],\"poses\":[[0,0,0,1,0,0,0]]}",
+                 "/poses");
+    expect_wrong("{\"op\":\"poses\",\"revision\":1,\"seqs\":[-1],\"poses\":[[0,0,0,1,0,0,0]]}",
+                 "/seqs");
+    expect_wrong("{\"op\":\"poses\",\"revision\":1,\"seqs\":[1],\"poses\":[[0,0,0,1,0,0]]}",
+                 "/poses");
+    expect_wrong("{\"op\":\"poses\",\"seqs\":[1],\"poses\":[[0,0,0,1,0,0,0]]}", "/revision");
+}
+
+/* A source has a short name of plain letters, or is "main". */
+static void test_sources(void **state)
+{
+    static const char *const wrong[] = {"",    "Main",   "a b",
+                                        "a_b", "\u00e4", "123456789012345678901234567890123"};
+    struct control_message m;
+    char text[160];
+
+    (void)state;
+    assert_int_equal(parse(&m, "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"raw\"]}", NULL),
+                     0);
+    assert_string_equal(m.start.source, "main");
+    there_and_back(&m, "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"raw\"],"
+                       "\"pose\":\"opengl\"}");
+    strcpy(m.start.source, "12345678901234567890123456789-ab");
+    there_and_back(&m, "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"raw\"],"
+                       "\"source\":\"12345678901234567890123456789-ab\",\"pose\":\"opengl\"}");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(text, sizeof text,
+                 "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"source\":\"%s\"}",
+                 wrong[i]);
+        expect_wrong(text, "/source");
+    }
+}
+
+/* What places a frame comes whole or not at all, rounded to what it is worth. */
+static void test_placed_acks(void **state)
+{
+    const float s = 0.70710678f;
+    struct control_message m = {.op = CONTROL_ACK,
+                                .ack = {.seq = 9007199254740991u,
+                                        .keyframe = true,
+                                        .placed = true,
+                                        .submap = 255,
+                                        .revision = 9007199254740991u,
+                                        .quality = 0.876f,
+                                        .server_us = 9007199254740991u}};
+    float pose[7] = {-s, 0, s, 0, -12345.678f, 0.00004f, 2}, back[7];
+    char buf[512];
+    size_t len;
+
+    (void)state;
+    memcpy(m.ack.pose, pose, sizeof pose);
+    len = control_write(buf, sizeof buf, &m);
+    assert_string_equal(buf, "{\"op\":\"ack\",\"seq\":9007199254740991,\"status\":\"used\","
+                             "\"keyframe\":true,\"revision\":9007199254740991,\"submap\":255,"
+                             "\"pose\":[-0.707107,0,0.707107,0,-12345.678,0,2],\"quality\":0.88,"
+                             "\"server_us\":9007199254740991}");
+    assert_true(len <= 250);
+    assert_int_equal(parse(&m, buf, NULL), 0);
+    assert_int_equal(m.ack.submap, 255);
+    assert_true(m.ack.placed && m.ack.revision == 9007199254740991u);
+    assert_float_equal(m.ack.pose[4], -12345.678f, 0);
+    assert_float_equal(m.ack.quality, 0.88f, 0);
+    expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"pose\":[0,0,0,1,0,0,0]}",
+                 "/revision");
+    expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"revision\":1,\"submap\":0,"
+                 "\"quality\":1,\"pose\":[0,0,0,1,0,0]}",
+                 "/pose");
+    expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"revision\":1,\"submap\":0,"
+                 "\"quality\":1.5,\"pose\":[0,0,0,1,0,0,0]}",
+                 "/quality");
+
+    /* R diag(1, -1, -1), by hand: a quarter turn about y becomes half a one about (x - z) */
+    memcpy(back, (const float[7]){0, s, 0, s, 1, 2, 3}, sizeof back);
+    control_pose_swap_axes(back);
+    assert_memory_equal(back, ((const float[7]){s, 0, -s, 0, 1, 2, 3}), sizeof back);
+    control_pose_swap_axes(back); /* and back again, as the same rotation */
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(fabsf(back[i]), (i % 2 ? s : 0), 0);
+    assert_true(back[1] * back[3] > 0);
+}
+
+/* Bits that are refused are named; what cannot be one is passed over, as any word is. */
+static void test_unknown_words(void **state)
+{
+    struct control_message m;
+
+    (void)state;
+    assert_int_equal(parse(&m,
+                           "{\"op\":\"ack\",\"seq\":1,\"status\":\"refused\",\"reason\":\"moon\","
+                           "\"detail\":\"bit 17\"}",
+                           NULL),
+                     0);
+    assert_int_equal(m.ack.reason, CONTROL_REASON_NONE);
+    assert_int_equal(m.ack.bit, 17);
+    assert_int_equal(parse(&m,
+                           "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],"
+                           "\"features\":[\"moon\",\"parts\"]}",
+                           NULL),
+                     0);
+    assert_int_equal(m.start.features, 1u << CONTROL_PARTS);
+    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"features\":[1]}",
+                 "/features");
+}
+
+#define CAMERA "{\"op\":\"camera\",\"id\":1,\"model\":\"pinhole\",\"width\":64,\"height\":48,"
+
+static void test_cameras(void **state)
+{
+    struct control_message m = {.op = CONTROL_CAMERA};
+
+    (void)state;
+    m.camera = (struct cameras_entry){65535, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity()};
+    m.camera.T_rc.t[1] = -0.25f;
+    there_and_back(&m, "{\"op\":\"camera\",\"id\":65535,\"model\":\"pinhole\",\"width\":64,"
+                       "\"height\":48,\"params\":[60,61,31.5,23.5],\"rig\":[0,0,0,1,0,-0.25,0]}");
+    assert_int_equal(parse(&m, CAMERA "\"params\":[60,60,1,1]}", NULL), 0);
+    assert_true(m.camera.T_rc.r[0] == 1 && m.camera.T_rc.t[1] == 0);
+    expect_wrong("{\"op\":\"camera\",\"id\":1,\"model\":\"sphere\",\"width\":64,\"height\":48,"
+                 "\"params\":[]}",
+                 "/model");
+    expect_wrong("{\"op\":\"camera\",\"id\":0,\"model\":\"pinhole\",\"width\":64,\"height\":48,"
+                 "\"params\":[60,60,1,1]}",
+                 "/id");
+    expect_wrong("{\"op\":\"camera\",\"id\":1,\"model\":\"pinhole\",\"width\":15,\"height\":48,"
+                 "\"params\":[60,60,1,1]}",
+                 "/width");
+    expect_wrong(CAMERA "\"rig\":[0,0,0,1,0,0,0]}", "/params");
+    expect_wrong(CAMERA "\"params\":[60,60,1]}", "/params");
+    expect_wrong(CAMERA "\"params\":[0.5,60,1,1]}", "/params");
+    expect_wrong(CAMERA "\"params\":[60,60,1,1e9]}", "/params");
+    expect_wrong(CAMERA "\"params\":[60,60,1,\"1\"]}", "/params");
+    expect_wrong(CAMERA "\"params\":[60,60,1,1],\"rig\":[0,0,0,2,0,0,0]}", "/rig");
+    expect_wrong(CAMERA "\"params\":[60,60,1,1],\"rig\":[0,0,0,1,11,0,0]}", "/rig");
+    expect_wrong(CAMERA "\"params\":[60,60,1,1],\"rig\":7}", "/rig");
+}
+
 static void test_limits(void **state)
 {
     char text[CONTROL_TEXT_MAX + 2];
@@ -194,7 +465,8 @@ static void test_limits(void **state)
     assert_int_equal(control_parse(&m, text, CONTROL_TEXT_MAX + 1, &err), ERR_LIMIT);
     assert_int_equal(parse(&m, "{\"op\":\"end\",\"a\":[[[[[[[[]]]]]]]]}", &err), ERR_LIMIT);
     expect_wrong("{}", "/op");
-    expect_wrong("{\"op\":\"dance\"}", "/op");
+    assert_int_equal(parse(&m, "{\"op\":\"dance\"}", &err), ERR_UNSUPPORTED);
+    expect_wrong("{\"op\":7}", "/op");
     expect_wrong("{\"op\":[\"end\"]}", "/op");
     expect_wrong("{\"op\":\"en\xff\"}", "utf8");
 }
@@ -205,7 +477,7 @@ static void test_documented_messages(void **state)
     FILE *page = fopen("docs/PROTOCOL.md", "r");
     char line[1024], again[1024];
     bool inside = false;
-    int seen[CONTROL_BYE + 1] = {0};
+    int seen[CONTROL_OPS] = {0};
 
     (void)state;
     if (!page) {
@@ -227,20 +499,20 @@ static void test_documented_messages(void **state)
         }
     }
     fclose(page);
-    for (int op = 0; op <= CONTROL_BYE; op++)
+    for (int op = 0; op < CONTROL_OPS; op++)
         assert_true(seen[op] > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_start_refused),
-        cmocka_unit_test(test_need),
-        cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_documented_messages),
+        cmocka_unit_test(test_start),         cmocka_unit_test(test_start_depth),
+        cmocka_unit_test(test_start_refused), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_answers_of_the_server),
+        cmocka_unit_test(test_acks),          cmocka_unit_test(test_poses),
+        cmocka_unit_test(test_sources),       cmocka_unit_test(test_placed_acks),
+        cmocka_unit_test(test_unknown_words), cmocka_unit_test(test_cameras),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_documented_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

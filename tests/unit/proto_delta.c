@@ -33,8 +33,8 @@ static int by_key(const void *a, const void *b)
 static void random_keys(uint64_t *keys, uint32_t n, uint32_t spread)
 {
     for (uint32_t i = 0; i < n; i++)
-        keys[i] = (uint64_t)rnd(spread) << 32 | (uint64_t)(rnd(64) * 4) << 24 |
-                  (uint64_t)(rnd(64) * 4) << 16 | rnd(64) * 4 << 8 | rnd(4);
+        keys[i] = (uint64_t)rnd(spread) << KEY_MORTON_AT | (uint64_t)rnd(4096) << KEY_NORMAL_AT |
+                  rnd(1u << 22);
     qsort(keys, n, sizeof *keys, by_key);
 }
 
@@ -51,21 +51,25 @@ static struct delta_scratch *scratch(void)
 static void planes_by_hand(void **state)
 {
     const uint32_t removed[2] = {3, 0x01020305};
-    const uint64_t added[2] = {0x0000000105060708ull, 0x0203040600ff0109ull};
-    const uint8_t want[24] = {3,    2,    0, 3, 0, 2, 0, 1, /* 3, 0x01020302 */
-                              1,    5,    0, 4, 0, 3, 0, 2, /* 1, 0x02030405 */
-                              6,    0xf9,                   /* g: 6, 0xff - 6 */
-                              0xff, 0x02,                   /* d: 5-6 = -1, 0-0xff = 1: +2 */
-                              1,    1,                      /* e: 7-6 = 1, 1-0xff = 2: +1 */
-                              8,    1};                     /* confidence */
-    uint8_t out[24];
+    const uint64_t added[2] = {1ull << 34 | 40ull << 28 | 33 << 22 | 5 << 16 | 6 << 10 | 7 << 4 | 8,
+                               0x02030406ull << 34 | 38ull << 28 | 32 << 22 | 0 << 16 | 63 << 10 |
+                                   1 << 4 | 1};
+    const uint8_t want[28] = {3,    2,   0, 3, 0, 2, 0, 1, /* 3, 0x01020302 */
+                              1,    5,   0, 4, 0, 3, 0, 2, /* 1, 0x02030405 */
+                              1,    11,                    /* the low bits of du = 40, -2 and dv */
+                              6,    57,                    /* g: 6, 63 - 6 */
+                              63,   2,                     /* d: 5-6 = -1, 0-63 = 1: +2 */
+                              1,    1,                     /* e: 7-6 = 1, 1-63 = 2: +1 */
+                              8,    9,                     /* confidence: 1 - 8 */
+                              0xa8, 0xff};                 /* the high bits of du and dv = 33, -1 */
+    uint8_t out[28];
     uint32_t r[2];
     uint64_t a[2];
 
     (void)state;
-    assert_int_equal(planes_bytes(2, 2), 24);
+    assert_int_equal(planes_bytes(2, 2), 28);
     planes_split(out, removed, 2, added, 2);
-    assert_memory_equal(out, want, 24);
+    assert_memory_equal(out, want, 28);
     assert_int_equal(planes_join(out, r, 2, a, 2, NULL), 0);
     assert_memory_equal(r, removed, sizeof r);
     assert_memory_equal(a, added, sizeof a);
@@ -73,7 +77,7 @@ static void planes_by_hand(void **state)
 
 static void planes_must_ascend(void **state)
 {
-    uint8_t in[16] = {0};
+    uint8_t in[20] = {0};
     uint32_t r[2];
     uint64_t a[2];
 
@@ -193,13 +197,14 @@ static void codec_names(void **state)
     enum codec_kind codec;
 
     (void)state;
-    for (int i = 0; i < CODEC_KINDS; i++) {
+    for (int i = 0; i < CODEC_WIRE_KINDS; i++) {
         assert_int_equal(codec_parse(codec_name((enum codec_kind)i), &codec, NULL), 0);
         assert_int_equal(codec, i);
     }
     assert_string_equal(codec_name(CODEC_DEFLATE), "deflate-raw");
     assert_int_equal(codec_parse("gzip", &codec, NULL), ERR_INPUT);
     assert_int_equal(codec_parse("", &codec, NULL), ERR_INPUT);
+    assert_int_equal(codec_parse("zstd", &codec, NULL), ERR_INPUT); /* not on the wire */
 }
 
 /* ------------------------------------------------------------------------- messages */
@@ -214,7 +219,7 @@ static void random_messages_survive(void **state)
     for (int round = 0; round < 300; round++) {
         uint32_t n = rnd(round % 3 ? 40 : MANY), n_removed = round % 2 ? rnd(n + 1) : 0;
         struct delta d = {.op = n_removed ? DELTA_PATCH : DELTA_PUT,
-                          .codec = (enum codec_kind)(round % 3),
+                          .codec = (enum codec_kind)(round / 3 % CODEC_WIRE_KINDS),
                           .epoch = rnd(9),
                           .revision = 10ull + rnd(1000),
                           .name = {rnd(3), (int32_t)rnd(9) - 4, KEY_BLOCK_MIN, KEY_BLOCK_MAX},
@@ -255,7 +260,7 @@ static void largest_block_fits_a_message(void **state)
 {
     uint64_t *keys = malloc(DELTA_POINTS_MAX * sizeof *keys);
     struct delta d = {.op = DELTA_PUT,
-                      .codec = CODEC_ZSTD,
+                      .codec = CODEC_DEFLATE,
                       .revision = 1,
                       .n_points = DELTA_POINTS_MAX,
                       .n_added = DELTA_POINTS_MAX,
@@ -267,7 +272,7 @@ static void largest_block_fits_a_message(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < DELTA_POINTS_MAX; i++)
-        keys[i] = (uint64_t)(i * 1023u) << 32 | (rnd(0xffffffff) & 0xfcfcfc03);
+        keys[i] = (uint64_t)(i * 1023u) << KEY_MORTON_AT | rnd(0xffffffff);
     assert_int_equal(delta_encode(s, &d, &msg, &len, NULL), 0);
     assert_true(len <= DELTA_MESSAGE_MAX);
     assert_int_equal(delta_decode(in, &e, msg, len, NULL), 0);
@@ -289,7 +294,7 @@ static uint8_t *sample(enum delta_op op, enum codec_kind codec, size_t *len)
                       .epoch = 1,
                       .revision = 20,
                       .id = 4,
-                      .T = rigid_identity(),
+                      .pose = {0, 0, 0, 1, 0, 0, 0},
                       .n_points = 60,
                       .n_added = 60,
                       .added = keys};
@@ -298,7 +303,7 @@ static uint8_t *sample(enum delta_op op, enum codec_kind codec, size_t *len)
     uint8_t *copy;
 
     for (uint32_t i = 0; i < 60; i++)
-        keys[i] = (uint64_t)(i * 64) << 32 | 0x80808001;
+        keys[i] = (uint64_t)(i * 64) << KEY_MORTON_AT | 0x80808001;
     if (op == DELTA_PATCH) {
         d.base_revision = 10;
         d.removed = removed;
@@ -336,7 +341,7 @@ static void each_lie_is_refused(void **state)
 
     (void)state;
     msg = sample(DELTA_PUT, CODEC_RAW, &len);
-    assert_int_equal(len, 56 + 480);
+    assert_int_equal(len, 56 + 600);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         uint8_t was = msg[lies[i].at];
 
@@ -415,6 +420,31 @@ static void try_damaged(struct cloud **c, const uint8_t *msg, size_t len)
     free(exact);
 }
 
+/* Byte 3 of a submap transform: bit 0 says unplaced, the others nothing yet; no other message has
+ * flags. */
+static void only_submaps_have_flags(void **state)
+{
+    static const enum delta_op ops[] = {DELTA_PUT,   DELTA_PATCH,  DELTA_DELETE,
+                                        DELTA_CLEAR, DELTA_SUBMAP, DELTA_OBJECT};
+    struct delta_scratch *s = scratch();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        for (int flags = 0; flags < 256; flags++) {
+            bool ok = flags == 0 || ops[i] == DELTA_SUBMAP;
+            struct delta d;
+            size_t len;
+            uint8_t *msg = sample(ops[i], CODEC_RAW, &len);
+
+            assert_int_equal(msg[3], 0);
+            msg[3] = (uint8_t)flags;
+            assert_int_equal(delta_decode(s, &d, msg, len, NULL), ok ? 0 : ERR_INPUT);
+            assert_true(!ok || d.unplaced == (flags & 1));
+            free(msg);
+        }
+    delta_scratch_free(&s);
+}
+
 static void every_length_and_every_bit(void **state)
 {
     static const enum delta_op ops[] = {DELTA_PUT,   DELTA_PATCH,  DELTA_DELETE,
@@ -422,7 +452,7 @@ static void every_length_and_every_bit(void **state)
     struct cloud *c = mirror();
 
     (void)state;
-    for (int codec = CODEC_RAW; codec < CODEC_KINDS; codec++) {
+    for (int codec = CODEC_RAW; codec < CODEC_WIRE_KINDS; codec++) {
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
             size_t len;
             uint8_t *msg = sample(ops[i], (enum codec_kind)codec, &len);
@@ -460,6 +490,7 @@ int main(void)
         cmocka_unit_test(largest_block_fits_a_message),
         cmocka_unit_test(each_lie_is_refused),
         cmocka_unit_test(oversized_message_is_not_read),
+        cmocka_unit_test(only_submaps_have_flags),
         cmocka_unit_test(every_length_and_every_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

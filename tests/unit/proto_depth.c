@@ -50,7 +50,7 @@ static void maps_come_out_as_they_went_in(void **state)
     assert_int_equal(result_scratch_new(&packer, NULL), 0);
     assert_int_equal(depth_decoder_new(&decoder, NULL), 0);
     for (int unit = 0; unit < DEPTH_UNITS; unit++)
-        for (int codec = 0; codec < CODEC_KINDS; codec++) {
+        for (int codec = 0; codec < CODEC_WIRE_KINDS; codec++) {
             struct depth_map map = example((enum depth_unit)unit), got;
             const uint8_t *msg;
             size_t len;

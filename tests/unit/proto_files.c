@@ -144,13 +144,43 @@ static void png_damage_is_survived(void **state)
     assert_true(refused > 7 * (int)len); /* check sums see nearly all */
 }
 
+/* Of a size and depth that is known; anything else is an error, and nothing is written beyond. */
+static void png_in_memory(void **state)
+{
+    static uint16_t gray[40 * 30], back[40 * 30 + 1];
+    uint8_t *png, *cut;
+    size_t len;
+
+    (void)state;
+    for (int i = 0; i < 40 * 30; i++)
+        gray[i] = (uint16_t)(i * 54321);
+    assert_int_equal(png_encode_gray16(&png, &len, gray, 40, 30, NULL), 0);
+    back[40 * 30] = 4711;
+    assert_int_equal(png_decode_gray(back, png, len, 16, 40, 30, NULL), 0);
+    assert_memory_equal(back, gray, sizeof(gray));
+    assert_int_equal(png_decode_gray(back, png, len, 8, 40, 30, NULL), ERR_INPUT);
+    assert_int_equal(png_decode_gray(back, png, len, 16, 41, 30, NULL), ERR_INPUT);
+    assert_int_equal(png_decode_gray(back, png, len, 16, 40, 29, NULL), ERR_INPUT);
+    assert_int_equal(png_decode_gray(back, png, 0, 16, 40, 30, NULL), ERR_INPUT);
+    for (size_t n = 1; n < len; n += len / 17) {
+        cut = malloc(n); /* of this length, so that no byte behind it is read */
+        assert_non_null(cut);
+        memcpy(cut, png, n);
+        assert_int_equal(png_decode_gray(back, cut, n, 16, 40, 30, NULL), ERR_INPUT);
+        free(cut);
+    }
+    png[len / 2] ^= 0x10;
+    assert_int_equal(png_decode_gray(back, png, len, 16, 40, 30, NULL), ERR_INPUT);
+    assert_int_equal(back[40 * 30], 4711);
+    free(png);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILE_CASE(png_round_trip),
-        FILE_CASE(png_depth_keeps_its_values),
-        FILE_CASE(png_size_is_bounded),
-        FILE_CASE(png_damage_is_survived),
+        FILE_CASE(png_round_trip),       FILE_CASE(png_depth_keeps_its_values),
+        FILE_CASE(png_size_is_bounded),  FILE_CASE(png_damage_is_survived),
+        cmocka_unit_test(png_in_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "proto/geom/pose.h"
 
 #define PAYLOAD 5
-#define LEN (FRAME_HEADER_BYTES + PAYLOAD)
+#define LEN (FRAME_HEAD_BYTES + PAYLOAD)
 
 /* ------------------------------------------------------------------------- bytes */
 
@@ -183,8 +183,8 @@ static struct frame sample(void)
 
 static void message(uint8_t msg[LEN], const struct frame *f)
 {
-    frame_encode_header(msg, f, FRAME_POSE_CV);
-    memcpy(msg + FRAME_HEADER_BYTES, "hello", PAYLOAD);
+    assert_int_equal(frame_encode_head(msg, f, FRAME_POSE_CV), FRAME_HEAD_BYTES);
+    memcpy(msg + FRAME_HEAD_BYTES, "hello", PAYLOAD);
 }
 
 static void fields_stand_where_the_table_says(void **state)
@@ -201,15 +201,19 @@ static void fields_stand_where_the_table_says(void **state)
     assert_int_equal(m[8], 0x88);
     assert_int_equal(m[15], 0x11);
     assert_int_equal(m[16], 99);
-    assert_int_equal(m[24] | m[25] << 8, 1280);
-    assert_int_equal(m[26] | m[27] << 8, 720);
-    assert_memory_equal(m + 28, "\x00\x00\x61\x44", 4); /* 900.0f */
-    assert_memory_equal(m + 56, "\x00\x00\x80\x3f", 4); /* q w = 1 */
-    assert_memory_equal(m + 64, "\x00\x00\xc0\x3f", 4); /* t y = 1.5 */
-    assert_int_equal(m[72], 3);
-    assert_int_equal(m[76], PAYLOAD);
+    assert_int_equal(m[24], 3);
+    assert_int_equal(m[28], 1);
+    assert_int_equal(m[30], 16);
+    assert_memory_equal(m + 32, "\x00\x00\x61\x44", 4); /* 900.0f */
+    assert_memory_equal(m + 60, "\x00\x00\x80\x3f", 4); /* q w = 1 */
+    assert_memory_equal(m + 68, "\x00\x00\xc0\x3f", 4); /* t y = 1.5 */
+    assert_int_equal(m[80], FRAME_COLOUR);
+    assert_int_equal(m[81], FRAME_JPEG);
+    assert_int_equal(m[84] | m[85] << 8, 1280);
+    assert_int_equal(m[86] | m[87] << 8, 720);
+    assert_int_equal(m[92], PAYLOAD);
     assert_int_equal(frame_parse(&g, m, LEN, FRAME_POSE_CV, NULL), 0);
-    assert_ptr_equal(g.payload, m + 80);
+    assert_ptr_equal(g.payload, m + 96);
     assert_int_equal(g.payload_len, PAYLOAD);
     assert_memory_equal(&g, &f, offsetof(struct frame, payload)); /* seq ... T_wc */
     assert_int_equal(frame_tracking(&g), FRAME_TRACKING_LIMITED);
@@ -224,14 +228,18 @@ static void the_number_is_read_alone(void **state)
 
     (void)state;
     message(m, &f);
-    m[76] ^= 1; /* a payload of another length is not looked at */
+    m[92] ^= 1; /* a payload of another length is not looked at */
     assert_true(frame_get_seq(&seq, m, FRAME_HEADER_BYTES) && seq == f.seq);
     assert_false(frame_get_seq(&seq, m, FRAME_HEADER_BYTES - 1));
-    for (int i = 0; i < 4; i++) { /* op, version, header_len */
+    for (int i = 0; i < 2; i++) { /* op, version */
         m[i] ^= 1;
         assert_false(frame_get_seq(&seq, m, LEN));
         m[i] ^= 1;
     }
+    m[2]--; /* no header is shorter; a longer one is read as far as it is known */
+    assert_false(frame_get_seq(&seq, m, LEN));
+    m[2] += 2;
+    assert_true(frame_get_seq(&seq, m, LEN));
 }
 
 /* An OpenGL camera looks along -z with y up: its forward is the server's +z, its up the server's
@@ -249,7 +257,7 @@ static void opengl_axes_are_converted(void **state)
     assert_true(p.x == 0 && p.y == 1.5f && p.z == -2);
     p = rigid_apply(&g.T_wc, vec3_make(1, 1, 0));
     assert_true(p.x == 1 && p.y == 0.5f && p.z == 0);
-    frame_encode_header(m, &g, FRAME_POSE_OPENGL);
+    frame_encode_head(m, &g, FRAME_POSE_OPENGL);
     assert_int_equal(frame_parse(&f, m, LEN, FRAME_POSE_CV, NULL), 0);
     assert_true(f.T_wc.r[0] == 1 && f.T_wc.r[4] == 1 && f.T_wc.r[8] == 1);
 }
@@ -273,25 +281,31 @@ static void each_lie_is_named(void **state)
         const char *where;
     } lies[] = {{0, {2}, 1, "op"},
                 {1, {2}, 1, "version"},
-                {2, {81}, 1, "header_len"},
-                {4, {0x1b}, 1, "flags"},
-                {7, {0x80}, 1, "flags"},
-                {24, {0, 0}, 2, "width"},
-                {24, {1, 0x20}, 2, "width"}, /* 8193 */
-                {26, {0, 0}, 2, "height"},
-                {26, {1, 0x20}, 2, "height"},
-                {28, {0, 0, 0, 0}, 4, "camera"},             /* fx = 0 */
-                {28, {0xff, 0xff, 0x7f, 0x3f}, 4, "camera"}, /* just below 1 */
-                {32, {0, 0, 0x80, 0xbf}, 4, "camera"},       /* fy = -1 */
-                {28, {0, 0, 0xc0, 0x7f}, 4, "camera"},       /* NaN */
-                {36, {0, 0, 0x80, 0x7f}, 4, "camera"},       /* inf */
-                {40, {0, 0, 0x80, 0x7e}, 4, "camera"},       /* 8.5e37 */
-                {44, {0, 0, 0xc0, 0x7f}, 4, "pose"},         /* NaN */
-                {56, {0, 0, 0, 0}, 4, "pose"},               /* q = 0 */
-                {60, {0, 0x50, 0xc3, 0x4f}, 4, "pose"},      /* 6.5e9 m */
-                {76, {PAYLOAD + 1}, 1, "payload_len"},
-                {76, {PAYLOAD - 1}, 1, "payload_len"},
-                {79, {0xff}, 1, "payload_len"}};
+                {2, {79}, 1, "header_len"},
+                {28, {0}, 1, "n_parts"},
+                {28, {17}, 1, "n_parts"},
+                {28, {2}, 1, "n_parts"}, /* its entry is no more there */
+                {30, {15}, 1, "part_len"},
+                {31, {1}, 1, "n_parts"},
+                {32, {0, 0, 0, 0}, 4, "camera"},             /* fx = 0 */
+                {32, {0xff, 0xff, 0x7f, 0x3f}, 4, "camera"}, /* just below 1 */
+                {36, {0, 0, 0x80, 0xbf}, 4, "camera"},       /* fy = -1 */
+                {32, {0, 0, 0xc0, 0x7f}, 4, "camera"},       /* NaN */
+                {40, {0, 0, 0x80, 0x7f}, 4, "camera"},       /* inf */
+                {44, {0, 0, 0x80, 0x7e}, 4, "camera"},       /* 8.5e37 */
+                {48, {0, 0, 0xc0, 0x7f}, 4, "pose"},         /* NaN */
+                {60, {0, 0, 0, 0}, 4, "pose"},               /* q = 0 */
+                {64, {0, 0x50, 0xc3, 0x4f}, 4, "pose"},      /* 6.5e9 m */
+                {80, {9}, 1, "parts"},                       /* no picture */
+                {81, {4}, 1, "parts"},
+                {84, {0, 0}, 2, "width"},
+                {84, {15, 0}, 2, "width"},
+                {84, {1, 0x20}, 2, "width"}, /* 8193 */
+                {86, {15, 0}, 2, "height"},
+                {86, {1, 0x20}, 2, "height"},
+                {92, {PAYLOAD + 1}, 1, "parts"},
+                {92, {PAYLOAD - 1}, 1, "parts"},
+                {95, {0xff}, 1, "parts"}};
     struct frame f = sample();
     uint8_t m[LEN];
 
@@ -303,8 +317,8 @@ static void each_lie_is_named(void **state)
         refused(m, LEN, lies[i].where, lies[i].at < 4 ? 0 : f.seq);
     }
     message(m, &f);
-    m[76] = 0;
-    refused(m, FRAME_HEADER_BYTES, "payload_len", f.seq); /* no picture at all */
+    m[92] = 0;
+    refused(m, FRAME_HEAD_BYTES, "part", f.seq); /* no picture at all */
 }
 
 static void undeclared_fields_are_not_looked_at(void **state)
@@ -315,10 +329,153 @@ static void undeclared_fields_are_not_looked_at(void **state)
     (void)state;
     message(m, &f);
     m[4] = 0;
-    memset(m + 28, 0xff, 44); /* NaN everywhere */
+    memset(m + 32, 0xff, 48); /* NaN everywhere, and what is reserved */
     assert_int_equal(frame_parse(&g, m, LEN, FRAME_POSE_OPENGL, NULL), 0);
     assert_true(g.K.fx == 0 && g.K.cy == 0);
     assert_true(g.T_wc.r[0] == 1 && g.T_wc.r[4] == 1 && g.T_wc.t[1] == 0);
+}
+
+/* ------------------------------------------------------------------------- parts */
+
+static const struct frame_part others[] = {
+    {FRAME_DEPTH, FRAME_RAW, 0, 4, 2, 3, 1, (const uint8_t *)"0123456789abcdef", 16},
+    {FRAME_CONFIDENCE, FRAME_RAW, 0x7fff, 4, 2, 3, 0, (const uint8_t *)"01234567", 8},
+    {FRAME_MASK, FRAME_RAW, 0, 9, 2, 0, 0, (const uint8_t *)"abcd", 4},
+    {FRAME_IMU, FRAME_RAW, 0, 0, 0, 0, 0, (const uint8_t *)"0123456789abcdef0123456789abcdef", 32},
+    {FRAME_GPS, FRAME_RAW, 0, 0, 0, 0, 0, (const uint8_t *)"0123456789abcdef01234567", 24},
+    {FRAME_COLOUR, FRAME_JPEG, 0, 64, 48, 2, 0, (const uint8_t *)"x", 1}};
+#define OTHERS (int)(sizeof others / sizeof *others)
+#define MOST 2048
+
+static size_t with_parts(uint8_t m[MOST], const struct frame_part *parts, int n)
+{
+    struct frame f = sample();
+
+    f.payload = (const uint8_t *)"hello";
+    f.n_parts = n;
+    for (int i = 0; i < n; i++)
+        f.parts[i] = parts[i];
+    assert_true(frame_bytes(&f) <= MOST);
+    frame_encode(m, &f, FRAME_POSE_CV);
+    return frame_bytes(&f);
+}
+
+static void parts_come_as_they_were_sent(void **state)
+{
+    uint8_t m[MOST], body[MOST];
+    size_t len = with_parts(m, others, OTHERS);
+    struct frame f;
+
+    (void)state;
+    assert_int_equal(frame_parse(&f, m, len, FRAME_POSE_CV, NULL), 0);
+    memcpy(body, f.body, f.body_len);
+    memset(m, 0, sizeof m);
+    frame_move(&f, body);
+    assert_memory_equal(f.payload, "hello", 5);
+    assert_int_equal(f.n_parts, OTHERS);
+    for (int i = 0; i < OTHERS; i++) {
+        const struct frame_part *p = &f.parts[i], *q = &others[i];
+
+        assert_true(p->type == q->type && p->codec == q->codec && p->flags == q->flags);
+        assert_true(p->width == q->width && p->height == q->height && p->camera == q->camera);
+        assert_true(p->unit == q->unit && p->len == q->len);
+        assert_memory_equal(p->data, q->data, q->len);
+    }
+    assert_ptr_equal(frame_find(&f, FRAME_MASK), &f.parts[2]);
+}
+
+/* A type, codec or unit of a later version is passed over, unless it says that it must not be. */
+static void what_is_not_known_is_passed_over(void **state)
+{
+    static const int at[] = {96, 97, 106}; /* type, codec, unit of the second part */
+    uint8_t m[MOST];
+    struct frame f;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        size_t len = with_parts(m, others, 1);
+
+        m[at[i]] = 7;
+        assert_int_equal(frame_parse(&f, m, len, FRAME_POSE_CV, NULL), 0);
+        assert_int_equal(f.n_parts, 0);
+        m[99] |= 0x80;
+        assert_int_equal(frame_parse(&f, m, len, FRAME_POSE_CV, NULL), ERR_UNSUPPORTED);
+        assert_int_equal(f.unknown_bit, FRAME_PART_VITAL_BIT);
+        assert_int_equal(f.seq, sample().seq);
+    }
+    for (int bit = 4; bit < 32; bit++) {
+        size_t len = with_parts(m, NULL, 0);
+
+        m[4 + bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(frame_parse(&f, m, len, FRAME_POSE_CV, NULL),
+                         bit < 16 ? 0 : ERR_UNSUPPORTED);
+        assert_int_equal(f.unknown_bit, bit < 16 ? 0 : bit);
+    }
+}
+
+/* A header of 88 bytes and entries of 20: what is longer than known is skipped. */
+static void longer_headers_are_read(void **state)
+{
+    uint8_t m[MOST], longer[MOST] = {0};
+    size_t len = with_parts(m, others, 1), at = 0;
+    struct frame f;
+
+    (void)state;
+    memcpy(longer, m, 80);
+    longer[2] = 88;
+    longer[30] = 20;
+    memcpy(longer + 88, m + 80, 16);
+    memcpy(longer + 108, m + 96, 16);
+    at = 128;
+    memcpy(longer + at, m + 112, len - 112);
+    assert_int_equal(frame_parse(&f, longer, len + 16, FRAME_POSE_CV, NULL), 0);
+    assert_memory_equal(f.payload, "hello", 5);
+    assert_memory_equal(f.parts[0].data, "0123456789abcdef", 16);
+}
+
+static void each_part_has_its_bytes(void **state)
+{
+    static const struct {
+        struct frame_part part;
+        const char *where;
+    } wrong[] = {
+        {{FRAME_DEPTH, FRAME_RAW, 0, 4, 2, 0, 0, (const uint8_t *)"0123456789abcdef", 15}, "part"},
+        {{FRAME_DEPTH, FRAME_PNG, 0, 4, 2, 0, 0, NULL, 0}, "part"},
+        {{FRAME_DEPTH, FRAME_PNG, 0, 0, 2, 0, 0, (const uint8_t *)"x", 1}, "width"},
+        {{FRAME_DEPTH, FRAME_PNG, 0, 2, 8193, 0, 0, (const uint8_t *)"x", 1}, "height"},
+        {{FRAME_DEPTH, FRAME_PNG, 0, 2048, 1025, 0, 0, (const uint8_t *)"x", 1}, "width"},
+        {{FRAME_CONFIDENCE, FRAME_RAW, 0, 4, 2, 0, 0, (const uint8_t *)"0123456789", 9}, "part"},
+        {{FRAME_MASK, FRAME_RAW, 0, 9, 2, 0, 0, (const uint8_t *)"0123", 3}, "part"},
+        {{FRAME_IMU, FRAME_RAW, 0, 0, 0, 0, 0, (const uint8_t *)"0", 1}, "part"},
+        {{FRAME_GPS, FRAME_RAW, 0, 0, 0, 0, 0, (const uint8_t *)"0123456789", 10}, "part"}};
+    struct frame_part many[FRAME_PARTS_MAX - 1];
+    uint8_t m[MOST];
+    struct frame f;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(m, with_parts(m, &wrong[i].part, 1), wrong[i].where, sample().seq);
+    for (int i = 0; i < FRAME_PARTS_MAX - 1; i++)
+        many[i] = others[4];
+    assert_int_equal(
+        frame_parse(&f, m, with_parts(m, many, FRAME_PARTS_MAX - 1), FRAME_POSE_CV, NULL), 0);
+    assert_int_equal(f.n_parts, FRAME_PARTS_MAX - 1);
+}
+
+/* As if the client had sent the intrinsics of a declared camera with the frame. */
+static void a_camera_is_written_into_the_header(void **state)
+{
+    const struct intrinsics K = {300, 301, 32, 24};
+    struct frame f = sample(), g;
+    uint8_t m[LEN];
+
+    (void)state;
+    f.flags = 0;
+    message(m, &f);
+    frame_put_camera(m, &K);
+    assert_int_equal(frame_parse(&g, m, LEN, FRAME_POSE_CV, NULL), 0);
+    assert_int_equal(g.flags, FRAME_HAS_CAMERA);
+    assert_memory_equal(&g.K, &K, sizeof K);
 }
 
 /* Exactly as long as it is, on the heap: a sanitizer sees a byte read too many. */
@@ -346,7 +503,7 @@ static void every_length_and_every_bit(void **state)
         }
         m[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    assert_true(accepted > 8 * PAYLOAD + 128); /* payload, seq and time may be anything */
+    assert_true(accepted > 8 * PAYLOAD + 128 + 12); /* payload, seq, time; flags that say nothing */
     assert_true(accepted < 8 * LEN - 64);
 }
 
@@ -400,6 +557,11 @@ int main(void)
         cmocka_unit_test(each_lie_is_named),
         cmocka_unit_test(pictures_are_put_upright),
         cmocka_unit_test(undeclared_fields_are_not_looked_at),
+        cmocka_unit_test(parts_come_as_they_were_sent),
+        cmocka_unit_test(what_is_not_known_is_passed_over),
+        cmocka_unit_test(longer_headers_are_read),
+        cmocka_unit_test(each_part_has_its_bytes),
+        cmocka_unit_test(a_camera_is_written_into_the_header),
         cmocka_unit_test(every_length_and_every_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

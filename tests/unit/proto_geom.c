@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "proto/geom/icp.h"
+#include "proto/geom/octa.h"
 #include "proto/geom/robust.h"
 #include "proto/geom/solve.h"
 #include "tests/support/bound.h"
@@ -342,6 +343,67 @@ static void icp_refuses_what_it_cannot_know(void **unused)
     tree_free(&tree);
 }
 
+/* -------------------------------------------------------------------------------------- octa */
+
+static float octa_error(struct vec3 n, int step)
+{
+    struct vec3 back = octa_decode(octa_encode(n, step));
+    float dot = (back.x * n.x + back.y * n.y + back.z * n.z) / sqrtf(vec3_norm2(n));
+
+    assert_true(fabsf(vec3_norm2(back) - 1.0f) < 1e-5f);
+    return acosf(fminf(1.0f, dot)) * 57.29578f;
+}
+
+static void directions_fit_twelve_bits(void **unused)
+{
+    static const struct {
+        int step;
+        float most, mean;
+    } bounds[] = {{1, 2.9f, 1.45f}, {4, 11.5f, 5.7f}};
+
+    (void)unused;
+    for (size_t b = 0; b < 2; b++) {
+        float most = 0.0f;
+        double sum = 0.0;
+        int n = 0;
+
+        for (int i = 1; i < 400; i++)
+            for (int j = 0; j < 400; j++, n++) {
+                float z = 2.0f * (float)i / 400.0f - 1.0f, a = 6.2831853f * (float)j / 400.0f;
+                float r = sqrtf(1.0f - z * z), e;
+
+                e = octa_error(vec3_make(3 * r * cosf(a), 3 * r * sinf(a), 3 * z), bounds[b].step);
+                most = fmaxf(most, e);
+                sum += (double)e;
+            }
+        if (most > bounds[b].most || sum / n > (double)bounds[b].mean)
+            fail_msg("step %d: %g degrees at most, %g in the mean", bounds[b].step, (double)most,
+                     sum / n);
+    }
+}
+
+static void axes_are_codes_and_nothing_is_none(void **unused)
+{
+    (void)unused;
+    for (int step = 1; step <= 4; step *= 2) {
+        assert_int_equal(octa_encode(vec3_make(0, 0, 2), step), 32 << 6 | 32);
+        assert_int_equal(octa_encode(vec3_make(1, 0, 0), step), 60 << 6 | 32);
+        assert_int_equal(octa_encode(vec3_make(0, -1, 0), step), 32 << 6 | 4);
+        for (int i = 0; i < 6; i++) {
+            float n[3] = {0, 0, 0};
+
+            n[i / 2] = i % 2 ? -1.0f : 1.0f;
+            assert_true(octa_error(vec3_make(n[0], n[1], n[2]), step) < 1e-3f);
+        }
+    }
+    assert_int_equal(octa_encode(vec3_make(0, 0, 0), 1), 0);
+    assert_int_equal(octa_encode(vec3_make(NAN, 0, 1), 1), 0);
+    assert_int_equal(octa_encode(vec3_make(INFINITY, 0, 1), 1), 0);
+    assert_true(vec3_norm2(octa_decode(0)) == 0.0f);
+    assert_true(vec3_norm2(octa_decode(32 << 6)) == 0.0f);
+    assert_true(vec3_norm2(octa_decode(0xfff)) > 0.0f); /* no code of ours, and still a direction */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +417,8 @@ int main(void)
         cmocka_unit_test(wrong_pairs_do_not_move_a_robust_fit),
         cmocka_unit_test(icp_finds_a_small_motion),
         cmocka_unit_test(icp_refuses_what_it_cannot_know),
+        cmocka_unit_test(directions_fit_twelve_bits),
+        cmocka_unit_test(axes_are_codes_and_nothing_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

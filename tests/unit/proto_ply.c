@@ -12,21 +12,67 @@ static char other[160];
 
 static void ply_bytes_by_hand(void **state)
 {
-    const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << 32 | 0x14283c02};
+    const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << KEY_MORTON_AT |
+                              (uint64_t)(32 << 6 | 4) << KEY_NORMAL_AT | 5 << 16 | 10 << 10 |
+                              15 << 4 | 2};
     struct cloud_block b = {.name = {0, -1, 0, 2}, .keys = keys, .n = 1};
     uint8_t out[PLY_POINT_BYTES];
-    float xyz[3];
+    float xyz[3], normal[3];
 
     (void)state;
-    ply_points(out, &b, 0, 1, STEP);
+    ply_points(out, &b, 0, 1, STEP, NULL);
     memcpy(xyz, out, sizeof xyz);
-    assert_true(fabsf(xyz[0] - -0.524f) < 1e-7f); /* -1024 + 500 */
+    assert_true(fabsf(xyz[0] - -0.524f) < 1e-7f);        /* -1024 + 500 */
+    assert_true(xyz[0] == (float)(-524 * (double)STEP)); /* one rounding, as API.md says */
     assert_true(xyz[1] == 0);
     assert_true(fabsf(xyz[2] - 3.071f) < 1e-6f); /* 2048 + 1023 */
-    assert_memory_equal(out + 12, "\x14\x28\x3c\x02", 4);
+    memcpy(normal, out + 12, sizeof normal);     /* u = 0, v = -1: down the y axis */
+    assert_true(normal[0] == 0 && normal[1] == -1 && normal[2] == 0);
+    assert_memory_equal(out + 24, "\x14\x28\x3c\x02", 4);
 }
 
-static const struct ply_frame frame = {STEP, "-z"};
+/* A quarter turn about z, and two metres along x: positions move, normals turn. */
+static void a_placed_submap_is_moved(void **state)
+{
+    const struct rigid T = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {2, 0, 0}};
+    const uint64_t keys[1] = {(uint64_t)key_morton(500, 0, 1023) << KEY_MORTON_AT |
+                              (uint64_t)(32 << 6 | 4) << KEY_NORMAL_AT};
+    struct cloud_block b = {.name = {1, -1, 0, 2}, .keys = keys, .n = 1};
+    uint8_t out[PLY_POINT_BYTES];
+    float v[6];
+
+    (void)state;
+    ply_points(out, &b, 0, 1, STEP, &T);
+    memcpy(v, out, sizeof v);
+    assert_true(fabsf(v[0] - 2.0f) < 1e-6f && fabsf(v[1] - -0.524f) < 1e-6f);
+    assert_true(fabsf(v[2] - 3.071f) < 1e-6f);
+    assert_true(v[3] == 1 && v[4] == 0 && v[5] == 0);
+}
+
+static const struct ply_frame frame = {STEP, "-z", false};
+
+/* Byte by byte as API.md ("The cloud's file") has it. */
+static void ply_header_by_the_page(void **state)
+{
+    struct ply_frame f = {STEP, "+y", false};
+    char header[PLY_HEADER_MAX];
+    int n = ply_header(header, 8, &f, 0x1ccac946e7cf05de);
+
+    (void)state;
+    assert_int_equal(n, strlen(header));
+    assert_non_null(strstr(header, "\ncomment recond step 0.00100000005 m\n"));
+    assert_non_null(strstr(header, "\ncomment recond hash 1ccac946e7cf05de\n"));
+    assert_non_null(strstr(header, "\ncomment recond frame: the world of the frames' poses, "
+                                   "right-handed, metres\ncomment recond up +y\n"
+                                   "element vertex 8\nproperty float x\n"));
+    assert_string_equal(header + n - 11, "end_header\n");
+    f = (struct ply_frame){STEP, "", true};
+    n = ply_header(header, UINT64_MAX, &f, 0);
+    assert_in_range(n, 100, PLY_HEADER_MAX - 80); /* room for what is longest */
+    assert_null(strstr(header, "recond up"));
+    assert_non_null(strstr(header, "\ncomment recond frame: the first frame's camera "
+                                   "(x right, y down, z forward), metres by guess\nelement"));
+}
 
 static void ply_round_trip(void **state)
 {
@@ -38,7 +84,7 @@ static void ply_round_trip(void **state)
     for (uint32_t s = 0; s < SLOTS; s++)
         put(c, s, (int32_t)(s * 37 % 5000) - 2500, (int32_t)s - 1500, (int32_t)(s % 7), (uint8_t)s);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, false, NULL), 0);
     assert_int_equal(file_case_count(), 1); /* nothing beside it is left */
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, SLOTS);
@@ -54,7 +100,7 @@ static void ply_round_trip(void **state)
             key_position(b.name, b.keys[j], q);
             for (int a = 0; a < 3; a++) {
                 assert_int_equal(lroundf(p.xyz[3 * i + (size_t)a] / STEP), q[a]);
-                assert_int_equal(p.rgb[3 * i + (size_t)a], b.keys[j] >> (24 - 8 * a) & 0xff);
+                assert_int_equal(p.rgb[3 * i + (size_t)a], (b.keys[j] >> (16 - 6 * a) & 63) * 4);
             }
         }
     }
@@ -69,20 +115,20 @@ static void ply_is_replaced_or_left(void **state)
     struct ply_cloud p;
 
     (void)state;
-    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL),
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, false, NULL),
                      0); /* an empty cloud is a file too */
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, 0);
     ply_cloud_free(&p);
     put(c, 0, 1, 2, 3, 4);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, false, NULL), 0);
     assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
     assert_int_equal(p.n, 1);
     ply_cloud_free(&p);
     snprintf(other, sizeof other, "%s/none/x.ply", file_case_folder);
-    assert_int_equal(ply_write_file(other, c, &frame, NULL), ERR_IO);
-    assert_int_equal(ply_write_file(file_case_folder, c, &frame, NULL),
+    assert_int_equal(ply_write_file(other, c, &frame, false, NULL), ERR_IO);
+    assert_int_equal(ply_write_file(file_case_folder, c, &frame, false, NULL),
                      ERR_IO); /* a file_case_folder stays one */
     assert_int_equal(file_case_count(), 1);
     assert_int_equal(ply_read_file(other, &p, NULL), ERR_NOT_FOUND);
@@ -259,6 +305,29 @@ static void ply_without_colours(void **state)
     assert_int_equal(read_ply(VERTEX("0") XYZ END, 0), 0);
 }
 
+/* Confidence counts as one byte alone: other programs have floats of that name. */
+static void ply_with_confidence(void **state)
+{
+    static const char body[] = "1 2 3 15\n4 5 6 255";
+    static const char *const types[] = {"uchar", "float", "short"};
+    char text[200];
+    struct ply_cloud p;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int n = snprintf(text, sizeof text,
+                         "ply\nformat ascii 1.0\nelement vertex 2\n" XYZ
+                         "property %s confidence\n" END "%s",
+                         types[i], body);
+        file_case_write(text, (size_t)n);
+        assert_int_equal(ply_read_file(file_case_path, &p, NULL), 0);
+        assert_true(p.n == 2 && p.xyz[5] == 6 && (p.confidence != NULL) == (i == 0));
+        if (i == 0)
+            assert_memory_equal(p.confidence, "\x0f\xff", 2);
+        ply_cloud_free(&p);
+    }
+}
+
 static int read_ascii(const char *header, const char *body)
 {
     char text[1000];
@@ -378,7 +447,7 @@ static void ply_damage_is_survived(void **state)
     for (uint32_t i = 0; i < 5; i++)
         put(c, i, (int32_t)i, 0, 0, 9);
     commit(c);
-    assert_int_equal(ply_write_file(file_case_path, c, &frame, NULL), 0);
+    assert_int_equal(ply_write_file(file_case_path, c, &frame, false, NULL), 0);
     len = file_case_read(data, sizeof data);
     file_case_in_memory();
     for (size_t cut = 0; cut < len; cut++) {
@@ -399,12 +468,13 @@ static void ply_damage_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILE_CASE(ply_bytes_by_hand),       FILE_CASE(ply_round_trip),
+        FILE_CASE(ply_bytes_by_hand),       FILE_CASE(a_placed_submap_is_moved),
+        FILE_CASE(ply_round_trip),          cmocka_unit_test(ply_header_by_the_page),
         FILE_CASE(ply_is_replaced_or_left), FILE_CASE(ply_of_others),
         FILE_CASE(ply_of_three_formats),    FILE_CASE(ply_behind_much_else),
-        FILE_CASE(ply_without_colours),     FILE_CASE(ply_texts_are_numbers),
-        FILE_CASE(ply_lists_are_bounded),   FILE_CASE(ply_lies_are_refused),
-        FILE_CASE(ply_damage_is_survived),
+        FILE_CASE(ply_without_colours),     FILE_CASE(ply_with_confidence),
+        FILE_CASE(ply_texts_are_numbers),   FILE_CASE(ply_lists_are_bounded),
+        FILE_CASE(ply_lies_are_refused),    FILE_CASE(ply_damage_is_survived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

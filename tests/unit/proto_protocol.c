@@ -89,9 +89,16 @@ static uint64_t hash_of_page(const char *after, uint64_t *points)
     return hash;
 }
 
-static uint64_t key(uint32_t x, uint32_t y, uint32_t z, uint32_t rgb, uint32_t confidence)
+#define UP 0x820      /* u = v = 32: along z */
+#define FORWARD 0x804 /* u = 32, v = 4: against y */
+
+static uint64_t key(uint32_t x, uint32_t y, uint32_t z, uint32_t normal, uint32_t rgb,
+                    uint32_t confidence)
 {
-    return (uint64_t)key_morton(x, y, z) << 32 | rgb << 8 | confidence;
+    uint32_t r = rgb >> 18 & 63, g = rgb >> 10 & 63, b = rgb >> 2 & 63;
+
+    return (uint64_t)key_morton(x, y, z) << 34 | (uint64_t)normal << 22 | r << 16 | g << 10 |
+           b << 4 | confidence;
 }
 
 static struct cloud *mirror(void)
@@ -107,7 +114,8 @@ static struct cloud *mirror(void)
 
 static void page_and_files_agree(void **state)
 {
-    static const char *const names[] = {"frame", "put", "patch", "delete", "clear", "depth"};
+    static const char *const names[] = {
+        "frame", "parts", "put", "patch", "delete", "clear", "submap", "submap_unplaced", "depth"};
     uint8_t a[BYTES_CAP], b[BYTES_CAP];
 
     (void)state;
@@ -140,8 +148,28 @@ static void frame_of_the_page(void **state)
     assert_int_equal(f.world_epoch, 2);
     assert_int_equal(f.payload_len, 4);
     assert_memory_equal(f.payload, "\xff\xd8\xff\xd9", 4);
-    frame_encode_header(again, &f, FRAME_POSE_OPENGL);
-    memcpy(again + FRAME_HEADER_BYTES, f.payload, f.payload_len);
+    assert_int_equal(f.n_parts, 0);
+    assert_int_equal(frame_bytes(&f), len);
+    frame_encode(again, &f, FRAME_POSE_OPENGL);
+    assert_memory_equal(again, msg, len);
+}
+
+static void parts_of_the_page(void **state)
+{
+    uint8_t msg[BYTES_CAP], again[BYTES_CAP];
+    size_t len = from_page(msg, "parts");
+    struct frame f;
+
+    (void)state;
+    assert_int_equal(frame_parse(&f, msg, len, FRAME_POSE_OPENGL, NULL), 0);
+    assert_int_equal(f.n_parts, 2);
+    assert_memory_equal(f.payload, "\xff\xd8\xff\xd9", 4);
+    assert_true(f.parts[0].type == FRAME_DEPTH && f.parts[0].codec == FRAME_RAW);
+    assert_true(f.parts[0].width == 4 && f.parts[0].height == 2 && f.parts[0].camera == 1);
+    assert_true(f.parts[0].len == 16 && f.parts[0].data[0] == 0xe8);
+    assert_true(f.parts[1].type == FRAME_CONFIDENCE && f.parts[1].data[2] == 128);
+    assert_int_equal(frame_bytes(&f), len);
+    frame_encode(again, &f, FRAME_POSE_OPENGL);
     assert_memory_equal(again, msg, len);
 }
 
@@ -161,9 +189,10 @@ static void check_encode(const struct delta *d, const char *name)
 
 static void messages_of_the_page_are_written(void **state)
 {
-    const uint64_t put_keys[3] = {key(1, 2, 3, 0x6494c8, 1), key(5, 2, 3, 0x6898c8, 2),
-                                  key(1023, 0, 512, 0xfc0004, 3)};
-    const uint64_t patch_keys[2] = {key(1, 2, 3, 0x6494c8, 1), key(6, 2, 3, 0x6898c4, 2)};
+    const uint64_t put_keys[3] = {key(1, 2, 3, UP, 0x6494c8, 1), key(5, 2, 3, FORWARD, 0x6898c8, 2),
+                                  key(1023, 0, 512, 0, 0xfc0004, 3)};
+    const uint64_t patch_keys[2] = {key(1, 2, 3, UP, 0x6494c8, 1),
+                                    key(6, 2, 3, FORWARD, 0x6898c4, 2)};
     const uint32_t removed[1] = {1};
     struct delta d = {.op = DELTA_PUT,
                       .epoch = 1,
@@ -174,7 +203,7 @@ static void messages_of_the_page_are_written(void **state)
                       .added = put_keys};
 
     (void)state;
-    assert_int_equal(put_keys[2], 0x29249249fc000403ull);
+    assert_int_equal(put_keys[2], 0xa4924924003f0013ull);
     check_encode(&d, "put");
     d = (struct delta){.op = DELTA_PATCH,
                        .epoch = 1,
@@ -219,7 +248,7 @@ static void hashes_of_the_page_come_out(void **state)
  * these. */
 static void compressed_vectors_are_read(void **state)
 {
-    static const char *const names[] = {"put_deflate", "put_zstd"};
+    static const char *const names[] = {"put_deflate"};
     uint8_t msg[BYTES_CAP];
 
     (void)state;
@@ -232,26 +261,36 @@ static void compressed_vectors_are_read(void **state)
         assert_int_equal(cloud_apply(c, msg, len, NULL), 0);
         b = cloud_block(c, 0);
         assert_int_equal(b.n, 40); /* 8 x 5 points of the plane z = 77, 8 steps apart */
-        assert_int_equal(b.keys[0], key(0, 0, 77, 0x787870, 1));
-        assert_int_equal(b.keys[39], key(56, 32, 77, 0x847870, 2));
-        assert_int_equal(cloud_hash(c), 0xf740bf0330652906ull);
+        assert_int_equal(b.keys[0], key(0, 0, 77, UP, 0x787870, 1));
+        assert_int_equal(b.keys[39], key(56, 32, 77, UP, 0x847870, 2));
+        assert_int_equal(cloud_hash(c), 0x082cc2823099d324ull);
         cloud_free(&c);
     }
 }
 
-static void transform_vector_is_read(void **state)
+static void transforms_of_the_page(void **state)
 {
     uint8_t msg[BYTES_CAP];
+    const uint8_t *again;
     struct delta_scratch *s;
     struct delta d;
+    size_t len, again_len;
 
     (void)state;
     assert_int_equal(delta_scratch_new(&s, NULL), 0);
-    assert_int_equal(delta_decode(s, &d, msg, from_file(msg, "submap"), NULL), 0);
-    assert_int_equal(d.op, DELTA_SUBMAP);
-    assert_int_equal(d.id, 3);
-    assert_int_equal(d.revision, 9);
-    assert_true(d.T.t[0] == 0.5f && d.T.t[1] == 0 && d.T.t[2] == -1 && d.T.r[0] == 1);
+    for (uint32_t id = 3; id <= 4; id++) {
+        len = from_page(msg, id == 3 ? "submap" : "submap_unplaced");
+        assert_int_equal(delta_decode(s, &d, msg, len, NULL), 0);
+        assert_int_equal(d.op, DELTA_SUBMAP);
+        assert_int_equal(d.id, id);
+        assert_int_equal(d.revision, 0);
+        assert_int_equal(d.unplaced, id == 4);
+        assert_int_equal(delta_encode(s, &d, &again, &again_len, NULL), 0);
+        assert_int_equal(again_len, len);
+        assert_memory_equal(again, msg, len);
+        assert_true(d.T.r[0] == 1 && d.T.t[0] == (id == 3 ? 0.5f : 0) && d.T.t[1] == 0 &&
+                    d.T.t[2] == (id == 3 ? -1 : 0));
+    }
     delta_scratch_free(&s);
 }
 
@@ -296,10 +335,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page_and_files_agree),
         cmocka_unit_test(frame_of_the_page),
+        cmocka_unit_test(parts_of_the_page),
         cmocka_unit_test(messages_of_the_page_are_written),
         cmocka_unit_test(hashes_of_the_page_come_out),
         cmocka_unit_test(compressed_vectors_are_read),
-        cmocka_unit_test(transform_vector_is_read),
+        cmocka_unit_test(transforms_of_the_page),
         cmocka_unit_test(depth_map_of_the_page),
     };
     return cmocka_run_group_tests(tests, open_page, close_page);

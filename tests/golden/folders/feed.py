@@ -5,7 +5,7 @@
         used:N      N frames, each answered "used" before the next one goes out
         padded:N    the same, each grown by a comment of 24 kB, so that a segment of the journal fills
         bad         a picture that cannot be decoded, answered "refused"
-        again       the last frame once more, answered "duplicate"
+        again       the last frame once more, told what it was told
         burst:N     N frames at once; some must be dropped
     feed.py write FILE PICTURES SEQ     a frame for later: its header and its JPEG
     feed.py next URL SESSION FILE       that frame, behind its predecessor's number, which must be taken already
@@ -60,6 +60,12 @@ def one(stream, frame, seq, status, reason=None):
     expect(ack['status'] == status and ack.get('reason') == reason, 'frame', seq, 'was answered', ack, 'not', status)
 
 
+def once_more(stream, frame, seq):
+    stream.binary(frame)
+    ack = stream.wait('ack', seq=seq)
+    expect(ack.get('again') is True, 'frame', seq, 'was not known:', ack)
+
+
 def burst(stream, pictures, seq, n):
     for i in range(1, n + 1):
         stream.binary(pictures.frame(seq + i))
@@ -82,7 +88,7 @@ def send(url, folder, first, *steps):
             seq += 1
             one(stream, pictures.frame(seq, damage), seq, 'refused', 'decode_error')
         elif name == 'again':
-            one(stream, pictures.frame(seq), seq, 'refused', 'duplicate')
+            once_more(stream, pictures.frame(seq), seq)
         elif name == 'burst':
             burst(stream, pictures, seq, int(n))
             seq += int(n)
@@ -101,7 +107,8 @@ def next_frame(url, session, path):
         data = f.read()
     seq = int.from_bytes(data[8:16], 'little')
     stream = ws.Stream(ws.rest(url, 'GET', '/v1/sessions/' + session)[1]['stream_url'])
-    one(stream, data[:8] + (seq - 1).to_bytes(8, 'little') + data[16:], seq - 1, 'refused', 'duplicate')
+    before = (seq - 1).to_bytes(8, 'little') + ((seq - 1) * 33_000_000).to_bytes(8, 'little')  # as ws.frame() has them
+    once_more(stream, data[:8] + before + data[24:], seq - 1)
     one(stream, data, seq, 'used')
 
 

@@ -1,0 +1,31 @@
+/*
+ * corrections.h - which poses of a source one client has still to be told again
+ *
+ * Poses of frames may be corrected after their acks. A range of the trajectory's rows is
+ * remembered, not poses: the client is told the newest, at the rate at which it reads, and rows
+ * between two corrected ones perhaps without need.
+ * Owner:   an outbox, under whose lock all but corrections_read() is called
+ */
+#ifndef RECOND_DAEMON_CORRECTIONS_H
+#define RECOND_DAEMON_CORRECTIONS_H
+
+#include "daemon/session/trajectory.h"
+
+#include <stdbool.h>
+
+struct corrections {
+    struct trajectory *of; /* NULL: the client feeds nothing, and is told of none */
+    uint32_t source;
+    enum frame_pose_convention convention;
+    uint32_t first, last; /* rows of which it is not told yet */
+    uint64_t revision;
+};
+
+/* Rows [first, last) are others from `revision` of the cloud on. */
+void corrections_add(struct corrections *c, uint32_t first, uint32_t last, uint64_t revision);
+/* The next rows to tell, in *part, at most CONTROL_POSES_MAX. Returns false if there are none. */
+bool corrections_next(struct corrections *c, struct corrections *part);
+/* What the client is told of them. Returns false if none is of its source. */
+bool corrections_read(const struct corrections *part, struct control_poses *poses);
+
+#endif

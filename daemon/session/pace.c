@@ -1,0 +1,85 @@
+#include "daemon/session/pace.h"
+
+#define JITTER_NS 10e6 /* at most, and a quarter of a period: by so much a frame may be early */
+#define AVERAGED 8     /* answers */
+#define CREEP 1.05     /* a frame, while none waits: up to where frames wait again */
+#define DRAIN 0.85     /* of what the device uses, so that a queue gets shorter */
+#define LATE_US 300e3  /* behind the fastest frames: the line is full */
+#define PROMPT_US 100e3
+#define WORSE_US 1000000 /* a second between two steps down, three between two up */
+#define BETTER_US 3000000
+#define FORGET 1024 /* frames in which a base that has become wrong is forgotten; clocks drift */
+
+bool pace_takes(struct pace_clock *c, double fps, uint64_t t_capture_ns)
+{
+    double t = (double)t_capture_ns, period = 1e9 * (1 - PACE_SLACK) / fps;
+    double jitter = period / 4 < JITTER_NS ? period / 4 : JITTER_NS;
+    bool tells = c->any && t_capture_ns > c->last_ns;
+    double late;
+
+    c->any = true;
+    c->last_ns = t_capture_ns;
+    if (tells && t + jitter < c->due_ns)
+        return false;
+    late = tells ? t - c->due_ns : 2 * period;
+    c->due_ns += period;
+    if (late >= period)
+        c->due_ns = late < 2 * period ? t : t + period;
+    return true;
+}
+
+struct pace pace_new(double fps)
+{
+    return (struct pace){.fps = fps, .rate = fps};
+}
+
+void pace_used(struct pace *p, uint64_t now_us, uint64_t waiting)
+{
+    double interval_us = (double)(now_us - p->answered_us);
+
+    if (p->answered_us) {
+        if (p->interval_us == 0)
+            p->interval_us = interval_us;
+        p->interval_us += (interval_us - p->interval_us) / AVERAGED;
+        p->rate = p->interval_us > 0 ? 1e6 / p->interval_us : p->fps;
+        if (waiting > 1)
+            p->rate *= DRAIN;
+    } else {
+        p->rate *= CREEP;
+        p->interval_us = 1e6 / p->rate;
+    }
+    if (p->rate > p->fps)
+        p->rate = p->fps;
+    p->answered_us = waiting ? now_us : 0;
+}
+
+struct pace_link pace_link_new(void)
+{
+    return (struct pace_link){.jpeg = PACE_JPEG_MAX};
+}
+
+void pace_arrived(struct pace_link *l, uint64_t t_capture_ns, uint64_t now_us, uint64_t waiting)
+{
+    double delay_us = (double)now_us - (double)t_capture_ns * 1e-3, late_us;
+    uint64_t since_us = now_us - l->changed_us;
+
+    if (!l->any || delay_us < l->base_us)
+        l->base_us = delay_us;
+    if (!l->any)
+        l->changed_us = now_us;
+    l->any = true;
+    late_us = delay_us - l->base_us;
+    l->base_us += late_us / FORGET;
+    if (late_us > LATE_US && waiting <= 1 && since_us >= WORSE_US && l->jpeg > PACE_JPEG_MIN)
+        l->jpeg -= l->jpeg - 10 > PACE_JPEG_MIN ? 10 : l->jpeg - PACE_JPEG_MIN;
+    else if (late_us < PROMPT_US && since_us >= BETTER_US && l->jpeg < PACE_JPEG_MAX)
+        l->jpeg += 5;
+    else
+        return;
+    l->changed_us = now_us;
+}
+
+bool pace_differs(double rate, double told)
+{
+    return rate > 1.1 * told || rate < 0.9 * told;
+}

@@ -1,0 +1,53 @@
+/* A session's submaps: which worlds they are, and where they lie. */
+#include "daemon/session/session_internal.h"
+
+int session_submaps(struct session *s, struct api_submap *list)
+{
+    int n;
+
+    pthread_mutex_lock(&s->lock);
+    n = sources_worlds(s->sources, list);
+    for (int i = 0; i < n; i++)
+        list[i].placed = places_find(&s->places, list[i].submap, NULL, list[i].pose);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w)
+{
+    for (int i = 0; i < s->n_clients; i++) {
+        outbox_place(s->clients[i]->outbox, &s->places, submap);
+        w->cookies[w->n++] = s->clients[i]->cookie;
+    }
+}
+
+int session_place(struct session *s, uint32_t submap, const float pose[7], struct err *err)
+{
+    struct session_wakes w = {.n = 0};
+    int rc;
+
+    pthread_mutex_lock(&s->lock);
+    if (submap == 0 || sources_has_world(s->sources, submap))
+        rc = places_tell(&s->places, submap, pose, err);
+    else
+        rc = err_set(err, ERR_NOT_FOUND, "the session has no submap %u", (unsigned)submap);
+    if (rc == 0)
+        session_tell_place(s, submap, &w);
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+    return rc;
+}
+
+void session_get_places(struct session *s, struct places *p)
+{
+    pthread_mutex_lock(&s->lock);
+    *p = s->places;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_set_places(struct session *s, const struct places *p)
+{
+    pthread_mutex_lock(&s->lock);
+    s->places = *p;
+    pthread_mutex_unlock(&s->lock);
+}

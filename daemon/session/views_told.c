@@ -1,0 +1,42 @@
+#include "daemon/session/views_told.h"
+
+#include <math.h>
+
+void views_told_note(struct views_told *t, const struct gpu_views *now)
+{
+    t->last = *now;
+    if (now->log_scale == 0) /* nothing was measured in this frame */
+        return;
+    if (!t->has_scale)
+        t->log_scale = now->log_scale;
+    t->has_scale = true;
+    t->log_scale += (now->log_scale - t->log_scale) / VIEWS_TOLD_FRAMES;
+}
+
+static enum api_views_state judge(const struct views_told *t)
+{
+    const struct gpu_views *v = &t->last;
+
+    if (v->n_frozen >= VIEWS_TOLD_FROZEN)
+        return API_VIEWS_POSES_DISAGREE;
+    if (v->n_judged < VIEWS_TOLD_JUDGED)
+        return API_VIEWS_WAITING;
+    if (v->n_sound * VIEWS_TOLD_SOUND_OF < v->n_judged || fabsf(t->log_scale) > VIEWS_TOLD_SCALE)
+        return API_VIEWS_POSES_DISAGREE;
+    return API_VIEWS_OK;
+}
+
+struct api_views views_told_say(const struct views_told *t, bool on)
+{
+    const struct gpu_views *v = &t->last;
+    struct api_views said = {.state = API_VIEWS_OFF, .scale = 1};
+
+    if (!on)
+        return said;
+    said.state = judge(t);
+    said.keyframes = v->n_keyframes;
+    said.refined = v->n_refined;
+    said.scale = exp2f(t->log_scale);
+    said.agreement = v->n_measured ? (float)v->n_confirmed / (float)v->n_measured : 0;
+    return said;
+}

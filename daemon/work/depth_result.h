@@ -1,0 +1,25 @@
+/*
+ * depth_result.h - the depth of a frame on its way to clients and previews, in sessions of any kind
+ *
+ * A frame's depth is copied from the device where the session keeps a preview, where its kind gives
+ * every frame's to its clients, and where one of them has asked for this frame's (`start.depth`).
+ * Else it costs nothing.
+ * Threads: depth_result_room() the worker's, before the job; depth_result_show() a committer's.
+ */
+#ifndef RECOND_DAEMON_DEPTH_RESULT_H
+#define RECOND_DAEMON_DEPTH_RESULT_H
+
+#include "daemon/work/session_work.h"
+
+/* Where the device puts the depth of the job's frame, [net_h][net_w]; NULL: it is not wanted, or
+ * there is no memory. */
+float *depth_result_room(struct job *job);
+
+/* The depth that the device has put there, to the preview and to clients that want it. T_wc: the
+ * frame's pose, NULL = none. Returns false if there was no memory for what was wanted. */
+bool depth_result_show(struct job *job, const struct rigid *T_wc);
+
+/* Of the message that a client gets. */
+size_t depth_result_bytes(const struct session_options *o);
+
+#endif

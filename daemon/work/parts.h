@@ -1,0 +1,36 @@
+/*
+ * parts.h - what a frame brings beside its picture, as its device reads it: depth, confidence, mask
+ *
+ * Memory:  behind each picture of a session's queue lies room for these maps, parts_bytes(); what a
+ *          decoder needs to unpack them grows to the largest part that it has seen.
+ * Sizes:   a depth picture of more than GPU_SENSOR_PIXELS is thinned to every n-th pixel; a mask
+ *          takes the size of the network's picture, whose pixels are masked if any of the mask's
+ *          pixels in them is.
+ * Threads: a struct parts belongs to one decoder.
+ */
+#ifndef RECOND_DAEMON_PARTS_H
+#define RECOND_DAEMON_PARTS_H
+
+#include "api/session_options.h"
+#include "daemon/session/queue.h"
+
+struct parts;
+MUST_CHECK int parts_new(struct parts **p, struct err *err);
+void parts_free(struct parts **p);
+
+/* Behind a picture of `bytes`: where the maps begin, and what they take. net_w, net_h: of the
+ * network's picture. */
+size_t parts_at(size_t picture_bytes);
+size_t parts_bytes(const struct session_options *o, int net_w, int net_h);
+
+/*
+ * parts_decode - item->sensor and item->mask from the frame's parts
+ *
+ * In:      room [parts_bytes()], aligned to 64
+ * Returns: 0; ERR_INPUT: a part is damaged, or the session needs depth and there is none
+ *          (item->bad_part says which); ERR_MEMORY
+ */
+MUST_CHECK int parts_decode(struct parts *p, struct queue_item *item, uint8_t *room,
+                            const struct session_options *o, int net_w, int net_h, struct err *err);
+
+#endif

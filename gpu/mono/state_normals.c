@@ -1,0 +1,45 @@
+/*
+ * state_normals.c - the section of normals. A state of an earlier build has none: its points begin
+ * without
+ *
+ * Body:    normals of all slots
+ */
+#include "gpu/mono/state_internal.h"
+
+#include "proto/geom/octa.h"
+
+_Static_assert(sizeof(struct point_normal) == 8 && offsetof(struct point_normal, code) == 6,
+               "records without padding");
+
+static int wanted(const struct state_head *h)
+{
+    return h->normals != 0;
+}
+
+static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+{
+    l->normals = state_take(&at, h->n_slots * sizeof(struct point_normal));
+    return at;
+}
+
+static void get(struct state_head *h, struct bytes_reader *head)
+{
+    (void)head;
+    h->normals = 1;
+}
+
+/* Any mean is one; codes are what keys have room for. */
+static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
+                 struct err *err)
+{
+    for (size_t i = 0; i < h->n_slots; i++) {
+        struct point_normal n;
+        memcpy(&n, buf + l->normals + i * sizeof n, sizeof n);
+        if (n.code >> OCTA_BITS)
+            return err_set(err, ERR_INPUT, "slot %zu holds what cannot be a normal", i);
+    }
+    return 0;
+}
+
+const struct state_part state_normals = {
+    SECTION_TAG('G', 'N', 'O', 'R'), 1, wanted, lay, NULL, get, check};

@@ -1,0 +1,198 @@
+/*
+ * klt_point.h - a window of one picture found in another (Lucas and Kanade)
+ *
+ * Windows are sampled in eighths of a level, so that sums over them are of whole numbers: 11 x 11
+ * products of two differences of up to 2040 stay below 2^30.
+ * Maths:   MATH.md (L2)-(L4)
+ */
+#ifndef RECOND_GPU_TRACK_KLT_POINT_H
+#define RECOND_GPU_TRACK_KLT_POINT_H
+
+#include "gpu/track/pyramid_point.h"
+
+#define KLT_RADIUS 5
+#define KLT_SIDE (2 * KLT_RADIUS + 1)
+#define KLT_WINDOW (KLT_SIDE * KLT_SIDE)
+#define KLT_STEPS 10     /* at each level, at most */
+#define KLT_STILL 0.02f  /* a step shorter than this, in pixels of its level, is the last one */
+#define KLT_LEAST 1.0f   /* levels squared: of the gradient along its weakest direction */
+#define KLT_RETURN 0.35f /* pixels that a track may miss its start by on the way back */
+#define KLT_BORDER 5.0f  /* pixels from the picture's edge at which tracks end */
+#define KLT_ONE 8.0f     /* of a level */
+#define KLT_SHIFT 8      /* pixels of the smallest pictures by which a frame may have moved */
+#define KLT_SHIFT_SIDE (2 * KLT_SHIFT + 1)
+#define KLT_SHIFTS (KLT_SHIFT_SIDE * KLT_SHIFT_SIDE)
+
+/* Sums over a track's window: its levels v in eighths, its gradients x and y in sixteenths a pixel,
+ * products. */
+struct klt_window {
+    int32_t v, x, y, vv, xx, xy, yy, xv, yv;
+};
+
+/* Sums over the window that it is compared with: its levels, times the gradients of the first. */
+struct klt_other {
+    int32_t v, vv, xv, yv;
+};
+
+struct klt_matrix {
+    double xx, xy, yy, det;
+};
+
+struct klt_place {
+    float x, y;
+    int is_found;
+};
+
+/* Where a picture is sampled: its pixel, and the share of the next one. */
+struct klt_at {
+    int x, y;
+    float fx, fy;
+};
+
+GPU_HD static inline struct klt_at klt_at(float x, float y)
+{
+    struct klt_at a;
+    a.x = (int)floorf(x);
+    a.y = (int)floorf(y);
+    a.fx = x - (float)a.x;
+    a.fy = y - (float)a.y;
+    return a;
+}
+
+/* (L2) Shift number i of the smallest pictures, as pixels to the right and down. */
+GPU_HD static inline int klt_shift_x(int i)
+{
+    return i % KLT_SHIFT_SIDE - KLT_SHIFT;
+}
+
+GPU_HD static inline int klt_shift_y(int i)
+{
+    return i / KLT_SHIFT_SIDE - KLT_SHIFT;
+}
+
+/* (L2) What the pictures differ by where both are, a pixel, in 64ths of a level; of equal shifts
+ * the smaller number wins. Shifts that leave less than half of the picture are none. */
+GPU_HD static inline uint32_t klt_shift_claim(const struct track_level *l, const uint8_t *from,
+                                              const uint8_t *to, int i)
+{
+    int dx = klt_shift_x(i), dy = klt_shift_y(i), x0 = dx < 0 ? -dx : 0, y0 = dy < 0 ? -dy : 0;
+    int x1 = dx > 0 ? l->w - dx : l->w, y1 = dy > 0 ? l->h - dy : l->h, n = (x1 - x0) * (y1 - y0);
+    uint32_t sum = 0;
+    if (x1 <= x0 || y1 <= y0 || 2 * n < l->w * l->h)
+        return 0xffffffffu;
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++) {
+            int d = from[y * l->w + x] - to[(y + dy) * l->w + x + dx];
+            sum += (uint32_t)(d < 0 ? -d : d);
+        }
+    return 64u * sum / (uint32_t)n << 16 | (uint32_t)i;
+}
+
+/* (L3) Bilinear, to the nearest eighth of a level. */
+GPU_HD static inline int klt_blend(float a, float b, float c, float d, float fx, float fy)
+{
+    float top = a + fx * (b - a), low = c + fx * (d - c);
+    return (int)((top + fy * (low - top)) * KLT_ONE + 0.5f);
+}
+
+/* A gradient matrix, free of the windows' mean. */
+GPU_HD static inline struct klt_matrix klt_matrix_of(const struct klt_window *s)
+{
+    struct klt_matrix m;
+    m.xx = (double)KLT_WINDOW * s->xx - (double)s->x * s->x;
+    m.xy = (double)KLT_WINDOW * s->xy - (double)s->x * s->y;
+    m.yy = (double)KLT_WINDOW * s->yy - (double)s->y * s->y;
+    m.det = m.xx * m.yy - m.xy * m.xy;
+    return m;
+}
+
+/* (L3) Has the window structure in both directions? */
+GPU_HD static inline int klt_is_corner(const struct klt_matrix *m)
+{
+    double half = 0.5 * (m->xx - m->yy), scale = 256.0 * KLT_WINDOW * KLT_WINDOW;
+    double least = 0.5 * (m->xx + m->yy) - sqrt(half * half + m->xy * m->xy);
+    return m->det > 0.0 && least >= (double)KLT_LEAST * scale;
+}
+
+/* (L3) How much more contrast the first window has: pictures get brighter and darker. */
+GPU_HD static inline double klt_gain(const struct klt_window *s, const struct klt_other *d)
+{
+    double one = (double)KLT_WINDOW * s->vv - (double)s->v * s->v;
+    double other = (double)KLT_WINDOW * d->vv - (double)d->v * d->v;
+    return one > 0.25 * other && one < 4.0 * other ? sqrt(one / other) : 1.0;
+}
+
+/* (L3) One step at a level. Returns 0 when it was the last one. */
+GPU_HD static inline int klt_step(struct klt_place *p, const struct klt_matrix *m,
+                                  const struct klt_window *s, const struct klt_other *d,
+                                  const struct track_level *l)
+{
+    double n = KLT_WINDOW, gain = klt_gain(s, d);
+    double bx = n * s->xv - (double)s->x * s->v - gain * (n * d->xv - (double)s->x * d->v);
+    double by = n * s->yv - (double)s->y * s->v - gain * (n * d->yv - (double)s->y * d->v);
+    float dx, dy;
+    if (!(m->det > 0.0)) {
+        p->is_found = 0;
+        return 0;
+    }
+    dx = (float)(2.0 * (m->yy * bx - m->xy * by) / m->det);
+    dy = (float)(2.0 * (m->xx * by - m->xy * bx) / m->det);
+    if (!(dx * dx + dy * dy < (float)(KLT_SIDE * KLT_SIDE))) {
+        p->is_found = 0;
+        return 0;
+    }
+    p->x += dx;
+    p->y += dy;
+    p->is_found =
+        p->x >= 0.0f && p->y >= 0.0f && p->x <= (float)(l->w - 1) && p->y <= (float)(l->h - 1);
+    return p->is_found && dx * dx + dy * dy >= KLT_STILL * KLT_STILL;
+}
+
+/* A place of the picture at a level, and back: pixel centres are at whole numbers, and a pixel of a
+ * level lies between the two of the one before. */
+GPU_HD static inline float klt_down(float x, int level)
+{
+    return (x + 0.5f) / (float)(1 << level) - 0.5f;
+}
+
+GPU_HD static inline float klt_up(float x)
+{
+    return 2.0f * x + 0.5f;
+}
+
+/* (L3) What a level leaves to the finer one. One that says nothing leaves what it was given; the
+ * finest has the last word. */
+GPU_HD static inline void klt_finer(struct klt_place *p, const struct klt_place *start,
+                                    const struct klt_matrix *m, int level)
+{
+    if (level == 0) {
+        p->is_found = p->is_found && klt_is_corner(m);
+        return;
+    }
+    if (!p->is_found)
+        *p = *start;
+    p->x = klt_up(p->x);
+    p->y = klt_up(p->y);
+}
+
+/* (L4) A track's next place, or its end. */
+GPU_HD static inline void klt_keep(const struct track *t, struct track_slot *s,
+                                   const struct klt_place *there, const struct klt_place *back,
+                                   const uint8_t *mask)
+{
+    float dx = back->x - s->x, dy = back->y - s->y;
+    int is_kept = there->is_found && back->is_found &&
+                  dx * dx + dy * dy <= KLT_RETURN * KLT_RETURN && there->x >= KLT_BORDER &&
+                  there->y >= KLT_BORDER && there->x <= (float)(t->w - 1) - KLT_BORDER &&
+                  there->y <= (float)(t->h - 1) - KLT_BORDER;
+    if (!is_kept ||
+        (mask &&
+         mask[(uint32_t)(there->y + 0.5f) * (uint32_t)t->w + (uint32_t)(there->x + 0.5f)])) {
+        s->id = 0;
+        return;
+    }
+    s->x = there->x;
+    s->y = there->y;
+}
+
+#endif

@@ -1,0 +1,176 @@
+#include "gpu/views/refine_point.h"
+
+/* A system, and what of it belongs to the points that are summed up. */
+struct scratch {
+    float A[REFINE_PAIRS], b[REFINE_UNKNOWNS], moments[VIEWS_SOURCES][REFINE_MOMENTS];
+};
+
+static void blur(struct views *v)
+{
+    for (int picture = 0; picture < REFINE_PICTURES; picture++)
+        for (int l = 0; l < REFINE_LEVELS && refine_is_there(v, picture); l++) {
+            uint16_t *to = refine_level(v, picture, l);
+            const uint8_t *grey = refine_grey(v, picture);
+            int w = v->w >> l, h = v->h >> l;
+            for (int y = 0; y < h; y++)
+                for (int x = 0; x < w; x++)
+                    to[y * w + x] = refine_shrink(grey, v->w, v->h, l, x, y);
+        }
+}
+
+static void choose(struct views *v)
+{
+    int cells = (v->w / v->cell) * (v->h / v->cell);
+
+    v->n_points = 0;
+    for (int i = 0; i < cells; i++) {
+        uint32_t at = refine_choose(v, i);
+        if (at != 0xffffffffu)
+            v->points[v->n_points++] = refine_point(v, at);
+    }
+}
+
+/* What a source adds to its own rows of the system. */
+static void add_rows(struct scratch *s, const struct refine_term *t, int source, float gd)
+{
+    const struct refine_term *own = &t[source];
+
+    for (int a = 0; a < REFINE_POSE; a++) {
+        int row = REFINE_POSE * source + a;
+        float *A = s->A + row * (row + 1) / 2;
+        for (int q = 0; q < source; q++)
+            for (int c = 0; c < REFINE_POSE; c++)
+                A[REFINE_POSE * q + c] -= own->u[a] * t[q].v[c];
+        for (int c = 0; c <= a; c++) {
+            float *to = &A[REFINE_POSE * source + c];
+            *to += own->g[a] * own->j[c];
+            *to -= own->u[a] * own->v[c];
+        }
+        s->b[row] = s->b[row] - own->g[a] * own->r + own->v[a] * gd;
+    }
+}
+
+static void add_moments(float *m, const struct refine_term *t)
+{
+    m[0] += t->weight;
+    m[1] += t->weight * t->mine;
+    m[2] += t->weight * t->other;
+    m[3] += t->weight * t->mine * t->mine;
+    m[4] += t->weight * t->mine * t->other;
+}
+
+static void sum(struct scratch *s, const struct views *v, int level)
+{
+    int n = v->plan.n_sources;
+
+    memset(s, 0, sizeof *s);
+    for (uint32_t i = 0; i < v->n_points; i++) {
+        struct refine_row rows[VIEWS_SOURCES];
+        struct refine_term terms[VIEWS_SOURCES];
+        float gd;
+        for (int k = 0; k < n; k++)
+            rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+        refine_terms(terms, &gd, rows, n);
+        for (int k = 0; k < n; k++) {
+            add_rows(s, terms, k, gd);
+            add_moments(s->moments[k], &terms[k]);
+        }
+    }
+}
+
+/* Cholesky, column by column; b becomes the solution. Returns 0 if there is none. */
+static int solve(float *A, float *b, int n)
+{
+#define AT(i, k) A[(i) * ((i) + 1) / 2 + (k)]
+    for (int k = 0; k < n; k++) {
+        if (!(AT(k, k) > REFINE_SINGULAR))
+            return 0;
+        AT(k, k) = sqrtf(AT(k, k));
+        for (int i = k + 1; i < n; i++)
+            AT(i, k) /= AT(k, k);
+        for (int i = k + 1; i < n; i++)
+            for (int j = k + 1; j <= i; j++)
+                AT(i, j) -= AT(i, k) * AT(j, k);
+    }
+    for (int k = 0; k < n; k++) {
+        b[k] /= AT(k, k);
+        for (int i = k + 1; i < n; i++)
+            b[i] -= AT(i, k) * b[k];
+    }
+    for (int k = n - 1; k >= 0; k--) {
+        b[k] /= AT(k, k);
+        for (int i = 0; i < k; i++)
+            b[i] -= AT(k, i) * b[k];
+    }
+    return 1;
+#undef AT
+}
+
+/* Gain and bias come first: with wrong ones no pixel matches. */
+static void light(struct views *v, struct scratch *s)
+{
+    for (int i = 0; i < REFINE_LIGHT; i++) {
+        sum(s, v, REFINE_LEVELS - 1);
+        for (int k = 0; k < v->plan.n_sources; k++)
+            refine_light(&v->plan.pose[k], s->moments[k]);
+    }
+}
+
+static int step(struct views *v, struct scratch *s, int level)
+{
+    int n = v->plan.n_sources;
+
+    sum(s, v, level);
+    for (int k = 0; k < n; k++)
+        refine_prior(s->A, s->b, k, &v->plan.pose[k]);
+    if (!solve(s->A, s->b, REFINE_POSE * n))
+        return 0;
+    for (uint32_t i = 0; i < v->n_points; i++) {
+        struct refine_row rows[VIEWS_SOURCES];
+        for (int k = 0; k < n; k++)
+            rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+        v->points[i].inv = refine_depth(v->points[i].inv, rows, n, s->b);
+    }
+    for (int k = 0; k < n; k++) {
+        refine_move(&v->plan.pose[k].T, s->b + REFINE_POSE * k);
+        refine_light(&v->plan.pose[k], s->moments[k]);
+    }
+    return 1;
+}
+
+static float find_scale(struct views *v)
+{
+    memset(v->scales, 0, sizeof v->scales);
+    for (int j = 0; j < VIEWS_KEPT; j++) {
+        struct rigid T;
+        if (!refine_is_other(v, j))
+            continue;
+        T = rigid_mul(&v->kept[v->plan.swept].camera.T_cw, &v->kept[j].camera.T_wc);
+        for (uint32_t i = 0; i < v->n_pixels; i += REFINE_EVERY) {
+            int bin = refine_scale_bin(v, j, &T, i);
+            if (bin >= 0)
+                v->scales[bin]++;
+        }
+    }
+    return refine_scale(v->scales);
+}
+
+void refine_cpu(struct views *v)
+{
+    struct scratch s;
+    int done = 1;
+
+    if (!refine_is_wanted(v))
+        return;
+    blur(v);
+    choose(v);
+    if (v->n_points < REFINE_LEAST)
+        return;
+    light(v, &s);
+    for (int level = REFINE_LEVELS - 1; level >= 0; level--)
+        for (int i = 0; i < REFINE_ROUNDS && done; i++)
+            done = step(v, &s, level);
+    refine_finish(v, done, find_scale(v));
+    if (v->plan.again)
+        sweep_cpu(v);
+}

@@ -1,0 +1,97 @@
+#include "proto/wire/cameras.h"
+
+#include "proto/geom/pose.h"
+#include "proto/wire/frame.h"
+
+#include <math.h>
+
+static const char *const model_names[] = {"pinhole", "radial-tangential", "fisheye", "sphere",
+                                          NULL};
+
+static void get_rig(const struct json_at *at, struct rigid *T)
+{
+    uint8_t bytes[POSE_BYTES];
+    struct bytes_writer w = bytes_writer(bytes, sizeof bytes);
+    struct bytes_reader r = bytes_reader(bytes, sizeof bytes);
+    float v[7];
+
+    if (!json_get_f32s(at, "rig", v, 7, 1e3))
+        return;
+    for (int i = 0; i < 7; i++)
+        bytes_put_f32(&w, v[i]);
+    if (pose_get(&r, T, CAMERAS_RIG_MAX_M, NULL))
+        json_note(at, "rig", "must be a unit quaternion x y z w and a position within %g m",
+                  (double)CAMERAS_RIG_MAX_M);
+}
+
+void cameras_parse(const struct json_at *at, struct cameras_entry *e)
+{
+    const double limit = 64.0 * FRAME_SIDE_MAX;
+    int id = 0, model = 0;
+    float v[4];
+
+    *e = (struct cameras_entry){.T_rc = rigid_identity()};
+    json_require(at, "id");
+    json_require(at, "model");
+    json_require(at, "width");
+    json_require(at, "height");
+    json_require(at, "params");
+    json_get_int(at, "id", &id, 1, UINT16_MAX);
+    if (json_get_choice(at, "model", &model, model_names) && model != 0) {
+        json_note(at, "model", "this server takes pictures of pinhole cameras alone: rectify them");
+        return;
+    }
+    json_get_int(at, "width", &e->width, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
+    json_get_int(at, "height", &e->height, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
+    if (json_get_f32s(at, "params", v, 4, limit)) {
+        if (!(v[0] >= FRAME_FOCAL_MIN_PX && v[1] >= FRAME_FOCAL_MIN_PX))
+            json_note(at, "params", "a focal length is at least %g pixels",
+                      (double)FRAME_FOCAL_MIN_PX);
+        e->K = (struct intrinsics){v[0], v[1], v[2], v[3]};
+    }
+    get_rig(at, &e->T_rc);
+    e->id = (unsigned)id;
+}
+
+void cameras_write(struct json_writer *w, const struct cameras_entry *e)
+{
+    const float K[4] = {e->K.fx, e->K.fy, e->K.cx, e->K.cy};
+    uint8_t bytes[POSE_BYTES];
+    struct bytes_writer out = bytes_writer(bytes, sizeof bytes);
+    struct bytes_reader in = bytes_reader(bytes, sizeof bytes);
+
+    json_put_u64(w, "id", e->id);
+    json_put_text(w, "model", model_names[0]);
+    json_put_i64(w, "width", e->width);
+    json_put_i64(w, "height", e->height);
+    json_open_list(w, "params");
+    for (int i = 0; i < 4; i++)
+        json_put_f32(w, NULL, K[i]);
+    json_close(w);
+    pose_put(&out, &e->T_rc);
+    json_open_list(w, "rig");
+    for (int i = 0; i < 7; i++)
+        json_put_f32(w, NULL, bytes_get_f32(&in));
+    json_close(w);
+}
+
+int cameras_put(struct cameras *c, const struct cameras_entry *e, struct err *err)
+{
+    int i = 0;
+
+    while (i < c->n && c->list[i].id != e->id)
+        i++;
+    if (i == CAMERAS_MAX)
+        return err_at(err, ERR_LIMIT, "/id", "%d cameras are declared already", CAMERAS_MAX);
+    c->n += i == c->n;
+    c->list[i] = *e;
+    return 0;
+}
+
+const struct cameras_entry *cameras_find(const struct cameras *c, unsigned id)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->list[i].id == id)
+            return &c->list[i];
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/*
+ * fake_core_make.h - what fake_core.c makes of a new session: its id, and its options in full
+ */
+#ifndef RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
+#define RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
+
+#include "api/api.h"
+
+#include <string.h>
+
+static inline void make_id(char id[API_ID_CAP], uint64_t rank)
+{
+    static const char base32[] = "abcdefghijklmnopqrstuvwxyz234567";
+    uint64_t v = (rank + 1) * 0x9e3779b97f4a7c15u;
+
+    for (int i = 0; i < 26; i++) {
+        id[i] = base32[v >> 59];
+        v = v << 5 ^ (v >> 59) * 0x2545f4914f6cdd1du;
+    }
+    id[26] = '\0';
+}
+
+static inline void resolve(struct session_options *o)
+{
+    static const struct session_options standard = {.step_m = 0.001f,
+                                                    .max_points = 1000000,
+                                                    .keyframes = 5,
+                                                    .min_depth_m = 0.1f,
+                                                    .max_depth_m = 10,
+                                                    .retention_s = 3600,
+                                                    .journal = SESSION_JOURNAL_OFF,
+                                                    .mode = SESSION_LIVE,
+                                                    .fps = 30};
+
+    if (!o->depth_model[0])
+        strcpy(o->depth_model, "depth-small");
+    if (!o->motion_model[0])
+        strcpy(o->motion_model, "motion-small");
+    o->net_h = o->net_w ? o->net_h : 192;
+    o->net_w = o->net_w ? o->net_w : 256;
+    session_options_fill(o, &standard);
+}
+
+#endif

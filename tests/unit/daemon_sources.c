@@ -1,0 +1,414 @@
+/* daemon_sources.c - what feeders are told of their frames, and how several share a session */
+#include "tests/support/core_rig.h"
+
+#include "daemon/core_internal.h"
+
+/* As rig_connect(), with what `start` says. */
+static int connect_as(struct rig *r, struct rig_client *c, const char *id,
+                      const struct control_start *start, struct err *err)
+{
+    const struct cloud_limits limits = {100000, 100000};
+
+    memset(c, 0, sizeof(*c));
+    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
+    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
+    assert_int_equal(core_ops.stream_open(r->core, id, start->role, c, &c->s, NULL), 0);
+    return core_ops.stream_start(c->s, start, err);
+}
+
+/* A quarter turn to the left about the camera's own y axis, of which OpenCV's points down. */
+static const struct rigid quarter = {{0, 0, 1, 0, 1, 0, -1, 0, 0}, {1, 2, -3}};
+static const float half = 0.70710678f;
+
+static void assert_pose(const struct control_ack *ack, const float expected[7])
+{
+    assert_true(ack->placed);
+    for (int i = 0; i < 7; i++)
+        assert_float_equal(ack->pose[i], expected[i], 1e-6);
+}
+
+/* The pose that was used comes back in the axes in which the client sends its own. */
+static void an_ack_says_where_the_frame_was(void **state)
+{
+    const float as_sent[7] = {0, half, 0, half, 1, 2, -3};
+    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    f = rig_frame(&r, 1);
+    f.T_wc = quarter;
+    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
+    rig_wait_acks(&in, 1);
+    assert_int_equal(in.acks[0].status, CONTROL_USED);
+    assert_pose(&in.acks[0], as_sent);
+    assert_int_equal(in.acks[0].revision, in.sync.revision);
+    assert_true(in.acks[0].server_us > 0 && in.acks[0].server_us <= clock_us());
+    rig_disconnect(&in);
+
+    start.pose = FRAME_POSE_OPENGL;
+    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    f.seq = 2; /* rig_send_frame() writes OpenCV's axes, the server reads them as OpenGL's */
+    assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
+    f.seq = 3;
+    f.flags = 0; /* no pose, which this session needs */
+    assert_int_equal(rig_send_frame(&in, &f, NULL), ERR_INPUT);
+    rig_wait_acks(&in, 2);
+    for (int i = 0; i < 2; i++)
+        if (in.acks[i].status == CONTROL_USED)
+            assert_pose(&in.acks[i], as_sent);
+        else
+            assert_false(in.acks[i].placed);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* Sent again, a frame is told what it was told, whatever that was, and counts once. */
+static void a_frame_has_one_verdict(void **state)
+{
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    assert_false(in.ready.any_seq);
+    for (uint64_t seq = 5; seq <= 7; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq - 4);
+    }
+    f = rig_frame(&r, 8);
+    f.payload_len /= 2; /* no JPEG: taken, and refused by the decoder */
+    rig_send_frame(&in, &f, NULL);
+    rig_wait_acks(&in, 4);
+    assert_int_equal(in.acks[3].reason, CONTROL_DECODE_ERROR);
+    rig_disconnect(&in);
+
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 5; seq <= 8; seq++)
+        rig_send(&r, &in, seq);
+    rig_wait_acks(&in, 4);
+    assert_true(in.ready.any_seq && in.ready.last_seq == 7);
+    for (int i = 0; i < 4; i++) {
+        assert_true(in.acks[i].again && in.acks[i].server_us > 0);
+        assert_int_equal(in.acks[i].seq, 5 + i);
+        assert_int_equal(in.acks[i].status, i < 3 ? CONTROL_USED : CONTROL_REFUSED);
+        assert_true(in.acks[i].placed == (i < 3));
+        if (i < 3)
+            assert_float_equal(in.acks[i].pose[4], 0.01f * (float)(5 + i), 1e-6);
+    }
+    assert_true(in.acks[0].keyframe && !in.acks[1].keyframe);
+    assert_int_equal(in.acks[0].revision, 1);
+    assert_int_equal(in.acks[2].revision, 3);
+    info = rig_info(&r, id);
+    assert_int_equal(info.counts.received, 4);
+    assert_int_equal(info.counts.used, 3);
+    assert_int_equal(info.counts.refused, 1);
+    assert_int_equal(info.counts.again, 4);
+    f = rig_frame(&r, 8); /* another frame under the number that was refused */
+    f.t_capture_ns += 33333333;
+    rig_send_frame(&in, &f, NULL);
+    rig_wait_acks(&in, 5);
+    assert_int_equal(in.acks[4].status, CONTROL_USED);
+    assert_false(in.acks[4].again);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* A refused frame leaves its number free, and one with the highest that there is ends nothing. */
+static void a_refused_frame_uses_no_number_up(void **state)
+{
+    const uint64_t highest = (UINT64_C(1) << 53) - 1;
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    f = rig_frame(&r, highest);
+    f.flags = 0; /* no pose: refused before it is taken */
+    rig_send_frame(&in, &f, NULL);
+    f = rig_frame(&r, highest);
+    f.T_wc.t[0] = 0;
+    f.payload_len /= 2; /* no JPEG: refused behind it */
+    rig_send_frame(&in, &f, NULL);
+    rig_wait_acks(&in, 2);
+    assert_int_equal(in.acks[0].reason, CONTROL_BAD_POSE);
+    assert_int_equal(in.acks[1].reason, CONTROL_DECODE_ERROR);
+    f = rig_frame(&r, 1);
+    f.flags = 0;
+    rig_send_frame(&in, &f, NULL);
+    rig_wait_acks(&in, 3);
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq + 3);
+        assert_int_equal(in.acks[seq + 2].status, CONTROL_USED);
+        assert_false(in.acks[seq + 2].again);
+    }
+    rig_disconnect(&in);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    rig_read_all(&in);
+    assert_int_equal(in.ready.last_seq, 3);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+static struct control_start feeder(const char *source)
+{
+    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
+
+    snprintf(start.source, sizeof(start.source), "%s", source);
+    return start;
+}
+
+/* Numbers, worlds and connections of two phones do not meet. */
+static void two_sources_feed_one_session(void **state)
+{
+    const struct control_start a = feeder("left"), b = feeder("right");
+    static struct rig_client left, right, again;
+    struct session_options o = rig_options();
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    for (uint64_t seq = 1; seq <= 3; seq++) { /* the same numbers from both */
+        rig_send(&r, &left, seq);
+        rig_wait_acks(&left, (int)seq);
+        rig_send(&r, &right, seq);
+        rig_wait_acks(&right, (int)seq);
+    }
+    f = rig_frame(&r, 4);
+    f.world_epoch = 9;
+    rig_send_frame(&left, &f, NULL);
+    rig_wait_acks(&left, 4);
+    f.seq = 5; /* and back to its first one */
+    f.world_epoch = 0;
+    rig_send_frame(&left, &f, NULL);
+    rig_wait_acks(&left, 5);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(left.acks[i].status, CONTROL_USED);
+        assert_int_equal(right.acks[i].status, CONTROL_USED);
+        assert_int_equal(left.acks[i].submap, 0);
+        assert_int_equal(right.acks[i].submap, 1);
+    }
+    assert_int_equal(left.acks[3].submap, 2);
+    assert_int_equal(left.acks[4].submap, 0);
+    assert_int_equal(connect_as(&r, &again, id, &b, NULL), 0); /* takes its own source over */
+    rig_read_all(&left);
+    rig_read_all(&right);
+    rig_read_all(&again);
+    assert_true(right.n_bye == 1 && left.n_bye == 0);
+    assert_int_equal(again.ready.last_seq, 3);
+    info = rig_info(&r, id);
+    assert_string_equal(info.sources[0].name, "left");
+    assert_string_equal(info.sources[1].name, "right");
+    assert_int_equal(info.sources[0].last_seq, 5);
+    assert_int_equal(info.sources[1].last_seq, 3);
+    assert_true(info.sources[0].connected && info.sources[1].connected);
+    assert_string_equal(info.sources[2].name, "");
+    assert_int_equal(info.counts.used, 8);
+    rig_disconnect(&left);
+    rig_disconnect(&right);
+    rig_disconnect(&again);
+    assert_false(rig_info(&r, id).sources[0].connected);
+    rig_close(&r);
+}
+
+/* A feeder hears which poses of its own frames are others now, and of no other's. */
+static void corrected_poses_are_told(void **state)
+{
+    struct control_start a = feeder("left"), b = feeder("right");
+    static struct rig_client left, right, view;
+    struct rigid T[60];
+    struct session_options o = rig_options();
+    struct session_pose row;
+    struct session *s;
+    char id[API_ID_CAP];
+    struct rig r;
+    int n;
+
+    (void)state;
+    b.pose = FRAME_POSE_OPENGL;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    rig_connect(&r, &view, id, CONTROL_VIEW);
+    for (uint64_t seq = 1; seq <= 30; seq++) { /* rows 0, 2, 4 ... are the left one's */
+        rig_send(&r, &left, seq);
+        rig_wait_acks(&left, (int)seq);
+        rig_send(&r, &right, 100 + seq);
+        rig_wait_acks(&right, (int)seq);
+    }
+    for (int i = 0; i < 60; i++)
+        T[i] = quarter;
+    s = registry_find(r.core->registry, id);
+    session_correct_poses(s, 3, T, 2, 7); /* the right one's frame 102, the left one's 3 */
+    rig_read_all(&left);
+    rig_read_all(&right);
+    rig_read_all(&view);
+    assert_true(left.n_poses == 1 && left.poses.seq[0] == 3 && left.poses.revision == 7);
+    assert_true(right.n_poses == 1 && right.poses.seq[0] == 102);
+    assert_int_equal(view.n_poses, 0);
+    for (int i = 0; i < 7; i++) {
+        assert_float_equal(left.poses.pose[0][i], ((const float[7]){0, half, 0, half, 1, 2, -3})[i],
+                           1e-6);
+        assert_float_equal(right.poses.pose[0][i],
+                           ((const float[7]){half, 0, -half, 0, 1, 2, -3})[i], 1e-6);
+    }
+    assert_int_equal(core_ops.trajectory(r.core, id, 4, &row, 1, &n, NULL), 0);
+    assert_true(row.source == 0 && row.submap == 0 && row.T_wc.t[1] == 2);
+    session_correct_poses(s, 0, T, 60, 8); /* all, told in pieces; and rows that there are not */
+    session_correct_poses(s, 59, T, 60, 9);
+    session_unref(s);
+    rig_read_all(&left);
+    assert_true(left.n_poses == 31 && left.poses.revision == 9);
+    rig_disconnect(&left);
+    rig_disconnect(&right);
+    rig_disconnect(&view);
+    rig_close(&r);
+}
+
+/* `ready` says whether the revision that the client named is gone on from. */
+static void a_resume_is_granted_or_not(void **state)
+{
+    struct control_start start = feeder("main");
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    rig_send(&r, &in, 1);
+    rig_wait_acks(&in, 1);
+    assert_false(in.ready.resumed);
+    start.resume = true;
+    start.epoch = in.ready.epoch;
+    start.revision = in.sync.revision;
+    rig_disconnect(&in);
+    for (int i = 0; i < 2; i++, start.revision += 1000) { /* its own; one of the future */
+        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        assert_int_equal(rig_read(&in), STREAM_TEXT);
+        assert_true(in.ready.resumed == (i == 0));
+        rig_disconnect(&in);
+    }
+    rig_close(&r);
+}
+
+/* Eight sources there are; the ninth is told so. One that sent nothing leaves its place. */
+static void sources_are_bounded(void **state)
+{
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    struct control_start start;
+    char id[API_ID_CAP], name[8];
+    struct err err = {0};
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    for (int i = 0; i < 20; i++) { /* none of them sends anything */
+        snprintf(name, sizeof(name), "idle-%d", i);
+        start = feeder(name);
+        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        rig_disconnect(&in);
+    }
+    for (int i = 0; i < API_SOURCES_MAX; i++) {
+        snprintf(name, sizeof(name), "s%d", i);
+        start = feeder(name);
+        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        rig_send(&r, &in, 1);
+        rig_wait_acks(&in, 1);
+        assert_int_equal(in.acks[0].submap, i);
+        rig_disconnect(&in);
+    }
+    start = feeder("ninth");
+    assert_int_equal(connect_as(&r, &in, id, &start, &err), ERR_LIMIT);
+    assert_string_equal(err.where, "/source");
+    rig_disconnect(&in);
+    start = feeder("s3");
+    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    for (uint64_t k = 1; k <= GPU_SUBMAPS_MAX; k++) {
+        struct frame f = rig_frame(&r, 1 + k);
+        f.world_epoch = (uint32_t)k;
+        rig_send_frame(&in, &f, NULL);
+        rig_wait_acks(&in, (int)k);
+        if (k + API_SOURCES_MAX <= GPU_SUBMAPS_MAX)
+            assert_int_equal(in.acks[k - 1].submap, API_SOURCES_MAX + k - 1);
+        else
+            assert_int_equal(in.acks[k - 1].reason, CONTROL_WORLDS);
+    }
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* Blocks name the world of the frames that made them, at clients as well. */
+static void worlds_have_blocks_of_their_own(void **state)
+{
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    uint32_t seen = 0;
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 1; seq <= 4; seq++) {
+        f = rig_frame(&r, seq);
+        f.world_epoch = seq < 3 ? 7 : 9;
+        assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
+        rig_wait_acks(&in, (int)seq);
+        assert_int_equal(in.acks[seq - 1].submap, seq < 3 ? 0 : 1);
+    }
+    rig_read_all(&in);
+    for (uint32_t i = 0; i < cloud_blocks(in.cloud); i++)
+        if (cloud_block(in.cloud, i).n)
+            seen |= 1u << cloud_block(in.cloud, i).name.submap;
+    assert_int_equal(seen, 3);
+    assert_int_equal(cloud_hash(in.cloud), in.sync.hash);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_ack_says_where_the_frame_was),
+        cmocka_unit_test(a_frame_has_one_verdict),
+        cmocka_unit_test(a_refused_frame_uses_no_number_up),
+        cmocka_unit_test(two_sources_feed_one_session),
+        cmocka_unit_test(corrected_poses_are_told),
+        cmocka_unit_test(a_resume_is_granted_or_not),
+        cmocka_unit_test(sources_are_bounded),
+        cmocka_unit_test(worlds_have_blocks_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
