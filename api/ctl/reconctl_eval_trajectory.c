@@ -41,10 +41,12 @@ struct result {
     struct eval_path_stats ate_se3, ate_sim3;
     struct eval_path_rpe frame, metre;
     struct eval_path_stats ate_online;
-    struct eval_path_rpe online;      /* a frame, after the scale of eval_path_online() */
-    double online_scale;              /* the last one */
-    struct eval_path_stats still_ate; /* of a path that stands still */
-    struct eval_path_rpe still_frame, still_metre;
+    struct eval_path_rpe online; /* a frame, after the scale of eval_path_online() */
+    double online_scale;         /* the last one */
+    struct trivial {
+        struct eval_path_stats ate;
+        struct eval_path_rpe frame, metre;
+    } still, constant; /* of a path that stands still, and of one whose motion never changes */
 };
 
 /* ------------------------------------------------------------------------- input */
@@ -144,6 +146,15 @@ static void put_rpe(struct json_writer *w, const char *key, const struct eval_pa
     json_close(w);
 }
 
+static void put_trivial(struct json_writer *w, const char *key, const struct trivial *t)
+{
+    json_open_map(w, key);
+    put_stats(w, "ate_m", &t->ate);
+    put_rpe(w, "rpe_frame", &t->frame);
+    put_rpe(w, "rpe_metre", &t->metre);
+    json_close(w);
+}
+
 static void put_alignment(struct json_writer *w, const char *key, const struct sim3 *a)
 {
     json_open_map(w, key);
@@ -179,53 +190,60 @@ static int to_json(char *buf, size_t cap, const struct result *r, struct err *er
     put_stats(&w, "ate_se3_m", &r->ate_online);
     put_stats(&w, "translation_m", &r->online.translation);
     json_close(&w);
-    json_open_map(&w, "still");
-    put_stats(&w, "ate_m", &r->still_ate);
-    put_rpe(&w, "rpe_frame", &r->still_frame);
-    put_rpe(&w, "rpe_metre", &r->still_metre);
-    json_close(&w);
+    put_trivial(&w, "still", &r->still);
+    put_trivial(&w, "constant", &r->constant);
     put_alignment(&w, "se3", &r->se3);
     put_alignment(&w, "sim3", &r->sim3);
     json_close(&w);
     return json_finish(&w) ? 0 : err_set(err, ERR_LIMIT, "file names are too long for the report");
 }
 
+/* A row, and at its end what the two trivial paths have for RMSE there. */
 static void print_stats(const char *name, const char *unit, double by,
-                        const struct eval_path_stats *s)
+                        const struct eval_path_stats *s, const struct eval_path_stats *still,
+                        const struct eval_path_stats *constant)
 {
     if (s->n)
-        printf("  %-36s %10.4f %10.4f %10.4f %10.4f  %s\n", name, by * s->rmse, by * s->mean,
-               by * s->median, by * s->max, unit);
+        printf("  %-36s %10.4f %10.4f %10.4f %10.4f", name, by * s->rmse, by * s->mean,
+               by * s->median, by * s->max);
     else
-        printf("  %-36s the true way is too short\n", name);
+        printf("  %-36s %43s", name, "the true way is too short");
+    if (still->n && constant->n)
+        printf(" %10.4f %10.4f  %s\n", by * still->rmse, by * constant->rmse, unit);
+    else
+        printf(" %10s %10s  %s\n", "-", "-", unit);
 }
 
 static void print_text(const struct result *r)
 {
+    const struct trivial *s = &r->still, *c = &r->constant;
     char line[64];
 
-    printf("%zu pairs of %zu poses and %zu true ones\n  %-36s %10s %10s %10s %10s\n", r->n_pairs,
-           r->n_estimate, r->n_truth, "", "RMSE", "mean", "median", "max");
-    print_stats("ATE after SE(3)", "m", 1, &r->ate_se3);
+    printf("%zu pairs of %zu poses and %zu true ones\n  %-36s %10s %10s %10s %10s %10s %10s\n"
+           "  %-36s %10s %10s %10s %10s %10s %10s\n",
+           r->n_pairs, r->n_estimate, r->n_truth, "", "", "", "", "", "still:", "constant:", "",
+           "RMSE", "mean", "median", "max", "RMSE", "RMSE");
+    print_stats("ATE after SE(3)", "m", 1, &r->ate_se3, &s->ate, &c->ate);
     snprintf(line, sizeof line, "ATE after Sim(3), scale %.4f", r->sim3.s);
-    print_stats(line, "m", 1, &r->ate_sim3);
-    print_stats("ATE after SE(3), online scale", "m", 1, &r->ate_online);
-    print_stats("RPE a frame, translation", "mm", 1e3, &r->frame.translation);
+    print_stats(line, "m", 1, &r->ate_sim3, &s->ate, &c->ate);
+    print_stats("ATE after SE(3), online scale", "m", 1, &r->ate_online, &s->ate, &c->ate);
+    print_stats("RPE a frame, translation", "mm", 1e3, &r->frame.translation, &s->frame.translation,
+                &c->frame.translation);
     snprintf(line, sizeof line, "  after one scale, %.4f", r->frame.scale);
-    print_stats(line, "mm", 1e3, &r->frame.scaled);
+    print_stats(line, "mm", 1e3, &r->frame.scaled, &s->frame.translation, &c->frame.translation);
     snprintf(line, sizeof line, "  after online scale, at last %.4f", r->online_scale);
-    print_stats(line, "mm", 1e3, &r->online.translation);
-    print_stats("RPE a frame, rotation", "degrees", 1, &r->frame.rotation_deg);
-    print_stats("RPE a metre, translation", "mm", 1e3, &r->metre.translation);
+    print_stats(line, "mm", 1e3, &r->online.translation, &s->frame.translation,
+                &c->frame.translation);
+    print_stats("RPE a frame, rotation", "degrees", 1, &r->frame.rotation_deg,
+                &s->frame.rotation_deg, &c->frame.rotation_deg);
+    print_stats("RPE a metre, translation", "mm", 1e3, &r->metre.translation, &s->metre.translation,
+                &c->metre.translation);
     snprintf(line, sizeof line, "  after one scale, %.4f", r->metre.scale);
-    print_stats(line, "mm", 1e3, &r->metre.scaled);
-    print_stats("RPE a metre, rotation", "degrees", 1, &r->metre.rotation_deg);
-    printf("standing still\n");
-    print_stats("ATE", "m", 1, &r->still_ate);
-    print_stats("RPE a frame, translation", "mm", 1e3, &r->still_frame.translation);
-    print_stats("RPE a frame, rotation", "degrees", 1, &r->still_frame.rotation_deg);
-    print_stats("RPE a metre, translation", "mm", 1e3, &r->still_metre.translation);
-    print_stats("RPE a metre, rotation", "degrees", 1, &r->still_metre.rotation_deg);
+    print_stats(line, "mm", 1e3, &r->metre.scaled, &s->metre.translation, &c->metre.translation);
+    print_stats("RPE a metre, rotation", "degrees", 1, &r->metre.rotation_deg,
+                &s->metre.rotation_deg, &c->metre.rotation_deg);
+    printf("still: a camera that never moves; constant: one that goes on as it came, and for ATE "
+           "straight\nfrom the first place to the last\n");
 }
 
 /* Finds the two widest axes of the true path, so that the user need not say which way is up. */
@@ -281,18 +299,22 @@ static int draw(const char *file, const struct eval_path_pair *pairs, size_t n,
 
 /* ------------------------------------------------------------------------- command */
 
-/* now [n]: scratch */
-static void measure_still(struct result *r, struct eval_path_pair *now,
-                          const struct eval_path_pair *pairs, size_t n, double *scratch)
+/* poses, now [n]: scratch */
+static void measure_trivial(struct result *r, struct eval_path_pose *poses,
+                            struct eval_path_pair *now, const struct eval_path_pair *pairs,
+                            size_t n, double *scratch)
 {
     struct sim3 a;
 
     for (size_t i = 0; i < n; i++)
         now[i] = (struct eval_path_pair){pairs[0].estimate, pairs[i].truth};
     a = eval_path_align(now, n, 0);
-    r->still_ate = eval_path_ate(now, n, &a, scratch);
-    r->still_frame = eval_path_rpe(now, n, 0, scratch);
-    r->still_metre = eval_path_rpe(now, n, 1, scratch);
+    r->still.ate = eval_path_ate(now, n, &a, scratch);
+    r->still.frame = eval_path_rpe(now, n, 0, scratch);
+    r->still.metre = eval_path_rpe(now, n, 1, scratch);
+    r->constant.ate = eval_path_constant_ate(pairs, n, poses, now, scratch);
+    r->constant.frame = eval_path_constant_rpe(pairs, n, 0, scratch);
+    r->constant.metre = eval_path_constant_rpe(pairs, n, 1, scratch);
 }
 
 static int measure_online(struct result *r, const struct eval_path_pair *pairs, size_t n,
@@ -315,7 +337,7 @@ static int measure_online(struct result *r, const struct eval_path_pair *pairs, 
     r->ate_online = eval_path_ate(now, n, &a, scratch);
     r->online = eval_path_rpe(now, n, 0, scratch);
     r->online_scale = scale[n - 2];
-    measure_still(r, now, pairs, n, scratch);
+    measure_trivial(r, moved, now, pairs, n, scratch);
 out:
     free(moved);
     free(now);

@@ -266,6 +266,36 @@ static void leg_of(struct leg *l, const struct eval_path_pair *a, const struct e
     l->turn_deg = angle_of(off);
 }
 
+/* a b of unit quaternions x y z w */
+static void times(double out[4], const double a[4], const double b[4])
+{
+    const double back[4] = {-a[0], -a[1], -a[2], a[3]};
+
+    between(out, back, b);
+}
+
+/* The leg from pair i > 0 to pair j of a camera that goes on as it came from pair i - 1 to i. */
+static void leg_as_before(struct leg *l, const struct eval_path_pair *pairs, size_t i, size_t j)
+{
+    double t[3], q[4], R[9], step[3], turned[4] = {0, 0, 0, 1}, next[4], truth_q[4], off[4];
+
+    motion(t, q, pairs[i - 1].truth, pairs[i].truth);
+    motion(l->truth, truth_q, pairs[i].truth, pairs[j].truth);
+    memset(l->m, 0, sizeof(l->m));
+    for (; i < j; i++) {
+        const double wxyz[4] = {turned[3], -turned[0], -turned[1], -turned[2]};
+
+        sim3_rotation(R, wxyz);
+        apply_back(step, R, t);
+        for (int k = 0; k < 3; k++)
+            l->m[k] += step[k];
+        times(next, turned, q);
+        memcpy(turned, next, sizeof(turned));
+    }
+    between(off, truth_q, turned);
+    l->turn_deg = angle_of(off);
+}
+
 static double residual(const struct leg *l, double scale)
 {
     const double off[3] = {scale * l->m[0] - l->truth[0], scale * l->m[1] - l->truth[1],
@@ -274,10 +304,12 @@ static double residual(const struct leg *l, double scale)
     return sqrt(dot(off, off)) / l->length;
 }
 
-/* Visits every leg in turn; all zero at first. next_leg() returns false after the last. */
+/* Visits every leg in turn; all zero at first. next_leg() returns false after the last, and says
+ * from which pair to which a leg leads. */
 struct walk {
     size_t i, j;
     double way;
+    size_t from, to;
 };
 
 static int next_leg(struct walk *w, struct leg *l, const struct eval_path_pair *pairs, size_t n,
@@ -286,16 +318,19 @@ static int next_leg(struct walk *w, struct leg *l, const struct eval_path_pair *
     if (w->i + 1 >= n)
         return 0;
     if (metres <= 0) {
-        leg_of(l, &pairs[w->i], &pairs[w->i + 1]);
+        w->from = w->i;
+        w->to = ++w->i;
+        leg_of(l, &pairs[w->from], &pairs[w->to]);
         l->length = 1;
-        w->i++;
         return 1;
     }
     while (w->j + 1 < n && w->way < metres)
         w->way += step(pairs, w->j++);
     if (w->way < metres)
         return 0;
-    leg_of(l, &pairs[w->i], &pairs[w->j]);
+    w->from = w->i;
+    w->to = w->j;
+    leg_of(l, &pairs[w->from], &pairs[w->to]);
     l->length = w->way;
     w->way -= step(pairs, w->i++);
     return 1;
@@ -325,6 +360,43 @@ struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n,
     r.scaled = stats_of(scratch + n, legs);
     r.rotation_deg = stats_of(scratch + 2 * n, legs);
     return r;
+}
+
+struct eval_path_rpe eval_path_constant_rpe(const struct eval_path_pair *pairs, size_t n,
+                                            double metres, double *scratch)
+{
+    struct eval_path_rpe r = {.scale = 1};
+    struct walk walk = {0};
+    struct leg l;
+    size_t legs = 0;
+
+    while (next_leg(&walk, &l, pairs, n, metres)) {
+        if (walk.from == 0)
+            continue;
+        leg_as_before(&l, pairs, walk.from, walk.to);
+        scratch[legs] = residual(&l, 1.0);
+        scratch[n + legs++] = l.turn_deg / l.length;
+    }
+    r.translation = stats_of(scratch, legs);
+    r.rotation_deg = stats_of(scratch + n, legs);
+    return r;
+}
+
+struct eval_path_stats eval_path_constant_ate(const struct eval_path_pair *pairs, size_t n,
+                                              struct eval_path_pose *poses,
+                                              struct eval_path_pair *now, double *scratch)
+{
+    const double *first = pairs[0].truth->p, *last = pairs[n - 1].truth->p;
+    struct sim3 a;
+
+    for (size_t i = 0; i < n; i++) {
+        poses[i] = *pairs[i].truth;
+        for (int k = 0; k < 3; k++)
+            poses[i].p[k] = first[k] + (last[k] - first[k]) * (double)i / (double)(n - 1);
+        now[i] = (struct eval_path_pair){&poses[i], pairs[i].truth};
+    }
+    a = eval_path_align(now, n, 0);
+    return eval_path_ate(now, n, &a, scratch);
 }
 
 void eval_path_online(struct eval_path_pose *moved, double *scale,

@@ -84,6 +84,20 @@ struct eval_path_rpe eval_path_rpe(const struct eval_path_pair *pairs, size_t n,
                                    double *scratch);
 
 /*
+ * eval_path_constant - what a camera would score of which the motion never changes
+ *
+ * eval_path_constant_rpe(): eval_path_rpe() of a path that goes on from each pair, to the end of
+ * the leg, as the true one came there from the pair before. There is no leg from the first pair.
+ * eval_path_constant_ate(): after the best rigid alignment, of a camera that goes straight from the
+ * first true place to the last at the same step from pair to pair. now [n]: scratch, poses [n], too
+ */
+struct eval_path_rpe eval_path_constant_rpe(const struct eval_path_pair *pairs, size_t n,
+                                            double metres, double *scratch);
+struct eval_path_stats eval_path_constant_ate(const struct eval_path_pair *pairs, size_t n,
+                                              struct eval_path_pose *poses,
+                                              struct eval_path_pair *now, double *scratch);
+
+/*
  * eval_path_online - the estimate with the scale that a device's poses told up to each pair
  *
  * Pair by pair the estimate's translation is multiplied by  a = sum w m_q.m_p / sum w |m_p|^2  of

@@ -226,6 +226,42 @@ static void standing_still(void **state)
     assert_true(r.scale == 1 && isfinite(r.translation.rmse) && r.translation.rmse > 0.01);
 }
 
+/* A camera on a circle, turning as it goes, never changes its motion: nothing is wrong with going
+ * on, over any number of frames. From pair 100 on it stands: one frame goes on by a step, and all
+ * legs of a metre that begin there by as much as they have frames. */
+static void motion_that_stays(void **state)
+{
+    struct eval_path_pose poses[N];
+    struct eval_path_pair now[N];
+    struct eval_path_rpe r;
+    double s = 2 * sin(0.025);
+
+    (void)state;
+    walk();
+    for (int i = 0; i < N; i++) {
+        double a = 0.05 * i;
+
+        truth[i].p[0] = cos(a), truth[i].p[1] = 0, truth[i].p[2] = sin(a);
+        about(truth[i].q, 0, -1, 0, a / RAD);
+    }
+    r = eval_path_constant_rpe(pairs, N, 0, scratch);
+    assert_int_equal(r.translation.n, N - 2);
+    assert_true(r.translation.max < 1e-9 && r.rotation_deg.max < 1e-6);
+    r = eval_path_constant_rpe(pairs, N, 0.5, scratch);
+    assert_true(r.translation.n > 100 && r.translation.max < 1e-9 && r.rotation_deg.max < 1e-6);
+    for (int i = 101; i < N; i++)
+        truth[i] = truth[100], truth[i].t_s = 100 + i / 15.0;
+    r = eval_path_constant_rpe(pairs, N, 0, scratch);
+    assert_float_equal(r.translation.max, s, 1e-9);
+    assert_float_equal(r.translation.mean, s / (N - 2), 1e-9);
+    assert_float_equal(r.rotation_deg.max, 0.05 / RAD, 1e-6);
+    for (int i = 0; i < N; i++) /* straight at an even step */
+        truth[i].p[0] = 0.1 * i, truth[i].p[1] = 0.2 * i, truth[i].p[2] = 7;
+    assert_true(eval_path_constant_ate(pairs, N, poses, now, scratch).max < 1e-9);
+    truth[N / 2].p[2] += 2;
+    assert_true(eval_path_constant_ate(pairs, N, poses, now, scratch).max > 1.9);
+}
+
 /* A straight way of 0.1 m a step. The estimate goes half as far until step 100, then as far: the
  * scale is 1 for the first step, 2 then, and goes to 1 by halves of 5 steps: the k-th motion after
  * the change has an error of the scale that the weights before it give. */
@@ -345,6 +381,7 @@ int main(void)
         cmocka_unit_test(without_scale_the_rest_is_known),
         cmocka_unit_test(errors_of_each_step),
         cmocka_unit_test(standing_still),
+        cmocka_unit_test(motion_that_stays),
         cmocka_unit_test(online_scale_follows),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(moments_are_paired),
