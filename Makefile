@@ -121,7 +121,7 @@ all: $(O)/recond $(O)/reconctl $(O)/librecond-client.a ## build recond, reconctl
 $(LIB_PROTO):  $(call objs,$(PROTO_SRC))
 $(LIB_GPU):    $(call objs,$(GPU_SRC)) $(O)/gen/onnx/onnx.pb-c.c.o
 $(LIB_CLIENT): $(call objs,$(CLIENT_SRC))
-$(LIB_API):    $(call objs,$(API_SRC)) $(O)/gen/openapi_json.c.o
+$(LIB_API):    $(call objs,$(API_SRC)) $(O)/gen/openapi_json.c.o $(O)/gen/web_files.c.o
 $(LIB_DAEMON): $(call objs,$(DAEMON_SRC)) $(O)/gen/commit.c.o
 $(LIB_PROTO) $(LIB_GPU) $(LIB_CLIENT) $(LIB_API) $(LIB_DAEMON):
 	@rm -f $@
@@ -162,6 +162,13 @@ $(O)/gen/onnx/onnx.pb-c.h: $(O)/gen/onnx/onnx.pb-c.c ;
 $(O)/gen/openapi_json.c: api/openapi.yaml api/openapi_embed.py
 	@mkdir -p $(@D)
 	$(call run,EMBED)$(PYTHON) api/openapi_embed.py api/openapi.yaml $@
+# the page, whose files are found when they come and when they go
+WEB_FILES := $(shell find api/web -type f | LC_ALL=C sort)
+$(O)/gen/web_files.list: FORCE
+	@mkdir -p $(@D)
+	@echo '$(WEB_FILES)' | cmp -s - $@ || echo '$(WEB_FILES)' >$@
+$(O)/gen/web_files.c: $(O)/gen/web_files.list $(WEB_FILES) api/web_embed.py
+	$(call run,EMBED)$(PYTHON) api/web_embed.py api/web $@
 $(call objs,$(wildcard gpu/net/net_onnx*.c)): $(O)/gen/onnx/onnx.pb-c.c
 # written when it changes, so that a new commit compiles nothing else again
 COMMIT_C   = const char core_commit[] = "$(COMMIT)";

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ORIGINS_MAX 16
 #define LIVES 3 /* threads of the edges that the watchdog asks about */
@@ -273,6 +274,21 @@ void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap
 {
     address(http, cap, e->tls ? "https" : "http", e->config.http.listen, http_port(e->http));
     address(stream, cap, e->tls ? "wss" : "ws", e->config.stream.listen, ws_port(e->ws));
+}
+
+void edges_page(const struct edges *e, char *url, size_t cap)
+{
+    const char *host = e->config.http.listen;
+    bool all = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    char name[64], base[96];
+
+    name[0] = '\0';
+    if (all && gethostname(name, sizeof name - 1) == 0 && name[0]) {
+        name[sizeof name - 1] = '\0';
+        host = name;
+    }
+    address(base, sizeof base, e->tls ? "https" : "http", host, http_port(e->http));
+    snprintf(url, cap, "%s/", base);
 }
 
 uint64_t edges_alive_us(struct edges *e, const char **thread)

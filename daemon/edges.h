@@ -28,6 +28,9 @@ void edges_stop(struct edges **e);
 MUST_CHECK int edges_reload(struct edges *e, const struct config *fresh, struct err *err);
 /* Where clients find them, "http://..." and "ws://..." (https, wss with TLS); each [96]. */
 void edges_addresses(const struct edges *e, char *http, char *stream, size_t cap);
+/* What a person opens in a browser on this machine, or, if we listen on all its addresses, on
+ * another one: the page's address; [112]. */
+void edges_page(const struct edges *e, char *url, size_t cap);
 /* clock_us() at which the edge that has been quiet for longest was last seen alive; call it
  * often. */
 uint64_t edges_alive_us(struct edges *e, const char **thread);

@@ -120,13 +120,16 @@ static int write_addresses(const char *path, const char *http, const char *strea
 static int announce(struct process *p, struct err *err)
 {
     const char *file = p->config.service.address_file;
-    char http[96], stream[96];
+    char http[96], stream[96], page[112];
     int rc = 0;
 
     edges_addresses(p->edges, http, stream, sizeof(http));
     core_set_ready(p->core);
     LOG_AT(LOG_NOTICE, "recond %s, commit %s, %s: %s, streams at %s", RECOND_VERSION, core_commit,
            p->core->missing[0] ? "is up" : "is ready", http, stream);
+    edges_page(p->edges, page, sizeof(page));
+    LOG_AT(LOG_NOTICE, "to scan, or to watch a scan, open %s in a browser%s", page,
+           p->config.service.behind_proxy ? " (by the proxy's name)" : "");
     if (p->config.retired[0])
         LOG_AT(LOG_WARNING, "the configuration names %s, which has no effect any more",
                p->config.retired);

@@ -10,6 +10,7 @@
 void answer_free(struct http_answer *a)
 {
     wipe_free(a->body);
+    free(a->policy);
     if (a->stream.close)
         a->stream.close(a->stream.ctx);
     memset(a, 0, sizeof *a);

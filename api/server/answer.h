@@ -15,7 +15,7 @@
 
 #define HTTP_PATH_CAP 96
 #define HTTP_TARGET_MAX 512 /* bytes of path and query */
-#define HTTP_ANSWER_HEADERS 8
+#define HTTP_ANSWER_HEADERS 12
 #define HTTP_UNKNOWN UINT64_MAX
 
 struct routes_entry;
@@ -34,6 +34,9 @@ struct http_answer {
     const char *type;
     char *body; /* malloc()ed or NULL; the answer owns it, wipe_free()s it: it may name tokens */
     size_t len;
+    const char *still;         /* instead of body: len bytes that stay where they are */
+    char *policy;              /* Content-Security-Policy, malloc()ed or NULL */
+    bool cached;               /* a cache may keep it if it asks each time whether it still holds */
     struct http_stream stream; /* instead of body when read is set */
     int n_headers;
     struct {
@@ -57,6 +60,7 @@ struct http_request {
     bool raw;      /* ?format=f32: numbers instead of a picture */
     bool unplaced; /* ?unplaced=1: submaps that have no place are not left out */
     const char *host, *origin, *authorization, *accept, *content_type, *if_none_match;
+    const char *accept_encoding;
     const char *content_length, *transfer_encoding;
     struct auth_who who;
     uint8_t client[16]; /* its address, as listen_peer() has it */

@@ -1,5 +1,6 @@
 /* handle_session.c - create, list, get, close, delete sessions */
 #include "api/server/routes.h"
+#include "api/server/stream_url.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,28 +69,12 @@ static void write_sources(struct json_writer *w, const struct session_info *s)
     json_close(w);
 }
 
-/* ws://host:port (or wss://) /v1/sessions/ID/stream; where no public name is configured, the host
- * that the client used. */
 static void write_stream_url(struct json_writer *w, const struct http_request *r, const char *id)
 {
-    const char *prefix = r->config->public_ws_url, *host = r->host;
-    const char *scheme = r->config->tls ? "wss" : "ws";
-    char url[256];
-    size_t n;
+    char prefix[STREAM_URL_CAP], url[STREAM_URL_CAP + 64];
 
-    if (prefix && prefix[0]) {
-        n = strlen(prefix);
-        snprintf(url, sizeof url, "%.*s/v1/sessions/%s/stream",
-                 (int)(prefix[n - 1] == '/' ? n - 1 : n), prefix, id);
-    } else if (host && host[0]) {
-        n = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-        snprintf(url, sizeof url, "%s://%.*s:%d/v1/sessions/%s/stream", scheme,
-                 n < 128 ? (int)n : 128, host, r->config->ws_port, id);
-    } else {
-        bool v6 = strchr(r->config->ws_host, ':') != NULL;
-        snprintf(url, sizeof url, "%s://%s%s%s:%d/v1/sessions/%s/stream", scheme, v6 ? "[" : "",
-                 r->config->ws_host, v6 ? "]" : "", r->config->ws_port, id);
-    }
+    stream_url_prefix(prefix, r);
+    snprintf(url, sizeof url, "%s/v1/sessions/%s/stream", prefix, id);
     json_put_text(w, "stream_url", url);
 }
 

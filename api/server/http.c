@@ -147,6 +147,9 @@ static struct MHD_Response *make_response(struct http_answer *a)
     struct MHD_Response *response;
     struct http_stream *b;
 
+    if (a->still)
+        return MHD_create_response_from_buffer(a->len, (void *)(uintptr_t)a->still,
+                                               MHD_RESPMEM_PERSISTENT);
     if (!a->stream.read) {
         response = MHD_create_response_from_buffer_with_free_callback(a->len, a->body, wipe_free);
         if (response)
@@ -212,7 +215,9 @@ static enum MHD_Result answer(struct request *q, struct MHD_Connection *c)
         return MHD_NO;
     if (a->type)
         MHD_add_response_header(response, "Content-Type", a->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "Cache-Control", a->cached ? "no-cache" : "no-store");
+    if (a->policy)
+        MHD_add_response_header(response, "Content-Security-Policy", a->policy);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     for (int i = 0; i < a->n_headers; i++)
         MHD_add_response_header(response, a->header[i].name, a->header[i].value);
@@ -307,7 +312,7 @@ static bool has_place(struct MHD_Connection *c, struct http_request *r)
 {
     const struct http_peer *p = peer_of(c);
 
-    if (!p || !p->spare || r->route->quiet)
+    if (!p || !p->spare || r->route->probe)
         return true;
     answer_problem(r, PROBLEM_BUSY, "too many connections");
     return false;

@@ -1,5 +1,7 @@
 #include "api/server/routes.h"
 
+#include "api/server/page.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,26 +10,30 @@
 #define TEXT "text/plain"
 
 static const struct routes_entry routes[] = {
-    {"POST", "/v1/sessions", AUTH_CREATE, JSON, false, handle_session_create},
-    {"GET", "/v1/sessions", AUTH_GLOBAL, JSON, false, handle_session_list},
-    {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, handle_session_get},
-    {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, handle_session_delete},
-    {"POST", "/v1/sessions/{id}/close", AUTH_FEED, JSON, false, handle_session_close},
-    {"POST", "/v1/sessions/{id}/kick", AUTH_DELETE, NULL, false, handle_session_kick},
-    {"POST", "/v1/sessions/{id}/tokens", AUTH_DELETE, JSON, false, handle_session_tokens},
-    {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false,
+    {"POST", "/v1/sessions", AUTH_CREATE, JSON, false, false, handle_session_create},
+    {"GET", "/v1/sessions", AUTH_GLOBAL, JSON, false, false, handle_session_list},
+    {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, false, handle_session_get},
+    {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, false, handle_session_delete},
+    {"POST", "/v1/sessions/{id}/close", AUTH_FEED, JSON, false, false, handle_session_close},
+    {"POST", "/v1/sessions/{id}/kick", AUTH_DELETE, NULL, false, false, handle_session_kick},
+    {"POST", "/v1/sessions/{id}/tokens", AUTH_DELETE, JSON, false, false, handle_session_tokens},
+    {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false, false,
      handle_cloud_export},
-    {"GET", "/v1/sessions/{id}/submaps", AUTH_READ, JSON, false, handle_submap_list},
-    {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, handle_submap_place},
-    {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, handle_cloud_trajectory},
-    {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, handle_cloud_depth},
-    {"GET", "/v1/models", AUTH_ANY, JSON, false, handle_host_models},
-    {"GET", "/v1/devices", AUTH_GLOBAL, JSON, false, handle_host_devices},
-    {"GET", "/livez", AUTH_NONE, JSON, true, handle_health_live},
-    {"GET", "/readyz", AUTH_NONE, JSON, true, handle_health_ready},
-    {"GET", "/metrics", AUTH_GLOBAL, TEXT, true, handle_health_metrics},
-    {"GET", "/openapi.json", AUTH_NONE, JSON, true, handle_health_openapi},
+    {"GET", "/v1/sessions/{id}/submaps", AUTH_READ, JSON, false, false, handle_submap_list},
+    {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, false, handle_submap_place},
+    {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, false, handle_cloud_trajectory},
+    {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, false, handle_cloud_depth},
+    {"GET", "/v1/models", AUTH_ANY, JSON, false, false, handle_host_models},
+    {"GET", "/v1/devices", AUTH_GLOBAL, JSON, false, false, handle_host_devices},
+    {"GET", "/livez", AUTH_NONE, JSON, true, true, handle_health_live},
+    {"GET", "/readyz", AUTH_NONE, JSON, true, true, handle_health_ready},
+    {"GET", "/metrics", AUTH_GLOBAL, TEXT, true, true, handle_health_metrics},
+    {"GET", "/", AUTH_NONE, "text/html", true, false, handle_page},
+    {"GET", "/openapi.json", AUTH_NONE, JSON, true, true, handle_health_openapi},
 };
+/* The other files of the page: any type, whatever a browser wants it for. */
+static const struct routes_entry page_route = {"GET", "/{file}", AUTH_NONE,  NULL,
+                                               true,  false,     handle_page};
 #define N_ROUTES ((int)(sizeof routes / sizeof *routes))
 
 const struct routes_entry *routes_at(int i)
@@ -89,6 +95,14 @@ int routes_find(const char *method, const char *path, const struct routes_entry 
         if (n < allow_cap)
             n += (size_t)snprintf(allow + n, allow_cap - n, "%s%s, ", routes[i].method,
                                   strcmp(routes[i].method, "GET") == 0 ? ", HEAD" : "");
+    }
+    if (!known && page_file(path)) {
+        known = true;
+        n = (size_t)snprintf(allow, allow_cap, "GET, HEAD, ");
+        if (strcmp(wanted, "GET") == 0) {
+            *route = &page_route;
+            return 0;
+        }
     }
     if (n < allow_cap)
         snprintf(allow + n, allow_cap - n, "OPTIONS");

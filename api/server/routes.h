@@ -12,7 +12,8 @@ struct routes_entry {
     const char *method, *path; /* "/v1/sessions/{id}" */
     enum auth_right right;
     const char *type; /* of a successful answer; NULL = none */
-    bool quiet;       /* probes: logged at debug level */
+    bool quiet;       /* logged at debug level */
+    bool probe;       /* answered where no more connections are taken, too */
     void (*handle)(struct http_request *r);
 };
 
@@ -51,6 +52,8 @@ void handle_cloud_depth(struct http_request *r);
 
 void handle_host_models(struct http_request *r);
 void handle_host_devices(struct http_request *r);
+
+void handle_page(struct http_request *r);
 
 void handle_health_live(struct http_request *r);
 void handle_health_ready(struct http_request *r);

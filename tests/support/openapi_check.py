@@ -188,10 +188,12 @@ class Checker:
                 self.ask(operation, own, token=plain["tokens"]["ingest"])
 
     def rest(self):
-        for operation in ("listModels", "listDevices", "live", "ready", "metrics", "openapi"):
+        for operation in ("listModels", "listDevices", "live", "ready", "metrics", "openapi", "page"):
             self.ask(operation)
             self.ask(operation, query="?x=1")
             self.ask(operation, headers={"Accept": "image/gif"})
+        answer, _ = self.ask("page")
+        self.ask("page", headers={"If-None-Match": answer.getheader("ETag")})
 
     def run(self):
         session, plain = self.sessions()

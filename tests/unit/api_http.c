@@ -416,7 +416,7 @@ static void test_methods(void **state)
     edge_answer_free(&a);
     expect("PUT", "/v1/models", EDGE_ADMIN, NULL, 405);
     expect("BREW", "/v1/models", EDGE_ADMIN, NULL, 405);
-    expect("GET", "/", EDGE_ADMIN, NULL, 404);
+    expect("GET", "/index.htm", EDGE_ADMIN, NULL, 404);
     expect("GET", "/v1", EDGE_ADMIN, NULL, 404);
     expect("GET", "/v1/sessions/", EDGE_ADMIN, NULL, 404);
     expect("GET", "/v1/sessions/ABC", EDGE_ADMIN, NULL, 404);

@@ -1,0 +1,15 @@
+/* stream_url.h - where the streams of this server are, as the client that asks can reach them */
+#ifndef RECOND_API_STREAM_URL_H
+#define RECOND_API_STREAM_URL_H
+
+#include "api/server/answer.h"
+
+#define STREAM_URL_CAP 256
+
+/* ws://host:port (or wss://) of all streams: what the operator has configured as public, else the
+ * host that the client used, else our own address. */
+void stream_url_prefix(char url[STREAM_URL_CAP], const struct http_request *r);
+/* Of it scheme, host and port alone, as a Content-Security-Policy names them. */
+void stream_url_origin(char origin[STREAM_URL_CAP], const struct http_request *r);
+
+#endif

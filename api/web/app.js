@@ -1,0 +1,2 @@
+/* app.js - the page begins here */
+document.getElementById('main').textContent = '';

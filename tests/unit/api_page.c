@@ -1,0 +1,239 @@
+/* api_page.c - the page's files: found, typed, cached, fenced in, and nothing else is served */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/server/page.h"
+#include "tests/support/edge.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct edge edge;
+
+static int setup(void **state)
+{
+    (void)state;
+    edge_defaults(&edge);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    edge_stop(&edge);
+    return 0;
+}
+
+/* GET of a target with one more header line, "" = none. */
+static struct edge_answer get(const char *target, const char *header)
+{
+    char text[512];
+
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n", target, header);
+    return edge_raw(&edge, text);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    assert_true(n_web_files >= 4);
+    for (int i = 0; i < n_web_files; i++) {
+        assert_ptr_equal(page_file(web_files[i].path), &web_files[i]);
+        if (i > 0)
+            assert_true(strcmp(web_files[i - 1].path, web_files[i].path) < 0);
+    }
+    assert_ptr_equal(page_file("/"), page_file("/index.html"));
+    assert_null(page_file("/README.md"));
+    assert_null(page_file("/client/recond.d.ts"));
+    assert_null(page_file(""));
+    assert_null(page_file("/index.html/"));
+    assert_null(page_file("/page"));
+}
+
+static void test_gzip_is_asked_for(void **state)
+{
+    (void)state;
+    assert_false(page_takes_gzip(NULL));
+    assert_false(page_takes_gzip(""));
+    assert_false(page_takes_gzip("br, deflate"));
+    assert_false(page_takes_gzip("gzip;q=0, br"));
+    assert_false(page_takes_gzip("gzipped"));
+    assert_true(page_takes_gzip("br, GZIP;q=0.5"));
+    assert_true(page_takes_gzip("deflate, gzip, br, zstd"));
+    assert_true(page_takes_gzip("*"));
+}
+
+static void test_every_file(void **state)
+{
+    (void)state;
+    edge_start(&edge);
+    for (int i = 0; i < n_web_files; i++) {
+        struct edge_answer a = get(web_files[i].path, "");
+
+        assert_int_equal(a.status, 200);
+        assert_int_equal(a.body_len, web_files[i].plain_len);
+        assert_memory_equal(a.body, web_files[i].plain, a.body_len);
+        assert_string_equal(edge_header(&a, "Content-Type"), web_files[i].type);
+        assert_string_equal(edge_header(&a, "Content-Encoding"), "");
+        edge_answer_free(&a);
+        a = get(web_files[i].path, "Accept-Encoding: gzip, deflate, br\r\n");
+        assert_int_equal(a.body_len, web_files[i].packed_len);
+        assert_memory_equal(a.body, web_files[i].packed, a.body_len);
+        assert_string_equal(edge_header(&a, "Content-Encoding"), "gzip");
+        edge_answer_free(&a);
+    }
+}
+
+static void test_headers(void **state)
+{
+    struct edge_answer a;
+    char stream[64];
+    const char *policy;
+
+    (void)state;
+    edge_start(&edge);
+    a = get("/", "");
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Content-Type"), "text/html; charset=utf-8");
+    assert_string_equal(edge_header(&a, "Cache-Control"), "no-cache");
+    assert_string_equal(edge_header(&a, "X-Content-Type-Options"), "nosniff");
+    assert_string_equal(edge_header(&a, "Referrer-Policy"), "no-referrer");
+    assert_string_equal(edge_header(&a, "Cross-Origin-Opener-Policy"), "same-origin");
+    policy = edge_header(&a, "Content-Security-Policy");
+    assert_null(strstr(policy, "unsafe"));
+    assert_non_null(strstr(policy, "default-src 'none'; script-src 'self'; "));
+    snprintf(stream, sizeof stream, "connect-src 'self' ws://127.0.0.1:%d", edge.config.ws_port);
+    assert_non_null(strstr(policy, stream));
+    assert_string_equal(strstr(policy, "connect-src"), stream); /* and nothing behind it */
+    edge_answer_free(&a);
+}
+
+/* A public name of the streams is what the policy names, without its path. */
+static void test_public_stream(void **state)
+{
+    struct edge_answer a;
+
+    (void)state;
+    edge.config.public_ws_url = "wss://scan.example/recond/";
+    edge_start(&edge);
+    a = get("/app.js", "");
+    assert_non_null(strstr(a.head, "connect-src 'self' wss://scan.example\r\n"));
+    edge_answer_free(&a);
+}
+
+static void test_cache(void **state)
+{
+    char header[128], tag[64];
+    struct edge_answer a;
+
+    (void)state;
+    edge_start(&edge);
+    a = get("/app.js", "");
+    snprintf(tag, sizeof tag, "%s", edge_header(&a, "ETag"));
+    edge_answer_free(&a);
+    snprintf(header, sizeof header, "If-None-Match: \"nix\", %s\r\n", tag);
+    a = get("/app.js", header);
+    assert_int_equal(a.status, 304);
+    assert_int_equal(a.body_len, 0);
+    assert_string_equal(edge_header(&a, "ETag"), tag);
+    edge_answer_free(&a);
+    /* the same file by gzip has other bytes, so another tag */
+    snprintf(header, sizeof header, "Accept-Encoding: gzip\r\nIf-None-Match: %s\r\n", tag);
+    a = get("/app.js", header);
+    assert_int_equal(a.status, 200);
+    assert_string_not_equal(edge_header(&a, "ETag"), tag);
+    edge_answer_free(&a);
+}
+
+static void test_methods(void **state)
+{
+    struct edge_answer a;
+    int fd;
+
+    (void)state;
+    edge_start(&edge);
+    fd = edge_connect(http_port(edge.http));
+    assert_true(edge_send(fd, "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 47));
+    a = edge_read(fd, true);
+    assert_int_equal(a.status, 200);
+    assert_string_equal(edge_header(&a, "Content-Type"), "text/css; charset=utf-8");
+    edge_answer_free(&a);
+    close(fd);
+    a = edge_raw(&edge, "POST /app.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    assert_int_equal(a.status, 405);
+    assert_string_equal(edge_header(&a, "Allow"), "GET, HEAD, OPTIONS");
+    edge_answer_free(&a);
+    a = edge_raw(&edge, "OPTIONS / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    assert_int_equal(a.status, 204);
+    edge_answer_free(&a);
+}
+
+static void test_no_other_path(void **state)
+{
+    static const struct {
+        const char *target;
+        int status;
+    } others[] = {{"/index", 404},
+                  {"/app.js/", 404},
+                  {"/web/app.js", 404},
+                  {"/../app.js", 400},
+                  {"/page/../app.js", 400},
+                  {"/%61pp.js", 400},
+                  {"/app.js%00.css", 400},
+                  {"//app.js", 400},
+                  {"/client/recond.d.ts", 404},
+                  {"/client/README.md", 404},
+                  {"/app.js?x=1", 400},
+                  {"/APP.JS", 404}};
+
+    (void)state;
+    edge_start(&edge);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct edge_answer a = get(others[i].target, "");
+        if (a.status != others[i].status)
+            print_error("%s: %d\n", others[i].target, a.status);
+        assert_int_equal(a.status, others[i].status);
+        assert_string_equal(edge_header(&a, "Content-Type"), "application/problem+json");
+        assert_string_equal(edge_header(&a, "Content-Security-Policy"), "");
+        edge_answer_free(&a);
+    }
+}
+
+/* Another page may not read it, and a name that is not loopback's is refused without tokens. */
+static void test_strangers(void **state)
+{
+    struct edge_answer a;
+
+    (void)state;
+    edge.config.auth_mode = API_AUTH_NONE;
+    edge_start(&edge);
+    a = get("/", "Origin: https://evil.example\r\n");
+    assert_int_equal(a.status, 403);
+    edge_answer_free(&a);
+    a = edge_raw(&edge, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_int_equal(a.status, 421);
+    edge_answer_free(&a);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_gzip_is_asked_for),
+        T(test_every_file),
+        T(test_headers),
+        T(test_public_stream),
+        T(test_cache),
+        T(test_methods),
+        T(test_no_other_path),
+        T(test_strangers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
