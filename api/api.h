@@ -40,6 +40,8 @@ enum session_state {
 };
 const char *api_state_name(enum session_state s); /* "created" ... */
 
+#define API_SESSION_TOKENS 24 /* that a session has at most */
+
 /* A token of one session, as it is kept: its hash, what it permits. */
 struct api_token {
     char session[API_ID_CAP];

@@ -1,5 +1,6 @@
 #include "api/server/auth.h"
 
+#include "api/server/ticket.h"
 #include "api/token.h"
 
 #include <pthread.h>
@@ -27,6 +28,7 @@ struct auth {
     struct entry *file;    /* [n_file] */
     struct entry *session; /* [AUTH_SESSION_TOKENS], the first n_session may be in use */
     int n_file, n_session;
+    struct ticket_box *tickets; /* has a lock of its own */
 };
 
 const char *auth_bearer(const char *header, size_t *len)
@@ -135,8 +137,9 @@ int auth_open(struct auth **out, const struct api_config *config, struct err *er
     pthread_mutex_init(&a->lock, NULL);
     a->open_to_all = config->auth_mode == API_AUTH_NONE;
     a->session = calloc(AUTH_SESSION_TOKENS, sizeof *a->session);
+    a->tickets = ticket_box_new();
     a->path = strdup(config->token_file ? config->token_file : "");
-    if (!a->session || !a->path)
+    if (!a->session || !a->path || !a->tickets)
         rc = err_set(err, ERR_MEMORY, "out of memory");
     else if (!a->open_to_all && !a->path[0])
         rc = err_set(err, ERR_INPUT, "tokens are asked for, but no token file is configured");
@@ -158,6 +161,7 @@ void auth_close(struct auth **a)
     free((*a)->file);
     free((*a)->session);
     free((*a)->path);
+    ticket_box_free(&(*a)->tickets);
     free(*a);
     *a = NULL;
 }
@@ -244,6 +248,29 @@ int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *w
     return e ? 0 : err_set(err, ERR_DENIED, "the token is not valid");
 }
 
+int auth_check_ticket(struct auth *a, const char *text, size_t len, struct auth_who *who,
+                      struct err *err)
+{
+    struct ticket t;
+
+    memset(who, 0, sizeof *who);
+    if (!text)
+        return err_set(err, ERR_DENIED, "a ticket is required");
+    if (len == 0 || len > TOKEN_MAX || !token_hash(text, len, who->sha256) ||
+        !ticket_find(a->tickets, who->sha256, ticket_now_s(), &t))
+        return err_set(err, ERR_DENIED,
+                       "the ticket is not valid: it was used, has expired, or never was");
+    who->scope = (enum auth_scope)t.scope;
+    strcpy(who->name, "ticket");
+    memcpy(who->session, t.session, sizeof who->session);
+    return 0;
+}
+
+struct ticket_box *auth_tickets(struct auth *a)
+{
+    return a->tickets;
+}
+
 int auth_may(const struct auth_who *who, enum auth_right right, const char *id, struct err *err)
 {
     bool bound = who->session[0] != '\0', may = false;
@@ -262,6 +289,8 @@ int auth_may(const struct auth_who *who, enum auth_right right, const char *id, 
         break;
     case AUTH_CREATE:
         may = !bound && who->scope >= AUTH_INGEST;
+        break;
+    case AUTH_TICKET: /* auth_check_ticket() has decided */
         break;
     case AUTH_FEED:
         may = who->scope >= AUTH_INGEST;
@@ -328,8 +357,28 @@ static bool is_among(const uint8_t hash[TOKEN_HASH_BYTES], const struct api_toke
     return false;
 }
 
+int auth_kept(struct auth *a, const char *id, struct api_token *kept, int cap)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&a->lock);
+    for (int i = 0; i < a->n_session && n < cap; i++) {
+        const struct entry *e = &a->session[i];
+
+        if (!e->used || strcmp(e->who.session, id) != 0)
+            continue;
+        kept[n] = (struct api_token){.scope = (int)e->who.scope};
+        memcpy(kept[n].session, e->who.session, sizeof kept[n].session);
+        memcpy(kept[n].owner, e->owner, sizeof kept[n].owner);
+        memcpy(kept[n++].sha256, e->hash, sizeof e->hash);
+    }
+    pthread_mutex_unlock(&a->lock);
+    return n;
+}
+
 void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n)
 {
+    ticket_forget_session(a->tickets, id);
     pthread_mutex_lock(&a->lock);
     for (int i = 0; i < a->n_session; i++)
         if (a->session[i].used && strcmp(a->session[i].who.session, id) == 0 &&

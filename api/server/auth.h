@@ -35,10 +35,12 @@ enum auth_right {
     AUTH_CREATE,
     AUTH_READ,
     AUTH_FEED,
-    AUTH_DELETE
+    AUTH_DELETE,
+    AUTH_TICKET /* not a token: a ticket (ticket.h), which auth_check_ticket() looks up */
 };
 
 struct auth;
+struct ticket_box;
 
 MUST_CHECK int auth_open(struct auth **a, const struct api_config *config, struct err *err);
 void auth_close(struct auth **a);
@@ -50,7 +52,9 @@ void auth_tell_tenants(struct auth *a, const struct core_ops *ops, struct core *
 /* A session's token of an earlier run, as core_ops.tokens_each tells it, is good again. Returns 0;
  * ERR_BUSY: the table is full; ERR_INPUT: no session, or a scope that no session's token has. */
 MUST_CHECK int auth_adopt(struct auth *a, const struct api_token *kept, struct err *err);
-/* Of the tokens of a session only these hold from now on. */
+/* The tokens that a session has, at most cap of them; returns their number. */
+int auth_kept(struct auth *a, const char *id, struct api_token *kept, int cap);
+/* Of the tokens of a session only these hold from now on, and none of its tickets. */
 void auth_keep_only(struct auth *a, const char *id, const struct api_token *kept, int n);
 /* edge_ops.session_gone */
 void auth_forget_session(struct auth *a, const char *id);
@@ -77,6 +81,13 @@ bool auth_holds(struct auth *a, const struct auth_who *who);
  */
 MUST_CHECK int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who,
                           struct err *err);
+
+/* Whose ticket is this? It stays good: the handler takes it, by who->sha256. Returns what
+ * auth_check() does. */
+MUST_CHECK int auth_check_ticket(struct auth *a, const char *text, size_t len, struct auth_who *who,
+                                 struct err *err);
+/* The tickets that are open; borrowed. */
+struct ticket_box *auth_tickets(struct auth *a);
 
 /* Returns: 0; ERR_DENIED; ERR_NOT_FOUND: the token belongs to another session (id may be ""). */
 MUST_CHECK int auth_may(const struct auth_who *who, enum auth_right right, const char *id,

@@ -1,4 +1,5 @@
 /* handle_session.c - create, list, get, close, delete sessions */
+#include "api/server/request_body.h"
 #include "api/server/routes.h"
 #include "api/server/stream_url.h"
 
@@ -6,29 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BODY_DEPTH_MAX 8
 #define SESSION_JSON_MAX \
     8192 /* bytes of one session when every character of its texts is escaped */
 #define LIST_MAX 100
-
-/* ------------------------------------------------------------------------------- the body */
-
-/* The body as JSON, NULL when there is none. Returns 0, or -1 after leaving a problem. */
-static int read_body(struct http_request *r, struct json **doc)
-{
-    struct err err = {0};
-
-    *doc = NULL;
-    if (r->body_len == 0)
-        return 0;
-    if (json_parse(doc, r->body, r->body_len, BODY_DEPTH_MAX, &err) == 0)
-        return 0;
-    if (err.code == ERR_MEMORY)
-        answer_problem_err(r, &err);
-    else
-        answer_problem(r, PROBLEM_MALFORMED, "%s", err.text);
-    return -1;
-}
 
 /* ------------------------------------------------------------------------------- the resource */
 
@@ -69,15 +50,6 @@ static void write_sources(struct json_writer *w, const struct session_info *s)
     json_close(w);
 }
 
-static void write_stream_url(struct json_writer *w, const struct http_request *r, const char *id)
-{
-    char prefix[STREAM_URL_CAP], url[STREAM_URL_CAP + 64];
-
-    stream_url_prefix(prefix, r);
-    snprintf(url, sizeof url, "%s/v1/sessions/%s/stream", prefix, id);
-    json_put_text(w, "stream_url", url);
-}
-
 static void write_views(struct json_writer *w, const struct api_views *v)
 {
     json_open_map(w, "views");
@@ -116,7 +88,7 @@ static void write_session(struct json_writer *w, const struct http_request *r,
         json_put_text(w, "guessed", "path and scale: the poses are the ego-motion network's");
     json_put_time(w, "created", s->created_s);
     json_put_time(w, "changed", s->changed_s);
-    write_stream_url(w, r, s->id);
+    stream_url_write(w, r, s->id);
     json_put_u64(w, "epoch", s->epoch);
     json_put_u64(w, "revision", s->revision);
     json_put_u64(w, "points", s->points);
@@ -216,7 +188,7 @@ void handle_session_create(struct http_request *r)
     struct json *doc;
     struct json_at at;
 
-    if (read_body(r, &doc))
+    if (request_body_parse(r, &doc))
         return;
     if (doc) {
         at = json_at(doc, &issues);
@@ -289,34 +261,12 @@ void handle_session_delete(struct http_request *r)
     answer_empty(r, 204);
 }
 
-/* A request whose body, if there is one, is an object without members. Returns 0, or -1 after
- * leaving a problem. */
-static int read_nothing(struct http_request *r)
-{
-    static const char *const none[] = {NULL};
-    struct json_issues issues = {0};
-    struct json_at at;
-    struct json *doc;
-
-    if (read_body(r, &doc))
-        return -1;
-    if (doc) {
-        at = json_at(doc, &issues);
-        json_only(&at, none);
-        json_free(&doc);
-    }
-    if (issues.n == 0)
-        return 0;
-    answer_problem_fields(r, &issues);
-    return -1;
-}
-
 void handle_session_close(struct http_request *r)
 {
     struct session_info info = {0};
     struct err err = {0};
 
-    if (read_nothing(r))
+    if (request_body_empty(r))
         return;
     if (r->config->ops->session_close(r->config->core, r->id, &err) ||
         r->config->ops->session_get(r->config->core, r->id, &info, &err))
@@ -329,7 +279,7 @@ void handle_session_kick(struct http_request *r)
 {
     struct err err = {0};
 
-    if (read_nothing(r))
+    if (request_body_empty(r))
         return;
     if (r->config->ops->session_kick(r->config->core, r->id, &err))
         answer_problem_err(r, &err);
@@ -345,7 +295,7 @@ void handle_session_tokens(struct http_request *r)
     struct api_token kept[2];
     struct err err = {0};
 
-    if (read_nothing(r))
+    if (request_body_empty(r))
         return;
     if (r->config->ops->session_get(r->config->core, r->id, &info, &err) ||
         make_tokens(r, &info, ingest, view, kept, &err)) {

@@ -306,12 +306,13 @@ static int check_token(struct http_request *r)
         return 0;
     if (r->authorization)
         token = auth_bearer(r->authorization, &len);
-    if (auth_check(r->auth, token, len, &r->who, &err)) {
+    if (r->route->right == AUTH_TICKET ? auth_check_ticket(r->auth, token, len, &r->who, &err)
+                                       : auth_check(r->auth, token, len, &r->who, &err)) {
         answer_header(r, "WWW-Authenticate", "Bearer realm=\"recond\"%s",
                       token ? ", error=\"invalid_token\"" : "");
         return refuse(r, PROBLEM_UNAUTHORIZED, err.text);
     }
-    if (auth_may(&r->who, r->route->right, r->id, &err)) {
+    if (r->route->right != AUTH_TICKET && auth_may(&r->who, r->route->right, r->id, &err)) {
         answer_problem_err(r, &err);
         return -1;
     }

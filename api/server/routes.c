@@ -23,6 +23,8 @@ static const struct routes_entry routes[] = {
     {"PUT", "/v1/sessions/{id}/submaps/{n}", AUTH_FEED, NULL, false, false, handle_submap_place},
     {"GET", "/v1/sessions/{id}/trajectory", AUTH_READ, TEXT, false, false, handle_cloud_trajectory},
     {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, false, handle_cloud_depth},
+    {"POST", "/v1/sessions/{id}/tickets", AUTH_FEED, JSON, false, false, handle_ticket_make},
+    {"POST", "/v1/tickets/exchange", AUTH_TICKET, JSON, false, false, handle_ticket_exchange},
     {"GET", "/v1/models", AUTH_ANY, JSON, false, false, handle_host_models},
     {"GET", "/v1/devices", AUTH_GLOBAL, JSON, false, false, handle_host_devices},
     {"GET", "/livez", AUTH_NONE, JSON, true, true, handle_health_live},

@@ -53,6 +53,9 @@ void handle_cloud_depth(struct http_request *r);
 void handle_host_models(struct http_request *r);
 void handle_host_devices(struct http_request *r);
 
+void handle_ticket_make(struct http_request *r);
+void handle_ticket_exchange(struct http_request *r);
+
 void handle_page(struct http_request *r);
 
 void handle_health_live(struct http_request *r);

@@ -23,6 +23,15 @@ void stream_url_prefix(char url[STREAM_URL_CAP], const struct http_request *r)
     }
 }
 
+void stream_url_write(struct json_writer *w, const struct http_request *r, const char *id)
+{
+    char prefix[STREAM_URL_CAP], url[STREAM_URL_CAP + 64];
+
+    stream_url_prefix(prefix, r);
+    snprintf(url, sizeof url, "%s/v1/sessions/%s/stream", prefix, id);
+    json_put_text(w, "stream_url", url);
+}
+
 void stream_url_origin(char origin[STREAM_URL_CAP], const struct http_request *r)
 {
     char *host;

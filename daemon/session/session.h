@@ -30,7 +30,7 @@
 #define SESSION_VIEWERS_MAX 250
 /* One of each source that sends, and those that they replaced and that are closing. */
 #define SESSION_FEEDERS_MAX (2 * API_SOURCES_MAX)
-#define SESSION_TOKENS_MAX 8
+#define SESSION_TOKENS_MAX API_SESSION_TOKENS
 
 struct session;
 struct pipeline;     /* pipeline.h */

@@ -12,7 +12,7 @@
 
 #define STREAMS_MAX 512
 #define ACKS_MAX 64
-#define TOKENS_MAX 2
+#define TOKENS_MAX API_SESSION_TOKENS
 #define MESSAGE_MAX (4u << 20)
 
 atomic_ullong fake_core_ahead_us;

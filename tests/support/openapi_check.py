@@ -23,7 +23,8 @@ UNKNOWN = "aaaabbbbccccddddeeeeffff22"
 # What a client cannot bring about at will.
 NOT_ASKED = {("createSession", "503"), ("createSession", "404"), ("listSessions", "503"), ("exportCloud", "503"),
              ("exportTrajectory", "503"), ("getDepth", "503"), ("listSubmaps", "503"), ("placeSubmap", "503"),
-             ("closeSession", "409"), ("ready", "503")}
+             ("closeSession", "409"), ("ready", "503"), ("makeTicket", "503"), ("exchangeTicket", "503"), ("exchangeTicket", "404"),
+             ("exchangeTicket", "409")}
 
 
 class Contract:
@@ -174,6 +175,28 @@ class Checker:
                 self.ask(operation, own, headers={"Accept": "text/css"})
             self.ask(operation, {"id": UNKNOWN})
 
+    def tickets(self, own):
+        for body in (None, '{"scope": "ingest", "expires_s": 60}', "{}"):
+            _, data = self.ask("makeTicket", own, body=body)
+        ticket = json.loads(data)["ticket"]
+        self.ask("makeTicket", own, body="{")
+        self.ask("makeTicket", own, body='{"expires_s": 0}')
+        self.ask("makeTicket", own, body="{}", headers={"Content-Type": "text/plain"})
+        self.ask("makeTicket", own, body=" " * 100000)
+        self.ask("makeTicket", own, headers={"Accept": "text/css"})
+        self.ask("makeTicket", {"id": UNKNOWN})
+        self.ask("exchangeTicket", token=ticket, body='{"a": 1}')
+        self.ask("exchangeTicket", token=ticket, body="{")
+        self.ask("exchangeTicket", token=ticket, body="{}", headers={"Content-Type": "text/plain"})
+        self.ask("exchangeTicket", token=ticket, body=" " * 100000)
+        self.ask("exchangeTicket", token=ticket, headers={"Accept": "text/css"})
+        answer, data = self.ask("exchangeTicket", token=ticket)
+        if answer.status != 201:
+            self.fail(f"a fresh ticket is not exchanged: {data[:200]!r}")
+        elif ADMIN:
+            self.ask("getSession", own, token=json.loads(data)["token"])
+        self.ask("exchangeTicket", token=ticket)
+
     def tokens(self, session, plain):
         own = {"id": session["id"]}
         for operation, (_, _, op) in self.contract.operations.items():
@@ -198,6 +221,7 @@ class Checker:
     def run(self):
         session, plain = self.sessions()
         self.one_session(session, plain)
+        self.tickets({"id": plain["id"]})
         self.rest()
         if ADMIN:
             self.tokens(session, plain)

@@ -385,8 +385,8 @@ static int expected(enum auth_right right, enum kind kind, bool on_session)
 
     if (right == AUTH_NONE)
         return yes;
-    if (kind == NO || kind == WRONG || kind == EXPIRED)
-        return 401;
+    if (kind == NO || kind == WRONG || kind == EXPIRED || right == AUTH_TICKET)
+        return 401; /* a token is no ticket */
     if (on_session && kind == FOREIGN)
         return 404;
     switch (right) {
