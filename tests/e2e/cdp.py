@@ -142,7 +142,7 @@ class Browser:
         """A new page; `before`: calls that come before it is loaded, (method, params)."""
         target = self.call('Target.createTarget', url='about:blank')['targetId']
         session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
-        page = self.pages[session] = Page(self, session)
+        page = self.pages[session] = Page(self, session, target)
         for domain in ('Page', 'Runtime', 'Network', 'Log'):
             page.call(domain + '.enable')
         for method, params in before:
@@ -152,19 +152,22 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, session):
-        self.browser, self.session = browser, session
+    def __init__(self, browser, session, target):
+        self.browser, self.session, self.target = browser, session, target
         self.errors, self.requests, self.console = [], [], []
         self.events = collections.Counter()
 
     def call(self, method, **params):
         return self.browser.call(method, self.session, **params)
 
+    def close(self):
+        self.browser.call('Target.closeTarget', targetId=self.target)
+
     def _event(self, method, params):
         self.events[method] += 1
         if method == 'Runtime.exceptionThrown':
             self.errors.append(params['exceptionDetails'].get('exception', {}).get('description', params['exceptionDetails']['text']))
-        elif method == 'Log.entryAdded' and params['entry']['level'] == 'error':
+        elif method == 'Log.entryAdded' and params['entry']['level'] == 'error' and not params['entry'].get('url', '').endswith('/favicon.ico'):
             self.errors.append(params['entry']['text'] + ' ' + params['entry'].get('url', ''))
         elif method == 'Runtime.consoleAPICalled':
             text = ' '.join(str(a.get('value', a.get('description'))) for a in params['args'])

@@ -1,9 +1,11 @@
 /* tests.js - runs the test files of this folder and leaves their lines in `window.tap` */
 import * as mirror from './mirror.test.js';
+import * as view from './view.test.js';
+import {tap} from './tap.js';
 
 async function golden(name) {
   const text = await (await fetch(`/tests/golden/wire/${name}.hex`)).text();
   return Uint8Array.from(text.trim().split(/\s+/), byte => parseInt(byte, 16));
 }
 
-window.tap = await mirror.run(golden);
+window.tap = await tap({...mirror.tests, ...view.tests}, golden);

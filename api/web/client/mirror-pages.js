@@ -4,8 +4,10 @@
  * chunks of CHUNK_PAGES, which are added as the cloud grows and never moved: the copy on a graphics
  * card is one buffer a chunk, and a page has the same place in both. With each page stands a row of
  * four numbers for whoever draws it: x, y, z of its block, and slot << 8 | points, where the slot
- * says which transform places the block.
+ * says which transform places the block. In what collect() gives out, spacing << 18 comes to that: about
+ * how far apart the page's points are, in steps, so that they can be drawn without gaps.
  */
+import {gather} from './mirror-keys.js';
 
 export const PAGE_POINTS = 128;
 export const PAGE_WORDS = 2 * PAGE_POINTS;
@@ -13,8 +15,12 @@ export const CHUNK_PAGES = 2048;
 /** Bytes of a chunk on each side: keys, and rows. */
 export const CHUNK_BYTES = CHUNK_PAGES * (4 * PAGE_WORDS + 16);
 
+/* Points that lie in a row on the curve through space, of which the spacing is measured. */
+const GROUP = 16, SPACING_MOST = 4095;
+
 export class Pages {
   constructor() {
+    this.spacings = new Float64Array(PAGE_POINTS / GROUP);
     this.clear();
   }
 
@@ -114,6 +120,7 @@ export class Pages {
         chunk.nChanged--;
         ids[n] = which * CHUNK_PAGES + i;
         rows.set(chunk.rows.subarray(4 * i, 4 * i + 4), 4 * n);
+        rows[4 * n + 3] |= this.spacing(chunk, i) << 18;
         keys.set(chunk.keys.subarray(i * PAGE_WORDS, (i + 1) * PAGE_WORDS), n * PAGE_WORDS);
       }
       if (chunk.nChanged) {
@@ -123,5 +130,28 @@ export class Pages {
     }
     this.cursor = 0;
     return n;
+  }
+
+  /* The median over groups of points of the root of the largest face of their box, shared by as many points. */
+  spacing(chunk, index) {
+    const points = chunk.rows[4 * index + 3] & 0xff, at = index * PAGE_WORDS, {spacings} = this;
+    let groups = 0;
+    for (let from = 0; from < points; from += GROUP) {
+      const n = Math.min(GROUP, points - from);
+      let x0 = 1023, y0 = 1023, z0 = 1023, x1 = 0, y1 = 0, z1 = 0;
+      for (let i = at + 2 * from + 1; i < at + 2 * (from + n); i += 2) {
+        const m = chunk.keys[i] >>> 2, x = gather(m), y = gather(m >>> 1), z = gather(m >>> 2);
+        if (x < x0) x0 = x;
+        if (x > x1) x1 = x;
+        if (y < y0) y0 = y;
+        if (y > y1) y1 = y;
+        if (z < z0) z0 = z;
+        if (z > z1) z1 = z;
+      }
+      const x = x1 - x0 + 1, y = y1 - y0 + 1, z = z1 - z0 + 1;
+      if (n > 1) spacings[groups++] = Math.sqrt(Math.max(x * y, y * z, z * x) / n);
+    }
+    if (!groups) return 8;
+    return Math.min(SPACING_MOST, Math.max(1, Math.round(spacings.subarray(0, groups).sort()[groups >> 1])));
   }
 }

@@ -322,12 +322,16 @@ export class Mirror {
   /**
    * The smallest box around the points of each submap, in steps and in the submap's own axes. Blocks that have not
    * changed since the last call are not looked at again.
+   * @param {number} share of the points that is enough: the blocks with the fewest are left out
    * @returns {Map<number, {min: number[], max: number[]}>} by submap
    */
-  boxes() {
-    const boxes = new Map();
-    for (const block of this.blocks.values()) {
-      if (!block.points) continue;
+  boxes(share = 1) {
+    const boxes = new Map(), blocks = [...this.blocks.values()].filter(b => b.points);
+    if (share < 1) blocks.sort((a, b) => b.points - a.points);
+    let points = 0;
+    for (const block of blocks) {
+      if (points >= share * this.points) break;
+      points += block.points;
       block.box ??= this.blockBox(block);
       const box = boxes.get(block.submap.id);
       if (!box) boxes.set(block.submap.id, {min: block.box.slice(0, 3), max: block.box.slice(3)});

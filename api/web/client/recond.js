@@ -11,6 +11,7 @@ import { bearer, encodeFrame, isBlock, isResult } from './wire.js';
 import { RecondError, StoreFull, StreamError, Unreachable } from './errors.js';
 
 export { Rest } from './rest.js';
+export { Mirror, readHeader, readPlanes } from './mirror.js';
 export { Store } from './store.js';
 export * from './errors.js';
 export * from './wire.js';
