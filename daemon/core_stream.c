@@ -114,7 +114,8 @@ int core_stream_start(struct stream *s, const struct control_start *start, struc
 {
     struct session *session = s->session;
     const struct config config = core_config(s->core);
-    struct control_ready ready = {.message_s = (uint32_t)config.stream.message_timeout_s,
+    struct control_ready ready = {.cameras = CAMERAS_MAX,
+                                  .message_s = (uint32_t)config.stream.message_timeout_s,
                                   .quota_rate =
                                       (uint32_t)tenant_frames_per_s(session_setup(session)->tenant),
                                   .epoch = session_epoch(session),
@@ -186,8 +187,8 @@ static int refuse(struct stream *s, uint64_t seq, enum control_reason reason, in
     return end(s, seq, CONTROL_REFUSED, reason, rc);
 }
 
-/* Where the picture names a declared camera, its intrinsics are the frame's, as if it had brought
- * them. Returns false if no camera has that name. */
+/* Where the picture names a declared camera, its intrinsics and model are the frame's, as if it had
+ * brought them. Returns false if no camera has that name. */
 static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[FRAME_HEADER_BYTES])
 {
     const struct cameras_entry *e;
@@ -198,6 +199,7 @@ static bool name_camera(const struct stream *s, struct frame *f, uint8_t header[
     if (!e)
         return false;
     f->K = intrinsics_scale(e->K, e->width, e->height, f->width, f->height);
+    f->lens = e->lens;
     f->flags |= FRAME_HAS_CAMERA;
     frame_put_camera(header, &f->K);
     return true;
@@ -233,6 +235,7 @@ static bool name_depth_camera(const struct stream *s, struct frame *f)
     T_cr = rigid_inverse(&T_cr);
     f->rig.known = true;
     f->rig.K = intrinsics_scale(e->K, e->width, e->height, part->width, part->height);
+    f->rig.lens = e->lens;
     f->rig.T_cd = rigid_mul(&T_cr, &e->T_rc);
     return true;
 }

@@ -21,6 +21,7 @@
 #define RECOND_GPU_GPU_H
 
 #include "proto/err.h"
+#include "proto/geom/lens.h"
 #include "proto/types.h"
 
 #ifdef __cplusplus
@@ -384,7 +385,8 @@ struct gpu_sensor {
     int width, height;   /* GPU_SENSOR_PIXELS at most */
     int inverse;         /* metres are 6553.5 / value; else value / 1000 */
     struct intrinsics K; /* of its picture */
-    struct rigid T_cs;   /* sensor to colour camera */
+    struct lens lens;
+    struct rigid T_cs; /* sensor to colour camera */
 };
 
 /* One frame on its way through the device; owned by the worker. */
@@ -393,6 +395,7 @@ struct gpu_frame {
     const uint8_t *rgb;  /* host, packed [height][width][3] */
     int width, height;   /* of rgb */
     struct intrinsics K; /* of rgb */
+    struct lens lens;    /* what is computed is of the camera that lens_map_make() answers */
     int has_pose;
     struct rigid T_wc; /* if has_pose */
     /* tracking lost or another world: the previous frame says nothing about this one */

@@ -60,11 +60,13 @@
 
 enum journal_type { JOURNAL_SEGMENT, JOURNAL_FRAME, JOURNAL_OUTCOME };
 
+#define JOURNAL_PARTS_MAX 5 /* of a body */
+
 /* Embedded in its owner; zero is valid. */
 struct journal_entry {
     struct journal_entry *next;
-    enum journal_type type; /* FRAME or OUTCOME */
-    struct iovec part[4];   /* the body; stays valid and unchanged until done() */
+    enum journal_type type;               /* FRAME or OUTCOME */
+    struct iovec part[JOURNAL_PARTS_MAX]; /* the body; stays valid and unchanged until done() */
     int n_parts;
     uint64_t number; /* out: of the record; 0 if it was not written */
 };

@@ -94,7 +94,7 @@ journal_mark_read(int dir); /* 0 = none, or it cannot be read: records speak for
 struct journal_group {
     uint8_t head[1 + JOURNAL_GROUP_MAX][JOURNAL_HEADER_BYTES];
     uint8_t segment[JOURNAL_SEGMENT_BODY];
-    struct iovec iov[2 + 5 * JOURNAL_GROUP_MAX];
+    struct iovec iov[2 + (1 + JOURNAL_PARTS_MAX) * JOURNAL_GROUP_MAX];
     int n_iov, n_records;
     uint64_t bytes;
 };

@@ -345,7 +345,8 @@ static void append_frame(struct session_disk *d, struct store_ticket *t)
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
                                        (t->displaced.any ? STORE_FRAME_DISPLACED : 0) |
-                                       (item->frame.rig.known ? STORE_FRAME_RIG : 0),
+                                       (item->frame.rig.known ? STORE_FRAME_RIG : 0) |
+                                       (frame_has_lenses(&item->frame) ? STORE_FRAME_LENSES : 0),
                               .breaks = item->breaks,
                               .displaced = t->displaced.number,
                               .displaced_seq = t->displaced.any ? t->displaced.seq : 0,
@@ -369,6 +370,10 @@ static void append_frame(struct session_disk *d, struct store_ticket *t)
     if (item->frame.rig.known) {
         frame_rig_put(t->rig, &item->frame.rig);
         t->entry.part[t->entry.n_parts++] = (struct iovec){t->rig, FRAME_RIG_BYTES};
+    }
+    if (frame_has_lenses(&item->frame)) {
+        frame_lenses_put(t->lenses, &item->frame);
+        t->entry.part[t->entry.n_parts++] = (struct iovec){t->lenses, FRAME_LENSES_BYTES};
     }
     journal_append(d->log, &t->entry);
 }

@@ -49,7 +49,8 @@ struct store_work {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */
     uint32_t submap, breaks;
-    int turn; /* gpu_item.turn */
+    int turn;       /* gpu_item.turn */
+    uint32_t shape; /* of its picture (session_work_picture_shape()), 0 = not known */
 };
 
 /* What the store asks of the rooms above. By any thread, no lock held. */

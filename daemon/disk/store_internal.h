@@ -12,6 +12,7 @@
 #define STORE_FRAME_CV 1u        /* the header's pose has OpenCV axes */
 #define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
 #define STORE_FRAME_RIG 4u       /* frame_rig_put() of its depth is behind it */
+#define STORE_FRAME_LENSES 8u    /* behind that frame_lenses_put() */
 
 /* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
 struct store_meta {
@@ -31,7 +32,7 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 /* What the journal is given of a frame and of its end; one for each slot of the session's queue. */
 struct store_ticket {
     struct queue_item *item;
-    uint8_t meta[STORE_META_BYTES], rig[FRAME_RIG_BYTES];
+    uint8_t meta[STORE_META_BYTES], rig[FRAME_RIG_BYTES], lenses[FRAME_LENSES_BYTES];
     struct journal_entry entry;
     struct queue_dropped displaced; /* the frame that it made go */
     struct control_ack end;         /* how it ended, if not used */

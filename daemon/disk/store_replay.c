@@ -50,17 +50,24 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
               session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
 
-/* A record's frame, and the camera of its depth behind it. */
+/* A record's frame, and behind it the camera of its depth and the models of both cameras. */
 static int parse(struct frame *f, const struct store_meta *m, const uint8_t *msg, size_t len,
                  enum frame_pose_convention convention, struct err *err)
 {
     size_t rig = m->flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
+    size_t lenses = m->flags & STORE_FRAME_LENSES ? FRAME_LENSES_BYTES : 0;
+    const uint8_t *behind;
     int rc;
 
-    if (len < FRAME_HEADER_BYTES + rig)
+    if (len < FRAME_HEADER_BYTES + rig + lenses)
         return err_set(err, ERR_INPUT, "a record of %zu bytes", len);
-    rc = frame_parse(f, msg, len - rig, convention, err);
-    return rc || !rig ? rc : frame_rig_get(&f->rig, msg + len - rig, err);
+    behind = msg + len - rig - lenses;
+    rc = frame_parse(f, msg, len - rig - lenses, convention, err);
+    if (rc == 0 && rig)
+        rc = frame_rig_get(&f->rig, behind, err);
+    if (rc == 0 && lenses)
+        rc = frame_lenses_get(f, behind + rig, err);
+    return rc;
 }
 
 /* Into the queue, as if it had just come in. */

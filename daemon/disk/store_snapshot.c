@@ -14,7 +14,8 @@
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
 #define CORE_VERSION 3
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
-#define TURN_SHIFT 8 /* in the word of `any`, which earlier builds hold against 0 */
+#define TURN_SHIFT 8   /* in the word of `any`, which earlier builds hold against 0 */
+#define SHAPE_SHIFT 16 /* behind it, 0 in checkpoints of builds that did not know it */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
 #define SOURCES SECTION_TAG('D', 'S', 'R', 'C')
 #define POSITION SECTION_TAG('D', 'P', 'O', 'S') /* optional, where one is known */
@@ -55,7 +56,8 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u64(&w, d->used);
     bytes_put_u64(&w, atomic_load(&d->front_refused));
     bytes_put_u64(&w, atomic_load(&d->front_dropped));
-    bytes_put_u32(&w, work->any ? 1u | (uint32_t)work->turn << TURN_SHIFT : 0);
+    bytes_put_u32(
+        &w, work->any ? 1u | (uint32_t)work->turn << TURN_SHIFT | work->shape << SHAPE_SHIFT : 0);
     bytes_put_u32(&w, work->submap);
     bytes_put_u32(&w, work->breaks);
     put_sizes(&w, work, &saved);
@@ -103,6 +105,7 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     any = bytes_get_u32(&r);
     work.any = any != 0;
     work.turn = (int)(any >> TURN_SHIFT & 3);
+    work.shape = any >> SHAPE_SHIFT;
     work.submap = bytes_get_u32(&r);
     work.breaks = bytes_get_u32(&r);
     if (get_sizes(&work, &saved, &r))

@@ -6,6 +6,7 @@
 #include "daemon/work/parts.h"
 #include "daemon/work/worker.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,19 +25,39 @@ struct decode {
     struct decode_thread threads[TURN_POOL_MAX];
 };
 
-/* The first frame decides the network's picture, and how much room the pictures of all have. */
-static void choose_sizes(struct session *s, const struct jpeg_info *info)
+/* The size that the whole picture of a frame takes at the scale at which the network sees it. */
+static void seen_size(const struct lens_map *m, int net_w, int net_h, int *w, int *h)
+{
+    *w = net_w;
+    *h = net_h;
+    if (m->mapped) {
+        *w = (int)ceilf(fminf((float)m->w * (m->K.fx / m->from.fx), (float)m->w));
+        *h = (int)ceilf(fminf((float)m->h * (m->K.fy / m->from.fy), (float)m->h));
+    }
+}
+
+/* The first frame decides the network's picture, and how much room the pictures of all have. The
+ * view out of a sphere has the shape of most cameras' pictures. */
+static void choose_sizes(struct session *s, const struct jpeg_info *info,
+                         const struct queue_item *item)
 {
     struct store_work *k = &session_work(s)->kept;
+    const struct lens *lens = &item->frame.lens;
+    struct lens_map map;
     int w, h;
 
     session_get_net(s, &w, &h);
     if (w == 0) {
-        models_net_size(info->width, info->height, session_setup(s)->multiple, &w, &h);
+        bool sphere = lens->model == LENS_SPHERE;
+
+        models_net_size(sphere ? 4 : info->width, sphere ? 3 : info->height,
+                        session_setup(s)->multiple, &w, &h);
         session_set_net(s, w, h);
     }
     k->jpeg_w = info->width;
     k->jpeg_h = info->height;
+    map = lens_map_make(lens, item->K, info->width, info->height, w, h);
+    seen_size(&map, w, h, &w, &h);
     jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
@@ -45,32 +66,43 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info)
 static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
 {
     const struct store_work *k = &session_work(s)->kept;
-    int side = k->w > k->h ? k->w : k->h, net_w, net_h;
+    int side = k->w > k->h ? k->w : k->h, seen_w, seen_h;
+    struct lens_map map;
 
-    session_get_net(s, &net_w, &net_h);
+    session_get_net(s, &seen_w, &seen_h);
+    map = lens_map_make(&item->frame.lens, item->K, info->width, info->height, seen_w, seen_h);
+    seen_size(&map, seen_w, seen_h, &seen_w, &seen_h);
     for (int part = 1; part <= 8; part *= 2) {
         int *w = &item->width, *h = &item->height;
 
-        jpeg_scaled_size(info, net_w / part, net_h / part, w, h);
+        jpeg_scaled_size(info, seen_w / part, seen_h / part, w, h);
         if (*w <= side && *h <= side && (int64_t)*w * *h <= (int64_t)k->w * k->h)
             return true;
     }
     return false;
 }
 
-/* Intrinsics of the decoded picture, from the frame or from the session. A focal length that is
- * lost in scaling is refused here: the device would refuse the batch for it. */
+/* Intrinsics of the whole picture, from the frame or from the session. */
 static enum control_reason camera(const struct session *s, struct queue_item *item)
 {
     const struct session_options *o = &session_setup(s)->options;
-    struct intrinsics K = item->frame.K;
 
-    if (!(item->frame.flags & FRAME_HAS_CAMERA)) {
-        if (!o->has_camera)
-            return CONTROL_NO_CAMERA;
-        K = intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
-    }
-    item->K = intrinsics_scale(K, item->frame.width, item->frame.height, item->width, item->height);
+    item->K = item->frame.K;
+    if (item->frame.flags & FRAME_HAS_CAMERA)
+        return CONTROL_REASON_NONE;
+    if (!o->has_camera)
+        return CONTROL_NO_CAMERA;
+    item->K =
+        intrinsics_scale(o->K, o->camera_w, o->camera_h, item->frame.width, item->frame.height);
+    return CONTROL_REASON_NONE;
+}
+
+/* The same of the decoded picture. A focal length that is lost in scaling is refused here: the
+ * device would refuse the batch for it. */
+static enum control_reason scale_camera(struct queue_item *item)
+{
+    item->K =
+        intrinsics_scale(item->K, item->frame.width, item->frame.height, item->width, item->height);
     return item->K.fx >= FRAME_FOCAL_MIN_PX && item->K.fy >= FRAME_FOCAL_MIN_PX
                ? CONTROL_REASON_NONE
                : CONTROL_BAD_FRAME;
@@ -146,12 +178,15 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
         return CONTROL_DECODE_ERROR;
     if (info.width != f->width || info.height != f->height)
         return CONTROL_BAD_FRAME;
+    reason = camera(s, item);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
     if (first)
-        choose_sizes(s, &info);
+        choose_sizes(s, &info, item);
     if (!fit(s, &info, item))
         return CONTROL_BAD_FRAME;
     item->exif_turn = info.turn;
-    reason = camera(s, item);
+    reason = scale_camera(item);
     if (reason != CONTROL_REASON_NONE)
         return reason;
     if (!item->rgb && make_room(s, item))

@@ -34,7 +34,7 @@ static bool tell(struct job *job, const struct rigid *T_wc)
     struct frame_result *result;
 
     session_get_net(s, &map.w, &map.h);
-    map.K = intrinsics_scale(item->K, item->width, item->height, map.w, map.h);
+    map.K = lens_map_make(&item->frame.lens, item->K, item->width, item->height, map.w, map.h).K;
     result = results_take(session_results(s), depth_message_bytes(map.w, map.h));
     if (!result)
         return false;

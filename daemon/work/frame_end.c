@@ -79,6 +79,7 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
     kept->submap = job->item->submap;
     kept->breaks = job->item->breaks;
     kept->turn = job->on_device.turn;
+    kept->shape = session_work_picture_shape(job->item);
     session_set_position(s, &job->item->frame);
     store_used(s, job->item);
     frame_end_told(s, job->item, ack);

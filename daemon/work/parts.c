@@ -5,6 +5,7 @@
 #include "proto/wire/codec.h"
 #include "proto/wire/depth.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,7 @@ static int decode_depth(struct parts *p, struct queue_item *item, uint8_t *room,
     to->K =
         (struct intrinsics){K.fx / (float)n, K.fy / (float)n, (K.cx - (float)(n / 2)) / (float)n,
                             (K.cy - (float)(n / 2)) / (float)n};
+    to->lens = item->frame.rig.known ? item->frame.rig.lens : item->frame.lens;
     to->T_cs = item->frame.rig.known ? item->frame.rig.T_cd : rigid_identity();
     keep_depth(to, (uint16_t *)(void *)room, p->values, w, h, n);
     item->bad_part = 0;
@@ -221,6 +223,11 @@ static int decode_sensor(struct parts *p, struct queue_item *item, uint8_t *room
 
 /* ------------------------------------------------------------------------- mask */
 
+/* Pixels of a mask, x0 <= x < x1. */
+struct box {
+    int x0, y0, x1, y1;
+};
+
 /* The mask's pixels that lie, in part at least, in pixel i of n. */
 static int first_of(int i, int n, int size)
 {
@@ -232,10 +239,41 @@ static int end_of(int i, int n, int size)
     return (int)(((int64_t)(i + 1) * size + n - 1) / n);
 }
 
-static uint8_t any_in(const uint8_t *bits, size_t stride, int x0, int x1, int y0, int y1)
+static struct box plain_box(int x, int y, int net_w, int net_h, int w, int h)
 {
-    for (int y = y0; y < y1; y++)
-        for (int x = x0; x < x1; x++)
+    return (struct box){first_of(x, net_w, w), first_of(y, net_h, h), end_of(x, net_w, w),
+                        end_of(y, net_h, h)};
+}
+
+/* The same where the picture's camera is another than the network's: all of the mask between the
+ * pixel's four corners in the picture. */
+static struct box mapped_box(const struct lens_map *m, int x, int y, int w, int h)
+{
+    float u0 = (float)m->w, u1 = 0, v0 = (float)m->h, v1 = 0;
+    float by_x = (float)w / (float)m->w, by_y = (float)h / (float)m->h;
+    struct box box;
+
+    for (int i = 0; i < 4; i++) {
+        float u, v;
+
+        lens_map_at(m, (float)x + (i & 1 ? 0.5f : -0.5f), (float)y + (i & 2 ? 0.5f : -0.5f), &u,
+                    &v);
+        u0 = fminf(u0, u);
+        u1 = fmaxf(u1, u);
+        v0 = fminf(v0, v);
+        v1 = fmaxf(v1, v);
+    }
+    box = (struct box){(int)((u0 + 0.5f) * by_x), (int)((v0 + 0.5f) * by_y),
+                       (int)((u1 + 0.5f) * by_x) + 1, (int)((v1 + 0.5f) * by_y) + 1};
+    box.x1 = box.x1 < w ? box.x1 : w;
+    box.y1 = box.y1 < h ? box.y1 : h;
+    return box;
+}
+
+static uint8_t any_in(const uint8_t *bits, size_t stride, const struct box *b)
+{
+    for (int y = b->y0; y < b->y1; y++)
+        for (int x = b->x0; x < b->x1; x++)
             if (bits[(size_t)y * stride + (size_t)x / 8] >> (7 - x % 8) & 1)
                 return 1;
     return 0;
@@ -246,6 +284,8 @@ static int decode_mask(struct parts *p, struct queue_item *item, uint8_t *room,
 {
     int w = part->width, h = part->height, rc;
     size_t stride = ((size_t)w + 7) / 8;
+    struct lens_map map =
+        lens_map_make(&item->frame.lens, item->K, item->width, item->height, net_w, net_h);
     const uint8_t *bits;
 
     item->bad_part = FRAME_MASK;
@@ -253,10 +293,12 @@ static int decode_mask(struct parts *p, struct queue_item *item, uint8_t *room,
     if (rc)
         return rc;
     for (int y = 0; y < net_h; y++)
-        for (int x = 0; x < net_w; x++)
-            room[(size_t)y * (size_t)net_w + (size_t)x] =
-                any_in(bits, stride, first_of(x, net_w, w), end_of(x, net_w, w),
-                       first_of(y, net_h, h), end_of(y, net_h, h));
+        for (int x = 0; x < net_w; x++) {
+            struct box box =
+                map.mapped ? mapped_box(&map, x, y, w, h) : plain_box(x, y, net_w, net_h, w, h);
+
+            room[(size_t)y * (size_t)net_w + (size_t)x] = any_in(bits, stride, &box);
+        }
     item->mask = room;
     item->bad_part = 0;
     return 0;

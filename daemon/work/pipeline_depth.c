@@ -29,6 +29,7 @@ static void open_job(struct job *job)
         .width = item->width,
         .height = item->height,
         .K = item->K,
+        .lens = item->frame.lens,
         .depth_out = depth_result_room(job),
     };
 }

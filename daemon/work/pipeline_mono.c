@@ -39,6 +39,9 @@ static void open_job(struct job *job)
     const struct session_work *k = session_work(job->session);
     const struct queue_item *item = job->item;
     const struct frame *f = &item->frame;
+    bool posed = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE;
+    /* the picture before was another camera's: no motion can be learned from it */
+    bool reshaped = !posed && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
 
     job->frame = (struct gpu_frame){
         .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
@@ -46,11 +49,12 @@ static void open_job(struct job *job)
         .width = item->width,
         .height = item->height,
         .K = item->K,
-        .has_pose = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE,
+        .lens = item->frame.lens,
+        .has_pose = posed,
         .T_wc = f->T_wc,
         .submap = item->submap,
-        .restart =
-            k->kept.any && (item->submap != k->kept.submap || item->breaks != k->kept.breaks),
+        .restart = k->kept.any &&
+                   (item->submap != k->kept.submap || item->breaks != k->kept.breaks || reshaped),
         .sensor = item->sensor,
         .mask = item->mask,
         .depth_out = depth_result_room(job),

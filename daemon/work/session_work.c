@@ -71,6 +71,13 @@ static struct vec3 direction_of(enum session_up up)
     return vec3_make(0, sign, 0);
 }
 
+uint32_t session_work_picture_shape(const struct queue_item *item)
+{
+    uint32_t shape = (uint32_t)item->frame.width * 2048u / (uint32_t)item->frame.height;
+
+    return 1 + (shape * LENS_MODELS + (uint32_t)item->frame.lens.model) % UINT16_MAX;
+}
+
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item)
 {
     const struct session_options *o = &session_setup(k->session)->options;

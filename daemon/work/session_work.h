@@ -75,6 +75,8 @@ void session_work_retire(struct session *s);
 /* Takes over what a checkpoint kept. */
 void session_work_restore(struct session *s, const struct store_work *kept);
 
+/* store_work.shape of its picture: another one for another model or another shape. */
+uint32_t session_work_picture_shape(const struct queue_item *item);
 /* gpu_item.turn of the session's next frame: by the options, its pose or its Exif, and the turn of
  * the frame before. The worker's thread. */
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);

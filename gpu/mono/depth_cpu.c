@@ -4,6 +4,14 @@
 #include "gpu/mono/image_point.h"
 #include "gpu/net/net_dnnl.h"
 
+void depth_cpu_hide(struct session_cpu *s, const struct gpu_frame *f)
+{
+    for (uint32_t i = 0; (f->mask || s->map.mapped) && i < s->n_pixels; i++)
+        if ((f->mask && f->mask[i]) ||
+            !lens_map_shows(&s->map, (int)(i % (uint32_t)s->w), (int)(i / (uint32_t)s->w)))
+            s->depth[i] = 0.0f;
+}
+
 /* Without a network the session has its depth already (session_cpu_put_depth()). */
 int depth_cpu_run(struct gpu_item *item, struct err *err)
 {
@@ -14,8 +22,10 @@ int depth_cpu_run(struct gpu_item *item, struct err *err)
     struct depth_scale scale;
     int rc;
 
-    if (!network)
+    if (!network) {
+        depth_cpu_hide(s, gpu_frame_of(item));
         return 0;
+    }
     rc = net_dnnl_run(network->exec, s->planes, raw, err);
     if (rc)
         return rc;
@@ -24,5 +34,6 @@ int depth_cpu_run(struct gpu_item *item, struct err *err)
         for (int x = 0; x < s->w; x++)
             s->depth[(size_t)y * (size_t)s->w + (size_t)x] =
                 depth_metres(&scale, raw[image_turned(x, y, s->w, s->h, item->turn)]);
+    depth_cpu_hide(s, gpu_frame_of(item));
     return 0;
 }

@@ -16,12 +16,11 @@ static __global__ void depth_kernel(const struct frame_cuda *frames)
     if (scan_idle(s, blockIdx.x))
         return;
     if (pixel < s->n_pixels) {
+        int x = (int)(pixel % (uint32_t)s->w), y = (int)(pixel / (uint32_t)s->w);
         if (f->depth_raw)
-            s->depth[pixel] = depth_metres(
-                &s->depth_scale,
-                f->depth_raw[image_turned((int)(pixel % (uint32_t)s->w),
-                                          (int)(pixel / (uint32_t)s->w), s->w, s->h, f->turn)]);
-        if (f->mask && s->mask[pixel])
+            s->depth[pixel] = depth_metres(&s->depth_scale,
+                                           f->depth_raw[image_turned(x, y, s->w, s->h, f->turn)]);
+        if ((f->mask && s->mask[pixel]) || !lens_map_shows(&f->map, x, y))
             s->depth[pixel] = 0.0f;
         if (f->depth_out)
             f->depth_out[pixel] = s->depth[pixel];

@@ -1,6 +1,6 @@
 /*
  * image_cpu.c - picture to network size, by rows: the sum over a box's rows first, then over its
- * columns
+ * columns; of mapped pictures each pixel by itself
  */
 #include "gpu/mono/session_cpu.h"
 
@@ -27,18 +27,27 @@ static void put_planes(float *planes, const struct session_cpu *s, size_t at, co
             image_normalise(sum[ch], area, info->mean[ch], info->std[ch]);
 }
 
+/* Pixel x of the row that sum_rows() added. */
+static void sum_columns(uint64_t sum[3], const struct session_cpu *s, int w, int x)
+{
+    sum[0] = sum[1] = sum[2] = 0;
+    for (int j = image_first(x, s->w, w); j < image_end(x, s->w, w); j++) {
+        uint64_t weight = image_overlap(x, j, s->w, w);
+        for (int ch = 0; ch < 3; ch++)
+            sum[ch] += weight * s->row[(size_t)j * 3 + ch];
+    }
+}
+
 static void resize_row(struct session_cpu *s, const struct gpu_frame *f, int y)
 {
     const struct gpu_model *depth = s->base.config.depth, *motion = s->base.config.motion;
-    uint64_t area = (uint64_t)f->width * (uint64_t)f->height;
+    uint64_t area = (uint64_t)f->width * (uint64_t)f->height, sum[3];
     for (int x = 0; x < s->w; x++) {
         size_t at = (size_t)y * s->w + x;
-        uint64_t sum[3] = {0, 0, 0};
-        for (int j = image_first(x, s->w, f->width); j < image_end(x, s->w, f->width); j++) {
-            uint64_t weight = image_overlap(x, j, s->w, f->width);
-            for (int ch = 0; ch < 3; ch++)
-                sum[ch] += weight * s->row[(size_t)j * 3 + ch];
-        }
+        if (!s->map.mapped)
+            sum_columns(sum, s, f->width, x);
+        else
+            image_sample(sum, &area, &s->map, f->rgb, x, y);
         for (int ch = 0; ch < 3; ch++)
             s->rgb[at * 3 + ch] = image_round(sum[ch], area);
         if (depth)
@@ -55,10 +64,12 @@ int image_cpu_run(struct gpu_item *item, struct err *err)
     const struct gpu_frame *f = gpu_frame_of(item);
 
     (void)err;
+    s->map = lens_map_make(&f->lens, f->K, f->width, f->height, s->w, s->h);
     for (int y = 0; y < s->h; y++) {
-        sum_rows(s->row, f->rgb, f->width, f->height, y, s->h);
+        if (!s->map.mapped)
+            sum_rows(s->row, f->rgb, f->width, f->height, y, s->h);
         resize_row(s, f, y);
     }
-    s->camera.K = intrinsics_scale(f->K, f->width, f->height, s->w, s->h);
+    s->camera.K = s->map.K;
     return 0;
 }

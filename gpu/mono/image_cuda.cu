@@ -1,7 +1,8 @@
 /*
  * image_cuda.cu - picture to network size, a thread a pixel of the network's picture
  *
- * Grid:    (blocks of pixels, frames); a thread reads the box of the picture below its pixel and
+ * Grid:    (blocks of pixels, frames); a thread reads the box of the picture below its pixel, or
+ *          the places that a camera's model says (all threads of a frame do the same), and
  *          writes its colour, its place in the networks' inputs and what the next frame will call
  *          the previous picture.
  * Also:    block 0 begins the frame: its number and its intrinsics, which no other block reads.
@@ -91,19 +92,20 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
     struct session_dev *s = f->s;
     uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
     uint64_t sum[3], area;
-    struct intrinsics K;
     int x, y;
 
     if (scan_idle(s, blockIdx.x))
         return;
-    K = intrinsics_scale(f->K, f->width, f->height, s->w, s->h);
     if (pixel == 0)
-        begin_frame(s, K);
+        begin_frame(s, f->map.K);
     if (pixel < s->n_pixels) {
         x = (int)(pixel % (uint32_t)s->w);
         y = (int)(pixel / (uint32_t)s->w);
-        area = (uint64_t)f->width * (uint64_t)f->height;
-        box(sum, s->picture, f->width, f->height, s->w, s->h, x, y);
+        area = (uint64_t)f->map.w * (uint64_t)f->map.h;
+        if (!f->map.mapped)
+            box(sum, s->picture, f->map.w, f->map.h, s->w, s->h, x, y);
+        else
+            image_sample(sum, &area, &f->map, s->picture, x, y);
         for (int ch = 0; ch < 3; ch++)
             s->rgb[3 * (size_t)pixel + ch] = image_round(sum[ch], area);
         if (f->depth_in)
@@ -111,7 +113,7 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
                        (size_t)image_turned(x, y, s->w, s->h, f->turn) * f->depth_pitch) =
                 normalise(sum, area, f->mean[0], f->std[0]);
         if (s->previous)
-            put_motion(f, s, pixel, normalise(sum, area, f->mean[1], f->std[1]), K, x, y);
+            put_motion(f, s, pixel, normalise(sum, area, f->mean[1], f->std[1]), f->map.K, x, y);
     }
     scan_stamp(s, SESSION_CUDA_DEPTH);
 }

@@ -4,12 +4,15 @@
  * The box of output i covers the input interval [i n_in/n_out, (i+1) n_in/n_out). In units of
  * 1/n_out pixel both ends are integers, so the overlaps are integers that add up to n_in, the sum
  * over a box is an integer, and its value does not depend on the order of summation or the machine.
- * Maths:   MATH.md (I1), (I3), (I4)
+ * Where the picture is no pinhole camera's, or of another shape, output i is the mean of a few
+ * places of the picture instead, each between its four pixels in 256ths: integers again.
+ * Maths:   MATH.md (I1), (I3), (I4), (L7)
  */
 #ifndef RECOND_GPU_IMAGE_POINT_H
 #define RECOND_GPU_IMAGE_POINT_H
 
 #include "gpu/base/point.h"
+#include "proto/geom/lens.h"
 
 GPU_HD static inline int image_first(int i, int n_out, int n_in)
 {
@@ -28,6 +31,39 @@ GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
     int64_t a = (int64_t)i * n_in, b = a + n_in, c = (int64_t)j * n_out, d = c + n_out;
     int64_t lo = a > c ? a : c, hi = b < d ? b : d;
     return hi > lo ? (uint32_t)(hi - lo) : 0;
+}
+
+#define IMAGE_PLACE_AREA 65536u /* of the weights of a place's four pixels */
+
+/* (L7) Adds the picture's colour at (u, v), which lies within it. */
+GPU_HD static inline void image_add_place(uint32_t sum[3], const uint8_t *rgb, int w, int h,
+                                          float u, float v)
+{
+    int x = (int)(u * 256.0f), y = (int)(v * 256.0f);
+    uint32_t fx = (uint32_t)x & 255u, fy = (uint32_t)y & 255u;
+    size_t x0 = (size_t)(x >> 8), y0 = (size_t)(y >> 8);
+    size_t right = x0 + 1 < (size_t)w ? 3 : 0, below = y0 + 1 < (size_t)h ? (size_t)w * 3 : 0;
+    const uint8_t *p = rgb + (y0 * (size_t)w + x0) * 3;
+    for (int ch = 0; ch < 3; ch++, p++)
+        sum[ch] += (256u - fy) * ((256u - fx) * p[0] + fx * p[right]) +
+                   fy * ((256u - fx) * p[below] + fx * p[below + right]);
+}
+
+/* (L7) The mean of taps x taps places below pixel (x, y), as a sum; area: of its weights. */
+GPU_HD static inline void image_sample(uint64_t sum[3], uint64_t *area, const struct lens_map *m,
+                                       const uint8_t *rgb, int x, int y)
+{
+    uint32_t n[3] = {0, 0, 0};
+    float step = 1.0f / (float)m->taps, first = 0.5f * step - 0.5f, u, v;
+    for (int j = 0; j < m->taps; j++)
+        for (int i = 0; i < m->taps; i++) {
+            lens_map_at(m, (float)x + first + (float)i * step, (float)y + first + (float)j * step,
+                        &u, &v);
+            image_add_place(n, rgb, m->w, m->h, u, v);
+        }
+    *area = (uint64_t)(m->taps * m->taps) * IMAGE_PLACE_AREA;
+    for (int ch = 0; ch < 3; ch++)
+        sum[ch] = n[ch];
 }
 
 GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)

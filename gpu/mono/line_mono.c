@@ -49,7 +49,7 @@ int line_mono_check_picture(const struct gpu_item *item, struct err *err)
         return err_set(err, ERR_INPUT,
                        "a picture turned by %d quarters, which the session does not take",
                        item->turn);
-    if (!intrinsics_valid(&f->K))
+    if (!intrinsics_valid(&f->K) || !lens_valid(&f->lens))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
     return 0;
 }
@@ -64,7 +64,7 @@ static int check_sensor(const struct gpu_frame *f, struct err *err)
         s->height > GPU_SENSOR_PIXELS / s->width)
         return err_set(err, ERR_INPUT, "a depth sensor's picture of %dx%d, at most %d pixels",
                        s->width, s->height, GPU_SENSOR_PIXELS);
-    if (!intrinsics_valid(&s->K) || !pose_valid(&s->T_cs))
+    if (!intrinsics_valid(&s->K) || !lens_valid(&s->lens) || !pose_valid(&s->T_cs))
         return err_set(err, ERR_INPUT, "a depth sensor whose camera is none");
     return 0;
 }

@@ -159,9 +159,7 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     struct frame_cuda *a = arg;
 
     a->s = s->dev;
-    a->width = f->width;
-    a->height = f->height;
-    a->K = f->K;
+    a->map = lens_map_make(&f->lens, f->K, f->width, f->height, s->host.w, s->host.h);
     a->T_wc = f->T_wc;
     a->has_pose = f->has_pose;
     a->restart = f->restart;

@@ -19,7 +19,8 @@ static void claim_box(struct session_cpu *s, const struct sensor_box *box, uint6
 /* (S1)-(S3) */
 static void claim(struct session_cpu *s, const struct gpu_sensor *from)
 {
-    const struct sensor_camera c = {from->K, from->T_cs, s->camera.K, s->w, s->h, from->inverse};
+    const struct sensor_camera c = {from->K, from->lens, from->T_cs,   s->camera.K,
+                                    s->w,    s->h,       from->inverse};
     const struct fuse_params *p = &s->base.config.fuse;
     struct sensor_box box;
     float z, z_c;
@@ -79,8 +80,6 @@ int sensor_cpu_run(struct gpu_item *item, struct err *err)
             claim(s, &f->sensor);
         take(s, &f->sensor);
     }
-    for (uint32_t i = 0; f->mask && i < s->n_pixels; i++)
-        if (f->mask[i])
-            s->depth[i] = 0.0f;
+    depth_cpu_hide(s, f);
     return 0;
 }

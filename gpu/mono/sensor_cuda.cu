@@ -45,6 +45,7 @@ static __global__ void claim_kernel(const struct frame_cuda *frames)
         for (uint32_t i = threadIdx.x; i < SENSOR_BINS; i += SCAN_BLOCK)
             s->sensor_bins[i] = 0;
     c.K = f->sensor_K;
+    c.lens = f->sensor_lens;
     c.T_cs = f->sensor_T;
     c.net_K = s->camera.K;
     c.w = s->w;
@@ -85,7 +86,8 @@ static __device__ void take_pixel(const struct frame_cuda *f, uint32_t pixel, fl
         z = sensor_claimed_m(key);
         trust = sensor_trust(z, f->sensor_sure ? s->sensor_sure[(uint32_t)key] : 255);
     }
-    if (f->mask && s->mask[pixel])
+    if ((f->mask && s->mask[pixel]) ||
+        !lens_map_shows(&f->map, (int)(pixel % (uint32_t)s->w), (int)(pixel / (uint32_t)s->w)))
         z = 0.0f;
     s->trust[pixel] = (uint8_t)trust;
     s->depth[pixel] = z;

@@ -20,6 +20,7 @@
 #define SENSOR_SIDE_MAX 64     /* pixels of the network's picture that one of the sensor's covers */
 #define SENSOR_SURE_M 3.0f     /* a sure pixel is worth most up to here ... */
 #define SENSOR_TRUST_FILLED 24 /* a hole of the sensor, filled by the network */
+#define SENSOR_RAY_LEAST 0.1f  /* z of a ray that depth along the axis says anything of */
 #define SENSOR_BINS 256        /* of the log ratio, SENSOR_BINS_OCTAVE of them an octave */
 #define SENSOR_BINS_OCTAVE 64
 #define SENSOR_RATIO_LEAST 64 /* pixels with both depths that say a ratio */
@@ -27,7 +28,8 @@
 /* What the stages need of a frame's sensor. */
 struct sensor_camera {
     struct intrinsics K; /* of the sensor's picture */
-    struct rigid T_cs;   /* sensor to colour camera */
+    struct lens lens;
+    struct rigid T_cs; /* sensor to colour camera */
     struct intrinsics net_K;
     int w, h; /* of the network's picture */
     int inverse;
@@ -64,6 +66,18 @@ GPU_HD static inline int sensor_edge(float u, int n)
     return (int)u + ((float)(int)u < u);
 }
 
+/* Where the sensor's place (x, y) at depth z is, in the colour camera. Returns 0: nowhere before
+ * it. */
+GPU_HD static inline int sensor_point(const struct sensor_camera *c, float x, float y, float z,
+                                      struct vec3 *p)
+{
+    struct vec3 ray;
+    if (!lens_ray(&c->lens, c->K, x, y, &ray) || !(ray.z > SENSOR_RAY_LEAST))
+        return 0;
+    *p = rigid_apply(&c->T_cs, vec3_make(ray.x / ray.z * z, ray.y / ray.z * z, z));
+    return p->z > POINT_NEAR_M;
+}
+
 /*
  * (S2) What pixel (x, y) of the sensor at depth z covers: the box around its four corners there
  * Out:     z_c its depth in the colour camera
@@ -73,17 +87,13 @@ GPU_HD static inline int sensor_cover(const struct sensor_camera *c, int x, int 
                                       struct sensor_box *box, float *z_c)
 {
     float u0 = 0, u1 = 0, v0 = 0, v1 = 0;
-    struct vec3 middle =
-        vec3_make(((float)x - c->K.cx) / c->K.fx * z, ((float)y - c->K.cy) / c->K.fy * z, z);
-    *z_c = rigid_apply(&c->T_cs, middle).z;
-    if (!(*z_c > POINT_NEAR_M))
+    struct vec3 p;
+    if (!sensor_point(c, (float)x, (float)y, z, &p))
         return 0;
+    *z_c = p.z;
     for (int i = 0; i < 4; i++) {
         float dx = (i & 1) ? 0.5f : -0.5f, dy = (i & 2) ? 0.5f : -0.5f, u, v;
-        struct vec3 p = vec3_make(((float)x + dx - c->K.cx) / c->K.fx * z,
-                                  ((float)y + dy - c->K.cy) / c->K.fy * z, z);
-        p = rigid_apply(&c->T_cs, p);
-        if (!(p.z > POINT_NEAR_M))
+        if (!sensor_point(c, (float)x + dx, (float)y + dy, z, &p))
             return 0;
         u = c->net_K.fx * p.x / p.z + c->net_K.cx;
         v = c->net_K.fy * p.y / p.z + c->net_K.cy;

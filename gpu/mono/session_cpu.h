@@ -15,6 +15,7 @@
 #include "gpu/base/point.h"
 #include "gpu/mono/cell_point.h"
 #include "gpu/mono/view_point.h"
+#include "proto/geom/lens.h"
 
 #define SESSION_CPU_PAIR_MAX 8 /* planes of a motion network: two pictures and two ray maps */
 
@@ -32,14 +33,15 @@ struct session_cpu {
     const uint32_t *visit; /* [n_pixels] order of the claiming passes; NULL = by rows */
 
     /* the frame */
-    uint32_t frame;  /* number of the current one, from 1 */
-    uint32_t submap; /* its world */
-    uint32_t *row;   /* [3 * longer side] one row of the picture, summed over a box */
-    uint8_t *rgb;    /* [h][w][3] */
-    float *planes;   /* [3][h][w] for the depth network */
-    float *pair;     /* [8][h][w] for the motion network: previous, current, rays */
-    float *depth;    /* [h][w] metres, 0 = none */
-    float *raw;      /* [w][h] or [h][w]: what the depth network says of a turned picture */
+    uint32_t frame;      /* number of the current one, from 1 */
+    uint32_t submap;     /* its world */
+    uint32_t *row;       /* [3 * longer side] one row of the picture, summed over a box */
+    uint8_t *rgb;        /* [h][w][3] */
+    float *planes;       /* [3][h][w] for the depth network */
+    float *pair;         /* [8][h][w] for the motion network: previous, current, rays */
+    float *depth;        /* [h][w] metres, 0 = none */
+    float *raw;          /* [w][h] or [h][w]: what the depth network says of a turned picture */
+    struct lens_map map; /* from the picture that came to rgb */
     struct camera camera;
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */
@@ -132,6 +134,9 @@ typedef int stage_cpu_fn(struct gpu_item *item, struct err *err);
 stage_cpu_fn image_cpu_run, depth_cpu_run, sensor_cpu_run, motion_cpu_run, views_cpu_run,
     covisible_cpu_run, associate_cpu_run, keyframe_cpu_run, fuse_cpu_run, remove_cpu_run,
     change_cpu_run;
+
+/* depth_cpu.c: what is masked, or not shown by the picture, has no depth. */
+void depth_cpu_hide(struct session_cpu *s, const struct gpu_frame *f);
 
 /* cell_cpu.c: what a pixel with depth finds and sees through, and its claim of an empty cube. */
 void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel);

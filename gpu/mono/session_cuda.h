@@ -34,6 +34,7 @@
 #include "gpu/views/views_cuda.h"
 #include "gpu/base/line_cuda.h"
 #include "gpu/base/point.h"
+#include "proto/geom/lens.h"
 
 #include "gpu/base/half_cuda.h"
 #include <cuda_runtime.h>
@@ -199,8 +200,7 @@ struct result_cuda {
 /* One frame of a batch, as kernels see it; the array is copied to the device with each batch. */
 struct frame_cuda {
     struct session_dev *s; /* NULL: this place in the batch is empty */
-    int width, height;     /* of the uploaded picture */
-    struct intrinsics K;   /* of it */
+    struct lens_map map;   /* from the uploaded picture to the network's */
     struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
     uint32_t submap;
@@ -208,6 +208,7 @@ struct frame_cuda {
     int mask; /* there is one */
     int sensor_w, sensor_h, sensor_inverse, sensor_sure; /* 0 x 0: no sensor's picture */
     struct intrinsics sensor_K;
+    struct lens sensor_lens;
     struct rigid sensor_T;        /* to the colour camera */
     float mean[2][3], std[2][3];  /* of the depth and of the motion network */
     __half *depth_in, *motion_in; /* this frame's place in the networks' inputs; may be NULL */
@@ -250,7 +251,7 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.rgb = d->rgb;
     a->views.frame.depth = d->depth;
     a->views.frame.T_wc = a->T_wc;
-    a->views.frame.K = intrinsics_scale(a->K, a->width, a->height, d->w, d->h);
+    a->views.frame.K = a->map.K;
     a->views.frame.restart = a->restart;
 }
 
@@ -267,6 +268,7 @@ static inline void session_cuda_put_sensor(struct frame_cuda *a, const struct se
     a->sensor_inverse = f->sensor.inverse;
     a->sensor_sure = f->sensor.sure != NULL;
     a->sensor_K = f->sensor.K;
+    a->sensor_lens = f->sensor.lens;
     a->sensor_T = f->sensor.T_cs;
 }
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+/* As enum lens_model counts. */
 static const char *const model_names[] = {"pinhole", "radial-tangential", "fisheye", "sphere",
                                           NULL};
 
@@ -24,11 +25,28 @@ static void get_rig(const struct json_at *at, struct rigid *T)
                   (double)CAMERAS_RIG_MAX_M);
 }
 
-void cameras_parse(const struct json_at *at, struct cameras_entry *e)
+/* fx fy cx cy, and the model's own numbers behind them; of a sphere none. */
+static void get_params(const struct json_at *at, enum lens_model model, struct cameras_entry *e)
 {
     const double limit = 64.0 * FRAME_SIDE_MAX;
-    int id = 0, model = 0;
-    float v[4];
+    float v[4 + LENS_PARAMS_MAX] = {0};
+    struct err why = {0};
+    size_t n = model == LENS_SPHERE ? 0 : 4 + (size_t)lens_n_params(model);
+
+    if (!json_get_f32s(at, "params", v, n, limit))
+        return;
+    e->K = (struct intrinsics){v[0], v[1], v[2], v[3]};
+    if (model == LENS_SPHERE)
+        e->K = lens_sphere_intrinsics(e->width, e->height);
+    else if (!(v[0] >= FRAME_FOCAL_MIN_PX && v[1] >= FRAME_FOCAL_MIN_PX))
+        json_note(at, "params", "a focal length is at least %g pixels", (double)FRAME_FOCAL_MIN_PX);
+    if (at->issues->n == 0 && lens_make(&e->lens, model, v + 4, e->K, e->width, e->height, &why))
+        json_note(at, "params", "%s", why.text);
+}
+
+void cameras_parse(const struct json_at *at, struct cameras_entry *e)
+{
+    int id = 0, model = LENS_PINHOLE;
 
     *e = (struct cameras_entry){.T_rc = rigid_identity()};
     json_require(at, "id");
@@ -37,18 +55,10 @@ void cameras_parse(const struct json_at *at, struct cameras_entry *e)
     json_require(at, "height");
     json_require(at, "params");
     json_get_int(at, "id", &id, 1, UINT16_MAX);
-    if (json_get_choice(at, "model", &model, model_names) && model != 0) {
-        json_note(at, "model", "this server takes pictures of pinhole cameras alone: rectify them");
-        return;
-    }
     json_get_int(at, "width", &e->width, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
     json_get_int(at, "height", &e->height, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
-    if (json_get_f32s(at, "params", v, 4, limit)) {
-        if (!(v[0] >= FRAME_FOCAL_MIN_PX && v[1] >= FRAME_FOCAL_MIN_PX))
-            json_note(at, "params", "a focal length is at least %g pixels",
-                      (double)FRAME_FOCAL_MIN_PX);
-        e->K = (struct intrinsics){v[0], v[1], v[2], v[3]};
-    }
+    if (json_get_choice(at, "model", &model, model_names))
+        get_params(at, (enum lens_model)model, e);
     get_rig(at, &e->T_rc);
     e->id = (unsigned)id;
 }
@@ -61,12 +71,14 @@ void cameras_write(struct json_writer *w, const struct cameras_entry *e)
     struct bytes_reader in = bytes_reader(bytes, sizeof bytes);
 
     json_put_u64(w, "id", e->id);
-    json_put_text(w, "model", model_names[0]);
+    json_put_text(w, "model", model_names[e->lens.model]);
     json_put_i64(w, "width", e->width);
     json_put_i64(w, "height", e->height);
     json_open_list(w, "params");
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4 && e->lens.model != LENS_SPHERE; i++)
         json_put_f32(w, NULL, K[i]);
+    for (int i = 0; i < lens_n_params((enum lens_model)e->lens.model); i++)
+        json_put_f32(w, NULL, e->lens.k[i]);
     json_close(w);
     pose_put(&out, &e->T_rc);
     json_open_list(w, "rig");

@@ -5,11 +5,13 @@
  *          two cameras only the transform between them matters. Camera axes are OpenCV's here; on
  *          the wire they are as the client's `pose` says, and the caller converts them
  *          (frame_swap_axes()).
- * Models:  pinhole. Others are known by name, so that a client is told what is missing.
+ * Models:  those of proto/geom/lens.h. A declaration whose model cannot be turned round all over
+ *          the picture is refused, so what is declared can be computed with.
  */
 #ifndef RECOND_PROTO_CAMERAS_H
 #define RECOND_PROTO_CAMERAS_H
 
+#include "proto/geom/lens.h"
 #include "proto/json.h"
 #include "proto/types.h"
 
@@ -19,8 +21,9 @@
 struct cameras_entry {
     unsigned id; /* 1 ... 65535 */
     int width, height;
-    struct intrinsics K; /* of width x height */
+    struct intrinsics K; /* of width x height; of a sphere lens_sphere_intrinsics() */
     struct rigid T_rc;
+    struct lens lens;
 };
 
 struct cameras {

@@ -15,7 +15,7 @@ static const char *const role_names[] = {"ingest", "view", NULL};
 static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
 static const char *const feature_names[CONTROL_FEATURES] = {
-    "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds"};
+    "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds", "lenses"};
 
 /* ------------------------------------------------------------------------------- parsing */
 
@@ -152,6 +152,7 @@ static void get_limits(const struct json_at *at, struct control_ready *ready)
     get_u32(&limits, "window", &ready->window);
     get_u32(&limits, "max_frame_bytes", &ready->max_frame_bytes);
     get_u32(&limits, "message_s", &ready->message_s);
+    get_u32(&limits, "cameras", &ready->cameras);
     get_u32(&limits, "rate", &ready->quota_rate);
 }
 
@@ -385,6 +386,8 @@ static void write_ready(struct json_writer *w, const struct control_ready *ready
     json_put_u64(w, "max_frame_bytes", ready->max_frame_bytes);
     if (ready->message_s)
         json_put_u64(w, "message_s", ready->message_s);
+    if (ready->cameras)
+        json_put_u64(w, "cameras", ready->cameras);
     if (ready->quota_rate)
         json_put_u64(w, "rate", ready->quota_rate);
     json_close(w);

@@ -77,6 +77,7 @@ enum control_feature {
     CONTROL_SOURCES,   /* "sources": several clients feed a session, each a source of its own */
     CONTROL_POSES_OUT, /* "poses": poses that are corrected later are told */
     CONTROL_PLACES,    /* "worlds": where submaps lie is told, and which have no place */
+    CONTROL_LENSES,    /* "lenses": cameras of every model are computed */
     CONTROL_FEATURES
 };
 #define CONTROL_FEATURES_HERE ((1u << CONTROL_FEATURES) - 1)
@@ -135,6 +136,7 @@ struct control_ready {
     float step_m;
     uint32_t window, max_frame_bytes;
     uint32_t message_s;  /* from a message's first byte to its last; 0 = not said */
+    uint32_t cameras;    /* that may be declared; 0 = not said */
     uint32_t quota_rate; /* frames a second that the owner's quota allows; 0 = no bound */
     int net_w, net_h;
     float rate;        /* frames a second that are of use; 0 = not said */

@@ -404,6 +404,29 @@ int frame_rig_get(struct frame_rig *rig, const uint8_t in[FRAME_RIG_BYTES], stru
     return rc;
 }
 
+bool frame_has_lenses(const struct frame *f)
+{
+    return f->lens.model != LENS_PINHOLE || f->rig.lens.model != LENS_PINHOLE;
+}
+
+void frame_lenses_put(uint8_t out[FRAME_LENSES_BYTES], const struct frame *f)
+{
+    lens_put(out, &f->lens);
+    lens_put(out + LENS_BYTES, &f->rig.lens);
+}
+
+int frame_lenses_get(struct frame *f, const uint8_t in[FRAME_LENSES_BYTES], struct err *err)
+{
+    struct lens depth;
+    int rc = lens_get(&depth, in + LENS_BYTES, err);
+
+    if (rc == 0)
+        rc = lens_get(&f->lens, in, err);
+    if (rc == 0)
+        f->rig.lens = depth;
+    return rc;
+}
+
 static void put_part(struct bytes_writer *w, const struct frame_part *p)
 {
     bytes_put_u8(w, (uint8_t)p->type);

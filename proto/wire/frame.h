@@ -25,6 +25,7 @@
 #define RECOND_PROTO_FRAME_H
 
 #include "proto/err.h"
+#include "proto/geom/lens.h"
 #include "proto/types.h"
 
 #include <stdbool.h>
@@ -95,8 +96,10 @@ struct frame_rig {
     bool known;
     struct intrinsics K; /* of the depth's own size */
     struct rigid T_cd;   /* takes its points to the picture's camera; axes are OpenCV's */
+    struct lens lens;
 };
-#define FRAME_RIG_BYTES 44 /* of K and T_cd in a journal */
+#define FRAME_RIG_BYTES 44                  /* of K and T_cd in a journal */
+#define FRAME_LENSES_BYTES (2 * LENS_BYTES) /* of the picture and of its depth, in a journal */
 
 struct frame {
     uint64_t seq; /* counts up by the client; an ack names it */
@@ -113,8 +116,10 @@ struct frame {
     /* the other parts that this build understands, in their order */
     int n_parts;
     struct frame_part parts[FRAME_PARTS_MAX - 1];
-    /* filled in by the stream, which knows the cameras that were declared, not by frame_parse() */
+    /* filled in by the stream, which knows the cameras that were declared, not by frame_parse(),
+     * which leaves zeros: */
     struct frame_rig rig;
+    struct lens lens; /* of the picture */
     /* all that is behind the header's 80 bytes; frame_encode() does not look at it */
     const uint8_t *body;
     uint32_t body_len;
@@ -159,6 +164,12 @@ void frame_put_camera(uint8_t header[FRAME_HEADER_BYTES], const struct intrinsic
 void frame_rig_put(uint8_t out[FRAME_RIG_BYTES], const struct frame_rig *rig);
 MUST_CHECK int frame_rig_get(struct frame_rig *rig, const uint8_t in[FRAME_RIG_BYTES],
                              struct err *err);
+
+/* The same of both models, where one of them is not pinhole. */
+bool frame_has_lenses(const struct frame *f);
+void frame_lenses_put(uint8_t out[FRAME_LENSES_BYTES], const struct frame *f);
+MUST_CHECK int frame_lenses_get(struct frame *f, const uint8_t in[FRAME_LENSES_BYTES],
+                                struct err *err);
 
 /* The first part of a type beside the picture, NULL if there is none. */
 const struct frame_part *frame_find(const struct frame *f, enum frame_part_type type);

@@ -123,9 +123,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     if (!f->rgb)
         return;
     to->s = r->s[i]->dev;
-    to->width = f->width;
-    to->height = f->height;
-    to->K = f->K;
+    to->map = lens_map_make(&f->lens, f->K, f->width, f->height, r->s[i]->host.w, r->s[i]->host.h);
     to->T_wc = f->T_wc;
     to->has_pose = f->has_pose;
     to->restart = f->restart;

@@ -505,6 +505,8 @@ static void pictures_come_as_boxes_and_the_last_one_too(void **state)
         const float *given = depth;
         struct fusion_state st;
         f[i] = frame_of(rgb, picture[i][0], picture[i][1], &T);
+        /* square in the network's picture */
+        f[i].K.fy = f[i].K.fx * (float)(99 * f[i].height) / (float)(35 * f[i].width);
         f[i].has_pose = i != 3; /* without a network's answer the last pose stands */
         f[i].depth_out = depth_out;
         f[i].item.turn = i % 4;

@@ -13,6 +13,7 @@
 
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
+#include "tests/support/lens_case.h"
 #include "tests/support/sensor_case.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
@@ -75,7 +76,8 @@ static void compare(const struct gpu_frame *a, const struct gpu_frame *b)
     assert_memory_equal(a->changes, b->changes, a->result.n_changes * sizeof *a->changes);
 }
 
-static void a_session(enum gpu_depth_source source, int cells)
+/* lenses: frame and sensor have cameras of every model in turn. */
+static void a_session(enum gpu_depth_source source, int cells, int lenses)
 {
     struct gpu_session_config c = line_config(W, H);
     static float here[N], there[N];
@@ -98,6 +100,13 @@ static void a_session(enum gpu_depth_source source, int cells)
         const float *depth = l.depth;
 
         draw(&l, &sensor, mask, i, &random);
+        if (lenses) {
+            struct gpu_sensor *s = &l.f.sensor;
+            assert_int_equal(lens_case(i % LENS_CASES, &l.f.lens, &l.f.K, W, H), 0);
+            if (s->values)
+                assert_int_equal(
+                    lens_case(i / 2 % LENS_CASES, &s->lens, &s->K, s->width, s->height), 0);
+        }
         f = l.f;
         l.f.depth_out = here;
         f.depth_out = there;
@@ -120,11 +129,19 @@ static void sensors_are_the_cpu_twins(void **state)
     (void)state;
     for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
         for (int cells = 0; cells < 2; cells++)
-            a_session((enum gpu_depth_source)source, cells);
+            a_session((enum gpu_depth_source)source, cells, 0);
+}
+
+static void so_they_are_through_other_models(void **state)
+{
+    (void)state;
+    for (int source = GPU_DEPTH_NETWORK; source <= GPU_DEPTH_BOTH; source++)
+        a_session((enum gpu_depth_source)source, 1, 1);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sensors_are_the_cpu_twins)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sensors_are_the_cpu_twins),
+                                       cmocka_unit_test(so_they_are_through_other_models)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

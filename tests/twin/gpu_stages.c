@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/support/fusion_cuda.h"
+#include "tests/support/lens_case.h"
 #include "tests/support/line.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
@@ -33,8 +34,8 @@ struct both {
     uint32_t n_frames, n_found, n_through, n_keyframes, n_final;
 };
 
-/* Cubes, with the depth of each frame as it is, or out of many views. */
-enum rules { PAPER, CELLS, VIEWS };
+/* Cubes, with the depth of each frame as it is, or out of many views, or cameras of every model. */
+enum rules { PAPER, CELLS, VIEWS, LENSES };
 
 static void open_both(struct both *b, int size, enum rules rules)
 {
@@ -240,20 +241,39 @@ static void draw(struct line *l, int i, uint32_t *random)
     line_set_frame(l, &T);
 }
 
+/* Are there pixels that the picture does not show, and that have no depth? */
+static int unseen(const struct both *b)
+{
+    const struct session_cpu *s = b->cpu.cpu;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < s->n_pixels; i++)
+        if (!lens_map_shows(&s->map, (int)i % s->w, (int)i / s->w)) {
+            assert_true(s->depth[i] == 0.0f);
+            n++;
+        }
+    return n > s->n_pixels / 50;
+}
+
 static void passes_leave_what_stages_leave(enum rules rules)
 {
     for (int size = 0; size < (int)(sizeof sizes / sizeof *sizes); size++) {
         struct both b;
-        uint32_t random = 11;
+        uint32_t random = 11, n_unseen = 0;
 
         open_both(&b, size, rules);
         for (int i = 0; i < (rules == VIEWS ? FRAMES + 8 : FRAMES); i++) {
             draw(&b.cpu, i, &random);
+            if (rules == LENSES)
+                assert_int_equal(
+                    lens_case(i % LENS_CASES, &b.cpu.f.lens, &b.cpu.f.K, b.cpu.w, b.cpu.h), 0);
             run_frame(&b);
+            n_unseen += rules == LENSES && unseen(&b);
         }
         print_message("# %dx%d: %u found, %u seen through, %u keyframes\n", b.cpu.w, b.cpu.h,
                       b.n_found, b.n_through, b.n_keyframes);
         assert_true(b.n_found && b.n_through && b.n_keyframes > 1);
+        assert_int_equal(n_unseen > 3, rules == LENSES);
         assert_int_equal(b.n_final > 0, rules == VIEWS);
         close_both(&b);
     }
@@ -277,12 +297,19 @@ static void the_same_where_many_views_make_depth(void **state)
     passes_leave_what_stages_leave(VIEWS);
 }
 
+static void the_same_through_cameras_of_every_model(void **state)
+{
+    (void)state;
+    passes_leave_what_stages_leave(LENSES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_pass_leaves_what_the_stages_leave),
         cmocka_unit_test(the_same_where_points_lie_in_cubes),
         cmocka_unit_test(the_same_where_many_views_make_depth),
+        cmocka_unit_test(the_same_through_cameras_of_every_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static struct control_message declare(unsigned camera, int w, int h, float focal
     struct control_message m = {.op = CONTROL_CAMERA};
 
     m.camera = (struct cameras_entry){
-        camera, w, h, {focal, focal, 0.5f * (float)w, 0.5f * (float)h}, rigid_identity()};
+        camera, w, h, {focal, focal, 0.5f * (float)w, 0.5f * (float)h}, rigid_identity(), {0}};
     return m;
 }
 

@@ -209,7 +209,7 @@ static struct control_message declare(unsigned camera, float focal, float x)
     struct control_message m = {.op = CONTROL_CAMERA};
 
     m.camera = (struct cameras_entry){
-        camera, 2 * W, 2 * H, {focal, focal, W - 0.5f, H - 0.5f}, rigid_identity()};
+        camera, 2 * W, 2 * H, {focal, focal, W - 0.5f, H - 0.5f}, rigid_identity(), {0}};
     m.camera.T_rc.t[0] = x;
     return m;
 }

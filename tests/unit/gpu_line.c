@@ -522,7 +522,8 @@ static void image_by_rows_is_the_image_by_boxes(void **state)
     assert_int_equal(line_open(&l, &c), 0);
     for (int n = 0; n < 4; n++) {
         int w = size[n][0], h = size[n][1];
-        struct intrinsics K = {(float)w, (float)w, (float)w / 2, (float)h / 2};
+        /* of pixels that the network's picture makes square */
+        struct intrinsics K = {(float)w, (float)h * W / H, (float)w / 2, (float)h / 2};
         l.f = (struct gpu_frame){.item.session = l.s,
                                  .rgb = rgb,
                                  .width = w,

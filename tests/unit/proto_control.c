@@ -422,20 +422,55 @@ static void test_unknown_words(void **state)
 
 #define CAMERA "{\"op\":\"camera\",\"id\":1,\"model\":\"pinhole\",\"width\":64,\"height\":48,"
 
+#define MODEL(model, h) \
+    "{\"op\":\"camera\",\"id\":1,\"model\":\"" model "\",\"width\":64,\"height\":" #h ","
+
+/* Every model goes there and back; numbers that are too few, too many or no lens are said. */
+static void test_models(void **state)
+{
+    static const float radial[5] = {-0.25f, 0.0625f, 0.001953125f, -0.001953125f, 0},
+                       fisheye[4] = {0.03125f, -0.0078125f, 0, 0};
+    struct control_message m = {.op = CONTROL_CAMERA};
+
+    (void)state;
+    m.camera = (struct cameras_entry){1, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity(), {0}};
+    assert_int_equal(lens_make(&m.camera.lens, LENS_RADIAL, radial, m.camera.K, 64, 48, NULL), 0);
+    there_and_back(&m, MODEL("radial-tangential", 48) "\"params\":[60,61,31.5,23.5,-0.25,0.0625,"
+                                                      "0.001953125,-0.001953125,0],"
+                                                      "\"rig\":[0,0,0,1,0,0,0]}");
+    assert_int_equal(lens_make(&m.camera.lens, LENS_FISHEYE, fisheye, m.camera.K, 64, 48, NULL), 0);
+    there_and_back(&m, MODEL("fisheye", 48) "\"params\":[60,61,31.5,23.5,0.03125,-0.0078125,0,0],"
+                                            "\"rig\":[0,0,0,1,0,0,0]}");
+    m.camera.height = 32;
+    m.camera.K = lens_sphere_intrinsics(64, 32);
+    m.camera.lens = (struct lens){.model = LENS_SPHERE};
+    there_and_back(&m, MODEL("sphere", 32) "\"params\":[],\"rig\":[0,0,0,1,0,0,0]}");
+    expect_wrong(MODEL("sphere", 48) "\"params\":[]}", "/params");
+    expect_wrong(MODEL("sphere", 32) "\"params\":[10,5,31.5,15.5]}", "/params");
+    expect_wrong(MODEL("sphere", 32) "\"rig\":[0,0,0,1,0,0,0]}", "/params");
+    expect_wrong(MODEL("cylinder", 48) "\"params\":[]}", "/model");
+    expect_wrong(MODEL("fisheye", 48) "\"params\":[60,61,31.5,23.5]}", "/params");
+    expect_wrong(MODEL("fisheye", 48) "\"params\":[60,61,31.5,23.5,0,0,0,0,0]}", "/params");
+    expect_wrong(MODEL("fisheye", 48) "\"params\":[60,61,31.5,23.5,0,0,0,2000]}", "/params");
+    expect_wrong(MODEL("radial-tangential", 48) "\"params\":[60,61,31.5,23.5,0,0,0.5,0,0]}",
+                 "/params");
+    /* it folds within the picture */
+    expect_wrong(MODEL("radial-tangential", 48) "\"params\":[30,30,31.5,23.5,-0.4,0,0,0,0]}",
+                 "/params");
+}
+
 static void test_cameras(void **state)
 {
     struct control_message m = {.op = CONTROL_CAMERA};
 
     (void)state;
-    m.camera = (struct cameras_entry){65535, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity()};
+    m.camera = (struct cameras_entry){
+        65535, 64, 48, {60, 61, 31.5f, 23.5f}, rigid_identity(), {.model = LENS_PINHOLE}};
     m.camera.T_rc.t[1] = -0.25f;
     there_and_back(&m, "{\"op\":\"camera\",\"id\":65535,\"model\":\"pinhole\",\"width\":64,"
                        "\"height\":48,\"params\":[60,61,31.5,23.5],\"rig\":[0,0,0,1,0,-0.25,0]}");
     assert_int_equal(parse(&m, CAMERA "\"params\":[60,60,1,1]}", NULL), 0);
     assert_true(m.camera.T_rc.r[0] == 1 && m.camera.T_rc.t[1] == 0);
-    expect_wrong("{\"op\":\"camera\",\"id\":1,\"model\":\"sphere\",\"width\":64,\"height\":48,"
-                 "\"params\":[]}",
-                 "/model");
     expect_wrong("{\"op\":\"camera\",\"id\":0,\"model\":\"pinhole\",\"width\":64,\"height\":48,"
                  "\"params\":[60,60,1,1]}",
                  "/id");
@@ -506,13 +541,21 @@ static void test_documented_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),         cmocka_unit_test(test_start_depth),
-        cmocka_unit_test(test_start_refused), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),          cmocka_unit_test(test_poses),
-        cmocka_unit_test(test_sources),       cmocka_unit_test(test_placed_acks),
-        cmocka_unit_test(test_unknown_words), cmocka_unit_test(test_cameras),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_documented_messages),
+        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_start_depth),
+        cmocka_unit_test(test_start_refused),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_answers_of_the_server),
+        cmocka_unit_test(test_acks),
+        cmocka_unit_test(test_poses),
+        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_placed_acks),
+        cmocka_unit_test(test_unknown_words),
+        cmocka_unit_test(test_cameras),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_documented_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,352 @@
+/*
+ * lens.h - what a camera does to rays before they become pixels, and the pinhole camera that stands
+ * for it on the device
+ *
+ * A picture becomes the network's through struct lens_map: the network's picture is always that of
+ * a pinhole camera, and each of its pixels says where it lies in the picture that came.
+ * Frames:  camera axes OpenCV (x right, y down, z forward)
+ * Units:   pixels (centres at integers), radians; distortion is without unit
+ * Maths:   MATH.md (L1)-(L8)
+ * Twins:   arithmetic alone, without functions of the C library but sqrtf(), so host and device say
+ *          the same
+ * nvcc reads this header.
+ */
+#ifndef RECOND_PROTO_LENS_H
+#define RECOND_PROTO_LENS_H
+
+#include "proto/err.h"
+#include "proto/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_MODELS };
+
+#define LENS_PARAMS_MAX 5
+#define LENS_PARAM_MOST 1000.0f    /* of a size: more is no lens */
+#define LENS_TANGENTIAL_MOST 0.25f /* the same of p1 and p2 */
+#define LENS_RADIUS_MOST 8.0f      /* radial-tangential: tan of 83 degrees */
+#define LENS_PI 3.14159265f
+#define LENS_SLOPE_LEAST 0.05f  /* of the radius in the picture by that of the ray */
+#define LENS_STRETCH_MOST 1.25f /* of pixels, which are scaled each axis by itself up to it */
+#define LENS_TAPS_MAX 4
+#define LENS_STEPS 12 /* of Newton */
+
+/* All zero: pinhole. Made by lens_make() or lens_get(). */
+struct lens {
+    int model; /* enum lens_model */
+    /* radial-tangential: k1 k2 p1 p2 k3; fisheye: k1 k2 k3 k4 */
+    float k[LENS_PARAMS_MAX];
+    /* rays beyond have no pixel: radial-tangential: tan of the angle to the axis; fisheye: the
+     * angle; else 0 */
+    float limit;
+};
+
+/* -------------------------------------------------------------------------------- functions */
+
+/* Arc tangent of y/x, x and y not both 0, in -pi ... pi. Within 3e-7 rad. */
+GPU_HD static inline float lens_atan2(float y, float x)
+{
+    float ax = x < 0.0f ? -x : x, ay = y < 0.0f ? -y : y;
+    float big = ax > ay ? ax : ay, t = (ax > ay ? ay : ax) / big, s = t * t, a;
+    /* Abramowitz and Stegun 4.4.49 */
+    a = 0.0028662257f;
+    a = a * s - 0.0161657367f;
+    a = a * s + 0.0429096138f;
+    a = a * s - 0.0752896400f;
+    a = a * s + 0.1065626393f;
+    a = a * s - 0.1420889944f;
+    a = a * s + 0.1999355085f;
+    a = a * s - 0.3333314528f;
+    a = (a * s + 1.0f) * t;
+    if (ay > ax)
+        a = 0.5f * LENS_PI - a;
+    if (x < 0.0f)
+        a = LENS_PI - a;
+    return y < 0.0f ? -a : a;
+}
+
+/* Of an angle in -pi ... pi, by series for its half. Within 3e-7. */
+GPU_HD static inline void lens_sincos(float angle, float *sine, float *cosine)
+{
+    float a = 0.5f * angle, s = a * a, sin_a, cos_a;
+    sin_a = s * (1.0f / 6227020800.0f) - 1.0f / 39916800.0f;
+    sin_a = s * sin_a + 1.0f / 362880.0f;
+    sin_a = s * sin_a - 1.0f / 5040.0f;
+    sin_a = s * sin_a + 1.0f / 120.0f;
+    sin_a = s * sin_a - 1.0f / 6.0f;
+    sin_a = a * (s * sin_a + 1.0f);
+    cos_a = 1.0f / 479001600.0f - s * (1.0f / 87178291200.0f);
+    cos_a = s * cos_a - 1.0f / 3628800.0f;
+    cos_a = s * cos_a + 1.0f / 40320.0f;
+    cos_a = s * cos_a - 1.0f / 720.0f;
+    cos_a = s * cos_a + 1.0f / 24.0f;
+    cos_a = s * cos_a - 0.5f;
+    cos_a = s * cos_a + 1.0f;
+    *sine = 2.0f * sin_a * cos_a;
+    *cosine = cos_a * cos_a - sin_a * sin_a;
+}
+
+/* (L3) The fisheye's radius by the angle to its axis, and how fast it grows. */
+GPU_HD static inline float lens_radius(const struct lens *l, float angle)
+{
+    float s = angle * angle;
+    return angle * (1.0f + s * (l->k[0] + s * (l->k[1] + s * (l->k[2] + s * l->k[3]))));
+}
+
+GPU_HD static inline float lens_radius_slope(const struct lens *l, float angle)
+{
+    float s = angle * angle;
+    return 1.0f +
+           s * (3.0f * l->k[0] + s * (5.0f * l->k[1] + s * (7.0f * l->k[2] + s * 9.0f * l->k[3])));
+}
+
+/* (L2) Radial and tangential distortion of (x, y) at depth 1; J: its derivative, by rows. */
+GPU_HD static inline void lens_radial(const struct lens *l, float x, float y, float *a, float *b,
+                                      float J[4])
+{
+    float k1 = l->k[0], k2 = l->k[1], p1 = l->k[2], p2 = l->k[3], k3 = l->k[4];
+    float s = x * x + y * y, f = 1.0f + s * (k1 + s * (k2 + s * k3));
+    float df = 2.0f * (k1 + s * (2.0f * k2 + s * 3.0f * k3));
+    *a = x * f + 2.0f * p1 * x * y + p2 * (s + 2.0f * x * x);
+    *b = y * f + p1 * (s + 2.0f * y * y) + 2.0f * p2 * x * y;
+    J[0] = f + x * x * df + 2.0f * p1 * y + 6.0f * p2 * x;
+    J[1] = x * y * df + 2.0f * p1 * x + 2.0f * p2 * y;
+    J[2] = J[1];
+    J[3] = f + y * y * df + 6.0f * p1 * y + 2.0f * p2 * x;
+}
+
+/* -------------------------------------------------------------------------------- rays */
+
+GPU_HD static inline int lens_bend_radial(const struct lens *l, struct vec3 ray, float *a, float *b)
+{
+    float J[4], x, y, s, most = l->limit * l->limit, shrink;
+    int inside;
+    if (!(ray.z > 0.0f))
+        return 0;
+    x = ray.x / ray.z;
+    y = ray.y / ray.z;
+    s = x * x + y * y;
+    inside = s <= most;
+    if (!inside) {
+        shrink = l->limit / sqrtf(s);
+        x *= shrink;
+        y *= shrink;
+    }
+    lens_radial(l, x, y, a, b, J);
+    return inside;
+}
+
+GPU_HD static inline int lens_bend_fisheye(const struct lens *l, struct vec3 ray, float *a,
+                                           float *b)
+{
+    float r = sqrtf(ray.x * ray.x + ray.y * ray.y), angle = lens_atan2(r, ray.z), radius;
+    int inside = angle <= l->limit;
+    if (!(r > 0.0f))
+        return ray.z > 0.0f;
+    radius = lens_radius(l, inside ? angle : l->limit);
+    *a = ray.x / r * radius;
+    *b = ray.y / r * radius;
+    return inside;
+}
+
+/*
+ * lens_project - the pixel of a ray that is not 0
+ *
+ * Out:     u, v; where the ray has none, that of a ray near it which has, in the same direction
+ * Returns: 1; 0: it has none, or is behind a camera that sees forward alone
+ */
+GPU_HD static inline int lens_project(const struct lens *l, struct intrinsics K, struct vec3 ray,
+                                      float *u, float *v)
+{
+    float a = 0.0f, b = 0.0f;
+    int inside = 1;
+    if (l->model == LENS_RADIAL) {
+        inside = lens_bend_radial(l, ray, &a, &b);
+    } else if (l->model == LENS_FISHEYE) {
+        inside = lens_bend_fisheye(l, ray, &a, &b);
+    } else if (l->model == LENS_SPHERE) { /* (L4) */
+        a = lens_atan2(ray.x, ray.z);
+        b = lens_atan2(ray.y, sqrtf(ray.x * ray.x + ray.z * ray.z));
+    } else if (ray.z > 0.0f) { /* (L1) */
+        a = ray.x / ray.z;
+        b = ray.y / ray.z;
+    } else {
+        inside = 0;
+    }
+    *u = K.fx * a + K.cx;
+    *v = K.fy * b + K.cy;
+    return inside;
+}
+
+/* (L5) The point of (a, b) before it was bent, by Newton. Returns 0 if none within the limit is. */
+GPU_HD static inline int lens_unbend_radial(const struct lens *l, float a, float b,
+                                            struct vec3 *ray)
+{
+    float J[4], x = a, y = b, da, db, det, s = x * x + y * y;
+    if (s > l->limit * l->limit) {
+        x *= l->limit / sqrtf(s);
+        y *= l->limit / sqrtf(s);
+    }
+    for (int i = 0; i < LENS_STEPS; i++) {
+        lens_radial(l, x, y, &da, &db, J);
+        da -= a;
+        db -= b;
+        det = J[0] * J[3] - J[1] * J[2];
+        if (!(det > 1e-4f))
+            return 0;
+        x -= (J[3] * da - J[1] * db) / det;
+        y -= (J[0] * db - J[2] * da) / det;
+    }
+    lens_radial(l, x, y, &da, &db, J);
+    *ray = vec3_make(x, y, 1.0f);
+    return x * x + y * y <= l->limit * l->limit * 1.0001f &&
+           (da - a) * (da - a) + (db - b) * (db - b) < 1e-10f * (1.0f + a * a + b * b);
+}
+
+/* (L5) The same of the fisheye; its radius grows up to the limit, so halving finds the angle. */
+GPU_HD static inline int lens_unbend_fisheye(const struct lens *l, float a, float b,
+                                             struct vec3 *ray)
+{
+    float radius = sqrtf(a * a + b * b), low = 0.0f, high = l->limit, sine, cosine;
+    *ray = vec3_make(0.0f, 0.0f, 1.0f);
+    if (!(radius > 0.0f))
+        return 1;
+    if (!(radius <= lens_radius(l, l->limit)))
+        return 0;
+    for (int i = 0; i < 24; i++) {
+        float middle = 0.5f * (low + high);
+        if (lens_radius(l, middle) < radius)
+            low = middle;
+        else
+            high = middle;
+    }
+    lens_sincos(0.5f * (low + high), &sine, &cosine);
+    *ray = vec3_make(a / radius * sine, b / radius * sine, cosine);
+    return 1;
+}
+
+/*
+ * lens_ray - the ray of a pixel
+ *
+ * Out:     ray, of any length but 0; that of a pinhole has z = 1
+ * Returns: 1; 0: the pixel has none
+ */
+GPU_HD static inline int lens_ray(const struct lens *l, struct intrinsics K, float u, float v,
+                                  struct vec3 *ray)
+{
+    float a = (u - K.cx) / K.fx, b = (v - K.cy) / K.fy, sin_a, cos_a, sin_b, cos_b;
+    if (l->model == LENS_RADIAL)
+        return lens_unbend_radial(l, a, b, ray);
+    if (l->model == LENS_FISHEYE)
+        return lens_unbend_fisheye(l, a, b, ray);
+    if (l->model == LENS_SPHERE) {
+        if (!(a >= -LENS_PI && a <= LENS_PI && b >= -0.5f * LENS_PI && b <= 0.5f * LENS_PI))
+            return 0;
+        lens_sincos(a, &sin_a, &cos_a);
+        lens_sincos(b, &sin_b, &cos_b);
+        *ray = vec3_make(sin_a * cos_b, sin_b, cos_a * cos_b);
+        return 1;
+    }
+    *ray = vec3_make(a, b, 1.0f);
+    return 1;
+}
+
+/* -------------------------------------------------------------------------------- pictures */
+
+/* How a picture becomes the network's. */
+struct lens_map {
+    struct lens lens;
+    struct intrinsics from; /* of the picture, w x h */
+    int w, h;
+    struct intrinsics K; /* of the network's picture, which is a pinhole camera's */
+    int mapped; /* 0: each axis is scaled by itself, K with it, and nothing of what follows holds */
+    int taps;   /* places that a pixel of the network's is the mean of, in each direction */
+};
+
+/* (L6) The network's camera: the picture's own without its distortion, with pixels that are square,
+ * and as long a focal length as lets an undistorted picture fit in; of a sphere the view forward,
+ * 90 degrees along the longer side. */
+GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct intrinsics K, int w,
+                                                   int h, int out_w, int out_h)
+{
+    struct lens_map m;
+    struct intrinsics S = intrinsics_scale(K, w, h, out_w, out_h);
+    float f = S.fx < S.fy ? S.fx : S.fy, ratio;
+    m.lens = *l;
+    m.from = K;
+    m.w = w;
+    m.h = h;
+    m.taps = 1;
+    m.mapped = l->model != LENS_PINHOLE || S.fx > S.fy * LENS_STRETCH_MOST ||
+               S.fy > S.fx * LENS_STRETCH_MOST;
+    m.K = S;
+    if (!m.mapped)
+        return m;
+    if (l->model == LENS_SPHERE) {
+        f = 0.5f * (float)(out_w > out_h ? out_w : out_h);
+        S.fx = S.fy = f;
+        S.cx = 0.5f * (float)(out_w - 1);
+        S.cy = 0.5f * (float)(out_h - 1);
+    }
+    m.K.cx = (S.cx + 0.5f - 0.5f * (float)out_w) * (f / S.fx) + 0.5f * (float)out_w - 0.5f;
+    m.K.cy = (S.cy + 0.5f - 0.5f * (float)out_h) * (f / S.fy) + 0.5f * (float)out_h - 0.5f;
+    m.K.fx = m.K.fy = f;
+    ratio = (K.fx > K.fy ? K.fx : K.fy) / f;
+    while (m.taps < LENS_TAPS_MAX && (float)m.taps < ratio)
+        m.taps++;
+    return m;
+}
+
+/*
+ * lens_map_at - where a place of the network's picture lies in the picture that came (L7)
+ *
+ * Out:     u, v: beyond the picture they are what comes nearest
+ * Returns: 1; 0: the picture does not show it
+ */
+GPU_HD static inline int lens_map_at(const struct lens_map *m, float x, float y, float *u, float *v)
+{
+    float most_u = (float)m->w - 1.0f, most_v = (float)m->h - 1.0f;
+    struct vec3 ray = vec3_make((x - m->K.cx) / m->K.fx, (y - m->K.cy) / m->K.fy, 1.0f);
+    int inside = lens_project(&m->lens, m->from, ray, u, v);
+    if (!(*u >= -0.5f && *u < most_u + 0.5f && *v >= -0.5f && *v < most_v + 0.5f))
+        inside = 0;
+    *u = !(*u > 0.0f) ? 0.0f : *u < most_u ? *u : most_u;
+    *v = !(*v > 0.0f) ? 0.0f : *v < most_v ? *v : most_v;
+    return inside;
+}
+
+/* Does the picture show pixel (x, y) of the network's? */
+GPU_HD static inline int lens_map_shows(const struct lens_map *m, int x, int y)
+{
+    float u, v;
+    return !m->mapped || lens_map_at(m, (float)x, (float)y, &u, &v);
+}
+
+/* -------------------------------------------------------------------------------- declaring */
+
+/* Numbers behind fx fy cx cy that a model has; of a sphere not even those. */
+int lens_n_params(enum lens_model model);
+
+/*
+ * lens_make - a model that can be turned round all over a picture of w x h
+ *
+ * In:      k [lens_n_params()]
+ * Returns: 0; ERR_INPUT: err says in a sentence what is wrong
+ */
+MUST_CHECK int lens_make(struct lens *l, enum lens_model model, const float *k, struct intrinsics K,
+                         int w, int h, struct err *err);
+/* Of the sphere whose picture is w x h: u = fx longitude + cx. */
+struct intrinsics lens_sphere_intrinsics(int w, int h);
+/* Is it one that the functions above may be given? */
+int lens_valid(const struct lens *l);
+
+#define LENS_BYTES 28 /* u32 model, f32 k [5], f32 limit */
+void lens_put(uint8_t out[LENS_BYTES], const struct lens *l);
+MUST_CHECK int lens_get(struct lens *l, const uint8_t in[LENS_BYTES], struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

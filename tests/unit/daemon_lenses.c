@@ -1,0 +1,278 @@
+/* Declared cameras that are not pinhole, and pictures of several shapes: what reaches the device,
+ * masks and depth sensors included, what clients are told, and what a journal keeps of it. The
+ * device is the fake one. */
+#include "tests/support/store_rig.h"
+
+#define W 320
+#define H 240
+
+static const float radial[5] = {-0.2f, 0.05f, 0.001f, -0.001f, 0};
+static const struct intrinsics K = {250, 251, 158, 121};
+
+static struct rig rig;
+static struct rig_client client;
+static char id[API_ID_CAP];
+
+static void open_session(const struct session_options *o)
+{
+    rig_open(&rig);
+    rig_session(&rig, o, id);
+    rig_connect_depth(&rig, &client, id, CONTROL_INGEST, 1);
+}
+
+static void close_session(void)
+{
+    rig_disconnect(&client);
+    rig_close(&rig);
+}
+
+static void declare(struct rig_client *c, unsigned camera, enum lens_model model, int w, int h)
+{
+    struct control_message m = {.op = CONTROL_CAMERA};
+
+    m.camera = (struct cameras_entry){camera, w, h, K, rigid_identity(), {0}};
+    if (model == LENS_SPHERE)
+        m.camera.K = lens_sphere_intrinsics(w, h);
+    assert_int_equal(lens_make(&m.camera.lens, model, radial, m.camera.K, w, h, NULL), 0);
+    assert_int_equal(core_ops.stream_control(c->s, &m, NULL), 0);
+}
+
+static struct frame picture(int w, int h, unsigned camera)
+{
+    struct frame f;
+
+    rig_picture(&rig, w, h, 40);
+    f = rig_frame(&rig, (uint64_t)client.n_acks + 1);
+    f.width = w;
+    f.height = h;
+    f.camera = camera;
+    return f;
+}
+
+/* Sends the frame and gives its answer. */
+static struct control_ack answer(const struct frame *f)
+{
+    int n = client.n_acks;
+
+    (void)rig_send_frame(&client, f, NULL);
+    rig_wait_acks(&client, n + 1);
+    return client.acks[n % RIG_ACKS];
+}
+
+/* The model comes with the camera, at whatever size the picture has; depth is told with the camera
+ * that the device computed with. */
+static void models_reach_the_device(void **state)
+{
+    const struct fake_seen *seen = &fake_gpu_plan.seen;
+    const struct session_options o = rig_options();
+    struct intrinsics scaled;
+    struct frame f;
+
+    (void)state;
+    open_session(&o);
+    f = picture(W, H, 0);
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(seen->lens.model, LENS_PINHOLE);
+    assert_int_equal(client.ready.features & 1u << CONTROL_LENSES, 1u << CONTROL_LENSES);
+    assert_int_equal(client.ready.cameras, CAMERAS_MAX);
+    declare(&client, 1, LENS_RADIAL, W, H);
+    for (int size = 1; size <= 2; size++) {
+        f = picture(size * W, size * H, 1);
+        assert_int_equal(answer(&f).status, CONTROL_USED);
+        assert_int_equal(seen->lens.model, LENS_RADIAL);
+        assert_memory_equal(seen->lens.k, radial, sizeof(radial));
+        scaled = intrinsics_scale(K, W, H, seen->width, seen->height);
+        assert_true(fabsf(seen->K.fx - scaled.fx) < 1e-3f && fabsf(seen->K.cy - scaled.cy) < 1e-3f);
+        assert_true(client.map.K.fx == client.map.K.fy);
+        assert_true(fabsf(client.map.K.fx - K.fx * (float)client.map.w / W) < 1e-2f);
+    }
+    close_session();
+}
+
+/* A sphere's picture is decoded as large as the view out of it needs, and that is not as wide. */
+static void spheres_come_first(void **state)
+{
+    const struct fake_seen *seen = &fake_gpu_plan.seen;
+    struct session_options o = rig_options();
+    struct frame f;
+
+    (void)state;
+    o.has_camera = false;
+    o.net_w = o.net_h = 0;
+    open_session(&o);
+    declare(&client, 9, LENS_SPHERE, 1024, 512);
+    f = picture(1024, 512, 9);
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(seen->lens.model, LENS_SPHERE);
+    assert_int_equal(4 * client.map.h, 3 * client.map.w);
+    assert_true(client.map.K.fx == 0.5f * (float)client.map.w);
+    assert_true((float)seen->width >= fminf(1024, LENS_PI * (float)client.map.w));
+    assert_true(fabsf(seen->K.fx - (float)seen->width / (2 * LENS_PI)) < 1e-2f);
+    close_session();
+}
+
+/* Lying, upright, wide, lying again: no picture is stretched, and the network's size stays. */
+static void shapes_change(void **state)
+{
+    static const int sizes[][2] = {{320, 240}, {240, 320}, {640, 240}, {480, 640}, {320, 240}};
+    struct session_options o = rig_options();
+
+    (void)state;
+    o.has_camera = false;
+    open_session(&o);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        float w = (float)sizes[i][0], h = (float)sizes[i][1], scale;
+        struct frame f = picture(sizes[i][0], sizes[i][1], 0);
+
+        f.flags |= FRAME_HAS_CAMERA;
+        f.K = (struct intrinsics){0.8f * w, 0.8f * w, 0.5f * w, 0.5f * h};
+        assert_int_equal(answer(&f).status, CONTROL_USED);
+        scale = fminf((float)client.map.w / w, (float)client.map.h / h);
+        assert_true(fabsf(client.map.K.fx - 0.8f * w * scale) < 1e-2f);
+        assert_true(fabsf(client.map.K.fy - client.map.K.fx) < 1e-2f);
+    }
+    assert_int_equal(fake_gpu_plan.restarts, 0);
+    close_session();
+}
+
+/* Where poses are learned, nothing is learned from two pictures of unlike cameras. */
+static void learned_poses_begin_anew(void **state)
+{
+    static const int sizes[][2] = {{320, 240}, {640, 480}, {240, 320}, {240, 320}, {320, 240}};
+    static const int restarts[] = {0, 0, 1, 1, 2};
+    struct session_options o = rig_options();
+
+    (void)state;
+    o.has_camera = false;
+    o.pose_source = SESSION_POSE_LEARNED;
+    open_session(&o);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        struct frame f = picture(sizes[i][0], sizes[i][1], 0);
+
+        f.flags |= FRAME_HAS_CAMERA;
+        f.K = (struct intrinsics){300, 300, 150, 150};
+        assert_int_equal(answer(&f).status, CONTROL_USED);
+        assert_int_equal(fake_gpu_plan.restarts, restarts[i]);
+    }
+    close_session();
+}
+
+/* What is masked in the picture is masked where the network sees it. */
+static void masks_follow_the_model(void **state)
+{
+    static uint8_t bits[W / 8 * H];
+    const struct fake_seen *seen = &fake_gpu_plan.seen;
+    const struct session_options o = rig_options();
+    struct frame_part mask = {FRAME_MASK, FRAME_RAW, 0, W, H, 0, 0, bits, sizeof(bits)};
+    struct lens_map m;
+    struct lens l;
+    struct frame f;
+    int expected = 0;
+
+    (void)state;
+    open_session(&o);
+    declare(&client, 1, LENS_RADIAL, W, H);
+    for (int y = 0; y < H; y++) /* the left third */
+        memset(bits + (size_t)y * (W / 8), 0xff, W / 24);
+    f = picture(W, H, 1);
+    f.n_parts = 1;
+    f.parts[0] = mask;
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(lens_make(&l, LENS_RADIAL, radial, K, W, H, NULL), 0);
+    m = lens_map_make(&l, K, W, H, client.map.w, client.map.h);
+    for (int y = 0; y < client.map.h; y++)
+        for (int x = 0; x < client.map.w; x++) {
+            float u, v;
+            lens_map_at(&m, (float)x - 0.5f, (float)y, &u, &v);
+            expected += u < (float)(W / 24 * 8) - 0.5f;
+        }
+    assert_in_range(seen->masked, expected - client.map.h, expected + client.map.h);
+    assert_true(abs(expected - client.map.w * client.map.h / 3) > 2 * client.map.h);
+    close_session();
+}
+
+/* Depth that shows what the picture shows bends as it does; with a camera of its own as
+ * that one. */
+static void depth_bends_as_its_camera(void **state)
+{
+    static uint8_t planes[2 * 40 * 30];
+    const struct fake_seen *seen = &fake_gpu_plan.seen;
+    struct frame_part depth = {FRAME_DEPTH, FRAME_RAW, 0, 40, 30, 0, 0, planes, sizeof(planes)};
+    struct session_options o = rig_options();
+    struct frame f;
+
+    (void)state;
+    memset(planes, 3, sizeof(planes));
+    o.depth_source = SESSION_DEPTH_SOURCE_SENSOR;
+    open_session(&o);
+    declare(&client, 1, LENS_RADIAL, W, H);
+    declare(&client, 2, LENS_PINHOLE, W, H);
+    f = picture(W, H, 1);
+    f.n_parts = 1;
+    f.parts[0] = depth;
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(seen->sensor.lens.model, LENS_RADIAL);
+    f.parts[0].camera = 2;
+    f.seq++;
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(seen->lens.model, LENS_RADIAL);
+    assert_int_equal(seen->sensor.lens.model, LENS_PINHOLE);
+    f.camera = 2;
+    f.parts[0].camera = 1;
+    f.seq++;
+    assert_int_equal(answer(&f).status, CONTROL_USED);
+    assert_int_equal(seen->lens.model, LENS_PINHOLE);
+    assert_int_equal(seen->sensor.lens.model, LENS_RADIAL);
+    close_session();
+}
+
+/* ------------------------------------------------------------------------- journal */
+
+static void feed_bent_pictures(int out)
+{
+    struct session_options o = options(SESSION_LOSSLESS);
+
+    open_rig(&rig, 0);
+    rig_session(&rig, &o, id);
+    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    declare(&client, 1, LENS_RADIAL, W, H);
+    for (uint64_t seq = 1; seq <= 4; seq++) {
+        struct frame f = rig_frame(&rig, seq);
+
+        f.camera = seq > 2;
+        rig_send_frame(&client, &f, NULL);
+        rig_wait_acks(&client, (int)seq);
+    }
+    usleep(50000);
+    tell_id(out, id);
+    raise(SIGKILL);
+}
+
+static void models_outlive_the_process(void **state)
+{
+    (void)state;
+    in_a_child(feed_bent_pictures, id);
+    open_rig(&rig, 0);
+    wait_until_back(&rig, id);
+    assert_int_equal(rig_info(&rig, id).counts.used, 4);
+    assert_int_equal(fake_gpu_plan.frames, 4);
+    assert_int_equal(fake_gpu_plan.seen.lens.model, LENS_RADIAL);
+    assert_memory_equal(fake_gpu_plan.seen.lens.k, radial, sizeof(radial));
+    assert_true(fake_gpu_plan.seen.lens.limit > 0.5f);
+    rig_close(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_reach_the_device),
+        cmocka_unit_test(spheres_come_first),
+        cmocka_unit_test(shapes_change),
+        cmocka_unit_test(learned_poses_begin_anew),
+        cmocka_unit_test(masks_follow_the_model),
+        cmocka_unit_test(depth_bends_as_its_camera),
+        cmocka_unit_test_setup_teardown(models_outlive_the_process, make_folder, remove_folder),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
