@@ -72,6 +72,7 @@ class Browser:
     def __init__(self, *flags, size=(1280, 800), timeout=60):
         self.profile, self.timeout, self.last = tempfile.mkdtemp(prefix='chromium-'), timeout, 0
         self.answers, self.pages, self.changed = {}, {}, threading.Condition()
+        self.trace, self.traced = [], False
         to_browser, self.out = os.pipe()
         self.inn, from_browser = os.pipe()
 
@@ -120,6 +121,10 @@ class Browser:
                         self.answers[message['id']] = message
                     elif message.get('sessionId') in self.pages:
                         self.pages[message['sessionId']]._event(message['method'], message['params'])
+                    elif message.get('method') == 'Tracing.dataCollected':
+                        self.trace += message['params']['value']
+                    elif message.get('method') == 'Tracing.tracingComplete':
+                        self.traced = True
                 self.changed.notify_all()
         with self.changed:
             self.inn = None
@@ -137,6 +142,18 @@ class Browser:
         if 'error' in answer:
             raise RuntimeError(f'{method}: {answer["error"]}')
         return answer['result']
+
+    def start_trace(self, *categories):
+        self.trace, self.traced = [], False
+        self.call('Tracing.start', traceConfig={'includedCategories': list(categories), 'excludedCategories': ['*']})
+
+    def end_trace(self):
+        """The events of a trace."""
+        self.call('Tracing.end')
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.traced or self.inn is None, self.timeout):
+                raise TimeoutError('the trace does not come')
+        return self.trace
 
     def open(self, url, before=()):
         """A new page; `before`: calls that come before it is loaded, (method, params)."""

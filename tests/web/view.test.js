@@ -53,11 +53,13 @@ export const tests = {
 
   'a box that is fitted is in the picture, between near and far'() {
     const camera = new Camera(), box = {min: [-3, 0, -1], max: [5, 2, 9]};
-    camera.fit(box);
-    camera.reachFor(box);
-    for (const corner of [box.min, box.max, [5, 0, -1], [-3, 2, 9]]) {
-      const [x, y, z, w] = project(camera.lens(1.6), corner);
-      if (!(w > 0 && Math.abs(x) <= w && Math.abs(y) <= w && Math.abs(z) <= w)) throw new Error(`${corner} is outside: ${[x, y, z, w]}`);
+    for (const aspect of [1.6, 0.5]) {
+      camera.fit(box, aspect);
+      camera.reachFor(box);
+      for (const corner of [box.min, box.max, [5, 0, -1], [-3, 2, 9]]) {
+        const [x, y, z, w] = project(camera.lens(aspect), corner);
+        if (!(w > 0 && Math.abs(x) <= w && Math.abs(y) <= w && Math.abs(z) <= w)) throw new Error(`${corner} is outside: ${[x, y, z, w]}`);
+      }
     }
   },
 

@@ -15,7 +15,7 @@ export const CHUNK_PAGES = 2048;
 /** Bytes of a chunk on each side: keys, and rows. */
 export const CHUNK_BYTES = CHUNK_PAGES * (4 * PAGE_WORDS + 16);
 
-/* Points that lie in a row on the curve through space, of which the spacing is measured. */
+/* Points that lie in a row on the curve through space, of which the spacing is measured: every second group of so many. */
 const GROUP = 16, SPACING_MOST = 4095;
 
 export class Pages {
@@ -26,7 +26,7 @@ export class Pages {
 
   /** Forgets all pages and gives their memory back. */
   clear() {
-    /** @type {{keys: Uint32Array, rows: Int32Array, changed: Uint8Array, nChanged: number}[]} */
+    /** @type {{keys: Uint32Array, rows: Int32Array, changed: Uint8Array, spacings: Uint16Array, nChanged: number}[]} */
     this.chunks = [];
     this.free = [];
     this.used = 0;                     /* pages that were ever handed out */
@@ -35,7 +35,7 @@ export class Pages {
 
   /** Bytes of all chunks on this side. */
   get bytes() {
-    return this.chunks.length * (CHUNK_BYTES + CHUNK_PAGES);
+    return this.chunks.length * (CHUNK_BYTES + 3 * CHUNK_PAGES);
   }
 
   chunk(page) {
@@ -50,7 +50,7 @@ export class Pages {
       if (page >>> 11 === this.chunks.length) {
         this.chunks.push({
           keys: new Uint32Array(CHUNK_PAGES * PAGE_WORDS), rows: new Int32Array(4 * CHUNK_PAGES),
-          changed: new Uint8Array(CHUNK_PAGES), nChanged: 0,
+          changed: new Uint8Array(CHUNK_PAGES), spacings: new Uint16Array(CHUNK_PAGES), nChanged: 0,
         });
       }
     }
@@ -76,10 +76,16 @@ export class Pages {
   resize(page, n) {
     const chunk = this.chunk(page), index = page & CHUNK_PAGES - 1;
     chunk.rows[4 * index + 3] = chunk.rows[4 * index + 3] & ~0xff | n;
-    if (!chunk.changed[index]) {
-      chunk.changed[index] = 1;
-      chunk.nChanged++;
-    }
+    chunk.spacings[index] = 0;
+    this.touch(page);
+  }
+
+  /** Says that a page has changed, but not where its points are nor how many. */
+  touch(page) {
+    const chunk = this.chunk(page), index = page & CHUNK_PAGES - 1;
+    if (chunk.changed[index]) return;
+    chunk.changed[index] = 1;
+    chunk.nChanged++;
   }
 
   /** Where a page's first word lies in the keys of its chunk. */
@@ -115,13 +121,12 @@ export class Pages {
     let n = 0;
     for (let turn = 0; turn < this.chunks.length && n < ids.length; turn++) {
       const which = (this.cursor + turn) % this.chunks.length, chunk = this.chunks[which];
-      for (let i = chunk.changed.indexOf(1); i >= 0 && n < ids.length; i = chunk.changed.indexOf(1, i + 1), n++) {
-        chunk.changed[i] = 0;
-        chunk.nChanged--;
-        ids[n] = which * CHUNK_PAGES + i;
-        rows.set(chunk.rows.subarray(4 * i, 4 * i + 4), 4 * n);
-        rows[4 * n + 3] |= this.spacing(chunk, i) << 18;
-        keys.set(chunk.keys.subarray(i * PAGE_WORDS, (i + 1) * PAGE_WORDS), n * PAGE_WORDS);
+      for (let i = chunk.changed.indexOf(1); i >= 0 && n < ids.length; i = chunk.changed.indexOf(1, i)) {
+        let end = i;
+        while (end < CHUNK_PAGES && chunk.changed[end] && n + end - i < ids.length) end++;
+        this.copy(which * CHUNK_PAGES, chunk, i, end, n, {ids, rows, keys});
+        n += end - i;
+        i = end;
       }
       if (chunk.nChanged) {
         this.cursor = which;
@@ -132,11 +137,24 @@ export class Pages {
     return n;
   }
 
+  /* Pages from ... end - 1 of a chunk become those from n on of what is given out. */
+  copy(first, chunk, from, end, n, {ids, rows, keys}) {
+    keys.set(chunk.keys.subarray(from * PAGE_WORDS, end * PAGE_WORDS), n * PAGE_WORDS);
+    rows.set(chunk.rows.subarray(4 * from, 4 * end), 4 * n);
+    chunk.changed.fill(0, from, end);
+    chunk.nChanged -= end - from;
+    for (let i = from; i < end; i++, n++) {
+      ids[n] = first + i;
+      chunk.spacings[i] ||= this.spacing(chunk, i);
+      rows[4 * n + 3] |= chunk.spacings[i] << 18;
+    }
+  }
+
   /* The median over groups of points of the root of the largest face of their box, shared by as many points. */
   spacing(chunk, index) {
     const points = chunk.rows[4 * index + 3] & 0xff, at = index * PAGE_WORDS, {spacings} = this;
     let groups = 0;
-    for (let from = 0; from < points; from += GROUP) {
+    for (let from = 0; from < points; from += 2 * GROUP) {
       const n = Math.min(GROUP, points - from);
       let x0 = 1023, y0 = 1023, z0 = 1023, x1 = 0, y1 = 0, z1 = 0;
       for (let i = at + 2 * from + 1; i < at + 2 * (from + n); i += 2) {
@@ -152,6 +170,6 @@ export class Pages {
       if (n > 1) spacings[groups++] = Math.sqrt(Math.max(x * y, y * z, z * x) / n);
     }
     if (!groups) return 8;
-    return Math.min(SPACING_MOST, Math.max(1, Math.round(spacings.subarray(0, groups).sort()[groups >> 1])));
+    return Math.min(SPACING_MOST, Math.max(1, Math.round(spacings.subarray(0, groups).sort()[groups - 1 >> 1])));
   }
 }

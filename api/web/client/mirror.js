@@ -261,13 +261,37 @@ export class Mirror {
         const after = block.pages[p + 1], keys = pages.chunk(after).keys, at = pages.at(after), low = keys[at], high = keys[at + 1];
         while (aEnd < nAdded && (added[2 * aEnd + 1] < high || (added[2 * aEnd + 1] === high && added[2 * aEnd] < low))) aEnd++;
       }
-      if (rEnd === r && aEnd === a) next.push(page);
+      if ((rEnd === r && aEnd === a) || this.replace(page, base, r, rEnd, a, aEnd)) next.push(page);
       else this.cut(block, page, this.mergePage(page, base, r, rEnd, a, aEnd), next);
       r = rEnd;
       a = aEnd;
       base += points;
     }
     block.pages = next;
+  }
+
+  /* Most changes are of a point's colour or confidence: each added key stands where a removed one stood. Then only those are written. */
+  replace(page, base, r, rEnd, a, aEnd) {
+    const n = rEnd - r;
+    if (aEnd - a !== n) return false;
+    const {removed, added, gone, pages} = this, {keys} = pages.chunk(page), at = pages.at(page), last = pages.points(page) - 1;
+    for (let j = 0; j < n; j++) {
+      const index = removed[r + j] - base, i = at + 2 * index, low = added[2 * (a + j)], high = added[2 * (a + j) + 1];
+      if (high >>> 2 !== keys[i + 1] >>> 2) return false;
+      const after = index < last && !(j + 1 < n && removed[r + j + 1] === removed[r + j] + 1);
+      const before = index > 0 && !(j > 0 && removed[r + j - 1] === removed[r + j] - 1);
+      if (after && (keys[i + 3] < high || (keys[i + 3] === high && keys[i + 2] < low))) return false;
+      if (before && (keys[i - 1] > high || (keys[i - 1] === high && keys[i - 2] > low))) return false;
+    }
+    for (let j = 0; j < n; j++) {
+      const i = at + 2 * (removed[r + j] - base);
+      gone[2 * (r + j)] = keys[i];
+      gone[2 * (r + j) + 1] = keys[i + 1];
+      keys[i] = added[2 * (a + j)];
+      keys[i + 1] = added[2 * (a + j) + 1];
+    }
+    pages.touch(page);
+    return true;
   }
 
   /* A page without the removed keys r ... rEnd and with the added ones a ... aEnd, into `merged`: how many. */

@@ -75,11 +75,11 @@ export class Camera {
     this.changes++;
   }
 
-  /** Looks at all of a box. */
-  fit(box) {
-    const radius = Math.max(0.25, 0.5 * length(sub(box.max, box.min)));
+  /** Looks at all of a box, in a picture of this shape. */
+  fit(box, aspect = 1) {
+    const radius = Math.max(0.25, 0.5 * length(sub(box.max, box.min))), half = Math.atan(Math.tan(this.fov / 2) * Math.min(1, aspect));
     this.pivot = scale(add(box.min, box.max), 0.5);
-    this.distance = radius / Math.sin(this.fov / 2) * 0.85;
+    this.distance = radius / Math.sin(half);
     this.changes++;
   }
 

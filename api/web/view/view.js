@@ -135,7 +135,7 @@ class View {
     Object.assign(this.state, state, {bytes: bytes + (this.renderer?.bytes ?? 0), worker: {spent, changed, bytes}});
     this.places();
     this.linesStale = true;
-    if (this.box && !this.own && this.options.mode === 'orbit') this.eye.fit(this.core ?? this.box);
+    if (!this.own && this.options.mode === 'orbit') this.fit();
     this.controls.enable('before', this.hasBefore);
     this.onstate(this.state);
     this.tell();
@@ -188,7 +188,11 @@ class View {
   home() {
     this.own = false;
     if (this.options.mode !== 'orbit') this.set('mode', 'orbit');
-    if (this.box) this.eye.fit(this.core ?? this.box);
+    this.fit();
+  }
+
+  fit() {
+    if (this.box) this.eye.fit(this.core ?? this.box, this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
   }
 
   measure(on) {
