@@ -65,12 +65,30 @@ struct session_counts {
     uint64_t keyframes, bytes_in, bytes_out, blocks_out, points_out;
 };
 
+/* What the pictures say of the poses, in sessions with the option `views`. */
+enum api_views_state {
+    API_VIEWS_OFF,
+    API_VIEWS_WAITING, /* too little is known */
+    API_VIEWS_OK,
+    API_VIEWS_POSES_DISAGREE,
+    API_VIEWS_STATES
+};
+const char *api_views_state_name(enum api_views_state s); /* "off" ... */
+
+struct api_views {
+    enum api_views_state state;
+    uint32_t keyframes, refined; /* taken; of them final */
+    float scale;                 /* measured depth over the network's; 1: nothing was measured */
+    float agreement;             /* share of the kept keyframes' measurements that others confirm */
+};
+
 /* A phone that feeds a session. */
 struct api_source {
     char name[CONTROL_SOURCE_CAP]; /* "" = none */
     bool connected, any_seq;
     uint64_t last_seq;    /* if any_seq: the highest that was used or dropped, or is under way */
     uint32_t world_epoch; /* of the frame that was taken last */
+    struct api_views views;
 };
 
 #define API_SUBMAPS_MAX 256
@@ -90,23 +108,6 @@ static inline uint64_t api_cloud_tag(uint64_t hash, uint64_t places, bool unplac
     return hash ^ places ^ (unplaced ? 1u : 0u);
 }
 
-/* What the pictures say of the poses, in sessions with the option `views`. */
-enum api_views_state {
-    API_VIEWS_OFF,
-    API_VIEWS_WAITING, /* too little is known */
-    API_VIEWS_OK,
-    API_VIEWS_POSES_DISAGREE,
-    API_VIEWS_STATES
-};
-const char *api_views_state_name(enum api_views_state s); /* "off" ... */
-
-struct api_views {
-    enum api_views_state state;
-    uint32_t keyframes, refined; /* taken; of them final */
-    float scale;                 /* measured depth over the network's; 1: nothing was measured */
-    float agreement;             /* share of the kept keyframes' measurements that others confirm */
-};
-
 struct session_info {
     char id[API_ID_CAP];
     char owner[API_NAME_CAP];       /* name of the token that it was made with */
@@ -121,7 +122,7 @@ struct session_info {
     uint64_t places; /* another number when a submap was placed elsewhere; 0: all are as at first */
     uint32_t blocks, keyframes_kept;
     uint32_t model_points, model_stable; /* on the device */
-    struct api_views views;
+    struct api_views views;              /* of all sources */
     uint64_t memory_bytes;
     struct session_counts counts;
     uint32_t ingest_clients, view_clients;

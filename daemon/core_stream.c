@@ -241,7 +241,7 @@ static bool name_depth_camera(const struct stream *s, struct frame *f)
 }
 
 /* Does the frame bring what this session needs? */
-static enum control_reason missing(struct session *session, const struct frame *f)
+static enum control_reason missing(struct session *session, int source, const struct frame *f)
 {
     const struct session_options *o = &session_setup(session)->options;
 
@@ -256,7 +256,7 @@ static enum control_reason missing(struct session *session, const struct frame *
     if (o->pose_source != SESSION_POSE_DEVICE)
         return CONTROL_REASON_NONE;
     if (frame_tracking(f) == FRAME_TRACKING_LOST) {
-        session_add_break(session);
+        session_add_break(session, source);
         return CONTROL_TRACKING;
     }
     return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
@@ -288,16 +288,17 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *header, 
 {
     struct session *session = s->session;
     const struct session_options *options = &session_setup(session)->options;
-    uint32_t submap = 0;
-    enum control_reason reason = session_take(session, s->client.source, f, &submap);
+    struct sources_world world = {0, 0, 0};
+    enum control_reason reason = session_take(session, s->client.source, f, &world);
     const struct queue_arrival arrival = {.frame = f,
                                           .header = header,
                                           .convention = s->client.convention,
                                           .stream = s->client.serial,
                                           .source = s->client.source,
-                                          .submap = submap,
+                                          .feeders = world.connected,
+                                          .submap = world.submap,
                                           .received_us = clock_us(),
-                                          .breaks = session_breaks(session)};
+                                          .breaks = world.breaks};
     struct queue_dropped dropped;
     struct queue_item *item;
     int rc;
@@ -357,8 +358,9 @@ static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t le
         return refuse_unread(s, f, rc, bad);
     }
     memcpy(header, msg, sizeof(header));
-    reason = name_camera(s, f, header) && name_depth_camera(s, f) ? missing(s->session, f)
-                                                                  : CONTROL_NO_CAMERA;
+    reason = name_camera(s, f, header) && name_depth_camera(s, f)
+                 ? missing(s->session, s->client.source, f)
+                 : CONTROL_NO_CAMERA;
     if (reason != CONTROL_REASON_NONE)
         return refuse(s, f->seq, reason,
                       err_set(err, ERR_INPUT, "%s", control_reason_name(reason)));

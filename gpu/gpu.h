@@ -403,6 +403,9 @@ struct gpu_frame {
     /* The world that T_wc is in: below GPU_SUBMAPS_MAX, numbered by the session from 0 on. Worlds
      * come and go between frames, and no two of them share a point. */
     uint32_t submap;
+    /* Whose frame it is, and how often its tracking had been lost when it was sent: many views keep
+     * the keyframes of sources apart, and of one from before a loss they use none. */
+    uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */
     const uint8_t *mask;      /* host [net_h][net_w], not 0 = is not fused; NULL = all is */
     float *depth_out;         /* optional, host [net_h][net_w]: a copy of the depth map, 0 = none */

@@ -30,6 +30,17 @@ static void write_counts(struct json_writer *w, const struct session_counts *c)
     json_close(w);
 }
 
+static void write_views(struct json_writer *w, const struct api_views *v)
+{
+    json_open_map(w, "views");
+    json_put_text(w, "state", api_views_state_name(v->state));
+    json_put_u64(w, "keyframes", v->keyframes);
+    json_put_u64(w, "refined", v->refined);
+    json_put_f32(w, "scale", v->scale);
+    json_put_f32(w, "agreement", v->agreement);
+    json_close(w);
+}
+
 /* In the order in which they appeared, but for places that were given away. */
 static void write_sources(struct json_writer *w, const struct session_info *s)
 {
@@ -45,19 +56,10 @@ static void write_sources(struct json_writer *w, const struct session_info *s)
             json_put_u64(w, "last_seq", at->last_seq);
         json_put_u64(w, "world_epoch", at->world_epoch);
         json_put_bool(w, "connected", at->connected);
+        if (at->views.state != API_VIEWS_OFF)
+            write_views(w, &at->views);
         json_close(w);
     }
-    json_close(w);
-}
-
-static void write_views(struct json_writer *w, const struct api_views *v)
-{
-    json_open_map(w, "views");
-    json_put_text(w, "state", api_views_state_name(v->state));
-    json_put_u64(w, "keyframes", v->keyframes);
-    json_put_u64(w, "refined", v->refined);
-    json_put_f32(w, "scale", v->scale);
-    json_put_f32(w, "agreement", v->agreement);
     json_close(w);
 }
 

@@ -247,7 +247,7 @@ static int count_frame(struct store_returning *b, struct tally *t, const uint8_t
     t->front_dropped = m.front_dropped;
     t->any = true;
     r = (struct sources_record){m.name, (int)m.source,
-                                frame_get_world_epoch(body + STORE_META_BYTES), m.submap};
+                                frame_get_world_epoch(body + STORE_META_BYTES), m.submap, m.breaks};
     rc = session_learn_source(b->s, &r, err);
     if (rc == 0 && m.flags & STORE_FRAME_DISPLACED)
         count_displaced(b, t, &m);

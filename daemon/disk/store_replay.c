@@ -99,7 +99,6 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
         rc = queue_push(session_queue(s), &a, &item, &dropped, err);
     if (rc)
         return rc;
-    session_set_breaks(s, m.breaks);
     session_retake(s, a.source, f.seq);
     item->number = number;
     item->replayed = true;

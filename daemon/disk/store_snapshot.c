@@ -124,7 +124,6 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     d->decode_refused = d->refused_before;
     d->stored_frames = d->ordinal;
     session_restore(s, &saved);
-    session_set_breaks(s, work.breaks);
     d->store->ops.restored(s, &work);
     return 0;
 }

@@ -117,25 +117,6 @@ static struct queue_item *oldest(struct queue *q, enum queue_state state)
     return oldest_of(q, state, -1);
 }
 
-/* The source with the most frames that wait or are decoded. */
-static int busiest(const struct queue *q)
-{
-    int most = 0, source = -1;
-
-    for (int i = 0; i < q->n; i++) {
-        int n = 0;
-
-        for (int k = 0; k < q->n; k++)
-            n += q->items[k].source == q->items[i].source &&
-                 (q->items[k].state == QUEUE_WAITING || q->items[k].state == QUEUE_READY);
-        if (n > most) {
-            most = n;
-            source = q->items[i].source;
-        }
-    }
-    return source;
-}
-
 static int count(const struct queue *q, enum queue_state state)
 {
     int n = 0;
@@ -165,21 +146,71 @@ static bool take_picture(struct queue *q, struct queue_item *item)
     return false;
 }
 
-/* A free slot, made free by dropping if need be; NULL if everything is being worked on. */
-static struct queue_item *make_room(struct queue *q, struct queue_dropped *dropped)
+/* Slots that a source has. */
+static int held(const struct queue *q, int source)
 {
-    struct queue_item *item = NULL;
+    int n = 0;
 
-    for (int i = 0; i < q->n && !item; i++)
+    for (int i = 0; i < q->n; i++)
+        n += q->items[i].state != QUEUE_FREE && q->items[i].source == source;
+    return n;
+}
+
+/* The oldest frame of a source that no thread works on. */
+static struct queue_item *oldest_idle(struct queue *q, int source)
+{
+    struct queue_item *item = oldest_of(q, QUEUE_WAITING, source);
+
+    return item ? item : oldest_of(q, QUEUE_READY, source);
+}
+
+/* That of the source with the most slots that has one, if these are more than `own`. */
+static struct queue_item *oldest_of_fullest(struct queue *q, int own)
+{
+    struct queue_item *best = NULL;
+
+    for (int i = 0; i < q->n; i++) {
+        int n = q->items[i].state == QUEUE_FREE ? 0 : held(q, q->items[i].source);
+        struct queue_item *item = n > own ? oldest_idle(q, q->items[i].source) : NULL;
+
+        if (!item)
+            continue;
+        own = n;
+        best = item;
+    }
+    return best;
+}
+
+static struct queue_item *free_slot(struct queue *q)
+{
+    for (int i = 0; i < q->n; i++)
         if (q->items[i].state == QUEUE_FREE)
-            item = &q->items[i];
-    if (item || q->lossless)
-        return item;
-    item = oldest_of(q, QUEUE_WAITING, busiest(q));
+            return &q->items[i];
+    return NULL;
+}
+
+/* A free slot, made free by dropping if need be; NULL if there is none for this source. */
+static struct queue_item *make_room(struct queue *q, const struct queue_arrival *a,
+                                    struct queue_dropped *dropped)
+{
+    uint32_t others = a->feeders & ~(1u << a->source);
+    int n = 1 + __builtin_popcount(others), own = held(q, a->source), reserved = 0;
+    int share = q->n > n ? q->n / n : 1, reserve = share < QUEUE_RESERVE ? share : QUEUE_RESERVE;
+    struct queue_item *item;
+
+    for (int i = 0; i < 32; i++)
+        if (others >> i & 1 && held(q, i) < reserve)
+            reserved += reserve - held(q, i);
+    if (own < share || count(q, QUEUE_FREE) > reserved) {
+        item = free_slot(q);
+        if (item)
+            return item;
+    }
+    if (q->lossless)
+        return NULL;
+    item = own < share ? oldest_of_fullest(q, own) : NULL;
     if (!item)
-        item = oldest(q, QUEUE_WAITING);
-    if (!item)
-        item = oldest(q, QUEUE_READY);
+        item = oldest_idle(q, a->source);
     if (!item)
         return NULL;
     *dropped = (struct queue_dropped){true,         item->frame.seq, item->stream,
@@ -198,7 +229,6 @@ static void copy_in(struct queue *q, struct queue_item *item, const struct queue
     item->frame = *f;
     frame_move(&item->frame, slab);
     item->stream = a->stream;
-    item->source = a->source;
     item->submap = a->submap;
     item->received_us = a->received_us;
     item->breaks = a->breaks;
@@ -223,9 +253,11 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
         return err_at(err, ERR_LIMIT, "parts", "%u bytes, at most %zu are allowed",
                       (unsigned)f->body_len, q->slab_bytes);
     pthread_mutex_lock(&q->lock);
-    item = make_room(q, dropped);
-    if (item)
+    item = make_room(q, a, dropped);
+    if (item) {
         item->state = QUEUE_FILLING;
+        item->source = a->source;
+    }
     pthread_mutex_unlock(&q->lock);
     if (!item) {
         *dropped = (struct queue_dropped){true, f->seq, a->stream, a->source, 0, -1};

@@ -8,10 +8,14 @@
  * is taken first and pages of a slot that was never used are never touched, so a small or calm
  * session costs little. Pictures are decoded at most QUEUE_AHEAD frames before the device needs
  * them, so a frame that will be dropped is seldom decoded.
- * Full:    of the source with the most frames that no thread works on the oldest makes room,
- *          undecoded ones first: a source that sends too much loses its own. If there is none, or
- *          if nothing may be lost, the new frame itself is turned away. The caller answers for the
- *          frame that had to go.
+ * Sources: the slots are shared out among those that feed: a source may have more than its share
+ *          only while QUEUE_RESERVE slots stay free for each other one (counting what that one
+ *          has). So one that sends too much loses its own frames, and one that has its share or
+ *          less loses none for another's.
+ * Full:    of a source with its share or more the oldest frame makes room that no thread works on,
+ *          undecoded ones first; one with less takes the place of a frame of the source that has
+ *          most. If there is none, or if nothing may be lost, the new frame itself is turned away.
+ *          The caller answers for the frame that had to go.
  * Threads: any push (WebSocket edge, recovery), one decodes at a time, one runs (worker); one mutex
  *          inside.
  * Owner:   an item belongs to the thread that took it until queue_ready() or queue_release().
@@ -27,6 +31,7 @@
 #include <stdbool.h>
 
 #define QUEUE_FRAMES_MAX 64
+#define QUEUE_RESERVE 2                  /* slots, or the share where that is less */
 #define QUEUE_AHEAD 2                    /* decoded frames that wait for the device */
 #define QUEUE_PICTURES (QUEUE_AHEAD + 1) /* and the one on it */
 
@@ -57,6 +62,7 @@ struct queue_arrival {
     enum frame_pose_convention convention; /* of the header's pose */
     uint64_t stream;                       /* serial number of the client that sent it */
     int source;                            /* whose frame it is (sources.h) */
+    uint32_t feeders;                      /* bit i: a client of source i is connected */
     uint32_t submap;                       /* of its source's world */
     uint64_t received_us;                  /* clock_us() */
     uint32_t breaks;                       /* how often tracking had been lost when it was sent */

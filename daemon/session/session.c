@@ -151,21 +151,6 @@ bool session_dead(const struct session *s)
     return atomic_load(&s->dead);
 }
 
-uint32_t session_breaks(const struct session *s)
-{
-    return atomic_load(&s->breaks);
-}
-
-void session_add_break(struct session *s)
-{
-    atomic_fetch_add(&s->breaks, 1);
-}
-
-void session_set_breaks(struct session *s, uint32_t breaks)
-{
-    atomic_store(&s->breaks, breaks);
-}
-
 void session_set_net(struct session *s, int w, int h)
 {
     pthread_mutex_lock(&s->lock);

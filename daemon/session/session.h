@@ -128,11 +128,8 @@ MUST_CHECK int session_start(struct session *s, struct session_client *c, const 
 
 /* ------------------------------------------------------------------------- frames */
 
-/* How often a frame was refused because the phone had lost its tracking; each frame carries the
- * number along, and one that differs from the frame before it starts at a new place. */
-uint32_t session_breaks(const struct session *s);
-void session_add_break(struct session *s);
-void session_set_breaks(struct session *s, uint32_t breaks);
+/* A frame of the source was refused because the phone had lost its tracking. */
+void session_add_break(struct session *s, int source);
 
 /* Is it a frame that was answered before? Then its client is told so once more, and it is counted
  * as such and nowhere else. */
@@ -143,7 +140,7 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
 enum control_reason session_admit(struct session *s, size_t bytes);
 /* As those of sources.h. */
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
-                                 uint32_t *submap);
+                                 struct sources_world *world);
 void session_untake(struct session *s, int source, uint64_t seq);
 /* A frame that was taken has ended: before the queue lets go of it, and session_answer() is
  * called. */
@@ -172,8 +169,8 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
  * cloud on: each client that feeds is told of its own. */
 void session_correct_poses(struct session *s, uint32_t first, const struct rigid *T_wc, uint32_t n,
                            uint64_t revision);
-/* A frame was fused: its result, and what its commit changed in the mirror. */
-void session_publish(struct session *s, const struct gpu_result *result,
+/* A frame of a source was fused: its result, and what its commit changed in the mirror. */
+void session_publish(struct session *s, int source, const struct gpu_result *result,
                      const struct mirror_commit *commit);
 /* Is a client told the result of the frame that is used next? */
 bool session_result_wanted(struct session *s);

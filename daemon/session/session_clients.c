@@ -239,7 +239,7 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     session_wake(s, &w);
 }
 
-void session_publish(struct session *s, const struct gpu_result *result,
+void session_publish(struct session *s, int source, const struct gpu_result *result,
                      const struct mirror_commit *commit)
 {
     struct session_wakes w = {.n = 0};
@@ -248,7 +248,7 @@ void session_publish(struct session *s, const struct gpu_result *result,
     s->kept.keyframes_kept = result->n_keyframes;
     s->kept.model_points = result->n_points;
     s->kept.model_stable = result->n_stable;
-    views_told_note(&s->views, &result->views);
+    views_told_note(&s->views[source], &result->views);
     for (int i = 0; i < s->n_clients && commit->n_changed; i++)
         if (s->clients[i]->started) {
             outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,

@@ -46,6 +46,8 @@ float session_load(struct session *s)
 
 static void fill_locked(struct session *s, struct session_info *info)
 {
+    struct api_views views[API_SOURCES_MAX];
+
     info->options.net_w = s->kept.net_w;
     info->options.net_h = s->kept.net_h;
     info->state = s->state;
@@ -55,7 +57,6 @@ static void fill_locked(struct session *s, struct session_info *info)
     info->keyframes_kept = s->kept.keyframes_kept;
     info->model_points = s->kept.model_points;
     info->model_stable = s->kept.model_stable;
-    info->views = views_told_say(&s->views, s->setup.options.views != SESSION_VIEWS_OFF);
     info->counts = s->kept.counts;
     info->fps = frame_rate(s);
     info->latency_ms = s->latency_ms;
@@ -63,8 +64,12 @@ static void fill_locked(struct session *s, struct session_info *info)
     info->position = s->kept.position;
     info->places = places_mix(&s->places);
     (void)sources_info(s->sources, info->sources);
-    for (int i = 0; i < API_SOURCES_MAX; i++)
+    for (int i = 0; i < API_SOURCES_MAX; i++) {
         info->sources[i].connected = (session_connected(s) >> i & 1) != 0;
+        info->sources[i].views = views[i] =
+            views_told_say(&s->views[i], s->setup.options.views != SESSION_VIEWS_OFF);
+    }
+    info->views = views_told_all(views, API_SOURCES_MAX);
     for (int i = 0; i < s->n_clients; i++) {
         info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
         info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;

@@ -21,7 +21,6 @@ struct session {
 
     atomic_int refs;
     atomic_bool dead;
-    atomic_uint breaks;
     atomic_bool may_rest, resting, asked_for, hurried;
 
     pthread_mutex_t lock; /* of all that follows */
@@ -41,7 +40,7 @@ struct session {
     struct pace_clock clocks[API_SOURCES_MAX]; /* of the frames that were taken */
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
-    struct views_told views;
+    struct views_told views[API_SOURCES_MAX];
     struct frame_result *latest; /* of the frame used last; NULL before the first */
     struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;

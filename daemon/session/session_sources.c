@@ -52,7 +52,7 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
 }
 
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
-                                 uint32_t *submap)
+                                 struct sources_world *world)
 {
     struct session_wakes w = {.n = 0};
     enum control_reason reason;
@@ -60,12 +60,20 @@ enum control_reason session_take(struct session *s, int source, const struct fra
 
     pthread_mutex_lock(&s->lock);
     n_worlds = sources_n_worlds(s->sources);
-    reason = sources_take(s->sources, source, f->seq, f->world_epoch, submap);
+    reason = sources_take(s->sources, source, f->seq, f->world_epoch, world);
+    world->connected = session_connected(s);
     if (sources_n_worlds(s->sources) != n_worlds)
-        session_tell_place(s, *submap, &w);
+        session_tell_place(s, world->submap, &w);
     pthread_mutex_unlock(&s->lock);
     session_wake(s, &w);
     return reason;
+}
+
+void session_add_break(struct session *s, int source)
+{
+    pthread_mutex_lock(&s->lock);
+    sources_add_break(s->sources, source);
+    pthread_mutex_unlock(&s->lock);
 }
 
 void session_untake(struct session *s, int source, uint64_t seq)

@@ -14,9 +14,12 @@
 
 #define NAME_BYTES 32
 #define HEAD_BYTES 8     /* sources u32, worlds u32 */
-#define SOURCE_BYTES 52u /* name, last_seq u64, any u32, world_epoch u32, verdicts u32 */
+#define SOURCE_BYTES 52u /* name, last_seq u64, any and breaks u32, world_epoch u32, verdicts u32 */
 #define VERDICT_BYTES 64u
 #define WORLD_BYTES 8u /* source u32, world_epoch u32 */
+
+#define BREAKS_SHIFT 2 /* in the word of `any`, of which earlier builds read the lowest two bits */
+#define BREAKS_END (1u << (32 - BREAKS_SHIFT))
 
 #define KEYFRAME 1u
 #define PLACED 2u
@@ -35,6 +38,7 @@ struct source {
     uint64_t last_seq;             /* 0 = none was used or dropped, or frame 0 was */
     bool any_seq;
     uint32_t world_epoch; /* of the frame that was taken last */
+    uint32_t breaks;      /* how often its tracking was lost; below BREAKS_END */
     uint64_t under_way[UNDER_WAY];
     int n_under_way;
     uint64_t highest; /* seq that has a verdict */
@@ -221,10 +225,10 @@ static int world_of(struct sources *s, int source, uint32_t epoch)
 }
 
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 uint32_t *submap)
+                                 struct sources_world *world)
 {
     struct source *at = &s->list[source];
-    int world;
+    int submap;
 
     if (at->any_seq && seq <= at->last_seq)
         return CONTROL_DUPLICATE;
@@ -233,14 +237,22 @@ enum control_reason sources_take(struct sources *s, int source, uint64_t seq, ui
             return CONTROL_DUPLICATE;
     if (at->n_under_way == UNDER_WAY)
         return CONTROL_OVERLOAD;
-    world = world_of(s, source, world_epoch);
-    if (world < 0)
+    submap = world_of(s, source, world_epoch);
+    if (submap < 0)
         return CONTROL_WORLDS;
-    *submap = (uint32_t)world;
+    world->submap = (uint32_t)submap;
+    world->breaks = at->breaks;
     at->any = true;
     at->world_epoch = world_epoch;
     at->under_way[at->n_under_way++] = seq;
     return CONTROL_REASON_NONE;
+}
+
+void sources_add_break(struct sources *s, int source)
+{
+    struct source *at = &s->list[source];
+
+    at->breaks = (at->breaks + 1) % BREAKS_END;
 }
 
 void sources_untake(struct sources *s, int source, uint64_t seq)
@@ -321,6 +333,7 @@ int sources_learn(struct sources *s, const struct sources_record *r, struct err 
         return err_set(err, ERR_INPUT, "its journal contradicts itself on its sources");
     at->any = true;
     at->world_epoch = r->world_epoch;
+    at->breaks = r->breaks % BREAKS_END;
     return 0;
 }
 
@@ -354,7 +367,7 @@ static void put_source(struct bytes_writer *w, const struct source *at)
     for (int i = 0; i < NAME_BYTES; i++) /* one without frames may have left its place later */
         bytes_put_u8(w, at->any ? (uint8_t)at->name[i] : 0);
     bytes_put_u64(w, at->last_seq);
-    bytes_put_u32(w, (at->any ? 1u : 0) | (at->any_seq ? 2u : 0));
+    bytes_put_u32(w, at->any ? 1u | (at->any_seq ? 2u : 0) | at->breaks << BREAKS_SHIFT : 0);
     bytes_put_u32(w, at->world_epoch);
     bytes_put_u32(w, n);
     for (uint32_t k = at->n_verdicts - n; k != at->n_verdicts; k++)
@@ -433,6 +446,7 @@ static int get_source(struct sources *s, int i, struct bytes_reader *r, struct e
         return rc;
     at->any = (any & 1) != 0;
     at->any_seq = (any & 2) != 0;
+    at->breaks = any >> BREAKS_SHIFT;
     at->last_seq = last_seq;
     at->world_epoch = epoch;
     return 0;

@@ -52,16 +52,25 @@ int sources_n_worlds(const struct sources *s); /* those not heard of yet, below 
 bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t t_capture_ns,
                      struct control_ack *ack);
 
+/* Where a frame belongs: its submap, and how often its source had lost its tracking; a frame whose
+ * number differs from that before it starts at a new place. */
+struct sources_world {
+    uint32_t submap, breaks;
+    uint32_t connected; /* of all sources, a bit each: the caller's */
+};
+
 /*
  * sources_take - a frame is about to enter the queue
  *
- * Out:     *submap of its world
+ * Out:     *world: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is set aside until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of those that are under way, or were used or
  *          dropped; CONTROL_WORLDS: the session has GPU_SUBMAPS_MAX worlds; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 uint32_t *submap);
+                                 struct sources_world *world);
+/* A frame of the source was refused because its phone had lost its tracking. */
+void sources_add_break(struct sources *s, int source);
 /* The queue had no room for it. */
 void sources_untake(struct sources *s, int source, uint64_t seq);
 /* A frame that was taken has ended, or one that an earlier process took (store_recover.c); its time
@@ -73,7 +82,7 @@ void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
 struct sources_record {
     const char *name;
     int source;
-    uint32_t world_epoch, submap;
+    uint32_t world_epoch, submap, breaks;
 };
 /* Fills in what this does not know yet. Returns 0; ERR_INPUT: it contradicts what is known;
  * ERR_MEMORY. */

@@ -40,3 +40,19 @@ struct api_views views_told_say(const struct views_told *t, bool on)
     said.agreement = v->n_measured ? (float)v->n_confirmed / (float)v->n_measured : 0;
     return said;
 }
+
+struct api_views views_told_all(const struct api_views *said, int n)
+{
+    struct api_views all = said[0];
+
+    for (int i = 1; i < n; i++) {
+        uint32_t keyframes = all.keyframes + said[i].keyframes;
+        uint32_t refined = all.refined + said[i].refined;
+
+        if (said[i].state > all.state)
+            all = said[i];
+        all.keyframes = keyframes;
+        all.refined = refined;
+    }
+    return all;
+}

@@ -1,7 +1,8 @@
 /*
  * views_told.h - what a session says of its many views: do the poses fit the pictures?
  *
- * Made from what the device tells with each frame (struct gpu_views), by these rules:
+ * Made of each source from what the device tells with each of its frames (struct gpu_views), by
+ * these rules:
  *   waiting         too few keyframes that are far enough apart have been matched
  *   poses_disagree  poses stood still while pictures changed; or matches of most keyframes do not
  *                   confirm each other; or they say that things are a quarter farther or nearer
@@ -31,5 +32,8 @@ struct views_told {
 void views_told_note(struct views_told *t, const struct gpu_views *now);
 /* What is said of it; on: of the session's option. */
 struct api_views views_told_say(const struct views_told *t, bool on);
+/* Of a session with n sources, what each said: the poses of one that disagree are the session's;
+ * else one that is ok. Keyframes add up, the rest is of the first source of that state. */
+struct api_views views_told_all(const struct api_views *said, int n);
 
 #endif

@@ -53,6 +53,8 @@ static void open_job(struct job *job)
         .has_pose = posed,
         .T_wc = f->T_wc,
         .submap = item->submap,
+        .source = (uint32_t)item->source,
+        .breaks = item->breaks,
         .restart = k->kept.any &&
                    (item->submap != k->kept.submap || item->breaks != k->kept.breaks || reshaped),
         .sensor = item->sensor,
@@ -78,7 +80,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
     if (trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    session_publish(s, r, &commit);
+    session_publish(s, item->source, r, &commit);
     if (!depth_result_show(job, &r->T_wc))
         LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;

@@ -164,6 +164,8 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->has_pose = f->has_pose;
     a->restart = f->restart;
     a->submap = f->submap;
+    a->source = f->source;
+    a->breaks = f->breaks;
     a->turn = f->item.turn;
     put_networks(a, graph, at);
     session_cuda_put_sensor(a, s, f);

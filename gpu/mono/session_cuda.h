@@ -203,7 +203,7 @@ struct frame_cuda {
     struct lens_map map;   /* from the uploaded picture to the network's */
     struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
-    uint32_t submap;
+    uint32_t submap, source, breaks;
     int turn; /* quarters: the depth network's picture and answer are turned (I4) */
     int mask; /* there is one */
     int sensor_w, sensor_h, sensor_inverse, sensor_sure; /* 0 x 0: no sensor's picture */
@@ -252,7 +252,9 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.depth = d->depth;
     a->views.frame.T_wc = a->T_wc;
     a->views.frame.K = a->map.K;
-    a->views.frame.restart = a->restart;
+    a->views.frame.source = a->source;
+    a->views.frame.submap = a->submap;
+    a->views.frame.breaks = a->breaks;
 }
 
 /* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture it is

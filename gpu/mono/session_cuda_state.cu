@@ -176,7 +176,7 @@ static int save_views(uint8_t *buf, const struct state_head *h, const struct sta
                       const struct views *v, cudaStream_t stream, struct err *err)
 {
     int rc = copy_views(buf, h, l, v, cudaMemcpyDeviceToHost, stream, err);
-    memcpy(buf + l->views_kept, v->kept, state_views_kept(h) * sizeof *v->kept);
+    memcpy(buf + l->views_kept, v->kept, h->views_places * sizeof *v->kept);
     return rc ? rc : finish(stream, err);
 }
 
@@ -290,7 +290,7 @@ static int load_views(const struct session_dev *d, struct views *v, const uint8_
 {
     int rc;
     state_views_to(v, h);
-    memcpy(v->kept, buf + l->views_kept, state_views_kept(h) * sizeof *v->kept);
+    memcpy(v->kept, buf + l->views_kept, h->views_places * sizeof *v->kept);
     rc = copy_views((uint8_t *)buf, h, l, v, cudaMemcpyHostToDevice, stream, err);
     return rc ? rc : up(d->views, v, sizeof *v, stream, err);
 }

@@ -14,7 +14,7 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
     h->normals = 1;
     h->worlds = 1;
     h->cells = c->fuse.cells != 0;
-    h->views = c->views != 0;
+    h->views = c->views ? state_views.version : 0;
 }
 
 size_t state_take(size_t *end, size_t n)
@@ -68,8 +68,9 @@ static void put_session(uint8_t *buf, struct bytes_writer *head, const struct st
         bytes_put_f32(head, h->T_last.t[i]);
 }
 
-static void get_session(struct state_head *h, struct bytes_reader *head)
+static void get_session(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
+    (void)version;
     for (size_t i = 0; i < sizeof h->backend; i++)
         h->backend[i] = (char)bytes_get_u8(head);
     h->w = bytes_get_i32(head);
@@ -106,9 +107,10 @@ static size_t lay_previous(struct state_layout *l, const struct state_head *h, s
     return at + 3 * (size_t)h->w * (size_t)h->h * sizeof(float);
 }
 
-static void get_previous(struct state_head *h, struct bytes_reader *head)
+static void get_previous(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)head;
+    (void)version;
     h->has_previous = 1;
 }
 
@@ -145,6 +147,7 @@ static const struct state_part *const state_part[] = {
 struct found {
     size_t at[N_PARTS], len[N_PARTS];
     int any[N_PARTS];
+    unsigned version[N_PARTS];
     size_t v1_at, v1_len; /* at 0 = it has no such section */
 };
 
@@ -205,6 +208,7 @@ static int find_part(struct found *f, const struct section *s, const uint8_t *bu
         f->any[i] = 1;
         f->at[i] = (size_t)(s->body - buf);
         f->len[i] = s->len;
+        f->version[i] = s->version;
     } else {
         return err_set(err, ERR_INPUT, "a state has one of its sections twice");
     }
@@ -240,7 +244,7 @@ static int get_heads(struct state_head *h, struct found *f, const uint8_t *buf, 
     for (int i = 0; i < N_PARTS; i++) {
         struct bytes_reader r = bytes_reader(buf + f->at[i], f->len[i]);
         if (f->any[i])
-            state_part[i]->get(h, &r);
+            state_part[i]->get(h, &r, f->version[i]);
         else if (is_wanted(state_part[i], h))
             return err_set(err, ERR_INPUT, "not a session's state: it lacks a section");
         if (r.bad)
@@ -256,7 +260,7 @@ static int check_head(const struct state_head *h, const struct gpu_session_confi
         return err_set(err, ERR_INPUT, "the state of a session of another shape");
     if (h->cells != (uint32_t)(c->fuse.cells != 0))
         return err_set(err, ERR_INPUT, "the state of a session that finds its points otherwise");
-    if (h->views != (uint32_t)(c->views != 0))
+    if ((h->views != 0) != (c->views != 0))
         return err_set(err, ERR_INPUT, "the state of a session that makes its depth otherwise");
     if (h->n_slots > c->max_points || h->n_keyframes > (uint32_t)c->fuse.max_keyframes)
         return err_set(err, ERR_INPUT, "%u slots and %u keyframes are over the session's limits",

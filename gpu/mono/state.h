@@ -47,8 +47,9 @@ struct state_head {
     uint32_t normals; /* 0: a state that an earlier build wrote, which knew of none; the same of: */
     uint32_t worlds;
     uint32_t cells; /* points lie in cubes: keys, and no maps */
-    uint32_t views; /* many views: their counts are */
-    uint32_t views_frame, views_taken, views_swept, views_final, views_first;
+    uint32_t views; /* version of the section of many views, whose counts are */
+    uint32_t views_frame, views_places, views_v1_kept;
+    struct views_strand views_strand[VIEWS_STRANDS];
     uint32_t frame, n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
     uint64_t next_id;
     struct rigid T_last;
@@ -68,7 +69,7 @@ struct state_layout {
     size_t worlds;     /* [n_keyframes] u32 */
     size_t maps;       /* [n_keyframes][h][w] u32 */
     size_t keys;       /* [n_slots] u64, of cells */
-    /* of n = state_views_kept() keyframes of many views, struct views and its maps */
+    /* of views_places keyframes of many views: struct views_kept, and their maps */
     size_t views_kept, views_grey, views_rgb, views_single, views_own, views_agree;
     size_t previous; /* [3][h][w] f32 if has_previous */
     size_t bytes;    /* of the row */
@@ -82,10 +83,9 @@ void state_begin(uint8_t *buf, const struct state_head *h, const struct state_la
 /* n keyframes that were copied: grid points without depth, which nothing reads, become zero. */
 void state_tidy_keyframes(uint8_t *keyframes, size_t n);
 
-/* Counts of many views, from and to a session; the keyframes that a state has. */
+/* Counts of many views, from and to a session. */
 void state_views_of(struct state_head *h, const struct views *v);
 void state_views_to(struct views *v, const struct state_head *h);
-size_t state_views_kept(const struct state_head *h);
 /* Their maps in a session, and where a state has them. */
 #define STATE_VIEWS_MAPS 5
 struct state_views_map {

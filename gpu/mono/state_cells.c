@@ -16,8 +16,9 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return at;
 }
 
-static void get(struct state_head *h, struct bytes_reader *head)
+static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
+    (void)version;
     (void)head;
     h->cells = 1;
 }

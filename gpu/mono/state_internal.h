@@ -20,7 +20,7 @@ struct state_part {
     void (*put)(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
                 const struct state_layout *l);
     /* The body's head; what is wrong in it is found by check() or by its limits. */
-    void (*get)(struct state_head *h, struct bytes_reader *head);
+    void (*get)(struct state_head *h, struct bytes_reader *head, unsigned version);
     /* The arrays, all of which lie in buf. */
     int (*check)(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
                  struct err *err);

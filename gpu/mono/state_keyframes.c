@@ -53,8 +53,9 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
         bytes_put_u32(head, 0);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head)
+static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
+    (void)version;
     h->n_keyframes = bytes_get_u32(head);
 }
 

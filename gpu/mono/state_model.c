@@ -65,8 +65,9 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
     bytes_put_u64(head, h->next_id);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head)
+static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
+    (void)version;
     h->n_slots = bytes_get_u32(head);
     h->n_unstable = bytes_get_u32(head);
     h->n_free = bytes_get_u32(head);

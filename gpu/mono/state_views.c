@@ -1,18 +1,26 @@
 /*
  * state_views.c - the section of many views: the keyframes that are kept, with their maps
  *
- * Body:    frame, keyframes taken, swept and final so far, the first one of this world: u32 each |
- *          0 (12 bytes) | n keyframes, n = those taken, at most VIEWS_KEPT | their maps: grey,
- *          colours, single-view depth, measured depth, agreements
+ * Body:    frame, places in use n, 0, 0: u32 each | VIEWS_STRANDS strands as struct views_strand
+ *          has them, u32 each | 0 up to a multiple of 16 | n keyframes | their maps: grey, colours,
+ *          single-view depth, measured depth, agreements
+ * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
+ *          the first one of this world: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
+ *          bytes | their maps. It does not say whose they are, so they are passed over.
  */
 #include "gpu/mono/state_internal.h"
 
 #include "gpu/views/views.h"
 
-#define HEAD_BYTES 32
-#define NUMBERS (HEAD_BYTES - 12) /* bytes of the numbers in the head */
+#define V1_HEAD_BYTES 32
+#define V1_KEPT_BYTES 140
+#define STRAND_WORDS 9
+#define HEAD_WORDS (4 + STRAND_WORDS * VIEWS_STRANDS)
+#define HEAD_BYTES ((4 * HEAD_WORDS + 15) / 16 * 16)
 
-_Static_assert(sizeof(struct views_kept) == 140 && offsetof(struct views_kept, near_m) == 8 &&
+_Static_assert(sizeof(struct views_strand) == 4 * STRAND_WORDS &&
+                   sizeof(struct views_kept) == 144 && offsetof(struct views_kept, strand) == 140 &&
+                   offsetof(struct views_kept, near_m) == 8 &&
                    offsetof(struct views_kept, n_measured) == 20 &&
                    offsetof(struct views_kept, camera) == 28 && sizeof(struct views_camera) == 112,
                "records without padding, as they are on disk");
@@ -20,31 +28,22 @@ _Static_assert(sizeof(struct views_kept) == 140 && offsetof(struct views_kept, n
 void state_views_of(struct state_head *h, const struct views *v)
 {
     h->views_frame = v->frame;
-    h->views_taken = v->n_taken;
-    h->views_swept = v->n_swept;
-    h->views_final = v->n_final;
-    h->views_first = v->first;
+    h->views_places = v->n_places;
+    memcpy(h->views_strand, v->strand, sizeof v->strand);
 }
 
 void state_views_to(struct views *v, const struct state_head *h)
 {
     v->frame = h->views_frame;
-    v->n_taken = h->views_taken;
-    v->n_swept = h->views_swept;
-    v->n_final = h->views_final;
-    v->first = h->views_first;
-    v->anchor.set = 0;
-}
-
-size_t state_views_kept(const struct state_head *h)
-{
-    return h->views_taken < VIEWS_KEPT ? h->views_taken : VIEWS_KEPT;
+    v->n_places = h->views_places;
+    memcpy(v->strand, h->views_strand, sizeof v->strand);
+    memset(v->anchor, 0, sizeof v->anchor);
 }
 
 void state_views_maps(struct state_views_map to[STATE_VIEWS_MAPS], const struct views *v,
                       const struct state_head *h, const struct state_layout *l)
 {
-    size_t n = state_views_kept(h) * v->n_pixels;
+    size_t n = (size_t)h->views_places * v->n_pixels;
 
     to[0] = (struct state_views_map){v->grey, l->views_grey, n};
     to[1] = (struct state_views_map){v->rgb, l->views_rgb, 3 * n};
@@ -58,12 +57,11 @@ static int wanted(const struct state_head *h)
     return h->views != 0;
 }
 
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+/* The arrays of n keyframes. */
+static size_t lay_kept(struct state_layout *l, const struct state_head *h, size_t n, size_t at)
 {
-    size_t n = state_views_kept(h), maps = n * (size_t)h->w * (size_t)h->h;
+    size_t maps = n * (size_t)h->w * (size_t)h->h;
 
-    at += HEAD_BYTES;
-    l->views_kept = state_take(&at, n * sizeof(struct views_kept));
     l->views_grey = state_take(&at, maps);
     l->views_rgb = state_take(&at, 3 * maps);
     l->views_single = state_take(&at, maps * sizeof(uint16_t));
@@ -72,40 +70,81 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     return at;
 }
 
+static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
+{
+    size_t n = h->views_places;
+
+    if (h->views == 1) { /* all that is known of it is how many frames it had, and its length */
+        at += V1_HEAD_BYTES;
+        l->views_kept = state_take(&at, h->views_v1_kept * (size_t)V1_KEPT_BYTES);
+        return lay_kept(l, h, h->views_v1_kept, at);
+    }
+    at += HEAD_BYTES;
+    l->views_kept = state_take(&at, n * sizeof(struct views_kept));
+    return lay_kept(l, h, n, at);
+}
+
 static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,
                 const struct state_layout *l)
 {
+    uint32_t words[STRAND_WORDS];
+
     state_gap(buf, l->views_grey);
     state_gap(buf, l->views_rgb);
     state_gap(buf, l->views_single);
     state_gap(buf, l->views_own);
     state_gap(buf, l->views_agree);
     bytes_put_u32(head, h->views_frame);
-    bytes_put_u32(head, h->views_taken);
-    bytes_put_u32(head, h->views_swept);
-    bytes_put_u32(head, h->views_final);
-    bytes_put_u32(head, h->views_first);
-    for (int i = NUMBERS; i < HEAD_BYTES; i += 4)
+    bytes_put_u32(head, h->views_places);
+    bytes_put_u32(head, 0);
+    bytes_put_u32(head, 0);
+    for (int i = 0; i < VIEWS_STRANDS; i++) {
+        memcpy(words, &h->views_strand[i], sizeof words);
+        for (int k = 0; k < STRAND_WORDS; k++)
+            bytes_put_u32(head, words[k]);
+    }
+    for (int i = HEAD_WORDS; i < HEAD_BYTES / 4; i++)
         bytes_put_u32(head, 0);
 }
 
-static void get(struct state_head *h, struct bytes_reader *head)
+static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
-    h->views = 1;
+    uint32_t words[STRAND_WORDS], second;
+
+    h->views = version;
     h->views_frame = bytes_get_u32(head);
-    h->views_taken = bytes_get_u32(head);
-    h->views_swept = bytes_get_u32(head);
-    h->views_final = bytes_get_u32(head);
-    h->views_first = bytes_get_u32(head);
+    second = bytes_get_u32(head);
+    if (version == 1) {
+        h->views_v1_kept = second < VIEWS_KEPT ? second : VIEWS_KEPT;
+        return;
+    }
+    h->views_places = second;
+    bytes_get_u32(head);
+    bytes_get_u32(head);
+    for (int i = 0; i < VIEWS_STRANDS; i++) {
+        for (int k = 0; k < STRAND_WORDS; k++)
+            words[k] = bytes_get_u32(head);
+        memcpy(&h->views_strand[i], words, sizeof words);
+    }
 }
 
-/* The keyframe at a place: the last one taken that goes there, seen by a camera. */
-static int kept_valid(const struct views_kept *k, uint32_t place, const struct state_head *h)
+static int strand_valid(const struct views_strand *s, const struct state_head *h)
+{
+    return s->used <= h->views_frame && s->frame <= s->used && s->first <= s->n_final &&
+           s->n_final <= s->n_swept && s->n_swept <= s->n_taken && s->n_taken <= s->frame;
+}
+
+/* A free place; or a keyframe that its strand has taken in this world, seen by a camera. */
+static int kept_valid(const struct views_kept *k, const struct state_head *h)
 {
     uint32_t n = (uint32_t)h->w * (uint32_t)h->h;
+    const struct views_strand *s;
 
-    return k->index % VIEWS_KEPT == place && k->index < h->views_taken &&
-           h->views_taken - k->index <= VIEWS_KEPT && k->frame <= h->views_frame &&
+    if (k->strand < -1 || k->strand >= VIEWS_STRANDS)
+        return 0;
+    s = &h->views_strand[k->strand < 0 ? 0 : k->strand];
+    return (k->strand < 0 ||
+            (k->index >= s->first && k->index < s->n_taken && k->frame <= s->frame)) &&
            state_finite((const uint8_t *)&k->near_m, 3) && k->near_m > 0.0f && k->median_m > 0.0f &&
            k->far_m > 0.0f && k->n_measured <= n && k->n_confirmed <= n &&
            state_finite((const uint8_t *)&k->camera, sizeof k->camera / sizeof(float)) &&
@@ -115,17 +154,21 @@ static int kept_valid(const struct views_kept *k, uint32_t place, const struct s
 static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
                  struct err *err)
 {
-    if (h->views_first > h->views_final || h->views_final > h->views_swept ||
-        h->views_swept > h->views_taken || h->views_taken > h->views_frame)
-        return err_set(err, ERR_INPUT, "counts of keyframes that do not add up");
-    for (uint32_t i = 0; i < state_views_kept(h); i++) {
+    if (h->views == 1)
+        return 0;
+    if (h->views_places > VIEWS_KEPT)
+        return err_set(err, ERR_INPUT, "more keyframes of many views than there are places");
+    for (int i = 0; i < VIEWS_STRANDS; i++)
+        if (!strand_valid(&h->views_strand[i], h))
+            return err_set(err, ERR_INPUT, "counts of keyframes that do not add up");
+    for (uint32_t i = 0; i < h->views_places; i++) {
         struct views_kept k;
         memcpy(&k, buf + l->views_kept + i * sizeof k, sizeof k);
-        if (!kept_valid(&k, i, h))
+        if (!kept_valid(&k, h))
             return err_set(err, ERR_INPUT, "keyframe %u of many views is none", i);
     }
     return 0;
 }
 
 const struct state_part state_views = {
-    SECTION_TAG('G', 'V', 'I', 'E'), 1, wanted, lay, put, get, check};
+    SECTION_TAG('G', 'V', 'I', 'E'), 2, wanted, lay, put, get, check};

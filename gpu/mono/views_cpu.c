@@ -8,7 +8,8 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
     struct gpu_frame *f = gpu_frame_of(item);
-    const struct views_frame now = {s->rgb, s->depth, s->camera.T_wc, s->camera.K, f->restart};
+    const struct views_frame now = {s->rgb,    s->depth,  s->camera.T_wc, s->camera.K,
+                                    f->source, f->submap, f->breaks};
 
     (void)err;
     if (!s->views || !f->has_pose) {

@@ -6,7 +6,7 @@
 #ifndef RECOND_GPU_VIEWS_AGREE_POINT_H
 #define RECOND_GPU_VIEWS_AGREE_POINT_H
 
-#include "gpu/views/views_point.h"
+#include "gpu/views/plan_point.h"
 
 #define AGREE_REL 0.025f /* depths agree within this share */
 
@@ -38,9 +38,7 @@ GPU_HD static inline int agree_count(uint8_t *n, int agrees)
 /* Is the keyframe at this place one that the swept one is compared with? */
 GPU_HD static inline int agree_is_other(const struct views *v, int place)
 {
-    const struct views_kept *k = &v->kept[place];
-    return place != v->plan.swept && k->index >= v->first && k->index < v->n_swept &&
-           (int)(k->index % VIEWS_KEPT) == place && k->index + VIEWS_KEPT >= v->n_taken;
+    return plan_is_swept(v, place);
 }
 
 #endif

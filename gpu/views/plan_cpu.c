@@ -38,7 +38,7 @@ void plan_cpu(struct views *v, const struct views_frame *f)
     uint8_t now[VIEWS_GRID];
     int n;
 
-    plan_begin(v, f->restart);
+    plan_begin(v, f);
     v->plan.camera = views_camera_make(&f->T_wc, f->K);
     for (int i = 0; i < VIEWS_GRID; i++)
         z[i] = f->depth[plan_pixel(i, v->w, v->h)];

@@ -37,7 +37,7 @@ static __device__ void look(struct plan_sight *sight, const struct views *v, con
 
 static __device__ void begin(struct views *v, const struct views_frame *f)
 {
-    plan_begin(v, f->restart);
+    plan_begin(v, f);
     v->plan.camera = views_camera_make(&f->T_wc, f->K);
 }
 

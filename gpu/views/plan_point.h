@@ -91,25 +91,63 @@ GPU_HD static inline struct plan_sight plan_look(const struct views *v, const fl
     return s;
 }
 
-/* Is the keyframe at this place kept and of this world? */
+/* Is the keyframe at this place kept and of the frame's strand? */
 GPU_HD static inline int plan_is_kept(const struct views *v, int place)
 {
-    const struct views_kept *k = &v->kept[place];
-    return k->index >= v->first && k->index < v->n_taken && (int)(k->index % VIEWS_KEPT) == place &&
-           k->index + VIEWS_KEPT >= v->n_taken;
+    return place < (int)v->n_places && v->plan.strand >= 0 &&
+           v->kept[place].strand == v->plan.strand;
+}
+
+/* Was it matched with others, too, before this frame? */
+GPU_HD static inline int plan_is_swept(const struct views *v, int place)
+{
+    return place != v->plan.swept && plan_is_kept(v, place) &&
+           v->kept[place].index < v->strand[v->plan.strand].n_swept;
+}
+
+/* Where the strand's keyframe of this index is, -1: nowhere. */
+GPU_HD static inline int plan_place(const struct views *v, uint32_t index)
+{
+    for (int j = 0; j < VIEWS_KEPT; j++)
+        if (plan_is_kept(v, j) && v->kept[j].index == index)
+            return j;
+    return -1;
+}
+
+/* (V3) Where a new keyframe goes: a free place, or that of the oldest keyframe of the strand that
+ * has most, the frame's own among equals. */
+GPU_HD static inline int plan_room(struct views *v)
+{
+    int n[VIEWS_STRANDS] = {0}, most = v->plan.strand, oldest = -1;
+    for (int j = 0; j < (int)v->n_places; j++) {
+        if (v->kept[j].strand < 0)
+            return j;
+        n[v->kept[j].strand]++;
+    }
+    if (v->n_places < VIEWS_KEPT)
+        return (int)v->n_places++;
+    for (int i = 0; i < VIEWS_STRANDS; i++)
+        if (n[i] > n[most])
+            most = i;
+    for (int j = 0; j < VIEWS_KEPT; j++)
+        if (v->kept[j].strand == most && (oldest < 0 || v->kept[j].index < v->kept[oldest].index))
+            oldest = j;
+    return oldest;
 }
 
 /* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */
 GPU_HD static inline int plan_is_new(const struct views *v)
 {
-    const struct views_kept *last = &v->kept[(v->n_taken + VIEWS_KEPT - 1) % VIEWS_KEPT];
+    const struct views_strand *s = &v->strand[v->plan.strand];
     struct rigid T;
     float t2;
+    int last;
     if (!(v->plan.median_m > 0.0f))
         return 0;
-    if (v->n_taken == v->first)
+    last = s->n_taken == s->first ? -1 : plan_place(v, s->n_taken - 1);
+    if (last < 0)
         return 1;
-    T = rigid_mul(&last->camera.T_cw, &v->plan.camera.T_wc);
+    T = rigid_mul(&v->kept[last].camera.T_cw, &v->plan.camera.T_wc);
     t2 = T.t[0] * T.t[0] + T.t[1] * T.t[1] + T.t[2] * T.t[2];
     return t2 > PLAN_MOVED_REL * PLAN_MOVED_REL * v->plan.median_m * v->plan.median_m ||
            !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= PLAN_TURNED);
@@ -118,12 +156,49 @@ GPU_HD static inline int plan_is_new(const struct views *v)
 GPU_HD static inline int plan_is_due(const struct views *v, uint32_t index, uint32_t keyframes,
                                      uint32_t frames)
 {
-    const struct views_kept *k = &v->kept[index % VIEWS_KEPT];
-    return index < v->n_taken &&
-           (v->n_taken - 1 - index >= keyframes || v->frame - k->frame >= frames);
+    const struct views_strand *s = &v->strand[v->plan.strand];
+    int place = plan_place(v, index);
+    return index < s->n_taken && (place < 0 || s->n_taken - 1 - index >= keyframes ||
+                                  s->frame - v->kept[place].frame >= frames);
 }
 
-GPU_HD static inline void plan_begin(struct views *v, int restart)
+/* The strand of a frame's source: its own, or one that is free, or the one without a frame for
+ * longest, if that is long enough. -1: none. */
+GPU_HD static inline int plan_strand(const struct views *v, uint32_t source)
+{
+    int idle = 0;
+    for (int i = 0; i < VIEWS_STRANDS; i++)
+        if (v->strand[i].used && v->strand[i].source == source)
+            return i;
+    for (int i = 1; i < VIEWS_STRANDS; i++)
+        if (v->strand[i].used < v->strand[idle].used)
+            idle = i;
+    return !v->strand[idle].used || v->frame - v->strand[idle].used > VIEWS_IDLE_FRAMES ? idle : -1;
+}
+
+/* The frame's strand is told of it; where nothing connects the two, it loses its keyframes. */
+GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f)
+{
+    struct views_strand *s = &v->strand[v->plan.strand];
+    int same = s->used && s->source == f->source;
+    if (!same) {
+        memset(s, 0, sizeof *s);
+        memset(&v->anchor[v->plan.strand], 0, sizeof *v->anchor);
+    }
+    if (!same || s->submap != f->submap || s->breaks != f->breaks) {
+        for (int j = 0; j < (int)v->n_places; j++)
+            if (v->kept[j].strand == v->plan.strand)
+                v->kept[j].strand = -1;
+        s->first = s->n_swept = s->n_final = s->n_taken;
+    }
+    s->source = f->source;
+    s->submap = f->submap;
+    s->breaks = f->breaks;
+    s->used = v->frame;
+    s->frame++;
+}
+
+GPU_HD static inline void plan_begin(struct views *v, const struct views_frame *f)
 {
     struct views_plan *p = &v->plan;
     p->taken = p->swept = p->final = -1;
@@ -131,29 +206,35 @@ GPU_HD static inline void plan_begin(struct views *v, int restart)
     p->n_sources = p->n_pool[VIEWS_FINAL] = p->n_pool[VIEWS_FRAME] = 0;
     p->near_m = p->median_m = p->far_m = 0.0f;
     v->frame++;
-    if (restart)
-        v->first = v->n_swept = v->n_final = v->n_taken;
+    p->strand = plan_strand(v, f->source);
+    if (p->strand >= 0)
+        plan_join(v, f);
 }
 
 GPU_HD static inline void plan_decide(struct views *v)
 {
     struct views_plan *p = &v->plan;
+    struct views_strand *s = &v->strand[p->strand < 0 ? 0 : p->strand];
+    if (p->strand < 0)
+        return;
     if (plan_is_new(v)) {
-        struct views_kept *k = &v->kept[v->n_taken % VIEWS_KEPT];
-        k->index = v->n_taken++;
-        k->frame = v->frame;
+        struct views_kept *k;
+        p->taken = plan_room(v);
+        k = &v->kept[p->taken];
+        k->strand = p->strand;
+        k->index = s->n_taken++;
+        k->frame = s->frame;
         k->near_m = p->near_m;
         k->median_m = p->median_m;
         k->far_m = p->far_m;
         k->n_measured = k->n_confirmed = 0;
         k->camera = p->camera;
-        p->taken = (int)(k->index % VIEWS_KEPT);
     }
-    if (v->n_final < v->n_swept &&
-        plan_is_due(v, v->n_final, VIEWS_FINAL_KEYFRAMES, VIEWS_FINAL_FRAMES))
-        p->final = (int)(v->n_final++ % VIEWS_KEPT);
-    if (plan_is_due(v, v->n_swept, VIEWS_SWEEP_KEYFRAMES, VIEWS_SWEEP_FRAMES))
-        p->swept = (int)(v->n_swept++ % VIEWS_KEPT);
+    if (s->n_final < s->n_swept &&
+        plan_is_due(v, s->n_final, VIEWS_FINAL_KEYFRAMES, VIEWS_FINAL_FRAMES))
+        p->final = plan_place(v, s->n_final++);
+    if (plan_is_due(v, s->n_swept, VIEWS_SWEEP_KEYFRAMES, VIEWS_SWEEP_FRAMES))
+        p->swept = plan_place(v, s->n_swept++);
 }
 
 /* How a source stands to the swept keyframe, as far as the given poses say. */
@@ -207,7 +288,8 @@ GPU_HD static inline void plan_pool(struct views *v, const struct plan_sight *si
     float share[VIEWS_KEPT];
     int self = target == VIEWS_FINAL ? p->final : -1;
     for (int j = 0; j < VIEWS_KEPT; j++)
-        share[j] = plan_is_kept(v, j) && j != self && v->kept[j].index < v->n_swept &&
+        share[j] = plan_is_kept(v, j) && j != self &&
+                           v->kept[j].index < v->strand[p->strand].n_swept &&
                            views_is_sound(v, j) && sight[j].share >= PLAN_POOL_SHARE
                        ? sight[j].share
                        : 0.0f;

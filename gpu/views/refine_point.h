@@ -464,8 +464,7 @@ GPU_HD static inline float refine_scale(const uint32_t *bins)
 /* Is the keyframe at this place one that a scale is taken from? */
 GPU_HD static inline int refine_is_other(const struct views *v, int place)
 {
-    return place != v->plan.swept && plan_is_kept(v, place) && v->kept[place].index < v->n_swept &&
-           views_is_sound(v, place);
+    return plan_is_swept(v, place) && views_is_sound(v, place);
 }
 
 /* The poses that the keyframe is swept with again, if any differs from what was given. done: the

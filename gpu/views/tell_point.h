@@ -23,7 +23,7 @@ GPU_HD static inline uint8_t tell_level(const struct views *v, const struct view
 /* (V14) Does the frame's camera stand where it stood when the anchor was set? */
 GPU_HD static inline int tell_is_still(const struct views *v)
 {
-    const struct views_anchor *a = &v->anchor;
+    const struct views_anchor *a = &v->anchor[v->plan.strand];
     struct rigid T = rigid_inverse(&a->T_wc);
     float most = TELL_MOVED_REL * v->plan.median_m;
     T = rigid_mul(&T, &v->plan.camera.T_wc);
@@ -53,7 +53,10 @@ GPU_HD static inline int tell_is_same(const uint8_t *a, const uint8_t *b)
 /* (V14) By one thread, when the plan is made. now: [VIEWS_GRID] the frame's levels. */
 GPU_HD static inline void tell_still(struct views *v, const uint8_t *now)
 {
-    struct views_anchor *a = &v->anchor;
+    struct views_anchor *a;
+    if (v->plan.strand < 0)
+        return;
+    a = &v->anchor[v->plan.strand];
     if (tell_is_still(v)) {
         a->n_frozen = tell_is_same(a->grey, now) ? 0 : a->n_frozen + 1;
         return;
@@ -69,14 +72,17 @@ GPU_HD static inline void tell_still(struct views *v, const uint8_t *now)
 GPU_HD static inline struct gpu_views tell_views(const struct views *v, float common)
 {
     struct gpu_views told;
+    const struct views_strand *s = &v->strand[v->plan.strand < 0 ? 0 : v->plan.strand];
     memset(&told, 0, sizeof told);
-    told.n_keyframes = v->n_taken;
-    told.n_refined = v->n_final;
-    told.n_frozen = v->anchor.n_frozen;
+    if (v->plan.strand < 0)
+        return told;
+    told.n_keyframes = s->n_taken;
+    told.n_refined = s->n_final;
+    told.n_frozen = v->anchor[v->plan.strand].n_frozen;
     told.log_scale = common;
     for (int i = 0; i < VIEWS_KEPT; i++) {
         const struct views_kept *k = &v->kept[i];
-        if (!plan_is_kept(v, i) || k->index >= v->n_swept ||
+        if (!plan_is_kept(v, i) || k->index >= s->n_swept ||
             k->n_measured * TELL_MEASURED_IN < v->n_pixels)
             continue;
         told.n_judged++;

@@ -18,7 +18,10 @@
  * Frames:  T_wc takes camera points to the session's world. Depth is metres along z.
  * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
  *          arithmetic in a fixed order. Both back ends give the same bits.
- * Memory:  all of it is laid out when the session is made.
+ * Sources: phones that feed a session in turn have a *strand* of keyframes each: what a frame
+ *          makes is of its own strand alone. They share the places: a strand that is alone has
+ *          all of them, two have a half each.
+ * Memory:  all of it is laid out when the session is made, however many sources come.
  * Maths:   MATH.md (V1)-(V15), (V17)-(V20)
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_H
@@ -30,7 +33,8 @@
 extern "C" {
 #endif
 
-#define VIEWS_KEPT 32    /* keyframes kept: the oldest goes */
+#define VIEWS_KEPT 32    /* keyframes kept: the oldest of the strand that has most of them goes */
+#define VIEWS_STRANDS 3  /* a share of the places must outlast VIEWS_FINAL_KEYFRAMES */
 #define VIEWS_SOURCES 5  /* pictures that a keyframe is matched with, at most */
 #define VIEWS_PLANES 64  /* inverse depths that are tried */
 #define VIEWS_RADIUS 3   /* of the window that is matched: 7x7 */
@@ -48,6 +52,8 @@ extern "C" {
 #define VIEWS_SWEEP_FRAMES 20
 #define VIEWS_FINAL_KEYFRAMES 8
 #define VIEWS_FINAL_FRAMES 40
+/* A source without a strand gets that of one that had none of the last so many frames. */
+#define VIEWS_IDLE_FRAMES 64
 
 enum views_target_kind { VIEWS_FINAL, VIEWS_FRAME, VIEWS_TARGETS };
 
@@ -58,11 +64,21 @@ struct views_camera {
 
 /* A keyframe; its maps lie beside it, at its place. */
 struct views_kept {
-    uint32_t index; /* counted from 0 over the session; its place is index % VIEWS_KEPT */
-    uint32_t frame; /* when it was taken */
+    uint32_t index; /* counted from 0 over its strand */
+    uint32_t frame; /* of the strand, at which it was taken */
     float near_m, median_m, far_m;
     uint32_t n_measured, n_confirmed; /* pixels that measure; that two others agree with */
     struct views_camera camera;
+    int32_t strand; /* -1: the place is free */
+};
+
+/* The keyframes of one source. */
+struct views_strand {
+    uint32_t used;                   /* the session's frame that was its last one; 0: it is free */
+    uint32_t source, submap, breaks; /* of that frame: where one differs it begins anew */
+    uint32_t frame;                  /* frames so far */
+    uint32_t n_taken, n_swept, n_final; /* keyframes so far */
+    uint32_t first;                     /* index of the first keyframe of this world */
 };
 
 /* A source as the swept keyframe sees it: T takes the keyframe's points to the source's camera. */
@@ -79,6 +95,7 @@ struct views_point {
 /* What a frame has to do; places of keyframes, -1 = none. */
 struct views_plan {
     struct views_camera camera;    /* of the frame */
+    int strand;                    /* of its source; -1: none was free, and no keyframe is its */
     float near_m, median_m, far_m; /* of its depth; 0: it has none */
     int taken, swept, final;
     int source[VIEWS_SOURCES], n_sources;
@@ -113,15 +130,15 @@ struct views {
     int step, nodes_w, nodes_h; /* pixels between nodes of the field; its nodes */
 
     /* between frames */
-    uint32_t frame;
-    uint32_t n_taken, n_swept, n_final; /* keyframes so far */
-    uint32_t first;                     /* index of the first keyframe of this world */
+    uint32_t frame;    /* of the session, so far */
+    uint32_t n_places; /* that ever had a keyframe: the first ones */
+    struct views_strand strand[VIEWS_STRANDS];
     struct views_kept kept[VIEWS_KEPT];
-    uint8_t *grey, *rgb;        /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
-    uint16_t *single;           /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
-    uint16_t *own;              /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
-    uint8_t *agree;             /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
-    struct views_anchor anchor; /* not saved: set anew by the next frame */
+    uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
+    uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
+    uint16_t *own;       /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
+    uint8_t *agree;      /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
+    struct views_anchor anchor[VIEWS_STRANDS]; /* not saved: set anew by the next frame */
 
     /* of the frame */
     struct views_plan plan;
@@ -141,7 +158,9 @@ struct views_frame {
     const float *depth; /* [h][w] */
     struct rigid T_wc;
     struct intrinsics K;
-    int restart; /* another world: no keyframe so far is a neighbour */
+    /* Whose it is, its world, and how often tracking had been lost before it: where the world or
+     * the number differs from the source's last frame, no keyframe so far is a neighbour. */
+    uint32_t source, submap, breaks;
 };
 
 /* Pixels of a picture at all of its sizes. */

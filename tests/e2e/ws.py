@@ -49,7 +49,7 @@ class Closed(Exception):
 
 
 class Stream:
-    def __init__(self, url, start=True, role='ingest', subprotocol='recon.v1', timeout=20):
+    def __init__(self, url, start=True, role='ingest', subprotocol='recon.v1', timeout=20, source=None):
         u = urllib.parse.urlparse(url)
         self.socket = socket.create_connection((u.hostname, u.port), timeout=timeout)
         self.buffer = b''
@@ -73,7 +73,7 @@ class Stream:
         accept = base64.b64encode(hashlib.sha1((key + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').encode()).digest())
         assert accept in head, head
         if start:
-            self.text({'op': 'start', 'role': role, 'codecs': ['raw'], 'pose': 'cv'})
+            self.text({'op': 'start', 'role': role, 'codecs': ['raw'], 'pose': 'cv', **({'source': source} if source else {})})
             self.ready = self.wait('ready')
 
     def _more(self):

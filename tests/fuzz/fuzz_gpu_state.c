@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gpu_session_load(l.s, row, size, &err)) {
         check((err.code == ERR_INPUT || err.code == ERR_UNSUPPORTED) && err.text[0]);
         check(l.cpu->frame == 0 && l.cpu->n_slots == 0 && l.cpu->next_id == 1);
-        check(!l.cpu->views || (l.cpu->views->frame == 0 && l.cpu->views->n_taken == 0));
+        check(!l.cpu->views || (l.cpu->views->frame == 0 && l.cpu->views->n_places == 0));
     } else {
         save_and_load(&l);
         run_frames(&l);

@@ -28,6 +28,7 @@
 #define FAKE_SLOTS 900
 #define FAKE_STEP 150
 #define FAKE_REMOVE 5
+#define FAKE_SOURCES 8
 #define FAKE_LINES 64
 #define FAKE_DEADLY_M 5.0f
 #define FAKE_SIZES 7 /* batches of 1, 2, 4 ... 64 */
@@ -55,22 +56,23 @@ static struct {
     atomic_bool hold;      /* no batch is done */
     atomic_int busy;       /* devices with a batch under way */
     atomic_bool hold_make; /* no session_new is done */
-    atomic_int size_us[FAKE_SIZES]; /* that much more for one of up to 1, 2, 4 ... frames */
-    atomic_int cuda_count;          /* devices that there are */
-    atomic_uint cuda_broken;        /* bit n: cuda:n does not open */
-    atomic_int most_flights;        /* batches that were under way at once */
-    atomic_int overlapped;          /* batches that were enqueued while another was under way */
-    atomic_long host_bytes;         /* of pictures */
-    atomic_int wrong;               /* calls that break the contract */
-    atomic_int session_fails;       /* what session_new answers, 0 = it works */
-    atomic_int restarts;            /* frames that came with `restart` */
-    atomic_int depths;              /* frames whose depth was asked for */
-    atomic_int turn;                /* of the last item */
-    struct fake_seen seen;          /* the same; read it after the frame's answer */
-    atomic_int make_us;             /* what session_new takes */
-    atomic_int engines;             /* JPEG engines: they make any file white */
-    atomic_int engines_fail;        /* what they answer, 0 = they work */
-    atomic_int decoded;             /* pictures that they were given */
+    atomic_int size_us[FAKE_SIZES];   /* that much more for one of up to 1, 2, 4 ... frames */
+    atomic_int cuda_count;            /* devices that there are */
+    atomic_uint cuda_broken;          /* bit n: cuda:n does not open */
+    atomic_int most_flights;          /* batches that were under way at once */
+    atomic_int overlapped;            /* batches that were enqueued while another was under way */
+    atomic_long host_bytes;           /* of pictures */
+    atomic_int wrong;                 /* calls that break the contract */
+    atomic_int session_fails;         /* what session_new answers, 0 = it works */
+    atomic_int restarts;              /* frames that came with `restart` */
+    atomic_uint breaks[FAKE_SOURCES]; /* of the last frame of each source */
+    atomic_int depths;                /* frames whose depth was asked for */
+    atomic_int turn;                  /* of the last item */
+    struct fake_seen seen;            /* the same; read it after the frame's answer */
+    atomic_int make_us;               /* what session_new takes */
+    atomic_int engines;               /* JPEG engines: they make any file white */
+    atomic_int engines_fail;          /* what they answer, 0 = they work */
+    atomic_int decoded;               /* pictures that they were given */
     const struct gpu_line
         *_Atomic lines[FAKE_LINES]; /* of the last batches: batch i % FAKE_LINES */
 } fake_gpu_plan;
@@ -254,6 +256,7 @@ static void fake_change_one(struct gpu_frame *f)
         raise(fake_gpu_plan.deadly);
     fake_gpu_plan.frames++;
     fake_gpu_plan.restarts += f->restart;
+    fake_gpu_plan.breaks[f->source % FAKE_SOURCES] = f->breaks;
     s->frame++;
     for (uint32_t i = 0; i < FAKE_POINTS; i++)
         fake_put(&s->changes[n++], f, s->frame, i);
@@ -265,6 +268,7 @@ static void fake_change_one(struct gpu_frame *f)
     f->result.is_keyframe = s->frame % 4 == 1;
     f->result.n_keyframes = (s->frame + 3) / 4;
     f->result.n_changes = n;
+    f->result.views.n_keyframes = 10 * (f->source + 1);
     f->result.n_points = f->result.n_stable = FAKE_POINTS;
     f->changes = s->changes;
     f->item.passes[0] = (struct gpu_pass_time){"fake", 10};

@@ -128,6 +128,8 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->has_pose = f->has_pose;
     to->restart = f->restart;
     to->submap = f->submap;
+    to->source = f->source;
+    to->breaks = f->breaks;
     to->turn = f->item.turn;
     to->depth_raw = f->item.turn ? r->depth_raw[i] : NULL;
     for (int net = 0; net < 2; net++)

@@ -136,12 +136,10 @@ static int read_session(struct views_rig *r, int i, struct views *v, struct err 
     CU_TRY(cudaStreamSynchronize(r->stream));
     (void)views_lay_out(v, s->copy, s->host.w, s->host.h);
     v->frame = dev.frame;
-    v->n_taken = dev.n_taken;
-    v->n_swept = dev.n_swept;
-    v->n_final = dev.n_final;
-    v->first = dev.first;
+    v->n_places = dev.n_places;
+    memcpy(v->strand, dev.strand, sizeof v->strand);
     v->plan = dev.plan;
-    v->anchor = dev.anchor;
+    memcpy(v->anchor, dev.anchor, sizeof v->anchor);
     v->told = dev.told;
     memcpy(v->kept, dev.kept, sizeof v->kept);
     memcpy(v->scales, dev.scales, sizeof v->scales);

@@ -27,14 +27,22 @@ static struct frame frame(uint64_t seq, uint8_t *payload)
                           .body_len = PAYLOAD};
 }
 
-static int push_of(struct queue *q, int source, uint64_t seq, struct queue_dropped *dropped)
+/* One that is not on the disk yet, beside sources that are connected. */
+static int push_beside(struct queue *q, int source, uint32_t feeders, uint64_t seq,
+                       struct queue_item **item, struct queue_dropped *dropped)
 {
     uint8_t payload[PAYLOAD];
     struct frame f = frame(seq, payload);
     const struct queue_arrival a = {
-        .frame = &f, .stream = 7, .source = source, .received_us = seq * 10};
+        .frame = &f, .stream = 7, .source = source, .feeders = feeders, .received_us = seq * 10};
+
+    return queue_push(q, &a, item, dropped, NULL);
+}
+
+static int push_of(struct queue *q, int source, uint64_t seq, struct queue_dropped *dropped)
+{
     struct queue_item *item;
-    int rc = queue_push(q, &a, &item, dropped, NULL);
+    int rc = push_beside(q, source, 0, seq, &item, dropped);
 
     if (rc == 0)
         queue_stored(q, item);
@@ -100,6 +108,98 @@ static void the_source_with_the_most_makes_room(void **state)
     assert_int_equal(push_of(q, 1, 101, &d), 0);
     assert_true(d.source == 0 && d.seq == 7);
     assert_int_equal(queue_take_waiting(q)->frame.seq, 100);
+    queue_free(&q);
+}
+
+#define BOTH 3u /* sources 0 and 1 are connected */
+
+/* Where the busy one's frames all wait for the disk, or are decoded or run, none of them can make
+ * room; the calm one's slots are there nevertheless. */
+static void a_source_in_work_leaves_slots_to_others(void **state)
+{
+    struct queue *q = new_queue(8);
+    struct queue_item *item, *calm[2];
+    struct queue_dropped d;
+    uint64_t seq = 1;
+
+    (void)state;
+    while (push_beside(q, 0, BOTH, seq, &item, &d) == 0)
+        seq++;
+    assert_int_equal(queue_used(q), 8 - QUEUE_RESERVE);
+    assert_true(d.any && d.source == 0 && d.seq == seq);
+    for (uint64_t k = 0; k < QUEUE_RESERVE; k++) {
+        assert_int_equal(push_beside(q, 1, BOTH, 100 + k, &calm[k], &d), 0);
+        assert_false(d.any);
+        queue_stored(q, calm[k]);
+    }
+    for (; seq < 20; seq++) {
+        assert_int_equal(push_beside(q, 0, BOTH, seq, &item, &d), ERR_BUSY);
+        assert_int_equal(d.source, 0);
+    }
+    assert_ptr_equal(queue_take_waiting(q), calm[0]);
+    queue_free(&q);
+}
+
+/* One that has the device to itself has nearly all slots, and gives them back one by one. */
+static void shares_are_taken_back(void **state)
+{
+    struct queue *q = new_queue(8);
+    struct queue_item *item;
+    struct queue_dropped d;
+
+    (void)state;
+    for (uint64_t seq = 1; seq <= 8; seq++)
+        assert_int_equal(push_of(q, 0, seq, &d), 0);
+    for (uint64_t seq = 101; seq <= 104; seq++) { /* another comes: up to its share */
+        assert_int_equal(push_beside(q, 1, BOTH, seq, &item, &d), 0);
+        assert_true(d.any && d.source == 0 && d.seq == seq - 100);
+        queue_stored(q, item);
+    }
+    assert_int_equal(push_beside(q, 1, BOTH, 105, &item, &d), 0);
+    assert_true(d.any && d.source == 1 && d.seq == 101);
+    queue_stored(q, item);
+    assert_int_equal(push_beside(q, 0, BOTH, 9, &item, &d), 0);
+    assert_true(d.any && d.source == 0 && d.seq == 5);
+    queue_free(&q);
+}
+
+/* A device that takes every third frame, a disk that is late by as many as there are; one source
+ * sends all the time, one seldom and now and then two. Whatever is lost is the busy one's. */
+static void a_calm_source_loses_nothing_to_a_busy_one(void **state)
+{
+    struct queue *q = new_queue(8);
+    struct queue_item *storing[8], *item;
+    struct queue_dropped d;
+    int n_storing = 0, lost[2] = {0, 0}, used[2] = {0, 0}, calm = 0;
+    uint32_t random = 1;
+
+    (void)state;
+    for (uint64_t t = 0; t < 3000; t++) {
+        int pushes = t % 23 == 0 || t % 23 == 1, source = 0;
+        for (int k = 0; k <= pushes; k++, source = 1) {
+            random = random * 1664525u + 1013904223u;
+            calm += source;
+            if (push_beside(q, source, BOTH, t + 1, &item, &d) == 0)
+                storing[n_storing++] = item;
+            if (d.any)
+                lost[d.source]++;
+            while (n_storing && (random >> 24 < 90 || n_storing == 6)) {
+                queue_stored(q, storing[0]);
+                memmove(storing, storing + 1, (size_t)--n_storing * sizeof *storing);
+                random = random * 1664525u + 1013904223u;
+            }
+        }
+        if (t % 3 == 0 && (item = queue_take_waiting(q)) != NULL)
+            queue_ready(q, item);
+        if (t % 3 == 1 && (item = queue_take_ready(q)) != NULL) {
+            used[item->source]++;
+            queue_release(q, item);
+        }
+    }
+    print_message("# used %d and %d, lost %d and %d of %d\n", used[0], used[1], lost[0], lost[1],
+                  calm);
+    assert_int_equal(lost[1], 0);
+    assert_true(lost[0] > 1000 && used[0] > 400 && calm > 200);
     queue_free(&q);
 }
 
@@ -439,6 +539,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_come_out_in_order_and_whole),
+        cmocka_unit_test(a_source_in_work_leaves_slots_to_others),
+        cmocka_unit_test(shares_are_taken_back),
+        cmocka_unit_test(a_calm_source_loses_nothing_to_a_busy_one),
         cmocka_unit_test(the_oldest_that_nobody_works_on_goes),
         cmocka_unit_test(the_source_with_the_most_makes_room),
         cmocka_unit_test(a_new_frame_goes_when_all_are_in_work),

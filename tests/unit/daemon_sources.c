@@ -235,6 +235,78 @@ static void two_sources_feed_one_session(void **state)
     rig_close(&r);
 }
 
+/* A phone that loses its tracking begins anew by itself; and each is told of by itself. */
+static void lost_tracking_is_a_source_s_own(void **state)
+{
+    const struct control_start a = feeder("left"), b = feeder("right");
+    static struct rig_client left, right;
+    struct session_options o = rig_options();
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        f = rig_frame(&r, seq);
+        if (seq == 2)
+            f.flags |= FRAME_TRACKING_LOST << 2;
+        rig_send_frame(&left, &f, NULL);
+        rig_wait_acks(&left, (int)seq);
+        rig_send(&r, &right, seq);
+        rig_wait_acks(&right, (int)seq);
+    }
+    assert_int_equal(left.acks[1].reason, CONTROL_TRACKING);
+    assert_int_equal(fake_gpu_plan.breaks[0], 1);
+    assert_int_equal(fake_gpu_plan.breaks[1], 0);
+    info = rig_info(&r, id);
+    assert_int_equal(info.sources[0].views.keyframes, 10);
+    assert_int_equal(info.sources[1].views.keyframes, 20);
+    assert_int_equal(info.views.keyframes, 30);
+    rig_disconnect(&left);
+    rig_disconnect(&right);
+    rig_close(&r);
+}
+
+/* A device that stands still; one phone sends far more than fits, the other within its share. */
+static void a_busy_source_loses_its_own_frames_alone(void **state)
+{
+    const struct control_start a = feeder("busy"), b = feeder("calm");
+    static struct rig_client busy, calm;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+    int lost = 0;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    assert_int_equal(connect_as(&r, &busy, id, &a, NULL), 0);
+    assert_int_equal(connect_as(&r, &calm, id, &b, NULL), 0);
+    fake_gpu_plan.hold = true;
+    for (uint64_t seq = 1; seq <= 12; seq++)
+        rig_send(&r, &busy, seq);
+    for (uint64_t seq = 1; seq <= 4; seq++)
+        rig_send(&r, &calm, seq);
+    for (uint64_t seq = 13; seq <= 24; seq++)
+        rig_send(&r, &busy, seq);
+    fake_gpu_plan.hold = false;
+    rig_wait_acks(&busy, 24);
+    rig_wait_acks(&calm, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(calm.acks[i].status, CONTROL_USED);
+    for (int i = 0; i < 24; i++)
+        lost += busy.acks[i].status == CONTROL_DROPPED;
+    assert_in_range(lost, 24 - 8, 24 - 4);
+    rig_disconnect(&busy);
+    rig_disconnect(&calm);
+    rig_close(&r);
+}
+
 /* A feeder hears which poses of its own frames are others now, and of no other's. */
 static void corrected_poses_are_told(void **state)
 {
@@ -405,6 +477,8 @@ int main(void)
         cmocka_unit_test(a_frame_has_one_verdict),
         cmocka_unit_test(a_refused_frame_uses_no_number_up),
         cmocka_unit_test(two_sources_feed_one_session),
+        cmocka_unit_test(lost_tracking_is_a_source_s_own),
+        cmocka_unit_test(a_busy_source_loses_its_own_frames_alone),
         cmocka_unit_test(corrected_poses_are_told),
         cmocka_unit_test(a_resume_is_granted_or_not),
         cmocka_unit_test(sources_are_bounded),

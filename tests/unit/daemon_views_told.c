@@ -148,12 +148,32 @@ static void without_the_option_nothing_is_said(void **state)
     assert_true(said.keyframes == 0 && said.scale == 1.0f && said.agreement == 0.0f);
 }
 
+/* What a session says of all its sources: the worst that is known of one. */
+static void one_source_that_disagrees_is_the_session_s(void **state)
+{
+    struct api_views said[3] = {{.state = API_VIEWS_WAITING, .keyframes = 1, .scale = 1},
+                                {.state = API_VIEWS_OK, .keyframes = 20, .refined = 9, .scale = 2},
+                                {.state = API_VIEWS_OK, .keyframes = 300, .scale = 3}};
+    struct api_views all = views_told_all(said, 3);
+
+    (void)state;
+    assert_int_equal(all.state, API_VIEWS_OK);
+    assert_true(all.keyframes == 321 && all.refined == 9 && all.scale == 2.0f);
+    said[2].state = API_VIEWS_POSES_DISAGREE;
+    all = views_told_all(said, 3);
+    assert_int_equal(all.state, API_VIEWS_POSES_DISAGREE);
+    assert_true(all.keyframes == 321 && all.refined == 9 && all.scale == 3.0f);
+    said[0].state = said[1].state = said[2].state = API_VIEWS_OFF;
+    assert_int_equal(views_told_all(said, 3).state, API_VIEWS_OFF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_poses_are_ok),
         cmocka_unit_test(wrong_poses_are_told),
         cmocka_unit_test(a_resting_camera_is_not_blamed),
+        cmocka_unit_test(one_source_that_disagrees_is_the_session_s),
         cmocka_unit_test(without_the_option_nothing_is_said),
     };
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "proto/bytes.h"
 #include "tests/support/count_malloc.h"
 #include "tests/support/line.h"
 #include "tests/support/state_walk.h"
@@ -95,20 +96,113 @@ static void keyframes_of_another_world_are_no_neighbours(void **state)
 {
     struct gpu_session_config c = views_config(W, H, 1);
     struct line l = {0};
+    const struct views_strand *own = NULL;
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         draw(&l, i);
-        l.f.restart = i == FRAMES / 2;
+        l.f.submap = i >= FRAMES / 3; /* another world; and where the phone was lost */
+        l.f.breaks = i >= 2 * FRAMES / 3;
         step(&l);
+        own = l.cpu->views->strand;
         for (int k = 0; k < l.cpu->views->plan.n_sources; k++)
-            assert_true(l.cpu->views->kept[l.cpu->views->plan.source[k]].index >=
-                        l.cpu->views->first);
-        if (i == FRAMES / 2) {
-            assert_int_equal(l.cpu->views->first + 1, l.cpu->views->n_taken);
+            assert_true(l.cpu->views->kept[l.cpu->views->plan.source[k]].index >= own->first);
+        if (i == FRAMES / 3 || i == 2 * FRAMES / 3) {
+            assert_int_equal(own->first + 1, own->n_taken);
             assert_memory_equal(l.cpu->view.depth, l.depth, W * H * sizeof *l.depth);
         }
     }
+    assert_true(own->n_final > 0);
+    line_close(&l);
+}
+
+/* ------------------------------------------------------------------------- several sources */
+
+/* Frame i of a source: each walks to and fro in a world of its own, elsewhere in the room. */
+static void step_of(struct line *l, uint32_t source, int i)
+{
+    i %= 2 * FRAMES;
+    draw(l, (i < FRAMES ? i : 2 * FRAMES - 1 - i) + 2 * (int)source);
+    l->f.source = l->f.submap = source;
+    step(l);
+}
+
+/* Whatever other sources do in between, each frame is given the depth that it has in a session of
+ * its own, keyframes become final at the same frames, and the same is said of them. */
+static void sources_in_turn_have_what_each_has_alone(void **state)
+{
+    struct gpu_session_config c = views_config(W, H, GPU_VIEWS_REFINED);
+    struct line both = {0}, own[2] = {{0}, {0}};
+    uint32_t n_final[2] = {0, 0};
+    (void)state;
+    assert_int_equal(line_open(&both, &c), 0);
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(line_open(&own[k], &c), 0);
+    for (int i = 0; i < FRAMES; i++)
+        for (uint32_t k = 0; k < 2; k++) {
+            const struct views *a, *b;
+            step_of(&both, k, i);
+            step_of(&own[k], k, i);
+            a = both.cpu->views;
+            b = own[k].cpu->views;
+            assert_int_equal(a->plan.final >= 0, b->plan.final >= 0);
+            n_final[k] += a->plan.final >= 0;
+            for (int t = a->plan.final >= 0 ? VIEWS_FINAL : VIEWS_FRAME; t < VIEWS_TARGETS; t++)
+                assert_memory_equal(a->target[t].depth, b->target[t].depth, W * H * sizeof(float));
+            assert_memory_equal(&a->told, &b->told, sizeof a->told);
+        }
+    assert_true(n_final[0] > 2 && n_final[1] > 2);
+    line_close(&both);
+    for (int k = 0; k < 2; k++)
+        line_close(&own[k]);
+}
+
+static uint32_t kept_of(const struct views *v, int strand)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n_places; i++)
+        n += v->kept[i].strand == strand;
+    return n;
+}
+
+/* The places are enough for each of three to finish all its keyframes; a fourth has its depth as it
+ * is until one of the three is gone for long. */
+static void three_sources_share_the_places(void **state)
+{
+    struct gpu_session_config c = views_config(17, 16, GPU_VIEWS_GIVEN);
+    struct line l = {0};
+    const struct views *v;
+    int n_frames = 0;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    v = l.cpu->views;
+    for (int i = 0; i < 3 * FRAMES; i++) {
+        step_of(&l, 0, i);
+        assert_true(v->plan.final >= 0 || v->strand[0].n_taken <= 8 || v->plan.taken < 0);
+    }
+    assert_int_equal(kept_of(v, 0), v->n_places);
+    assert_int_equal(v->n_places, VIEWS_KEPT);
+    for (int i = 0; i < 2 * FRAMES; i++)
+        for (uint32_t k = 0; k < 4; k++) {
+            step_of(&l, k, i);
+            assert_int_equal(v->plan.strand, k < 3 ? (int)k : -1);
+            if (k == 3) {
+                assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
+                assert_int_equal(l.f.result.views.n_keyframes, 0);
+            } else if (v->plan.taken >= 0) {
+                assert_true(v->plan.final >= 0 || v->strand[k].n_taken <= 8);
+            }
+        }
+    for (int k = 0; k < 3; k++)
+        assert_in_range(kept_of(v, k), VIEWS_KEPT / 3, VIEWS_KEPT / 3 + 1);
+    while (v->plan.strand != 1 && n_frames < 200) { /* source 1 is gone */
+        step_of(&l, 0, n_frames);
+        step_of(&l, 2, n_frames);
+        step_of(&l, 3, n_frames++);
+    }
+    assert_in_range(3 * n_frames, VIEWS_IDLE_FRAMES - 2, VIEWS_IDLE_FRAMES + 1);
+    assert_int_equal(v->strand[1].source, 3);
+    assert_int_equal(kept_of(v, 1), 1);
     line_close(&l);
 }
 
@@ -178,10 +272,8 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
                 part.s = loaded;
                 part.cpu = session_cpu_of(loaded);
             }
-            draw(&whole, i);
-            draw(&part, i);
-            step(&whole);
-            step(&part);
+            step_of(&whole, i % 3 == 0, i);
+            step_of(&part, i % 3 == 0, i);
             assert_int_equal(whole.f.result.n_changes, part.f.result.n_changes);
             assert_memory_equal(whole.f.changes, part.f.changes,
                                 whole.f.result.n_changes * sizeof *whole.f.changes);
@@ -195,6 +287,71 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
         line_close(&whole);
         line_close(&part);
     }
+}
+
+/* The row as a build wrote it that had one strand for all sources. */
+static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const struct state_head *h,
+                                        const struct state_layout *at, size_t *v1_len)
+{
+    uint8_t *row = calloc(1, len + 256), *body;
+    size_t n = h->views_places, end = 0, from = 0;
+    struct section s;
+    struct bytes_writer w;
+    assert_non_null(row);
+    while (section_next(&s, buf, len, &from, NULL) == 1) {
+        if (s.tag != SECTION_TAG('G', 'V', 'I', 'E')) {
+            memcpy(section_open(row, len + 256, end, s.len), s.body, s.len);
+            section_close(row, &end, s.tag, s.version, s.flags, s.len);
+            continue;
+        }
+        body = section_open(row, len + 256, end, 32 + n * 140);
+        w = bytes_writer(body, 20);
+        bytes_put_u32(&w, h->views_frame);
+        bytes_put_u32(&w, (uint32_t)n);
+        bytes_put_u32(&w, (uint32_t)n / 2);
+        bytes_put_u32(&w, (uint32_t)n / 3);
+        bytes_put_u32(&w, 0);
+        for (size_t i = 0; i < n; i++)
+            memcpy(body + 32 + i * 140, buf + at->views_kept + i * 144, 140);
+        n = (32 + n * 140 + 15) / 16 * 16; /* the maps, which have the same gaps */
+        memcpy(body + n, buf + at->views_grey, s.len - (size_t)(buf + at->views_grey - s.body));
+        section_close(row, &end, s.tag, 1, 0, n + s.len - (size_t)(buf + at->views_grey - s.body));
+    }
+    *v1_len = end;
+    return row;
+}
+
+static void keyframes_of_version_1_are_passed_over(void **state)
+{
+    struct gpu_session_config c = views_config(17, 16, 1);
+    struct gpu_session *own, *loaded;
+    struct line l = {0};
+    struct state_head h;
+    struct state_layout at;
+    size_t len, v1_len;
+    uint8_t *buf, *v1;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < 27; i++)
+        step_of(&l, 0, i);
+    buf = save(l.s, &len);
+    assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
+    assert_true(h.views_places > 8);
+    v1 = with_views_of_version_1(buf, len, &h, &at, &v1_len);
+    assert_int_equal(session_cpu_new(&loaded, l.g, &c, NULL), 0);
+    assert_int_equal(gpu_session_load(loaded, v1, v1_len, NULL), 0);
+    assert_int_equal(session_cpu_of(loaded)->views->frame, 27);
+    assert_int_equal(session_cpu_of(loaded)->n_points, l.cpu->n_points);
+    own = l.s;
+    l.s = loaded;
+    l.cpu = session_cpu_of(loaded);
+    step_of(&l, 0, 27);
+    assert_int_equal(l.cpu->views->strand[0].n_taken, 1);
+    assert_memory_equal(l.cpu->view.depth, l.depth, 17 * 16 * sizeof *l.depth);
+    gpu_session_free(&own);
+    free(buf);
+    free(v1);
+    line_close(&l);
 }
 
 /* Into a new session; if it is taken, frames that sweep and finish what it says it has kept. */
@@ -223,7 +380,7 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     struct line l = {0}, b = {0};
     struct state_head h;
     struct state_layout at;
-    size_t len, n_taken = 0;
+    size_t len, head, n_taken = 0;
     uint8_t *buf;
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
@@ -233,8 +390,9 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     }
     buf = save(l.s, &len);
     assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
-    assert_true(h.views_taken > 8 && h.views_final > 0);
-    for (size_t i = at.views_kept - 32; i < at.views_agree; i += i < at.views_grey ? 1 : 61) {
+    assert_true(h.views_strand[0].n_taken > 8 && h.views_strand[0].n_final > 0);
+    head = at.views_kept - 128;
+    for (size_t i = head; i < at.views_agree; i += i < at.views_grey ? 1 : 61) {
         uint8_t was = buf[i];
         buf[i] ^= i % 2 ? 0x81 : 0x7e;
         n_taken += (size_t)try_views(&l, buf, len);
@@ -242,12 +400,14 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     }
     print_message("# %zu changed states were taken, and did no harm\n", n_taken);
     /* each of these is a lie: counts, a place, a frame, numbers that are none */
-    for (int lie = 0; lie < 9; lie++) {
+    for (int lie = 0; lie < 13; lie++) {
         static const uint32_t nan = 0x7fc00000u, many = 0xffffu;
-        static const size_t field[] = {0, 4, 8, 12, 16, 32, 36, 40, 60};
-        uint8_t *to = buf + at.views_kept - 32 + field[lie], was[4];
+        static const size_t field[] = {
+            0,  4,  16,  32,  36,  40, /* frame, places, the first strand */
+            44, 48, 128, 132, 268, 136, 156};
+        uint8_t *to = buf + head + field[lie], was[4];
         memcpy(was, to, 4);
-        memcpy(to, lie == 0 ? (const uint32_t[]){0} : lie < 7 ? &many : &nan, 4);
+        memcpy(to, lie == 0 ? (const uint32_t[]){0} : lie < 11 ? &many : &nan, 4);
         assert_int_equal(try_views(&l, buf, len), 0);
         memcpy(to, was, 4);
     }
@@ -266,9 +426,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cloud_is_better_and_frames_are_their_own),
         cmocka_unit_test(keyframes_of_another_world_are_no_neighbours),
+        cmocka_unit_test(sources_in_turn_have_what_each_has_alone),
+        cmocka_unit_test(three_sources_share_the_places),
         cmocka_unit_test(frames_without_poses_are_fused_as_they_are),
         cmocka_unit_test(frames_allocate_nothing),
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
+        cmocka_unit_test(keyframes_of_version_1_are_passed_over),
         cmocka_unit_test(strange_bytes_are_refused_or_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
