@@ -32,12 +32,19 @@ def chromium():
 
 
 class serve:
-    """Serves folders on a free port of loopback: {prefix: folder}; `connect` is what pages may connect to besides."""
+    """Serves folders on a free port of loopback: {prefix: folder}; `connect` is what pages may connect to besides. What pages post is in `posted`."""
 
     def __init__(self, folders, connect='ws://127.0.0.1:*'):
         roots = sorted(((p, pathlib.Path(f).resolve()) for p, f in folders.items()), key=lambda r: -len(r[0]))
 
+        posted = self.posted = []
+
         class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                posted.append(self.rfile.read(int(self.headers['Content-Length'])).decode())
+                self.send_response(204)
+                self.end_headers()
+
             def do_GET(self):
                 path = self.path.split('?')[0]
                 prefix, root = next((p, r) for p, r in roots if path.startswith(p))

@@ -14,6 +14,7 @@ import ws
 
 URL, SEQ, CTL = os.environ['URL'], os.environ['SEQ'], os.environ['O'] + '/reconctl'
 PICTURES = os.environ.get('PICTURES')
+SIZE = (1280, 800) if PICTURES else (800, 600)
 TESTS = []
 
 
@@ -159,21 +160,21 @@ def hands(browser, base, keep):
         need(now != seen[-1], f'{what} moves nothing')
         seen.append(now)
 
-    page.drag((640, 400), (700, 380))
+    page.drag((540, 300), (600, 280))
     moved('a drag')
-    page.drag((640, 400), (700, 380), button='right')
+    page.drag((540, 300), (600, 280), button='right')
     moved('the right button')
-    page.mouse('mouseWheel', 640, 400, deltaX=0, deltaY=-120)
+    page.mouse('mouseWheel', 540, 300, deltaX=0, deltaY=-120)
     moved('the wheel')
     page.press('ArrowLeft')
     moved('an arrow key')
     page.press('+')
     moved('a key')
     page.call('Emulation.setTouchEmulationEnabled', enabled=True, maxTouchPoints=2)
-    for kind, points in (('touchStart', [(500, 400)]), ('touchMove', [(540, 420)]), ('touchEnd', [])):
+    for kind, points in (('touchStart', [(400, 300)]), ('touchMove', [(440, 320)]), ('touchEnd', [])):
         page.touch(kind, points)
     moved('a finger')
-    for kind, points in (('touchStart', [(500, 400), (600, 400)]), ('touchMove', [(450, 400), (650, 400)]), ('touchEnd', [])):
+    for kind, points in (('touchStart', [(400, 300), (500, 300)]), ('touchMove', [(350, 300), (550, 300)]), ('touchEnd', [])):
         page.touch(kind, points)
     moved('two fingers')
     page.press('h')
@@ -288,7 +289,7 @@ def no_card(browser, base, keep):
 def main():
     print(f'1..{len(TESTS)}')
     only = sys.argv[1:]
-    with cdp.serve({'/': '.'}) as base, cdp.Browser(timeout=90) as browser:
+    with cdp.serve({'/': '.'}) as base, cdp.Browser(size=SIZE, timeout=90) as browser:
         keep = {}
         for number, function in enumerate(TESTS, 1):
             if only and function.__name__ not in only:
