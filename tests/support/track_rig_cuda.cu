@@ -3,6 +3,7 @@
 #include "gpu/base/cuda_try.h"
 #include "gpu/track/landmark_cuda.h"
 #include "gpu/track/monte_cuda.h"
+#include "gpu/track/path_cuda.h"
 #include "gpu/track/track_cuda.h"
 
 #include <string.h>
@@ -209,5 +210,71 @@ out:
     return rc;
 }
 
-static const struct track_rig_api api = {run_monte, run_tracks, run_landmarks};
+/* What `from` is, with the pointers of another one. */
+static struct path path_with_pointers_of(const struct path *from, const struct path *pointers)
+{
+    struct path p = *from;
+    p.landmark = pointers->landmark;
+    p.list = pointers->list;
+    p.point = pointers->point;
+    p.row = pointers->row;
+    p.term = pointers->term;
+    return p;
+}
+
+static int run_path(struct path *p, uint8_t *arena, const struct track *t,
+                    const uint8_t *track_arena, const struct path_frame *f, struct err *err)
+{
+    const struct track_frame none = {NULL, NULL, 0};
+    size_t n = (size_t)t->w * (size_t)t->h, bytes;
+    struct path d, pointers;
+    struct rig_session track;
+    struct track_job unused;
+    struct path_job jobs[2]; /* the first is empty */
+    void *piece[5] = {NULL, NULL, NULL, NULL, NULL};
+    cudaStream_t stream = NULL;
+    int rc = there(err);
+    memset(&track, 0, sizeof track);
+    memset(jobs, 0, sizeof jobs);
+    if (rc)
+        return rc;
+    CU_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    bytes = path_lay_out(&pointers, NULL, p->n_slots);
+    rc = open_session(&track, &unused, t, track_arena, &none, stream, err);
+    if (rc == 0)
+        rc = copy_up(&piece[0], arena, bytes, stream, err);
+    (void)path_lay_out(&pointers, (uint8_t *)piece[0], p->n_slots);
+    d = path_with_pointers_of(p, &pointers);
+    if (rc == 0)
+        rc = copy_up(&piece[1], &d, sizeof d, stream, err);
+    if (rc == 0)
+        rc = copy_up(&piece[2], f->depth, n * sizeof *f->depth, stream, err);
+    if (rc == 0)
+        rc = copy_up(&piece[3], f->T_wc, sizeof *f->T_wc, stream, err);
+    jobs[1].p = (struct path *)piece[1];
+    jobs[1].t = (const struct track *)track.t;
+    jobs[1].frame = *f;
+    jobs[1].frame.depth = (const float *)piece[2];
+    jobs[1].frame.T_wc = (const struct rigid *)piece[3];
+    if (rc == 0)
+        rc = copy_up(&piece[4], jobs, sizeof jobs, stream, err);
+    if (rc == 0)
+        rc = path_cuda_run((const struct path_job *)piece[4], sizeof *jobs, 2, stream, err);
+    if (rc)
+        goto out;
+    CU_TRY(cudaMemcpyAsync(&d, piece[1], sizeof d, cudaMemcpyDeviceToHost, stream));
+    CU_TRY(cudaMemcpyAsync(arena, piece[0], bytes, cudaMemcpyDeviceToHost, stream));
+    CU_TRY(cudaStreamSynchronize(stream));
+    *p = path_with_pointers_of(&d, p);
+out:
+    for (int i = 0; i < 5; i++)
+        (void)cudaFree(piece[i]);
+    (void)cudaFree(track.t);
+    (void)cudaFree(track.arena);
+    if (stream)
+        (void)cudaStreamDestroy(stream);
+    return rc;
+}
+
+static const struct track_rig_api api = {run_monte, run_tracks, run_landmarks, run_path};
 extern "C" const struct track_rig_api *track_rig_cuda = &api;

@@ -7,6 +7,7 @@
 #define RECOND_TESTS_SUPPORT_TRACK_RIG_CUDA_H
 
 #include "gpu/track/landmark.h"
+#include "gpu/track/path.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,10 @@ struct track_rig_api {
      * memory from `arena` on. Waits. */
     int (*landmarks)(const struct landmark_session *s, const uint8_t *arena,
                      const struct landmark_params *p, struct err *err);
+    /* path_cpu() on the device: p, t and f lie in host memory, their own memory from `arena` and
+     * `track_arena` on. Waits. */
+    int (*path)(struct path *p, uint8_t *arena, const struct track *t, const uint8_t *track_arena,
+                const struct path_frame *f, struct err *err);
 };
 
 extern const struct track_rig_api *track_rig_cuda;

@@ -202,9 +202,75 @@ static void tracks_agree(void **state)
     assert_true(kept > 300);
 }
 
+#define PATH_FRAMES 16
+
+/* What a path keeps from frame to frame. */
+static void compare_paths(const struct path *a, const struct path *b)
+{
+    assert_memory_equal(&a->T, &b->T, sizeof a->T);
+    assert_true(a->bias == b->bias);
+    assert_memory_equal(&a->told, &b->told, sizeof a->told);
+    assert_int_equal(a->n_frames, b->n_frames);
+    assert_int_equal(a->n_kept, b->n_kept);
+    assert_memory_equal(a->order, b->order, sizeof a->order);
+    assert_memory_equal(a->keyframe, b->keyframe, sizeof a->keyframe);
+    assert_memory_equal(a->landmark, b->landmark, 2 * (size_t)a->n_slots * sizeof *a->landmark);
+}
+
+/* A camera that walks on, jumps where nothing is known, and begins anew. Both start each frame from
+ * what the CPU has. */
+static void paths_agree(void **state)
+{
+    struct side s;
+    struct path cpu, there;
+    struct err err = {0};
+    struct rigid guess = rigid_identity();
+    size_t bytes;
+    uint8_t *cpu_arena, *arena;
+    uint32_t states = 0, keyframes = 0;
+    int rc = 0;
+    (void)state;
+    if (!track_rig_cuda) {
+        print_message("# this build has no CUDA\n");
+        skip();
+    }
+    open_side(&s, 163, 121);
+    bytes = path_lay_out(&cpu, NULL, s.cpu.n_slots);
+    cpu_arena = calloc(1, bytes);
+    arena = calloc(1, bytes);
+    path_lay_out(&cpu, cpu_arena, s.cpu.n_slots);
+    path_lay_out(&there, arena, s.cpu.n_slots);
+    for (int frame = 0; frame < PATH_FRAMES && rc == 0; frame++) {
+        struct track_frame tf = {s.scene.rgb, NULL, frame == 13};
+        struct path_frame f;
+        views_case_draw(&s.scene, frame > 9 ? frame + 40 : frame, 1.1f);
+        f = (struct path_frame){s.scene.depth, &guess, s.scene.frame.K, frame == 13};
+        track_cpu(&s.cpu, &tf);
+        rc = track_rig_cuda->path(&there, arena, &s.cpu, s.cpu_arena, &f, &err);
+        if (rc)
+            break;
+        path_cpu(&cpu, &s.cpu, &f);
+        compare_paths(&cpu, &there);
+        states |= 1u << cpu.told.state;
+        keyframes += cpu.told.is_keyframe;
+        guess = path_T_wc(&cpu);
+    }
+    close_side(&s);
+    free(cpu_arena);
+    free(arena);
+    if (rc)
+        print_message("# %s\n", err.text);
+    if (rc == ERR_UNSUPPORTED)
+        skip();
+    assert_int_equal(rc, 0);
+    assert_int_equal(states, 1u << PATH_BEGUN | 1u << PATH_FOUND | 1u << PATH_LOST);
+    assert_true(keyframes > 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(landmarks_agree),
-                                       cmocka_unit_test(tracks_agree)};
+                                       cmocka_unit_test(tracks_agree),
+                                       cmocka_unit_test(paths_agree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

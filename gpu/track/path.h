@@ -1,0 +1,142 @@
+/*
+ * path.h - where the camera was, from its tracks and the depth that a network saw
+ *
+ * A session without poses keeps landmarks in the world for its tracks, and the last PATH_KEPT
+ * keyframes that saw them. A frame's pose is the one from which the landmarks look as the tracks
+ * have them. A keyframe gives new tracks a landmark, at the network's depth, and moves the poses
+ * of all kept keyframes, their landmarks, and how much too deep the network saw each of them, to
+ * where all that was seen agrees best. The network's depths keep the path's scale.
+ *
+ * Order:   both back ends run path_block.h, the CPU as one lane, CUDA as a block of them. Each sum
+ *          is of one lane, over landmarks in their order, in double: both give the same bits.
+ * Memory:  all of it is laid out when the session is made.
+ * Maths:   MATH.md (P1)-(P9)
+ */
+#ifndef RECOND_GPU_TRACK_PATH_H
+#define RECOND_GPU_TRACK_PATH_H
+
+#include "gpu/track/track.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PATH_KEPT 6     /* keyframes that are moved together */
+#define PATH_POSE 7     /* unknowns of each: its move, its turn, the log of its depth's scale */
+#define PATH_POINTS 768 /* landmarks that are moved with them, at most */
+#define PATH_UNKNOWNS (PATH_KEPT * PATH_POSE)
+#define PATH_PAIRS (PATH_UNKNOWNS * (PATH_UNKNOWNS + 1) / 2)
+
+/* World to camera. */
+struct path_pose {
+    double r[9], t[3];
+};
+
+/* What a keyframe saw of a landmark. */
+struct path_seen {
+    float x, y;  /* pixels */
+    float log_d; /* ln of the network's depth, or PATH_NO_DEPTH */
+};
+
+/* Of slot s of the tracks are 2 s and 2 s + 1: a slot's next track leaves the one before its own,
+ * which older keyframes have seen. */
+struct path_landmark {
+    double p[3];     /* world */
+    uint32_t id;     /* of its track, 0 = none */
+    uint32_t kept;   /* bit k: keyframe k has seen it */
+    uint32_t is_bad; /* what keyframes saw of it does not agree: it is not used again */
+    uint32_t pad;
+    struct path_seen seen[PATH_KEPT];
+};
+
+struct path_keyframe {
+    struct path_pose T;
+    double bias; /* ln of the network's depth over the true one */
+};
+
+/* A keyframe's sight of a landmark in the system: three rows, weighted. */
+struct path_row {
+    double j[PATH_POSE][3], w[PATH_POSE][3], y[PATH_POSE][3], r[3];
+};
+
+/* A landmark in the system. */
+struct path_point {
+    uint32_t landmark, pad;
+    double h[6], g[3]; /* xx xy xz yy yz zz of the inverse of its own 3 x 3; right hand side */
+};
+
+enum path_state {
+    PATH_NONE,  /* there is no such path, or it has had no frame */
+    PATH_BEGUN, /* first frame, or first one after a restart */
+    PATH_FOUND, /* the pose is the tracks' */
+    PATH_LOST   /* too few landmarks agree: the pose is the guess, and the landmarks begin anew */
+};
+
+/* What a frame's answer may say. */
+struct path_told {
+    uint32_t state; /* enum path_state */
+    uint32_t n_landmarks, n_inliers, is_keyframe;
+    float error_px;  /* of the inliers, root mean square */
+    float log_scale; /* ln of the network's depth over the landmarks' */
+};
+
+/* One frame. */
+struct path_frame {
+    const float *depth; /* [h][w] of the network, 0 = none */
+    /* a guess: where the camera is if it is lost; in the path's own world */
+    const struct rigid *T_wc;
+    struct intrinsics K;
+    int restart; /* nothing connects it with the frame before */
+};
+
+struct path {
+    struct path_pose T; /* of the last frame */
+    double bias;
+    struct intrinsics K;
+    int n_slots;
+    uint32_t n_frames;         /* so far */
+    uint32_t n_kept;           /* keyframes */
+    uint32_t n_points;         /* of the system */
+    uint32_t order[PATH_KEPT]; /* the kept keyframes' places, oldest first */
+    struct path_keyframe keyframe[PATH_KEPT];
+    struct path_told told;
+    struct path_landmark *landmark; /* [2 n_slots] */
+    uint32_t *list;                 /* [2 n_slots] those that this frame's tracks are of */
+    struct path_point *point;       /* [PATH_POINTS] */
+    struct path_row *row;           /* [PATH_POINTS][PATH_KEPT] */
+    double *term;                   /* [2 n_slots][PATH_TERMS] of single sums */
+};
+
+#define PATH_TERMS 16
+
+/* Sums of a step, in memory that a block shares. */
+struct path_shared {
+    double A[PATH_PAIRS], b[PATH_UNKNOWNS]; /* lower half, by rows */
+    double sum[4];
+    struct path_pose pose; /* of the frame, while it is searched */
+    double bias, error;
+    uint32_t n, n_inliers, done;
+};
+
+/* Lays a path over n_slots tracks out in memory that begins at `base`, all of it zero; NULL only
+ * counts. Returns its bytes. */
+size_t path_lay_out(struct path *p, uint8_t *base, int n_slots);
+
+/* The last frame's pose, camera to world. */
+struct rigid path_T_wc(const struct path *p);
+
+/*
+ * path_cpu - the pose of a frame whose tracks are known
+ *
+ * In/out:  p; p->told is the frame's
+ * In:      t: after track_cpu() of the frame; f
+ * Maths:   MATH.md (P1)-(P9)
+ * Twins:   path_cpu.c, path_cuda.cu (tests/twin/gpu_track.c)
+ * Cost:    about 1 ms on one core, 10 ms where the frame becomes a keyframe
+ */
+void path_cpu(struct path *p, const struct track *t, const struct path_frame *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

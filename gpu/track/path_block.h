@@ -1,0 +1,456 @@
+/*
+ * path_block.h - the pose of a frame, by a block of lanes that wait for each other
+ *
+ * Its includer says what a function of the block is (PATH_FN) and how lanes wait (path_wait());
+ * without both the block is one lane, which is the CPU's. What lanes share is a landmark each
+ * (their rows), or a sum each, over all landmarks in their order. What is left is for lane 0.
+ * Maths:   MATH.md (P1)-(P9)
+ */
+#ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
+#define RECOND_GPU_TRACK_PATH_BLOCK_H
+
+#include "gpu/track/path_point.h"
+
+#ifndef PATH_FN
+#define PATH_FN static inline
+PATH_FN void path_wait(void)
+{
+}
+#endif
+
+#define PATH_FRAME 6 /* unknowns of a frame's pose */
+#define PATH_FRAME_PAIRS (PATH_FRAME * (PATH_FRAME + 1) / 2)
+
+struct path_block {
+    struct path *p;
+    const struct track *t;
+    const struct path_frame *f;
+    struct path_shared *s;
+    uint32_t lane, lanes;
+};
+
+#define PATH_EACH(b, i, n) for (uint32_t i = (b)->lane; i < (n); i += (b)->lanes)
+
+/* A system of n unknowns, its lower half by rows: s->b becomes the solution, or s->done 0. */
+PATH_FN void path_factor(const struct path_block *b, uint32_t n)
+{
+    double *A = b->s->A;
+    for (uint32_t k = 0; k < n; k++) {
+        double *row = A + k * (k + 1) / 2;
+        if (b->lane == 0) {
+            b->s->done = b->s->done && row[k] > PATH_SINGULAR;
+            row[k] = sqrt(b->s->done ? row[k] : 1.0);
+        }
+        path_wait();
+        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
+            A[i * (i + 1) / 2 + k] /= row[k];
+        path_wait();
+        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
+            for (uint32_t j = k + 1; j <= i; j++)
+                A[i * (i + 1) / 2 + j] -= A[i * (i + 1) / 2 + k] * A[j * (j + 1) / 2 + k];
+        path_wait();
+    }
+}
+
+PATH_FN void path_solve(const struct path_block *b, uint32_t n)
+{
+    const double *A = b->s->A;
+    double *x = b->s->b;
+    path_factor(b, n);
+    for (uint32_t k = 0; k < n; k++) {
+        if (b->lane == 0)
+            x[k] /= A[k * (k + 1) / 2 + k];
+        path_wait();
+        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
+            x[i] -= A[i * (i + 1) / 2 + k] * x[k];
+        path_wait();
+    }
+    for (uint32_t k = n; k-- > 0;) {
+        if (b->lane == 0)
+            x[k] /= A[k * (k + 1) / 2 + k];
+        path_wait();
+        PATH_EACH(b, i, k)
+        x[i] -= A[k * (k + 1) / 2 + i] * x[k];
+        path_wait();
+    }
+}
+
+/* The landmarks of this frame's tracks, in their order; those of tracks that ended, and that one
+ * keyframe alone has seen, go. */
+PATH_FN void path_gather(const struct path_block *b)
+{
+    struct path *p = b->p;
+    uint32_t n = 0;
+    PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
+    {
+        struct path_landmark *m = &p->landmark[i];
+        int lives = m->id && m->id == b->t->slot[i / 2].id;
+        if (m->id && !lives && path_count(m->kept) < 2)
+            memset(m, 0, sizeof *m);
+    }
+    path_wait();
+    if (b->lane == 0) {
+        for (uint32_t i = 0; i < 2 * (uint32_t)p->n_slots; i++) {
+            const struct path_landmark *m = &p->landmark[i];
+            if (m->kept && m->id == b->t->slot[i / 2].id)
+                p->list[n++] = i;
+        }
+        b->s->n = n;
+    }
+    path_wait();
+}
+
+/* (P2) What a landmark says of the frame's pose: the error's two rows, times the root of their
+ * weight. Terms: 12 of rows, 2 of errors, whether it is an inlier, its error squared if so. */
+PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
+{
+    struct path *p = b->p;
+    const struct path_landmark *m = &p->landmark[p->list[i]];
+    const struct track_slot *seen = &b->t->slot[p->list[i] / 2];
+    double *out = p->term + (size_t)i * PATH_TERMS, c[3], u[2], s[2][3], e2, weight;
+    for (int k = 0; k < PATH_TERMS; k++)
+        out[k] = 0.0;
+    if (!path_project(c, u, &p->K, &b->s->pose, m->p))
+        return;
+    u[0] -= (double)seen->x;
+    u[1] -= (double)seen->y;
+    e2 = u[0] * u[0] + u[1] * u[1];
+    weight = 1.0 / (1.0 + e2 / (kernel * kernel));
+    path_slope(s, &p->K, c);
+    for (int r = 0; r < 2; r++) {
+        path_twist(out + PATH_FRAME * r, s[r], c);
+        for (int a = 0; a < PATH_FRAME; a++)
+            out[PATH_FRAME * r + a] *= weight;
+        out[2 * PATH_FRAME + r] = weight * u[r];
+    }
+    out[14] = e2 < PATH_INLIER_PX * PATH_INLIER_PX;
+    out[15] = out[14] > 0.0 ? e2 : 0.0;
+}
+
+/* Sums over the listed landmarks: element e of the lower half, then of the right hand side, then
+ * of inliers and their errors. */
+PATH_FN void path_sum_frame(const struct path_block *b)
+{
+    PATH_EACH(b, e, PATH_FRAME_PAIRS + PATH_FRAME + 2)
+    {
+        struct path_at at = path_at_of(e < PATH_FRAME_PAIRS ? e : 0);
+        double sum = 0.0;
+        uint32_t a = e - PATH_FRAME_PAIRS;
+        for (uint32_t i = 0; i < b->s->n; i++) {
+            const double *o = b->p->term + (size_t)i * PATH_TERMS;
+            if (e < PATH_FRAME_PAIRS)
+                sum += o[at.a] * o[at.c] + o[PATH_FRAME + at.a] * o[PATH_FRAME + at.c];
+            else if (a < PATH_FRAME)
+                sum -= o[a] * o[12] + o[PATH_FRAME + a] * o[13];
+            else
+                sum += o[8 + a];
+        }
+        if (e < PATH_FRAME_PAIRS)
+            b->s->A[e] = sum + (at.a == at.c ? 1e-6 : 0.0);
+        else if (a < PATH_FRAME)
+            b->s->b[a] = sum;
+        else
+            b->s->sum[a - PATH_FRAME] = sum;
+    }
+    path_wait();
+}
+
+/* (P2) From the last pose, in steps. Leaves s->pose, and s->done 0 where there is none. */
+PATH_FN void path_search(const struct path_block *b)
+{
+    if (b->lane == 0) {
+        b->s->pose = b->p->T;
+        b->s->done = 1;
+    }
+    path_wait();
+    for (int step = 0; step < PATH_STEPS; step++) {
+        PATH_EACH(b, i, b->s->n)
+        path_look(b, i, path_kernel(step));
+        path_wait();
+        path_sum_frame(b);
+        path_solve(b, PATH_FRAME);
+        if (b->lane == 0 && b->s->done)
+            path_move(&b->s->pose, b->s->b);
+        path_wait();
+    }
+}
+
+/* (P4) How much deeper the network sees the frame than its landmarks are; and how far tracks have
+ * moved since the last keyframe. Terms: ln of both depths' ratio, whether there is one; the way,
+ * whether there is one. */
+PATH_FN void path_compare(const struct path_block *b, uint32_t i)
+{
+    struct path *p = b->p;
+    const struct path_landmark *m = &p->landmark[p->list[i]];
+    const struct track_slot *now = &b->t->slot[p->list[i] / 2];
+    uint32_t last = p->order[p->n_kept - 1];
+    float log_d = path_depth(b->f->depth, b->t->w, b->t->h, now->x, now->y);
+    double *out = p->term + (size_t)i * PATH_TERMS, c[3], u[2];
+    for (int k = 0; k < 4; k++)
+        out[k] = 0.0;
+    if (log_d > 0.5f * PATH_NO_DEPTH && path_project(c, u, &p->K, &b->s->pose, m->p)) {
+        out[0] = (double)log_d - path_log(c[2]);
+        out[1] = 1.0;
+    }
+    if (m->kept >> last & 1u) {
+        double dx = (double)now->x - (double)m->seen[last].x;
+        double dy = (double)now->y - (double)m->seen[last].y;
+        out[2] = sqrt(dx * dx + dy * dy);
+        out[3] = 1.0;
+    }
+}
+
+PATH_FN void path_sum_scale(const struct path_block *b, double bias)
+{
+    PATH_EACH(b, e, 4)
+    {
+        double sum = 0.0;
+        for (uint32_t i = 0; i < b->s->n; i++) {
+            const double *o = b->p->term + (size_t)i * PATH_TERMS;
+            double r = (o[0] - bias) / PATH_DEPTH_LOG, weight = o[1] / (1.0 + r * r);
+            sum += e == 0 ? weight : e == 1 ? weight * (o[0] - bias) : o[e];
+        }
+        b->s->sum[e] = sum;
+    }
+    path_wait();
+}
+
+PATH_FN void path_scale(const struct path_block *b)
+{
+    double prior = PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG);
+    PATH_EACH(b, i, b->s->n)
+    path_compare(b, i);
+    if (b->lane == 0)
+        b->s->bias = b->p->bias;
+    path_wait();
+    for (int step = 0; step < 5; step++) {
+        double bias = b->s->bias;
+        path_sum_scale(b, bias);
+        if (b->lane == 0)
+            b->s->bias = bias + (b->s->sum[1] - prior * bias) / (b->s->sum[0] + prior);
+        path_wait();
+    }
+}
+
+/* (P5) The frame becomes a keyframe; its place is that of the oldest one, if all are taken. */
+PATH_FN void path_keep(const struct path_block *b)
+{
+    struct path *p = b->p;
+    if (b->lane == 0) {
+        uint32_t place = p->n_kept;
+        if (place == PATH_KEPT) {
+            place = p->order[0];
+            for (int k = 0; k + 1 < PATH_KEPT; k++)
+                p->order[k] = p->order[k + 1];
+            p->n_kept--;
+        }
+        p->order[p->n_kept++] = place;
+        p->keyframe[place].T = p->T;
+        p->keyframe[place].bias = p->bias;
+    }
+    path_wait();
+    PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
+    p->landmark[i].kept &= ~(1u << p->order[p->n_kept - 1]);
+    path_wait();
+}
+
+/* (P5) What the keyframe sees of the track in a slot. */
+PATH_FN void path_see(const struct path_block *b, uint32_t slot)
+{
+    struct path *p = b->p;
+    const struct track_slot *now = &b->t->slot[slot];
+    uint32_t place = p->order[p->n_kept - 1], i = path_place_of(p, slot, now->id);
+    struct path_landmark *m = &p->landmark[i];
+    struct path_seen o;
+    if (!now->id || (m->id == now->id && m->is_bad))
+        return;
+    o.x = now->x;
+    o.y = now->y;
+    o.log_d = path_depth(b->f->depth, b->t->w, b->t->h, now->x, now->y);
+    if (m->id != now->id || !m->kept) {
+        memset(m, 0, sizeof *m);
+        if (!path_has_depth(&o))
+            return;
+        m->id = now->id;
+        path_place(m->p, &o, &p->keyframe[place], &p->K);
+    }
+    m->kept |= 1u << place;
+    m->seen[place] = o;
+}
+
+/* Landmarks that two keyframes have seen or more, in their order, as far as there is room. */
+PATH_FN void path_choose(const struct path_block *b)
+{
+    struct path *p = b->p;
+    if (b->lane == 0) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < 2 * (uint32_t)p->n_slots && n < PATH_POINTS; i++)
+            if (path_count(p->landmark[i].kept) > 1)
+                p->point[n++].landmark = i;
+        p->n_points = n;
+    }
+    path_wait();
+}
+
+/* (P7) What all landmarks add to the system: each element by its lane. */
+PATH_FN void path_sum_system(const struct path_block *b)
+{
+    struct path *p = b->p;
+    uint32_t unknowns = p->n_kept * PATH_POSE, pairs = unknowns * (unknowns + 1) / 2;
+    PATH_EACH(b, e, pairs)
+    {
+        struct path_at at = path_at_of(e);
+        double sum = 0.0;
+        for (uint32_t i = 0; i < p->n_points; i++) {
+            uint32_t kept = p->landmark[p->point[i].landmark].kept;
+            if (kept >> p->order[at.k] & kept >> p->order[at.l] & 1u)
+                sum += path_pair(&p->row[i * PATH_KEPT], &at);
+        }
+        b->s->A[e] = sum;
+    }
+    PATH_EACH(b, e, unknowns)
+    {
+        double sum = 0.0;
+        for (uint32_t i = 0; i < p->n_points; i++) {
+            uint32_t kept = p->landmark[p->point[i].landmark].kept, k = e / PATH_POSE;
+            if (kept >> p->order[k] & 1u)
+                sum += path_right(&p->row[i * PATH_KEPT + k], e % PATH_POSE, p->point[i].g);
+        }
+        b->s->b[e] = sum;
+    }
+    path_wait();
+    PATH_EACH(b, k, p->n_kept)
+    {
+        double weight = 1.0 / (PATH_BIAS_LOG * PATH_BIAS_LOG);
+        for (uint32_t a = 0; a < PATH_POSE; a++) {
+            uint32_t e = k * PATH_POSE + a;
+            double *at = &b->s->A[e * (e + 1) / 2 + e];
+            *at += a == 6 ? weight : k == 0 ? PATH_HELD : 1e-3;
+        }
+        b->s->b[k * PATH_POSE + 6] -= weight * p->keyframe[p->order[k]].bias;
+    }
+    path_wait();
+}
+
+/* (P7) Rounds of Gauss and Newton, reweighted. */
+PATH_FN void path_refine(const struct path_block *b)
+{
+    struct path *p = b->p;
+    path_choose(b);
+    if (b->lane == 0)
+        b->s->done = 1;
+    path_wait();
+    for (int round = 0; round < PATH_ROUNDS; round++) {
+        PATH_EACH(b, i, p->n_points)
+        path_linearise(p, i);
+        path_wait();
+        path_sum_system(b);
+        path_solve(b, p->n_kept * PATH_POSE);
+        if (!b->s->done)
+            break;
+        PATH_EACH(b, i, p->n_points)
+        path_follow(p, i, b->s->b);
+        PATH_EACH(b, k, p->n_kept)
+        {
+            struct path_keyframe *at = &p->keyframe[p->order[k]];
+            if (k > 0)
+                path_move(&at->T, b->s->b + k * PATH_POSE);
+            at->bias += b->s->b[k * PATH_POSE + 6];
+        }
+        path_wait();
+    }
+    PATH_EACH(b, k, p->n_kept)
+    path_square(&p->keyframe[p->order[k]].T);
+    path_wait();
+}
+
+PATH_FN void path_become_keyframe(const struct path_block *b)
+{
+    struct path *p = b->p;
+    path_keep(b);
+    PATH_EACH(b, slot, (uint32_t)p->n_slots)
+    path_see(b, slot);
+    path_wait();
+    if (p->n_kept > 1)
+        path_refine(b);
+    PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
+    path_judge(p, i);
+    path_wait();
+    if (b->lane == 0) {
+        const struct path_keyframe *last = &p->keyframe[p->order[p->n_kept - 1]];
+        p->T = last->T;
+        p->bias = last->bias;
+        p->told.is_keyframe = 1;
+    }
+    path_wait();
+}
+
+/* (P9) All landmarks and keyframes go; the frame is where its guess says. */
+PATH_FN void path_begin(const struct path_block *b, uint32_t state)
+{
+    struct path *p = b->p;
+    PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
+    memset(&p->landmark[i], 0, sizeof p->landmark[i]);
+    path_wait();
+    if (b->lane == 0) {
+        p->n_kept = 0;
+        p->T = path_pose_of(b->f->T_wc);
+        p->told.state = state;
+    }
+    path_wait();
+    path_become_keyframe(b);
+}
+
+/* (P8) A frame that was found: is it a keyframe? */
+PATH_FN void path_find(const struct path_block *b)
+{
+    struct path *p = b->p;
+    int is_keyframe;
+    path_scale(b);
+    is_keyframe = b->s->sum[2] >= PATH_MOVED_PX * b->s->sum[3] ||
+                  (double)b->s->n < PATH_NEW_SHARE * (double)b->t->n_live;
+    if (b->lane == 0) {
+        p->T = b->s->pose;
+        path_square(&p->T);
+        p->bias = b->s->bias;
+        p->told.state = PATH_FOUND;
+    }
+    path_wait();
+    if (is_keyframe)
+        path_become_keyframe(b);
+}
+
+PATH_FN void path_run(const struct path_block *b)
+{
+    struct path *p = b->p;
+    double inliers;
+    if (b->lane == 0) {
+        memset(&p->told, 0, sizeof p->told);
+        p->K = b->f->K;
+    }
+    path_wait();
+    if (p->n_frames == 0 || b->f->restart) {
+        path_begin(b, PATH_BEGUN);
+    } else {
+        path_gather(b);
+        path_search(b);
+        inliers = b->s->done ? b->s->sum[0] : 0.0;
+        if (b->lane == 0) {
+            p->told.n_landmarks = b->s->n;
+            p->told.n_inliers = (uint32_t)inliers;
+            p->told.error_px = inliers > 0.0 ? (float)sqrt(b->s->sum[1] / inliers) : 0.0f;
+        }
+        path_wait();
+        if (inliers < PATH_INLIERS || 3.0 * inliers < (double)b->s->n)
+            path_begin(b, PATH_LOST);
+        else
+            path_find(b);
+    }
+    if (b->lane == 0) {
+        p->told.log_scale = (float)p->bias;
+        p->n_frames++;
+    }
+    path_wait();
+}
+
+#endif

@@ -1,0 +1,277 @@
+/* A path from tracks (P1)-(P9): its arithmetic by hand, a drawn walk whose truth is known, and what
+ * no path can be made of. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/track/path_block.h"
+#include "tests/support/views_case.h"
+
+#define W 192
+#define H 144
+#define FRAMES 40
+
+struct rig {
+    struct track t;
+    struct path p;
+    uint8_t *track_arena, *arena;
+    struct views_case scene;
+    struct rigid guess, first; /* the drawn pose of the first frame */
+    int n;
+};
+
+static void open_rig(struct rig *r)
+{
+    *r = (struct rig){.guess = rigid_identity()};
+    r->track_arena = calloc(1, track_lay_out(&r->t, NULL, W, H));
+    track_lay_out(&r->t, r->track_arena, W, H);
+    r->arena = calloc(1, path_lay_out(&r->p, NULL, r->t.n_slots));
+    path_lay_out(&r->p, r->arena, r->t.n_slots);
+    views_case_open(&r->scene, W, H);
+}
+
+static void close_rig(struct rig *r)
+{
+    views_case_close(&r->scene);
+    free(r->track_arena);
+    free(r->arena);
+}
+
+/* The picture and the depth that the scene holds go in, with a guess that stands still. */
+static uint32_t put(struct rig *r, int restart)
+{
+    const struct track_frame tf = {r->scene.rgb, NULL, restart};
+    const struct path_frame f = {r->scene.depth, &r->guess, r->scene.frame.K, restart};
+    if (r->n++ == 0)
+        r->first = r->scene.frame.T_wc;
+    track_cpu(&r->t, &tf);
+    path_cpu(&r->p, &r->t, &f);
+    r->guess = path_T_wc(&r->p);
+    return r->p.told.state;
+}
+
+/* Metres between the path and the truth, after the first frame's own place is taken off, and the
+ * path's scale. */
+static float off(const struct rig *r, float scale)
+{
+    struct rigid inverse = rigid_inverse(&r->first);
+    struct rigid truth = rigid_mul(&inverse, &r->scene.frame.T_wc), is = path_T_wc(&r->p);
+    struct vec3 d = vec3_make(is.t[0] / scale - truth.t[0], is.t[1] / scale - truth.t[1],
+                              is.t[2] / scale - truth.t[2]);
+    return sqrtf(vec3_norm2(d));
+}
+
+static void logs_and_powers(void **state)
+{
+    (void)state;
+    for (double x = 1e-3; x < 1e4; x *= 1.07) {
+        assert_true(fabs(path_log(x) - log(x)) < 1e-9);
+        assert_true(fabs(path_exp(path_log(x) / 4) / pow(x, 0.25) - 1) < 1e-9);
+    }
+}
+
+/* f = 100, c = 50: (1, -1, 2) from the origin is at (100, 0); when the camera has turned by a
+ * quarter about its axis, at (100, 100). */
+static void seen_by_hand(void **state)
+{
+    struct intrinsics K = {100, 100, 50, 50};
+    struct path_pose T = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+    const double p[3] = {1, -1, 2}, behind[3] = {1, -1, 0.01};
+    const double d[6] = {0, 0, 0, 0, 0, 2}; /* half of it is a tangent: 90 degrees about z */
+    double c[3], u[2];
+    (void)state;
+    assert_int_equal(path_project(c, u, &K, &T, p), 1);
+    assert_true(u[0] == 100 && u[1] == 0);
+    assert_int_equal(path_project(c, u, &K, &T, behind), 0);
+    path_move(&T, d);
+    assert_int_equal(path_project(c, u, &K, &T, p), 1);
+    assert_true(fabs(u[0] - 100) < 1e-12 && fabs(u[1] - 100) < 1e-12);
+}
+
+/* Each slope is what a small step changes. */
+static void slopes_are_differences(void **state)
+{
+    struct intrinsics K = {210, 190, 60, 40};
+    struct path_pose T = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0.1, -0.2, 0.3}};
+    const double p[3] = {0.4, 0.3, 2}, turn[6] = {0, 0, 0, 0.3, -0.2, 0.5};
+    double c[3], u[2], s[2][3], j[2][6];
+    (void)state;
+    path_move(&T, turn);
+    path_project(c, u, &K, &T, p);
+    path_slope(s, &K, c);
+    for (int r = 0; r < 2; r++)
+        path_twist(j[r], s[r], c);
+    for (int a = 0; a < 6; a++) {
+        struct path_pose moved = T;
+        double d[6] = {0}, v[2];
+        d[a] = 1e-6;
+        path_move(&moved, d);
+        path_project(c, v, &K, &moved, p);
+        for (int r = 0; r < 2; r++)
+            assert_true(fabs((v[r] - u[r]) / 1e-6 - j[r][a]) < 1e-2);
+    }
+}
+
+static void elements_have_their_place(void **state)
+{
+    uint32_t e = 0;
+    (void)state;
+    for (uint32_t row = 0; row < PATH_UNKNOWNS; row++)
+        for (uint32_t column = 0; column <= row; column++, e++) {
+            struct path_at at = path_at_of(e);
+            assert_int_equal(at.k * PATH_POSE + at.a, row);
+            assert_int_equal(at.l * PATH_POSE + at.c, column);
+        }
+    assert_int_equal(e, PATH_PAIRS);
+}
+
+/* A walk of 2.8 m whose depths are 10 % too large and bent by 10 %: its scale is theirs. */
+static void walk_is_followed(void **state)
+{
+    struct rig r;
+    float worst = 0;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < FRAMES; i++) {
+        views_case_draw(&r.scene, i, 1.1f);
+        assert_int_equal(put(&r, 0), i ? PATH_FOUND : PATH_BEGUN);
+        worst = fmaxf(worst, off(&r, 1.1f));
+        assert_true(r.p.n_kept <= PATH_KEPT);
+    }
+    print_message("# %.3f m off at most\n", (double)worst);
+    assert_true(worst < 0.12f);
+    close_rig(&r);
+}
+
+/* The same walk where every other frame's depths are a fifth larger. */
+static void scales_of_frames_are_found(void **state)
+{
+    struct rig r;
+    float worst = 0, apart = 0;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < FRAMES; i++) {
+        views_case_draw(&r.scene, i, i % 2 ? 0.9f : 1.1f);
+        (void)put(&r, 0);
+        worst = fmaxf(worst, off(&r, 1.0f));
+        if (i >= 10)
+            apart += (i % 2 ? -1.0f : 1.0f) * r.p.told.log_scale / (0.5f * (FRAMES - 10));
+    }
+    print_message("# %.3f m off at most, %.3f between scales\n", (double)worst, (double)apart);
+    assert_true(worst < 0.2f);
+    assert_true(fabsf(apart - logf(1.1f / 0.9f)) < 0.06f);
+    close_rig(&r);
+}
+
+static void frozen_stands_still(void **state)
+{
+    struct rig r;
+    (void)state;
+    open_rig(&r);
+    views_case_draw(&r.scene, 3, 1.0f);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(put(&r, 0), i ? PATH_FOUND : PATH_BEGUN);
+        assert_true(off(&r, 1.0f) < 1e-4f);
+    }
+    assert_int_equal(r.p.n_kept, 1);
+    close_rig(&r);
+}
+
+/* Without texture the guess stands, and the path goes on when there is some again. */
+static void nothing_to_see_is_lost(void **state)
+{
+    struct rig r;
+    struct rigid T;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < 6; i++) {
+        views_case_draw(&r.scene, i, 1.0f);
+        (void)put(&r, 0);
+    }
+    memset(r.scene.rgb, 128, 3 * (size_t)W * H);
+    r.guess.t[1] += 0.25f;
+    T = r.guess;
+    assert_int_equal(put(&r, 0), PATH_LOST);
+    T = path_T_wc(&r.p);
+    assert_true(fabsf(T.t[1] - r.guess.t[1]) < 1e-6f);
+    assert_int_equal(put(&r, 0), PATH_LOST);
+    views_case_draw(&r.scene, 7, 1.0f);
+    assert_int_equal(put(&r, 0), PATH_LOST); /* its tracks are new */
+    views_case_draw(&r.scene, 8, 1.0f);
+    assert_int_equal(put(&r, 0), PATH_FOUND);
+    assert_true(r.p.told.n_inliers > 100);
+    close_rig(&r);
+}
+
+/* Frames 10 and 11 change places: the path goes there and back. */
+static void swapped_frames_are_followed(void **state)
+{
+    static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 10, 12, 13};
+    struct rig r;
+    (void)state;
+    open_rig(&r);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        views_case_draw(&r.scene, order[i], 1.0f);
+        assert_int_equal(put(&r, 0), i ? PATH_FOUND : PATH_BEGUN);
+        assert_true(off(&r, 1.0f) < 0.08f);
+    }
+    close_rig(&r);
+}
+
+/* A place from which nothing of the last one is seen; then a restart. */
+static void jumps_are_lost(void **state)
+{
+    struct rig r;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < 8; i++) {
+        views_case_draw(&r.scene, i, 1.0f);
+        (void)put(&r, 0);
+    }
+    views_case_draw(&r.scene, 60, 1.0f);
+    assert_int_equal(put(&r, 0), PATH_LOST);
+    views_case_draw(&r.scene, 61, 1.0f);
+    assert_int_equal(put(&r, 0), PATH_FOUND);
+    views_case_draw(&r.scene, 62, 1.0f);
+    assert_int_equal(put(&r, 1), PATH_BEGUN);
+    assert_int_equal(r.p.n_kept, 1);
+    close_rig(&r);
+}
+
+/* No depth at all: there are no landmarks, and each frame says so. */
+static void no_depth_is_lost(void **state)
+{
+    struct rig r;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < 4; i++) {
+        views_case_draw(&r.scene, i, 1.0f);
+        memset(r.scene.depth, 0, (size_t)W * H * sizeof *r.scene.depth);
+        if (i == 2)
+            for (int k = 0; k < W * H; k++)
+                r.scene.depth[k] = k % 3 ? NAN : INFINITY;
+        assert_int_equal(put(&r, 0), i ? PATH_LOST : PATH_BEGUN);
+        assert_true(off(&r, 1.0f) < 1.0f);
+    }
+    close_rig(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logs_and_powers),
+        cmocka_unit_test(seen_by_hand),
+        cmocka_unit_test(slopes_are_differences),
+        cmocka_unit_test(elements_have_their_place),
+        cmocka_unit_test(walk_is_followed),
+        cmocka_unit_test(scales_of_frames_are_found),
+        cmocka_unit_test(frozen_stands_still),
+        cmocka_unit_test(nothing_to_see_is_lost),
+        cmocka_unit_test(swapped_frames_are_followed),
+        cmocka_unit_test(jumps_are_lost),
+        cmocka_unit_test(no_depth_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
