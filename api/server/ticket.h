@@ -2,9 +2,9 @@
  * ticket.h - one-time tickets: what a link or a picture code carries in place of a token
  *
  * A ticket opens one session with one scope, once, and only for a while; POST
- * /v1/tickets/exchange gives a token of the session for it. A link may be seen by others later, in
- * a history or a chat: then it is worth nothing any more. Tickets are kept in memory alone, by their
- * SHA-256, so an end of the process voids them.
+ * /v1/tickets/exchange gives a token of the session for it. A link may be seen by others later,
+ * in a history or a chat: then it is worth nothing any more. Tickets are kept in memory alone, by
+ * their SHA-256, so an end of the process voids them.
  * Threads: all calls lock; any thread. Times are seconds of a clock that does not jump.
  */
 #ifndef RECOND_API_TICKET_H

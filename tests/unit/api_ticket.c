@@ -1,4 +1,4 @@
-/* api_ticket.c - one-time tickets: once, for a while, for one session, and never for more than their maker may */
+/* api_ticket.c - one-time tickets: once, for a while, and never for more than their maker may */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* tests.js - runs the test files of this folder and leaves their lines in `window.tap` */
 import * as mirror from './mirror.test.js';
+import * as page from './page.test.js';
 import * as view from './view.test.js';
 import {tap} from './tap.js';
 
@@ -8,4 +9,4 @@ async function golden(name) {
   return Uint8Array.from(text.trim().split(/\s+/), byte => parseInt(byte, 16));
 }
 
-window.tap = await tap({...mirror.tests, ...view.tests}, golden);
+window.tap = await tap({...mirror.tests, ...page.tests, ...view.tests}, golden);

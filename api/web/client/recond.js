@@ -13,6 +13,7 @@ import { RecondError, StoreFull, StreamError, Unreachable } from './errors.js';
 export { Rest } from './rest.js';
 export { Mirror, readHeader, readPlanes } from './mirror.js';
 export { Store } from './store.js';
+export { LocalMirror } from './local-mirror.js';
 export * from './errors.js';
 export * from './wire.js';
 
@@ -156,6 +157,7 @@ export class Client {
   connect() {
     clearTimeout(this.timer);
     if (this.state === 'over') return;
+    this.endsAgain();
     this.resetConnection();
     this.become('connecting', this.why);
     const protocols = ['recon.v1', ...this.options.token ? [bearer(this.options.token)] : []];
@@ -164,6 +166,13 @@ export class Client {
     ws.onopen = () => this.opened();
     ws.onmessage = event => this.message(event.data);
     ws.onclose = event => this.closed(event.code);
+  }
+
+  /** A client that has said `end` and has all answers comes back as a viewer: as a feeder it would drive away the one that feeds now. */
+  endsAgain() {
+    if (this.ending !== 'sent') return;
+    if (this.waiting.size) this.ending = 'asked';
+    else this.role = 'view';
   }
 
   opened() {
@@ -219,7 +228,7 @@ export class Client {
   }
 
   async closed(code) {
-    const before = this.state, wasReady = this.window > 0 || this.ready && before === 'open';
+    const wasReady = this.state === 'open';
     this.ws = null;
     if (this.state === 'over') return;
     if (this.farewell === null) return this.finish(this.lastError);
@@ -286,6 +295,7 @@ export class Client {
     this.become('open');
     this.say({ op: 'ping', t: Math.round(performance.now() * 1000) });
     this.tell('ready', m);
+    if (this.ending === 'sent' && this.role === 'view') this.on_ended(m);
     this.pump();
   }
 

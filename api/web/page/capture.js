@@ -1,0 +1,88 @@
+/* capture.js - the camera's part of a scan's page: its picture, its settings, what the user is told of it */
+import { Scanner } from '../capture/scanner.js';
+import { degreesAllowed, keepView, viewOf } from '../capture/intrinsics.js';
+import { el } from './dom.js';
+
+const FULL_MS = 4000;
+
+export class Capture {
+  constructor(page) {
+    this.page = page;
+    this.fullWhy = null;
+    this.fullAt = 0;
+    this.lost = '';
+    this.scanner = null;
+  }
+
+  /** Why pictures cannot be kept just now, or null. */
+  get full() { return performance.now() - this.fullAt < FULL_MS ? this.fullWhy : null; }
+  set full(why) {
+    this.fullWhy = why;
+    this.fullAt = performance.now();
+  }
+
+  /** What the user should know of the camera, '' if nothing. */
+  get note() {
+    return this.lost || this.scanner.thrift.sentence;
+  }
+
+  async open() {
+    const { page } = this;
+    const client = { get state() { return page.client.state; }, get roomy() { return page.client.roomy; }, get ready() { return page.client.ready; },
+      get rate() { return page.client.rate; }, get jpeg() { return page.client.jpeg; }, feed: frame => this.feed(frame) };
+    this.scanner = new Scanner(client, {
+      onfull: why => { this.full = why; },
+      onlost: () => { this.lost = 'The camera was taken away. Press Pause, then Scan.'; },
+    });
+    const camera = await this.scanner.open();
+    page.cameraPlace.replaceChildren(camera.video);
+    page.cameraPlace.hidden = false;
+    page.buttons.torch.hidden = !camera.hasTorch;
+    this.settings(camera);
+  }
+
+  feed(frame) {
+    const { page } = this, seq = page.client.feed(frame);
+    page.meter.fed(seq);
+    const [fx, fy, cx, cy] = frame.intrinsics, { width, height } = frame;
+    page.view.intrinsics({ fx, fy, cx, cy, width, height });
+  }
+
+  settings(camera) {
+    const { scanner, page } = this, { degrees, known } = viewOf(camera.name);
+    const field = el('input', { type: 'number', id: 'degrees', min: 20, max: 150, step: 0.5, value: String(degrees), inputMode: 'decimal' });
+    field.addEventListener('change', () => {
+      const value = Number.parseFloat(field.value);
+      if (!degreesAllowed(value)) return;
+      scanner.degrees = value;
+      keepView(camera.name, value);
+    });
+    page.settings.replaceChildren(el('details', {}, el('summary', {}, 'Camera'),
+      el('p', {}, el('label', { for: 'degrees' }, 'Field of view along the longer side, degrees '), field),
+      el('p', { class: 'quiet' }, known ? 'As it was set for this camera.'
+        : 'Most phones have 60 to 75. Where the maker names a focal length as for 35 mm film, f: 26 mm is 69 degrees, 24 mm 74, 28 mm 65.')));
+    page.settings.hidden = false;
+  }
+
+  start() {
+    this.scanner.start();
+  }
+
+  async toggleTorch(button) {
+    const on = button.getAttribute('aria-pressed') !== 'true';
+    try {
+      await this.scanner.camera.torch(on);
+      button.setAttribute('aria-pressed', String(on));
+    } catch {
+      button.hidden = true;
+    }
+  }
+
+  close() {
+    const { page } = this;
+    this.scanner?.close();
+    page.cameraPlace.replaceChildren();
+    page.cameraPlace.hidden = page.buttons.torch.hidden = page.settings.hidden = true;
+  }
+}
+

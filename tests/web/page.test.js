@@ -1,0 +1,236 @@
+/* page.test.js - parts of the page without a browser's devices: picture codes, intrinsics, rates, frames' bytes, and the client on a
+ * socket that the test holds */
+import { bearer, Client, encodeFrame, StoreFull } from '../../api/web/client/recond.js';
+import { degreesOf, intrinsicsOf, sizeFor } from '../../api/web/capture/intrinsics.js';
+import { OFFLINE_RATE, rateFor } from '../../api/web/capture/thrift.js';
+import { placed } from '../../api/web/page/session.js';
+import { qrCode } from '../../api/web/page/qr.js';
+import { near, same } from './tap.js';
+
+const digest = async text => [...new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))]
+  .map(b => b.toString(16).padStart(2, '0')).join('');
+
+/* ------------------------------------------------------------------------- a socket in the hand */
+
+class Socket extends EventTarget {
+  static all = [];
+  static OPEN = 1;
+  constructor(url, protocols) {
+    super();
+    Object.assign(this, { url, protocols, readyState: 0, sent: [], bufferedAmount: 0 });
+    Socket.all.push(this);
+  }
+
+  send(data) { this.sent.push(typeof data === 'string' ? JSON.parse(data) : data); }
+  close() { this.readyState = 3; }
+  open() {
+    this.readyState = 1;
+    this.onopen();
+  }
+
+  tell(message) { this.onmessage({ data: typeof message === 'object' && !(message instanceof ArrayBuffer) ? JSON.stringify(message) : message }); }
+  end(code = 1006) {
+    this.readyState = 3;
+    this.onclose({ code });
+  }
+
+  said(op) { return this.sent.filter(m => m.op === op); }
+  get seqs() { return this.sent.filter(m => m instanceof ArrayBuffer).map(m => Number(new DataView(m).getBigUint64(8, true))); }
+}
+
+const READY = { op: 'ready', session: 's', epoch: 1, revision: 0, limits: { window: 2 }, net: [0, 0], features: [] };
+const frame = () => ({ jpeg: new Uint8Array([0xff, 0xd8, 0xff, 0xd9]), width: 640, height: 480, tNs: 1n });
+
+/** A started client on a Socket, within a page whose WebSocket is that. */
+async function withClient(options, test) {
+  const real = globalThis.WebSocket;
+  globalThis.WebSocket = Socket;
+  Socket.all = [];
+  const client = new Client({ url: 'ws://a/v1/sessions/s/stream', role: 'ingest', ...options });
+  try {
+    await client.start();
+    await test(client, () => Socket.all.at(-1));
+  } finally {
+    client.stop();
+    globalThis.WebSocket = real;
+  }
+}
+
+const again = async client => {
+  clearTimeout(client.timer);
+  client.connect();
+};
+
+export const tests = {
+  'a picture code is the one that was read back': async () => {
+    for (const [text, size, hash] of [
+      ['recond', 21, 'c3b43a3930fc768f41748911fcf24426a2d5fc1b7e67a134551668d23847e863'],
+      ['https://scan.example.org:8700/#t=L-VD108PrWreFC7J6Dy92g', 33, 'd6c7b04fbc8ab0c9fbcdf3a91328cb465eaa7b2cbef54a5bad24fb79ced3870c'],
+      ['x'.repeat(200), 57, '64e9db0f7dcfa486be63739a1efef2c8324387cf233f7686c75d9b4e079a8873'],
+    ]) {
+      const rows = qrCode(text);
+      same(rows.length, size, 'modules');
+      same(await digest(rows.map(r => r.join('')).join('\n')), hash, text.slice(0, 20));
+    }
+  },
+  'a text that no code holds is refused': () => {
+    let refused = false;
+    try { qrCode('x'.repeat(214)); } catch { refused = true; }
+    same(refused, true, 'refused');
+  },
+  'intrinsics follow the longer side': () => {
+    const [fx, fy, cx, cy] = intrinsicsOf(90, 640, 480);
+    near(fx, 320, 'fx');
+    near(fy, 320, 'fy');
+    same(cx, 319.5, 'cx');
+    same(cy, 239.5, 'cy');
+    near(intrinsicsOf(90, 480, 640)[0], 320, 'turned');
+    near(degreesOf(intrinsicsOf(67, 1280, 720)[0], 1280, 720), 67, 'and back');
+  },
+  'a picture is made smaller, never larger': () => {
+    same(sizeFor(1920, 1080, 640).join(), '640,360', 'smaller');
+    same(sizeFor(1080, 1920, 640).join(), '360,640', 'turned');
+    same(sizeFor(320, 240, 640).join(), '320,240', 'as it is');
+  },
+  'rates fall with heat, battery, a slow encoder and no line': () => {
+    same(rateFor({ server: 12, most: 30, encodeMs: 5, online: true }), 12, 'the server says');
+    same(rateFor({ server: 30, encodeMs: 90, online: true }), 10, 'the encoder bounds');
+    same(rateFor({ server: 20, battery: { level: 0.1, charging: false }, online: true }), 10, 'battery');
+    same(rateFor({ server: 20, battery: { level: 0.1, charging: true }, online: true }), 20, 'on the charger');
+    same(rateFor({ server: 20, pressure: 'critical', online: true }), 5, 'heat');
+    same(rateFor({ server: 20, online: false }), OFFLINE_RATE, 'no line');
+  },
+  'a frame is the example of the page': async golden => {
+    const bytes = new Uint8Array(encodeFrame({
+      seq: 7, tNs: 1000000000n, world: 2, tracking: 3, width: 640, height: 480, jpeg: new Uint8Array([0xff, 0xd8, 0xff, 0xd9]),
+      intrinsics: [500, 500, 319.5, 239.5], pose: { q: [0, 0, 0, 1], t: [1, 1.5, -2] },
+    }));
+    const expected = await golden('frame');
+    same(bytes.length, expected.length, 'length');
+    bytes.forEach((b, i) => same(b, expected[i], 'byte ' + i));
+  },
+  'a token travels as base64url': () => same(bearer('a?>~ü'), 'bearer.recon.YT8-fsO8', 'protocol'),
+  'a pose of opengl is turned, and one of cv is not': () => {
+    same(placed({ pose: [0, 0, 0, 1, 1, 2, 3] }, 'opengl').q.map(x => x + 0).join(), '1,0,0,0', 'half a turn about x');
+    same(placed({ pose: [0.1, 0.2, 0.3, 0.9, 1, 2, 3], submap: 2 }, 'cv').q.join(), '0.1,0.2,0.3,0.9', 'as it is');
+  },
+  'no more than the window goes out': () => withClient({}, async (client, ws) => {
+    for (let i = 0; i < 4; i++) client.feed(frame());
+    ws().open();
+    same(ws().said('start')[0].role, 'ingest', 'start');
+    same(ws().seqs.join(), '', 'before ready');
+    ws().tell(READY);
+    same(ws().seqs.join(), '1,2', 'the window');
+    same(client.roomy, false, 'no room');
+    ws().tell({ op: 'ack', seq: 1, status: 'used' });
+    same(ws().seqs.join(), '1,2,3', 'and on');
+  }),
+  'frames without an answer go again, in their order, under their numbers': () => withClient({}, async (client, ws) => {
+    for (let i = 0; i < 3; i++) client.feed(frame());
+    ws().open();
+    ws().tell(READY);
+    ws().tell({ op: 'ack', seq: 2, status: 'used' });
+    ws().end();
+    same(client.state, 'waiting', 'state');
+    await again(client);
+    ws().open();
+    ws().tell({ ...READY, last_seq: 2 });
+    same(ws().seqs.join(), '1,3', 'again');
+    same(client.feed(frame()), 4, 'the next number');
+  }),
+  'later: nothing goes before the others are answered, then from that frame on': () => withClient({}, async (client, ws) => {
+    for (let i = 0; i < 3; i++) client.feed(frame());
+    ws().open();
+    ws().tell({ ...READY, limits: { window: 3 } });
+    ws().tell({ op: 'ack', seq: 2, status: 'later', retry_ms: 0 });
+    same(ws().seqs.join(), '1,2,3', 'held');
+    ws().tell({ op: 'ack', seq: 3, status: 'later', retry_ms: 0 });
+    ws().tell({ op: 'ack', seq: 1, status: 'used' });
+    await new Promise(then => setTimeout(then, 20));
+    same(ws().seqs.join(), '1,2,3,2,3', 'then again');
+  }),
+  'what is full is said, and what is kept stays': () => withClient({ maxWaiting: 2 }, async client => {
+    client.feed(frame());
+    client.feed(frame());
+    let why = null;
+    try { client.feed(frame()); } catch (error) { why = error; }
+    same(why instanceof StoreFull, true, 'class');
+    same(client.backlog, 2, 'kept');
+  }),
+  'an end that is final stays one, others come back': () => withClient({}, async (client, ws) => {
+    ws().open();
+    ws().tell(READY);
+    ws().tell({ op: 'error', type: 'busy', status: 503, title: 'No room now', detail: '', retry_ms: 5000 });
+    ws().end(1013);
+    same(client.state + client.retryMs, 'waiting5000', 'busy');
+    await again(client);
+    ws().open();
+    ws().tell(READY);
+    ws().tell({ op: 'bye', action: 'disconnect', reason: 'replaced' });
+    ws().end(1000);
+    same(client.state, 'over', 'disconnect');
+    same(client.why.final, true, 'why');
+  }),
+  'broken framing and a revoked token are final': async () => {
+    for (const [code, message] of [[1002], [1007], [1009], [1008, { op: 'error', type: 'unauthorized', status: 401, title: 'x', detail: '' }]])
+      await withClient({}, async (client, ws) => {
+        ws().open();
+        ws().tell(READY);
+        if (message) ws().tell(message);
+        ws().end(code);
+        same(client.state, 'over', `after ${code}`);
+      });
+  },
+  'after its end a client comes back as a viewer': () => withClient({}, async (client, ws) => {
+    client.feed(frame());
+    ws().open();
+    ws().tell(READY);
+    client.end();
+    same(ws().said('end').length, 0, 'not before the answers');
+    ws().tell({ op: 'ack', seq: 1, status: 'used' });
+    same(ws().said('end').length, 1, 'then');
+    ws().end();
+    await again(client);
+    ws().open();
+    same(ws().said('start')[0].role, 'view', 'role');
+  }),
+  'resume names the sync that the mirror held, and nothing after it broke': async () => {
+    const mirror = { resets: 0, begin() {}, message() {}, sync() {}, reset() { this.resets++; } };
+    await withClient({ mirror }, async (client, ws) => {
+      ws().open();
+      same(ws().said('start')[0].resume, undefined, 'at first');
+      ws().tell(READY);
+      client.held({ epoch: 1, revision: 42 });
+      ws().end();
+      await again(client);
+      ws().open();
+      same(JSON.stringify(ws().said('start')[0].resume), '{"epoch":1,"revision":42}', 'resume');
+      const resets = mirror.resets;
+      client.broken('a patch of another revision');
+      await again(client);
+      ws().open();
+      same(ws().said('start')[0].resume, undefined, 'after it broke');
+      same(mirror.resets, resets + 1, 'reset');
+    });
+  },
+  'a line on which nothing moves is left': () => withClient({}, async (client, ws) => {
+    const clock = performance.now.bind(performance);
+    let ahead = 0;
+    performance.now = () => clock() + ahead;
+    try {
+      ws().open();
+      ws().tell(READY);
+      const pings = ws().said('ping').length;
+      client.look();
+      same(ws().said('ping').length, pings, 'not yet');
+      ahead = 3100;
+      client.look();
+      same(ws().said('ping').length, pings + 1, 'a ping');
+      ahead += 8100;
+      client.look();
+      same(client.state, 'waiting', 'left');
+    } finally {
+      performance.now = clock;
+    }
+  }),
+};
