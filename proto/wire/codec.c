@@ -1,21 +1,20 @@
 #include "proto/wire/codec.h"
 
+#include "proto/wire/deflate.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 
 /*
- * Planes hold noise and runs of equal bytes and hardly ever repeat a longer string, so that a
- * search for matches costs time and makes the output longer. Measured
- * (tests/bench/bench_proto_delta.c, 24-bit colours): deflate 3.81 bytes a point at 53 MB/s with
- * Z_DEFAULT_STRATEGY, 3.63 at 177 MB/s with Z_RLE; zstd 3.66 at 649 MB/s on level 1, 3.70 at 288 on
- * level 3; and 3.96 and 3.93 where blocks do not end with their planes. So zstd saves no bytes, and
- * every client would have to know two codecs: it is kept for checkpoints, where speed counts.
+ * What is sent is deflated by deflate.c, for all that browsers inflate by themselves is deflate.
+ * Measured (tests/bench/bench_proto_delta.c, bench_daemon_edge.c, with zlib 1.2.13 and zstd 1.5.4):
+ * zlib's Z_RLE, a block for each group of planes, makes whole clouds 2 to 4 % larger at six times
+ * the time; zstd on level 1 takes one to four times as long as ours, and every client would have to
+ * know two codecs. It is kept for checkpoints.
  */
 #define RAW_DEFLATE_BITS (-15) /* no zlib header or check sum: what browsers call deflate-raw */
-#define DEFLATE_LEVEL 6
-#define DEFLATE_MEMORY 9
 #define ZSTD_LEVEL 1
 #define ZSTD_MATCH 7      /* shorter matches of noise cost more than they save */
 #define ZSTD_PART_MIN 512 /* bytes; below it the header of a block of its own weighs more */
@@ -24,8 +23,9 @@
 struct codec {
     ZSTD_CCtx *zstd_out;
     ZSTD_DCtx *zstd_in;
-    z_stream deflate, inflate;
-    int has_deflate, has_inflate;
+    z_stream inflate;
+    int has_inflate;
+    struct deflate deflate;
 };
 
 static const char *const codec_names[CODEC_KINDS] = {"raw", "deflate-raw", "zstd"};
@@ -58,8 +58,6 @@ void codec_free(struct codec **c)
         return;
     ZSTD_freeCCtx((*c)->zstd_out);
     ZSTD_freeDCtx((*c)->zstd_in);
-    if ((*c)->has_deflate)
-        deflateEnd(&(*c)->deflate);
     if ((*c)->has_inflate)
         inflateEnd(&(*c)->inflate);
     free(*c);
@@ -71,8 +69,8 @@ size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts)
     size_t slack = (n_parts + 1) * PART_SLACK;
 
     switch (kind) {
-    case CODEC_DEFLATE: /* deflateBound() for any level, memory and window */
-        return n + ((n + 7) >> 3) + ((n + 63) >> 6) + 5 + slack;
+    case CODEC_DEFLATE:
+        return deflate_bound(n, n_parts);
     case CODEC_ZSTD:
         return ZSTD_compressBound(n) + slack;
     default:
@@ -81,34 +79,6 @@ size_t codec_bound(enum codec_kind kind, size_t n, size_t n_parts)
 }
 
 /* ------------------------------------------------------------------------- deflate */
-
-static int pack_deflate(struct codec *c, uint8_t *dst, size_t cap, size_t *len, const uint8_t *src,
-                        const size_t *part_len, size_t n_parts, struct err *err)
-{
-    z_stream *z = &c->deflate;
-    int rc = Z_OK;
-
-    if (!c->has_deflate) {
-        if (deflateInit2(z, DEFLATE_LEVEL, Z_DEFLATED, RAW_DEFLATE_BITS, DEFLATE_MEMORY, Z_RLE) !=
-            Z_OK)
-            return err_set(err, ERR_MEMORY, "no memory to compress with deflate");
-        c->has_deflate = 1;
-    } else {
-        deflateReset(z);
-    }
-    z->next_in = (Bytef *)src;
-    z->next_out = dst;
-    z->avail_out = (uInt)cap;
-    for (size_t i = 0; i < n_parts && rc == Z_OK; i++) {
-        z->avail_in = (uInt)part_len[i];
-        if (part_len[i])
-            rc = deflate(z, Z_BLOCK);
-    }
-    if (rc != Z_OK || deflate(z, Z_FINISH) != Z_STREAM_END)
-        return err_set(err, ERR_MEMORY, "deflate needs more than %zu bytes", cap);
-    *len = cap - z->avail_out;
-    return 0;
-}
 
 static int unpack_inflate(struct codec *c, uint8_t *dst, size_t dst_len, const uint8_t *src,
                           size_t len, struct err *err)
@@ -199,7 +169,7 @@ int codec_pack(struct codec *c, enum codec_kind kind, uint8_t *dst, size_t cap, 
     size_t total = 0;
 
     if (kind == CODEC_DEFLATE)
-        return pack_deflate(c, dst, cap, len, src, part_len, n_parts, err);
+        return deflate_pack(&c->deflate, dst, cap, len, src, part_len, n_parts, err);
     if (kind == CODEC_ZSTD)
         return pack_zstd(c, dst, cap, len, src, part_len, n_parts, err);
     for (size_t i = 0; i < n_parts; i++)

@@ -1,10 +1,10 @@
 /*
  * codec.h - raw, deflate-raw and zstd with bounded output, contexts reused
  *
- * The packer ends a compressed block at the end of each part, so that each plane of a message gets
- * entropy tables of its own; a decoder need not know of it. The unpacker writes at most the
- * announced size, takes no window or dictionary from the stream and accepts exactly one complete
- * stream.
+ * The packer may end a compressed block at the end of each part, so that planes of a message that
+ * differ get entropy tables of their own; a decoder need not know of it. The unpacker writes at
+ * most the announced size, takes no window or dictionary from the stream and accepts exactly one
+ * complete stream.
  */
 #ifndef RECOND_PROTO_CODEC_H
 #define RECOND_PROTO_CODEC_H

@@ -14,15 +14,9 @@
 #define TRANSFORM_MAX_M 1.0e6f
 #define UNPLACED 1u /* flag of a submap transform */
 
-/*
- * Planes that share a compressed block, and so an entropy table, which is most of a small message:
- * lowest bytes of indices, their others; lower bytes of Morton codes, their higher ones with what
- * is fine of normals, both mostly zero; colours, confidence, normals. With a block for each plane a
- * point costs 3 to 4 % more.
- */
-#define GROUPS 7
-#define GROUPS_REMOVED 2
-static const uint8_t group_planes[GROUPS] = {1, 3, 2, 3, 3, 1, 1};
+/* Each plane is a part for the codec: of the removed indices, of the added keys. */
+#define PARTS_REMOVED PLANES_REMOVED_BYTES
+#define PARTS (PARTS_REMOVED + PLANES_ADDED_BYTES)
 
 struct delta_scratch {
     struct codec *codec;
@@ -86,7 +80,7 @@ static int encode_planes(struct delta_scratch *s, const struct delta *d, enum co
                          size_t *body_len, struct err *err)
 {
     size_t plain_len = planes_bytes(d->n_removed, d->n_added);
-    size_t bound = codec_bound(d->codec, plain_len, GROUPS), part_len[GROUPS];
+    size_t bound = codec_bound(d->codec, plain_len, PARTS), part_len[PARTS];
     int rc;
 
     *codec = d->codec;
@@ -96,10 +90,10 @@ static int encode_planes(struct delta_scratch *s, const struct delta *d, enum co
     if (rc)
         return rc;
     planes_split(s->plain, d->removed, d->n_removed, d->added, d->n_added);
-    for (int i = 0; i < GROUPS; i++)
-        part_len[i] = (size_t)group_planes[i] * (i < GROUPS_REMOVED ? d->n_removed : d->n_added);
+    for (int i = 0; i < PARTS; i++)
+        part_len[i] = i < PARTS_REMOVED ? d->n_removed : d->n_added;
     rc = codec_pack(s->codec, d->codec, s->msg + PLANES_AT, bound, body_len, s->plain, part_len,
-                    GROUPS, err);
+                    PARTS, err);
     if (rc == 0 && *body_len >= plain_len) {
         *codec = CODEC_RAW;
         *body_len = plain_len;
