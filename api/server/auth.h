@@ -82,7 +82,7 @@ bool auth_holds(struct auth *a, const struct auth_who *who);
 MUST_CHECK int auth_check(struct auth *a, const char *token, size_t len, struct auth_who *who,
                           struct err *err);
 
-/* Whose ticket is this? It stays good: the handler takes it, by who->sha256. Returns what
+/* Whose ticket is this? It stays good: the handler takes it, by its hash. Returns what
  * auth_check() does. */
 MUST_CHECK int auth_check_ticket(struct auth *a, const char *text, size_t len, struct auth_who *who,
                                  struct err *err);

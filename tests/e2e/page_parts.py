@@ -5,6 +5,7 @@ Prints "ok NAME" or "not ok NAME: why" for each test, "# ..." for what is told b
 """
 import hashlib
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -365,6 +366,23 @@ def wrong():
         status, _ = daemon.ask('DELETE', '/v1/sessions/' + session_of(page))
         text = page.until('/no such scan|is over/.test(document.querySelector("#tell").innerText) && document.querySelector("#tell").innerText')
         say('a scan that was deleted meanwhile is said', status == 204, text)
+    daemon.end()
+
+
+def example():
+    """docs/examples/watch.html, a page of another origin of loopback."""
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    daemon = Daemon()
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with chromium.Browser(chromium.find(), UNDRAWN) as browser:
+        page = browser.page(f'http://127.0.0.1:{server.server_port}/docs/examples/watch.html#server={daemon.url}&seconds=4')
+        page.until('document.title === "done"')
+        counts = daemon.ask('GET', '/v1/sessions?limit=1')[1]['sessions'][0]['counts']
+        say('the example of 30 lines feeds a session and has its hash', counts['used'] >= 2, counts)
     daemon.end()
 
 

@@ -3,6 +3,7 @@
 import { bearer, Client, encodeFrame, StoreFull } from '../../api/web/client/recond.js';
 import { degreesOf, intrinsicsOf, sizeFor } from '../../api/web/capture/intrinsics.js';
 import { OFFLINE_RATE, rateFor } from '../../api/web/capture/thrift.js';
+import { intrinsicsOfProjection, XrScanner } from '../../api/web/capture/xr.js';
 import { placed } from '../../api/web/page/session.js';
 import { qrCode } from '../../api/web/page/qr.js';
 import { near, same } from './tap.js';
@@ -100,6 +101,39 @@ export const tests = {
     same(rateFor({ server: 20, pressure: 'critical', online: true }), 5, 'heat');
     same(rateFor({ server: 20, online: false }), OFFLINE_RATE, 'no line');
   },
+  'intrinsics of a projection are those of its frustum': () => {
+    /* a frustum from -0.4 to 0.6 and from -0.3 to 0.2 at distance 1: its axis lies at 0.4 of the width and 0.4 of the height from the top */
+    const p = new Float32Array([2 / 1, 0, 0, 0, 0, 2 / 0.5, 0, 0, 0.2 / 1, -0.1 / 0.5, -1, -1, 0, 0, -0.2, 0]);
+    const [fx, fy, cx, cy] = intrinsicsOfProjection(p, 640, 480);
+    near(fx, 640, 'fx', 1e-3);
+    near(fy, 960, 'fy', 1e-3);
+    near(cx, 0.4 * 640 - 0.5, 'cx', 1e-3);
+    near(cy, 0.4 * 480 - 0.5, 'cy', 1e-3);
+  },
+  'a tracked picture goes with its pose, world and intrinsics': async () => {
+    const fed = [], client = { state: 'open', roomy: true, rate: 10, jpeg: 80, feed: f => fed.push(f) };
+    let world = 4;
+    const scanner = new XrScanner(client, { onfull() {}, onlost() {}, world: () => ++world });
+    scanner.read = (view, width, height) => new ImageData(width, height);
+    Object.assign(scanner, { running: true, world: scanner.nextWorld() });
+    const view = {
+      camera: { width: 1280, height: 960 }, projectionMatrix: [2, 0, 0, 0, 0, 2, 0, 0, 0, 0, -1, -1, 0, 0, -0.2, 0],
+      transform: { position: { x: 1, y: 2, z: 3 }, orientation: { x: 0, y: 0, z: 0, w: 1 } },
+    };
+    const seen = pose => ({ getViewerPose: () => pose });
+    await scanner.take(1000, seen({ views: [view], emulatedPosition: false }));
+    same(fed.length, 1, 'fed');
+    same([fed[0].width, fed[0].height, fed[0].world, fed[0].tracking].join(), '640,480,5,3', 'about');
+    same(fed[0].intrinsics.join(), '640,480,319.5,239.5', 'intrinsics');
+    same(fed[0].pose.t.join(), '1,2,3', 'position');
+    same(new Uint8Array(fed[0].jpeg)[0], 0xff, 'a JPEG');
+    same(scanner.take(1050, seen({ views: [view] })), null, 'not due');
+    same(scanner.take(2000, seen(null)), null, 'no pose');
+    same(scanner.tracking, 'lost', 'lost');
+    client.roomy = false;
+    same(scanner.take(3000, seen({ views: [view] })), null, 'no room');
+    scanner.close();
+  },
   'a frame is the example of the page': async golden => {
     const bytes = new Uint8Array(encodeFrame({
       seq: 7, tNs: 1000000000n, world: 2, tracking: 3, width: 640, height: 480, jpeg: new Uint8Array([0xff, 0xd8, 0xff, 0xd9]),
@@ -111,7 +145,14 @@ export const tests = {
   },
   'a token travels as base64url': () => same(bearer('a?>~ü'), 'bearer.recon.YT8-fsO8', 'protocol'),
   'a pose of opengl is turned, and one of cv is not': () => {
-    same(placed({ pose: [0, 0, 0, 1, 1, 2, 3] }, 'opengl').q.map(x => x + 0).join(), '1,0,0,0', 'half a turn about x');
+    const turn = ([x, y, z, w], [a, b, c]) => {  /* v + 2 u x (u x v + w v) */
+      const [d, e, f] = [y * c - z * b + w * a, z * a - x * c + w * b, x * b - y * a + w * c];
+      return [a + 2 * (y * f - z * e), b + 2 * (z * d - x * f), c + 2 * (x * e - y * d)];
+    };
+    const q = [0.18, -0.37, 0.55, 0.7271176].map((x, _, all) => x / Math.hypot(...all)), of = placed({ pose: [...q, 1, 2, 3] }, 'opengl');
+    for (const [a, b, c] of [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+      turn(of.q, [a, b, c]).forEach((x, i) => near(x, turn(q, [a, -b, -c])[i], 'axis', 1e-9));
+    same(of.t.join(), '1,2,3', 'position');
     same(placed({ pose: [0.1, 0.2, 0.3, 0.9, 1, 2, 3], submap: 2 }, 'cv').q.join(), '0.1,0.2,0.3,0.9', 'as it is');
   },
   'no more than the window goes out': () => withClient({}, async (client, ws) => {

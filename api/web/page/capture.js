@@ -1,7 +1,9 @@
 /* capture.js - the camera's part of a scan's page: its picture, its settings, what the user is told of it */
 import { Scanner } from '../capture/scanner.js';
+import { XrScanner, xrSupported } from '../capture/xr.js';
 import { degreesAllowed, keepView, viewOf } from '../capture/intrinsics.js';
 import { el } from './dom.js';
+import { reason } from './sentences.js';
 
 const FULL_MS = 4000;
 
@@ -23,22 +25,38 @@ export class Capture {
 
   /** What the user should know of the camera, '' if nothing. */
   get note() {
-    return this.lost || this.scanner.thrift.sentence;
+    return this.lost || (this.scanner.tracking === 'lost' ? reason('tracking') : '') || this.scanner.thrift.sentence;
   }
 
   async open() {
     const { page } = this;
     const client = { get state() { return page.client.state; }, get roomy() { return page.client.roomy; }, get ready() { return page.client.ready; },
       get rate() { return page.client.rate; }, get jpeg() { return page.client.jpeg; }, feed: frame => this.feed(frame) };
-    this.scanner = new Scanner(client, {
+    const to = {
       onfull: why => { this.full = why; },
       onlost: () => { this.lost = 'The camera was taken away. Press Pause, then Scan.'; },
-    });
+      world: () => this.nextWorld(),
+    };
+    const tracked = page.session.options.pose_source === 'device';
+    if (tracked && !await xrSupported()) throw Object.assign(new Error('no tracking'), { type: 'no-tracking' });
+    this.scanner = tracked ? new XrScanner(client, to) : new Scanner(client, to);
     const camera = await this.scanner.open();
     page.cameraPlace.replaceChildren(camera.video);
-    page.cameraPlace.hidden = false;
+    page.cameraPlace.hidden = tracked;
     page.buttons.torch.hidden = !camera.hasTorch;
-    this.settings(camera);
+    if (!tracked) this.settings(camera);
+  }
+
+  /** Worlds of this phone's tracker are counted over reloads: a number stands for one world alone. */
+  nextWorld() {
+    const key = 'recond.world.' + this.page.id;
+    try {
+      const n = Number(localStorage.getItem(key) ?? -1) + 1;
+      localStorage.setItem(key, String(n));
+      return n;
+    } catch {
+      return Math.floor(Date.now() / 1000);
+    }
   }
 
   feed(frame) {

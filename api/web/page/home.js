@@ -1,6 +1,7 @@
 /* home.js - the scans that there are, the button that begins one, and the token where the server asks for one */
 import { forgetAll, keepSession, ownSessions, setUserToken, userToken } from './access.js';
 import { el, number } from './dom.js';
+import { xrSupported } from '../capture/xr.js';
 import { insecure, problem, sessionState } from './sentences.js';
 
 const REFRESH_MS = 3000;
@@ -39,20 +40,12 @@ export async function begin(app, name, posed) {
   app.go('#/s/' + session.id);
 }
 
-async function hasPoses() {
-  try {
-    return !!await navigator.xr?.isSessionSupported('immersive-ar') && 'XRWebGLBinding' in window;
-  } catch {
-    return false;
-  }
-}
-
 function beginForm(app, fail) {
-  const name = el('input', { id: 'name', maxLength: 60, placeholder: 'Kitchen', autocomplete: 'off' });
+  const name = el('input', { id: 'name', maxLength: 60, autocomplete: 'off' });
   const posed = el('input', { type: 'checkbox', id: 'posed' });
   const posedRow = el('p', { hidden: true }, posed, el('label', { for: 'posed' },
     ' let the phone’s own tracking say where it is (metres are true then)'));
-  hasPoses().then(yes => { posedRow.hidden = !yes; posed.checked = yes; });
+  xrSupported().then(yes => { posedRow.hidden = !yes; posed.checked = yes; });
   const button = el('button', { class: 'main', id: 'begin' }, 'New scan');
   const submit = async event => {
     event.preventDefault();

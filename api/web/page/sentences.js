@@ -41,6 +41,9 @@ export function problem(why) {
     case 'NotFoundError': case 'OverconstrainedError': return 'There is no camera that this browser can use. Plug one in, or open this page on a phone.';
     case 'NotReadableError': return 'Another program has the camera. Close it, then press Scan again.';
     case 'insecure': return insecure();
+    case 'no-tracking': return 'This scan takes its poses from a phone’s tracking, which this browser does not give. Watch it here, or begin a new scan.';
+    case 'press': return 'Press Scan to go on.';
+    case 'AbortError': case 'TimeoutError': return 'The camera did not start. Press Scan again.';
     case 'bye': return why.final ? 'The server has ended this stream: the scan is over, or another page feeds it now.' : 'The server is stopping or moving; this page comes back by itself.';
     default: return why.message ?? String(why);
   }
