@@ -2,9 +2,13 @@
 
 #define JITTER_NS 10e6 /* at most, and a quarter of a period: by so much a frame may be early */
 #define AVERAGED 8     /* answers */
-#define CREEP 1.05     /* a frame, while none waits: up to where frames wait again */
+#define STALL 4        /* average intervals: a longer one was a stall, and counts as this much */
+#define CREEP 1.05     /* a frame, while none queues: up to where frames queue again */
 #define DRAIN 0.85     /* of what the device uses, so that a queue gets shorter */
-#define LATE_US 300e3  /* behind the fastest frames: the line is full */
+/* A session that keeps up has one frame on the device and one that is decoded or comes meanwhile.
+ * So one may wait when another is answered; to hold the rate there would be to hold it for ever. */
+#define ON_ITS_WAY 1
+#define LATE_US 300e3 /* behind the fastest frames: the line is full */
 #define PROMPT_US 100e3
 #define WORSE_US 1000000 /* a second between two steps down, three between two up */
 #define BETTER_US 3000000
@@ -30,20 +34,18 @@ bool pace_takes(struct pace_clock *c, double fps, uint64_t t_capture_ns)
 
 struct pace pace_new(double fps)
 {
-    return (struct pace){.fps = fps, .rate = fps};
+    return (struct pace){.fps = fps, .rate = fps, .interval_us = 1e6 / fps};
 }
 
 void pace_used(struct pace *p, uint64_t now_us, uint64_t waiting)
 {
-    double interval_us = (double)(now_us - p->answered_us);
+    double interval_us = (double)(now_us - p->answered_us), most_us = STALL * p->interval_us;
 
-    if (p->answered_us) {
-        if (p->interval_us == 0)
-            p->interval_us = interval_us;
-        p->interval_us += (interval_us - p->interval_us) / AVERAGED;
-        p->rate = p->interval_us > 0 ? 1e6 / p->interval_us : p->fps;
-        if (waiting > 1)
-            p->rate *= DRAIN;
+    if (p->answered_us)
+        p->interval_us +=
+            ((interval_us < most_us ? interval_us : most_us) - p->interval_us) / AVERAGED;
+    if (waiting > ON_ITS_WAY) {
+        p->rate = DRAIN * 1e6 / p->interval_us;
     } else {
         p->rate *= CREEP;
         p->interval_us = 1e6 / p->rate;
@@ -79,7 +81,7 @@ void pace_arrived(struct pace_link *l, uint64_t t_capture_ns, uint64_t now_us, u
     l->changed_us = now_us;
 }
 
-bool pace_differs(double rate, double told)
+bool pace_differs(double rate, double told, double most)
 {
-    return rate > 1.1 * told || rate < 0.9 * told;
+    return rate > 1.1 * told || rate < 0.9 * told || (rate >= most && told < most);
 }

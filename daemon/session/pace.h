@@ -5,8 +5,8 @@
  *   pace_clock   holds a session's `fps` by the capture times of one source: a frame that comes
  *                too early after the last one that was taken is left out. One that is late by
  *                less than two periods leaves its time to the next one; a pause leaves nothing
- *   pace         the rate that a client is told: `fps`, or what the device has lately used of this
- *                session while frames waited for it
+ *   pace         the rate that a client is told: `fps`, or a little less than what the device has
+ *                lately used of this session while frames queued for it
  *   pace_link    the JPEG quality that a client is told: less while frames come late although none
  *                waits for the device, so that the line is what delays them
  */
@@ -33,7 +33,7 @@ bool pace_takes(struct pace_clock *c, double fps, uint64_t t_capture_ns);
 
 struct pace {
     double fps, rate;     /* the option; what is told */
-    double interval_us;   /* between two answers while frames waited, averaged; 0 = not known */
+    double interval_us;   /* between two answers while frames waited, averaged */
     uint64_t answered_us; /* of the last answer, if it left frames waiting; else 0 */
 };
 
@@ -52,7 +52,8 @@ struct pace_link pace_link_new(void);
 /* A frame came in while `waiting` others of the session wait or are computed. */
 void pace_arrived(struct pace_link *l, uint64_t t_capture_ns, uint64_t now_us, uint64_t waiting);
 
-/* Does a rate differ so much from the one that a client was told that it should be told again? */
-bool pace_differs(double rate, double told);
+/* Does a rate differ so much from the one that a client was told that it should be told again?
+ * `most` is the highest there is: it is told however little is missing. */
+bool pace_differs(double rate, double told, double most);
 
 #endif

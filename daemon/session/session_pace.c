@@ -6,19 +6,19 @@
 #define LATER_MS_MIN 20
 #define LATER_MS_MAX 5000
 
-/* Under the lock: frames a second for one of those that send. */
-static float share(const struct session *s)
+/* Under the lock: of so many frames a second those of one of the clients that send. */
+static float share(const struct session *s, double rate)
 {
     int n = session_feeders(s);
 
-    return (float)(s->pace.rate / (n > 1 ? n : 1));
+    return (float)(rate / (n > 1 ? n : 1));
 }
 
 void session_tell_pace(struct session *s, struct session_client *c, float *rate, uint8_t *jpeg)
 {
     pthread_mutex_lock(&s->lock);
     c->link = pace_link_new();
-    *rate = c->told_rate = share(s);
+    *rate = c->told_rate = share(s, s->pace.rate);
     c->told_jpeg = c->link.jpeg;
     *jpeg = (uint8_t)c->link.jpeg;
     pthread_mutex_unlock(&s->lock);
@@ -26,11 +26,11 @@ void session_tell_pace(struct session *s, struct session_client *c, float *rate,
 
 void session_add_pace(const struct session *s, struct session_client *c, struct control_ack *ack)
 {
-    float rate = share(s);
+    float rate = share(s, s->pace.rate), most = share(s, s->pace.fps);
 
     if (!c->started)
         return;
-    if (pace_differs((double)rate, (double)c->told_rate))
+    if (pace_differs((double)rate, (double)c->told_rate, (double)most))
         ack->rate = c->told_rate = rate;
     if (c->link.jpeg != c->told_jpeg)
         ack->jpeg = (uint8_t)(c->told_jpeg = c->link.jpeg);
