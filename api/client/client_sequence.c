@@ -86,6 +86,34 @@ static int read_file(struct client_sequence *s, const char *rest, size_t max, st
     return rc;
 }
 
+/* model and distortion, whose numbers are those of the op `camera` behind fx fy cx cy. */
+static void read_lens(const struct json_at *at, struct client_sequence_info *info)
+{
+    float k[LENS_PARAMS_MAX] = {0};
+    struct err why = {0};
+    int model = LENS_PINHOLE;
+    size_t n;
+
+    if (!json_get_choice(at, "model", &model, lens_names) || model == LENS_PINHOLE)
+        return;
+    json_require(at, "width");
+    json_require(at, "height");
+    n = (size_t)lens_n_params((enum lens_model)model);
+    if (n)
+        json_require(at, "distortion");
+    if (n && !json_get_f32s(at, "distortion", k, n, (double)LENS_PARAM_MOST))
+        return;
+    if (model == LENS_SPHERE) {
+        info->has_camera = true;
+        info->K = lens_sphere_intrinsics(info->width, info->height);
+    }
+    if (!info->has_camera)
+        json_note(at, "model", "is of a camera whose fx fy cx cy are not all there");
+    else if (at->issues->n == 0 && lens_make(&info->lens, (enum lens_model)model, k, info->K,
+                                             info->width, info->height, &why))
+        json_note(at, n ? "distortion" : "model", "%s", why.text);
+}
+
 static int read_description(struct client_sequence *s, struct err *err)
 {
     struct client_sequence_info *info = &s->info;
@@ -111,6 +139,7 @@ static int read_description(struct client_sequence *s, struct err *err)
     camera &= json_get_f32(&at, "cx", &info->K.cx, -1e5, 1e5);
     camera &= json_get_f32(&at, "cy", &info->K.cy, -1e5, 1e5);
     info->has_camera = camera;
+    read_lens(&at, info);
     if (json_get_f32(&at, "fps", &fps, 0.01, 1000))
         info->fps = (double)fps;
     json_get_f32(&at, "depth_unit_m", &info->depth_unit_m, 1e-6, 1e3);

@@ -1,7 +1,8 @@
 /*
  * client_sequence.h - read a folder of pictures in the layout of docs/TESTING.md
  *
- *     sequence.json     width height fx fy cx cy fps depth_unit_m up (each optional)
+ *     sequence.json     width height fx fy cx cy fps depth_unit_m up (each optional); model and
+ *                       distortion of cameras that are not pinhole (docs/TESTING.md)
  *     frames/NNNNNN.jpg consecutive pictures: JPEG, or PNG where there is no JPEG, of any names, in
  *                       frames/, in images/ or in the folder itself, by the numbers in their names;
  *                       that of a frame stands at the beginning of its name, or is the last one
@@ -25,6 +26,7 @@ struct client_sequence_info {
     int width, height; /* 0 = not said */
     bool has_camera;
     struct intrinsics K;
+    struct lens lens;
     double fps;         /* 0 = not said */
     float depth_unit_m; /* 0 = not said */
 };

@@ -17,6 +17,7 @@ struct reconctl_eval_feed {
     struct client_stream *stream;
     struct control_ack ack;
     bool answered;
+    struct lens lens;          /* of the frames */
     struct control_error said; /* the last `error` message */
 };
 
@@ -70,6 +71,7 @@ int reconctl_eval_feed_open(struct reconctl_eval_feed **out,
     if (!e)
         return err_set(err, ERR_MEMORY, "no memory for a session");
     e->link = config->link;
+    e->lens = config->info->lens;
     rc = create(e, config, err);
     if (rc == 0) {
         stream.url = e->session.stream_url;
@@ -77,6 +79,8 @@ int reconctl_eval_feed_open(struct reconctl_eval_feed **out,
         stream.ca_file = e->link->config.ca_file;
         rc = client_stream_open(&e->stream, &stream, err);
     }
+    if (rc == 0)
+        rc = reconctl_source_declare(config->info, e->stream, err);
     if (rc)
         reconctl_eval_feed_close(out);
     return rc;
@@ -132,6 +136,33 @@ static int exchange(struct reconctl_eval_feed *e, const struct frame *f, struct 
     return rc;
 }
 
+/* Each pixel of a map of w x h pixels over the picture as it came has the depth that the server's
+ * map has there. Where the server saw the picture as it came, that is its map itself. */
+static int undo_map(const struct reconctl_eval_feed *e, float **depth, int w, int h,
+                    const struct frame *f, struct err *err)
+{
+    const struct lens_map m = lens_map_make(&e->lens, f->K, f->width, f->height, w, h);
+    float by_x = (float)f->width / (float)w, by_y = (float)f->height / (float)h;
+    float *seen = *depth;
+
+    if (!m.mapped)
+        return 0;
+    *depth = calloc((size_t)w * (size_t)h, sizeof **depth);
+    for (int i = 0; *depth && i < w * h; i++) {
+        float u = ((float)(i % w) + 0.5f) * by_x - 0.5f, v = ((float)(i / w) + 0.5f) * by_y - 0.5f;
+        struct vec3 ray;
+
+        if (!lens_ray(&m.lens, m.from, u, v, &ray) || !(ray.z > 0.1f))
+            continue;
+        u = m.K.fx * ray.x / ray.z + m.K.cx + 0.5f;
+        v = m.K.fy * ray.y / ray.z + m.K.cy + 0.5f;
+        if (u >= 0 && v >= 0 && u < (float)w && v < (float)h)
+            (*depth)[i] = seen[(size_t)v * (size_t)w + (size_t)u];
+    }
+    free(seen);
+    return *depth ? 0 : err_set(err, ERR_MEMORY, "no memory for a map");
+}
+
 int reconctl_eval_feed_frame(struct reconctl_eval_feed *e, float **depth, int *w, int *h,
                              const struct frame *frame, struct err *err)
 {
@@ -157,7 +188,7 @@ int reconctl_eval_feed_frame(struct reconctl_eval_feed *e, float **depth, int *w
         rc = err_set(err, ERR_STATE, "the server's depth is of frame %llu, not of %llu",
                      (unsigned long long)seq, (unsigned long long)f.seq);
     }
-    return rc;
+    return rc ? rc : undo_map(e, depth, *w, *h, &f, err);
 }
 
 int reconctl_eval_feed_exit(int rc, const struct reconctl_eval_feed *feed)

@@ -32,7 +32,7 @@ void reconctl_eval_feed_close(struct reconctl_eval_feed **feed);
  * reconctl_eval_feed_frame - send one frame, wait for its answer, fetch its depth
  *
  * In:      f: seq above the last one's
- * Out:     *depth [*h][*w] metres, 0 = none, free() it
+ * Out:     *depth [*h][*w] metres over the picture as it came, 0 = none, free() it
  * Returns: 0; ERR_UNSUPPORTED: the server did not use the frame, err says why: the next one may be
  *          sent; ERR_END: Ctrl-C; ERR_STATE: the map is another frame's; as client_stream_run()
  */

@@ -457,6 +457,10 @@ static int open_folder(struct work *w, const char *folder, struct err *err)
     if (rc)
         return rc;
     reconctl_source_get_info(w->source, &w->info);
+    if (w->info.lens.model != LENS_PINHOLE)
+        return err_at(err, ERR_UNSUPPORTED, folder,
+                      "is of a camera that is %s, and clouds are compared of pinhole cameras alone",
+                      lens_names[w->info.lens.model]);
     n = (w->info.n_frames + w->o->every - 1) / w->o->every;
     w->wanted = w->o->frames && w->o->frames < n ? w->o->frames : n;
     if (!w->o->each && !w->info.has_poses)

@@ -143,7 +143,9 @@ static int open_stream(struct reconctl_push_job *j)
         .on_result = on_result,
     };
 
-    return client_stream_open(&j->stream, &config, &j->err);
+    int rc = client_stream_open(&j->stream, &config, &j->err);
+
+    return rc ? rc : reconctl_source_declare(&j->info, j->stream, &j->err);
 }
 
 static int run_stream(struct reconctl_push_job *j, int timeout_ms)

@@ -97,10 +97,12 @@ static struct session_options complete(const struct reconctl_push_options *o,
     struct session_options asked = o->asked;
 
     if (info) {
-        asked.has_camera = true;
-        asked.K = info->K;
-        asked.camera_w = info->width;
-        asked.camera_h = info->height;
+        if (info->lens.model != LENS_SPHERE) { /* the session's camera, which is a pinhole */
+            asked.has_camera = true;
+            asked.K = info->K;
+            asked.camera_w = info->width;
+            asked.camera_h = info->height;
+        }
         if (!asked.pose_source)
             asked.pose_source = info->has_poses ? SESSION_POSE_DEVICE : SESSION_POSE_LEARNED;
         if (!asked.depth_source && info->has_depth)

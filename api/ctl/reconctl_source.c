@@ -150,6 +150,7 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     if (rc || !info.has_camera || s->config.camera)
         return rc;
     s->info.K = info.K;
+    s->info.lens = info.lens;
     if (!info.width || !info.height)
         return 0;
     if (!same_aspect(info.width, info.height, s->info.width, s->info.height))
@@ -337,6 +338,19 @@ static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct 
     return rc;
 }
 
+int reconctl_source_declare(const struct reconctl_source_info *info, struct client_stream *s,
+                            struct err *err)
+{
+    const struct cameras_entry camera = {.id = RECONCTL_SOURCE_CAMERA,
+                                         .width = info->width,
+                                         .height = info->height,
+                                         .K = info->K,
+                                         .T_rc = rigid_identity(),
+                                         .lens = info->lens};
+
+    return info->lens.model == LENS_PINHOLE ? 0 : client_stream_camera(s, &camera, err);
+}
+
 int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err)
 {
     const uint8_t *data = NULL;
@@ -364,6 +378,7 @@ int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err 
     f->height = s->info.height;
     probe_size(f->payload, f->payload_len, &f->width, &f->height);
     f->flags |= FRAME_HAS_CAMERA;
+    f->camera = s->info.lens.model != LENS_PINHOLE ? RECONCTL_SOURCE_CAMERA : 0;
     f->K = intrinsics_scale(s->info.K, s->info.width, s->info.height, f->width, f->height);
     if (!same_aspect(f->width, f->height, s->info.width, s->info.height)) {
         if (!s->info.camera_guessed)

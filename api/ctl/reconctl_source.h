@@ -4,9 +4,12 @@
 #ifndef RECOND_API_RECONCTL_SOURCE_H
 #define RECOND_API_RECONCTL_SOURCE_H
 
+#include "api/client/client.h"
 #include "proto/wire/frame.h"
 
 #include <stdbool.h>
+
+#define RECONCTL_SOURCE_CAMERA 1u
 
 struct reconctl_source;
 
@@ -26,6 +29,7 @@ struct reconctl_source_info {
     bool has_depth;      /* it was asked for */
     const char *up;      /* of the world of a folder's poses, "+z"; NULL or "" = not known */
     struct intrinsics K; /* of width x height */
+    struct lens lens;    /* frames name it as camera RECONCTL_SOURCE_CAMERA, unless it is pinhole */
     double fps;
 };
 
@@ -52,6 +56,11 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality);
  * Returns: 0; ERR_BUSY: not there yet (video, stdin); ERR_END; ERR_IO; ERR_INPUT
  */
 MUST_CHECK int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err);
+
+/* Tells the server of the camera that frames name, before the first of them. Returns 0; as
+ * client_stream_camera() */
+MUST_CHECK int reconctl_source_declare(const struct reconctl_source_info *info,
+                                       struct client_stream *s, struct err *err);
 
 /* Intrinsics from "fx,fy,cx,cy". Returns 0; ERR_INPUT with a sentence for the user. */
 MUST_CHECK int reconctl_source_camera(struct intrinsics *K, const char *text, struct err *err);

@@ -9,6 +9,9 @@
 #define DIRECTIONS 16
 #define BORDER 16 /* places on each side of the picture */
 
+const char *const lens_names[LENS_MODELS + 1] = {"pinhole", "radial-tangential", "fisheye",
+                                                 "sphere", NULL};
+
 int lens_n_params(enum lens_model model)
 {
     return model == LENS_RADIAL ? 5 : model == LENS_FISHEYE ? 4 : 0;

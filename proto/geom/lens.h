@@ -326,6 +326,8 @@ GPU_HD static inline int lens_map_shows(const struct lens_map *m, int x, int y)
 
 /* -------------------------------------------------------------------------------- declaring */
 
+/* The word for each model, as enum lens_model counts, and NULL. */
+extern const char *const lens_names[LENS_MODELS + 1];
 /* Numbers behind fx fy cx cy that a model has; of a sphere not even those. */
 int lens_n_params(enum lens_model model);
 

@@ -5,10 +5,6 @@
 
 #include <math.h>
 
-/* As enum lens_model counts. */
-static const char *const model_names[] = {"pinhole", "radial-tangential", "fisheye", "sphere",
-                                          NULL};
-
 static void get_rig(const struct json_at *at, struct rigid *T)
 {
     uint8_t bytes[POSE_BYTES];
@@ -57,7 +53,7 @@ void cameras_parse(const struct json_at *at, struct cameras_entry *e)
     json_get_int(at, "id", &id, 1, UINT16_MAX);
     json_get_int(at, "width", &e->width, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
     json_get_int(at, "height", &e->height, FRAME_SIDE_MIN, FRAME_SIDE_MAX);
-    if (json_get_choice(at, "model", &model, model_names))
+    if (json_get_choice(at, "model", &model, lens_names))
         get_params(at, (enum lens_model)model, e);
     get_rig(at, &e->T_rc);
     e->id = (unsigned)id;
@@ -71,7 +67,7 @@ void cameras_write(struct json_writer *w, const struct cameras_entry *e)
     struct bytes_reader in = bytes_reader(bytes, sizeof bytes);
 
     json_put_u64(w, "id", e->id);
-    json_put_text(w, "model", model_names[e->lens.model]);
+    json_put_text(w, "model", lens_names[e->lens.model]);
     json_put_i64(w, "width", e->width);
     json_put_i64(w, "height", e->height);
     json_open_list(w, "params");

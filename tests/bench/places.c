@@ -3,7 +3,9 @@
  *
  *     places room|corridor|desk OUT [frames=120] [seed=1] [turn=0|90|180|270]
  *            [length=0.13] [degrees=0.3] [window=20]
+ *            [lens=1|2|3]
  *     places FOLDER OUT turn=90|180|270
+ *     places FOLDER OUT lens=1|2|3
  *
  * OUT gets the layout that client_sequence.h reads, 640x480 at 15 Hz: frames/, depth/ (the z of the
  * ray through each pixel's centre, millimetres), poses.txt, sequence.json; world y is up.
@@ -12,13 +14,17 @@
  *     turns besides by that angle over the window. poses_true.txt has none.
  * turn: pictures and depth are turned clockwise by so many degrees, intrinsics and poses with them,
  *     as of a camera that is held so. A folder's pictures are encoded anew.
+ * lens: as of a camera that is radial-tangential (1), a fisheye (2) or a sphere (3); sequence.json
+ *     says so in one line of its own.
  */
 #include "api/client/client_sequence.h"
 #include "tests/bench/place.h"
 #include "proto/image/jpeg.h"
 #include "proto/image/png.h"
 #include "tests/support/jpeg_write.h"
+#include "tests/support/lens_warp.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +35,14 @@
 #define H 480
 #define FPS 15
 #define FOCAL 520.0f
+#define WIDE_FOCAL 300.0f /* of what other lenses take their pictures from: 94 by 77 degrees */
+#define SPHERE_H 1024
 #define QUALITY 92
 #define DEGREE 0.017453293
 
 struct options {
     const char *source, *out;
-    int frames, turn, window;
+    int frames, turn, window, lens;
     uint32_t seed;
     double length, degrees;
 };
@@ -148,6 +156,9 @@ struct writer {
     uint16_t *depth;
     struct intrinsics K;
     int w, h, n;
+    struct lens_warp warp; /* with a lens */
+    uint8_t *bent_rgb;
+    uint16_t *bent_depth;
 };
 
 static void fail(const char *what)
@@ -253,6 +264,42 @@ static struct rigid turn_pose(struct rigid T, int n)
     return T;
 }
 
+/* Makes room for pictures of another lens than the drawn one. */
+static void open_lens(struct writer *w, int out_w, int out_h)
+{
+    enum lens_model model = (enum lens_model)w->o->lens;
+
+    if (model == LENS_SPHERE) {
+        out_w = 2 * SPHERE_H;
+        out_h = SPHERE_H;
+    }
+    if (!lens_warp_make(&w->warp, model, w->K, w->w, w->h, out_w, out_h))
+        fail("no such lens sees what the pictures show");
+    w->bent_rgb = malloc((size_t)3 * (size_t)out_w * (size_t)out_h);
+    w->bent_depth = malloc(sizeof *w->bent_depth * (size_t)out_w * (size_t)out_h);
+    if (!w->bent_rgb || !w->bent_depth)
+        fail("no memory");
+}
+
+static void put_bent_frame(struct writer *w, const struct rigid *guessed, const struct rigid *T)
+{
+    uint8_t *data;
+    size_t len;
+    struct err err;
+
+    lens_warp_run(&w->warp, w->bent_rgb, w->bent_depth, w->rgb, w->depth);
+    data = jpeg_write(w->bent_rgb, w->warp.out_w, w->warp.out_h, QUALITY, &len);
+    put_bytes(w->o->out, "frames", w->n, "jpg", data, len);
+    free(data);
+    if (png_encode_gray16(&data, &len, w->bent_depth, w->warp.out_w, w->warp.out_h, &err))
+        fail_err(&err);
+    put_bytes(w->o->out, "depth", w->n, "png", data, len);
+    free(data);
+    put_pose(w->poses, w->n, guessed);
+    put_pose(w->true_poses, w->n, T);
+    w->n++;
+}
+
 static void put_frame(struct writer *w, const struct rigid *guessed, const struct rigid *T)
 {
     int n = w->o->turn / 90, tw = n & 1 ? w->h : w->w, th = n & 1 ? w->w : w->h;
@@ -264,6 +311,12 @@ static void put_frame(struct writer *w, const struct rigid *guessed, const struc
 
     if (!rgb || !depth)
         fail("no memory");
+    if (w->o->lens) {
+        put_bent_frame(w, guessed, T);
+        free(rgb);
+        free(depth);
+        return;
+    }
     for (int y = 0; y < w->h; y++)
         for (int x = 0; x < w->w; x++) {
             size_t from = (size_t)y * (size_t)w->w + (size_t)x, to = turned(x, y, w->w, w->h, n);
@@ -305,14 +358,23 @@ static void open_folder(struct writer *w)
 static void close_folder(struct writer *w, double fps, double unit_m, const char *up)
 {
     int n = w->o->turn / 90;
-    struct intrinsics K = turn_camera(w->K, w->w, w->h, n);
+    struct intrinsics K = w->o->lens ? w->warp.K : turn_camera(w->K, w->w, w->h, n);
+    int side = w->o->lens ? w->warp.out_w : w->w, other = w->o->lens ? w->warp.out_h : w->h;
     FILE *f = create(w->o->out, "sequence.json");
 
     fprintf(f, up[0] ? "{\n \"up\": \"%s\",\n" : "{\n", up);
+    if (w->o->lens) {
+        const struct lens *l = &w->warp.lens;
+
+        fprintf(f, " \"model\": \"%s\", \"distortion\": [", lens_names[l->model]);
+        for (int i = 0; i < lens_n_params((enum lens_model)l->model); i++)
+            fprintf(f, "%s%.9g", i ? ", " : "", (double)l->k[i]);
+        fputs("],\n", f);
+    }
     fprintf(f,
             " \"width\": %d, \"height\": %d,\n \"fx\": %.9g, \"fy\": %.9g, \"cx\": %.9g, \"cy\": "
             "%.9g,\n \"fps\": %g, \"depth_unit_m\": %.9g\n}\n",
-            n & 1 ? w->h : w->w, n & 1 ? w->w : w->h, (double)K.fx, (double)K.fy, (double)K.cx,
+            n & 1 ? other : side, n & 1 ? side : other, (double)K.fx, (double)K.fy, (double)K.cx,
             (double)K.cy, fps, unit_m);
     if (fclose(f) || fclose(w->poses) || fclose(w->true_poses))
         fail("the folder cannot be written");
@@ -326,6 +388,10 @@ static void draw(const struct options *o, struct place *p)
     struct rigid last = rigid_identity(), guessed = last;
     int errs = o->length > 0 || o->degrees > 0;
 
+    if (o->lens) {
+        w.K.fx = w.K.fy = WIDE_FOCAL;
+        open_lens(&w, W, H);
+    }
     w.rgb = malloc((size_t)3 * W * H);
     w.depth = malloc(sizeof *w.depth * W * H);
     if (!w.rgb || !w.depth || place_light(p))
@@ -342,6 +408,8 @@ static void draw(const struct options *o, struct place *p)
     close_folder(&w, FPS, 0.001, "+y");
     free(w.rgb);
     free(w.depth);
+    free(w.bent_rgb);
+    free(w.bent_depth);
     place_light_free(p);
 }
 
@@ -388,12 +456,16 @@ static void copy(const struct options *o)
     w.depth = malloc(sizeof *w.depth * (size_t)w.w * (size_t)w.h);
     if (!w.rgb || !w.depth)
         fail("no memory");
+    if (o->lens)
+        open_lens(&w, w.w, w.h);
     open_folder(&w);
-    for (int i = 0; i < info.n_frames; i++)
+    for (int i = 0; i < info.n_frames && i < o->frames; i++)
         copy_frame(&w, s, i, (double)info.depth_unit_m, jpeg);
     close_folder(&w, info.fps, (double)info.depth_unit_m, client_sequence_up(s));
     free(w.rgb);
     free(w.depth);
+    free(w.bent_rgb);
+    free(w.bent_depth);
     jpeg_decoder_free(&jpeg);
     client_sequence_close(&s);
 }
@@ -417,14 +489,16 @@ static void take_option(struct options *o, const char *arg)
         o->degrees = v;
     else if (strcmp(name, "window") == 0 && v >= 1 && v <= 100000)
         o->window = (int)v;
+    else if (strcmp(name, "lens") == 0 && v >= 0 && v < LENS_MODELS)
+        o->lens = (int)v;
     else
-        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees and window");
+        fail("options are frames, seed, turn (0, 90, 180, 270), length, degrees, window and lens");
 }
 
 int main(int argc, char **argv)
 {
     static struct place place;
-    struct options o = {.frames = 120, .seed = 1, .window = 20};
+    struct options o = {.frames = 0, .seed = 1, .window = 20};
 
     if (argc < 3)
         fail("places room|corridor|desk|FOLDER OUT [NAME=NUMBER ...]");
@@ -432,9 +506,14 @@ int main(int argc, char **argv)
     o.out = argv[2];
     for (int i = 3; i < argc; i++)
         take_option(&o, argv[i]);
-    if (place_list_make(&place, o.source) == 0)
+    if (o.lens && o.turn)
+        fail("turn and lens do not go together");
+    if (place_list_make(&place, o.source) == 0) {
+        o.frames = o.frames ? o.frames : 120;
         draw(&o, &place);
-    else
+    } else {
+        o.frames = o.frames ? o.frames : INT_MAX;
         copy(&o);
+    }
     return 0;
 }

@@ -334,6 +334,65 @@ static void true_depth_is_metres(void **state)
     client_sequence_close(&s);
 }
 
+/* Opens the folder with this description; what it says of the camera, or what is wrong with it. */
+static int describe(struct client_sequence_info *info, const char *text, struct err *err)
+{
+    struct client_sequence *s;
+    int rc;
+
+    put("sequence.json", text);
+    *err = (struct err){0};
+    rc = client_sequence_open(&s, folder, NULL, err);
+    if (rc == 0)
+        client_sequence_get_info(s, info);
+    client_sequence_close(&s);
+    return rc;
+}
+
+#define SIZE "{\"width\":640,\"height\":480,"
+#define CAMERA "\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240,"
+
+static void models_of_cameras_are_read(void **state)
+{
+    struct client_sequence_info info;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(describe(&info,
+                              SIZE CAMERA "\"model\":\"radial-tangential\","
+                                          "\"distortion\":[-0.25,0.0625,0.001,0,0]}",
+                              &err),
+                     0);
+    assert_int_equal(info.lens.model, LENS_RADIAL);
+    assert_true(info.lens.k[0] == -0.25f && info.lens.k[1] == 0.0625f && info.K.fy == 501);
+    assert_int_equal(
+        describe(&info, SIZE CAMERA "\"model\":\"fisheye\",\"distortion\":[0.1,0,0,0]}", &err), 0);
+    assert_int_equal(info.lens.model, LENS_FISHEYE);
+    assert_int_equal(describe(&info, "{\"width\":640,\"height\":320,\"model\":\"sphere\"}", &err),
+                     0);
+    assert_true(info.has_camera && info.lens.model == LENS_SPHERE);
+    assert_int_equal(describe(&info, SIZE CAMERA "\"model\":\"pinhole\"}", &err), 0);
+    assert_int_equal(info.lens.model, LENS_PINHOLE);
+    assert_int_equal(describe(&info, SIZE "\"model\":\"sphere\"}", &err), ERR_INPUT);
+    assert_string_equal(err.where, "/model");
+    assert_int_equal(
+        describe(&info, SIZE CAMERA "\"model\":\"fisheye\",\"distortion\":[0.1,0,0]}", &err),
+        ERR_INPUT);
+    assert_string_equal(err.where, "/distortion");
+    assert_int_equal(describe(&info, SIZE CAMERA "\"model\":\"fisheye\"}", &err), ERR_INPUT);
+    assert_int_equal(
+        describe(&info, SIZE "\"model\":\"fisheye\",\"distortion\":[0.1,0,0,0]}", &err), ERR_INPUT);
+    assert_int_equal(
+        describe(&info, "{" CAMERA "\"model\":\"fisheye\",\"distortion\":[0.1,0,0,0]}", &err),
+        ERR_INPUT);
+    assert_int_equal(describe(&info,
+                              SIZE CAMERA "\"model\":\"radial-tangential\","
+                                          "\"distortion\":[-0.9,0,0,0,0]}",
+                              &err),
+                     ERR_INPUT);
+    assert_non_null(strstr(err.text, "folds"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +403,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_names_and_places, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pictures_become_what_servers_take, set_up, tear_down),
         cmocka_unit_test_setup_teardown(true_depth_is_metres, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(models_of_cameras_are_read, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
