@@ -289,7 +289,7 @@ def no_card(browser, base, keep):
 def main():
     print(f'1..{len(TESTS)}')
     only = sys.argv[1:]
-    with cdp.serve({'/': '.'}) as base, cdp.Browser(size=SIZE, timeout=90) as browser:
+    with cdp.serve({'/': '.'}) as base, cdp.Browser(size=SIZE, timeout=180) as browser:
         keep = {}
         for number, function in enumerate(TESTS, 1):
             if only and function.__name__ not in only:

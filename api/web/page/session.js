@@ -36,6 +36,9 @@ function sourceName(id) {
   }
 }
 
+/* The path is asked for no more often. */
+const PATH_MS = 5000;
+
 class SessionPage {
   constructor(app, id) {
     Object.assign(this, { app, id, over: false, session: null, client: null, meter: null, capture: null, cloud: {}, resume: null });
@@ -130,7 +133,7 @@ class SessionPage {
     this.session ??= await this.rest.session(this.id);
     this.view.up(this.session.options.up);
     this.showSession();
-    this.rest.file(this.id, 'trajectory').then(blob => blob.text()).then(text => this.over || this.view.trajectory?.(text)).catch(() => {});
+    this.path();
     await this.connect('view');
     if (this.app.scanNow === this.id || sessionStorage.getItem('recond.scanning') === this.id) await this.toggle();
     return null;
@@ -232,6 +235,18 @@ class SessionPage {
     this.drop();
     this.client.end();
     await this.rest.close(this.id).then(s => { this.session = s; this.showSession(); }).catch(why => this.fail(why));
+  }
+
+  /** The camera's path on a page that does not feed: asked for again while the cloud changes, the more seldom the longer that takes. */
+  async path(drawn = null) {
+    const start = performance.now(), revision = this.view.state?.revision ?? 0;
+    if (revision !== drawn && !this.capture) {
+      try {
+        const text = await (await this.rest.file(this.id, 'trajectory')).text();
+        if (!this.over && !this.capture) this.view.trajectory?.(text);
+      } catch { /* no path yet: it is asked for again */ }
+    }
+    if (!this.over) setTimeout(() => this.path(revision), Math.max(PATH_MS, 50 * (performance.now() - start)));
   }
 
   async save() {

@@ -2,9 +2,9 @@
  *
  * The camera turns about a pivot, `distance` away from it. Flying moves the pivot with the eye. Yaw 0 looks along ground(up).front.
  */
-import {add, cross, dot, ground, length, lens, mix, rotate, scale, sub, unit} from './math.js';
+import {add, corners, cross, dot, ground, length, lens, mix, rotate, scale, sub, unit} from './math.js';
 
-const PITCH_MOST = 1.55, FOLLOW_BEHIND_M = 1.2, FOLLOW_ABOVE_M = 0.5, FOLLOW_AHEAD_M = 1.5;
+const PITCH_MOST = 1.55, FOLLOW_BEHIND_M = 1.2, FOLLOW_ABOVE_M = 0.5, FOLLOW_AHEAD_M = 1.5, MARGIN = 1.05;
 
 export class Camera {
   constructor() {
@@ -75,11 +75,15 @@ export class Camera {
     this.changes++;
   }
 
-  /** Looks at all of a box, in a picture of this shape. */
+  /** Looks at all of a box, in a picture of this shape: from so near that no corner is cut off. */
   fit(box, aspect = 1) {
-    const radius = Math.max(0.25, 0.5 * length(sub(box.max, box.min))), half = Math.atan(Math.tan(this.fov / 2) * Math.min(1, aspect));
+    const {right, up, forward} = this.basis(), high = Math.tan(this.fov / 2), wide = high * aspect;
     this.pivot = scale(add(box.min, box.max), 0.5);
-    this.distance = radius / Math.sin(half);
+    this.distance = 0.3;
+    for (const corner of corners(box)) {
+      const p = sub(corner, this.pivot), off = Math.max(Math.abs(dot(p, right)) / wide, Math.abs(dot(p, up)) / high);
+      this.distance = Math.max(this.distance, MARGIN * (off - dot(p, forward)));
+    }
     this.changes++;
   }
 

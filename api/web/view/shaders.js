@@ -18,6 +18,7 @@ uniform int look;
 uniform vec3 up, clip_min, clip_max;
 uniform vec2 heights;
 flat out vec3 colour;
+flat out float disc;                   /* 1 where a point is so large that its corners show */
 
 uint gather(uint m) {
   m &= 0x09249249u;
@@ -52,12 +53,14 @@ void main() {
   gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
   gl_PointSize = 1.0;
   colour = vec3(0.0);
+  disc = 0.0;
   if ((point & 127) >= (row.w & 255) || t.w == 0.0) return;
   uint m = key.y >> 2, low = key.x;
   vec3 p = turn(q, vec3(row.xyz * 1024 + ivec3(gather(m), gather(m >> 1), gather(m >> 2))) * step_m) + t.xyz;
   if (any(lessThan(p, clip_min)) || any(greaterThan(p, clip_max))) return;
   gl_Position = lens * vec4(p, 1.0);
   gl_PointSize = clamp(size * min(widest, float(row.w >> 18) * step_m) / max(gl_Position.w, 1e-6), least, most);
+  disc = gl_PointSize > 3.5 ? 1.0 : 0.0;
   uint code = (key.y & 3u) << 10 | low >> 22;
   if (look == 1) colour = rainbow((dot(p, up) - heights.x) / max(heights.y - heights.x, 1e-6));
   else if (look == 2) colour = rainbow(float(low & 15u) / 12.0);
@@ -69,13 +72,19 @@ void main() {
 export const POINT_FRAGMENT = `#version 300 es
 precision mediump float;
 flat in vec3 colour;
+flat in float disc;
 out vec4 result;
-void main() { result = vec4(colour, 1.0); }`;
+void main() {
+  vec2 off = gl_PointCoord - 0.5;
+  if (dot(off, off) * disc > 0.25) discard;
+  result = vec4(colour, 1.0);
+}`;
 
 export const SCREEN_VERTEX = `#version 300 es
 void main() { gl_Position = vec4(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0, 0.0, 1.0); }`;
 
-/* Eye-dome shading: a pixel is the darker the more its neighbours are nearer, in octaves of distance. */
+/* Eye-dome shading: a pixel is the darker the more its neighbours are nearer, in octaves of distance; from a step on that is clearly an edge
+ * it gets no darker, else single points would have black rims. */
 export const SHADE_FRAGMENT = `#version 300 es
 precision highp float;
 precision highp sampler2D;
@@ -99,7 +108,7 @@ void main() {
   for (int i = 0; i < 8 && strength > 0.0; i++) {
     ivec2 way = ivec2(round(1.3 * float(radius) * vec2(cos(0.7854 * float(i)), sin(0.7854 * float(i)))));
     float other = texelFetch(depths, clamp(at + way, ivec2(0), last), 0).r;
-    if (other < 1.0) sum += max(0.0, here - octaves(other));
+    if (other < 1.0) sum += clamp(here - octaves(other), 0.0, 0.05);
   }
   result = vec4(texelFetch(picture, at, 0).rgb * exp(-strength * sum), 1.0);
 }`;

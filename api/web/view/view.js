@@ -18,7 +18,9 @@ import {rayOf} from './pick.js';
 const UPS = {'+x': [1, 0, 0], '-x': [-1, 0, 0], '+y': [0, 1, 0], '-y': [0, -1, 0], '+z': [0, 0, 1], '-z': [0, 0, -1]};
 /* A point is so much larger than the points around it are apart, and at most so large. */
 const COVER = 1.25, WIDEST_M = 0.05;
-const PICK_PX = 4, FOLLOW_SHARE_S = 4, SHADING = 3;
+/* Corners of a cloud's box are empty as a rule: so much of it fills the picture. */
+const FILLED = 0.75;
+const PICK_PX = 4, FOLLOW_SHARE_S = 4, SHADING = 4;
 
 class View {
   constructor(element, {touch = false, onstate = () => {}}) {
@@ -192,7 +194,10 @@ class View {
   }
 
   fit() {
-    if (this.box) this.eye.fit(this.core ?? this.box, this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
+    const box = this.core ?? this.box;
+    if (!box) return;
+    const part = share => box.min.map((x, i) => x + share * (box.max[i] - x)), margin = (1 - FILLED) / 2;
+    this.eye.fit({min: part(margin), max: part(1 - margin)}, this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
   }
 
   measure(on) {
