@@ -3,6 +3,7 @@
 
 Prints "ok NAME" or "not ok NAME: why" for each test, "# ..." for what is told beside them.
 """
+import base64
 import hashlib
 import http.client
 import http.server
@@ -369,17 +370,59 @@ def wrong():
     daemon.end()
 
 
-def example():
-    """docs/examples/watch.html, a page of another origin of loopback."""
+def tree():
+    """The port of a server of the source tree."""
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args):
             pass
 
-    daemon = Daemon()
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Quiet)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_port
+
+
+# ten views of a board by a camera of 58 degrees, as JPEG in base64
+BOARDS = """(async () => {
+  const { boardPicture, turned } = await import('/tests/web/board.js'), out = [], canvas = new OffscreenCanvas(640, 480);
+  const views = [[35, 0, 0], [-35, 5, 10], [5, 35, 0], [0, -38, -8], [25, 25, 20], [-25, 28, 5], [28, -25, -15], [-30, -25, 30], [40, 10, 90], [10, 40, 60]];
+  for (const [k, v] of views.entries()) {
+    const f = 320 / Math.tan(29 * Math.PI / 180);
+    canvas.getContext('2d').putImageData(boardPicture(640, 480, f, turned(...v), [0.6 * (k % 3 - 1), 0.6 * (k % 2) - 0.3, 9.8 * f / 480], 3, k + 1), 0, 0);
+    const bytes = new Uint8Array(await (await canvas.convertToBlob({ type: 'image/jpeg', quality: 0.92 })).arrayBuffer());
+    out.push(btoa(Array.from(bytes, b => String.fromCharCode(b)).join('')));
+  }
+  return out;
+})()"""
+
+
+def board():
+    daemon = Daemon()
+    with chromium.Browser(chromium.find()) as browser:
+        pictures = browser.page(f'http://127.0.0.1:{tree()}/tests/web/board.js').evaluate(BOARDS)
+    with open(f'{WORK}/camera.mjpeg', 'wb') as f:  # each for a second and a half
+        f.write(b''.join(base64.b64decode(p) * 45 for p in pictures))
     with chromium.Browser(chromium.find(), UNDRAWN) as browser:
-        page = browser.page(f'http://127.0.0.1:{server.server_port}/docs/examples/watch.html#server={daemon.url}&seconds=4')
+        page = browser.page(daemon.url)
+        begin(page)
+        page.evaluate('document.querySelector("#settings details").open = true')
+        before = float(page.evaluate('document.querySelector("#degrees").value'))
+        page.click('#measure')
+        page.until('/Good/.test(document.querySelector("#board-says").innerText)')
+        shot(page, 'board')
+        page.until('!document.querySelector("#calibration")')
+        found = float(page.evaluate('document.querySelector("#degrees").value'))
+        say('a checkerboard tells the field of view, 58 degrees, within one', before == 67 and abs(found - 58) < 1, (before, found))
+        page.reload()
+        page.until('document.body.dataset.scanning === "true"')
+        say('it is kept for the camera', float(page.evaluate('document.querySelector("#degrees").value')) == found)
+    daemon.end()
+
+
+def example():
+    """docs/examples/watch.html, a page of another origin of loopback."""
+    daemon, port = Daemon(), tree()
+    with chromium.Browser(chromium.find(), UNDRAWN) as browser:
+        page = browser.page(f'http://127.0.0.1:{port}/docs/examples/watch.html#server={daemon.url}&seconds=4')
         page.until('document.title === "done"')
         counts = daemon.ask('GET', '/v1/sessions?limit=1')[1]['sessions'][0]['counts']
         say('the example of 30 lines feeds a session and has its hash', counts['used'] >= 2, counts)

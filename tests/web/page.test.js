@@ -1,11 +1,14 @@
 /* page.test.js - parts of the page without a browser's devices: picture codes, intrinsics, rates, frames' bytes, and the client on a
  * socket that the test holds */
 import { bearer, Client, encodeFrame, StoreFull } from '../../api/web/client/recond.js';
+import { Calibration } from '../../api/web/capture/calibrate.js';
+import { findBoard } from '../../api/web/capture/corners.js';
 import { degreesOf, intrinsicsOf, sizeFor } from '../../api/web/capture/intrinsics.js';
 import { OFFLINE_RATE, rateFor } from '../../api/web/capture/thrift.js';
 import { intrinsicsOfProjection, XrScanner } from '../../api/web/capture/xr.js';
 import { placed } from '../../api/web/page/session.js';
 import { qrCode } from '../../api/web/page/qr.js';
+import { boardPicture, turned } from './board.js';
 import { near, same } from './tap.js';
 
 const digest = async text => [...new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))]
@@ -63,6 +66,24 @@ const again = async client => {
 };
 
 export const tests = {
+  'a board tells the field of view': () => {
+    const views = [[35, 0, 0], [-35, 5, 10], [5, 35, 0], [0, -38, -8], [25, 25, 20], [-25, 28, 5], [28, -25, -15], [40, 10, 90]];
+    for (const [width, height, degrees, noise] of [[640, 480, 67, 0], [480, 640, 60, 6], [640, 360, 80, 15]]) {
+      const f = intrinsicsOf(degrees, width, height)[0], calibration = new Calibration(width, height), far = 9.8 * f / Math.min(width, height);
+      const said = views.map((v, k) => calibration.add(findBoard(
+        boardPicture(width, height, f, turned(...v), [0.6 * (k % 3 - 1), 0.6 * (k % 2) - 0.3, far], noise, k + 1))));
+      near(calibration.result?.degrees ?? NaN, degrees, `${width} x ${height}, noise ${noise}: ${said}`, 0.3);
+    }
+  },
+  'what is no board, or tells nothing, is not taken': () => {
+    const flat = findBoard(boardPicture(640, 480, 480, turned(0, 0, 5), [0, 0, 10], 3, 1));
+    same(new Calibration(640, 480).add(flat), 'flat', 'seen from the front');
+    const noise = boardPicture(320, 240, 240, turned(0, 0, 0), [0, 0, 1000], 60, 7);
+    same(new Calibration(320, 240).add(findBoard(noise)), 'none', 'noise');
+    const calibration = new Calibration(640, 480), view = () => findBoard(boardPicture(640, 480, 480, turned(35, 10, 0), [0, 0, 10], 3, 1));
+    same(calibration.add(view()) + calibration.add(view()), 'takenalike', 'twice');
+    same(calibration.result, null, 'one is too few');
+  },
   'a picture code is the one that was read back': async () => {
     for (const [text, size, hash] of [
       ['recond', 21, 'c3b43a3930fc768f41748911fcf24426a2d5fc1b7e67a134551668d23847e863'],

@@ -2,6 +2,7 @@
 import { Scanner } from '../capture/scanner.js';
 import { XrScanner, xrSupported } from '../capture/xr.js';
 import { degreesAllowed, keepView, viewOf } from '../capture/intrinsics.js';
+import { calibrate } from './calibration.js';
 import { el } from './dom.js';
 import { reason } from './sentences.js';
 
@@ -75,8 +76,18 @@ export class Capture {
       scanner.degrees = value;
       keepView(camera.name, value);
     });
+    const measure = async () => {
+      scanner.stop();                        /* a board is no part of the scan */
+      const found = await calibrate(camera.video);
+      if (found !== null) {
+        field.value = found.toFixed(1);
+        field.dispatchEvent(new Event('change'));
+      }
+      if (this === page.capture) scanner.start();
+    };
     page.settings.replaceChildren(el('details', {}, el('summary', {}, 'Camera'),
-      el('p', {}, el('label', { for: 'degrees' }, 'Field of view along the longer side, degrees '), field),
+      el('p', {}, el('label', { for: 'degrees' }, 'Field of view along the longer side, degrees '), field, ' ',
+        el('button', { type: 'button', id: 'measure', onclick: measure }, 'Measure it')),
       el('p', { class: 'quiet' }, known ? 'As it was set for this camera.'
         : 'Most phones have 60 to 75. Where the maker names a focal length as for 35 mm film, f: 26 mm is 69 degrees, 24 mm 74, 28 mm 65.')));
     page.settings.hidden = false;
