@@ -1,7 +1,7 @@
 /* watch.js - makes a session, feeds it with the camera for some seconds, and checks that its cloud is the server's: the client package
  * in 30 lines. watch.html#server=http://127.0.0.1:8700[&token=TOKEN][&seconds=N]; the server must allow this page's origin (loopback's are). */
 const args = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-const { Client, LocalMirror, Rest } = await import(args.client ?? '../../api/web/client/recond.js');
+const { Client, LocalMirror, Rest } = await import(args.server + '/client/recond.js');
 const say = text => { document.body.append(text, document.createElement('br')); };
 
 const rest = new Rest({ base: args.server, token: args.token });
