@@ -269,6 +269,28 @@ def a_lost_card(browser, base, keep):
 
 
 @test
+def the_path(browser, base, keep):
+    """recond's own page shows the same cloud, and asks for the camera's path again when the cloud has changed"""
+    session = create()
+    need(push(session, 6).wait() == 0, 'push')
+    page = browser.open(f'{URL}/#/s/{session["id"]}')
+    asked = lambda: sum(r.endswith('/trajectory') for r in page.requests)  # noqa: E731
+    need(page.wait(f'document.body.dataset.hash === "{of_server(session)["hash"]}" && document.body.dataset.equal === "true"'), page.errors)
+    need(page.wait('document.querySelector(".view-canvas")'), 'no view')
+    before = asked()
+    need(before >= 1, page.requests)
+    need(push(session, 6, **{'--source': 'other'}).wait() == 0, 'push')
+    end = time.monotonic() + 60
+    while asked() == before and time.monotonic() < end:
+        time.sleep(0.2)
+    need(asked() > before, 'not asked again')
+    need(page.wait(f'document.body.dataset.hash === "{of_server(session)["hash"]}"'), 'another hash')
+    picture(page, 'page')
+    need(not page.errors, page.errors)
+    page.close()
+
+
+@test
 def nothing_leaves(browser, base, keep):
     """no request leaves the origin but to the stream"""
     stray = [r for r in keep['page'].requests if not r.startswith((base, keep['session']['stream_url']))]

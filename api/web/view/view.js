@@ -19,7 +19,7 @@ const UPS = {'+x': [1, 0, 0], '-x': [-1, 0, 0], '+y': [0, 1, 0], '-y': [0, -1, 0
 /* A point is so much larger than the points around it are apart, and at most so large. */
 const COVER = 1.25, WIDEST_M = 0.05;
 /* Corners of a cloud's box are empty as a rule: so much of it fills the picture. */
-const FILLED = 0.75;
+const FILLED = 0.85;
 const PICK_PX = 4, FOLLOW_SHARE_S = 4, SHADING = 4;
 
 class View {
