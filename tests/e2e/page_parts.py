@@ -3,6 +3,7 @@
 
 Prints "ok NAME" or "not ok NAME: why" for each test, "# ..." for what is told beside them.
 """
+import atexit
 import base64
 import hashlib
 import http.client
@@ -52,6 +53,7 @@ class Daemon:
         self.url = f'http://127.0.0.1:{self.http}'
         self.log = f'{WORK}/recond-{self.http}.log'
         self.start()
+        atexit.register(self.leave)  # a part that fails leaves no daemon behind
 
     def start(self):
         address = pathlib.Path(WORK, f'address-{self.http}')
@@ -67,6 +69,10 @@ class Daemon:
     def end(self, how=signal.SIGTERM):
         self.process.send_signal(how)
         self.process.wait()
+
+    def leave(self):
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
 
     def ask(self, method, path, body=None, token=None):
         c = http.client.HTTPConnection('127.0.0.1', self.http, timeout=30)
