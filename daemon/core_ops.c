@@ -238,9 +238,11 @@ static int op_submap_place(struct core *c, const char *id, uint32_t submap, cons
 
     if (rc)
         return rc;
-    rc = session_place(s, submap, pose, err);
-    if (rc == 0)
+    rc = session_place_begin(s, submap, pose, err);
+    if (rc == 0) {
         rc = store_session_write(s, err);
+        session_place_end(s, submap, pose, rc == 0);
+    }
     session_unref(s);
     return rc;
 }

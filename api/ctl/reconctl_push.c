@@ -13,6 +13,8 @@
 static const struct reconctl_option options[] = {
     {"output", 'O', "FILE", RECONCTL_TEXT, AT(output), 0, 0,
      "Write the cloud as PLY"},
+    {"unplaced", 0, NULL, RECONCTL_FLAG, AT(unplaced), 0, 0,
+     "Write submaps without a place too, as they lie in themselves; the same of --trajectory"},
     {"depth-out", 0, "FOLDER", RECONCTL_TEXT, AT(depth_out), 0, 0,
      "Write the depth of each used frame as 16-bit PNG, beside the cloud"},
     {"trajectory", 0, "FILE", RECONCTL_OUTPUT, AT(trajectory), 0, 0,

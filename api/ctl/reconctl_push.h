@@ -21,7 +21,7 @@
 struct reconctl_push_options {
     struct reconctl_common common; /* first: see reconctl.h */
     double fps, pause_s, retry_s;
-    bool realtime, loop, keep, start, depth;
+    bool realtime, loop, keep, start, depth, unplaced;
     const char *poses, *camera, *output, *depth_out, *trajectory, *sheet, *codec;
     const char *into, *source; /* a session that is there; whose frames they are in it */
     int sessions, frames, sheet_rows;

@@ -138,7 +138,8 @@ static int write_outputs(struct reconctl_push_job *j, struct err *err)
     }
     if (rc == 0 && o->depth_out && j->index == 0 && j->stats.results)
         rc = reconctl_maps_end(j->maps, o->depth_out, err);
-    snprintf(path, sizeof path, "/v1/sessions/%s/trajectory", j->session.id);
+    snprintf(path, sizeof path, "/v1/sessions/%s/trajectory%s", j->session.id,
+             o->unplaced ? "?unplaced=1" : "");
     if (rc == 0 && j->exit == 0 && o->trajectory && j->index == 0)
         rc = client_download(j->client, path, o->trajectory, err);
     if (rc == 0 && j->sheet)

@@ -89,7 +89,8 @@ static int write_cloud(struct reconctl_push_job *j, struct err *err)
     const struct ply_frame frame = {ready ? ready->step_m : 0.001f, j->session.up,
                                     j->session.guessed};
 
-    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame, false, err);
+    return ply_write_file(j->options->output, client_stream_cloud(j->stream), &frame,
+                          j->options->unplaced, err);
 }
 
 const struct reconctl_push_kind reconctl_push_mono = {

@@ -1,6 +1,8 @@
 /* handle_cloud.c - what came of a session: the cloud, the trajectory, the latest depth map */
 #include "api/server/routes.h"
 
+#include "proto/geom/pose.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -93,6 +95,9 @@ struct trajectory {
     char id[API_ID_CAP];
     uint64_t next;
     uint32_t source, submap; /* of the row before */
+    bool unplaced;           /* rows of submaps without a place are not left out */
+    int n_submaps;
+    struct api_submap submaps[API_SUBMAPS_MAX]; /* as they lay when the answer began */
     char text[POSES_AT_ONCE * LINE_MAX_BYTES];
     size_t len, at;
 };
@@ -154,20 +159,42 @@ static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struc
     return n > 0 && (size_t)n < cap ? (size_t)n : 0;
 }
 
+/* Moves a pose into the session's world; false: its submap lies nowhere in it, and was not asked
+ * for. */
+static bool place(const struct trajectory *t, struct session_pose *p)
+{
+    struct rigid T;
+
+    for (int i = 0; i < t->n_submaps; i++)
+        if (t->submaps[i].submap == p->submap && t->submaps[i].placed) {
+            if (pose_from_numbers(&T, t->submaps[i].pose, INFINITY, NULL) == 0)
+                p->T_wc = rigid_mul(&T, &p->T_wc);
+            return true;
+        }
+    return t->unplaced || p->submap == 0;
+}
+
+/* The next rows; none are left where nothing is written. */
 static int fill(struct trajectory *t, struct err *err)
 {
     struct session_pose poses[POSES_AT_ONCE];
-    int n = 0, rc;
+    int n, rc;
 
-    rc = t->config->ops->trajectory(t->config->core, t->id, t->next, poses, POSES_AT_ONCE, &n, err);
-    if (rc)
-        return rc;
     t->at = t->len = 0;
-    for (int i = 0; i < n; i++) {
-        t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
-        t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
-    }
-    t->next += (uint64_t)n;
+    do {
+        n = 0;
+        rc = t->config->ops->trajectory(t->config->core, t->id, t->next, poses, POSES_AT_ONCE, &n,
+                                        err);
+        if (rc)
+            return rc;
+        for (int i = 0; i < n; i++) {
+            if (!place(t, &poses[i]))
+                continue;
+            t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
+            t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
+        }
+        t->next += (uint64_t)n;
+    } while (n && t->len == 0);
     return 0;
 }
 
@@ -196,7 +223,9 @@ void handle_cloud_trajectory(struct http_request *r)
     }
     t->config = r->config;
     memcpy(t->id, r->id, sizeof t->id);
-    if (fill(t, &err)) {
+    t->unplaced = r->unplaced;
+    if (r->config->ops->submaps(r->config->core, r->id, t->submaps, &t->n_submaps, &err) ||
+        fill(t, &err)) {
         free(t);
         refuse(r, &err);
         return;

@@ -333,6 +333,6 @@ int store_session_write(struct session *s, struct err *err)
     d->store->ops.origin(s, m.origin);
     m.n_tokens = session_get_tokens(s, m.tokens);
     m.closed = session_closing(s);
-    session_get_places(s, &m.places);
+    session_get_next_places(s, &m.places);
     return store_manifest_write(journal_path(d->store->journal), &m, err);
 }

@@ -30,6 +30,12 @@ int places_tell(struct places *p, uint32_t submap, const float pose[7], struct e
     return rc;
 }
 
+void places_copy(struct places *to, const struct places *from, uint32_t submap)
+{
+    to->told[submap] = from->told[submap];
+    memcpy(to->pose[submap], from->pose[submap], sizeof(to->pose[submap]));
+}
+
 uint64_t places_mix(const struct places *p)
 {
     uint64_t mix = 0;

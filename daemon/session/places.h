@@ -24,6 +24,8 @@ struct places {
 bool places_find(const struct places *p, uint32_t submap, struct rigid *T, float pose[7]);
 /* Returns 0; ERR_INPUT: no pose. */
 MUST_CHECK int places_tell(struct places *p, uint32_t submap, const float pose[7], struct err *err);
+/* The same of a submap in `to` as in `from`. */
+void places_copy(struct places *to, const struct places *from, uint32_t submap);
 /* 0 while nothing was told; two sets that differ give different numbers. */
 uint64_t places_mix(const struct places *p);
 

@@ -30,7 +30,7 @@ struct session {
     struct session_saved kept; /* what outlives the process; how frames ended, too */
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct sources *sources;
-    struct places places; /* of its submaps */
+    struct places places, next_places; /* as they were told; as the disk is to have them */
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     uint64_t used_us[SESSION_FPS_FRAMES];

@@ -1,6 +1,8 @@
 /* A session's submaps: which worlds they are, and where they lie. */
 #include "daemon/session/session_internal.h"
 
+#include <string.h>
+
 int session_submaps(struct session *s, struct api_submap *list)
 {
     int n;
@@ -21,21 +23,40 @@ void session_tell_place(struct session *s, uint32_t submap, struct session_wakes
     }
 }
 
-int session_place(struct session *s, uint32_t submap, const float pose[7], struct err *err)
+int session_place_begin(struct session *s, uint32_t submap, const float pose[7], struct err *err)
 {
-    struct session_wakes w = {.n = 0};
     int rc;
 
     pthread_mutex_lock(&s->lock);
     if (submap == 0 || sources_has_world(s->sources, submap))
-        rc = places_tell(&s->places, submap, pose, err);
+        rc = places_tell(&s->next_places, submap, pose, err);
     else
         rc = err_set(err, ERR_NOT_FOUND, "the session has no submap %u", (unsigned)submap);
-    if (rc == 0)
+    pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+void session_place_end(struct session *s, uint32_t submap, const float pose[7], bool kept)
+{
+    struct session_wakes w = {.n = 0};
+    struct places *next = &s->next_places, *now = &s->places;
+
+    pthread_mutex_lock(&s->lock);
+    if (kept) {
+        places_copy(now, next, submap);
         session_tell_place(s, submap, &w);
+    } else if (memcmp(next->pose[submap], pose, sizeof(next->pose[submap])) == 0) {
+        places_copy(next, now, submap); /* unless another caller's place is on its way */
+    }
     pthread_mutex_unlock(&s->lock);
     session_wake(s, &w);
-    return rc;
+}
+
+void session_get_next_places(struct session *s, struct places *p)
+{
+    pthread_mutex_lock(&s->lock);
+    *p = s->next_places;
+    pthread_mutex_unlock(&s->lock);
 }
 
 void session_get_places(struct session *s, struct places *p)
@@ -48,6 +69,6 @@ void session_get_places(struct session *s, struct places *p)
 void session_set_places(struct session *s, const struct places *p)
 {
     pthread_mutex_lock(&s->lock);
-    s->places = *p;
+    s->places = s->next_places = *p;
     pthread_mutex_unlock(&s->lock);
 }

@@ -133,6 +133,8 @@ def feed():
         {'submap': 1, 'source': 'main', 'world_epoch': 1, 'placed': False}], told)
     _, two = pull(session, 'two')
     _, every = pull(session, 'all', '?unplaced=1')
+    n, half = len(path_of(session, '?unplaced=1')), len(path_of(session))
+    say('and out of the path', 0 < half < n, (half, n))
     say('an unplaced one is left out of the file', 0 < len(two) < 0.8 * len(every), (len(two), len(every)))
     say('and of the file that a mirror writes', same_files(session, 'two'))
 
@@ -163,6 +165,15 @@ def place():
     open(work + '/tag', 'w').write(after)
     say('a mirror writes the same file, points moved and normals turned', same_files(session, 'placed'))
     say('and the file has another tag', before != after, (before, after))
+    true = [[float(v) for v in line.split()[1:4]] for line in open(sequence + '/poses.txt') if line[0] != '#']
+    rows = path_of(session)
+    say('the path of both worlds is one', len(rows) == len(true) and all(abs(a - b) < 1e-4 for row, t in zip(rows, true) for a, b in zip(row, t)), rows[-1:])
+
+
+def path_of(session, query=''):
+    """Where the cameras were, by the session's trajectory."""
+    with urllib.request.urlopen(f'{url}/v1/sessions/{session}/trajectory{query}', timeout=60) as answer:
+        return [[float(v) for v in line.split()[1:4]] for line in answer.read().decode().splitlines() if line[0] != '#']
 
 
 def leave():

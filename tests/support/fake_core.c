@@ -299,12 +299,14 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
         return err_set(err, ERR_STATE, "a session of kind depth has no map");
-    for (uint64_t i = first; i < FAKE_CORE_POSES && *n < cap; i++) {
+    for (uint64_t i = first; i < FAKE_CORE_POSES + FAKE_CORE_ELSEWHERE && *n < cap; i++) {
         struct session_pose *p = &poses[(*n)++];
         p->seq = i;
         p->t_capture_ns = i * 33333333u;
         p->T_wc = rigid_identity();
         p->T_wc.t[0] = (float)i;
+        p->source = 0;
+        p->submap = i >= FAKE_CORE_POSES;
     }
     return 0;
 }

@@ -14,6 +14,7 @@
 #define FAKE_CORE_CLOUD_BYTES 300000 /* of an export: byte i is (uint8_t)(i * 31 >> 3) */
 #define FAKE_CORE_HASH 0x0123456789abcdefu
 #define FAKE_CORE_POSES 1000
+#define FAKE_CORE_ELSEWHERE 150 /* poses behind them, of a world without a place */
 
 struct fake_core;
 

@@ -294,24 +294,29 @@ static void test_trajectory(void **state)
 {
     struct edge_session s = edge_session(&edge, NULL);
     struct edge_answer a;
-    char target[80];
-    int lines = 0;
+    char target[96];
+    int lines;
 
     (void)state;
-    snprintf(target, sizeof target, "/v1/sessions/%s/trajectory", s.id);
-    a = edge_request(&edge, "GET", target, s.view, NULL);
-    assert_int_equal(a.status, 200);
-    for (char *line = strtok(a.body, "\n"); line; line = strtok(NULL, "\n")) {
-        double t, x, y, z, qx, qy, qz, qw;
-        if (line[0] == '#')
-            continue;
-        assert_int_equal(
-            sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &t, &x, &y, &z, &qx, &qy, &qz, &qw), 8);
-        assert_true(x == lines && qw == 1.0 && qx == 0.0);
-        lines++;
+    for (int unplaced = 0; unplaced < 2; unplaced++) {
+        lines = 0;
+        snprintf(target, sizeof target, "/v1/sessions/%s/trajectory?unplaced=%d", s.id, unplaced);
+        a = edge_request(&edge, "GET", target, s.view, NULL);
+        assert_int_equal(a.status, 200);
+        assert_int_equal(strstr(a.body, ", submap 1") != NULL, unplaced);
+        for (char *line = strtok(a.body, "\n"); line; line = strtok(NULL, "\n")) {
+            double t, x, y, z, qx, qy, qz, qw;
+            if (line[0] == '#')
+                continue;
+            assert_int_equal(
+                sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", &t, &x, &y, &z, &qx, &qy, &qz, &qw),
+                8);
+            assert_true(x == lines && qw == 1.0 && qx == 0.0);
+            lines++;
+        }
+        assert_int_equal(lines, FAKE_CORE_POSES + unplaced * FAKE_CORE_ELSEWHERE);
+        edge_answer_free(&a);
     }
-    assert_int_equal(lines, FAKE_CORE_POSES);
-    edge_answer_free(&a);
 }
 
 static void test_depth(void **state)

@@ -332,6 +332,52 @@ static void another_machine_or_network_is_another_epoch(void **state)
     rig_close(&r);
 }
 
+/* Where a submap lies is told when it is on the disk, and not where that failed. */
+static void a_place_that_is_not_written_is_not_told(void **state)
+{
+    static const float pose[7] = {0, 0, 0, 1, 1, 2, 3}, other[7] = {0, 0, 0, 1, 4, 5, 6};
+    static struct rig_client c;
+    struct session_options o = options(SESSION_LOSSLESS);
+    struct api_submap list[API_SUBMAPS_MAX];
+    char id[API_ID_CAP], part[256];
+    uint64_t places;
+    struct frame f;
+    struct rig r;
+    int n;
+
+    (void)state;
+    open_rig(&r, 10);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    f = rig_frame(&r, 1);
+    rig_send_frame(&c, &f, NULL);
+    rig_wait_acks(&c, 1);
+    f = rig_frame(&r, 2);
+    f.world_epoch = 1;
+    rig_send_frame(&c, &f, NULL);
+    rig_wait_acks(&c, 2);
+    places = rig_info(&r, id).places;
+    snprintf(part, sizeof(part), "%s/sessions/%s/meta.part", folder, id);
+    assert_int_equal(mkdir(part, 0700), 0); /* the file cannot be written */
+    assert_int_equal(core_ops.submap_place(r.core, id, 1, pose, NULL), ERR_IO);
+    assert_int_equal(core_ops.submaps(r.core, id, list, &n, NULL), 0);
+    assert_true(n == 2 && !list[1].placed && rig_info(&r, id).places == places);
+    assert_int_equal(rmdir(part), 0);
+    assert_int_equal(core_ops.submap_place(r.core, id, 1, pose, NULL), 0);
+    assert_int_equal(mkdir(part, 0700), 0);
+    assert_int_equal(core_ops.submap_place(r.core, id, 1, other, NULL), ERR_IO);
+    assert_int_equal(rmdir(part), 0);
+    assert_int_equal(core_ops.submap_place(r.core, id, 0, pose, NULL), 0); /* writes all places */
+    rig_disconnect(&c);
+    rig_close(&r);
+    open_rig(&r, 10);
+    wait_until_back(&r, id);
+    assert_int_equal(core_ops.submaps(r.core, id, list, &n, NULL), 0);
+    assert_true(n == 2 && list[1].placed);
+    assert_memory_equal(list[1].pose, pose, sizeof(pose));
+    rig_close(&r);
+}
+
 static void what_is_no_session_is_left_alone(void **state)
 {
     struct session_options o = options(SESSION_LIVE);
@@ -367,6 +413,7 @@ int main(void)
         CASE(a_damaged_journal_is_told_and_kept),
         CASE(a_replay_that_gives_up_counts_right),
         CASE(another_machine_or_network_is_another_epoch),
+        CASE(a_place_that_is_not_written_is_not_told),
         CASE(what_is_no_session_is_left_alone),
     };
 
