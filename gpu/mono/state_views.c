@@ -14,6 +14,7 @@
 
 #define V1_HEAD_BYTES 32
 #define V1_KEPT_BYTES 140
+#define V1_KEPT 32
 #define STRAND_WORDS 9
 #define HEAD_WORDS (4 + STRAND_WORDS * VIEWS_STRANDS)
 #define HEAD_BYTES ((4 * HEAD_WORDS + 15) / 16 * 16)
@@ -115,7 +116,7 @@ static void get(struct state_head *h, struct bytes_reader *head, unsigned versio
     h->views_frame = bytes_get_u32(head);
     second = bytes_get_u32(head);
     if (version == 1) {
-        h->views_v1_kept = second < VIEWS_KEPT ? second : VIEWS_KEPT;
+        h->views_v1_kept = second < V1_KEPT ? second : V1_KEPT;
         return;
     }
     h->views_places = second;

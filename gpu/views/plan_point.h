@@ -114,25 +114,36 @@ GPU_HD static inline int plan_place(const struct views *v, uint32_t index)
     return -1;
 }
 
-/* (V3) Where a new keyframe goes: a free place, or that of the oldest keyframe of the strand that
- * has most, the frame's own among equals. */
+/* Where the oldest keyframe of a strand that has some is. */
+GPU_HD static inline int plan_oldest(const struct views *v, int strand)
+{
+    int oldest = -1;
+    for (int j = 0; j < (int)v->n_places; j++)
+        if (v->kept[j].strand == strand && (oldest < 0 || v->kept[j].index < v->kept[oldest].index))
+            oldest = j;
+    return oldest;
+}
+
+/* (V3) Where a new keyframe goes: where its strand has as many as it may that of its oldest one;
+ * else a free place, or that of the oldest of the strand that has most, its own among equals. */
 GPU_HD static inline int plan_room(struct views *v)
 {
-    int n[VIEWS_STRANDS] = {0}, most = v->plan.strand, oldest = -1;
-    for (int j = 0; j < (int)v->n_places; j++) {
-        if (v->kept[j].strand < 0)
-            return j;
-        n[v->kept[j].strand]++;
-    }
+    int n[VIEWS_STRANDS] = {0}, most = v->plan.strand, unused = -1;
+    for (int j = 0; j < (int)v->n_places; j++)
+        if (v->kept[j].strand >= 0)
+            n[v->kept[j].strand]++;
+        else if (unused < 0)
+            unused = j;
+    if (n[most] >= VIEWS_OF_STRAND)
+        return plan_oldest(v, most);
+    if (unused >= 0)
+        return unused;
     if (v->n_places < VIEWS_KEPT)
         return (int)v->n_places++;
     for (int i = 0; i < VIEWS_STRANDS; i++)
         if (n[i] > n[most])
             most = i;
-    for (int j = 0; j < VIEWS_KEPT; j++)
-        if (v->kept[j].strand == most && (oldest < 0 || v->kept[j].index < v->kept[oldest].index))
-            oldest = j;
-    return oldest;
+    return plan_oldest(v, most);
 }
 
 /* (V3) By one thread, when the quantiles are known: counts, and the new keyframe's row. */

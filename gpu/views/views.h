@@ -19,8 +19,8 @@
  * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
  *          arithmetic in a fixed order. Both back ends give the same bits.
  * Sources: phones that feed a session in turn have a *strand* of keyframes each: what a frame
- *          makes is of its own strand alone. They share the places: a strand that is alone has
- *          all of them, two have a half each.
+ *          makes is of its own strand alone, and two have what each would have alone. Three share
+ *          the places.
  * Memory:  all of it is laid out when the session is made, however many sources come.
  * Maths:   MATH.md (V1)-(V15), (V17)-(V20)
  */
@@ -33,11 +33,12 @@
 extern "C" {
 #endif
 
-#define VIEWS_KEPT 32    /* keyframes kept: the oldest of the strand that has most of them goes */
-#define VIEWS_STRANDS 3  /* a share of the places must outlast VIEWS_FINAL_KEYFRAMES */
-#define VIEWS_SOURCES 5  /* pictures that a keyframe is matched with, at most */
-#define VIEWS_PLANES 64  /* inverse depths that are tried */
-#define VIEWS_RADIUS 3   /* of the window that is matched: 7x7 */
+#define VIEWS_KEPT 64   /* places for keyframes */
+#define VIEWS_STRANDS 3 /* a share of the places must outlast VIEWS_FINAL_KEYFRAMES */
+#define VIEWS_OF_STRAND (VIEWS_KEPT / 2) /* keyframes of a strand, at most: the oldest goes */
+#define VIEWS_SOURCES 5                  /* pictures that a keyframe is matched with, at most */
+#define VIEWS_PLANES 64                  /* inverse depths that are tried */
+#define VIEWS_RADIUS 3                   /* of the window that is matched: 7x7 */
 #define VIEWS_POOL 16    /* keyframes whose measurements are drawn into a view, at most */
 #define VIEWS_NODES 1024 /* of the correction field, at most */
 #define VIEWS_GRID_W 16  /* samples of a view's depth */
