@@ -36,6 +36,7 @@ extern "C" {
 #define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
+#define GPU_TRACKS_SIDE_LEAST 64      /* of the pictures of sessions whose poses come from tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 
 /* ---------------------------------------------------------------------------------- devices */
@@ -255,6 +256,9 @@ struct gpu_session_config {
     /* depth of frames with poses out of many views: fuse.cells and the network's depth alone */
     enum gpu_views_kind views;
     enum gpu_depth_source depth_source;
+    /* 1: poses of frames without one follow from tracks, and from the motion network alone where
+     * these are lost; for a motion network and sides of 64 on */
+    int tracks;
 };
 
 /* Device bytes that a session of this configuration will hold: what admission counts. */
@@ -363,8 +367,22 @@ struct gpu_views {
     float log_scale;
 };
 
+/* What tracks say of a frame's pose (MATH.md (P9)). */
+enum gpu_tracks_state {
+    GPU_TRACKS_NONE,  /* the session or the frame has none */
+    GPU_TRACKS_BEGUN, /* first frame, or first one after a restart */
+    GPU_TRACKS_FOUND, /* the pose is theirs */
+    GPU_TRACKS_LOST   /* it is the motion network's */
+};
+struct gpu_tracks {
+    enum gpu_tracks_state state;
+    uint32_t n_landmarks, n_inliers; /* of tracks; of them those that agree with the pose */
+    float error_px;                  /* of the inliers, root mean square */
+    float log_scale;                 /* ln of the network's depth over the landmarks' */
+};
+
 struct gpu_result {
-    struct rigid T_wc; /* the pose that was used: given, or composed from ego-motion */
+    struct rigid T_wc; /* the pose that was used: given, or from tracks or ego-motion */
     int is_keyframe;
     uint32_t n_keyframes; /* kept, after this frame */
     uint32_t n_covisible; /* keyframes that it was tested against */
@@ -375,6 +393,7 @@ struct gpu_result {
     uint32_t n_changes;
     float median_depth_m;
     struct gpu_views views;
+    struct gpu_tracks tracks;
 };
 
 /* What a depth sensor beside the colour camera saw. */

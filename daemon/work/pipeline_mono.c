@@ -30,6 +30,8 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     else if (o->depth_source == SESSION_DEPTH_SOURCE_BOTH)
         c->depth_source = GPU_DEPTH_BOTH;
     c->motion = motion;
+    c->tracks = motion && o->pose_source == SESSION_POSE_LEARNED &&
+                o->net_w >= GPU_TRACKS_SIDE_LEAST && o->net_h >= GPU_TRACKS_SIDE_LEAST;
     c->step_m = o->step_m;
     c->max_points = o->max_points;
 }

@@ -216,6 +216,11 @@ static int check_map(const struct gpu_session_config *c, struct err *err)
     if ((unsigned)c->depth_source > GPU_DEPTH_BOTH ||
         (c->views && c->depth_source != GPU_DEPTH_NETWORK))
         return err_at(err, ERR_INPUT, "/views", "depth of many views is the network's alone");
+    if (c->tracks &&
+        (!c->motion || c->net_w < GPU_TRACKS_SIDE_LEAST || c->net_h < GPU_TRACKS_SIDE_LEAST))
+        return err_at(err, ERR_INPUT, "/pose_source",
+                      "poses from tracks need a motion network and sides of %d pixels",
+                      GPU_TRACKS_SIDE_LEAST);
     if (!(c->step_m >= 1e-5f && c->step_m <= 1.0f))
         return err_at(err, ERR_INPUT, "/step", "step of %g m: allowed are 0.00001 to 1",
                       (double)c->step_m);

@@ -22,7 +22,7 @@ static int same(const struct shared *s, const void *key)
     const struct key *k = (const struct key *)key;
     const struct gpu_session_config *c = &k->session->config;
 
-    return g->sideways == k->sideways && g->views == c->views &&
+    return g->sideways == k->sideways && g->views == c->views && g->tracks == c->tracks &&
            g->depth_source == c->depth_source && g->line->line == c->line &&
            g->models[GPU_MODEL_DEPTH] == depth_of(c) && g->models[GPU_MODEL_MOTION] == c->motion &&
            g->w == c->net_w && g->h == c->net_h;
@@ -56,6 +56,7 @@ static int enqueue(struct graph_cuda *g, int batch, int size, struct err *err)
                              .n = 1 << size,
                              .pixels_max = (uint32_t)g->w * (uint32_t)g->h,
                              .views = g->views,
+                             .tracks = g->tracks,
                              .depth_source = g->depth_source,
                              .w_max = g->w,
                              .h_max = g->h,
@@ -110,6 +111,7 @@ static int make(struct shared **out, const void *key, struct err *err)
     g->h = c->net_h;
     g->sideways = k->sideways;
     g->views = c->views;
+    g->tracks = c->tracks;
     g->depth_source = c->depth_source;
     g->models[GPU_MODEL_DEPTH] = depth_of(c);
     g->models[GPU_MODEL_MOTION] = c->motion;

@@ -25,6 +25,7 @@ struct graph_cuda {
     struct gpu_model *models[GPU_MODEL_KINDS]; /* NULL: the session has none */
     struct network *networks[GPU_MODEL_KINDS];
     enum gpu_views_kind views; /* of all its sessions */
+    int tracks;                /* the same */
     enum gpu_depth_source depth_source;
     int w, h, sideways; /* the depth network's input is w x h, or h x w if sideways */
     /* [GPU_BATCHES][gpu->batch] of line->arg_bytes: what the host writes, and the copy that kernels

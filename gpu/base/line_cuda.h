@@ -26,6 +26,7 @@ struct pass_cuda {
     int n;                     /* items of the batch, or places of which some are empty */
     uint32_t pixels_max;       /* the largest network size among the sessions */
     enum gpu_views_kind views; /* of all sessions that use many views (gpu_session_config) */
+    int tracks;                /* poses come from tracks, in all of them */
     enum gpu_depth_source depth_source;         /* of all of them */
     int w_max, h_max;                           /* sides of the networks' pictures, at most */
     struct net_cuda *networks[GPU_MODEL_KINDS]; /* NULL: without */

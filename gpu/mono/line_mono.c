@@ -76,9 +76,11 @@ static int check(const struct gpu_item *item, struct err *err)
 
     if (rc)
         return rc;
-    if (!f->has_pose && !item->session->config.motion)
+    if (!f->has_pose && !item->session->config.motion && !item->session->config.tracks)
         return err_set(err, ERR_INPUT,
                        "a frame without a pose in a session without a motion network");
+    if (f->has_pose && item->session->config.tracks)
+        return err_set(err, ERR_INPUT, "a frame with a pose in a session whose poses are tracked");
     if (f->submap >= GPU_SUBMAPS_MAX)
         return err_set(err, ERR_INPUT, "a frame of world %u, there are at most %d", f->submap,
                        GPU_SUBMAPS_MAX);
@@ -122,8 +124,10 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
     {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
-    /* as given, or the last pose moved by what the network says (M1)-(M3) */
-    {"motion", motion_cpu_run, "the given pose, the motion network's input", "the pose"},
+    /* as given; or from tracks (P1)-(P9); or the last pose moved by what the network says (M1)-(M3)
+     */
+    {"motion", motion_cpu_run, "the given pose, colours, depth, the motion network's input",
+     "the pose"},
     /* frames with poses: corrected by keyframes, which become final with views of both sides
      * (V1)-(V13) */
     {"views", views_cpu_run, "colours, depth, pose", "the view that is fused"},

@@ -29,12 +29,14 @@ static int depth_pass(const struct pass_cuda *p, struct err *err)
     return rc ? rc : sensor_cuda(p, err);
 }
 
-/* What the network says becomes a pose in the next pass. */
+/* What the network says becomes a pose in the next pass; what tracks say, here. */
 static int motion_pass(const struct pass_cuda *p, struct err *err)
 {
-    if (!p->networks[GPU_MODEL_MOTION])
-        return 0;
-    return net_cuda_run(p->networks[GPU_MODEL_MOTION], p->n, p->stream, err);
+    int rc = 0;
+
+    if (p->networks[GPU_MODEL_MOTION])
+        rc = net_cuda_run(p->networks[GPU_MODEL_MOTION], p->n, p->stream, err);
+    return rc ? rc : follow_cuda(p, err);
 }
 
 static pass_cuda_fn *const passes[SESSION_CUDA_PASSES] = {
@@ -173,6 +175,7 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->result = s->result;
     a->depth_out = f->depth_out ? s->depth_out : NULL;
     session_cuda_put_views(a, s);
+    session_cuda_put_tracks(a, s);
 }
 
 int line_mono_cuda_upload(struct gpu_item *item, cudaStream_t stream, struct err *err)

@@ -32,6 +32,17 @@ static int learned_pose(struct session_cpu *s, struct rigid *T_wc, struct err *e
     return rc;
 }
 
+/* (P9) The pose of tracks; where they are lost, *T_wc stays. */
+static void follow(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_wc)
+{
+    const struct track_frame pictures = {s->rgb, f->mask, f->restart};
+    const struct path_frame now = {s->depth, T_wc, s->camera.K, f->restart};
+
+    track_cpu(s->track, &pictures);
+    path_cpu(s->path, s->track, &now);
+    motion_follow(T_wc, &f->result.tracks, s->path);
+}
+
 int motion_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
@@ -46,6 +57,8 @@ int motion_cpu_run(struct gpu_item *item, struct err *err)
         rc = learned_pose(s, &T_wc, err);
     if (rc)
         return rc;
+    if (!f->has_pose && s->path)
+        follow(s, f, &T_wc);
     if (s->base.config.motion) {
         memcpy(s->pair, s->pair + picture, picture * sizeof *s->pair);
         s->has_previous = 1;

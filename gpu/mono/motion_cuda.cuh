@@ -12,6 +12,16 @@
 
 #include "gpu/mono/motion_point.h"
 
+/* (M2) The last pose, moved by what the network says. */
+static __device__ inline struct rigid motion_guess(const struct frame_cuda *f,
+                                                   const struct session_dev *s)
+{
+    struct rigid T = s->has_last ? s->T_last : rigid_identity();
+    if (s->has_previous && !f->restart && f->motion_raw)
+        T = motion_compose(&T, f->motion_raw);
+    return T;
+}
+
 /* By one thread: this is a chain of some hundred operations. Returns the frame's camera. */
 static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
                                                      struct session_dev *s)
@@ -19,11 +29,14 @@ static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
     struct camera c;
     struct rigid T;
     int has_previous = s->has_previous && !f->restart;
-    T = s->has_last ? s->T_last : rigid_identity();
-    if (f->has_pose)
+    if (f->has_pose) {
         T = f->T_wc;
-    else if (has_previous && f->motion_raw)
-        T = motion_compose(&T, f->motion_raw);
+    } else if (f->path.p) {
+        T = s->T_guess;
+        motion_follow(&T, &s->tracks, f->path.p);
+    } else {
+        T = motion_guess(f, s);
+    }
     s->has_previous = s->previous ? 1 : has_previous;
     s->T_last = T;
     s->has_last = 1;

@@ -10,6 +10,8 @@
 #define RECOND_GPU_MOTION_POINT_H
 
 #include "gpu/base/point.h"
+#include "gpu/gpu.h"
+#include "gpu/track/path_point.h"
 
 /* (M1) Rodrigues: R = I + a r^ + b r^ r^, a = sin(t)/t, b = (1 - cos(t))/t^2, by series near
  * zero. */
@@ -74,6 +76,19 @@ GPU_HD static inline struct rigid motion_compose(const struct rigid *previous, c
     for (int i = 0; i < 9; i++)
         T.r[i] = (float)R[i];
     return T;
+}
+
+/* What tracks say of a frame; *T_wc, the guess, becomes their pose if they have one. */
+GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *told,
+                                        const struct path *p)
+{
+    told->state = (enum gpu_tracks_state)p->told.state;
+    told->n_landmarks = p->told.n_landmarks;
+    told->n_inliers = p->told.n_inliers;
+    told->error_px = p->told.error_px;
+    told->log_scale = p->told.log_scale;
+    if (p->told.state == PATH_FOUND)
+        *T_wc = path_T_wc_of(&p->T);
 }
 
 #endif

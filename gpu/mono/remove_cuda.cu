@@ -94,6 +94,8 @@ static __global__ void remove_kernel(const struct frame_cuda *frames)
     if (blockIdx.x == SCAN_CHUNKS - 1 && threadIdx.x == 0) {
         settle(s, n_kept, (uint32_t)(total >> 32));
         change_result(s, f->result);
+        if (f->path.p)
+            f->result->result.tracks = s->tracks;
         if (f->views.v)
             f->result->result.views = f->views.v->told;
     }

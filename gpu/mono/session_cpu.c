@@ -85,6 +85,22 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
     }
 }
 
+/* Both records, then what they point to. */
+static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gpu_session_config *c)
+{
+    struct track t;
+    struct path p;
+    uint8_t *tracks, *path;
+    s->track = arena_take(a, 1, sizeof *s->track);
+    s->path = arena_take(a, 1, sizeof *s->path);
+    tracks = arena_take(a, track_lay_out(&t, NULL, c->net_w, c->net_h), 1);
+    path = arena_take(a, path_lay_out(&p, NULL, t.n_slots), 1);
+    if (a->base) {
+        track_lay_out(s->track, tracks, c->net_w, c->net_h);
+        path_lay_out(s->path, path, t.n_slots);
+    }
+}
+
 /* A line without a map has the picture and its depth alone. Returns the bytes of all. */
 static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_session_config *c)
 {
@@ -96,6 +112,8 @@ static size_t lay_out(struct session_cpu *s, uint8_t *base, const struct gpu_ses
         lay_out_model(s, &a, c);
         if (c->views)
             lay_out_views(s, &a, c);
+        if (c->tracks)
+            lay_out_path(s, &a, c);
     }
     return a.used;
 }

@@ -15,6 +15,7 @@
 #include "gpu/base/point.h"
 #include "gpu/mono/cell_point.h"
 #include "gpu/mono/view_point.h"
+#include "gpu/track/path.h"
 #include "proto/geom/lens.h"
 
 #define SESSION_CPU_PAIR_MAX 8 /* planes of a motion network: two pictures and two ray maps */
@@ -46,6 +47,9 @@ struct session_cpu {
     struct rigid T_last; /* pose of the previous frame */
     int has_last;        /* T_last holds a pose */
     int has_previous;    /* pair holds the previous picture */
+    /* where poses come from tracks, else NULL */
+    struct track *track;
+    struct path *path;
 
     /* depth_source other than the network's, else NULL */
     uint64_t *sensor_claims; /* [h][w], all unclaimed between frames */

@@ -7,6 +7,7 @@
 #include "gpu/mono/session_cpu.h"
 
 #include "gpu/mono/state.h"
+#include "gpu/track/path_record.h"
 
 static void describe(struct state_head *h, const struct session_cpu *s)
 {
@@ -67,6 +68,16 @@ static void save_views(struct views *v, uint8_t *buf, const struct state_head *h
         copy(buf + maps[i].at, maps[i].map, maps[i].bytes);
 }
 
+static void save_path(const struct session_cpu *s, uint8_t *buf, const struct state_layout *l)
+{
+    size_t n = (size_t)s->track->n_slots;
+    struct path_record r = path_record_of(s->track, s->path);
+    copy(buf + l->path_record, &r, sizeof r);
+    copy(buf + l->path_slots, s->track->slot, n * sizeof *s->track->slot);
+    copy(buf + l->path_pyramid, path_record_pyramid(s->track), s->track->pyramid_bytes);
+    copy(buf + l->path_landmarks, s->path->landmark, 2 * n * sizeof *s->path->landmark);
+}
+
 int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
                      struct err *err)
 {
@@ -92,6 +103,8 @@ int session_cpu_save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t 
         copy(buf + l.keys, s->key, n * sizeof *s->key);
     if (s->views)
         save_views(s->views, buf, &h, &l);
+    if (s->path)
+        save_path(s, buf, &l);
     if (h.has_previous)
         copy(buf + l.previous, s->pair, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     *len = l.bytes;
@@ -124,6 +137,17 @@ static void load_views(struct views *v, const uint8_t *buf, const struct state_h
     copy((uint8_t *)v->kept, buf + l->views_kept, h->views_places * sizeof *v->kept);
     for (int i = 0; i < STATE_VIEWS_MAPS; i++)
         copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
+}
+
+static void load_path(struct session_cpu *s, const uint8_t *buf, const struct state_layout *l)
+{
+    size_t n = (size_t)s->track->n_slots;
+    struct path_record r;
+    memcpy(&r, buf + l->path_record, sizeof r);
+    path_record_to(s->track, s->path, &r);
+    copy((uint8_t *)s->track->slot, buf + l->path_slots, n * sizeof *s->track->slot);
+    copy(path_record_pyramid(s->track), buf + l->path_pyramid, s->track->pyramid_bytes);
+    copy((uint8_t *)s->path->landmark, buf + l->path_landmarks, 2 * n * sizeof *s->path->landmark);
 }
 
 static void take_counts(struct session_cpu *s, const struct state_head *h)
@@ -170,6 +194,8 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     }
     if (s->views)
         load_views(s->views, buf, &h, &l);
+    if (h.path)
+        load_path(s, buf, &l);
     if (h.has_previous)
         copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     return 0;

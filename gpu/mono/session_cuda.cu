@@ -104,10 +104,24 @@ static void lay_out_views(struct session_dev *s, struct arena *a, struct views *
     (void)views_lay_out(v, maps, c->net_w, c->net_h);
 }
 
+/* t, p: the records, with the device's pointers */
+static void lay_out_path(struct session_dev *s, struct arena *a, struct track *t, struct path *p,
+                         const struct gpu_session_config *c)
+{
+    uint8_t *tracks, *path;
+    take(a, &s->track, 1);
+    take(a, &s->path, 1);
+    take(a, &tracks, track_lay_out(t, NULL, c->net_w, c->net_h));
+    (void)track_lay_out(t, tracks, c->net_w, c->net_h);
+    take(a, &path, path_lay_out(p, NULL, t->n_slots));
+    (void)path_lay_out(p, path, t->n_slots);
+}
+
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its
  * depth alone. Returns the bytes of all. */
 static size_t lay_out(struct session_dev *s, struct session_dev **dev, struct views *v,
-                      uint8_t *base, const struct gpu_session_config *c)
+                      struct track *t, struct path *p, uint8_t *base,
+                      const struct gpu_session_config *c)
 {
     struct arena a = {base, 0};
     take(&a, dev, 1);
@@ -117,6 +131,8 @@ static size_t lay_out(struct session_dev *s, struct session_dev **dev, struct vi
         lay_out_model(s, &a, c);
         if (c->views)
             lay_out_views(s, &a, v, c);
+        if (c->tracks)
+            lay_out_path(s, &a, t, p, c);
     }
     return a.used + SESSION_CUDA_GUARD;
 }
@@ -125,7 +141,9 @@ size_t session_cuda_bytes(const struct gpu_session_config *c)
 {
     struct session_dev s, *dev;
     struct views v;
-    return lay_out(&s, &dev, &v, NULL, c);
+    struct track t;
+    struct path p;
+    return lay_out(&s, &dev, &v, &t, &p, NULL, c);
 }
 
 static void set_constants(struct session_dev *s, const struct gpu_session_config *c)
@@ -189,6 +207,12 @@ static int clear(struct session_cuda *s, const struct gpu_session_config *c, cud
     if (c->views)
         CU_TRY(cudaMemcpyAsync(s->host.views, &s->views, sizeof s->views, cudaMemcpyHostToDevice,
                                stream));
+    if (c->tracks) {
+        CU_TRY(cudaMemcpyAsync(s->host.track, &s->track, sizeof s->track, cudaMemcpyHostToDevice,
+                               stream));
+        CU_TRY(cudaMemcpyAsync(s->host.path, &s->path, sizeof s->path, cudaMemcpyHostToDevice,
+                               stream));
+    }
     CU_TRY(cudaMemcpyAsync(s->dev, &s->host, sizeof s->host, cudaMemcpyHostToDevice, stream));
     CU_TRY(cudaStreamSynchronize(stream));
 out:
@@ -211,7 +235,7 @@ int session_cuda_new(struct session_cuda **out, struct gpu *g, struct memory_cud
     s->arena_bytes = session_cuda_bytes(c);
     rc = memory_cuda_get(memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
     if (rc == 0) {
-        (void)lay_out(&s->host, &s->dev, &s->views, (uint8_t *)s->arena, c);
+        (void)lay_out(&s->host, &s->dev, &s->views, &s->track, &s->path, (uint8_t *)s->arena, c);
         rc = pin(s, err);
     }
     if (rc == 0)

@@ -31,6 +31,8 @@
 #include "gpu/mono/covisible_point.h"
 #include "gpu/mono/depth_point.h"
 #include "gpu/mono/view_point.h"
+#include "gpu/track/path_cuda.h"
+#include "gpu/track/track_cuda.h"
 #include "gpu/views/views_cuda.h"
 #include "gpu/base/line_cuda.h"
 #include "gpu/base/point.h"
@@ -121,6 +123,11 @@ struct session_dev {
     struct camera camera;
     struct rigid T_last;
     int has_last, has_previous;
+    /* where poses come from tracks, else NULL */
+    struct track *track;
+    struct path *path;
+    struct rigid T_guess;     /* what the motion network says */
+    struct gpu_tracks tracks; /* what tracks say */
     struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
     struct view view;    /* what the frame fuses: known behind SESSION_CUDA_COVISIBLE */
 
@@ -220,6 +227,8 @@ struct frame_cuda {
     struct result_cuda *result; /* the same */
     float *depth_out;           /* pinned [h][w] for gpu_frame.depth_out; NULL = not wanted */
     struct views_job views;     /* v NULL: the frame's own depth is fused as it is */
+    struct track_job track;     /* t NULL, p NULL: the pose does not come from tracks */
+    struct path_job path;
 };
 
 #define SESSION_CUDA_GUARD 256 /* unused bytes before each piece of the arena: tests watch them */
@@ -232,6 +241,8 @@ struct session_cuda {
     struct session_dev *dev;    /* on the device */
     struct session_dev host;    /* the same when it was made: pointers and constants */
     struct views views;         /* the same of *host.views */
+    struct track track;         /* of *host.track */
+    struct path path;           /* of *host.path */
     struct memory_cuda *memory; /* where arena and pinned come from; NULL: the driver */
     void *arena;                /* one piece of device memory */
     size_t arena_bytes;
@@ -255,6 +266,24 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.source = a->source;
     a->views.frame.submap = a->submap;
     a->views.frame.breaks = a->breaks;
+}
+
+/* What it asks of tracks; after session_cuda_put_sensor(). */
+static inline void session_cuda_put_tracks(struct frame_cuda *a, const struct session_cuda *s)
+{
+    const struct session_dev *d = &s->host;
+    if (!d->path || a->has_pose)
+        return;
+    a->track.t = d->track;
+    a->track.frame.rgb = d->rgb;
+    a->track.frame.mask = a->mask ? d->mask : NULL;
+    a->track.frame.restart = a->restart;
+    a->path.p = d->path;
+    a->path.t = d->track;
+    a->path.frame.depth = d->depth;
+    a->path.frame.T_wc = &s->dev->T_guess;
+    a->path.frame.K = a->map.K;
+    a->path.frame.restart = a->restart;
 }
 
 /* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture it is
@@ -298,7 +327,7 @@ MUST_CHECK int session_cuda_load(struct session_cuda *s, const uint8_t *buf, siz
 
 /* Passes: kernels for a batch of struct frame_cuda. */
 pass_cuda_fn image_cuda, depth_cuda, depth_end_cuda, sensor_cuda, covisible_cuda, associate_cuda,
-    update_cuda, insert_cuda, remove_cuda, views_cuda;
+    update_cuda, insert_cuda, remove_cuda, views_cuda, follow_cuda;
 
 /* line_mono_cuda.c: what the host does for every line of pictures. Its arguments are frame_cuda. A
  * line without a map ends with the depth pass (its network, then metres) and depth_end_cuda(). */

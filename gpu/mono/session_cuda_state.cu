@@ -9,6 +9,7 @@
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/mono/state.h"
+#include "gpu/track/path_record.h"
 
 #include <string.h>
 
@@ -180,6 +181,64 @@ static int save_views(uint8_t *buf, const struct state_head *h, const struct sta
     return rc ? rc : finish(stream, err);
 }
 
+/* Their arrays, saved or loaded: t and p are the device's records. */
+static int copy_path(uint8_t *buf, const struct state_layout *l, const struct track *t,
+                     const struct path *p, enum cudaMemcpyKind kind, cudaStream_t stream,
+                     struct err *err)
+{
+    size_t n = (size_t)t->n_slots;
+    const struct {
+        void *dev;
+        size_t at, bytes;
+    } arrays[] = {{t->slot, l->path_slots, n * sizeof *t->slot},
+                  {path_record_pyramid(t), l->path_pyramid, t->pyramid_bytes},
+                  {p->landmark, l->path_landmarks, 2 * n * sizeof *p->landmark}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && rc == 0; i++) {
+        uint8_t *host = buf + arrays[i].at;
+        rc = kind == cudaMemcpyDeviceToHost
+                 ? copy(host, arrays[i].dev, arrays[i].bytes, kind, stream, err)
+                 : copy(arrays[i].dev, host, arrays[i].bytes, kind, stream, err);
+    }
+    return rc;
+}
+
+static int save_path(const struct session_cuda *s, uint8_t *buf, const struct state_layout *l,
+                     cudaStream_t stream, struct err *err)
+{
+    struct path_record r;
+    struct track t;
+    struct path p;
+    int rc = down(&t, s->host.track, sizeof t, stream, err);
+    if (rc == 0)
+        rc = down(&p, s->host.path, sizeof p, stream, err);
+    if (rc == 0)
+        rc = finish(stream, err);
+    if (rc)
+        return rc;
+    r = path_record_of(&t, &p);
+    memcpy(buf + l->path_record, &r, sizeof r);
+    rc = copy_path(buf, l, &t, &p, cudaMemcpyDeviceToHost, stream, err);
+    return rc ? rc : finish(stream, err);
+}
+
+static int load_path(const struct session_cuda *s, const uint8_t *buf, const struct state_layout *l,
+                     cudaStream_t stream, struct err *err)
+{
+    struct path_record r;
+    struct track t = s->track;
+    struct path p = s->path;
+    int rc;
+    memcpy(&r, buf + l->path_record, sizeof r);
+    path_record_to(&t, &p, &r);
+    rc = copy_path((uint8_t *)buf, l, &t, &p, cudaMemcpyHostToDevice, stream, err);
+    if (rc == 0)
+        rc = up(s->host.track, &t, sizeof t, stream, err);
+    if (rc == 0)
+        rc = up(s->host.path, &p, sizeof p, stream, err);
+    return rc ? rc : finish(stream, err);
+}
+
 static int save_previous(const struct session_cuda *s, uint8_t *to, const struct session_dev *d,
                          cudaStream_t stream, struct err *err)
 {
@@ -220,6 +279,8 @@ int session_cuda_save(const struct session_cuda *s, uint8_t *buf, size_t cap, si
         rc = save_keyframes(s, buf, &l, &d, stream, err);
     if (rc == 0 && h.views)
         rc = save_views(buf, &h, &l, &v, stream, err);
+    if (rc == 0 && h.path)
+        rc = save_path(s, buf, &l, stream, err);
     if (rc == 0 && h.has_previous)
         rc = save_previous(s, buf + l.previous, &d, stream, err);
     if (rc == 0)
@@ -332,6 +393,8 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
         rc = load_keyframes(s, &d, buf, &l, stream, err);
     if (rc == 0 && h.views)
         rc = load_views(&d, &v, buf, &h, &l, stream, err);
+    if (rc == 0 && h.path)
+        rc = load_path(s, buf, &l, stream, err);
     if (rc == 0 && h.has_previous)
         rc = load_previous(s, &d, buf + l.previous, stream, err);
     if (rc == 0)

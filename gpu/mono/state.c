@@ -15,6 +15,7 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
     h->worlds = 1;
     h->cells = c->fuse.cells != 0;
     h->views = c->views ? state_views.version : 0;
+    h->path = c->tracks != 0;
 }
 
 size_t state_take(size_t *end, size_t n)
@@ -139,8 +140,8 @@ static const struct state_part state_session = {SECTION_TAG('G', 'S', 'E', 'S'),
                                                  get_previous,
                                                  check_previous};
 static const struct state_part *const state_part[] = {
-    &state_session,   &state_model, &state_normals, &state_worlds,
-    &state_keyframes, &state_cells, &state_views,   &state_previous};
+    &state_session, &state_model, &state_normals, &state_worlds,  &state_keyframes,
+    &state_cells,   &state_views, &state_path,    &state_previous};
 #define N_PARTS ((int)(sizeof state_part / sizeof *state_part))
 
 /* The parts of a row that is read: where their bodies are; len 0 of a part that is missing. */
@@ -262,6 +263,8 @@ static int check_head(const struct state_head *h, const struct gpu_session_confi
         return err_set(err, ERR_INPUT, "the state of a session that finds its points otherwise");
     if ((h->views != 0) != (c->views != 0))
         return err_set(err, ERR_INPUT, "the state of a session that makes its depth otherwise");
+    if (h->path && !c->tracks)
+        return err_set(err, ERR_INPUT, "the state of a session whose poses come from tracks");
     if (h->n_slots > c->max_points || h->n_keyframes > (uint32_t)c->fuse.max_keyframes)
         return err_set(err, ERR_INPUT, "%u slots and %u keyframes are over the session's limits",
                        h->n_slots, h->n_keyframes);

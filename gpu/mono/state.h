@@ -14,6 +14,7 @@
  *   GSUB  the worlds of keyframes                                              state_worlds.c
  *   GCEL  instead of maps: the cube of space that each slot's point lies in    state_cells.c
  *   GVIE  keyframes of many views, with their maps, if the session uses them   state_views.c
+ *   GPTH  tracks and the path that they tell, if poses come from them           state_path.c
  *   GPRE  the motion network's previous picture, if there is one               state.c
  *   GRST  instead of the others: all of it in the layout of version 0.1.0      state_v1.c
  *
@@ -46,6 +47,7 @@ struct state_head {
     uint32_t has_last, has_previous;
     uint32_t normals; /* 0: a state that an earlier build wrote, which knew of none; the same of: */
     uint32_t worlds;
+    uint32_t path;  /* tracks and a path: they are */
     uint32_t cells; /* points lie in cubes: keys, and no maps */
     uint32_t views; /* version of the section of many views, whose counts are */
     uint32_t views_frame, views_places, views_v1_kept;
@@ -71,6 +73,7 @@ struct state_layout {
     size_t keys;       /* [n_slots] u64, of cells */
     /* of views_places keyframes of many views: struct views_kept, and their maps */
     size_t views_kept, views_grey, views_rgb, views_single, views_own, views_agree;
+    size_t path_record, path_slots, path_pyramid, path_landmarks; /* struct path_record, arrays */
     size_t previous; /* [3][h][w] f32 if has_previous */
     size_t bytes;    /* of the row */
 };

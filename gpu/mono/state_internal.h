@@ -27,7 +27,7 @@ struct state_part {
 };
 
 extern const struct state_part state_model, state_normals, state_keyframes, state_worlds,
-    state_cells, state_views;
+    state_cells, state_views, state_path;
 /* Their arrays from byte `end` on. Returns where they end. */
 size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t end);
 size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t end);

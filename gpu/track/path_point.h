@@ -198,6 +198,8 @@ GPU_HD static inline float path_depth(const float *depth, int w, int h, float x,
     for (int j = v - 1; j <= v + 1; j++)
         for (int i = u - 1; i <= u + 1; i++) {
             float d = depth[j * w + i];
+            if (!(d > 0.0f))
+                return PATH_NO_DEPTH;
             least = d < least ? d : least;
             most = d > most ? d : most;
         }

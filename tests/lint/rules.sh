@@ -121,7 +121,7 @@ proto/wire      proto proto/geom proto/cloud
 proto/cloud     proto proto/geom proto/wire
 gpu/base        gpu gpu/net
 gpu/net         gpu/base
-gpu/mono        gpu gpu/base gpu/net gpu/views
+gpu/mono        gpu gpu/base gpu/net gpu/track gpu/views
 gpu/views       gpu gpu/base
 gpu/depth       gpu gpu/base gpu/net gpu/mono
 gpu/track       gpu gpu/base

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define GUARD_BYTE 0xa5
-#define PIECES_MAX 48
+#define PIECES_MAX 64
 
 struct fusion_rig {
     int n;
@@ -18,6 +18,7 @@ struct fusion_rig {
     float *depth_raw[FUSION_CUDA_MAX]; /* what a network would say of a turned picture */
     uint32_t pixels_max;
     enum gpu_views_kind views;
+    int tracks;
     int w_max, h_max;
     enum gpu_depth_source depth_source;
 };
@@ -26,16 +27,30 @@ struct fusion_rig {
 static int pieces(const struct session_cuda *s, void **at)
 {
     const struct session_dev *h = &s->host;
-    void *const all[] = {
-        h->mask,         h->sensor_values, h->sensor_sure, h->sensor_claims, h->sensor_bins,
-        h->trust,        s->dev,           h->picture,     h->rgb,           h->depth,
-        h->usable,       h->world,         h->found,       h->through,       h->distance,
-        h->bins,         h->counts,        h->groups,      h->wins,          h->mark,
-        h->chunk_counts, h->carved,        h->keyframes,   h->overlap_now,   h->overlaps,
-        h->maps,         h->place,         h->stat,        h->out,           h->id,
-        h->claims,       h->previous,      h->unstable[0], h->unstable[1],   h->free_slots,
-        h->cell_claims,  h->key,           h->table,       h->entry,         h->normal,
-        h->worlds,       h->views,         s->views.grey};
+    void *const all[] = {h->mask,         h->sensor_values,
+                         h->sensor_sure,  h->sensor_claims,
+                         h->sensor_bins,  h->trust,
+                         s->dev,          h->picture,
+                         h->rgb,          h->depth,
+                         h->usable,       h->world,
+                         h->found,        h->through,
+                         h->distance,     h->bins,
+                         h->counts,       h->groups,
+                         h->wins,         h->mark,
+                         h->chunk_counts, h->carved,
+                         h->keyframes,    h->overlap_now,
+                         h->overlaps,     h->maps,
+                         h->place,        h->stat,
+                         h->out,          h->id,
+                         h->claims,       h->previous,
+                         h->unstable[0],  h->unstable[1],
+                         h->free_slots,   h->cell_claims,
+                         h->key,          h->table,
+                         h->entry,        h->normal,
+                         h->worlds,       h->views,
+                         s->views.grey,   h->track,
+                         h->path,         s->track.pyramid[0],
+                         s->path.landmark};
     int n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
@@ -65,6 +80,8 @@ static int open_session(struct fusion_rig *r, int i, const struct gpu_session_co
         r->pixels_max = (uint32_t)n;
     if (c->views)
         r->views = c->views;
+    if (c->tracks)
+        r->tracks = c->tracks;
     if (c->depth_source != GPU_DEPTH_NETWORK)
         r->depth_source = c->depth_source;
     r->w_max = c->net_w > r->w_max ? c->net_w : r->w_max;
@@ -147,6 +164,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->depth_out = f->depth_out ? r->s[i]->depth_out : NULL;
     session_cuda_put_sensor(to, r->s[i], f);
     session_cuda_put_views(to, r->s[i]);
+    session_cuda_put_tracks(to, r->s[i]);
 }
 
 static int upload(struct fusion_rig *r, const struct gpu_frame *f, const float *const *depth,
@@ -177,9 +195,10 @@ out:
 static const struct {
     const char *name;
     pass_cuda_fn *enqueue;
-} passes[] = {{"image", image_cuda},   {"depth", depth_cuda},         {"sensor", sensor_cuda},
-              {"views", views_cuda},   {"covisible", covisible_cuda}, {"associate", associate_cuda},
-              {"update", update_cuda}, {"insert", insert_cuda},       {"remove", remove_cuda}};
+} passes[] = {{"image", image_cuda},         {"depth", depth_cuda},   {"sensor", sensor_cuda},
+              {"follow", follow_cuda},       {"views", views_cuda},   {"covisible", covisible_cuda},
+              {"associate", associate_cuda}, {"update", update_cuda}, {"insert", insert_cuda},
+              {"remove", remove_cuda}};
 
 #define PASSES ((int)(sizeof passes / sizeof *passes))
 
@@ -190,8 +209,8 @@ static const char *pass_name(int pass)
 
 static int run_pass(struct fusion_rig *r, int pass, struct err *err)
 {
-    const struct pass_cuda p = {r->frames, r->n,     r->pixels_max, r->views, r->depth_source,
-                                r->w_max,  r->h_max, {NULL, NULL},  r->stream};
+    const struct pass_cuda p = {r->frames,       r->n,     r->pixels_max, r->views,     r->tracks,
+                                r->depth_source, r->w_max, r->h_max,      {NULL, NULL}, r->stream};
 
     return passes[pass].enqueue(&p, err);
 }

@@ -73,7 +73,7 @@ static inline void line_set_frame(struct line *l, const struct rigid *T_wc)
     l->f.width = l->w;
     l->f.height = l->h;
     l->f.K = l->K;
-    l->f.has_pose = 1;
+    l->f.has_pose = !l->s->config.tracks;
     l->f.T_wc = *T_wc;
     l->f.submap = l->submap;
 }

@@ -15,13 +15,16 @@
 #include "proto/section.h"
 #include "tests/support/fusion_cuda.h"
 #include "tests/support/line.h"
+#include "tests/support/views_case.h"
 
 /* A tentative definition: in a build with CUDA the linker takes that of fusion_cuda.cu. */
 const struct fusion_api *fusion_cuda __attribute__((common));
 
 #define FRAMES 40
+#define FRAMES_TRACKED 12 /* where there is no GPU, tracks take their time */
 #define W 99
 #define H 35
+#define H_TRACKED 66
 
 static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n)
 {
@@ -37,21 +40,39 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     return r;
 }
 
-/* Initial states: points in cubes of space; and depth out of many views. */
-static char cells, views;
+/* Initial states: points in cubes of space; depth out of many views as well; poses of tracks. */
+static char cells, views, tracks;
+static int is_tracked, h = H, n_frames = FRAMES;
 
 static struct gpu_session_config walk_config(void **state)
 {
-    struct gpu_session_config c = line_config(W, H);
+    struct gpu_session_config c;
+    is_tracked = *state == &tracks;
+    h = is_tracked ? H_TRACKED : H;
+    n_frames = is_tracked ? FRAMES_TRACKED : FRAMES;
+    c = line_config(W, h);
     if (*state)
         fuse_params_cells(&c.fuse);
     c.views = *state == &views ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
+    c.tracks = is_tracked;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;
-    c.max_points = W * H * 3 / 2;
+    c.max_points = (uint32_t)(W * h * 3 / 2);
     return c;
+}
+
+/* Waves on all surfaces, for tracks. */
+static void paint(uint8_t *rgb, const float *depth, const struct rigid *T)
+{
+    struct intrinsics K = scene_intrinsics(W, h);
+    for (int k = 0; k < W * h; k++) {
+        float z = depth[k], x = ((float)(k % W) - K.cx) / K.fx * z;
+        float y = ((float)(k / W) - K.cy) / K.fy * z;
+        float level = 128.0f + views_case_paint(rigid_apply(T, vec3_make(x, y, z)));
+        rgb[3 * k] = rgb[3 * k + 1] = rgb[3 * k + 2] = (uint8_t)fminf(fmaxf(level, 0), 255);
+    }
 }
 
 /* Frame i, with a box that comes and goes and noise. */
@@ -64,11 +85,13 @@ static struct rigid draw(int i, float *depth, uint8_t *rgb)
     uint32_t random = 99u + (uint32_t)i;
     if (i / 9 % 2)
         scene.box_hi.x = scene.box_lo.x;
-    scene_draw(&scene, &T, scene_intrinsics(W, H), W, H, depth, rgb);
-    for (int k = 0; k < W * H; k++)
+    scene_draw(&scene, &T, scene_intrinsics(W, h), W, h, depth, rgb);
+    if (is_tracked)
+        paint(rgb, depth, &T);
+    for (int k = 0; k < W * h; k++)
         depth[k] *= 1.0f + 0.02f * (2.0f * scene_random(&random) - 1.0f);
-    for (int k = 0; k < W * H; k += 13)
-        depth[(k + 7 * i) % (W * H)] = k % 2 ? NAN : 0.0f;
+    for (int k = 0; k < W * h; k += is_tracked ? 131 : 13)
+        depth[(k + 7 * i) % (W * h)] = k % 2 ? NAN : 0.0f;
     return T;
 }
 
@@ -79,8 +102,12 @@ static void cuda_frame(struct fusion_rig *r, int n, int session, struct gpu_fram
     const float *given[FUSION_CUDA_MAX] = {NULL};
     struct rigid T = draw(i, depth, rgb);
     memset(f, 0, (size_t)n * sizeof *f);
-    f[session] = (struct gpu_frame){
-        .rgb = rgb, .width = W, .height = H, .K = scene_intrinsics(W, H), .has_pose = 1, .T_wc = T};
+    f[session] = (struct gpu_frame){.rgb = rgb,
+                                    .width = W,
+                                    .height = h,
+                                    .K = scene_intrinsics(W, h),
+                                    .has_pose = !is_tracked,
+                                    .T_wc = T};
     given[session] = depth;
     assert_int_equal(fusion_cuda->run(r, f, given, NULL), 0);
 }
@@ -124,7 +151,7 @@ static void walk_in_two(void **state, int at, float *depth, uint8_t *rgb)
     size_t len, again_len;
     uint8_t *buf, *again;
 
-    for (int i = 0; i < FRAMES; i++) {
+    for (int i = 0; i < n_frames; i++) {
         if (i == at) {
             buf = cuda_save(r, 1, &len);
             assert_int_equal(fusion_cuda->load(r, 2, buf, len, NULL), 0);
@@ -154,9 +181,9 @@ static void walk_in_two(void **state, int at, float *depth, uint8_t *rgb)
 static void a_loaded_session_goes_on_as_the_saved_one(void **state)
 {
     static const int at[] = {0, 1, 7, 18, 31};
-    static float depth[W * H];
-    static uint8_t rgb[W * H * 3];
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+    static float depth[W * H_TRACKED];
+    static uint8_t rgb[W * H_TRACKED * 3];
+    for (size_t i = 0; i < sizeof at / sizeof *at && (i == 0 || at[i] < n_frames); i++)
         walk_in_two(state, at[i], depth, rgb);
 }
 
@@ -177,12 +204,13 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
     struct gpu_frame f[FUSION_CUDA_MAX];
     size_t cpu_len, cuda_len;
     uint8_t *cpu, *cuda;
+    int n_found = 0;
 
     for (int i = 0; i < FUSION_CUDA_MAX; i++)
         c[i] = walk_config(state);
     r = open_or_skip(c, FUSION_CUDA_MAX);
     assert_int_equal(line_open(&own, &c[0]), 0);
-    for (int i = 0, at = 0; i < 35; i++) {
+    for (int i = 0, at = 0; i < (is_tracked ? n_frames : 35); i++) {
         struct rigid T = draw(i, own.depth, own.rgb);
         struct line other = own;
         if (i % 5 == 0) { /* CPU -> the next session on the device, and back to a new one here */
@@ -201,10 +229,13 @@ static void a_session_goes_from_one_back_end_to_the_other(void **state)
         }
         assert_int_equal(line_frame(&own, &T), 0);
         cuda_frame(r, FUSION_CUDA_MAX, at, f, i, own.depth, own.rgb);
+        assert_memory_equal(&own.f.result.tracks, &f[at].result.tracks, sizeof own.f.result.tracks);
+        n_found += own.f.result.tracks.state == GPU_TRACKS_FOUND;
         assert_int_equal(own.f.result.n_changes, f[at].result.n_changes);
         assert_memory_equal(own.f.changes, f[at].changes,
                             own.f.result.n_changes * sizeof *own.f.changes);
     }
+    assert_true(is_tracked ? n_found > 5 : n_found == 0);
     line_close(&own);
     fusion_cuda->close(&r);
 }
@@ -218,6 +249,8 @@ int main(void)
         cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &cells),
         cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &views),
         cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &views),
+        cmocka_unit_test_prestate(a_loaded_session_goes_on_as_the_saved_one, &tracks),
+        cmocka_unit_test_prestate(a_session_goes_from_one_back_end_to_the_other, &tracks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,26 @@ static void elements_have_their_place(void **state)
     assert_int_equal(e, PATH_PAIRS);
 }
 
+/* Depth counts where it is known all around, and is no edge. */
+static void depths_of_edges_do_not_count(void **state)
+{
+    float depth[25];
+    (void)state;
+    for (int i = 0; i < 25; i++)
+        depth[i] = 2.0f;
+    assert_float_equal(path_depth(depth, 5, 5, 2.2f, 1.8f), 0.693147f, 1e-6f);
+    assert_true(path_depth(depth, 5, 5, 0.4f, 2) == PATH_NO_DEPTH);
+    for (int at = 6; at <= 8; at++)
+        for (int k = 0; k < 5; k++) {
+            static const float bad[] = {0, NAN, INFINITY, -1, 3};
+            depth[at] = bad[k];
+            assert_true(path_depth(depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
+            depth[at] = 2.0f;
+        }
+    depth[12] = NAN;
+    assert_true(path_depth(depth, 5, 5, 2, 2) == PATH_NO_DEPTH);
+}
+
 /* A walk of 2.8 m whose depths are 10 % too large and bent by 10 %: its scale is theirs. */
 static void walk_is_followed(void **state)
 {
@@ -265,6 +285,7 @@ int main(void)
         cmocka_unit_test(seen_by_hand),
         cmocka_unit_test(slopes_are_differences),
         cmocka_unit_test(elements_have_their_place),
+        cmocka_unit_test(depths_of_edges_do_not_count),
         cmocka_unit_test(walk_is_followed),
         cmocka_unit_test(scales_of_frames_are_found),
         cmocka_unit_test(frozen_stands_still),

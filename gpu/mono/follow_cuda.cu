@@ -1,0 +1,36 @@
+/*
+ * follow_cuda.cu - tracks and the path (gpu/track) as part of line mono's motion pass
+ *
+ * Grid:    a thread a frame: where the camera is if it is lost (M2). The rest is that of
+ *          track_cuda_run() and path_cuda_run().
+ */
+#include "gpu/mono/scan_cuda.cuh"
+
+#include "gpu/mono/motion_cuda.cuh"
+
+static __global__ void guess_kernel(const struct frame_cuda *frames)
+{
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    if (f->s && f->path.p && threadIdx.x == 0)
+        f->s->T_guess = motion_guess(f, f->s);
+}
+
+int follow_cuda(const struct pass_cuda *p, struct err *err)
+{
+    const struct frame_cuda *frames = (const struct frame_cuda *)p->args;
+    struct track_batch b = {};
+    int rc;
+
+    if (!p->tracks)
+        return 0;
+    b.first = &frames->track;
+    b.stride = sizeof *frames;
+    b.n = p->n;
+    b.w_max = p->w_max;
+    b.h_max = p->h_max;
+    b.stream = p->stream;
+    rc = scan_launch(SCAN_BEHIND_ANY, guess_kernel, 1, 32, p, err);
+    if (rc == 0)
+        rc = track_cuda_run(&b, err);
+    return rc ? rc : path_cuda_run(&frames->path, sizeof *frames, p->n, p->stream, err);
+}

@@ -1,0 +1,41 @@
+/*
+ * path_record.h - the numbers of a session's tracks and path between two frames, as they are kept
+ * on disk
+ *
+ * Arrays go beside it: slots, the last pyramid and landmarks. Earlier observations of tracks
+ * (track.seen) are not kept: no pose follows from them.
+ */
+#ifndef RECOND_GPU_TRACK_PATH_RECORD_H
+#define RECOND_GPU_TRACK_PATH_RECORD_H
+
+#include "gpu/track/path.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Without padding: written and read as it lies. */
+struct path_record {
+    struct path_pose T;
+    double bias;
+    struct path_keyframe keyframe[PATH_KEPT];
+    uint32_t order[PATH_KEPT];
+    uint32_t path_frames, n_kept;
+    uint32_t track_frames, next_id, n_live, n_new;
+    float shift_x, shift_y;
+};
+
+struct path_record path_record_of(const struct track *t, const struct path *p);
+void path_record_to(struct track *t, struct path *p, const struct path_record *r);
+/* Where the next frame looks for the last one's picture. */
+uint8_t *path_record_pyramid(const struct track *t);
+
+/* Can a session have such a record, such slots and landmarks? `like` has the session's shape.
+ * Arrays may lie at any address. */
+int path_record_valid(const struct path_record *r, const struct track *like, const uint8_t *slots,
+                      const uint8_t *landmarks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
