@@ -28,8 +28,7 @@ enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_MOD
 #define LENS_TANGENTIAL_MOST 0.25f /* the same of p1 and p2 */
 #define LENS_RADIUS_MOST 8.0f      /* radial-tangential: tan of 83 degrees */
 #define LENS_PI 3.14159265f
-#define LENS_SLOPE_LEAST 0.05f  /* of the radius in the picture by that of the ray */
-#define LENS_STRETCH_MOST 1.25f /* of pixels, which are scaled each axis by itself up to it */
+#define LENS_SLOPE_LEAST 0.05f /* of the radius in the picture by that of the ray */
 #define LENS_TAPS_MAX 4
 #define LENS_STEPS 12 /* of Newton */
 
@@ -261,40 +260,34 @@ struct lens_map {
     struct intrinsics from; /* of the picture, w x h */
     int w, h;
     struct intrinsics K; /* of the network's picture, which is a pinhole camera's */
-    int mapped; /* 0: each axis is scaled by itself, K with it, and nothing of what follows holds */
-    int taps;   /* places that a pixel of the network's is the mean of, in each direction */
+    int mapped;          /* 0: it is resized as it is, by (I1) */
+    int taps; /* places that a pixel of the network's is the mean of, in each direction */
 };
 
-/* (L6) The network's camera: the picture's own without its distortion, with pixels that are square,
- * and as long a focal length as lets an undistorted picture fit in; of a sphere the view forward,
- * 90 degrees along the longer side. */
+/* (L6) The network's camera: the picture's own without its distortion, each axis scaled by itself;
+ * of a sphere the view forward, 90 degrees along the longer side. */
 GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct intrinsics K, int w,
                                                    int h, int out_w, int out_h)
 {
     struct lens_map m;
-    struct intrinsics S = intrinsics_scale(K, w, h, out_w, out_h);
-    float f = S.fx < S.fy ? S.fx : S.fy, ratio;
+    float x, y;
     m.lens = *l;
     m.from = K;
     m.w = w;
     m.h = h;
     m.taps = 1;
-    m.mapped = l->model != LENS_PINHOLE || S.fx > S.fy * LENS_STRETCH_MOST ||
-               S.fy > S.fx * LENS_STRETCH_MOST;
-    m.K = S;
+    m.mapped = l->model != LENS_PINHOLE;
+    m.K = intrinsics_scale(K, w, h, out_w, out_h);
     if (!m.mapped)
         return m;
     if (l->model == LENS_SPHERE) {
-        f = 0.5f * (float)(out_w > out_h ? out_w : out_h);
-        S.fx = S.fy = f;
-        S.cx = 0.5f * (float)(out_w - 1);
-        S.cy = 0.5f * (float)(out_h - 1);
+        m.K.fx = m.K.fy = 0.5f * (float)(out_w > out_h ? out_w : out_h);
+        m.K.cx = 0.5f * (float)(out_w - 1);
+        m.K.cy = 0.5f * (float)(out_h - 1);
     }
-    m.K.cx = (S.cx + 0.5f - 0.5f * (float)out_w) * (f / S.fx) + 0.5f * (float)out_w - 0.5f;
-    m.K.cy = (S.cy + 0.5f - 0.5f * (float)out_h) * (f / S.fy) + 0.5f * (float)out_h - 0.5f;
-    m.K.fx = m.K.fy = f;
-    ratio = (K.fx > K.fy ? K.fx : K.fy) / f;
-    while (m.taps < LENS_TAPS_MAX && (float)m.taps < ratio)
+    x = K.fx / m.K.fx;
+    y = K.fy / m.K.fy;
+    while (m.taps < LENS_TAPS_MAX && ((float)m.taps < x || (float)m.taps < y))
         m.taps++;
     return m;
 }

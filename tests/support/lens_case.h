@@ -6,7 +6,8 @@
 
 #include "proto/geom/lens.h"
 
-/* Pinhole, pinhole with stretched pixels, then the other models. */
+/* Pinhole, pinhole with stretched pixels, then the other models. Of the third the picture does not
+ * show all. */
 #define LENS_CASES 5
 
 /* Case i: *K is what it is of the pinhole alone before the call. Returns lens_make()'s code. */
