@@ -139,6 +139,8 @@ export const tests = {
     same(`${lines().length} ${scene.hasBefore}`, '18 true', 'one step is drawn as it was, too');
     scene.trajectory('# seconds ...\n0 0 0 0 0 0 0 1\n1 1 0 0 0 0 0 1\n# source left, submap 3\n2 0 0 0 0 0 0 1\n3 9 0 0 0 0 0 1\nnonsense\n');
     same(lines().length, 1, 'a submap without a place is left out, its phone as well');
+    const moved = scene.segments({place: () => ({q: [0, 0, 0, 1], t: [7, 0, 0]}), boxes: [], clip: null, show});
+    same(`${moved[0].a} ${moved[0].b}`, '0,0,0 1,0,0', 'rows of a path are in the session\'s world: no place moves them again');
     [[0, 0, 0], [3, 4, 0]].forEach(p => scene.measure(p));
     near(scene.metres, 5, 'metres');
     scene.measure([1, 1, 1]);

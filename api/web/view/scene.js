@@ -12,6 +12,8 @@ export function fromOpengl(q) {
   return [w, z, -y, -x];
 }
 
+const HERE = {q: [0, 0, 0, 1], t: [0, 0, 0]};
+
 export class Scene {
   constructor() {
     this.clear();
@@ -26,12 +28,12 @@ export class Scene {
   }
 
   /** A phone's pose, camera to its submap, axes of `cv`. */
-  camera({source = 'main', seq = 0, submap = 0, q, t}) {
+  camera({source = 'main', seq = 0, submap = 0, q, t, inWorld = false}) {
     const trail = this.trails.get(source) ?? this.trails.set(source, []).get(source), last = trail[trail.length - 1];
     if (![...q, ...t].every(Number.isFinite)) return;
-    if (!last || last.submap !== submap || length(sub(last.t, t)) > TRAIL_STEP_M) trail.push({seq, t, submap, was: null});
+    if (!last || last.submap !== submap || length(sub(last.t, t)) > TRAIL_STEP_M) trail.push({seq, t, submap, inWorld, was: null});
     if (trail.length > TRAIL_MOST) this.trails.set(source, trail.filter((_, i) => i % 2 === 0));
-    this.phone = {q, t, submap};
+    this.phone = {q, t, submap, inWorld};
   }
 
   /** Poses that were corrected: where each had been is kept. */
@@ -45,7 +47,7 @@ export class Scene {
     }
   }
 
-  /** TUM text of a session's trajectory: `seconds tx ty tz qx qy qz qw`, comments `# source NAME, submap N`. */
+  /** TUM text of a session's trajectory: `seconds tx ty tz qx qy qz qw`, comments `# source NAME, submap N`; its rows are in the session's world. */
   trajectory(text) {
     let source = 'main', submap = 0;
     this.trails.clear();
@@ -53,7 +55,7 @@ export class Scene {
       const where = line.match(/^# source (\S+), submap (\d+)/);
       if (where) [source, submap] = [where[1], Number(where[2])];
       const n = line.startsWith('#') ? [] : line.trim().split(/\s+/).map(Number);
-      if (n.length === 8) this.camera({source, seq: -1, submap, q: n.slice(4), t: n.slice(1, 4)});
+      if (n.length === 8) this.camera({source, seq: -1, submap, q: n.slice(4), t: n.slice(1, 4), inWorld: true});
     }
   }
 
@@ -86,16 +88,16 @@ export class Scene {
 
   trailLines(trail, place, before, line) {
     for (let i = 1; i < trail.length; i++) {
-      const [p, r] = [trail[i - 1], trail[i]], where = p.submap === r.submap && place(p.submap);
-      if (!where) continue;
-      const world = t => add(rotate(where.q, t), where.t);
+      const [p, r] = [trail[i - 1], trail[i]];
+      if (p.submap !== r.submap || p.inWorld !== r.inWorld || !place(p.submap)) continue;
+      const where = p.inWorld ? HERE : place(p.submap), world = t => add(rotate(where.q, t), where.t);
       line(world(p.t), world(r.t), PAINT.trail);
       if (before && (p.was || r.was)) line(world(p.was ?? p.t), world(r.was ?? r.t), PAINT.old);
     }
   }
 
   frustumLines(place, line) {
-    const where = this.phone && place(this.phone.submap);
+    const placed = this.phone && place(this.phone.submap), where = placed && this.phone.inWorld ? HERE : placed;
     if (!where) return;
     const {fx, fy, cx, cy, width, height} = this.intrinsics, {q, t} = this.phone;
     const world = p => add(rotate(where.q, add(rotate(q, p), t)), where.t), eye = world([0, 0, 0]);
