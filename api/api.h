@@ -100,6 +100,7 @@ struct api_submap {
     uint32_t world_epoch;
     bool placed;   /* pose is known: of the first one from the start, of others when it was told */
     float pose[7]; /* q x y z w, t x y z: from the submap to the session's world */
+    bool tied;     /* it was the server that found out where it lies */
 };
 
 /* Names a cloud's file: the cloud's hash unless submaps were moved or asked for. */

@@ -21,6 +21,7 @@ static const char *const pose_sources[] = {"device", "learned", NULL};
 static const char *const depth_sources[] = {"network", "sensor", "both", NULL};
 static const char *const fusions[] = {"cells", "paper", NULL};
 static const char *const views[] = {"on", "off", "refined", NULL};
+static const char *const ties[] = {"on", "off", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
@@ -77,6 +78,10 @@ const struct session_option session_options_table[] = {
      .flag = "views", .arg = "SWITCH",
      .help = "Depth out of many views, with their poses as given or refined; else on where frames "
              "bring poses to points in cubes, and no sensor's depth; refined on processors"},
+    {"ties", SESSION_OPTION_WORD, FIELD(ties), .words = ties, .kinds = MONO,
+     .flag = "ties", .arg = "SWITCH",
+     .help = "Worlds in which the same place is seen are placed by that, and a pose that jumps "
+             "begins a world; where poses come with the frames"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
      .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",

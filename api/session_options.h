@@ -87,6 +87,9 @@ enum session_depth_unit {
     SESSION_DEPTH_UNIT_INVERSE
 };
 
+/* Are worlds that are one place found to be, and placed? */
+enum session_ties { SESSION_TIES_DEFAULT, SESSION_TIES_ON, SESSION_TIES_OFF };
+
 /* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
 enum session_journal {
     SESSION_JOURNAL_DEFAULT,
@@ -113,6 +116,7 @@ struct session_options {
     enum session_upright upright;
     enum session_fusion fusion;
     enum session_views views;
+    enum session_ties ties;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */

@@ -41,6 +41,7 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .models = c->models,
         .metrics = &c->metrics,
         .commit = c->commit,
+        .tying = c->tying,
         .store = c->store,
         .open = open};
     struct api_device info;
@@ -147,6 +148,8 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
+        rc = tying_start(&c->tying, err);
+    if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
@@ -225,6 +228,8 @@ void core_stop(struct core *c)
         worker_stop(c->workers[i]);
     if (c->commit)
         commit_stop(c->commit);
+    if (c->tying)
+        tying_stop(c->tying);
     if (c->store)
         store_stop(c->store);
 }
@@ -242,6 +247,7 @@ void core_close(struct core **core)
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
+    tying_free(&c->tying);
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);
@@ -414,6 +420,7 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     *thread = "";
     look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
     look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
+    look_at(&oldest_us, thread, tying_alive_us(c->tying), "ties");
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
         look_at(&oldest_us, thread, alive_us, part);

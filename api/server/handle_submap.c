@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define SUBMAP_JSON_MAX 320 /* bytes of one */
+#define SUBMAP_JSON_MAX 336 /* bytes of one */
 #define BODY_DEPTH_MAX 4
 #define PLACE_MAX_M 1e6f
 
@@ -15,6 +15,7 @@ static void write_submap(struct json_writer *w, const struct api_submap *s)
     json_put_text(w, "source", s->source);
     json_put_u64(w, "world_epoch", s->world_epoch);
     json_put_bool(w, "placed", s->placed);
+    json_put_bool(w, "tied", s->tied);
     if (s->placed) {
         json_open_list(w, "pose");
         for (int i = 0; i < 7; i++)

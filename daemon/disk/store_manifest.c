@@ -79,6 +79,7 @@ static void put_places(struct json_writer *w, const struct places *p)
             continue;
         json_open_map(w, NULL);
         json_put_u64(w, "submap", i);
+        json_put_bool(w, "tied", p->tied[i]);
         json_open_list(w, "pose");
         for (int k = 0; k < 7; k++)
             json_put_f32(w, NULL, p->pose[i][k]);
@@ -221,6 +222,8 @@ static void get_places(const struct json *root, struct store_manifest *m,
             json_get_f32s(&at, "pose", v, 7, (double)PLACES_MAX_M) &&
             places_tell(&m->places, (uint32_t)submap, v, NULL))
             json_note(&at, "pose", "is none");
+        else if (submap >= 0 && submap < API_SUBMAPS_MAX) /* earlier builds tied nothing */
+            json_get_bool(&at, "tied", &m->places.tied[submap]);
     }
 }
 

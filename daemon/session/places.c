@@ -26,6 +26,7 @@ int places_tell(struct places *p, uint32_t submap, const float pose[7], struct e
     if (rc == 0) {
         memcpy(p->pose[submap], pose, sizeof(p->pose[submap]));
         p->told[submap] = true;
+        p->tied[submap] = false;
     }
     return rc;
 }
@@ -33,7 +34,17 @@ int places_tell(struct places *p, uint32_t submap, const float pose[7], struct e
 void places_copy(struct places *to, const struct places *from, uint32_t submap)
 {
     to->told[submap] = from->told[submap];
+    to->tied[submap] = from->tied[submap];
     memcpy(to->pose[submap], from->pose[submap], sizeof(to->pose[submap]));
+}
+
+void places_tie(struct places *p, const struct places *by_ties)
+{
+    for (int i = 0; i < API_SUBMAPS_MAX; i++)
+        if (by_ties->told[i] && (!p->told[i] || p->tied[i])) {
+            memcpy(p->pose[i], by_ties->pose[i], sizeof(p->pose[i]));
+            p->told[i] = p->tied[i] = true;
+        }
 }
 
 uint64_t places_mix(const struct places *p)

@@ -16,6 +16,7 @@
 
 struct places {
     bool told[API_SUBMAPS_MAX];
+    bool tied[API_SUBMAPS_MAX]; /* of what is told: by ties, not by a client */
     /* where told: q x y z w, t x y z, as it was told, so that it is the same from the disk */
     float pose[API_SUBMAPS_MAX][7];
 };
@@ -26,6 +27,8 @@ bool places_find(const struct places *p, uint32_t submap, struct rigid *T, float
 MUST_CHECK int places_tell(struct places *p, uint32_t submap, const float pose[7], struct err *err);
 /* The same of a submap in `to` as in `from`. */
 void places_copy(struct places *to, const struct places *from, uint32_t submap);
+/* Takes over what ties say, but for submaps of which a client told. */
+void places_tie(struct places *p, const struct places *by_ties);
 /* 0 while nothing was told; two sets that differ give different numbers. */
 uint64_t places_mix(const struct places *p);
 

@@ -204,6 +204,12 @@ MUST_CHECK int session_place_begin(struct session *s, uint32_t submap, const flo
                                    struct err *err);
 void session_place_end(struct session *s, uint32_t submap, const float pose[7], bool kept);
 void session_get_next_places(struct session *s, struct places *p);
+/* What ties say of where submaps lie, `told` where they do: as the disk is to have it, and when it
+ * does as clients are told. */
+void session_tie_places(struct session *s, const struct places *by_ties);
+void session_tell_places(struct session *s, const struct places *by_ties);
+/* The submap that the source was in when its poses jumped into this one; -1: it began otherwise. */
+int session_world_before(struct session *s, uint32_t submap);
 void session_get_places(struct session *s, struct places *p);
 void session_set_places(struct session *s, const struct places *p);
 /* The session takes no more frames; `why` is shown to its clients. */

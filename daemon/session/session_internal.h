@@ -2,6 +2,7 @@
 #ifndef RECOND_DAEMON_SESSION_INTERNAL_H
 #define RECOND_DAEMON_SESSION_INTERNAL_H
 
+#include "daemon/session/jump.h"
 #include "daemon/session/session.h"
 #include "daemon/session/views_told.h"
 
@@ -31,6 +32,8 @@ struct session {
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct sources *sources;
     struct places places, next_places; /* as they were told; as the disk is to have them */
+    struct jump jumps[API_SOURCES_MAX];
+    uint32_t jump_epochs[API_SOURCES_MAX]; /* of the frame that each was told of last */
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     uint64_t used_us[SESSION_FPS_FRAMES];

@@ -51,6 +51,21 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
     return true;
 }
 
+/* Under the lock: does the frame go on where the source's last one was? One that is told of another
+ * world begins anew. */
+static bool has_jumped(struct session *s, int source, const struct frame *f)
+{
+    struct jump *j = &s->jumps[source];
+
+    if (s->setup.options.ties != SESSION_TIES_ON || !(f->flags & FRAME_HAS_POSE) ||
+        s->setup.options.pose_source != SESSION_POSE_DEVICE)
+        return false;
+    if (f->world_epoch != s->jump_epochs[source])
+        j->any = false;
+    s->jump_epochs[source] = f->world_epoch;
+    return jump_note(j, &f->T_wc, f->t_capture_ns);
+}
+
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
                                  struct sources_world *world)
 {
@@ -60,7 +75,8 @@ enum control_reason session_take(struct session *s, int source, const struct fra
 
     pthread_mutex_lock(&s->lock);
     n_worlds = sources_n_worlds(s->sources);
-    reason = sources_take(s->sources, source, f->seq, f->world_epoch, world);
+    reason =
+        sources_take(s->sources, source, f->seq, f->world_epoch, has_jumped(s, source, f), world);
     world->connected = session_connected(s);
     if (sources_n_worlds(s->sources) != n_worlds)
         session_tell_place(s, world->submap, &w);

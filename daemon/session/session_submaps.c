@@ -9,8 +9,10 @@ int session_submaps(struct session *s, struct api_submap *list)
 
     pthread_mutex_lock(&s->lock);
     n = sources_worlds(s->sources, list);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         list[i].placed = places_find(&s->places, list[i].submap, NULL, list[i].pose);
+        list[i].tied = s->places.tied[list[i].submap];
+    }
     pthread_mutex_unlock(&s->lock);
     return n;
 }
@@ -57,6 +59,39 @@ void session_get_next_places(struct session *s, struct places *p)
     pthread_mutex_lock(&s->lock);
     *p = s->next_places;
     pthread_mutex_unlock(&s->lock);
+}
+
+void session_tie_places(struct session *s, const struct places *by_ties)
+{
+    pthread_mutex_lock(&s->lock);
+    places_tie(&s->next_places, by_ties);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_tell_places(struct session *s, const struct places *by_ties)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    places_tie(&s->places, by_ties);
+    for (int k = 0; k < s->n_clients; k++) {
+        for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++)
+            if (by_ties->told[i])
+                outbox_place(s->clients[k]->outbox, &s->places, i);
+        w.cookies[w.n++] = s->clients[k]->cookie;
+    }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+int session_world_before(struct session *s, uint32_t submap)
+{
+    int before;
+
+    pthread_mutex_lock(&s->lock);
+    before = sources_world_before(s->sources, submap);
+    pthread_mutex_unlock(&s->lock);
+    return before;
 }
 
 void session_get_places(struct session *s, struct places *p)

@@ -152,6 +152,23 @@ bool sources_has_world(const struct sources *s, uint32_t submap)
     return (int64_t)submap < s->n_worlds && s->worlds[submap].source >= 0;
 }
 
+/* The newest submap before `end` of a world, -1: there is none. */
+static int newest(const struct sources *s, int source, uint32_t epoch, int end)
+{
+    int i = end - 1;
+
+    while (i >= 0 && (s->worlds[i].source != source || s->worlds[i].epoch != epoch))
+        i--;
+    return i;
+}
+
+int sources_world_before(const struct sources *s, uint32_t submap)
+{
+    if (!sources_has_world(s, submap))
+        return -1;
+    return newest(s, s->worlds[submap].source, s->worlds[submap].epoch, (int)submap);
+}
+
 int sources_n_worlds(const struct sources *s)
 {
     return s->n_worlds;
@@ -212,11 +229,12 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
 }
 
 /* The submap of a world, -1: there is no room for one more. */
-static int world_of(struct sources *s, int source, uint32_t epoch)
+static int world_of(struct sources *s, int source, uint32_t epoch, bool jumped)
 {
-    for (int i = 0; i < s->n_worlds; i++)
-        if (s->worlds[i].source == source && s->worlds[i].epoch == epoch)
-            return i;
+    int i = newest(s, source, epoch, s->n_worlds);
+
+    if (i >= 0 && (!jumped || s->n_worlds >= SOURCES_JUMPED_MAX))
+        return i;
     if (s->n_worlds == GPU_SUBMAPS_MAX)
         return -1;
     s->worlds[s->n_worlds].source = source;
@@ -225,7 +243,7 @@ static int world_of(struct sources *s, int source, uint32_t epoch)
 }
 
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 struct sources_world *world)
+                                 bool jumped, struct sources_world *world)
 {
     struct source *at = &s->list[source];
     int submap;
@@ -237,7 +255,7 @@ enum control_reason sources_take(struct sources *s, int source, uint64_t seq, ui
             return CONTROL_DUPLICATE;
     if (at->n_under_way == UNDER_WAY)
         return CONTROL_OVERLOAD;
-    submap = world_of(s, source, world_epoch);
+    submap = world_of(s, source, world_epoch, jumped);
     if (submap < 0)
         return CONTROL_WORLDS;
     world->submap = (uint32_t)submap;

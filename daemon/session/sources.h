@@ -44,6 +44,9 @@ int sources_info(const struct sources *s, struct api_source *info);
 /* The worlds that frames were taken of: number, source and epoch; list [API_SUBMAPS_MAX]. Returns
  * how many there are. */
 int sources_worlds(const struct sources *s, struct api_submap *list);
+/* A world whose poses jumped is gone on with in another of the same epoch: the one before that; -1:
+ * there is none. */
+int sources_world_before(const struct sources *s, uint32_t submap);
 bool sources_has_world(const struct sources *s, uint32_t submap);
 int sources_n_worlds(const struct sources *s); /* those not heard of yet, below others, too */
 
@@ -59,16 +62,20 @@ struct sources_world {
     uint32_t connected; /* of all sources, a bit each: the caller's */
 };
 
+#define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* worlds that may begin with a jump */
+
 /*
  * sources_take - a frame is about to enter the queue
  *
+ * In:      jumped: its pose does not go on from that of the frame before: it begins a world,
+ *          although its epoch is the same, and the epoch's next frames are of that one
  * Out:     *world: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is set aside until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of those that are under way, or were used or
  *          dropped; CONTROL_WORLDS: the session has GPU_SUBMAPS_MAX worlds; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 struct sources_world *world);
+                                 bool jumped, struct sources_world *world);
 /* A frame of the source was refused because its phone had lost its tracking. */
 void sources_add_break(struct sources *s, int source);
 /* The queue had no room for it. */

@@ -12,7 +12,8 @@ float *depth_result_room(struct job *job)
     struct session_work *k = session_work(s);
     int w, h;
 
-    if (!setup->options.preview && !setup->kind->wants_depth && !session_result_wanted(s))
+    if (!job->tie && !setup->options.preview && !setup->kind->wants_depth &&
+        !session_result_wanted(s))
         return NULL;
     session_get_net(s, &w, &h);
     if (!k->depth)

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/work/depth_result.h"
+#include "daemon/work/tying.h"
 #include "proto/geom/pose.h"
 
 #include <string.h>
@@ -45,6 +46,7 @@ static void open_job(struct job *job)
     /* the picture before was another camera's: no motion can be learned from it */
     bool reshaped = !posed && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
 
+    job->tie = tying_wants(job);
     job->frame = (struct gpu_frame){
         .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
         .rgb = item->rgb,
@@ -83,6 +85,8 @@ static void finish_job(struct job *job, struct control_ack *ack)
     if (trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     session_publish(s, item->source, r, &commit);
+    if (job->tie)
+        tying_keep(job);
     if (!depth_result_show(job, &r->T_wc))
         LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;

@@ -19,6 +19,7 @@
 #include "daemon/turn.h"
 
 struct worker;
+struct tying_part;
 
 /* A frame of the session on its way through the device, from the queue to its answer. A session has
  * one at a time, for its turn lasts until the job is done. The worker holds it until its device is
@@ -30,6 +31,7 @@ struct job {
         struct gpu_item on_device;
         struct gpu_frame frame;
     };
+    bool tie;               /* it is kept as a keyframe (tying.h) */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -58,6 +60,7 @@ struct session_work {
     struct queue_item
         *held;    /* was taken for the device and waits until it takes sideways pictures */
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
+    struct tying_part *tying; /* tying.h */
     struct job job;
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
+#include "daemon/work/tying.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,7 +200,11 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     k->device_turns = w->turns;
     queue_set_memory(session_queue(s), &memory);
     session_set_work(s, k);
-    return 0;
+    if (tying_adopt(w->config.tying, s, &k->tying, err) == 0)
+        return 0;
+    session_set_work(s, NULL);
+    free(k);
+    return ERR_MEMORY;
 }
 
 void worker_disown(struct session *s)
@@ -207,6 +212,7 @@ void worker_disown(struct session *s)
     struct session_work *k = session_work(s);
 
     worker_budget_give(k->worker, session_setup(s)->memory_bytes);
+    tying_disown(&k->tying);
     free(k->depth);
     free(k);
     session_set_work(s, NULL);

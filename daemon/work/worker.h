@@ -18,6 +18,7 @@
 #include "daemon/work/session_work.h"
 
 struct commit;
+struct tying;
 struct worker;
 
 typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -29,6 +30,7 @@ struct worker_config {
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
+    struct tying *tying;  /* NULL: worlds are not tied */
     struct store *store;  /* NULL: none; it hears of a lost device */
     worker_open_fn *open; /* NULL = gpu_open; tests put in a back end of their own */
 };

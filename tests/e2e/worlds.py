@@ -104,7 +104,7 @@ def walk(worlds):
     camera = tuple(float(info[k]) for k in ('fx', 'fy', 'cx', 'cy'))
     poses = [[float(v) for v in line.split()[1:]] for line in open(sequence + '/poses.txt') if line[0] != '#']
     pictures = sorted(glob.glob(sequence + '/frames/*.jpg'))
-    status, s = ws.rest(url, 'POST', '/v1/sessions', {'mode': 'lossless', 'retention_s': -1})
+    status, s = ws.rest(url, 'POST', '/v1/sessions', {'mode': 'lossless', 'retention_s': -1, 'ties': 'off'})
     assert status == 201, s
     stream = ws.Stream(s['stream_url'])
     viewer = Viewer(s['id']) if worlds == 2 else None
@@ -129,8 +129,8 @@ def feed():
     open(work + '/id', 'w').write(session)
     status, told = ws.rest(url, 'GET', f'/v1/sessions/{session}/submaps')
     say('two worlds are told, the second without a place', status == 200 and told['submaps'] == [
-        {'submap': 0, 'source': 'main', 'world_epoch': 0, 'placed': True, 'pose': [0, 0, 0, 1, 0, 0, 0]},
-        {'submap': 1, 'source': 'main', 'world_epoch': 1, 'placed': False}], told)
+        {'submap': 0, 'source': 'main', 'world_epoch': 0, 'placed': True, 'tied': False, 'pose': [0, 0, 0, 1, 0, 0, 0]},
+        {'submap': 1, 'source': 'main', 'world_epoch': 1, 'placed': False, 'tied': False}], told)
     _, two = pull(session, 'two')
     _, every = pull(session, 'all', '?unplaced=1')
     n, half = len(path_of(session, '?unplaced=1')), len(path_of(session))

@@ -32,7 +32,8 @@ static const char shown[] =
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"views\":\"off\",\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
+    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"on\","
+    "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
     "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
@@ -66,7 +67,7 @@ static const char *written(const struct session_options *o, enum session_options
 }
 
 /* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion, views
- * and the unit of depth, which were no options then. Those of that time are the paper's
+ * ties and the unit of depth, which were no options then. Those of that time are the paper's
  * (store_manifest.c). */
 static const char *kept_now(void)
 {
@@ -77,7 +78,7 @@ static const char *kept_now(void)
     snprintf(buf, sizeof buf,
              "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
              "\"auto\"%.*s,\"fusion\":"
-             "\"paper\",\"views\":\"off\"%.*s,\"depth_unit\":\"mm\"%s",
+             "\"paper\",\"views\":\"off\",\"ties\":\"on\"%.*s,\"depth_unit\":\"mm\"%s",
              (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
              (int)(unit - fusion), fusion, unit);
     return buf;

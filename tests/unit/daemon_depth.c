@@ -185,7 +185,8 @@ static void clouds_give_depth_to_those_that_ask(void **state)
     rig_close(&r);
 }
 
-/* A copy of depth is asked of the device for frames that a client is told of, and for no others. */
+/* A copy of depth is asked of the device for frames that a client is told of, and for no others; of
+ * a session that ties worlds for its keyframes as well. */
 static void depth_is_not_copied_unasked(void **state)
 {
     static struct rig_client in, view;
@@ -194,6 +195,7 @@ static void depth_is_not_copied_unasked(void **state)
     struct rig r;
 
     (void)state;
+    o.ties = SESSION_TIES_OFF;
     rig_open(&r);
     rig_session(&r, &o, id);
     rig_connect(&r, &in, id, CONTROL_INGEST);

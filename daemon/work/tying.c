@@ -1,0 +1,388 @@
+#include "daemon/work/tying.h"
+
+#include "daemon/log.h"
+#include "gpu/tie/small.h"
+#include "gpu/tie/ties.h"
+#include "proto/geom/pose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NICE 10
+#define WAITING 8 /* keyframes of a session; while there are so many, no other is taken */
+/* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
+ * come sooner: a world has to be tied before it can be seen. */
+#define APART_M 0.1f
+#define APART_RAD 0.12f
+#define SOON 3
+#define SOON_SHARE 0.2f
+/* From each of these numbers of keyframes on they stand twice as far apart, and the last quarter is
+ * for worlds that have few. */
+#define WIDER 128
+#define FEW 24
+#define FOR_FEW (TIES_KEYFRAMES / 4)
+/* What is claimed of a world that began with a jump: that it may lie anywhere near. */
+#define JUMP_M 1.0
+#define JUMP_RAD 0.5
+/* Clients are told of a world again that moved by more. */
+#define MOVED_M 0.002f
+#define MOVED_RAD 0.001f
+
+struct tying {
+    struct turn_pool pool;
+    struct describe_room room; /* of the thread */
+};
+
+/* A keyframe that is not described yet. Its memory stays for the next one. */
+struct waiting {
+    uint32_t world;
+    struct rigid T_wc;
+    struct describe_picture picture;
+    uint8_t *grey;
+    float *depth;
+    size_t pixels; /* of depth */
+};
+
+struct world {
+    struct rigid last;  /* of its keyframes */
+    uint32_t n;         /* keyframes */
+    bool claimed, mine; /* of the thread that ties; mine: it has placed it */
+};
+
+struct tying_part {
+    struct session *session;
+    struct tying *tying;
+    struct turn_entry turn;
+    struct ties *ties;
+    pthread_mutex_t lock; /* of n_kept, n_seen */
+    uint32_t n_kept, n_seen;
+    /* keyframe n at n % WAITING: the committer's before n_kept says that it is there, then the
+     * thread's until n_seen does */
+    struct waiting waiting[WAITING];
+    /* of the worker, then the committer */
+    uint32_t n;
+    struct world worlds[API_SUBMAPS_MAX];
+    /* of the thread that ties */
+    uint32_t n_described; /* of n_seen: all but those for which there was no memory */
+    struct ties_place places[TIES_WORLDS];
+    struct api_submap list[API_SUBMAPS_MAX];
+};
+
+/* ------------------------------------------------------------------------- keyframes */
+
+static float angle(const struct rigid *a, const struct rigid *b)
+{
+    float trace = 0;
+
+    for (int i = 0; i < 9; i++)
+        trace += a->r[i] * b->r[i];
+    return acosf(fmaxf(-1, fminf(1, 0.5f * (trace - 1))));
+}
+
+/* Is its depth that of another camera than the picture is of (lens.h)? */
+static bool is_mapped(const struct job *job)
+{
+    const struct queue_item *item = job->item;
+    int w, h;
+
+    session_get_net(job->session, &w, &h);
+    return lens_map_make(&item->frame.lens, item->K, item->width, item->height, w, h).mapped != 0;
+}
+
+bool tying_wants(struct job *job)
+{
+    struct tying_part *p = session_work(job->session)->tying;
+    const struct rigid *T = &job->item->frame.T_wc;
+    const struct world *w;
+    uint32_t n_seen;
+    float far = 1;
+
+    if (!p || job->item->submap >= API_SUBMAPS_MAX)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    n_seen = p->n_seen;
+    pthread_mutex_unlock(&p->lock);
+    if (p->n - n_seen >= WAITING || is_mapped(job))
+        return false;
+    w = &p->worlds[job->item->submap];
+    if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
+        return false;
+    if (w->n < SOON)
+        far = SOON_SHARE;
+    else if (w->n >= FEW)
+        for (uint32_t n = WIDER; n <= p->n; n += WIDER / 2)
+            far *= 2;
+    return w->n == 0 ||
+           vec3_norm2(vec3_make(T->t[0] - w->last.t[0], T->t[1] - w->last.t[1],
+                                T->t[2] - w->last.t[2])) > far * far * APART_M * APART_M ||
+           angle(T, &w->last) > fminf(far, 4) * APART_RAD;
+}
+
+/* Room for a keyframe's grey picture and depth. */
+static bool make_room(struct waiting *w, size_t pixels)
+{
+    if (!w->grey)
+        w->grey = malloc(DESCRIBE_PIXELS);
+    if (w->pixels < pixels) {
+        free(w->depth);
+        w->depth = malloc(pixels * sizeof(*w->depth));
+        w->pixels = w->depth ? pixels : 0;
+    }
+    return w->grey && w->depth;
+}
+
+void tying_keep(struct job *job)
+{
+    struct tying_part *p = session_work(job->session)->tying;
+    struct waiting *k = &p->waiting[p->n % WAITING];
+    struct world *w = &p->worlds[job->item->submap];
+    struct describe_picture *picture = &k->picture;
+
+    *picture = (struct describe_picture){
+        .width = job->frame.width, .height = job->frame.height, .K = job->frame.K};
+    session_get_net(job->session, &picture->depth_w, &picture->depth_h);
+    if (!job->frame.depth_out || !make_room(k, (size_t)picture->depth_w * (size_t)picture->depth_h))
+        return;
+    describe_grey(picture, k->grey, job->frame.rgb);
+    memcpy(k->depth, job->frame.depth_out,
+           (size_t)picture->depth_w * (size_t)picture->depth_h * sizeof(*k->depth));
+    picture->depth = k->depth;
+    k->world = job->item->submap;
+    k->T_wc = job->frame.result.T_wc;
+    w->last = k->T_wc;
+    w->n++;
+    pthread_mutex_lock(&p->lock);
+    p->n_kept = ++p->n;
+    pthread_mutex_unlock(&p->lock);
+    session_ref(p->session);
+    if (!turn_kick(p->tying->pool.turns, &p->turn))
+        session_unref(p->session);
+}
+
+/* ------------------------------------------------------------------------- ties */
+
+/* A world that begins with a jump lies where its poses have it, near that which it jumped from. */
+static bool claim(struct tying_part *p, uint32_t world)
+{
+    int64_t parent = p->worlds[world].claimed ? -1 : session_world_before(p->session, world);
+
+    p->worlds[world].claimed = true;
+    if (parent < 0)
+        return false;
+    ties_claim(p->ties, world, (uint32_t)parent, JUMP_M, JUMP_RAD);
+    return true;
+}
+
+static bool moved(const struct api_submap *at, const struct rigid *T)
+{
+    struct rigid was;
+
+    if (!at->placed || pose_from_numbers(&was, at->pose, PLACES_MAX_M, NULL))
+        return true;
+    return angle(&was, T) > MOVED_RAD ||
+           vec3_norm2(vec3_make(was.t[0] - T->t[0], was.t[1] - T->t[1], was.t[2] - T->t[2])) >
+               MOVED_M * MOVED_M;
+}
+
+/* Worlds that lie elsewhere now, or somewhere at last. */
+static void place_all(struct tying_part *p, int n)
+{
+    struct places places = {.told = {false}};
+    struct err err = {0};
+    struct rigid T;
+    int n_moved = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct api_submap *at = &p->list[i];
+        const struct ties_place *place = &p->places[at->submap];
+
+        if (!place->known || place->fixed)
+            continue;
+        small_to(&T, &place->T);
+        if (!moved(at, &T))
+            continue;
+        pose_numbers(places.pose[at->submap], &T);
+        places.told[at->submap] = p->worlds[at->submap].mine = true;
+        n_moved++;
+        if (!at->placed)
+            LOG_AT(LOG_INFO, "session %s: submap %u is tied to its world", session_id(p->session),
+                   (unsigned)at->submap);
+    }
+    if (!n_moved)
+        return;
+    session_tie_places(p->session, &places);
+    if (store_session_write(p->session, &err))
+        LOG_AT(LOG_WARNING, "session %s: places of submaps are not on the disk: %s",
+               session_id(p->session), err.text);
+    else
+        session_tell_places(p->session, &places);
+}
+
+static void solve(struct tying_part *p)
+{
+    int n = session_submaps(p->session, p->list);
+    struct err err = {0};
+
+    memset(p->places, 0, sizeof(p->places));
+    for (int i = 0; i < TIES_WORLDS; i++)
+        p->places[i].T = sim3_identity();
+    p->places[0].fixed = true;
+    for (int i = 0; i < n; i++) {
+        const struct api_submap *at = &p->list[i];
+        struct ties_place *place = &p->places[at->submap];
+        struct rigid T;
+
+        place->fixed =
+            at->submap == 0 || (at->placed && (!at->tied || !p->worlds[at->submap].mine));
+        if (place->fixed && pose_from_numbers(&T, at->pose, PLACES_MAX_M, NULL) == 0)
+            small_from(&place->T, &T);
+    }
+    if (ties_solve(p->ties, p->places, &err))
+        LOG_AT(LOG_WARNING, "session %s: %s", session_id(p->session), err.text);
+    else
+        place_all(p, n);
+}
+
+/* Describes the keyframe that came first, and compares it. */
+static void next(struct tying *t, struct tying_part *p)
+{
+    const struct waiting *w = &p->waiting[p->n_seen % WAITING];
+    struct ties_keyframe *k = ties_room(p->ties, p->n_described);
+    bool more;
+
+    if (!k)
+        return;
+    k->world = w->world;
+    k->T_wc = w->T_wc;
+    describe_picture(&k->seen, &t->room, &w->picture);
+    more = claim(p, k->world);
+    more = ties_next(p->ties, p->n_described++) || more;
+    if (more)
+        solve(p);
+}
+
+static void serve(void *ctx, int thread, struct turn_entry *e)
+{
+    struct tying *t = ctx;
+    struct tying_part *p = e ? CONTAINER_OF(e, struct tying_part, turn) : NULL;
+    struct session *s;
+    uint32_t n;
+
+    (void)thread;
+    if (!p)
+        return;
+    /* On Linux a thread has a niceness of its own. */
+    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+    s = p->session;
+    pthread_mutex_lock(&p->lock);
+    n = p->n_kept - p->n_seen;
+    pthread_mutex_unlock(&p->lock);
+    if (n && !session_dead(s)) {
+        next(t, p);
+        pthread_mutex_lock(&p->lock);
+        p->n_seen++;
+        pthread_mutex_unlock(&p->lock);
+        n--;
+    }
+    if (turn_done(t->pool.turns, e, n && !session_dead(s)))
+        session_unref(s);
+}
+
+/* ------------------------------------------------------------------------- lives */
+
+int tying_start(struct tying **tying, struct err *err)
+{
+    struct tying *t = calloc(1, sizeof(*t));
+    int rc;
+
+    *tying = t;
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory to tie worlds");
+    rc = turn_pool_start(&t->pool, 1, "ties", serve, t, err);
+    if (rc)
+        tying_free(tying);
+    return rc;
+}
+
+void tying_stop(struct tying *t)
+{
+    struct turn_entry *e;
+
+    turn_pool_stop(&t->pool);
+    while (t->pool.turns && (e = turn_drop(t->pool.turns)))
+        session_unref(CONTAINER_OF(e, struct tying_part, turn)->session);
+}
+
+void tying_free(struct tying **tying)
+{
+    struct tying *t = *tying;
+
+    if (!t)
+        return;
+    tying_stop(t);
+    turn_pool_free(&t->pool);
+    free(t);
+    *tying = NULL;
+}
+
+static bool asked(const struct session_options *o)
+{
+    return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
+           o->pose_source == SESSION_POSE_DEVICE;
+}
+
+size_t tying_bytes(const struct session_options *o)
+{
+    size_t pixels = (size_t)o->net_w * (size_t)o->net_h;
+
+    if (!asked(o))
+        return 0;
+    return ties_bytes() + sizeof(struct tying_part) +
+           WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
+}
+
+int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, struct err *err)
+{
+    struct tying_part *p;
+    int rc;
+
+    *part = NULL;
+    if (!t || !asked(&session_setup(s)->options))
+        return 0;
+    p = calloc(1, sizeof(*p));
+    rc = p ? ties_new(&p->ties, err) : err_set(err, ERR_MEMORY, "no memory for a session's ties");
+    if (rc) {
+        free(p);
+        return rc;
+    }
+    p->session = s;
+    p->tying = t;
+    pthread_mutex_init(&p->lock, NULL);
+    *part = p;
+    return 0;
+}
+
+void tying_disown(struct tying_part **part)
+{
+    struct tying_part *p = *part;
+
+    if (!p)
+        return;
+    for (int i = 0; i < WAITING; i++) {
+        free(p->waiting[i].grey);
+        free(p->waiting[i].depth);
+    }
+    ties_free(&p->ties);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+    *part = NULL;
+}
+
+uint64_t tying_alive_us(const struct tying *t)
+{
+    return turn_pool_alive_us(&t->pool);
+}

@@ -1,0 +1,289 @@
+#include "gpu/tie/ties.h"
+
+#include "gpu/tie/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES (TIES_KEYFRAMES / TIES_PIECE)
+#define CANDIDATES 6   /* that look most alike are looked at closely */
+#define ALIKE_LEAST 12 /* corners, of a candidate */
+#define SAME_M 0.25    /* two pairs say the same of two worlds */
+#define SAME_RAD 0.09
+#define HOLDS 0.6  /* share of their matches that holds for all pairs together */
+#define TIE_M 0.02 /* deviation of a tie of two pairs */
+#define TIE_RAD 0.006
+
+/* A keyframe of world a and one of world b that were confirmed. */
+struct pair {
+    uint32_t a, b; /* keyframes; world of a < world of b */
+    int n;
+    struct confirm_match match[DESCRIBE_CORNERS];
+    struct sim3 X; /* world a to world b by this pair alone */
+};
+
+struct claim {
+    uint32_t world, parent;
+    double sigma_m, sigma_rad;
+};
+
+struct ties {
+    struct ties_keyframe *piece[PIECES];
+    struct pair pair[TIES_PAIRS];
+    int n_pairs;
+    struct claim claim[TIES_CLAIMS];
+    int n_claims;
+    struct confirm_result result;
+    struct graph_edge edge[TIES_PAIRS + TIES_CLAIMS];
+    struct graph_node node[TIES_WORLDS];
+};
+
+int ties_new(struct ties **out, struct err *err)
+{
+    struct ties *t = calloc(1, sizeof(*t));
+
+    *out = t;
+    return t ? 0 : err_set(err, ERR_MEMORY, "no memory for the ties of a session");
+}
+
+void ties_free(struct ties **t)
+{
+    for (int i = 0; *t && i < PIECES; i++)
+        free((*t)->piece[i]);
+    free(*t);
+    *t = NULL;
+}
+
+size_t ties_bytes(void)
+{
+    return sizeof(struct ties) + TIES_KEYFRAMES * sizeof(struct ties_keyframe);
+}
+
+struct ties_keyframe *ties_room(struct ties *t, uint32_t n)
+{
+    struct ties_keyframe **piece;
+
+    if (n >= TIES_KEYFRAMES)
+        return NULL;
+    piece = &t->piece[n / TIES_PIECE];
+    if (!*piece)
+        *piece = calloc(TIES_PIECE, sizeof(**piece));
+    return *piece ? *piece + n % TIES_PIECE : NULL;
+}
+
+static struct ties_keyframe *at(const struct ties *t, uint32_t k)
+{
+    return t->piece[k / TIES_PIECE] + k % TIES_PIECE;
+}
+
+/* ------------------------------------------------------------------------- pairs */
+
+static uint32_t world_of(const struct ties *t, uint32_t k)
+{
+    return at(t, k)->world;
+}
+
+static bool is_between(const struct ties *t, const struct pair *p, uint32_t a, uint32_t b)
+{
+    return world_of(t, p->a) == a && world_of(t, p->b) == b;
+}
+
+/* The place for a pair of so many matches: a free one, or the weakest of its two worlds where there
+ * are as many of them as are kept. NULL: it is weaker than those. */
+static struct pair *place_for(struct ties *t, uint32_t a, uint32_t b, int n)
+{
+    struct pair *weakest = NULL;
+    int n_here = 0;
+
+    for (int i = 0; i < t->n_pairs; i++)
+        if (is_between(t, &t->pair[i], a, b)) {
+            n_here++;
+            if (!weakest || t->pair[i].n < weakest->n)
+                weakest = &t->pair[i];
+        }
+    if (n_here < TIES_OF_TWO && t->n_pairs < TIES_PAIRS)
+        return &t->pair[t->n_pairs++];
+    return weakest && weakest->n < n ? weakest : NULL;
+}
+
+/* Confirms two keyframes and keeps them. Returns whether it did. */
+static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
+{
+    uint32_t a = world_of(t, k) < world_of(t, other) ? k : other, b = a == k ? other : k;
+    const struct ties_keyframe *ka = at(t, a), *kb = at(t, b);
+    struct sim3 T_a, T_b, back;
+    struct pair *p;
+
+    if (!confirm_pair(&t->result, &ka->seen, &kb->seen))
+        return false;
+    p = place_for(t, ka->world, kb->world, t->result.n_in);
+    if (!p)
+        return false;
+    p->a = a;
+    p->b = b;
+    p->n = t->result.n_in;
+    memcpy(p->match, t->result.in, (size_t)p->n * sizeof(*p->match));
+    small_from(&T_a, &ka->T_wc);
+    small_from(&T_b, &kb->T_wc);
+    small_inverse(&back, &T_a);
+    small_mul(&p->X, &t->result.T_ba, &back);
+    small_mul(&p->X, &T_b, &p->X);
+    return true;
+}
+
+bool ties_next(struct ties *t, uint32_t k)
+{
+    const struct ties_keyframe *now = at(t, k);
+    struct {
+        int alike;
+        uint32_t k;
+    } best[CANDIDATES];
+    int n = 0;
+    bool more = false;
+
+    for (uint32_t i = 0; i < k; i++) {
+        int alike = now->world == world_of(t, i) ? 0 : confirm_alike(&now->seen, &at(t, i)->seen);
+        int j = n < CANDIDATES ? n : CANDIDATES - 1;
+
+        if (alike < ALIKE_LEAST || (n == CANDIDATES && alike <= best[j].alike))
+            continue;
+        for (; j > 0 && alike > best[j - 1].alike; j--)
+            best[j] = best[j - 1];
+        best[j].alike = alike;
+        best[j].k = i;
+        n += n < CANDIDATES;
+    }
+    for (int i = 0; i < n; i++)
+        more = try_pair(t, k, best[i].k) || more;
+    return more;
+}
+
+void ties_claim(struct ties *t, uint32_t world, uint32_t parent, double sigma_m, double sigma_rad)
+{
+    if (t->n_claims < TIES_CLAIMS)
+        t->claim[t->n_claims++] = (struct claim){world, parent, sigma_m, sigma_rad};
+}
+
+/* ------------------------------------------------------------------------- ties */
+
+/* Do two pairs say the same of where the first one's camera is in world b? */
+static bool agree(const struct ties *t, const struct pair *p, const struct pair *q)
+{
+    struct sim3 T, by_p, by_q;
+
+    small_from(&T, &at(t, p->a)->T_wc);
+    small_mul(&by_p, &p->X, &T);
+    small_mul(&by_q, &q->X, &T);
+    for (int i = 0; i < 3; i++)
+        if (fabs(by_p.t[i] - by_q.t[i]) > SAME_M)
+            return false;
+    return sim3_angle_deg(&by_p, &by_q) < SAME_RAD * 57.295779513;
+}
+
+/* The pairs of two worlds that agree with one of them, the most there are; two different keyframes
+ * of each world at least. Returns how many, 0 = the worlds are not tied. */
+static int agreeing(const struct pair *set[TIES_OF_TWO], const struct ties *t,
+                    const struct pair *const all[TIES_OF_TWO], int n)
+{
+    int most = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct pair *now[TIES_OF_TWO];
+        bool more_a = false, more_b = false;
+        int m = 0;
+
+        for (int k = 0; k < n; k++)
+            if (agree(t, all[i], all[k])) {
+                now[m++] = all[k];
+                more_a = more_a || all[k]->a != now[0]->a;
+                more_b = more_b || all[k]->b != now[0]->b;
+            }
+        if (more_a && more_b && m > most) {
+            most = m;
+            memcpy(set, now, (size_t)m * sizeof(*now));
+        }
+    }
+    return most;
+}
+
+/* The tie of two worlds by all of its pairs. Returns false where there is none. */
+static bool tie(struct graph_edge *e, const struct ties *t,
+                const struct pair *const all[TIES_OF_TWO], int n)
+{
+    struct confirm_link link[TIES_OF_TWO];
+    const struct pair *set[TIES_OF_TWO];
+    int n_set = agreeing(set, t, all, n), n_matches = 0;
+    struct sim3 X;
+
+    if (!n_set)
+        return false;
+    X = set[0]->X;
+    for (int i = 0; i < n_set; i++) {
+        const struct ties_keyframe *a = at(t, set[i]->a), *b = at(t, set[i]->b);
+
+        link[i] = (struct confirm_link){
+            .a = &a->seen, .b = &b->seen, .match = set[i]->match, .n = set[i]->n};
+        small_from(&link[i].T_a, &a->T_wc);
+        small_from(&link[i].T_b, &b->T_wc);
+        n_matches += set[i]->n;
+    }
+    if (confirm_together(&X, link, n_set) < HOLDS * n_matches)
+        return false;
+    *e = (struct graph_edge){.a = world_of(t, set[0]->a),
+                             .b = world_of(t, set[0]->b),
+                             .sigma_m = TIE_M * sqrt(2.0 / n_set),
+                             .sigma_rad = TIE_RAD * sqrt(2.0 / n_set)};
+    e->T_a = link[0].T_a;
+    small_mul(&e->T_b, &X, &link[0].T_a);
+    return true;
+}
+
+/* Ties of all worlds that have pairs. Returns how many. */
+static uint32_t all_ties(struct ties *t)
+{
+    uint32_t n_edges = 0;
+
+    for (int i = 0; i < t->n_pairs; i++) {
+        uint32_t a = world_of(t, t->pair[i].a), b = world_of(t, t->pair[i].b);
+        const struct pair *of_two[TIES_OF_TWO];
+        bool first = true;
+        int n = 0;
+
+        for (int k = 0; k < i; k++)
+            first = first && !is_between(t, &t->pair[k], a, b);
+        for (int k = i; first && k < t->n_pairs && n < TIES_OF_TWO; k++)
+            if (is_between(t, &t->pair[k], a, b))
+                of_two[n++] = &t->pair[k];
+        if (first && tie(&t->edge[n_edges], t, of_two, n))
+            n_edges++;
+    }
+    return n_edges;
+}
+
+int ties_solve(struct ties *t, struct ties_place *place, struct err *err)
+{
+    uint32_t n_edges = all_ties(t);
+    int rc;
+
+    for (int i = 0; i < t->n_claims; i++) {
+        const struct claim *c = &t->claim[i];
+
+        t->edge[n_edges++] = (struct graph_edge){.a = c->parent,
+                                                 .b = c->world,
+                                                 .T_a = sim3_identity(),
+                                                 .T_b = sim3_identity(),
+                                                 .sigma_m = c->sigma_m,
+                                                 .sigma_rad = c->sigma_rad,
+                                                 .sure = true};
+    }
+    for (uint32_t i = 0; i < TIES_WORLDS; i++)
+        t->node[i] = (struct graph_node){.fixed = place[i].fixed, .T = place[i].T};
+    rc = graph_solve(t->node, TIES_WORLDS, t->edge, n_edges, err);
+    for (uint32_t i = 0; rc == 0 && i < TIES_WORLDS; i++)
+        if (t->node[i].known) {
+            place[i].known = true;
+            place[i].T = t->node[i].T;
+        }
+    return rc;
+}

@@ -1,0 +1,401 @@
+/* Worlds that are tied by pictures and depth: descriptors, confirmed pairs, the graph; and above
+ * all what must not be tied. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/tie/graph.h"
+#include "gpu/tie/ties.h"
+#include "tests/support/scene.h"
+
+#define W 320
+#define H 240
+#define RAD (3.14159265358979323846 / 180)
+
+static uint8_t rgb[3 * W * H], grey[DESCRIBE_PIXELS];
+static float depth[W * H];
+static struct describe_room room;
+static struct describe_keyframe one, other;
+
+static float random_at(int x, int y, int z, uint32_t seed)
+{
+    uint32_t h = (uint32_t)x * 73856093u ^ (uint32_t)y * 19349663u ^ (uint32_t)z * 83492791u ^ seed;
+
+    h ^= h >> 15, h *= 2246822519u, h ^= h >> 13, h *= 3266489917u, h ^= h >> 16;
+    return (float)(h >> 8) / 16777216.0f;
+}
+
+/* Walls of stones of 12 and of 5 cm in shades of their own; 0: the chequered room. */
+static void paint(const struct rigid *T, struct intrinsics K, uint32_t seed)
+{
+    for (int y = 0; y < H && seed; y++)
+        for (int x = 0; x < W; x++) {
+            float z = depth[y * W + x];
+            struct vec3 p = rigid_apply(
+                T, vec3_make(z * ((float)x - K.cx) / K.fx, z * ((float)y - K.cy) / K.fy, z));
+            float v = 0;
+
+            for (int k = 0; k < 2; k++) {
+                float side = k ? 0.05f : 0.12f;
+
+                v += (k ? 80.0f : 150.0f) *
+                     random_at((int)floorf(p.x / side + 0.31f), (int)floorf(p.y / side + 0.37f),
+                               (int)floorf(p.z / side + 0.29f), seed + (uint32_t)k);
+            }
+            memset(rgb + 3 * (y * W + x), (int)v, 3);
+        }
+}
+
+/* What a camera at T sees; its depth is too large by `by`. */
+static void see(struct describe_keyframe *k, const struct rigid *T, uint32_t seed, float by)
+{
+    const struct scene s = scene_make();
+    struct describe_picture p = {.width = W,
+                                 .height = H,
+                                 .K = scene_intrinsics(W, H),
+                                 .depth = depth,
+                                 .depth_w = W,
+                                 .depth_h = H};
+
+    scene_draw(&s, T, p.K, W, H, depth, rgb);
+    paint(T, p.K, seed);
+    for (int i = 0; i < W * H; i++)
+        depth[i] *= by;
+    describe_grey(&p, grey, rgb);
+    describe_picture(k, &room, &p);
+}
+
+/* Metres and degrees between what is found and what is true. */
+static void off_by(double out[2], const struct sim3 *found, const struct sim3 *truth)
+{
+    double d2 = 0;
+
+    for (int i = 0; i < 3; i++)
+        d2 += (found->t[i] - truth->t[i]) * (found->t[i] - truth->t[i]);
+    out[0] = sqrt(d2);
+    out[1] = sim3_angle_deg(found, truth);
+}
+
+static void motion(struct sim3 *T_ba, const struct rigid *T_a, const struct rigid *T_b)
+{
+    struct sim3 a, b;
+
+    small_from(&a, T_a);
+    small_from(&b, T_b);
+    small_inverse(&b, &b);
+    small_mul(T_ba, &b, &a);
+}
+
+static struct confirm_result result;
+
+static void bits_that_differ(void **state)
+{
+    uint64_t a[4] = {0, ~0ull, 0x0123456789abcdefull, 5}, b[4];
+
+    (void)state;
+    assert_int_equal(describe_differ(a, a), 0);
+    for (int n = 0; n < 256; n++) {
+        memcpy(b, a, sizeof b);
+        for (int i = 0; i < n; i++)
+            b[i * 7 % 256 / 64] ^= 1ull << (i * 7 % 64);
+        assert_int_equal(describe_differ(a, b), n);
+    }
+}
+
+/* The same picture gives the same keyframe; one that is grey all over, too small or without depth
+ * gives one that ties nothing. */
+static void nothing_to_see(void **state)
+{
+    const struct rigid T = scene_pose(0.2f, 0, -1, 0.1f);
+    struct describe_picture p = {.width = W,
+                                 .height = H,
+                                 .K = scene_intrinsics(W, H),
+                                 .depth = depth,
+                                 .depth_w = W,
+                                 .depth_h = H};
+
+    (void)state;
+    see(&one, &T, 7, 1);
+    see(&other, &T, 7, 1);
+    assert_true(one.n > 200 && memcmp(&one, &other, sizeof one) == 0);
+    assert_true(confirm_pair(&result, &one, &other));
+    for (int i = 0; i < W * H; i++)
+        depth[i] = i % 3 ? 0 : NAN;
+    describe_grey(&p, grey, rgb);
+    describe_picture(&other, &room, &p);
+    assert_false(confirm_pair(&result, &one, &other));
+    memset(rgb, 99, sizeof rgb);
+    describe_grey(&p, grey, rgb);
+    describe_picture(&other, &room, &p);
+    assert_int_equal(other.n, 0);
+    assert_false(confirm_pair(&result, &one, &other));
+    assert_false(confirm_pair(&result, &other, &other));
+    p.width = 63, p.height = 48;
+    describe_grey(&p, grey, rgb);
+    describe_picture(&other, &room, &p);
+    assert_int_equal(other.n, 0);
+}
+
+/* Two views of one room, exact and with depth that errs by 8 %, as networks do: a pixel is a
+ * centimetre at the wall, so two are allowed at most, three where the depths err against each
+ * other. */
+static void one_room(void **state)
+{
+    static const struct {
+        float x, z, yaw, by, m, degrees;
+    } to[] = {{0.1f, -1.0f, 0.05f, 1, 0.01f, 0.2f},
+              {0.25f, -0.8f, 0.15f, 1, 0.02f, 0.2f},
+              {0.0f, -0.6f, -0.1f, 1, 0.01f, 0.2f},
+              {0.1f, -1.0f, 0.05f, 1.08f, 0.03f, 0.5f}};
+    const struct rigid T_a = scene_pose(0, 0, -1, 0);
+    struct sim3 truth;
+    double off[2];
+
+    (void)state;
+    see(&one, &T_a, 7, 1);
+    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
+        const struct rigid T_b = scene_pose(to[i].x, 0.05f, to[i].z, to[i].yaw);
+
+        see(&other, &T_b, 7, to[i].by);
+        motion(&truth, &T_a, &T_b);
+        assert_true(confirm_pair(&result, &one, &other));
+        off_by(off, &result.T_ba, &truth);
+        if (off[0] > (double)to[i].m || off[1] > (double)to[i].degrees)
+            fail_msg("view %zu: %.4f m, %.3f degrees", i, off[0], off[1]);
+        assert_true(confirm_alike(&one, &other) > confirm_alike(&one, &one) / 4);
+    }
+}
+
+/* Other rooms, and walls that are the same everywhere: no pair is confirmed that is wrong. */
+static void other_rooms(void **state)
+{
+    struct sim3 truth;
+    double off[2];
+
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        const struct rigid T_a = scene_pose(0.1f * (float)i - 0.5f, 0, -1, 0.3f * (float)i);
+        const struct rigid T_b = scene_pose(0.3f, 0, -1.2f, 0.3f * (float)(i % 5));
+
+        see(&one, &T_a, 7, 1);
+        see(&other, &T_b, 1000 + (uint32_t)i, 1);
+        assert_false(confirm_pair(&result, &one, &other));
+        see(&one, &T_a, 0, 1);
+        see(&other, &T_b, 0, 1);
+        motion(&truth, &T_a, &T_b);
+        off_by(off, &result.T_ba, &truth);
+        if (confirm_pair(&result, &one, &other)) {
+            off_by(off, &result.T_ba, &truth);
+            assert_true(off[0] < 0.1 && off[1] < 2);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------- worlds */
+
+static void add(struct ties *t, uint32_t n, uint32_t world, const struct rigid *T,
+                const struct sim3 *place, uint32_t seed)
+{
+    struct ties_keyframe *k = ties_room(t, n);
+    struct sim3 at, back;
+
+    assert_non_null(k);
+    see(&k->seen, T, seed, 1);
+    small_from(&at, T);
+    small_inverse(&back, place);
+    small_mul(&at, &back, &at);
+    small_to(&k->T_wc, &at);
+    k->world = world;
+}
+
+static void begin(struct ties_place *place)
+{
+    memset(place, 0, TIES_WORLDS * sizeof *place);
+    for (int i = 0; i < TIES_WORLDS; i++)
+        place[i].T = sim3_identity();
+    place[0].fixed = true;
+}
+
+/* Three worlds of one room and one of another: the second is tied to the first by its second
+ * keyframe, not by its first; the third through the second; the last to none, and where it was
+ * claimed to be it stays. */
+static void worlds_of_a_room(void **state)
+{
+    static struct ties_place place[TIES_WORLDS];
+    struct sim3 truth[4];
+    struct err err = {0};
+    struct ties *t;
+    uint32_t n = 0;
+
+    (void)state;
+    assert_int_equal(ties_new(&t, &err), 0);
+    for (int i = 0; i < 4; i++) {
+        const double d[6] = {0.2 * i, -0.9 * i, 0.1 * i, 3.0 * i, -0.5 * i, 2.0 * i};
+
+        truth[i] = sim3_identity();
+        small_move(&truth[i], d);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        const uint32_t world = i < 4 ? 0 : i < 6 ? 1 : i < 8 ? 2 : 3;
+        const struct rigid T =
+            scene_pose(0.06f * (float)i, 0, -1, world == 2 ? 0.5f : 0.07f * (float)i);
+        bool more;
+
+        add(t, n, world, &T, &truth[world], world == 3 ? 99 : 7);
+        more = ties_next(t, n++);
+        assert_true(world == 0 || world == 3 ? !more : more);
+        begin(place);
+        assert_int_equal(ties_solve(t, place, &err), 0);
+        assert_int_equal(place[1].known, i >= 5);
+        assert_int_equal(place[2].known, i >= 7);
+        assert_false(place[3].known);
+    }
+    for (int i = 1; i < 3; i++) {
+        double off[2];
+
+        off_by(off, &place[i].T, &truth[i]);
+        if (off[0] > 0.03 || off[1] > 0.5) /* two ties, one after the other */
+            fail_msg("world %d: %.4f m, %.3f degrees", i, off[0], off[1]);
+    }
+    ties_claim(t, 3, 1, 1, 0.5);
+    assert_int_equal(ties_solve(t, place, &err), 0);
+    assert_true(place[3].known);
+    assert_true(memcmp(place[3].T.t, place[1].T.t, sizeof place[3].T.t) == 0 ||
+                fabs(place[3].T.t[0] - place[1].T.t[0]) < 1e-6);
+    ties_free(&t);
+}
+
+static void room_for_keyframes(void **state)
+{
+    struct err err = {0};
+    struct ties *t;
+
+    (void)state;
+    assert_int_equal(ties_new(&t, &err), 0);
+    for (uint32_t i = 0; i < TIES_KEYFRAMES; i++)
+        assert_non_null(ties_room(t, i));
+    assert_null(ties_room(t, TIES_KEYFRAMES));
+    ties_free(&t);
+}
+
+/* ------------------------------------------------------------------------- the graph */
+
+#define NODES 21
+
+static void edge_of(struct graph_edge *e, uint32_t a, uint32_t b, const struct sim3 *T_b_a,
+                    double sigma_m)
+{
+    *e = (struct graph_edge){.a = a, .b = b, .sigma_m = sigma_m, .sigma_rad = sigma_m};
+    e->T_a = sim3_identity();
+    e->T_b = *T_b_a;
+}
+
+/* A way of 40 m around a square in twenty pieces, each of which is 2 % too long and turns a little
+ * too far. The last one sees the first: what the end is off by goes down to a tenth, and the pieces
+ * between share it. */
+static void a_loop(void **state)
+{
+    struct graph_node node[NODES], truth[NODES];
+    struct graph_edge edge[NODES];
+    struct err err = {0};
+    double before, after, halfway;
+
+    (void)state;
+    truth[0].T = sim3_identity();
+    for (int i = 1; i < NODES; i++) {
+        const double d[6] = {0, i % 5 == 0 ? 90 * RAD : 0, 0, 0, 0, 0};
+        const double drift[6] = {0.002, -0.004, 0.001, 0, 0, 0};
+        struct sim3 step = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {2, 0, 0}, 1}, measured;
+
+        small_move(&step, d);
+        small_mul(&truth[i].T, &truth[i - 1].T, &step);
+        measured = step;
+        measured.t[0] *= 1.02;
+        measured.t[2] *= 1.02;
+        small_move(&measured, drift);
+        edge_of(&edge[i - 1], (uint32_t)i, (uint32_t)i - 1, &measured, 0.04);
+    }
+    for (int i = 0; i < NODES; i++)
+        node[i] = (struct graph_node){.fixed = i == 0, .T = sim3_identity()};
+    assert_int_equal(graph_solve(node, NODES, edge, NODES - 1, &err), 0);
+    before = hypot(node[20].T.t[0] - truth[20].T.t[0], node[20].T.t[2] - truth[20].T.t[2]);
+    assert_true(before > 0.2);
+    for (int i = 0; i < NODES; i++)
+        assert_true(node[i].known);
+    edge_of(&edge[20], 20, 0, &truth[20].T, 0.02);
+    assert_int_equal(graph_solve(node, NODES, edge, NODES, &err), 0);
+    after = hypot(node[20].T.t[0] - truth[20].T.t[0], node[20].T.t[2] - truth[20].T.t[2]);
+    halfway = hypot(node[10].T.t[0] - truth[10].T.t[0], node[10].T.t[2] - truth[10].T.t[2]);
+    if (after > 0.1 * before || halfway > before)
+        fail_msg("%.3f m before, %.3f after, %.3f halfway", before, after, halfway);
+}
+
+/* One edge of many is wrong by metres: it moves nothing much. What nothing ties is not known. */
+static void a_wrong_edge(void **state)
+{
+    struct graph_node node[4];
+    struct graph_edge edge[6];
+    struct sim3 step = sim3_identity(), wrong = sim3_identity();
+    struct err err = {0};
+
+    (void)state;
+    step.t[0] = 1;
+    wrong.t[1] = 4;
+    for (int i = 0; i < 4; i++)
+        node[i] = (struct graph_node){.fixed = i == 0, .T = sim3_identity()};
+    for (uint32_t i = 0; i < 4; i++)
+        edge_of(&edge[i], 1 + i / 2, i / 2, &step, 0.02);
+    edge_of(&edge[4], 2, 0, &wrong, 0.02);
+    assert_int_equal(graph_solve(node, 4, edge, 5, &err), 0);
+    assert_true(node[2].known && !node[3].known);
+    assert_true(fabs(node[2].T.t[0] - 2) < 0.02 && fabs(node[2].T.t[1]) < 0.02);
+}
+
+/* exp and log, and what takes them back. */
+static void small_things(void **state)
+{
+    double A[9] = {4, 0, 0, 2, 5, 0, 1, 3, 6}, b[3] = {7, 10, 10};
+    double singular[4] = {1, 0, 1, 1}, c[2] = {1, 1};
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const double d[6] = {0.14 * i, -0.03 * i, 0.05 * i, i, 2, -i};
+        struct sim3 T = sim3_identity(), back;
+        double e[6];
+
+        small_move(&T, d);
+        small_log(e, &T);
+        for (int k = 0; k < 6; k++)
+            assert_float_equal(e[k], d[k], 1e-9);
+        small_inverse(&back, &T);
+        small_mul(&T, &T, &back);
+        small_log(e, &T);
+        for (int k = 0; k < 6; k++)
+            assert_float_equal(e[k], 0, 1e-9);
+    }
+    assert_true(small_solve(A, b, 3));
+    assert_float_equal(b[0], 1, 1e-12);
+    assert_float_equal(b[1], 1, 1e-12);
+    assert_float_equal(b[2], 1, 1e-12);
+    assert_false(small_solve(singular, c, 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_that_differ), cmocka_unit_test(nothing_to_see),
+        cmocka_unit_test(one_room),         cmocka_unit_test(other_rooms),
+        cmocka_unit_test(worlds_of_a_room), cmocka_unit_test(room_for_keyframes),
+        cmocka_unit_test(a_loop),           cmocka_unit_test(a_wrong_edge),
+        cmocka_unit_test(small_things),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
