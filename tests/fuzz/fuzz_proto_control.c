@@ -7,6 +7,7 @@
 #include "proto/wire/control.h"
 #include "proto/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,27 @@ static void need(int ok)
 {
     if (!ok)
         abort();
+}
+
+/* What was declared can be computed with: rays are finite, and what a map asks of the picture lies
+ * within it. */
+static void need_camera(const struct cameras_entry *e, const struct lens *back)
+{
+    struct lens_map m = lens_map_make(&e->lens, e->K, e->width, e->height, 64, 48);
+
+    need(lens_valid(&e->lens) && isfinite(e->K.fx) && e->K.fx >= 1);
+    need(back->model == e->lens.model && back->limit == e->lens.limit);
+    for (int i = 0; i < LENS_PARAMS_MAX; i++)
+        need(back->k[i] == e->lens.k[i]);
+    for (int i = 0; i < 64; i++) {
+        float x = (float)(i % 8) * 9.1f - 0.5f, y = (float)(i / 8) * 6.9f - 0.5f, u, v;
+        struct vec3 ray;
+
+        lens_map_at(&m, x, y, &u, &v);
+        need(u >= 0 && v >= 0 && u <= (float)e->width - 1 && v <= (float)e->height - 1);
+        if (lens_ray(&e->lens, e->K, u, v, &ray))
+            need(isfinite(ray.x) && isfinite(ray.y) && isfinite(ray.z));
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -42,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(control_parse(&back, once, len, &err) == 0 && back.op == m.op);
     if (m.op == CONTROL_CAMERA) { /* the last bits of its rotation may move */
         need(back.camera.id == m.camera.id && back.camera.width == m.camera.width);
+        need_camera(&m.camera, &back.camera.lens);
         return 0;
     }
     need(control_write(twice, sizeof twice, &back) == len && memcmp(once, twice, len) == 0);
