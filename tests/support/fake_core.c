@@ -1,6 +1,5 @@
 #include "tests/support/fake_core.h"
 #include "tests/support/fake_core_make.h"
-
 #include "tests/support/fake_host.h"
 
 #include <pthread.h>

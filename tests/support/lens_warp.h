@@ -52,7 +52,7 @@ static inline int lens_warp_fits(const struct lens_warp *p)
 static inline int lens_warp_make(struct lens_warp *p, enum lens_model model, struct intrinsics from,
                                  int w, int h, int out_w, int out_h)
 {
-    *p = (struct lens_warp){{0}, from, {0}, w, h, out_w, out_h};
+    *p = (struct lens_warp){.from = from, .w = w, .h = h, .out_w = out_w, .out_h = out_h};
     if (model == LENS_SPHERE) {
         p->K = lens_sphere_intrinsics(out_w, out_h);
         return lens_make(&p->lens, model, NULL, p->K, out_w, out_h, NULL) == 0;
