@@ -13,7 +13,8 @@ static void take_depth(struct session_cpu *s)
     s->median_depth_m = 0.0f;
     for (int y = 0; y < s->h; y++)
         for (int x = 0; x < s->w; x++) {
-            float z = associate_depth(s->view.depth, x, y, s->w, s->h, &s->base.config.fuse);
+            float z = associate_depth(s->view.depth, s->view.trust, x, y, s->w, s->h,
+                                      &s->base.config.fuse);
             s->usable[(size_t)y * s->w + x] = z;
             if (z > 0.0f) {
                 s->bins[associate_bin(z)]++;

@@ -20,6 +20,7 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
     struct session_dev *s = f->s;
     const struct views *v = f->views.v;
     const float *depth = v ? view_of_views(v, s->rgb).depth : s->depth;
+    const uint8_t *trust = v ? view_of_views(v, s->rgb).trust : s->trust;
     uint32_t pixel = block * BLOCK + threadIdx.x;
 
     if (block * BLOCK >= s->n_pixels)
@@ -28,7 +29,7 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
         bins[i] = 0;
     __syncthreads();
     if (pixel < s->n_pixels) {
-        float z = associate_depth(depth, (int)(pixel % (uint32_t)s->w),
+        float z = associate_depth(depth, trust, (int)(pixel % (uint32_t)s->w),
                                   (int)(pixel / (uint32_t)s->w), s->w, s->h, &s->fuse);
         s->usable[pixel] = z;
         if (v && f->depth_out)

@@ -23,15 +23,16 @@ GPU_HD static inline int associate_step(float z, float neighbour, float edge_rel
 }
 
 /*
- * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range, or
- * beside a step (a network blurs edges, and blurred edges become points that hang in the air).
+ * (E1) The depth that pixel (x, y) is fused with; 0 = it is not: no depth, outside the range,
+ * without trust (trust may be NULL), or beside a step (a network blurs edges, and blurred edges
+ * become points that hang in the air).
  */
-GPU_HD static inline float associate_depth(const float *depth, int x, int y, int w, int h,
-                                           const struct fuse_params *p)
+GPU_HD static inline float associate_depth(const float *depth, const uint8_t *trust, int x, int y,
+                                           int w, int h, const struct fuse_params *p)
 {
     const float *d = depth + (size_t)y * w + x;
     float z = *d;
-    if (!(z >= p->min_depth_m && z <= p->max_depth_m))
+    if (!(z >= p->min_depth_m && z <= p->max_depth_m) || (trust && trust[(size_t)y * w + x] == 0))
         return 0.0f;
     if (p->edge_rel > 0.0f && ((x > 0 && associate_step(z, d[-1], p->edge_rel)) ||
                                (x + 1 < w && associate_step(z, d[1], p->edge_rel)) ||

@@ -52,6 +52,7 @@ struct state_head {
     uint32_t views; /* version of the section of many views, whose counts are */
     uint32_t views_frame, views_places, views_v1_kept;
     struct views_strand views_strand[VIEWS_STRANDS];
+    struct views_length views_length[VIEWS_STRANDS];
     uint32_t frame, n_slots, n_unstable, n_free, n_points, n_stable, n_keyframes;
     uint64_t next_id;
     struct rigid T_last;

@@ -2,22 +2,28 @@
  * state_views.c - the section of many views: the keyframes that are kept, with their maps
  *
  * Body:    frame, places in use n, 0, 0: u32 each | VIEWS_STRANDS strands as struct views_strand
- *          has them, u32 each | 0 up to a multiple of 16 | n keyframes | their maps: grey, colours,
- *          single-view depth, measured depth, agreements
+ *          has them, u32 each | VIEWS_STRANDS lengths of poses, mean f32 and count u32 each | 0 up
+ *          to a multiple of 16 | n keyframes | their maps: grey, colours, single-view depth,
+ *          measured depth, agreements
+ * Version 2: without lengths; they begin anew.
  * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
  *          the first one of this world: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
  *          bytes | their maps. It does not say whose they are, so they are passed over.
  */
 #include "gpu/mono/state_internal.h"
 
-#include "gpu/views/views.h"
+#include "gpu/views/tell_point.h"
 
 #define V1_HEAD_BYTES 32
 #define V1_KEPT_BYTES 140
 #define V1_KEPT 32
 #define STRAND_WORDS 9
 #define HEAD_WORDS (4 + STRAND_WORDS * VIEWS_STRANDS)
-#define HEAD_BYTES ((4 * HEAD_WORDS + 15) / 16 * 16)
+#define LENGTH_WORDS (2 * VIEWS_STRANDS)
+#define ROUND_UP(words) ((4 * (words) + 15) / 16 * 16)
+#define V2_HEAD_BYTES ROUND_UP(HEAD_WORDS)
+#define HEAD_BYTES ROUND_UP(HEAD_WORDS + LENGTH_WORDS)
+#define LENGTH_MOST 2.0f /* log2: ratios lie within VIEWS_BINS / 2 bins of 1/64 octave */
 
 _Static_assert(sizeof(struct views_strand) == 4 * STRAND_WORDS &&
                    sizeof(struct views_kept) == 144 && offsetof(struct views_kept, strand) == 140 &&
@@ -31,6 +37,7 @@ void state_views_of(struct state_head *h, const struct views *v)
     h->views_frame = v->frame;
     h->views_places = v->n_places;
     memcpy(h->views_strand, v->strand, sizeof v->strand);
+    memcpy(h->views_length, v->length, sizeof v->length);
 }
 
 void state_views_to(struct views *v, const struct state_head *h)
@@ -38,6 +45,7 @@ void state_views_to(struct views *v, const struct state_head *h)
     v->frame = h->views_frame;
     v->n_places = h->views_places;
     memcpy(v->strand, h->views_strand, sizeof v->strand);
+    memcpy(v->length, h->views_length, sizeof v->length);
     memset(v->anchor, 0, sizeof v->anchor);
 }
 
@@ -80,7 +88,7 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
         l->views_kept = state_take(&at, h->views_v1_kept * (size_t)V1_KEPT_BYTES);
         return lay_kept(l, h, h->views_v1_kept, at);
     }
-    at += HEAD_BYTES;
+    at += h->views == 2 ? V2_HEAD_BYTES : HEAD_BYTES;
     l->views_kept = state_take(&at, n * sizeof(struct views_kept));
     return lay_kept(l, h, n, at);
 }
@@ -104,7 +112,11 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
         for (int k = 0; k < STRAND_WORDS; k++)
             bytes_put_u32(head, words[k]);
     }
-    for (int i = HEAD_WORDS; i < HEAD_BYTES / 4; i++)
+    for (int i = 0; i < VIEWS_STRANDS; i++) {
+        bytes_put_f32(head, h->views_length[i].mean);
+        bytes_put_u32(head, h->views_length[i].n);
+    }
+    for (int i = HEAD_WORDS + LENGTH_WORDS; i < HEAD_BYTES / 4; i++)
         bytes_put_u32(head, 0);
 }
 
@@ -127,12 +139,21 @@ static void get(struct state_head *h, struct bytes_reader *head, unsigned versio
             words[k] = bytes_get_u32(head);
         memcpy(&h->views_strand[i], words, sizeof words);
     }
+    for (int i = 0; i < VIEWS_STRANDS && version > 2; i++) {
+        h->views_length[i].mean = bytes_get_f32(head);
+        h->views_length[i].n = bytes_get_u32(head);
+    }
 }
 
 static int strand_valid(const struct views_strand *s, const struct state_head *h)
 {
     return s->used <= h->views_frame && s->frame <= s->used && s->first <= s->n_final &&
            s->n_final <= s->n_swept && s->n_swept <= s->n_taken && s->n_taken <= s->frame;
+}
+
+static int length_valid(const struct views_length *l)
+{
+    return l->n <= TELL_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
 /* A free place; or a keyframe that its strand has taken in this world, seen by a camera. */
@@ -162,6 +183,9 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     for (int i = 0; i < VIEWS_STRANDS; i++)
         if (!strand_valid(&h->views_strand[i], h))
             return err_set(err, ERR_INPUT, "counts of keyframes that do not add up");
+    for (int i = 0; i < VIEWS_STRANDS; i++)
+        if (!length_valid(&h->views_length[i]))
+            return err_set(err, ERR_INPUT, "a length of poses that no frame measured");
     for (uint32_t i = 0; i < h->views_places; i++) {
         struct views_kept k;
         memcpy(&k, buf + l->views_kept + i * sizeof k, sizeof k);
@@ -172,4 +196,4 @@ static int check(const struct state_head *h, const struct state_layout *l, const
 }
 
 const struct state_part state_views = {
-    SECTION_TAG('G', 'V', 'I', 'E'), 2, wanted, lay, put, get, check};
+    SECTION_TAG('G', 'V', 'I', 'E'), 3, wanted, lay, put, get, check};

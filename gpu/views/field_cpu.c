@@ -25,6 +25,7 @@ static void sample(struct views *v, const struct views_frame *f, int target, str
         if (t->share[i] > 0.0f)
             s->bins[field_bin(t->ratio[i])]++;
     }
+    t->n_share = field_count(s->bins);
     s->common = field_common(s->bins, v->n_pixels);
 }
 
@@ -72,7 +73,9 @@ void field_cpu(struct views *v, const struct views_frame *f)
         solve(v, target, &s);
         for (uint32_t i = 0; i < v->n_pixels; i++)
             field_apply(v, target, i, single_at(v, f, target, i));
-        if (target == VIEWS_FRAME)
+        if (target == VIEWS_FRAME) {
             v->told = tell_views(v, s.common);
+            tell_length(v, s.common);
+        }
     }
 }

@@ -29,7 +29,7 @@ static __global__ void sample_kernel(const struct views_job *first, size_t strid
         }
 }
 
-static __device__ float find_common(const struct views *v, const struct views_target *t)
+static __device__ float find_common(const struct views *v, struct views_target *t)
 {
     __shared__ uint32_t bins[VIEWS_BINS];
     __shared__ float common;
@@ -40,8 +40,10 @@ static __device__ float find_common(const struct views *v, const struct views_ta
         if (t->share[i] > 0.0f)
             atomicAdd(&bins[field_bin(t->ratio[i])], 1u);
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        t->n_share = field_count(bins);
         common = field_common(bins, v->n_pixels);
+    }
     __syncthreads();
     return common;
 }
@@ -79,8 +81,10 @@ static __global__ void solve_kernel(const struct views_job *first, size_t stride
     }
     if (in)
         v->target[target].nodes[i] = nodes[i];
-    if (target == VIEWS_FRAME && i == 0)
+    if (target == VIEWS_FRAME && i == 0) {
         v->told = tell_views(v, common);
+        tell_length(v, common);
+    }
 }
 
 static __global__ void apply_kernel(const struct views_job *first, size_t stride)

@@ -4,7 +4,7 @@
  *
  * The field is log2 of a factor. It follows measurements that agree with each other, is stiff
  * where the picture is plain and gives way at its edges.
- * Maths:   MATH.md (V9)-(V12)
+ * Maths:   MATH.md (V9)-(V12), (V21)
  */
 #ifndef RECOND_GPU_VIEWS_FIELD_POINT_H
 #define RECOND_GPU_VIEWS_FIELD_POINT_H
@@ -25,7 +25,10 @@
 #define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
 #define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
 
+#define FIELD_CARRIED 8 /* keyframes have measured one pixel of a frame in so many: see below */
+
 enum field_trust {
+    FIELD_TRUST_NONE = 0,       /* of a frame that they carry: left to the final views to come */
     FIELD_TRUST_MEASURED = 192, /* agreed upon by two others; 3 more for each, 255 at most */
     FIELD_TRUST_FILLED = 96,    /* of a final view: corrected, not measured */
     FIELD_TRUST_FRAME = 48,     /* of a frame where keyframes have measured */
@@ -78,19 +81,30 @@ GPU_HD static inline int field_bin(float ratio)
     return bin < 0 ? 0 : bin < VIEWS_BINS ? bin : VIEWS_BINS - 1;
 }
 
+/* How much n pixels of a view say of all of it. */
+GPU_HD static inline float field_known(uint32_t n, uint32_t n_pixels)
+{
+    return (float)n / (float)(n + n_pixels / FIELD_DOUBT);
+}
+
+GPU_HD static inline uint32_t field_count(const uint32_t *bins)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < VIEWS_BINS; i++)
+        n += bins[i];
+    return n;
+}
+
 /* (V10) The common value: the median ratio, less where little was measured. */
 GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
 {
-    uint32_t n = 0, sum = 0;
+    uint32_t n = field_count(bins), sum = 0;
     int bin = 0;
-    for (int i = 0; i < VIEWS_BINS; i++)
-        n += bins[i];
     if (n == 0)
         return 0.0f;
     while (2 * (sum + bins[bin]) < n)
         sum += bins[bin++];
-    return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * (float)n /
-           (float)(n + n_pixels / FIELD_DOUBT);
+    return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(n, n_pixels);
 }
 
 /* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the
@@ -189,6 +203,16 @@ GPU_HD static inline float field_scatter(int round)
     return FIELD_SCATTER * (float)(1 << (FIELD_ROUNDS - 1 - round));
 }
 
+/* (V12) Trust of a frame's pixel. Where keyframes carry a frame, a pixel that none of them measured
+ * becomes part of a final view within two seconds, and is better there. */
+GPU_HD static inline int field_frame_trust(const struct views *v, const struct views_target *t,
+                                           uint32_t i)
+{
+    if (t->share[i] > 0.0f)
+        return FIELD_TRUST_FRAME;
+    return t->n_share * FIELD_CARRIED >= v->n_pixels ? FIELD_TRUST_NONE : FIELD_TRUST_SINGLE;
+}
+
 /* (V12) The view's depth and trust at a pixel. */
 GPU_HD static inline void field_apply(const struct views *v, int target, uint32_t i, float single)
 {
@@ -200,9 +224,7 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
         field = field_at(v, t->nodes, x, y);
         field = field < -FIELD_MOST ? -FIELD_MOST : field > FIELD_MOST ? FIELD_MOST : field;
         depth = single * views_exp2(field);
-        trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED
-                : t->share[i] > 0.0f  ? FIELD_TRUST_FRAME
-                                      : FIELD_TRUST_SINGLE;
+        trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED : field_frame_trust(v, t, i);
         if (target == VIEWS_FINAL) {
             float own = field_own(v, i);
             int more = v->agree[views_at(v, v->plan.final) + i] - VIEWS_CONFIRMED;
@@ -211,6 +233,8 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
                 trust = FIELD_TRUST_MEASURED + 3 * (more < 21 ? more : 21);
             }
         }
+        if (v->plan.lie != 0.0f)
+            depth *= views_exp2(-v->plan.lie * field_known(t->n_share, v->n_pixels));
     }
     t->depth[i] = depth;
     t->trust[i] = (uint8_t)trust;

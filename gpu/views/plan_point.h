@@ -3,7 +3,7 @@
  * which others see the same
  *
  * A choice among keyframes looks at VIEWS_GRID samples of the view's single-view depth.
- * Maths:   MATH.md (V3), (V4)
+ * Maths:   MATH.md (V3), (V4), (V21)
  */
 #ifndef RECOND_GPU_VIEWS_PLAN_POINT_H
 #define RECOND_GPU_VIEWS_PLAN_POINT_H
@@ -19,6 +19,14 @@
 #define PLAN_PARALLAX_WIDE 0.4f /* ... and this */
 #define PLAN_APART_REL 0.04f    /* sources nearer to each other than this are worth less */
 #define PLAN_POOL_SHARE 0.1f    /* a keyframe is drawn into a view if it sees this share of it */
+
+/* (V21) log2 of lengths: poses that are off by 1.25 or less are believed, those by 1.32 to 1.6 are
+ * not; that they are off by 1.8 is believed less than that the network is. */
+#define PLAN_LIE_FROM 0.3219f
+#define PLAN_LIE_ALL 0.4f
+#define PLAN_LIE_LAST 0.678f
+#define PLAN_LIE_NONE 0.848f
+#define PLAN_LIE_FRAMES 8 /* frames that must have said so */
 
 /* How a keyframe sees the samples of a view. */
 struct plan_sight {
@@ -201,12 +209,26 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
             if (v->kept[j].strand == v->plan.strand)
                 v->kept[j].strand = -1;
         s->first = s->n_swept = s->n_final = s->n_taken;
+        memset(&v->length[v->plan.strand], 0, sizeof *v->length);
     }
     s->source = f->source;
     s->submap = f->submap;
     s->breaks = f->breaks;
     s->used = v->frame;
     s->frame++;
+}
+
+/* (V21) What is taken back of the length of poses, log2. */
+GPU_HD static inline float plan_lie(const struct views_length *l)
+{
+    float a = l->mean < 0.0f ? -l->mean : l->mean;
+    if (l->n < PLAN_LIE_FRAMES || a < PLAN_LIE_FROM || a > PLAN_LIE_NONE)
+        return 0.0f;
+    if (a < PLAN_LIE_ALL)
+        return l->mean * (a - PLAN_LIE_FROM) / (PLAN_LIE_ALL - PLAN_LIE_FROM);
+    if (a > PLAN_LIE_LAST)
+        return l->mean * (PLAN_LIE_NONE - a) / (PLAN_LIE_NONE - PLAN_LIE_LAST);
+    return l->mean;
 }
 
 GPU_HD static inline void plan_begin(struct views *v, const struct views_frame *f)
@@ -218,8 +240,11 @@ GPU_HD static inline void plan_begin(struct views *v, const struct views_frame *
     p->near_m = p->median_m = p->far_m = 0.0f;
     v->frame++;
     p->strand = plan_strand(v, f->source);
-    if (p->strand >= 0)
+    p->lie = 0.0f;
+    if (p->strand >= 0) {
         plan_join(v, f);
+        p->lie = plan_lie(&v->length[p->strand]);
+    }
 }
 
 GPU_HD static inline void plan_decide(struct views *v)

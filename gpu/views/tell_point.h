@@ -1,8 +1,8 @@
 /*
  * tell_point.h - what a session says of its many views: do poses and pictures agree?
  *
- * Nothing here changes a depth.
- * Maths:   MATH.md (V14), (V15)
+ * Nothing of what is told changes a depth; the length of poses, which is noted here, does.
+ * Maths:   MATH.md (V14), (V15), (V21)
  */
 #ifndef RECOND_GPU_VIEWS_TELL_POINT_H
 #define RECOND_GPU_VIEWS_TELL_POINT_H
@@ -12,7 +12,9 @@
 #define TELL_MOVED_REL 0.002f /* a pose stands still within this share of the median depth ... */
 #define TELL_TURNED 0.999998f /* ... and the angle of this cosine (0.11 degrees) */
 #define TELL_CONTRAST 16      /* least variance of a picture that can be told from another */
-#define TELL_MEASURED_IN 50   /* a keyframe is judged if it measures one pixel in so many */
+#define TELL_MEASURED_IN 50   /* a keyframe is judged if it measures one pixel in so many ... */
+#define TELL_LEAST_OF 6       /* ... and its poses are in order if so few of these are confirmed */
+#define TELL_FRAMES 64        /* that the length of poses is a running mean of */
 
 /* The frame's level at sample i. */
 GPU_HD static inline uint8_t tell_level(const struct views *v, const struct views_frame *f, int i)
@@ -86,11 +88,21 @@ GPU_HD static inline struct gpu_views tell_views(const struct views *v, float co
             k->n_measured * TELL_MEASURED_IN < v->n_pixels)
             continue;
         told.n_judged++;
-        told.n_sound += views_is_sound(v, i) != 0;
+        told.n_sound += views_confirms(v, i, TELL_LEAST_OF) != 0;
         told.n_measured += k->n_measured;
         told.n_confirmed += k->n_confirmed;
     }
     return told;
+}
+
+/* (V21) What a frame measures adds to the mean, by the thread that tells. */
+GPU_HD static inline void tell_length(struct views *v, float common)
+{
+    struct views_length *l = &v->length[v->plan.strand < 0 ? 0 : v->plan.strand];
+    if (v->plan.strand < 0 || common == 0.0f)
+        return;
+    l->n += l->n < TELL_FRAMES;
+    l->mean += (common - l->mean) / (float)l->n;
 }
 
 #endif

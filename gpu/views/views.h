@@ -22,7 +22,7 @@
  *          makes is of its own strand alone, and two have what each would have alone. Three share
  *          the places.
  * Memory:  all of it is laid out when the session is made, however many sources come.
- * Maths:   MATH.md (V1)-(V15), (V17)-(V20)
+ * Maths:   MATH.md (V1)-(V15), (V17)-(V21)
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_H
 #define RECOND_GPU_VIEWS_VIEWS_H
@@ -82,6 +82,13 @@ struct views_strand {
     uint32_t first;                     /* index of the first keyframe of this world */
 };
 
+/* What frames of a strand say of the length of its poses (V21): the mean of n values (V10), from
+ * 64 on a running one. */
+struct views_length {
+    float mean;
+    uint32_t n;
+};
+
 /* A source as the swept keyframe sees it: T takes the keyframe's points to the source's camera. */
 struct views_pose {
     struct rigid given, T; /* by the odometry; refined */
@@ -102,6 +109,7 @@ struct views_plan {
     int source[VIEWS_SOURCES], n_sources;
     struct views_pose pose[VIEWS_SOURCES];
     int again; /* poses were refined: the keyframe is swept once more */
+    float lie; /* log2 of what poses are too long by (V21); 0 = they are believed */
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
 
@@ -112,6 +120,7 @@ struct views_target {
     int32_t *sum;     /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
     float *ratio;     /* log2 of measured over single-view depth */
     float *share;     /* its weight, 0 = nothing was measured */
+    uint32_t n_share; /* pixels with one */
     float *nodes;     /* [VIEWS_NODES] the correction field, log2 */
     float *depth;     /* out: metres, 0 = none */
     uint8_t *trust;   /* out: 0 = is not fused ... 255 = measured by many views that agree */
@@ -134,6 +143,7 @@ struct views {
     uint32_t frame;    /* of the session, so far */
     uint32_t n_places; /* that ever had a keyframe: the first ones */
     struct views_strand strand[VIEWS_STRANDS];
+    struct views_length length[VIEWS_STRANDS];
     struct views_kept kept[VIEWS_KEPT];
     uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
     uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */

@@ -138,6 +138,9 @@ static int read_session(struct views_rig *r, int i, struct views *v, struct err 
     v->frame = dev.frame;
     v->n_places = dev.n_places;
     memcpy(v->strand, dev.strand, sizeof v->strand);
+    memcpy(v->length, dev.length, sizeof v->length);
+    for (int t = 0; t < VIEWS_TARGETS; t++)
+        v->target[t].n_share = dev.target[t].n_share;
     v->plan = dev.plan;
     memcpy(v->anchor, dev.anchor, sizeof v->anchor);
     v->told = dev.told;

@@ -63,6 +63,8 @@ static void check_plan(const struct views *a, const struct views *b)
     assert_int_equal(a->frame, b->frame);
     assert_int_equal(a->n_places, b->n_places);
     assert_memory_equal(a->strand, b->strand, sizeof a->strand);
+    assert_memory_equal(a->length, b->length, sizeof a->length);
+    assert_true(a->plan.lie == b->plan.lie);
     assert_memory_equal(a->anchor, b->anchor, sizeof a->anchor);
     assert_memory_equal(&a->told, &b->told, sizeof a->told);
     assert_memory_equal(a->kept, b->kept, sizeof a->kept);
@@ -105,6 +107,7 @@ static void check_maps(const struct views *a, const struct views *b)
         assert_memory_equal(p->weight, q->weight, n * sizeof *p->weight);
         assert_memory_equal(p->sum, q->sum, n * sizeof *p->sum);
         assert_memory_equal(p->share, q->share, n * sizeof *p->share);
+        assert_int_equal(p->n_share, q->n_share);
         assert_memory_equal(p->depth, q->depth, n * sizeof *p->depth);
         assert_memory_equal(p->trust, q->trust, n);
     }

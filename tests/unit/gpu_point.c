@@ -325,22 +325,25 @@ static void pixels_beside_steps_are_not_used(void **state)
 {
     struct fuse_params p;
     float d[9] = {2, 2, 2, 2, 2, 2.3f, 0, 2, 2};
+    const uint8_t trust[9] = {0, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)state;
     fuse_params_default(&p);
     p.edge_rel = 0.1f;
-    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
-    near(associate_depth(d, 2, 1, 3, 3, &p), 0.0f, 0);
-    near(associate_depth(d, 0, 1, 3, 3, &p), 2.0f, 0); /* a hole below is no step */
-    near(associate_depth(d, 0, 2, 3, 3, &p), 0.0f, 0); /* the hole itself */
+    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
+    near(associate_depth(d, NULL, 2, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 0, 1, 3, 3, &p), 2.0f, 0); /* a hole below is no step */
+    near(associate_depth(d, NULL, 0, 2, 3, 3, &p), 0.0f, 0); /* the hole itself */
+    near(associate_depth(d, trust, 0, 1, 3, 3, &p), 2.0f, 0);
+    near(associate_depth(d, trust, 0, 0, 3, 3, &p), 0.0f, 0); /* nothing says that it is right */
     p.edge_rel = 0.2f;
-    near(associate_depth(d, 1, 1, 3, 3, &p), 2.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 2.0f, 0);
     p.edge_rel = 0.0f;
     d[5] = 50.0f;
-    near(associate_depth(d, 1, 1, 3, 3, &p), 2.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 2.0f, 0);
     p.max_depth_m = 1.9f;
-    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0);
     d[4] = NAN;
-    near(associate_depth(d, 1, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0);
 }
 
 static void median_bins_cover_depths_evenly(void **state)

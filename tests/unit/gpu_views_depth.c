@@ -10,14 +10,18 @@
 
 #include <cmocka.h>
 
-#include "gpu/views/views_point.h"
+#include "gpu/views/field_point.h"
+#include "gpu/views/tell_point.h"
 #include "tests/support/views_case.h"
 
 #define W 96
 #define H 72
 #define FRAMES 32
 
-enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY };
+enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY, LONG };
+
+#define NET_SCALE 1.2f /* of single-view depth */
+#define LONGER 1.75f   /* of poses that are: 1.46 times what the network says */
 
 #define WINDOW 8 /* frames whose odometry errs alike */
 
@@ -25,6 +29,8 @@ enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY };
 struct score {
     double single, final, measured, frame_single, frame;
     uint32_t n, n_measured, n_frame, refined;
+    uint32_t n_left, n_alone; /* pixels of frames that are not fused; that nothing is known of */
+    float length, lie;        /* (V21), at the end */
 };
 
 static void add(struct score *s, const struct views *v, const float truth[FRAMES][W * H],
@@ -36,6 +42,8 @@ static void add(struct score *s, const struct views *v, const float truth[FRAMES
         s->frame += fabs(t->depth[i] / truth[frame][i] - 1.0);
         s->frame_single += fabs(single[frame][i] / truth[frame][i] - 1.0);
         s->n_frame++;
+        s->n_left += t->trust[i] == 0;
+        s->n_alone += t->trust[i] == FIELD_TRUST_SINGLE;
     }
     if (v->plan.final < 0)
         return;
@@ -87,7 +95,7 @@ static void run(struct score *s, enum wrong wrong)
     views_case_open(&c, W, H);
     memset(s, 0, sizeof *s);
     for (int i = 0; i < FRAMES; i++) {
-        views_case_draw(&c, i, 1.2f);
+        views_case_draw(&c, i, NET_SCALE);
         memcpy(truth[i], c.truth, sizeof truth[i]);
         memcpy(single[i], c.depth, sizeof single[i]);
         T_wc[i] = c.frame.T_wc;
@@ -98,6 +106,8 @@ static void run(struct score *s, enum wrong wrong)
             c.frame.T_wc = scene_pose(0, 0, 0, 0);
         if (wrong == MIRRORED)
             c.frame.T_wc.t[0] *= -1.0f;
+        for (int k = 0; k < 3 && wrong == LONG; k++)
+            c.frame.T_wc.t[k] *= LONGER;
         plan_cpu(&v, &c.frame);
         sweep_cpu(&v);
         refine_cpu(&v);
@@ -105,8 +115,11 @@ static void run(struct score *s, enum wrong wrong)
         agree_cpu(&v);
         draw_cpu(&v);
         field_cpu(&v, &c.frame);
-        add(s, &v, truth, single, i);
+        if (wrong != LONG || v.plan.lie != 0.0f) /* until then it is not known */
+            add(s, &v, truth, single, i);
     }
+    s->length = v.length[0].mean;
+    s->lie = v.plan.lie;
     views_case_close(&c);
     free(arena);
     free(band);
@@ -128,6 +141,10 @@ static void test_right(void **state)
     assert_true(s.frame < 0.7 * s.frame_single);
     assert_true(s.n_measured > s.n / 4);
     assert_true(s.measured < 0.02 * s.n_measured);
+    /* the network's scale of 1.2 is the measurements' to mend; frames that keyframes carry leave
+     * what none of them measured to final views */
+    assert_true(fabsf(s.length + log2f(NET_SCALE)) < 0.1f && s.lie == 0.0f);
+    assert_true(s.n_left > s.n_frame / 20 && s.n_alone > 0);
 }
 
 static void test_wrong(void **state)
@@ -137,12 +154,95 @@ static void test_wrong(void **state)
     (void)state;
     run(&s, FROZEN);
     assert_int_equal(s.n_measured, 0);
+    assert_int_equal(s.n_left, 0);
     assert_true(s.frame <= s.frame_single * 1.001);
     run(&s, MIRRORED);
     assert_true(s.n > 0);
     assert_true(s.final < 1.1 * s.single);
     assert_true(s.frame < 1.1 * s.frame_single);
     assert_true(s.n_measured < s.n / 20);
+}
+
+/* Pictures do not show that a path is too long, and all measurements agree on it: the network
+ * tells. */
+static void test_long(void **state)
+{
+    struct score s;
+
+    (void)state;
+    run(&s, LONG);
+    assert_true(fabsf(s.length - log2f(LONGER / NET_SCALE)) < 0.1f &&
+                fabsf(s.lie - s.length) < 0.05f);
+    assert_true(s.n > 0 && s.n_measured > s.n / 4);
+    assert_true(s.final < 1.1 * s.single); /* 4 times by the poses as they are given */
+    /* single-view depth errs by its scale here, of which 2 % are a tenth of its error */
+    assert_true(s.frame < 1.15 * s.frame_single);
+}
+
+/* (V21) by hand: between log2 of 1.25 and 0.4 the share that is taken back goes from 0 to 1,
+ * between 0.678 and 0.848 back to 0; fewer than 8 frames say nothing. */
+static void test_lies(void **state)
+{
+    static const float by_hand[][2] = {{0, 0},       {0.32f, 0},   {0.36095f, 0.180475f},
+                                       {0.4f, 0.4f}, {0.6f, 0.6f}, {0.763f, 0.3815f},
+                                       {0.85f, 0},   {2, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
+        struct views_length l = {by_hand[i][0], 8};
+        assert_true(fabsf(plan_lie(&l) - by_hand[i][1]) < 1e-5f);
+        l.mean = -l.mean;
+        assert_true(fabsf(plan_lie(&l) + by_hand[i][1]) < 1e-5f);
+        l.n = 7;
+        assert_true(plan_lie(&l) == 0.0f);
+    }
+}
+
+/* (V21) The mean of the first 64 values, then each counts a 64th; 0 says nothing. */
+static void test_length(void **state)
+{
+    struct views_frame f = {.source = 5};
+    struct views v;
+
+    (void)state;
+    memset(&v, 0, sizeof v);
+    plan_begin(&v, &f);
+    tell_length(&v, 0.0f);
+    assert_int_equal(v.length[0].n, 0);
+    tell_length(&v, 0.75f);
+    tell_length(&v, 0.0f);
+    tell_length(&v, 0.25f);
+    assert_true(v.length[0].mean == 0.5f && v.length[0].n == 2);
+    v.length[0].n = 64;
+    plan_begin(&v, &f);
+    assert_true(v.plan.lie == 0.5f);
+    tell_length(&v, -0.14f);
+    assert_true(fabsf(v.length[0].mean - 0.49f) < 1e-6f && v.length[0].n == 64);
+    f.submap = 1; /* another world */
+    plan_begin(&v, &f);
+    assert_true(v.plan.lie == 0.0f && v.length[0].mean == 0.0f && v.length[0].n == 0);
+}
+
+/* (V7) A keyframe is used if one measurement in three is confirmed; one in six says that poses are
+ * in order (V16). Both ask for one pixel in fifty. */
+static void test_sound(void **state)
+{
+    struct views v;
+
+    (void)state;
+    memset(&v, 0, sizeof v);
+    v.n_pixels = 5000;
+    v.kept[1].n_measured = 300;
+    v.kept[1].n_confirmed = 100;
+    assert_true(views_is_sound(&v, 1));
+    v.kept[1].n_measured = 301;
+    assert_false(views_is_sound(&v, 1));
+    v.kept[1].n_measured = 600;
+    assert_true(views_confirms(&v, 1, TELL_LEAST_OF));
+    v.kept[1].n_measured = 601;
+    assert_false(views_confirms(&v, 1, TELL_LEAST_OF));
+    v.kept[1].n_measured = v.kept[1].n_confirmed = 99;
+    assert_false(views_is_sound(&v, 1));
 }
 
 /* Poses are refined where odometry errs by 13 % and a third of a degree, and left alone where they
@@ -177,8 +277,10 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_right),
-                                       cmocka_unit_test(test_wrong),
-                                       cmocka_unit_test(test_odometry)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_right),
+        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length),
+        cmocka_unit_test(test_sound),   cmocka_unit_test(test_odometry)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
