@@ -40,7 +40,7 @@ const struct session_option session_options_table[] = {
      .help = "Ego-motion network; empty means the first by name"},
     {"pose_source", SESSION_OPTION_WORD, FIELD(pose_source), .words = pose_sources, .kinds = MONO,
      .flag = "pose-source", .arg = "SOURCE",
-     .help = "Where poses come from: with the frames, or from the ego-motion network"},
+     .help = "Where poses come from: with the frames, or from the pictures"},
     {"depth_source", SESSION_OPTION_WORD, FIELD(depth_source), .words = depth_sources,
      .kinds = MONO, .flag = "depth-source", .arg = "SOURCE",
      .help = "Where depth comes from: the network, the frames' own sensor, or both: the network "

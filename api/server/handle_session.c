@@ -87,7 +87,7 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     if (s->damaged[0])
         json_put_text(w, "damaged", s->damaged);
     if (s->options.pose_source == SESSION_POSE_LEARNED)
-        json_put_text(w, "guessed", "path and scale: the poses are the ego-motion network's");
+        json_put_text(w, "guessed", "path and scale: the poses follow from the pictures alone");
     json_put_time(w, "created", s->created_s);
     json_put_time(w, "changed", s->changed_s);
     stream_url_write(w, r, s->id);

@@ -32,7 +32,7 @@ function row(s) {
     (s.fault || s.damaged) && el('strong', {}, ' ' + (s.fault || s.damaged)));
 }
 
-/** Begin a scan, and go to it. Poses come with the pictures where the browser has them, else a network guesses them. */
+/** Begin a scan, and go to it. Poses come with the pictures where the browser has them, else they follow from the pictures. */
 export async function begin(app, name, posed) {
   const session = await app.rest().create({ ...name && { name }, pose_source: posed ? 'device' : 'learned' });
   keepSession(session.id, session.tokens);
