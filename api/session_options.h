@@ -88,7 +88,7 @@ enum session_depth_unit {
 };
 
 /* Are worlds that are one place found to be, and placed? */
-enum session_ties { SESSION_TIES_DEFAULT, SESSION_TIES_ON, SESSION_TIES_OFF };
+enum session_ties { SESSION_TIES_DEFAULT, SESSION_TIES_OFF, SESSION_TIES_ON };
 
 /* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
 enum session_journal {

@@ -138,7 +138,8 @@ def phones(s, stream):
     say('two phones feed it with numbers of their own', [a['status'] for a in acks] == ['used'] * 5, acks)
     say('each world of each is a submap', [a['submap'] for a in acks] == [1, 1, 0, 2, 0], acks)
     now = ws.rest(url, 'GET', '/v1/sessions/' + s['id'])[1]['sources']
-    say('the session\'s document has them', now == [
+    views = [source.pop('views')['state'] for source in now]
+    say('the session\'s document has them', views == ['waiting'] * 2 and now == [
         {'name': 'main', 'last_seq': 11, 'world_epoch': 0, 'connected': True},
         {'name': 'left-hand', 'last_seq': 6, 'world_epoch': 0, 'connected': True}], now)
     again = feeder(s, 'left-hand')
@@ -146,7 +147,9 @@ def phones(s, stream):
     stream.text({'op': 'ping', 't': 1})
     say('and nobody else\'s', stream.wait('pong')['t'] == 1)
     lines = request('GET', f'/v1/sessions/{s["id"]}/trajectory')[2].decode().splitlines()
-    say('the path says whose rows they are', [l for l in lines[1:] if l[0] == '#'] == [
+    say('the path has no rows of worlds that have no place', '# source main, submap 2' not in lines, lines)
+    lines = request('GET', f'/v1/sessions/{s["id"]}/trajectory?unplaced=1')[2].decode().splitlines()
+    say('else it says whose rows they are', [l for l in lines[1:] if l[0] == '#'] == [
         '# source left-hand, submap 1', '# source main, submap 0', '# source main, submap 2', '# source main, submap 0'], lines)
 
 

@@ -68,7 +68,7 @@ def main():
     poses = [[float(v) for v in line.split()[1:]] for line in open(sequence + '/poses.txt') if line[0] != '#']
     pictures = sorted(glob.glob(sequence + '/frames/*.jpg'))
     n = len(pictures)
-    options = {'mode': 'lossless', 'retention_s': -1, **dict(word.split('=') for word in sys.argv[5:])}
+    options = {'mode': 'lossless', 'retention_s': -1, 'ties': 'on', **dict(word.split('=') for word in sys.argv[5:])}
     status, s = ws.rest(url, 'POST', '/v1/sessions', options)
     assert status == 201, s
     streams = [ws.Stream(s['stream_url'], start=False) for _ in range(2 if how == 'two' else 1)]

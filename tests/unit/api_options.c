@@ -32,7 +32,7 @@ static const char shown[] =
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"on\","
+    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\","
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
@@ -78,7 +78,7 @@ static const char *kept_now(void)
     snprintf(buf, sizeof buf,
              "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
              "\"auto\"%.*s,\"fusion\":"
-             "\"paper\",\"views\":\"off\",\"ties\":\"on\"%.*s,\"depth_unit\":\"mm\"%s",
+             "\"paper\",\"views\":\"off\",\"ties\":\"off\"%.*s,\"depth_unit\":\"mm\"%s",
              (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
              (int)(unit - fusion), fusion, unit);
     return buf;
