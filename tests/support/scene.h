@@ -56,8 +56,8 @@ static inline float scene_distance(const struct scene *s, struct vec3 p)
 static inline void scene_colour(struct vec3 p, uint8_t rgb[3])
 {
     int cell = (int)floorf(p.x * 2.0f) + (int)floorf(p.y * 2.0f) + (int)floorf(p.z * 2.0f);
-    rgb[0] = (uint8_t)(128.0f + 40.0f * p.x);
-    rgb[1] = (uint8_t)(128.0f + 80.0f * p.y);
+    rgb[0] = (uint8_t)fminf(255.0f, fmaxf(0.0f, 128.0f + 40.0f * p.x));
+    rgb[1] = (uint8_t)fminf(255.0f, fmaxf(0.0f, 128.0f + 80.0f * p.y));
     rgb[2] = cell & 1 ? 200 : 60;
 }
 

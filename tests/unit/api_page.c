@@ -151,13 +151,14 @@ static void test_cache(void **state)
 
 static void test_methods(void **state)
 {
+    static const char head[] = "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     struct edge_answer a;
     int fd;
 
     (void)state;
     edge_start(&edge);
     fd = edge_connect(http_port(edge.http));
-    assert_true(edge_send(fd, "HEAD /style.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 47));
+    assert_true(edge_send(fd, head, strlen(head)));
     a = edge_read(fd, true);
     assert_int_equal(a.status, 200);
     assert_string_equal(edge_header(&a, "Content-Type"), "text/css; charset=utf-8");
