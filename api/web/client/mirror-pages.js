@@ -3,7 +3,7 @@
  * A page holds up to PAGE_POINTS keys of one block, ascending. Pages are numbered from 0 and lie in
  * chunks of CHUNK_PAGES, which are added as the cloud grows and never moved: the copy on a graphics
  * card is one buffer a chunk, and a page has the same place in both. With each page stands a row of
- * four numbers for whoever draws it: x, y, z of its block, and slot << 8 | points, where the slot
+ * four numbers for the view that draws it: x, y, z of its block, and slot << 8 | points, where the slot
  * says which transform places the block. In what collect() gives out, spacing << 18 comes to that: about
  * how far apart the page's points are, in steps, so that they can be drawn without gaps.
  */

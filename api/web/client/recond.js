@@ -255,7 +255,7 @@ export class Client {
     return null;
   }
 
-  /** Once a second: a connection that neither speaks nor takes anything is dead, although nobody said so. */
+  /** Once a second: a connection that neither speaks nor takes anything is dead, although no close came. */
   look() {
     if (this.state !== 'open') return;
     const silent = performance.now() - this.heard;
