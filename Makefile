@@ -55,7 +55,8 @@ ifeq ($(MODE),release)
 else ifeq ($(MODE),debug)
   CFLAGS_MODE  := -O0
 else ifeq ($(MODE),asan)
-  CFLAGS_MODE  := -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
+  # a report names lines and no variables: what else -g writes costs a third of the time to compile
+  CFLAGS_MODE  := -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
                   -fno-omit-frame-pointer
   LDFLAGS_MODE := -fsanitize=address,undefined
 else ifeq ($(MODE),tsan)
@@ -63,7 +64,7 @@ else ifeq ($(MODE),tsan)
   LDFLAGS_MODE := -fsanitize=thread
 else ifeq ($(MODE),fuzz)
   CC           := clang
-  CFLAGS_MODE  := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+  CFLAGS_MODE  := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
   LDFLAGS_MODE := -fsanitize=address,undefined
 else ifeq ($(MODE),coverage)
   CFLAGS_MODE  := -O0 --coverage
@@ -145,6 +146,11 @@ $(O)/librecond-client.a: $(call objs,api/client/client.c api/client/client_strea
 $(O)/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+# Loops over a volume use all the threads that the CPU back end has. Fuzz targets carve none, and clang would want a
+# library of its own for them.
+ifneq ($(MODE),fuzz)
+$(O)/gpu/panorama/carve_cpu.c.o: CFLAGS += -fopenmp
+endif
 $(O)/gen/%.c.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) $(ALL_CFLAGS) -w -c -o $@ $<
@@ -214,7 +220,7 @@ sys_api     = $(sys_daemon)
 
 $(TESTS): $(O)/%: $(O)/%.c.o $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
-$(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $$(libs_$$(call test_word,$$*))
+$(BENCH) $(BENCH_GPU): $(O)/tests/bench/bench_%: $$(call objs,$$(wildcard tests/bench/bench_%.c tests/bench/bench_%.cu)) $(LIB_BENCH) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 # draws sequences with exact depth, and turns those of others (tests/bench/places.c)
 $(O)/tests/bench/places: $(call objs,$(wildcard tests/bench/place*.c)) $(libs_client)
@@ -294,15 +300,15 @@ bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## 
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
 EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)
-EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor)
+EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated
-run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_wait
+run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_panorama $(O)/emulate/gpu_wait
 	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
@@ -315,7 +321,7 @@ $(O)/emulate/%.c.o: %.c
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(EMULATED_RUN): $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
-$(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
+$(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $(O)/emulate/gpu_panorama: $(O)/emulate/%: $(O)/tests/twin/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++
 $(O)/emulate/gpu_wait: $(O)/emulate/%: $(O)/emulate/tests/emulate/%.c.o $(EMULATED_OPS) $(EMULATED_OBJ) $(LIB_TEST) $(libs_gpu)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_gpu) -lcmocka -lstdc++

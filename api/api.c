@@ -7,6 +7,13 @@ const char *api_state_name(enum session_state s)
     return (unsigned)s < SESSION_STATES ? names[s] : "";
 }
 
+const char *api_tracks_state_name(enum api_tracks_state s)
+{
+    static const char *const names[API_TRACKS_STATES] = {"none", "begun", "found", "lost"};
+
+    return (unsigned)s < API_TRACKS_STATES ? names[s] : "";
+}
+
 const char *api_views_state_name(enum api_views_state s)
 {
     static const char *const names[API_VIEWS_STATES] = {"off", "waiting", "ok", "poses_disagree"};

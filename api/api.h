@@ -82,6 +82,16 @@ struct api_views {
     float agreement;             /* share of the kept keyframes' measurements that others confirm */
 };
 
+/* Where poses are learned: how the last used frame of the session came to its pose. */
+enum api_tracks_state {
+    API_TRACKS_NONE,  /* poses are not learned, or no frame was used */
+    API_TRACKS_BEGUN, /* nothing connected it with the frame before it */
+    API_TRACKS_FOUND, /* by corners that were followed */
+    API_TRACKS_LOST,  /* by a guess: too few of them agreed */
+    API_TRACKS_STATES
+};
+const char *api_tracks_state_name(enum api_tracks_state s); /* "none" ... */
+
 /* A phone that feeds a session. */
 struct api_source {
     char name[CONTROL_SOURCE_CAP]; /* "" = none */
@@ -124,6 +134,9 @@ struct session_info {
     uint32_t blocks, keyframes_kept;
     uint32_t model_points, model_stable; /* on the device */
     struct api_views views;              /* of all sources */
+    const char *bad_pose;                /* what poses mean instead, NULL = as they should */
+    enum api_tracks_state tracks;
+    uint64_t lost_frames; /* used ones whose pose is a guess, since the process began */
     uint64_t memory_bytes;
     struct session_counts counts;
     uint32_t ingest_clients, view_clients;

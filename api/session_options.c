@@ -10,11 +10,16 @@
 #define FIELD(f) AT(f), sizeof(((struct session_options *)0)->f)
 #define CAMERA(f) FIELD(f), .group = camera, .given = AT(has_camera), .kinds = ANY, .unit = "pixels"
 #define NET(f) \
-    FIELD(f), .group = net, .kinds = ANY, .unit = "pixels", .min = 32, .max = SESSION_NET_SIDE_MAX
+    FIELD(f), .group = net, .kinds = DEEP, .unit = "pixels", .min = 32, .max = SESSION_NET_SIDE_MAX
+#define VOLUME(f) FIELD(f), .group = volume, .given = AT(has_volume), .kinds = PANORAMA, .unit = "m"
 #define ANY (~0u)
 #define MONO (1u << SESSION_MONO)
+#define PANORAMA (1u << SESSION_PANORAMA)
+#define DEEP (MONO | 1u << SESSION_DEPTH) /* kinds with a depth network */
+#define MAPS (MONO | PANORAMA)            /* kinds with a cloud */
 
-static const char camera[] = "camera", net[] = "net"; /* objects are told apart by their address */
+/* objects are told apart by their address */
+static const char camera[] = "camera", net[] = "net", volume[] = "volume";
 #define WORD_OF(WORD, word) #word,
 static const char *const kinds[] = {SESSION_KINDS(WORD_OF) NULL};
 static const char *const pose_sources[] = {"device", "learned", NULL};
@@ -33,8 +38,8 @@ const struct session_option session_options_table[] = {
     {"name", SESSION_OPTION_TEXT, FIELD(name), .kinds = ANY, .flag = "name", .arg = "TEXT",
      .help = "Name of the session, for people"},
     {"kind", SESSION_OPTION_WORD, FIELD(kind), .words = kinds, .kinds = ANY, .flag = "kind",
-     .arg = "KIND", .help = "What becomes of the frames: a cloud, or a depth map each"},
-    {"depth_model", SESSION_OPTION_TEXT, FIELD(depth_model), .standard = "", .kinds = ANY,
+     .arg = "KIND", .help = "What becomes of the frames: a cloud, a depth map each, or voxels"},
+    {"depth_model", SESSION_OPTION_TEXT, FIELD(depth_model), .standard = "", .kinds = DEEP,
      .help = "Depth network; empty means the first by name"},
     {"motion_model", SESSION_OPTION_TEXT, FIELD(motion_model), .standard = "", .kinds = MONO,
      .help = "Ego-motion network; empty means the first by name"},
@@ -45,9 +50,9 @@ const struct session_option session_options_table[] = {
      .kinds = MONO, .flag = "depth-source", .arg = "SOURCE",
      .help = "Where depth comes from: the network, the frames' own sensor, or both: the network "
              "where the sensor sees nothing"},
-    {"up", SESSION_OPTION_WORD, FIELD(up), .words = ups, .kinds = MONO, .flag = "up", .arg = "AXIS",
+    {"up", SESSION_OPTION_WORD, FIELD(up), .words = ups, .kinds = MAPS, .flag = "up", .arg = "AXIS",
      .help = "The world's axis that points up, for exports: +y of a phone, -y of learned poses"},
-    {"upright", SESSION_OPTION_WORD, FIELD(upright), .words = uprights, .kinds = ANY,
+    {"upright", SESSION_OPTION_WORD, FIELD(upright), .words = uprights, .kinds = DEEP,
      .flag = "upright", .arg = "HOW",
      .help = "How pictures are put upright for the networks: by what is known, by poses and the up "
              "axis, by their Exif, or turned clockwise by so many degrees"},
@@ -68,7 +73,7 @@ const struct session_option session_options_table[] = {
     {"step_m", SESSION_OPTION_REAL, FIELD(step_m), 0.0005, 0.1, .standard = "0.001",
      .kinds = MONO, .unit = "m", .help = "Quantum of point positions in metres"},
     {"max_points", SESSION_OPTION_COUNT, FIELD(max_points), 1000, 100000000,
-     .standard = "1000000", .kinds = MONO, .help = "Point budget"},
+     .standard = "1000000", .kinds = MAPS, .help = "Point budget"},
     {"keyframes", SESSION_OPTION_INT, FIELD(keyframes), 2, SESSION_KEYFRAMES_MAX, .standard = "5",
      .kinds = MONO, .help = "Co-visible keyframes that a frame is compared with"},
     {"fusion", SESSION_OPTION_WORD, FIELD(fusion), .words = fusions, .kinds = MONO,
@@ -82,22 +87,46 @@ const struct session_option session_options_table[] = {
      .flag = "ties", .arg = "SWITCH",
      .help = "Worlds in which the same place is seen are placed by that, and a pose that jumps "
              "begins a world; where poses come with the frames"},
+    {"submap_m", SESSION_OPTION_REAL, FIELD(submap_m), 1, 1000, .standard = "4", .kinds = MONO,
+     .unit = "m",
+     .help = "With ties: metres of a path after which a submap is cut off, so that drift can be "
+             "taken back between submaps"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
-     .kinds = ANY, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
+     .kinds = DEEP, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",
-     .kinds = ANY, .unit = "m", .help = "Depth in metres above which a pixel is not used"},
-    {"depth_unit", SESSION_OPTION_WORD, FIELD(depth_unit), .words = depth_units, .kinds = ANY,
+     .kinds = DEEP, .unit = "m", .help = "Depth in metres above which a pixel is not used"},
+    {"depth_unit", SESSION_OPTION_WORD, FIELD(depth_unit), .words = depth_units, .kinds = DEEP,
      .help = "What 16 bits of a depth map mean: millimetres, or 6553.5 / metres"},
+    {"x", SESSION_OPTION_REAL, VOLUME(volume_m[0]), .min = -1e4, .max = 1e4,
+     .help = "Lowest corner of the volume along the world's x"},
+    {"y", SESSION_OPTION_REAL, VOLUME(volume_m[1]), .min = -1e4, .max = 1e4,
+     .help = "The same along y"},
+    {"z", SESSION_OPTION_REAL, VOLUME(volume_m[2]), .min = -1e4, .max = 1e4,
+     .help = "The same along z; above the floor, which would hide everything"},
+    {"size_x", SESSION_OPTION_REAL, VOLUME(volume_size_m[0]), .min = 0.01, .max = 1000,
+     .help = "Side of the volume along x"},
+    {"size_y", SESSION_OPTION_REAL, VOLUME(volume_size_m[1]), .min = 0.01, .max = 1000,
+     .help = "The same along y"},
+    {"size_z", SESSION_OPTION_REAL, VOLUME(volume_size_m[2]), .min = 0.01, .max = 1000,
+     .help = "The same along z"},
+    {"voxel_m", SESSION_OPTION_REAL, FIELD(voxel_m), 0.001, 1, .standard = "0.01",
+     .kinds = PANORAMA, .unit = "m", .help = "Side of a voxel"},
+    {"colour_levels", SESSION_OPTION_REAL, FIELD(colour_levels), 1, 442, .standard = "12",
+     .kinds = PANORAMA, .unit = "levels",
+     .help = "Distance of two colours, of 255 levels each, from which on they differ"},
+    {"field_deg", SESSION_OPTION_REAL, FIELD(field_deg), 1, 180, .standard = "180",
+     .kinds = PANORAMA, .unit = "degrees",
+     .help = "Angle to a camera's axis up to which its picture is looked at"},
     {"retention_s", SESSION_OPTION_INT, FIELD(retention_s), -1, 31536000, .standard = "3600",
      .kinds = ANY, .unit = "s",
      .help = "Seconds that a session is kept after its last client left; -1 is for ever"},
-    {"preview", SESSION_OPTION_BOOL, FIELD(preview), .kinds = ANY,
+    {"preview", SESSION_OPTION_BOOL, FIELD(preview), .kinds = DEEP,
      .help = "Keep the latest depth map for GET .../depth"},
     {"journal", SESSION_OPTION_WORD, FIELD(journal), .words = journals, .standard = "sync",
-     .kinds = MONO, .flag = "journal", .arg = "WHEN",
+     .kinds = MAPS, .flag = "journal", .arg = "WHEN",
      .help = "What a restart leaves: nothing, all but the last moment before a power cut, all that "
              "was acknowledged"},
-    {"record", SESSION_OPTION_BOOL, FIELD(record), .kinds = MONO,
+    {"record", SESSION_OPTION_BOOL, FIELD(record), .kinds = MAPS,
      .help = "Keep the whole journal, also what checkpoints made superfluous"},
     {"mode", SESSION_OPTION_WORD, FIELD(mode), .words = modes, .standard = "live", .kinds = ANY,
      .flag = "mode", .arg = "MODE",

@@ -28,8 +28,9 @@
  * pipeline_word in the daemon (daemon/session/pipeline.h).
  *   mono    a cloud
  *   depth   no map: each used frame is answered by its depth map
+ *   panorama  pairs of pictures that see all around carve a volume; its voxels are the cloud
  */
-#define SESSION_KINDS(X) X(MONO, mono) X(DEPTH, depth)
+#define SESSION_KINDS(X) X(MONO, mono) X(DEPTH, depth) X(PANORAMA, panorama)
 
 #define SESSION_KIND_VALUE(WORD, word) SESSION_##WORD,
 enum session_kind { SESSION_KIND_DEFAULT, SESSION_KINDS(SESSION_KIND_VALUE) SESSION_KINDS_END };
@@ -117,6 +118,7 @@ struct session_options {
     enum session_fusion fusion;
     enum session_views views;
     enum session_ties ties;
+    float submap_m;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */
@@ -126,6 +128,10 @@ struct session_options {
     int keyframes;
     float min_depth_m, max_depth_m;
     enum session_depth_unit depth_unit;
+    /* of a panorama session: the box that is carved, its lowest corner and its sides */
+    bool has_volume;
+    float volume_m[3], volume_size_m[3];
+    float voxel_m, colour_levels, field_deg;
     int retention_s;
     bool preview;
     enum session_journal journal;

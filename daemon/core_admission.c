@@ -23,6 +23,10 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
     uint64_t beside = 0;
 
     setup->kind->device_config(&device, &setup->options, NULL, NULL);
+    if (device.net_w == 0 && !setup->depth && !setup->motion) {
+        device.net_w = camera_w < GPU_SIDE_MAX ? camera_w : GPU_SIDE_MAX;
+        device.net_h = camera_h < GPU_SIDE_MAX ? camera_h : GPU_SIDE_MAX;
+    }
     if (device.net_w == 0) { /* decided by the first picture: about as large whatever its shape */
         device.net_w = 416;
         device.net_h = 128;
@@ -42,6 +46,14 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
                                        parts_bytes(&setup->options, device.net_w, device.net_h));
 }
 
+static uint64_t setup_bytes(const struct session_setup *setup)
+{
+    const struct session_options *o = &setup->options;
+
+    return memory_needed(setup, o->has_camera ? o->camera_w : 1280,
+                         o->has_camera ? o->camera_h : 720);
+}
+
 static bool on_processors(struct core *c)
 {
     struct api_device d = {0};
@@ -55,7 +67,7 @@ static int resolve(struct core *c, const struct session_options *options,
                    struct session_setup *setup, struct err *err)
 {
     struct config config = core_config(c);
-    const struct session_options *o = &setup->options;
+    struct gpu_session_config device;
     int rc;
 
     *setup = (struct session_setup){.kind = kinds[options->kind],
@@ -68,13 +80,16 @@ static int resolve(struct core *c, const struct session_options *options,
                                     .metrics = &c->metrics,
                                     .edges = &c->edges,
                                     .last = core_release};
-    rc = options_resolve(&setup->options, &setup->depth, &setup->motion, &setup->multiple, &config,
-                         c->models, c->store != NULL, on_processors(c), err);
+    rc = options_resolve(&setup->options, setup->kind->line, &setup->depth, &setup->motion,
+                         &setup->multiple, &config, c->models, c->store != NULL, on_processors(c),
+                         err);
     if (rc)
         return rc;
-    setup->memory_bytes =
-        memory_needed(setup, o->has_camera ? o->camera_w : 1280, o->has_camera ? o->camera_h : 720);
-    return 0;
+    setup->memory_bytes = setup_bytes(setup);
+    if (!setup->kind->line->check_config)
+        return 0;
+    setup->kind->device_config(&device, &setup->options, NULL, NULL);
+    return setup->kind->line->check_config(&device, err);
 }
 
 int core_admit_setup(struct core *c, const struct session_options *options, const char *owner,
@@ -88,6 +103,24 @@ int core_admit_setup(struct core *c, const struct session_options *options, cons
     return setup->tenant ? 0 : err_set(err, ERR_MEMORY, "no memory for a session's owner");
 }
 
+/* Where the memory does not suffice: which smaller session would fit. */
+static void say_what_fits(struct core *c, const struct session_setup *setup, double frames_per_s,
+                          struct err *err)
+{
+    struct session_setup less = *setup;
+    char what[API_NAME_CAP];
+    struct err ignored;
+
+    while (setup->kind->smaller && setup->kind->smaller(&less.options, what)) {
+        less.memory_bytes = setup_bytes(&less);
+        if (core_place_fits(c, &less, frames_per_s, &ignored) == 0) {
+            ignored = *err;
+            err_set(err, ERR_BUSY, "%.120s; %s would fit", ignored.text, what);
+            return;
+        }
+    }
+}
+
 /* The session, on the device that suits it, within that device's budgets. Out: *s, one reference;
  * no other thread knows it yet. */
 static int make(struct core *c, const struct session_setup *setup, struct session **s,
@@ -98,6 +131,8 @@ static int make(struct core *c, const struct session_setup *setup, struct sessio
 
     *s = NULL;
     rc = core_place(c, setup, core_config(c).device.frames_per_s, &worker, err);
+    if (rc == ERR_BUSY)
+        say_what_fits(c, setup, core_config(c).device.frames_per_s, err);
     if (rc)
         return rc;
     rc = session_new(s, setup, err);

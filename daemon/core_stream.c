@@ -218,16 +218,26 @@ static struct rigid colour_rig(const struct stream *s, const struct frame *f)
     return T;
 }
 
-/* The same of depth, where the session takes it. */
-static bool name_depth_camera(const struct stream *s, struct frame *f)
+/* The part beside the picture whose camera matters to this session: depth, or the other picture of
+ * a pair; NULL if there is none. */
+static const struct frame_part *part_beside(const struct stream *s, const struct frame *f)
 {
-    const struct frame_part *part = frame_find(f, FRAME_DEPTH);
+    const struct session_options *o = &session_setup(s->session)->options;
+
+    if (o->kind == SESSION_PANORAMA)
+        return frame_find(f, FRAME_COLOUR);
+    return o->depth_source > SESSION_DEPTH_SOURCE_NETWORK ? frame_find(f, FRAME_DEPTH) : NULL;
+}
+
+/* The same of that part. */
+static bool name_camera_beside(const struct stream *s, struct frame *f)
+{
+    const struct frame_part *part = part_beside(s, f);
     const struct cameras_entry *e;
     struct rigid T_cr;
 
-    if (!part || part->camera == 0 ||
-        session_setup(s->session)->options.depth_source <= SESSION_DEPTH_SOURCE_NETWORK)
-        return true;
+    if (!part || part->camera == 0)
+        return !part || part->type != FRAME_COLOUR;
     e = cameras_find(&s->cameras, part->camera);
     if (!e)
         return false;
@@ -244,6 +254,8 @@ static bool name_depth_camera(const struct stream *s, struct frame *f)
 static enum control_reason missing(struct session *session, int source, const struct frame *f)
 {
     const struct session_options *o = &session_setup(session)->options;
+    bool (*takes_pose)(const struct session_options *, const struct frame *) =
+        session_setup(session)->kind->takes_pose;
 
     if (!(f->flags & FRAME_HAS_CAMERA)) {
         if (!o->has_camera)
@@ -259,7 +271,9 @@ static enum control_reason missing(struct session *session, int source, const st
         session_add_break(session, source);
         return CONTROL_TRACKING;
     }
-    return f->flags & FRAME_HAS_POSE ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
+    if (!(f->flags & FRAME_HAS_POSE))
+        return CONTROL_BAD_POSE;
+    return !takes_pose || takes_pose(o, f) ? CONTROL_REASON_NONE : CONTROL_BAD_POSE;
 }
 
 static int later(struct stream *s, uint64_t seq, bool counted, int rc)
@@ -288,7 +302,7 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *header, 
 {
     struct session *session = s->session;
     const struct session_options *options = &session_setup(session)->options;
-    struct sources_world world = {0, 0, 0};
+    struct sources_world world = {0};
     enum control_reason reason = session_take(session, s->client.source, f, &world);
     const struct queue_arrival arrival = {.frame = f,
                                           .header = header,
@@ -298,7 +312,8 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *header, 
                                           .feeders = world.connected,
                                           .submap = world.submap,
                                           .received_us = clock_us(),
-                                          .breaks = world.breaks};
+                                          .breaks = world.breaks,
+                                          .cut = world.cut};
     struct queue_dropped dropped;
     struct queue_item *item;
     int rc;
@@ -358,7 +373,7 @@ static int take(struct stream *s, struct frame *f, const uint8_t *msg, size_t le
         return refuse_unread(s, f, rc, bad);
     }
     memcpy(header, msg, sizeof(header));
-    reason = name_camera(s, f, header) && name_depth_camera(s, f)
+    reason = name_camera(s, f, header) && name_camera_beside(s, f)
                  ? missing(s->session, s->client.source, f)
                  : CONTROL_NO_CAMERA;
     if (reason != CONTROL_REASON_NONE)

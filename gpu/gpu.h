@@ -38,6 +38,9 @@ extern "C" {
 #define GPU_NAME_CAP 64
 #define GPU_TRACKS_SIDE_LEAST 64      /* of the pictures of sessions whose poses come from tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
+#define GPU_VOXELS_SIDE_MAX 2048      /* voxels along an axis of a volume, at most */
+#define GPU_VOXELS_MAX 1073741824u    /* in all of it */
+#define GPU_VOXELS_ITERATIONS 8       /* of a view, at most (MATH.md (O8)) */
 
 /* ---------------------------------------------------------------------------------- devices */
 
@@ -140,6 +143,7 @@ void gpu_model_close(struct gpu_model **m);
 
 struct gpu_item;
 struct gpu_session;
+struct gpu_session_config;
 struct gpu_session_ops;
 
 /* One stage of a line: what it does to an item on the CPU is its specification. */
@@ -168,6 +172,8 @@ struct gpu_line {
      * have. */
     unsigned needs, takes;
     int has_map; /* a session keeps keyframes and points; else nothing between two items */
+    /* Can a session be made of this? NULL: by has_map. Returns 0; ERR_INPUT */
+    int (*check_config)(const struct gpu_session_config *c, struct err *err);
     /* Does the item fit its session? Returns 0; ERR_INPUT */
     int (*check)(const struct gpu_item *item, struct err *err);
     const struct gpu_session_ops *cpu; /* of its sessions (gpu/base/ops.h) */
@@ -181,8 +187,9 @@ struct gpu_line {
  * line_<name>_cuda (gpu/base/line_cuda.h).
  *   mono    a camera's frames become a map of points
  *   depth   each frame becomes a depth map, and nothing is kept
+ *   panorama  pairs of pictures that see all around carve a volume of voxels
  */
-#define GPU_LINES(X) X(mono) X(depth)
+#define GPU_LINES(X) X(mono) X(depth) X(panorama)
 
 #define GPU_LINE_DECLARE(name) extern const struct gpu_line gpu_line_##name;
 GPU_LINES(GPU_LINE_DECLARE)
@@ -241,6 +248,14 @@ enum gpu_depth_source {
  * refined by the pictures first (MATH.md (V17)-(V20)). */
 enum gpu_views_kind { GPU_VIEWS_NONE, GPU_VIEWS_GIVEN, GPU_VIEWS_REFINED };
 
+/* A box of voxels, its faces across the world's axes (gpu/panorama/voxel_point.h). */
+struct gpu_volume {
+    float min_m[3]; /* world: its lowest corner */
+    float voxel_m;
+    int up;   /* the world's vertical axis, 0 ... 2; which way is up does not matter */
+    int n[3]; /* voxels along axes up + 1, up + 2 and up */
+};
+
 struct gpu_session_config {
     const struct gpu_line *line;
     int net_w, net_h; /* multiples of the models' `multiple` */
@@ -256,6 +271,11 @@ struct gpu_session_config {
     /* depth of frames with poses out of many views: fuse.cells and the network's depth alone */
     enum gpu_views_kind views;
     enum gpu_depth_source depth_source;
+    /* panorama: the volume; the distance of two colours from which on they differ, in levels; the
+     * angle to a camera's axis up to which its picture is looked at; max_points bounds what a view
+     * publishes */
+    struct gpu_volume volume;
+    float colour_levels, field_rad;
     /* 1: poses of frames without one follow from tracks, and from the motion network alone where
      * these are lost; for a motion network and sides of 64 on */
     int tracks;
@@ -422,6 +442,8 @@ struct gpu_frame {
     /* The world that T_wc is in: below GPU_SUBMAPS_MAX, numbered by the session from 0 on. Worlds
      * come and go between frames, and no two of them share a point. */
     uint32_t submap;
+    /* It is the first of its world, and T_wc goes on from that of its source's last frame. */
+    int goes_on;
     /* Whose frame it is, and how often its tracking had been lost when it was sent: many views keep
      * the keyframes of sources apart, and of one from before a loss they use none. */
     uint32_t source, breaks;
@@ -431,6 +453,39 @@ struct gpu_frame {
     struct gpu_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next frame */
     const struct gpu_change *changes;
+};
+
+/* ----------------------------------------------------------------------------- panorama's items */
+
+/* One voxel whose published state changed: it is opaque now, or has another colour, or is so no
+ * more. */
+struct gpu_voxel_change {
+    uint32_t voxel; /* its number in the volume */
+    uint8_t rgb[3];
+    uint8_t kind; /* enum gpu_change_kind */
+};
+
+struct gpu_pair_result {
+    uint32_t iterations; /* GPU_VOXELS_ITERATIONS at most */
+    uint32_t settled;    /* the last one changed nothing that hides */
+    uint32_t n_opaque;   /* voxels of the volume, after this view */
+    uint32_t n_changes;
+    uint32_t n_waiting; /* changes for which there was no room, which come with the next view */
+};
+
+/* Two pictures that were taken at the same moment from above each other. */
+struct gpu_pair {
+    struct gpu_item item;
+    struct gpu_pair_eye {
+        const uint8_t *rgb; /* host, packed [height][width][3] */
+        int width, height;
+        struct intrinsics K;
+        struct lens lens;
+        struct rigid T_wc;
+    } eye[2];
+    struct gpu_pair_result result; /* valid after gpu_wait() */
+    /* [result.n_changes], the session's own buffer, until its next item; in the order of voxels */
+    const struct gpu_voxel_change *changes;
 };
 
 #ifdef __cplusplus

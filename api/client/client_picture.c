@@ -50,7 +50,9 @@ static int load_png(struct file_content *jpeg, const char *path, int quality, st
     return rc;
 }
 
-static int make_smaller(struct file_content *jpeg, int quality, struct err *err)
+/* The JPEG `data` anew, at the smallest size that covers min_w x min_h; `jpeg` may be it. */
+static int recode(struct file_content *jpeg, const uint8_t *data, size_t len, int min_w, int min_h,
+                  int quality, struct err *err)
 {
     static const struct jpeg_limits limits = {.max_width = 65500,
                                               .max_height = 65500,
@@ -60,19 +62,29 @@ static int make_smaller(struct file_content *jpeg, int quality, struct err *err)
     struct jpeg_decoder *decoder = NULL;
     struct jpeg_info info;
     uint8_t *rgb = NULL;
-    int w, h, rc = jpeg_probe(&info, jpeg->data, jpeg->len, &limits, err);
+    int w, h, rc = jpeg_probe(&info, data, len, &limits, err);
 
     if (rc)
         return rc;
-    jpeg_scaled_size(&info, SMALL_W, SMALL_H, &w, &h);
+    jpeg_scaled_size(&info, min_w, min_h, &w, &h);
     rgb = malloc(3 * (size_t)w * (size_t)h);
     rc = rgb ? jpeg_decoder_new(&decoder, err) : err_set(err, ERR_MEMORY, "no memory");
     if (rc == 0)
-        rc = jpeg_decode(decoder, rgb, w, h, jpeg->data, jpeg->len, &limits, err);
+        rc = jpeg_decode(decoder, rgb, w, h, data, len, &limits, err);
     if (rc == 0)
         rc = encode(jpeg, rgb, w, h, quality, err);
     jpeg_decoder_free(&decoder);
     free(rgb);
+    return rc;
+}
+
+int client_picture_lower(struct file_content *jpeg, const uint8_t *data, size_t len, int quality,
+                         struct err *err)
+{
+    int rc = recode(jpeg, data, len, FRAME_SIDE_MAX, FRAME_SIDE_MAX, quality, err);
+
+    if (rc == 0 && jpeg->len >= len)
+        rc = err_set(err, ERR_LIMIT, "a picture of %zu bytes does not become smaller", len);
     return rc;
 }
 
@@ -93,7 +105,8 @@ int client_picture_load(struct file_content *jpeg, const char *path, const char 
     }
     if (jpeg->len == 0)
         return err_at(err, ERR_INPUT, name, "is empty");
-    if (jpeg->len > SENT_MAX && make_smaller(jpeg, quality, &why))
+    if (jpeg->len > SENT_MAX &&
+        recode(jpeg, jpeg->data, jpeg->len, SMALL_W, SMALL_H, quality, &why))
         return err_at(err, ERR_LIMIT, name,
                       "is too large to be sent and cannot be made smaller here (%.80s): ffmpeg -i "
                       "IN -vf scale=1920:-2 OUT does",

@@ -27,4 +27,14 @@ bool client_picture_is(const char *name, bool png);
 MUST_CHECK int client_picture_load(struct file_content *jpeg, const char *path, const char *name,
                                    int quality, struct err *err);
 
+/*
+ * client_picture_lower - a JPEG anew in its own size, at a quality of 1 ... 100
+ *
+ * Out:     jpeg, as of file_load(), used again by the next call
+ * Returns: 0; ERR_INPUT: no such picture; ERR_LIMIT: it would become no smaller, or takes too long;
+ *          ERR_MEMORY
+ */
+MUST_CHECK int client_picture_lower(struct file_content *jpeg, const uint8_t *data, size_t len,
+                                    int quality, struct err *err);
+
 #endif

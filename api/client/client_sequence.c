@@ -29,9 +29,10 @@ struct client_sequence {
     size_t poses_cap;
     struct client_sequence_info info;
     struct file_content file; /* the one read last */
-    int quality;              /* of JPEGs that are made of other pictures */
-    bool has_up;              /* sequence.json names it: */
-    int up;                   /* of axes[] */
+    struct file_content second;
+    int quality; /* of JPEGs that are made of other pictures */
+    bool has_up; /* sequence.json names it: */
+    int up;      /* of axes[] */
 };
 
 static const char *const axes[] = {"+x", "-x", "+y", "-y", "+z", "-z", NULL};
@@ -114,6 +115,22 @@ static void read_lens(const struct json_at *at, struct client_sequence_info *inf
         json_note(at, n ? "distortion" : "model", "%s", why.text);
 }
 
+/* Where the second camera of pairs is. */
+static void read_second(const struct json_at *at, struct client_sequence_info *info)
+{
+    char text[200] = "";
+    float v[7];
+    int n = 0;
+
+    if (!json_member(at->map, "second") || !json_get_f32s(at, "second", v, 7, 1e3))
+        return;
+    for (int i = 0; i < 7; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%.9g ", (double)v[i]);
+    info->has_second = client_sequence_pose(&info->T_cs, text, NULL) == 0;
+    if (!info->has_second)
+        json_note(at, "second", "is no pose: tx ty tz qx qy qz qw");
+}
+
 static int read_description(struct client_sequence *s, struct err *err)
 {
     struct client_sequence_info *info = &s->info;
@@ -143,6 +160,7 @@ static int read_description(struct client_sequence *s, struct err *err)
     if (json_get_f32(&at, "fps", &fps, 0.01, 1000))
         info->fps = (double)fps;
     json_get_f32(&at, "depth_unit_m", &info->depth_unit_m, 1e-6, 1e3);
+    read_second(&at, info);
     s->has_up = json_get_choice(&at, "up", &s->up, axes);
     rc = json_issues_err(&issues, err);
     json_free(&doc);
@@ -299,6 +317,7 @@ void client_sequence_close(struct client_sequence **p)
     free(s->poses);
     free(s->folder);
     free(s->file.data);
+    free(s->second.data);
     free(s);
     *p = NULL;
 }
@@ -351,6 +370,22 @@ int client_sequence_read(struct client_sequence *s, int i, struct frame *f, stru
         f->flags |= FRAME_HAS_POSE | FRAME_TRACKING_NORMAL << 2;
     }
     return 0;
+}
+
+int client_sequence_second(struct client_sequence *s, int i, const uint8_t **data, size_t *len,
+                           struct err *err)
+{
+    char rest[300], *path;
+    int rc;
+
+    snprintf(rest, sizeof rest, "second/%.250s", s->names[i]);
+    path = path_of(s->folder, rest);
+    rc = path ? client_picture_load(&s->second, path, rest, s->quality, err)
+              : err_at(err, ERR_MEMORY, rest, "no memory for its name");
+    free(path);
+    *data = s->second.data;
+    *len = s->second.len;
+    return rc;
 }
 
 const char *client_sequence_up(const struct client_sequence *s)

@@ -7,6 +7,9 @@
  *                       frames/, in images/ or in the folder itself, by the numbers in their names;
  *                       that of a frame stands at the beginning of its name, or is the last one
  *     depth/NNNNNN.png  true depth, 16-bit, times depth_unit_m = metres, 0 = none (optional)
+ *     second/NAME       the picture that the other camera of a pair took, under the same name; its
+ *                       place is `second` of sequence.json, tx ty tz qx qy qz qw from it to the
+ *                       first camera, its size and its model are the first's (optional)
  *     poses.txt         frame tx ty tz qx qy qz qw, camera-to-world (optional)
  *
  * Frames:  OpenCV camera axes (x right, y down, z forward); the quaternion is normalised
@@ -29,6 +32,8 @@ struct client_sequence_info {
     struct lens lens;
     double fps;         /* 0 = not said */
     float depth_unit_m; /* 0 = not said */
+    bool has_second;    /* pictures are pairs */
+    struct rigid T_cs;  /* takes points of the second camera to the first */
 };
 
 /*
@@ -53,6 +58,11 @@ void client_sequence_set_quality(struct client_sequence *s, int quality);
  */
 MUST_CHECK int client_sequence_read(struct client_sequence *s, int i, struct frame *f,
                                     struct err *err);
+
+/* The second picture of a pair. Out: *data [*len], borrowed until the next call. Returns 0; as
+ * client_sequence_read(). */
+MUST_CHECK int client_sequence_second(struct client_sequence *s, int i, const uint8_t **data,
+                                      size_t *len, struct err *err);
 
 /* The i-th picture's name without its suffix: "000012"; at most 80 characters of it. */
 void client_sequence_name(const struct client_sequence *s, int i, char name[81]);

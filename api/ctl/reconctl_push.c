@@ -210,6 +210,7 @@ int reconctl_push_source(struct reconctl_source **s, const struct reconctl_push_
         .loop = o->loop,
         .camera = o->camera,
         .depth = o->depth,
+        .pairs = o->asked.kind == SESSION_PANORAMA,
     };
 
     return reconctl_source_open(s, &config, err);

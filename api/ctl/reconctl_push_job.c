@@ -96,6 +96,9 @@ static int write_cloud(struct reconctl_push_job *j, struct err *err)
 const struct reconctl_push_kind reconctl_push_mono = {
     .noun = "point", .output = "cloud", .has_map = true, .check = file_try, .write = write_cloud};
 
+const struct reconctl_push_kind reconctl_push_panorama = {
+    .noun = "voxel", .output = "cloud", .has_map = true, .check = file_try, .write = write_cloud};
+
 #define KIND(WORD, word) [SESSION_##WORD] = &reconctl_push_##word,
 const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_options *o)
 {
@@ -343,6 +346,7 @@ static int feed(struct reconctl_push_job *j, struct feed *s)
             s->have = false;
             continue;
         }
+        reconctl_source_lower(j->source, &s->f);
         rc = send_frame(j, &s->f);
         s->have = false;
         if (rc == 0)

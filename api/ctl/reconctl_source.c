@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl_source.h"
 
 #include "api/client/client_mjpeg.h"
+#include "api/client/client_picture.h"
 #include "api/client/client_sequence.h"
 #include "api/ctl/reconctl.h"
 #include "api/ctl/reconctl_ffmpeg.h"
@@ -19,6 +20,8 @@
 #define FIRST_PICTURE_MS 20000
 #define DEFAULT_FPS 30.0
 #define HEAD_BYTES 512 /* of a stream on standard input, by which it is known */
+/* Below it the pictures of a video are made anew; what ffmpeg makes is a little better. */
+#define VIDEO_QUALITY 85
 
 struct reconctl_source {
     struct reconctl_source_config config;
@@ -27,8 +30,10 @@ struct reconctl_source {
     struct reconctl_sensor *sensor; /* NULL: depth is not asked for */
     struct client_mjpeg *mjpeg;
     struct reconctl_ffmpeg ffmpeg;
-    int at;       /* next frame of the folder */
-    uint64_t seq; /* of the next frame */
+    int quality;                 /* that the server has use for; 0 = it did not say */
+    struct file_content lowered; /* the last picture of a video, at that quality */
+    int at;                      /* next frame of the folder */
+    uint64_t seq;                /* of the next frame */
     const uint8_t *first;
     size_t first_len; /* picture that was looked at by open() and not handed out yet */
 };
@@ -146,6 +151,8 @@ static int open_folder(struct reconctl_source *s, struct err *err)
     s->info.has_poses = info.n_poses > 0;
     s->info.up = client_sequence_up(s->sequence);
     s->info.fps = info.fps;
+    s->info.has_second = info.has_second;
+    s->info.T_cs = info.T_cs;
     rc = look_at_first(s, err);
     if (rc || !info.has_camera || s->config.camera)
         return rc;
@@ -276,6 +283,10 @@ int reconctl_source_open(struct reconctl_source **out, const struct reconctl_sou
         rc = set_camera(s, err);
     if (rc == 0 && config->depth)
         rc = open_sensor(s, err);
+    if (rc == 0 && config->pairs && !s->info.has_second)
+        rc = err_at(err, ERR_INPUT, config->path,
+                    "is no folder of pairs: second/ and `second` of sequence.json are missing");
+    s->info.has_second = s->info.has_second && config->pairs;
     if (config->fps > 0)
         s->info.fps = config->fps;
     if (!(s->info.fps > 0))
@@ -295,6 +306,7 @@ void reconctl_source_close(struct reconctl_source **p)
     reconctl_ffmpeg_end(&s->ffmpeg);
     client_mjpeg_free(&s->mjpeg);
     client_sequence_close(&s->sequence);
+    free(s->lowered.data);
     reconctl_sensor_free(&s->sensor);
     free(s);
     *p = NULL;
@@ -322,6 +334,16 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality)
 {
     if (s->sequence)
         client_sequence_set_quality(s->sequence, quality);
+    s->quality = quality;
+}
+
+void reconctl_source_lower(struct reconctl_source *s, struct frame *f)
+{
+    if (s->ffmpeg.pid <= 0 || s->quality == 0 || s->quality >= VIDEO_QUALITY ||
+        client_picture_lower(&s->lowered, f->payload, f->payload_len, s->quality, NULL))
+        return;
+    f->payload = s->lowered.data;
+    f->payload_len = (uint32_t)s->lowered.len;
 }
 
 /* at: the frame's place in the folder. */
@@ -338,6 +360,25 @@ static int add_depth(struct reconctl_source *s, int at, struct frame *f, struct 
     return rc;
 }
 
+/* The other picture of a pair, as a part behind the frame's others. */
+static int add_second(struct reconctl_source *s, int at, struct frame *f, struct err *err)
+{
+    struct frame_part part = {.type = FRAME_COLOUR,
+                              .codec = FRAME_JPEG,
+                              .width = s->info.width,
+                              .height = s->info.height,
+                              .camera = RECONCTL_SOURCE_SECOND};
+    size_t len;
+    int rc = client_sequence_second(s->sequence, at, &part.data, &len, err);
+
+    if (rc)
+        return rc;
+    part.len = (uint32_t)len;
+    probe_size(part.data, len, &part.width, &part.height);
+    f->parts[f->n_parts++] = part;
+    return 0;
+}
+
 int reconctl_source_declare(const struct reconctl_source_info *info, struct client_stream *s,
                             struct err *err)
 {
@@ -348,7 +389,16 @@ int reconctl_source_declare(const struct reconctl_source_info *info, struct clie
                                          .T_rc = rigid_identity(),
                                          .lens = info->lens};
 
-    return info->lens.model == LENS_PINHOLE ? 0 : client_stream_camera(s, &camera, err);
+    struct cameras_entry second = camera;
+    int rc = 0;
+
+    if (info->lens.model != LENS_PINHOLE || info->has_second)
+        rc = client_stream_camera(s, &camera, err);
+    if (rc || !info->has_second)
+        return rc;
+    second.id = RECONCTL_SOURCE_SECOND;
+    second.T_rc = info->T_cs;
+    return client_stream_camera(s, &second, err);
 }
 
 int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err)
@@ -366,6 +416,8 @@ int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err 
         rc = client_sequence_read(s->sequence, s->at, f, err);
         if (rc == 0 && s->sensor)
             rc = add_depth(s, s->at, f, err);
+        if (rc == 0 && s->info.has_second)
+            rc = add_second(s, s->at, f, err);
         s->at++;
     } else {
         rc = next_of_stream(s, 0, &data, &len, err);
@@ -378,7 +430,8 @@ int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err 
     f->height = s->info.height;
     probe_size(f->payload, f->payload_len, &f->width, &f->height);
     f->flags |= FRAME_HAS_CAMERA;
-    f->camera = s->info.lens.model != LENS_PINHOLE ? RECONCTL_SOURCE_CAMERA : 0;
+    f->camera =
+        s->info.lens.model != LENS_PINHOLE || s->info.has_second ? RECONCTL_SOURCE_CAMERA : 0;
     f->K = intrinsics_scale(s->info.K, s->info.width, s->info.height, f->width, f->height);
     if (!same_aspect(f->width, f->height, s->info.width, s->info.height)) {
         if (!s->info.camera_guessed)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #define RECONCTL_SOURCE_CAMERA 1u
+#define RECONCTL_SOURCE_SECOND 2u /* of the second pictures of pairs */
 
 struct reconctl_source;
 
@@ -18,6 +19,7 @@ struct reconctl_source_config {
     const char *poses; /* as client_sequence_open() takes it */
     double fps;        /* 0 = the source's own */
     bool loop;
+    bool pairs;         /* a folder's pictures go in pairs */
     bool depth;         /* a folder's true depth goes with its frames, as a sensor's would */
     const char *camera; /* "fx,fy,cx,cy" or NULL */
 };
@@ -29,7 +31,9 @@ struct reconctl_source_info {
     bool has_depth;      /* it was asked for */
     const char *up;      /* of the world of a folder's poses, "+z"; NULL or "" = not known */
     struct intrinsics K; /* of width x height */
-    struct lens lens;    /* frames name it as camera RECONCTL_SOURCE_CAMERA, unless it is pinhole */
+    bool has_second;     /* frames are pairs; the second camera is where T_cs says */
+    struct rigid T_cs;
+    struct lens lens; /* frames name it as camera RECONCTL_SOURCE_CAMERA, unless it is pinhole */
     double fps;
 };
 
@@ -46,7 +50,8 @@ MUST_CHECK int reconctl_source_open(struct reconctl_source **s,
 void reconctl_source_close(struct reconctl_source **s);
 void reconctl_source_get_info(const struct reconctl_source *s, struct reconctl_source_info *info);
 
-/* Of the JPEGs that a folder's other pictures become from now on, 1 ... 100. */
+/* Of the JPEGs that we make, 1 ... 100: of a folder's other pictures from the next one on, of a
+ * video's by reconctl_source_lower(). */
 void reconctl_source_set_quality(struct reconctl_source *s, int quality);
 
 /*
@@ -56,6 +61,10 @@ void reconctl_source_set_quality(struct reconctl_source *s, int quality);
  * Returns: 0; ERR_BUSY: not there yet (video, stdin); ERR_END; ERR_IO; ERR_INPUT
  */
 MUST_CHECK int reconctl_source_next(struct reconctl_source *s, struct frame *f, struct err *err);
+
+/* Before the frame that came last is sent: a video's picture gets the quality that was set, if that
+ * makes it smaller; ffmpeg makes them before it is known. Its payload is borrowed as before. */
+void reconctl_source_lower(struct reconctl_source *s, struct frame *f);
 
 /* Tells the server of the camera that frames name, before the first of them. Returns 0; as
  * client_stream_camera() */

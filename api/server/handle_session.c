@@ -86,6 +86,8 @@ static void write_session(struct json_writer *w, const struct http_request *r,
         json_put_text(w, "fault", s->fault);
     if (s->damaged[0])
         json_put_text(w, "damaged", s->damaged);
+    if (s->bad_pose)
+        json_put_text(w, "bad_pose", s->bad_pose);
     if (s->options.pose_source == SESSION_POSE_LEARNED)
         json_put_text(w, "guessed", "path and scale: the poses follow from the pictures alone");
     json_put_time(w, "created", s->created_s);
@@ -102,6 +104,12 @@ static void write_session(struct json_writer *w, const struct http_request *r,
     json_put_u64(w, "stable", s->model_stable);
     json_close(w);
     write_views(w, &s->views);
+    if (s->options.pose_source == SESSION_POSE_LEARNED) {
+        json_open_map(w, "tracks");
+        json_put_text(w, "state", api_tracks_state_name(s->tracks));
+        json_put_u64(w, "lost_frames", s->lost_frames);
+        json_close(w);
+    }
     json_put_u64(w, "memory_bytes", s->memory_bytes);
     json_open_map(w, "clients");
     json_put_u64(w, "ingest", s->ingest_clients);

@@ -13,7 +13,6 @@
  *              u64, CRC-32C of the packed bytes u32
  *            | CRC-32C of this table u32
  *            | the sections' bodies, packed with zstd, in a row up to the end of the file
- *          Version 1, of recond 0.1.0, is read, too (checkpoint_v1.c).
  * Builds:  a file with a section that this build cannot do without and does not read, by
  *          section_use(), is not damaged: it is another build's. It is never removed and counts
  *          neither as the newest nor as the older one. checkpoint_set_aside() renames it.

@@ -130,20 +130,15 @@ int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len
                         const struct checkpoint_folder *f, uint64_t number, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in, len);
-    uint32_t magic = bytes_get_u32(&r), version = bytes_get_u32(&r);
-    char writer[CHECKPOINT_WRITER_CAP] = "0.1.0";
+    char writer[CHECKPOINT_WRITER_CAP] = "";
     struct err why = {0};
     int rc;
 
-    if (magic != CHECKPOINT_MAGIC)
+    if (bytes_get_u32(&r) != CHECKPOINT_MAGIC)
         return err_set(err, ERR_INPUT, "the header is damaged");
-    if (version == 1) {
-        rc = checkpoint_v1_get(h, in, len, f->id, &why);
-    } else {
-        rc = get_prefix(h, writer, in, len, f->id, &why);
-        if (rc == 0)
-            rc = get_table(h, in, len, &why);
-    }
+    rc = get_prefix(h, writer, in, len, f->id, &why);
+    if (rc == 0)
+        rc = get_table(h, in, len, &why);
     if (rc == 0 && h->number != number)
         rc = err_set(&why, ERR_INPUT, "the checkpoint of another record");
     if (rc == 0)

@@ -39,7 +39,7 @@ struct checkpoint_head {
     struct checkpoint_entry entry[CHECKPOINT_SECTIONS_MAX];
 };
 
-/* ---- checkpoint_head.c, checkpoint_v1.c: bytes, no I/O */
+/* ---- checkpoint_head.c: bytes, no I/O */
 static inline size_t checkpoint_head_bytes(int n)
 {
     return (size_t)(CHECKPOINT_PREFIX_BYTES + CHECKPOINT_ENTRY_BYTES * n + 4);
@@ -54,9 +54,6 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 MUST_CHECK int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len,
                                    uint64_t size, const struct checkpoint_folder *f,
                                    uint64_t number, struct err *err);
-/* The head of a file of version 1, behind magic and version: its fields, its table. */
-MUST_CHECK int checkpoint_v1_get(struct checkpoint_head *h, const uint8_t *in, size_t len,
-                                 const char *id, struct err *err);
 
 /* ---- checkpoint_file.c */
 /* "<20 digits>.ckpt" */

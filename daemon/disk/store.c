@@ -346,7 +346,8 @@ static void append_frame(struct session_disk *d, struct store_ticket *t)
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
                                        (t->displaced.any ? STORE_FRAME_DISPLACED : 0) |
                                        (item->frame.rig.known ? STORE_FRAME_RIG : 0) |
-                                       (frame_has_lenses(&item->frame) ? STORE_FRAME_LENSES : 0),
+                                       (frame_has_lenses(&item->frame) ? STORE_FRAME_LENSES : 0) |
+                                       (item->cut ? STORE_FRAME_CUT : 0),
                               .breaks = item->breaks,
                               .displaced = t->displaced.number,
                               .displaced_seq = t->displaced.any ? t->displaced.seq : 0,

@@ -64,6 +64,12 @@ struct store_ops {
     void (*save)(struct session *s);  /* the device's thread shall call store_checkpoint() */
     void (*leave)(struct session *s); /* the device's thread shall ask store_may_rest() */
     void (*restored)(struct session *s, const struct store_work *kept);
+    /* What is kept of keyframes (daemon/work/tying.h): bytes that the next tied() may write, 0 =
+     * there is none; on the device's thread, one after the other. */
+    size_t (*tied_bytes)(struct session *s);
+    int (*tied)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
+    /* The same back, into a session that no other thread knows yet. */
+    int (*tied_again)(struct session *s, const uint8_t *buf, size_t len, struct err *err);
     /* What computes the session's points: another text means that they may differ. */
     void (*origin)(const struct session *s, char origin[STORE_ORIGIN_CAP]);
     void (*free)(struct session *s); /* store_session_free() included */

@@ -2,6 +2,7 @@
 #ifndef RECOND_DAEMON_STORE_INTERNAL_H
 #define RECOND_DAEMON_STORE_INTERNAL_H
 
+#include "daemon/disk/comeback.h"
 #include "daemon/disk/journal.h"
 #include "daemon/disk/store.h"
 
@@ -13,6 +14,7 @@
 #define STORE_FRAME_DISPLACED 2u /* another frame made room for it */
 #define STORE_FRAME_RIG 4u       /* frame_rig_put() of its depth is behind it */
 #define STORE_FRAME_LENSES 8u    /* behind that frame_lenses_put() */
+#define STORE_FRAME_CUT 16u      /* its submap goes on where another one ended (sources.h) */
 
 /* What a frame's record says beside the frame, STORE_META_BYTES on disk. */
 struct store_meta {
@@ -116,8 +118,8 @@ struct recovery {
     int n;
     struct suspect_frame suspects[SUSPECT_LIST];
     int n_suspects;
-    uint64_t began_us, replay_us; /* clock_us(): of the start, of the first frame of a journal */
-    atomic_ullong replayed;       /* frames of journals that are done with */
+    uint64_t began_us;        /* clock_us() of the start */
+    struct comeback comeback; /* under the lock */
 };
 
 /* The session can be read but takes no frames; `what` says why. */

@@ -246,8 +246,9 @@ static int count_frame(struct store_returning *b, struct tally *t, const uint8_t
     t->front_refused = m.front_refused;
     t->front_dropped = m.front_dropped;
     t->any = true;
-    r = (struct sources_record){m.name, (int)m.source,
-                                frame_get_world_epoch(body + STORE_META_BYTES), m.submap, m.breaks};
+    r = (struct sources_record){
+        m.name,   (int)m.source, frame_get_world_epoch(body + STORE_META_BYTES),
+        m.submap, m.breaks,      (m.flags & STORE_FRAME_CUT) != 0};
     rc = session_learn_source(b->s, &r, err);
     if (rc == 0 && m.flags & STORE_FRAME_DISPLACED)
         count_displaced(b, t, &m);
@@ -436,7 +437,6 @@ void store_replay(struct recovery *r)
 {
     if (!r || r->started)
         return;
-    r->replay_us = clock_us();
     r->started = pthread_create(&r->thread, NULL, store_replay_run, r) == 0;
     if (!r->started)
         LOG_AT(LOG_ERR, "no thread to replay journals: %d sessions stay away until the next start",

@@ -14,8 +14,7 @@
 
 #define KILLS_MAX 2 /* deaths that a frame may cause */
 #define MOMENT_US 5000
-#define AT_ONCE 16      /* sessions that are replayed side by side */
-#define BACK_LIMIT_S 60 /* the longest that a client is asked to stay away */
+#define AT_ONCE 16 /* sessions that are replayed side by side */
 
 static const struct suspect_frame *suspect_of(const struct recovery *r, const struct session *s,
                                               uint64_t number)
@@ -91,6 +90,7 @@ static int push(struct recovery *r, struct session *s, uint64_t number, const ui
                        (unsigned long long)number);
     a.convention = m.flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
     a.breaks = m.breaks;
+    a.cut = (m.flags & STORE_FRAME_CUT) != 0;
     a.source = (int)m.source;
     a.submap = m.submap;
     a.frame = &f;
@@ -169,8 +169,8 @@ void store_replayed(struct session *s)
     struct recovery *r = d->store->recovery;
 
     atomic_fetch_sub(&d->replaying, 1);
-    atomic_fetch_add(&r->replayed, 1);
     pthread_mutex_lock(&r->lock);
+    comeback_ended(&r->comeback, clock_us());
     pthread_cond_broadcast(&r->ended);
     pthread_mutex_unlock(&r->lock);
 }
@@ -249,14 +249,14 @@ static void drop_dead(struct store_returning *b)
 int store_back_s(struct session *s)
 {
     struct recovery *r = session_disk(s)->store->recovery;
-    uint64_t done = atomic_load(&r->replayed), frames;
     struct session_info info;
-    double left_s;
+    int back_s;
 
     session_get_info(s, &info);
-    frames = info.counts.queued;
-    left_s = done ? (double)(clock_us() - r->replay_us) * 1e-6 * (double)frames / (double)done : 0;
-    return left_s < 1 ? 1 : left_s < BACK_LIMIT_S ? (int)ceil(left_s) : BACK_LIMIT_S;
+    pthread_mutex_lock(&r->lock);
+    back_s = comeback_s(&r->comeback, info.counts.queued);
+    pthread_mutex_unlock(&r->lock);
+    return back_s;
 }
 
 /* Those with the least to replay come first: most have nothing behind their checkpoint. */
@@ -272,15 +272,39 @@ static bool is_asked_for(const struct store_returning *b)
     return b->s && !b->fed && session_asked_for(b->s);
 }
 
+/* Notes for store_back_s() what lies before the sessions that are asked for. Returns whether there
+ * is one with frames to feed. */
+static bool look_at_asked(struct recovery *r)
+{
+    uint64_t asked = 0, asked_frames = 0, other_frames = 0;
+    bool any = false;
+
+    for (int i = 0; i < r->n; i++) {
+        const struct store_returning *b = &r->list[i];
+        uint64_t under_way = b->s ? atomic_load(&session_disk(b->s)->replaying) : 0;
+        any |= is_asked_for(b);
+        if (b->s && session_asked_for(b->s)) {
+            asked++;
+            asked_frames += b->unfed + under_way;
+        } else {
+            other_frames += under_way;
+        }
+    }
+    pthread_mutex_lock(&r->lock);
+    r->comeback.asked = asked;
+    r->comeback.asked_frames = asked_frames;
+    r->comeback.other_frames = other_frames;
+    pthread_mutex_unlock(&r->lock);
+    return any;
+}
+
 /* The next frame of each session whose turn it is: of those that a client has asked for, else of
  * the first few. Returns false if there is none, or no room. */
 static bool feed_some(struct recovery *r)
 {
-    bool asked = false, progress = false;
+    bool asked = look_at_asked(r), progress = false;
     uint64_t ignored;
 
-    for (int i = 0; i < r->n; i++)
-        asked |= is_asked_for(&r->list[i]);
     for (int i = 0, n = 0; i < r->n && n < AT_ONCE; i++) {
         if (!r->list[i].s || r->list[i].fed || (asked && !is_asked_for(&r->list[i])))
             continue;

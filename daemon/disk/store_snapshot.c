@@ -19,12 +19,13 @@
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
 #define SOURCES SECTION_TAG('D', 'S', 'R', 'C')
 #define POSITION SECTION_TAG('D', 'P', 'O', 'S') /* optional, where one is known */
+#define TIES SECTION_TAG('D', 'T', 'I', 'E')     /* optional, with the option ties */
 
 unsigned store_reads(uint32_t tag)
 {
     if (tag == CORE)
         return CORE_VERSION;
-    return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION
+    return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION || tag == TIES
                ? 1
                : gpu_session_reads(tag);
 }
@@ -136,10 +137,28 @@ static size_t row_bytes(struct session *s, struct gpu_session *device)
     return section_bytes(CORE_BYTES) + gpu_session_state_bytes(device) +
            section_bytes(mirror_state_bytes(session_mirror(s))) +
            section_bytes(trajectory_state_bytes(session_trajectory(s))) +
-           section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES);
+           section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES) +
+           section_bytes(session_disk(s)->store->ops.tied_bytes(s));
 }
 
-/* The last row: room for it is there. */
+/* Where there are keyframes. They are the last row, and what row_bytes() left for them. */
+static int pack_ties(struct session *s, struct checkpoint_draft *d, struct err *err)
+{
+    size_t cap = d->cap - d->len, len = 0;
+    uint8_t *body;
+    int rc;
+
+    if (cap <= SECTION_HEAD_BYTES)
+        return 0;
+    cap = (cap - SECTION_HEAD_BYTES) & ~(size_t)(SECTION_ALIGN - 1);
+    body = section_open(d->row, d->cap, d->len, cap);
+    rc = session_disk(s)->store->ops.tied(s, body, body ? cap : 0, &len, err);
+    if (rc == 0 && len)
+        section_close(d->row, &d->len, TIES, 1, SECTION_OPTIONAL, len);
+    return rc;
+}
+
+/* Room for it is there. */
 static void pack_position(struct session *s, struct checkpoint_draft *d)
 {
     struct session_saved saved;
@@ -186,9 +205,10 @@ static int pack(struct session *s, struct gpu_session *device, const struct stor
     rc = session_save_sources(s, body, body ? cap : 0, &len, err);
     if (rc == 0)
         section_close(d->row, &d->len, SOURCES, 1, 0, len);
-    if (rc == 0)
-        pack_position(s, d);
-    return rc;
+    if (rc)
+        return rc;
+    pack_position(s, d);
+    return pack_ties(s, d, err);
 }
 
 static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
@@ -308,6 +328,17 @@ static void unpack_position(struct session *s, const struct checkpoint_state *c)
     session_restore(s, &saved);
 }
 
+/* Without them places stay as they are. */
+static void unpack_ties(struct session *s, const struct checkpoint_state *c)
+{
+    struct section ties;
+    struct err err = {0};
+
+    if (section_find(&ties, c->row, c->len, TIES) && ties.version == 1 &&
+        session_disk(s)->store->ops.tied_again(s, ties.body, ties.len, &err))
+        LOG_AT(LOG_WARNING, "session %s: its keyframes are lost: %s", session_id(s), err.text);
+}
+
 int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err)
 {
     struct section core, mirror, trajectory, sources;
@@ -330,6 +361,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     if (rc)
         return rc;
     unpack_position(s, c);
+    unpack_ties(s, c);
     session_disk(s)->number = c->number;
     atomic_store(&session_disk(s)->saved, c->number);
     session_set_resting(s, true);

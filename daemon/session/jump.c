@@ -13,7 +13,7 @@ static float angle(const struct rigid *a, const struct rigid *b)
 
 bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
 {
-    float dt = (float)(t_ns - j->t_ns) * 1e-9f, turned, reach, off2 = 0;
+    float dt = (float)(t_ns - j->t_ns) * 1e-9f, turned, reach, off2 = 0, step2 = 0;
     bool jumped = false;
 
     if (!j->any) {
@@ -28,6 +28,7 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
         float step = T_wc->t[i] - j->last.t[i], off = step - j->v[i] * dt;
 
         off2 += off * off;
+        step2 += step * step;
         j->v[i] = step / dt;
     }
     if (j->moving)
@@ -37,7 +38,17 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns)
     j->moving = true;
     j->last = *T_wc;
     j->t_ns = t_ns;
+    j->way = jumped ? 0 : j->way + sqrtf(step2);
     if (jumped) /* how fast it goes there is not known */
         j->moving = false;
     return jumped;
+}
+
+bool jump_cut(struct jump *j, float submap_m)
+{
+    bool cut = j->way > submap_m;
+
+    if (cut)
+        j->way = 0;
+    return cut;
 }

@@ -26,10 +26,15 @@ struct jump {
     struct rigid last;
     uint64_t t_ns;
     float v[3], turn; /* metres and radians a second */
+    float way;        /* metres gone since the last jump, or since jump_cut() */
 };
 
 /* A frame was taken, with this pose; t_ns on its source's clock. Returns whether it is a jump from
  * the one before. The same frame again, or an earlier one, is none and changes nothing. */
 bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns);
+
+/* Has it gone so far that another submap begins? Then its way is counted anew. What a path errs by
+ * grows with its length: within a submap it stays, between two of them it can be taken back. */
+bool jump_cut(struct jump *j, float submap_m);
 
 #endif

@@ -2,12 +2,14 @@
 
 #include "proto/array.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPECT_AHEAD 16 /* changes; slots lie anywhere, each is two misses of the cache */
+#define VOXEL_CONFIDENCE 1 /* of points of which no count is kept */
+#define EXPECT_AHEAD 16    /* changes; slots lie anywhere, each is two misses of the cache */
 
 struct mirror {
     pthread_mutex_t lock;
@@ -57,6 +59,42 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
         if (c->kind == GPU_CHANGE_REMOVE)
             cloud_stage_remove(m->cloud, c->slot);
         else if (cloud_stage_put(m->cloud, c->slot, submap, c->p_q, &look, NULL))
+            out->n_left_out++;
+    }
+    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* The centre of a voxel in steps of the cloud. */
+static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[3])
+{
+    uint32_t column = voxel / (uint32_t)v->n[2];
+    uint32_t at[3] = {column % (uint32_t)v->n[0], column / (uint32_t)v->n[0],
+                      voxel % (uint32_t)v->n[2]};
+
+    for (int i = 0; i < 3; i++) {
+        int axis = (v->up + 1 + i) % 3;
+        double from = (double)v->min_m[axis] / (double)v->voxel_m * MIRROR_VOXEL_STEPS;
+
+        p_q[axis] =
+            (int32_t)lround(from) + (int32_t)at[i] * MIRROR_VOXEL_STEPS + MIRROR_VOXEL_STEPS / 2;
+    }
+}
+
+void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
+                          const struct gpu_voxel_change *changes, uint32_t n,
+                          struct mirror_commit *out)
+{
+    out->n_left_out = 0;
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct gpu_voxel_change *c = &changes[i];
+        const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, VOXEL_CONFIDENCE, 0};
+        int32_t p_q[3];
+
+        voxel_place(v, c->voxel, p_q);
+        if (c->kind == GPU_CHANGE_REMOVE ? cloud_place_remove(m->cloud, 0, p_q, NULL)
+                                         : cloud_place_put(m->cloud, 0, p_q, &look, NULL))
             out->n_left_out++;
     }
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);

@@ -30,6 +30,17 @@ struct mirror_commit {
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 
+/*
+ * mirror_commit_voxels - the same of voxels, which are named by their places in the volume
+ *
+ * In:      changes [n] in ascending order of voxels. A voxel's centre is published in steps of
+ *          1/MIRROR_VOXEL_STEPS of its side
+ */
+#define MIRROR_VOXEL_STEPS 16
+void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
+                          const struct gpu_voxel_change *changes, uint32_t n,
+                          struct mirror_commit *out);
+
 struct mirror_summary {
     uint64_t revision, points, hash;
     uint32_t blocks;

@@ -1,5 +1,7 @@
 #include "daemon/session/options.h"
 
+#include "daemon/session/mirror.h"
+
 #include <stdio.h>
 
 _Static_assert(SESSION_KEYFRAMES_MAX == GPU_COVISIBLE_MAX && SESSION_NET_SIDE_MAX == GPU_SIDE_MAX,
@@ -12,7 +14,9 @@ static int check_numbers(const struct session_options *o, const struct config *c
     if (rc == 0 && o->max_points > c->limits.max_points)
         return err_at(err, ERR_INPUT, "/max_points", "%u, must be in 1000...%u", o->max_points,
                       c->limits.max_points);
-    if (rc == 0 && o->max_depth_m <= o->min_depth_m)
+    if (rc == 0 && o->kind == SESSION_PANORAMA && !o->has_volume)
+        return err_at(err, ERR_INPUT, "/volume", "a panorama session needs the box that is carved");
+    if (rc == 0 && o->kind != SESSION_PANORAMA && o->max_depth_m <= o->min_depth_m)
         return err_at(err, ERR_INPUT, "/max_depth_m", "must be more than min_depth_m");
     return rc;
 }
@@ -52,16 +56,23 @@ static int least_common_multiple(int a, int b)
     return m;
 }
 
-static int find_models(struct session_options *o, const struct gpu_model_info **depth,
-                       const struct gpu_model_info **motion, const struct models *models,
-                       struct err *err)
+static bool runs(const struct gpu_line *line, enum gpu_model_kind kind)
+{
+    return (line->needs | line->takes) >> kind & 1;
+}
+
+static int find_models(struct session_options *o, const struct gpu_line *line,
+                       const struct gpu_model_info **depth, const struct gpu_model_info **motion,
+                       const struct models *models, struct err *err)
 {
     bool learned = o->pose_source == SESSION_POSE_LEARNED;
 
-    *depth = models_find(models, GPU_MODEL_DEPTH, o->depth_model);
-    *motion = learned || o->motion_model[0] ? models_find(models, GPU_MODEL_MOTION, o->motion_model)
-                                            : NULL;
-    if (!*depth)
+    *depth =
+        runs(line, GPU_MODEL_DEPTH) ? models_find(models, GPU_MODEL_DEPTH, o->depth_model) : NULL;
+    *motion = runs(line, GPU_MODEL_MOTION) && (learned || o->motion_model[0])
+                  ? models_find(models, GPU_MODEL_MOTION, o->motion_model)
+                  : NULL;
+    if (!*depth && runs(line, GPU_MODEL_DEPTH))
         return err_at(err, ERR_NOT_FOUND, "/depth_model", "no depth network named '%s'",
                       o->depth_model);
     if (o->motion_model[0] && !*motion)
@@ -73,7 +84,8 @@ static int find_models(struct session_options *o, const struct gpu_model_info **
                       "with the frames");
     if (!learned)
         *motion = NULL;
-    snprintf(o->depth_model, sizeof(o->depth_model), "%s", (*depth)->name);
+    if (*depth)
+        snprintf(o->depth_model, sizeof(o->depth_model), "%s", (*depth)->name);
     if (*motion)
         snprintf(o->motion_model, sizeof(o->motion_model), "%s", (*motion)->name);
     return 0;
@@ -94,10 +106,10 @@ static int choose_net(struct session_options *o, int multiple, struct err *err)
     return 0;
 }
 
-int options_resolve(struct session_options *o, const struct gpu_model_info **depth,
-                    const struct gpu_model_info **motion, int *multiple,
-                    const struct config *config, const struct models *models, bool has_journal,
-                    bool on_cpu, struct err *err)
+int options_resolve(struct session_options *o, const struct gpu_line *line,
+                    const struct gpu_model_info **depth, const struct gpu_model_info **motion,
+                    int *multiple, const struct config *config, const struct models *models,
+                    bool has_journal, bool on_cpu, struct err *err)
 {
     enum session_views views = o->views;
     int rc;
@@ -114,15 +126,20 @@ int options_resolve(struct session_options *o, const struct gpu_model_info **dep
     session_options_fill(o, &config->session.options);
     if (o->journal == SESSION_JOURNAL_DEFAULT) /* a kind that keeps nothing has no such option */
         o->journal = SESSION_JOURNAL_OFF;
+    if (o->kind == SESSION_PANORAMA) { /* what other kinds have options for */
+        o->pose_source = SESSION_POSE_DEVICE;
+        o->step_m = o->voxel_m / MIRROR_VOXEL_STEPS;
+    }
     rc = check_numbers(o, config, err);
     if (rc == 0)
         rc = check_journal(o, has_journal, err);
     if (rc == 0)
         rc = choose_views(o, views, on_cpu, err);
     if (rc == 0)
-        rc = find_models(o, depth, motion, models, err);
+        rc = find_models(o, line, depth, motion, models, err);
     if (rc)
         return rc;
-    *multiple = least_common_multiple((*depth)->multiple, *motion ? (*motion)->multiple : 1);
-    return choose_net(o, *multiple, err);
+    *multiple =
+        least_common_multiple(*depth ? (*depth)->multiple : 1, *motion ? (*motion)->multiple : 1);
+    return *depth || *motion ? choose_net(o, *multiple, err) : 0;
 }

@@ -29,7 +29,8 @@ struct outbox {
 
     /* under lock */
     pthread_mutex_t lock;
-    bool started, ready_due, clear_due, ended_due, session_closed_due, broken, closed;
+    bool started, ready_due, clear_due, ended_due, session_closed_due, session_closed_told, broken,
+        closed;
     struct control_ready ready;
     struct control_ack *acks; /* ring [ring_cap] */
     int ack_first, ack_n, in_flight;
@@ -519,11 +520,20 @@ static bool take_ended(struct outbox *o, struct control_message *m)
         !leaving(o) && !o->broken && o->head == NONE && o->in_flight == 0 && o->ack_n == 0) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
+        o->session_closed_told |= !o->ended_due;
         *(o->ended_due ? &o->ended_due : &o->session_closed_due) = false;
         some = true;
     }
     pthread_mutex_unlock(&o->lock);
     return some;
+}
+
+/* Under the lock: all is said that OUTBOX_COMPLETE waits for. A session is closed after its last
+ * frame was answered, so that `closed` may be due in a moment although nothing is due now. */
+static bool complete(const struct outbox *o)
+{
+    return o->in_flight == 0 && o->head == NONE && !o->ended_due && !o->session_closed_due &&
+           (o->session_closed_told || !o->started);
 }
 
 /* Returns STREAM_NONE, or what is said when nothing else is left. */
@@ -538,8 +548,7 @@ static enum stream_kind take_end(struct outbox *o, struct control_message *m)
         *m = (struct control_message){
             .op = CONTROL_BYE, .bye = {CONTROL_RECONNECT, 2000, "no memory for this client"}};
         kind = STREAM_TEXT;
-    } else if (leaving(o) || (o->bye_due && o->haste == OUTBOX_COMPLETE && o->in_flight == 0 &&
-                              o->head == NONE && !o->ended_due && !o->session_closed_due)) {
+    } else if (leaving(o) || (o->bye_due && o->haste == OUTBOX_COMPLETE && complete(o))) {
         *m = (struct control_message){.op = CONTROL_BYE, .bye = o->bye};
         kind = STREAM_TEXT;
     }

@@ -70,8 +70,8 @@ void outbox_poses(struct outbox *o, uint32_t first, uint32_t last, uint64_t revi
 void outbox_end(struct outbox *o);
 /* The session takes no more frames: `closed`, likewise. */
 void outbox_session_closed(struct outbox *o);
-/* When `bye` is said: with the cloud complete and all frames answered; with all frames answered;
- * with what is answered already. */
+/* When `bye` is said: behind `closed`, with the cloud complete and all frames answered; with all
+ * frames answered; with what is answered already. */
 enum outbox_haste { OUTBOX_COMPLETE, OUTBOX_ANSWERED, OUTBOX_AT_ONCE };
 /* Say `bye` and close. A second call may only hasten. */
 void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_haste haste);

@@ -25,7 +25,13 @@ struct pipeline {
     /* On a committer, a session's jobs in their order: the device's result goes into the session
      * and to its clients. Fills in what the frame's sender is answered. */
     void (*finish)(struct job *job, struct control_ack *ack);
+    /* Can a frame from this place be used? Asked of one with a pose before it is queued; else it is
+     * refused, `bad_pose`. NULL: from any. */
+    bool (*takes_pose)(const struct session_options *o, const struct frame *f);
     bool wants_depth; /* every frame's: clients get it without asking for it */
+    /* Options of a session that needs a little less memory, and what changed in them, for one that
+     * does not fit; false: it cannot. NULL: nothing is proposed. */
+    bool (*smaller)(struct session_options *o, char what[API_NAME_CAP]);
     /* The most bytes of the result that a used frame has (session_show()); NULL: it has none */
     size_t (*result_bytes)(const struct session_options *o);
 };

@@ -66,6 +66,7 @@ struct queue_arrival {
     uint32_t submap;                       /* of its source's world */
     uint64_t received_us;                  /* clock_us() */
     uint32_t breaks;                       /* how often tracking had been lost when it was sent */
+    bool cut;                              /* sources_world.cut of its submap */
 };
 
 struct queue_item {
@@ -75,6 +76,7 @@ struct queue_item {
     uint32_t submap;
     uint64_t decode_us; /* what decoding it took */
     uint32_t breaks;
+    bool cut;
     /* of the journal (daemon/disk) */
     int slot;                           /* 0 ... n_frames - 1, fixed */
     uint64_t number;                    /* of its record, 0 = none */
@@ -89,6 +91,8 @@ struct queue_item {
     /* of the frame's other parts, beside its picture; NULL: without (daemon/work/parts.h) */
     struct gpu_sensor sensor;
     const uint8_t *mask;
+    uint8_t *second; /* the picture of the other camera of a pair, as large as rgb */
+    struct intrinsics second_K;
     uint8_t bad_part; /* enum frame_part_type: why the decoder refuses it; 0 = not for a part */
     /* the queue's own */
     enum queue_state state;

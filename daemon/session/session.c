@@ -167,6 +167,13 @@ void session_get_net(struct session *s, int *w, int *h)
     pthread_mutex_unlock(&s->lock);
 }
 
+void session_set_bad_pose(struct session *s, const char *what)
+{
+    pthread_mutex_lock(&s->lock);
+    s->bad_pose = what;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void session_set_fault(struct session *s, const char *why)
 {
     pthread_mutex_lock(&s->lock);

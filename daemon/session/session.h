@@ -49,9 +49,10 @@ struct session_setup {
     const struct pipeline *kind;
     struct tenant *tenant;          /* its owner */
     struct session_options options; /* resolved: nothing is left at "default" but net_w, net_h */
-    const struct gpu_model_info *depth, *motion; /* motion: NULL if poses come with the frames */
-    int queue_frames, multiple;                  /* multiple: of the networks' sides */
-    int max_viewers;                             /* at most SESSION_VIEWERS_MAX */
+    /* depth: NULL if the kind has none; motion: NULL if poses come with the frames */
+    const struct gpu_model_info *depth, *motion;
+    int queue_frames, multiple; /* multiple: of the networks' sides */
+    int max_viewers;            /* at most SESSION_VIEWERS_MAX */
     size_t max_payload_bytes;
     uint32_t max_blocks;
     uint64_t rank;         /* order of creation */
@@ -212,6 +213,8 @@ void session_tell_places(struct session *s, const struct places *by_ties);
 int session_world_before(struct session *s, uint32_t submap);
 void session_get_places(struct session *s, struct places *p);
 void session_set_places(struct session *s, const struct places *p);
+/* Its poses do not mean what they should: `what` (static) is shown to its clients. */
+void session_set_bad_pose(struct session *s, const char *what);
 /* The session takes no more frames; `why` is shown to its clients. */
 void session_set_fault(struct session *s, const char *why);
 

@@ -249,6 +249,10 @@ void session_publish(struct session *s, int source, const struct gpu_result *res
     s->kept.model_points = result->n_points;
     s->kept.model_stable = result->n_stable;
     views_told_note(&s->views[source], &result->views);
+    if (result->tracks.state != GPU_TRACKS_NONE) {
+        s->tracks = (enum api_tracks_state)result->tracks.state;
+        s->lost_frames += s->tracks == API_TRACKS_LOST;
+    }
     for (int i = 0; i < s->n_clients && commit->n_changed; i++)
         if (s->clients[i]->started) {
             outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,

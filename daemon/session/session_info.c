@@ -70,6 +70,9 @@ static void fill_locked(struct session *s, struct session_info *info)
             views_told_say(&s->views[i], s->setup.options.views != SESSION_VIEWS_OFF);
     }
     info->views = views_told_all(views, API_SOURCES_MAX);
+    info->bad_pose = s->bad_pose;
+    info->tracks = s->tracks;
+    info->lost_frames = s->lost_frames;
     for (int i = 0; i < s->n_clients; i++) {
         info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
         info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;

@@ -10,6 +10,13 @@
 
 #define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
 
+/* Where a source's poses went, and where before the frame that was taken last. */
+struct session_jump {
+    struct jump now, before;
+    uint32_t epoch, epoch_before; /* of the frame that each was told of last */
+    uint64_t seq;                 /* of the frame taken last */
+};
+
 struct session {
     /* fixed at creation, or before another thread knows the session */
     struct session_setup setup;
@@ -32,8 +39,7 @@ struct session {
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];
     struct sources *sources;
     struct places places, next_places; /* as they were told; as the disk is to have them */
-    struct jump jumps[API_SOURCES_MAX];
-    uint32_t jump_epochs[API_SOURCES_MAX]; /* of the frame that each was told of last */
+    struct session_jump jumps[API_SOURCES_MAX];
     struct api_token tokens[SESSION_TOKENS_MAX];
     int n_tokens;
     uint64_t used_us[SESSION_FPS_FRAMES];
@@ -44,6 +50,9 @@ struct session {
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct views_told views[API_SOURCES_MAX];
+    const char *bad_pose; /* what poses mean instead, NULL = as they should */
+    enum api_tracks_state tracks;
+    uint64_t lost_frames;
     struct frame_result *latest; /* of the frame used last; NULL before the first */
     struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;

@@ -53,17 +53,33 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
 
 /* Under the lock: does the frame go on where the source's last one was? One that is told of another
  * world begins anew. */
-static bool has_jumped(struct session *s, int source, const struct frame *f)
+static enum sources_step step_of(struct session *s, int source, const struct frame *f)
 {
-    struct jump *j = &s->jumps[source];
+    const struct session_options *o = &s->setup.options;
+    struct session_jump *j = &s->jumps[source];
 
-    if (s->setup.options.ties != SESSION_TIES_ON || !(f->flags & FRAME_HAS_POSE) ||
-        s->setup.options.pose_source != SESSION_POSE_DEVICE)
-        return false;
-    if (f->world_epoch != s->jump_epochs[source])
-        j->any = false;
-    s->jump_epochs[source] = f->world_epoch;
-    return jump_note(j, &f->T_wc, f->t_capture_ns);
+    j->before = j->now;
+    j->epoch_before = j->epoch;
+    j->seq = f->seq;
+    if (o->ties != SESSION_TIES_ON || !(f->flags & FRAME_HAS_POSE) ||
+        o->pose_source != SESSION_POSE_DEVICE)
+        return SOURCES_ON;
+    if (f->world_epoch != j->epoch)
+        j->now = (struct jump){.any = false};
+    j->epoch = f->world_epoch;
+    if (jump_note(&j->now, &f->T_wc, f->t_capture_ns))
+        return SOURCES_JUMPED;
+    return jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
+}
+
+/* Under the lock: the frame was not taken after all. What its pose said is forgotten, unless a
+ * later one was taken meanwhile. */
+static void forget_jump(struct session_jump *j, uint64_t seq)
+{
+    if (j->seq != seq)
+        return;
+    j->now = j->before;
+    j->epoch = j->epoch_before;
 }
 
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
@@ -75,9 +91,10 @@ enum control_reason session_take(struct session *s, int source, const struct fra
 
     pthread_mutex_lock(&s->lock);
     n_worlds = sources_n_worlds(s->sources);
-    reason =
-        sources_take(s->sources, source, f->seq, f->world_epoch, has_jumped(s, source, f), world);
+    reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
     world->connected = session_connected(s);
+    if (reason != CONTROL_REASON_NONE)
+        forget_jump(&s->jumps[source], f->seq);
     if (sources_n_worlds(s->sources) != n_worlds)
         session_tell_place(s, world->submap, &w);
     pthread_mutex_unlock(&s->lock);
@@ -96,6 +113,7 @@ void session_untake(struct session *s, int source, uint64_t seq)
 {
     pthread_mutex_lock(&s->lock);
     sources_untake(s->sources, source, seq);
+    forget_jump(&s->jumps[source], seq);
     pthread_mutex_unlock(&s->lock);
 }
 

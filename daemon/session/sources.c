@@ -23,6 +23,7 @@
 
 #define KEYFRAME 1u
 #define PLACED 2u
+#define LOST 4u
 
 /* What a frame was told. */
 struct verdict {
@@ -39,6 +40,8 @@ struct source {
     bool any_seq;
     uint32_t world_epoch; /* of the frame that was taken last */
     uint32_t breaks;      /* how often its tracking was lost; below BREAKS_END */
+    int begun;            /* worlds there were with the one that its last frame began; 0 = none */
+    uint64_t begun_by;    /* seq of that frame */
     uint64_t under_way[UNDER_WAY];
     int n_under_way;
     uint64_t highest; /* seq that has a verdict */
@@ -53,6 +56,7 @@ struct sources {
     struct {
         int source; /* -1: not heard of yet */
         uint32_t epoch;
+        bool cut; /* not kept in checkpoints: its frames' records say so */
     } worlds[GPU_SUBMAPS_MAX];
 };
 
@@ -221,6 +225,7 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
                                 .part = v->part,
                                 .keyframe = (v->flags & KEYFRAME) != 0,
                                 .placed = (v->flags & PLACED) != 0,
+                                .lost = (v->flags & LOST) != 0,
                                 .submap = v->submap,
                                 .revision = v->revision,
                                 .quality = v->quality};
@@ -229,24 +234,25 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
 }
 
 /* The submap of a world, -1: there is no room for one more. */
-static int world_of(struct sources *s, int source, uint32_t epoch, bool jumped)
+static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_step step)
 {
     int i = newest(s, source, epoch, s->n_worlds);
 
-    if (i >= 0 && (!jumped || s->n_worlds >= SOURCES_JUMPED_MAX))
+    if (i >= 0 && (step == SOURCES_ON || s->n_worlds >= SOURCES_JUMPED_MAX))
         return i;
     if (s->n_worlds == GPU_SUBMAPS_MAX)
         return -1;
     s->worlds[s->n_worlds].source = source;
     s->worlds[s->n_worlds].epoch = epoch;
+    s->worlds[s->n_worlds].cut = i >= 0 && step == SOURCES_CUT;
     return s->n_worlds++;
 }
 
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 bool jumped, struct sources_world *world)
+                                 enum sources_step step, struct sources_world *world)
 {
     struct source *at = &s->list[source];
-    int submap;
+    int submap, n_worlds = s->n_worlds;
 
     if (at->any_seq && seq <= at->last_seq)
         return CONTROL_DUPLICATE;
@@ -255,13 +261,16 @@ enum control_reason sources_take(struct sources *s, int source, uint64_t seq, ui
             return CONTROL_DUPLICATE;
     if (at->n_under_way == UNDER_WAY)
         return CONTROL_OVERLOAD;
-    submap = world_of(s, source, world_epoch, jumped);
+    submap = world_of(s, source, world_epoch, step);
     if (submap < 0)
         return CONTROL_WORLDS;
     world->submap = (uint32_t)submap;
+    world->cut = s->worlds[submap].cut;
     world->breaks = at->breaks;
     at->any = true;
     at->world_epoch = world_epoch;
+    at->begun = s->n_worlds > n_worlds ? s->n_worlds : 0;
+    at->begun_by = seq;
     at->under_way[at->n_under_way++] = seq;
     return CONTROL_REASON_NONE;
 }
@@ -273,15 +282,23 @@ void sources_add_break(struct sources *s, int source)
     at->breaks = (at->breaks + 1) % BREAKS_END;
 }
 
-void sources_untake(struct sources *s, int source, uint64_t seq)
+static void leave(struct source *at, uint64_t seq)
 {
-    struct source *at = &s->list[source];
-
     for (int i = 0; i < at->n_under_way; i++)
         if (at->under_way[i] == seq) {
             at->under_way[i] = at->under_way[--at->n_under_way];
             return;
         }
+}
+
+void sources_untake(struct sources *s, int source, uint64_t seq)
+{
+    struct source *at = &s->list[source];
+
+    leave(at, seq);
+    if (at->begun == s->n_worlds && at->begun && at->begun_by == seq)
+        s->n_worlds--;
+    at->begun = 0;
 }
 
 void sources_retake(struct sources *s, int source, uint64_t seq)
@@ -312,17 +329,17 @@ void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
 
     if (!at->name[0])
         return; /* of a journal that names none */
-    sources_untake(s, source, ack->seq);
+    leave(at, ack->seq);
     v = place_of(at, ack->seq);
-    *v = (struct verdict){
-        .revision = ack->revision,
-        .t_capture_ns = t_capture_ns,
-        .submap = ack->submap,
-        .status = (uint8_t)ack->status,
-        .reason = (uint8_t)ack->reason,
-        .flags = (uint8_t)((ack->keyframe ? KEYFRAME : 0) | (ack->placed ? PLACED : 0)),
-        .part = ack->part,
-        .quality = ack->quality};
+    *v = (struct verdict){.revision = ack->revision,
+                          .t_capture_ns = t_capture_ns,
+                          .submap = ack->submap,
+                          .status = (uint8_t)ack->status,
+                          .reason = (uint8_t)ack->reason,
+                          .flags = (uint8_t)((ack->keyframe ? KEYFRAME : 0) |
+                                             (ack->placed ? PLACED : 0) | (ack->lost ? LOST : 0)),
+                          .part = ack->part,
+                          .quality = ack->quality};
     memcpy(v->pose, ack->pose, sizeof(v->pose));
     at->any = true;
     if (ack->status == CONTROL_REFUSED || (at->any_seq && ack->seq <= at->last_seq))
@@ -345,6 +362,7 @@ int sources_learn(struct sources *s, const struct sources_record *r, struct err 
     if (s->worlds[r->submap].source < 0) {
         s->worlds[r->submap].source = r->source;
         s->worlds[r->submap].epoch = r->world_epoch;
+        s->worlds[r->submap].cut = r->cut;
     }
     if (strcmp(at->name, r->name) != 0 || s->worlds[r->submap].source != r->source ||
         s->worlds[r->submap].epoch != r->world_epoch)
@@ -423,6 +441,7 @@ static bool get_verdict(struct bytes_reader *r, struct control_ack *ack, uint64_
     ack->reason = (enum control_reason)(word >> 8 & 0xff);
     ack->keyframe = (word >> 16 & KEYFRAME) != 0;
     ack->placed = (word >> 16 & PLACED) != 0;
+    ack->lost = (word >> 16 & LOST) != 0;
     ack->part = (uint8_t)(word >> 24);
     ok = (word & 0xff) <= CONTROL_REFUSED && (word >> 8 & 0xff) < CONTROL_REASONS;
     for (int i = 0; i < 7; i++) {

@@ -44,8 +44,8 @@ int sources_info(const struct sources *s, struct api_source *info);
 /* The worlds that frames were taken of: number, source and epoch; list [API_SUBMAPS_MAX]. Returns
  * how many there are. */
 int sources_worlds(const struct sources *s, struct api_submap *list);
-/* A world whose poses jumped is gone on with in another of the same epoch: the one before that; -1:
- * there is none. */
+/* A world whose poses jumped, or that was cut, is gone on with in another of the same epoch: the
+ * one before that; -1: there is none. */
 int sources_world_before(const struct sources *s, uint32_t submap);
 bool sources_has_world(const struct sources *s, uint32_t submap);
 int sources_n_worlds(const struct sources *s); /* those not heard of yet, below others, too */
@@ -59,26 +59,35 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
  * number differs from that before it starts at a new place. */
 struct sources_world {
     uint32_t submap, breaks;
+    bool cut;           /* the submap goes on where the epoch's one before it ended */
     uint32_t connected; /* of all sources, a bit each: the caller's */
 };
 
-#define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* worlds that may begin with a jump */
+#define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* worlds that may begin with a jump or a cut */
+
+/* How a frame's pose goes on from that of the frame before. */
+enum sources_step {
+    SOURCES_ON,
+    SOURCES_JUMPED, /* it does not: it begins a world, although its epoch is the same */
+    SOURCES_CUT     /* it does, but its submap is long enough, and it begins another one */
+};
 
 /*
  * sources_take - a frame is about to enter the queue
  *
- * In:      jumped: its pose does not go on from that of the frame before: it begins a world,
- *          although its epoch is the same, and the epoch's next frames are of that one
+ * In:      step: a world that is not told of by its epoch is the one that the epoch's next frames
+ *          are of
  * Out:     *world: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is set aside until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of those that are under way, or were used or
  *          dropped; CONTROL_WORLDS: the session has GPU_SUBMAPS_MAX worlds; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
-                                 bool jumped, struct sources_world *world);
+                                 enum sources_step step, struct sources_world *world);
 /* A frame of the source was refused because its phone had lost its tracking. */
 void sources_add_break(struct sources *s, int source);
-/* The queue had no room for it. */
+/* The queue had no room for it. A world that it began goes with it, if it is the newest of the
+ * session and no later frame of the source was taken. */
 void sources_untake(struct sources *s, int source, uint64_t seq);
 /* A frame that was taken has ended, or one that an earlier process took (store_recover.c); its time
  * counts where it was refused. */
@@ -90,6 +99,7 @@ struct sources_record {
     const char *name;
     int source;
     uint32_t world_epoch, submap, breaks;
+    bool cut;
 };
 /* Fills in what this does not know yet. Returns 0; ERR_INPUT: it contradicts what is known;
  * ERR_MEMORY. */

@@ -25,15 +25,34 @@ struct decode {
     struct decode_thread threads[TURN_POOL_MAX];
 };
 
-/* The size that the whole picture of a frame takes at the scale at which the network sees it. */
-static void seen_size(const struct lens_map *m, int net_w, int net_h, int *w, int *h)
+static bool has_network(const struct session *s)
 {
-    *w = net_w;
-    *h = net_h;
-    if (m->mapped) {
-        *w = (int)ceilf(fminf((float)m->w * (m->K.fx / m->from.fx), (float)m->w));
-        *h = (int)ceilf(fminf((float)m->h * (m->K.fy / m->from.fy), (float)m->h));
+    return session_setup(s)->depth || session_setup(s)->motion;
+}
+
+/* The size that the whole picture of a frame takes at the scale at which the network sees it;
+ * without a network it is the session's own size. */
+static void seen_size(struct session *s, const struct jpeg_info *info,
+                      const struct queue_item *item, int *w, int *h)
+{
+    struct lens_map m;
+
+    session_get_net(s, w, h);
+    m = lens_map_make(&item->frame.lens, item->K, info->width, info->height, *w, *h);
+    if (m.mapped && has_network(s)) {
+        *w = (int)ceilf(fminf((float)m.w * (m.K.fx / m.from.fx), (float)m.w));
+        *h = (int)ceilf(fminf((float)m.h * (m.K.fy / m.from.fy), (float)m.h));
     }
+}
+
+/* Without a network pictures are used as they come, if they are not too large. */
+static void choose_whole(const struct jpeg_info *info, int *w, int *h)
+{
+    int part = 1;
+
+    while (part < 8 && (info->width > part * GPU_SIDE_MAX || info->height > part * GPU_SIDE_MAX))
+        part *= 2;
+    jpeg_scaled_size(info, info->width / part, info->height / part, w, h);
 }
 
 /* The first frame decides the network's picture, and how much room the pictures of all have. The
@@ -43,11 +62,13 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info,
 {
     struct store_work *k = &session_work(s)->kept;
     const struct lens *lens = &item->frame.lens;
-    struct lens_map map;
     int w, h;
 
     session_get_net(s, &w, &h);
-    if (w == 0) {
+    if (w == 0 && !has_network(s)) {
+        choose_whole(info, &w, &h);
+        session_set_net(s, w, h);
+    } else if (w == 0) {
         bool sphere = lens->model == LENS_SPHERE;
 
         models_net_size(sphere ? 4 : info->width, sphere ? 3 : info->height,
@@ -56,8 +77,7 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info,
     }
     k->jpeg_w = info->width;
     k->jpeg_h = info->height;
-    map = lens_map_make(lens, item->K, info->width, info->height, w, h);
-    seen_size(&map, w, h, &w, &h);
+    seen_size(s, info, item, &w, &h);
     jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
@@ -67,11 +87,8 @@ static bool fit(struct session *s, const struct jpeg_info *info, struct queue_it
 {
     const struct store_work *k = &session_work(s)->kept;
     int side = k->w > k->h ? k->w : k->h, seen_w, seen_h;
-    struct lens_map map;
 
-    session_get_net(s, &seen_w, &seen_h);
-    map = lens_map_make(&item->frame.lens, item->K, info->width, info->height, seen_w, seen_h);
-    seen_size(&map, seen_w, seen_h, &seen_w, &seen_h);
+    seen_size(s, info, item, &seen_w, &seen_h);
     for (int part = 1; part <= 8; part *= 2) {
         int *w = &item->width, *h = &item->height;
 
@@ -111,14 +128,15 @@ static enum control_reason scale_camera(struct queue_item *item)
 /* The file's headers alone decide whether the card or this thread decodes, so a frame gives the
  * same picture when it is decoded again after a restart. A card that fails is the exception, but
  * then the process ends. */
-static int decode_picture(struct decode_thread *t, struct session *s, struct queue_item *item,
-                          const struct jpeg_info *info)
+static int decode_picture(struct decode_thread *t, struct session *s, const struct queue_item *item,
+                          const uint8_t *data, size_t len, const struct jpeg_info *info,
+                          uint8_t *rgb)
 {
-    const struct gpu_jpeg jpeg = {.data = item->frame.payload,
-                                  .len = item->frame.payload_len,
+    const struct gpu_jpeg jpeg = {.data = data,
+                                  .len = len,
                                   .width = info->width,
                                   .height = info->height,
-                                  .rgb = item->rgb,
+                                  .rgb = rgb,
                                   .w = item->width,
                                   .h = item->height};
     struct jpeg_limits limits = t->decode->limits;
@@ -165,6 +183,33 @@ static enum control_reason decode_parts(struct decode_thread *t, struct session 
     return rc == 0 ? CONTROL_REASON_NONE : rc == ERR_MEMORY ? CONTROL_MEMORY : CONTROL_BAD_FRAME;
 }
 
+/* The other picture of a pair, which is of the same size, behind the first. */
+static enum control_reason decode_second(struct decode_thread *t, struct session *s,
+                                         struct queue_item *item)
+{
+    const struct store_work *k = &session_work(s)->kept;
+    const struct frame_part *part = frame_find(&item->frame, FRAME_COLOUR);
+    struct jpeg_info info;
+
+    if (session_setup(s)->options.kind != SESSION_PANORAMA)
+        return CONTROL_REASON_NONE;
+    item->bad_part = FRAME_COLOUR;
+    if (!part || part->codec != FRAME_JPEG || !item->frame.rig.known ||
+        part->width != item->frame.width || part->height != item->frame.height)
+        return CONTROL_BAD_FRAME;
+    if (jpeg_probe(&info, part->data, part->len, &t->decode->limits, NULL))
+        return CONTROL_DECODE_ERROR;
+    if (info.width != part->width || info.height != part->height)
+        return CONTROL_BAD_FRAME;
+    item->second = item->rgb + parts_at((size_t)k->w * (size_t)k->h * 3);
+    item->second_K =
+        intrinsics_scale(item->frame.rig.K, part->width, part->height, item->width, item->height);
+    if (decode_picture(t, s, item, part->data, part->len, &info, item->second))
+        return CONTROL_DECODE_ERROR;
+    item->bad_part = 0;
+    return CONTROL_REASON_NONE;
+}
+
 /* CONTROL_REASON_NONE: item holds a picture. */
 static enum control_reason decode_item(struct decode_thread *t, struct session *s,
                                        struct queue_item *item)
@@ -194,7 +239,12 @@ static enum control_reason decode_item(struct decode_thread *t, struct session *
     reason = decode_parts(t, s, item);
     if (reason != CONTROL_REASON_NONE)
         return reason;
-    return decode_picture(t, s, item, &info) ? CONTROL_DECODE_ERROR : CONTROL_REASON_NONE;
+    reason = decode_second(t, s, item);
+    if (reason != CONTROL_REASON_NONE)
+        return reason;
+    return decode_picture(t, s, item, f->payload, f->payload_len, &info, item->rgb)
+               ? CONTROL_DECODE_ERROR
+               : CONTROL_REASON_NONE;
 }
 
 /* A first frame that was no good decides nothing: the next one may have another size. */

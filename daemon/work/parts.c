@@ -58,6 +58,8 @@ size_t parts_bytes(const struct session_options *o, int net_w, int net_h)
 {
     size_t mask = o->kind == SESSION_MONO ? (size_t)net_w * (size_t)net_h : 0;
 
+    if (o->kind == SESSION_PANORAMA)
+        return (size_t)net_w * (size_t)net_h * 3;
     return (takes_sensor(o) ? (size_t)GPU_SENSOR_PIXELS * 3 : 0) + parts_at(mask);
 }
 
@@ -311,7 +313,7 @@ int parts_decode(struct parts *p, struct queue_item *item, uint8_t *room,
     int rc = 0;
 
     item->sensor = (struct gpu_sensor){0};
-    item->mask = NULL;
+    item->mask = item->second = NULL;
     if (takes_sensor(o)) {
         rc = decode_sensor(p, item, room, o, err);
         room += (size_t)GPU_SENSOR_PIXELS * 3;

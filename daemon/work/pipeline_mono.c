@@ -46,6 +46,10 @@ static void open_job(struct job *job)
     /* the picture before was another camera's: no motion can be learned from it */
     bool reshaped = !posed && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
 
+    /* a submap that was cut off goes on from the one before */
+    bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
+                   session_world_before(job->session, item->submap) == (int)k->kept.submap;
+
     job->tie = tying_wants(job);
     job->frame = (struct gpu_frame){
         .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
@@ -59,8 +63,9 @@ static void open_job(struct job *job)
         .submap = item->submap,
         .source = (uint32_t)item->source,
         .breaks = item->breaks,
-        .restart = k->kept.any &&
-                   (item->submap != k->kept.submap || item->breaks != k->kept.breaks || reshaped),
+        .goes_on = goes_on,
+        .restart = k->kept.any && ((item->submap != k->kept.submap && !goes_on) ||
+                                   item->breaks != k->kept.breaks || reshaped),
         .sensor = item->sensor,
         .mask = item->mask,
         .depth_out = depth_result_room(job),
@@ -91,6 +96,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
         LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;
     ack->keyframe = r->is_keyframe != 0;
+    ack->lost = r->tracks.state == GPU_TRACKS_LOST;
     ack->placed = true;
     ack->submap = job->frame.submap;
     ack->revision = commit.revision;

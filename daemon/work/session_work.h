@@ -30,6 +30,7 @@ struct job {
     union { /* by the session's line */
         struct gpu_item on_device;
         struct gpu_frame frame;
+        struct gpu_pair pair;
     };
     bool tie;               /* it is kept as a keyframe (tying.h) */
     struct turn_entry turn; /* commit.h */

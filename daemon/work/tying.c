@@ -1,9 +1,11 @@
 #include "daemon/work/tying.h"
 
 #include "daemon/log.h"
+#include "gpu/tie/convention.h"
 #include "gpu/tie/small.h"
 #include "gpu/tie/ties.h"
 #include "proto/geom/pose.h"
+#include "proto/section.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +30,10 @@
 /* What is claimed of a world that began with a jump: that it may lie anywhere near. */
 #define JUMP_M 1.0
 #define JUMP_RAD 0.5
+/* And of one that was cut off: what the path through a world errs by, of its length. */
+#define CUT_M 0.02
+#define CUT_RAD 0.002
+#define JUDGED_MOST 60 /* moves by which a convention is found, or is not looked for any more */
 /* Clients are told of a world again that moved by more. */
 #define MOVED_M 0.002f
 #define MOVED_RAD 0.001f
@@ -40,6 +46,7 @@ struct tying {
 /* A keyframe that is not described yet. Its memory stays for the next one. */
 struct waiting {
     uint32_t world;
+    bool cut; /* its world goes on where another one ended */
     struct rigid T_wc;
     struct describe_picture picture;
     uint8_t *grey;
@@ -58,8 +65,10 @@ struct tying_part {
     struct tying *tying;
     struct turn_entry turn;
     struct ties *ties;
-    pthread_mutex_t lock; /* of n_kept, n_seen */
+    pthread_mutex_t lock; /* of n_kept, n_seen, n_described */
     uint32_t n_kept, n_seen;
+    uint32_t n_described; /* of n_seen: all but those for which there was no memory */
+    uint32_t n_saved;     /* that the next tying_save() writes; of the worker */
     /* keyframe n at n % WAITING: the committer's before n_kept says that it is there, then the
      * thread's until n_seen does */
     struct waiting waiting[WAITING];
@@ -67,7 +76,10 @@ struct tying_part {
     uint32_t n;
     struct world worlds[API_SUBMAPS_MAX];
     /* of the thread that ties */
-    uint32_t n_described; /* of n_seen: all but those for which there was no memory */
+    struct convention_votes votes;
+    uint32_t judged;            /* keyframe */
+    enum convention convention; /* what poses mean; it is not judged again */
+    struct confirm_result confirmed;
     struct ties_place places[TIES_WORLDS];
     struct api_submap list[API_SUBMAPS_MAX];
 };
@@ -152,6 +164,7 @@ void tying_keep(struct job *job)
            (size_t)picture->depth_w * (size_t)picture->depth_h * sizeof(*k->depth));
     picture->depth = k->depth;
     k->world = job->item->submap;
+    k->cut = job->item->cut;
     k->T_wc = job->frame.result.T_wc;
     w->last = k->T_wc;
     w->n++;
@@ -165,15 +178,22 @@ void tying_keep(struct job *job)
 
 /* ------------------------------------------------------------------------- ties */
 
-/* A world that begins with a jump lies where its poses have it, near that which it jumped from. */
-static bool claim(struct tying_part *p, uint32_t world)
+/* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
+ * from, or as its path goes on. */
+static bool claim(struct tying_part *p, const struct waiting *k)
 {
-    int64_t parent = p->worlds[world].claimed ? -1 : session_world_before(p->session, world);
+    int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
+    double length = (double)session_setup(p->session)->options.submap_m;
 
-    p->worlds[world].claimed = true;
+    p->worlds[k->world].claimed = true;
     if (parent < 0)
         return false;
-    ties_claim(p->ties, world, (uint32_t)parent, JUMP_M, JUMP_RAD);
+    ties_claim(p->ties, &(struct ties_claim){.world = k->world,
+                                             .parent = (uint32_t)parent,
+                                             .T_wc = k->T_wc,
+                                             .sigma_m = k->cut ? CUT_M * length : JUMP_M,
+                                             .sigma_rad = k->cut ? CUT_RAD * length : JUMP_RAD,
+                                             .cut = k->cut});
     return true;
 }
 
@@ -247,22 +267,60 @@ static void solve(struct tying_part *p)
         place_all(p, n);
 }
 
-/* Describes the keyframe that came first, and compares it. */
-static void next(struct tying *t, struct tying_part *p)
+/* The world that began the chain of jumps and cuts that this one is of. */
+static uint32_t root_of(struct session *s, uint32_t world)
+{
+    int before;
+
+    while ((before = session_world_before(s, world)) >= 0)
+        world = (uint32_t)before;
+    return world;
+}
+
+/* Do poses say how the camera moved since the keyframe that was judged last? Poses that seem to
+ * jump are judged as well: those of a wrong unit always do. */
+static void judge(struct tying_part *p, const struct ties_keyframe *k)
+{
+    const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
+
+    if (p->convention != CONVENTION_GIVEN || p->votes.n >= JUDGED_MOST)
+        return;
+    if (!last || root_of(p->session, last->world) != root_of(p->session, k->world) ||
+        !confirm_pair(&p->confirmed, &last->seen, &k->seen)) {
+        p->judged = p->n_described;
+        return;
+    }
+    if (!convention_note(&p->votes, &p->confirmed.T_ba, &last->T_wc, &k->T_wc))
+        return;
+    p->judged = p->n_described;
+    p->convention = convention_of(&p->votes);
+    if (p->convention == CONVENTION_GIVEN)
+        return;
+    session_set_bad_pose(p->session, convention_text(p->convention));
+    LOG_AT(LOG_WARNING, "session %s: %s (%u of %u moves agree, %u as they came)",
+           session_id(p->session), convention_text(p->convention),
+           (unsigned)p->votes.of[p->convention], (unsigned)p->votes.n,
+           (unsigned)p->votes.of[CONVENTION_GIVEN]);
+}
+
+/* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
+static bool next(struct tying *t, struct tying_part *p)
 {
     const struct waiting *w = &p->waiting[p->n_seen % WAITING];
     struct ties_keyframe *k = ties_room(p->ties, p->n_described);
     bool more;
 
     if (!k)
-        return;
+        return false;
     k->world = w->world;
     k->T_wc = w->T_wc;
     describe_picture(&k->seen, &t->room, &w->picture);
-    more = claim(p, k->world);
-    more = ties_next(p->ties, p->n_described++) || more;
+    judge(p, k);
+    more = claim(p, w);
+    more = ties_next(p->ties, p->n_described) || more;
     if (more)
         solve(p);
+    return true;
 }
 
 static void serve(void *ctx, int thread, struct turn_entry *e)
@@ -282,9 +340,11 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
     n = p->n_kept - p->n_seen;
     pthread_mutex_unlock(&p->lock);
     if (n && !session_dead(s)) {
-        next(t, p);
+        bool described = next(t, p);
+
         pthread_mutex_lock(&p->lock);
         p->n_seen++;
+        p->n_described += described;
         pthread_mutex_unlock(&p->lock);
         n--;
     }
@@ -364,6 +424,56 @@ int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, st
     pthread_mutex_init(&p->lock, NULL);
     *part = p;
     return 0;
+}
+
+/* ------------------------------------------------------------------------- as bytes */
+
+size_t tying_state_bytes(struct session *s)
+{
+    struct tying_part *p = session_work(s)->tying;
+
+    if (!p)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    p->n_saved = p->n_described;
+    pthread_mutex_unlock(&p->lock);
+    return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
+}
+
+int tying_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    struct tying_part *p = session_work(s)->tying;
+
+    *len = 0;
+    return p && p->n_saved ? ties_save(p->ties, p->n_saved, buf, cap, len, err) : 0;
+}
+
+/* Keyframes of each world, and whether it has to be claimed, follow from what was kept. */
+static void count_again(struct tying_part *p, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ties_keyframe *k = ties_room(p->ties, i);
+        struct world *w = &p->worlds[k->world];
+
+        w->last = k->T_wc;
+        w->n++;
+        w->claimed = w->mine = true;
+    }
+    p->n = p->n_kept = p->n_seen = p->n_described = n;
+}
+
+int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+{
+    struct tying_part *p = session_work(s)->tying;
+    uint32_t n;
+    int rc;
+
+    if (!p)
+        return 0;
+    rc = ties_load(p->ties, &n, buf, len, err);
+    if (rc == 0)
+        count_again(p, n);
+    return rc;
 }
 
 void tying_disown(struct tying_part **part)

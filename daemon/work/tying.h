@@ -7,8 +7,8 @@
  * where worlds are tied it places those that no client has placed: what a PUT of submaps/{n} does,
  * and no point is sent again. A world that began because a pose jumped (jump.h) lies where the
  * poses have it until it is tied.
- * What is kept lives as long as the process. After a restart worlds stay where they were placed;
- * those that begin then are compared with keyframes of that process alone.
+ * Keyframes and what they tie are part of a session's checkpoints. Those that came after the last
+ * one are taken again when the journal is replayed.
  * Threads: tying_wants() and tying_keep() as session_work.h has it for jobs; the rest any. One
  *          mutex inside, and nothing else is locked under it.
  */
@@ -38,6 +38,16 @@ void tying_disown(struct tying_part **part);
 bool tying_wants(struct job *job);
 /* A frame that was wanted has its result. */
 void tying_keep(struct job *job);
+
+/* What goes into a checkpoint, on the device's thread: bytes that the next tying_save() writes at
+ * most, 0 = there are no keyframes. */
+size_t tying_state_bytes(struct session *s);
+/* Returns 0; ERR_LIMIT: cap. *len 0: there is nothing to keep. */
+MUST_CHECK int tying_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
+                          struct err *err);
+/* Back into a session that no other thread knows yet. Returns 0; ERR_INPUT, ERR_MEMORY: it has no
+ * keyframes then. */
+MUST_CHECK int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *err);
 
 /* turn_pool_alive_us() of its thread */
 uint64_t tying_alive_us(const struct tying *t);

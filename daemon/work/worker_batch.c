@@ -143,7 +143,7 @@ static void charge(struct worker *w, struct job *const *jobs, int n, uint64_t us
         pixels[i] = (uint64_t)width * (uint64_t)height;
         all += pixels[i];
     }
-    if (all)
+    if (all && session_setup(jobs[0]->session)->depth) /* a batch is of one line */
         atomic_store(&w->ps_per_pixel, ps ? (7 * ps + us * 1000000 / all) / 8 : us * 1000000 / all);
     batch_policy_share(share_us, pixels, n, us);
     for (int i = 0; i < n; i++) {

@@ -54,7 +54,7 @@ static int make_state(struct worker *w, struct session *s, struct err *err)
     struct session_work *k = session_work(s);
     struct gpu_model *depth = NULL, *motion = NULL;
     struct gpu_session_config config;
-    int rc = get_model(w, setup->depth, &depth, err);
+    int rc = setup->depth ? get_model(w, setup->depth, &depth, err) : 0;
 
     if (rc == 0 && setup->motion)
         rc = get_model(w, setup->motion, &motion, err);

@@ -244,6 +244,8 @@ static int check_session(const struct gpu *g, const struct gpu_session_config *c
         c->max_image_h > 16384)
         return err_at(err, ERR_INPUT, "/max_image_w", "pictures of %dx%d: allowed are 1 to 16384",
                       c->max_image_w, c->max_image_h);
+    if (c->line->check_config)
+        return c->line->check_config(c, err);
     return c->line->has_map ? check_map(c, err) : 0;
 }
 

@@ -168,6 +168,7 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->submap = f->submap;
     a->source = f->source;
     a->breaks = f->breaks;
+    a->goes_on = f->goes_on != 0;
     a->turn = f->item.turn;
     put_networks(a, graph, at);
     session_cuda_put_sensor(a, s, f);

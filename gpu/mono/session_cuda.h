@@ -210,7 +210,7 @@ struct frame_cuda {
     struct lens_map map;   /* from the uploaded picture to the network's */
     struct rigid T_wc;     /* if has_pose */
     int has_pose, restart;
-    uint32_t submap, source, breaks;
+    uint32_t submap, source, breaks, goes_on;
     int turn; /* quarters: the depth network's picture and answer are turned (I4) */
     int mask; /* there is one */
     int sensor_w, sensor_h, sensor_inverse, sensor_sure; /* 0 x 0: no sensor's picture */
@@ -266,6 +266,7 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.source = a->source;
     a->views.frame.submap = a->submap;
     a->views.frame.breaks = a->breaks;
+    a->views.frame.goes_on = a->goes_on;
 }
 
 /* What it asks of tracks; after session_cuda_put_sensor(). */

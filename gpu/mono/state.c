@@ -149,7 +149,6 @@ struct found {
     size_t at[N_PARTS], len[N_PARTS];
     int any[N_PARTS];
     unsigned version[N_PARTS];
-    size_t v1_at, v1_len; /* at 0 = it has no such section */
 };
 
 unsigned state_reads(uint32_t tag)
@@ -157,7 +156,7 @@ unsigned state_reads(uint32_t tag)
     for (int i = 0; i < N_PARTS; i++)
         if (state_part[i]->tag == tag)
             return state_part[i]->version;
-    return tag == STATE_V1_TAG;
+    return 0;
 }
 
 static int is_wanted(const struct state_part *p, const struct state_head *h)
@@ -202,17 +201,12 @@ static int find_part(struct found *f, const struct section *s, const uint8_t *bu
 
     while (i < N_PARTS && state_part[i]->tag != s->tag)
         i++;
-    if (s->tag == STATE_V1_TAG && !f->v1_at) {
-        f->v1_at = (size_t)(s->body - buf);
-        f->v1_len = s->len;
-    } else if (i < N_PARTS && !f->any[i]) {
-        f->any[i] = 1;
-        f->at[i] = (size_t)(s->body - buf);
-        f->len[i] = s->len;
-        f->version[i] = s->version;
-    } else {
+    if (i == N_PARTS || f->any[i])
         return err_set(err, ERR_INPUT, "a state has one of its sections twice");
-    }
+    f->any[i] = 1;
+    f->at[i] = (size_t)(s->body - buf);
+    f->len[i] = s->len;
+    f->version[i] = s->version;
     return 0;
 }
 
@@ -240,8 +234,6 @@ static int find_parts(struct found *f, const uint8_t *buf, size_t len, struct er
 static int get_heads(struct state_head *h, struct found *f, const uint8_t *buf, struct err *err)
 {
     memset(h, 0, sizeof *h);
-    if (f->v1_at)
-        return state_v1_get(h, buf + f->v1_at, f->v1_len, err);
     for (int i = 0; i < N_PARTS; i++) {
         struct bytes_reader r = bytes_reader(buf + f->at[i], f->len[i]);
         if (f->any[i])
@@ -285,9 +277,7 @@ static int lay_found(struct state_layout *l, const struct state_head *h, const s
     int ok = 1;
 
     memset(l, 0, sizeof *l);
-    if (f->v1_at)
-        ok = state_v1_lay(l, h, f->v1_at) == f->v1_at + f->v1_len;
-    for (int i = 0; i < N_PARTS && !f->v1_at; i++)
+    for (int i = 0; i < N_PARTS; i++)
         if (f->any[i])
             ok &= state_part[i]->lay(l, h, f->at[i]) == f->at[i] + f->len[i];
     return ok ? 0 : err_set(err, ERR_INPUT, "a section is not as long as its counts say");

@@ -16,7 +16,6 @@
  *   GVIE  keyframes of many views, with their maps, if the session uses them   state_views.c
  *   GPTH  tracks and the path that they tell, if poses come from them           state_path.c
  *   GPRE  the motion network's previous picture, if there is one               state.c
- *   GRST  instead of the others: all of it in the layout of version 0.1.0      state_v1.c
  *
  * Maps:    of each cell the slot alone, 4 bytes: a stale cell is written as an empty one, and the
  *          tag of a live one is its point's. Slots are differences to the last live cell, zigzag

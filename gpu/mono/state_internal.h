@@ -28,9 +28,6 @@ struct state_part {
 
 extern const struct state_part state_model, state_normals, state_keyframes, state_worlds,
     state_cells, state_views, state_path;
-/* Their arrays from byte `end` on. Returns where they end. */
-size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t end);
-size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t end);
 
 /* Places an array of n bytes behind `*end`, which moves behind it. Returns where it begins. */
 size_t state_take(size_t *end, size_t n);
@@ -53,12 +50,5 @@ static inline uint32_t state_tag(const uint8_t *place, uint32_t slot)
 }
 
 int state_finite(const uint8_t *from, size_t n); /* n floats */
-
-/* state_v1.c: state_v1_get() reads the numbers of a state of version 0.1.0; state_v1_lay() finds
- * its arrays and returns where it ends. */
-#define STATE_V1_TAG SECTION_TAG('G', 'R', 'S', 'T')
-#define STATE_V1_HEAD_BYTES 120
-MUST_CHECK int state_v1_get(struct state_head *h, const uint8_t *body, size_t len, struct err *err);
-size_t state_v1_lay(struct state_layout *l, const struct state_head *h, size_t at);
 
 #endif

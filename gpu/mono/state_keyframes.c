@@ -28,19 +28,14 @@ AT(keyframe, grid.p, 120);
 AT(keyframe, grid.valid, 696);
 AT(keyframe, frame, 744);
 
-size_t state_keyframes_lay(struct state_layout *l, const struct state_head *h, size_t end)
+static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
-    size_t n = h->n_keyframes;
+    size_t n = h->n_keyframes, end = at + HEAD_BYTES;
 
     l->keyframes = state_take(&end, n * sizeof(struct keyframe));
     l->overlaps = state_take(&end, n * n);
     l->maps = state_take(&end, h->cells ? 0 : n * (size_t)h->w * (size_t)h->h * sizeof(uint32_t));
     return end;
-}
-
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
-{
-    return state_keyframes_lay(l, h, at + HEAD_BYTES);
 }
 
 static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,

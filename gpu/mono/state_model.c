@@ -33,9 +33,9 @@ AT(point_out, p_q, 0);
 AT(point_out, rgb, 12);
 AT(point_out, confidence, 15);
 
-size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_t end)
+static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
 {
-    size_t n = h->n_slots;
+    size_t n = h->n_slots, end = at + HEAD_BYTES;
 
     l->place = state_take(&end, n * sizeof(struct point_place));
     l->stat = state_take(&end, n * sizeof(struct point_stat));
@@ -44,11 +44,6 @@ size_t state_model_lay(struct state_layout *l, const struct state_head *h, size_
     l->unstable = state_take(&end, h->n_unstable * sizeof(uint32_t));
     l->free_slots = state_take(&end, h->n_free * sizeof(uint32_t));
     return end;
-}
-
-static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
-{
-    return state_model_lay(l, h, at + HEAD_BYTES);
 }
 
 static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head *h,

@@ -9,7 +9,7 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
     struct session_cpu *s = session_cpu_of(item->session);
     struct gpu_frame *f = gpu_frame_of(item);
     const struct views_frame now = {s->rgb,    s->depth,  s->camera.T_wc, s->camera.K,
-                                    f->source, f->submap, f->breaks};
+                                    f->source, f->submap, f->breaks,      f->goes_on != 0};
 
     (void)err;
     if (!s->views || !f->has_pose) {

@@ -1,12 +1,9 @@
-#include "gpu/tie/ties.h"
-
-#include "gpu/tie/graph.h"
+#include "gpu/tie/ties_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES (TIES_KEYFRAMES / TIES_PIECE)
 #define CANDIDATES 6   /* that look most alike are looked at closely */
 #define ALIKE_LEAST 12 /* corners, of a candidate */
 #define SAME_M 0.25    /* two pairs say the same of two worlds */
@@ -14,43 +11,25 @@
 #define HOLDS 0.6  /* share of their matches that holds for all pairs together */
 #define TIE_M 0.02 /* deviation of a tie of two pairs */
 #define TIE_RAD 0.006
-
-/* A keyframe of world a and one of world b that were confirmed. */
-struct pair {
-    uint32_t a, b; /* keyframes; world of a < world of b */
-    int n;
-    struct confirm_match match[DESCRIBE_CORNERS];
-    struct sim3 X; /* world a to world b by this pair alone */
-};
-
-struct claim {
-    uint32_t world, parent;
-    double sigma_m, sigma_rad;
-};
-
-struct ties {
-    struct ties_keyframe *piece[PIECES];
-    struct pair pair[TIES_PAIRS];
-    int n_pairs;
-    struct claim claim[TIES_CLAIMS];
-    int n_claims;
-    struct confirm_result result;
-    struct graph_edge edge[TIES_PAIRS + TIES_CLAIMS];
-    struct graph_node node[TIES_WORLDS];
-};
+#define BENT 0.25 /* of what the path through a world errs by */
 
 int ties_new(struct ties **out, struct err *err)
 {
     struct ties *t = calloc(1, sizeof(*t));
 
     *out = t;
-    return t ? 0 : err_set(err, ERR_MEMORY, "no memory for the ties of a session");
+    if (!t)
+        return err_set(err, ERR_MEMORY, "no memory for the ties of a session");
+    pthread_mutex_init(&t->lock, NULL);
+    return 0;
 }
 
 void ties_free(struct ties **t)
 {
-    for (int i = 0; *t && i < PIECES; i++)
+    for (int i = 0; *t && i < TIES_PIECES; i++)
         free((*t)->piece[i]);
+    if (*t)
+        pthread_mutex_destroy(&(*t)->lock);
     free(*t);
     *t = NULL;
 }
@@ -84,16 +63,16 @@ static uint32_t world_of(const struct ties *t, uint32_t k)
     return at(t, k)->world;
 }
 
-static bool is_between(const struct ties *t, const struct pair *p, uint32_t a, uint32_t b)
+static bool is_between(const struct ties *t, const struct ties_pair *p, uint32_t a, uint32_t b)
 {
     return world_of(t, p->a) == a && world_of(t, p->b) == b;
 }
 
 /* The place for a pair of so many matches: a free one, or the weakest of its two worlds where there
  * are as many of them as are kept. NULL: it is weaker than those. */
-static struct pair *place_for(struct ties *t, uint32_t a, uint32_t b, int n)
+static struct ties_pair *place_for(struct ties *t, uint32_t a, uint32_t b, int n)
 {
-    struct pair *weakest = NULL;
+    struct ties_pair *weakest = NULL;
     int n_here = 0;
 
     for (int i = 0; i < t->n_pairs; i++)
@@ -112,24 +91,40 @@ static bool try_pair(struct ties *t, uint32_t k, uint32_t other)
 {
     uint32_t a = world_of(t, k) < world_of(t, other) ? k : other, b = a == k ? other : k;
     const struct ties_keyframe *ka = at(t, a), *kb = at(t, b);
-    struct sim3 T_a, T_b, back;
-    struct pair *p;
+    struct sim3 T_a, T_b, X;
+    struct ties_pair *p;
 
     if (!confirm_pair(&t->result, &ka->seen, &kb->seen))
         return false;
-    p = place_for(t, ka->world, kb->world, t->result.n_in);
-    if (!p)
-        return false;
-    p->a = a;
-    p->b = b;
-    p->n = t->result.n_in;
-    memcpy(p->match, t->result.in, (size_t)p->n * sizeof(*p->match));
     small_from(&T_a, &ka->T_wc);
     small_from(&T_b, &kb->T_wc);
-    small_inverse(&back, &T_a);
-    small_mul(&p->X, &t->result.T_ba, &back);
-    small_mul(&p->X, &T_b, &p->X);
-    return true;
+    small_inverse(&X, &T_a);
+    small_mul(&X, &t->result.T_ba, &X);
+    small_mul(&X, &T_b, &X);
+    pthread_mutex_lock(&t->lock);
+    p = place_for(t, ka->world, kb->world, t->result.n_in);
+    if (p) {
+        p->a = a;
+        p->b = b;
+        p->n = t->result.n_in;
+        p->X = X;
+        memcpy(p->match, t->result.in, (size_t)p->n * sizeof(*p->match));
+    }
+    pthread_mutex_unlock(&t->lock);
+    return p != NULL;
+}
+
+/* What is known of two worlds that meet in a cut, or of one: what its path errs by. */
+static const struct ties_claim *cut_of(const struct ties *t, uint32_t a, uint32_t b)
+{
+    for (int i = 0; i < t->n_claims; i++) {
+        const struct ties_claim *c = &t->claim[i];
+
+        if (c->cut && ((c->world == a && c->parent == b) || (c->world == b && c->parent == a) ||
+                       (a == b && (c->world == a || c->parent == a))))
+            return c;
+    }
+    return NULL;
 }
 
 bool ties_next(struct ties *t, uint32_t k)
@@ -143,7 +138,9 @@ bool ties_next(struct ties *t, uint32_t k)
     bool more = false;
 
     for (uint32_t i = 0; i < k; i++) {
-        int alike = now->world == world_of(t, i) ? 0 : confirm_alike(&now->seen, &at(t, i)->seen);
+        uint32_t world = world_of(t, i);
+        bool one = world == now->world || cut_of(t, now->world, world);
+        int alike = one ? 0 : confirm_alike(&now->seen, &at(t, i)->seen);
         int j = n < CANDIDATES ? n : CANDIDATES - 1;
 
         if (alike < ALIKE_LEAST || (n == CANDIDATES && alike <= best[j].alike))
@@ -159,16 +156,18 @@ bool ties_next(struct ties *t, uint32_t k)
     return more;
 }
 
-void ties_claim(struct ties *t, uint32_t world, uint32_t parent, double sigma_m, double sigma_rad)
+void ties_claim(struct ties *t, const struct ties_claim *claim)
 {
+    pthread_mutex_lock(&t->lock);
     if (t->n_claims < TIES_CLAIMS)
-        t->claim[t->n_claims++] = (struct claim){world, parent, sigma_m, sigma_rad};
+        t->claim[t->n_claims++] = *claim;
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ------------------------------------------------------------------------- ties */
 
 /* Do two pairs say the same of where the first one's camera is in world b? */
-static bool agree(const struct ties *t, const struct pair *p, const struct pair *q)
+static bool agree(const struct ties *t, const struct ties_pair *p, const struct ties_pair *q)
 {
     struct sim3 T, by_p, by_q;
 
@@ -183,13 +182,13 @@ static bool agree(const struct ties *t, const struct pair *p, const struct pair 
 
 /* The pairs of two worlds that agree with one of them, the most there are; two different keyframes
  * of each world at least. Returns how many, 0 = the worlds are not tied. */
-static int agreeing(const struct pair *set[TIES_OF_TWO], const struct ties *t,
-                    const struct pair *const all[TIES_OF_TWO], int n)
+static int agreeing(const struct ties_pair *set[TIES_OF_TWO], const struct ties *t,
+                    const struct ties_pair *const all[TIES_OF_TWO], int n)
 {
     int most = 0;
 
     for (int i = 0; i < n; i++) {
-        const struct pair *now[TIES_OF_TWO];
+        const struct ties_pair *now[TIES_OF_TWO];
         bool more_a = false, more_b = false;
         int m = 0;
 
@@ -207,12 +206,28 @@ static int agreeing(const struct pair *set[TIES_OF_TWO], const struct ties *t,
     return most;
 }
 
+/* What a tie of two worlds may be off by: itself, and a share of what either path errs by, since a
+ * world is taken for rigid. */
+static void put_sigma(struct graph_edge *e, const struct ties *t, int n)
+{
+    const struct ties_claim *cut[2] = {cut_of(t, e->a, e->a), cut_of(t, e->b, e->b)};
+    double m2 = TIE_M * TIE_M * 2 / n, rad2 = TIE_RAD * TIE_RAD * 2 / n;
+
+    for (int i = 0; i < 2; i++)
+        if (cut[i]) {
+            m2 += BENT * BENT * cut[i]->sigma_m * cut[i]->sigma_m;
+            rad2 += BENT * BENT * cut[i]->sigma_rad * cut[i]->sigma_rad;
+        }
+    e->sigma_m = sqrt(m2);
+    e->sigma_rad = sqrt(rad2);
+}
+
 /* The tie of two worlds by all of its pairs. Returns false where there is none. */
 static bool tie(struct graph_edge *e, const struct ties *t,
-                const struct pair *const all[TIES_OF_TWO], int n)
+                const struct ties_pair *const all[TIES_OF_TWO], int n)
 {
     struct confirm_link link[TIES_OF_TWO];
-    const struct pair *set[TIES_OF_TWO];
+    const struct ties_pair *set[TIES_OF_TWO];
     int n_set = agreeing(set, t, all, n), n_matches = 0;
     struct sim3 X;
 
@@ -230,10 +245,8 @@ static bool tie(struct graph_edge *e, const struct ties *t,
     }
     if (confirm_together(&X, link, n_set) < HOLDS * n_matches)
         return false;
-    *e = (struct graph_edge){.a = world_of(t, set[0]->a),
-                             .b = world_of(t, set[0]->b),
-                             .sigma_m = TIE_M * sqrt(2.0 / n_set),
-                             .sigma_rad = TIE_RAD * sqrt(2.0 / n_set)};
+    *e = (struct graph_edge){.a = world_of(t, set[0]->a), .b = world_of(t, set[0]->b)};
+    put_sigma(e, t, n_set);
     e->T_a = link[0].T_a;
     small_mul(&e->T_b, &X, &link[0].T_a);
     return true;
@@ -246,7 +259,7 @@ static uint32_t all_ties(struct ties *t)
 
     for (int i = 0; i < t->n_pairs; i++) {
         uint32_t a = world_of(t, t->pair[i].a), b = world_of(t, t->pair[i].b);
-        const struct pair *of_two[TIES_OF_TWO];
+        const struct ties_pair *of_two[TIES_OF_TWO];
         bool first = true;
         int n = 0;
 
@@ -267,15 +280,16 @@ int ties_solve(struct ties *t, struct ties_place *place, struct err *err)
     int rc;
 
     for (int i = 0; i < t->n_claims; i++) {
-        const struct claim *c = &t->claim[i];
+        const struct ties_claim *c = &t->claim[i];
+        struct graph_edge *e = &t->edge[n_edges++];
 
-        t->edge[n_edges++] = (struct graph_edge){.a = c->parent,
-                                                 .b = c->world,
-                                                 .T_a = sim3_identity(),
-                                                 .T_b = sim3_identity(),
-                                                 .sigma_m = c->sigma_m,
-                                                 .sigma_rad = c->sigma_rad,
-                                                 .sure = true};
+        *e = (struct graph_edge){.a = c->parent,
+                                 .b = c->world,
+                                 .sigma_m = c->sigma_m,
+                                 .sigma_rad = c->sigma_rad,
+                                 .sure = true};
+        small_from(&e->T_a, &c->T_wc);
+        e->T_b = e->T_a;
     }
     for (uint32_t i = 0; i < TIES_WORLDS; i++)
         t->node[i] = (struct graph_node){.fixed = place[i].fixed, .T = place[i].T};

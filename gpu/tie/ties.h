@@ -6,7 +6,7 @@
  * look most alike are confirmed by geometry (confirm.h). Two worlds are tied when two different
  * keyframes of each say the same of how they lie; one alone ties nothing. Where a world lies then
  * follows from all ties together (graph.h).
- * Threads: ties_room() and ties_keep() by one, ties_next() by another; see there. No locks inside.
+ * Threads: one, but for ties_save(); one mutex inside.
  * Memory:  ties_bytes() at most, in pieces of TIES_PIECE keyframes as they come
  * Maths:   MATH.md (W1)-(W8)
  */
@@ -51,9 +51,17 @@ struct ties_keyframe *ties_room(struct ties *t, uint32_t n);
  */
 bool ties_next(struct ties *t, uint32_t k);
 
-/* What is known otherwise: poses say that `world` lies in `parent`'s axes, about; metres, radians.
- * By the thread of ties_next(). */
-void ties_claim(struct ties *t, uint32_t world, uint32_t parent, double sigma_m, double sigma_rad);
+/* What is known otherwise: poses say that `world` lies in `parent`'s axes, about. */
+struct ties_claim {
+    uint32_t world, parent;
+    struct rigid T_wc; /* a camera, the same in both */
+    double sigma_m, sigma_rad;
+    /* The path goes on from the one into the other; sigma is what it errs by along a world. What
+     * both see where they meet says nothing of that, and their keyframes are not compared. */
+    bool cut;
+};
+/* By the thread of ties_next(), before a keyframe of `world`. */
+void ties_claim(struct ties *t, const struct ties_claim *claim);
 
 /* Where a world lies in the session's. */
 struct ties_place {
@@ -70,6 +78,21 @@ struct ties_place {
  * Cost:    a second for 256 worlds that are all tied, 0.1 ms for two
  */
 MUST_CHECK int ties_solve(struct ties *t, struct ties_place *place, struct err *err);
+
+/*
+ * ties_save / ties_load - keyframes, pairs and claims as bytes, and back into new ties
+ *
+ * In:      n: the first so many keyframes, of which no other thread writes; pairs of later ones are
+ *          left out. Any thread.
+ * Returns: 0; ERR_LIMIT: cap, for which ties_state_bytes(n) is enough at any time; ERR_INPUT: not
+ *          such bytes, or a number that is none; ERR_MEMORY. After an error of ties_load(), which
+ *          is given new ones, there are none.
+ */
+size_t ties_state_bytes(uint32_t n);
+MUST_CHECK int ties_save(struct ties *t, uint32_t n, uint8_t *buf, size_t cap, size_t *len,
+                         struct err *err);
+MUST_CHECK int ties_load(struct ties *t, uint32_t *n, const uint8_t *buf, size_t len,
+                         struct err *err);
 
 #ifdef __cplusplus
 }

@@ -204,7 +204,7 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
         memset(s, 0, sizeof *s);
         memset(&v->anchor[v->plan.strand], 0, sizeof *v->anchor);
     }
-    if (!same || s->submap != f->submap || s->breaks != f->breaks) {
+    if (!same || (s->submap != f->submap && !f->goes_on) || s->breaks != f->breaks) {
         for (int j = 0; j < (int)v->n_places; j++)
             if (v->kept[j].strand == v->plan.strand)
                 v->kept[j].strand = -1;

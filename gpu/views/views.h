@@ -172,6 +172,7 @@ struct views_frame {
     /* Whose it is, its world, and how often tracking had been lost before it: where the world or
      * the number differs from the source's last frame, no keyframe so far is a neighbour. */
     uint32_t source, submap, breaks;
+    uint32_t goes_on; /* its pose goes on from that frame's, although its world is another one */
 };
 
 /* Pixels of a picture at all of its sizes. */

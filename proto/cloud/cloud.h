@@ -69,6 +69,20 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot);
 void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 
 /*
+ * cloud_place_put / cloud_place_remove - one changed point, named by where it lies: for producers
+ * that keep at most one point at a place, and no slots
+ *
+ * A put replaces what lay there. A place may be named once between two commits, and one cloud takes
+ * either slots or places. A point then costs its key alone, 8 bytes, beside history and what is
+ * staged.
+ * Returns: as cloud_stage_put(); ERR_LIMIT also beyond max_points
+ */
+MUST_CHECK int cloud_place_put(struct cloud *c, uint32_t submap, const int32_t p_q[3],
+                               const struct key_look *look, struct err *err);
+MUST_CHECK int cloud_place_remove(struct cloud *c, uint32_t submap, const int32_t p_q[3],
+                                  struct err *err);
+
+/*
  * cloud_commit - merge what was staged into the sorted blocks
  *
  * Out:     *n_changed, and the list of changed block indices, borrowed until the next commit

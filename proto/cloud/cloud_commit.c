@@ -82,6 +82,7 @@ uint64_t cloud_commit(struct cloud *c, const uint32_t **changed, uint32_t *n_cha
     cloud_sort(c->staged, c->staged_aux, c->n_staged);
     n = cloud_sort_net(c->staged, c->n_staged);
     c->n_staged = 0;
+    c->n_more = 0;
     *n_changed = 0;
     *changed = c->changed;
     if (n == 0)

@@ -75,6 +75,8 @@ struct cloud {
     uint32_t recent; /* block of the last put: the next put is often in it too */
     struct cloud_change *staged, *staged_aux;
     size_t n_staged, staged_cap, staged_touched;
+    int by_place;   /* points are named by places: there are no slots, staged changes grow */
+    int64_t n_more; /* by_place: points that the next commit adds */
     uint32_t *changed;
     uint32_t changed_cap;
 

@@ -41,7 +41,7 @@ static void push(struct cloud *c, uint32_t block, uint64_t key, int count)
 
 void cloud_stage_expect(const struct cloud *c, uint32_t slot)
 {
-    if (!c->staged_cap || slot >= c->limits.max_points)
+    if (!c->slots || slot >= c->limits.max_points)
         return;
     __builtin_prefetch(&c->slots[slot], 1);
 }
@@ -50,7 +50,7 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot)
 {
     struct cloud_slot *s;
 
-    if (!c->staged_cap || slot >= c->limits.max_points || !c->slots[slot].block)
+    if (!c->slots || slot >= c->limits.max_points || !c->slots[slot].block)
         return;
     s = &c->slots[slot];
     c->blocks[s->block - 1].n_next--;
@@ -86,7 +86,9 @@ int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32
     if (slot >= c->limits.max_points)
         return err_set(err, ERR_LIMIT, "slot %u of a cloud of at most %u points", (unsigned)slot,
                        (unsigned)c->limits.max_points);
-    if (!c->staged_cap)
+    if (c->by_place)
+        rc = err_set(err, ERR_STATE, "a cloud of places takes no points by slots");
+    else if (!c->staged_cap)
         rc = cloud_stage_open(c, err);
     if (rc)
         return rc;

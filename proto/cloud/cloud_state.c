@@ -55,7 +55,7 @@ int cloud_state_save(const struct cloud *c, uint8_t *buf, size_t cap, size_t *le
     struct bytes_writer w = bytes_writer(buf, cap);
 
     *len = 0;
-    if (c->n_staged || (c->n_blocks && !c->staged_cap))
+    if (c->n_staged || (c->n_blocks && !c->staged_cap && !c->by_place))
         return err_set(err, ERR_STATE, "only a producer's cloud is saved, between two commits");
     if (need > cap)
         return err_set(err, ERR_LIMIT, "a cloud of %zu bytes does not fit %zu", need, cap);
@@ -188,6 +188,42 @@ static void forget(struct cloud *c)
     c->slots_touched = 0;
 }
 
+/* Blocks, keys and hash. */
+static int get_content(struct cloud *c, struct bytes_reader *r, const struct head *h,
+                       struct err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < h->n_blocks && !rc; i++)
+        rc = get_block(c, r, h, err);
+    if (!rc && c->points != h->points)
+        rc = err_set(err, ERR_INPUT, "the blocks have fewer points than there are");
+    if (!rc)
+        rc = get_keys(c, r, err);
+    if (!rc && c->hash != h->hash)
+        rc = err_set(err, ERR_INPUT, "the cloud does not hash as it did");
+    return rc;
+}
+
+/* A cloud of places, which has points and no slots: at most one point lies at each place. */
+static int load_places(struct cloud *c, struct bytes_reader *r, const struct head *h,
+                       struct err *err)
+{
+    int rc = get_content(c, r, h, err);
+
+    for (uint32_t i = 0; i < c->n_blocks && !rc; i++)
+        for (uint32_t k = 1; k < c->blocks[i].n && !rc; k++)
+            if (c->blocks[i].keys[k] >> KEY_MORTON_AT == c->blocks[i].keys[k - 1] >> KEY_MORTON_AT)
+                rc = err_set(err, ERR_INPUT, "two points at one place, and no slots");
+    if (rc) {
+        forget(c);
+        return rc;
+    }
+    c->by_place = 1;
+    c->revision = h->revision;
+    return 0;
+}
+
 int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err *err)
 {
     struct bytes_reader r = bytes_reader(buf, len);
@@ -197,18 +233,13 @@ int cloud_state_load(struct cloud *c, const uint8_t *buf, size_t len, struct err
     if (c->n_blocks || c->revision || c->n_staged || c->slots_touched)
         return err_set(err, ERR_STATE, "a state is loaded into a new cloud alone");
     rc = get_head(&r, &h, c, err);
+    if (!rc && h.n_slots == 0 && h.points)
+        return load_places(c, &r, &h, err);
     if (!rc && !c->staged_cap)
         rc = cloud_stage_open(c, err);
     if (rc)
         return rc;
-    for (uint32_t i = 0; i < h.n_blocks && !rc; i++)
-        rc = get_block(c, &r, &h, err);
-    if (!rc && c->points != h.points)
-        rc = err_set(err, ERR_INPUT, "the blocks have fewer points than there are");
-    if (!rc)
-        rc = get_keys(c, &r, err);
-    if (!rc && c->hash != h.hash)
-        rc = err_set(err, ERR_INPUT, "the cloud does not hash as it did");
+    rc = get_content(c, &r, &h, err);
     if (!rc)
         rc = get_slots(c, &r, &h, err);
     if (!rc)

@@ -10,11 +10,11 @@
 #define BORDER 16 /* places on each side of the picture */
 
 const char *const lens_names[LENS_MODELS + 1] = {"pinhole", "radial-tangential", "fisheye",
-                                                 "sphere", NULL};
+                                                 "sphere",  "unified",           NULL};
 
 int lens_n_params(enum lens_model model)
 {
-    return model == LENS_RADIAL ? 5 : model == LENS_FISHEYE ? 4 : 0;
+    return model == LENS_RADIAL || model == LENS_UNIFIED ? 5 : model == LENS_FISHEYE ? 4 : 0;
 }
 
 struct intrinsics lens_sphere_intrinsics(int w, int h)
@@ -39,10 +39,32 @@ static bool grows(const struct lens *l, float radius)
     return true;
 }
 
+/* (L8) The largest angle to the axis up to which a unified model's picture grows, as 1 less its
+ * cosine. */
+static float find_mirror_limit(const struct lens *l)
+{
+    const struct lens behind = lens_behind(l);
+    float xi = l->k[0], at = 0, s, c, most = 0;
+
+    while (most + RADIUS_STEP <= LENS_RADIUS_MOST && grows(&behind, most + RADIUS_STEP))
+        most += RADIUS_STEP;
+    for (float next = ANGLE_STEP; next <= LENS_PI; next += ANGLE_STEP) {
+        lens_sincos(next, &s, &c);
+        if (!(c + xi > LENS_SLOPE_LEAST && s <= most * (c + xi) &&
+              1 + xi * c >= LENS_SLOPE_LEAST * (c + xi) * (c + xi)))
+            break;
+        at = 1 - c;
+    }
+    return at;
+}
+
 /* (L8) How far from the axis the model can be turned round. */
 static float find_limit(const struct lens *l)
 {
     float at = 0;
+
+    if (l->model == LENS_UNIFIED)
+        return find_mirror_limit(l);
 
     if (l->model == LENS_RADIAL)
         while (at + RADIUS_STEP <= LENS_RADIUS_MOST && grows(l, at + RADIUS_STEP))
@@ -54,10 +76,12 @@ static float find_limit(const struct lens *l)
     return at;
 }
 
-/* The picture's border is within reach of the model, or of a fisheye beyond 90 degrees. */
+/* The picture's border is within reach of the model, or of one that sees more than forward beyond
+ * 90 degrees. */
 static bool covers(const struct lens *l, struct intrinsics K, int w, int h)
 {
-    if (l->model == LENS_FISHEYE && l->limit >= LENS_PI / 2)
+    if ((l->model == LENS_FISHEYE && l->limit >= LENS_PI / 2) ||
+        (l->model == LENS_UNIFIED && l->limit >= 1))
         return true;
     for (int i = 0; i <= BORDER; i++) {
         float u = (float)i / BORDER * (float)w - 0.5f, v = (float)i / BORDER * (float)h - 0.5f;
@@ -73,11 +97,24 @@ static bool covers(const struct lens *l, struct intrinsics K, int w, int h)
 
 static bool in_range(const struct lens *l)
 {
+    const float *p = l->model == LENS_UNIFIED ? l->k + 3 : l->k + 2;
+
     for (int i = 0; i < LENS_PARAMS_MAX; i++)
         if (!(fabsf(l->k[i]) <= LENS_PARAM_MOST))
             return false;
-    return l->model != LENS_RADIAL ||
-           (fabsf(l->k[2]) <= LENS_TANGENTIAL_MOST && fabsf(l->k[3]) <= LENS_TANGENTIAL_MOST);
+    if (l->model == LENS_UNIFIED && !(l->k[0] >= 0 && l->k[0] <= LENS_MIRROR_MOST))
+        return false;
+    return (l->model != LENS_RADIAL && l->model != LENS_UNIFIED) ||
+           (fabsf(p[0]) <= LENS_TANGENTIAL_MOST && fabsf(p[1]) <= LENS_TANGENTIAL_MOST);
+}
+
+static float limit_angle(const struct lens *l)
+{
+    float c = 1 - l->limit;
+
+    return l->model == LENS_RADIAL    ? lens_atan2(l->limit, 1)
+           : l->model == LENS_UNIFIED ? lens_atan2(sqrtf(1 - c * c), c)
+                                      : l->limit;
 }
 
 int lens_make(struct lens *l, enum lens_model model, const float *k, struct intrinsics K, int w,
@@ -87,8 +124,10 @@ int lens_make(struct lens *l, enum lens_model model, const float *k, struct intr
     for (int i = 0; i < lens_n_params(model); i++)
         l->k[i] = k[i];
     if (!in_range(l))
-        return err_set(err, ERR_INPUT, "distortion is at most %g in size, p1 and p2 %g",
-                       (double)LENS_PARAM_MOST, (double)LENS_TANGENTIAL_MOST);
+        return err_set(err, ERR_INPUT,
+                       "distortion is at most %g in size, p1 and p2 %g, and xi is within 0...%g",
+                       (double)LENS_PARAM_MOST, (double)LENS_TANGENTIAL_MOST,
+                       (double)LENS_MIRROR_MOST);
     l->limit = find_limit(l);
     if (model == LENS_SPHERE && w != 2 * h)
         return err_set(err, ERR_INPUT, "the picture of a sphere is twice as wide as it is high");
@@ -96,9 +135,7 @@ int lens_make(struct lens *l, enum lens_model model, const float *k, struct intr
         return err_set(err, ERR_INPUT,
                        "the model cannot be turned round in all of the picture: it folds %.3g "
                        "degrees from the axis",
-                       (double)(lens_atan2(model == LENS_RADIAL ? l->limit : 0, 1) +
-                                (model == LENS_FISHEYE ? l->limit : 0)) *
-                           180 / (double)LENS_PI);
+                       (double)limit_angle(l) * 180 / (double)LENS_PI);
     return 0;
 }
 
@@ -106,6 +143,7 @@ int lens_valid(const struct lens *l)
 {
     float most = l->model == LENS_RADIAL    ? LENS_RADIUS_MOST
                  : l->model == LENS_FISHEYE ? LENS_PI
+                 : l->model == LENS_UNIFIED ? 2
                                             : 0;
 
     return l->model >= 0 && l->model < LENS_MODELS && in_range(l) && l->limit >= 0 &&

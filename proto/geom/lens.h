@@ -6,7 +6,7 @@
  * a pinhole camera, and each of its pixels says where it lies in the picture that came.
  * Frames:  camera axes OpenCV (x right, y down, z forward)
  * Units:   pixels (centres at integers), radians; distortion is without unit
- * Maths:   MATH.md (L1)-(L8)
+ * Maths:   MATH.md (L1)-(L9)
  * Twins:   arithmetic alone, without functions of the C library but sqrtf(), so host and device say
  *          the same
  * nvcc reads this header.
@@ -21,9 +21,10 @@
 extern "C" {
 #endif
 
-enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_MODELS };
+enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_UNIFIED, LENS_MODELS };
 
 #define LENS_PARAMS_MAX 5
+#define LENS_MIRROR_MOST 4.0f      /* of a unified model's xi */
 #define LENS_PARAM_MOST 1000.0f    /* of a size: more is no lens */
 #define LENS_TANGENTIAL_MOST 0.25f /* the same of p1 and p2 */
 #define LENS_RADIUS_MOST 8.0f      /* radial-tangential: tan of 83 degrees */
@@ -35,10 +36,10 @@ enum lens_model { LENS_PINHOLE, LENS_RADIAL, LENS_FISHEYE, LENS_SPHERE, LENS_MOD
 /* All zero: pinhole. Made by lens_make() or lens_get(). */
 struct lens {
     int model; /* enum lens_model */
-    /* radial-tangential: k1 k2 p1 p2 k3; fisheye: k1 k2 k3 k4 */
+    /* radial-tangential: k1 k2 p1 p2 k3; fisheye: k1 k2 k3 k4; unified: xi k1 k2 p1 p2 */
     float k[LENS_PARAMS_MAX];
     /* rays beyond have no pixel: radial-tangential: tan of the angle to the axis; fisheye: the
-     * angle; else 0 */
+     * angle; unified: 1 less its cosine; else 0 */
     float limit;
 };
 
@@ -116,6 +117,23 @@ GPU_HD static inline void lens_radial(const struct lens *l, float x, float y, fl
     J[3] = f + y * y * df + 6.0f * p1 * y + 2.0f * p2 * x;
 }
 
+/* The distortion behind a unified model's sphere, as a model of its own. */
+GPU_HD static inline struct lens lens_behind(const struct lens *l)
+{
+    struct lens d;
+    d.model = LENS_RADIAL;
+    for (int i = 0; i < 4; i++)
+        d.k[i] = l->k[i + 1];
+    d.k[4] = 0.0f;
+    d.limit = LENS_RADIUS_MOST;
+    return d;
+}
+
+GPU_HD static inline int lens_is_bent(const struct lens *l)
+{
+    return l->k[1] != 0.0f || l->k[2] != 0.0f || l->k[3] != 0.0f || l->k[4] != 0.0f;
+}
+
 /* -------------------------------------------------------------------------------- rays */
 
 GPU_HD static inline int lens_bend_radial(const struct lens *l, struct vec3 ray, float *a, float *b)
@@ -150,6 +168,26 @@ GPU_HD static inline int lens_bend_fisheye(const struct lens *l, struct vec3 ray
     return inside;
 }
 
+/* (L9) Onto the unit sphere, and from the point xi behind its centre onto a plane. */
+GPU_HD static inline int lens_bend_unified(const struct lens *l, struct vec3 ray, float *a,
+                                           float *b)
+{
+    float n = sqrtf(vec3_norm2(ray)), d = ray.z + l->k[0] * n, x, y, J[4];
+    int inside = ray.z >= (1.0f - l->limit) * n && d > 0.0f;
+    struct lens behind;
+    if (!(d > 1e-3f * n))
+        d = 1e-3f * n;
+    x = ray.x / d;
+    y = ray.y / d;
+    *a = x;
+    *b = y;
+    if (lens_is_bent(l) && x * x + y * y <= LENS_RADIUS_MOST * LENS_RADIUS_MOST) {
+        behind = lens_behind(l);
+        lens_radial(&behind, x, y, a, b, J);
+    }
+    return inside;
+}
+
 /*
  * lens_project - the pixel of a ray that is not 0
  *
@@ -165,6 +203,8 @@ GPU_HD static inline int lens_project(const struct lens *l, struct intrinsics K,
         inside = lens_bend_radial(l, ray, &a, &b);
     } else if (l->model == LENS_FISHEYE) {
         inside = lens_bend_fisheye(l, ray, &a, &b);
+    } else if (l->model == LENS_UNIFIED) {
+        inside = lens_bend_unified(l, ray, &a, &b);
     } else if (l->model == LENS_SPHERE) { /* (L4) */
         a = lens_atan2(ray.x, ray.z);
         b = lens_atan2(ray.y, sqrtf(ray.x * ray.x + ray.z * ray.z));
@@ -226,6 +266,24 @@ GPU_HD static inline int lens_unbend_fisheye(const struct lens *l, float a, floa
     return 1;
 }
 
+/* (L9) The same of the unified model: without its distortion, then onto the sphere. */
+GPU_HD static inline int lens_unbend_unified(const struct lens *l, float a, float b,
+                                             struct vec3 *ray)
+{
+    struct lens behind = lens_behind(l);
+    float s, root, f;
+    *ray = vec3_make(a, b, 1.0f);
+    if (lens_is_bent(l) && !lens_unbend_radial(&behind, a, b, ray))
+        return 0;
+    s = ray->x * ray->x + ray->y * ray->y;
+    root = 1.0f + (1.0f - l->k[0] * l->k[0]) * s;
+    if (!(root >= 0.0f && s <= LENS_RADIUS_MOST * LENS_RADIUS_MOST))
+        return 0;
+    f = (l->k[0] + sqrtf(root)) / (1.0f + s);
+    *ray = vec3_make(f * ray->x, f * ray->y, f - l->k[0]);
+    return ray->z >= (1.0f - l->limit) * 0.9999f - 1e-4f;
+}
+
 /*
  * lens_ray - the ray of a pixel
  *
@@ -240,6 +298,8 @@ GPU_HD static inline int lens_ray(const struct lens *l, struct intrinsics K, flo
         return lens_unbend_radial(l, a, b, ray);
     if (l->model == LENS_FISHEYE)
         return lens_unbend_fisheye(l, a, b, ray);
+    if (l->model == LENS_UNIFIED)
+        return lens_unbend_unified(l, a, b, ray);
     if (l->model == LENS_SPHERE) {
         if (!(a >= -LENS_PI && a <= LENS_PI && b >= -0.5f * LENS_PI && b <= 0.5f * LENS_PI))
             return 0;
@@ -284,6 +344,10 @@ GPU_HD static inline struct lens_map lens_map_make(const struct lens *l, struct 
         m.K.fx = m.K.fy = 0.5f * (float)(out_w > out_h ? out_w : out_h);
         m.K.cx = 0.5f * (float)(out_w - 1);
         m.K.cy = 0.5f * (float)(out_h - 1);
+    }
+    if (l->model == LENS_UNIFIED) { /* beside the axis its focal length is that of (L9) */
+        m.K.fx /= 1.0f + l->k[0];
+        m.K.fy /= 1.0f + l->k[0];
     }
     x = K.fx / m.K.fx;
     y = K.fy / m.K.fy;

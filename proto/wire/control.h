@@ -156,6 +156,7 @@ struct control_ack {
     uint8_t part;
     bool keyframe;
     bool again;        /* what the frame was told when it came first */
+    bool lost;         /* its pose is a guess: the tracks that poses follow from were lost */
     uint32_t retry_ms; /* CONTROL_LATER */
     float rate;        /* as in `ready`, where they differ from what the client was told; else 0 */
     uint8_t jpeg;

@@ -99,6 +99,7 @@ void control_ack_parse(const struct json_at *at, struct control_ack *ack)
         json_get_choice(at, "reason", &reason, reason_names); /* a later version may have others */
     json_get_bool(at, "again", &ack->again);
     json_get_bool(at, "keyframe", &ack->keyframe);
+    json_get_bool(at, "lost", &ack->lost);
     json_get_u64(at, "server_us", &ack->server_us, 0, (UINT64_C(1) << 53) - 1);
     if (json_member(at->map, "detail") && json_get_text(at, "detail", detail, sizeof detail))
         if (sscanf(detail, "bit %2" SCNu8, &ack->bit) != 1)
@@ -130,6 +131,8 @@ void control_ack_write(struct json_writer *w, const struct control_ack *ack)
         json_put_bool(w, "again", true);
     if (ack->keyframe)
         json_put_bool(w, "keyframe", true);
+    if (ack->lost)
+        json_put_bool(w, "lost", true);
     if (ack->placed) {
         json_put_u64(w, "revision", ack->revision);
         json_put_u64(w, "submap", ack->submap);

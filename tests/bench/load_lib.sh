@@ -13,7 +13,7 @@
 LOAD=$O/tests/bench/bench_client_load
 PICTURE=${PICTURE:-tests/golden/clip/frames/000000.jpg}
 TINY=''
-tiny_gone() { [[ $TINY == /tmp/recond-models-* ]] && rm -rf "$TINY"; finish; }
+tiny_gone() { [[ $TINY == */recond-models-* ]] && rm -rf "$TINY"; finish; }
 
 load_start() {
     if [[ -z $TINY ]]; then

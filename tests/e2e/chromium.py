@@ -1,183 +1,271 @@
-"""chromium.py - a real Chromium without a screen, driven over its pipe (--remote-debugging-pipe), with nothing but Python's own library
+"""chromium.py - a real Chromium, without a window, driven over a pipe (DevTools protocol; Python's own library only)
 
-    with Browser(program, flags) as browser:
-        page = browser.page('http://127.0.0.1:8700/')
-        page.until('document.title === "recond"')
-        page.evaluate('1 + 1')              # awaits promises, returns JSON values, raises PageError
-        page.screenshot('/tmp/a.png')
+    with chromium.serve({'/': folder}) as base, chromium.Browser() as browser:
+        page = browser.open(base + 'index.html')
+        page.until('document.title === "done"')
+        print(page.eval('1 + 1'), page.errors, page.requests)
+        page.screenshot('page.png')
 
-What the page writes on its console, what it throws and what it asks for over the network is kept: page.console, page.errors, page.requests.
+Pages are drawn by software (SwiftShader). serve() sends the policy that recond sends with its own page, so what it forbids fails here, too.
 """
 import base64
-import fcntl
+import http.server
 import json
 import os
-import queue
+import pathlib
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 
-
-class PageError(Exception):
-    pass
+TYPES = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml', '.json': 'application/json'}
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; worker-src 'self'; "
+          "connect-src 'self' {}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 
 
 def find():
     """The program, or None."""
-    return os.environ.get('CHROMIUM') or next(filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), None)
+    names = [os.environ.get('CHROMIUM')] if os.environ.get('CHROMIUM') else ['chromium', 'chromium-browser', 'google-chrome']
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+class serve:
+    """Serves folders on a free port of loopback: {prefix: folder}; `connect` is what pages may connect to besides. What pages post is in `posted`."""
+
+    def __init__(self, folders, connect='ws://127.0.0.1:*'):
+        roots = sorted(((p, pathlib.Path(f).resolve()) for p, f in folders.items()), key=lambda r: -len(r[0]))
+
+        posted = self.posted = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                posted.append(self.rfile.read(int(self.headers['Content-Length'])).decode())
+                self.send_response(204)
+                self.end_headers()
+
+            def do_GET(self):
+                path = self.path.split('?')[0]
+                prefix, root = next((p, r) for p, r in roots if path.startswith(p))
+                file = (root / path[len(prefix):].lstrip('/')).resolve()
+                if not file.is_relative_to(root) or not file.is_file():
+                    self.send_error(404)
+                    return
+                body = file.read_bytes()
+                self.send_response(200)
+                self.send_header('Content-Type', TYPES.get(file.suffix, 'application/octet-stream'))
+                self.send_header('Content-Length', str(len(body)))
+                self.send_header('Content-Security-Policy', POLICY.format(connect))
+                self.send_header('Cache-Control', 'no-store')
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f'http://127.0.0.1:{self.server.server_port}/'
+
+    def __exit__(self, *why):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class Browser:
-    def __init__(self, program, flags=()):
-        self.profile = tempfile.mkdtemp(prefix='chromium-')
-        to_read, self.write = os.pipe()
-        self.read, to_write = os.pipe()
-        flags = ['--headless=new', '--no-sandbox', '--no-first-run', '--disable-gpu-sandbox', '--use-angle=swiftshader',
-                 '--enable-unsafe-swiftshader', '--remote-debugging-pipe', '--hide-scrollbars', '--window-size=1000,800',
-                 '--disable-background-networking', '--disable-component-update', '--user-data-dir=' + self.profile, *flags]
+    def __init__(self, *flags, size=(1280, 800), timeout=60):
+        self.profile, self.timeout, self.last = tempfile.mkdtemp(prefix='chromium-'), timeout, 0
+        self.answers, self.pages, self.changed = {}, {}, threading.Condition()
+        self.trace, self.traced = [], False
+        to_browser, self.out = os.pipe()
+        self.inn, from_browser = os.pipe()
 
-        def descriptors():
-            os.setsid()
-            a, b = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_read, to_write))  # 3 and 4 may be among them
+        def place():  # the browser reads commands from 3 and writes to 4
+            a, b = os.dup(to_browser), os.dup(from_browser)
             os.dup2(a, 3)
             os.dup2(b, 4)
 
-        # close_fds would close 3 and 4 as well
-        self.process = subprocess.Popen([program, *flags, 'about:blank'], preexec_fn=descriptors, close_fds=False,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(to_read)
-        os.close(to_write)
-        self.number, self.answers, self.pages = 0, {}, {}
-        self.lock = threading.Lock()
-        threading.Thread(target=self.listen, daemon=True).start()
+        self.process = subprocess.Popen(
+            [find(), '--headless=new', '--no-sandbox', '--remote-debugging-pipe', f'--user-data-dir={self.profile}', '--no-first-run',
+             '--disable-extensions', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--disable-background-networking',
+             f'--window-size={size[0]},{size[1]}', '--hide-scrollbars', *flags, 'about:blank'],
+            preexec_fn=place, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        os.close(to_browser)
+        os.close(from_browser)
+        threading.Thread(target=self._read, daemon=True).start()
 
-    def listen(self):
-        rest = b''
-        while data := os.read(self.read, 1 << 20):
-            *messages, rest = (rest + data).split(b'\0')
-            for text in messages:
-                m = json.loads(text)
-                if 'id' in m:
-                    self.answers.pop(m['id'], queue.SimpleQueue()).put(m)
-                elif m.get('sessionId') in self.pages:
-                    self.pages[m['sessionId']].event(m['method'], m['params'])
-        for waiting in list(self.answers.values()):
-            waiting.put({'error': {'message': 'the browser has ended'}})
+    def __enter__(self):
+        return self
 
-    def ask(self, method, params=None, session=None, timeout=120):
-        answer = queue.SimpleQueue()
-        with self.lock:
-            self.number += 1
-            number = self.number
-            self.answers[number] = answer
-            message = {'id': number, 'method': method, 'params': params or {}, **({'sessionId': session} if session else {})}
-            os.write(self.write, json.dumps(message).encode() + b'\0')
-        try:
-            m = answer.get(timeout=timeout)
-        except queue.Empty:
-            raise PageError(f'{method}: no answer in {timeout} s') from None
-        if 'error' in m:
-            raise PageError(f'{method}: {m["error"]["message"]}')
-        return m['result']
-
-    def page(self, url=None, width=1000, height=800, phone=False, setup=()):
-        """A new page; setup: (method, params) of the protocol before it loads anything."""
-        context = self.ask('Target.createBrowserContext')['browserContextId']
-        target = self.ask('Target.createTarget', {'url': 'about:blank', 'browserContextId': context})['targetId']
-        session = self.ask('Target.attachToTarget', {'targetId': target, 'flatten': True})['sessionId']
-        page = self.pages[session] = Page(self, session, target, context)
-        for domain in ('Page', 'Runtime', 'Network', 'Log'):
-            page.ask(domain + '.enable')
-        page.ask('Emulation.setDeviceMetricsOverride', {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': phone})
-        for method, params in setup:
-            page.ask(method, params)
-        if url:
-            page.go(url)
-        return page
+    def __exit__(self, *why):
+        self.close()
 
     def close(self):
         try:
-            self.ask('Browser.close', timeout=10)
+            self.call('Browser.close')
+        except (OSError, RuntimeError, TimeoutError):
+            pass
+        try:
             self.process.wait(10)
-        except (PageError, OSError, subprocess.TimeoutExpired):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
             self.process.wait()
-        os.close(self.write)
         shutil.rmtree(self.profile, ignore_errors=True)
 
-    __enter__ = lambda self: self
-    __exit__ = lambda self, *args: self.close()
+    def _read(self):
+        buffer = b''
+        while True:
+            data = os.read(self.inn, 1 << 16)
+            if not data:
+                break
+            *messages, buffer = (buffer + data).split(b'\0')
+            with self.changed:
+                for message in map(json.loads, messages):
+                    if 'id' in message:
+                        self.answers[message['id']] = message
+                    elif message.get('sessionId') in self.pages:
+                        self.pages[message['sessionId']]._event(message['method'], message['params'])
+                    elif message.get('method') == 'Tracing.dataCollected':
+                        self.trace += message['params']['value']
+                    elif message.get('method') == 'Tracing.tracingComplete':
+                        self.traced = True
+                self.changed.notify_all()
+        with self.changed:
+            self.inn = None
+            self.changed.notify_all()
+
+    def call(self, method, session=None, **params):
+        with self.changed:
+            self.last += 1
+            number = self.last
+        os.write(self.out, json.dumps({'id': number, 'method': method, 'params': params, **({'sessionId': session} if session else {})}).encode() + b'\0')
+        with self.changed:
+            if not self.changed.wait_for(lambda: number in self.answers or self.inn is None, self.timeout):
+                raise TimeoutError(method)
+            answer = self.answers.pop(number, {'error': 'the browser has ended'})
+        if 'error' in answer:
+            raise RuntimeError(f'{method}: {answer["error"]}')
+        return answer['result']
+
+    def start_trace(self, *categories):
+        self.trace, self.traced = [], False
+        self.call('Tracing.start', traceConfig={'includedCategories': list(categories), 'excludedCategories': ['*']})
+
+    def end_trace(self):
+        """The events of a trace."""
+        self.call('Tracing.end')
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.traced or self.inn is None, self.timeout):
+                raise TimeoutError('the trace does not come')
+        return self.trace
+
+    def open(self, url, before=(), size=None, phone=False, apart=False):
+        """A new page; `before`: calls that come before it is loaded, (method, params); `apart`: with a storage of its own, which costs a second."""
+        context = {'browserContextId': self.call('Target.createBrowserContext')['browserContextId']} if apart else {}
+        target = self.call('Target.createTarget', url='about:blank', **context)['targetId']
+        session = self.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
+        page = self.pages[session] = Page(self, session, target)
+        for domain in ('Page', 'Runtime', 'Network', 'Log'):
+            page.call(domain + '.enable')
+        if size:
+            page.call('Emulation.setDeviceMetricsOverride', width=size[0], height=size[1], deviceScaleFactor=1, mobile=phone)
+        for method, params in before:
+            page.call(method, **params)
+        page.call('Page.navigate', url=url)
+        return page
 
 
 class Page:
-    def __init__(self, browser, session, target, context):
-        self.browser, self.session, self.target, self.context = browser, session, target, context
-        self.console, self.errors, self.requests, self.sockets = [], [], [], []
+    def __init__(self, browser, session, target):
+        self.browser, self.session, self.target = browser, session, target
+        self.errors, self.console = [], []
+        self.requests, self.sockets, self.referrers = [], [], []  # addresses
 
-    def ask(self, method, params=None, **more):
-        return self.browser.ask(method, params, self.session, **more)
+    def call(self, method, **params):
+        return self.browser.call(method, self.session, **params)
 
-    def event(self, method, p):
-        if method == 'Runtime.consoleAPICalled':
-            self.console.append(' '.join(str(a.get('value', a.get('description', ''))) for a in p['args']))
-        elif method == 'Runtime.exceptionThrown':
-            d = p['exceptionDetails']
-            self.errors.append(d.get('exception', {}).get('description') or d['text'])
-        elif method == 'Log.entryAdded' and p['entry']['level'] == 'error':
-            self.errors.append(p['entry']['text'] + ' ' + p['entry'].get('url', ''))
+    def close(self):
+        self.browser.call('Target.closeTarget', targetId=self.target)
+
+    def _event(self, method, params):
+        if method == 'Runtime.exceptionThrown':
+            self.errors.append(params['exceptionDetails'].get('exception', {}).get('description', params['exceptionDetails']['text']))
+        elif method == 'Log.entryAdded' and params['entry']['level'] == 'error' and not params['entry'].get('url', '').endswith('/favicon.ico'):
+            self.errors.append(params['entry']['text'] + ' ' + params['entry'].get('url', ''))
+        elif method == 'Runtime.consoleAPICalled':
+            text = ' '.join(str(a.get('value', a.get('description'))) for a in params['args'])
+            (self.errors if params['type'] in ('error', 'assert') else self.console).append(text)
         elif method == 'Network.requestWillBeSent':
-            self.requests.append((p['request']['method'], p['request']['url'], p['request']['headers']))
+            self.requests.append(params['request']['url'])
+            self.referrers.append(params['request']['headers'].get('Referer', ''))
         elif method == 'Network.webSocketCreated':
-            self.sockets.append(p['url'])
+            self.sockets.append(params['url'])
 
-    def go(self, url):
-        self.ask('Page.navigate', {'url': url})
+    def eval(self, expression):
+        """The value of an expression, awaited if it is a promise."""
+        answer = self.call('Runtime.evaluate', expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
+        if 'exceptionDetails' in answer:
+            raise RuntimeError(answer['exceptionDetails'].get('exception', {}).get('description', answer['exceptionDetails']['text']))
+        return answer['result'].get('value')
 
-    def reload(self):
-        self.ask('Page.reload')
-
-    def evaluate(self, script, timeout=120):
-        r = self.ask('Runtime.evaluate', {'expression': script, 'awaitPromise': True, 'returnByValue': True, 'userGesture': True},
-                     timeout=timeout)
-        if 'exceptionDetails' in r:
-            raise PageError(r['exceptionDetails'].get('exception', {}).get('description') or r['exceptionDetails']['text'])
-        return r['result'].get('value')
-
-    def until(self, condition, patience=60):
-        """Wait until an expression holds, and return its value. While a page loads there is nothing to ask: that is no error."""
-        end, last = time.monotonic() + patience, None
+    def wait(self, expression, timeout=None):
+        """Until an expression is true; False if that never comes."""
+        end = time.monotonic() + (timeout or self.browser.timeout)
         while time.monotonic() < end:
             try:
-                last = self.evaluate(condition)
-            except PageError as why:
+                if self.eval(f'Boolean({expression})'):
+                    return True
+            except RuntimeError:
+                pass
+            time.sleep(0.05)
+        return False
+
+    def until(self, expression):
+        """The value of an expression once it is true. While a page loads there is nothing to ask: that is no error."""
+        end, last = time.monotonic() + self.browser.timeout, None
+        while time.monotonic() < end:
+            try:
+                last = self.eval(expression)
+            except RuntimeError as why:
                 last = str(why)
             else:
                 if last:
                     return last
             time.sleep(0.05)
-        raise PageError(f'never: {condition} (last: {last!r}); errors: {self.errors[-3:]}')
+        raise TimeoutError(f'never: {expression} (last: {last!r}); errors: {self.errors[-3:]}')
+
+    def go(self, url):
+        self.call('Page.navigate', url=url)
 
     def click(self, selector):
-        self.until(f'!!document.querySelector({json.dumps(selector)}) && !document.querySelector({json.dumps(selector)}).disabled')
-        self.evaluate(f'document.querySelector({json.dumps(selector)}).click()')
+        self.until(f'(e => e && !e.disabled)(document.querySelector({json.dumps(selector)}))')
+        self.eval(f'document.querySelector({json.dumps(selector)}).click()')
 
     def type(self, selector, text):
-        self.evaluate(f'''(() => {{ const e = document.querySelector({json.dumps(selector)}); e.focus(); e.value = {json.dumps(text)};
+        self.eval(f'''(() => {{ const e = document.querySelector({json.dumps(selector)}); e.focus(); e.value = {json.dumps(text)};
             e.dispatchEvent(new Event('input', {{bubbles: true}})); e.dispatchEvent(new Event('change', {{bubbles: true}})); }})()''')
 
     def text(self, selector='body'):
-        return self.evaluate(f'document.querySelector({json.dumps(selector)})?.innerText ?? ""')
-
-    def offline(self, off=True):
-        """Cut the network: requests fail; sockets that are open stay (the server's side is to cut them)."""
-        self.ask('Network.emulateNetworkConditions', {'offline': off, 'latency': 0, 'downloadThroughput': -1, 'uploadThroughput': -1})
+        return self.eval(f'document.querySelector({json.dumps(selector)})?.innerText ?? ""')
 
     def screenshot(self, path):
-        with open(path, 'wb') as f:
-            f.write(base64.b64decode(self.ask('Page.captureScreenshot', {'format': 'png'})['data']))
+        pathlib.Path(path).write_bytes(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
 
-    def close(self):
-        self.browser.ask('Target.disposeBrowserContext', {'browserContextId': self.context})
+    def press(self, key, code=None, modifiers=0, text=None):
+        for kind in ('keyDown', 'keyUp'):
+            self.call('Input.dispatchKeyEvent', type=kind, key=key, code=code or key, modifiers=modifiers,
+                      **({'text': text} if text and kind == 'keyDown' else {}))
+
+    def mouse(self, kind, x, y, button='left', clicks=1, modifiers=0, **more):
+        self.call('Input.dispatchMouseEvent', type=kind, x=x, y=y, button=button, clickCount=clicks, modifiers=modifiers, **more)
+
+    def drag(self, start, end, button='left', modifiers=0):
+        self.mouse('mousePressed', *start, button=button, modifiers=modifiers)
+        for i in range(1, 6):
+            self.mouse('mouseMoved', *(a + (b - a) * i / 5 for a, b in zip(start, end)), button=button, modifiers=modifiers, buttons=1)
+        self.mouse('mouseReleased', *end, button=button, modifiers=modifiers)
+
+    def touch(self, kind, points):
+        self.call('Input.dispatchTouchEvent', type=kind, touchPoints=[{'x': x, 'y': y, 'id': i} for i, (x, y) in enumerate(points)])

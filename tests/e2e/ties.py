@@ -68,6 +68,8 @@ def main():
     poses = [[float(v) for v in line.split()[1:]] for line in open(sequence + '/poses.txt') if line[0] != '#']
     pictures = sorted(glob.glob(sequence + '/frames/*.jpg'))
     n = len(pictures)
+    if 'ties=off' in sys.argv:  # the first jump is enough
+        pictures = pictures[:n // 4 + 3]
     options = {'mode': 'lossless', 'retention_s': -1, 'ties': 'on', **dict(word.split('=') for word in sys.argv[5:])}
     status, s = ws.rest(url, 'POST', '/v1/sessions', options)
     assert status == 201, s
@@ -81,13 +83,13 @@ def main():
         stream.binary(ws.frame(i, open(name, 'rb').read(), info['width'], info['height'], camera=camera, t=t, q=q, world=world))
         verdict = stream.wait('ack', seq=i)
         assert verdict['status'] == 'used', verdict
-    want = {'clean': 1, 'said': 4, 'unsaid': 4, 'two': 2}[how]
+    want = 1 if options['ties'] == 'off' else {'clean': 1, 'said': 4, 'unsaid': 4, 'two': 2}[how]
     for _ in range(300):  # keyframes are compared in the background
         told = submaps(s['id'])
-        if options.get('ties') == 'off' or all(m['placed'] for m in told) and (how != 'unsaid' or settled(told)):
+        if options['ties'] == 'off' or all(m['placed'] for m in told) and (how != 'unsaid' or settled(told)):
             break
         time.sleep(0.2)
-    assert len(told) == want or options.get('ties') == 'off', told
+    assert len(told) == want, told
     pull(s['id'], how)
     if how in ('said', 'two'):
         for m, pose in zip(told[1:], exact()):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-import cdp
+import chromium
 import ws
 
 URL, SEQ, CTL = os.environ['URL'], os.environ['SEQ'], os.environ['O'] + '/reconctl'
@@ -77,7 +77,7 @@ def a_viewer_follows(browser, base, keep):
     """a page follows a session from its beginning, and has the server's cloud"""
     session = keep['session'] = create()
     page = keep['page'] = open_view(browser, base, session)
-    job = push(session, 30)
+    job = push(session, 20)
     need(job.wait() == 0, job.stderr.read())
     state = agrees(page, session)
     need(state['points'] == of_server(session)['points'], state)
@@ -121,7 +121,7 @@ def a_lost_line(browser, base, keep):
     """a line that breaks in the middle: the page resumes and keeps what it has"""
     session = create()
     page = open_view(browser, base, session)
-    job = push(session, 30)
+    job = push(session, 20)
     need(page.wait('held.length > 0 && view.state.points > 0'), 'nothing came')
     page.eval('socket.close()')
     need(job.wait() == 0, 'push')
@@ -150,7 +150,7 @@ def a_wrong_mirror(browser, base, keep):
 def hands(browser, base, keep):
     """mouse, touch and keys move the camera; what is measured is as long as it is"""
     page = open_view(browser, base)
-    page.eval('feed(3, 20000)')
+    page.eval('feed(3, 5000)')
     page.eval('settled()')
     pose = 'JSON.stringify([view.eye.yaw, view.eye.pitch, view.eye.distance, view.eye.pivot].map(x => [x].flat().map(y => +y.toFixed(4))))'
     seen = [page.eval(pose)]
@@ -207,7 +207,7 @@ def hands(browser, base, keep):
 def looks(browser, base, keep):
     """every colouring is another picture; the clip box cuts; point sizes and shading work"""
     page = open_view(browser, base)
-    page.eval('feed(3, 20000)')
+    page.eval('feed(3, 5000)')
     whole, means = settled(page), []
     for key in '12345':
         page.eval('view.canvas.focus()')
@@ -293,7 +293,7 @@ def the_path(browser, base, keep):
 @test
 def nothing_leaves(browser, base, keep):
     """no request leaves the origin but to the stream"""
-    stray = [r for r in keep['page'].requests if not r.startswith((base, keep['session']['stream_url']))]
+    stray = [r for r in keep['page'].requests + keep['page'].sockets if not r.startswith((base, keep['session']['stream_url']))]
     need(not stray, stray)
     need(not keep['page'].errors, keep['page'].errors)
 
@@ -301,7 +301,7 @@ def nothing_leaves(browser, base, keep):
 @test
 def no_card(browser, base, keep):
     """without WebGL the sentence says so; counts and hash are there"""
-    with cdp.Browser('--disable-gpu', '--disable-3d-apis', timeout=browser.timeout) as other:
+    with chromium.Browser('--disable-gpu', '--disable-3d-apis', timeout=browser.timeout) as other:
         page = open_view(other, base, keep['session'])
         agrees(page, keep['session'])
         need('cannot be drawn' in page.eval('document.querySelector(".view-sentence").textContent'), 'not said')
@@ -310,8 +310,9 @@ def no_card(browser, base, keep):
 
 def main():
     print(f'1..{len(TESTS)}')
+    begun = os.times()
     only = sys.argv[1:]
-    with cdp.serve({'/': '.'}) as base, cdp.Browser(size=SIZE, timeout=180) as browser:
+    with chromium.serve({'/': '.'}) as base, chromium.Browser(size=SIZE, timeout=180) as browser:
         keep = {}
         for number, function in enumerate(TESTS, 1):
             if only and function.__name__ not in only:
@@ -321,6 +322,8 @@ def main():
                 print(f'ok {number} - {function.__doc__}', flush=True)
             except (AssertionError, RuntimeError, TimeoutError, KeyError) as error:
                 print(f'not ok {number} - {function.__doc__}\n# {type(error).__name__}: {error}', flush=True)
+    ended = os.times()
+    print(f'# {ended.children_user + ended.children_system - begun.children_user - begun.children_system:.1f} s of processor time')
 
 
 main()

@@ -13,9 +13,6 @@
 #include "tests/support/checkpoint_rig.h"
 
 #define PREFIX CHECKPOINT_PREFIX_BYTES
-#define V1_FIRST 48 /* where the parts in a head of version 1 begin */
-#define V1_PARTS 4
-#define V1_HEAD 132
 
 static const size_t sizes[CHECKPOINT_RIG_PARTS] = {16, 0, 40, 8};
 
@@ -82,17 +79,16 @@ static void put_sum(uint8_t *to, const uint8_t *from, size_t len)
     bytes_put_u32(&w, crc32c(0, from, len));
 }
 
-/* Checksums of the bodies, as far as they lie in the file, and of the head, old or new. */
+/* Checksums of the bodies, as far as they lie in the file, and of the head. */
 static void make_right(uint8_t *file, size_t len)
 {
-    const int old = number_at(file + 4, 4) == 1;
-    uint64_t n = old ? V1_PARTS : number_at(file + PREFIX - 8, 4), at;
+    uint64_t n = number_at(file + PREFIX - 8, 4), at;
 
     if (n > CHECKPOINT_SECTIONS_MAX || len < checkpoint_head_bytes((int)n))
         n = 0;
-    at = old ? V1_HEAD : checkpoint_head_bytes((int)n);
+    at = checkpoint_head_bytes((int)n);
     for (uint64_t i = 0; i < n; i++) {
-        uint8_t *entry = old ? file + V1_FIRST + 20 * i : file + PREFIX + 28 * i + 8;
+        uint8_t *entry = file + PREFIX + 28 * i + 8;
         uint64_t packed = number_at(entry + 8, 8);
 
         if (at > len || packed > len - at)
@@ -100,13 +96,9 @@ static void make_right(uint8_t *file, size_t len)
         put_sum(entry + 16, file + at, packed);
         at += packed;
     }
-    if (old) {
-        put_sum(file + V1_HEAD - 4, file, V1_HEAD - 4);
-    } else {
-        put_sum(file + PREFIX - 4, file, PREFIX - 4);
-        if (n)
-            put_sum(file + checkpoint_head_bytes((int)n) - 4, file + PREFIX, 28 * n);
-    }
+    put_sum(file + PREFIX - 4, file, PREFIX - 4);
+    if (n)
+        put_sum(file + checkpoint_head_bytes((int)n) - 4, file + PREFIX, 28 * n);
 }
 
 static int load(void)
@@ -138,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = malloc(size);
     check(file != NULL);
     memcpy(file, data + 1, size - 1);
-    if (data[0] & 1 && size - 1 >= V1_HEAD)
+    if (data[0] & 1 && size - 1 >= PREFIX)
         make_right(file, size - 1);
     put_file(5, below, below_len);
     put_file(7, file, size - 1);

@@ -46,14 +46,14 @@ static void there_and_back(const struct sources *s)
 static void feed(struct sources *s, int source)
 {
     struct control_ack ack = {.seq = 7, .status = CONTROL_USED, .placed = true}, told;
-    struct sources_world world = {GPU_SUBMAPS_MAX, 0, 0};
-    enum control_reason reason = sources_take(s, source, ack.seq, 3, false, &world);
+    struct sources_world world = {.submap = GPU_SUBMAPS_MAX};
+    enum control_reason reason = sources_take(s, source, ack.seq, 3, SOURCES_ON, &world);
 
     if (reason == CONTROL_REASON_NONE) {
         need(world.submap < GPU_SUBMAPS_MAX);
         sources_end(s, source, 1, &ack);
         need(sources_verdict(s, source, ack.seq, 1, &told) && told.status == CONTROL_USED);
-        need(sources_take(s, source, ack.seq, 3, false, &world) == CONTROL_DUPLICATE);
+        need(sources_take(s, source, ack.seq, 3, SOURCES_ON, &world) == CONTROL_DUPLICATE);
     }
     need(reason == CONTROL_REASON_NONE || reason == CONTROL_DUPLICATE || reason == CONTROL_WORLDS);
 }

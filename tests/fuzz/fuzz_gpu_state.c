@@ -1,9 +1,8 @@
 /*
  * fuzz_gpu_state - a stranger's bytes as the state of a session without networks
  *
- * Input:   a row of sections, or, if it begins with "GRST", the state that version 0.1.0 wrote.
- *          With a section of cubes it is for a session whose points lie in cubes of space, with one
- *          of many views for one that has them.
+ * Input:   a row of sections. With a section of cubes it is for a session whose points lie in cubes
+ *          of space, with one of many views for one that has them.
  * What is refused leaves a session as new; what is taken is within all bounds: frames run on it,
  * and saving it gives a state that is taken again.
  */
@@ -66,28 +65,20 @@ static void save_and_load(struct line *l)
     free(buf);
 }
 
-/* A copy from a multiple of 16 on; an old state in the section that checkpoints of its time become
- * when they are read. */
-static uint8_t *as_row(const uint8_t *data, size_t *size)
+/* A copy from a multiple of 16 on. */
+static uint8_t *as_row(const uint8_t *data, size_t size)
 {
-    const size_t cap = section_bytes(*size);
-    uint8_t *row = malloc(cap);
+    uint8_t *row = malloc(size + 1);
 
     check(row != NULL);
-    if (*size < 4 || memcmp(data, "GRST", 4) != 0) {
-        memcpy(row, data, *size);
-        return row;
-    }
-    memcpy(section_open(row, cap, 0, *size), data, *size);
-    section_close(row, &(size_t){0}, SECTION_TAG('G', 'R', 'S', 'T'), 1, 0, *size);
-    *size = cap;
+    memcpy(row, data, size);
     return row;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct line l; /* the device, opened once */
-    uint8_t *row = as_row(data, &size);
+    uint8_t *row = as_row(data, size);
     struct section found;
     const struct gpu_session_config c =
         config(section_find(&found, row, size, SECTION_TAG('G', 'C', 'E', 'L')),

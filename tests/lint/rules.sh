@@ -25,34 +25,50 @@ texts() {
 }
 
 scripts() {
-    local f
-    find .ci deploy tests -type f 2>/dev/null | LC_ALL=C sort | while read -r f; do
-        [[ $f == *.sh ]] || head -c 40 "$f" | head -n 1 | grep -qaE '^#!.*[/ ](ba|da)?sh( |$)' || continue
-        echo "$f"
-    done
+    find .ci deploy tests -path tests/fuzz/corpus -prune -o -type f -print 2>/dev/null | LC_ALL=C sort |
+        xargs -r awk 'FNR == 1 && (FILENAME ~ /[.]sh$/ || /^#!.*[\/ ](ba|da)?sh( |$)/) { print FILENAME } { nextfile }'
 }
 
-stripped() { awk -f "$LINT_HOME/strip.awk" "$1"; }
+# What is left of all sources without comments and the contents of strings, below $LINT_TMP/code under their own names.
+# A program for each rule and file would take minutes: rules pass over all files at once, and files are stripped once.
+strip() {
+    local code=$LINT_TMP/code
+    rm -rf "$code"
+    mkdir -p "$code"
+    sources "$HOUSE tests" c h cu cuh >"$code.list"
+    (cd "$code" && sed 's|/[^/]*$||' "$code.list" | sort -u | xargs -r mkdir -p && xargs -r touch <"$code.list")
+    xargs -r awk -v into="$code" -f "$LINT_HOME/strip.awk" <"$code.list"
+}
 
-# match FILE PATTERN WHAT: findings of an extended regular expression in code, not in comments or strings
+# over "folders" "suffixes" COMMAND...: runs it with the names of all such sources, stripped
+over() {
+    local folders=$1 suffixes=$2
+    shift 2
+    # shellcheck disable=SC2086
+    sources "$folders" $suffixes | (cd "$LINT_TMP/code" && xargs -r "$@")
+}
+
+# match "folders" "suffixes" PATTERN WHAT: findings of an extended regular expression in code
 match() {
-    stripped "$1" | grep -nE "$2" | sed "s|^\([0-9]*\):.*|$1:\1: $3|"
+    over "$1" "$2" grep -nHE "$3" | sed -E "s|^([^:]*:[0-9]*):.*|\1: $4|"
 }
 
 # ---------------------------------------------------------------- who may include whom
 rule_arrows() {
-    local f
-    for f in $(sources "$HOUSE" c h cu cuh); do
-        stripped "$f" | awk -v file="$f" '
-            function bad(what) { print file ":" NR ": " what }
+    over "$HOUSE" "c h cu cuh" awk -v tree="$PWD/" '
+            function bad(what) { print FILENAME ":" FNR ": " what }
+            function is_missing(name) {
+                if (!(name in missing)) missing[name] = system("test -e " tree name)
+                return missing[name]
+            }
             /^[ \t]*#[ \t]*include[ \t]*"/ {
                 split($0, part, "\"")
                 to = part[2]
-                from = substr(file, 1, index(file, "/") - 1)
+                from = substr(FILENAME, 1, index(FILENAME, "/") - 1)
                 folder = index(to, "/") ? substr(to, 1, index(to, "/") - 1) : ""
                 if (to == "onnx/onnx.pb-c.h") next
                 if (folder !~ /^(daemon|api|gpu|proto)$/) { bad("\"" to "\" is not named from the top folder"); next }
-                if (system("test -e " to)) bad("\"" to "\" does not exist")
+                if (is_missing(to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
                     if (to !~ /^proto\/(err|types|array|bytes|section)[.]h$|^proto\/geom\//)
@@ -62,7 +78,6 @@ rule_arrows() {
                 if (from == "api" && folder == "proto") next
                 bad(from " may not include " to)
             }'
-    done
 }
 
 # header (awk regular expression), files that may include it; third-party code stays behind one door each
@@ -86,9 +101,7 @@ FENCES='
 # what needs no fence: the C library, POSIX and Linux
 OPEN_HEADERS='^(assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|tgmath|threads|time|uchar|wchar|wctype|cpio|dirent|dlfcn|endian|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|iconv|langinfo|libgen|malloc|netdb|poll|pthread|pwd|regex|sched|search|semaphore|spawn|syslog|termios|unistd|utime|wordexp|arpa/inet|net/if|netinet/in|netinet/tcp|sys/[a-z]+|linux/[a-z_]+|immintrin|arm_neon)[.]h$'
 rule_fences() {
-    local f
-    for f in $(sources "$HOUSE" c h cu cuh); do
-        stripped "$f" | FENCES=$FENCES OPEN_HEADERS=$OPEN_HEADERS awk -v file="$f" '
+    FENCES=$FENCES OPEN_HEADERS=$OPEN_HEADERS over "$HOUSE" "c h cu cuh" awk '
             BEGIN { n = split(ENVIRON["FENCES"], row, "\n") }
             /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
                 to = $0
@@ -100,11 +113,10 @@ rule_fences() {
                 for (i = 1; i <= n; i++) {
                     if (split(row[i], cell, /[ \t]+/) < 2 || to !~ cell[1]) continue
                     known = 1
-                    if (file !~ cell[2]) print file ":" NR ": <" to "> belongs to " cell[2] " alone"
+                    if (FILENAME !~ cell[2]) print FILENAME ":" FNR ": <" to "> belongs to " cell[2] " alone"
                 }
-                if (!known) print file ":" NR ": <" to "> has no fence in tests/lint/rules.sh"
+                if (!known) print FILENAME ":" FNR ": <" to "> has no fence in tests/lint/rules.sh"
             }'
-    done
 }
 
 # room, the other rooms (or single headers) of its folder that it may include. A folder's own files (api/api.h, proto/err.h) are the
@@ -125,18 +137,20 @@ gpu/mono        gpu gpu/base gpu/net gpu/track gpu/views
 gpu/views       gpu gpu/base
 gpu/depth       gpu gpu/base gpu/net gpu/mono
 gpu/track       gpu gpu/base
+gpu/panorama    gpu gpu/base gpu/mono
+gpu/recognise   gpu gpu/base gpu/tie/small.h
 daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
 daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h
 daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/turn.h
 '
 rule_rooms() {
-    local f
-    for f in $(sources "$HOUSE" c h cu cuh); do
-        stripped "$f" | ROOMS=$ROOMS awk -v file="$f" '
+    ROOMS=$ROOMS over "$HOUSE" "c h cu cuh" awk '
             function room(path) { sub(/\/[^\/]*$/, "", path); return path }
-            BEGIN {
-                own = room(file)
-                n = split(ENVIRON["ROOMS"], row, "\n")
+            BEGIN { n = split(ENVIRON["ROOMS"], row, "\n") }
+            FNR == 1 {
+                own = room(FILENAME)
+                listed = 0
+                split("", allowed)
                 for (i = 1; i <= n; i++) {
                     cells = split(row[i], cell, /[ \t]+/)
                     if (cells && cell[1] == own) listed = 1
@@ -148,9 +162,8 @@ rule_rooms() {
                 to = room(part[2])
                 top = own; sub(/\/.*/, "", top)
                 if (to !~ "^" top "(/|$)" || to in allowed || part[2] in allowed) next
-                print file ":" NR ": " own " may not include " part[2] " (the table ROOMS in tests/lint/rules.sh)"
+                print FILENAME ":" FNR ": " own " may not include " part[2] " (the table ROOMS in tests/lint/rules.sh)"
             }'
-    done
 }
 
 # Modules that need each other in a circle cannot be understood or tested one after the other.
@@ -174,47 +187,54 @@ api/ctl/reconctl.c    main$             the process
 # A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
 # (x_cpu.c, x_cuda.c) the one of its stage.
 rule_symbols() {
-    local f object
+    local f
     for f in $(sources "$HOUSE" c); do
-        object=$O/$f.o
-        [[ -e $object ]] || continue # not part of this build (ops_none.c beside CUDA)
-        nm -g --defined-only "$object" | SYMBOLS=$SYMBOLS awk -v file="$f" '
-            BEGIN {
-                stem = file
+        [[ ! -e $O/$f.o ]] || echo "$O/$f.o" # else not part of this build (ops_none.c beside CUDA)
+    done | xargs -r nm -A -g --defined-only | SYMBOLS=$SYMBOLS awk -v objects="$O/" '
+            function is_there(name) {
+                if (!(name in there)) there[name] = system("test -e " name) == 0
+                return there[name]
+            }
+            BEGIN { rows = split(ENVIRON["SYMBOLS"], row, "\n") }
+            {
+                name = $0
+                sub(/[.]o:.*/, "", name)
+                name = substr(name, length(objects) + 1)
+            }
+            name != file {
+                file = stem = folder = name
                 sub(/.*\//, "", stem); sub(/[.]c$/, "", stem)
-                folder = file; sub(/\/[^\/]*$/, "", folder)
+                sub(/\/[^\/]*$/, "", folder)
                 allowed = "^(" stem
                 if (file ~ /^gpu\/.*\/line_[a-z]+[.]c$/) allowed = allowed "|gpu_" stem
                 twin = stem
                 if (sub(/_(cpu|cuda|none)$/, "", twin)) allowed = allowed "|" twin
                 module = stem
                 while (sub(/_[^_]*$/, "", module))
-                    if (system("test -e " folder "/" module ".h") == 0) allowed = allowed "|" module
+                    if (is_there(folder "/" module ".h")) allowed = allowed "|" module
                 allowed = allowed ")(_|$)"
-                n = split(ENVIRON["SYMBOLS"], row, "\n")
-                for (i = 1; i <= n; i++)
+                for (i = 1; i <= rows; i++)
                     if (split(row[i], cell, /[ \t]+/) > 2 && cell[1] == file) allowed = allowed "|^" cell[2]
             }
             $3 !~ /^__/ && $3 !~ allowed { print file ":1: exports " $3 ", which does not begin with " stem "_" }'
-    done
 }
 
 # ---------------------------------------------------------------- headers stand alone
 rule_headers_c() {
-    local h
+    local h out=$LINT_TMP/headers_c
     for h in $(sources "$HOUSE tests/support" h); do
         header_has_cuda "$h" || continue
         # shellcheck disable=SC2086
         printf '#include "%s"\n#include "%s"\n' "$h" "$h" |
             ${CC:-gcc} ${LINT_CFLAGS:--I.} -std=c11 -Wall -Wextra -Werror -Wno-unused-function \
-                -fsyntax-only -x c - >"$LINT_TMP/out" 2>&1 ||
-            echo "$h:1: does not compile by itself as C11: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
+                -fsyntax-only -x c - >"$out" 2>&1 ||
+            echo "$h:1: does not compile by itself as C11: $(grep -m 1 -E 'error' "$out")"
     done
 }
 
 # What nvcc reads has to be C++ as well.
 rule_headers_cxx() {
-    local h
+    local h out=$LINT_TMP/headers_cxx
     command -v g++ >/dev/null || { echo "g++ is not installed"; return 77; }
     for h in proto/err.h proto/types.h proto/array.h $(sources "gpu proto/geom" h); do
         [[ -e $h ]] || continue
@@ -222,46 +242,40 @@ rule_headers_cxx() {
         # shellcheck disable=SC2086
         printf '#include "%s"\n' "$h" |
             g++ ${LINT_CFLAGS:--I.} -std=c++17 -Wall -Wextra -Werror -Wno-unused-function -fsyntax-only -x c++ - \
-                >"$LINT_TMP/out" 2>&1 ||
-            echo "$h:1: does not compile as C++17: $(grep -m 1 -E 'error' "$LINT_TMP/out")"
+                >"$out" 2>&1 ||
+            echo "$h:1: does not compile as C++17: $(grep -m 1 -E 'error' "$out")"
     done
 }
 
 # ---------------------------------------------------------------- habits
 rule_exit() {
-    local f
-    for f in $(sources "$HOUSE" c h cu cuh); do
-        case $f in daemon/main.c | api/ctl/reconctl.c) continue ;; esac
-        match "$f" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file'
-    done
+    match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
+        grep -vE '^(daemon/main|api/ctl/reconctl)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
 # cuda_try_check(...), cast to void, assigned or compared.
 rule_cuda_checked() {
-    local f
-    for f in $(sources gpu c h cu cuh); do
-        [[ $f != gpu/base/cuda_try.h ]] || continue # the check itself
-        stripped "$f" | awk -v file="$f" '
+    over gpu "c h cu cuh" awk '
+            FNR == 1 { before = "" }
+            FILENAME == "gpu/base/cuda_try.h" { next } # the check itself
             { text = before $0; before = "" }
             /(CU_TRY|cuda_try_check)\($/ { before = $0 }
             text ~ /(^|[^A-Za-z0-9_])(cuda|cudnn|cublas)[A-Z][A-Za-z0-9]*[ ]*\(/ &&
             text !~ /CU_TRY[ ]*\(|cuda_try_check[ ]*\(|\(void\)|=|return/ {
-                print file ":" NR ": a CUDA call that is not checked"
+                print FILENAME ":" FNR ": a CUDA call that is not checked"
             }'
-    done
 }
 
 # A launch names grid, block, shared bytes and stream, and the function that it stands in asks about it.
 rule_cuda_launch() {
-    local f
-    for f in $(sources gpu cu cuh); do
-        stripped "$f" | awk -v file="$f" '
+    over gpu "cu cuh" awk '
             function end() { if (open) print file ":" open ": a launch that is not checked"; open = 0 }
+            FNR == 1 { end(); collecting = 0; file = FILENAME }
             open && /cuda_try_launch/ { open = 0 }
             /^}/ { end() }
             collecting { text = text $0 }
-            !collecting && /<<</ { end(); text = $0; collecting = 1; open = NR }
+            !collecting && /<<</ { end(); text = $0; collecting = 1; open = FNR }
             collecting && text ~ />>>/ {
                 collecting = 0
                 sub(/.*<<</, "", text); sub(/>>>.*/, "", text)
@@ -269,70 +283,61 @@ rule_cuda_launch() {
                 if (gsub(/,/, ",", text) != 3) print file ":" open ": a launch without a named stream"
             }
             END { end() }'
-        match "$f" 'cudaDeviceSynchronize|cudaStreamLegacy|cudaStreamPerThread' 'waits for the device or uses a default stream'
-    done
+    match gpu "cu cuh" 'cudaDeviceSynchronize|cudaStreamLegacy|cudaStreamPerThread' 'waits for the device or uses a default stream'
 }
 
 # A block of more than 256 threads may ask for more registers than a multiprocessor has, and is then launched nowhere:
 # no build and no emulation sees that, unless the compiler knows the number.
 rule_cuda_bounds() {
-    local f
-    for f in $(sources gpu cu cuh); do
-        [[ $f == gpu/train/* ]] && continue
-        stripped "$f" | awk -v file="$f" '
-            /^#define [A-Z_]+ [0-9]+/ && /THREADS|BLOCK/ && $3 + 0 > 256 { line[$2] = NR }
+    over gpu "cu cuh" awk '
+            function end(name) {
+                for (name in line) if (index(text, "__launch_bounds__(" name ")") == 0)
+                    print file ":" line[name] ": no kernel has __launch_bounds__(" name ")"
+                split("", line)
+                text = ""
+            }
+            FNR == 1 { end(); file = FILENAME }
+            /^#define [A-Z_]+ [0-9]+/ && /THREADS|BLOCK/ && $3 + 0 > 256 { line[$2] = FNR }
             { text = text $0 "\n" }
-            END { for (name in line) if (index(text, "__launch_bounds__(" name ")") == 0)
-                      print file ":" line[name] ": no kernel has __launch_bounds__(" name ")" }'
-    done
+            END { end() }'
 }
 
 rule_ifdef() {
-    local f
-    for f in $(sources "$HOUSE" c cu); do
-        match "$f" '^[ 	]*#[ 	]*(if|ifdef|ifndef|elif)([^a-z]|$)' 'conditional code: the Makefile picks files'
-    done
+    match "$HOUSE" "c cu" '^[ 	]*#[ 	]*(if|ifdef|ifndef|elif)([^a-z]|$)' 'conditional code: the Makefile picks files'
 }
 
 rule_macro_return() {
-    local f
-    for f in $(sources "$HOUSE" c h cu cuh); do
-        stripped "$f" | awk -v file="$f" '
+    over "$HOUSE" "c h cu cuh" awk '
+            FNR == 1 { macro = 0 }
             /^[ \t]*#[ \t]*define/ { macro = 1 }
-            macro && /(^|[^A-Za-z0-9_])return([^A-Za-z0-9_]|$)/ { print file ":" NR ": return inside a macro" }
+            macro && /(^|[^A-Za-z0-9_])return([^A-Za-z0-9_]|$)/ { print FILENAME ":" FNR ": return inside a macro" }
             !/\\$/ { macro = 0 }'
-    done
 }
 
 # ---------------------------------------------------------------- lengths
 rule_file_length() {
-    local f
-    for f in $(sources "$HOUSE tests" c h cu cuh); do
-        awk -v file="$f" 'END { if (NR > 600) print file ":601: " NR " lines, 600 are allowed" }' "$f"
-    done
+    sources "$HOUSE tests" c h cu cuh | xargs -r awk '
+        function end() { if (n > 600) print file ":601: " n " lines, 600 are allowed" }
+        FNR == 1 { end(); file = FILENAME }
+        { n = FNR }
+        END { end() }'
 }
 
 # A function's body stands between braces in the first column: clang-format sees to that.
 rule_function_length() {
-    local f
-    for f in $(sources "$HOUSE tests" c h cu cuh); do
-        stripped "$f" | awk -v file="$f" '
-            /^{[ \t]*$/ { start = NR }
+    over "$HOUSE tests" "c h cu cuh" awk '
+            FNR == 1 { start = 0 }
+            /^{[ \t]*$/ { start = FNR }
             /^}/ && start {
-                if (NR - start + 1 > 60)
-                    print file ":" start ": function of " NR - start + 1 " lines, 60 are allowed"
+                if (FNR - start + 1 > 60)
+                    print FILENAME ":" start ": function of " FNR - start + 1 " lines, 60 are allowed"
                 start = 0
             }'
-    done
 }
 
-rule_line_length() {
-    local f
-    for f in $(sources "$HOUSE tests" c h cu cuh); do
-        # characters, not bytes, whatever awk this is: continuation bytes of UTF-8 are dropped first
-        LC_ALL=C tr -d '\200-\277' <"$f" |
-            LC_ALL=C awk -v file="$f" 'length($0) > 100 { print file ":" NR ": " length($0) " columns, 100 are allowed" }'
-    done
+rule_line_length() { # characters, not bytes
+    sources "$HOUSE tests" c h cu cuh | LC_ALL=C.UTF-8 xargs -r grep -nHE '^.{101}' |
+        sed -E 's/^([^:]*:[0-9]*):.*/\1: longer than the 100 columns that are allowed/'
 }
 
 rule_format() {
@@ -350,15 +355,11 @@ rule_words() {
 # A comment names its subject: a thread, a session, a file, never "someone". Scripts are held to it as well.
 RIDDLES='who|whoever|whom|nobody|somebody|anybody|everybody|someone|anyone|everyone'
 rule_riddles() {
-    local f
-    for f in $(sources "$HOUSE tests" c h cu cuh); do
-        awk -v comments=1 -f "$LINT_HOME/strip.awk" "$f" | grep -nEiw "$RIDDLES" |
-            sed -E "s|^([0-9]+):.*|$f:\1: a comment that does not name its subject|"
-    done
-    for f in $(scripts) Makefile; do
-        [[ $f == tests/lint/* ]] || grep -nEiw "^[[:space:]]*#.*[^[:alnum:]_]($RIDDLES)" "$f" |
-            sed -E "s|^([0-9]+):.*|$f:\1: a comment that does not name its subject|"
-    done
+    {
+        sources "$HOUSE tests" c h cu cuh | xargs -r awk -v comments=1 -f "$LINT_HOME/strip.awk" | grep -Eiw "$RIDDLES"
+        { scripts | grep -v '^tests/lint/'; echo Makefile; } |
+            xargs -r grep -nHEiw "^[[:space:]]*#.*[^[:alnum:]_]($RIDDLES)"
+    } | sed -E 's|^([^:]*:[0-9]+):.*|\1: a comment that does not name its subject|'
 }
 
 rule_layout() {
@@ -390,11 +391,13 @@ rule_shell() {
 }
 
 rule_python() {
-    local f
-    for f in $(find api gpu tests deploy -name '*.py' 2>/dev/null | LC_ALL=C sort); do
-        "${PYTHON:-python3}" -c 'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' "$f" \
-            2>"$LINT_TMP/out" || echo "$f:$(sed -n 's/.*line \([0-9]*\).*/\1/p' "$LINT_TMP/out" | tail -n 1): $(tail -n 1 "$LINT_TMP/out")"
-    done
+    find api gpu tests deploy -name '*.py' 2>/dev/null | LC_ALL=C sort | xargs -r "${PYTHON:-python3}" -c '
+import sys
+for name in sys.argv[1:]:
+    try:
+        compile(open(name).read(), name, "exec")
+    except SyntaxError as error:
+        print(f"{name}:{error.lineno}: {error.msg}")'
 }
 
 rule_man() {

@@ -1,6 +1,11 @@
 # strip.awk - C source with comments, string contents and character constants blanked, line by line
 # (`#include "..."` lines keep their names, so that the include rules can use the same text)
-# With -v comments=1 it is the other way round: the text of comments alone.
+# With -v comments=1 it is the other way round: the text of comments alone, each line behind "file:line:".
+# With -v into=FOLDER what is left of each file is written below that folder, under the file's own name.
+FNR == 1 {
+    block = 0
+    if (into) { close(to); to = into "/" FILENAME }
+}
 {
     out = said = ""
     include = !block && $0 ~ /^[ \t]*#[ \t]*include/
@@ -26,5 +31,7 @@
             out = out c; i++
         }
     }
-    print comments ? said : out
+    if (comments) print FILENAME ":" FNR ":" said
+    else if (into) print out >to
+    else print out
 }

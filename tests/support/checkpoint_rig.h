@@ -30,7 +30,7 @@ struct checkpoint_rig {
     uint64_t number, older;
 };
 
-/* Sections "T0  " ... "T3  ", of which this build reads version 1, as of those of old files. */
+/* Sections "T0  " ... "T3  ", of which this build reads version 1. */
 static inline uint32_t checkpoint_rig_tag(int part)
 {
     return SECTION_TAG('T', '0' + part, ' ', ' ');

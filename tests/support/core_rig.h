@@ -27,7 +27,7 @@ static const struct core_backend fake_backend = {fake_open, fake_cuda_count};
 
 struct rig {
     struct core *core;
-    char models[64];
+    char models[SCRATCH_CAP];
     atomic_int wakes, gone;
     uint8_t *jpeg;
     size_t jpeg_len;
@@ -161,20 +161,40 @@ static inline struct session_info rig_info(struct rig *r, const char *id)
     return info;
 }
 
-/* A client that asks for the depth of every n-th used frame; 0: does not ask. */
-static inline void rig_connect_depth(struct rig *r, struct rig_client *c, const char *id,
-                                     enum control_role role, uint32_t depth_every)
+/* A client that says this `start`. Returns what it was answered. */
+static inline int rig_connect_as(struct rig *r, struct rig_client *c, const char *id,
+                                 const struct control_start *start, struct err *err)
 {
     const struct cloud_limits limits = {100000, 100000};
-    const struct control_start start = {
-        .role = role, .codecs = 7, .pose = FRAME_POSE_CV, .depth_every = depth_every};
-    struct err err = {0};
 
     memset(c, 0, sizeof(*c));
     assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
     assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
-    if (core_ops.stream_open(r->core, id, role, c, &c->s, &err) ||
-        core_ops.stream_start(c->s, &start, &err))
+    assert_int_equal(core_ops.stream_open(r->core, id, start->role, c, &c->s, err), 0);
+    return core_ops.stream_start(c->s, start, err);
+}
+
+/* A client that asks for the depth of every n-th used frame; 0: does not ask. */
+static inline void rig_connect_depth(struct rig *r, struct rig_client *c, const char *id,
+                                     enum control_role role, uint32_t depth_every)
+{
+    const struct control_start start = {
+        .role = role, .codecs = 7, .pose = FRAME_POSE_CV, .depth_every = depth_every};
+    struct err err = {0};
+
+    if (rig_connect_as(r, c, id, &start, &err))
+        fail_msg("%s: %s", err.where, err.text);
+}
+
+/* A client that feeds the source of this name. */
+static inline void rig_connect_source(struct rig *r, struct rig_client *c, const char *id,
+                                      const char *name)
+{
+    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
+    struct err err = {0};
+
+    snprintf(start.source, sizeof(start.source), "%s", name);
+    if (rig_connect_as(r, c, id, &start, &err))
         fail_msg("%s: %s", err.where, err.text);
 }
 

@@ -86,7 +86,7 @@ static void write_tokens(struct edge *e)
 {
     int fd;
 
-    strcpy(e->token_file, "/tmp/recond-tokens-XXXXXX");
+    scratch_path(e->token_file, "tokens");
     fd = mkstemp(e->token_file);
     need(fd >= 0, "mkstemp");
     need(write(fd, token_lines, sizeof token_lines - 1) == sizeof token_lines - 1, "write");

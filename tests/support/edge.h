@@ -9,6 +9,7 @@
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "tests/support/fake_core.h"
+#include "tests/support/scratch.h"
 
 /* Tokens of the file that edge_start() writes; EDGE_EXPIRED is there too, and was valid in
  * 2001. */
@@ -24,7 +25,7 @@ struct edge {
     struct http *http;
     struct ws *ws;
     struct api_config config;
-    char token_file[64];
+    char token_file[SCRATCH_CAP];
     char log[1 << 16]; /* every line that the edges wrote, as far as it fits */
     size_t log_len;
 };

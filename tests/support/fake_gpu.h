@@ -66,6 +66,7 @@ static struct {
     atomic_int session_fails;         /* what session_new answers, 0 = it works */
     atomic_int restarts;              /* frames that came with `restart` */
     atomic_uint breaks[FAKE_SOURCES]; /* of the last frame of each source */
+    atomic_bool lost;                 /* poses that are not given are a guess */
     atomic_int depths;                /* frames whose depth was asked for */
     atomic_int turn;                  /* of the last item */
     struct fake_seen seen;            /* the same; read it after the frame's answer */
@@ -265,6 +266,8 @@ static void fake_change_one(struct gpu_frame *f)
                                               .kind = GPU_CHANGE_REMOVE};
     memset(&f->result, 0, sizeof(f->result));
     f->result.T_wc = f->T_wc;
+    if (!f->has_pose)
+        f->result.tracks.state = fake_gpu_plan.lost ? GPU_TRACKS_LOST : GPU_TRACKS_FOUND;
     f->result.is_keyframe = s->frame % 4 == 1;
     f->result.n_keyframes = (s->frame + 3) / 4;
     f->result.n_changes = n;

@@ -147,6 +147,7 @@ static void describe(struct frame_cuda *to, const struct fusion_rig *r, int i,
     to->submap = f->submap;
     to->source = f->source;
     to->breaks = f->breaks;
+    to->goes_on = f->goes_on != 0;
     to->turn = f->item.turn;
     to->depth_raw = f->item.turn ? r->depth_raw[i] : NULL;
     for (int net = 0; net < 2; net++)

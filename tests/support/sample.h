@@ -12,12 +12,22 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static inline bool sample_full(void)
 {
     const char *text = getenv("FULL");
 
     return text && text[0] == '1';
+}
+
+/* A sanitizer looks at memory and threads, for which a few cases of a kind are enough, and takes
+ * several times as long for each. */
+static inline bool sample_sanitized(void)
+{
+    const char *mode = getenv("MODE"); /* from tests/run */
+
+    return mode && (strcmp(mode, "asan") == 0 || strcmp(mode, "tsan") == 0);
 }
 
 /* The seed, which is printed. */

@@ -17,7 +17,7 @@
 
 #define FRAMES 40
 
-static char folder[64];
+static char folder[SCRATCH_CAP];
 
 static inline int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where)
 {
@@ -30,7 +30,7 @@ static inline int remove_entry(const char *path, const struct stat *st, int kind
 static inline int make_folder(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/recond-store-XXXXXX");
+    scratch_path(folder, "store");
     return mkdtemp(folder) ? 0 : -1;
 }
 

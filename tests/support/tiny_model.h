@@ -7,6 +7,7 @@
 #define RECOND_TESTS_TINY_MODEL_H
 
 #include "tests/support/onnx_build.h"
+#include "tests/support/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +47,14 @@ static inline void tiny_net(const char *dir, const char *name, int channels, int
     onnx_free(&b);
 }
 
-/* Out: dir [>= 64], the new folder's path. */
-static inline void tiny_models(char *dir)
+/* Out: dir, the new folder's path. */
+static inline void tiny_models(char dir[SCRATCH_CAP])
 {
     static const char depth[] =
         "[model]\nkind = depth\noutput = depth\nmultiple = 32\nlicence = none\n";
     static const char motion[] = "[model]\nkind = motion\nlicence = none\n";
 
-    strcpy(dir, "/tmp/recond-models-XXXXXX");
+    scratch_path(dir, "models");
     if (!mkdtemp(dir))
         abort();
     tiny_net(dir, "flat.onnx", 3, 1, TINY_DEPTH_M);

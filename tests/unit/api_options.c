@@ -32,7 +32,7 @@ static const char shown[] =
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\","
+    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,"
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
@@ -67,20 +67,21 @@ static const char *written(const struct session_options *o, enum session_options
 }
 
 /* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion, views
- * ties and the unit of depth, which were no options then. Those of that time are the paper's
- * (store_manifest.c). */
+ * ties, the length of submaps and the unit of depth, which were no options then. Those of that time
+ * are the paper's (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
     const char *fusion = strstr(kept, ",\"min_depth_m\""), *unit = strstr(kept, ",\"retention_s\"");
 
-    snprintf(buf, sizeof buf,
-             "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
-             "\"auto\"%.*s,\"fusion\":"
-             "\"paper\",\"views\":\"off\",\"ties\":\"off\"%.*s,\"depth_unit\":\"mm\"%s",
-             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
-             (int)(unit - fusion), fusion, unit);
+    snprintf(
+        buf, sizeof buf,
+        "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
+        "\"auto\"%.*s,\"fusion\":"
+        "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4%.*s,\"depth_unit\":\"mm\"%s",
+        (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
+        (int)(unit - fusion), fusion, unit);
     return buf;
 }
 
@@ -95,7 +96,9 @@ static const char *named(const char *text)
 
 static void three_forms_hold_the_same(void **state)
 {
-    struct session_options o = {.fusion = SESSION_FUSION_PAPER, .views = SESSION_VIEWS_OFF},
+    struct session_options o = {.fusion = SESSION_FUSION_PAPER,
+                                .views = SESSION_VIEWS_OFF,
+                                .submap_m = 4},
                            again = {0};
 
     (void)state;
@@ -129,7 +132,12 @@ static void one_number(char *text, size_t cap, char *pointer, size_t pointer_cap
 {
     static const char camera[] = "\"fx\":9,\"fy\":9,\"cx\":9,\"cy\":9,\"width\":64,\"height\":64";
     static const char net[] = "\"width\":64,\"height\":64";
-    const char *others = row->given ? camera : net, *at;
+    static const char volume[] = "\"x\":1,\"y\":1,\"z\":1,\"size_x\":1,\"size_y\":1,\"size_z\":1";
+    const char *others = !row->group                         ? ""
+                         : strcmp(row->group, "camera") == 0 ? camera
+                         : strcmp(row->group, "net") == 0    ? net
+                                                             : volume,
+               *at;
     char key[32];
 
     snprintf(pointer, pointer_cap, "/%s%s%s", row->group ? row->group : "", row->group ? "/" : "",
@@ -182,7 +190,7 @@ static void an_option_of_another_kind_is_refused(void **state)
 
 static void defaults_fill_what_is_left(void **state)
 {
-    struct session_options o = {.keyframes = 3, .fps = 5}, all = {0};
+    struct session_options o = {.keyframes = 3, .fps = 5}, all = {.submap_m = 4};
     struct err err = {0};
 
     (void)state;
@@ -264,7 +272,7 @@ static size_t n_members(const struct json *map)
 
 static void the_contract_says_the_same(void **state)
 {
-    const struct json *schemas, *asked, *shown_too, *camera, *net;
+    const struct json *schemas, *asked, *shown_too, *camera, *net, *volume;
     struct json *contract;
     size_t n = 0;
 
@@ -275,9 +283,13 @@ static void the_contract_says_the_same(void **state)
     shown_too = json_member(json_member(schemas, "ResolvedOptions"), "properties");
     camera = json_member(json_member(schemas, "Camera"), "properties");
     net = json_member(json_member(schemas, "Size"), "properties");
+    volume = json_member(json_member(asked, "volume"), "properties");
     for (int i = 0; i < session_options_n; i++) {
         const struct session_option *row = &session_options_table[i];
-        const struct json *in = !row->group ? asked : row->given ? camera : net;
+        const struct json *in = !row->group                         ? asked
+                                : strcmp(row->group, "camera") == 0 ? camera
+                                : strcmp(row->group, "net") == 0    ? net
+                                                                    : volume;
         const char *top = row->group ? row->group : row->name;
 
         if (!json_member(in, row->name) || !json_member(asked, top) ||
@@ -286,9 +298,10 @@ static void the_contract_says_the_same(void **state)
         same_schema(row, json_member(in, row->name));
         n += !row->group;
     }
-    assert_int_equal(n_members(asked), n + 2);         /* camera and net */
-    assert_int_equal(n_members(shown_too), n + 2 - 1); /* the name stands above */
-    assert_int_equal(n_members(camera) + n_members(net), (size_t)session_options_n - n);
+    assert_int_equal(n_members(asked), n + 3);         /* camera, net and volume */
+    assert_int_equal(n_members(shown_too), n + 3 - 1); /* the name stands above */
+    assert_int_equal(n_members(camera) + n_members(net) + n_members(volume),
+                     (size_t)session_options_n - n);
     json_free(&contract);
 }
 

@@ -183,19 +183,6 @@ static void none_overtakes_a_frame_that_comes_later(void **state)
     rig_close(&r);
 }
 
-static void connect_source(struct rig *r, struct rig_client *c, const char *id, const char *name)
-{
-    const struct cloud_limits limits = {100000, 100000};
-    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
-
-    snprintf(start.source, sizeof(start.source), "%s", name);
-    memset(c, 0, sizeof(*c));
-    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
-    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
-    assert_int_equal(core_ops.stream_open(r->core, id, CONTROL_INGEST, c, &c->s, NULL), 0);
-    assert_int_equal(core_ops.stream_start(c->s, &start, NULL), 0);
-}
-
 /* Each source has its clock: what one sends makes no frame of the other too soon. What is of use is
  * shared by those that send. */
 static void sources_have_paces_of_their_own(void **state)
@@ -210,8 +197,8 @@ static void sources_have_paces_of_their_own(void **state)
     rig_open(&r);
     o.fps = 2;
     rig_session(&r, &o, id);
-    connect_source(&r, &left, id, "left");
-    connect_source(&r, &right, id, "right");
+    rig_connect_source(&r, &left, id, "left");
+    rig_connect_source(&r, &right, id, "right");
     rig_read_all(&left);
     rig_read_all(&right);
     assert_true(left.ready.rate == 2 && right.ready.rate == 1);

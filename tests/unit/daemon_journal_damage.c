@@ -215,13 +215,10 @@ static const struct record *record_of(size_t at)
     return &records[i];
 }
 
-/* One bit or length in so many is looked at. A sanitizer looks at memory and threads, for which few
- * are enough. */
+/* One bit or length in so many is looked at. */
 static int stride(void)
 {
-    const char *mode = getenv("MODE");
-
-    if (mode && (strcmp(mode, "asan") == 0 || strcmp(mode, "tsan") == 0))
+    if (sample_sanitized())
         return sample_full() ? 11 : 47;
     return sample_full() ? 1 : 13;
 }

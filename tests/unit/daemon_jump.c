@@ -62,6 +62,39 @@ static void jumps(void **state)
     assert_false(note(&j, 1.4f, 1.5f, 36)); /* half a second later it may be there */
 }
 
+/* A path is cut into pieces of its length, jumps begin anew, and what was cut is known. */
+static void paths_are_cut(void **state)
+{
+    struct jump j = {.any = false};
+    struct sources_world world = {.submap = 99};
+    struct sources *s;
+    struct err err = {0};
+    int cuts = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < 200; i++) {
+        assert_false(note(&j, 0.05f * (float)i, 0, i));
+        cuts += jump_cut(&j, 2);
+    }
+    assert_int_equal(cuts, 4); /* 9.95 m */
+    assert_true(note(&j, 5, 0, 200));
+    assert_true(j.way == 0 && !jump_cut(&j, 2));
+    assert_int_equal(sources_new(&s, &err), 0);
+    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    for (uint64_t seq = 0; seq < 6; seq++) {
+        const enum sources_step step = seq == 0 || seq == 3 ? SOURCES_CUT
+                                       : seq == 5           ? SOURCES_JUMPED
+                                                            : SOURCES_ON;
+        const uint32_t submap[] = {0, 0, 0, 1, 1, 2};
+
+        assert_int_equal(sources_take(s, 0, seq, 0, step, &world), CONTROL_REASON_NONE);
+        assert_int_equal(world.submap, submap[seq]);
+        assert_int_equal(world.cut, submap[seq] == 1); /* the first one goes on from nothing */
+    }
+    assert_int_equal(sources_world_before(s, 1), 0);
+    sources_free(&s);
+}
+
 /* A jump begins a submap of the same epoch, and the epoch goes on there; what came before it is
  * known, over a restart as well. A source that begins an epoch has jumped nowhere. */
 static void worlds_of_jumps(void **state)
@@ -69,7 +102,7 @@ static void worlds_of_jumps(void **state)
     static uint8_t bytes[1 << 22];
     struct sources *s, *again;
     struct err err = {0};
-    struct sources_world world = {99, 0, 0};
+    struct sources_world world = {.submap = 99};
     uint64_t seq = 0;
     size_t len;
 
@@ -77,14 +110,15 @@ static void worlds_of_jumps(void **state)
     assert_int_equal(sources_new(&s, &err), 0);
     assert_int_equal(sources_join(s, "one", 0, &err), 0);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(sources_take(s, 0, seq++, 5, i > 0, &world), CONTROL_REASON_NONE);
+        assert_int_equal(sources_take(s, 0, seq++, 5, i > 0 ? SOURCES_JUMPED : SOURCES_ON, &world),
+                         CONTROL_REASON_NONE);
         assert_int_equal(world.submap, i);
-        assert_int_equal(sources_take(s, 0, seq++, 5, false, &world), CONTROL_REASON_NONE);
+        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
         assert_int_equal(world.submap, i);
     }
-    assert_int_equal(sources_take(s, 0, seq++, 6, true, &world), CONTROL_REASON_NONE);
+    assert_int_equal(sources_take(s, 0, seq++, 6, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
     assert_int_equal(world.submap, 3);
-    assert_int_equal(sources_take(s, 0, seq++, 5, false, &world), CONTROL_REASON_NONE);
+    assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
     assert_int_equal(world.submap, 2);
     assert_int_equal(sources_save(s, bytes, sizeof bytes, &len, &err), 0);
     assert_int_equal(sources_new(&again, &err), 0);
@@ -97,12 +131,43 @@ static void worlds_of_jumps(void **state)
     }
     sources_free(&again);
     for (uint32_t i = 0; i < 400; i++) { /* half of all worlds are left for those that are said */
-        for (uint64_t k = 0; k < seq; k++)
-            sources_untake(s, 0, k);
-        assert_int_equal(sources_take(s, 0, seq++, 5, true, &world), CONTROL_REASON_NONE);
+        const struct control_ack used = {.seq = seq - 1, .status = CONTROL_USED};
+
+        sources_end(s, 0, 0, &used);
+        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
         assert_true(world.submap < SOURCES_JUMPED_MAX);
     }
     assert_int_equal(sources_n_worlds(s), SOURCES_JUMPED_MAX);
+    sources_free(&s);
+}
+
+/* A frame that the queue did not take begins no world; one behind which others were taken does. */
+static void what_is_not_taken_begins_nothing(void **state)
+{
+    struct sources_world world = {.submap = 99};
+    struct sources *s;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(sources_new(&s, &err), 0);
+    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    assert_int_equal(sources_join(s, "two", 1, &err), 1);
+    assert_int_equal(sources_take(s, 0, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    sources_untake(s, 0, 2);
+    assert_int_equal(sources_n_worlds(s), 1);
+    sources_untake(s, 0, 2);
+    assert_int_equal(sources_n_worlds(s), 1);
+    assert_int_equal(sources_take(s, 0, 2, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    assert_int_equal(world.submap, 1);
+    assert_int_equal(sources_take(s, 0, 3, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    sources_untake(s, 0, 2); /* frame 3 is in that world */
+    assert_int_equal(sources_n_worlds(s), 2);
+    assert_int_equal(sources_take(s, 0, 4, 0, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
+    assert_int_equal(sources_take(s, 1, 1, 0, SOURCES_ON, &world), CONTROL_REASON_NONE);
+    assert_int_equal(world.submap, 3);
+    sources_untake(s, 0, 4); /* its number lies between others */
+    assert_int_equal(sources_n_worlds(s), 4);
     sources_free(&s);
 }
 
@@ -137,7 +202,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cameras_do),
         cmocka_unit_test(jumps),
+        cmocka_unit_test(paths_are_cut),
         cmocka_unit_test(worlds_of_jumps),
+        cmocka_unit_test(what_is_not_taken_begins_nothing),
         cmocka_unit_test(whose_word_counts),
     };
 

@@ -3,6 +3,7 @@
 #include "tests/support/core_rig.h"
 
 #include "daemon/core_internal.h"
+#include "daemon/session/options.h"
 #include "daemon/session/pipeline.h"
 
 #define EACH 3 /* sessions of a kind */
@@ -26,7 +27,8 @@ static void other_finish(struct job *job, struct control_ack *ack)
     finished++;
 }
 
-static void open_other(struct rig *r, char id[API_ID_CAP])
+/* A session of the other kind; `change`, if any, is made before it is admitted. */
+static void open_changed(struct rig *r, char id[API_ID_CAP], void (*change)(struct session_setup *))
 {
     struct session_options o = rig_options();
     struct session_setup setup;
@@ -36,10 +38,29 @@ static void open_other(struct rig *r, char id[API_ID_CAP])
     if (core_admit_setup(r->core, &o, "", &setup, &err))
         fail_msg("%s: %s", err.where, err.text);
     setup.kind = &other;
+    if (change)
+        change(&setup);
     if (core_admit(r->core, &setup, &s, &err))
         fail_msg("%s: %s", err.where, err.text);
     memcpy(id, session_id(s), API_ID_CAP);
     session_unref(s);
+}
+
+static void open_other(struct rig *r, char id[API_ID_CAP])
+{
+    open_changed(r, id, NULL);
+}
+
+static void take_networks_away(struct session_setup *setup)
+{
+    setup->depth = NULL;
+    setup->options.net_w = setup->options.net_h = 0;
+    setup->options.depth_model[0] = 0;
+}
+
+static void open_without(struct rig *r, char id[API_ID_CAP])
+{
+    open_changed(r, id, take_networks_away);
 }
 
 static void open_kinds(struct rig *r)
@@ -176,12 +197,58 @@ static void a_kind_without_a_map_says_so(void **state)
     rig_close(&r);
 }
 
+/* Its pictures are used as they come, and no network is opened for it. */
+static void a_kind_without_a_network_has_none(void **state)
+{
+    const struct session_options asked = {.kind = SESSION_MONO};
+    const struct gpu_model_info *depth, *motion;
+    static struct rig_client c;
+    struct session_options o;
+    struct config config;
+    struct session_info info;
+    char id[API_ID_CAP];
+    struct err err = {0};
+    struct rig r;
+    int multiple;
+
+    (void)state;
+    open_kinds(&r);
+    other_line.needs = other_line.takes = 0;
+    config = core_config(r.core);
+    o = asked;
+    assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
+                                     r.core->models, false, true, &err),
+                     0);
+    assert_null(depth);
+    assert_null(motion);
+    assert_true(o.depth_model[0] == 0 && o.net_w == 0 && multiple == 1);
+    o = asked;
+    o.depth_model[0] = 'x';
+    o.pose_source = SESSION_POSE_LEARNED;
+    assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
+                                     r.core->models, false, true, &err),
+                     ERR_UNSUPPORTED); /* poses cannot be learned without one */
+    assert_string_equal(err.where, "/pose_source");
+    open_without(&r, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    rig_send(&r, &c, 1);
+    rig_wait_acks(&c, 1);
+    assert_int_equal(c.acks[0].status, CONTROL_USED);
+    assert_int_equal(fake_gpu_plan.models, 0);
+    info = rig_info(&r, id);
+    assert_true(info.options.net_w == 320 && info.options.net_h == 240);
+    assert_string_equal(info.options.depth_model, "");
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_of_one_line),
         cmocka_unit_test(the_more_urgent_line_goes_first),
         cmocka_unit_test(a_kind_without_a_map_says_so),
+        cmocka_unit_test(a_kind_without_a_network_has_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

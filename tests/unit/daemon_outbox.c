@@ -345,11 +345,12 @@ static void a_farewell_waits_or_does_not(void **state)
     struct control_ack ack = {.seq = 5};
     struct mirror *m = new_mirror();
     struct mirror_commit c;
-    struct reader patient, hasty;
+    struct reader patient, hasty, stranger;
 
     (void)state;
     open_reader(&patient, m);
     open_reader(&hasty, m);
+    open_reader(&stranger, m); /* never says `start` */
     start_reader(&patient, m, false, 0, 0);
     start_reader(&hasty, m, false, 0, 0);
     assert_int_equal(outbox_admit(patient.o, NULL), 0);
@@ -358,10 +359,16 @@ static void a_farewell_waits_or_does_not(void **state)
     outbox_mark(hasty.o, c.changed, c.n_changed, c.revision);
     outbox_bye(patient.o, &bye, OUTBOX_COMPLETE);
     outbox_bye(hasty.o, &bye, OUTBOX_AT_ONCE);
+    outbox_bye(stranger.o, &bye, OUTBOX_COMPLETE);
     read_all(&patient);
     assert_int_equal(patient.n_bye, 0); /* a frame is under way */
     outbox_ack(patient.o, &ack);
     read_all(&patient);
+    assert_int_equal(patient.n_acks, 1);
+    assert_int_equal(patient.n_bye, 0); /* the last answer goes before its session is closed */
+    outbox_session_closed(patient.o);
+    read_all(&patient);
+    assert_int_equal(patient.n_closed, 1);
     assert_int_equal(patient.n_bye, 1);
     assert_int_equal(patient.bye.action, CONTROL_RECONNECT);
     assert_int_equal(patient.bye.retry_ms, 2000);
@@ -372,6 +379,10 @@ static void a_farewell_waits_or_does_not(void **state)
     assert_int_equal(hasty.n_bye, 1);
     assert_int_equal(step(&hasty), STREAM_CLOSE);
     assert_int_equal(step(&hasty), STREAM_CLOSE);
+    read_all(&stranger); /* nothing of the session is told to one that did not start */
+    assert_int_equal(stranger.n_closed, 0);
+    assert_int_equal(stranger.n_bye, 1);
+    close_reader(&stranger);
     close_reader(&patient);
     close_reader(&hasty);
     mirror_free(&m);

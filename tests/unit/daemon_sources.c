@@ -3,19 +3,6 @@
 
 #include "daemon/core_internal.h"
 
-/* As rig_connect(), with what `start` says. */
-static int connect_as(struct rig *r, struct rig_client *c, const char *id,
-                      const struct control_start *start, struct err *err)
-{
-    const struct cloud_limits limits = {100000, 100000};
-
-    memset(c, 0, sizeof(*c));
-    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
-    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
-    assert_int_equal(core_ops.stream_open(r->core, id, start->role, c, &c->s, NULL), 0);
-    return core_ops.stream_start(c->s, start, err);
-}
-
 /* A quarter turn to the left about the camera's own y axis, of which OpenCV's points down. */
 static const struct rigid quarter = {{0, 0, 1, 0, 1, 0, -1, 0, 0}, {1, 2, -3}};
 static const float half = 0.70710678f;
@@ -43,7 +30,7 @@ static void an_ack_says_where_the_frame_was(void **state)
     rig_session(&r, &o, id);
     f = rig_frame(&r, 1);
     f.T_wc = quarter;
-    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
     assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
     rig_wait_acks(&in, 1);
     assert_int_equal(in.acks[0].status, CONTROL_USED);
@@ -53,7 +40,7 @@ static void an_ack_says_where_the_frame_was(void **state)
     rig_disconnect(&in);
 
     start.pose = FRAME_POSE_OPENGL;
-    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
     f.seq = 2; /* rig_send_frame() writes OpenCV's axes, the server reads them as OpenGL's */
     assert_int_equal(rig_send_frame(&in, &f, NULL), 0);
     f.seq = 3;
@@ -190,8 +177,8 @@ static void two_sources_feed_one_session(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
-    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &right, id, &b, NULL), 0);
     for (uint64_t seq = 1; seq <= 3; seq++) { /* the same numbers from both */
         rig_send(&r, &left, seq);
         rig_wait_acks(&left, (int)seq);
@@ -214,7 +201,7 @@ static void two_sources_feed_one_session(void **state)
     }
     assert_int_equal(left.acks[3].submap, 2);
     assert_int_equal(left.acks[4].submap, 0);
-    assert_int_equal(connect_as(&r, &again, id, &b, NULL), 0); /* takes its own source over */
+    assert_int_equal(rig_connect_as(&r, &again, id, &b, NULL), 0); /* takes its own source over */
     rig_read_all(&left);
     rig_read_all(&right);
     rig_read_all(&again);
@@ -249,8 +236,8 @@ static void lost_tracking_is_a_source_s_own(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
-    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &right, id, &b, NULL), 0);
     for (uint64_t seq = 1; seq <= 3; seq++) {
         f = rig_frame(&r, seq);
         if (seq == 2)
@@ -285,8 +272,8 @@ static void a_busy_source_loses_its_own_frames_alone(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(connect_as(&r, &busy, id, &a, NULL), 0);
-    assert_int_equal(connect_as(&r, &calm, id, &b, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &busy, id, &a, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &calm, id, &b, NULL), 0);
     fake_gpu_plan.hold = true;
     for (uint64_t seq = 1; seq <= 12; seq++)
         rig_send(&r, &busy, seq);
@@ -324,8 +311,8 @@ static void corrected_poses_are_told(void **state)
     b.pose = FRAME_POSE_OPENGL;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(connect_as(&r, &left, id, &a, NULL), 0);
-    assert_int_equal(connect_as(&r, &right, id, &b, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &left, id, &a, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &right, id, &b, NULL), 0);
     rig_connect(&r, &view, id, CONTROL_VIEW);
     for (uint64_t seq = 1; seq <= 30; seq++) { /* rows 0, 2, 4 ... are the left one's */
         rig_send(&r, &left, seq);
@@ -374,7 +361,7 @@ static void a_resume_is_granted_or_not(void **state)
     (void)state;
     rig_open(&r);
     rig_session(&r, &o, id);
-    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
     rig_send(&r, &in, 1);
     rig_wait_acks(&in, 1);
     assert_false(in.ready.resumed);
@@ -383,7 +370,7 @@ static void a_resume_is_granted_or_not(void **state)
     start.revision = in.sync.revision;
     rig_disconnect(&in);
     for (int i = 0; i < 2; i++, start.revision += 1000) { /* its own; one of the future */
-        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
         assert_int_equal(rig_read(&in), STREAM_TEXT);
         assert_true(in.ready.resumed == (i == 0));
         rig_disconnect(&in);
@@ -407,24 +394,24 @@ static void sources_are_bounded(void **state)
     for (int i = 0; i < 20; i++) { /* none of them sends anything */
         snprintf(name, sizeof(name), "idle-%d", i);
         start = feeder(name);
-        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
         rig_disconnect(&in);
     }
     for (int i = 0; i < API_SOURCES_MAX; i++) {
         snprintf(name, sizeof(name), "s%d", i);
         start = feeder(name);
-        assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+        assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
         rig_send(&r, &in, 1);
         rig_wait_acks(&in, 1);
         assert_int_equal(in.acks[0].submap, i);
         rig_disconnect(&in);
     }
     start = feeder("ninth");
-    assert_int_equal(connect_as(&r, &in, id, &start, &err), ERR_LIMIT);
+    assert_int_equal(rig_connect_as(&r, &in, id, &start, &err), ERR_LIMIT);
     assert_string_equal(err.where, "/source");
     rig_disconnect(&in);
     start = feeder("s3");
-    assert_int_equal(connect_as(&r, &in, id, &start, NULL), 0);
+    assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
     for (uint64_t k = 1; k <= GPU_SUBMAPS_MAX; k++) {
         struct frame f = rig_frame(&r, 1 + k);
         f.world_epoch = (uint32_t)k;
@@ -470,6 +457,80 @@ static void worlds_have_blocks_of_their_own(void **state)
     rig_close(&r);
 }
 
+/* Of learned poses each ack says whether it is a guess, also when it is told again, and the session
+ * says how many were. */
+static void lost_tracks_are_said(void **state)
+{
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    o.pose_source = SESSION_POSE_LEARNED;
+    o.mode = SESSION_LOSSLESS;
+    rig_session(&r, &o, id);
+    assert_int_equal(rig_info(&r, id).tracks, API_TRACKS_NONE);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 0; seq < 6; seq++) {
+        fake_gpu_plan.lost = seq == 2 || seq == 3;
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq + 1);
+        assert_int_equal(in.acks[seq].lost, seq == 2 || seq == 3);
+        assert_int_equal(rig_info(&r, id).tracks,
+                         in.acks[seq].lost ? API_TRACKS_LOST : API_TRACKS_FOUND);
+    }
+    assert_int_equal(rig_info(&r, id).lost_frames, 2);
+    rig_send(&r, &in, 3);
+    rig_send(&r, &in, 4);
+    rig_wait_acks(&in, 8);
+    assert_true(in.acks[6].again && in.acks[6].lost && in.acks[7].again && !in.acks[7].lost);
+    fake_gpu_plan.lost = false;
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
+/* A frame that was never taken, whatever its pose says, opens no world. */
+static void a_refused_frame_is_no_jump(void **state)
+{
+    struct session_options o = rig_options();
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    o.ties = SESSION_TIES_ON;
+    o.mode = SESSION_LOSSLESS; /* whose frames may come as fast as they will */
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    for (uint64_t seq = 5; seq <= 7; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq - 4);
+    }
+    f = rig_frame(&r, 4); /* its number is used up, its time is not */
+    f.t_capture_ns = 7 * 33333333 + 11111111;
+    f.T_wc.t[0] = 1;
+    assert_int_not_equal(rig_send_frame(&in, &f, NULL), 0);
+    rig_wait_acks(&in, 4);
+    assert_int_equal(in.acks[3].reason, CONTROL_DUPLICATE);
+    for (uint64_t seq = 8; seq <= 10; seq++) {
+        rig_send(&r, &in, seq);
+        rig_wait_acks(&in, (int)seq - 3);
+        assert_int_equal(in.acks[seq - 4].status, CONTROL_USED);
+        assert_int_equal(in.acks[seq - 4].submap, 0);
+    }
+    f = rig_frame(&r, 11);
+    f.T_wc.t[0] = 1; /* one that is taken is a jump */
+    rig_send_frame(&in, &f, NULL);
+    rig_wait_acks(&in, 8);
+    assert_int_equal(in.acks[7].submap, 1);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +544,8 @@ int main(void)
         cmocka_unit_test(a_resume_is_granted_or_not),
         cmocka_unit_test(sources_are_bounded),
         cmocka_unit_test(worlds_have_blocks_of_their_own),
+        cmocka_unit_test(a_refused_frame_is_no_jump),
+        cmocka_unit_test(lost_tracks_are_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

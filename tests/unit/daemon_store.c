@@ -198,19 +198,6 @@ static void every_end_is_remembered_behind_a_checkpoint(void **state)
 
 /* ------------------------------------------------------------------------- sources */
 
-static void connect_source(struct rig *r, struct rig_client *c, const char *id, const char *name)
-{
-    const struct cloud_limits limits = {100000, 100000};
-    struct control_start start = {.role = CONTROL_INGEST, .codecs = 7, .pose = FRAME_POSE_CV};
-
-    snprintf(start.source, sizeof(start.source), "%s", name);
-    memset(c, 0, sizeof(*c));
-    assert_int_equal(cloud_new(&c->cloud, &limits, NULL), 0);
-    assert_int_equal(depth_decoder_new(&c->decoder, NULL), 0);
-    assert_int_equal(core_ops.stream_open(r->core, id, CONTROL_INGEST, c, &c->s, NULL), 0);
-    assert_int_equal(core_ops.stream_start(c->s, &start, NULL), 0);
-}
-
 /* Returns the submap that the frame was told. */
 static uint32_t send_world(struct rig *r, struct rig_client *c, uint64_t seq, uint32_t world)
 {
@@ -233,8 +220,8 @@ static void feed_two_and_be_killed(int out)
 
     open_rig(&r, checkpoint_every);
     rig_session(&r, &o, id);
-    connect_source(&r, &left, id, "left");
-    connect_source(&r, &right, id, "right");
+    rig_connect_source(&r, &left, id, "left");
+    rig_connect_source(&r, &right, id, "right");
     for (uint64_t seq = 1; seq <= 6; seq++) {
         send_world(&r, &left, seq, seq > 4 ? 9 : 0);
         send_world(&r, &right, 50 + seq, 3);
@@ -263,8 +250,8 @@ static void sources_survive(int every)
     assert_int_equal(waitpid(child, &status, 0), child);
     open_rig(&r, every);
     wait_until_back(&r, id);
-    connect_source(&r, &right, id, "right"); /* the other way round, this time */
-    connect_source(&r, &left, id, "left");
+    rig_connect_source(&r, &right, id, "right"); /* the other way round, this time */
+    rig_connect_source(&r, &left, id, "left");
     assert_int_equal(send_world(&r, &right, 57, 3), 1);
     assert_int_equal(send_world(&r, &left, 7, 0), 0);
     assert_int_equal(send_world(&r, &left, 8, 9), 2);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/support/onnx_build.h"
+#include "tests/support/sample.h"
 #include "tests/support/state_walk.h"
 
 #define FRAMES 40
@@ -192,22 +193,26 @@ static void every_truncation_is_refused(void **state)
 static void try_flips(const struct gpu_session_config *c)
 {
     struct line l;
-    size_t len, n_taken = 0;
+    size_t len, n = 0, n_taken = 0;
     uint8_t *buf = small_state(&l, c, &len);
+    uint32_t seed = sample_seed();
 
     for (size_t i = 0; i < len; i++) {
         uint8_t was = buf[i];
+        if (!sample_takes(seed, i, 5))
+            continue;
         buf[i] ^= i % 2 ? 0x81 : 0x7e;
         n_taken += (size_t)try_state(&l, buf, len);
+        n++;
         buf[i] = was;
     }
-    print_message("# %zu of %zu changed states were taken, and did no harm\n", n_taken, len);
-    assert_true(n_taken < len);
+    print_message("# %zu of %zu changed states were taken, and did no harm\n", n_taken, n);
+    assert_true(n > len / 10 && n_taken < n);
     free(buf);
     line_close(&l);
 }
 
-static void every_flipped_byte_is_refused_or_harmless(void **state)
+static void a_flipped_byte_is_refused_or_harmless(void **state)
 {
     const struct gpu_session_config paper = small_config(), cells = small_cells_config();
 
@@ -528,7 +533,7 @@ int main(void)
         cmocka_unit_test(lies_are_refused),
         cmocka_unit_test(keys_of_no_cube_do_no_harm),
         cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_flipped_byte_is_refused_or_harmless),
+        cmocka_unit_test(a_flipped_byte_is_refused_or_harmless),
         cmocka_unit_test(the_previous_picture_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,10 @@
-/*
- * gpu_state_builds - states that other builds wrote: a later one's are skipped or told, those of
- * version 0.1.0 are read
- */
+/* gpu_state_builds - states that other builds wrote: their sections are skipped or told */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "proto/bytes.h"
 #include "tests/support/state_walk.h"
 
 /* The row, and a section behind it, in memory of its own. */
@@ -75,112 +71,10 @@ static void sections_of_other_builds_are_skipped_or_told(void **state)
     line_close(&l);
 }
 
-/* The same numbers as version 0.1.0 wrote them: head and arrays in one. */
-static uint8_t *as_version_1(const uint8_t *buf, size_t len, size_t *v1_len)
-{
-    const struct gpu_session_config c = small_config();
-    struct state_head h;
-    struct state_layout l;
-    struct bytes_writer w;
-    const uint8_t *from[9];
-    size_t size[9], at, head;
-    uint8_t *row = calloc(1, len + 256);
-
-    assert_non_null(row);
-    assert_int_equal(state_check(&h, &l, buf, len, &c, NULL), 0);
-    head = h.n_slots;
-    memcpy(from,
-           (const uint8_t *[]){buf + l.place, buf + l.stat, buf + l.out, buf + l.id,
-                               buf + l.unstable, buf + l.free_slots, buf + l.keyframes,
-                               buf + l.overlaps, buf + l.maps},
-           sizeof from);
-    memcpy(size,
-           (const size_t[]){head * 16, head * 32, head * 16, head * 8, h.n_unstable * 4,
-                            h.n_free * 4, h.n_keyframes * 748, h.n_keyframes * h.n_keyframes,
-                            h.n_keyframes * 4 * 16 * 17},
-           sizeof size);
-    w = bytes_writer(row + SECTION_HEAD_BYTES, 120);
-    bytes_put_u32(&w, 0x54535247u);
-    bytes_put_u32(&w, 1);
-    memcpy(w.data + w.at, h.backend, 8);
-    w.at += 8;
-    for (size_t i = 0; i < 12; i++) {
-        const uint32_t word[12] = {(uint32_t)h.w,
-                                   (uint32_t)h.h,
-                                   point_float_bits(h.step_m),
-                                   h.has_last,
-                                   0,
-                                   h.frame,
-                                   h.n_slots,
-                                   h.n_unstable,
-                                   h.n_free,
-                                   h.n_points,
-                                   h.n_stable,
-                                   h.n_keyframes};
-        bytes_put_u32(&w, word[i]);
-    }
-    bytes_put_u64(&w, h.next_id);
-    memcpy(w.data + w.at, &h.T_last, 48);
-    assert_int_equal(w.at + 48, 120);
-    at = SECTION_HEAD_BYTES + 120;
-    for (int i = 0; i < 9; i++) {
-        at = (at + 15) / 16 * 16;
-        memcpy(row + at, from[i], size[i]);
-        at += size[i];
-    }
-    *v1_len = 0;
-    section_close(row, v1_len, SECTION_TAG('G', 'R', 'S', 'T'), 1, 0, at - SECTION_HEAD_BYTES);
-    return row;
-}
-
-/* Versions before this one knew of no normals: their points begin without. */
-static void forget_normals(uint8_t *buf, size_t len, const struct gpu_session_config *c)
-{
-    struct state_head h;
-    struct state_layout l;
-
-    assert_int_equal(state_check(&h, &l, buf, len, c, NULL), 0);
-    memset(buf + l.normals, 0, h.n_slots * sizeof(struct point_normal));
-}
-
-/* An old state in a new session, saved again, is the new state: nothing is lost on the way. */
-static void states_of_version_1_are_read(void **state)
-{
-    const struct gpu_session_config c = small_config();
-    struct line l;
-    size_t len, v1_len, again_len;
-    uint8_t *buf = small_state(&l, &c, &len), *v1 = as_version_1(buf, len, &v1_len), *again;
-    struct gpu_session *s;
-    struct err err = {0};
-
-    (void)state;
-    assert_int_equal(session_cpu_new(&s, l.g, &c, NULL), 0);
-    if (gpu_session_load(s, v1, v1_len, &err))
-        fail_msg("%s", err.text);
-    again = save(s, &again_len);
-    assert_int_equal(again_len, len);
-    forget_normals(buf, len, &c);
-    assert_memory_equal(again, buf, len);
-    gpu_session_free(&s);
-    free(again);
-    for (size_t i = SECTION_HEAD_BYTES; i < v1_len;
-         i += 3) { /* what lies is refused, or harmless */
-        v1[i] ^= 0x41;
-        (void)try_state(&l, v1, v1_len);
-        v1[i] ^= 0x41;
-    }
-    v1[SECTION_HEAD_BYTES + 4] = 2; /* another version that stood in the old place */
-    assert_int_equal(load_as_new(&l, v1, v1_len, &err), ERR_INPUT);
-    free(v1);
-    free(buf);
-    line_close(&l);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections_of_other_builds_are_skipped_or_told),
-        cmocka_unit_test(states_of_version_1_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,10 +18,13 @@
 #define H 72
 #define FRAMES 32
 
-enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY, LONG };
+enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY, LONG, NOISY, JUMPS };
 
 #define NET_SCALE 1.2f /* of single-view depth */
 #define LONGER 1.75f   /* of poses that are: 1.46 times what the network says */
+
+#define NOISE_M 0.0866f /* evenly to either side at most: 5 cm in the root mean square, an axis */
+#define JUMP_M 0.6f
 
 #define WINDOW 8 /* frames whose odometry errs alike */
 
@@ -85,6 +88,7 @@ static void run(struct score *s, enum wrong wrong)
     struct views_case c;
     struct views v;
     struct rigid T_wc[FRAMES], guessed = {0};
+    uint32_t random = 7;
     void *arena = calloc(1, views_lay_out(&v, NULL, W, H)), *band;
 
     assert_non_null(arena);
@@ -108,6 +112,10 @@ static void run(struct score *s, enum wrong wrong)
             c.frame.T_wc.t[0] *= -1.0f;
         for (int k = 0; k < 3 && wrong == LONG; k++)
             c.frame.T_wc.t[k] *= LONGER;
+        for (int k = 0; k < 3 && wrong == NOISY; k++)
+            c.frame.T_wc.t[k] += NOISE_M * (2.0f * scene_random(&random) - 1.0f);
+        if (wrong == JUMPS && i / WINDOW % 2)
+            c.frame.T_wc.t[0] += JUMP_M;
         plan_cpu(&v, &c.frame);
         sweep_cpu(&v);
         refine_cpu(&v);
@@ -161,6 +169,24 @@ static void test_wrong(void **state)
     assert_true(s.final < 1.1 * s.single);
     assert_true(s.frame < 1.1 * s.frame_single);
     assert_true(s.n_measured < s.n / 20);
+    run(&s, NOISY);
+    assert_true(s.n > 0);
+    assert_true(s.final < 1.1 * s.single);
+    assert_true(s.frame < 1.1 * s.frame_single);
+    assert_true(s.n_measured < s.n / 20);
+}
+
+/* A pose that jumps to and fro, if no world begins with it: keyframes on either side agree among
+ * themselves. */
+static void test_jumps(void **state)
+{
+    struct score s;
+
+    (void)state;
+    run(&s, JUMPS);
+    assert_true(s.n > 0);
+    assert_true(s.final < 1.1 * s.single);
+    assert_true(s.frame < 1.1 * s.frame_single);
 }
 
 /* Pictures do not show that a path is too long, and all measurements agree on it: the network
@@ -277,10 +303,10 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_right),
-        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_long),
-        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length),
-        cmocka_unit_test(test_sound),   cmocka_unit_test(test_odometry)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_right),
+                                       cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),
+                                       cmocka_unit_test(test_long),    cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_length),  cmocka_unit_test(test_sound),
+                                       cmocka_unit_test(test_odometry)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -278,11 +278,13 @@ static void test_acks(void **state)
         m.ack.status = r ? CONTROL_REFUSED : CONTROL_USED;
         m.ack.reason = (enum control_reason)r;
         m.ack.keyframe = r == 0;
+        m.ack.lost = r == 1;
         assert_true(control_write(buf, sizeof buf, &m) > 0);
         assert_int_equal(parse(&back, buf, NULL), 0);
         assert_int_equal(back.ack.seq, 12);
         assert_int_equal(back.ack.reason, r);
         assert_int_equal(back.ack.keyframe, r == 0);
+        assert_int_equal(back.ack.lost, r == 1);
         for (int other = 0; other < r; other++)
             assert_string_not_equal(control_reason_name(other), control_reason_name(r));
     }

@@ -44,6 +44,14 @@ static const struct known known[] = {
      512},
     {"half sphere", LENS_FISHEYE, {0.02f, -0.004f, 0, 0}, {300, 300, 480, 480}, 960, 960},
     {"sphere", LENS_SPHERE, {0}, {0, 0, 0, 0}, 1280, 640},
+    {"mirror", LENS_UNIFIED, {0.966f, 0, 0, 0, 0}, {242, 242, 511.5f, 511.5f}, 1024, 1024},
+    {"bent mirror",
+     LENS_UNIFIED,
+     {0.9f, -0.02f, 0.001f, 0.002f, -0.001f},
+     {180, 182, 400, 390},
+     800,
+     800},
+    {"wide fisheye", LENS_UNIFIED, {1.6f, 0, 0, 0, 0}, {500, 500, 400, 400}, 800, 800},
 };
 #define N_KNOWN (sizeof known / sizeof *known)
 
@@ -79,6 +87,12 @@ static void exact(const struct lens *l, struct intrinsics K, struct vec3 ray, do
 
         a = r > 0 ? X / r * d : 0;
         b = r > 0 ? Y / r * d : 0;
+    } else if (l->model == LENS_UNIFIED) {
+        double n = sqrt(X * X + Y * Y + Z * Z), x = X / (Z + k[0] * n), y = Y / (Z + k[0] * n);
+        double s = x * x + y * y, f = 1 + k[1] * s + k[2] * s * s;
+
+        a = x * f + 2 * k[3] * x * y + k[4] * (s + 2 * x * x);
+        b = y * f + k[3] * (s + 2 * y * y) + 2 * k[4] * x * y;
     } else if (l->model == LENS_SPHERE) {
         a = atan2(X, Z);
         b = atan2(Y, sqrt(X * X + Z * Z));
@@ -124,7 +138,7 @@ static void pixels_come_back(void **unused)
                 float u, v;
 
                 if (!lens_ray(&l, K, (float)x, (float)y, &ray)) {
-                    assert_int_equal(c->model, LENS_FISHEYE); /* corners of a circle */
+                    assert_true(c->model == LENS_FISHEYE || c->model == LENS_UNIFIED); /* corners */
                     continue;
                 }
                 n++;

@@ -41,7 +41,7 @@ export function planes(removed, keys) {
   return out;
 }
 
-async function deflate(bytes) {
+export async function deflate(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('deflate-raw'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

@@ -1,5 +1,6 @@
 /* mirror.test.js - api/web/client/mirror*.js beside a mirror of big numbers that is written as the page has it, and hostile messages */
 import {Mirror, WireError, readHeader, readPlanes} from '../../api/web/client/mirror.js';
+import {InflateError, inflate} from '../../api/web/client/inflate.js';
 import {blockSalt, keyLook, mix64} from '../../api/web/client/mirror-keys.js';
 import {PAGE_POINTS, PAGE_WORDS} from '../../api/web/client/mirror-pages.js';
 import * as messages from './messages.js';
@@ -23,7 +24,7 @@ function saltBig(submap, x, y, z) {
 
 export async function apply(mirror, bytes) {
   const head = readHeader(bytes);
-  mirror.apply(head, 'plainLength' in head ? await readPlanes(bytes, head) : null);
+  mirror.apply(head, 'plainLength' in head ? readPlanes(bytes, head) : null);
 }
 
 /* The keys of a block of the mirror, in the order of its pages. */
@@ -74,6 +75,40 @@ export const tests = {
     same(JSON.stringify(keyLook(keys[4], keys[5])), '{"x":1023,"y":0,"z":512,"r":63,"g":0,"b":1,"confidence":3,"normal":0}', 'third');
   },
 
+  async 'inflating is what the browser does, and what is damaged is refused'() {
+    const next = messages.random(5), verdict = (bytes, length) => {
+      try {
+        const out = new Uint8Array(length);
+        inflate(bytes, out);
+        return out;
+      } catch (error) {
+        if (error instanceof InflateError) return null;
+        throw error;
+      }
+    };
+    const browsers = async bytes => {
+      try {
+        return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer());
+      } catch {
+        return null;
+      }
+    };
+    for (let turn = 0; turn < 60; turn++) { /* noise, few symbols, runs, and what has codes longer than a look at a table */
+      const plain = new Uint8Array([0, 1, 300, 70000][turn >> 2 & 3]);
+      for (let i = 0; i < plain.length; i++) plain[i] = [next(), next() % 3, i % 7 ? plain[i - 1] : next(), 8 * Math.clz32(next())][turn & 3];
+      const packed = await messages.deflate(plain), out = verdict(packed, plain.length);
+      same(out?.join(), plain.join(), `turn ${turn}`);
+      same(verdict(packed, plain.length + 1), null, 'less than was said');
+      if (plain.length) same(verdict(packed, plain.length - 1), null, 'more than was said');
+      for (let cut = 0; cut < packed.length; cut += 1 + (packed.length >> 3)) same(verdict(packed.subarray(0, cut), plain.length), null, `cut to ${cut}`);
+      same(verdict(Uint8Array.from([...packed, 0]), plain.length), null, 'something behind the end');
+      const damaged = packed.slice();
+      damaged[next() % packed.length] ^= 1 << next() % 8;
+      const theirs = await browsers(damaged);
+      same(verdict(damaged, plain.length)?.join(), theirs?.length === plain.length ? theirs.join() : undefined, `damaged, turn ${turn}`);
+    }
+  },
+
   async 'submaps: placed, unplaced, the first one alone'(golden) {
     const mirror = new Mirror();
     await apply(mirror, await golden('submap'));
@@ -117,6 +152,24 @@ export const tests = {
       if (pages.length > Math.max(2, Math.ceil(block.keys.length / 96))) throw new Error(`${pages.length} pages for ${block.keys.length}`);
     }
     same(mirror.points, blocks.reduce((n, b) => n + b.keys.length, 0), 'points');
+  },
+
+  async 'changes of looks, with points of one place beside each other, and now and then one that goes or comes'() {
+    const next = messages.random(11), mirror = new Mirror(), salt = saltBig(0, 0, 0, 0), hash = keys => keys.reduce((sum, k) => u64(sum + mixBig(k ^ salt)), 0n);
+    const look = () => messages.makeKey(next() % 9, next() % 9, next() % 9, 0, 0, next() & 3, next() & 15);
+    let keys = BigUint64Array.from({length: 3000}, look).sort();
+    await apply(mirror, await messages.put({block: [0, 0, 0], revision: 1}, halves(keys)));
+    for (let revision = 2; revision < 400; revision++) {
+      const chosen = new Set(Array.from({length: 1 + next() % 12}, () => next() % keys.length));
+      for (let n = revision % 5 ? 0 : 3, at = next() % keys.length; n > 0; n--) chosen.add(Math.min(keys.length - 1, at + n));
+      const removed = [...chosen].sort((a, b) => a - b), added = BigUint64Array.from(removed, i => keys[i] ^ BigInt(next() & (next() % 3 ? 3 : 63)));
+      if (revision % 4 === 0) added[next() % added.length] = look();
+      const more = revision % 7 ? added.sort() : BigUint64Array.from([...added, look()]).sort(), before = keys.length;
+      keys = BigUint64Array.from([...keys.filter((_, i) => !chosen.has(i)), ...more]).sort();
+      await apply(mirror, await messages.patch({block: [0, 0, 0], revision, base: revision - 1, before}, removed, halves(more)));
+      same(keysOf(mirror, '0,0,0,0').join(), keys.join(), `keys at revision ${revision}`);
+    }
+    same(mirror.hash, hash([...keys]).toString(16).padStart(16, '0'), 'hash');
   },
 
   async 'a copy of the pages that collects what changed is the mirror'() {
@@ -170,7 +223,8 @@ export const tests = {
     await apply(mirror, await messages.put({block: [1, 0, 0], revision: 2}, three.slice(0, 2)));
     same(JSON.stringify([...mirror.boxes()]), '[[0,{"min":[1,2,-1021],"max":[1025,9,3]}]]', 'box');
     await apply(mirror, await messages.put({submap: 2, block: [50, 0, 0], revision: 3}, three.slice(0, 2)));
-    same(JSON.stringify([...mirror.boxes(0.7)]), '[[0,{"min":[1,2,-1021],"max":[1025,9,3]}]]', 'box of seven points in ten');
+    same(JSON.stringify(mirror.core(0.4, 9)[0]), '{"submap":0,"min":[1,2,-1021],"max":[9,9,-1015]}', 'the block with most points');
+    same([[0.4, 9], [1, 9], [1, 2]].map(([share, most]) => mirror.core(share, most).map(b => b.submap).join('')).join(), '02,002,00', 'so much of each submap');
   },
 
   async 'hostile messages are told as such'() {

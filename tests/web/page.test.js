@@ -1,69 +1,20 @@
 /* page.test.js - parts of the page without a browser's devices: picture codes, intrinsics, rates, frames' bytes, and the client on a
  * socket that the test holds */
-import { bearer, Client, encodeFrame, StoreFull } from '../../api/web/client/recond.js';
+import { bearer, encodeFrame, StoreFull } from '../../api/web/client/recond.js';
 import { Calibration } from '../../api/web/capture/calibrate.js';
 import { findBoard } from '../../api/web/capture/corners.js';
 import { degreesOf, intrinsicsOf, sizeFor } from '../../api/web/capture/intrinsics.js';
 import { OFFLINE_RATE, rateFor } from '../../api/web/capture/thrift.js';
 import { intrinsicsOfProjection, XrScanner } from '../../api/web/capture/xr.js';
+import { clockWrong } from '../../api/web/page/sentences.js';
 import { placed } from '../../api/web/page/session.js';
 import { qrCode } from '../../api/web/page/qr.js';
 import { boardPicture, turned } from './board.js';
+import { again, frame, READY, withClient } from './socket.js';
 import { near, same } from './tap.js';
 
 const digest = async text => [...new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))]
   .map(b => b.toString(16).padStart(2, '0')).join('');
-
-/* ------------------------------------------------------------------------- a socket in the hand */
-
-class Socket extends EventTarget {
-  static all = [];
-  static OPEN = 1;
-  constructor(url, protocols) {
-    super();
-    Object.assign(this, { url, protocols, readyState: 0, sent: [], bufferedAmount: 0 });
-    Socket.all.push(this);
-  }
-
-  send(data) { this.sent.push(typeof data === 'string' ? JSON.parse(data) : data); }
-  close() { this.readyState = 3; }
-  open() {
-    this.readyState = 1;
-    this.onopen();
-  }
-
-  tell(message) { this.onmessage({ data: typeof message === 'object' && !(message instanceof ArrayBuffer) ? JSON.stringify(message) : message }); }
-  end(code = 1006) {
-    this.readyState = 3;
-    this.onclose({ code });
-  }
-
-  said(op) { return this.sent.filter(m => m.op === op); }
-  get seqs() { return this.sent.filter(m => m instanceof ArrayBuffer).map(m => Number(new DataView(m).getBigUint64(8, true))); }
-}
-
-const READY = { op: 'ready', session: 's', epoch: 1, revision: 0, limits: { window: 2 }, net: [0, 0], features: [] };
-const frame = () => ({ jpeg: new Uint8Array([0xff, 0xd8, 0xff, 0xd9]), width: 640, height: 480, tNs: 1n });
-
-/** A started client on a Socket, within a page whose WebSocket is that. */
-async function withClient(options, test) {
-  const real = globalThis.WebSocket;
-  globalThis.WebSocket = Socket;
-  Socket.all = [];
-  const client = new Client({ url: 'ws://a/v1/sessions/s/stream', role: 'ingest', ...options });
-  try {
-    await client.start();
-    await test(client, () => Socket.all.at(-1));
-  } finally {
-    client.stop();
-    globalThis.WebSocket = real;
-  }
-}
-
-const again = async client => {
-  clearTimeout(client.timer);
-  client.connect();
-};
 
 export const tests = {
   'a board tells the field of view': () => {
@@ -121,6 +72,11 @@ export const tests = {
     same(rateFor({ server: 20, battery: { level: 0.1, charging: true }, online: true }), 20, 'on the charger');
     same(rateFor({ server: 20, pressure: 'critical', online: true }), 5, 'heat');
     same(rateFor({ server: 20, online: false }), OFFLINE_RATE, 'no line');
+  },
+  'a wrong clock is said, and how far it is off': () => {
+    same(clockWrong(null) + clockWrong(90_000) + clockWrong(-90_000), '', 'a right one');
+    for (const [ms, words] of [[-5 * 3600_000, '5 hours behind'], [10 * 60_000, '10 minutes ahead of'], [40 * 86400_000, '40 days ahead of']])
+      same(clockWrong(ms).includes(`is ${words} the server`) && clockWrong(ms).includes('by itself'), true, words);
   },
   'intrinsics of a projection are those of its frustum': () => {
     /* a frustum from -0.4 to 0.6 and from -0.3 to 0.2 at distance 1: its axis lies at 0.4 of the width and 0.4 of the height from the top */

@@ -1,7 +1,7 @@
 /* view.test.js - what of the view is arithmetic: cameras, the picked point, the phone's way */
 import {Mirror, readHeader} from '../../api/web/client/mirror.js';
 import {Camera} from '../../api/web/view/camera.js';
-import {boxAround, length, project, rotate, sub, unrotate} from '../../api/web/view/math.js';
+import {boxAround, corners, length, project, rotate, sub, unrotate} from '../../api/web/view/math.js';
 import {pick, rayOf} from '../../api/web/view/pick.js';
 import {Scene, fromOpengl} from '../../api/web/view/scene.js';
 import * as messages from './messages.js';
@@ -54,12 +54,25 @@ export const tests = {
   'a box that is fitted is in the picture, between near and far'() {
     const camera = new Camera(), box = {min: [-3, 0, -1], max: [5, 2, 9]};
     for (const aspect of [1.6, 0.5]) {
-      camera.fit(box, aspect);
+      camera.fit([box], aspect);
       camera.reachFor(box);
       for (const corner of [box.min, box.max, [5, 0, -1], [-3, 2, 9]]) {
         const [x, y, z, w] = project(camera.lens(aspect), corner);
         if (!(w > 0 && Math.abs(x) <= w && Math.abs(y) <= w && Math.abs(z) <= w)) throw new Error(`${corner} is outside: ${[x, y, z, w]}`);
       }
+    }
+  },
+
+  'boxes that are fitted have equal borders, and one far away counts'() {
+    const camera = new Camera(), boxes = [{min: [0, 0, 0], max: [1, 1, 1]}, {min: [4, 0, 1], max: [5, 1, 2]}, {min: [2, 2, -3], max: [3, 3, -2]}];
+    for (const [aspect, up] of [[2.5, [0, 1, 0]], [0.6, [0, -1, 0]]]) {
+      camera.setUp(up);
+      camera.fit(boxes, aspect);
+      const seen = boxes.flatMap(corners).map(c => project(camera.lens(aspect), c)).map(([x, y, , w]) => [x / w, y / w]);
+      const [x, y] = [0, 1].map(i => seen.map(p => p[i])), most = Math.max(...x, ...y, ...x.map(v => -v), ...y.map(v => -v));
+      near(Math.max(...x) + Math.min(...x), 0, 'left and right', 0.05);
+      near(Math.max(...y) + Math.min(...y), 0, 'above and below', 0.05);
+      if (!(most > 0.8 && most <= 1)) throw new Error(`the outermost corner is at ${most} of the picture`);
     }
   },
 

@@ -1,39 +1,39 @@
 /* local-mirror.js - a mirror on the thread of its client, for programs and small pages; the page itself has one in a worker */
-import { Mirror, readHeader, readPlanes } from './mirror.js';
+import { Mirror, readHeader, readPlanes, WireError } from './mirror.js';
 
 export class LocalMirror extends Mirror {
-  order = Promise.resolve();                 /* messages are applied in their order, although inflating takes its time */
-  turn = 0;
+  wrong = false;                             /* what comes is of no use until reset() */
 
   begin(client) { this.client = client; }
 
   message(buffer) {
-    const bytes = new Uint8Array(buffer);
-    this.next(async turn => {
-      const head = readHeader(bytes);
-      const planes = head && 'plainLength' in head ? await readPlanes(bytes, head) : null;
-      if (head && turn === this.turn) this.apply(head, planes);
+    this.step(() => {
+      const bytes = new Uint8Array(buffer), head = readHeader(bytes);
+      if (head) this.apply(head, 'plainLength' in head ? readPlanes(bytes, head) : null);
     });
   }
 
   sync({ revision, points, hash }) {
-    this.next(() => {
+    this.step(() => {
       if (points !== this.points || hash !== this.hash)
-        throw new Error(`the mirror has ${this.points} points and hash ${this.hash}, the server ${points} and ${hash}`);
+        throw new WireError(`the mirror has ${this.points} points and hash ${this.hash}, the server ${points} and ${hash}`);
       this.client?.held({ epoch: this.epoch, revision });
     });
   }
 
   reset() {
-    this.turn++;
-    this.order = Promise.resolve();
+    this.wrong = false;
     this.clear(null);
   }
 
-  next(step) {
-    const turn = this.turn;
-    this.order = this.order.then(() => turn === this.turn && step(turn)).catch(why => {
-      if (turn === this.turn) this.client?.broken(why.message);
-    });
+  step(action) {
+    if (this.wrong) return;
+    try {
+      action();
+    } catch (why) {
+      if (!(why instanceof WireError)) throw why;
+      this.wrong = true;
+      this.client?.broken(why.message);
+    }
   }
 }

@@ -16,10 +16,10 @@ function mulHigh(a, b) {
   return Math.imul(ah, bh) + (middle >>> 16) + (cross >>> 16) | 0;
 }
 
-/* The last mix of mix64(), which returns nothing so that nothing is allocated. */
-let mixedLow = 0, mixedHigh = 0;
+/* The last mix, low half first. A variable of the module would be a new object with each number above 2^30; an array is none. */
+const mixed = new Int32Array(2);
 
-/* mix64() of the page, into mixedLow and mixedHigh. */
+/* mix64() of the page, into `mixed`. */
 function mix(low, high) {
   let l = (low >>> 0) + 0x7f4a7c15, h = high + 0x9e3779b9 + (l > 0xffffffff ? 1 : 0) | 0, t;
   l |= 0;
@@ -31,8 +31,8 @@ function mix(low, high) {
   h ^= h >>> 27;
   h = Math.imul(t, 0x94d049bb) + Math.imul(h, 0x133111eb) + mulHigh(t, 0x133111eb) | 0;
   l = Math.imul(t, 0x133111eb);
-  mixedLow = l ^ (l >>> 31 | h << 1);
-  mixedHigh = h ^ h >>> 31;
+  mixed[0] = l ^ (l >>> 31 | h << 1);
+  mixed[1] = h ^ h >>> 31;
 }
 
 /**
@@ -43,7 +43,7 @@ function mix(low, high) {
  */
 export function mix64(low, high) {
   mix(low, high);
-  return [mixedLow >>> 0, mixedHigh >>> 0];
+  return [mixed[0] >>> 0, mixed[1] >>> 0];
 }
 
 /**
@@ -56,8 +56,8 @@ export function mix64(low, high) {
  */
 export function blockSalt(submap, x, y, z) {
   mix(submap | 0, x | 0);
-  mix(mixedLow ^ y, mixedHigh ^ z);
-  return [mixedLow >>> 0, mixedHigh >>> 0];
+  mix(mixed[0] ^ y, mixed[1] ^ z);
+  return [mixed[0] >>> 0, mixed[1] >>> 0];
 }
 
 /** A sum of 64 bits that wraps. */
@@ -85,10 +85,10 @@ export class Sum64 {
     let low = this.low, high = this.high;
     for (let i = 2 * from; i < 2 * to; i += 2) {
       mix(keys[i] ^ saltLow, keys[i + 1] ^ saltHigh);
-      low += sign * (mixedLow >>> 0);
+      low += sign * (mixed[0] >>> 0);
       const carry = low > 0xffffffff ? 1 : low < 0 ? -1 : 0;
       low -= carry * 0x100000000;
-      high = high + sign * mixedHigh + carry | 0;
+      high = high + sign * mixed[1] + carry | 0;
     }
     this.low = low;
     this.high = high >>> 0;

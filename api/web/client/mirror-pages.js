@@ -93,6 +93,12 @@ export class Pages {
     return (page & CHUNK_PAGES - 1) * PAGE_WORDS;
   }
 
+  /** Is a page's key (-1: its last) below, equal to or above another one? Below 0, 0 or above. */
+  order(page, index, low, high) {
+    const {keys} = this.chunk(page), at = this.at(page) + 2 * (index < 0 ? this.points(page) - 1 : index);
+    return keys[at + 1] - high || keys[at] - low;
+  }
+
   /** Writes keys[2 * from] ... as the content of a page. */
   write(page, keys, from, to) {
     this.chunk(page).keys.set(keys.subarray(2 * from, 2 * to), this.at(page));

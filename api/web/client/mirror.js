@@ -5,6 +5,7 @@
  * parts, and a block whose pages are less than three quarters full is written anew, so a point never takes more than a third
  * beyond its key but in small blocks. The hash follows each change. Nothing here knows of documents, workers or graphics.
  */
+import {InflateError, inflate} from './inflate.js';
 import {Sum64, blockSalt, gather, BLOCK_STEPS} from './mirror-keys.js';
 import {PAGE_POINTS, Pages} from './mirror-pages.js';
 import {WireError, planesLength, readKeys, readRemoved} from './mirror-planes.js';
@@ -81,31 +82,26 @@ function readCounts(v, bytes, head) {
   return head;
 }
 
+/* Planes that were inflated last: room for them is made once, and those of the next message lie in the same. */
+let room = new Uint8Array(1 << 16);
+
 /**
- * The planes of a put or patch, inflated. It reads no more than the header promises.
+ * The planes of a put or patch, inflated. They hold until the next call.
  * @param {Uint8Array} bytes the whole message
  * @param {{codec: number, plainLength: number}} head
- * @returns {Promise<Uint8Array>}
+ * @returns {Uint8Array}
  */
-export async function readPlanes(bytes, head) {
+export function readPlanes(bytes, head) {
   if (head.codec === 0) return bytes.subarray(PLANES);
-  const stream = new DecompressionStream('deflate-raw'), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
-  writer.write(bytes.subarray(PLANES)).catch(() => {});
-  writer.close().catch(() => {});
-  const out = new Uint8Array(head.plainLength);
-  let n = 0;
+  if (room.length < head.plainLength) room = new Uint8Array(2 ** Math.ceil(Math.log2(head.plainLength)));
+  const planes = room.subarray(0, head.plainLength);
   try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      if (n + part.value.length > out.length) throw new WireError('planes of another length');
-      out.set(part.value, n);
-      n += part.value.length;
-    }
+    inflate(bytes.subarray(PLANES), planes);
   } catch (error) {
-    reader.cancel().catch(() => {});
-    throw error instanceof WireError ? error : new WireError('planes that cannot be inflated');
+    if (!(error instanceof InflateError)) throw error;
+    throw new WireError(`planes that cannot be inflated: ${error.message}`);
   }
-  if (n !== out.length) throw new WireError('planes of another length');
-  return out;
+  return planes;
 }
 
 export class Mirror {
@@ -247,51 +243,80 @@ export class Mirror {
     if (block.pages.length > Math.max(2, Math.ceil(block.points / PAGE_LEAST))) this.repack(block);
   }
 
-  /* Walks over the pages; those in which nothing goes or comes are passed over. */
+  /*
+   * Walks over the pages to the next one from which keys go. Most changes are of points' colours or confidence: then the added keys that
+   * come next belong where those stand, nothing moves, and no page that was passed has to be looked at. Where that is not so, each page is
+   * merged from the last one on that was written: what is added next may belong behind what was written there, but not before.
+   */
   merge(block, nRemoved, nAdded) {
-    const {pages, removed, added} = this, next = [];
-    let r = 0, a = 0, base = 0;
-    for (let p = 0; p < block.pages.length; p++) {
-      const page = block.pages[p], points = pages.points(page);
-      let rEnd = r, aEnd = a;
-      while (rEnd < nRemoved && removed[rEnd] < base + points) rEnd++;
-      if (p + 1 === block.pages.length) {
-        aEnd = nAdded;
-      } else if (a < nAdded) {
-        const after = block.pages[p + 1], keys = pages.chunk(after).keys, at = pages.at(after), low = keys[at], high = keys[at + 1];
-        while (aEnd < nAdded && (added[2 * aEnd + 1] < high || (added[2 * aEnd + 1] === high && added[2 * aEnd] < low))) aEnd++;
+    const {pages, removed} = this, next = [], last = block.pages.length - 1;
+    for (let p = 0, base = 0, r = 0, a = 0, written = -1; p <= last;) {
+      let q = p, first = base, rEnd = r;
+      while (q < last && (r === nRemoved || removed[r] >= first + pages.points(block.pages[q]))) first += pages.points(block.pages[q++]);
+      const end = first + pages.points(block.pages[q]);
+      while (rEnd < nRemoved && removed[rEnd] < end) rEnd++;
+      const aEnd = a + rEnd - r, before = q > p ? block.pages[q - 1] : next[next.length - 1];
+      if ((q === last ? aEnd === nAdded : aEnd <= nAdded) && this.fits(block, q, before, first, r, rEnd, a, nRemoved)) {
+        this.replace(block.pages[q], first, r, rEnd, a);
+        while (p <= q) next.push(block.pages[p++]);
+        written = first;
+        base = end;
+        r = rEnd;
+        a = aEnd;
+        continue;
       }
-      if ((rEnd === r && aEnd === a) || this.replace(page, base, r, rEnd, a, aEnd)) next.push(page);
-      else this.cut(block, page, this.mergePage(page, base, r, rEnd, a, aEnd), next);
-      r = rEnd;
-      a = aEnd;
-      base += points;
+      if (written >= 0) {
+        next.pop();
+        p--;
+        base = written;
+        written = -1;
+      }
+      for (; p <= q; p++) [base, r, a] = this.mergeOne(block, p, base, r, a, nRemoved, nAdded, next);
     }
     block.pages = next;
   }
 
-  /* Most changes are of a point's colour or confidence: each added key stands where a removed one stood. Then only those are written. */
-  replace(page, base, r, rEnd, a, aEnd) {
-    const n = rEnd - r;
-    if (aEnd - a !== n) return false;
-    const {removed, added, gone, pages} = this, {keys} = pages.chunk(page), at = pages.at(page), last = pages.points(page) - 1;
-    for (let j = 0; j < n; j++) {
-      const index = removed[r + j] - base, i = at + 2 * index, low = added[2 * (a + j)], high = added[2 * (a + j) + 1];
-      if (high >>> 2 !== keys[i + 1] >>> 2) return false;
-      const after = index < last && !(j + 1 < n && removed[r + j + 1] === removed[r + j] + 1);
-      const before = index > 0 && !(j > 0 && removed[r + j - 1] === removed[r + j] - 1);
-      if (after && (keys[i + 3] < high || (keys[i + 3] === high && keys[i + 2] < low))) return false;
-      if (before && (keys[i - 1] > high || (keys[i - 1] === high && keys[i - 2] > low))) return false;
+  /* Does each of the next added keys have the place in space of the removed one, and stand in order there? */
+  fits(block, q, before, first, r, rEnd, a, nRemoved) {
+    const {removed, added, pages} = this, page = block.pages[q], behind = block.pages[q + 1], points = pages.points(page);
+    const {keys} = pages.chunk(page), at = pages.at(page);
+    for (let j = r; j < rEnd; j++) {
+      const index = removed[j] - first, low = added[2 * (a + j - r)], high = added[2 * (a + j - r) + 1];
+      if (keys[at + 2 * index + 1] >>> 2 !== high >>> 2) return false;
+      /* neighbours that are replaced as well ascend among themselves */
+      if (!(j > 0 && removed[j - 1] === removed[j] - 1)) {
+        if (index ? pages.order(page, index - 1, low, high) > 0 : before !== undefined && pages.order(before, -1, low, high) > 0) return false;
+      }
+      if (!(j + 1 < nRemoved && removed[j + 1] === removed[j] + 1)) {
+        if (index + 1 < points ? pages.order(page, index + 1, low, high) < 0 : behind !== undefined && pages.order(behind, 0, low, high) < 0) return false;
+      }
     }
-    for (let j = 0; j < n; j++) {
-      const i = at + 2 * (removed[r + j] - base);
-      gone[2 * (r + j)] = keys[i];
-      gone[2 * (r + j) + 1] = keys[i + 1];
-      keys[i] = added[2 * (a + j)];
-      keys[i + 1] = added[2 * (a + j) + 1];
+    return true;
+  }
+
+  /* Added keys from a on take the places of the removed ones r ... rEnd. */
+  replace(page, first, r, rEnd, a) {
+    const {removed, added, gone, pages} = this, {keys} = pages.chunk(page), at = pages.at(page) - 2 * first;
+    if (r === rEnd) return;
+    for (let j = r, from = 2 * a; j < rEnd; j++, from += 2) {
+      const i = at + 2 * removed[j];
+      gone[2 * j] = keys[i];
+      gone[2 * j + 1] = keys[i + 1];
+      keys[i] = added[from];
+      keys[i + 1] = added[from + 1];
     }
     pages.touch(page);
-    return true;
+  }
+
+  /* Merges what goes from page p of a block and what comes into it; where the next one begins in the points, removed and added keys. */
+  mergeOne(block, p, base, r, a, nRemoved, nAdded, next) {
+    const {pages, removed, added} = this, page = block.pages[p], end = base + pages.points(page), behind = block.pages[p + 1];
+    let rEnd = r, aEnd = behind === undefined ? nAdded : a;
+    while (rEnd < nRemoved && removed[rEnd] < end) rEnd++;
+    while (aEnd < nAdded && pages.order(behind, 0, added[2 * aEnd], added[2 * aEnd + 1]) > 0) aEnd++;
+    if (rEnd === r && aEnd === a) next.push(page);
+    else this.cut(block, page, this.mergePage(page, base, r, rEnd, a, aEnd), next);
+    return [end, rEnd, aEnd];
   }
 
   /* A page without the removed keys r ... rEnd and with the added ones a ... aEnd, into `merged`: how many. */
@@ -346,16 +371,12 @@ export class Mirror {
   /**
    * The smallest box around the points of each submap, in steps and in the submap's own axes. Blocks that have not
    * changed since the last call are not looked at again.
-   * @param {number} share of the points that is enough: the blocks with the fewest are left out
    * @returns {Map<number, {min: number[], max: number[]}>} by submap
    */
-  boxes(share = 1) {
-    const boxes = new Map(), blocks = [...this.blocks.values()].filter(b => b.points);
-    if (share < 1) blocks.sort((a, b) => b.points - a.points);
-    let points = 0;
-    for (const block of blocks) {
-      if (points >= share * this.points) break;
-      points += block.points;
+  boxes() {
+    const boxes = new Map();
+    for (const block of this.blocks.values()) {
+      if (!block.points) continue;
       block.box ??= this.blockBox(block);
       const box = boxes.get(block.submap.id);
       if (!box) boxes.set(block.submap.id, {min: block.box.slice(0, 3), max: block.box.slice(3)});
@@ -366,6 +387,24 @@ export class Mirror {
         }
     }
     return boxes;
+  }
+
+  /**
+   * Boxes of the fullest blocks of each submap, until they have a share of its points: what flies about far away is not among them.
+   * @param {number} share
+   * @param {number} most so many blocks of all submaps together
+   * @returns {{submap: number, min: number[], max: number[]}[]}
+   */
+  core(share, most) {
+    const taken = new Map(), fuller = [...this.blocks.values()].sort((a, b) => b.points - a.points).filter(({submap, points}) => {
+      const before = taken.get(submap) ?? 0;
+      taken.set(submap, before + points);
+      return before < share * submap.points;
+    });
+    return fuller.slice(0, most).map(b => {
+      b.box ??= this.blockBox(b);
+      return {submap: b.submap.id, min: b.box.slice(0, 3), max: b.box.slice(3)};
+    });
   }
 
   blockBox(block) {

@@ -116,6 +116,8 @@ export class Client {
   readonly offsetUs: number | null;
   readonly sentBytes: number;
   readonly receivedBytes: number;
+  /** Block messages that came. */
+  readonly blocks: number;
   /** What the next connection goes on with; a second client with the same mirror takes it over. */
   resume: { epoch: number; revision: number } | null;
   on<E extends keyof Events>(name: E, handler: (value: Events[E]) => void): () => void;
@@ -142,7 +144,7 @@ export class Store {
 }
 
 export const readHeader: (bytes: Uint8Array) => any;
-export const readPlanes: (bytes: Uint8Array, head: any) => Promise<Uint8Array>;
+export const readPlanes: (bytes: Uint8Array, head: any) => Uint8Array;
 export class Mirror {
   readonly points: number;
   readonly hash: string;
@@ -158,6 +160,8 @@ export class LocalMirror extends Mirror implements MirrorOfClient {
 
 export class Rest {
   constructor(options?: { base?: string; token?: string; fetch?: typeof fetch });
+  /** This device's date less the server's, milliseconds, by the last answer; null where none told it. */
+  readonly skewMs: number | null;
   sessions(limit?: number, cursor?: number): Promise<{ sessions: any[]; next?: string }>;
   create(options?: object): Promise<any>;
   session(id: string): Promise<any>;

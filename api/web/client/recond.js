@@ -38,6 +38,7 @@ export class Client {
     this.offsetUs = null;                    /* server's clock less ours */
     this.sentBytes = 0;
     this.receivedBytes = 0;
+    this.blocks = 0;                         /* block messages that came */
     this.waiting = new Map();                /* messages of frames without an answer, by seq, in their order */
     this.seq = 0;
     this.cameras = new Map();
@@ -277,8 +278,10 @@ export class Client {
     if (typeof data !== 'string') {
       this.receivedBytes += data.byteLength;
       const first = data.byteLength ? new Uint8Array(data, 0, 1)[0] : 0;
-      if (isBlock(first)) this.mirror?.message(data);
-      else if (isResult(first)) this.tell('result', data);
+      if (isBlock(first)) {
+        this.blocks++;
+        this.mirror?.message(data);
+      } else if (isResult(first)) this.tell('result', data);
       return;
     }
     this.receivedBytes += data.length;

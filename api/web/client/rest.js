@@ -7,6 +7,7 @@ export class Rest {
     this.base = base.replace(/\/$/, '');
     this.token = token;
     this.ask = ask ?? ((...args) => fetch(...args));
+    this.skewMs = null;                      /* this device's date less the server's, of the last answer that told one */
   }
 
   /** One request. Returns the Response; throws a Problem or Unreachable. */
@@ -25,6 +26,8 @@ export class Rest {
       if (why.name === 'AbortError') throw why;
       throw new Unreachable();
     }
+    const date = Date.parse(answer.headers.get('Date') ?? '');
+    if (!Number.isNaN(date)) this.skewMs = Date.now() - date;
     if (answer.ok) return answer;
     const problem = await answer.json().catch(() => ({}));
     throw new Problem(answer.status, problem, Number(answer.headers.get('Retry-After')) || 0);

@@ -2,9 +2,9 @@
 import { forgetAll, keepSession, ownSessions, setUserToken, userToken } from './access.js';
 import { el, number } from './dom.js';
 import { xrSupported } from '../capture/xr.js';
-import { insecure, problem, sessionState } from './sentences.js';
+import { clockWrong, insecure, problem, sessionState } from './sentences.js';
 
-const REFRESH_MS = 3000;
+const REFRESH_MS = 3000, LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 
 function tokenForm(again, why) {
   const token = el('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true, spellcheck: false });
@@ -54,8 +54,10 @@ function beginForm(app, fail) {
     button.disabled = false;
   };
   return el('form', { class: 'begin', onsubmit: submit },
+    el('p', {}, 'Walk through a room with the camera: a cloud of coloured points grows here and for everybody that the link is shared with.'),
     el('p', {}, el('label', { for: 'name' }, 'Name '), name, ' ', button), posedRow,
-    !window.isSecureContext && el('p', { class: 'note' }, insecure()));
+    !window.isSecureContext && el('p', { class: 'note' }, insecure()),
+    LOOPBACK.test(location.hostname) && el('p', { class: 'quiet' }, 'This address is the server’s own machine. Phones open it under a name that they can reach, over HTTPS.'));
 }
 
 export function home(app) {
@@ -81,11 +83,11 @@ export function home(app) {
   const look = async first => {
     clearTimeout(timer);
     try {
-      const { sessions } = await app.rest().sessions(100);
+      const rest = app.rest(), { sessions } = await rest.sessions(100), clock = clockWrong(rest.skewMs);
       if (over) return;
       if (first) frame();
       draw(sessions.reverse());
-      note.replaceChildren();
+      note.replaceChildren(...clock ? [el('p', { class: 'note', id: 'clock' }, clock)] : []);
     } catch (why) {
       if (over) return;
       if (why.status === 401) {

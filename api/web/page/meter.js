@@ -7,10 +7,11 @@ export class Meter {
     this.used = [];                          /* times of answers */
     this.sent = new Map();                   /* when a frame was fed, by seq */
     this.delayMs = 0;
+    this.before = 0;                         /* answers that came before anything of a cloud */
     this.answers = { used: 0, dropped: 0, refused: 0 };
     this.said = { word: '', at: -Infinity };
-    client.on('ack', m => this.ack(m));
     this.client = client;
+    client.on('ack', m => this.ack(m));
   }
 
   fed(seq) {
@@ -22,6 +23,7 @@ export class Meter {
   ack(m) {
     const now = performance.now(), begun = this.sent.get(m.seq);
     this.answers[m.status] = (this.answers[m.status] ?? 0) + 1;
+    if (!this.client.blocks) this.before++;
     if (begun !== undefined) this.delayMs += (now - begun - this.delayMs) / 8;
     this.sent.delete(m.seq);
     if (m.status === 'used') this.used.push(now);

@@ -1,7 +1,7 @@
 /* sentences.js - what is going on, and what to do about it, in words */
 
 const STATES = {
-  created: 'waits for the first picture', streaming: 'is being scanned', idle: 'rests: it goes on with the next picture',
+  created: 'waits for the first picture', streaming: 'is under way', idle: 'rests: it goes on with the next picture',
   suspended: 'rests: it goes on with the next picture', recovering: 'is coming back after a restart of the server', closed: 'is finished',
 };
 export const sessionState = state => STATES[state] ?? state;
@@ -29,7 +29,7 @@ export const reason = word => REASONS[word] ?? (word ? `Pictures are refused: ${
 export function problem(why) {
   if (!why) return '';
   switch (why.type) {
-    case 'unreachable': return 'The server does not answer. Check the network; this page goes on by itself.';
+    case 'unreachable': return 'The server does not answer. Check the network; this page goes on by itself. If it stays so, look at this device’s date and time: with wrong ones HTTPS does not work.';
     case 'unauthorized': return 'The token is not valid (any more), or the link was used or has expired. Ask for a new one.';
     case 'forbidden': return 'This token may not do that. ' + why.message;
     case 'foreign-origin': return 'The server does not let this address ask. Open the page at the server’s own address.';
@@ -54,6 +54,17 @@ export function insecure() {
   return `Browsers give the camera only to pages that come over HTTPS, or from the machine itself. This one is ${location.origin}. `
     + 'The operator sets [tls] in recond.conf (a certificate of your own is enough: accept it once), or puts a proxy with HTTPS in front. '
     + 'Watching works without.';
+}
+
+const CLOCK_MS = 120_000;
+
+/** What a wrong clock of this device means, '' if it is right. Scans do not lean on it: pictures are timed by a clock that does not jump. */
+export function clockWrong(skewMs) {
+  const minutes = Math.round(Math.abs(skewMs ?? 0) / 60_000), hours = Math.round(minutes / 60), days = Math.round(hours / 24);
+  if (Math.abs(skewMs ?? 0) < CLOCK_MS) return '';
+  const off = minutes < 120 ? `${minutes} minutes` : hours < 48 ? `${hours} hours` : `${days} days`;
+  return `This device’s clock is ${off} ${skewMs < 0 ? 'behind' : 'ahead of'} the server’s. The scan does not suffer, but the times shown here do, and `
+    + 'HTTPS may refuse to connect: let the device set its date and time by itself.';
 }
 
 /** One sentence on the stream: what the header says. */

@@ -3,7 +3,7 @@ import { Client, LocalMirror, Store } from '../client/recond.js';
 import { forgetSession, mayFeed, tokenOf } from './access.js';
 import { ask, download, el, megabytes, number, say } from './dom.js';
 import { Meter } from './meter.js';
-import { problem, reason, sessionState, streamState } from './sentences.js';
+import { clockWrong, problem, reason, sessionState, streamState } from './sentences.js';
 import { share } from './share.js';
 import { Capture } from './capture.js';
 
@@ -56,6 +56,7 @@ class SessionPage {
     this.cloudPlace = el('div', { class: 'cloud' });
     this.cameraPlace = el('div', { class: 'camera', hidden: true });
     this.tellPlace = el('p', { class: 'tell', role: 'status', 'aria-live': 'polite', id: 'tell' });
+    this.clockPlace = el('p', { class: 'note', id: 'clock', hidden: true });
     this.numbersPlace = el('div', { class: 'numbers', id: 'numbers' });
     button('scan', 'Scan', () => this.toggle(), { class: 'main', hidden: true });
     button('torch', 'Light', () => this.capture?.toggleTorch(b.torch), { hidden: true, 'aria-pressed': 'false' });
@@ -64,7 +65,7 @@ class SessionPage {
     button('save', 'Download', () => this.save());
     button('remove', 'Delete', () => this.remove(), { class: 'danger', hidden: true });
     this.settings = el('div', { id: 'settings', hidden: true });
-    this.app.show(this.title, el('div', { class: 'stage' }, this.cloudPlace, this.cameraPlace), this.tellPlace, this.numbersPlace,
+    this.app.show(this.title, el('div', { class: 'stage' }, this.cloudPlace, this.cameraPlace), this.tellPlace, this.clockPlace, this.numbersPlace,
       el('div', { class: 'row' }, b.scan, b.torch, b.share, b.finish, b.save, b.remove), this.settings);
     document.getElementById('main').classList.add('whole');
   }
@@ -105,7 +106,7 @@ class SessionPage {
     this.tell(...this.describe());
     const parts = [`${number(cloud.points ?? 0)} points`];
     if (this.capture) parts.push(`${number(meter.rate)} pictures/s`, `${number(meter.delayMs / 1000)} s delay`);
-    if (client?.backlog) parts.push(`waiting: ${client.backlog}`);
+    if (client?.backlog) parts.push(`${client.backlog} pictures wait`);
     if (client) parts.push(`${megabytes(client.sentBytes)} up`, `${megabytes(client.receivedBytes)} down`);
     if (this.session) parts.push(`${this.session.clients.view + this.session.clients.ingest} connected`);
     const text = parts.join('\n');
@@ -116,7 +117,7 @@ class SessionPage {
     const data = document.body.dataset;
     Object.assign(data, {
       points: cloud.points ?? 0, hash: cloud.hash ?? '', equal: String(cloud.equal ?? null), stream: client?.state ?? '',
-      first: meter?.points(cloud.points) ?? '', used: meter?.answers.used ?? 0, scanning: String(!!this.capture), waiting: client?.backlog ?? 0, session: this.session?.state ?? '',
+      first: meter?.points(cloud.points) ?? '', before: meter?.before ?? '', used: meter?.answers.used ?? 0, scanning: String(!!this.capture), waiting: client?.backlog ?? 0, session: this.session?.state ?? '',
     });
   }
 
@@ -153,7 +154,9 @@ class SessionPage {
   }
 
   showSession() {
-    const { session } = this, open = session.state !== 'closed', feeds = mayFeed(this.id);
+    const { session } = this, open = session.state !== 'closed', feeds = mayFeed(this.id), clock = clockWrong(this.rest.skewMs);
+    say(this.clockPlace, clock);
+    this.clockPlace.hidden = !clock;
     say(this.title, session.name || 'Scan of ' + new Date(session.created).toLocaleString());
     this.buttons.scan.hidden = !(feeds && (open || this.capture));
     this.buttons.finish.hidden = !(feeds && open);

@@ -2,9 +2,9 @@
  *
  * The camera turns about a pivot, `distance` away from it. Flying moves the pivot with the eye. Yaw 0 looks along ground(up).front.
  */
-import {add, corners, cross, dot, ground, length, lens, mix, rotate, scale, sub, unit} from './math.js';
+import {add, boxAround, corners, cross, dot, ground, length, lens, mix, rotate, scale, sub, unit} from './math.js';
 
-const PITCH_MOST = 1.55, FOLLOW_BEHIND_M = 1.2, FOLLOW_ABOVE_M = 0.5, FOLLOW_AHEAD_M = 1.5, MARGIN = 1.05;
+const PITCH_MOST = 1.55, FOLLOW_BEHIND_M = 1.2, FOLLOW_ABOVE_M = 0.5, FOLLOW_AHEAD_M = 1.5, MARGIN = 1.1;
 
 export class Camera {
   constructor() {
@@ -75,14 +75,24 @@ export class Camera {
     this.changes++;
   }
 
-  /** Looks at all of a box, in a picture of this shape: from so near that no corner is cut off. */
-  fit(box, aspect = 1) {
-    const {right, up, forward} = this.basis(), high = Math.tan(this.fov / 2), wide = high * aspect;
-    this.pivot = scale(add(box.min, box.max), 0.5);
-    this.distance = 0.3;
-    for (const corner of corners(box)) {
-      const p = sub(corner, this.pivot), off = Math.max(Math.abs(dot(p, right)) / wide, Math.abs(dot(p, up)) / high);
-      this.distance = Math.max(this.distance, MARGIN * (off - dot(p, forward)));
+  /** Looks at all of some boxes, in a picture of this shape: from so near that no corner is cut off, with equal borders. */
+  fit(boxes, aspect = 1) {
+    const {right, up, forward} = this.basis(), high = Math.tan(this.fov / 2), wide = high * aspect, all = boxes.flatMap(corners);
+    const around = boxAround(boxes.map(box => ({box, q: [0, 0, 0, 1], t: [0, 0, 0]})));
+    this.pivot = scale(add(around.min, around.max), 0.5);
+    const away = () => {
+      this.distance = 0.3;
+      for (const corner of all) {
+        const p = sub(corner, this.pivot), off = Math.max(Math.abs(dot(p, right)) / wide, Math.abs(dot(p, up)) / high);
+        this.distance = Math.max(this.distance, MARGIN * (off - dot(p, forward)));
+      }
+    };
+    away();
+    for (let turn = 0; turn < 3; turn++, away()) {
+      for (const axis of [right, up]) {
+        const at = all.map(corner => sub(corner, this.pivot)).map(p => dot(p, axis) / (dot(p, forward) + this.distance));
+        this.pivot = add(this.pivot, scale(axis, this.distance * (Math.min(...at) + Math.max(...at)) / 2));
+      }
     }
     this.changes++;
   }

@@ -1,7 +1,7 @@
 /* controls.js - the tool bar of the view, its clip box, its labels, and its state as text */
 
 export const LOOKS = ['colour', 'height', 'confidence', 'normals', 'submaps'];
-const MODES = {orbit: 'around a point', fly: 'fly (W A S D Q E)', follow: 'behind the phone'};
+const MODES = {orbit: 'around', fly: 'fly (WASD QE)', follow: 'behind phone'};
 const KEYS = 'Drag or arrow keys: turn. Right button, two fingers or Shift: move. Wheel, pinch, + and -: nearer, farther. Double click: look at that point. '
   + 'H: all of it. O, G, F: around a point, fly, behind the phone. 1 to 5: colours. M: measure, by clicks or with Enter in the middle. X: clip box. Escape: end it.';
 
@@ -37,7 +37,7 @@ export class Controls {
         this.check('boxes', 'Boxes of submaps and objects'), this.check('unplaced', 'Submaps without a place'),
         this.check('before', 'As it was before the last correction'), this.check('clip', 'Clip box'), this.clip, make('p', {textContent: KEYS}))));
     root.classList.add('view-root');
-    root.replaceChildren(this.canvas, this.overlay, this.bar, this.sentence, this.status);
+    root.replaceChildren(this.canvas, this.overlay, make('div', {className: 'view-top'}, this.bar, this.sentence), this.status);
     for (const name of Object.keys(this.inputs)) this.show(name);
   }
 
@@ -108,13 +108,13 @@ export class Controls {
     if (text !== null && this.sentence.textContent !== text) this.sentence.textContent = text;
   }
 
-  /** The state as text. It is read aloud only where a step of ten seconds has passed: numbers that run are no speech. */
-  tell(text, now) {
-    if (this.status.textContent === text) return;
+  /** The state as text; `more` is for those who do not see the picture. It is read aloud at most every ten seconds: numbers that run are no speech. */
+  tell(text, more, now) {
+    if (this.status.textContent === `${text} ${more}`) return;
     const aloud = now - (this.spoken ?? -Infinity) > 10000;
     if (aloud) this.spoken = now;
     this.status.setAttribute('aria-live', aloud ? 'polite' : 'off');
-    this.status.textContent = text;
+    this.status.replaceChildren(text, ' ', make('span', {className: 'view-unseen', textContent: more}));
   }
 
   /** Words in the picture: [{key, text, x, y}] in CSS pixels. */

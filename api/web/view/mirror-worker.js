@@ -1,7 +1,7 @@
 /* mirror-worker.js - the mirror of the cloud in a thread of its own, so that no message of any size holds a picture up
  *
- * In (op):  message {buffer}             a block message; the next ones are inflated while it is applied
- *           sync {revision, points, hash}  compared when all messages before it are applied
+ * In (op):  message {buffer}             a block message
+ *           sync {revision, points, hash}  compared with what all messages before it have made
  *           reset                        forget everything
  *           pull {ids, rows, keys}       asks for changed pages, in buffers that go to and fro: nothing is allocated
  *           repeat                       the other side has lost its copy: all pages have changed
@@ -13,10 +13,13 @@ import {Mirror, WireError, readHeader, readPlanes} from '../client/mirror.js';
 import {pick} from './pick.js';
 
 /* The share of points that a picture of the whole shows: what flies about far away would make it small. */
-const CORE = 0.97, AHEAD = 4, STATE_MS = 250;
+const CORE = 0.97, CORE_BLOCKS = 200, STATE_MS = 250;
+/* After so long messages that wait let the page's questions be answered. */
+const SLICE_MS = 8;
 const mirror = new Mirror();
 const queue = [];
-let running = false, broken = false, turn = 0, stateTimer = null, asked = null, equal = null, spent = 0, changed = 0;
+const later = new MessageChannel();
+let running = false, broken = false, stateTimer = null, toldPoints = 0, asked = null, equal = null, spent = 0, changed = 0;
 
 function tell(message, transfer = []) {
   postMessage(message, transfer);
@@ -32,17 +35,18 @@ function answerPull() {
 
 function tellState() {
   stateTimer = null;
-  const boxes = mirror.boxes(), cores = mirror.boxes(CORE), submaps = mirror.slots.map(s => ({
-    id: s.id, slot: s.slot, placed: s.placed, q: s.q, t: s.t, points: s.points, before: s.before, box: boxes.get(s.id) ?? null, core: cores.get(s.id) ?? null,
+  toldPoints = mirror.points;
+  const boxes = mirror.boxes(), submaps = mirror.slots.map(s => ({
+    id: s.id, slot: s.slot, placed: s.placed, q: s.q, t: s.t, points: s.points, before: s.before, box: boxes.get(s.id) ?? null,
   }));
   tell({
     op: 'state', points: mirror.points, blocks: mirror.blocks.size, revision: mirror.revision, epoch: mirror.epoch, hash: mirror.hash, equal,
-    bytes: mirror.bytes, generation: mirror.generation, submaps, objects: [...mirror.objects].map(([id, pose]) => ({id, ...pose})), spent, changed,
+    bytes: mirror.bytes, generation: mirror.generation, submaps, core: mirror.core(CORE, CORE_BLOCKS), objects: [...mirror.objects].map(([id, pose]) => ({id, ...pose})), spent, changed,
   });
 }
 
 function touched() {
-  stateTimer ??= setTimeout(tellState, STATE_MS);
+  stateTimer ??= setTimeout(tellState, toldPoints ? STATE_MS : 0);
   answerPull();
 }
 
@@ -54,29 +58,12 @@ function breakOff(why) {
   touched();
 }
 
-function begin(item) {
-  if (!item.buffer || item.begun) return;
-  item.begun = true;
-  try {
-    const bytes = new Uint8Array(item.buffer);
-    item.head = readHeader(bytes);
-    if (item.head && 'plainLength' in item.head) item.planes = readPlanes(bytes, item.head);
-    item.planes?.catch(() => {});      /* it is awaited in its turn */
-  } catch (error) {
-    item.error = error;
-  }
-}
-
-/* Planes are inflated beforehand, so applying is one step that no other message meets half done. */
-async function apply(item) {
-  if (item.error) throw item.error;
-  if (!item.head) return;
-  const mine = turn, planes = item.planes ? await item.planes : null;
-  if (mine !== turn) return;           /* reset meanwhile */
-  const start = performance.now();
-  mirror.apply(item.head, planes);
+function apply({buffer}) {
+  const start = performance.now(), bytes = new Uint8Array(buffer), head = readHeader(bytes);
+  if (!head) return;
+  mirror.apply(head, 'plainLength' in head ? readPlanes(bytes, head) : null);
   spent += performance.now() - start;
-  changed += Math.max(item.head.nRemoved ?? 0, item.head.nAdded ?? 0);
+  changed += Math.max(head.nRemoved ?? 0, head.nAdded ?? 0);
   equal = null;
 }
 
@@ -86,31 +73,42 @@ function compare({revision, points, hash}) {
   else breakOff(`the mirror has ${mirror.points} points and hash ${mirror.hash}, the server ${points} and ${hash}`);
 }
 
-async function run() {
-  if (running) return;
-  running = true;
-  while (queue.length && !broken) {
-    const item = queue.shift();
-    begin(item);
-    queue.slice(0, AHEAD).forEach(begin);
-    try {
-      if (item.op === 'sync') compare(item);
-      else await apply(item);
-    } catch (error) {
-      if (!(error instanceof WireError)) console.error(error);
-      breakOff(error.message);
+/* Applies what waits. Messages that came meanwhile, with the page's questions among them, are read before it goes on. */
+function run() {
+  const end = performance.now() + SLICE_MS;
+  running = false;
+  try {
+    while (queue.length && performance.now() < end) {
+      const message = queue.shift();
+      if (message.op === 'sync') compare(message);
+      else apply(message);
     }
     touched();
+  } catch (error) {
+    if (!(error instanceof WireError)) console.error(error);
+    breakOff(error.message);
   }
-  running = false;
+  if (queue.length) goOn();
+}
+
+function goOn() {
+  if (running) return;
+  running = true;
+  later.port2.postMessage(null);
+}
+
+/* What comes behind a message that is wrong is of no use until `reset`. */
+function wait(message) {
+  if (broken) return;
+  queue.push(message);
+  goOn();
 }
 
 const on = {
-  message: m => queue.push(m),
-  sync: m => queue.push(m),
+  message: wait,
+  sync: wait,
   reset() {
     queue.length = 0;
-    turn++;
     broken = false;
     equal = null;
     mirror.clear(null);
@@ -127,8 +125,5 @@ const on = {
   pick: m => tell({op: 'picked', number: m.number, hit: pick(mirror, m.ray)}),
 };
 
-onmessage = ({data}) => {
-  if (broken && (data.op === 'message' || data.op === 'sync')) return;
-  on[data.op]?.(data);
-  run();
-};
+later.port1.onmessage = run;
+onmessage = ({data}) => on[data.op]?.(data);

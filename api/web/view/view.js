@@ -18,8 +18,6 @@ import {rayOf} from './pick.js';
 const UPS = {'+x': [1, 0, 0], '-x': [-1, 0, 0], '+y': [0, 1, 0], '-y': [0, -1, 0], '+z': [0, 0, 1], '-z': [0, 0, -1]};
 /* A point is so much larger than the points around it are apart, and at most so large. */
 const COVER = 1.25, WIDEST_M = 0.05;
-/* Corners of a cloud's box are empty as a rule: so much of it fills the picture. */
-const FILLED = 0.85;
 const PICK_PX = 4, FOLLOW_SHARE_S = 4, SHADING = 4;
 
 class View {
@@ -31,7 +29,7 @@ class View {
     };
     this.cameraPose = 'cv';
     this.step = 0.001;
-    this.state = {points: 0, blocks: 0, revision: 0, epoch: null, hash: '0000000000000000', equal: null, bytes: 0, drawn: 0, submaps: [], lost: false};
+    this.state = {points: 0, blocks: 0, revision: 0, epoch: null, hash: '0000000000000000', equal: null, bytes: 0, drawn: 0, submaps: [], core: [], lost: false};
     this.box = null;
     this.own = false;                  /* a hand has moved the camera: it is not fitted any more */
     this.linesStale = true;
@@ -159,9 +157,10 @@ class View {
       q: s.q, t: s.t, id: s.id, points: s.points, box: {min: scale(s.box.min, this.step), max: scale(s.box.max, this.step)},
     }));
     this.box = boxAround(this.boxes);
-    this.core = boxAround(shown.filter(s => s.shown && s.core).map(s => ({
-      q: s.q, t: s.t, box: {min: scale(s.core.min, this.step), max: scale(s.core.max, this.step)},
-    })));
+    this.core = this.state.core.flatMap(c => {
+      const place = this.place(c.submap);
+      return place ? [boxAround([{...place, box: {min: scale(c.min, this.step), max: scale(c.max, this.step)}}])] : [];
+    });
     if (!this.box) return;
     const {min, max} = this.options.clipShare, part = (share, i) => this.box.min[i] + share[i] * (this.box.max[i] - this.box.min[i]);
     this.clip = this.options.clip ? {min: [0, 1, 2].map(i => part(min, i)), max: [0, 1, 2].map(i => part(max, i))} : null;
@@ -194,10 +193,7 @@ class View {
   }
 
   fit() {
-    const box = this.core ?? this.box;
-    if (!box) return;
-    const part = share => box.min.map((x, i) => x + share * (box.max[i] - x)), margin = (1 - FILLED) / 2;
-    this.eye.fit({min: part(margin), max: part(1 - margin)}, this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
+    if (this.core?.length) this.eye.fit(this.core, this.canvas.clientWidth / Math.max(1, this.canvas.clientHeight));
   }
 
   measure(on) {
@@ -299,7 +295,8 @@ class View {
       if (w > 0) list.push({key, text, x: (x / w + 1) / 2 * this.canvas.clientWidth, y: (1 - y / w) / 2 * this.canvas.clientHeight});
     };
     if (metres !== null) put('metres', `${metres.toFixed(3)} m`, scale(add(measured[0], measured[1]), 0.5));
-    if (this.options.boxes) for (const b of this.boxes ?? []) put(`box${b.id}`, `submap ${b.id}`, add(rotate(b.q, b.box.max), b.t));
+    const objects = new Set((this.state.objects ?? []).map(o => o.id));
+    if (this.options.boxes) for (const b of this.boxes ?? []) put(`box${b.id}`, `${objects.has(b.id) ? 'object' : 'submap'} ${b.id}`, add(rotate(b.q, b.box.max), b.t));
     this.controls.label(list);
   }
 
@@ -307,14 +304,15 @@ class View {
   tell() {
     const {state, scene, options} = this, hidden = state.submaps.filter(s => !this.place(s.id)).length, number = n => n.toLocaleString('en');
     const size = this.box ? this.box.max.map((x, i) => (x - this.box.min[i]).toFixed(1)).join(' × ') + ' m' : 'nothing yet';
-    const parts = [`${number(state.points)} points in ${state.submaps.length} ${state.submaps.length === 1 ? 'submap' : 'submaps'}, ${size}`];
-    if (hidden) parts.push(`${hidden} of them hidden: their place is not known`);
-    parts.push(state.equal ? `the same as the server's at revision ${state.revision}` : state.equal === false ? 'not the same as the server\'s; it is fetched anew'
-      : `revision ${state.revision}`);
+    const first = [`${number(state.points)} points in ${state.submaps.length} ${state.submaps.length === 1 ? 'submap' : 'submaps'}, ${size}`], parts = [];
+    if (hidden) first.push(`${hidden} of them hidden: their place is not known ("More" shows them)`);
+    if (state.equal === false) first.push('not the same as the server\'s; it is fetched anew');
+    parts.push(state.equal ? `the same as the server's at revision ${state.revision}` : `revision ${state.revision}`);
     parts.push(`colours: ${options.look}; camera: ${options.mode}`);
-    if (scene.metres !== null) parts.push(`measured: ${scene.metres.toFixed(3)} m`);
-    else if (this.measuring) parts.push(`measuring: ${scene.measured.length} of 2 points`);
-    this.controls.tell(parts.map(p => p[0].toUpperCase() + p.slice(1)).join('. ') + '.', performance.now());
+    if (scene.metres !== null) first.push(`measured: ${scene.metres.toFixed(3)} m`);
+    else if (this.measuring) first.push(`measuring: ${scene.measured.length} of 2 points`);
+    const text = list => list.map(p => p[0].toUpperCase() + p.slice(1)).join('. ') + '.';
+    this.controls.tell(text(first), text(parts), performance.now());
   }
 
   close() {

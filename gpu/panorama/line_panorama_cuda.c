@@ -1,0 +1,235 @@
+/* line_panorama_cuda.c - the line of pairs of pictures on CUDA: its passes, its sessions, and what
+ * the host does for a pair */
+#include "gpu/base/cuda_try.h"
+#include "gpu/base/graph_cuda.h"
+#include "gpu/base/wait_cuda.h"
+#include "gpu/panorama/panorama_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 256
+
+static pass_cuda_fn *const passes[PANORAMA_CUDA_PASSES] = {pictures_cuda, carve_cuda, publish_cuda};
+static const char *const names[PANORAMA_CUDA_PASSES] = {"pictures", "carve", "publish"};
+
+/* ------------------------------------------------------------------------- sessions */
+
+static void *take(uint8_t *base, size_t *used, size_t bytes)
+{
+    size_t at = *used;
+
+    *used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return base ? base + at : NULL;
+}
+
+/* Pieces of s; returns the bytes of all. The voxels come first, then what is zero at the start. */
+static size_t lay_out(struct panorama_dev *s, uint8_t *base, const struct gpu_session_config *c)
+{
+    size_t pixels = (size_t)c->max_image_w * (size_t)c->max_image_h, used = 0;
+
+    s->voxels = take(base, &used, 4 * panorama_voxels(c));
+    s->dirty = take(base, &used, 4 * panorama_all_words(c));
+    s->told = take(base, &used, 4 * panorama_all_words(c));
+    s->occupied = take(base, &used, panorama_columns(c));
+    for (int i = 0; i < 2; i++) {
+        s->visible[i] = take(base, &used, panorama_columns(c) * sizeof *s->visible[i]);
+        s->picture[i] = take(base, &used, 3 * pixels);
+        s->rgb[i] = take(base, &used, 4 * pixels);
+    }
+    s->needed = take(base, &used, (GPU_VOXELS_ITERATIONS + 1) * sizeof *s->needed);
+    s->n_opaque = take(base, &used, sizeof *s->n_opaque);
+    s->counts = take(base, &used, PANORAMA_CUDA_BLOCKS * sizeof *s->counts);
+    s->stamp_ns = take(base, &used, PANORAMA_CUDA_PASSES * sizeof *s->stamp_ns);
+    return used;
+}
+
+static size_t session_bytes(const struct gpu_session_config *c)
+{
+    struct panorama_dev s;
+
+    return lay_out(&s, NULL, c);
+}
+
+static void free_session(struct gpu_session *base)
+{
+    struct panorama_cuda *s = (struct panorama_cuda *)base;
+    struct gpu_cuda *g = gpu_cuda_of(base->gpu);
+
+    memory_cuda_put(g->memory, MEMORY_CUDA_PINNED, s->pinned);
+    memory_cuda_put(g->memory, MEMORY_CUDA_DEVICE, s->arena);
+    free(s);
+}
+
+static int make(struct gpu_session **out, struct gpu *base, const struct gpu_session_config *c,
+                struct err *err)
+{
+    struct gpu_cuda *g = gpu_cuda_of(base);
+    struct panorama_cuda *s = calloc(1, sizeof *s);
+    int rc;
+
+    *out = NULL;
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for a session");
+    s->base.gpu = base;
+    s->base.config = *c;
+    s->arena_bytes = session_bytes(c);
+    CU_TRY(cudaSetDevice(g->device));
+    rc = memory_cuda_get(g->memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
+    if (rc == 0)
+        rc = memory_cuda_get(g->memory, MEMORY_CUDA_PINNED, &s->pinned,
+                             ALIGN + (size_t)c->max_points * sizeof *s->changes, err);
+    if (rc)
+        goto out;
+    (void)lay_out(&s->dev, s->arena, c);
+    s->result = s->pinned;
+    s->changes = (struct gpu_voxel_change *)((uint8_t *)s->pinned + ALIGN);
+    memset(s->result, 0, sizeof *s->result);
+    CU_TRY(cudaMemsetAsync(s->arena, 0, s->arena_bytes, g->setup));
+    CU_TRY(cudaStreamSynchronize(g->setup));
+    *out = &s->base;
+out:
+    if (rc)
+        free_session(&s->base);
+    return rc;
+}
+
+static size_t state_bytes(struct gpu_session *s)
+{
+    return wait_cuda_lost(gpu_cuda_of(s->gpu)->wait, NULL) ? 0 : panorama_state_bytes(&s->config);
+}
+
+static int copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream,
+                struct err *err)
+{
+    int rc;
+
+    CU_TRY(cudaMemcpyAsync(to, from, n, kind, stream));
+out:
+    return rc;
+}
+
+static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+{
+    const struct panorama_cuda *s = (const struct panorama_cuda *)base;
+    const struct gpu_session_config *c = &base->config;
+    struct gpu_cuda *g = gpu_cuda_of(base->gpu);
+    uint8_t *voxels, *dirty, *told;
+    int rc = wait_cuda_lost(g->wait, err);
+
+    if (rc == 0)
+        rc = panorama_state_open(buf, cap, c, &voxels, &dirty, &told, len, err);
+    if (rc == 0)
+        rc = copy(voxels, s->dev.voxels, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
+                  err);
+    if (rc == 0)
+        rc = copy(dirty, s->dev.dirty, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
+                  err);
+    if (rc == 0)
+        rc = copy(told, s->dev.told, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
+                  err);
+    if (rc)
+        return rc;
+    CU_TRY(cudaStreamSynchronize(g->copy));
+out:
+    return rc;
+}
+
+static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct err *err)
+{
+    const struct panorama_cuda *s = (const struct panorama_cuda *)base;
+    const struct gpu_session_config *c = &base->config;
+    struct gpu_cuda *g = gpu_cuda_of(base->gpu);
+    const uint8_t *voxels, *dirty, *told;
+    int rc = panorama_state_find(buf, len, c, &voxels, &dirty, &told, err);
+
+    if (rc)
+        return rc;
+    CU_TRY(cudaSetDevice(g->device));
+    rc = copy(s->dev.voxels, voxels, 4 * panorama_voxels(c), cudaMemcpyHostToDevice, g->setup, err);
+    if (rc == 0)
+        rc = copy(s->dev.dirty, dirty, 4 * panorama_all_words(c), cudaMemcpyHostToDevice, g->setup,
+                  err);
+    if (rc == 0)
+        rc = copy(s->dev.told, told, 4 * panorama_all_words(c), cudaMemcpyHostToDevice, g->setup,
+                  err);
+    if (rc == 0)
+        rc = carve_cuda_occupy(&s->dev, &c->volume, g->setup, err);
+    if (rc == 0)
+        CU_TRY(cudaStreamSynchronize(g->setup));
+out:
+    return rc;
+}
+
+static const struct gpu_session_ops session = {
+    .bytes = session_bytes,
+    .make = make,
+    .free = free_session,
+    .state_bytes = state_bytes,
+    .save = save,
+    .load = load,
+};
+
+/* ------------------------------------------------------------------------- pairs */
+
+static void describe(void *arg, const struct graph_cuda *graph, int at, const struct gpu_item *item)
+{
+    const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
+    struct pair_cuda *a = arg;
+
+    (void)graph;
+    (void)at;
+    a->on = 1;
+    a->max_changes = s->base.config.max_points;
+    panorama_view(&a->view, (const struct gpu_pair *)item);
+    a->s = s->dev;
+    for (int e = 0; e < 2; e++)
+        a->view.eye[e].rgb = s->dev.rgb[e];
+    a->changes = s->changes;
+    a->result = s->result;
+}
+
+static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
+{
+    const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
+    struct gpu_pair *pair = (struct gpu_pair *)item;
+    int rc = 0;
+
+    memset(&pair->result, 0, sizeof pair->result);
+    pair->changes = NULL;
+    for (int e = 0; e < 2 && rc == 0; e++)
+        rc = copy(s->dev.picture[e], pair->eye[e].rgb,
+                  3 * (size_t)pair->eye[e].width * (size_t)pair->eye[e].height,
+                  cudaMemcpyHostToDevice, stream, err);
+    return rc;
+}
+
+static float us_between(unsigned long long from_ns, unsigned long long to_ns)
+{
+    return to_ns > from_ns ? (float)(to_ns - from_ns) * 1e-3f : 0.0f;
+}
+
+static void take_pair(struct gpu_item *item)
+{
+    const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
+    const unsigned long long *at = s->result->stamp_ns;
+    struct gpu_pair *pair = (struct gpu_pair *)item;
+
+    for (int i = 0; i < PANORAMA_CUDA_PASSES; i++)
+        item->passes[i] = (struct gpu_pass_time){names[i], us_between(at[i], at[i + 1])};
+    item->n_passes = PANORAMA_CUDA_PASSES;
+    item->device_us = us_between(at[0], at[PANORAMA_CUDA_PASSES]);
+    pair->result = s->result->result;
+    pair->changes = s->changes;
+}
+
+const struct line_cuda line_panorama_cuda = {
+    .line = &gpu_line_panorama,
+    .session = &session,
+    .arg_bytes = sizeof(struct pair_cuda),
+    .passes = passes,
+    .n_passes = PANORAMA_CUDA_PASSES,
+    .describe = describe,
+    .upload = upload,
+    .take = take_pair,
+};

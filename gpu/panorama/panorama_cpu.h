@@ -1,0 +1,34 @@
+/* panorama_cpu.h - what the CPU back end keeps of a panorama session (internal to gpu/ and its
+ * tests) */
+#ifndef RECOND_GPU_PANORAMA_CPU_H
+#define RECOND_GPU_PANORAMA_CPU_H
+
+#include "gpu/base/ops.h"
+#include "gpu/panorama/panorama.h"
+
+struct panorama_cpu {
+    struct gpu_session base;
+    size_t arena_bytes;
+    uint32_t *voxels;       /* [columns][n[2]] */
+    uint32_t *dirty, *told; /* [columns][words] */
+    uint8_t *occupied;      /* [columns]: not 0 where a voxel is opaque */
+    int16_t *before, *now;  /* [columns] visibility in the iteration before, in the present one */
+    uint32_t *rgb[2];       /* [max_image_h][max_image_w] */
+    struct gpu_voxel_change *changes; /* [max_points] */
+    struct voxel_view view;
+};
+
+static inline struct panorama_cpu *panorama_cpu_of(struct gpu_session *s)
+{
+    return (struct panorama_cpu *)s;
+}
+
+/* The stages, one pair each: rows of gpu_line_panorama. */
+int carve_cpu_pictures(struct gpu_item *item, struct err *err);
+int carve_cpu_run(struct gpu_item *item, struct err *err);
+int carve_cpu_publish(struct gpu_item *item, struct err *err);
+
+/* occupied from the voxels alone. */
+void carve_cpu_occupy(struct panorama_cpu *s);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * panorama_cuda.h - a panorama session on CUDA, and what its kernels are given (internal to gpu/)
+ *
+ * Passes: pictures (packed colours of both), carve (GPU_VOXELS_ITERATIONS times visibility, then
+ *         voxels with occupancy; kernels behind the last iteration that is needed leave at once),
+ *         publish (counts, places, changes in the order of voxels, straight into pinned memory).
+ */
+#ifndef RECOND_GPU_PANORAMA_CUDA_H
+#define RECOND_GPU_PANORAMA_CUDA_H
+
+#include "gpu/base/device_cuda.h"
+#include "gpu/base/line_cuda.h"
+#include "gpu/panorama/panorama.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PANORAMA_CUDA_BLOCKS 1056 /* of a pass: 8 for each of 132 multiprocessors */
+#define PANORAMA_CUDA_BLOCK 256
+enum { PANORAMA_CUDA_PICTURES, PANORAMA_CUDA_CARVE, PANORAMA_CUDA_PUBLISH, PANORAMA_CUDA_PASSES };
+
+/* What a session keeps on its device. */
+struct panorama_dev {
+    uint32_t *voxels, *dirty, *told;
+    uint8_t *occupied;
+    int16_t *visible[2]; /* of iterations in turn */
+    uint8_t *picture[2]; /* as they were sent up */
+    uint32_t *rgb[2];
+    /* [GPU_VOXELS_ITERATIONS + 1] iteration i is needed; that behind the last: it did not settle */
+    uint32_t *needed;
+    uint32_t *n_opaque; /* of the volume: a sum of differences */
+    uint32_t *counts;   /* [PANORAMA_CUDA_BLOCKS] changes of each block, then their places */
+    unsigned long long *stamp_ns;
+};
+
+struct panorama_cuda_result {
+    struct gpu_pair_result result;
+    unsigned long long stamp_ns[PANORAMA_CUDA_PASSES + 1];
+};
+
+/* A pair, as the kernels get it; `on` is 0 for an empty place of a batch. */
+struct pair_cuda {
+    int on;
+    uint32_t max_changes;
+    struct voxel_view view;
+    struct panorama_dev s;
+    struct gpu_voxel_change *changes;    /* pinned */
+    struct panorama_cuda_result *result; /* pinned */
+};
+
+struct panorama_cuda {
+    struct gpu_session base;
+    struct panorama_dev dev;
+    void *arena, *pinned;
+    size_t arena_bytes;
+    struct gpu_voxel_change *changes;
+    struct panorama_cuda_result *result;
+};
+
+pass_cuda_fn pictures_cuda, carve_cuda, publish_cuda;
+/* occupied and n_opaque from the voxels alone. */
+MUST_CHECK int carve_cuda_occupy(const struct panorama_dev *s, const struct gpu_volume *v,
+                                 cudaStream_t stream, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/*
+ * hypothesis.h - from matches to objects and their poses
+ *
+ * Each match says where an object would be. Those that agree with others are refined until the
+ * object's points lie on the surface, and judged by what the picture shows at these points: surface
+ * (supported), something in front (hidden), something behind (contradicted).
+ *
+ * Frames:  T_co takes the object's points to the camera
+ * Order:   the same input gives the same answer, bit for bit
+ * Maths:   MATH.md (O14)-(O17)
+ */
+#ifndef RECOND_GPU_HYPOTHESIS_H
+#define RECOND_GPU_HYPOTHESIS_H
+
+#include "gpu/recognise/match.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HYPOTHESIS_TRIES_MAX 64
+#define HYPOTHESES_MAX 64 /* objects in a picture */
+
+struct hypothesis_params {
+    float turn_cos; /* poses agree that differ by less than this turn (its cosine) ... */
+    float move_m;   /* ... and by less than this between the places of the object's middle */
+    int tries;      /* poses of an object that are refined, HYPOTHESIS_TRIES_MAX at most */
+    int rounds;     /* of refinement */
+    float gate_m;   /* a point pairs with surface nearer than this, at first */
+    float close_m;  /* in the end; and what counts as supported */
+    float score;    /* least share of supported among supported and contradicted points */
+    float visible;  /* least share of supported among the points that face the camera */
+    int points;     /* least number of supported ones */
+    /* Of the mean of n n^T over their normals: the least second and third eigenvalue. */
+    float second, third;
+};
+
+struct hypothesis {
+    uint32_t object; /* of the library */
+    struct rigid T_co;
+    float score;     /* supported / (supported + contradicted) */
+    float support;   /* supported / points that face the camera */
+    uint32_t points; /* supported */
+    uint32_t votes;  /* tensors whose matches agree */
+};
+
+struct hypothesis_params hypothesis_params_default(void);
+
+/*
+ * hypothesis_cpu_run - the objects that a picture shows, the best supported first
+ *
+ * In:      t, its tensors; best, of match_cpu_run()
+ * Out:     found [HYPOTHESES_MAX]; *n
+ * Returns: 0; ERR_MEMORY
+ */
+MUST_CHECK int hypothesis_cpu_run(struct hypothesis *found, uint32_t *n, const struct tensors *t,
+                                  const uint64_t *best, const struct library *l,
+                                  const struct hypothesis_params *p, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

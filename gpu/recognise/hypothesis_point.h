@@ -1,0 +1,101 @@
+/*
+ * hypothesis_point.h - one point of an object beside the surface that a picture shows
+ */
+#ifndef RECOND_GPU_HYPOTHESIS_POINT_H
+#define RECOND_GPU_HYPOTHESIS_POINT_H
+
+#include "gpu/recognise/hypothesis.h"
+#include "gpu/recognise/surface_point.h"
+
+#define HYPOTHESIS_WINDOW 3 /* pixels to each side in which a point's partner is looked for */
+#define HYPOTHESIS_HIDES_M \
+    0.02f /* what hides a point is nearer by so much; else it is another surface */
+#define HYPOTHESIS_FACING 0.2f /* cosine between a normal and the way to the camera, at least */
+#define HYPOTHESIS_ALIKE 0.7f  /* cosine between a point's normal and its partner's, at least */
+
+enum hypothesis_sight {
+    HYPOTHESIS_AWAY, /* it faces away from the camera, or lies outside the picture */
+    HYPOTHESIS_SUPPORTED,
+    HYPOTHESIS_HIDDEN,
+    HYPOTHESIS_CONTRADICTED,
+    HYPOTHESIS_UNKNOWN /* nothing was measured there, or it cannot be told */
+};
+
+/* A point of the object where a pose puts it. */
+struct hypothesis_point {
+    struct vec3 p, normal;
+    int x, y; /* its pixel */
+    int faces;
+};
+
+GPU_HD static inline struct vec3 hypothesis_turn(const struct rigid *T, struct vec3 n)
+{
+    return vec3_make(T->r[0] * n.x + T->r[1] * n.y + T->r[2] * n.z,
+                     T->r[3] * n.x + T->r[4] * n.y + T->r[5] * n.z,
+                     T->r[6] * n.x + T->r[7] * n.y + T->r[8] * n.z);
+}
+
+/* (O15) Where a point of the object is, and whether the camera may see it. */
+GPU_HD static inline struct hypothesis_point
+hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct object_point *o)
+{
+    struct hypothesis_point h;
+    float u, v;
+    h.p = rigid_apply(T_co, o->p);
+    h.normal = hypothesis_turn(T_co, o->normal);
+    h.faces = 0;
+    h.x = h.y = 0;
+    if (!(h.p.z > 1e-3f) ||
+        !(-surface_dot(h.p, h.normal) > HYPOTHESIS_FACING * sqrtf(vec3_norm2(h.p))))
+        return h;
+    u = s->K.fx * h.p.x / h.p.z + s->K.cx + 0.5f;
+    v = s->K.fy * h.p.y / h.p.z + s->K.cy + 0.5f;
+    if (!(u >= 0.0f && v >= 0.0f && u < (float)s->w && v < (float)s->h))
+        return h;
+    h.x = (int)u;
+    h.y = (int)v;
+    h.faces = 1;
+    return h;
+}
+
+/* (O15) The pixel whose point is nearest, within `gate` and with a normal whose cosine with the
+ * point's is above `alike`; -1: there is none. */
+GPU_HD static inline int hypothesis_partner(const struct surface *s,
+                                            const struct hypothesis_point *h, float gate,
+                                            float alike)
+{
+    float nearest = gate * gate;
+    int found = -1;
+    for (int v = h->y - HYPOTHESIS_WINDOW; v <= h->y + HYPOTHESIS_WINDOW; v++)
+        for (int u = h->x - HYPOTHESIS_WINDOW; u <= h->x + HYPOTHESIS_WINDOW; u++) {
+            int at = v * s->w + u;
+            float d2;
+            if (u < 0 || v < 0 || u >= s->w || v >= s->h || !(s->point[at].z > 0.0f))
+                continue;
+            d2 = vec3_norm2(vec3_sub(s->point[at], h->p));
+            if (!(d2 < nearest) || !(surface_dot(s->normal[at], h->normal) > alike))
+                continue;
+            nearest = d2;
+            found = at;
+        }
+    return found;
+}
+
+/* (O17) What the picture says of a point. *at: the pixel that supports it. */
+GPU_HD static inline enum hypothesis_sight
+hypothesis_see(int *at, const struct surface *s, const struct hypothesis_point *h, float close)
+{
+    float z;
+    if (!h->faces)
+        return HYPOTHESIS_AWAY;
+    *at = hypothesis_partner(s, h, close, HYPOTHESIS_ALIKE);
+    if (*at >= 0)
+        return HYPOTHESIS_SUPPORTED;
+    z = s->point[h->y * s->w + h->x].z;
+    /* surface that is near, but faces another way: an edge, or the end of the object */
+    if (!(z > 0.0f) || hypothesis_partner(s, h, close, -2.0f) >= 0)
+        return HYPOTHESIS_UNKNOWN;
+    return z < h->p.z - HYPOTHESIS_HIDES_M ? HYPOTHESIS_HIDDEN : HYPOTHESIS_CONTRADICTED;
+}
+
+#endif

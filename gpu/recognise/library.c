@@ -1,0 +1,83 @@
+#include "gpu/recognise/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many tensors and entries there are, and where each bin begins. */
+static int count(struct library *l, struct err *err)
+{
+    uint64_t tensors = 0, entries = 0;
+
+    for (uint32_t i = 0; i < l->n_objects; i++) {
+        const struct object *o = l->object[i];
+        if (!(o->unit_m == l->unit_m) || !(o->voxel == l->voxel))
+            return err_set(err, ERR_INPUT,
+                           "objects of a library have one unit: %s has %g m, %s has %g m",
+                           l->object[0]->name, (double)l->unit_m, o->name, (double)o->unit_m);
+        tensors += o->n_tensors;
+        for (size_t k = 0; k < o->n_tensors; k++) {
+            entries += o->tensor[k].n;
+            l->bin[o->tensor[k].bin + 1]++;
+        }
+    }
+    if (tensors > UINT32_MAX / 2 || entries > UINT32_MAX / 2)
+        return err_set(err, ERR_LIMIT, "the objects have too many tensors for a library");
+    for (int i = 0; i < TENSOR_BINS; i++)
+        l->bin[i + 1] += l->bin[i];
+    l->n_tensors = (uint32_t)tensors;
+    l->n_entries = (uint32_t)entries;
+    return 0;
+}
+
+/* Objects in their order, tensors of an object in theirs. */
+static void sort(struct library *l)
+{
+    uint32_t at[TENSOR_BINS], entry = 0;
+
+    memcpy(at, l->bin, sizeof at);
+    for (uint32_t i = 0; i < l->n_objects; i++)
+        for (size_t k = 0; k < l->object[i]->n_tensors; k++) {
+            const struct object_tensor *t = &l->object[i]->tensor[k];
+            uint32_t to = at[t->bin]++;
+            l->from[to] = t;
+            l->tensor[to].object = i;
+        }
+    for (uint32_t i = 0; i < l->n_tensors; i++) {
+        struct library_tensor *t = &l->tensor[i];
+        t->first = entry;
+        t->n = l->from[i]->n;
+        memcpy(l->entry + entry, l->object[t->object]->entry + l->from[i]->first,
+               t->n * sizeof *l->entry);
+        entry += t->n;
+    }
+}
+
+int library_new(struct library *l, const struct object *const *objects, uint32_t n, struct err *err)
+{
+    int rc;
+
+    *l = (struct library){.n_objects = n, .object = objects};
+    if (n < 1 || n > LIBRARY_OBJECTS_MAX)
+        return err_set(err, ERR_INPUT, "a library has 1 to %d objects", LIBRARY_OBJECTS_MAX);
+    l->unit_m = objects[0]->unit_m;
+    l->voxel = objects[0]->voxel;
+    if ((rc = count(l, err)))
+        return rc;
+    l->tensor = calloc((size_t)l->n_tensors + 1, sizeof *l->tensor);
+    l->from = calloc((size_t)l->n_tensors + 1, sizeof *l->from);
+    l->entry = calloc((size_t)l->n_entries + 1, sizeof *l->entry);
+    if (!l->tensor || !l->from || !l->entry) {
+        library_free(l);
+        return err_set(err, ERR_MEMORY, "no memory for a library of %u tensors", l->n_tensors);
+    }
+    sort(l);
+    return 0;
+}
+
+void library_free(struct library *l)
+{
+    free(l->tensor);
+    free(l->from);
+    free(l->entry);
+    *l = (struct library){0};
+}

@@ -1,0 +1,41 @@
+/*
+ * library.h - objects side by side, as tensors are matched with them
+ *
+ * Tensors of all objects are sorted by the bin of their angle, so that those of a bin and of the
+ * two beside it lie together. Objects of a library have the same unit and voxel.
+ */
+#ifndef RECOND_GPU_LIBRARY_H
+#define RECOND_GPU_LIBRARY_H
+
+#include "gpu/recognise/object.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LIBRARY_OBJECTS_MAX 1024
+
+struct library_tensor {
+    uint32_t first, n; /* entries */
+    uint32_t object;
+};
+
+struct library {
+    float unit_m, voxel;
+    uint32_t n_objects, n_tensors, n_entries;
+    const struct object *const *object; /* borrowed, as long as the library lives */
+    struct library_tensor *tensor;      /* [n_tensors] by bin */
+    const struct object_tensor **from;  /* [n_tensors] */
+    uint32_t *entry;
+    uint32_t bin[TENSOR_BINS + 1]; /* where the tensors of a bin begin; the last one is the end */
+};
+
+/* Returns 0; ERR_INPUT: units or voxels differ, no object, too many; ERR_MEMORY. Pair with free. */
+MUST_CHECK int library_new(struct library *l, const struct object *const *objects, uint32_t n,
+                           struct err *err);
+void library_free(struct library *l);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/*
+ * object.h - an object as it was enrolled: tensors and points of its views
+ *
+ * Frames:  T_oc takes a view's camera to the object, whose frame is what the caller says it is
+ * Bytes:   a row of sections (proto/section.h) with tags "GOBJ" (what it is), "GOTE" (tensors),
+ *          "GOPT" (points). A file of them has a check of its own (daemon/objects.h)
+ */
+#ifndef RECOND_GPU_OBJECT_H
+#define RECOND_GPU_OBJECT_H
+
+#include "gpu/recognise/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OBJECT_NAME_CAP 64
+#define OBJECT_VIEWS_MAX 64
+#define OBJECT_TENSORS_MAX 65536
+#define OBJECT_POINTS_MAX 65536
+#define OBJECT_ENTRIES_MAX (16u << 20)
+#define OBJECT_VIEW_POINTS 400 /* that are kept of a view, about */
+
+struct object_tensor {
+    struct rigid T_ob; /* basis to object */
+    float cosine;
+    uint32_t bin;
+    uint32_t view;
+    uint32_t first, n; /* its entries */
+};
+
+struct object_point {
+    struct vec3 p, normal;
+};
+
+struct object {
+    char name[OBJECT_NAME_CAP];
+    float unit_m, voxel; /* of tensor_params */
+    uint32_t n_views;
+    size_t n_tensors, n_entries, n_points;
+    size_t cap_tensors, cap_entries, cap_points;
+    struct object_tensor *tensor;
+    uint32_t *entry;
+    struct object_point *point;
+};
+
+/* Letters, digits, '-', '_' and '.', not first; 1 to 63 of them. */
+int object_name_valid(const char *name);
+
+void object_free(struct object *o);
+
+/*
+ * object_add_view - enrol a view
+ *
+ * In:      depth [h][w] of the object alone: 0 where something else is seen; T_oc; s and t are the
+ *          parameters of all of the object's views, with a unit
+ * Returns: 0, also where the view has no pair; ERR_INPUT: no depth at all, sides; ERR_LIMIT: of
+ *          this header; ERR_MEMORY. After an error the object is as it was
+ */
+MUST_CHECK int object_add_view(struct object *o, const float *depth, int w, int h,
+                               struct intrinsics K, const struct rigid *T_oc,
+                               const struct surface_params *s, const struct tensor_params *t,
+                               struct err *err);
+
+size_t object_bytes(const struct object *o);
+/* out [object_bytes()]. */
+void object_pack(uint8_t *out, const struct object *o);
+/*
+ * object_unpack - the inverse, of a stranger's bytes
+ *
+ * Returns: 0; ERR_INPUT: not such an object; ERR_UNSUPPORTED: another build's; ERR_LIMIT;
+ *          ERR_MEMORY. After an error *o is empty
+ */
+MUST_CHECK int object_unpack(struct object *o, const uint8_t *row, size_t len, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

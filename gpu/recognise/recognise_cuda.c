@@ -1,0 +1,198 @@
+#include "gpu/recognise/recognise_cuda.h"
+
+#include "gpu/base/cuda_try.h"
+#include "gpu/recognise/match_cuda.h"
+#include "gpu/recognise/surface_cuda.h"
+#include "gpu/recognise/tensor_cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES 16
+
+struct recognise_cuda {
+    struct recognise_config config;
+    struct surface surface; /* its pointers are device memory */
+    struct tensors tensors;
+    struct match_library library;
+    float *depth;
+    uint64_t *best;
+    uint32_t n_objects;
+    void *piece[PIECES]; /* all device memory */
+    int n_pieces;
+    cudaStream_t stream;
+    cudaEvent_t event[RECOGNISE_PASSES + 1];
+};
+
+/* A piece of device memory, filled from the host where `from` is given. */
+static int take(struct recognise_cuda *r, void *pointer, const void *from, size_t bytes,
+                struct err *err)
+{
+    void *p = NULL;
+    int rc = 0;
+
+    CU_TRY(cudaMalloc(&p, bytes ? bytes : 1));
+    r->piece[r->n_pieces++] = p;
+    memcpy(pointer, &p, sizeof p);
+    if (from)
+        CU_TRY(cudaMemcpyAsync(p, from, bytes, cudaMemcpyHostToDevice, r->stream));
+out:
+    return rc;
+}
+
+static int take_all(struct recognise_cuda *r, const struct library *l, struct err *err)
+{
+    const struct recognise_config *c = &r->config;
+    struct surface *s = &r->surface;
+    struct tensors *t = &r->tensors;
+    size_t pixels, cells, n = (size_t)c->tensor.n;
+    int rc;
+
+    surface_shape(s, c->w, c->h, c->K, c->step);
+    pixels = (size_t)s->w * (size_t)s->h;
+    cells = tensor_cells(&c->tensor, s->w, s->h);
+    if ((rc = take(r, &r->depth, NULL, (size_t)c->w * (size_t)c->h * 4, err)) ||
+        (rc = take(r, &s->filtered, NULL, pixels * sizeof *s->filtered, err)) ||
+        (rc = take(r, &s->point, NULL, pixels * sizeof *s->point, err)) ||
+        (rc = take(r, &s->normal, NULL, pixels * sizeof *s->normal, err)) ||
+        (rc = take(r, &s->mesh, NULL, pixels, err)) ||
+        (rc = take(r, &s->sums, NULL, sizeof *s->sums, err)) ||
+        (rc = take(r, &s->limits, NULL, sizeof *s->limits, err)) ||
+        (rc = take(r, &t->pair, NULL, cells * sizeof *t->pair, err)) ||
+        (rc = take(r, &t->n_pairs, NULL, sizeof *t->n_pairs, err)) ||
+        (rc = take(r, &t->n_tensors, NULL, sizeof *t->n_tensors, err)) ||
+        (rc = take(r, &t->picked, NULL, n * sizeof *t->picked, err)) ||
+        (rc = take(r, &t->tensor, NULL, n * sizeof *t->tensor, err)) ||
+        (rc = take(r, &r->best, NULL, n * l->n_objects * sizeof *r->best, err)) ||
+        (rc = take(r, &r->library.tensor, l->tensor, l->n_tensors * sizeof *l->tensor, err)) ||
+        (rc = take(r, &r->library.entry, l->entry, l->n_entries * sizeof *l->entry, err)) ||
+        (rc = take(r, &r->library.bin, l->bin, sizeof l->bin, err)))
+        return rc;
+    s->depth = r->depth;
+    r->library.n_objects = r->n_objects = l->n_objects;
+    return 0;
+}
+
+int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_config *c,
+                        const struct library *l, struct err *err)
+{
+    struct recognise_cuda *r = NULL;
+    int rc = 0, devices = 0;
+
+    *out = NULL;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+        return err_set(err, ERR_UNSUPPORTED, "no CUDA device");
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(err, ERR_MEMORY, "no memory");
+    r->config = *c;
+    CU_TRY(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking));
+    for (int i = 0; i <= RECOGNISE_PASSES; i++)
+        CU_TRY(cudaEventCreateWithFlags(&r->event[i], 0));
+    rc = take_all(r, l, err);
+    if (rc == 0)
+        CU_TRY(cudaStreamSynchronize(r->stream));
+out:
+    if (rc)
+        recognise_cuda_close(&r);
+    *out = r;
+    return rc;
+}
+
+void recognise_cuda_close(struct recognise_cuda **out)
+{
+    struct recognise_cuda *r = *out;
+
+    *out = NULL;
+    if (!r)
+        return;
+    if (r->stream)
+        (void)cudaStreamSynchronize(r->stream);
+    for (int i = 0; i < r->n_pieces; i++)
+        (void)cudaFree(r->piece[i]);
+    for (int i = 0; i <= RECOGNISE_PASSES; i++)
+        if (r->event[i])
+            (void)cudaEventDestroy(r->event[i]);
+    if (r->stream)
+        (void)cudaStreamDestroy(r->stream);
+    free(r);
+}
+
+/* Enqueues a pass. */
+static int pass(struct recognise_cuda *r, enum recognise_pass which, const float *depth,
+                struct err *err)
+{
+    static surface_cuda_fn *const surface[] = {surface_cuda_filter, surface_cuda_points,
+                                               surface_cuda_normals, surface_cuda_resolution,
+                                               surface_cuda_mesh};
+    const struct recognise_config *c = &r->config;
+    int rc = 0;
+
+    switch (which) {
+    case RECOGNISE_UPLOAD:
+        CU_TRY(cudaMemcpyAsync(r->depth, depth, (size_t)c->w * (size_t)c->h * 4,
+                               cudaMemcpyHostToDevice, r->stream));
+        break;
+    case RECOGNISE_PAIRS:
+        return tensor_cuda_pairs(&r->tensors, &r->surface, &c->tensor, r->stream, err);
+    case RECOGNISE_TENSORS:
+        return tensor_cuda_fill(&r->tensors, &r->surface, &c->tensor, r->stream, err);
+    case RECOGNISE_MATCH:
+        return match_cuda_run(r->best, r->tensors.tensor, r->tensors.n_tensors,
+                              (uint32_t)c->tensor.n, &r->library, &c->match, r->stream, err);
+    default:
+        return surface[which - RECOGNISE_FILTER](&r->surface, &c->surface, r->stream, err);
+    }
+out:
+    return rc;
+}
+
+int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us, struct err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < RECOGNISE_PASSES; i++) {
+        if (us)
+            CU_TRY(cudaEventRecord(r->event[i], r->stream));
+        rc = pass(r, (enum recognise_pass)i, depth, err);
+        if (rc)
+            goto out;
+    }
+    if (us)
+        CU_TRY(cudaEventRecord(r->event[RECOGNISE_PASSES], r->stream));
+    CU_TRY(cudaStreamSynchronize(r->stream));
+    for (int i = 0; us && i < RECOGNISE_PASSES; i++) {
+        CU_TRY(cudaEventElapsedTime(&us[i], r->event[i], r->event[i + 1]));
+        us[i] *= 1e3f;
+    }
+out:
+    return rc;
+}
+
+int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
+                       uint64_t *best, struct err *err)
+{
+    const struct surface *d = &r->surface;
+    const struct tensors *e = &r->tensors;
+    size_t pixels = (size_t)d->w * (size_t)d->h, n = (size_t)r->config.tensor.n;
+    size_t cells = tensor_cells(&r->config.tensor, d->w, d->h);
+    int rc = 0;
+
+#define BACK(to, from, bytes) \
+    CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, r->stream))
+    BACK(s->filtered, d->filtered, pixels * sizeof *s->filtered);
+    BACK(s->point, d->point, pixels * sizeof *s->point);
+    BACK(s->normal, d->normal, pixels * sizeof *s->normal);
+    BACK(s->mesh, d->mesh, pixels);
+    BACK(s->sums, d->sums, sizeof *s->sums);
+    BACK(s->limits, d->limits, sizeof *s->limits);
+    BACK(t->pair, e->pair, cells * sizeof *t->pair);
+    BACK(t->n_pairs, e->n_pairs, sizeof *t->n_pairs);
+    BACK(t->n_tensors, e->n_tensors, sizeof *t->n_tensors);
+    BACK(t->picked, e->picked, n * sizeof *t->picked);
+    BACK(t->tensor, e->tensor, n * sizeof *t->tensor);
+    BACK(best, r->best, n * r->n_objects * sizeof *best);
+    CU_TRY(cudaStreamSynchronize(r->stream));
+out:
+    return rc;
+}

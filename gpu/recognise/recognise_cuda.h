@@ -1,0 +1,63 @@
+/*
+ * recognise_cuda.h - pictures of one size and a library on a CUDA device: from depth to matches
+ * (internal to gpu/ and its tests)
+ *
+ * Owner:   one thread; the device is that thread's current one
+ */
+#ifndef RECOND_GPU_RECOGNISE_CUDA_H
+#define RECOND_GPU_RECOGNISE_CUDA_H
+
+#include "gpu/recognise/match.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum recognise_pass {
+    RECOGNISE_UPLOAD,
+    RECOGNISE_FILTER,
+    RECOGNISE_POINTS,
+    RECOGNISE_NORMALS,
+    RECOGNISE_RESOLUTION,
+    RECOGNISE_MESH,
+    RECOGNISE_PAIRS,
+    RECOGNISE_TENSORS,
+    RECOGNISE_MATCH,
+    RECOGNISE_PASSES
+};
+
+struct recognise_cuda;
+
+struct recognise_config {
+    int w, h, step; /* of depth pictures */
+    struct intrinsics K;
+    struct surface_params surface;
+    struct tensor_params tensor;
+    struct match_params match;
+};
+
+/* Sets aside all memory; the library is copied. Returns 0; ERR_UNSUPPORTED: no device; ERR_MEMORY;
+ * ERR_DEVICE. Pair with close. */
+MUST_CHECK int recognise_cuda_open(struct recognise_cuda **r, const struct recognise_config *c,
+                                   const struct library *l, struct err *err);
+void recognise_cuda_close(struct recognise_cuda **r);
+
+/*
+ * recognise_cuda_run - a depth picture, up to its tensors' best matches
+ *
+ * In:      depth [h][w], host
+ * Out:     us [RECOGNISE_PASSES]: what each pass took; NULL: passes are not timed
+ * Returns: 0; ERR_DEVICE
+ * Runs:    waits
+ */
+MUST_CHECK int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us,
+                                  struct err *err);
+/* What the last run left, copied to host memory that surface_new() and tensor_new() made for the
+ * same configuration; best [n][objects]. */
+MUST_CHECK int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
+                                  uint64_t *best, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,86 @@
+/*
+ * surface.h - a depth picture becomes a surface: filtered depth, points, normals, a mesh
+ *
+ * The mesh is that of the pixel grid: pixel (x, y) is the corner of two triangles, the near one of
+ * the pixels (x, y), (x+1, y), (x, y+1) and the far one of (x+1, y), (x+1, y+1), (x, y+1). Which of
+ * them there are is two bits a pixel.
+ *
+ * Frames:  points and normals are in the camera's frame; normals face the camera.
+ * Units:   metres; 0 = nothing was measured there.
+ * Order:   sums are of whole numbers, so that no order of threads changes a bit.
+ * Maths:   MATH.md (O1)-(O6) <- Orts-Escolano et al., "Real-time 3D semi-local surface patch
+ *          extraction using GPGPU", equations 2-5
+ * Twins:   surface_cpu.c, surface_cuda.cu (tests/twin/gpu_recognise.c)
+ */
+#ifndef RECOND_GPU_SURFACE_H
+#define RECOND_GPU_SURFACE_H
+
+#include "proto/err.h"
+#include "proto/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SURFACE_SIDE_MAX 2048
+#define SURFACE_REACH_MAX 12 /* pixels to each side, of filter and normals */
+
+enum surface_mesh { SURFACE_NEAR = 1, SURFACE_FAR = 2 };
+
+struct surface_params {
+    int filter_px;      /* reach of the filter; 0 = depth stays as it is */
+    float filter_sigma; /* pixels */
+    float noise_m;      /* deviation of depth at one metre; it grows with the square of depth */
+    int normal_px;      /* reach of a normal's neighbourhood */
+    float spread;       /* edges longer than mean + spread deviations are none; the paper's is 1 */
+    float hollow;       /* edges more hollow than this (curvature, 1/m) are none; 0 = all may be */
+    float view_sin;     /* sine of the least angle between a ray and an edge that it ends in */
+};
+
+/* What (O4) sums up, in units of SURFACE_UNIT. */
+struct surface_sums {
+    uint64_t n, length, length2, chord, chord2, metres;
+};
+
+/* What follows from it. */
+struct surface_limits {
+    float resolution_m; /* the mean distance of neighbours */
+    float length;       /* of an edge, as a share of its depth */
+    float chord;        /* between the unit normals at its ends */
+};
+
+/* A picture and what becomes of it. Arrays but depth are [h][w], and K is theirs: of each step x
+ * step pixels of the picture, which are filtered at full size, one is kept. */
+struct surface {
+    int w, h, step;
+    struct intrinsics K;
+    const float *depth; /* in [depth_h][depth_w]; what is not above 0, or is NaN, counts as 0 */
+    int depth_w, depth_h;
+    float *filtered;
+    struct vec3 *point;  /* z = 0: none */
+    struct vec3 *normal; /* all 0: none */
+    uint8_t *mesh;
+    struct surface_sums *sums;
+    struct surface_limits *limits;
+};
+
+struct surface_params surface_params_default(void);
+/* Returns 0; ERR_INPUT: sides, intrinsics. */
+MUST_CHECK int surface_check(int w, int h, const struct intrinsics *K, struct err *err);
+
+/* Memory for all that surface_cpu_run() writes. Pair new with free. Returns 0; ERR_MEMORY. */
+MUST_CHECK int surface_new(struct surface *s, int w, int h, struct intrinsics K, int step,
+                           struct err *err);
+/* Sides and camera of a surface, which surface_new() sets: of a picture of w x h with camera K. */
+void surface_shape(struct surface *s, int w, int h, struct intrinsics K, int step);
+/* The step at which a surface has 400 pixels in a row at most. */
+int surface_step(int w, int h);
+void surface_free(struct surface *s);
+
+/* surface_cpu_run - from s->depth to all the rest. */
+void surface_cpu_run(const struct surface *s, const struct surface_params *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+#include "gpu/recognise/tensor_point.h"
+
+#include <string.h>
+
+#define ADD(sum, area) (*(sum) += (area))
+TENSOR_CLIP_DEFINE(clip, ADD)
+
+static void grow(struct tensor_rows *grown, const struct tensor_grid *g, const struct tensor *t)
+{
+    struct tensor_rows present = {{0}, {0}};
+    int more = 1;
+
+    for (int j = 0; j < TENSOR_WINDOW; j++) {
+        uint64_t seed = tensor_seed(g, t, j);
+        for (int i = 0; i < TENSOR_WINDOW; i++) {
+            int mesh = tensor_present(g, i, j);
+            present.near[j] |= (uint64_t)(mesh & SURFACE_NEAR ? 1 : 0) << i;
+            present.far[j] |= (uint64_t)(mesh & SURFACE_FAR ? 1 : 0) << i;
+        }
+        grown->near[j] = present.near[j] & seed;
+        grown->far[j] = present.far[j] & seed;
+    }
+    while (more) {
+        more = 0;
+        for (int j = 0; j < TENSOR_WINDOW; j++)
+            more |= tensor_grow(grown, &present, j);
+    }
+}
+
+void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct tensor_params *p)
+{
+    struct tensor_grid g = tensor_grid(t, s, p);
+    struct tensor_rows grown;
+    uint32_t sum[TENSOR_VOXELS] = {0};
+    struct vec3 v[3];
+
+    t->n = 0;
+    grow(&grown, &g, t);
+    for (int j = 0; j < TENSOR_WINDOW; j++)
+        for (int i = 0; i < TENSOR_WINDOW; i++)
+            for (int far = 0; far < 2; far++) {
+                if (!((far ? grown.far[j] : grown.near[j]) >> i & 1))
+                    continue;
+                tensor_triangle(v, &g, g.x0 + i, g.y0 + j, far);
+                clip(sum, v);
+            }
+    for (uint32_t i = 0; i < TENSOR_VOXELS; i++)
+        if (tensor_value(sum[i]))
+            t->entry[t->n++] = TENSOR_ENTRY(i, tensor_value(sum[i]));
+    if (t->n < TENSOR_LEAST)
+        t->n = 0;
+}
+
+void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p)
+{
+    const struct surface *s = t->surface;
+    uint32_t cells = tensor_cells(p, s->w, s->h), m = 0, at = 0, n = 0, want = (uint32_t)p->n;
+
+    for (uint32_t i = 0; i < cells; i++) {
+        t->pair[i] = tensor_pair(s, p, i);
+        m += t->pair[i] != TENSOR_NO_PAIR;
+    }
+    for (uint32_t i = 0; i < cells && n < want; i++) {
+        if (t->pair[i] == TENSOR_NO_PAIR)
+            continue;
+        if (tensor_pick(n, want, m) == at++)
+            t->picked[n++] = i;
+    }
+    *t->n_pairs = m;
+    *t->n_tensors = n;
+    for (uint32_t i = 0; i < n; i++) {
+        tensor_basis(&t->tensor[i], s, t->pair[t->picked[i]]);
+        tensor_cpu_fill(&t->tensor[i], s, p);
+    }
+}

@@ -1,0 +1,180 @@
+/*
+ * tensor_cuda.cu - pairs and tensors
+ *
+ * pairs_kernel     a thread a square of pixels
+ * pick_kernel      one block; each thread has a run of squares, whose pairs it counts, then numbers
+ * fill_kernel      a block a tensor: a thread looks at pixels of the window, a thread grows a row,
+ *                  a thread cuts triangles, whose areas meet in shared sums
+ */
+#include "gpu/recognise/tensor_cuda.h"
+
+#include "gpu/base/cuda_try.h"
+#include "gpu/recognise/tensor_point.h"
+
+#define PAIRS_THREADS 64
+#define PICK_THREADS 1024
+#define FILL_THREADS 256
+#define FILL_WARPS (FILL_THREADS / 32)
+
+#define ADD(sum, area) atomicAdd(sum, area)
+#undef GPU_HD
+#define GPU_HD __device__
+TENSOR_CLIP_DEFINE(clip, ADD)
+
+static __global__ void pairs_kernel(struct tensors t, struct surface s, struct tensor_params p,
+                                    uint32_t cells)
+{
+    uint32_t cell = blockIdx.x * PAIRS_THREADS + threadIdx.x;
+    if (cell < cells)
+        t.pair[cell] = tensor_pair(&s, &p, cell);
+}
+
+static __global__ void __launch_bounds__(PICK_THREADS)
+    pick_kernel(struct tensors t, uint32_t cells, uint32_t want)
+{
+    __shared__ uint32_t count[PICK_THREADS];
+    uint32_t run = (cells + PICK_THREADS - 1) / PICK_THREADS, first = threadIdx.x * run;
+    uint32_t end = first + run < cells ? first + run : cells, own = 0, at, m;
+
+    for (uint32_t i = first; i < end; i++)
+        own += t.pair[i] != TENSOR_NO_PAIR;
+    count[threadIdx.x] = own;
+    __syncthreads();
+    for (uint32_t d = 1; d < PICK_THREADS; d *= 2) {
+        uint32_t left = threadIdx.x >= d ? count[threadIdx.x - d] : 0;
+        __syncthreads();
+        count[threadIdx.x] += left;
+        __syncthreads();
+    }
+    m = count[PICK_THREADS - 1];
+    at = count[threadIdx.x] - own;
+    for (uint32_t i = first; i < end; i++) {
+        /* the only number that may pick the pair `at` is the smallest with number * m / n >= at */
+        uint32_t number = m <= want ? at : (uint32_t)(((uint64_t)at * want + m - 1) / m);
+        if (t.pair[i] == TENSOR_NO_PAIR)
+            continue;
+        if (number < want && tensor_pick(number, want, m) == at)
+            t.picked[number] = i;
+        at++;
+    }
+    if (threadIdx.x == 0) {
+        *t.n_pairs = m;
+        *t.n_tensors = m < want ? m : want;
+    }
+}
+
+/* Which triangles of the window there are, 32 pixels of a row a warp at a time. */
+static __device__ void look(struct tensor_rows *present, struct tensor_rows *grown,
+                            const struct tensor_grid *g, const struct tensor *t)
+{
+    int lane = (int)threadIdx.x % 32;
+
+    for (int part = (int)threadIdx.x / 32; part < TENSOR_WINDOW * 2; part += FILL_WARPS) {
+        int j = part / 2, half = part % 2, mesh = tensor_present(g, half * 32 + lane, j);
+        uint32_t near = __ballot_sync(0xffffffffu, mesh & SURFACE_NEAR);
+        uint32_t far = __ballot_sync(0xffffffffu, mesh & SURFACE_FAR);
+        if (lane == 0) { /* little-endian halves of a row */
+            ((uint32_t *)&present->near[j])[half] = near;
+            ((uint32_t *)&present->far[j])[half] = far;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < TENSOR_WINDOW) {
+        uint64_t seed = tensor_seed(g, t, (int)threadIdx.x);
+        grown->near[threadIdx.x] = present->near[threadIdx.x] & seed;
+        grown->far[threadIdx.x] = present->far[threadIdx.x] & seed;
+    }
+    __syncthreads();
+}
+
+/* Sums become entries, ascending by voxel. */
+static __device__ void compact(struct tensor *t, const uint32_t *sum, uint32_t *warp_count)
+{
+    uint32_t before = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+
+    for (uint32_t base = 0; base < TENSOR_VOXELS; base += FILL_THREADS) {
+        uint32_t voxel = base + threadIdx.x, all = 0, mine = before;
+        uint32_t value = voxel < TENSOR_VOXELS ? tensor_value(sum[voxel]) : 0;
+        uint32_t bits = __ballot_sync(0xffffffffu, value != 0);
+        if (lane == 0)
+            warp_count[warp] = (uint32_t)__popc(bits);
+        __syncthreads();
+        for (uint32_t i = 0; i < FILL_WARPS; i++) {
+            mine += i < warp ? warp_count[i] : 0;
+            all += warp_count[i];
+        }
+        if (value)
+            t->entry[mine + (uint32_t)__popc(bits & ((1u << lane) - 1))] =
+                TENSOR_ENTRY(voxel, value);
+        before += all;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        t->n = before < TENSOR_LEAST ? 0 : before;
+}
+
+static __global__ void __launch_bounds__(FILL_THREADS)
+    fill_kernel(struct tensors all, struct surface s, struct tensor_params p)
+{
+    __shared__ struct tensor_rows present, grown;
+    __shared__ uint32_t sum[TENSOR_VOXELS], warp_count[FILL_WARPS];
+    struct tensor *t = &all.tensor[blockIdx.x];
+    struct tensor_grid g;
+    int more;
+
+    if (blockIdx.x >= *all.n_tensors)
+        return;
+    if (threadIdx.x == 0)
+        tensor_basis(t, &s, all.pair[all.picked[blockIdx.x]]);
+    for (uint32_t i = threadIdx.x; i < TENSOR_VOXELS; i += FILL_THREADS)
+        sum[i] = 0;
+    __syncthreads();
+    g = tensor_grid(t, &s, &p);
+    look(&present, &grown, &g, t);
+    do { /* rows only gain bits, so the end is the same in whatever order they do */
+        more = threadIdx.x < TENSOR_WINDOW ? tensor_grow(&grown, &present, (int)threadIdx.x) : 0;
+    } while (__syncthreads_or(more));
+    for (int i = (int)threadIdx.x; i < TENSOR_WINDOW * TENSOR_WINDOW * 2; i += FILL_THREADS) {
+        int far = i & 1, x = i / 2 % TENSOR_WINDOW, y = i / 2 / TENSOR_WINDOW;
+        struct vec3 v[3];
+        if (!((far ? grown.far[y] : grown.near[y]) >> x & 1))
+            continue;
+        tensor_triangle(v, &g, g.x0 + x, g.y0 + y, far);
+        clip(sum, v);
+    }
+    __syncthreads();
+    compact(t, sum, warp_count);
+}
+
+int tensor_cuda_pairs(const struct tensors *t, const struct surface *surface,
+                      const struct tensor_params *p, cudaStream_t stream, struct err *err)
+{
+    cudaLaunchConfig_t config = {}, one = {};
+    uint32_t cells = tensor_cells(p, surface->w, surface->h);
+    int rc = 0;
+
+    config.gridDim = dim3((cells + PAIRS_THREADS - 1) / PAIRS_THREADS);
+    config.blockDim = dim3(PAIRS_THREADS);
+    config.stream = stream;
+    one.gridDim = dim3(1);
+    one.blockDim = dim3(PICK_THREADS);
+    one.stream = stream;
+    CU_TRY(cudaLaunchKernelEx(&config, pairs_kernel, *t, *surface, *p, cells));
+    CU_TRY(cudaLaunchKernelEx(&one, pick_kernel, *t, cells, (uint32_t)p->n));
+out:
+    return rc;
+}
+
+int tensor_cuda_fill(const struct tensors *t, const struct surface *surface,
+                     const struct tensor_params *p, cudaStream_t stream, struct err *err)
+{
+    cudaLaunchConfig_t config = {};
+    int rc = 0;
+
+    config.gridDim = dim3((unsigned)p->n);
+    config.blockDim = dim3(FILL_THREADS);
+    config.stream = stream;
+    CU_TRY(cudaLaunchKernelEx(&config, fill_kernel, *t, *surface, *p));
+out:
+    return rc;
+}

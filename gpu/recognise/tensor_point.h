@@ -1,0 +1,360 @@
+/*
+ * tensor_point.h - a pair, its basis, and the area of a triangle in each voxel (tensor.h)
+ */
+#ifndef RECOND_GPU_TENSOR_POINT_H
+#define RECOND_GPU_TENSOR_POINT_H
+
+#include "gpu/recognise/surface_point.h"
+#include "gpu/recognise/tensor.h"
+
+#define TENSOR_POLYGON 9        /* a triangle that six planes cut */
+#define TENSOR_FINE 4194304.0f  /* of areas that are summed up: 2^-22 of a voxel's side squared */
+#define TENSOR_COARSE_SHIFT 14  /* from there to 1/256 */
+#define TENSOR_WINDOW_PX_MAX 28 /* reach of the search for partners */
+#define TENSOR_OPPOSITE (-0.9f) /* cosine: the mean of such normals says little */
+#define TENSOR_BIN_STEP 0.0625f /* of the square root of (1 - cosine), about 5 degrees */
+
+GPU_HD static inline uint32_t tensor_hash(uint32_t a, uint32_t b)
+{
+    uint32_t h = a * 0x9e3779b1u ^ b * 0x85ebca6bu;
+    h = (h ^ h >> 16) * 0x7feb352du;
+    h = (h ^ h >> 15) * 0x846ca68bu;
+    return h ^ h >> 16;
+}
+
+GPU_HD static inline float tensor_unit(const struct surface *s, const struct tensor_params *p)
+{
+    return p->unit_m > 0.0f ? p->unit_m : s->limits->resolution_m;
+}
+
+/* (O7) The partner of pixel `at`: that whose normal differs most; or `at` itself: there is none. */
+GPU_HD static inline uint32_t tensor_partner(const struct surface *s, const struct tensor_params *p,
+                                             uint32_t at)
+{
+    int x = (int)(at % (uint32_t)s->w), y = (int)(at / (uint32_t)s->w), reach, step;
+    struct vec3 a = s->point[at], m = s->normal[at];
+    float unit = tensor_unit(s, p), least = p->least * unit, most = p->most * unit;
+    float f = s->K.fx > s->K.fy ? s->K.fx : s->K.fy, px, widest = TENSOR_BIN_COS_0;
+    uint32_t found = at;
+
+    if (!(a.z > 0.0f) || !(vec3_norm2(m) > 0.0f) || !(unit > 0.0f))
+        return at;
+    px = most * f / a.z;
+    reach = px < (float)TENSOR_WINDOW_PX_MAX ? (int)px + 1 : TENSOR_WINDOW_PX_MAX;
+    step = reach > TENSOR_WINDOW_PX_MAX / 2 ? 2 : 1;
+    for (int v = y - reach; v <= y + reach; v += step) {
+        for (int u = x - reach; u <= x + reach; u += step) {
+            uint32_t to = (uint32_t)v * (uint32_t)s->w + (uint32_t)u;
+            struct vec3 d;
+            float d2, cosine;
+            if (u < 0 || v < 0 || u >= s->w || v >= s->h || !(s->point[to].z > 0.0f))
+                continue;
+            d = vec3_sub(s->point[to], a);
+            d2 = vec3_norm2(d);
+            if (d2 < least * least || d2 > most * most || !(vec3_norm2(s->normal[to]) > 0.0f))
+                continue;
+            cosine = surface_dot(s->normal[to], m);
+            if (cosine >= widest || cosine < TENSOR_OPPOSITE ||
+                !(surface_dot(vec3_sub(s->normal[to], m), d) > 0.0f))
+                continue;
+            widest = cosine;
+            found = to;
+        }
+    }
+    return found;
+}
+
+/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one. */
+GPU_HD static inline uint64_t tensor_pair(const struct surface *s, const struct tensor_params *p,
+                                          uint32_t cell)
+{
+    uint32_t side = (uint32_t)p->cell_px, wide = ((uint32_t)s->w + side - 1) / side;
+    for (uint32_t i = 0; i < (uint32_t)p->tries; i++) {
+        uint32_t lot = tensor_hash(p->seed + i, cell) % (side * side);
+        uint32_t x = cell % wide * side + lot % side, y = cell / wide * side + lot / side, to;
+        uint32_t at = y * (uint32_t)s->w + x;
+        if (x >= (uint32_t)s->w || y >= (uint32_t)s->h)
+            continue;
+        to = tensor_partner(s, p, at);
+        if (to != at)
+            return (uint64_t)at << 32 | to;
+    }
+    return TENSOR_NO_PAIR;
+}
+
+/* (O8) Which of m pairs is the i-th of n that are taken. */
+GPU_HD static inline uint32_t tensor_pick(uint32_t i, uint32_t n, uint32_t m)
+{
+    return m <= n ? i : (uint32_t)((uint64_t)i * m / n);
+}
+
+GPU_HD static inline struct vec3 tensor_unit_vector(struct vec3 a)
+{
+    return surface_scale(a, 1.0f / sqrtf(vec3_norm2(a)));
+}
+
+/* Bins are of equal width in sqrt(1 - cosine) = sqrt(2) sin(angle / 2). */
+GPU_HD static inline uint32_t tensor_bin(float cosine)
+{
+    float key = (sqrtf(1.0f - cosine) - sqrtf(1.0f - TENSOR_BIN_COS_0)) / TENSOR_BIN_STEP;
+    int bin = key > 0.0f ? (int)key : 0;
+    return (uint32_t)(bin < TENSOR_BINS ? bin : TENSOR_BINS - 1);
+}
+
+/* (O9) All of a tensor but its entries. */
+GPU_HD static inline void tensor_basis(struct tensor *t, const struct surface *s, uint64_t pair)
+{
+    uint32_t a = (uint32_t)(pair >> 32), b = (uint32_t)pair;
+    struct vec3 p = s->point[a], q = s->point[b], n = s->normal[a], m = s->normal[b];
+    struct vec3 z = tensor_unit_vector(vec3_make(n.x + m.x, n.y + m.y, n.z + m.z));
+    struct vec3 x = tensor_unit_vector(surface_cross(n, m)), y = surface_cross(z, x);
+    const float r[9] = {x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z};
+
+    for (int i = 0; i < 9; i++)
+        t->T_cb.r[i] = r[i];
+    t->T_cb.t[0] = (p.x + q.x) * 0.5f;
+    t->T_cb.t[1] = (p.y + q.y) * 0.5f;
+    t->T_cb.t[2] = (p.z + q.z) * 0.5f;
+    t->cosine = surface_dot(n, m);
+    t->bin = tensor_bin(t->cosine);
+    t->pixel[0] = a;
+    t->pixel[1] = b;
+    t->n = 0;
+}
+
+/* Where a tensor's surface is looked for, and how a point of the camera gets into its grid. */
+struct tensor_grid {
+    const struct surface *s;
+    struct rigid T_bc;
+    float per_m; /* voxels a metre */
+    int x0, y0;  /* the window's first pixel, which may lie outside the picture */
+};
+
+GPU_HD static inline struct tensor_grid tensor_grid(const struct tensor *t, const struct surface *s,
+                                                    const struct tensor_params *p)
+{
+    uint32_t w = (uint32_t)s->w, a = t->pixel[0], b = t->pixel[1];
+    struct tensor_grid g;
+    g.s = s;
+    g.T_bc = rigid_inverse(&t->T_cb);
+    g.per_m = 1.0f / (p->voxel * tensor_unit(s, p));
+    g.x0 = (int)((a % w + b % w) / 2) - TENSOR_WINDOW / 2;
+    g.y0 = (int)((a / w + b / w) / 2) - TENSOR_WINDOW / 2;
+    return g;
+}
+
+/* A point of the camera in voxels from the grid's corner. */
+GPU_HD static inline struct vec3 tensor_place(const struct tensor_grid *g, struct vec3 p)
+{
+    struct vec3 q = rigid_apply(&g->T_bc, p);
+    return vec3_make(q.x * g->per_m + TENSOR_SIDE * 0.5f, q.y * g->per_m + TENSOR_SIDE * 0.5f,
+                     q.z * g->per_m + TENSOR_SIDE * 0.5f);
+}
+
+/* The corners of a triangle of the mesh. */
+GPU_HD static inline void tensor_triangle(struct vec3 v[3], const struct tensor_grid *g, int x,
+                                          int y, int far)
+{
+    const struct vec3 *p = g->s->point + (size_t)y * (size_t)g->s->w + (size_t)x;
+    v[0] = tensor_place(g, far ? p[g->s->w + 1] : p[0]);
+    v[1] = tensor_place(g, p[1]);
+    v[2] = tensor_place(g, p[g->s->w]);
+}
+
+GPU_HD static inline float tensor_axis(const struct vec3 *v, int axis)
+{
+    return axis == 0 ? v->x : axis == 1 ? v->y : v->z;
+}
+
+/* Is a triangle's box within the grid, at least in part? */
+GPU_HD static inline int tensor_touches(const struct vec3 v[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        float a = tensor_axis(&v[0], axis), b = tensor_axis(&v[1], axis),
+              c = tensor_axis(&v[2], axis);
+        if ((a < 0.0f && b < 0.0f && c < 0.0f) ||
+            (a > TENSOR_SIDE && b > TENSOR_SIDE && c > TENSOR_SIDE))
+            return 0;
+    }
+    return 1;
+}
+
+/* Which of a pixel's triangles there are within the grid: bits of enum surface_mesh. i, j: from the
+ * window's first pixel. */
+GPU_HD static inline int tensor_present(const struct tensor_grid *g, int i, int j)
+{
+    int x = g->x0 + i, y = g->y0 + j, mesh, present = 0;
+    struct vec3 v[3];
+
+    if (x < 0 || y < 0 || x + 1 >= g->s->w || y + 1 >= g->s->h)
+        return 0;
+    mesh = g->s->mesh[(size_t)y * (size_t)g->s->w + (size_t)x];
+    for (int far = 0; far < 2; far++) {
+        if (!(mesh & (far ? SURFACE_FAR : SURFACE_NEAR)))
+            continue;
+        tensor_triangle(v, g, x, y, far);
+        if (tensor_touches(v))
+            present |= far ? SURFACE_FAR : SURFACE_NEAR;
+    }
+    return present;
+}
+
+/* Rows of the window, a bit a pixel, of the two kinds of triangles. */
+struct tensor_rows {
+    uint64_t near[TENSOR_WINDOW], far[TENSOR_WINDOW];
+};
+
+/* (O10) Where growing begins: the triangles around both points of the pair, of row j. */
+GPU_HD static inline uint64_t tensor_seed(const struct tensor_grid *g, const struct tensor *t,
+                                          int j)
+{
+    uint64_t row = 0;
+    for (int k = 0; k < 2; k++) {
+        int x = (int)(t->pixel[k] % (uint32_t)g->s->w) - g->x0;
+        int y = (int)(t->pixel[k] / (uint32_t)g->s->w) - g->y0;
+        for (int i = x - 1; i <= x; i++)
+            if ((j == y || j == y - 1) && i >= 0 && i < TENSOR_WINDOW)
+                row |= 1ull << i;
+    }
+    return row;
+}
+
+/*
+ * (O10) One step of growing, of row j: a triangle joins that shares an edge with one that did. A
+ * near one shares its diagonal with the far one of its pixel, its left edge with the far one to the
+ * left and its upper edge with the far one above.
+ * Returns: 1: the row grew
+ */
+GPU_HD static inline int tensor_grow(struct tensor_rows *grown, const struct tensor_rows *present,
+                                     int j)
+{
+    uint64_t near = grown->near[j], far = grown->far[j], was_near, was_far;
+    uint64_t above = j > 0 ? grown->far[j - 1] : 0;
+    uint64_t below = j + 1 < TENSOR_WINDOW ? grown->near[j + 1] : 0;
+
+    do {
+        was_near = near;
+        was_far = far;
+        near |= present->near[j] & (far | far << 1 | above);
+        far |= present->far[j] & (near | near >> 1 | below);
+    } while (near != was_near || far != was_far);
+    was_near = grown->near[j];
+    was_far = grown->far[j];
+    grown->near[j] = near;
+    grown->far[j] = far;
+    return near != was_near || far != was_far;
+}
+
+struct tensor_polygon {
+    struct vec3 v[TENSOR_POLYGON];
+    int n;
+};
+
+/* Sutherland and Hodgman: what of a polygon lies at sign * (coordinate - bound) >= 0. */
+GPU_HD static inline void tensor_cut(struct tensor_polygon *to, const struct tensor_polygon *from,
+                                     int axis, float bound, float sign)
+{
+    to->n = 0;
+    for (int i = 0; i < from->n; i++) {
+        struct vec3 a = from->v[i], b = from->v[i + 1 < from->n ? i + 1 : 0];
+        float da = sign * (tensor_axis(&a, axis) - bound);
+        float db = sign * (tensor_axis(&b, axis) - bound);
+        if (da >= 0.0f && to->n < TENSOR_POLYGON)
+            to->v[to->n++] = a;
+        if ((da >= 0.0f) != (db >= 0.0f) && to->n < TENSOR_POLYGON) {
+            float k = da / (da - db);
+            to->v[to->n++] =
+                vec3_make(a.x + k * (b.x - a.x), a.y + k * (b.y - a.y), a.z + k * (b.z - a.z));
+        }
+    }
+}
+
+GPU_HD static inline float tensor_area(const struct tensor_polygon *p)
+{
+    struct vec3 sum = {0, 0, 0};
+    for (int i = 1; i + 1 < p->n; i++) {
+        struct vec3 c = surface_cross(vec3_sub(p->v[i], p->v[0]), vec3_sub(p->v[i + 1], p->v[0]));
+        sum = vec3_make(sum.x + c.x, sum.y + c.y, sum.z + c.z);
+    }
+    return 0.5f * sqrtf(vec3_norm2(sum));
+}
+
+/* The first and the last layer of voxels that a polygon has a part in, along an axis; layers below
+ * 0 are -1, those beyond the grid TENSOR_SIDE. */
+GPU_HD static inline void tensor_layers(int *first, int *last, const struct tensor_polygon *p,
+                                        int axis)
+{
+    float lo = tensor_axis(&p->v[0], axis), hi = lo;
+    for (int i = 1; i < p->n; i++) {
+        float a = tensor_axis(&p->v[i], axis);
+        lo = a < lo ? a : lo;
+        hi = a > hi ? a : hi;
+    }
+    *first = lo < 0.0f ? -1 : lo >= TENSOR_SIDE ? TENSOR_SIDE : (int)lo;
+    *last = hi < 0.0f ? -1 : hi >= TENSOR_SIDE ? TENSOR_SIDE : (int)hi;
+}
+
+/* What of a polygon lies in a layer; it has a part in the layers from first to last. */
+GPU_HD static inline void tensor_slice(struct tensor_polygon *to, const struct tensor_polygon *from,
+                                       int axis, int layer, int first, int last)
+{
+    struct tensor_polygon half;
+    const struct tensor_polygon *p = from;
+    if (first < layer) {
+        tensor_cut(&half, from, axis, (float)layer, 1.0f);
+        p = &half;
+    }
+    if (last > layer)
+        tensor_cut(to, p, axis, (float)(layer + 1), -1.0f);
+    else
+        *to = *p;
+}
+
+/* The part of a sum of areas that an area is, in TENSOR_FINE. */
+GPU_HD static inline uint32_t tensor_fine(float area)
+{
+    return (uint32_t)(area * TENSOR_FINE + 0.5f);
+}
+
+/*
+ * (O11) The area of a triangle in each voxel of the grid, which is added up by
+ * TENSOR_ADD(uint32_t *sum, uint32_t area): threads of a block may share the sums.
+ * In/out:  sum [TENSOR_VOXELS], x fastest
+ */
+#define TENSOR_CLIP_DEFINE(name, TENSOR_ADD)                                     \
+    GPU_HD static inline void name(uint32_t *sum, const struct vec3 v[3])        \
+    {                                                                            \
+        struct tensor_polygon whole, slab, bar, part;                            \
+        int x0, x1, y0, y1, z0, z1;                                              \
+                                                                                 \
+        for (int i = 0; i < 3; i++)                                              \
+            whole.v[i] = v[i];                                                   \
+        whole.n = 3;                                                             \
+        tensor_layers(&x0, &x1, &whole, 0);                                      \
+        for (int x = x0 < 0 ? 0 : x0; x <= x1 && x < TENSOR_SIDE; x++) {         \
+            tensor_slice(&slab, &whole, 0, x, x0, x1);                           \
+            if (slab.n < 3)                                                      \
+                continue;                                                        \
+            tensor_layers(&y0, &y1, &slab, 1);                                   \
+            for (int y = y0 < 0 ? 0 : y0; y <= y1 && y < TENSOR_SIDE; y++) {     \
+                tensor_slice(&bar, &slab, 1, y, y0, y1);                         \
+                if (bar.n < 3)                                                   \
+                    continue;                                                    \
+                tensor_layers(&z0, &z1, &bar, 2);                                \
+                for (int z = z0 < 0 ? 0 : z0; z <= z1 && z < TENSOR_SIDE; z++) { \
+                    tensor_slice(&part, &bar, 2, z, z0, z1);                     \
+                    TENSOR_ADD(&sum[(z * TENSOR_SIDE + y) * TENSOR_SIDE + x],    \
+                               tensor_fine(tensor_area(&part)));                 \
+                }                                                                \
+            }                                                                    \
+        }                                                                        \
+    }
+
+/* (O11) The value that a sum of areas becomes. */
+GPU_HD static inline uint32_t tensor_value(uint32_t sum)
+{
+    uint32_t value = (sum >> TENSOR_COARSE_SHIFT) + (sum >> (TENSOR_COARSE_SHIFT - 1) & 1);
+    return value < TENSOR_VALUE_MAX ? value : TENSOR_VALUE_MAX;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* ties_internal.h - what ties.c and ties_state.c share */
+#ifndef RECOND_GPU_TIE_TIES_INTERNAL_H
+#define RECOND_GPU_TIE_TIES_INTERNAL_H
+
+#include "gpu/tie/graph.h"
+#include "gpu/tie/ties.h"
+
+#include <pthread.h>
+
+#define TIES_PIECES (TIES_KEYFRAMES / TIES_PIECE)
+
+/* A keyframe of world a and one of world b that were confirmed. */
+struct ties_pair {
+    uint32_t a, b; /* keyframes; world of a < world of b */
+    int n;
+    struct confirm_match match[DESCRIBE_CORNERS];
+    struct sim3 X; /* world a to world b by this pair alone */
+};
+
+struct ties {
+    struct ties_keyframe *piece[TIES_PIECES];
+    pthread_mutex_t lock; /* of what follows, where ties_next()'s thread writes or another reads */
+    struct ties_pair pair[TIES_PAIRS];
+    int n_pairs;
+    struct ties_claim claim[TIES_CLAIMS];
+    int n_claims;
+    /* of ties_next()'s thread */
+    struct confirm_result result;
+    struct graph_edge edge[TIES_PAIRS + TIES_CLAIMS];
+    struct graph_node node[TIES_WORLDS];
+};
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * fuzz_gpu_ties.c - a stranger's bytes as the keyframes, pairs and claims of a session
+ *
+ * What is refused harms nothing. What is taken places worlds by finite numbers, is compared with a
+ * keyframe that comes, and is saved and taken again the same way.
+ */
+#include "gpu/tie/ties.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void need(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+static struct ties *fresh(void)
+{
+    struct ties *t;
+
+    need(ties_new(&t, NULL) == 0);
+    return t;
+}
+
+static void there_and_back(struct ties *t, uint32_t n)
+{
+    size_t cap = ties_state_bytes(n), len, again_len;
+    uint8_t *once = malloc(cap), *twice = malloc(cap);
+    struct ties *back = fresh();
+    uint32_t n_back;
+
+    need(once && twice);
+    need(ties_save(t, n, once, cap, &len, NULL) == 0);
+    need(ties_load(back, &n_back, once, len, NULL) == 0 && n_back == n);
+    need(ties_save(back, n, twice, cap, &again_len, NULL) == 0);
+    need(again_len == len && memcmp(once, twice, len) == 0);
+    ties_free(&back);
+    free(once);
+    free(twice);
+}
+
+static void use(struct ties *t, uint32_t n)
+{
+    static struct ties_place place[TIES_WORLDS];
+    struct ties_keyframe *k = n ? ties_room(t, n) : NULL;
+
+    if (k) {
+        *k = *ties_room(t, 0);
+        k->world = (k->world + 1) % TIES_WORLDS;
+        (void)ties_next(t, n);
+    }
+    memset(place, 0, sizeof place);
+    for (int i = 0; i < TIES_WORLDS; i++)
+        place[i].T = sim3_identity();
+    place[0].fixed = true;
+    need(ties_solve(t, place, NULL) == 0);
+    for (int i = 0; i < TIES_WORLDS; i++)
+        for (int c = 0; c < 3; c++)
+            need(isfinite(place[i].T.t[c]));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ties *t = fresh();
+    uint32_t n;
+
+    if (ties_load(t, &n, data, size, NULL) == 0) {
+        there_and_back(t, n);
+        use(t, n);
+    } else {
+        need(n == 0);
+    }
+    ties_free(&t);
+    return 0;
+}

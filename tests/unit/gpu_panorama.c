@@ -1,0 +1,296 @@
+/* The line of pairs on the CPU: each stage against answers that are known, and what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/panorama/panorama_cpu.h"
+#include "tests/support/pair_scene.h"
+
+#include <stdlib.h>
+
+static struct gpu *open_cpu(void)
+{
+    const struct gpu_config config = {.device = "cpu", .threads = 2};
+    struct gpu *g;
+    struct err err = {0};
+
+    if (gpu_open(&g, &config, &err))
+        fail_msg("%s", err.text);
+    return g;
+}
+
+static struct gpu_session *open_session(struct gpu *g, const struct gpu_session_config *c)
+{
+    struct gpu_session *s;
+    struct err err = {0};
+
+    if (gpu_session_new(&s, g, c, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    return s;
+}
+
+static void look(struct gpu *g, struct gpu_session *s, struct pair_scene *scene, float x, float y)
+{
+    struct gpu_item *item = &scene->pair.item;
+    struct err err = {0};
+
+    pair_look(scene, s, x, y);
+    if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
+        fail_msg("%s", err.text);
+}
+
+static void what_hides_a_column_is_counted(void **state)
+{
+    const struct gpu_volume v = {{0, 0, 0}, 1.0f, 2, {300, 20, 1}};
+    static uint8_t occupied[300 * 20];
+    const int ground[2] = {2, 10};
+
+    (void)state;
+    memset(occupied, 0, sizeof occupied);
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 2, 10), 255);
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 299, 0), 255);
+    occupied[10 * 300 + 2] = occupied[10 * 300 + 9] = 1; /* at both ends: hides nothing */
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 9, 10), 255);
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 10, 10), 254);
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 9, 11), 255); /* beside it */
+    occupied[11 * 300 + 3] = 7;
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 4, 12), 254); /* on the diagonal */
+    /* Bresenham's line from (2, 10) to (8, 13): 3,10 or 3,11; 4,11; 5,11 or 5,12; ... */
+    memset(occupied, 0, sizeof occupied);
+    for (int y = 0; y < 20; y++)
+        for (int x = 3; x < 8; x++)
+            occupied[y * 300 + x] = 1;
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 8, 13), 250);
+    memset(occupied, 1, sizeof occupied);
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 299, 10), 0); /* 296 hide it */
+    assert_int_equal(voxel_visibility(&v, occupied, ground, 257, 10), 1);
+}
+
+static void colours_are_read_between_pixels(void **state)
+{
+    const uint32_t rgb[4] = {0x000000, 0x0000ff, 0x00ff00, 0xff0000};
+    struct voxel_eye e = {.w = 2, .h = 2, .rgb = rgb};
+
+    (void)state;
+    assert_int_equal(voxel_colour(&e, 0, 0), 0x000000);
+    assert_int_equal(voxel_colour(&e, 256, 0), 0x0000ff);
+    assert_int_equal(voxel_colour(&e, 256, 256), 0xff0000);
+    assert_int_equal(voxel_colour(&e, 128, 0), 0x000080);
+    assert_int_equal(voxel_colour(&e, 0, 64), 0x004000);
+    assert_int_equal(voxel_colour(&e, 128, 128), 0x404040);
+    assert_int_equal(voxel_distance2(0x010203, 0x040203), 9);
+    assert_int_equal(voxel_distance2(0x000000, 0xffffff), 3 * 255 * 255);
+    assert_int_equal(voxel_mean(0x000000, 0x000000), 0x010101); /* black, and not transparent */
+    assert_int_equal(voxel_mean(0x10ff01, 0x20ff02), 0x18ff02);
+}
+
+/* A voxel keeps what was seen of it best; what this view has tested is not tested again. */
+static void the_better_view_has_the_voxel(void **state)
+{
+    static uint32_t rgb[2][64];
+    struct voxel_view view = {.field_cos = -1, .threshold2 = 100};
+    struct voxel_ray ray[2] = {{{0, 0, 1}, {0, 0, 0}}, {{0, 0, 1}, {0, 0, 0}}};
+
+    (void)state;
+    for (int e = 0; e < 2; e++) {
+        view.eye[e].K = (struct intrinsics){10, 10, 3, 3};
+        view.eye[e].w = view.eye[e].h = 8;
+        view.eye[e].rgb = rgb[e];
+        for (int i = 0; i < 64; i++)
+            rgb[e][i] = 0x202020;
+    }
+    assert_int_equal(voxel_update(&view, ray, 0, 0, -1, 250), 0xfa202020);
+    assert_int_equal(voxel_update(&view, ray, 0, 0xfb000000, -1, 250), 0xfb000000);
+    assert_int_equal(voxel_update(&view, ray, 0, 0xfa000000, -1, 250), 0xfa202020);
+    assert_int_equal(voxel_update(&view, ray, 0, 0xfa000000, 250, 240), 0xf0000000);
+    assert_int_equal(voxel_update(&view, ray, 0, 0xf5000000, 240, 250), 0xfa202020);
+    for (int i = 0; i < 64; i++)
+        rgb[1][i] = 0x20202a; /* ten levels are too many, nine are not */
+    assert_int_equal(voxel_update(&view, ray, 0, 0xfa202020, -1, 250), 0xfa000000);
+    view.threshold2 = 101;
+    assert_int_equal(voxel_update(&view, ray, 0, 0, -1, 250), 0xfa202025);
+    ray[1].from.z = -1; /* behind the second camera: nothing is known */
+    assert_int_equal(voxel_update(&view, ray, 0, 0x12345678, -1, 250), 0x12345678);
+}
+
+/* Distance of a place to the nearest surface of the drawn room that the volume reaches. */
+static float to_surface(struct vec3 p)
+{
+    float wall = fminf(1 - fabsf(p.x), 1 - fabsf(p.y));
+    float dx = fmaxf(fabsf(p.x - 0.5f) - 0.1f, 0), dy = fmaxf(fabsf(p.y - 0.3f) - 0.1f, 0);
+    float dz = fmaxf(p.z - 0.6f, 0);
+
+    return fminf(wall, sqrtf(dx * dx + dy * dy + dz * dz));
+}
+
+/* Eight pairs about the box: what stays opaque lies at surfaces, and the changes told add up to the
+ * volume. */
+static void pairs_carve_the_room(void **state)
+{
+    static const float path[8][2] = {{-0.5f, -0.5f}, {0, -0.5f},   {0.5f, -0.5f}, {0.75f, 0.0f},
+                                     {0.75f, 0.6f},  {0.3f, 0.7f}, {-0.2f, 0.5f}, {-0.5f, 0.1f}};
+    static struct pair_scene scene;
+    const struct gpu_session_config c = pair_config();
+    const struct gpu_volume *v = &c.volume;
+    struct gpu *g = open_cpu();
+    struct gpu_session *s = open_session(g, &c);
+    const struct panorama_cpu *p = panorama_cpu_of(s);
+    size_t n = panorama_voxels(&c), n_opaque = 0, n_near = 0, n_wrong = 0;
+    uint32_t *told = calloc(n, sizeof *told);
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        look(g, s, &scene, path[i][0], path[i][1]);
+        assert_true(scene.pair.result.iterations >= 1 && scene.pair.result.n_waiting == 0);
+        for (uint32_t k = 0; k < scene.pair.result.n_changes; k++) {
+            const struct gpu_voxel_change *ch = &scene.pair.changes[k];
+
+            assert_true(ch->voxel < n && (k == 0 || ch[-1].voxel < ch->voxel));
+            told[ch->voxel] =
+                ch->kind == GPU_CHANGE_PUT
+                    ? (uint32_t)ch->rgb[0] | (uint32_t)ch->rgb[1] << 8 | (uint32_t)ch->rgb[2] << 16
+                    : 0;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t column = i / (size_t)v->n[2];
+        struct vec3 at = voxel_world(v, (float)(column % 100) + 0.5f, (float)(column / 100) + 0.5f,
+                                     (float)(i % (size_t)v->n[2]) + 0.5f);
+        uint32_t colour = p->voxels[i] & VOXEL_COLOUR;
+
+        n_wrong += colour != told[i];
+        n_opaque += colour != 0;
+        n_near += colour && to_surface(at) < 0.08f;
+    }
+    assert_int_equal(n_wrong, 0);
+    assert_int_equal(n_opaque, scene.pair.result.n_opaque);
+    print_message("# %zu of %zu opaque, %zu at surfaces\n", n_opaque, n, n_near);
+    assert_true(n_opaque < n / 2 && n_near > n_opaque / 4);
+    free(told);
+    gpu_session_free(&s);
+    gpu_close(&g);
+}
+
+/* What a list has no room for comes with later views, and in the end both agree. */
+static void changes_without_room_wait(void **state)
+{
+    static struct pair_scene scene;
+    struct gpu_session_config c = pair_config();
+    struct gpu *g = open_cpu();
+    struct gpu_session *s;
+    uint32_t sum = 0, waiting;
+
+    (void)state;
+    c.max_points = 50000;
+    s = open_session(g, &c);
+    look(g, s, &scene, 0, 0);
+    assert_int_equal(scene.pair.result.n_changes, 50000);
+    waiting = scene.pair.result.n_waiting;
+    assert_true(waiting > 0);
+    assert_int_equal(scene.pair.result.n_opaque, 50000 + waiting);
+    do {
+        sum += scene.pair.result.n_changes;
+        look(g, s, &scene, 0, 0); /* the same again: nothing else changes */
+    } while (scene.pair.result.n_changes);
+    assert_int_equal(sum, scene.pair.result.n_opaque);
+    gpu_session_free(&s);
+    gpu_close(&g);
+}
+
+static void a_session_goes_on_from_its_state(void **state)
+{
+    static struct pair_scene scene;
+    const struct gpu_session_config c = pair_config();
+    struct gpu_session_config other = c;
+    struct gpu *g = open_cpu();
+    struct gpu_session *a = open_session(g, &c), *b = open_session(g, &c), *x;
+    size_t cap = gpu_session_state_bytes(a), len;
+    uint8_t *buf = aligned_alloc(16, cap);
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(buf);
+    look(g, a, &scene, -0.5f, 0);
+    assert_int_equal(gpu_session_save(a, buf, cap - 1, &len, NULL), ERR_LIMIT);
+    assert_int_equal(gpu_session_save(a, buf, cap, &len, &err), 0);
+    assert_int_equal(gpu_session_load(b, buf, len - 16, NULL), ERR_INPUT);
+    assert_int_equal(gpu_session_load(b, buf, len, &err), 0);
+    look(g, a, &scene, 0.2f, -0.6f);
+    len = scene.pair.result.n_changes;
+    look(g, b, &scene, 0.2f, -0.6f);
+    assert_int_equal(scene.pair.result.n_changes, len);
+    assert_memory_equal(panorama_cpu_of(a)->voxels, panorama_cpu_of(b)->voxels,
+                        4 * panorama_voxels(&c));
+    assert_memory_equal(panorama_cpu_of(a)->told, panorama_cpu_of(b)->told,
+                        4 * panorama_all_words(&c));
+    other.volume.min_m[2] += 0.01f;
+    x = open_session(g, &other);
+    assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "another volume"));
+    free(buf);
+    gpu_session_free(&x);
+    gpu_session_free(&a);
+    gpu_session_free(&b);
+    gpu_close(&g);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    static struct pair_scene scene;
+    const struct gpu_session_config good = pair_config();
+    struct gpu_session_config c;
+    struct gpu *g = open_cpu();
+    struct gpu_session *s, *none;
+    struct gpu_item *item = &scene.pair.item;
+    struct err err = {0};
+
+    (void)state;
+#define WRONG(change, pointer)                                        \
+    c = good;                                                         \
+    change;                                                           \
+    assert_int_equal(gpu_session_new(&none, g, &c, &err), ERR_INPUT); \
+    assert_string_equal(err.where, pointer)
+    WRONG(c.volume.voxel_m = 0, "/voxel_m");
+    WRONG(c.volume.voxel_m = NAN, "/voxel_m");
+    WRONG(c.volume.n[1] = 0, "/volume");
+    WRONG(c.volume.n[1] = 2049, "/volume");
+    WRONG(c.volume.n[0] = c.volume.n[1] = c.volume.n[2] = 2000, "/volume");
+    WRONG(c.volume.min_m[2] = INFINITY, "/volume");
+    WRONG(c.volume.up = 3, "/up");
+    WRONG(c.colour_levels = 0, "/colour_levels");
+    WRONG(c.field_rad = NAN, "/field_deg");
+    s = open_session(g, &good);
+#define REFUSED(change)         \
+    pair_look(&scene, s, 0, 0); \
+    change;                     \
+    assert_int_equal(gpu_submit(g, &gpu_line_panorama, &item, 1, &err), ERR_INPUT)
+    REFUSED(scene.pair.eye[1].rgb = NULL);
+    REFUSED(scene.pair.eye[1].width = 1000);
+    REFUSED(scene.pair.eye[0].K.fx = NAN);
+    REFUSED(scene.pair.eye[1].lens.k[0] = -1);
+    REFUSED(scene.pair.eye[0].T_wc.t[2] = NAN);
+    REFUSED(scene.pair.eye[1].T_wc.r[0] = 2);
+    REFUSED(scene.pair.eye[0].T_wc.t[0] = scene.pair.eye[1].T_wc.t[0] = 1.01f);
+    assert_non_null(strstr(err.text, "outside of the volume"));
+    for (size_t i = 0; i < panorama_voxels(&good); i++)
+        assert_int_equal(panorama_cpu_of(s)->voxels[i], 0); /* and nothing was touched */
+    gpu_session_free(&s);
+    gpu_close(&g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_hides_a_column_is_counted),
+        cmocka_unit_test(colours_are_read_between_pixels),
+        cmocka_unit_test(the_better_view_has_the_voxel),
+        cmocka_unit_test(pairs_carve_the_room),
+        cmocka_unit_test(changes_without_room_wait),
+        cmocka_unit_test(a_session_goes_on_from_its_state),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

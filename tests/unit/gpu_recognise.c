@@ -1,0 +1,261 @@
+/* Objects, libraries, matches and poses: by hand, through bytes, and on drawn objects. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/recognise/match_point.h"
+#include "tests/support/shape_case.h"
+#include "tests/support/shape_random.h"
+
+#define W 320
+#define H 240
+
+static struct object object[2]; /* a tortoise and a mask */
+static const struct object *const objects[2] = {&object[0], &object[1]};
+static const enum shape shapes[2] = {SHAPE_TORTOISE, SHAPE_MASK};
+static struct library library;
+
+static int enrol(void **state)
+{
+    struct err err;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(shape_enrol(&object[i], shapes[i], W, H, 150, &err), 0);
+    assert_int_equal(library_new(&library, objects, 2, &err), 0);
+    return 0;
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    library_free(&library);
+    for (int i = 0; i < 2; i++)
+        object_free(&object[i]);
+    return 0;
+}
+
+/* Ten voxels in a row: values 100, 200 ... 1000 beside the same, beside their half, and beside them
+ * in reverse. Correlations are 1, 1 and -1; with all voxels in common the score is the same. */
+static void scores_by_hand(void **state)
+{
+    struct match_params p = match_params_default();
+    struct match_sums same = {0}, half = {0}, back = {0}, part = {0};
+    (void)state;
+    for (uint32_t i = 1; i <= 10; i++) {
+        match_add(&same, i * 100, i * 100);
+        match_add(&half, i * 100, i * 50);
+        match_add(&back, i * 100, 1100 - i * 100);
+        match_add(&part, i * 100, i <= 9 ? i * 100 : 0);
+    }
+    assert_float_equal(match_score(&same, 10, 10, &p), 1, 1e-6f);
+    assert_float_equal(match_score(&half, 10, 10, &p), 1, 1e-6f);
+    assert_true(match_score(&back, 10, 10, &p) == 0);
+    assert_int_equal(part.n, 9);
+    /* nine of the ten and of the twenty that the other has: 9 of 21 */
+    assert_float_equal(match_score(&part, 10, 20, &p), 9.0 / 21, 1e-6f);
+    /* too little in common */
+    assert_true(match_score(&part, 10, 40, &p) == 0);
+    /* no spread: nothing to correlate */
+    same = (struct match_sums){10, 50, 50, 250, 250, 250};
+    assert_true(match_score(&same, 10, 10, &p) == 0);
+}
+
+static void keys(void **state)
+{
+    struct match m = match_of(match_key(0.75f, 123456, 1));
+    (void)state;
+    assert_true(m.score == 0.75f && m.tensor == 123456 && m.turned == 1);
+    assert_true(match_key(0.5f, 3, 0) > match_key(0.5f, 4, 0));
+    assert_true(match_key(0.500001f, 4, 0) > match_key(0.5f, 3, 0));
+    for (uint32_t i = 0; i < TENSOR_VOXELS; i++) {
+        uint32_t to = match_turn(i);
+        assert_int_equal(to / 100, i / 100);
+        assert_int_equal(to % 10, 9 - i % 10);
+        assert_int_equal(to / 10 % 10, 9 - i / 10 % 10);
+    }
+}
+
+/* The library's own tensors match themselves with score 1; tensors of both bins beside are looked
+ * at, others are not. */
+static void library_finds_itself(void **state)
+{
+    struct match_params p = match_params_default();
+    struct tensor *t = calloc(1, sizeof *t);
+    uint64_t best[2];
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(library.bin[TENSOR_BINS], library.n_tensors);
+    for (uint32_t i = 0; i < library.n_tensors; i += 7) {
+        const struct library_tensor *from = &library.tensor[i];
+        struct match m;
+        assert_true(i >= library.bin[library.from[i]->bin] &&
+                    i < library.bin[library.from[i]->bin + 1]);
+        t->bin = library.from[i]->bin;
+        t->n = from->n;
+        memcpy(t->entry, library.entry + from->first, from->n * sizeof *t->entry);
+        match_cpu_run(best, t, 1, &library, &p);
+        m = match_of(best[from->object]);
+        assert_float_equal(m.score, 1, 1e-6f);
+        assert_int_equal(m.tensor, i);
+        t->bin = t->bin > TENSOR_BINS / 2 ? 0 : TENSOR_BINS - 1;
+        match_cpu_run(best, t, 1, &library, &p);
+        assert_false(best[from->object] && match_of(best[from->object]).tensor == i);
+    }
+    free(t);
+}
+
+/* Bytes and back; every cut and every one of many damages is refused or harmless. */
+static void bytes(void **state)
+{
+    size_t n = object_bytes(&object[1]);
+    uint8_t *row = malloc(n), *again = malloc(n);
+    struct object o;
+    struct err err;
+    uint32_t lot = 3;
+    int refused = 0;
+    (void)state;
+    assert_true(row && again);
+    object_pack(row, &object[1]);
+    assert_int_equal(object_unpack(&o, row, n, &err), 0);
+    assert_int_equal(object_bytes(&o), n);
+    object_pack(again, &o);
+    assert_memory_equal(row, again, n);
+    object_free(&o);
+    for (int k = 0; k < 300; k++) {
+        size_t at = shape_draw_lot(&lot) % (k < 100 ? 200 : n), len = n;
+        memcpy(again, row, n);
+        if (k % 3 == 0)
+            len = at;
+        else
+            again[at] ^= (uint8_t)(1 << k % 8);
+        if (object_unpack(&o, again, len, &err)) {
+            assert_true(err.text[0]);
+            assert_null(o.tensor);
+            refused++;
+        }
+        object_free(&o);
+    }
+    assert_true(refused > 150);
+    free(row);
+    free(again);
+}
+
+/* A view without a surface adds nothing; nor do parameters out of range. */
+static void bad_views(void **state)
+{
+    struct object o = {0};
+    struct surface_params sp = surface_params_default();
+    struct tensor_params tp = tensor_params_default();
+    struct rigid T = rigid_identity();
+    struct err err;
+    float *depth = calloc(W * H, sizeof *depth);
+    (void)state;
+    assert_non_null(depth);
+    tp.unit_m = 0.004f;
+    assert_int_equal(object_add_view(&o, depth, W, H, shape_camera_of(W, H), &T, &sp, &tp, &err),
+                     ERR_INPUT);
+    assert_int_equal(object_add_view(&o, depth, 1, H, shape_camera_of(W, H), &T, &sp, &tp, &err),
+                     ERR_INPUT);
+    tp.unit_m = 0;
+    for (int i = 0; i < W * H; i++)
+        depth[i] = 1;
+    assert_int_equal(object_add_view(&o, depth, W, H, shape_camera_of(W, H), &T, &sp, &tp, &err),
+                     ERR_INPUT);
+    tp.unit_m = 0.004f;
+    assert_int_equal(object_add_view(&o, depth, W, H, shape_camera_of(W, H), &T, &sp, &tp, &err),
+                     0); /* a plane: no tensor, but points */
+    assert_true(o.n_tensors == 0 && o.n_points > 100 && o.n_views == 1);
+    object_free(&o);
+    free(depth);
+    assert_false(object_name_valid("") || object_name_valid(".x") || object_name_valid("a/b"));
+    assert_true(object_name_valid("Mug-2_b.v1"));
+}
+
+/* A tortoise (twice) and a mask on a table, with a ball: all three are found within 3 degrees and
+ * 1 cm, and nothing else. An empty picture has no object. */
+static void scene(void **state)
+{
+    struct shape_place place[5] = {{SHAPE_TORTOISE, shape_put(40, 0.05f, -0.17f, 0.053f)},
+                                   {SHAPE_TORTOISE, shape_put(200, 0.0f, 0.16f, 0.053f)},
+                                   {SHAPE_MASK, shape_put(15, -0.1f, 0, 0.1f)},
+                                   {SHAPE_BALL, shape_put(0, 0.12f, 0.02f, 0.06f)},
+                                   {SHAPE_TABLE, rigid_identity()}};
+    struct rigid T_wc = shape_around(vec3_make(0, 0, 0.05f), 8, 35, 0.85f);
+    struct rigid T_cw = rigid_inverse(&T_wc);
+    struct shape_case c;
+    struct err err;
+    (void)state;
+    assert_int_equal(shape_case_open(&c, W, H, &library, 200, &err), 0);
+    shape_draw(c.depth, NULL, W, H, shape_camera_of(W, H), &T_wc, place, 5);
+    shape_noise(c.depth, W * H, 1);
+    assert_int_equal(shape_case_find(&c, &library, &err), 0);
+    for (uint32_t k = 0; k < c.n_found; k++)
+        print_message("# %s: score %.2f, support %.2f, %u points, %u votes\n",
+                      library.object[c.found[k].object]->name, (double)c.found[k].score,
+                      (double)c.found[k].support, c.found[k].points, c.found[k].votes);
+    assert_int_equal(c.n_found, 3);
+    for (int i = 0; i < 3; i++) {
+        struct rigid T_co = rigid_mul(&T_cw, &place[i].T_wo);
+        int found = 0;
+        for (uint32_t k = 0; k < c.n_found; k++) {
+            float degrees, metres;
+            shape_off(&degrees, &metres, &c.found[k].T_co, &T_co);
+            found += shapes[c.found[k].object] == place[i].shape && degrees <= 3 && metres <= 0.01f;
+        }
+        assert_int_equal(found, 1);
+    }
+    memset(c.depth, 0, sizeof *c.depth * W * H);
+    assert_int_equal(shape_case_find(&c, &library, &err), 0);
+    assert_int_equal(c.n_found, 0);
+    shape_case_close(&c);
+}
+
+/* Tensors of an object may share entries: a library has room for what they name. */
+static void shared_entries(void **state)
+{
+    struct object twice = object[0];
+    const struct object *const one[1] = {&twice};
+    size_t n = object[0].n_tensors;
+    struct library l;
+    struct err err;
+    (void)state;
+    twice.tensor = calloc(2 * n, sizeof *twice.tensor);
+    assert_non_null(twice.tensor);
+    memcpy(twice.tensor, object[0].tensor, n * sizeof *twice.tensor);
+    memcpy(twice.tensor + n, object[0].tensor, n * sizeof *twice.tensor);
+    twice.n_tensors = 2 * n;
+    assert_int_equal(library_new(&l, one, 1, &err), 0);
+    assert_int_equal(l.n_entries, 2 * object[0].n_entries);
+    library_free(&l);
+    free(twice.tensor);
+}
+
+/* Libraries of nothing, and of objects with different units, are none. */
+static void bad_libraries(void **state)
+{
+    struct object other = object[1];
+    const struct object *const two[2] = {&object[0], &other};
+    struct library l;
+    struct err err;
+    (void)state;
+    assert_int_equal(library_new(&l, objects, 0, &err), ERR_INPUT);
+    other.unit_m = 0.005f;
+    assert_int_equal(library_new(&l, two, 2, &err), ERR_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_by_hand),
+        cmocka_unit_test(keys),
+        cmocka_unit_test(library_finds_itself),
+        cmocka_unit_test(bytes),
+        cmocka_unit_test(bad_views),
+        cmocka_unit_test(scene),
+        cmocka_unit_test(bad_libraries),
+        cmocka_unit_test(shared_entries),
+    };
+    return cmocka_run_group_tests(tests, enrol, forget);
+}
