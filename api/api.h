@@ -174,6 +174,46 @@ struct api_device {
     uint64_t frames, errors;
 };
 
+/* ------------------------------------------------------------------------------- objects */
+
+#define API_OBJECT_CAP 64       /* an object's name or class, with its NUL */
+#define API_OBJECT_VIEWS_MAX 64 /* pictures of an object */
+#define API_MATCHES_MAX 64      /* objects that are found at once */
+
+/* A depth picture as it came: a gray PNG of 16 bits, millimetres, 0 = nothing. */
+struct api_depth_picture {
+    const uint8_t *png; /* borrowed */
+    size_t len;
+    struct intrinsics camera;
+    float pose[7]; /* camera to object, OpenCV axes; identity where the picture is the only one */
+};
+
+/* What an object is enrolled from or looked for in: pictures, or the bytes of a PLY or OBJ
+ * file. */
+struct api_shape {
+    int n_pictures;
+    const struct api_depth_picture *picture;
+    const uint8_t *mesh; /* NULL: pictures */
+    size_t mesh_len;
+    float mesh_scale; /* metres of one of its units */
+};
+
+struct api_object {
+    char name[API_OBJECT_CAP], class_name[API_OBJECT_CAP]; /* class "" = not said */
+    double created_s;                                      /* Unix time */
+    uint32_t views, tensors, points;
+    uint64_t bytes;  /* that are kept of it */
+    float box[2][3]; /* around its points, in its own frame: least and largest x, y, z */
+};
+
+/* An object that was found. */
+struct api_match {
+    char name[API_OBJECT_CAP], class_name[API_OBJECT_CAP];
+    float pose[7]; /* object to camera; in a mesh: object to the mesh's frame */
+    float score, support;
+    uint32_t points, votes;
+};
+
 enum api_health { API_READY, API_STARTING, API_DRAINING, API_FULL, API_FAULT };
 
 /* ------------------------------------------------------------------------------- the core */
@@ -235,6 +275,24 @@ struct core_ops {
      * cap 0 only w, h and seq. */
     int (*depth)(struct core *c, const char *id, float *buf, size_t cap, int *w, int *h,
                  uint64_t *seq, struct err *err);
+
+    /* Objects belong to an owner, as sessions do. Those two calls compute for up to some seconds,
+     * and are for a thread that may wait (api/server/tasks.h).
+     * ERR_INPUT: a shape without surface or without pairs; ERR_STATE: the name is taken; ERR_LIMIT;
+     * ERR_BUSY: the owner has as many as it may; ERR_IO */
+    int (*object_add)(struct core *c, const char *owner, const char *name, const char *class_name,
+                      const struct api_shape *shape, struct api_object *object, struct err *err);
+    /* Looks for the owner's objects: those of names [n_names], or all of them with 0. Fills list
+     * [API_MATCHES_MAX], the best supported first. ERR_NOT_FOUND: no object of that name */
+    int (*object_match)(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
+                        int n_names, const struct api_shape *shape, struct api_match *list, int *n,
+                        struct err *err);
+    int (*object_get)(struct core *c, const char *owner, const char *name,
+                      struct api_object *object, struct err *err);
+    /* By name, from behind `after` ("" = from the first). */
+    int (*object_list)(struct core *c, const char *owner, const char *after,
+                       struct api_object *list, int cap, int *n, struct err *err);
+    int (*object_delete)(struct core *c, const char *owner, const char *name, struct err *err);
 
     int (*models)(struct core *c, struct api_model *models, int cap, int *n, struct err *err);
     int (*devices)(struct core *c, struct api_device *devices, int cap, int *n, struct err *err);
@@ -303,6 +361,7 @@ struct api_config {
     /* allowed Origin values, NULL-terminated; empty = none but absent */
     const char *const *origins;
     size_t max_body_bytes, max_message_bytes;
+    size_t max_task_bytes; /* of a body that brings pictures or a mesh */
     int max_connections, max_per_address;
     int header_timeout_s, message_timeout_s, ping_s, hangup_s;
     struct tls *tls;   /* both edges speak it; NULL = plain text */

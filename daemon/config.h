@@ -60,6 +60,11 @@ struct config {
         uint64_t segment_bytes, max_bytes;
     } journal;
     struct {
+        char path[CONFIG_TEXT_CAP]; /* as objects_choose_path() takes it */
+        int per_owner;
+        uint64_t max_bytes, request_bytes;
+    } objects;
+    struct {
         char use[CONFIG_TEXT_CAP]; /* devices.h */
         char cache_path[CONFIG_TEXT_CAP];
         int threads, batch, batch_wait_us;

@@ -125,6 +125,15 @@ static const struct config_key table[] = {
     NUMBER(CONFIG_INT, journal, checkpoint_frames, 0, 1000000, "300", true,
            "Frames of a session between two checkpoints; 0 makes them at suspension "
            "and stop alone"),
+    TEXT(objects, path, "", false,
+         "Folder of the objects that were enrolled; empty means objects in journal.path, else in "
+         "the service's state folder, or none without one"),
+    NUMBER(CONFIG_INT, objects, per_owner, 0, 1024, "64", false,
+           "Objects that a token may have"),
+    NUMBER(CONFIG_BYTES, objects, max_bytes, 4096, 64 << 20, "8M", false,
+           "Largest file of an object"),
+    NUMBER(CONFIG_BYTES, objects, request_bytes, 4096, 128 << 20, "32M", false,
+           "Largest request body that brings pictures or a mesh"),
     TEXT(device, use, "auto", false,
          "Devices to compute on: auto, cpu, cuda (all of them), cuda:N, cuda:0,2"),
     NUMBER(CONFIG_INT, device, threads, 0, 1024, "0", false,

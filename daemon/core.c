@@ -113,6 +113,24 @@ static int start_workers(struct core *c, const struct core_backend *backend, str
     return rc;
 }
 
+/* After the store, which makes the folder of the journals. */
+static int open_objects(struct core *c, struct err *err)
+{
+    const struct objects_limits limits = {c->config.objects.per_owner, c->config.objects.max_bytes};
+    char path[OBJECTS_PATH_CAP];
+    uint64_t bytes;
+    int n, rc;
+
+    (void)objects_choose_path(&c->config, path);
+    rc = objects_open(&c->objects, path, &limits, err);
+    if (rc)
+        return rc;
+    objects_count(c->objects, &n, &bytes);
+    if (n > 0)
+        LOG_AT(LOG_INFO, "%d objects, %.1f MB", n, (double)bytes * 1e-6);
+    return 0;
+}
+
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
@@ -154,6 +172,8 @@ int core_open(struct core **core, const struct config *config, const struct core
         rc = tying_start(&c->tying, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
+    if (rc == 0)
+        rc = open_objects(c, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -255,6 +275,7 @@ void core_close(struct core **core)
     store_recover_free(&c->recovery);
     registry_free(&c->registry);
     tenant_table_free(&c->tenants);
+    objects_close(&c->objects);
     models_close(&c->models);
     pthread_mutex_destroy(&c->lock);
     free(c);

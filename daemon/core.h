@@ -12,6 +12,7 @@
 #include "daemon/work/tying.h"
 #include "daemon/config.h"
 #include "daemon/disk/store.h"
+#include "daemon/objects.h"
 #include "daemon/work/decode.h"
 #include "daemon/work/devices.h"
 #include "daemon/session/registry.h"
@@ -39,6 +40,7 @@ struct core {
     int n_workers;
     /* a device that device.use needs and that does not open, and why; "" = all are there */
     char missing[API_TEXT_CAP];
+    struct objects *objects;
     struct store *store;       /* NULL: sessions end with the process */
     struct recovery *recovery; /* NULL without a store */
     struct metrics metrics;

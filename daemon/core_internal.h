@@ -68,6 +68,22 @@ struct core_census {
 };
 void core_take_census(struct core *c, struct core_census *all);
 
+/* ------------------------------------------------------------------------- objects: core_ops */
+
+MUST_CHECK int core_objects_add(struct core *c, const char *owner, const char *name,
+                                const char *class_name, const struct api_shape *shape,
+                                struct api_object *object, struct err *err);
+MUST_CHECK int core_objects_match(struct core *c, const char *owner,
+                                  const char (*names)[API_OBJECT_CAP], int n_names,
+                                  const struct api_shape *shape, struct api_match *list, int *n,
+                                  struct err *err);
+MUST_CHECK int core_objects_get(struct core *c, const char *owner, const char *name,
+                                struct api_object *object, struct err *err);
+MUST_CHECK int core_objects_list(struct core *c, const char *owner, const char *after,
+                                 struct api_object *list, int cap, int *n, struct err *err);
+MUST_CHECK int core_objects_delete(struct core *c, const char *owner, const char *name,
+                                   struct err *err);
+
 /* ------------------------------------------------------------------------- streams: core_ops */
 
 MUST_CHECK int core_stream_expect(struct core *c, const char *id, int *retry_after_s,

@@ -150,6 +150,7 @@ static void fill_config(struct api_config *a, const struct edges *e, struct core
         .quota = c->quota,
         .origins = e->origins,
         .max_body_bytes = c->http.max_body_bytes,
+        .max_task_bytes = c->objects.request_bytes,
         .max_message_bytes = c->limits.max_frame_bytes,
         .max_connections = c->limits.connections,
         .max_per_address = c->limits.per_address,

@@ -3,6 +3,7 @@
 #include "daemon/disk/store.h"
 #include "daemon/edges.h"
 #include "daemon/models.h"
+#include "daemon/objects.h"
 
 static int check_models(const struct config *c, struct err *err)
 {
@@ -17,7 +18,7 @@ static int check_models(const struct config *c, struct err *err)
 int start_check(const struct config *config, void (*complain)(const struct err *err))
 {
     int (*const checks[])(const struct config *c, struct err *err) = {check_models, store_check,
-                                                                      edges_check};
+                                                                      objects_check, edges_check};
     int first = 0;
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -9,6 +9,7 @@ static const struct {
     const char *name, *summary;
 } families[] = {
     {"session", "Sessions of a server"},
+    {"objects", "What a server recognises"},
     {"token", "Tokens of a token file"},
     {"eval", "Measures against the truth"},
 };

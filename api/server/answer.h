@@ -2,8 +2,8 @@
  * answer.h - one REST request, and the answer that the gate or a handler leaves for it
  *
  * http.c fills a struct http_request, the gate (http_gate.h) refuses what the library lets through,
- * routes.c names the handler, and the handler leaves an answer, or none yet (pictures.h). All of it
- * runs on the edge's one thread.
+ * routes.c names the handler, and the handler leaves an answer, or none yet (pictures.h, tasks.h).
+ * All of it but tasks runs on the edge's one thread.
  */
 #ifndef RECOND_API_ANSWER_H
 #define RECOND_API_ANSWER_H
@@ -12,6 +12,7 @@
 #include "api/server/auth.h"
 #include "api/server/pictures.h"
 #include "api/server/problem.h"
+#include "api/server/tasks.h"
 
 #define HTTP_PATH_CAP 96
 #define HTTP_TARGET_MAX 512 /* bytes of path and query */
@@ -50,6 +51,7 @@ struct http_request {
     const struct api_config *config;
     struct auth *auth;
     struct pictures *pictures;
+    struct tasks *tasks;
     const char *method;
     char path[HTTP_PATH_CAP];
     const struct routes_entry *route;
@@ -69,6 +71,7 @@ struct http_request {
     size_t header_bytes; /* that the headers seen so far explain */
     int64_t begun_us;
     struct pictures_wait wait; /* the handler left no answer and runs again when it is over */
+    struct tasks_wait task;    /* the handler left no answer: the task does */
     struct http_answer answer;
 };
 

@@ -5,7 +5,8 @@
  * stay beyond an absolute deadline (http_peers.h): the library's own time-out starts anew with
  * every byte.
  * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
- *            the body; an answer has 30 s and a second more for each 64 KiB.
+ *            the body; an answer has 30 s and a second more for each 64 KiB. A task has ten minutes
+ *            for its body and as long for its answer to be made; there are TASKS_MAX at most.
  */
 #include "api/server/http.h"
 
@@ -14,6 +15,7 @@
 #include "api/server/listen.h"
 #include "api/server/pictures.h"
 #include "api/server/routes.h"
+#include "api/server/tasks.h"
 #include "api/wipe.h"
 #include "api/server/tls.h"
 
@@ -35,6 +37,7 @@
 #define ANSWER_MS 30000
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
+#define TASK_MS 600000 /* for a task's body to come, and again for its answer to be made */
 #define STOP_MS 2000
 /* The library maps the memory of a connection that has more than 32 KiB, and unmaps it at the end.
  * Memory that it only frees would keep the token of a request that was never finished. */
@@ -45,6 +48,8 @@ struct http {
     struct api_config config;
     struct auth *auth;
     struct pictures *pictures;
+    struct tasks *tasks;
+    int n_tasks; /* requests for one that were let in, with or without all of their body */
     struct MHD_Daemon *mhd;
     pthread_t thread;
     bool thread_started;
@@ -58,7 +63,8 @@ struct http {
 struct request {
     struct http_request pub;
     struct http *http;
-    bool gated; /* the headers have been looked at */
+    bool gated;     /* the headers have been looked at */
+    bool has_place; /* among the requests for tasks */
 };
 
 static int64_t now_us(void)
@@ -252,6 +258,7 @@ static void *on_target(void *cls, const char *uri, struct MHD_Connection *c)
     q->pub.config = &h->config;
     q->pub.auth = h->auth;
     q->pub.pictures = h->pictures;
+    q->pub.tasks = h->tasks;
     q->pub.begun_us = now_us();
     q->pub.method = "";
     http_gate_target(
@@ -296,10 +303,22 @@ static size_t header_bytes(struct MHD_Connection *c)
 /* The handler waits: on_request() is called again when the connection is resumed. */
 static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
 {
-    set_deadline(c, ANSWER_MS, true);
+    bool task = q->pub.task.waiting;
+
+    set_deadline(c, task ? TASK_MS : ANSWER_MS, true);
     MHD_suspend_connection(c);
-    pictures_hold(q->http->pictures, &q->pub.wait, c);
+    if (task)
+        tasks_hold(q->http->tasks, &q->pub.task, c);
+    else
+        pictures_hold(q->http->pictures, &q->pub.wait, c);
     return MHD_YES;
+}
+
+/* A task that cannot be run now. */
+static void refuse_task(void *request, const char *why)
+{
+    answer_header(request, "Retry-After", "2");
+    answer_problem(request, PROBLEM_BUSY, "%s", why);
 }
 
 static void resume(void *connection)
@@ -307,15 +326,24 @@ static void resume(void *connection)
     MHD_resume_connection(connection);
 }
 
-/* A connection beyond the limit has a place for a probe. */
-static bool has_place(struct MHD_Connection *c, struct http_request *r)
+/* A connection beyond the limit has a place for a probe. A task's body is large, so that few may
+ * come at once. */
+static bool has_place(struct MHD_Connection *c, struct request *q)
 {
     const struct http_peer *p = peer_of(c);
+    struct http_request *r = &q->pub;
 
-    if (!p || !p->spare || r->route->probe)
-        return true;
-    answer_problem(r, PROBLEM_BUSY, "too many connections");
-    return false;
+    if (p && p->spare && !r->route->probe) {
+        answer_problem(r, PROBLEM_BUSY, "too many connections");
+        return false;
+    }
+    if (r->route->task && q->http->n_tasks == TASKS_MAX) {
+        refuse_task(r, "other objects are being worked on");
+        return false;
+    }
+    q->has_place = r->route->task;
+    q->http->n_tasks += q->has_place;
+    return true;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -339,12 +367,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
             MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_header, q);
         if (r->answer.status == 0)
             http_gate_size(r, header_bytes(c));
-        refused = r->answer.status != 0 || http_gate_decide(r) || !has_place(c, r);
+        refused = r->answer.status != 0 || http_gate_decide(r) || !has_place(c, q);
         MHD_get_connection_values_n(c, MHD_HEADER_KIND, on_wipe, NULL);
         r->authorization = NULL;
         if (refused && http_gate_has_body(r))
             return answer(q, c); /* before the body; the library then closes the connection */
-        set_deadline(c, (int64_t)h->config.header_timeout_s * 1000, false);
+        set_deadline(c, q->has_place ? TASK_MS : (int64_t)h->config.header_timeout_s * 1000, false);
         return MHD_YES;
     }
     if (*data_len > 0) {
@@ -355,11 +383,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     }
     if (r->answer.status != 0)
         return answer(q, c);
-    if (r->body_seen > h->config.max_body_bytes)
-        answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", h->config.max_body_bytes);
+    if (r->body_seen > http_gate_body_max(r))
+        answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", http_gate_body_max(r));
     else
         r->route->handle(r);
-    return r->wait.waiting ? hold(q, c) : answer(q, c);
+    return r->wait.waiting || r->task.waiting ? hold(q, c) : answer(q, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
@@ -372,6 +400,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     *context = NULL;
     if (!q)
         return;
+    h->n_tasks -= q->has_place;
     answer_free(&q->pub.answer);
     pictures_unref(q->pub.wait.picture);
     free(q->pub.body);
@@ -401,6 +430,7 @@ static void *run(void *arg)
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
     pictures_stop(h->pictures); /* no connection stays suspended */
+    tasks_stop(h->tasks);
     until = now_ms() + STOP_MS;
     while (h->peers.first && now_ms() < until)
         turn(h, true);
@@ -448,6 +478,8 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
     if (rc)
         goto out;
     rc = pictures_start(&h->pictures, &h->config, resume, err);
+    if (rc == 0)
+        rc = tasks_start(&h->tasks, resume, refuse_task, err);
     if (rc)
         goto out;
     h->mhd = start_daemon(h, fd);
@@ -477,6 +509,7 @@ void http_stop(struct http **h)
         pthread_join((*h)->thread, NULL);
     }
     pictures_free(&(*h)->pictures);
+    tasks_free(&(*h)->tasks);
     free(*h);
     *h = NULL;
 }

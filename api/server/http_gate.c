@@ -187,6 +187,17 @@ bool http_gate_has_body(const struct http_request *r)
     return r->content_length || r->transfer_encoding;
 }
 
+size_t http_gate_body_max(const struct http_request *r)
+{
+    const struct routes_entry *route = r->route;
+    char id[API_ID_CAP], allow[64];
+    uint32_t number;
+
+    if (!route && routes_find(r->method, r->path, &route, id, &number, allow, sizeof allow))
+        route = NULL;
+    return route && route->task ? r->config->max_task_bytes : r->config->max_body_bytes;
+}
+
 static int check_length(struct http_request *r)
 {
     char *end;
@@ -203,8 +214,8 @@ static int check_length(struct http_request *r)
         n = strtoull(r->content_length, &end, 10);
         if (strspn(r->content_length, "0123456789") == 0 || *end || errno)
             return refuse(r, PROBLEM_MALFORMED, "Content-Length is not a number");
-        if (n > r->config->max_body_bytes) {
-            answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", r->config->max_body_bytes);
+        if (n > http_gate_body_max(r)) {
+            answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", http_gate_body_max(r));
             return -1;
         }
         if (n == 0)
@@ -351,7 +362,7 @@ int http_gate_decide(struct http_request *r)
 
 int http_gate_body(struct http_request *r, const char *data, size_t len)
 {
-    size_t max = r->config->max_body_bytes;
+    size_t max = http_gate_body_max(r);
 
     if (len == 0)
         return 0;
@@ -359,7 +370,7 @@ int http_gate_body(struct http_request *r, const char *data, size_t len)
     if (r->body_seen > max)
         return r->body_seen > max + OVERRUN_BYTES ? -1 : 0;
     if (r->body_len + len > r->body_cap) {
-        size_t cap = r->body_len + len + 4096;
+        size_t cap = r->body_len + r->body_len / 2 + len + 4096;
         char *more = realloc(r->body, cap < max ? cap : max);
         if (!more)
             return -1;

@@ -20,6 +20,8 @@ MUST_CHECK int http_gate_header(struct http_request *r, const char *name, size_t
  * head: more of them than `Name: value` CRLF lines explain are a refusal (extra blanks too; no
  * client of note sends any). */
 void http_gate_size(struct http_request *r, size_t bytes);
+/* Bytes that its body may have. */
+size_t http_gate_body_max(const struct http_request *r);
 bool http_gate_has_body(const struct http_request *r);
 /* All headers are in: route, host, origin, token, length and type of the body. */
 MUST_CHECK int http_gate_decide(struct http_request *r);

@@ -25,6 +25,12 @@ static const struct routes_entry routes[] = {
     {"GET", "/v1/sessions/{id}/depth", AUTH_READ, "image/png", false, false, handle_cloud_depth},
     {"POST", "/v1/sessions/{id}/tickets", AUTH_FEED, JSON, false, false, handle_ticket_make},
     {"POST", "/v1/tickets/exchange", AUTH_TICKET, JSON, false, false, handle_ticket_exchange},
+    {"POST", "/v1/objects", AUTH_CREATE, JSON, false, false, handle_object_add, .task = true},
+    {"GET", "/v1/objects", AUTH_GLOBAL, JSON, false, false, handle_object_list},
+    {"POST", "/v1/objects/match", AUTH_GLOBAL, JSON, false, false, handle_object_match,
+     .task = true},
+    {"GET", "/v1/objects/{name}", AUTH_GLOBAL, JSON, false, false, handle_object_get},
+    {"DELETE", "/v1/objects/{name}", AUTH_CREATE, NULL, false, false, handle_object_delete},
     {"GET", "/v1/models", AUTH_ANY, JSON, false, false, handle_host_models},
     {"GET", "/v1/devices", AUTH_GLOBAL, JSON, false, false, handle_host_devices},
     {"GET", "/livez", AUTH_NONE, JSON, true, true, handle_health_live},
@@ -58,12 +64,25 @@ static bool rest_matches(const char *pattern, const char *rest, uint32_t *number
     return true;
 }
 
+/* {name} ends a pattern: what stands there is a name as objects have it. */
+static bool name_matches(const char *pattern, size_t before, const char *path)
+{
+    size_t n;
+
+    if (strncmp(pattern, path, before) != 0 || path[before] == '.')
+        return false;
+    n = strspn(path + before, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+    return n > 0 && n < API_OBJECT_CAP && !path[before + n];
+}
+
 bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP], uint32_t *number)
 {
-    const char *hole = strstr(pattern, "{id}");
+    const char *hole = strstr(pattern, "{id}"), *name = strstr(pattern, "{name}");
     size_t before, n;
 
     id[0] = '\0';
+    if (name)
+        return name_matches(pattern, (size_t)(name - pattern), path);
     if (!hole)
         return strcmp(pattern, path) == 0;
     before = (size_t)(hole - pattern);

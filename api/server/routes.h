@@ -15,13 +15,15 @@ struct routes_entry {
     bool quiet;       /* logged at debug level */
     bool probe;       /* answered where no more connections are taken, too */
     void (*handle)(struct http_request *r);
+    bool task; /* it has a large body, and is answered by tasks.h */
 };
 
 /* The i-th route, NULL past the end. */
 const struct routes_entry *routes_at(int i);
 
 /* Does the path match a pattern, and with which session id and, where the pattern ends with {n},
- * which number? Ids are base32, numbers decimal; other texts match nothing. */
+ * which number? Ids are base32, numbers decimal; other texts match nothing. Where it ends with
+ * {name}, the name is what stands behind the path's last '/'. */
 bool routes_match(const char *pattern, const char *path, char id[API_ID_CAP], uint32_t *number);
 
 /*
@@ -49,6 +51,12 @@ void handle_submap_place(struct http_request *r);
 void handle_cloud_export(struct http_request *r);
 void handle_cloud_trajectory(struct http_request *r);
 void handle_cloud_depth(struct http_request *r);
+
+void handle_object_add(struct http_request *r);
+void handle_object_list(struct http_request *r);
+void handle_object_match(struct http_request *r);
+void handle_object_get(struct http_request *r);
+void handle_object_delete(struct http_request *r);
 
 void handle_host_models(struct http_request *r);
 void handle_host_devices(struct http_request *r);

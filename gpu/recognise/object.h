@@ -62,6 +62,32 @@ MUST_CHECK int object_add_view(struct object *o, const float *depth, int w, int 
                                const struct surface_params *s, const struct tensor_params *t,
                                struct err *err);
 
+/* Triangles that cannot be trusted but for this: corners are points. Metres. */
+struct object_mesh {
+    const float *xyz; /* [n_points][3] */
+    size_t n_points;
+    const uint32_t *corner; /* [n_triangles][3] */
+    size_t n_triangles;
+};
+
+/* Sizes of a mesh that makes an object: radii of the ball around it. */
+#define OBJECT_RADIUS_MIN_M 0.02f
+#define OBJECT_RADIUS_MAX_M 2.0f
+#define OBJECT_MESH_VIEWS 14
+#define OBJECT_MESH_W 320
+#define OBJECT_MESH_H 240
+
+/* The views that enrol a mesh, and that look for objects in one: camera and places of OBJECT_MESH_W
+ * x OBJECT_MESH_H pixels all around it. T_oc takes the camera's points to the mesh's frame.
+ * Returns 0; ERR_INPUT: its size. */
+MUST_CHECK int object_mesh_views(struct intrinsics *K, struct rigid T_oc[OBJECT_MESH_VIEWS],
+                                 const struct object_mesh *mesh, struct err *err);
+/* object_add_view() of all of them; the object's frame is the mesh's. Returns 0; what that says,
+ * also ERR_INPUT: no view shows anything. */
+MUST_CHECK int object_add_mesh(struct object *o, const struct object_mesh *mesh,
+                               const struct surface_params *s, const struct tensor_params *t,
+                               struct err *err);
+
 size_t object_bytes(const struct object *o);
 /* out [object_bytes()]. */
 void object_pack(uint8_t *out, const struct object *o);

@@ -60,8 +60,23 @@ struct ply_cloud {
     int has_hash;
     uint64_t hash;       /* of the comment that ply_header() writes */
     char up[PLY_UP_CAP]; /* likewise; "" = the file does not say */
+    size_t n_corners;
+    uint32_t *corner; /* [n_corners]: three for each triangle, indices of points */
 };
 MUST_CHECK int ply_read_file(const char *path, struct ply_cloud *out, struct err *err);
+
+/*
+ * ply_read_mesh - the same from memory, with the faces that stand behind the points
+ *
+ * A face of more than three corners becomes a fan of triangles; one of fewer is none.
+ * In:      bytes [len]; name, what an error calls them
+ * Out:     out: corners too, each below n; none where the file has no faces
+ * Returns: as ply_read_file(); ERR_INPUT: a corner is no point of the file; ERR_LIMIT: more than
+ *          PLY_TRIANGLES_MAX triangles; ERR_UNSUPPORTED: the faces stand before the points
+ */
+#define PLY_TRIANGLES_MAX (1 << 20)
+MUST_CHECK int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name,
+                             struct ply_cloud *out, struct err *err);
 void ply_cloud_free(struct ply_cloud *p);
 
 #endif

@@ -54,6 +54,7 @@ struct reader {
     char *word[WORDS_MAX];
     int n_words;
     int at[PLY_LAYOUT_FIELDS]; /* property of the points, -1 = none yet */
+    int in_faces;              /* the element that is being read is "face" */
 };
 
 static int wrong(const struct reader *r, const char *what, struct err *err)
@@ -125,6 +126,7 @@ static int read_element(struct reader *r, struct err *err)
             return err_set(err, ERR_UNSUPPORTED, "%s: has points twice", r->path);
         l->points = l->n_elements;
     }
+    r->in_faces = strcmp(r->word[1], "face") == 0;
     e = &l->element[l->n_elements++];
     *e = (struct ply_layout_element){.n = n, .first = l->n_properties};
     return 0;
@@ -134,6 +136,16 @@ static int read_element(struct reader *r, struct err *err)
 static int is_colour(int type)
 {
     return type == PLY_LAYOUT_U8 || type == PLY_LAYOUT_U16 || type >= PLY_LAYOUT_F32;
+}
+
+/* A face's list of corners, the first one that it has. */
+static void take_corners(struct ply_layout *l, struct ply_layout_property *p, const char *name)
+{
+    if (l->faces < 0 && p->count >= 0 && p->type < PLY_LAYOUT_F32 &&
+        (strcmp(name, "vertex_indices") == 0 || strcmp(name, "vertex_index") == 0)) {
+        p->field = PLY_LAYOUT_CORNERS;
+        l->faces = l->n_elements - 1;
+    }
 }
 
 /* Notes a property of the points that is wanted. */
@@ -184,6 +196,8 @@ static int read_property(struct reader *r, struct err *err)
                        PLY_LAYOUT_PROPERTIES_MAX);
     if (l->n_elements - 1 == l->points)
         rc = take_field(r, &p, r->word[r->n_words - 1], err);
+    else if (r->in_faces)
+        take_corners(l, &p, r->word[r->n_words - 1]);
     l->property[l->n_properties++] = p;
     e->n_properties++;
     e->lists += p.count >= 0;
@@ -234,7 +248,7 @@ int ply_layout_read(struct ply_layout *l, const char *path, FILE *f, struct err 
     struct reader r = {.l = l, .path = path, .f = f};
     int rc;
 
-    *l = (struct ply_layout){.points = -1};
+    *l = (struct ply_layout){.points = -1, .faces = -1};
     for (int k = 0; k < PLY_LAYOUT_FIELDS; k++)
         r.at[k] = -1;
     if (!next_line(&r) || strcmp(r.line, "ply") != 0)

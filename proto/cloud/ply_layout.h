@@ -45,7 +45,8 @@ enum ply_layout_field {
     PLY_LAYOUT_GREEN,
     PLY_LAYOUT_BLUE,
     PLY_LAYOUT_CONFIDENCE,
-    PLY_LAYOUT_FIELDS
+    PLY_LAYOUT_FIELDS,                     /* of points */
+    PLY_LAYOUT_CORNERS = PLY_LAYOUT_FIELDS /* a list of indices of points, of a face */
 };
 
 struct ply_layout_property {
@@ -67,6 +68,7 @@ struct ply_layout {
     struct ply_layout_property property[PLY_LAYOUT_PROPERTIES_MAX];
     int n_elements, n_properties;
     int points; /* index of the element "vertex" */
+    int faces;  /* of the element "face", if it has a list of corners; -1 = none */
     int has_colour, has_confidence, has_hash;
     uint64_t hash; /* of the comment that ply_header() writes */
     char up[3];    /* likewise, "" = none */

@@ -2,10 +2,12 @@
  * with the size of the file before anything is allocated. */
 #include "proto/cloud/ply.h"
 
+#include "proto/array.h"
 #include "proto/cloud/ply_layout.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,12 +291,65 @@ static int read_points(struct ply_cloud *out, struct input *in, const struct ply
     return rc;
 }
 
+/* ------------------------------------------------------------------------- faces */
+
+/* A list of corners becomes a fan of triangles around the first one. */
+static int read_corners(struct ply_cloud *out, size_t *cap, struct input *in,
+                        const struct ply_layout_property *p, struct err *err)
+{
+    double n, v = 0, first = 0, last = 0;
+    int rc = next_value(in, p->count, &n, err);
+
+    for (double i = 0; i < n && rc == 0; i++) {
+        rc = next_value(in, p->type, &v, err);
+        if (rc)
+            break;
+        if (!(v >= 0 && v < (double)out->n))
+            return err_set(err, ERR_INPUT, "%s: a face has the corner %.0f, there are %zu points",
+                           in->path, v, out->n);
+        if (i >= 2) {
+            if (out->n_corners == 3u * PLY_TRIANGLES_MAX)
+                return err_set(err, ERR_LIMIT, "%s: more than %d triangles", in->path,
+                               PLY_TRIANGLES_MAX);
+            if (array_grow(&out->corner, cap, out->n_corners + 3, sizeof *out->corner))
+                return err_set(err, ERR_MEMORY, "%s: no memory for triangles", in->path);
+            out->corner[out->n_corners++] = (uint32_t)first;
+            out->corner[out->n_corners++] = (uint32_t)last;
+            out->corner[out->n_corners++] = (uint32_t)v;
+        }
+        first = i == 0 ? v : first;
+        last = v;
+    }
+    return rc;
+}
+
+static int read_faces(struct ply_cloud *out, struct input *in, const struct ply_layout *l,
+                      struct err *err)
+{
+    const struct ply_layout_element *e = &l->element[l->faces];
+    const struct ply_layout_property *p = l->property + e->first;
+    size_t cap = 0;
+    int rc = 0;
+
+    if (l->faces < l->points)
+        return err_set(err, ERR_UNSUPPORTED, "%s: faces stand before the points", in->path);
+    for (int i = l->points + 1; i < l->faces && rc == 0; i++)
+        rc = pass(in, l, &l->element[i], err);
+    for (uint64_t i = 0; i < e->n && rc == 0; i++)
+        for (int k = 0; k < e->n_properties && rc == 0; k++)
+            rc = p[k].field == PLY_LAYOUT_CORNERS ? read_corners(out, &cap, in, &p[k], err)
+                                                  : walk(NULL, 0, in, &p[k], 1, err);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- files */
+
+/* In: size of the file; -1 = it is no plain one. */
 static int read_body(struct ply_cloud *out, const struct ply_layout *l, const char *path, FILE *f,
-                     struct err *err)
+                     off_t size, bool faces, struct err *err)
 {
     struct input *in = malloc(sizeof *in);
     off_t at = ftello(f);
-    struct stat st;
     int rc = 0;
 
     if (!in)
@@ -303,39 +358,67 @@ static int read_body(struct ply_cloud *out, const struct ply_layout *l, const ch
     in->f = f;
     in->format = l->format;
     in->at = in->n = 0;
-    if (at < 0 || fstat(fileno(f), &st) || !S_ISREG(st.st_mode))
+    if (at < 0 || size < 0)
         rc = err_set(err, ERR_IO, "%s is not a plain file", path);
     else
-        in->left = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
+        in->left = size > at ? (uint64_t)(size - at) : 0;
     for (int i = 0; i < l->points && rc == 0; i++)
         rc = pass(in, l, &l->element[i], err);
     if (rc == 0)
         rc = read_points(out, in, l, err);
+    if (rc == 0 && faces && l->faces >= 0)
+        rc = read_faces(out, in, l, err);
     free(in);
     return rc;
+}
+
+static int read_all(struct ply_cloud *out, const char *path, FILE *f, off_t size, bool faces,
+                    struct err *err)
+{
+    struct ply_layout l;
+    int rc = ply_layout_read(&l, path, f, err);
+
+    if (!rc)
+        rc = read_body(out, &l, path, f, size, faces, err);
+    if (rc) {
+        ply_cloud_free(out);
+        return rc;
+    }
+    out->has_colour = l.has_colour;
+    out->has_hash = l.has_hash;
+    out->hash = l.hash;
+    memcpy(out->up, l.up, sizeof out->up);
+    return 0;
 }
 
 int ply_read_file(const char *path, struct ply_cloud *out, struct err *err)
 {
     FILE *f = fopen(path, "rbe");
-    struct ply_layout l;
+    struct stat st;
     int rc;
 
     *out = (struct ply_cloud){0};
     if (!f)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
-    rc = ply_layout_read(&l, path, f, err);
-    if (!rc)
-        rc = read_body(out, &l, path, f, err);
-    if (rc) {
-        ply_cloud_free(out);
-    } else {
-        out->has_colour = l.has_colour;
-        out->has_hash = l.has_hash;
-        out->hash = l.hash;
-        memcpy(out->up, l.up, sizeof out->up);
-    }
+    rc = read_all(out, path, f, fstat(fileno(f), &st) || !S_ISREG(st.st_mode) ? -1 : st.st_size,
+                  false, err);
+    fclose(f);
+    return rc;
+}
+
+int ply_read_mesh(const uint8_t *bytes, size_t len, const char *name, struct ply_cloud *out,
+                  struct err *err)
+{
+    /* The stream is for reading alone. */
+    FILE *f = len ? fmemopen((void *)(uintptr_t)bytes, len, "rb") : NULL;
+    int rc;
+
+    *out = (struct ply_cloud){0};
+    if (!f)
+        return len ? err_set(err, ERR_MEMORY, "no memory to read %s", name)
+                   : err_set(err, ERR_INPUT, "%s is no PLY file", name);
+    rc = read_all(out, name, f, (off_t)len, true, err);
     fclose(f);
     return rc;
 }
@@ -345,5 +428,6 @@ void ply_cloud_free(struct ply_cloud *p)
     free(p->xyz);
     free(p->rgb);
     free(p->confidence);
+    free(p->corner);
     *p = (struct ply_cloud){0};
 }

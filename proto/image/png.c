@@ -320,3 +320,25 @@ int png_write_file(const char *path, const uint8_t *rgb, int w, int h, struct er
     free(beside);
     return rc ? err_set(err, rc, "%s: %s", path, why.text) : 0;
 }
+
+static uint32_t big_endian(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+}
+
+int png_probe(const uint8_t *png, size_t len, int *w, int *h, struct err *err)
+{
+    static const uint8_t head[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n',
+                                   0,    0,   0,   13,  'I',  'H',  'D',  'R'};
+    uint32_t sides[2];
+
+    if (len < sizeof head + 8 || memcmp(png, head, sizeof head) != 0)
+        return err_set(err, ERR_INPUT, "the picture is no PNG");
+    sides[0] = big_endian(png + sizeof head);
+    sides[1] = big_endian(png + sizeof head + 4);
+    if (sides[0] < 1 || sides[1] < 1 || sides[0] > INT32_MAX || sides[1] > INT32_MAX)
+        return err_set(err, ERR_INPUT, "the PNG has no sides");
+    *w = (int)sides[0];
+    *h = (int)sides[1];
+    return 0;
+}

@@ -70,6 +70,7 @@ void edge_defaults(struct edge *e)
     e->config.auth_mode = API_AUTH_TOKEN;
     e->config.origins = origins;
     e->config.max_body_bytes = 16384;
+    e->config.max_task_bytes = 65536;
     e->config.max_message_bytes = 1 << 20;
     e->config.max_connections = 64;
     e->config.max_per_address = 64;

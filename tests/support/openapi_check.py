@@ -8,6 +8,7 @@ for an operation that was never asked with success.
 
 Environment: RECOND_TOKEN (admin) and RECOND_VIEW_TOKEN; without them the server asks for none.
 """
+import base64
 import http.client
 import json
 import os
@@ -24,7 +25,19 @@ UNKNOWN = "aaaabbbbccccddddeeeeffff22"
 NOT_ASKED = {("createSession", "503"), ("createSession", "404"), ("listSessions", "503"), ("exportCloud", "503"),
              ("exportTrajectory", "503"), ("getDepth", "503"), ("listSubmaps", "503"), ("placeSubmap", "503"),
              ("closeSession", "409"), ("ready", "503"), ("makeTicket", "503"), ("exchangeTicket", "503"), ("exchangeTicket", "404"),
-             ("exchangeTicket", "409")}
+             ("exchangeTicket", "409"), ("addObject", "503"), ("matchObjects", "503"), ("listObjects", "503")}
+
+
+def bracket():
+    """An OBJ file of three boxes that make a body whose sides differ, 20 cm large."""
+    lines, n = [], 0
+    for low, high in (((0, 0, 0), (20, 6, 5)), ((0, 6, 0), (5, 14, 5)), ((13, 0, 5), (19, 5, 12))):
+        for i in range(8):
+            lines.append("v " + " ".join(str((high if i >> k & 1 else low)[k]) for k in range(3)))
+        for face in ("1 3 4 2", "5 6 8 7", "1 2 6 5", "3 7 8 4", "1 5 7 3", "2 4 8 6"):
+            lines.append("f " + " ".join(str(n + int(c)) for c in face.split()))
+        n += 8
+    return base64.b64encode("\n".join(lines).encode()).decode()
 
 
 class Contract:
@@ -65,7 +78,7 @@ class Checker:
 
     def ask(self, operation, params=None, query="", token=ADMIN, body=None, headers=None):
         method, route, op = self.contract.operations[operation]
-        target = route.format(**{"n": 0, **(params or {})}) + query
+        target = route.format(**{"n": 0, "name": "bracket", **(params or {})}) + query
         headers = dict(headers or {})
         if token:
             headers.setdefault("Authorization", "Bearer " + token)
@@ -197,6 +210,34 @@ class Checker:
             self.ask("getSession", own, token=json.loads(data)["token"])
         self.ask("exchangeTicket", token=ticket)
 
+    def objects(self):
+        mesh, named = {"mesh": bracket(), "mesh_scale": 0.01}, {"name": "bracket"}
+        whole = json.dumps({"name": "bracket", "class": "part", **mesh})
+        self.ask("addObject", body=whole)
+        self.ask("addObject", body=whole)  # the name is taken
+        self.ask("addObject", body="{")
+        self.ask("addObject", body=json.dumps({"name": "a/b", **mesh}))
+        self.ask("addObject", body=json.dumps({"name": "flat", "mesh": base64.b64encode(b"v 0 0 0\n").decode()}))
+        self.ask("addObject", body="{}", headers={"Content-Type": "text/plain"})
+        self.ask("addObject", body=" ", headers={"Content-Length": "1000000000"})
+        self.ask("addObject", body=whole, headers={"Accept": "text/css"})
+        self.ask("listObjects")
+        self.ask("matchObjects", body=json.dumps(mesh))
+        self.ask("matchObjects", body=json.dumps({**mesh, "objects": ["nothing"]}))
+        self.ask("matchObjects", body=json.dumps({"depth": "AAAA"}))
+        self.ask("matchObjects", body="{")
+        self.ask("matchObjects", body="{}", headers={"Content-Type": "text/plain"})
+        self.ask("matchObjects", body=" ", headers={"Content-Length": "1000000000"})
+        self.ask("matchObjects", body=json.dumps(mesh), headers={"Accept": "text/css"})
+        for operation in ("listObjects", "getObject"):
+            self.ask(operation, named, query="?x=1")
+            self.ask(operation, named, headers={"Accept": "text/css"})
+        self.ask("getObject", named)
+        self.ask("getObject", {"name": "nothing"})
+        self.ask("deleteObject", named, query="?x=1")
+        self.ask("deleteObject", named)
+        self.ask("deleteObject", named)
+
     def tokens(self, session, plain):
         own = {"id": session["id"]}
         for operation, (_, _, op) in self.contract.operations.items():
@@ -205,7 +246,8 @@ class Checker:
             self.ask(operation, own, token=None)
             self.ask(operation, own, token="wrong")
             if "403" in op["responses"]:
-                bound = operation in ("listSessions", "listDevices", "metrics", "createSession")
+                bound = operation in ("listSessions", "listDevices", "metrics", "createSession", "listObjects", "getObject",
+                                      "matchObjects")
                 self.ask(operation, own, token=session["tokens"]["view"] if bound else VIEW)
             if "id" in str(op.get("parameters", "")) or "{id}" in self.contract.operations[operation][1]:
                 self.ask(operation, own, token=plain["tokens"]["ingest"])
@@ -223,6 +265,7 @@ class Checker:
         self.one_session(session, plain)
         self.tickets({"id": plain["id"]})
         self.rest()
+        self.objects()
         if ADMIN:
             self.tokens(session, plain)
         self.ask("deleteSession", {"id": plain["id"]}, query="?x=1")

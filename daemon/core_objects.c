@@ -1,0 +1,162 @@
+/* What the edges may ask of the core about objects: struct core_ops of api.h. */
+#include "daemon/core_internal.h"
+
+#include "daemon/log.h"
+#include "daemon/objects_job.h"
+#include "gpu/recognise/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void widen(float box[2][3], const struct vec3 *p)
+{
+    const float at[3] = {p->x, p->y, p->z};
+
+    for (int k = 0; k < 3; k++) {
+        box[0][k] = at[k] < box[0][k] ? at[k] : box[0][k];
+        box[1][k] = at[k] > box[1][k] ? at[k] : box[1][k];
+    }
+}
+
+static void tell(struct api_object *to, const struct enrolled *e)
+{
+    const struct object *o = &e->object;
+
+    *to = (struct api_object){.created_s = e->created_s,
+                              .views = o->n_views,
+                              .tensors = (uint32_t)o->n_tensors,
+                              .points = (uint32_t)o->n_points,
+                              .bytes = e->bytes};
+    memcpy(to->name, o->name, sizeof(to->name));
+    memcpy(to->class_name, e->class_name, sizeof(to->class_name));
+    for (int k = 0; k < 3 && o->n_points; k++) {
+        to->box[0][k] = INFINITY;
+        to->box[1][k] = -INFINITY;
+    }
+    for (size_t i = 0; i < o->n_points; i++)
+        widen(to->box, &o->point[i].p);
+}
+
+/* A taken name is told before anything is computed, and once more by objects_add(). */
+static int is_free(struct core *c, const char *owner, const char *name, struct err *err)
+{
+    const struct enrolled *e = objects_get(c->objects, owner, name);
+
+    objects_put(e);
+    return e ? err_at(err, ERR_STATE, "/name", "there is an object '%s' already", name) : 0;
+}
+
+int core_objects_add(struct core *c, const char *owner, const char *name, const char *class_name,
+                     const struct api_shape *shape, struct api_object *object, struct err *err)
+{
+    const struct enrolled *made = NULL;
+    struct object o = {0};
+    int rc = 0;
+
+    if (atomic_load(&c->draining))
+        rc = err_set(err, ERR_BUSY, "the server is stopping");
+    else if (!object_name_valid(name))
+        rc = err_at(err, ERR_INPUT, "/name",
+                    "has 1 to %d letters, digits, '-', '_' and '.', which is not the first",
+                    OBJECT_NAME_CAP - 1);
+    if (rc == 0)
+        rc = is_free(c, owner, name, err);
+    if (rc == 0)
+        rc = objects_job_enrol(&o, shape, err);
+    if (rc == 0) {
+        snprintf(o.name, sizeof(o.name), "%s", name);
+        rc = objects_add(c->objects, owner, class_name, &o, &made, err);
+    }
+    if (rc == 0) {
+        tell(object, made);
+        LOG_AT(LOG_INFO, "object %s enrolled for '%s': %u views, %u tensors", name, owner,
+               object->views, object->tensors);
+    }
+    if (rc == ERR_IO)
+        LOG_AT(LOG_ERR, "object %s of '%s' was not kept: %s: %s", name, owner, err->where,
+               err->text);
+    objects_put(made);
+    object_free(&o);
+    return rc;
+}
+
+/* The objects that are looked for, held. */
+static int choose(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
+                  int n_names, const struct enrolled **list, int *n, struct err *err)
+{
+    if (n_names == 0)
+        *n = objects_list(c->objects, owner, "", list, LIBRARY_OBJECTS_MAX);
+    for (int i = 0; i < n_names; i++) {
+        list[i] = objects_get(c->objects, owner, names[i]);
+        if (!list[i])
+            return err_set(err, ERR_NOT_FOUND, "there is no object '%s'", names[i]);
+        (*n)++;
+    }
+    return 0;
+}
+
+int core_objects_match(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
+                       int n_names, const struct api_shape *shape, struct api_match *list, int *n,
+                       struct err *err)
+{
+    const struct enrolled **chosen = calloc(LIBRARY_OBJECTS_MAX, sizeof(*chosen));
+    int n_chosen = 0, rc;
+
+    *n = 0;
+    if (!chosen)
+        return err_set(err, ERR_MEMORY, "no memory to look for objects");
+    if (n_names > LIBRARY_OBJECTS_MAX)
+        rc = err_set(err, ERR_LIMIT, "at most %d objects are looked for", LIBRARY_OBJECTS_MAX);
+    else
+        rc = choose(c, owner, names, n_names, chosen, &n_chosen, err);
+    if (rc == 0)
+        rc = objects_job_match(list, n, chosen, n_chosen, shape, err);
+    for (int i = 0; i < n_chosen; i++)
+        objects_put(chosen[i]);
+    free(chosen);
+    return rc;
+}
+
+int core_objects_get(struct core *c, const char *owner, const char *name, struct api_object *object,
+                     struct err *err)
+{
+    const struct enrolled *e = objects_get(c->objects, owner, name);
+
+    if (!e)
+        return err_set(err, ERR_NOT_FOUND, "there is no object '%.63s'", name);
+    tell(object, e);
+    objects_put(e);
+    return 0;
+}
+
+int core_objects_list(struct core *c, const char *owner, const char *after, struct api_object *list,
+                      int cap, int *n, struct err *err)
+{
+    const struct enrolled *page[64];
+    int got;
+
+    (void)err;
+    *n = 0;
+    while (*n < cap) {
+        got = objects_list(c->objects, owner, *n ? list[*n - 1].name : after, page,
+                           cap - *n < 64 ? cap - *n : 64);
+        for (int i = 0; i < got; i++) {
+            tell(&list[(*n)++], page[i]);
+            objects_put(page[i]);
+        }
+        if (got == 0)
+            break;
+    }
+    return 0;
+}
+
+int core_objects_delete(struct core *c, const char *owner, const char *name, struct err *err)
+{
+    int rc = objects_remove(c->objects, owner, name, err);
+
+    if (rc == 0)
+        LOG_AT(LOG_INFO, "object %s of '%s' deleted", name, owner);
+    else if (rc == ERR_IO)
+        LOG_AT(LOG_ERR, "object %s of '%s' was not deleted: %s", name, owner, err->text);
+    return rc;
+}

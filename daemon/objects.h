@@ -1,0 +1,97 @@
+/*
+ * objects.h - the objects that were enrolled, by owner and name, in memory and on the disk
+ *
+ * All objects are loaded at the start and stay in memory. A file is written before an object can
+ * be got, and gone before it counts as deleted. What holds an object (struct enrolled) keeps it
+ * whole, also when it is deleted meanwhile: then only its name is free again.
+ *
+ * File:    OWNER@NAME.object: head of 16 bytes (OBJECTS_MAGIC u32, version u32, CRC-32C u32 of all
+ *          that follows the head, 0 u32), then a row of sections (proto/section.h): "DOBJ" (owner,
+ *          class, when it was made) and those of gpu/recognise/object.h
+ * Write:   to OWNER@NAME.part, fsync, rename, fsync of the folder; a .part that an earlier process
+ *          left is removed, since its object was not acknowledged
+ * Refuse:  a file that is damaged, another build's or another object's is renamed to *.aside, and
+ *          an event tells the operator; nothing of it is lost
+ * Threads: any; one lock, never held over input or output
+ */
+#ifndef RECOND_DAEMON_OBJECTS_H
+#define RECOND_DAEMON_OBJECTS_H
+
+#include "api/api.h"
+#include "daemon/config.h"
+#include "gpu/recognise/object.h"
+
+#include <stdatomic.h>
+
+#define OBJECTS_MAGIC 0x4a424f52u /* "ROBJ" */
+#define OBJECTS_VERSION 1u
+#define OBJECTS_MAX 4096 /* of all owners */
+/* Longest file that is read: more than the limits of gpu/recognise/object.h make possible. */
+#define OBJECTS_BYTES_MAX (80 << 20)
+
+struct objects;
+
+/* An object that was enrolled. Nothing of it changes while it is held. */
+struct enrolled {
+    struct object object; /* its name is object.name */
+    char owner[API_NAME_CAP];
+    char class_name[OBJECT_NAME_CAP]; /* what kind of thing it is; "" = not said */
+    double created_s;                 /* Unix time */
+    uint64_t bytes;                   /* of its file */
+    atomic_int holders;               /* the store is one of them */
+};
+
+struct objects_limits {
+    int per_owner;      /* objects that an owner may have */
+    uint64_t max_bytes; /* of the file of one */
+};
+
+/* Where the configuration has them: objects.path, or objects in journal.path or in the folder of
+ * the service manager ($STATE_DIRECTORY). False: nowhere, so they end with the process. */
+#define OBJECTS_PATH_CAP (CONFIG_TEXT_CAP + 16)
+bool objects_choose_path(const struct config *config, char path[OBJECTS_PATH_CAP]);
+/* Could objects_open() have that folder? Makes nothing. */
+MUST_CHECK int objects_check(const struct config *config, struct err *err);
+
+/*
+ * objects_open - the store, with what its folder holds
+ *
+ * In:      path: the folder, made if it is not there; "" = objects end with the process
+ * Returns: 0; ERR_INPUT, ERR_IO: what folder_open() says; ERR_MEMORY
+ */
+MUST_CHECK int objects_open(struct objects **o, const char *path,
+                            const struct objects_limits *limits, struct err *err);
+/* What is still held lives on. */
+void objects_close(struct objects **o);
+
+/*
+ * objects_add - keep an object
+ *
+ * In:      owner, as session_info.owner has it; class_name: "" or as object_name_valid() wants it
+ * In/out:  object, whose name is valid and not the owner's yet; empty after a success, else as it
+ *          was
+ * Out:     *made, held: objects_put() it; or NULL: it is not wanted
+ * Returns: 0; ERR_STATE: there is one of that name; ERR_LIMIT: too large; ERR_BUSY: the owner has
+ *          as many as it may, or all together have; ERR_INPUT: owner or names; ERR_IO; ERR_MEMORY
+ */
+MUST_CHECK int objects_add(struct objects *o, const char *owner, const char *class_name,
+                           struct object *object, const struct enrolled **made, struct err *err);
+
+/* An object, held: objects_put() it. NULL: there is none of that name. */
+const struct enrolled *objects_get(struct objects *o, const char *owner, const char *name);
+/* NULL is allowed. */
+void objects_put(const struct enrolled *e);
+
+/* An owner's objects whose names come after `after` ("" = all), by name, each held; returns their
+ * number, at most cap. */
+int objects_list(struct objects *o, const char *owner, const char *after,
+                 const struct enrolled **list, int cap);
+
+/* Its file is gone and its name is free. Returns 0; ERR_NOT_FOUND; ERR_IO: it is as it was. */
+MUST_CHECK int objects_remove(struct objects *o, const char *owner, const char *name,
+                              struct err *err);
+
+/* How many there are of all owners, and what their files take. */
+void objects_count(struct objects *o, int *n, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * objects_file.h - the file of one enrolled object (objects.h says what it holds)
+ */
+#ifndef RECOND_DAEMON_OBJECTS_FILE_H
+#define RECOND_DAEMON_OBJECTS_FILE_H
+
+#include "daemon/objects.h"
+
+#define OBJECTS_FILE_NAME_CAP (API_NAME_CAP + OBJECT_NAME_CAP + 24)
+#define OBJECTS_FILE_SUFFIX ".object"
+#define OBJECTS_FILE_PART ".part"
+
+/* OWNER@NAME and a suffix. Neither an owner nor a name has an '@'. */
+void objects_file_name(char name[OBJECTS_FILE_NAME_CAP], const char *owner, const char *object,
+                       const char *suffix);
+uint64_t objects_file_bytes(const struct enrolled *e);
+
+/*
+ * objects_file_pack / objects_file_unpack - the bytes of a file, and back
+ *
+ * In/out:  e: owner, class_name, created_s and object; unpack leaves the object empty on an error
+ * Returns: 0; ERR_INPUT: damaged; ERR_UNSUPPORTED: another build's; ERR_LIMIT; ERR_MEMORY
+ */
+void objects_file_pack(uint8_t *out, const struct enrolled *e);
+MUST_CHECK int objects_file_unpack(struct enrolled *e, const uint8_t *bytes, size_t len,
+                                   struct err *err);
+
+/* It is in the folder, and will be after power fails. Returns 0; ERR_IO; ERR_MEMORY. */
+MUST_CHECK int objects_file_write(int folder, const struct enrolled *e, struct err *err);
+/* Returns 0; ERR_NOT_FOUND; ERR_IO; ERR_LIMIT: longer than OBJECTS_BYTES_MAX; what unpacking
+ * says. */
+MUST_CHECK int objects_file_read(int folder, const char *name, struct enrolled *e, struct err *err);
+/* Returns 0, also where there is none; ERR_IO. */
+MUST_CHECK int objects_file_remove(int folder, const struct enrolled *e, struct err *err);
+/* Renames it so that nothing of that name is lost. Out: to, its new name. Returns 0; ERR_IO. */
+MUST_CHECK int objects_file_set_aside(int folder, const char *name, char *to, size_t cap,
+                                      struct err *err);
+
+#endif

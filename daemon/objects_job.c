@@ -1,0 +1,272 @@
+#include "daemon/objects_job.h"
+
+#include "gpu/recognise/hypothesis.h"
+#include "gpu/recognise/render.h"
+#include "proto/cloud/mesh.h"
+#include "proto/geom/pose.h"
+#include "proto/image/png.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_M 100.0f /* a camera is no farther from its object */
+#define SAME_M 0.05f /* an object that two views of a mesh show is one, if nearer than this */
+
+struct tensor_params objects_job_params(void)
+{
+    struct tensor_params p = tensor_params_default();
+    p.unit_m = OBJECTS_JOB_UNIT_M;
+    p.n = OBJECTS_JOB_TENSORS;
+    return p;
+}
+
+/* ------------------------------------------------------------------------- pictures */
+
+/* Metres of a picture [h][w]; free() it. */
+static int decode(float **out, int *w, int *h, const struct api_depth_picture *p, struct err *err)
+{
+    uint16_t *mm = NULL;
+    size_t pixels;
+    int rc = png_probe(p->png, p->len, w, h, err);
+
+    *out = NULL;
+    if (rc == 0)
+        rc = surface_check(*w, *h, &p->camera, err);
+    if (rc)
+        return rc;
+    pixels = (size_t)*w * (size_t)*h;
+    mm = malloc(pixels * sizeof *mm);
+    *out = malloc(pixels * sizeof **out);
+    if (!mm || !*out)
+        rc = err_set(err, ERR_MEMORY, "no memory for a picture of %d x %d pixels", *w, *h);
+    if (rc == 0)
+        rc = png_decode_gray(mm, p->png, p->len, 16, *w, *h, err);
+    for (size_t i = 0; i < pixels && rc == 0; i++)
+        (*out)[i] = (float)mm[i] * 1e-3f;
+    free(mm);
+    if (rc) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int read_mesh(struct mesh *m, struct object_mesh *view, const struct api_shape *shape,
+                     struct err *err)
+{
+    int rc = mesh_read(m, shape->mesh, shape->mesh_len, shape->mesh_scale, err);
+
+    *view = (struct object_mesh){m->xyz, m->n_points, m->corner, m->n_triangles};
+    return rc;
+}
+
+/* Says where in the request an error lies, unless it does not lie there. */
+static int lies_at(int rc, struct err *err, const char *where, int i)
+{
+    if ((rc == ERR_INPUT || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED) && err) {
+        if (i >= 0)
+            snprintf(err->where, sizeof err->where, "/views/%d/%s", i, where);
+        else
+            snprintf(err->where, sizeof err->where, "/%s", where);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- enrolment */
+
+static int add_picture(struct object *o, const struct api_depth_picture *p,
+                       const struct surface_params *sp, const struct tensor_params *tp,
+                       struct err *err)
+{
+    struct rigid T_oc;
+    float *depth;
+    int w, h, rc = decode(&depth, &w, &h, p, err);
+
+    if (rc == 0)
+        rc = pose_from_numbers(&T_oc, p->pose, FAR_M, err);
+    if (rc == 0)
+        rc = object_add_view(o, depth, w, h, p->camera, &T_oc, sp, tp, err);
+    free(depth);
+    return rc;
+}
+
+static int add_mesh(struct object *o, const struct api_shape *shape,
+                    const struct surface_params *sp, const struct tensor_params *tp,
+                    struct err *err)
+{
+    struct object_mesh view;
+    struct mesh m;
+    int rc = read_mesh(&m, &view, shape, err);
+
+    if (rc == 0)
+        rc = object_add_mesh(o, &view, sp, tp, err);
+    mesh_free(&m);
+    return rc;
+}
+
+int objects_job_enrol(struct object *o, const struct api_shape *shape, struct err *err)
+{
+    const struct surface_params sp = surface_params_default();
+    const struct tensor_params tp = objects_job_params();
+    int rc = 0;
+
+    *o = (struct object){0};
+    if (shape->mesh)
+        rc = lies_at(add_mesh(o, shape, &sp, &tp, err), err, "mesh", -1);
+    for (int i = 0; !shape->mesh && i < shape->n_pictures && rc == 0; i++)
+        rc = lies_at(add_picture(o, &shape->picture[i], &sp, &tp, err), err, "depth", i);
+    if (rc == 0 && o->n_tensors == 0)
+        rc = lies_at(err_set(err, ERR_INPUT,
+                             "nothing of it can be recognised: its surface is flat, or smaller "
+                             "than %.0f mm",
+                             5e3 * (double)OBJECTS_JOB_UNIT_M),
+                     err, shape->mesh ? "mesh" : "views", -1);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------- search */
+
+/* What is found so far, in the frame of the picture or the mesh. */
+struct search {
+    const struct library *library;
+    struct hypothesis found[API_MATCHES_MAX];
+    int n;
+};
+
+static float worth(const struct hypothesis *h)
+{
+    return h->score * (float)h->points;
+}
+
+/* One that is there already, as other views of a mesh show it, is kept as the better of the two. */
+static void note(struct search *s, const struct hypothesis *h)
+{
+    int i = 0;
+
+    while (i < s->n &&
+           (s->found[i].object != h->object ||
+            vec3_norm2(vec3_make(s->found[i].T_co.t[0] - h->T_co.t[0],
+                                 s->found[i].T_co.t[1] - h->T_co.t[1],
+                                 s->found[i].T_co.t[2] - h->T_co.t[2])) > SAME_M * SAME_M))
+        i++;
+    if (i == API_MATCHES_MAX || (i < s->n && worth(&s->found[i]) >= worth(h)))
+        return;
+    s->n += i == s->n;
+    s->found[i] = *h;
+}
+
+/* In: T_fc takes the camera to the frame of what is found. */
+static int search_picture(struct search *s, const float *depth, int w, int h, struct intrinsics K,
+                          const struct rigid *T_fc, struct err *err)
+{
+    const struct surface_params sp = surface_params_default();
+    const struct tensor_params tp = objects_job_params();
+    const struct match_params mp = match_params_default();
+    const struct hypothesis_params hp = hypothesis_params_default();
+    struct hypothesis found[HYPOTHESES_MAX];
+    struct surface surface = {0};
+    struct tensors tensors = {0};
+    uint64_t *best = malloc((size_t)tp.n * s->library->n_objects * sizeof *best);
+    uint32_t n = 0;
+    int rc = best ? surface_new(&surface, w, h, K, surface_step(w, h), err)
+                  : err_set(err, ERR_MEMORY, "no memory for the matches of a picture");
+
+    if (rc || (rc = tensor_new(&tensors, &surface, &tp, err)))
+        goto out;
+    surface.depth = depth;
+    surface_cpu_run(&surface, &sp);
+    tensor_cpu_run(&tensors, &tp);
+    match_cpu_run(best, tensors.tensor, *tensors.n_tensors, s->library, &mp);
+    rc = hypothesis_cpu_run(found, &n, &tensors, best, s->library, &hp, err);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        found[i].T_co = rigid_mul(T_fc, &found[i].T_co);
+        note(s, &found[i]);
+    }
+out:
+    tensor_free(&tensors);
+    surface_free(&surface);
+    free(best);
+    return rc;
+}
+
+static int search_mesh(struct search *s, const struct api_shape *shape, struct err *err)
+{
+    float *depth = malloc(sizeof *depth * OBJECT_MESH_W * OBJECT_MESH_H);
+    struct rigid T_oc[OBJECT_MESH_VIEWS];
+    struct object_mesh view;
+    struct intrinsics K;
+    struct mesh m = {0};
+    int rc = depth ? read_mesh(&m, &view, shape, err)
+                   : err_set(err, ERR_MEMORY, "no memory for a view of the mesh");
+
+    if (rc == 0)
+        rc = object_mesh_views(&K, T_oc, &view, err);
+    for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++)
+        if (render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], m.xyz, m.corner,
+                         m.n_triangles) > 0)
+            rc = search_picture(s, depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], err);
+    mesh_free(&m);
+    free(depth);
+    return rc;
+}
+
+static int search(struct search *s, const struct api_shape *shape, struct err *err)
+{
+    const struct rigid here = rigid_identity();
+    float *depth;
+    int w, h, rc;
+
+    if (shape->mesh)
+        return lies_at(search_mesh(s, shape, err), err, "mesh", -1);
+    rc = decode(&depth, &w, &h, &shape->picture[0], err);
+    if (rc == 0)
+        rc = search_picture(s, depth, w, h, shape->picture[0].camera, &here, err);
+    free(depth);
+    return lies_at(rc, err, "depth", -1);
+}
+
+static int by_worth(const void *a, const void *b)
+{
+    float x = worth(a), y = worth(b);
+    return x > y ? -1 : x < y;
+}
+
+static void tell(struct api_match *to, const struct hypothesis *h, const struct enrolled *e)
+{
+    *to = (struct api_match){
+        .score = h->score, .support = h->support, .points = h->points, .votes = h->votes};
+    memcpy(to->name, e->object.name, sizeof to->name);
+    memcpy(to->class_name, e->class_name, sizeof to->class_name);
+    pose_numbers(to->pose, &h->T_co);
+}
+
+int objects_job_match(struct api_match *list, int *found, const struct enrolled *const *enrolled,
+                      int n, const struct api_shape *shape, struct err *err)
+{
+    const struct object **objects = calloc((size_t)n + 1, sizeof *objects);
+    struct search *s = calloc(1, sizeof *s);
+    struct library library = {0};
+    int rc = 0;
+
+    *found = 0;
+    if (!objects || !s)
+        rc = err_set(err, ERR_MEMORY, "no memory to look for objects");
+    for (int i = 0; i < n && rc == 0; i++)
+        objects[i] = &enrolled[i]->object;
+    if (rc == 0 && n > 0)
+        rc = library_new(&library, objects, (uint32_t)n, err);
+    if (rc == 0 && n > 0) {
+        s->library = &library;
+        rc = search(s, shape, err);
+    }
+    if (rc == 0 && n > 0) {
+        qsort(s->found, (size_t)s->n, sizeof *s->found, by_worth);
+        for (int i = 0; i < s->n; i++)
+            tell(&list[i], &s->found[i], enrolled[s->found[i].object]);
+        *found = s->n;
+    }
+    library_free(&library);
+    free(objects);
+    free(s);
+    return rc;
+}

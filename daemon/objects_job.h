@@ -1,0 +1,39 @@
+/*
+ * objects_job.h - what takes long with objects: to enrol one, and to look for those there are
+ *
+ * Both run on the caller's thread, on the host with either back end, and touch no session: a
+ * session looks for objects on its device (gpu/recognise).
+ */
+#ifndef RECOND_DAEMON_OBJECTS_JOB_H
+#define RECOND_DAEMON_OBJECTS_JOB_H
+
+#include "daemon/objects.h"
+
+/* What all objects are enrolled with, so that any of them fit one library. */
+#define OBJECTS_JOB_UNIT_M 0.004f
+#define OBJECTS_JOB_TENSORS 200 /* of a view, and of a picture that is looked at */
+
+/* The parameters of tensors of every object. */
+struct tensor_params objects_job_params(void);
+
+/*
+ * objects_job_enrol - an object out of pictures or a mesh
+ *
+ * Out:     o, without a name; object_free() it, also after an error
+ * Returns: 0; ERR_INPUT, ERR_LIMIT: a picture, the mesh, or no pair of points that could be
+ *          recognised, where = the JSON pointer; ERR_UNSUPPORTED; ERR_MEMORY
+ */
+MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape, struct err *err);
+
+/*
+ * objects_job_match - which objects one picture, or a mesh seen from all around, shows
+ *
+ * In:      enrolled [n], held by the caller
+ * Out:     list [API_MATCHES_MAX], the best supported first; *found
+ * Returns: 0, also where n = 0; as objects_job_enrol()
+ */
+MUST_CHECK int objects_job_match(struct api_match *list, int *found,
+                                 const struct enrolled *const *enrolled, int n,
+                                 const struct api_shape *shape, struct err *err);
+
+#endif

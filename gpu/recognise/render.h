@@ -1,0 +1,37 @@
+/*
+ * render.h - the depth picture of a mesh
+ *
+ * Enrolment draws an object's mesh from all around, so that one that was never filmed is found as
+ * one that was. It runs on the host with either back end: nothing of it is done for a frame.
+ */
+#ifndef RECOND_GPU_RENDER_H
+#define RECOND_GPU_RENDER_H
+
+#include "proto/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RENDER_NEAR_M 0.01f
+
+/* A camera at `from` that looks at `at`; `up` is up in its picture, unless it looks along it. */
+struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up);
+
+/*
+ * render_depth - what a camera sees of triangles
+ *
+ * Both sides of a triangle are seen. One with a corner nearer than RENDER_NEAR_M is left out.
+ * Frames:  T_oc takes the camera's points to the mesh's frame
+ * In:      xyz [n_points][3], corner [n_triangles][3], each below n_points
+ * Out:     depth [h][w], metres along z, at the pixels' centres; 0: nothing
+ * Maths:   MATH.md (O18)
+ * Returns: pixels that see something
+ */
+size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struct rigid *T_oc,
+                    const float *xyz, const uint32_t *corner, size_t n_triangles);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

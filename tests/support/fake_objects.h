@@ -1,0 +1,35 @@
+/* fake_objects.h - objects of the fake core: rows of a table, which is every core's */
+#ifndef RECOND_TESTS_FAKE_OBJECTS_H
+#define RECOND_TESTS_FAKE_OBJECTS_H
+
+#include "api/api.h"
+
+#include <stdatomic.h>
+
+#define FAKE_OBJECTS_MAX 8
+
+/* What was asked for last, and how often. While `hold` is set object_add() does not return. */
+struct fake_objects_seen {
+    atomic_int adds, running;
+    atomic_bool hold;
+    int n_pictures, n_names;
+    size_t png_len, mesh_len;
+    float mesh_scale;
+    struct intrinsics camera;
+    float pose[7];
+};
+extern struct fake_objects_seen fake_objects_seen;
+void fake_objects_clear(void);
+
+int fake_objects_add(struct core *c, const char *owner, const char *name, const char *class_name,
+                     const struct api_shape *shape, struct api_object *object, struct err *err);
+int fake_objects_match(struct core *c, const char *owner, const char (*names)[API_OBJECT_CAP],
+                       int n_names, const struct api_shape *shape, struct api_match *list, int *n,
+                       struct err *err);
+int fake_objects_get(struct core *c, const char *owner, const char *name, struct api_object *object,
+                     struct err *err);
+int fake_objects_list(struct core *c, const char *owner, const char *after, struct api_object *list,
+                      int cap, int *n, struct err *err);
+int fake_objects_delete(struct core *c, const char *owner, const char *name, struct err *err);
+
+#endif
