@@ -62,7 +62,7 @@ int core_objects_add(struct core *c, const char *owner, const char *name, const 
     if (rc == 0)
         rc = is_free(c, owner, name, err);
     if (rc == 0)
-        rc = objects_job_enrol(&o, shape, err);
+        rc = objects_job_enrol(&o, shape, &c->draining, err);
     if (rc == 0) {
         snprintf(o.name, sizeof(o.name), "%s", name);
         rc = objects_add(c->objects, owner, class_name, &o, &made, err);
@@ -110,7 +110,7 @@ int core_objects_match(struct core *c, const char *owner, const char (*names)[AP
     else
         rc = choose(c, owner, names, n_names, chosen, &n_chosen, err);
     if (rc == 0)
-        rc = objects_job_match(list, n, chosen, n_chosen, shape, err);
+        rc = objects_job_match(list, n, chosen, n_chosen, shape, &c->draining, err);
     for (int i = 0; i < n_chosen; i++)
         objects_put(chosen[i]);
     free(chosen);

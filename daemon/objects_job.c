@@ -20,6 +20,11 @@ struct tensor_params objects_job_params(void)
     return p;
 }
 
+static int stopped(objects_job_stop *stop, struct err *err)
+{
+    return atomic_load(stop) ? err_set(err, ERR_BUSY, "the server is stopping") : 0;
+}
+
 /* ------------------------------------------------------------------------- pictures */
 
 /* Metres of a picture [h][w]; free() it. */
@@ -104,7 +109,8 @@ static int add_mesh(struct object *o, const struct api_shape *shape,
     return rc;
 }
 
-int objects_job_enrol(struct object *o, const struct api_shape *shape, struct err *err)
+int objects_job_enrol(struct object *o, const struct api_shape *shape, objects_job_stop *stop,
+                      struct err *err)
 {
     const struct surface_params sp = surface_params_default();
     const struct tensor_params tp = objects_job_params();
@@ -113,8 +119,11 @@ int objects_job_enrol(struct object *o, const struct api_shape *shape, struct er
     *o = (struct object){0};
     if (shape->mesh)
         rc = lies_at(add_mesh(o, shape, &sp, &tp, err), err, "mesh", -1);
-    for (int i = 0; !shape->mesh && i < shape->n_pictures && rc == 0; i++)
-        rc = lies_at(add_picture(o, &shape->picture[i], &sp, &tp, err), err, "depth", i);
+    for (int i = 0; !shape->mesh && i < shape->n_pictures && rc == 0; i++) {
+        rc = stopped(stop, err);
+        if (rc == 0)
+            rc = lies_at(add_picture(o, &shape->picture[i], &sp, &tp, err), err, "depth", i);
+    }
     if (rc == 0 && o->n_tensors == 0)
         rc = lies_at(err_set(err, ERR_INPUT,
                              "nothing of it can be recognised: its surface is flat, or smaller "
@@ -129,6 +138,7 @@ int objects_job_enrol(struct object *o, const struct api_shape *shape, struct er
 /* What is found so far, in the frame of the picture or the mesh. */
 struct search {
     const struct library *library;
+    objects_job_stop *stop;
     struct hypothesis found[API_MATCHES_MAX];
     int n;
 };
@@ -168,10 +178,11 @@ static int search_picture(struct search *s, const float *depth, int w, int h, st
     struct tensors tensors = {0};
     uint64_t *best = malloc((size_t)tp.n * s->library->n_objects * sizeof *best);
     uint32_t n = 0;
-    int rc = best ? surface_new(&surface, w, h, K, surface_step(w, h), err)
+    int rc = best ? stopped(s->stop, err)
                   : err_set(err, ERR_MEMORY, "no memory for the matches of a picture");
 
-    if (rc || (rc = tensor_new(&tensors, &surface, &tp, err)))
+    if (rc || (rc = surface_new(&surface, w, h, K, surface_step(w, h), err)) ||
+        (rc = tensor_new(&tensors, &surface, &tp, err)))
         goto out;
     surface.depth = depth;
     surface_cpu_run(&surface, &sp);
@@ -241,7 +252,7 @@ static void tell(struct api_match *to, const struct hypothesis *h, const struct 
 }
 
 int objects_job_match(struct api_match *list, int *found, const struct enrolled *const *enrolled,
-                      int n, const struct api_shape *shape, struct err *err)
+                      int n, const struct api_shape *shape, objects_job_stop *stop, struct err *err)
 {
     const struct object **objects = calloc((size_t)n + 1, sizeof *objects);
     struct search *s = calloc(1, sizeof *s);
@@ -257,6 +268,7 @@ int objects_job_match(struct api_match *list, int *found, const struct enrolled 
         rc = library_new(&library, objects, (uint32_t)n, err);
     if (rc == 0 && n > 0) {
         s->library = &library;
+        s->stop = stop;
         rc = search(s, shape, err);
     }
     if (rc == 0 && n > 0) {

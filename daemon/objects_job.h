@@ -9,6 +9,9 @@
 
 #include "daemon/objects.h"
 
+/* Looked at between two views: once it is set a job ends with ERR_BUSY. */
+typedef const atomic_bool objects_job_stop;
+
 /* What all objects are enrolled with, so that any of them fit one library. */
 #define OBJECTS_JOB_UNIT_M 0.004f
 #define OBJECTS_JOB_TENSORS 200 /* of a view, and of a picture that is looked at */
@@ -23,7 +26,8 @@ struct tensor_params objects_job_params(void);
  * Returns: 0; ERR_INPUT, ERR_LIMIT: a picture, the mesh, or no pair of points that could be
  *          recognised, where = the JSON pointer; ERR_UNSUPPORTED; ERR_MEMORY
  */
-MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape, struct err *err);
+MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape,
+                                 objects_job_stop *stop, struct err *err);
 
 /*
  * objects_job_match - which objects one picture, or a mesh seen from all around, shows
@@ -34,6 +38,7 @@ MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape
  */
 MUST_CHECK int objects_job_match(struct api_match *list, int *found,
                                  const struct enrolled *const *enrolled, int n,
-                                 const struct api_shape *shape, struct err *err);
+                                 const struct api_shape *shape, objects_job_stop *stop,
+                                 struct err *err);
 
 #endif

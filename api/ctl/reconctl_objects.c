@@ -11,6 +11,7 @@
 
 #define FILE_MAX ((size_t)96 << 20)
 #define NAME_CAP 64
+#define WAIT_S 120
 #define POSE_LINE 512
 #define PLACE_CAP 96
 
@@ -336,9 +337,11 @@ static int send_body(const struct arguments *o, const char *path, const char *ty
     return code;
 }
 
+/* The server computes before it answers. */
 static void set_defaults(void *arguments)
 {
     struct arguments *o = arguments;
+    o->common.timeout_s = WAIT_S;
     o->scale = 1;
 }
 

@@ -272,6 +272,7 @@ static struct wanted *read_body(struct http_request *r,
                        err.text);
         goto bad;
     }
+    to->shape.picture = to->picture;
     at = json_at(doc, &issues);
     get(to, &at);
     json_free(&doc);

@@ -9,6 +9,7 @@
 #include "api/server/routes.h"
 #include "proto/json.h"
 #include "tests/support/fake_core.h"
+#include "tests/support/fake_objects.h"
 
 #include <semaphore.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ static struct fake_core *core;
 static struct api_config config;
 static struct auth *auth, *strict;
 static struct pictures *pictures;
+static struct tasks *tasks;
 static sem_t resumed;
 
 static void need(int ok)
@@ -51,6 +53,11 @@ static void on_resume(void *held)
     need(sem_post(&resumed) == 0);
 }
 
+static void on_refuse(void *request, const char *why)
+{
+    answer_problem(request, PROBLEM_BUSY, "%s", why);
+}
+
 static void start_once(void)
 {
     static const char *const origins[] = {"https://app.example", NULL};
@@ -69,9 +76,11 @@ static void start_once(void)
     config.ws_port = 1;
     config.origins = origins;
     config.max_body_bytes = 4096;
+    config.max_task_bytes = 16384;
     need(auth_open(&auth, &config, &err) == 0);
     need(sem_init(&resumed, 0, 0) == 0);
     need(pictures_start(&pictures, &config, on_resume, &err) == 0);
+    need(tasks_start(&tasks, on_resume, on_refuse, &err) == 0);
     open_strict();
     memset(&options, 0,
            sizeof options); /* the first one: its id is always the same, and seeds name it */
@@ -161,10 +170,15 @@ static void serve(struct http_request *r, struct auth *by, char *text, const cha
         answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
         return;
     }
-    if (r->body_seen > config.max_body_bytes)
+    if (r->body_seen > http_gate_body_max(r))
         answer_problem(r, PROBLEM_TOO_LARGE, "%s", "");
     else
         r->route->handle(r);
+    if (r->task.waiting) {
+        tasks_hold(tasks, &r->task, r);
+        need(sem_wait(&resumed) == 0);
+        return;
+    }
     if (!r->wait.waiting)
         return;
     pictures_hold(pictures, &r->wait, r);
@@ -182,6 +196,7 @@ static void one(struct auth *by, const uint8_t *data, size_t size)
     text[size] = '\0';
     memset(&r, 0, sizeof r);
     r.pictures = pictures;
+    r.tasks = tasks;
     serve(&r, by, text, text + size);
     check_answer(&r);
     if (by == strict && r.route && r.route->right != AUTH_NONE)
@@ -198,5 +213,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     one(strict, data, size);
     one(auth, data, size);
     forget_sessions();
+    fake_objects_clear();
     return 0;
 }

@@ -1,0 +1,304 @@
+/* Objects over REST: what a body may say, whose objects are seen, and that nothing waits for those
+ * that are being enrolled. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/server/tasks.h"
+#include "tests/support/edge.h"
+#include "tests/support/fake_objects.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAMERA "\"camera\":{\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240.5}"
+#define POSE "\"pose\":[0,0,0.6,0.8,1,2,3]"
+#define VIEW "{\"depth\":\"AAECAw==\"," CAMERA "," POSE "}"
+#define MUG "{\"name\":\"mug\",\"class\":\"cup\",\"mesh\":\"AAECAwQ=\",\"mesh_scale\":0.001}"
+
+static struct edge edge;
+
+static int setup(void **state)
+{
+    (void)state;
+    fake_objects_clear();
+    edge_defaults(&edge);
+    edge_start(&edge);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    atomic_store(&fake_objects_seen.hold, false);
+    edge_stop(&edge);
+    return 0;
+}
+
+/* The answer's body holds `text`, NULL = anything. */
+static void expect(const char *method, const char *target, const char *token, const char *json,
+                   int status, const char *text)
+{
+    struct edge_answer a = edge_request(&edge, method, target, token, json);
+
+    if (a.status != status || (text && (!a.body || !strstr(a.body, text))))
+        print_error("%s %s %.300s: %s%s\n", method, target, json ? json : "", a.head,
+                    a.body ? a.body : "");
+    assert_int_equal(a.status, status);
+    assert_true(!text || (a.body && strstr(a.body, text)));
+    edge_answer_free(&a);
+}
+
+static void life(void **state)
+{
+    struct edge_answer a;
+    (void)state;
+    a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, MUG);
+    assert_int_equal(a.status, 201);
+    assert_string_equal(edge_header(&a, "Location"), "/v1/objects/mug");
+    edge_answer_free(&a);
+    assert_true(fake_objects_seen.mesh_len == 5 && fake_objects_seen.n_pictures == 0 &&
+                fake_objects_seen.mesh_scale == 0.001f);
+    expect("POST", "/v1/objects", EDGE_INGEST, MUG, 409, "there is an object 'mug' already");
+    expect("GET", "/v1/objects", EDGE_INGEST, NULL, 200, "\"name\":\"mug\",\"class\":\"cup\"");
+    expect("GET", "/v1/objects/mug", EDGE_INGEST, NULL, 200, "\"least\":[-1,-2,-3]");
+    expect("GET", "/v1/objects/can", EDGE_INGEST, NULL, 404, NULL);
+    expect("GET", "/v1/objects/.mug", EDGE_INGEST, NULL, 404, NULL);
+    expect("GET", "/v1/objects/a/b", EDGE_INGEST, NULL, 404, NULL);
+    expect("PUT", "/v1/objects/mug", EDGE_INGEST, "{}", 405, NULL);
+    expect("DELETE", "/v1/objects/mug", EDGE_INGEST, NULL, 204, NULL);
+    expect("DELETE", "/v1/objects/mug", EDGE_INGEST, NULL, 404, NULL);
+    expect("GET", "/v1/objects", EDGE_INGEST, NULL, 200, "\"objects\":[]");
+}
+
+static void views(void **state)
+{
+    const struct fake_objects_seen *s = &fake_objects_seen;
+    (void)state;
+    expect("POST", "/v1/objects", EDGE_INGEST, "{\"name\":\"a\",\"views\":[" VIEW "," VIEW "]}",
+           201, NULL);
+    assert_true(s->n_pictures == 2 && s->png_len == 4 && s->camera.fx == 500 &&
+                s->camera.fy == 501 && s->camera.cx == 320 && s->camera.cy == 240.5f);
+    assert_true(s->pose[2] == 0.6f && s->pose[3] == 0.8f && s->pose[6] == 3);
+    expect("POST", "/v1/objects", EDGE_INGEST,
+           "{\"name\":\"b\",\"views\":[{\"depth\":\"AAEC\"," CAMERA "}]}", 201, NULL);
+    assert_true(s->n_pictures == 1 && s->png_len == 3 && s->pose[3] == 1 && s->pose[4] == 0);
+}
+
+static void match(void **state)
+{
+    (void)state;
+    expect("POST", "/v1/objects", EDGE_INGEST, MUG, 201, NULL);
+    expect("POST", "/v1/objects/match", EDGE_INGEST, "{\"depth\":\"AAEC\"," CAMERA "}", 200,
+           "{\"found\":[{\"object\":\"mug\",\"class\":\"cup\",\"pose\":[0,0,0,1,0.5,0,1],"
+           "\"score\":0.97,\"support\":0.5,\"points\":90,\"votes\":3}]}");
+    expect("POST", "/v1/objects/match", EDGE_INGEST,
+           "{\"mesh\":\"AAEC\",\"objects\":[\"mug\",\"mug\"]}", 200, "mug");
+    assert_int_equal(fake_objects_seen.n_names, 2);
+    expect("POST", "/v1/objects/match", EDGE_INGEST, "{\"mesh\":\"AAEC\",\"objects\":[\"can\"]}",
+           404, "there is no object 'can'");
+    expect("POST", "/v1/objects/match", EDGE_VIEW, "{\"mesh\":\"AAEC\"}", 200, "\"found\":[]");
+}
+
+/* Nothing reaches the core, and the answer names the place. */
+static void bad_bodies(void **state)
+{
+    static const struct {
+        const char *target, *body;
+        int status;
+        const char *text;
+    } rows[] = {
+        {"", "", 400, NULL},
+        {"", "{", 400, NULL},
+        {"", "[]", 400, NULL},
+        {"", "{\"name\":\"a\",\"name\":\"b\"}", 400, NULL},
+        {"", "{}", 422, "\"/name\""},
+        {"", "{\"name\":\"a\"}", 422, "either views or mesh"},
+        {"", "{\"name\":\"a\",\"views\":[" VIEW "],\"mesh\":\"AAEC\"}", 422, "either views"},
+        {"", "{\"name\":7,\"mesh\":\"AAEC\"}", 422, "\"/name\""},
+        {"", "{\"name\":\"a\",\"colour\":1,\"mesh\":\"AAEC\"}", 422, "\"/colour\""},
+        {"", "{\"name\":\"a\",\"mesh\":\"AAE\"}", 422, "base64"},
+        {"", "{\"name\":\"a\",\"mesh\":\"AA C\"}", 422, "base64"},
+        {"", "{\"name\":\"a\",\"mesh\":\"AAB=\"}", 422, "base64"},
+        {"", "{\"name\":\"a\",\"mesh\":\"\"}", 422, "not empty"},
+        {"", "{\"name\":\"a\",\"mesh\":null}", 422, "\"/mesh\""},
+        {"", "{\"name\":\"a\",\"mesh\":\"AAEC\",\"mesh_scale\":0}", 422, "\"/mesh_scale\""},
+        {"", "{\"name\":\"a\",\"mesh\":\"AAEC\",\"mesh_scale\":\"x\"}", 422, "\"/mesh_scale\""},
+        {"", "{\"name\":\"a\",\"views\":{}}", 422, "\"/views\""},
+        {"", "{\"name\":\"a\",\"views\":[]}", 422, "\"/views\""},
+        {"", "{\"name\":\"a\",\"views\":[1]}", 422, "/views/0"},
+        {"", "{\"name\":\"a\",\"views\":[{" CAMERA "}]}", 422, "\"/views/0/depth\""},
+        {"", "{\"name\":\"a\",\"views\":[{\"depth\":\"AAEC\"}]}", 422, "\"/views/0/camera\""},
+        {"", "{\"name\":\"a\",\"views\":[{\"depth\":\"AAEC\",\"camera\":{\"fx\":1}}]}", 422,
+         "\"/views/0/camera/fy\""},
+        {"", "{\"name\":\"a\",\"views\":[" VIEW ",{\"depth\":\"AAEC\"," CAMERA "}]}", 422,
+         "\"/views/1/pose\""},
+        {"",
+         "{\"name\":\"a\",\"views\":[{\"depth\":\"AAEC\"," CAMERA ",\"pose\":[0,0,0,0,0,0,0]}]}",
+         422, "\"/views/0/pose\""},
+        {"",
+         "{\"name\":\"a\",\"views\":[{\"depth\":\"AAEC\"," CAMERA ",\"pose\":[0,0,0,1,0,0,1e9]}]}",
+         422, "\"/views/0/pose\""},
+        {"/match", "{}", 422, "\"/depth\""},
+        {"/match", "{\"depth\":\"AAEC\"}", 422, "\"/camera\""},
+        {"/match", "{\"depth\":\"AAEC\"," CAMERA ",\"mesh\":\"AAEC\"}", 422, "\"/depth\""},
+        {"/match", "{\"mesh\":\"AAEC\",\"objects\":[]}", 422, "\"/objects\""},
+        {"/match", "{\"mesh\":\"AAEC\",\"objects\":[7]}", 422, "\"/objects\""},
+        {"/match", "{\"mesh\":\"AAEC\",\"objects\":\"mug\"}", 422, "\"/objects\""},
+    };
+    int before = atomic_load(&fake_objects_seen.adds);
+    char target[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(target, sizeof target, "/v1/objects%s", rows[i].target);
+        expect("POST", target, EDGE_INGEST, rows[i].body, rows[i].status, rows[i].text);
+    }
+    assert_int_equal(atomic_load(&fake_objects_seen.adds), before);
+    expect("POST", "/v1/objects", EDGE_INGEST, "{\"name\":\"flat\",\"mesh\":\"AAEC\"}", 422,
+           "\"/mesh\"");
+}
+
+/* More views than there may be are refused, not cut. */
+static void too_many_views(void **state)
+{
+    size_t cap = 65536, n;
+    char *body = malloc(cap);
+    (void)state;
+    assert_non_null(body);
+    n = (size_t)snprintf(body, cap, "{\"name\":\"a\",\"views\":[");
+    for (int i = 0; i <= API_OBJECT_VIEWS_MAX; i++)
+        n += (size_t)snprintf(body + n, cap - n, "%s" VIEW, i ? "," : "");
+    snprintf(body + n, cap - n, "]}");
+    expect("POST", "/v1/objects", EDGE_INGEST, body, 422, "1 to 64 views");
+    free(body);
+}
+
+static void rights(void **state)
+{
+    struct edge_session s = edge_session(&edge, NULL);
+    (void)state;
+    expect("POST", "/v1/objects", NULL, MUG, 401, NULL);
+    expect("POST", "/v1/objects", EDGE_VIEW, MUG, 403, NULL);
+    expect("POST", "/v1/objects", s.ingest, MUG, 403, NULL);
+    expect("GET", "/v1/objects", s.view, NULL, 403, NULL);
+    expect("POST", "/v1/objects", EDGE_INGEST, MUG, 201, NULL);
+    /* another token's objects: none is seen, and none is in the way */
+    expect("GET", "/v1/objects", EDGE_ADMIN, NULL, 200, "\"objects\":[]");
+    expect("GET", "/v1/objects/mug", EDGE_ADMIN, NULL, 404, NULL);
+    expect("DELETE", "/v1/objects/mug", EDGE_ADMIN, NULL, 404, NULL);
+    expect("POST", "/v1/objects", EDGE_ADMIN, MUG, 201, NULL);
+    expect("DELETE", "/v1/objects/mug", EDGE_VIEW, NULL, 403, NULL);
+    expect("GET", "/v1/objects/mug", EDGE_INGEST, NULL, 200, NULL);
+}
+
+/* A body that brings a shape may be larger than others, up to a bound of its own. */
+static void large_bodies(void **state)
+{
+    size_t cap = edge.config.max_task_bytes + 4096, n;
+    char *body = malloc(cap);
+    (void)state;
+    assert_non_null(body);
+    n = (size_t)snprintf(body, cap, "{\"name\":\"big\",\"mesh\":\"");
+    memset(body + n, 'A', 40000);
+    strcpy(body + n + 40000, "\"}");
+    assert_true(strlen(body) > edge.config.max_body_bytes);
+    expect("POST", "/v1/objects", EDGE_INGEST, body, 201, NULL);
+    assert_int_equal(fake_objects_seen.mesh_len, 30000);
+    expect("POST", "/v1/sessions", EDGE_INGEST, body, 413, NULL);
+    memset(body + n, 'A', cap - n - 3);
+    strcpy(body + cap - 3, "\"}");
+    expect("POST", "/v1/objects", EDGE_INGEST, body, 413, NULL);
+    free(body);
+}
+
+static void *enrol(void *name)
+{
+    char body[128];
+    struct edge_answer a;
+    long status;
+
+    snprintf(body, sizeof body, "{\"name\":\"%s\",\"mesh\":\"AAEC\"}", (const char *)name);
+    a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, body);
+    status = a.status;
+    edge_answer_free(&a);
+    return (void *)status;
+}
+
+/* While one is enrolled and others wait, other requests are answered; one more than may wait is told
+ * to come again; all that waited are enrolled in the end. */
+static void nothing_waits(void **state)
+{
+    static const char *const names[TASKS_MAX] = {"a", "b", "c", "d"};
+    pthread_t thread[TASKS_MAX];
+    struct edge_answer a;
+    void *status;
+    int full = 0;
+    (void)state;
+    atomic_store(&fake_objects_seen.hold, true);
+    for (int i = 0; i < TASKS_MAX; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, enrol, (void *)(uintptr_t)names[i]), 0);
+    /* the table of those that are let in fills as they arrive */
+    for (int i = 0; i < 2000 && !full; i++) {
+        a = edge_request(&edge, "POST", "/v1/objects/match", EDGE_VIEW, "{");
+        full = a.status == 503;
+        if (full)
+            assert_string_equal(edge_header(&a, "Retry-After"), "2");
+        edge_answer_free(&a);
+        usleep(1000);
+        if (!full && atomic_load(&fake_objects_seen.running) == 0)
+            continue;
+        expect("GET", "/livez", NULL, NULL, 200, NULL);
+    }
+    assert_true(full);
+    assert_int_equal(atomic_load(&fake_objects_seen.running), 1); /* one at a time */
+    expect("GET", "/v1/objects", EDGE_INGEST, NULL, 200, "\"objects\":[]");
+    atomic_store(&fake_objects_seen.hold, false);
+    for (int i = 0; i < TASKS_MAX; i++) {
+        pthread_join(thread[i], &status);
+        assert_int_equal((long)status, 201);
+    }
+    expect("GET", "/v1/objects", EDGE_INGEST, NULL, 200, "\"name\":\"d\"");
+}
+
+static void *let_go(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&fake_objects_seen.running))
+        usleep(1000);
+    usleep(50000);
+    atomic_store(&fake_objects_seen.hold, false);
+    return NULL;
+}
+
+/* A server that stops finishes what it is at; nothing stays held. */
+static void stop(void **state)
+{
+    pthread_t client, other;
+    void *status;
+    (void)state;
+    atomic_store(&fake_objects_seen.hold, true);
+    assert_int_equal(pthread_create(&client, NULL, enrol, (void *)(uintptr_t) "a"), 0);
+    while (!atomic_load(&fake_objects_seen.running))
+        usleep(1000);
+    assert_int_equal(pthread_create(&other, NULL, let_go, NULL), 0);
+    http_stop(&edge.http);
+    pthread_join(other, NULL);
+    pthread_join(client, &status);
+    assert_int_equal((long)status, 201);
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(life),   T(views),        T(match),         T(bad_bodies), T(too_many_views),
+        T(rights), T(large_bodies), T(nothing_waits), T(stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

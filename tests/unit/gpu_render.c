@@ -1,0 +1,147 @@
+/* Depth drawn of triangles, by hand and beside rays; meshes that are objects, and those that are
+ * none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "gpu/recognise/object.h"
+#include "gpu/recognise/render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define W 64
+#define H 48
+
+static const struct intrinsics K = {60, 60, 31.5f, 23.5f};
+static float depth[W * H];
+
+/* A slanted square before the camera: z = 2 + x / 2. Its depth is that of the plane at each pixel's
+ * ray, exactly 2 / (1 - x / 2) of it, and it covers what the square projects to. */
+static void slanted(void **state)
+{
+    static const float xyz[] = {-0.5f, -0.5f, 1.75f, 0.5f,  -0.5f, 2.25f,
+                                0.5f,  0.5f,  2.25f, -0.5f, 0.5f,  1.75f};
+    static const uint32_t corner[] = {0, 1, 2, 2, 0, 3}; /* each turned another way */
+    const struct rigid T = rigid_identity();
+    size_t n = render_depth(depth, W, H, K, &T, xyz, corner, 2), seen = 0;
+    (void)state;
+    for (int v = 0; v < H; v++)
+        for (int u = 0; u < W; u++) {
+            float x = ((float)u - K.cx) / K.fx, y = ((float)v - K.cy) / K.fy;
+            float z = 2.0f / (1.0f - x / 2.0f);
+            int in = fabsf(x * z) < 0.5f && fabsf(y * z) < 0.5f;
+            if (in)
+                assert_float_equal(depth[v * W + u], z, 1e-5f);
+            else
+                assert_true(depth[v * W + u] == 0);
+            seen += (size_t)in;
+        }
+    assert_true(n == seen && seen > 500);
+}
+
+/* The nearer of two stays, in either order; what has a corner behind the camera is left out. */
+static void order(void **state)
+{
+    static const float xyz[] = {-5, -5, 2, 5, -5, 2,  0, 9, 2,  -5, -5, 3, 5, -5,
+                                3,  0,  9, 3, -5, -5, 1, 5, -5, 1,  0,  9, -1};
+    static const uint32_t a[] = {0, 1, 2, 3, 4, 5}, b[] = {3, 4, 5, 0, 1, 2}, c[] = {6, 7, 8};
+    const struct rigid T = rigid_identity();
+    (void)state;
+    assert_true(render_depth(depth, W, H, K, &T, xyz, a, 2) > 0);
+    assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, b, 2) > 0);
+    assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, c, 1), 0);
+}
+
+/* A camera that looks at a point has it in the middle, ahead, and `up` above it. */
+static void looks(void **state)
+{
+    const struct vec3 at = {1, 2, 3}, up = {0, 0, 1};
+    const struct vec3 from[] = {{4, 2, 3}, {1, -2, 5}, {1, 2, 9}, {1, 2, -3}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct rigid T = render_look(from[i], at, up), back = rigid_inverse(&T);
+        struct vec3 p = rigid_apply(&back, at);
+        struct vec3 q = rigid_apply(&back, vec3_make(at.x, at.y, at.z + 0.1f));
+        assert_float_equal(p.x, 0, 1e-5f);
+        assert_float_equal(p.y, 0, 1e-5f);
+        assert_float_equal(p.z, sqrtf(vec3_norm2(vec3_sub(at, from[i]))), 1e-5f);
+        assert_true(i > 1 || q.y < -0.01f);
+        assert_float_equal(T.r[0] * (T.r[4] * T.r[8] - T.r[5] * T.r[7]) -
+                               T.r[1] * (T.r[3] * T.r[8] - T.r[5] * T.r[6]) +
+                               T.r[2] * (T.r[3] * T.r[7] - T.r[4] * T.r[6]),
+                           1, 1e-5f);
+    }
+}
+
+/* A box of these sides, around a point. */
+static struct object_mesh box(float xyz[24], uint32_t corner[36], float side, float at)
+{
+    static const uint32_t faces[] = {0, 2, 3, 0, 3, 1, 4, 5, 7, 4, 7, 6, 0, 1, 5, 0, 5, 4,
+                                     2, 6, 7, 2, 7, 3, 0, 4, 6, 0, 6, 2, 1, 3, 7, 1, 7, 5};
+    for (size_t i = 0; i < 8; i++)
+        for (size_t k = 0; k < 3; k++)
+            xyz[3 * i + k] = at + (i >> k & 1 ? 0.5f : -0.5f) * side;
+    memcpy(corner, faces, sizeof faces);
+    return (struct object_mesh){xyz, 8, corner, 12};
+}
+
+static void views(void **state)
+{
+    struct surface_params sp = surface_params_default();
+    struct tensor_params tp = tensor_params_default();
+    struct rigid T_oc[OBJECT_MESH_VIEWS];
+    struct object o = {0};
+    struct intrinsics camera;
+    struct object_mesh m;
+    struct err err;
+    uint32_t corner[36];
+    float xyz[24], *big = malloc(sizeof *big * OBJECT_MESH_W * OBJECT_MESH_H);
+    (void)state;
+    assert_non_null(big);
+    for (float side = 0.05f; side < 2; side *= 3) { /* all of it is seen, from all sides */
+        m = box(xyz, corner, side, 7);
+        assert_int_equal(object_mesh_views(&camera, T_oc, &m, &err), 0);
+        for (int i = 0; i < OBJECT_MESH_VIEWS; i++) {
+            assert_true(render_depth(big, OBJECT_MESH_W, OBJECT_MESH_H, camera, &T_oc[i], m.xyz,
+                                     m.corner, m.n_triangles) > 100);
+            for (int k = 0; k < OBJECT_MESH_W; k++)
+                assert_true(big[k] == 0 && big[(OBJECT_MESH_H - 1) * OBJECT_MESH_W + k] == 0);
+        }
+    }
+    tp.unit_m = 0.004f;
+    m = box(xyz, corner, 0.1f, 0);
+    assert_int_equal(object_add_mesh(&o, &m, &sp, &tp, &err), 0);
+    assert_true(o.n_views == OBJECT_MESH_VIEWS && o.n_tensors > 100);
+    for (size_t i = 0; i < o.n_points; i++) { /* on the box's surface, and facing out of it */
+        const float p[3] = {o.point[i].p.x, o.point[i].p.y, o.point[i].p.z};
+        float far = fmaxf(fabsf(p[0]), fmaxf(fabsf(p[1]), fabsf(p[2])));
+        assert_float_equal(far, 0.05f, 0.004f);
+        assert_true(o.point[i].normal.x * p[0] + o.point[i].normal.y * p[1] +
+                        o.point[i].normal.z * p[2] >
+                    0);
+    }
+    object_free(&o);
+    m = box(xyz, corner, 0.01f, 0);
+    assert_int_equal(object_add_mesh(&o, &m, &sp, &tp, &err), ERR_INPUT);
+    m = box(xyz, corner, 10, 0);
+    assert_int_equal(object_add_mesh(&o, &m, &sp, &tp, &err), ERR_INPUT);
+    m = box(xyz, corner, 0.1f, 3e38f); /* coordinates that are lost in their own size */
+    assert_int_equal(object_add_mesh(&o, &m, &sp, &tp, &err), ERR_INPUT);
+    free(big);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slanted),
+        cmocka_unit_test(order),
+        cmocka_unit_test(looks),
+        cmocka_unit_test(views),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
