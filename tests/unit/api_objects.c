@@ -229,8 +229,8 @@ static void *enrol(void *name)
     return (void *)status;
 }
 
-/* While one is enrolled and others wait, other requests are answered; one more than may wait is told
- * to come again; all that waited are enrolled in the end. */
+/* While one is enrolled and others wait, other requests are answered; one more than may wait is
+ * told to come again; all that waited are enrolled in the end. */
 static void nothing_waits(void **state)
 {
     static const char *const names[TASKS_MAX] = {"a", "b", "c", "d"};
