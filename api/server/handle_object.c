@@ -267,6 +267,10 @@ static struct wanted *read_body(struct http_request *r,
         answer_problem(r, PROBLEM_UNAVAILABLE, "out of memory");
         return NULL;
     }
+    if (r->body_len == 0) {
+        answer_problem(r, PROBLEM_MALFORMED, "a body is needed");
+        goto bad;
+    }
     if (json_parse(&doc, r->body, r->body_len, BODY_DEPTH_MAX, &err)) {
         answer_problem(r, err.code == ERR_MEMORY ? PROBLEM_UNAVAILABLE : PROBLEM_MALFORMED, "%s",
                        err.text);

@@ -69,6 +69,25 @@ static int put(const char *owner, const char *name, const char *class_name,
     return err_set(err, ERR_BUSY, "there are %d objects, as many as may be", FAKE_OBJECTS_MAX);
 }
 
+void fake_objects_reset(void)
+{
+    static const char *const owners[] = {"boss", "phone", "wall"};
+    struct api_object object;
+
+    fake_objects_clear();
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < 3; i++)
+        (void)put(owners[i], "mug", "cup", &object, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+const char *fake_objects_body(const char *method, const char *path)
+{
+    if (strcmp(method, "POST") != 0 || !strstr(path, "/v1/objects"))
+        return NULL;
+    return strstr(path, "/match") ? "{\"mesh\":\"AAEC\"}" : "{\"name\":\"can\",\"mesh\":\"AAEC\"}";
+}
+
 int fake_objects_add(struct core *c, const char *owner, const char *name, const char *class_name,
                      const struct api_shape *shape, struct api_object *object, struct err *err)
 {

@@ -16,6 +16,7 @@
 #include "api/server/routes.h"
 #include "tests/support/sample.h"
 #include "tests/support/edge.h"
+#include "tests/support/fake_objects.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -232,13 +233,14 @@ static struct edge_answer ask(const char *method, const char *target, enum kind 
     static char text[REQUEST_CAP];
     int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, target);
     int fd = edge_connect(http_port(edge.http));
+    const char *body = strcmp(method, "PUT") ? fake_objects_body(method, target) : PLACE;
     struct edge_answer a;
 
     n += (int)put_token(text + n, kind);
-    if (strcmp(method, "PUT") == 0)
+    if (body)
         n += snprintf(text + n, sizeof text - (size_t)n,
-                      "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(PLACE));
-    snprintf(text + n, sizeof text - (size_t)n, "\r\n%s", strcmp(method, "PUT") ? "" : PLACE);
+                      "Content-Type: application/json\r\nContent-Length: %zu\r\n", strlen(body));
+    snprintf(text + n, sizeof text - (size_t)n, "\r\n%s", body ? body : "");
     edge_send(fd, text, strlen(text));
     a = edge_read(fd, strcmp(method, "HEAD") == 0 || strcmp(method, "CONNECT") == 0);
     close(fd);
@@ -265,10 +267,13 @@ static bool combination(const struct routes_entry *base, int spelling, const cha
     struct edge_answer a;
 
     renew_sessions();
+    fake_objects_reset();
     snprintf(path, sizeof path, "%.*s%s%s", hole ? (int)(hole - base->path) : 160, base->path,
              hole ? own.id : "", hole ? hole + 4 : "");
     if (strstr(path, "{n}"))
         strcpy(strstr(path, "{n}"), "1");
+    if (strstr(path, "{name}"))
+        strcpy(strstr(path, "{name}"), "mug");
     put_path(target, sizeof target, spelling, path);
     before = fake_core_counts(edge.core);
     a = ask(method, target, kind);
