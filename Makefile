@@ -83,7 +83,8 @@ rooms       = $(filter-out gpu/train/%,$(wildcard $(foreach s,$(2),$(1)/$(s) $(1
 PROTO_SRC  := $(call rooms,proto,*.c)
 CUDA_C     := $(call rooms,gpu,*_cuda.c *_cuda_*.c)
 GPU_CUDA   := $(if $(filter 1,$(CUDA)),$(CUDA_C) $(call rooms,gpu,*.cu))
-GPU_SRC    := $(filter-out gpu/base/backend_none.c $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),gpu/base/backend_none.c)
+NO_CUDA    := gpu/base/backend_none.c gpu/recognise/recogniser_none.c
+GPU_SRC    := $(filter-out $(NO_CUDA) $(CUDA_C),$(call rooms,gpu,*.c)) $(or $(GPU_CUDA),$(NO_CUDA))
 # measures against truth are the client's: no socket, no daemon
 CLIENT_SRC := $(wildcard api/client/*.c api/eval/*.c) api/file.c
 CTL_SRC    := $(wildcard api/ctl/*.c)
@@ -300,7 +301,7 @@ bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## 
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c gpu/recognise/recogniser_cuda.c
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
 EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)

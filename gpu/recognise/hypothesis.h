@@ -44,6 +44,12 @@ struct hypothesis {
     uint32_t votes;  /* tensors whose matches agree */
 };
 
+/* What a picture says of an object at a pose: how many of its points face the camera, and of them
+ * how many are supported and how many contradicted. */
+struct hypothesis_view {
+    uint32_t facing, supported, contradicted;
+};
+
 struct hypothesis_params hypothesis_params_default(void);
 
 /*
@@ -56,6 +62,10 @@ struct hypothesis_params hypothesis_params_default(void);
 MUST_CHECK int hypothesis_cpu_run(struct hypothesis *found, uint32_t *n, const struct tensors *t,
                                   const uint64_t *best, const struct library *l,
                                   const struct hypothesis_params *p, struct err *err);
+
+/* What a surface says of an object at a pose, as it is. close_m: of hypothesis_params. */
+struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,
+                                            const struct rigid *T_co, float close_m);
 
 #ifdef __cplusplus
 }

@@ -124,36 +124,55 @@ static int holds(const double scatter[9], uint32_t n, const struct hypothesis_pa
     return value[1] >= (double)p->second * n && value[2] >= (double)p->third * n;
 }
 
+/* (O17) What the picture says of all points. pixel, scatter: what supports it, and n n^T of these
+ * points added up; or NULL. */
+static struct hypothesis_view see_all(uint32_t *pixel, double scatter[9], const struct surface *s,
+                                      const struct object *o, const struct rigid *T_co, float close)
+{
+    struct hypothesis_view v = {0, 0, 0};
+
+    for (size_t i = 0; i < o->n_points; i++) {
+        struct hypothesis_point at = hypothesis_place(s, T_co, &o->point[i]);
+        int partner = -1;
+        enum hypothesis_sight sight = hypothesis_see(&partner, s, &at, close);
+        v.facing += sight != HYPOTHESIS_AWAY;
+        v.contradicted += sight == HYPOTHESIS_CONTRADICTED;
+        if (sight != HYPOTHESIS_SUPPORTED)
+            continue;
+        if (pixel)
+            pixel[v.supported] = (uint32_t)partner;
+        v.supported++;
+        for (int k = 0; scatter && k < 9; k++)
+            scatter[k] += (double)axis(at.normal, k / 3) * (double)axis(at.normal, k % 3);
+    }
+    return v;
+}
+
+struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,
+                                            const struct rigid *T_co, float close_m)
+{
+    return see_all(NULL, NULL, s, o, T_co, close_m);
+}
+
 /* (O16), (O17) Returns 0: the picture does not show the object there. pixel: what supports it. */
 static int verify(struct hypothesis *h, uint32_t *pixel, const struct surface *s,
                   const struct object *o, const struct hypothesis_params *p)
 {
-    uint32_t contradicted = 0, facing = 0;
     double scatter[9] = {0};
     float gate = p->gate_m;
+    struct hypothesis_view v;
 
-    h->points = 0;
     for (int i = 0; i < p->rounds; i++) {
         if (!step(&h->T_co, s, o, gate))
             return 0;
         gate = gate * SHRINK > p->close_m ? gate * SHRINK : p->close_m;
     }
-    for (size_t i = 0; i < o->n_points; i++) {
-        struct hypothesis_point at = hypothesis_place(s, &h->T_co, &o->point[i]);
-        int partner = -1;
-        enum hypothesis_sight sight = hypothesis_see(&partner, s, &at, p->close_m);
-        facing += sight != HYPOTHESIS_AWAY;
-        contradicted += sight == HYPOTHESIS_CONTRADICTED;
-        if (sight != HYPOTHESIS_SUPPORTED)
-            continue;
-        pixel[h->points++] = (uint32_t)partner;
-        for (int k = 0; k < 9; k++)
-            scatter[k] += (double)axis(at.normal, k / 3) * (double)axis(at.normal, k % 3);
-    }
+    v = see_all(pixel, scatter, s, o, &h->T_co, p->close_m);
+    h->points = v.supported;
     if (h->points == 0)
         return 0;
-    h->score = (float)h->points / (float)(h->points + contradicted);
-    h->support = (float)h->points / (float)facing;
+    h->score = (float)h->points / (float)(h->points + v.contradicted);
+    h->support = (float)h->points / (float)v.facing;
     return (int)h->points >= p->points && h->score >= p->score && h->support >= p->visible &&
            holds(scatter, h->points, p);
 }

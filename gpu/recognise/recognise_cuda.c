@@ -77,7 +77,7 @@ int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_conf
                         const struct library *l, struct err *err)
 {
     struct recognise_cuda *r = NULL;
-    int rc = 0, devices = 0;
+    int rc = 0, devices = 0, least = 0;
 
     *out = NULL;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
@@ -86,7 +86,9 @@ int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_conf
     if (!r)
         return err_set(err, ERR_MEMORY, "no memory");
     r->config = *c;
-    CU_TRY(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking));
+    /* the lowest priority there is: kernels of frames that wait come first */
+    CU_TRY(cudaDeviceGetStreamPriorityRange(&least, NULL));
+    CU_TRY(cudaStreamCreateWithPriority(&r->stream, cudaStreamNonBlocking, least));
     for (int i = 0; i <= RECOGNISE_PASSES; i++)
         CU_TRY(cudaEventCreateWithFlags(&r->event[i], 0));
     rc = take_all(r, l, err);
@@ -116,6 +118,11 @@ void recognise_cuda_close(struct recognise_cuda **out)
     if (r->stream)
         (void)cudaStreamDestroy(r->stream);
     free(r);
+}
+
+void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K)
+{
+    r->surface.K = K;
 }
 
 /* Enqueues a pass. */

@@ -42,6 +42,9 @@ MUST_CHECK int recognise_cuda_open(struct recognise_cuda **r, const struct recog
                                    const struct library *l, struct err *err);
 void recognise_cuda_close(struct recognise_cuda **r);
 
+/* The camera of the next pictures, as `K` of a surface (surface_shape()). */
+void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K);
+
 /*
  * recognise_cuda_run - a depth picture, up to its tensors' best matches
  *

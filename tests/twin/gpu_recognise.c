@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "gpu/recognise/recogniser.h"
 #include "tests/support/recognise_rig_cuda.h"
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
@@ -135,8 +136,52 @@ static void stages_agree(void **state)
     }
 }
 
+/* The recogniser finds the same on CUDA as on the processor, to the last bit, also when the camera
+ * changes between two pictures. */
+static void recognisers_agree(void **state)
+{
+    struct hypothesis a[HYPOTHESES_MAX], b[HYPOTHESES_MAX];
+    struct recogniser *cpu, *cuda;
+    struct shape_case c;
+    struct err err = {0};
+    uint32_t n, m, found = 0;
+    int rc;
+    (void)state;
+    rc = recogniser_open(&cuda, "cuda:0", W, H, &library, &err);
+    if (rc) {
+        print_message("# SKIP %s\n", err.text);
+        assert_int_equal(rc, ERR_UNSUPPORTED);
+        skip();
+    }
+    assert_int_equal(recogniser_open(&cpu, "cpu", W, H, &library, &err), 0);
+    assert_int_equal(shape_case_open(&c, W, H, &library, 200, &err), 0);
+    for (int k = 0; k < 3; k++) {
+        struct intrinsics K = shape_camera_of(W, H);
+        struct hypothesis_view v, u;
+        K.fx *= 1 + 0.01f * (float)k;
+        draw(&c, k);
+        assert_int_equal(recogniser_run(cpu, c.depth, K, a, &n, &err), 0);
+        assert_int_equal(recogniser_run(cuda, c.depth, K, b, &m, &err), 0);
+        assert_int_equal(n, m);
+        assert_memory_equal(a, b, n * sizeof *a);
+        found += n;
+        for (uint32_t i = 0; i < n; i++) {
+            v = recogniser_judge(cpu, a[i].object, &a[i].T_co);
+            u = recogniser_judge(cuda, a[i].object, &a[i].T_co);
+            assert_memory_equal(&v, &u, sizeof v);
+            assert_int_equal(v.supported, a[i].points);
+        }
+    }
+    print_message("# %u poses\n", found);
+    assert_true(found > 0);
+    shape_case_close(&c);
+    recogniser_close(&cpu);
+    recogniser_close(&cuda);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_agree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_agree),
+                                       cmocka_unit_test(recognisers_agree)};
     return cmocka_run_group_tests(tests, enrol, forget);
 }

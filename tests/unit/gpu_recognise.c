@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "gpu/recognise/match_point.h"
+#include "gpu/recognise/recogniser.h"
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
 
@@ -212,6 +213,60 @@ static void scene(void **state)
     shape_case_close(&c);
 }
 
+/* A view of three places: the recogniser finds what stands there, and says of each place whether it
+ * holds what it held. In an empty room there is nothing to find. */
+static void recogniser(void **state)
+{
+    struct shape_place place[2] = {{SHAPE_TORTOISE, shape_put(40, 0.05f, -0.1f, 0.053f)},
+                                   {SHAPE_TABLE, rigid_identity()}};
+    struct rigid T_wc = shape_around(vec3_make(0, 0, 0.05f), 8, 35, 0.85f);
+    struct rigid T_cw = rigid_inverse(&T_wc), T_co = rigid_mul(&T_cw, &place[0].T_wo), T_off;
+    struct rigid other = shape_put(40, 0.05f, 0.15f, 0.053f), behind = shape_put(0, -3, 0, 0);
+    struct intrinsics K = shape_camera_of(W, H), flat = {0, 0, 0, 0};
+    float *depth = malloc(W * H * sizeof *depth), degrees, metres;
+    struct hypothesis found[HYPOTHESES_MAX], again[HYPOTHESES_MAX];
+    struct hypothesis_view v;
+    struct recogniser *r;
+    struct err err;
+    uint32_t n, m;
+    (void)state;
+    assert_non_null(depth);
+    assert_int_equal(recogniser_open(&r, "cpu", 1, H, &library, &err), ERR_INPUT);
+    assert_null(r);
+    assert_int_equal(recogniser_open(&r, "cpu", W, H, &library, &err), 0);
+    assert_true(recogniser_bytes(W, H, &library) > 200 * sizeof(struct tensor));
+    shape_draw(depth, NULL, W, H, K, &T_wc, place, 2);
+    shape_noise(depth, W * H, 1);
+    assert_int_equal(recogniser_run(r, depth, flat, found, &n, &err), ERR_INPUT);
+    assert_int_equal(recogniser_run(r, depth, K, found, &n, &err), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(shapes[found[0].object], SHAPE_TORTOISE);
+    shape_off(&degrees, &metres, &found[0].T_co, &T_co);
+    print_message("# off by %.2f degrees, %.1f mm\n", (double)degrees, (double)metres * 1e3);
+    assert_true(degrees <= 3 && metres <= 0.01f);
+    v = recogniser_judge(r, 0, &T_co);
+    assert_true(v.supported > 0.6f * (float)v.facing && v.contradicted < 0.1f * (float)v.facing);
+    T_off = rigid_mul(&T_cw, &other); /* there one sees the table through it */
+    v = recogniser_judge(r, 0, &T_off);
+    assert_true(v.contradicted > 0.5f * (float)v.facing && v.supported < v.contradicted / 2);
+    T_off = rigid_mul(&T_cw, &behind);
+    v = recogniser_judge(r, 0, &T_off);
+    assert_int_equal(v.supported, 0);
+    /* another picture between the two leaves nothing behind */
+    shape_draw(depth, NULL, W, H, K, &T_wc, &place[1], 1);
+    shape_noise(depth, W * H, 2);
+    assert_int_equal(recogniser_run(r, depth, K, again, &m, &err), 0);
+    assert_int_equal(m, 0);
+    shape_draw(depth, NULL, W, H, K, &T_wc, place, 2);
+    shape_noise(depth, W * H, 1);
+    assert_int_equal(recogniser_run(r, depth, K, again, &m, &err), 0);
+    assert_int_equal(m, n);
+    assert_memory_equal(again, found, n * sizeof *found);
+    recogniser_close(&r);
+    assert_null(r);
+    free(depth);
+}
+
 /* Tensors of an object may share entries: a library has room for what they name. */
 static void shared_entries(void **state)
 {
@@ -254,6 +309,7 @@ int main(void)
         cmocka_unit_test(bytes),
         cmocka_unit_test(bad_views),
         cmocka_unit_test(scene),
+        cmocka_unit_test(recogniser),
         cmocka_unit_test(bad_libraries),
         cmocka_unit_test(shared_entries),
     };

@@ -1,0 +1,142 @@
+#include "gpu/recognise/recogniser.h"
+
+#include "gpu/recognise/recogniser_back.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The tensors of every picture are drawn by the same lot. */
+#define SEED 1
+
+struct recogniser {
+    const struct library *library;
+    struct tensor_params tensor;
+    struct surface surface;
+    struct tensors tensors;
+    uint64_t *best;                     /* [tensor.n][objects] */
+    const struct recogniser_back *back; /* NULL: the processor */
+    void *at;
+};
+
+static struct tensor_params params_of(const struct library *l)
+{
+    struct tensor_params p = tensor_params_default();
+
+    p.unit_m = l->unit_m;
+    p.voxel = l->voxel;
+    p.seed = SEED;
+    return p;
+}
+
+size_t recogniser_bytes(int w, int h, const struct library *l)
+{
+    struct tensor_params p = params_of(l);
+    struct surface s = {0};
+    size_t pixels, n = (size_t)p.n;
+
+    surface_shape(&s, w, h, (struct intrinsics){1, 1, 0, 0}, surface_step(w, h));
+    pixels = (size_t)s.w * (size_t)s.h;
+    return sizeof(struct recogniser) + (size_t)w * (size_t)h * sizeof *s.depth +
+           pixels * (sizeof *s.filtered + sizeof *s.point + sizeof *s.normal + sizeof *s.mesh) +
+           tensor_cells(&p, s.w, s.h) * sizeof(uint64_t) +
+           n * (sizeof(struct tensor) + sizeof(uint32_t) + l->n_objects * sizeof(uint64_t)) +
+           l->n_tensors * (sizeof *l->tensor + sizeof *l->from) + l->n_entries * sizeof *l->entry;
+}
+
+/* The number of "cuda:N"; -1: it is the processor. */
+static int cuda_of(const char *device)
+{
+    if (strncmp(device, "cuda", 4) != 0)
+        return -1;
+    return device[4] == ':' ? atoi(device + 5) : 0;
+}
+
+static int open_back(struct recogniser *r, const char *device, int w, int h, struct err *err)
+{
+    int number = cuda_of(device);
+
+    if (number < 0)
+        return 0;
+    if (!recogniser_cuda)
+        return err_set(err, ERR_UNSUPPORTED, "this build has no CUDA to recognise objects with");
+    r->back = recogniser_cuda;
+    return r->back->open(&r->at, number, w, h, r->library, &r->tensor, err);
+}
+
+int recogniser_open(struct recogniser **out, const char *device, int w, int h,
+                    const struct library *l, struct err *err)
+{
+    const struct intrinsics any = {1, 1, 0, 0}; /* until the first picture */
+    struct recogniser *r = NULL;
+    int rc = surface_check(w, h, &any, err);
+
+    *out = NULL;
+    if (rc)
+        return rc;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(err, ERR_MEMORY, "no memory for a recogniser");
+    r->library = l;
+    r->tensor = params_of(l);
+    r->best = malloc((size_t)r->tensor.n * l->n_objects * sizeof *r->best);
+    if (!r->best)
+        rc = err_set(err, ERR_MEMORY, "no memory for a recogniser's matches");
+    if (rc == 0)
+        rc = surface_new(&r->surface, w, h, any, surface_step(w, h), err);
+    if (rc == 0)
+        rc = tensor_new(&r->tensors, &r->surface, &r->tensor, err);
+    if (rc == 0)
+        rc = open_back(r, device, w, h, err);
+    if (rc)
+        recogniser_close(&r);
+    *out = r;
+    return rc;
+}
+
+void recogniser_close(struct recogniser **out)
+{
+    struct recogniser *r = *out;
+
+    *out = NULL;
+    if (!r)
+        return;
+    if (r->back)
+        r->back->close(&r->at);
+    tensor_free(&r->tensors);
+    surface_free(&r->surface);
+    free(r->best);
+    free(r);
+}
+
+int recogniser_run(struct recogniser *r, const float *depth, struct intrinsics K,
+                   struct hypothesis *found, uint32_t *n, struct err *err)
+{
+    const struct surface_params sp = surface_params_default();
+    const struct match_params mp = match_params_default();
+    const struct hypothesis_params hp = hypothesis_params_default();
+    struct surface *s = &r->surface;
+    int rc = surface_check(s->depth_w, s->depth_h, &K, err);
+
+    *n = 0;
+    if (rc)
+        return rc;
+    surface_shape(s, s->depth_w, s->depth_h, K, s->step);
+    s->depth = depth;
+    if (r->back) {
+        rc = r->back->run(r->at, depth, s, &r->tensors, r->best, err);
+    } else {
+        surface_cpu_run(s, &sp);
+        tensor_cpu_run(&r->tensors, &r->tensor);
+        match_cpu_run(r->best, r->tensors.tensor, *r->tensors.n_tensors, r->library, &mp);
+    }
+    s->depth = NULL; /* the caller's */
+    return rc ? rc : hypothesis_cpu_run(found, n, &r->tensors, r->best, r->library, &hp, err);
+}
+
+struct hypothesis_view recogniser_judge(const struct recogniser *r, uint32_t object,
+                                        const struct rigid *T_co)
+{
+    const struct hypothesis_params hp = hypothesis_params_default();
+
+    return hypothesis_cpu_judge(&r->surface, r->library->object[object], T_co, hp.close_m);
+}

@@ -1,0 +1,29 @@
+/*
+ * recogniser_back.h - what computes for a recogniser where that is not the processor (internal to
+ * gpu/)
+ */
+#ifndef RECOND_GPU_RECOGNISER_BACK_H
+#define RECOND_GPU_RECOGNISER_BACK_H
+
+#include "gpu/recognise/match.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As recogniser_open(), _run() and _close(), up to the best matches. `at` is the back end's own. */
+struct recogniser_back {
+    int (*open)(void **at, int device, int w, int h, const struct library *l,
+                const struct tensor_params *t, struct err *err);
+    int (*run)(void *at, const float *depth, struct surface *s, struct tensors *t, uint64_t *best,
+               struct err *err);
+    void (*close)(void **at);
+};
+
+/* NULL in a build without CUDA (recogniser_none.c). */
+extern const struct recogniser_back *const recogniser_cuda;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
