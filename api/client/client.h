@@ -137,6 +137,8 @@ struct client_stream_config {
     void (*on_ack)(void *ctx, const struct control_ack *ack); /* not of `later`, which is no end */
     /* Poses of frames that were answered are others now, in the stream's convention. */
     void (*on_poses)(void *ctx, const struct control_poses *poses);
+    /* Things that the session has recognised, as they are now; all of them with each connection. */
+    void (*on_objects)(void *ctx, const struct control_objects *objects);
     void (*on_cloud)(void *ctx, const struct cloud *cloud); /* after blocks were applied */
     /* hash_equal: points and hash of the mirror are those of the server. */
     void (*on_sync)(void *ctx, const struct control_sync *sync, bool hash_equal);

@@ -273,6 +273,10 @@ static int on_text(struct client_talk *t, const uint8_t *msg, size_t len, struct
         if (t->config.on_poses)
             t->config.on_poses(t->config.ctx, &m.poses);
         return 0;
+    case CONTROL_OBJECTS:
+        if (t->config.on_objects)
+            t->config.on_objects(t->config.ctx, &m.objects);
+        return 0;
     case CONTROL_SYNC:
         if (!t->has_ready)
             return err_set(err, ERR_INPUT, "the server sent `sync` before `ready`");

@@ -8,9 +8,9 @@
 
 #define CONTROL_DEPTH_MAX 8
 
-static const char *const op_names[] = {"start", "end",    "ping",   "ready", "ack",
-                                       "sync",  "ended",  "closed", "pong",  "error",
-                                       "bye",   "camera", "poses",  NULL};
+static const char *const op_names[] = {"start", "end",    "ping",   "ready",   "ack",
+                                       "sync",  "ended",  "closed", "pong",    "error",
+                                       "bye",   "camera", "poses",  "objects", NULL};
 static const char *const role_names[] = {"ingest", "view", NULL};
 static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
@@ -277,6 +277,9 @@ static void parse_members(const struct json_at *at, struct control_message *m)
     case CONTROL_POSES:
         control_poses_parse(at, &m->poses);
         break;
+    case CONTROL_OBJECTS:
+        control_objects_parse(at, &m->objects);
+        break;
     case CONTROL_SYNC:
         parse_sync(at, &m->sync);
         break;
@@ -453,6 +456,15 @@ size_t control_write(char *buf, size_t cap, const struct control_message *m)
         break;
     case CONTROL_POSES:
         control_poses_write(&w, &m->poses);
+        break;
+    case CONTROL_OBJECTS:
+        json_open_list(&w, "objects");
+        for (int i = 0; i < m->objects.n; i++) {
+            json_open_map(&w, NULL);
+            control_object_write(&w, &m->objects.at[i]);
+            json_close(&w);
+        }
+        json_close(&w);
         break;
     case CONTROL_SYNC:
         write_sync(&w, &m->sync);

@@ -20,6 +20,9 @@
  *    "jpeg":75}   revision, submap, pose and quality of a frame that was used for a cloud
  *   {"op":"poses","revision":R,"seqs":[N,...],"poses":[[qx,qy,qz,qw,tx,ty,tz],...]}
  *                   at most 24 frames of the client's source whose poses are others now
+ *   {"op":"objects","objects":[{"id":1,"object":"mug","class":"cup","state":"new"|"seen"|"lost",
+ *    "submap":S,"pose":[qx,qy,qz,qw,tx,ty,tz],"box":[x,y,z,x,y,z],"score":0.97,"support":0.61,
+ *    "seq":N,"revision":R},...]}   at most 6 things that were recognised, as they are now
  *   {"op":"sync","revision":R,"points":N,"hash":"16 hex digits"}   all up to R has been sent
  *   {"op":"ended","revision":R}    the answer to `end`: all frames of this client are answered
  *   {"op":"closed","revision":R}   the session takes no more frames, and all of it has been sent
@@ -63,9 +66,10 @@ enum control_op {
     CONTROL_ERROR,
     CONTROL_BYE,
     CONTROL_CAMERA,
-    CONTROL_POSES
+    CONTROL_POSES,
+    CONTROL_OBJECTS
 };
-#define CONTROL_OPS (CONTROL_POSES + 1)
+#define CONTROL_OPS (CONTROL_OBJECTS + 1)
 
 /* What a side of a stream can do beyond the first form of the protocol, with the word that is
  * sent. */
@@ -180,6 +184,35 @@ struct control_poses {
     float pose[CONTROL_POSES_MAX][7]; /* as control_ack.pose */
 };
 
+#define CONTROL_OBJECTS_MAX 6 /* of a message */
+#define CONTROL_OBJECT_CAP 64 /* of a name, a class */
+
+/* What is known of a thing that was recognised. */
+enum control_object_state {
+    CONTROL_OBJECT_NEW,  /* "new": seen for the first time */
+    CONTROL_OBJECT_SEEN, /* "seen": again, perhaps elsewhere */
+    CONTROL_OBJECT_LOST  /* "lost": what is seen where it was says that it is there no more */
+};
+
+/* A thing in the world that an enrolled object was recognised in. */
+struct control_object {
+    uint32_t id; /* of the session, from 1 on; never used again */
+    char object[CONTROL_OBJECT_CAP], class_name[CONTROL_OBJECT_CAP]; /* class: "" = not said */
+    enum control_object_state state;
+    uint32_t submap;   /* whose world `pose` is in */
+    float pose[7];     /* T_wo: q x y z w and t, from the object's own axes to that world */
+    float box[6];      /* the object in its own axes, metres: lowest corner, highest corner */
+    float score;       /* of its points that can be judged, the share that the picture confirms */
+    float support;     /* of those that face the camera, the share that it confirms */
+    uint64_t seq;      /* of the frame that says so, of its source */
+    uint64_t revision; /* of the cloud, with that frame's points in it */
+};
+
+struct control_objects {
+    int n;
+    struct control_object at[CONTROL_OBJECTS_MAX];
+};
+
 struct control_sync {
     uint64_t revision, points, hash;
 };
@@ -213,6 +246,7 @@ struct control_message {
         struct control_ready ready;
         struct control_ack ack;
         struct control_poses poses;
+        struct control_objects objects;
         struct control_sync sync;
         struct control_ended ended;
         struct control_pong pong;
@@ -231,7 +265,12 @@ MUST_CHECK int control_parse(struct control_message *m, const char *text, size_t
  * too small. */
 size_t control_write(char *buf, size_t cap, const struct control_message *m);
 
+/* The members of an item of `objects`, in a map that the caller opened. */
+struct json_writer;
+void control_object_write(struct json_writer *w, const struct control_object *o);
+
 const char *control_reason_name(enum control_reason r);
+const char *control_object_state_name(enum control_object_state s);
 bool control_source_valid(const char *name);
 
 /* A pose q x y z w, t with OpenCV camera axes becomes one with OpenGL's, and back. */

@@ -20,5 +20,6 @@ void control_ack_parse(const struct json_at *at, struct control_ack *ack);
 void control_ack_write(struct json_writer *w, const struct control_ack *ack);
 void control_poses_parse(const struct json_at *at, struct control_poses *poses);
 void control_poses_write(struct json_writer *w, const struct control_poses *poses);
+void control_objects_parse(const struct json_at *at, struct control_objects *objects);
 
 #endif

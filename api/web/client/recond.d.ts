@@ -85,6 +85,22 @@ export interface Ready {
   rate?: number;
   jpeg?: number;
 }
+/** A thing in the world that an enrolled object was recognised in. */
+export interface Thing {
+  id: number;
+  object: string;
+  class?: string;
+  state: 'new' | 'seen' | 'lost';
+  submap: number;
+  /** [qx, qy, qz, qw, tx, ty, tz]: from the object's own axes to those of the submap. */
+  pose: [number, number, number, number, number, number, number];
+  /** The object in its own axes: lowest corner, highest corner. */
+  box: [number, number, number, number, number, number];
+  score: number;
+  support: number;
+  seq: number;
+  revision: number;
+}
 export type StateName = 'new' | 'connecting' | 'open' | 'waiting' | 'over';
 
 export interface Events {
@@ -92,6 +108,8 @@ export interface Events {
   ready: Ready;
   ack: Ack;
   poses: { revision: number; seqs: number[]; poses: number[][] };
+  /** Things as they are now; all that are known with each connection. */
+  objects: Thing[];
   sync: Sync;
   ended: { revision: number };
   closed: { revision: number };

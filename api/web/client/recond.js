@@ -317,6 +317,8 @@ export class Client {
 
   on_poses(m) { this.tell('poses', m); }
 
+  on_objects(m) { this.tell('objects', m.objects); }
+
   on_sync(m) {
     this.mirror?.sync(m);
     this.tell('sync', m);

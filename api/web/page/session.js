@@ -178,6 +178,8 @@ class SessionPage {
     client.on('state', () => this.numbers());
     client.on('ack', m => m.pose && this.view.camera({ source, seq: m.seq, ...placed(m, pose) }));
     client.on('poses', m => this.view.corrected(m.seqs.map((seq, i) => ({ seq, ...placed({ pose: m.poses[i] }, pose) })), source));
+    client.on('ready', () => this.view.recognised(null));
+    client.on('objects', list => this.view.recognised(list));
     client.on('error', why => { if (why.type === 'store-full' && this.capture) this.capture.full = why; });
     client.on('closed', () => this.refresh());
     client.on('ended', () => this.numbers());

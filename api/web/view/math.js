@@ -20,6 +20,12 @@ export function rotate(q, p) {
   return add(add(p, scale(t, q[3])), cross(q, t));
 }
 
+/** The rotation that is b, then a. */
+export function turned([ax, ay, az, aw], [bx, by, bz, bw]) {
+  return [aw * bx + ax * bw + ay * bz - az * by, aw * by - ax * bz + ay * bw + az * bx, aw * bz + ax * by - ay * bx + az * bw,
+    aw * bw - ax * bx - ay * by - az * bz];
+}
+
 /** R(q)^-1 p */
 export function unrotate(q, p) {
   return rotate([-q[0], -q[1], -q[2], q[3]], p);

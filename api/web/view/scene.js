@@ -1,5 +1,5 @@
 /* scene.js - what stands in the world beside the points: the phone's way and its frustum, boxes, what is measured */
-import {EDGES, add, corners, length, rotate, sub} from './math.js';
+import {EDGES, add, corners, length, rotate, sub, turned} from './math.js';
 
 const TRAIL_STEP_M = 0.02, TRAIL_MOST = 20000, FRUSTUM_M = 0.25;
 /* Red, green, blue, and how much of what is behind is covered: 255 is seen through the cloud, too. */
@@ -66,9 +66,9 @@ export class Scene {
   /**
    * All lines.
    * @param {{place: (submap: number) => {q: number[], t: number[]}|null, boxes: {box: object, q: number[], t: number[], object: boolean}[],
-   *   clip: object|null, show: {trail: boolean, boxes: boolean, before: boolean}}} about
+   *   things: {box: object, q: number[], t: number[]}[], clip: object|null, show: {trail: boolean, boxes: boolean, before: boolean}}} about
    */
-  segments({place, boxes, clip, show}) {
+  segments({place, boxes, things = [], clip, show}) {
     const out = [], line = (a, b, colour) => out.push({a, b, colour});
     const cage = (box, q, t, colour) => {
       const p = corners(box).map(c => add(rotate(q, c), t));
@@ -79,6 +79,7 @@ export class Scene {
       this.frustumLines(place, line);
     }
     if (show.boxes) for (const b of boxes) cage(b.box, b.q, b.t, b.object ? PAINT.object : PAINT.box);
+    for (const b of things) cage(b.box, b.q, b.t, PAINT.object);
     if (clip) cage(clip, [0, 0, 0, 1], [0, 0, 0], PAINT.clip);
     for (const p of this.measured)
       for (const axis of [[1, 0, 0], [0, 1, 0], [0, 0, 1]]) line(sub(p, axis.map(x => 0.02 * x)), add(p, axis.map(x => 0.02 * x)), PAINT.measure);
@@ -112,12 +113,7 @@ export class Scene {
   phoneInWorld(place) {
     const where = this.phone && place(this.phone.submap);
     if (!where) return null;
-    const [ax, ay, az, aw] = where.q, [bx, by, bz, bw] = this.phone.q;
-    return {
-      q: [aw * bx + ax * bw + ay * bz - az * by, aw * by - ax * bz + ay * bw + az * bx, aw * bz + ax * by - ay * bx + az * bw,
-        aw * bw - ax * bx - ay * by - az * bz],
-      t: add(rotate(where.q, this.phone.t), where.t),
-    };
+    return {q: turned(where.q, this.phone.q), t: add(rotate(where.q, this.phone.t), where.t)};
   }
 
   /** Metres between the two points that are measured, or null. */
