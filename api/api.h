@@ -113,6 +113,17 @@ struct api_submap {
     bool tied;     /* it was the server that found out where it lies */
 };
 
+#define API_OBJECTS_MAX 64          /* things that a session knows at a time */
+#define API_OBJECTS_HISTORY_MAX 256 /* changes of them that it remembers */
+
+/* What a session has recognised. */
+struct api_objects {
+    uint64_t looks, skipped; /* pictures that were looked at; that were due and were not */
+    int n, n_history;
+    struct control_object list[API_OBJECTS_MAX];
+    struct control_object history[API_OBJECTS_HISTORY_MAX]; /* the oldest first */
+};
+
 /* Names a cloud's file: the cloud's hash unless submaps were moved or asked for. */
 static inline uint64_t api_cloud_tag(uint64_t hash, uint64_t places, bool unplaced)
 {
@@ -268,6 +279,8 @@ struct core_ops {
     /* Where one of them lies from now on, over restarts as well. ERR_NOT_FOUND: there is none */
     int (*submap_place)(struct core *c, const char *id, uint32_t submap, const float pose[7],
                         struct err *err);
+    /* What it has recognised; all zeros where it looks for nothing. */
+    int (*recognised)(struct core *c, const char *id, struct api_objects *o, struct err *err);
     /* Poses from index `first` on; *n of at most cap. */
     int (*trajectory)(struct core *c, const char *id, uint64_t first, struct session_pose *poses,
                       int cap, int *n, struct err *err);

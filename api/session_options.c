@@ -134,6 +134,12 @@ const struct session_option session_options_table[] = {
     {"fps", SESSION_OPTION_REAL, FIELD(fps), 0.1, 1000, .standard = "30", .kinds = ANY,
      .unit = "frames a second", .flag = "rate", .arg = "FPS",
      .help = "Frames a second that the session takes at most, by their capture times"},
+    {"objects", SESSION_OPTION_NAMES, FIELD(objects), .kinds = MONO,
+     .flag = "objects", .arg = "NAMES",
+     .help = "Enrolled objects that are looked for in the depth of frames"},
+    {"recognise_hz", SESSION_OPTION_REAL, FIELD(recognise_hz), 0.01, 30, .standard = "2",
+     .kinds = MONO, .unit = "times a second",
+     .help = "How often a second objects are looked for at most, by the frames' capture times"},
 };
 /* clang-format on */
 #define ROWS (sizeof session_options_table / sizeof session_options_table[0])
@@ -168,6 +174,30 @@ static const char *name_of(const struct session_option *row, enum session_option
     return form == SESSION_OPTIONS_KEPT && row->kept ? row->kept : row->name;
 }
 
+bool session_options_name_valid(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 0 && n < API_NAME_CAP && name[0] != '.' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n;
+}
+
+bool session_options_name_at(const char *names, int i, char name[API_NAME_CAP])
+{
+    size_t n;
+
+    for (; i > 0 && names; i--) {
+        names = strchr(names, ',');
+        names = names ? names + 1 : NULL;
+    }
+    n = names ? strcspn(names, ",") : 0;
+    if (n == 0 || n >= API_NAME_CAP)
+        return false;
+    memcpy(name, names, n);
+    name[n] = '\0';
+    return true;
+}
+
 /* ------------------------------------------------------------------------------- in */
 
 /* Every member must be known, and an object have all of its own. */
@@ -185,6 +215,36 @@ static void check_members(const struct json_at *at, const char *group)
     json_only(at, keys);
     for (int i = 0; group && i < n; i++)
         json_require(at, keys[i]);
+}
+
+/* Names that differ, as one text. */
+static void read_names(const struct session_option *row, char *names, const struct json_at *at)
+{
+    const struct json *list = json_member(at->map, row->name);
+    size_t len = 0;
+
+    if (!list)
+        return;
+    if (json_kind(list) != JSON_KIND_LIST || json_count(list) > SESSION_OBJECTS_MAX) {
+        json_note(at, row->name, "must be a list of at most %d names", SESSION_OBJECTS_MAX);
+        return;
+    }
+    names[0] = '\0';
+    for (size_t i = 0; i < json_count(list); i++) {
+        const char *name = json_text(json_item(list, i));
+
+        if (!session_options_name_valid(name)) {
+            json_note(at, row->name,
+                      "names are 1 to 63 letters, digits, '-', '_' and '.', which is not first");
+            return;
+        }
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(json_text(json_item(list, k)), name) == 0) {
+                json_note(at, row->name, "names %s twice", name);
+                return;
+            }
+        len += (size_t)snprintf(names + len, row->size - len, "%s%s", i ? "," : "", name);
+    }
 }
 
 static void read_value(const struct session_option *row, void *field, const struct json_at *at,
@@ -207,6 +267,8 @@ static void read_value(const struct session_option *row, void *field, const stru
         json_get_f32(at, key, field, lo, hi);
     else if (row->type == SESSION_OPTION_TEXT)
         json_get_text(at, key, field, row->size);
+    else if (row->type == SESSION_OPTION_NAMES)
+        read_names(row, field, at);
     else if (row->type == SESSION_OPTION_WORD && json_get_choice(at, key, &word, row->words))
         *(int *)field = word + 1;
 }
@@ -241,6 +303,16 @@ void session_options_read(struct session_options *o, const struct json_at *at,
 
 /* ------------------------------------------------------------------------------- out */
 
+static void write_names(struct json_writer *w, const char *key, const char *names)
+{
+    char name[API_NAME_CAP];
+
+    json_open_list(w, key);
+    for (int i = 0; session_options_name_at(names, i, name); i++)
+        json_put_text(w, NULL, name);
+    json_close(w);
+}
+
 static void write_value(struct json_writer *w, const struct session_option *row, const void *field,
                         const char *key)
 {
@@ -256,18 +328,21 @@ static void write_value(struct json_writer *w, const struct session_option *row,
         json_put_f32(w, key, *(const float *)field);
     else if (row->type == SESSION_OPTION_TEXT)
         json_put_text(w, key, field);
+    else if (row->type == SESSION_OPTION_NAMES)
+        write_names(w, key, field);
     else if (row->type == SESSION_OPTION_WORD) {
         word = *(const int *)field;
         json_put_text(w, key, row->words[word ? word - 1 : 0]);
     }
 }
 
-/* Is a field as it was before anything was asked for? */
-static bool is_unset(const struct session_option *row, const struct session_options *o)
+bool session_options_unset(const struct session_option *row, const struct session_options *o)
 {
     static const char zero[API_NAME_CAP];
+    const char *field = (const char *)o + row->offset;
 
-    return memcmp((const char *)o + row->offset, zero, row->size) == 0;
+    return row->type == SESSION_OPTION_NAMES ? field[0] == '\0'
+                                             : memcmp(field, zero, row->size) == 0;
 }
 
 /* The first row is the name. */
@@ -279,7 +354,7 @@ static bool is_written(const struct session_option *row, const struct session_op
     if (row->given)
         return *(const bool *)((const char *)o + row->given);
     if (form == SESSION_OPTIONS_ASKED)
-        return !is_unset(row, o);
+        return !session_options_unset(row, o);
     return form == SESSION_OPTIONS_KEPT || row != session_options_table;
 }
 
@@ -313,8 +388,8 @@ void session_options_fill(struct session_options *o, const struct session_option
         const struct session_option *row = &session_options_table[i];
         char *field = (char *)o + row->offset;
 
-        if (row->type == SESSION_OPTION_TEXT || !session_options_apply(row, o->kind) ||
-            !is_unset(row, o))
+        if (row->type == SESSION_OPTION_TEXT || row->type == SESSION_OPTION_NAMES ||
+            !session_options_apply(row, o->kind) || !session_options_unset(row, o))
             continue;
         if (row->standard)
             memcpy(field, (const char *)defaults + row->offset, row->size);

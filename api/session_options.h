@@ -22,6 +22,7 @@
 #define API_NAME_CAP 64
 #define SESSION_KEYFRAMES_MAX 9
 #define SESSION_NET_SIDE_MAX 2048
+#define SESSION_OBJECTS_MAX 16 /* that a session looks for */
 
 /*
  * What a session makes of its frames: X(WORD, word) is SESSION_WORD here, "word" in JSON, and
@@ -138,6 +139,9 @@ struct session_options {
     bool record;
     enum session_mode mode;
     float fps;
+    /* names of enrolled objects with a comma between two; how often a second they are looked for */
+    char objects[SESSION_OBJECTS_MAX * API_NAME_CAP];
+    float recognise_hz;
 };
 
 enum session_option_type {
@@ -146,6 +150,7 @@ enum session_option_type {
     SESSION_OPTION_COUNT, /* uint32_t */
     SESSION_OPTION_REAL,  /* float */
     SESSION_OPTION_TEXT,  /* char[size] */
+    SESSION_OPTION_NAMES, /* char[size]: names as objects have them, with a comma between two */
     SESSION_OPTION_WORD   /* an enum whose 0 is "not asked for"; words[i] is i + 1 */
 };
 
@@ -172,6 +177,10 @@ extern const int session_options_n;
 
 /* The word of an axis, "+z". */
 const char *session_options_up_word(enum session_up up);
+/* Name i of a list of names; false: there are no more. */
+bool session_options_name_at(const char *names, int i, char name[API_NAME_CAP]);
+/* Letters, digits, '-', '_' and '.', not first; 1 to 63 of them. */
+bool session_options_name_valid(const char *name);
 /* The axis of a word; SESSION_UP_DEFAULT if it is none. */
 enum session_up session_options_up(const char *word);
 
@@ -192,6 +201,9 @@ void session_options_read(struct session_options *options, const struct json_at 
 /* The members of an object that the caller opened. */
 void session_options_write(struct json_writer *w, const struct session_options *options,
                            enum session_options_form form);
+
+/* Is the field as it was before anything was asked for? */
+bool session_options_unset(const struct session_option *row, const struct session_options *o);
 
 /* Does a session of this kind have the option? */
 bool session_options_apply(const struct session_option *row, enum session_kind kind);

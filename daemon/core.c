@@ -42,6 +42,7 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .metrics = &c->metrics,
         .commit = c->commit,
         .tying = c->tying,
+        .recognising = c->recognising,
         .store = c->store,
         .open = open};
     struct api_device info;
@@ -147,6 +148,10 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .tied_bytes = tying_state_bytes,
                                         .tied = tying_save,
                                         .tied_again = tying_load,
+                                        .settled = recognising_settled,
+                                        .recognised_bytes = recognising_state_bytes,
+                                        .recognised = recognising_save,
+                                        .recognised_again = recognising_load,
                                         .origin = core_tell_origin,
                                         .free = core_free_session,
                                         .make = core_admit_again,
@@ -174,6 +179,8 @@ int core_open(struct core **core, const struct config *config, const struct core
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = open_objects(c, err);
+    if (rc == 0)
+        rc = recognising_start(&c->recognising, c->objects, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -253,6 +260,8 @@ void core_stop(struct core *c)
         commit_stop(c->commit);
     if (c->tying)
         tying_stop(c->tying);
+    if (c->recognising)
+        recognising_stop(c->recognising);
     if (c->store)
         store_stop(c->store);
 }
@@ -271,6 +280,7 @@ void core_close(struct core **core)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
     tying_free(&c->tying);
+    recognising_free(&c->recognising);
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);

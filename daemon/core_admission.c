@@ -1,8 +1,10 @@
 /* A session's way in, newly asked for or back after a restart, and its end. */
 #include "daemon/core_internal.h"
 
+#include "daemon/log.h"
 #include "daemon/session/options.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/tenant.h"
 #include "daemon/work/parts.h"
 
 #include <limits.h>
@@ -101,6 +103,16 @@ int core_admit_setup(struct core *c, const struct session_options *options, cons
         return rc;
     setup->tenant = tenant_get(c->tenants, owner);
     return setup->tenant ? 0 : err_set(err, ERR_MEMORY, "no memory for a session's owner");
+}
+
+int core_admit_objects(struct core *c, struct session_setup *setup, struct err *err)
+{
+    uint64_t bytes;
+    int rc =
+        recognising_admit(c->recognising, &setup->options, tenant_name(setup->tenant), &bytes, err);
+
+    setup->memory_bytes += bytes;
+    return rc;
 }
 
 /* Where the memory does not suffice: which smaller session would fit. */
@@ -223,11 +235,14 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
 {
     struct core *c = core;
     struct session_setup setup;
+    struct err gone = {0};
     int rc = core_admit_setup(c, &m->options, m->owner, &setup, err);
 
     *s = NULL;
     if (rc)
         return rc;
+    if (core_admit_objects(c, &setup, &gone)) /* it looks for the others */
+        LOG_AT(LOG_WARNING, "session %s comes back, but %s", m->id, gone.text);
     setup.rank = m->rank;
     if (m->rank > atomic_load(&c->last_rank)) /* new sessions stand behind those that come back */
         atomic_store(&c->last_rank, m->rank);

@@ -44,6 +44,8 @@ static int op_session_create(struct core *c, const struct session_options *optio
         rc = core_admit_setup(c, options, owner, &setup, err);
     if (rc == 0)
         rc = tenant_allows(setup.tenant, options, &setup.options, err);
+    if (rc == 0)
+        rc = core_admit_objects(c, &setup, err);
     if (rc)
         return rc;
     rc = core_admit(c, &setup, &s, err);
@@ -228,6 +230,28 @@ static int op_submaps(struct core *c, const char *id, struct api_submap *list, i
     *n = session_submaps(s, list);
     session_unref(s);
     return 0;
+}
+
+static int op_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err)
+{
+    struct instances *now;
+    struct session *s;
+    int rc = find(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    now = calloc(1, sizeof(*now));
+    rc = now ? session_is_back(s, err) : err_set(err, ERR_MEMORY, "no memory for objects");
+    if (rc == 0 && session_get_objects(s, now)) {
+        o->looks = now->n_looks;
+        o->skipped = now->n_skipped;
+        o->n = now->n;
+        memcpy(o->list, now->at, sizeof(o->list));
+        o->n_history = instances_history(now, o->history);
+    }
+    free(now);
+    session_unref(s);
+    return rc;
 }
 
 static int op_submap_place(struct core *c, const char *id, uint32_t submap, const float pose[7],
@@ -489,6 +513,7 @@ const struct core_ops core_ops = {
     .export_close = op_export_close,
     .submaps = op_submaps,
     .submap_place = op_submap_place,
+    .recognised = op_recognised,
     .trajectory = op_trajectory,
     .depth = op_depth,
     .object_add = core_objects_add,

@@ -92,6 +92,22 @@ static int set_word(const struct reconctl_option *o, int *to, const char *text, 
     return err_set(err, ERR_INPUT, "--%s takes one of %s, not '%.30s'", o->name, list, text);
 }
 
+/* Names of objects with a comma between two. */
+static int set_names(const struct reconctl_option *o, char *to, const char *text, struct err *err)
+{
+    char name[API_NAME_CAP];
+    int n = 0;
+
+    snprintf(to, o->row->size, "%s", text);
+    while (session_options_name_at(text, n, name) && session_options_name_valid(name))
+        n++;
+    if (n > 0 && n <= SESSION_OBJECTS_MAX && !session_options_name_at(text, n, name) &&
+        strlen(text) < o->row->size && text[strlen(text) - 1] != ',')
+        return 0;
+    return err_set(err, ERR_INPUT, "--%s takes 1 to %d names with a comma between two, not '%.60s'",
+                   o->name, SESSION_OBJECTS_MAX, text);
+}
+
 /* Sets an option of the session. Words that the server would refuse only after the source was
  * opened are refused here. */
 static int set_row(const struct reconctl_option *o, void *to, const char *text, struct err *err)
@@ -105,6 +121,8 @@ static int set_row(const struct reconctl_option *o, void *to, const char *text, 
         snprintf(to, o->row->size, "%s", text);
         return 0;
     }
+    if (o->row->type == SESSION_OPTION_NAMES)
+        return set_names(o, to, text, err);
     rc = get_number(o, &v, text, err);
     if (rc == 0 && o->row->type == SESSION_OPTION_REAL)
         *(float *)to = (float)v;

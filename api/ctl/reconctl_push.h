@@ -51,6 +51,8 @@ const struct reconctl_push_kind *reconctl_push_kind(const struct reconctl_push_o
 /* Frames whose time of sending is remembered; > CLIENT_WINDOW_MAX */
 #define RECONCTL_PUSH_SENT_MAX 256
 
+#define RECONCTL_PUSH_OBJECTS_MAX 64 /* that are kept for the report; a session knows no more */
+
 struct reconctl_push_job {
     /* set by the caller */
     const struct reconctl_push_options *options;
@@ -78,6 +80,10 @@ struct reconctl_push_job {
     bool poses_wrong;      /* the server says that they do not fit the pictures */
     bool written, kept;    /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
+
+    /* things that were recognised, as they were told last */
+    struct control_object objects[RECONCTL_PUSH_OBJECTS_MAX];
+    int n_objects;
 
     /* for the progress bar, written by the job while others read */
     atomic_ullong total, points, block_bytes, points_received; /* total frames, 0 = not known */

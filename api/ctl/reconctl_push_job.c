@@ -57,6 +57,26 @@ static void on_cloud(void *ctx, const struct cloud *cloud)
     atomic_store(&j->points_received, j->stats.points_received);
 }
 
+/* Where a session forgets a thing for another one, the first that was lost is forgotten here. */
+static void on_objects(void *ctx, const struct control_objects *objects)
+{
+    struct reconctl_push_job *j = ctx;
+
+    for (int i = 0; i < objects->n; i++) {
+        int at = 0;
+
+        while (at < j->n_objects && j->objects[at].id != objects->at[i].id)
+            at++;
+        for (int k = 0; at == RECONCTL_PUSH_OBJECTS_MAX && k < at; k++)
+            if (j->objects[k].state == CONTROL_OBJECT_LOST)
+                at = k;
+        if (at == RECONCTL_PUSH_OBJECTS_MAX)
+            continue;
+        j->n_objects += at == j->n_objects;
+        j->objects[at] = objects->at[i];
+    }
+}
+
 static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
 {
     struct reconctl_push_job *j = ctx;
@@ -141,6 +161,7 @@ static int open_stream(struct reconctl_push_job *j)
         .on_lost = on_lost,
         .on_ack = on_ack,
         .on_cloud = on_cloud,
+        .on_objects = on_objects,
         .on_sync = on_sync,
         .on_ended = on_ended,
         .on_error = on_error,

@@ -134,13 +134,11 @@ static struct session_options complete(const struct reconctl_push_options *o,
 /* Flags of options that the kind has not are refused: they would not be sent. */
 static int check_flags(const struct session_options *asked, struct err *err)
 {
-    static const char none[API_NAME_CAP];
-
     for (int i = 0; i < session_options_n; i++) {
         const struct session_option *row = &session_options_table[i];
 
         if (row->flag && !session_options_apply(row, asked->kind) &&
-            memcmp((const char *)asked + row->offset, none, row->size) != 0)
+            !session_options_unset(row, asked))
             return err_set(err, ERR_INPUT, "--%s is not for a session of this kind", row->flag);
     }
     return 0;

@@ -69,6 +69,37 @@ static void print_session_json(const struct reconctl_push_job *j)
     reconctl_print(&w);
 }
 
+static void print_objects_json(const struct reconctl_push_job *j)
+{
+    char buf[2048];
+
+    for (int i = 0; i < j->n_objects; i++) {
+        struct json_writer w = json_writer(buf, sizeof buf);
+
+        json_open_map(&w, NULL);
+        json_put_text(&w, "type", "object");
+        json_put_text(&w, "session", j->session.id);
+        control_object_write(&w, &j->objects[i]);
+        reconctl_print(&w);
+    }
+}
+
+static void print_objects(const struct reconctl_push_job *j)
+{
+    char name[RECONCTL_SHOWN], class_name[RECONCTL_SHOWN];
+
+    for (int i = 0; i < j->n_objects; i++) {
+        const struct control_object *o = &j->objects[i];
+
+        printf("object   %u %s%s%s%s: %s at %.3f %.3f %.3f m in submap %u, score %.2f\n",
+               (unsigned)o->id, reconctl_shown(name, o->object, RECONCTL_SHOWN),
+               o->class_name[0] ? " (" : "",
+               reconctl_shown(class_name, o->class_name, RECONCTL_SHOWN),
+               o->class_name[0] ? ")" : "", control_object_state_name(o->state), (double)o->pose[4],
+               (double)o->pose[5], (double)o->pose[6], (unsigned)o->submap, (double)o->score);
+    }
+}
+
 /* Calls `say` for each thing that is worth a remark: a word for programs, a sentence for people. */
 static void remark(const struct reconctl_push_job *j,
                    void (*say)(void *ctx, const char *word, const char *sentence), void *ctx)
@@ -121,8 +152,10 @@ static void print_json(const struct reconctl_push_watch *w, const struct reconct
     char buf[2048], name[32];
     struct json_writer out = json_writer(buf, sizeof buf);
 
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
         print_session_json(&w->jobs[i]);
+        print_objects_json(&w->jobs[i]);
+    }
     json_open_map(&out, NULL);
     json_put_text(&out, "type", "summary");
     json_put_i64(&out, "exit", code);
@@ -191,6 +224,7 @@ static void print_text(const struct reconctl_push_watch *w, const struct reconct
             printf("hash     %016llx, server %016llx, export %016llx\n",
                    (unsigned long long)j->hash, (unsigned long long)j->server_hash,
                    (unsigned long long)j->export_hash);
+        print_objects(j);
     }
     remark(&w->jobs[0], print_remark, NULL);
     if (w->jobs[0].written)

@@ -46,6 +46,7 @@ void handle_session_kick(struct http_request *r);
 void handle_session_tokens(struct http_request *r);
 
 void handle_submap_list(struct http_request *r);
+void handle_recognised_list(struct http_request *r);
 void handle_submap_place(struct http_request *r);
 
 void handle_cloud_export(struct http_request *r);

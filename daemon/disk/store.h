@@ -70,6 +70,12 @@ struct store_ops {
     int (*tied)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
     /* The same back, into a session that no other thread knows yet. */
     int (*tied_again)(struct session *s, const uint8_t *buf, size_t len, struct err *err);
+    /* The same of what was recognised (daemon/work/recognising.h). A checkpoint waits while
+     * settled() says that not all of it is known yet; ops.save() follows. */
+    bool (*settled)(struct session *s);
+    size_t (*recognised_bytes)(struct session *s);
+    int (*recognised)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
+    int (*recognised_again)(struct session *s, const uint8_t *buf, size_t len, struct err *err);
     /* What computes the session's points: another text means that they may differ. */
     void (*origin)(const struct session *s, char origin[STORE_ORIGIN_CAP]);
     void (*free)(struct session *s); /* store_session_free() included */

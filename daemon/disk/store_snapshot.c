@@ -20,12 +20,14 @@
 #define SOURCES SECTION_TAG('D', 'S', 'R', 'C')
 #define POSITION SECTION_TAG('D', 'P', 'O', 'S') /* optional, where one is known */
 #define TIES SECTION_TAG('D', 'T', 'I', 'E')     /* optional, with the option ties */
+#define OBJECTS SECTION_TAG('D', 'I', 'N', 'S')  /* optional, with the option objects */
 
 unsigned store_reads(uint32_t tag)
 {
     if (tag == CORE)
         return CORE_VERSION;
-    return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION || tag == TIES
+    return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION || tag == TIES ||
+                   tag == OBJECTS
                ? 1
                : gpu_session_reads(tag);
 }
@@ -138,7 +140,24 @@ static size_t row_bytes(struct session *s, struct gpu_session *device)
            section_bytes(mirror_state_bytes(session_mirror(s))) +
            section_bytes(trajectory_state_bytes(session_trajectory(s))) +
            section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES) +
+           section_bytes(session_disk(s)->store->ops.recognised_bytes(s)) +
            section_bytes(session_disk(s)->store->ops.tied_bytes(s));
+}
+
+/* Where objects are looked for. */
+static int pack_objects(struct session *s, struct checkpoint_draft *d, struct err *err)
+{
+    const struct store_ops *ops = &session_disk(s)->store->ops;
+    size_t cap = ops->recognised_bytes(s), len = 0;
+    uint8_t *body = cap ? section_open(d->row, d->cap, d->len, cap) : NULL;
+    int rc;
+
+    if (cap == 0)
+        return 0;
+    rc = ops->recognised(s, body, body ? cap : 0, &len, err);
+    if (rc == 0)
+        section_close(d->row, &d->len, OBJECTS, 1, SECTION_OPTIONAL, len);
+    return rc;
 }
 
 /* Where there are keyframes. They are the last row, and what row_bytes() left for them. */
@@ -208,7 +227,8 @@ static int pack(struct session *s, struct gpu_session *device, const struct stor
     if (rc)
         return rc;
     pack_position(s, d);
-    return pack_ties(s, d, err);
+    rc = pack_objects(s, d, err);
+    return rc ? rc : pack_ties(s, d, err);
 }
 
 static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
@@ -253,7 +273,7 @@ void store_checkpoint(struct session *s, struct gpu_session *device, const struc
     struct checkpoint_draft *draft;
     struct err err = {0};
 
-    if (!d || !device || !due(d) || journal_log_fenced(d->log))
+    if (!d || !device || !due(d) || journal_log_fenced(d->log) || !d->store->ops.settled(s))
         return;
     draft = checkpoint_begin(d->store->checkpoint, row_bytes(s, device));
     if (!draft) /* another session's is under way: at the next turn */
@@ -339,6 +359,17 @@ static void unpack_ties(struct session *s, const struct checkpoint_state *c)
         LOG_AT(LOG_WARNING, "session %s: its keyframes are lost: %s", session_id(s), err.text);
 }
 
+/* Without them what was recognised begins anew. */
+static void unpack_objects(struct session *s, const struct checkpoint_state *c)
+{
+    struct section objects;
+    struct err err = {0};
+
+    if (section_find(&objects, c->row, c->len, OBJECTS) && objects.version == 1 &&
+        session_disk(s)->store->ops.recognised_again(s, objects.body, objects.len, &err))
+        LOG_AT(LOG_WARNING, "session %s: what was recognised is lost: %s", session_id(s), err.text);
+}
+
 int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err)
 {
     struct section core, mirror, trajectory, sources;
@@ -362,6 +393,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
         return rc;
     unpack_position(s, c);
     unpack_ties(s, c);
+    unpack_objects(s, c);
     session_disk(s)->number = c->number;
     atomic_store(&session_disk(s)->saved, c->number);
     session_set_resting(s, true);

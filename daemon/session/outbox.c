@@ -1,6 +1,7 @@
 #include "daemon/session/outbox.h"
 
 #include "daemon/session/corrections.h"
+#include "daemon/session/things_due.h"
 #include "proto/wire/result.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ struct outbox {
     /* A result went, so a block that waits is next: to a client that reads more slowly than results
      * come the cloud would never go. */
     bool after_result;
-    bool after_poses; /* corrected poses went out, a block is next */
+    bool after_news; /* corrected poses or things went out, a block is next */
     char text[CONTROL_TEXT_MAX];
 
     /* under lock */
@@ -40,14 +41,14 @@ struct outbox {
     struct control_error errors[ERRORS];
     int n_errors;
     uint64_t *held; /* [cap] revision of each block that the client holds */
-    uint32_t *
-        next; /* [cap] dirty list: index of the next block, itself when last, NONE when not in it */
+    uint32_t *next; /* [cap] next block of the dirty list, itself = last, NONE = not in it */
     uint32_t cap, head, tail;
     uint64_t marked; /* every commit up to this revision is in the set */
     bool synced;
     uint64_t synced_revision;
     struct corrections follow;
     struct places_due places;
+    struct things_due things;
     bool bye_due;
     enum outbox_haste haste;
     struct control_bye bye;
@@ -99,6 +100,7 @@ void outbox_free(struct outbox **outbox)
     free(o->acks);
     free(o->held);
     free(o->next);
+    things_due_free(&o->things);
     free(o);
     *outbox = NULL;
 }
@@ -264,6 +266,15 @@ void outbox_place(struct outbox *o, const struct places *places, uint32_t submap
 {
     pthread_mutex_lock(&o->lock);
     places_due_note(&o->places, places, submap);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
+                    uint32_t looking)
+{
+    pthread_mutex_lock(&o->lock);
+    o->broken |= !things_due_note(&o->things, all, mask);
+    o->things.looking = looking;
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -458,18 +469,21 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
     }
 }
 
-static bool take_poses(struct outbox *o, struct control_message *m)
+/* Poses that were corrected, then things that were recognised. */
+static bool take_news(struct outbox *o, struct control_message *m)
 {
     struct corrections part;
-    bool some;
+    bool open, poses, things;
 
-    m->op = CONTROL_POSES;
     do {
         pthread_mutex_lock(&o->lock);
-        some = o->started && !leaving(o) && !o->broken && corrections_next(&o->follow, &part);
+        open = o->started && !leaving(o) && !o->broken;
+        poses = open && corrections_next(&o->follow, &part);
+        things = open && !poses && things_due_next(&o->things, &m->objects);
         pthread_mutex_unlock(&o->lock);
-    } while (some && !corrections_read(&part, &m->poses));
-    return some;
+    } while (poses && !corrections_read(&part, &m->poses));
+    m->op = poses ? CONTROL_POSES : CONTROL_OBJECTS;
+    return poses || things;
 }
 
 /* Would a `sync` tell the client anything? */
@@ -485,11 +499,8 @@ static bool sync_due(struct outbox *o, uint64_t *marked)
     return due;
 }
 
-/*
- * The mirror is read outside this lock, so a commit may come in between. Its revision then differs
- * from the one up to which the set is complete, and the `sync` waits: the commit's marks are about
- * to come.
- */
+/* The mirror is read outside this lock. A commit that comes in between has another revision than
+ * the one up to which the set is complete, and the `sync` waits for the commit's marks. */
 static bool take_sync(struct outbox *o, struct control_message *m)
 {
     struct mirror_summary now;
@@ -517,7 +528,8 @@ static bool take_ended(struct outbox *o, struct control_message *m)
 
     pthread_mutex_lock(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
-        !leaving(o) && !o->broken && o->head == NONE && o->in_flight == 0 && o->ack_n == 0) {
+        !leaving(o) && !o->broken && o->head == NONE && o->in_flight == 0 && o->ack_n == 0 &&
+        !o->things.looking && !o->things.mask) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
         o->session_closed_told |= !o->ended_due;
@@ -572,15 +584,15 @@ enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
         kind = STREAM_BINARY;
     else if (take_control(o, &m))
         kind = say(o, &m, msg, len);
-    else if (!o->after_poses && take_poses(o, &m)) {
+    else if (!o->after_news && take_news(o, &m)) {
         kind = say(o, &m, msg, len);
-        o->after_poses = true;
+        o->after_news = true;
     } else if (take_frame_of_blocks(o, msg, len) || take_block(o, msg, len, sent)) {
         kind = STREAM_BINARY;
-        o->after_result = o->after_poses = false;
+        o->after_result = o->after_news = false;
     } else if (take_result(o, msg, len))
         kind = STREAM_BINARY;
-    else if (take_poses(o, &m) || take_sync(o, &m) || take_ended(o, &m) ||
+    else if (take_news(o, &m) || take_sync(o, &m) || take_ended(o, &m) ||
              (kind = take_end(o, &m)) == STREAM_TEXT)
         kind = say(o, &m, msg, len);
     sent->bytes = *len;

@@ -60,6 +60,11 @@ void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 /* A submap is there, or lies elsewhere now. To be called before its first block is marked. */
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap);
 
+/* Things that were recognised, of which those of the mask are news, in their newest state; all
+ * [INSTANCES_MAX]. While pictures are looked at, `ended` and `closed` wait. */
+void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
+                    uint32_t looking);
+
 /* The client feeds a source, of whose corrected poses it is told; before it starts. */
 void outbox_follow(struct outbox *o, struct trajectory *of, int source,
                    enum frame_pose_convention convention);
@@ -79,7 +84,7 @@ void outbox_bye(struct outbox *o, const struct control_bye *bye, enum outbox_has
 /*
  * outbox_next - the next message, borrowed until the next call
  * Order:   ready, answers and results with a block between two results, clear, places of submaps,
- *          blocks with corrected poses between them, sync, ended, closed, bye, close
+ *          blocks with corrected poses and objects between them, sync, ended, closed, bye, close
  */
 enum stream_kind outbox_next(struct outbox *o, const uint8_t **msg, size_t *len,
                              struct outbox_sent *sent);

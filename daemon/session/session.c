@@ -53,6 +53,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = results_new(&s->results, err);
     if (rc == 0)
         rc = sources_new(&s->sources, err);
+    if (rc == 0 && setup->options.objects[0] && !(s->instances = calloc(1, sizeof(*s->instances))))
+        rc = err_set(err, ERR_MEMORY, "no memory for what a session recognises");
     if (rc) {
         session_free(s);
         return rc;
@@ -85,6 +87,7 @@ void session_free(struct session *s)
     results_free(&s->results);
     sources_free(&s->sources);
     free(s->preview);
+    free(s->instances);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

@@ -17,6 +17,7 @@
 
 #include "api/api.h"
 #include "daemon/metrics.h"
+#include "daemon/session/instances.h"
 #include "daemon/session/mirror.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/pace.h"
@@ -101,6 +102,8 @@ struct session_work *session_work(const struct session *s);
 struct session_disk *session_disk(const struct session *s);
 void session_set_work(struct session *s, struct session_work *work);
 void session_set_disk(struct session *s, struct session_disk *disk);
+/* Is its journal being replayed? */
+bool session_recovering(struct session *s);
 /* session_kill() was called. */
 bool session_dead(const struct session *s);
 
@@ -178,6 +181,24 @@ bool session_result_wanted(struct session *s);
 /* A frame was used: its result, whose reference this takes. Its sender gets it with
  * session_answer(), clients that view at once. */
 void session_show(struct session *s, struct frame_result *result);
+/*
+ * session_look_begin / session_look_end - a frame's picture is looked at for objects
+ *
+ * For sessions with `objects` alone, whose things one thread changes at a time: what
+ * session_get_objects() gave it and instances_update() changed. Clients are not told that all is
+ * said until the look has ended.
+ * In:      now: what is known by the picture, NULL = nothing came of it; news: mask of what clients
+ *          are told of
+ */
+void session_look_begin(struct session *s);
+void session_look_end(struct session *s, const struct instances *now, uint64_t news);
+/* How often a picture that was due was not looked at, because others were waiting. */
+void session_look_skipped(struct session *s);
+/* What is known of recognised things, into `out`; and of pictures. False: the session looks for
+ * none. */
+bool session_get_objects(struct session *s, struct instances *out);
+/* Into a session that no other thread knows yet. */
+void session_set_objects(struct session *s, const struct instances *in);
 /* A message went to a client. */
 void session_sent(struct session *s, const struct outbox_sent *sent);
 /* depth [net_h][net_w] metres, 0 = none */

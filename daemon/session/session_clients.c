@@ -48,13 +48,15 @@ static int is_back(const struct session *s, struct err *err)
                : 0;
 }
 
-/* Under the lock. It is told of all submaps that are there; of later ones as they come. */
+/* Under the lock. It is told of all submaps and recognised things that are there; of later ones as
+ * they come. */
 static void add_client(struct session *s, struct session_client *c)
 {
     s->clients[s->n_clients++] = c;
     for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++)
         if (i == 0 || sources_has_world(s->sources, i))
             outbox_place(c->outbox, &s->places, i);
+    session_tell_objects(s, c);
 }
 
 int session_attach(struct session *s, struct session_client *c, struct err *err)

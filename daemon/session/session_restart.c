@@ -58,6 +58,16 @@ void session_restore(struct session *s, const struct session_saved *saved)
     s->kept = *saved;
 }
 
+bool session_recovering(struct session *s)
+{
+    bool recovering;
+
+    pthread_mutex_lock(&s->lock);
+    recovering = s->recovering;
+    pthread_mutex_unlock(&s->lock);
+    return recovering;
+}
+
 void session_set_recovering(struct session *s, bool closed, const struct api_token *tokens,
                             int n_tokens)
 {

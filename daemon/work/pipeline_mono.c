@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/work/depth_result.h"
+#include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
 #include "proto/geom/pose.h"
 
@@ -51,6 +52,7 @@ static void open_job(struct job *job)
                    session_world_before(job->session, item->submap) == (int)k->kept.submap;
 
     job->tie = tying_wants(job);
+    job->look = recognising_wants(job);
     job->frame = (struct gpu_frame){
         .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
         .rgb = item->rgb,
@@ -92,6 +94,8 @@ static void finish_job(struct job *job, struct control_ack *ack)
     session_publish(s, item->source, r, &commit);
     if (job->tie)
         tying_keep(job);
+    if (job->look)
+        recognising_keep(job, commit.revision);
     if (!depth_result_show(job, &r->T_wc))
         LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;

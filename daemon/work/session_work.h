@@ -20,6 +20,7 @@
 
 struct worker;
 struct tying_part;
+struct recognising_part;
 
 /* A frame of the session on its way through the device, from the queue to its answer. A session has
  * one at a time, for its turn lasts until the job is done. The worker holds it until its device is
@@ -33,6 +34,7 @@ struct job {
         struct gpu_pair pair;
     };
     bool tie;               /* it is kept as a keyframe (tying.h) */
+    bool look;              /* objects are looked for in its depth (recognising.h) */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -61,7 +63,8 @@ struct session_work {
     struct queue_item
         *held;    /* was taken for the device and waits until it takes sideways pictures */
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
-    struct tying_part *tying; /* tying.h */
+    struct tying_part *tying;             /* tying.h */
+    struct recognising_part *recognising; /* recognising.h */
     struct job job;
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
+#include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
 
 #include <math.h>
@@ -200,8 +201,10 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     k->device_turns = w->turns;
     queue_set_memory(session_queue(s), &memory);
     session_set_work(s, k);
-    if (tying_adopt(w->config.tying, s, &k->tying, err) == 0)
+    if (tying_adopt(w->config.tying, s, &k->tying, err) == 0 &&
+        recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err) == 0)
         return 0;
+    tying_disown(&k->tying);
     session_set_work(s, NULL);
     free(k);
     return ERR_MEMORY;
@@ -213,6 +216,7 @@ void worker_disown(struct session *s)
 
     worker_budget_give(k->worker, session_setup(s)->memory_bytes);
     tying_disown(&k->tying);
+    recognising_disown(&k->recognising);
     free(k->depth);
     free(k);
     session_set_work(s, NULL);

@@ -19,6 +19,7 @@
 
 struct commit;
 struct tying;
+struct recognising;
 struct worker;
 
 typedef int worker_open_fn(struct gpu **g, const struct gpu_config *config, struct err *err);
@@ -30,9 +31,10 @@ struct worker_config {
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
-    struct tying *tying;  /* NULL: worlds are not tied */
-    struct store *store;  /* NULL: none; it hears of a lost device */
-    worker_open_fn *open; /* NULL = gpu_open; tests put in a back end of their own */
+    struct tying *tying;             /* NULL: worlds are not tied */
+    struct recognising *recognising; /* NULL: objects are not looked for */
+    struct store *store;             /* NULL: none; it hears of a lost device */
+    worker_open_fn *open;            /* NULL = gpu_open; tests put in a back end of their own */
 };
 
 /* Opens the device on the new thread and waits for that. Returns what opening it says. */

@@ -5,6 +5,7 @@
 #include "daemon/log.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/recognising.h"
 
 #include <string.h>
 
@@ -18,13 +19,21 @@ static void set_working(struct worker *w, struct session *s)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* Does its next frame wait until fewer of its pictures are to be looked at? Not where frames end
+ * unused anyway. */
+static bool held_back(const struct worker *w, struct session *s)
+{
+    return !session_hurried(s) && !atomic_load(&w->lost) && recognising_holds(s);
+}
+
 /* The session may have its next turn; a picture of its queue may be free again. */
 static void end_turn(struct worker *w, struct session *s)
 {
     bool more;
 
     session_work_kick_decoder(s);
-    more = session_work(s)->held || (!session_dead(s) && queue_has_ready(session_queue(s)));
+    more = session_work(s)->held ||
+           (!session_dead(s) && queue_has_ready(session_queue(s)) && !held_back(w, s));
     if (turn_done(w->turns, &session_work(s)->device_turn, more))
         session_unref(s);
 }
@@ -71,6 +80,8 @@ static bool take_job(struct worker *w, struct session *s)
     if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
         return false;
     store_checkpoint(s, k->device, &k->kept);
+    if (!k->held && held_back(w, s))
+        return false;
     item = k->held ? k->held : queue_take_ready(session_queue(s));
     k->held = NULL;
     if (!item)

@@ -141,7 +141,7 @@ gpu/panorama    gpu gpu/base gpu/mono
 gpu/recognise   gpu gpu/base gpu/tie/small.h
 daemon/session  daemon/clock.h daemon/config.h daemon/metrics.h daemon/models.h
 daemon/disk     daemon/session daemon/clock.h daemon/config.h daemon/log.h daemon/log_events.h daemon/metrics.h daemon/turn.h
-daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/turn.h
+daemon/work     daemon/session daemon/disk daemon/clock.h daemon/config.h daemon/log.h daemon/metrics.h daemon/models.h daemon/objects.h daemon/turn.h
 '
 rule_rooms() {
     ROOMS=$ROOMS over "$HOUSE" "c h cu cuh" awk '

@@ -47,8 +47,10 @@ struct rig_client {
     int n_maps, acks_before[RIG_ACKS];
     int n_ready, n_acks, n_sync, n_bye, n_error, n_blocks, closed, ended, session_closed;
     struct control_ack acks[RIG_ACKS];
-    struct control_poses poses; /* the last message of them */
-    int n_poses;                /* in all messages */
+    struct control_poses poses;       /* the last message of them */
+    int n_poses;                      /* in all messages */
+    struct control_object things[64]; /* by id - 1, as they were told last */
+    int n_objects;                    /* in all messages */
 };
 
 static void rig_on_wake(void *edge, void *cookie)
@@ -244,6 +246,8 @@ static inline enum stream_kind rig_read(struct rig_client *c)
         c->poses = m.poses;
         c->n_poses += m.poses.n;
     }
+    for (int i = 0; m.op == CONTROL_OBJECTS && i < m.objects.n; i++, c->n_objects++)
+        c->things[(m.objects.at[i].id - 1) % 64] = m.objects.at[i];
     if (m.op == CONTROL_SYNC && ++c->n_sync) {
         c->sync = m.sync;
         assert_int_equal(m.sync.points, cloud_points(c->cloud));

@@ -580,6 +580,7 @@ const struct core_ops *fake_core_ops(void)
         .export_read = export_read,
         .export_close = export_close,
         .submaps = submaps,
+        .recognised = fake_objects_recognised,
         .submap_place = submap_place,
         .trajectory = trajectory,
         .depth = depth,

@@ -1,5 +1,7 @@
 #include "tests/support/fake_objects.h"
 
+#include "tests/support/fake_core.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,4 +177,26 @@ int fake_objects_delete(struct core *c, const char *owner, const char *name, str
         r->object.name[0] = '\0';
     pthread_mutex_unlock(&lock);
     return r ? 0 : err_set(err, ERR_NOT_FOUND, "there is no object '%s'", name);
+}
+
+int fake_objects_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err)
+{
+    struct control_object mug = {.id = 1,
+                                 .object = "mug",
+                                 .class_name = "cup",
+                                 .pose = {0, 0, 0, 1, 0.5f, 0.25f, -1},
+                                 .box = {-1, -1, 0, 1, 1, 2},
+                                 .score = 0.97f,
+                                 .support = 0.61f,
+                                 .seq = 7,
+                                 .revision = 43};
+    struct session_info info;
+
+    if (fake_core_ops()->session_get(c, id, &info, err))
+        return ERR_NOT_FOUND;
+    *o = (struct api_objects){.looks = 9, .skipped = 1, .n = 1, .n_history = 2};
+    o->history[0] = mug;
+    mug.state = CONTROL_OBJECT_LOST;
+    o->list[0] = o->history[1] = mug;
+    return 0;
 }

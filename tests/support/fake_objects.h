@@ -34,6 +34,8 @@ int fake_objects_get(struct core *c, const char *owner, const char *name, struct
                      struct err *err);
 int fake_objects_list(struct core *c, const char *owner, const char *after, struct api_object *list,
                       int cap, int *n, struct err *err);
+/* Each session knows a mug, which is lost. */
+int fake_objects_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err);
 int fake_objects_delete(struct core *c, const char *owner, const char *name, struct err *err);
 
 #endif

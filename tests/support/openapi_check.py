@@ -23,7 +23,7 @@ VIEW = os.environ.get("RECOND_VIEW_TOKEN")
 UNKNOWN = "aaaabbbbccccddddeeeeffff22"
 # What a client cannot bring about at will.
 NOT_ASKED = {("createSession", "503"), ("createSession", "404"), ("listSessions", "503"), ("exportCloud", "503"),
-             ("exportTrajectory", "503"), ("getDepth", "503"), ("listSubmaps", "503"), ("placeSubmap", "503"),
+             ("exportTrajectory", "503"), ("getDepth", "503"), ("listSubmaps", "503"), ("listRecognised", "503"), ("placeSubmap", "503"),
              ("closeSession", "409"), ("ready", "503"), ("makeTicket", "503"), ("exchangeTicket", "503"), ("exchangeTicket", "404"),
              ("exchangeTicket", "409"), ("addObject", "503"), ("matchObjects", "503"), ("listObjects", "503")}
 
@@ -151,7 +151,7 @@ class Checker:
 
     def one_session(self, session, plain):
         own, other = {"id": session["id"]}, {"id": plain["id"]}
-        for operation in ("getSession", "exportCloud", "exportTrajectory", "getDepth", "listSubmaps"):
+        for operation in ("getSession", "exportCloud", "exportTrajectory", "getDepth", "listSubmaps", "listRecognised"):
             self.ask(operation, own)
             self.ask(operation, {"id": UNKNOWN})
             self.ask(operation, own, query="?x=1")

@@ -103,15 +103,15 @@ static void test_durability_is_chosen(void **state)
     static const struct {
         const char *asked, *journal, *record, *mode, *fps;
     } cases[] = {
-        {"{}", "\"journal\":\"off\"", "\"record\":false", "\"mode\":\"live\"", "\"fps\":30}"},
+        {"{}", "\"journal\":\"off\"", "\"record\":false", "\"mode\":\"live\"", "\"fps\":30,"},
         {"{\"journal\":\"off\",\"mode\":\"lossless\",\"fps\":0.5}", "\"journal\":\"off\"",
-         "\"record\":false", "\"mode\":\"lossless\"", "\"fps\":0.5}"},
+         "\"record\":false", "\"mode\":\"lossless\"", "\"fps\":0.5,"},
         {"{\"journal\":\"async\",\"mode\":\"live\"}", "\"journal\":\"async\"", "\"record\":false",
-         "\"mode\":\"live\"", "\"fps\":30}"},
+         "\"mode\":\"live\"", "\"fps\":30,"},
         {"{\"pose_source\":\"learned\"}", "\"guessed\":\"path and scale", "\"record\":false",
-         "\"mode\":\"live\"", "\"fps\":30}"},
+         "\"mode\":\"live\"", "\"fps\":30,"},
         {"{\"journal\":\"sync\",\"record\":true,\"fps\":1000}", "\"journal\":\"sync\"",
-         "\"record\":true", "\"mode\":\"live\"", "\"fps\":1000}"},
+         "\"record\":true", "\"mode\":\"live\"", "\"fps\":1000,"},
     };
     char target[80];
 

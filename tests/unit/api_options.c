@@ -36,7 +36,8 @@ static const char shown[] =
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
-    "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15}";
+    "\"journal\":\"async\",\"record\":true,\"mode\":\"lossless\",\"fps\":15,"
+    "\"objects\":[\"mug\",\"Chair-2\"],\"recognise_hz\":5}";
 
 static struct json_issues read_text(struct session_options *o, const char *text,
                                     enum session_options_form form)
@@ -67,8 +68,8 @@ static const char *written(const struct session_options *o, enum session_options
 }
 
 /* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion, views
- * ties, the length of submaps and the unit of depth, which were no options then. Those of that time
- * are the paper's (store_manifest.c). */
+ * ties, the length of submaps, the unit of depth and objects, which were no options then. Those of
+ * that time are the paper's (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
@@ -79,9 +80,10 @@ static const char *kept_now(void)
         buf, sizeof buf,
         "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
         "\"auto\"%.*s,\"fusion\":"
-        "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4%.*s,\"depth_unit\":\"mm\"%s",
+        "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4%.*s,\"depth_unit\":\"mm\"%.*s,"
+        "\"objects\":[\"mug\",\"Chair-2\"],\"recognise_hz\":5}",
         (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
-        (int)(unit - fusion), fusion, unit);
+        (int)(unit - fusion), fusion, (int)strlen(unit) - 1, unit);
     return buf;
 }
 
@@ -98,7 +100,9 @@ static void three_forms_hold_the_same(void **state)
 {
     struct session_options o = {.fusion = SESSION_FUSION_PAPER,
                                 .views = SESSION_VIEWS_OFF,
-                                .submap_m = 4},
+                                .submap_m = 4,
+                                .objects = "mug,Chair-2",
+                                .recognise_hz = 5},
                            again = {0};
 
     (void)state;
@@ -177,6 +181,39 @@ static void numbers_are_held_to_their_ranges(void **state)
     }
 }
 
+/* Objects are 16 names at most that are names, and differ. */
+static void names_are_names(void **state)
+{
+    static const char *const bad[] = {
+        "\"mug\"", "[1]", "[\"\"]", "[\".a\"]", "[\"a b\"]", "[\"a,b\"]", "[\"a\",\"b\",\"a\"]",
+        "null",    "{}"};
+    struct session_options o = {0};
+    char text[2048], name[API_NAME_CAP];
+    struct json_issues issues;
+    size_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "{\"objects\":%s}", bad[i]);
+        issues = read_text(&o, text, SESSION_OPTIONS_ASKED);
+        if (issues.n != 1 || strcmp(issues.at[0].pointer, "/objects") != 0)
+            fail_msg("%s: %d issues", text, issues.n);
+    }
+    for (int k = 16; k <= 17; k++) { /* of the longest names */
+        n = (size_t)snprintf(text, sizeof text, "{\"objects\":[");
+        for (int i = 0; i < k; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s\"%062d%c\"", i ? "," : "", 0,
+                                  'a' + i);
+        snprintf(text + n, sizeof text - n, "]}");
+        assert_int_equal(read_text(&o, text, SESSION_OPTIONS_ASKED).n, k > 16);
+        assert_true(k > 16 || strcmp(written(&o, SESSION_OPTIONS_ASKED), text) == 0);
+    }
+    assert_true(session_options_name_at(o.objects, 15, name) && name[62] == 'a' + 15);
+    assert_false(session_options_name_at(o.objects, 16, name));
+    assert_int_equal(read_text(&o, "{\"objects\":[]}", SESSION_OPTIONS_ASKED).n, 0);
+    assert_string_equal(written(&o, SESSION_OPTIONS_ASKED), "{}");
+}
+
 static void an_option_of_another_kind_is_refused(void **state)
 {
     struct session_options o = {.kind = SESSION_DEPTH, .step_m = 0.01f, .fps = 4};
@@ -190,7 +227,7 @@ static void an_option_of_another_kind_is_refused(void **state)
 
 static void defaults_fill_what_is_left(void **state)
 {
-    struct session_options o = {.keyframes = 3, .fps = 5}, all = {.submap_m = 4};
+    struct session_options o = {.keyframes = 3, .fps = 5}, all = {.submap_m = 4, .recognise_hz = 2};
     struct err err = {0};
 
     (void)state;
@@ -255,6 +292,10 @@ static void same_schema(const struct session_option *row, const struct json *sch
         break;
     case SESSION_OPTION_WORD:
         same_words(row, json_member(schema, "enum"));
+        break;
+    case SESSION_OPTION_NAMES:
+        assert_string_equal(type, "array");
+        assert_int_equal(json_i64(json_member(schema, "maxItems")), SESSION_OBJECTS_MAX);
         break;
     default:
         same_number(row, schema);
@@ -412,6 +453,7 @@ int main(void)
         cmocka_unit_test(three_forms_hold_the_same),
         cmocka_unit_test(what_is_not_asked_for_is_not_said),
         cmocka_unit_test(numbers_are_held_to_their_ranges),
+        cmocka_unit_test(names_are_names),
         cmocka_unit_test(an_option_of_another_kind_is_refused),
         cmocka_unit_test(defaults_fill_what_is_left),
         cmocka_unit_test(the_contract_says_the_same),

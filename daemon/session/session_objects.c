@@ -1,0 +1,71 @@
+/* A session knows things that it has recognised, and tells its clients of them. */
+#include "daemon/session/session_internal.h"
+
+static uint64_t all_of(const struct instances *s)
+{
+    return s->n == INSTANCES_MAX ? UINT64_MAX : (1ull << s->n) - 1;
+}
+
+void session_tell_objects(const struct session *s, struct session_client *c)
+{
+    if (s->instances)
+        outbox_objects(c->outbox, s->instances->at, all_of(s->instances), s->looking);
+}
+
+/* Under the lock: what is news, and how many pictures are looked at, to all clients. */
+static void tell(struct session *s, uint64_t news, struct session_wakes *w)
+{
+    for (int i = 0; i < s->n_clients; i++) {
+        outbox_objects(s->clients[i]->outbox, s->instances->at, news, s->looking);
+        w->cookies[w->n++] = s->clients[i]->cookie;
+    }
+}
+
+void session_look_begin(struct session *s)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    s->looking++;
+    tell(s, 0, &w); /* nothing is due for it, so no client is woken */
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_look_end(struct session *s, const struct instances *now, uint64_t news)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    s->looking--;
+    if (now) {
+        uint64_t skipped = s->instances->n_skipped;
+
+        *s->instances = *now;
+        s->instances->n_skipped = skipped;
+    }
+    tell(s, news, &w);
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_look_skipped(struct session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->instances->n_skipped++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_get_objects(struct session *s, struct instances *out)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->instances)
+        *out = *s->instances;
+    pthread_mutex_unlock(&s->lock);
+    return s->instances != NULL;
+}
+
+void session_set_objects(struct session *s, const struct instances *in)
+{
+    if (s->instances)
+        *s->instances = *in;
+}

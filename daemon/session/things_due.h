@@ -1,0 +1,24 @@
+/*
+ * things_due.h - what one client has still to be told of recognised things
+ *
+ * A thing that changes again before the client has read of it is told once, in its newest state.
+ * Owner:   an outbox, under whose lock all calls are made
+ */
+#ifndef RECOND_DAEMON_THINGS_DUE_H
+#define RECOND_DAEMON_THINGS_DUE_H
+
+#include "daemon/session/instances.h"
+
+struct things_due {
+    struct control_object *at; /* [INSTANCES_MAX]; NULL before the first */
+    uint64_t mask;             /* of those that are due */
+    uint32_t looking;          /* pictures that are looked at: more may become due */
+};
+
+/* The things of the mask are news. Returns false if there is no memory. */
+bool things_due_note(struct things_due *d, const struct control_object *all, uint64_t mask);
+/* Fills the message that is next; returns false where none is due. */
+bool things_due_next(struct things_due *d, struct control_objects *message);
+void things_due_free(struct things_due *d);
+
+#endif
