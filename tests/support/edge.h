@@ -9,6 +9,7 @@
 #include "api/server/http.h"
 #include "api/server/ws.h"
 #include "tests/support/fake_core.h"
+#include "tests/support/fake_objects.h"
 #include "tests/support/scratch.h"
 
 /* Tokens of the file that edge_start() writes; EDGE_EXPIRED is there too, and was valid in

@@ -71,11 +71,14 @@ static int put(const char *owner, const char *name, const char *class_name,
     return err_set(err, ERR_BUSY, "there are %d objects, as many as may be", FAKE_OBJECTS_MAX);
 }
 
-void fake_objects_reset(void)
+void fake_objects_reset(char *path)
 {
     static const char *const owners[] = {"boss", "phone", "wall"};
     struct api_object object;
+    char *hole = strstr(path, "{name}");
 
+    if (hole)
+        strcpy(hole, "mug");
     fake_objects_clear();
     pthread_mutex_lock(&lock);
     for (int i = 0; i < 3; i++)
@@ -85,6 +88,8 @@ void fake_objects_reset(void)
 
 const char *fake_objects_body(const char *method, const char *path)
 {
+    if (strcmp(method, "PUT") == 0)
+        return "{\"pose\":[0,0,0,1,0,0,0]}";
     if (strcmp(method, "POST") != 0 || !strstr(path, "/v1/objects"))
         return NULL;
     return strstr(path, "/match") ? "{\"mesh\":\"AAEC\"}" : "{\"name\":\"can\",\"mesh\":\"AAEC\"}";

@@ -20,9 +20,9 @@ struct fake_objects_seen {
 };
 extern struct fake_objects_seen fake_objects_seen;
 void fake_objects_clear(void);
-/* Each token of edge.h has one object, "mug". */
-void fake_objects_reset(void);
-/* What there is to send to a route of objects by this method; NULL: nothing. */
+/* Each token of edge.h has one object, "mug"; a {name} at the end of a path becomes that. */
+void fake_objects_reset(char *path);
+/* What a route takes by this method: an object, or the place of a submap; NULL: nothing. */
 const char *fake_objects_body(const char *method, const char *path);
 
 int fake_objects_add(struct core *c, const char *owner, const char *name, const char *class_name,

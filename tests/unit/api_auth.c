@@ -10,7 +10,6 @@
 #include "api/server/ws.h"
 #include "api/server/routes.h"
 #include "tests/support/edge.h"
-#include "tests/support/fake_objects.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -412,15 +411,12 @@ static int expected(enum auth_right right, enum kind kind, bool on_session)
 static void fill_in(char *target, size_t cap, const char *path, const char *id)
 {
     const char *hole = strstr(path, "{id}"), *number = strstr(path, "{n}");
-    const char *name = strstr(path, "{name}");
 
     if (hole && number)
         snprintf(target, cap, "%.*s%s%.*s0", (int)(hole - path), path, id, (int)(number - hole - 4),
                  hole + 4);
     else if (hole)
         snprintf(target, cap, "%.*s%s%s", (int)(hole - path), path, id, hole + 4);
-    else if (name)
-        snprintf(target, cap, "%.*smug", (int)(name - path), path);
     else
         snprintf(target, cap, "%s", path);
 }
@@ -431,13 +427,11 @@ static void one_request(struct edge *e, const struct routes_entry *route, enum k
     const char *tokens[KINDS] = {NULL,       "wrong",  EDGE_EXPIRED, EDGE_VIEW,   EDGE_INGEST,
                                  EDGE_ADMIN, own.view, own.ingest,   other.ingest};
     const char *hole = strstr(route->path, "{id}");
-    const char *body = strcmp(route->method, "PUT") ? fake_objects_body(route->method, route->path)
-                                                    : "{\"pose\":[0,0,0,1,0,0,0]}";
+    const char *body = fake_objects_body(route->method, route->path);
     struct edge_answer a;
     char target[128];
     int want = expected(route->right, kind, hole != NULL);
 
-    fake_objects_reset();
     /* an unknown session is answered as a foreign one is, to those that hold no right over all */
     if (hole && (kind == OWN_VIEW || kind == OWN_INGEST || kind == ADMIN)) {
         fill_in(target, sizeof target, route->path, "aaaabbbbccccddddeeeeffff22");
@@ -446,6 +440,7 @@ static void one_request(struct edge *e, const struct routes_entry *route, enum k
         edge_answer_free(&a);
     }
     fill_in(target, sizeof target, route->path, own.id);
+    fake_objects_reset(target);
     a = edge_request(e, route->method, target, tokens[kind], body);
     if (want == 200 ? a.status < 200 || a.status > 299 : a.status != want)
         fail_msg("%s %s with token %d: %d, must be %d", route->method, target, kind, a.status,

@@ -16,7 +16,6 @@
 #include "api/server/routes.h"
 #include "tests/support/sample.h"
 #include "tests/support/edge.h"
-#include "tests/support/fake_objects.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -226,14 +225,12 @@ static void renew_sessions(void)
         foreign = edge_session(&edge, options);
 }
 
-#define PLACE "{\"pose\":[0,0,0,1,0,0,0]}" /* what there is to put */
-
 static struct edge_answer ask(const char *method, const char *target, enum kind kind)
 {
     static char text[REQUEST_CAP];
     int n = snprintf(text, sizeof text, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\n", method, target);
     int fd = edge_connect(http_port(edge.http));
-    const char *body = strcmp(method, "PUT") ? fake_objects_body(method, target) : PLACE;
+    const char *body = fake_objects_body(method, target);
     struct edge_answer a;
 
     n += (int)put_token(text + n, kind);
@@ -267,13 +264,11 @@ static bool combination(const struct routes_entry *base, int spelling, const cha
     struct edge_answer a;
 
     renew_sessions();
-    fake_objects_reset();
     snprintf(path, sizeof path, "%.*s%s%s", hole ? (int)(hole - base->path) : 160, base->path,
              hole ? own.id : "", hole ? hole + 4 : "");
     if (strstr(path, "{n}"))
         strcpy(strstr(path, "{n}"), "1");
-    if (strstr(path, "{name}"))
-        strcpy(strstr(path, "{name}"), "mug");
+    fake_objects_reset(path);
     put_path(target, sizeof target, spelling, path);
     before = fake_core_counts(edge.core);
     a = ask(method, target, kind);
