@@ -1,6 +1,6 @@
 #include "daemon/objects_job.h"
 
-#include "gpu/recognise/hypothesis.h"
+#include "gpu/recognise/recogniser.h"
 #include "gpu/recognise/render.h"
 #include "proto/cloud/mesh.h"
 #include "proto/geom/pose.h"
@@ -166,37 +166,19 @@ static void note(struct search *s, const struct hypothesis *h)
 }
 
 /* In: T_fc takes the camera to the frame of what is found. */
-static int search_picture(struct search *s, const float *depth, int w, int h, struct intrinsics K,
-                          const struct rigid *T_fc, struct err *err)
+static int search_picture(struct search *s, struct recogniser *r, const float *depth,
+                          struct intrinsics K, const struct rigid *T_fc, struct err *err)
 {
-    const struct surface_params sp = surface_params_default();
-    const struct tensor_params tp = objects_job_params();
-    const struct match_params mp = match_params_default();
-    const struct hypothesis_params hp = hypothesis_params_default();
     struct hypothesis found[HYPOTHESES_MAX];
-    struct surface surface = {0};
-    struct tensors tensors = {0};
-    uint64_t *best = malloc((size_t)tp.n * s->library->n_objects * sizeof *best);
     uint32_t n = 0;
-    int rc = best ? stopped(s->stop, err)
-                  : err_set(err, ERR_MEMORY, "no memory for the matches of a picture");
+    int rc = stopped(s->stop, err);
 
-    if (rc || (rc = surface_new(&surface, w, h, K, surface_step(w, h), err)) ||
-        (rc = tensor_new(&tensors, &surface, &tp, err)))
-        goto out;
-    surface.depth = depth;
-    surface_cpu_run(&surface, &sp);
-    tensor_cpu_run(&tensors, &tp);
-    match_cpu_run(best, tensors.tensor, *tensors.n_tensors, s->library, &mp);
-    rc = hypothesis_cpu_run(found, &n, &tensors, best, s->library, &hp, err);
+    if (rc == 0)
+        rc = recogniser_run(r, depth, K, found, &n, err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         found[i].T_co = rigid_mul(T_fc, &found[i].T_co);
         note(s, &found[i]);
     }
-out:
-    tensor_free(&tensors);
-    surface_free(&surface);
-    free(best);
     return rc;
 }
 
@@ -204,6 +186,7 @@ static int search_mesh(struct search *s, const struct api_shape *shape, struct e
 {
     float *depth = malloc(sizeof *depth * OBJECT_MESH_W * OBJECT_MESH_H);
     struct rigid T_oc[OBJECT_MESH_VIEWS];
+    struct recogniser *r = NULL;
     struct object_mesh view;
     struct intrinsics K;
     struct mesh m = {0};
@@ -212,10 +195,13 @@ static int search_mesh(struct search *s, const struct api_shape *shape, struct e
 
     if (rc == 0)
         rc = object_mesh_views(&K, T_oc, &view, err);
+    if (rc == 0)
+        rc = recogniser_open(&r, "cpu", OBJECT_MESH_W, OBJECT_MESH_H, s->library, err);
     for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++)
         if (render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], m.xyz, m.corner,
                          m.n_triangles) > 0)
-            rc = search_picture(s, depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], err);
+            rc = search_picture(s, r, depth, K, &T_oc[i], err);
+    recogniser_close(&r);
     mesh_free(&m);
     free(depth);
     return rc;
@@ -224,6 +210,7 @@ static int search_mesh(struct search *s, const struct api_shape *shape, struct e
 static int search(struct search *s, const struct api_shape *shape, struct err *err)
 {
     const struct rigid here = rigid_identity();
+    struct recogniser *r = NULL;
     float *depth;
     int w, h, rc;
 
@@ -231,7 +218,10 @@ static int search(struct search *s, const struct api_shape *shape, struct err *e
         return lies_at(search_mesh(s, shape, err), err, "mesh", -1);
     rc = decode(&depth, &w, &h, &shape->picture[0], err);
     if (rc == 0)
-        rc = search_picture(s, depth, w, h, shape->picture[0].camera, &here, err);
+        rc = recogniser_open(&r, "cpu", w, h, s->library, err);
+    if (rc == 0)
+        rc = search_picture(s, r, depth, shape->picture[0].camera, &here, err);
+    recogniser_close(&r);
     free(depth);
     return lies_at(rc, err, "depth", -1);
 }

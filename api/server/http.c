@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #define TURN_MS 200
+#define HELD_TURN_MS 5 /* while a request is held: the library does not wake for a resumed one */
 #define ANSWER_MS 30000
 #define ANSWER_BYTES_A_MS 64
 #define ANSWER_UNKNOWN_MS 600000
@@ -49,6 +50,7 @@ struct http {
     struct auth *auth;
     struct pictures *pictures;
     struct tasks *tasks;
+    int n_held;  /* requests whose connection is suspended */
     int n_tasks; /* requests for one that were let in, with or without all of their body */
     struct MHD_Daemon *mhd;
     pthread_t thread;
@@ -65,6 +67,7 @@ struct request {
     struct http *http;
     bool gated;     /* the headers have been looked at */
     bool has_place; /* among the requests for tasks */
+    bool held;      /* its connection is suspended */
 };
 
 static int64_t now_us(void)
@@ -306,6 +309,8 @@ static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
     bool task = q->pub.task.waiting;
 
     set_deadline(c, task ? TASK_MS : ANSWER_MS, true);
+    q->held = true;
+    q->http->n_held++;
     MHD_suspend_connection(c);
     if (task)
         tasks_hold(q->http->tasks, &q->pub.task, c);
@@ -319,6 +324,13 @@ static void refuse_task(void *request, const char *why)
 {
     answer_header(request, "Retry-After", "2");
     answer_problem(request, PROBLEM_BUSY, "%s", why);
+}
+
+/* The connection of a request that was held goes on, or ends. */
+static void let_go(struct request *q)
+{
+    q->http->n_held -= q->held;
+    q->held = false;
 }
 
 static void resume(void *connection)
@@ -358,6 +370,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     (void)url; /* the library decoded it; the gate judges the raw target instead */
     if (!q)
         return MHD_NO;
+    let_go(q);
     r = &q->pub;
     if (!q->gated) {
         q->gated = true;
@@ -400,6 +413,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     *context = NULL;
     if (!q)
         return;
+    let_go(q);
     h->n_tasks -= q->has_place;
     answer_free(&q->pub.answer);
     pictures_unref(q->pub.wait.picture);
@@ -412,7 +426,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
 static void turn(struct http *h, bool idle_too)
 {
-    MHD_run_wait(h->mhd, TURN_MS);
+    MHD_run_wait(h->mhd, h->n_held ? HELD_TURN_MS : TURN_MS);
     atomic_fetch_add(&h->beat, 1);
     if (idle_too || now_ms() - h->peers.swept_ms >= TURN_MS)
         http_peers_sweep(&h->peers, now_ms(), idle_too);
