@@ -285,6 +285,13 @@ $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
+# another description of surfaces, which recognises the pictures of bench_gpu_recognise
+FPFH_FLAGS ?= $(shell pkg-config --cflags --libs pcl_features pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
+peer-fpfh: $(O)/tests/bench/peer_fpfh ## where Debian's libpcl-dev is: FPFH beside tensors, on what PEER=FILE bench_gpu_recognise writes
+$(O)/tests/bench/peer_fpfh: tests/bench/peer_fpfh.cpp
+	@mkdir -p $(@D)
+	@test -n '$(FPFH_FLAGS)' || { echo 'pcl_features not found: install libpcl-dev' >&2; exit 1; }
+	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(FPFH_FLAGS)
 # Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/gpu runs it where it is
 CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
@@ -357,7 +364,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-ceres peer-cloud peer-fpfh tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -3,7 +3,8 @@
  *
  * Seven shapes, six views each in the library, unseen views, all with the noise of shape.h. VIEWS=6
  * says how many views of each shape are tried, SCENES=8 how many scenes, SEED=11 which, TENSORS=200
- * how many a picture has.
+ * how many a picture has. SVG=file gets the table of what was taken for what as a picture; PEER=file
+ * the points of all single views and where their tensors are, for tests/bench/peer_fpfh.
  */
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
@@ -53,7 +54,75 @@ static void draw_view(struct shape_case *c, enum shape shape, uint32_t *lot, str
     *T_co = rigid_mul(&T_cw, &place.T_wo);
 }
 
-static int single_views(struct shape_case *c, int views, struct err *err)
+/* What was taken for what, in percent of a row: a square each, the darker the more. */
+static int draw_confusion(const char *path, int confusion[SHAPES][SHAPES + 1])
+{
+    FILE *f = fopen(path, "w");
+
+    if (!f)
+        return -1;
+    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 560 470\" "
+               "font-family=\"sans-serif\" font-size=\"13\">\n"
+               "<rect width=\"560\" height=\"470\" fill=\"#fff\"/>\n"
+               "<text x=\"90\" y=\"20\">taken for, percent of the tensors of a shape</text>\n");
+    for (int o = 0; o <= SHAPES; o++)
+        fprintf(f, "<text x=\"%d\" y=\"46\" text-anchor=\"middle\">%s</text>\n", 118 + 56 * o,
+                o < SHAPES ? shape_name[o] : "none");
+    for (int s = 0; s < SHAPES; s++) {
+        int n = 0;
+        for (int o = 0; o <= SHAPES; o++)
+            n += confusion[s][o];
+        fprintf(f, "<text x=\"82\" y=\"%d\" text-anchor=\"end\">%s</text>\n", 88 + 56 * s,
+                shape_name[s]);
+        for (int o = 0; o <= SHAPES; o++) {
+            double share = n ? (double)confusion[s][o] / n : 0;
+            int grey = 250 - (int)(210 * share);
+            fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"54\" height=\"54\" "
+                       "fill=\"rgb(%d,%d,%d)\"/>"
+                       "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"%s\">%.1f</text>\n",
+                    91 + 56 * o, 56 + 56 * s, grey, grey, 250 - (int)(140 * share), 118 + 56 * o,
+                    88 + 56 * s, share > 0.5 ? "#fff" : "#000", 100 * share);
+        }
+    }
+    fprintf(f, "</svg>\n");
+    return fclose(f);
+}
+
+/* A picture as tests/bench/peer_fpfh.cpp reads it: its shape, its points, the pixels that pairs of
+ * tensors begin at; all of 4 bytes. library: a view of the library, else one that is tried. */
+static void write_picture(FILE *f, const struct shape_case *c, int shape, int library)
+{
+    const struct surface *s = &c->surface;
+    uint32_t head[5] = {(uint32_t)library, (uint32_t)shape, (uint32_t)s->w, (uint32_t)s->h, 0};
+
+    for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
+        head[4] += c->tensors.tensor[i].n > 0;
+    fwrite(head, sizeof head, 1, f);
+    fwrite(s->point, sizeof *s->point, (size_t)s->w * (size_t)s->h, f);
+    for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
+        if (c->tensors.tensor[i].n)
+            fwrite(&c->tensors.tensor[i].pixel[0], sizeof(uint32_t), 1, f);
+}
+
+/* The views of the library, once more. */
+static int write_library(FILE *f, struct err *err)
+{
+    struct shape_case c;
+
+    if (shape_case_open(&c, W, H, &library, ENROLLED, err))
+        return die(err);
+    for (int s = 0; s < SHAPES; s++)
+        for (int v = 0; v < SHAPE_VIEWS; v++) {
+            shape_enrolled_view(c.depth, (enum shape)s, v, W, H);
+            surface_cpu_run(&c.surface, &c.sp);
+            tensor_cpu_run(&c.tensors, &c.tp);
+            write_picture(f, &c, s, 1);
+        }
+    shape_case_close(&c);
+    return 0;
+}
+
+static int single_views(struct shape_case *c, int views, FILE *peer, struct err *err)
 {
     int confusion[SHAPES][SHAPES + 1] = {{0}}, all = 0, right = 0, found = 0, tried = 0, false_ = 0;
     uint32_t lot = 7;
@@ -67,6 +136,8 @@ static int single_views(struct shape_case *c, int views, struct err *err)
             for (uint32_t i = 0; i < *c->tensors.n_tensors; i++)
                 if (c->tensors.tensor[i].n)
                     confusion[s][best_of(c->best + (size_t)i * SHAPES)]++;
+            if (peer)
+                write_picture(peer, c, s, 0);
             tried++;
             for (uint32_t i = 0; i < c->n_found; i++) {
                 float degrees, metres;
@@ -92,6 +163,8 @@ static int single_views(struct shape_case *c, int views, struct err *err)
         all += n;
         right += confusion[s][s];
     }
+    if (getenv("SVG") && draw_confusion(getenv("SVG"), confusion))
+        return die(&(struct err){.text = "SVG: cannot be written"});
     printf("tensors recognised, single views: %.1f %% of %d (paper 84)\n",
            all ? 100.0 * right / all : 0.0, all);
     printf("objects in single views, within 3 degrees and 1 cm: %d of %d, and %d others\n", found,
@@ -235,6 +308,7 @@ int main(void)
 {
     struct err err = {0};
     struct shape_case c;
+    FILE *peer = NULL;
     int rc;
 
     for (int s = 0; s < SHAPES; s++) {
@@ -248,7 +322,14 @@ int main(void)
            library.n_entries * 4e-6);
     if (shape_case_open(&c, W, H, &library, setting("TENSORS", 200), &err))
         return die(&err);
-    rc = single_views(&c, setting("VIEWS", 6), &err);
+    if (getenv("PEER")) {
+        peer = fopen(getenv("PEER"), "wb");
+        if (!peer || write_library(peer, &err))
+            return die(&(struct err){.text = "PEER: cannot be written"});
+    }
+    rc = single_views(&c, setting("VIEWS", 6), peer, &err);
+    if (peer && fclose(peer))
+        rc = die(&(struct err){.text = "PEER: cannot be written"});
     if (rc == 0)
         rc = clutter(&c, setting("SCENES", 8), &err);
     shape_case_close(&c);

@@ -1,19 +1,21 @@
 """ties.py HOW SEQUENCE WORK URL [ties=off] - a walk whose poses jump, or that two phones share; writes WORK/HOW.ply, WORK/HOW.json and,
 for said and two, WORK/exact-HOW.ply, with the worlds where they truly lie
 
-HOW is clean, said (three jumps of 30 cm, each with a world_epoch of its own), unsaid (the same, and nobody says so), two (the first
-half and the second from two sources, each with an origin of its own; they see the same around the middle).
+HOW is clean, said (three jumps of 30 cm, each with a world_epoch of its own), unsaid (the same, and nobody says so), one and then two
+(the first half and the second from two sources, each with an origin of its own; they see the same around the middle).
 """
 import glob
 import json
 import math
 import sys
 import time
+import urllib.parse
 import urllib.request
 
 import ws
 
 how, sequence, work, url = sys.argv[1:5]
+given = dict(word.split('=') for word in sys.argv[5:])
 JUMPS = ((0.3, 0.0, 0.0), (0.3, 0.212, 0.212), (0.0, 0.212, 0.212))  # where the first, second and third jump lead to, metres
 TURN, SHIFT = math.radians(70), (3.0, -0.5, 7.0)                     # of the second phone's world in the first's: about y, metres
 
@@ -39,7 +41,7 @@ def pose_of(i, n, t, q):
         if part:
             t = [a + b for a, b in zip(t, JUMPS[part - 1])]
         return t, q, part if how == 'said' else 0
-    if how == 'two' and 2 * i >= n:
+    if how == 'two':
         return turned(BACK, [a - b for a, b in zip(t, SHIFT)]), times(BACK, q), 0
     return t, q, 0
 
@@ -68,25 +70,33 @@ def main():
     poses = [[float(v) for v in line.split()[1:]] for line in open(sequence + '/poses.txt') if line[0] != '#']
     pictures = sorted(glob.glob(sequence + '/frames/*.jpg'))
     n = len(pictures)
-    if 'ties=off' in sys.argv:  # the first jump is enough
-        pictures = pictures[:n // 4 + 3]
-    options = {'mode': 'lossless', 'retention_s': -1, 'ties': 'on', **dict(word.split('=') for word in sys.argv[5:])}
-    status, s = ws.rest(url, 'POST', '/v1/sessions', options)
-    assert status == 201, s
-    streams = [ws.Stream(s['stream_url'], start=False) for _ in range(2 if how == 'two' else 1)]
-    for k, stream in enumerate(streams):
-        stream.text({'op': 'start', 'role': 'ingest', 'codecs': ['raw'], 'pose': 'cv', 'source': f'phone-{k}'})
-        stream.wait('ready')
-    for i, name in enumerate(pictures):
+    mine = range(n)
+    if given.get('ties') == 'off':  # the first jump is enough
+        mine = range(n // 4 + 3)
+    elif how in ('one', 'two'):
+        mine = range((n + 1) // 2) if how == 'one' else range((n + 1) // 2, n)
+    if how == 'two':
+        s = json.load(open(f'{work}/one.json'))
+        s['stream_url'] = given['stream'].rstrip('/') + urllib.parse.urlparse(s['stream_url']).path
+    else:
+        options = {'mode': 'lossless', 'retention_s': -1, 'ties': 'on', **given}
+        status, s = ws.rest(url, 'POST', '/v1/sessions', options)
+        assert status == 201, s
+    stream = ws.Stream(s['stream_url'], start=False)
+    stream.text({'op': 'start', 'role': 'ingest', 'codecs': ['raw'], 'pose': 'cv', 'source': 'phone-2' if how == 'two' else 'phone-1'})
+    stream.wait('ready')
+    for i in mine:
         t, q, world = pose_of(i, n, poses[i][:3], poses[i][3:])
-        stream = streams[int(how == 'two' and 2 * i >= n)]
-        stream.binary(ws.frame(i, open(name, 'rb').read(), info['width'], info['height'], camera=camera, t=t, q=q, world=world))
+        stream.binary(ws.frame(i, open(pictures[i], 'rb').read(), info['width'], info['height'], camera=camera, t=t, q=q, world=world))
         verdict = stream.wait('ack', seq=i)
         assert verdict['status'] == 'used', verdict
-    want = 1 if options['ties'] == 'off' else {'clean': 1, 'said': 4, 'unsaid': 4, 'two': 2}[how]
+    if how == 'one':
+        json.dump(s, open(f'{work}/one.json', 'w'))
+        return
+    want = 1 if given.get('ties') == 'off' else {'clean': 1, 'said': 4, 'unsaid': 4, 'two': 2}[how]
     for _ in range(300):  # keyframes are compared in the background
         told = submaps(s['id'])
-        if options['ties'] == 'off' or all(m['placed'] for m in told) and (how != 'unsaid' or settled(told)):
+        if given.get('ties') == 'off' or all(m['placed'] for m in told) and (how != 'unsaid' or settled(told)):
             break
         time.sleep(0.2)
     assert len(told) == want, told

@@ -18,13 +18,28 @@ static inline struct intrinsics shape_camera_of(int w, int h)
     return (struct intrinsics){f, f, 0.5f * (float)(w - 1), 0.5f * (float)(h - 1)};
 }
 
-/* Enrols a shape by SHAPE_VIEWS views all around it, 30 degrees above it, with noise. */
+/* The camera of the library's view v of a shape: SHAPE_VIEWS all around it, 30 degrees above it. */
+static inline struct rigid shape_enrolled_pose(int v)
+{
+    return shape_around(vec3_make(0, 0, 0), 360.0f / SHAPE_VIEWS * (float)v, 30, 0.8f);
+}
+
+/* What it sees, with noise. */
+static inline void shape_enrolled_view(float *depth, enum shape shape, int v, int w, int h)
+{
+    struct shape_place place = {shape, rigid_identity()};
+    struct rigid T_oc = shape_enrolled_pose(v);
+
+    shape_draw(depth, NULL, w, h, shape_camera_of(w, h), &T_oc, &place, 1);
+    shape_noise(depth, w * h, (uint32_t)(100 * (int)shape + v));
+}
+
+/* Enrols a shape by these views. */
 static inline int shape_enrol(struct object *o, enum shape shape, int w, int h, int tensors,
                               struct err *err)
 {
     struct surface_params sp = surface_params_default();
     struct tensor_params tp = tensor_params_default();
-    struct shape_place place = {shape, rigid_identity()};
     float *depth = malloc((size_t)w * (size_t)h * sizeof *depth);
     int rc = depth ? 0 : err_set(err, ERR_MEMORY, "no memory");
 
@@ -33,10 +48,8 @@ static inline int shape_enrol(struct object *o, enum shape shape, int w, int h, 
     tp.unit_m = 0.004f;
     tp.n = tensors;
     for (int v = 0; v < SHAPE_VIEWS && rc == 0; v++) {
-        struct rigid T_oc =
-            shape_around(vec3_make(0, 0, 0), 360.0f / SHAPE_VIEWS * (float)v, 30, 0.8f);
-        shape_draw(depth, NULL, w, h, shape_camera_of(w, h), &T_oc, &place, 1);
-        shape_noise(depth, w * h, (uint32_t)(100 * (int)shape + v));
+        struct rigid T_oc = shape_enrolled_pose(v);
+        shape_enrolled_view(depth, shape, v, w, h);
         rc = object_add_view(o, depth, w, h, shape_camera_of(w, h), &T_oc, &sp, &tp, err);
     }
     free(depth);
