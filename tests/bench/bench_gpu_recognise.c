@@ -3,8 +3,8 @@
  *
  * Seven shapes, six views each in the library, unseen views, all with the noise of shape.h. VIEWS=6
  * says how many views of each shape are tried, SCENES=8 how many scenes, SEED=11 which, TENSORS=200
- * how many a picture has. SVG=file gets the table of what was taken for what as a picture; PEER=file
- * the points of all single views and where their tensors are, for tests/bench/peer_fpfh.
+ * how many a picture has. SVG=file gets the table of what was taken for what as a picture;
+ * PEER=file the points of all single views and where their tensors are, for tests/bench/peer_fpfh.
  */
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
@@ -77,9 +77,10 @@ static int draw_confusion(const char *path, int confusion[SHAPES][SHAPES + 1])
         for (int o = 0; o <= SHAPES; o++) {
             double share = n ? (double)confusion[s][o] / n : 0;
             int grey = 250 - (int)(210 * share);
-            fprintf(f, "<rect x=\"%d\" y=\"%d\" width=\"54\" height=\"54\" "
-                       "fill=\"rgb(%d,%d,%d)\"/>"
-                       "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"%s\">%.1f</text>\n",
+            fprintf(f,
+                    "<rect x=\"%d\" y=\"%d\" width=\"54\" height=\"54\" "
+                    "fill=\"rgb(%d,%d,%d)\"/>"
+                    "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"%s\">%.1f</text>\n",
                     91 + 56 * o, 56 + 56 * s, grey, grey, 250 - (int)(140 * share), 118 + 56 * o,
                     88 + 56 * s, share > 0.5 ? "#fff" : "#000", 100 * share);
         }
