@@ -227,7 +227,8 @@ static void feed_suspects(struct recovery *r)
 
 static bool finish(struct store_returning *b)
 {
-    if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying))
+    if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying) ||
+        !session_disk(b->s)->store->ops.settled(b->s))
         return false;
     if (session_recovered(b->s, session_disk(b->s)->stored_frames > 0))
         store_want_checkpoint(b->s, true);

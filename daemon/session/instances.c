@@ -316,10 +316,10 @@ int instances_get(struct instances *s, struct bytes_reader *r, struct err *err)
     s->last_id = bytes_get_u32(r);
     n = bytes_get_u32(r);
     s->n_history = bytes_get_u64(r);
-    good = !r->bad && n <= INSTANCES_MAX && s->n_history <= INT64_MAX && s->n_looks <= INT64_MAX &&
-           s->n_skipped <= INT64_MAX;
+    good = !r->bad && n <= INSTANCES_MAX && s->last_id <= INT32_MAX && s->n_history <= INT64_MAX &&
+           s->n_looks <= INT64_MAX && s->n_skipped <= INT64_MAX;
     for (uint32_t i = 0; good && i < n; i++) {
-        good = get_entry(r, &s->at[i]) && s->at[i].id <= s->last_id;
+        good = get_entry(r, &s->at[i]) && s->at[i].id > 0 && s->at[i].id <= s->last_id;
         s->misses[i] = (uint8_t)(bytes_get_u32(r) % INSTANCES_MISSES);
         s->n++;
     }

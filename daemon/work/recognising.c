@@ -57,7 +57,7 @@ struct recognising_part {
     struct library library;
     pthread_mutex_t lock; /* of n_kept, n_seen, saving, broken */
     uint32_t n_kept, n_seen;
-    bool saving; /* a checkpoint waits until nothing else does */
+    bool saving; /* a checkpoint waits until nothing else does, and nothing else may come */
     bool broken; /* it cannot be computed, and the log says why: nothing is taken any more */
     /* picture n at n % RECOGNISING_WAITING: the committer's before n_kept says that it is there,
      * then the thread's until n_seen does */
@@ -165,7 +165,8 @@ bool recognising_settled(struct session *s)
         return true;
     pthread_mutex_lock(&p->lock);
     settled = p->n_kept == p->n_seen;
-    p->saving = !settled;
+    /* pictures that come as fast as they are looked at would put it off for ever */
+    p->saving = !settled && (p->saving || p->n_kept - p->n_seen == RECOGNISING_WAITING);
     pthread_mutex_unlock(&p->lock);
     return settled;
 }

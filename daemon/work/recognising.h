@@ -53,8 +53,8 @@ bool recognising_wants(struct job *job);
 void recognising_keep(struct job *job, uint64_t revision);
 /* Must the session's next frame wait? Its device turn is kicked when not any more. */
 bool recognising_holds(struct session *s);
-/* Is no picture of it waiting? If one is, none is taken before those are done, and the session's
- * device turn is kicked then. */
+/* Is no picture of it waiting? If one is, the session's device turn is kicked when it is done; if
+ * as many as may wait do, none is taken before all are. */
 bool recognising_settled(struct session *s);
 
 /* As tying_state_bytes(), tying_save() and tying_load(). */

@@ -2,12 +2,16 @@
 """things.py - a bracket on a floor, drawn as a depth camera sees it, fed to a session that looks for it
 
     things.py feed URL JPEG OUT     enrols the bracket, feeds three frames with it and two without, writes what is known
-    things.py same URL OUT          does the session of OUT know the same, over REST and to a client that comes now?
+    things.py folder JPEG OUT       writes the first frames as a folder that reconctl pushes
+    things.py same URL OUT STREAM   does the session of OUT know the same, over REST and to a client that comes now?
 """
 import base64
 import json
 import math
+import os
+import struct
 import sys
+import zlib
 
 import ws
 
@@ -91,6 +95,38 @@ def depth_planes(axes, eye, there):
     return bytes(low + high)
 
 
+def png(planes):
+    """The picture of such planes: grey, 16 bits."""
+    rows, first, before = [], 0, 0
+    for v in range(H):
+        row = []
+        for u in range(W):
+            i = v * W + u
+            before = ((first if u == 0 else before) + planes[i] + (planes[W * H + i] << 8)) & 0xffff
+            first = before if u == 0 else first
+            row.append(before)
+        rows.append(b'\0' + struct.pack(f'>{W}H', *row))
+
+    def chunk(kind, data):
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+    return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', W, H, 16, 0, 0, 0, 0)) + chunk(b'IDAT', zlib.compress(b''.join(rows))) +
+            chunk(b'IEND', b''))
+
+
+def folder(jpeg, out):
+    picture = open(jpeg, 'rb').read()
+    for name in ('frames', 'depth'):
+        os.makedirs(f'{out}/{name}')
+    with open(out + '/poses.txt', 'w') as poses:
+        for k in range(3):
+            axes, eye = camera(20 + 12 * k)
+            open(f'{out}/frames/{k:06d}.jpg', 'wb').write(picture)
+            open(f'{out}/depth/{k:06d}.png', 'wb').write(png(depth_planes(axes, eye, True)))
+            print(f'{k:06d}', *eye, *quaternion(axes), file=poses)
+    with open(out + '/sequence.json', 'w') as f:
+        json.dump({'width': 640, 'height': 480, 'fx': 2.5 * F, 'fy': 2.5 * F, 'cx': 319.5, 'cy': 239.5, 'fps': 10, 'depth_unit_m': 0.001}, f)
+
+
 def known(url, made):
     status, all_ = ws.rest(url, 'GET', f"/v1/sessions/{made['id']}/objects")
     assert status == 200, all_
@@ -128,21 +164,18 @@ def feed(url, jpeg, out):
         print('told', o['id'], o['object'], o['class'], o['state'], o['seq'])
     print('off', *['%.2f %.4f' % off(o) for o in told if o['state'] != 'lost'])
     all_ = known(url, made)
-    json.dump({'id': made['id'], 'stream_url': made['stream_url'], 'known': all_}, open(out, 'w'))
+    json.dump({'id': made['id'], 'known': all_}, open(out, 'w'))
     print('looks', all_['looks'], 'skipped', all_['skipped'], 'history', *[(o['state'], o['seq']) for o in all_['history']])
 
 
-def same(url, out):
+def same(url, out, stream):
     was = json.load(open(out))
     now = known(url, was)
     assert now == was['known'], (now, was['known'])
-    path = was['stream_url'].split('/', 3)[3]
-    status, health = ws.rest(url, 'GET', f"/v1/sessions/{was['id']}")
-    assert status == 200, health
-    s = ws.Stream(health['stream_url'] if 'stream_url' in health else sys.argv[4] + '/' + path, role='view')
+    s = ws.Stream(f"{stream}/v1/sessions/{was['id']}/stream", role='view')
     told = s.wait('objects')['objects']
     assert told == now['objects'], (told, now['objects'])
 
 
 if __name__ == '__main__':
-    feed(*sys.argv[2:5]) if sys.argv[1] == 'feed' else same(*sys.argv[2:4])
+    {'feed': feed, 'folder': folder, 'same': same}[sys.argv[1]](*sys.argv[2:])

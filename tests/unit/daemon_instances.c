@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/session/instances.h"
+#include "daemon/session/things_due.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +205,35 @@ static void there_are_bounds(void **state)
     free(list);
 }
 
+/* A client that reads late is told of each thing once, as it is then, six in a message. */
+static void a_late_client_is_told_once(void **state)
+{
+    struct things_due due = {0};
+    struct control_objects m;
+    uint64_t news;
+
+    (void)state;
+    begin();
+    for (int i = 0; i < 8; i++)
+        see("mug", (float)i, 0);
+    news = next();
+    assert_true(news == 0xff);
+    assert_false(things_due_next(&due, &m));
+    assert_true(things_due_note(&due, now.at, news));
+    see("mug", 3.02f, 0);
+    assert_true(things_due_note(&due, now.at, next()));
+    assert_true(things_due_next(&due, &m));
+    assert_int_equal(m.n, CONTROL_OBJECTS_MAX);
+    assert_int_equal(m.at[3].id, 4);
+    assert_int_equal(m.at[3].state, CONTROL_OBJECT_SEEN);
+    assert_float_equal(m.at[3].pose[4], 3.02f, 1e-6f);
+    assert_true(things_due_next(&due, &m));
+    assert_int_equal(m.n, 2);
+    assert_int_equal(m.at[1].id, 8);
+    assert_false(things_due_next(&due, &m));
+    things_due_free(&due);
+}
+
 /* Bytes and back is the same to the bit; each cut and many damages are refused or harmless. */
 static void bytes_of_things(void **state)
 {
@@ -261,6 +290,7 @@ int main(void)
         cmocka_unit_test(one_that_moves_keeps_its_number),
         cmocka_unit_test(what_is_gone_twice_is_lost),
         cmocka_unit_test(there_are_bounds),
+        cmocka_unit_test(a_late_client_is_told_once),
         cmocka_unit_test(bytes_of_things),
     };
 

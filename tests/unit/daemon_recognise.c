@@ -245,6 +245,33 @@ static void a_thing_is_found_and_lost(void **state)
     rig_close(&rig);
 }
 
+/* In mode live no frame waits for a look: each picture that is due is looked at or counted. */
+static void a_live_session_waits_for_none(void **state)
+{
+    struct session_options o = asked("tortoise", 30);
+    struct api_objects all;
+    char id[API_ID_CAP];
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    o.mode = SESSION_LIVE;
+    rig_session(&rig, &o, id);
+    rig_connect(&rig, &client, id, CONTROL_INGEST);
+    feed_pictures(0, PICTURES);
+    for (int i = 0; i < 6000; i++) {
+        all = known(id);
+        if (all.looks + all.skipped == PICTURES)
+            break;
+        usleep(10000);
+    }
+    print_message("# %d looks, %d skipped\n", (int)all.looks, (int)all.skipped);
+    assert_int_equal(all.looks + all.skipped, PICTURES);
+    assert_true(all.looks >= RECOGNISING_WAITING);
+    rig_disconnect(&client);
+    rig_close(&rig);
+}
+
 /* In a child: feeds all pictures, leaves what is known then, and dies. */
 static void feed_and_die(int checkpoint_frames, int out)
 {
@@ -313,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_that_are_unknown_are_refused, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),
     };
 
     return cmocka_run_group_tests(tests, make_tortoise, free_tortoise);
