@@ -403,6 +403,9 @@ struct gpu_tracks {
 
 struct gpu_result {
     struct rigid T_wc; /* the pose that was used: given, or from tracks or ego-motion */
+    /* The world of the points that the changes put: the frame's, or that of an earlier frame, which
+     * has become final now. */
+    uint32_t submap;
     int is_keyframe;
     uint32_t n_keyframes; /* kept, after this frame */
     uint32_t n_covisible; /* keyframes that it was tested against */

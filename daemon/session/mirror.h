@@ -25,8 +25,8 @@ struct mirror_commit {
     uint32_t n_left_out; /* points beyond the limits, or for which there was no memory */
 };
 
-/* By the committer that has the session's job, so one call at a time. What is put is of `submap`,
- * the world of the frame that changed it. */
+/* By the committer that has the session's job, so one call at a time. What is put is of the world
+ * `submap`. */
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 

@@ -86,7 +86,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     struct mirror_commit commit;
     uint64_t start_us = clock_us();
 
-    mirror_commit(session_mirror(s), item->submap, job->frame.changes, r->n_changes, &commit);
+    mirror_commit(session_mirror(s), r->submap, job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
     if (trajectory_append(session_trajectory(s), &pose, NULL))

@@ -19,8 +19,8 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
     __shared__ uint32_t bins[ASSOCIATE_BINS];
     struct session_dev *s = f->s;
     const struct views *v = f->views.v;
-    const float *depth = v ? view_of_views(v, s->rgb).depth : s->depth;
-    const uint8_t *trust = v ? view_of_views(v, s->rgb).trust : s->trust;
+    const float *depth = v ? view_of_views(v, s->rgb, f->submap).depth : s->depth;
+    const uint8_t *trust = v ? view_of_views(v, s->rgb, f->submap).trust : s->trust;
     uint32_t pixel = block * BLOCK + threadIdx.x;
 
     if (block * BLOCK >= s->n_pixels)

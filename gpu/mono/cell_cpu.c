@@ -5,7 +5,7 @@
 
 static uint32_t find(const struct session_cpu *s, struct vec3 q, int level)
 {
-    return cell_find(s->table, s->table_mask, cell_key(q, level, s->submap, &s->base.config.fuse),
+    return cell_find(s->table, s->table_mask, cell_key(q, level, s->view.submap, &s->base.config.fuse),
                      s->place);
 }
 
@@ -27,7 +27,7 @@ static uint32_t patrol(const struct session_cpu *s, uint32_t pixel)
 {
     for (uint32_t i = 0; i < CELL_PATROL && s->n_slots > 0; i++) {
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->n_slots);
-        int here = cell_submap(s->key[slot]) == s->submap;
+        int here = cell_submap(s->key[slot]) == s->view.submap;
         if (cell_unwanted(&s->place[slot], &s->stat[slot], here, &s->view.camera, s->usable,
                           s->frame, s->room_short, &s->base.config.fuse))
             return slot;
@@ -52,7 +52,7 @@ void cell_cpu_look_up(struct session_cpu *s, uint32_t pixel)
     s->through[pixel] = through == slot ? POINT_NONE : through;
     s->entry[pixel] = POINT_NONE;
     if (slot == POINT_NONE) {
-        uint32_t i = s->entry[pixel] = enter(s, cell_key(p_i, level, s->submap, p));
+        uint32_t i = s->entry[pixel] = enter(s, cell_key(p_i, level, s->view.submap, p));
         if (i != POINT_NONE && (cell_slot(s->table[i].held, s->place) == POINT_NONE) &&
             s->table[i].held < cell_claim(pixel))
             s->table[i].held = cell_claim(pixel);

@@ -44,7 +44,7 @@ static __device__ inline uint32_t cell_entry_of(struct session_dev *s, uint64_t 
 
 static __device__ inline uint32_t cell_at(const struct session_dev *s, struct vec3 q, int level)
 {
-    return cell_find(s->table, s->table_mask, cell_key(q, level, s->submap, &s->fuse), s->place);
+    return cell_find(s->table, s->table_mask, cell_key(q, level, s->view.submap, &s->fuse), s->place);
 }
 
 /* (Q2) The first of its slots whose point the frame sees through. */
@@ -53,7 +53,7 @@ static __device__ inline uint32_t cell_on_patrol(const struct session_dev *s,
 {
     for (uint32_t i = 0; i < CELL_PATROL && s->was.n_slots > 0; i++) {
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->was.n_slots);
-        int here = cell_submap(s->key[slot]) == s->submap;
+        int here = cell_submap(s->key[slot]) == s->view.submap;
         if (cell_unwanted(&s->place[slot], &s->stat[slot], here, own, s->usable, s->frame,
                           s->room_short, &s->fuse))
             return slot;
@@ -90,7 +90,7 @@ static __device__ inline struct cell_sight cell_look_up(struct session_dev *s,
     if (r.through == r.found)
         r.through = POINT_NONE;
     if (r.found == POINT_NONE)
-        r.entry = cell_want(s, cell_key(p_i, level, s->submap, &s->fuse), pixel);
+        r.entry = cell_want(s, cell_key(p_i, level, s->view.submap, &s->fuse), pixel);
     else
         r.distance = sqrtf(vec3_norm2(vec3_sub(p_i, point_position(&s->place[r.found]))));
     return r;

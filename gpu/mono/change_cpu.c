@@ -38,6 +38,7 @@ int change_cpu_run(struct gpu_item *item, struct err *err)
             emit(s, slot, GPU_CHANGE_REMOVE);
         }
     }
+    f->result.submap = s->view.submap;
     f->result.n_changes = s->n_changes;
     f->changes = s->changes;
     return 0;

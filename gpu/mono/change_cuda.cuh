@@ -24,6 +24,7 @@ static __device__ inline void change_result(const struct session_dev *s, struct 
 {
     struct gpu_result *r = &to->result;
     r->T_wc = s->camera.T_wc;
+    r->submap = s->view.submap;
     r->is_keyframe = s->is_keyframe;
     r->n_keyframes = s->n_keyframes;
     r->n_covisible = (uint32_t)s->n_covisible;

@@ -128,8 +128,8 @@ static __device__ void note_tally(struct session_dev *s)
 /* By one thread: what the frame fuses. */
 static __device__ struct view view_of(const struct frame_cuda *f, const struct camera *camera)
 {
-    struct view view = {*camera, f->s->depth, f->s->rgb, f->s->trust};
-    return f->views.v ? view_of_views(f->views.v, f->s->rgb) : view;
+    struct view view = {f->submap, *camera, f->s->depth, f->s->rgb, f->s->trust};
+    return f->views.v ? view_of_views(f->views.v, f->s->rgb, f->submap) : view;
 }
 
 static __device__ void find_covisible(const struct frame_cuda *f, struct session_dev *s)

@@ -134,7 +134,7 @@ static void load_views(struct views *v, const uint8_t *buf, const struct state_h
     struct state_views_map maps[STATE_VIEWS_MAPS];
     state_views_to(v, h);
     state_views_maps(maps, v, h, l);
-    copy((uint8_t *)v->kept, buf + l->views_kept, h->views_places * sizeof *v->kept);
+    state_views_kept(v->kept, buf, h, l);
     for (int i = 0; i < STATE_VIEWS_MAPS; i++)
         copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
 }

@@ -351,7 +351,7 @@ static int load_views(const struct session_dev *d, struct views *v, const uint8_
 {
     int rc;
     state_views_to(v, h);
-    memcpy(v->kept, buf + l->views_kept, h->views_places * sizeof *v->kept);
+    state_views_kept(v->kept, buf, h, l);
     rc = copy_views((uint8_t *)buf, h, l, v, cudaMemcpyHostToDevice, stream, err);
     return rc ? rc : up(d->views, v, sizeof *v, stream, err);
 }

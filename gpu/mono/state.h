@@ -89,6 +89,9 @@ void state_tidy_keyframes(uint8_t *keyframes, size_t n);
 /* Counts of many views, from and to a session. */
 void state_views_of(struct state_head *h, const struct views *v);
 void state_views_to(struct views *v, const struct state_head *h);
+/* The keyframes of a checked state, to [views_places], as any version has them. */
+void state_views_kept(struct views_kept *to, const uint8_t *buf, const struct state_head *h,
+                      const struct state_layout *l);
 /* Their maps in a session, and where a state has them. */
 #define STATE_VIEWS_MAPS 5
 struct state_views_map {

@@ -5,7 +5,8 @@
  *          has them, u32 each | VIEWS_STRANDS lengths of poses, mean f32 and count u32 each | 0 up
  *          to a multiple of 16 | n keyframes | their maps: grey, colours, single-view depth,
  *          measured depth, agreements
- * Version 2: without lengths; they begin anew.
+ * Version 3: keyframes of 144 bytes, which say neither world nor walk: all were of the strand's last.
+ * Version 2: the same, and no lengths; they begin anew.
  * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
  *          the first one of this world: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
  *          bytes | their maps. It does not say whose they are, so they are passed over.
@@ -17,6 +18,7 @@
 #define V1_HEAD_BYTES 32
 #define V1_KEPT_BYTES 140
 #define V1_KEPT 32
+#define V3_KEPT_BYTES 144
 #define STRAND_WORDS 9
 #define HEAD_WORDS (4 + STRAND_WORDS * VIEWS_STRANDS)
 #define LENGTH_WORDS (2 * VIEWS_STRANDS)
@@ -26,7 +28,8 @@
 #define LENGTH_MOST 2.0f /* log2: ratios lie within VIEWS_BINS / 2 bins of 1/64 octave */
 
 _Static_assert(sizeof(struct views_strand) == 4 * STRAND_WORDS &&
-                   sizeof(struct views_kept) == 144 && offsetof(struct views_kept, strand) == 140 &&
+                   sizeof(struct views_kept) == 152 && offsetof(struct views_kept, strand) == 140 &&
+                   offsetof(struct views_kept, submap) == 144 &&
                    offsetof(struct views_kept, near_m) == 8 &&
                    offsetof(struct views_kept, n_measured) == 20 &&
                    offsetof(struct views_kept, camera) == 28 && sizeof(struct views_camera) == 112,
@@ -61,6 +64,25 @@ void state_views_maps(struct state_views_map to[STATE_VIEWS_MAPS], const struct 
     to[4] = (struct state_views_map){v->agree, l->views_agree, n};
 }
 
+static size_t kept_bytes(const struct state_head *h)
+{
+    return h->views < 4 ? V3_KEPT_BYTES : sizeof(struct views_kept);
+}
+
+void state_views_kept(struct views_kept *to, const uint8_t *buf, const struct state_head *h,
+                      const struct state_layout *l)
+{
+    for (size_t i = 0; i < h->views_places; i++) {
+        const struct views_strand *s;
+        memcpy(&to[i], buf + l->views_kept + i * kept_bytes(h), kept_bytes(h));
+        if (h->views >= 4)
+            continue;
+        s = &h->views_strand[to[i].strand >= 0 && to[i].strand < VIEWS_STRANDS ? to[i].strand : 0];
+        to[i].submap = s->submap;
+        to[i].walk = s->first;
+    }
+}
+
 static int wanted(const struct state_head *h)
 {
     return h->views != 0;
@@ -89,7 +111,7 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
         return lay_kept(l, h, h->views_v1_kept, at);
     }
     at += h->views == 2 ? V2_HEAD_BYTES : HEAD_BYTES;
-    l->views_kept = state_take(&at, n * sizeof(struct views_kept));
+    l->views_kept = state_take(&at, n * kept_bytes(h));
     return lay_kept(l, h, n, at);
 }
 
@@ -147,7 +169,7 @@ static void get(struct state_head *h, struct bytes_reader *head, unsigned versio
 
 static int strand_valid(const struct views_strand *s, const struct state_head *h)
 {
-    return s->used <= h->views_frame && s->frame <= s->used && s->first <= s->n_final &&
+    return s->used <= h->views_frame && s->frame <= s->used && s->first <= s->n_taken &&
            s->n_final <= s->n_swept && s->n_swept <= s->n_taken && s->n_taken <= s->frame;
 }
 
@@ -156,7 +178,7 @@ static int length_valid(const struct views_length *l)
     return l->n <= TELL_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
-/* A free place; or a keyframe that its strand has taken in this world, seen by a camera. */
+/* A free place; or a keyframe that its strand has taken on a walk, seen by a camera. */
 static int kept_valid(const struct views_kept *k, const struct state_head *h)
 {
     uint32_t n = (uint32_t)h->w * (uint32_t)h->h;
@@ -165,8 +187,9 @@ static int kept_valid(const struct views_kept *k, const struct state_head *h)
     if (k->strand < -1 || k->strand >= VIEWS_STRANDS)
         return 0;
     s = &h->views_strand[k->strand < 0 ? 0 : k->strand];
-    return (k->strand < 0 ||
-            (k->index >= s->first && k->index < s->n_taken && k->frame <= s->frame)) &&
+    return (k->strand < 0 || (k->walk <= k->index && k->walk <= s->first &&
+                              k->index < s->n_taken && k->frame <= s->frame)) &&
+           k->submap < GPU_SUBMAPS_MAX &&
            state_finite((const uint8_t *)&k->near_m, 3) && k->near_m > 0.0f && k->median_m > 0.0f &&
            k->far_m > 0.0f && k->n_measured <= n && k->n_confirmed <= n &&
            state_finite((const uint8_t *)&k->camera, sizeof k->camera / sizeof(float)) &&
@@ -176,6 +199,8 @@ static int kept_valid(const struct views_kept *k, const struct state_head *h)
 static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
                  struct err *err)
 {
+    struct views_kept kept[VIEWS_KEPT];
+
     if (h->views == 1)
         return 0;
     if (h->views_places > VIEWS_KEPT)
@@ -186,14 +211,12 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     for (int i = 0; i < VIEWS_STRANDS; i++)
         if (!length_valid(&h->views_length[i]))
             return err_set(err, ERR_INPUT, "a length of poses that no frame measured");
-    for (uint32_t i = 0; i < h->views_places; i++) {
-        struct views_kept k;
-        memcpy(&k, buf + l->views_kept + i * sizeof k, sizeof k);
-        if (!kept_valid(&k, h))
+    state_views_kept(kept, buf, h, l);
+    for (uint32_t i = 0; i < h->views_places; i++)
+        if (!kept_valid(&kept[i], h))
             return err_set(err, ERR_INPUT, "keyframe %u of many views is none", i);
-    }
     return 0;
 }
 
 const struct state_part state_views = {
-    SECTION_TAG('G', 'V', 'I', 'E'), 3, wanted, lay, put, get, check};
+    SECTION_TAG('G', 'V', 'I', 'E'), 4, wanted, lay, put, get, check};

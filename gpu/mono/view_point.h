@@ -16,6 +16,7 @@
 #define VIEW_EVIDENCE_MEASURED 3
 
 struct view {
+    uint32_t submap; /* the world that the camera stands in */
     struct camera camera;
     const float *depth;   /* [h][w] metres, 0 = none */
     const uint8_t *rgb;   /* [h][w][3] */
@@ -32,11 +33,13 @@ GPU_HD static inline int view_evidence(const struct view *view, uint32_t i)
 }
 
 /* The view that the stages of many views have left for this frame. */
-GPU_HD static inline struct view view_of_views(const struct views *v, const uint8_t *rgb_now)
+GPU_HD static inline struct view view_of_views(const struct views *v, const uint8_t *rgb_now,
+                                               uint32_t submap_now)
 {
     int final = v->plan.final, target = final >= 0 ? VIEWS_FINAL : VIEWS_FRAME;
     const struct views_camera *c = final >= 0 ? &v->kept[final].camera : &v->plan.camera;
     struct view view;
+    view.submap = final >= 0 ? v->kept[final].submap : submap_now;
     view.camera.T_wc = c->T_wc;
     view.camera.T_cw = c->T_cw;
     view.camera.K = c->K;

@@ -13,7 +13,7 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
 
     (void)err;
     if (!s->views || !f->has_pose) {
-        s->view = (struct view){s->camera, s->depth, s->rgb, s->trust};
+        s->view = (struct view){s->submap, s->camera, s->depth, s->rgb, s->trust};
         return 0;
     }
     plan_cpu(s->views, &now);
@@ -24,6 +24,6 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
     draw_cpu(s->views);
     field_cpu(s->views, &now);
     f->result.views = s->views->told;
-    s->view = view_of_views(s->views, s->rgb);
+    s->view = view_of_views(s->views, s->rgb, s->submap);
     return 0;
 }

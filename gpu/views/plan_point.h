@@ -106,10 +106,16 @@ GPU_HD static inline int plan_is_kept(const struct views *v, int place)
            v->kept[place].strand == v->plan.strand;
 }
 
-/* Was it matched with others, too, before this frame? */
+/* Is it one that was taken on this walk? */
+GPU_HD static inline int plan_is_near(const struct views *v, int place, uint32_t walk)
+{
+    return plan_is_kept(v, place) && v->kept[place].walk == walk;
+}
+
+/* Is it a neighbour of the swept one that was matched with others, too, before this frame? */
 GPU_HD static inline int plan_is_swept(const struct views *v, int place)
 {
-    return place != v->plan.swept && plan_is_kept(v, place) &&
+    return place != v->plan.swept && plan_is_near(v, place, v->kept[v->plan.swept].walk) &&
            v->kept[place].index < v->strand[v->plan.strand].n_swept;
 }
 
@@ -172,13 +178,15 @@ GPU_HD static inline int plan_is_new(const struct views *v)
            !((T.r[0] + T.r[4] + T.r[8] - 1.0f) * 0.5f >= PLAN_TURNED);
 }
 
+/* A keyframe of a walk that is over waits for nothing. */
 GPU_HD static inline int plan_is_due(const struct views *v, uint32_t index, uint32_t keyframes,
                                      uint32_t frames)
 {
     const struct views_strand *s = &v->strand[v->plan.strand];
     int place = plan_place(v, index);
-    return index < s->n_taken && (place < 0 || s->n_taken - 1 - index >= keyframes ||
-                                  s->frame - v->kept[place].frame >= frames);
+    return index < s->n_taken &&
+           (index < s->first || place < 0 || s->n_taken - 1 - index >= keyframes ||
+            s->frame - v->kept[place].frame >= frames);
 }
 
 /* The strand of a frame's source: its own, or one that is free, or the one without a frame for
@@ -195,22 +203,31 @@ GPU_HD static inline int plan_strand(const struct views *v, uint32_t source)
     return !v->strand[idle].used || v->frame - v->strand[idle].used > VIEWS_IDLE_FRAMES ? idle : -1;
 }
 
-/* The frame's strand is told of it; where nothing connects the two, it loses its keyframes. */
+/* The strand's keyframes before this index leave their places. */
+GPU_HD static inline void plan_free(struct views *v, int strand, uint32_t index)
+{
+    for (int j = 0; j < (int)v->n_places; j++)
+        if (v->kept[j].strand == strand && v->kept[j].index < index)
+            v->kept[j].strand = -1;
+}
+
+/* (V3) The frame's strand is told of it. Where nothing connects the two a walk begins; keyframes of
+ * the walks before it go when all of them are final. */
 GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f)
 {
     struct views_strand *s = &v->strand[v->plan.strand];
     int same = s->used && s->source == f->source;
     if (!same) {
+        plan_free(v, v->plan.strand, UINT32_MAX);
         memset(s, 0, sizeof *s);
         memset(&v->anchor[v->plan.strand], 0, sizeof *v->anchor);
     }
     if (!same || (s->submap != f->submap && !f->goes_on) || s->breaks != f->breaks) {
-        for (int j = 0; j < (int)v->n_places; j++)
-            if (v->kept[j].strand == v->plan.strand)
-                v->kept[j].strand = -1;
-        s->first = s->n_swept = s->n_final = s->n_taken;
+        s->first = s->n_taken;
         memset(&v->length[v->plan.strand], 0, sizeof *v->length);
     }
+    if (s->n_final >= s->first)
+        plan_free(v, v->plan.strand, s->first);
     s->source = f->source;
     s->submap = f->submap;
     s->breaks = f->breaks;
@@ -258,6 +275,8 @@ GPU_HD static inline void plan_decide(struct views *v)
         p->taken = plan_room(v);
         k = &v->kept[p->taken];
         k->strand = p->strand;
+        k->submap = s->submap;
+        k->walk = s->first;
         k->index = s->n_taken++;
         k->frame = s->frame;
         k->near_m = p->near_m;
@@ -292,8 +311,8 @@ GPU_HD static inline void plan_sources(struct views *v, const struct plan_sight 
     for (int j = 0; j < VIEWS_KEPT; j++) {
         float a = sight[j].parallax, wide = a / PLAN_PARALLAX_WIDE;
         worth[j] = 0.0f;
-        if (plan_is_kept(v, j) && j != p->swept && sight[j].share >= PLAN_OVERLAP &&
-            a >= PLAN_PARALLAX)
+        if (plan_is_near(v, j, v->kept[p->swept].walk) && j != p->swept &&
+            sight[j].share >= PLAN_OVERLAP && a >= PLAN_PARALLAX)
             worth[j] = sight[j].share * a / ((a + PLAN_PARALLAX_GOOD) * (1.0f + wide * wide));
     }
     while (p->n_sources < VIEWS_SOURCES) {
@@ -323,8 +342,9 @@ GPU_HD static inline void plan_pool(struct views *v, const struct plan_sight *si
     struct views_plan *p = &v->plan;
     float share[VIEWS_KEPT];
     int self = target == VIEWS_FINAL ? p->final : -1;
+    uint32_t walk = self >= 0 ? v->kept[self].walk : v->strand[p->strand < 0 ? 0 : p->strand].first;
     for (int j = 0; j < VIEWS_KEPT; j++)
-        share[j] = plan_is_kept(v, j) && j != self &&
+        share[j] = plan_is_near(v, j, walk) && j != self &&
                            v->kept[j].index < v->strand[p->strand].n_swept &&
                            views_is_sound(v, j) && sight[j].share >= PLAN_POOL_SHARE
                        ? sight[j].share

@@ -84,7 +84,7 @@ GPU_HD static inline struct gpu_views tell_views(const struct views *v, float co
     told.log_scale = common;
     for (int i = 0; i < VIEWS_KEPT; i++) {
         const struct views_kept *k = &v->kept[i];
-        if (!plan_is_kept(v, i) || k->index >= s->n_swept ||
+        if (!plan_is_near(v, i, s->first) || k->index >= s->n_swept ||
             k->n_measured * TELL_MEASURED_IN < v->n_pixels)
             continue;
         told.n_judged++;

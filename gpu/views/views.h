@@ -15,6 +15,9 @@
  *           what other keyframes measure (V7)
  *   final   VIEWS_FINAL_KEYFRAMES later: its own and the other keyframes' measurements correct its
  *           single-view depth (V8)-(V12)
+ * Walks:   a source that opens another world, or had lost its tracking, begins a new *walk*.
+ *          Keyframes of one walk are neighbours of each other alone. When it is over, those that
+ *          wait are swept and final at once, one a frame, with the neighbours that they have.
  * Frames:  T_wc takes camera points to the session's world. Depth is metres along z.
  * Order:   counts, minima and sums of whole numbers decide all that pixels share; the rest is float
  *          arithmetic in a fixed order. Both back ends give the same bits.
@@ -70,16 +73,18 @@ struct views_kept {
     float near_m, median_m, far_m;
     uint32_t n_measured, n_confirmed; /* pixels that measure; that two others agree with */
     struct views_camera camera;
-    int32_t strand; /* -1: the place is free */
+    int32_t strand;  /* -1: the place is free */
+    uint32_t submap; /* the world that its camera stands in */
+    uint32_t walk;   /* index of the first keyframe of its walk */
 };
 
 /* The keyframes of one source. */
 struct views_strand {
     uint32_t used;                   /* the session's frame that was its last one; 0: it is free */
-    uint32_t source, submap, breaks; /* of that frame: where one differs it begins anew */
+    uint32_t source, submap, breaks; /* of that frame */
     uint32_t frame;                  /* frames so far */
     uint32_t n_taken, n_swept, n_final; /* keyframes so far */
-    uint32_t first;                     /* index of the first keyframe of this world */
+    uint32_t first;                     /* index of the first keyframe of the present walk */
 };
 
 /* What frames of a strand say of the length of its poses (V21): the mean of n values (V10), from
@@ -170,7 +175,7 @@ struct views_frame {
     struct rigid T_wc;
     struct intrinsics K;
     /* Whose it is, its world, and how often tracking had been lost before it: where the world or
-     * the number differs from the source's last frame, no keyframe so far is a neighbour. */
+     * the number differs from the source's last frame, a walk begins. */
     uint32_t source, submap, breaks;
     uint32_t goes_on; /* its pose goes on from that frame's, although its world is another one */
 };

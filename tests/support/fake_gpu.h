@@ -266,6 +266,7 @@ static void fake_change_one(struct gpu_frame *f)
                                               .kind = GPU_CHANGE_REMOVE};
     memset(&f->result, 0, sizeof(f->result));
     f->result.T_wc = f->T_wc;
+    f->result.submap = f->submap;
     if (!f->has_pose)
         f->result.tracks.state = fake_gpu_plan.lost ? GPU_TRACKS_LOST : GPU_TRACKS_FOUND;
     f->result.is_keyframe = s->frame % 4 == 1;

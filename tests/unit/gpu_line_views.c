@@ -92,11 +92,23 @@ static void the_cloud_is_better_and_frames_are_their_own(void **state)
     assert_true(share[1] > 2.0f * share[0] && near[1] > 2 * near[0]);
 }
 
-static void keyframes_of_another_world_are_no_neighbours(void **state)
+/* What is swept, final or fused now has neighbours of its own walk alone. */
+static void check_neighbours(const struct views *v)
+{
+    for (int k = 0; k < v->plan.n_sources; k++)
+        assert_int_equal(v->kept[v->plan.source[k]].walk, v->kept[v->plan.swept].walk);
+    for (int t = v->plan.final >= 0 ? VIEWS_FINAL : VIEWS_FRAME; t < VIEWS_TARGETS; t++)
+        for (int k = 0; k < v->plan.n_pool[t]; k++)
+            assert_int_equal(v->kept[v->plan.pool[t][k]].walk,
+                             t == VIEWS_FINAL ? v->kept[v->plan.final].walk : v->strand[0].first);
+}
+
+static void keyframes_of_another_walk_are_no_neighbours(void **state)
 {
     struct gpu_session_config c = views_config(W, H, 1);
     struct line l = {0};
     const struct views_strand *own = NULL;
+    uint32_t n_pooled = 0;
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
@@ -105,14 +117,78 @@ static void keyframes_of_another_world_are_no_neighbours(void **state)
         l.f.breaks = i >= 2 * FRAMES / 3;
         step(&l);
         own = l.cpu->views->strand;
-        for (int k = 0; k < l.cpu->views->plan.n_sources; k++)
-            assert_true(l.cpu->views->kept[l.cpu->views->plan.source[k]].index >= own->first);
+        check_neighbours(l.cpu->views);
         if (i == FRAMES / 3 || i == 2 * FRAMES / 3) {
             assert_int_equal(own->first + 1, own->n_taken);
-            assert_memory_equal(l.cpu->view.depth, l.depth, W * H * sizeof *l.depth);
+            assert_memory_equal(l.cpu->views->target[VIEWS_FRAME].depth, l.depth,
+                                W * H * sizeof *l.depth);
         }
+        n_pooled += l.cpu->views->plan.final >= 0 ? l.cpu->views->plan.n_pool[VIEWS_FINAL] : 0u;
     }
-    assert_true(own->n_final > 0);
+    assert_true(own->n_final > 0 && n_pooled > 0);
+    line_close(&l);
+}
+
+/* Those that wait when another world begins are final within as many frames as they are, each once
+ * and in its own world, and then the walk has left its places. */
+static void a_walk_that_is_over_is_finished(void **state)
+{
+    struct gpu_session_config c = views_config(W, H, GPU_VIEWS_REFINED);
+    uint32_t before = 0, waiting = 0, n_old = 0;
+    struct line l = {0};
+    const struct views *v;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    v = l.cpu->views;
+    for (int i = 0; i < FRAMES; i++) {
+        int world = i >= FRAMES / 2, old;
+        if (i == FRAMES / 2) {
+            before = v->strand[0].n_taken;
+            waiting = before - v->strand[0].n_final;
+            assert_true(waiting >= 8 && v->strand[0].n_swept < before);
+        }
+        draw(&l, i);
+        l.f.submap = (uint32_t)(7 * world);
+        step(&l);
+        old = v->plan.final >= 0 && v->kept[v->plan.final].index < before;
+        assert_int_equal(old, world && (uint32_t)(i - FRAMES / 2) < waiting);
+        assert_int_equal(l.f.result.submap, world && !old ? 7 : 0);
+        assert_int_equal(l.cpu->submap, l.f.submap);
+        for (uint32_t k = 0; k < l.f.result.n_changes; k++)
+            if (l.f.changes[k].kind == GPU_CHANGE_PUT)
+                assert_int_equal(cell_submap(l.cpu->key[l.f.changes[k].slot]), l.f.result.submap);
+        n_old += (uint32_t)old;
+    }
+    assert_int_equal(n_old, waiting);
+    assert_int_equal(v->strand[0].first, before);
+    for (uint32_t k = 0; k < v->n_places; k++)
+        assert_true(v->kept[k].strand < 0 || v->kept[k].index >= before);
+    line_close(&l);
+}
+
+/* What one world leaves to another is finished too, if a third one begins meanwhile. */
+static void walks_of_few_frames_are_finished_in_turn(void **state)
+{
+    struct gpu_session_config c = views_config(17, 16, GPU_VIEWS_GIVEN);
+    struct line l = {0};
+    const struct views_strand *own;
+    uint32_t n_final = 0, worlds = 0;
+    (void)state;
+    assert_int_equal(line_open(&l, &c), 0);
+    own = l.cpu->views->strand;
+    for (int i = 0; i < FRAMES; i++) {
+        draw(&l, i);
+        l.f.submap = (uint32_t)(i / 3);
+        step(&l);
+        check_neighbours(l.cpu->views);
+        if (l.cpu->views->plan.final < 0)
+            continue;
+        n_final++;
+        worlds |= 1u << l.f.result.submap;
+    }
+    assert_int_equal(own->n_final, n_final);
+    assert_true(own->n_taken > FRAMES / 2 && own->n_taken - own->n_final <= 4);
+    assert_int_equal(worlds & 0xffu, 0xffu);
     line_close(&l);
 }
 
@@ -316,7 +392,7 @@ static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const st
         bytes_put_u32(&w, (uint32_t)n / 3);
         bytes_put_u32(&w, 0);
         for (size_t i = 0; i < n; i++)
-            memcpy(body + 32 + i * 140, buf + at->views_kept + i * 144, 140);
+            memcpy(body + 32 + i * 140, buf + at->views_kept + i * sizeof(struct views_kept), 140);
         n = (32 + n * 140 + 15) / 16 * 16; /* the maps, which have the same gaps */
         memcpy(body + n, buf + at->views_grey, s.len - (size_t)(buf + at->views_grey - s.body));
         section_close(row, &end, s.tag, 1, 0, n + s.len - (size_t)(buf + at->views_grey - s.body));
@@ -358,51 +434,70 @@ static void keyframes_of_version_1_are_passed_over(void **state)
     line_close(&l);
 }
 
-/* As version 2 wrote it: without the lengths of poses. */
-static uint8_t *with_views_of_version_2(const uint8_t *buf, size_t len, size_t *v2_len)
+/* As version 3 wrote it: keyframes without world and walk; version 2: nor had it the lengths of
+ * poses. */
+static uint8_t *with_views_of(unsigned version, const uint8_t *buf, size_t len,
+                              const struct state_head *h, const struct state_layout *at,
+                              size_t *old_len)
 {
     uint8_t *row = calloc(1, len), *body;
-    size_t from = 0, end = 0;
+    size_t from = 0, end = 0, kept = version == 2 ? 128 : 160;
+    size_t maps = (kept + 144 * h->views_places + 15) / 16 * 16;
     struct section s;
 
     assert_non_null(row);
     while (section_next(&s, buf, len, &from, NULL) == 1) {
-        size_t less = s.tag == SECTION_TAG('G', 'V', 'I', 'E') ? 32 : 0;
-        body = section_open(row, len, end, s.len - less);
-        memcpy(body, s.body, less ? 124 : s.len);
-        if (less)
-            memcpy(body + 128, s.body + 160, s.len - 160);
-        section_close(row, &end, s.tag, less ? 2 : s.version, s.flags, s.len - less);
+        size_t n = (size_t)(s.body + s.len - (buf + at->views_grey));
+        if (s.tag != SECTION_TAG('G', 'V', 'I', 'E')) {
+            memcpy(section_open(row, len, end, s.len), s.body, s.len);
+            section_close(row, &end, s.tag, s.version, s.flags, s.len);
+            continue;
+        }
+        body = section_open(row, len, end, maps + n);
+        memcpy(body, s.body, version == 2 ? 124 : 160);
+        for (size_t i = 0; i < h->views_places; i++)
+            memcpy(body + kept + 144 * i, buf + at->views_kept + i * sizeof(struct views_kept),
+                   144);
+        memcpy(body + maps, buf + at->views_grey, n);
+        section_close(row, &end, s.tag, version, s.flags, maps + n);
     }
-    *v2_len = end;
+    *old_len = end;
     return row;
 }
 
-static void keyframes_of_version_2_are_read(void **state)
+static void keyframes_of_versions_2_and_3_are_read(void **state)
 {
-    struct gpu_session_config c = views_config(17, 16, 1);
-    struct line l = {0}, b = {0};
-    size_t len, v2_len;
-    uint8_t *buf, *v2;
     (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    assert_int_equal(line_open(&b, &c), 0);
-    for (int i = 0; i < 24; i++)
-        step_of(&l, 0, i);
-    buf = save(l.s, &len);
-    v2 = with_views_of_version_2(buf, len, &v2_len);
-    assert_int_equal(gpu_session_load(b.s, v2, v2_len, NULL), 0);
-    assert_int_equal(b.cpu->views->length[0].n, 0);
-    for (int i = 24; i < 30; i++) {
-        step_of(&l, 0, i);
-        step_of(&b, 0, i);
-        assert_int_equal(l.f.result.n_changes, b.f.result.n_changes);
-        assert_memory_equal(l.f.changes, b.f.changes, l.f.result.n_changes * sizeof *l.f.changes);
+    for (unsigned version = 2; version <= 3; version++) {
+        struct gpu_session_config c = views_config(17, 16, 1);
+        struct line l = {0}, b = {0};
+        struct state_head h;
+        struct state_layout at;
+        size_t len, old_len;
+        uint8_t *buf, *old;
+        assert_int_equal(line_open(&l, &c), 0);
+        assert_int_equal(line_open(&b, &c), 0);
+        for (int i = 0; i < 24; i++)
+            step_of(&l, i < 4 ? 0 : 1, i);
+        buf = save(l.s, &len);
+        assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
+        old = with_views_of(version, buf, len, &h, &at, &old_len);
+        assert_int_equal(gpu_session_load(b.s, old, old_len, NULL), 0);
+        assert_int_equal(b.cpu->views->length[1].n, version == 2 ? 0 : l.cpu->views->length[1].n);
+        assert_memory_equal(b.cpu->views->kept, l.cpu->views->kept,
+                            h.views_places * sizeof *b.cpu->views->kept);
+        for (int i = 24; i < 30; i++) {
+            step_of(&l, 1, i);
+            step_of(&b, 1, i);
+            assert_int_equal(l.f.result.n_changes, b.f.result.n_changes);
+            assert_memory_equal(l.f.changes, b.f.changes,
+                                l.f.result.n_changes * sizeof *l.f.changes);
+        }
+        free(buf);
+        free(old);
+        line_close(&l);
+        line_close(&b);
     }
-    free(buf);
-    free(v2);
-    line_close(&l);
-    line_close(&b);
 }
 
 /* Into a new session; if it is taken, frames that sweep and finish what it says it has kept. */
@@ -452,14 +547,14 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     }
     print_message("# %zu changed states were taken, and did no harm\n", n_taken);
     /* each of these is a lie: counts, a place, a frame, numbers that are none */
-    for (int lie = 0; lie < 15; lie++) {
+    for (int lie = 0; lie < 17; lie++) {
         static const uint32_t nan = 0x7fc00000u, many = 0xffffu;
         static const size_t field[] = {
             0,  4,  16,  32,  36,  40, /* frame, places, the first strand */
-            44, 48, 160, 164, 300, 128, 124, 168, 188};
+            44, 48, 160, 164, 300, 304, 308, 128, 124, 168, 188}; /* and keyframes */
         uint8_t *to = buf + head + field[lie], was[4];
         memcpy(was, to, 4);
-        memcpy(to, lie == 0 ? (const uint32_t[]){0} : lie < 12 ? &many : &nan, 4);
+        memcpy(to, lie == 0 ? (const uint32_t[]){0} : lie < 14 ? &many : &nan, 4);
         assert_int_equal(try_views(&l, buf, len), 0);
         memcpy(to, was, 4);
     }
@@ -477,14 +572,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cloud_is_better_and_frames_are_their_own),
-        cmocka_unit_test(keyframes_of_another_world_are_no_neighbours),
+        cmocka_unit_test(keyframes_of_another_walk_are_no_neighbours),
+        cmocka_unit_test(a_walk_that_is_over_is_finished),
+        cmocka_unit_test(walks_of_few_frames_are_finished_in_turn),
         cmocka_unit_test(sources_in_turn_have_what_each_has_alone),
         cmocka_unit_test(three_sources_share_the_places),
         cmocka_unit_test(frames_without_poses_are_fused_as_they_are),
         cmocka_unit_test(frames_allocate_nothing),
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(keyframes_of_version_1_are_passed_over),
-        cmocka_unit_test(keyframes_of_version_2_are_read),
+        cmocka_unit_test(keyframes_of_versions_2_and_3_are_read),
         cmocka_unit_test(strange_bytes_are_refused_or_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
