@@ -38,7 +38,8 @@ struct point_stat {
     uint32_t vote_frame; /* frame of the last vote to carve */
     uint16_t n_observations;
     uint8_t votes;
-    uint8_t state; /* enum point_state */
+    uint8_t state : 7;       /* enum point_state */
+    uint8_t provisional : 1; /* views measured nothing where it was seen so far */
 };
 
 /* Which way its surface faces (gpu/mono/normal_point.h). */

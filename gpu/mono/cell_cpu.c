@@ -5,8 +5,8 @@
 
 static uint32_t find(const struct session_cpu *s, struct vec3 q, int level)
 {
-    return cell_find(s->table, s->table_mask, cell_key(q, level, s->view.submap, &s->base.config.fuse),
-                     s->place);
+    return cell_find(s->table, s->table_mask,
+                     cell_key(q, level, s->view.submap, &s->base.config.fuse), s->place);
 }
 
 /* (Q5) The entry of a key, which is made if it is missing; POINT_NONE of key 0. */
@@ -29,7 +29,7 @@ static uint32_t patrol(const struct session_cpu *s, uint32_t pixel)
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->n_slots);
         int here = cell_submap(s->key[slot]) == s->view.submap;
         if (cell_unwanted(&s->place[slot], &s->stat[slot], here, &s->view.camera, s->usable,
-                          s->frame, s->room_short, &s->base.config.fuse))
+                          s->frame, s->room_short, s->view.settles, &s->base.config.fuse))
             return slot;
     }
     return POINT_NONE;

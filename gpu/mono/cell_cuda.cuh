@@ -44,7 +44,8 @@ static __device__ inline uint32_t cell_entry_of(struct session_dev *s, uint64_t 
 
 static __device__ inline uint32_t cell_at(const struct session_dev *s, struct vec3 q, int level)
 {
-    return cell_find(s->table, s->table_mask, cell_key(q, level, s->view.submap, &s->fuse), s->place);
+    return cell_find(s->table, s->table_mask, cell_key(q, level, s->view.submap, &s->fuse),
+                     s->place);
 }
 
 /* (Q2) The first of its slots whose point the frame sees through. */
@@ -55,7 +56,7 @@ static __device__ inline uint32_t cell_on_patrol(const struct session_dev *s,
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->was.n_slots);
         int here = cell_submap(s->key[slot]) == s->view.submap;
         if (cell_unwanted(&s->place[slot], &s->stat[slot], here, own, s->usable, s->frame,
-                          s->room_short, &s->fuse))
+                          s->room_short, s->view.settles, &s->fuse))
             return slot;
     }
     return POINT_NONE;

@@ -6,7 +6,7 @@
  * an empty table and the smallest pixel that wants a new point wins by a maximum. Where a key
  * stands depends on the order in which keys came; what a look-up finds does not. An entry whose
  * point has gone is stale by its tag and stays until the table is made anew from the living points.
- * Maths:   MATH.md (Q1)-(Q5)
+ * Maths:   MATH.md (Q1)-(Q5), (V22)
  */
 #ifndef RECOND_GPU_CELL_POINT_H
 #define RECOND_GPU_CELL_POINT_H
@@ -18,6 +18,7 @@
 #define CELL_REACH_Y 65536.0f /* ... and y */
 #define CELL_PATROL 4         /* slots that a pixel looks at */
 #define CELL_CREDIT 20        /* observations that votes must outnumber at most */
+#define CELL_BEHIND 0.5f      /* provisional points go this share of a depth behind what settles */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -127,18 +128,19 @@ GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32
     return ((uint32_t)(before % n_slots) + i * n_pixels + pixel) % n_slots;
 }
 
-/* (Q2) Does the frame see through the point of a slot, which is of its world? (Q4) room_short: or
- * is it stale, in any world? */
+/* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) settles: or
+ * does it see what is there instead of a provisional one? (Q4) room_short: or is it stale, in any
+ * world? */
 GPU_HD static inline int cell_unwanted(const struct point_place *place,
                                        const struct point_stat *stat, int here,
                                        const struct camera *c, const float *usable, uint32_t frame,
-                                       int room_short, const struct fuse_params *p)
+                                       int room_short, int settles, const struct fuse_params *p)
 {
-    float z;
+    float z, before = settles && stat->provisional ? -CELL_BEHIND : p->carve_rel;
     if (place->tag == 0)
         return 0;
     return (room_short && cell_stale(stat, frame)) ||
-           (here && associate_through(c, usable, point_position(place), p->carve_rel, &z));
+           (here && associate_through(c, usable, point_position(place), before, &z));
 }
 
 #endif

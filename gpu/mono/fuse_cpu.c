@@ -19,10 +19,12 @@ static void update(struct session_cpu *s, uint32_t pixel, uint32_t slot)
     struct point_stat *stat = &s->stat[slot];
     int was = stat->state, evidence = view_evidence(&s->view, pixel);
     struct normal_map map = map_of(s);
+    fuse_settle(stat, s->view.settles);
     normal_fuse(&s->normal[slot], normal_at(&map, pixel), stat->w_a,
                 s->base.config.fuse.w0 * (float)evidence);
     fuse_update(&s->place[slot], stat, s->world[pixel], s->view.rgb + 3 * (size_t)pixel,
                 s->usable[pixel], evidence, s->frame, &s->base.config.fuse);
+    stat->provisional = stat->provisional && view_is_guess(&s->view, pixel);
     if (was == POINT_STABLE && stat->state == POINT_UNSTABLE) {
         s->unstable[s->n_unstable++] = slot;
         s->n_stable--;
@@ -127,6 +129,7 @@ static void insert(struct session_cpu *s, uint32_t pixel, uint32_t slot, uint64_
     fuse_create(&s->place[slot], &s->stat[slot], id, s->world[pixel],
                 s->view.rgb + 3 * (size_t)pixel, s->usable[pixel], weight,
                 view_evidence(&s->view, pixel), s->frame, p);
+    s->stat[slot].provisional = view_is_guess(&s->view, pixel) != 0;
     s->normal[slot] = (struct point_normal){{0}, 0};
     normal_fuse(&s->normal[slot], normal_at(&map, pixel), 0.0f, 1.0f);
     s->id[slot] = id;

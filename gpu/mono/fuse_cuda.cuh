@@ -32,8 +32,10 @@ static __device__ inline uint32_t fuse_claimed(struct session_dev *s, uint32_t p
     for (int i = 0; i < 3; i++)
         rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
     s->claims[slot] = POINT_UNCLAIMED;
+    fuse_settle(&stat, s->view.settles);
     normal_fuse(&normal, normal_at(&map, pixel), stat.w_a, s->fuse.w0 * (float)evidence);
     fuse_update(&place, &stat, p_i, rgb, z, evidence, s->frame, &s->fuse);
+    stat.provisional = stat.provisional && view_is_guess(&s->view, pixel);
     kind = change_updated(&place, &stat, &normal, &out, z, s->step_m, &s->fuse);
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
@@ -113,6 +115,7 @@ static __device__ inline void fuse_insert(struct session_dev *s, uint32_t pixel,
         rgb[i] = s->view.rgb[3 * (size_t)pixel + i];
     fuse_create(&place, &stat, id, s->world[pixel], rgb, s->usable[pixel], weight,
                 view_evidence(&s->view, pixel), s->frame, &s->fuse);
+    stat.provisional = view_is_guess(&s->view, pixel) != 0;
     scan_store(&s->place[slot], place);
     scan_store(&s->stat[slot], stat);
     normal_fuse(&normal, normal_at(&map, pixel), 0.0f, 1.0f);

@@ -1,7 +1,7 @@
 /*
  * fuse_point.h - a point meets an observation: (3)-(5), the birth of a point, stability
  *
- * Maths:   MATH.md (3)-(5), (F1)-(F3), (Q3) <- Fathy et al. 2021, eq. 3-5
+ * Maths:   MATH.md (3)-(5), (F1)-(F3), (Q3), (V22) <- Fathy et al. 2021, eq. 3-5
  */
 #ifndef RECOND_GPU_FUSE_POINT_H
 #define RECOND_GPU_FUSE_POINT_H
@@ -60,6 +60,17 @@ GPU_HD static inline void fuse_confirm(struct point_stat *stat, int evidence,
         stat->n_observations = (uint16_t)(stat->n_observations + evidence);
 }
 
+/* (V22) A provisional point that is settled begins anew: of all that frames said of it no more is
+ * left than that it was seen. */
+GPU_HD static inline void fuse_settle(struct point_stat *stat, int settles)
+{
+    if (!settles || !stat->provisional)
+        return;
+    stat->w_a = 0.0f;
+    stat->n_observations = 1;
+    stat->votes = 0;
+}
+
 /* (3)-(5), with the old p in (4); colours are averaged as positions are. evidence: how many
  * observations it counts for (V13). */
 GPU_HD static inline void fuse_update(struct point_place *place, struct point_stat *stat,
@@ -78,9 +89,9 @@ GPU_HD static inline void fuse_update(struct point_place *place, struct point_st
     stat->w_a = sum < p->w_max ? sum : p->w_max;
     stat->last_seen = frame;
     fuse_confirm(stat, evidence, p);
-    stat->state =
-        (uint8_t)(p->cells ? fuse_state_cell(stat, p)
-                           : fuse_state(stat->state, stat->c_c, stat->n_observations, z, p));
+    stat->state = 0x7f & (unsigned)(p->cells ? fuse_state_cell(stat, p)
+                                             : fuse_state(stat->state, stat->c_c,
+                                                          stat->n_observations, z, p));
 }
 
 /* A new point: seen once, however much that counts for, and unstable. */
@@ -102,6 +113,7 @@ GPU_HD static inline void fuse_create(struct point_place *place, struct point_st
     stat->n_observations = (uint16_t)evidence;
     stat->votes = 0;
     stat->state = POINT_UNSTABLE;
+    stat->provisional = 0;
 }
 
 #endif

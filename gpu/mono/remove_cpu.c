@@ -19,7 +19,8 @@ static void carve(struct session_cpu *s)
     for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
         uint32_t slot = s->through[pixel];
         if (slot == POINT_NONE || s->stat[slot].state == POINT_FREE ||
-            !remove_vote(&s->stat[slot], s->frame, s->room_short, &s->base.config.fuse))
+            !remove_vote(&s->stat[slot], s->frame, s->room_short, s->view.settles,
+                         &s->base.config.fuse))
             continue;
         s->carved[s->n_carved++] = slot;
         free_slot(s, slot);

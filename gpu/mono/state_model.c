@@ -3,6 +3,7 @@
  *
  * Body:    n_slots, n_unstable, n_free, n_points, n_stable u32 | 0 u32 | next_id u64 | places,
  *          stats, outs, ids of all slots | unstable slots | free slots
+ * Version 1: no point is provisional.
  */
 #include "gpu/mono/change_point.h"
 #include "gpu/mono/state_internal.h"
@@ -27,8 +28,7 @@ AT(point_stat, w_a, 16);
 AT(point_stat, last_seen, 20);
 AT(point_stat, vote_frame, 24);
 AT(point_stat, n_observations, 28);
-AT(point_stat, votes, 30);
-AT(point_stat, state, 31);
+AT(point_stat, votes, 30); /* then the state, and in the highest bit whether it is provisional */
 AT(point_out, p_q, 0);
 AT(point_out, rgb, 12);
 AT(point_out, confidence, 15);
@@ -147,4 +147,4 @@ static int check(const struct state_head *h, const struct state_layout *l, const
 }
 
 const struct state_part state_model = {
-    SECTION_TAG('G', 'M', 'O', 'D'), 1, NULL, lay, put, get, check};
+    SECTION_TAG('G', 'M', 'O', 'D'), 2, NULL, lay, put, get, check};

@@ -5,8 +5,8 @@
  *          has them, u32 each | VIEWS_STRANDS lengths of poses, mean f32 and count u32 each | 0 up
  *          to a multiple of 16 | n keyframes | their maps: grey, colours, single-view depth,
  *          measured depth, agreements
- * Version 3: keyframes of 144 bytes, which say neither world nor walk: all were of the strand's last.
- * Version 2: the same, and no lengths; they begin anew.
+ * Version 3: keyframes of 144 bytes, which say neither world nor walk: all were of the strand's
+ * last. Version 2: the same, and no lengths; they begin anew.
  * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
  *          the first one of this world: u32 each | 0 (12 bytes) | min(taken, 32) keyframes of 140
  *          bytes | their maps. It does not say whose they are, so they are passed over.
@@ -187,11 +187,11 @@ static int kept_valid(const struct views_kept *k, const struct state_head *h)
     if (k->strand < -1 || k->strand >= VIEWS_STRANDS)
         return 0;
     s = &h->views_strand[k->strand < 0 ? 0 : k->strand];
-    return (k->strand < 0 || (k->walk <= k->index && k->walk <= s->first &&
-                              k->index < s->n_taken && k->frame <= s->frame)) &&
-           k->submap < GPU_SUBMAPS_MAX &&
-           state_finite((const uint8_t *)&k->near_m, 3) && k->near_m > 0.0f && k->median_m > 0.0f &&
-           k->far_m > 0.0f && k->n_measured <= n && k->n_confirmed <= n &&
+    return (k->strand < 0 || (k->walk <= k->index && k->walk <= s->first && k->index < s->n_taken &&
+                              k->frame <= s->frame)) &&
+           k->submap < GPU_SUBMAPS_MAX && state_finite((const uint8_t *)&k->near_m, 3) &&
+           k->near_m > 0.0f && k->median_m > 0.0f && k->far_m > 0.0f && k->n_measured <= n &&
+           k->n_confirmed <= n &&
            state_finite((const uint8_t *)&k->camera, sizeof k->camera / sizeof(float)) &&
            k->camera.K.fx >= 1e-3f && k->camera.K.fy >= 1e-3f;
 }

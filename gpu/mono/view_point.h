@@ -2,13 +2,13 @@
  * view_point.h - what a frame fuses: its own depth or, where many views are used, either that depth
  * corrected or a keyframe in its final form
  *
- * Maths:   MATH.md (V13)
+ * Maths:   MATH.md (V13), (V22)
  */
 #ifndef RECOND_GPU_VIEW_POINT_H
 #define RECOND_GPU_VIEW_POINT_H
 
 #include "gpu/base/point.h"
-#include "gpu/views/views.h"
+#include "gpu/views/field_point.h"
 
 #define VIEW_TRUST_FINAL 96     /* of a keyframe's final view ... */
 #define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
@@ -21,6 +21,8 @@ struct view {
     const float *depth;   /* [h][w] metres, 0 = none */
     const uint8_t *rgb;   /* [h][w][3] */
     const uint8_t *trust; /* [h][w]; NULL = every pixel is one observation */
+    int guesses;          /* where nothing was measured, its points are provisional ... */
+    int settles;          /* ... until a view that measurements carry says what is there */
 };
 
 /* (V13) How many observations pixel i of a view counts for. */
@@ -30,6 +32,12 @@ GPU_HD static inline int view_evidence(const struct view *view, uint32_t i)
     return trust >= VIEW_TRUST_MEASURED ? VIEW_EVIDENCE_MEASURED
            : trust >= VIEW_TRUST_FINAL  ? VIEW_EVIDENCE_FINAL
                                         : 1;
+}
+
+/* (V22) Is what pixel i says provisional? */
+GPU_HD static inline int view_is_guess(const struct view *view, uint32_t i)
+{
+    return view->guesses && view->trust[i] <= FIELD_TRUST_SINGLE;
 }
 
 /* The view that the stages of many views have left for this frame. */
@@ -47,6 +55,8 @@ GPU_HD static inline struct view view_of_views(const struct views *v, const uint
     view.camera.h = v->h;
     view.depth = v->target[target].depth;
     view.trust = v->target[target].trust;
+    view.guesses = final < 0;
+    view.settles = final >= 0 && field_is_carried(v, &v->target[target]);
     view.rgb = final >= 0 ? v->rgb + 3 * (size_t) final * v->n_pixels : rgb_now;
     return view;
 }

@@ -203,6 +203,12 @@ GPU_HD static inline float field_scatter(int round)
     return FIELD_SCATTER * (float)(1 << (FIELD_ROUNDS - 1 - round));
 }
 
+/* (V12) Do measurements carry a view? */
+GPU_HD static inline int field_is_carried(const struct views *v, const struct views_target *t)
+{
+    return t->n_share * FIELD_CARRIED >= v->n_pixels;
+}
+
 /* (V12) Trust of a frame's pixel. Where keyframes carry a frame, a pixel that none of them measured
  * becomes part of a final view within two seconds, and is better there. */
 GPU_HD static inline int field_frame_trust(const struct views *v, const struct views_target *t,
@@ -210,7 +216,7 @@ GPU_HD static inline int field_frame_trust(const struct views *v, const struct v
 {
     if (t->share[i] > 0.0f)
         return FIELD_TRUST_FRAME;
-    return t->n_share * FIELD_CARRIED >= v->n_pixels ? FIELD_TRUST_NONE : FIELD_TRUST_SINGLE;
+    return field_is_carried(v, t) ? FIELD_TRUST_NONE : FIELD_TRUST_SINGLE;
 }
 
 /* (V12) The view's depth and trust at a pixel. */

@@ -123,13 +123,54 @@ static void votes_count_once_a_frame(void **state)
     (void)state;
     fuse_params_default(&p);
     p.carve_votes = 3;
-    assert_false(remove_vote(&s, 5, 0, &p)); /* the frame that updated it cannot see through it */
+    /* the frame that updated it cannot see through it */
+    assert_false(remove_vote(&s, 5, 0, 0, &p));
     assert_int_equal(s.votes, 0);
-    assert_false(remove_vote(&s, 6, 0, &p));
-    assert_false(remove_vote(&s, 6, 0, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, &p));
     assert_int_equal(s.votes, 1);
-    assert_false(remove_vote(&s, 7, 0, &p));
-    assert_true(remove_vote(&s, 9, 0, &p));
+    assert_false(remove_vote(&s, 7, 0, 0, &p));
+    assert_true(remove_vote(&s, 9, 0, 0, &p));
+}
+
+/* (V22) */
+static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
+{
+    const struct camera c = {rigid_identity(), rigid_identity(), {10, 10, 0.5f, 0.5f}, 2, 2};
+    const float usable[4] = {2.0f, 2.0f, 2.0f, 2.0f};
+    const uint8_t rgb[3] = {10, 20, 30};
+    struct point_stat s = {{200, 200, 200}, 0.1f, 40, 5, 0, 60, 1, POINT_STABLE, 1};
+    struct point_place place = {0, 0, 2.9f, 1};
+    struct fuse_params p;
+    (void)state;
+    fuse_params_cells(&p);
+    /* nothing of it lies before what is seen, but up to half as far behind it goes */
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 0, &p));
+    assert_true(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
+    assert_false(cell_unwanted(&place, &s, 0, &c, usable, 6, 0, 1, &p)); /* of another world */
+    place.z = 3.1f;
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
+    place.z = 1.9f;
+    assert_true(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, &p));
+    assert_false(remove_vote(&s, 5, 0, 1, &p)); /* the frame that updated it */
+    assert_true(remove_vote(&s, 7, 0, 1, &p));
+    fuse_settle(&s, 0);
+    assert_int_equal(s.n_observations, 60);
+    fuse_settle(&s, 1);
+    fuse_update(&place, &s, vec3_make(0.5f, 0, 2), rgb, 2.0f, 2, 8, &p);
+    near(place.x, 0.5f, 0);
+    near(place.z, 2.0f, 0);
+    near(s.rgb[1], 20, 0);
+    near(s.w_a, 2, 0);
+    assert_int_equal(s.n_observations, 3);
+    assert_int_equal(s.state, POINT_STABLE);
+    s.provisional = 0;
+    place.z = 2.9f;
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 9, 0, 1, &p));
+    assert_false(remove_vote(&s, 9, 0, 1, &p));
+    fuse_settle(&s, 1);
+    assert_int_equal(s.n_observations, 3);
 }
 
 static void only_unstable_points_expire(void **state)
@@ -236,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_point_is_born_unstable),
         cmocka_unit_test(stability_has_hysteresis),
         cmocka_unit_test(votes_count_once_a_frame),
+        cmocka_unit_test(a_provisional_point_begins_anew_or_goes_at_once),
         cmocka_unit_test(only_unstable_points_expire),
         cmocka_unit_test(positions_are_quantised_to_the_nearest_step),
         cmocka_unit_test(clients_hear_of_what_matters),

@@ -1,6 +1,6 @@
 /*
  * gpu_line_views - the line with depth out of many views: its cloud in a painted room whose
- * single-view depth errs, what each frame answers, its state, other worlds
+ * single-view depth errs, what each frame answers, its state, several sources
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,40 +10,12 @@
 
 #include "proto/bytes.h"
 #include "tests/support/count_malloc.h"
-#include "tests/support/line.h"
 #include "tests/support/state_walk.h"
-#include "tests/support/views_case.h"
+#include "tests/support/views_line.h"
 
 #define W 96
 #define H 72
 #define FRAMES 32
-
-static struct gpu_session_config views_config(int w, int h, int views)
-{
-    struct gpu_session_config c = line_config(w, h);
-    fuse_params_cells(&c.fuse);
-    c.views = views;
-    return c;
-}
-
-static void draw(struct line *l, int i)
-{
-    struct views_case c = {.w = l->w, .h = l->h, .depth = l->depth, .rgb = l->rgb};
-    c.truth = malloc((size_t)l->w * (size_t)l->h * sizeof *c.truth);
-    assert_non_null(c.truth);
-    views_case_draw(&c, i, 1.2f);
-    l->K = c.frame.K;
-    line_set_frame(l, &c.frame.T_wc);
-    free(c.truth);
-}
-
-static void step(struct line *l)
-{
-    struct gpu_item *item = &l->f.item;
-    assert_int_equal(session_cpu_put_depth(l->s, l->depth, NULL), 0);
-    assert_int_equal(gpu_submit(l->g, &gpu_line_mono, &item, 1, NULL), 0);
-    assert_int_equal(gpu_wait(l->g, &item, 1, NULL), 0);
-}
 
 /* The share of stable points that lie on a surface within 5 cm, and how many do. */
 static float near_share(const struct line *l, uint32_t *n_near)
@@ -66,15 +38,15 @@ static void the_cloud_is_better_and_frames_are_their_own(void **state)
     static float depth[W * H];
     (void)state;
     for (int views = 0; views < 2; views++) {
-        struct gpu_session_config c = views_config(W, H, views);
+        struct gpu_session_config c = views_line_config(W, H, views);
         struct line l = {0};
         assert_int_equal(line_open(&l, &c), 0);
         for (int i = 0; i < FRAMES; i++) {
             struct rigid T;
-            draw(&l, i);
+            views_line_draw(&l, i);
             l.f.depth_out = depth;
             T = l.f.T_wc;
-            step(&l);
+            views_line_step(&l);
             assert_memory_equal(&l.f.result.T_wc, &T, sizeof T);
             if (!views) {
                 assert_memory_equal(depth, l.depth, sizeof depth);
@@ -92,115 +64,15 @@ static void the_cloud_is_better_and_frames_are_their_own(void **state)
     assert_true(share[1] > 2.0f * share[0] && near[1] > 2 * near[0]);
 }
 
-/* What is swept, final or fused now has neighbours of its own walk alone. */
-static void check_neighbours(const struct views *v)
-{
-    for (int k = 0; k < v->plan.n_sources; k++)
-        assert_int_equal(v->kept[v->plan.source[k]].walk, v->kept[v->plan.swept].walk);
-    for (int t = v->plan.final >= 0 ? VIEWS_FINAL : VIEWS_FRAME; t < VIEWS_TARGETS; t++)
-        for (int k = 0; k < v->plan.n_pool[t]; k++)
-            assert_int_equal(v->kept[v->plan.pool[t][k]].walk,
-                             t == VIEWS_FINAL ? v->kept[v->plan.final].walk : v->strand[0].first);
-}
-
-static void keyframes_of_another_walk_are_no_neighbours(void **state)
-{
-    struct gpu_session_config c = views_config(W, H, 1);
-    struct line l = {0};
-    const struct views_strand *own = NULL;
-    uint32_t n_pooled = 0;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    for (int i = 0; i < FRAMES; i++) {
-        draw(&l, i);
-        l.f.submap = i >= FRAMES / 3; /* another world; and where the phone was lost */
-        l.f.breaks = i >= 2 * FRAMES / 3;
-        step(&l);
-        own = l.cpu->views->strand;
-        check_neighbours(l.cpu->views);
-        if (i == FRAMES / 3 || i == 2 * FRAMES / 3) {
-            assert_int_equal(own->first + 1, own->n_taken);
-            assert_memory_equal(l.cpu->views->target[VIEWS_FRAME].depth, l.depth,
-                                W * H * sizeof *l.depth);
-        }
-        n_pooled += l.cpu->views->plan.final >= 0 ? l.cpu->views->plan.n_pool[VIEWS_FINAL] : 0u;
-    }
-    assert_true(own->n_final > 0 && n_pooled > 0);
-    line_close(&l);
-}
-
-/* Those that wait when another world begins are final within as many frames as they are, each once
- * and in its own world, and then the walk has left its places. */
-static void a_walk_that_is_over_is_finished(void **state)
-{
-    struct gpu_session_config c = views_config(W, H, GPU_VIEWS_REFINED);
-    uint32_t before = 0, waiting = 0, n_old = 0;
-    struct line l = {0};
-    const struct views *v;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    v = l.cpu->views;
-    for (int i = 0; i < FRAMES; i++) {
-        int world = i >= FRAMES / 2, old;
-        if (i == FRAMES / 2) {
-            before = v->strand[0].n_taken;
-            waiting = before - v->strand[0].n_final;
-            assert_true(waiting >= 8 && v->strand[0].n_swept < before);
-        }
-        draw(&l, i);
-        l.f.submap = (uint32_t)(7 * world);
-        step(&l);
-        old = v->plan.final >= 0 && v->kept[v->plan.final].index < before;
-        assert_int_equal(old, world && (uint32_t)(i - FRAMES / 2) < waiting);
-        assert_int_equal(l.f.result.submap, world && !old ? 7 : 0);
-        assert_int_equal(l.cpu->submap, l.f.submap);
-        for (uint32_t k = 0; k < l.f.result.n_changes; k++)
-            if (l.f.changes[k].kind == GPU_CHANGE_PUT)
-                assert_int_equal(cell_submap(l.cpu->key[l.f.changes[k].slot]), l.f.result.submap);
-        n_old += (uint32_t)old;
-    }
-    assert_int_equal(n_old, waiting);
-    assert_int_equal(v->strand[0].first, before);
-    for (uint32_t k = 0; k < v->n_places; k++)
-        assert_true(v->kept[k].strand < 0 || v->kept[k].index >= before);
-    line_close(&l);
-}
-
-/* What one world leaves to another is finished too, if a third one begins meanwhile. */
-static void walks_of_few_frames_are_finished_in_turn(void **state)
-{
-    struct gpu_session_config c = views_config(17, 16, GPU_VIEWS_GIVEN);
-    struct line l = {0};
-    const struct views_strand *own;
-    uint32_t n_final = 0, worlds = 0;
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    own = l.cpu->views->strand;
-    for (int i = 0; i < FRAMES; i++) {
-        draw(&l, i);
-        l.f.submap = (uint32_t)(i / 3);
-        step(&l);
-        check_neighbours(l.cpu->views);
-        if (l.cpu->views->plan.final < 0)
-            continue;
-        n_final++;
-        worlds |= 1u << l.f.result.submap;
-    }
-    assert_int_equal(own->n_final, n_final);
-    assert_true(own->n_taken > FRAMES / 2 && own->n_taken - own->n_final <= 4);
-    assert_int_equal(worlds & 0xffu, 0xffu);
-    line_close(&l);
-}
-
 /* ------------------------------------------------------------------------- several sources */
 
 /* Frame i of a source: each walks to and fro in a world of its own, elsewhere in the room. */
 static void step_of(struct line *l, uint32_t source, int i)
 {
     i %= 2 * FRAMES;
-    draw(l, (i < FRAMES ? i : 2 * FRAMES - 1 - i) + 2 * (int)source);
+    views_line_draw(l, (i < FRAMES ? i : 2 * FRAMES - 1 - i) + 2 * (int)source);
     l->f.source = l->f.submap = source;
-    step(l);
+    views_line_step(l);
 }
 
 /* Whatever another source does in between, each frame is given the depth that it has in a session
@@ -209,7 +81,7 @@ static void step_of(struct line *l, uint32_t source, int i)
 static void sources_in_turn_have_what_each_has_alone(void **state)
 {
     const int w = 48, h = 36;
-    struct gpu_session_config c = views_config(w, h, GPU_VIEWS_REFINED);
+    struct gpu_session_config c = views_line_config(w, h, GPU_VIEWS_REFINED);
     struct line both = {0}, own[2] = {{0}, {0}};
     uint32_t n_final[2] = {0, 0};
     (void)state;
@@ -249,7 +121,7 @@ static uint32_t kept_of(const struct views *v, int strand)
  * is until one of the three is gone for long. */
 static void three_sources_share_the_places(void **state)
 {
-    struct gpu_session_config c = views_config(17, 16, GPU_VIEWS_GIVEN);
+    struct gpu_session_config c = views_line_config(17, 16, GPU_VIEWS_GIVEN);
     struct line l = {0};
     const struct views *v;
     int n_frames = 0;
@@ -289,13 +161,13 @@ static void three_sources_share_the_places(void **state)
 /* A frame without a pose is fused as it is and is no keyframe. */
 static void frames_without_poses_are_fused_as_they_are(void **state)
 {
-    struct gpu_session_config c = views_config(W, H, 1);
+    struct gpu_session_config c = views_line_config(W, H, 1);
     struct line l = {0};
     uint32_t before;
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
-    draw(&l, 0);
-    step(&l);
+    views_line_draw(&l, 0);
+    views_line_step(&l);
     before = l.cpu->views->frame;
     l.f.has_pose = 0;
     assert_int_equal(session_cpu_put_depth(l.s, l.depth, NULL), 0);
@@ -309,15 +181,15 @@ static void frames_without_poses_are_fused_as_they_are(void **state)
 
 static void frames_allocate_nothing(void **state)
 {
-    struct gpu_session_config c = views_config(W, H, 1);
+    struct gpu_session_config c = views_line_config(W, H, 1);
     struct line l = {0};
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < FRAMES; i++) {
         size_t before;
-        draw(&l, i);
+        views_line_draw(&l, i);
         before = count_malloc_own;
-        step(&l);
+        views_line_step(&l);
         assert_int_equal(count_malloc_own, before);
     }
     line_close(&l);
@@ -329,7 +201,7 @@ static void frames_allocate_nothing(void **state)
 static void a_loaded_session_goes_on_as_the_saved_one(void **state)
 {
     static const int at[] = {0, 1, 6, 13, 24, 31};
-    struct gpu_session_config c = views_config(63, 47, 1);
+    struct gpu_session_config c = views_line_config(63, 47, 1);
     (void)state;
     for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
         struct line whole = {0}, part = {0};
@@ -403,7 +275,7 @@ static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const st
 
 static void keyframes_of_version_1_are_passed_over(void **state)
 {
-    struct gpu_session_config c = views_config(17, 16, 1);
+    struct gpu_session_config c = views_line_config(17, 16, 1);
     struct gpu_session *own, *loaded;
     struct line l = {0};
     struct state_head h;
@@ -469,7 +341,7 @@ static void keyframes_of_versions_2_and_3_are_read(void **state)
 {
     (void)state;
     for (unsigned version = 2; version <= 3; version++) {
-        struct gpu_session_config c = views_config(17, 16, 1);
+        struct gpu_session_config c = views_line_config(17, 16, 1);
         struct line l = {0}, b = {0};
         struct state_head h;
         struct state_layout at;
@@ -510,8 +382,8 @@ static int try_views(struct line *l, const uint8_t *buf, size_t len)
     rc = gpu_session_load(l->s, buf, len, &err);
     if (rc == 0)
         for (int i = 27; i < 30; i++) {
-            draw(l, i);
-            step(l);
+            views_line_draw(l, i);
+            views_line_step(l);
         }
     else
         assert_true((rc == ERR_INPUT || rc == ERR_UNSUPPORTED) && err.text[0]);
@@ -522,7 +394,7 @@ static int try_views(struct line *l, const uint8_t *buf, size_t len)
 
 static void strange_bytes_are_refused_or_harmless(void **state)
 {
-    struct gpu_session_config c = views_config(17, 16, 1), other;
+    struct gpu_session_config c = views_line_config(17, 16, 1), other;
     struct line l = {0}, b = {0};
     struct state_head h;
     struct state_layout at;
@@ -531,8 +403,8 @@ static void strange_bytes_are_refused_or_harmless(void **state)
     (void)state;
     assert_int_equal(line_open(&l, &c), 0);
     for (int i = 0; i < 27; i++) {
-        draw(&l, i);
-        step(&l);
+        views_line_draw(&l, i);
+        views_line_step(&l);
     }
     buf = save(l.s, &len);
     assert_int_equal(state_check(&h, &at, buf, len, &c, NULL), 0);
@@ -572,9 +444,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cloud_is_better_and_frames_are_their_own),
-        cmocka_unit_test(keyframes_of_another_walk_are_no_neighbours),
-        cmocka_unit_test(a_walk_that_is_over_is_finished),
-        cmocka_unit_test(walks_of_few_frames_are_finished_in_turn),
         cmocka_unit_test(sources_in_turn_have_what_each_has_alone),
         cmocka_unit_test(three_sources_share_the_places),
         cmocka_unit_test(frames_without_poses_are_fused_as_they_are),
