@@ -473,12 +473,13 @@ struct gpu_pair_result {
     uint32_t settled;    /* the last one changed nothing that hides */
     uint32_t n_opaque;   /* voxels of the volume, after this view */
     uint32_t n_changes;
-    uint32_t n_waiting; /* changes for which there was no room, which come with the next view */
+    uint32_t n_waiting; /* changes for which there was no room: the next item has them first */
 };
 
 /* Two pictures that were taken at the same moment from above each other. */
 struct gpu_pair {
     struct gpu_item item;
+    int rest; /* no view: only changes that are waiting, eye[] is not looked at */
     struct gpu_pair_eye {
         const uint8_t *rgb; /* host, packed [height][width][3] */
         int width, height;

@@ -28,7 +28,8 @@ struct pipeline {
     /* Can a frame from this place be used? Asked of one with a pose before it is queued; else it is
      * refused, `bad_pose`. NULL: from any. */
     bool (*takes_pose)(const struct session_options *o, const struct frame *f);
-    bool wants_depth; /* every frame's: clients get it without asking for it */
+    bool has_one_world; /* that of the first frame: frames of others are refused, `worlds` */
+    bool wants_depth;   /* every frame's: clients get it without asking for it */
     /* Options of a session that needs a little less memory, and what changed in them, for one that
      * does not fit; false: it cannot. NULL: nothing is proposed. */
     bool (*smaller)(struct session_options *o, char what[API_NAME_CAP]);

@@ -1,6 +1,7 @@
 #include "daemon/session/session_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/pipeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,8 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = sources_new(&s->sources, err);
     if (rc == 0 && setup->options.objects[0] && !(s->instances = calloc(1, sizeof(*s->instances))))
         rc = err_set(err, ERR_MEMORY, "no memory for what a session recognises");
+    if (rc == 0 && setup->kind->has_one_world)
+        sources_limit_worlds(s->sources, 1);
     if (rc) {
         session_free(s);
         return rc;

@@ -52,7 +52,7 @@ struct source {
 
 struct sources {
     struct source list[API_SOURCES_MAX];
-    int n_worlds;
+    int n_worlds, most_worlds;
     struct {
         int source; /* -1: not heard of yet */
         uint32_t epoch;
@@ -65,7 +65,15 @@ int sources_new(struct sources **out, struct err *err)
     struct sources *s = calloc(1, sizeof(*s));
 
     *out = s;
-    return s ? 0 : err_set(err, ERR_MEMORY, "no memory for the sources of a session");
+    if (!s)
+        return err_set(err, ERR_MEMORY, "no memory for the sources of a session");
+    s->most_worlds = GPU_SUBMAPS_MAX;
+    return 0;
+}
+
+void sources_limit_worlds(struct sources *s, int most)
+{
+    s->most_worlds = most;
 }
 
 static void clear(struct source *at)
@@ -240,7 +248,7 @@ static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_
 
     if (i >= 0 && (step == SOURCES_ON || s->n_worlds >= SOURCES_JUMPED_MAX))
         return i;
-    if (s->n_worlds == GPU_SUBMAPS_MAX)
+    if (s->n_worlds >= s->most_worlds)
         return -1;
     s->worlds[s->n_worlds].source = source;
     s->worlds[s->n_worlds].epoch = epoch;

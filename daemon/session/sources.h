@@ -24,6 +24,8 @@
 struct sources;
 
 MUST_CHECK int sources_new(struct sources **s, struct err *err);
+/* Before the first frame: worlds from number `most` on are refused. Else GPU_SUBMAPS_MAX are. */
+void sources_limit_worlds(struct sources *s, int most);
 void sources_free(struct sources **s);
 size_t sources_bytes(void);
 
@@ -80,7 +82,7 @@ enum sources_step {
  * Out:     *world: where it belongs
  * Returns: CONTROL_REASON_NONE: its number is set aside until sources_end() or sources_untake();
  *          CONTROL_DUPLICATE: not above the numbers of those that are under way, or were used or
- *          dropped; CONTROL_WORLDS: the session has GPU_SUBMAPS_MAX worlds; CONTROL_OVERLOAD
+ *          dropped; CONTROL_WORLDS: the session has as many worlds as it may; CONTROL_OVERLOAD
  */
 enum control_reason sources_take(struct sources *s, int source, uint64_t seq, uint32_t world_epoch,
                                  enum sources_step step, struct sources_world *world);

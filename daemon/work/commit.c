@@ -21,6 +21,12 @@ static void finish(struct job *job)
     for (int i = 0; i < item->n_passes; i++)
         metrics_stage(metrics, item->passes[i].name, item->passes[i].us);
     session_setup(job->session)->kind->finish(job, &ack);
+    if (job->more) {
+        session_work(job->session)->held = job->item;
+        session_work(job->session)->rest = true;
+        session_work_turn_over(job->session);
+        return;
+    }
     frame_end_used(job, &ack);
 }
 

@@ -13,6 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Changes that the device gives at once: what a view changed beyond that comes in further rounds,
+ * so that neither its list nor a commit grows with the volume. */
+#define CHANGES_MAX (1u << 20)
+
 /* The volume of the options: whole voxels, those that the box begins in included. */
 static struct gpu_volume volume_of(const struct session_options *o)
 {
@@ -39,7 +43,7 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     memset(c, 0, sizeof(*c));
     c->line = &gpu_line_panorama;
     c->step_m = o->step_m;
-    c->max_points = o->max_points;
+    c->max_points = o->max_points < CHANGES_MAX ? o->max_points : CHANGES_MAX;
     c->volume = volume_of(o);
     c->colour_levels = o->colour_levels;
     c->field_rad = o->field_deg / 180 * LENS_PI;
@@ -79,6 +83,7 @@ static void open_job(struct job *job)
 
     job->pair = (struct gpu_pair){
         .item = {.session = k->device},
+        .rest = job->rest,
         .eye = {{.rgb = item->rgb, .K = item->K, .lens = f->lens, .T_wc = f->T_wc},
                 {.rgb = item->second,
                  .K = item->second_K,
@@ -109,7 +114,8 @@ static void finish_job(struct job *job, struct control_ack *ack)
     mirror_commit_voxels(session_mirror(s), &volume, job->pair.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, commit.n_left_out);
-    if (trajectory_append(session_trajectory(s), &pose, NULL))
+    job->more = r->n_waiting > 0;
+    if (!job->rest && trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     session_publish(s, item->source, &told, &commit);
     ack->status = CONTROL_USED;
@@ -126,5 +132,6 @@ const struct pipeline pipeline_panorama = {
     .open = open_job,
     .finish = finish_job,
     .takes_pose = takes_pose,
+    .has_one_world = true,
     .smaller = smaller,
 };

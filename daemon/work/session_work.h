@@ -35,6 +35,8 @@ struct job {
     };
     bool tie;               /* it is kept as a keyframe (tying.h) */
     bool look;              /* objects are looked for in its depth (recognising.h) */
+    bool rest;              /* once more on the device, for what its result had no room for */
+    bool more;              /* finish() says: there is such a rest */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -60,8 +62,10 @@ struct session_work {
     struct store_work kept;      /* jpeg_w is 0 before the first good frame */
     struct gpu_session *device;  /* NULL before the first frame and after it was retired */
     struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
-    struct queue_item
-        *held;    /* was taken for the device and waits until it takes sideways pictures */
+    /* was taken for the device and waits until that takes sideways pictures; `rest`: it was there
+     * and goes once more, before all else (job.rest) */
+    struct queue_item *held;
+    bool rest;
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
     struct tying_part *tying;             /* tying.h */
     struct recognising_part *recognising; /* recognising.h */

@@ -71,15 +71,17 @@ static bool take_job(struct worker *w, struct session *s)
     bool lost = atomic_load(&w->lost);
     struct queue_item *item;
 
-    if (k->held && (session_dead(s) || session_hurried(s) || lost)) {
+    if (k->held && (lost || session_dead(s) || (session_hurried(s) && !k->rest))) {
         item = k->held;
+        k->rest = false;
         k->held = NULL;
         frame_end_unused(s, item, session_hurried(s) ? CONTROL_SHUTDOWN : CONTROL_FAULT, lost);
         return false;
     }
     if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
         return false;
-    store_checkpoint(s, k->device, &k->kept);
+    if (!k->rest) /* between two frames */
+        store_checkpoint(s, k->device, &k->kept);
     if (!k->held && held_back(w, s))
         return false;
     item = k->held ? k->held : queue_take_ready(session_queue(s));
@@ -87,11 +89,13 @@ static bool take_job(struct worker *w, struct session *s)
     if (!item)
         return false;
     session_work_kick_decoder(s);
-    if (lost || session_hurried(s)) {
+    if (lost || (session_hurried(s) && !k->rest)) {
+        k->rest = false;
         frame_end_unused(s, item, lost ? CONTROL_FAULT : CONTROL_SHUTDOWN, lost);
         return false;
     }
-    k->job = (struct job){.session = s, .item = item};
+    k->job = (struct job){.session = s, .item = item, .rest = k->rest};
+    k->rest = false;
     session_setup(s)->kind->open(&k->job);
     if (k->job.on_device.turn & 1 && !gpu_session_is_sideways(k->device))
         k->held = item;
@@ -308,7 +312,8 @@ static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *c
         set_working(w, s);
         if (queue_has_ready(session_queue(s))) /* it will be back: turn_take_more() */
             turn_kick(w->turns, &k->device_turn);
-        note_queue_time(w, k->job.item);
+        if (!k->job.rest)
+            note_queue_time(w, k->job.item);
         add_job(w, b, &k->job);
     }
 }

@@ -15,6 +15,8 @@ int carve_cpu_pictures(struct gpu_item *item, struct err *err)
     memset(&pair->result, 0, sizeof pair->result);
     pair->changes = NULL;
     panorama_view(&s->view, pair);
+    if (pair->rest)
+        return 0;
     for (int e = 0; e < 2; e++) {
         const uint8_t *from = pair->eye[e].rgb;
         int n = pair->eye[e].width * pair->eye[e].height;
@@ -88,6 +90,10 @@ int carve_cpu_run(struct gpu_item *item, struct err *err)
     size_t n = voxel_columns(&s->view.volume);
 
     (void)err;
+    if (((struct gpu_pair *)item)->rest) {
+        result->settled = 1;
+        return 0;
+    }
     for (size_t i = 0; i < n; i++)
         s->before[i] = -1;
     while (result->iterations < GPU_VOXELS_ITERATIONS && !result->settled) {
@@ -113,41 +119,57 @@ void carve_cpu_occupy(struct panorama_cpu *s)
     }
 }
 
-/* (O9) What clients hold and what is, voxel by voxel; what does not fit the list waits. */
+/* What clients are to be told of voxel `number`, bit `bit` of its words; what has no room waits. */
+static void tell(struct panorama_cpu *s, struct gpu_pair_result *r, uint32_t number,
+                 uint32_t *dirty, uint32_t *told, uint32_t bit)
+{
+    uint32_t colour = s->voxels[number] & VOXEL_COLOUR;
+
+    if (!colour && !(*told & bit)) {
+        *dirty &= ~bit;
+        return;
+    }
+    if (r->n_changes == s->base.config.max_points) {
+        r->n_waiting++;
+        return;
+    }
+    s->changes[r->n_changes++] = (struct gpu_voxel_change){
+        number,
+        {(uint8_t)colour, (uint8_t)(colour >> 8), (uint8_t)(colour >> 16)},
+        colour ? GPU_CHANGE_PUT : GPU_CHANGE_REMOVE};
+    *dirty &= ~bit;
+    *told = colour ? *told | bit : *told & ~bit;
+}
+
+uint32_t carve_cpu_count(const struct panorama_cpu *s)
+{
+    size_t n = panorama_voxels(&s->base.config);
+    uint32_t opaque = 0;
+
+    for (size_t i = 0; i < n; i++)
+        opaque += (s->voxels[i] & VOXEL_COLOUR) != 0;
+    return opaque;
+}
+
+/* (O9) What clients hold and what is, voxel by voxel. */
 int carve_cpu_publish(struct gpu_item *item, struct err *err)
 {
     struct panorama_cpu *s = panorama_cpu_of(item->session);
     struct gpu_pair *pair = (struct gpu_pair *)item;
-    struct gpu_pair_result *r = &pair->result;
     const struct gpu_volume *v = &s->view.volume;
     size_t n = voxel_columns(v), words = (size_t)panorama_words(v);
 
     (void)err;
-    for (size_t column = 0; column < n; column++)
-        for (int k = 0; k < v->n[2]; k++) {
-            size_t word = column * words + (size_t)(k / 32);
-            uint32_t bit = 1u << (k % 32),
-                     number = (uint32_t)(column * (size_t)v->n[2]) + (uint32_t)k;
-            uint32_t colour = s->voxels[number] & VOXEL_COLOUR;
+    for (size_t w = 0; w < n * words; w++) {
+        uint32_t first = (uint32_t)(w / words * (size_t)v->n[2] + w % words * 32);
 
-            r->n_opaque += colour != 0;
-            if (!(s->dirty[word] & bit))
-                continue;
-            if (!colour && !(s->told[word] & bit)) {
-                s->dirty[word] &= ~bit;
-                continue;
-            }
-            if (r->n_changes == item->session->config.max_points) {
-                r->n_waiting++;
-                continue;
-            }
-            s->changes[r->n_changes++] = (struct gpu_voxel_change){
-                number,
-                {(uint8_t)colour, (uint8_t)(colour >> 8), (uint8_t)(colour >> 16)},
-                colour ? GPU_CHANGE_PUT : GPU_CHANGE_REMOVE};
-            s->dirty[word] &= ~bit;
-            s->told[word] = colour ? s->told[word] | bit : s->told[word] & ~bit;
-        }
+        for (uint32_t bits = s->dirty[w], k = 0; bits; bits >>= 1, k++)
+            if (bits & 1)
+                tell(s, &pair->result, first + k, &s->dirty[w], &s->told[w], 1u << k);
+    }
+    if (!pair->rest)
+        s->n_opaque = carve_cpu_count(s);
+    pair->result.n_opaque = s->n_opaque;
     pair->changes = s->changes;
     return 0;
 }

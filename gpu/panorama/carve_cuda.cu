@@ -16,7 +16,9 @@ static __global__ void pictures_kernel(const struct pair_cuda *pairs)
         return;
     panorama_stamp(p, PANORAMA_CUDA_PICTURES);
     if (first <= GPU_VOXELS_ITERATIONS)
-        p->s.needed[first] = first == 0;
+        p->s.needed[first] = first == 0 && !p->rest;
+    if (p->rest)
+        return;
     for (int e = 0; e < 2; e++) {
         uint32_t n = (uint32_t)p->view.eye[e].w * (uint32_t)p->view.eye[e].h;
         for (uint32_t i = first; i < n; i += stride) {
@@ -32,10 +34,12 @@ static __global__ void see_kernel(const struct pair_cuda *pairs, int iteration)
     const struct gpu_volume *v = &p->view.volume;
     int16_t *now = p->s.visible[iteration & 1];
     uint32_t n;
-    if (!p->on || !p->s.needed[iteration])
+    if (!p->on)
         return;
     if (iteration == 0)
         panorama_stamp(p, PANORAMA_CUDA_CARVE);
+    if (!p->s.needed[iteration])
+        return;
     n = voxel_columns(v);
     for (uint32_t c = blockIdx.x * PANORAMA_CUDA_BLOCK + threadIdx.x; c < n;
          c += gridDim.x * PANORAMA_CUDA_BLOCK)

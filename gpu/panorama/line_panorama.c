@@ -110,6 +110,7 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     memcpy(s->dirty, dirty, 4 * panorama_all_words(c));
     memcpy(s->told, told, 4 * panorama_all_words(c));
     carve_cpu_occupy(s);
+    s->n_opaque = carve_cpu_count(s);
     return 0;
 }
 

@@ -180,6 +180,7 @@ static void describe(void *arg, const struct graph_cuda *graph, int at, const st
     (void)graph;
     (void)at;
     a->on = 1;
+    a->rest = ((const struct gpu_pair *)item)->rest;
     a->max_changes = s->base.config.max_points;
     panorama_view(&a->view, (const struct gpu_pair *)item);
     a->s = s->dev;
@@ -197,7 +198,7 @@ static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
 
     memset(&pair->result, 0, sizeof pair->result);
     pair->changes = NULL;
-    for (int e = 0; e < 2 && rc == 0; e++)
+    for (int e = 0; e < 2 && rc == 0 && !pair->rest; e++)
         rc = copy(s->dev.picture[e], pair->eye[e].rgb,
                   3 * (size_t)pair->eye[e].width * (size_t)pair->eye[e].height,
                   cudaMemcpyHostToDevice, stream, err);

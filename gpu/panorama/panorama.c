@@ -95,9 +95,12 @@ int panorama_check(const struct gpu_item *item, struct err *err)
 {
     const struct gpu_pair *pair = (const struct gpu_pair *)item;
     const struct gpu_session_config *c = &item->session->config;
-    int rc = check_eye(c, &pair->eye[0], err), ground[2];
+    int rc, ground[2];
     struct vec3 at;
 
+    if (pair->rest)
+        return 0;
+    rc = check_eye(c, &pair->eye[0], err);
     if (rc == 0)
         rc = check_eye(c, &pair->eye[1], err);
     if (rc)
@@ -117,6 +120,8 @@ void panorama_view(struct voxel_view *view, const struct gpu_pair *pair)
 
     memset(view, 0, sizeof *view);
     view->volume = c->volume;
+    if (pair->rest)
+        return;
     for (int i = 0; i < 2; i++) {
         const struct gpu_pair_eye *from = &pair->eye[i];
 

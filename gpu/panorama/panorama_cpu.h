@@ -15,6 +15,7 @@ struct panorama_cpu {
     int16_t *before, *now;  /* [columns] visibility in the iteration before, in the present one */
     uint32_t *rgb[2];       /* [max_image_h][max_image_w] */
     struct gpu_voxel_change *changes; /* [max_points] */
+    uint32_t n_opaque;                /* after the last view */
     struct voxel_view view;
 };
 
@@ -30,5 +31,7 @@ int carve_cpu_publish(struct gpu_item *item, struct err *err);
 
 /* occupied from the voxels alone. */
 void carve_cpu_occupy(struct panorama_cpu *s);
+/* Opaque voxels. */
+uint32_t carve_cpu_count(const struct panorama_cpu *s);
 
 #endif

@@ -41,7 +41,7 @@ struct panorama_cuda_result {
 
 /* A pair, as the kernels get it; `on` is 0 for an empty place of a batch. */
 struct pair_cuda {
-    int on;
+    int on, rest; /* rest: no view (gpu_pair.rest) */
     uint32_t max_changes;
     struct voxel_view view;
     struct panorama_dev s;
