@@ -36,6 +36,7 @@ const struct reconctl_command *const reconctl_commands[] = {
     &reconctl_eval_trajectory_command,
     &reconctl_eval_cloud_command,
     &reconctl_eval_scene_command,
+    &reconctl_calibrate_command,
     &reconctl_completion_command,
     NULL,
 };

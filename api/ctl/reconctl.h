@@ -97,7 +97,8 @@ extern const struct reconctl_command reconctl_push_command, reconctl_pull_comman
     reconctl_objects_match_command, reconctl_render_command, reconctl_top_command,
     reconctl_doctor_command, reconctl_token_new_command, reconctl_token_list_command,
     reconctl_token_revoke_command, reconctl_eval_depth_command, reconctl_eval_trajectory_command,
-    reconctl_eval_cloud_command, reconctl_eval_scene_command, reconctl_completion_command;
+    reconctl_eval_cloud_command, reconctl_eval_scene_command, reconctl_calibrate_command,
+    reconctl_completion_command;
 
 /* ------------------------------------------------------------------------- arguments */
 

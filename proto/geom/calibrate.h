@@ -1,0 +1,78 @@
+/*
+ * calibrate.h - what a camera of the unified model is, from pictures of a flat board
+ *
+ * Corners of the board, whose places on it are known, are seen in several pictures by one camera or
+ * by two that are fixed to each other. Found are both cameras, where the second is, and where the
+ * board was: those that bring the corners nearest to where they were seen, by Levenberg and
+ * Marquardt's method.
+ * Frames:  camera axes OpenCV; T takes points of the board (z = 0) to the first camera, T_21 points
+ *          of the first camera to the second
+ * Units:   metres, pixels (centres at integers)
+ * Maths:   MATH.md (L9), (C1)-(C4)
+ */
+#ifndef RECOND_PROTO_CALIBRATE_H
+#define RECOND_PROTO_CALIBRATE_H
+
+#include "proto/err.h"
+
+#include <stddef.h>
+
+#define CALIBRATE_PICTURES_MAX 128
+#define CALIBRATE_CORNERS_MAX 50000
+#define CALIBRATE_PICTURES_LEAST 3
+#define CALIBRATE_CORNERS_LEAST 8 /* of a picture */
+
+enum calibrate_param {
+    CALIBRATE_XI,
+    CALIBRATE_FX,
+    CALIBRATE_FY,
+    CALIBRATE_CX,
+    CALIBRATE_CY,
+    CALIBRATE_K1,
+    CALIBRATE_K2,
+    CALIBRATE_P1,
+    CALIBRATE_P2,
+    CALIBRATE_PARAMS
+};
+
+struct calibrate_corner {
+    int picture, camera; /* 0 ... CALIBRATE_PICTURES_MAX - 1; 0 or 1 */
+    double x_m, y_m;     /* on the board */
+    double u, v;         /* in the picture */
+};
+
+struct calibrate_pose {
+    double r[9], t[3];
+};
+
+struct calibrate_camera {
+    double param[CALIBRATE_PARAMS];
+    double error[CALIBRATE_PARAMS]; /* standard deviation, by the corners' own scatter */
+};
+
+struct calibrate_result {
+    int n_cameras, n_pictures; /* pictures: the highest number and one */
+    struct calibrate_camera camera[2];
+    struct calibrate_pose T_21;
+    struct calibrate_pose T[CALIBRATE_PICTURES_MAX];
+    /* root mean square of the distances in pixels, of each camera's pictures and of all; 0: the
+     * camera sees no corner there */
+    double rms_px[2][CALIBRATE_PICTURES_MAX], all_px;
+};
+
+/* The pixel of p, in camera axes. Returns 0: it has none. */
+int calibrate_project(const double param[CALIBRATE_PARAMS], const double p[3], double *u,
+                      double *v);
+
+/*
+ * calibrate_run - both cameras from corners
+ *
+ * In:      corners [n], finite; size_px [cameras][2]: width and height of the pictures
+ * Returns: 0; ERR_INPUT: too few corners or pictures, numbers out of range, no camera of the model
+ *          fits them, or they do not determine one: boards all in the same attitude, in a small
+ *          part of the picture; text says which; ERR_MEMORY
+ */
+MUST_CHECK int calibrate_run(struct calibrate_result *out, const struct calibrate_corner *corners,
+                             size_t n, int size_px[2][2], struct err *err);
+
+#endif
