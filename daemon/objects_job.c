@@ -1,7 +1,6 @@
 #include "daemon/objects_job.h"
 
 #include "gpu/recognise/recogniser.h"
-#include "gpu/recognise/render.h"
 #include "proto/cloud/mesh.h"
 #include "proto/geom/pose.h"
 #include "proto/image/png.h"
@@ -197,10 +196,11 @@ static int search_mesh(struct search *s, const struct api_shape *shape, struct e
         rc = object_mesh_views(&K, T_oc, &view, err);
     if (rc == 0)
         rc = recogniser_open(&r, "cpu", OBJECT_MESH_W, OBJECT_MESH_H, s->library, err);
-    for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++)
-        if (render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], m.xyz, m.corner,
-                         m.n_triangles) > 0)
+    for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++) {
+        rc = object_mesh_draw(depth, &view, K, &T_oc[i], err);
+        if (rc == 1)
             rc = search_picture(s, r, depth, K, &T_oc[i], err);
+    }
     recogniser_close(&r);
     mesh_free(&m);
     free(depth);

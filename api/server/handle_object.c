@@ -13,6 +13,7 @@
 #define MATCH_JSON_MAX 512
 #define LIST_MAX 1024 /* objects.per_owner is no more */
 #define BODY_DEPTH_MAX 5
+#define COMMAS_MAX 4096 /* of a body; 64 views have some thousand */
 #define FAR_M 100.0f    /* a camera is no farther from its object */
 #define SCALE_MIN 1e-6f /* metres of a unit of a mesh */
 #define SCALE_MAX 1e3f
@@ -253,6 +254,17 @@ static void get_search(struct wanted *to, const struct json_at *at)
     get_names(to, at);
 }
 
+/* A value costs many times its bytes once it is parsed, so a large body may not be made of small
+ * ones. base64 has no commas. */
+static bool has_few_values(const struct http_request *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->body_len; i++)
+        n += r->body[i] == ',';
+    return n <= COMMAS_MAX;
+}
+
 /* The body as `get` reads it; NULL after leaving a problem. */
 static struct wanted *read_body(struct http_request *r,
                                 void (*get)(struct wanted *to, const struct json_at *at))
@@ -269,6 +281,10 @@ static struct wanted *read_body(struct http_request *r,
     }
     if (r->body_len == 0) {
         answer_problem(r, PROBLEM_MALFORMED, "a body is needed");
+        goto bad;
+    }
+    if (!has_few_values(r)) {
+        answer_problem(r, PROBLEM_MALFORMED, "more than %d values", COMMAS_MAX);
         goto bad;
     }
     if (json_parse(&doc, r->body, r->body_len, BODY_DEPTH_MAX, &err)) {

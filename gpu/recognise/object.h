@@ -82,6 +82,10 @@ struct object_mesh {
  * Returns 0; ERR_INPUT: its size. */
 MUST_CHECK int object_mesh_views(struct intrinsics *K, struct rigid T_oc[OBJECT_MESH_VIEWS],
                                  const struct object_mesh *mesh, struct err *err);
+/* Draws one of them: depth [OBJECT_MESH_H][OBJECT_MESH_W]. Returns 1; 0: it shows nothing;
+ * ERR_LIMIT: it would take too long. */
+MUST_CHECK int object_mesh_draw(float *depth, const struct object_mesh *mesh, struct intrinsics K,
+                                const struct rigid *T_oc, struct err *err);
 /* object_add_view() of all of them; the object's frame is the mesh's. Returns 0; what that says,
  * also ERR_INPUT: no view shows anything. */
 MUST_CHECK int object_add_mesh(struct object *o, const struct object_mesh *mesh,

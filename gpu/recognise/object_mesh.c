@@ -59,6 +59,17 @@ int object_mesh_views(struct intrinsics *K, struct rigid T_oc[OBJECT_MESH_VIEWS]
     return 0;
 }
 
+int object_mesh_draw(float *depth, const struct object_mesh *mesh, struct intrinsics K,
+                     const struct rigid *T_oc, struct err *err)
+{
+    size_t seen = render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, T_oc, mesh->xyz,
+                               mesh->corner, mesh->n_triangles);
+
+    if (seen == RENDER_TOO_MUCH)
+        return err_set(err, ERR_LIMIT, "the mesh's triangles lie over each other too often");
+    return seen > 0;
+}
+
 int object_add_mesh(struct object *o, const struct object_mesh *mesh,
                     const struct surface_params *s, const struct tensor_params *t, struct err *err)
 {
@@ -69,13 +80,13 @@ int object_add_mesh(struct object *o, const struct object_mesh *mesh,
                    : err_set(err, ERR_MEMORY, "no memory for a view of the mesh");
     uint32_t before = o->n_views;
 
-    for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++)
-        if (render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], mesh->xyz, mesh->corner,
-                         mesh->n_triangles) > 0) {
+    for (int i = 0; i < OBJECT_MESH_VIEWS && rc == 0; i++) {
+        rc = object_mesh_draw(depth, mesh, K, &T_oc[i], err);
+        if (rc == 1)
             rc = object_add_view(o, depth, OBJECT_MESH_W, OBJECT_MESH_H, K, &T_oc[i], s, t, err);
-            if (rc == ERR_INPUT) /* it shows too little: others may show more */
-                rc = 0;
-        }
+        if (rc == ERR_INPUT) /* it shows too little: others may show more */
+            rc = 0;
+    }
     free(depth);
     if (rc == 0 && o->n_views == before)
         rc = err_set(err, ERR_INPUT, "the mesh shows no surface from anywhere");

@@ -78,17 +78,17 @@ static double most(double a, double b, double c)
     return fmax(a, fmax(b, c));
 }
 
-/* (O18) One over depth is linear in the picture. */
-static void draw(float *depth, int w, int h, const struct corner c[3])
+/* (O18) One over depth is linear in the picture. Returns how many pixels were looked at. */
+static size_t draw(float *depth, int w, int h, const struct corner c[3])
 {
     double area = edge(&c[0], &c[1], c[2].u, c[2].v);
-    int u0 = (int)ceil(fmax(0, least(c[0].u, c[1].u, c[2].u)));
-    int v0 = (int)ceil(fmax(0, least(c[0].v, c[1].v, c[2].v)));
-    int u1 = (int)floor(fmin(w - 1, most(c[0].u, c[1].u, c[2].u)));
-    int v1 = (int)floor(fmin(h - 1, most(c[0].v, c[1].v, c[2].v)));
+    int u0 = (int)ceil(fmin(fmax(0, least(c[0].u, c[1].u, c[2].u)), w));
+    int v0 = (int)ceil(fmin(fmax(0, least(c[0].v, c[1].v, c[2].v)), h));
+    int u1 = (int)floor(fmax(fmin(w - 1, most(c[0].u, c[1].u, c[2].u)), -1));
+    int v1 = (int)floor(fmax(fmin(h - 1, most(c[0].v, c[1].v, c[2].v)), -1));
 
-    if (area == 0)
-        return;
+    if (!isfinite(area) || area == 0 || u1 < u0 || v1 < v0)
+        return 0;
     for (int v = v0; v <= v1; v++)
         for (int u = u0; u <= u1; u++) {
             double a = edge(&c[1], &c[2], u, v) / area, b = edge(&c[2], &c[0], u, v) / area;
@@ -100,23 +100,26 @@ static void draw(float *depth, int w, int h, const struct corner c[3])
             if (!(*at > 0) || z < *at)
                 *at = z;
         }
+    return (size_t)(u1 - u0 + 1) * (size_t)(v1 - v0 + 1);
 }
 
 size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struct rigid *T_oc,
                     const float *xyz, const uint32_t *corner, size_t n_triangles)
 {
     struct rigid T_co = rigid_inverse(T_oc);
-    size_t pixels = (size_t)w * (size_t)h, seen = 0;
+    size_t pixels = (size_t)w * (size_t)h, seen = 0, work = 0;
 
     memset(depth, 0, pixels * sizeof *depth);
-    for (size_t i = 0; i < n_triangles; i++) {
+    for (size_t i = 0; i < n_triangles && work <= RENDER_WORK_MAX; i++) {
         struct corner c[3];
         int ahead = 1;
         for (int k = 0; k < 3; k++)
             ahead &= project(&c[k], K, &T_co, xyz + 3 * (size_t)corner[3 * i + (size_t)k]);
         if (ahead)
-            draw(depth, w, h, c);
+            work += draw(depth, w, h, c);
     }
+    if (work > RENDER_WORK_MAX)
+        return RENDER_TOO_MUCH;
     for (size_t i = 0; i < pixels; i++)
         seen += depth[i] > 0;
     return seen;

@@ -14,6 +14,10 @@ extern "C" {
 #endif
 
 #define RENDER_NEAR_M 0.01f
+/* Pixels of the boxes around all triangles of a picture: more take too long, a quarter of a second
+ * about. A million triangles of a real mesh have some million. */
+#define RENDER_WORK_MAX (32u << 20)
+#define RENDER_TOO_MUCH SIZE_MAX
 
 /* A camera at `from` that looks at `at`; `up` is up in its picture, unless it looks along it. */
 struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up);
@@ -26,7 +30,7 @@ struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up);
  * In:      xyz [n_points][3], corner [n_triangles][3], each below n_points
  * Out:     depth [h][w], metres along z, at the pixels' centres; 0: nothing
  * Maths:   MATH.md (O18)
- * Returns: pixels that see something
+ * Returns: pixels that see something; RENDER_TOO_MUCH: depth is not complete
  */
 size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struct rigid *T_oc,
                     const float *xyz, const uint32_t *corner, size_t n_triangles);

@@ -174,6 +174,11 @@ static void too_many_views(void **state)
         n += (size_t)snprintf(body + n, cap - n, "%s" VIEW, i ? "," : "");
     snprintf(body + n, cap - n, "]}");
     expect("POST", "/v1/objects", EDGE_INGEST, body, 422, "1 to 64 views");
+    n = (size_t)snprintf(body, cap, "{\"name\":\"a\",\"views\":[0");
+    for (int i = 0; i < 20000; i++)
+        n += (size_t)snprintf(body + n, cap - n, ",0");
+    snprintf(body + n, cap - n, "]}");
+    expect("POST", "/v1/objects", EDGE_INGEST, body, 400, "more than 4096 values");
     free(body);
 }
 

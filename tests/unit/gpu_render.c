@@ -135,13 +135,47 @@ static void views(void **state)
     free(big);
 }
 
+/* Many triangles that all fill the picture are given up in time. */
+static void too_much(void **state)
+{
+    enum { N = 40000 };
+    struct surface_params sp = surface_params_default();
+    struct tensor_params tp = tensor_params_default();
+    static const float xyz[] = {-0.1f, 0, -0.1f, 0.1f, 0, -0.1f, 0, 0.1f, 0.1f};
+    uint32_t *corner = malloc(3 * N * sizeof *corner);
+    struct object_mesh m = {xyz, 3, corner, N};
+    struct object o = {0};
+    struct err err;
+    (void)state;
+    assert_non_null(corner);
+    for (uint32_t i = 0; i < 3 * N; i++)
+        corner[i] = i % 3;
+    tp.unit_m = 0.004f;
+    assert_int_equal(object_add_mesh(&o, &m, &sp, &tp, &err), ERR_LIMIT);
+    assert_non_null(strstr(err.text, "over each other"));
+    object_free(&o);
+    free(corner);
+}
+
+/* Coordinates far outside of the picture, and beyond what a float holds, are drawn as nothing. */
+static void far_away(void **state)
+{
+    static const float xyz[] = {1e30f,  0,      2, 1e30f, 1,   2, 1e30f, 0,     3,
+                                -3e38f, -3e38f, 1, 3e38f, 0,   1, 0,     3e38f, 1,
+                                100,    100,    1, 101,   100, 1, 100,   101,   1};
+    static const uint32_t corner[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const struct rigid T = rigid_identity();
+    (void)state;
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner, 1), 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, corner + 3, 1) <= W * H);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner + 6, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slanted),
-        cmocka_unit_test(order),
-        cmocka_unit_test(looks),
-        cmocka_unit_test(views),
+        cmocka_unit_test(slanted), cmocka_unit_test(order),    cmocka_unit_test(looks),
+        cmocka_unit_test(views),   cmocka_unit_test(too_much), cmocka_unit_test(far_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
