@@ -11,6 +11,7 @@
 #include "gpu/mono/normal_point.h"
 
 #define CHANGE_CONFIDENCE_MAX 15
+#define CHANGE_CONFIDENCE_STEP 2     /* levels by which what is published may lag */
 #define CHANGE_LIMIT_Q 2147483392.0f /* in float still below 2^31 after one half is added */
 
 /* round(v / step), halves away from zero, saturated */
@@ -53,12 +54,15 @@ GPU_HD static inline struct point_out change_now(const struct point_place *place
     return o;
 }
 
-/* Published and current differ enough to be sent: position by publish_rel of the depth z, or
- * colour. */
+/* Published and current differ enough to be sent: position by publish_rel of the depth z, colour,
+ * or confidence by two levels, four times the observations. */
 GPU_HD static inline int change_enough(const struct point_out *was, const struct point_out *now,
                                        float z, float step_m, const struct fuse_params *p)
 {
     float d2 = 0.0f, limit = p->publish_rel * z;
+    int rise = (int)now->confidence - (int)was->confidence;
+    if (rise >= CHANGE_CONFIDENCE_STEP || -rise >= CHANGE_CONFIDENCE_STEP)
+        return 1;
     for (int i = 0; i < 3; i++) {
         float d = (float)((int64_t)now->p_q[i] - was->p_q[i]) * step_m;
         int c = (int)now->rgb[i] - (int)was->rgb[i];

@@ -224,7 +224,7 @@ static void clients_hear_of_what_matters(void **state)
     assert_int_equal(out.confidence, 1);
     assert_int_equal(normal.code, octa_encode(vec3_make(0, 0, -1), NORMAL_STEP));
     place.x = 0.119f;
-    stat.n_observations = 20; /* a better confidence or normal alone is not sent */
+    stat.n_observations = 15; /* a level of confidence, or a better normal, alone is not sent */
     normal.n[0] = 32767;
     normal.n[2] = 0;
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
@@ -232,12 +232,20 @@ static void clients_hear_of_what_matters(void **state)
     place.x = 0.121f;
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
     assert_int_equal(out.p_q[0], 121);
-    assert_int_equal(out.confidence, 3);
+    assert_int_equal(out.confidence, 2);
     assert_int_equal(normal.code, octa_encode(vec3_make(1, 0, 0), NORMAL_STEP));
     stat.rgb[1] = 85;
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
     stat.rgb[1] = 84;
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    stat.n_observations = 31;
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), 0);
+    stat.n_observations = 32; /* two levels are */
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(out.confidence, 4);
+    stat.n_observations = 8; /* it began anew (V22) */
+    assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p), GPU_CHANGE_PUT);
+    assert_int_equal(out.confidence, 2);
     stat.state = POINT_UNSTABLE;
     assert_int_equal(change_updated(&place, &stat, &normal, &out, 2, 0.001f, &p),
                      GPU_CHANGE_REMOVE);
