@@ -35,12 +35,16 @@ static int back_open(void **at, int device, int w, int h, const struct library *
                                             surface_params_default(),
                                             *t,
                                             match_params_default()};
-    struct place *p = calloc(1, sizeof *p);
-    int rc = 0;
+    struct place *p;
+    int n = 0, rc = 0;
 
-    *at = p;
+    *at = NULL;
+    if (cudaGetDeviceCount(&n) != cudaSuccess || device >= n)
+        return err_set(err, ERR_UNSUPPORTED, "no CUDA device %d", device);
+    p = calloc(1, sizeof *p);
     if (!p)
         return err_set(err, ERR_MEMORY, "no memory for a recogniser");
+    *at = p;
     p->device = device;
     CU_TRY(cudaSetDevice(device));
     rc = recognise_cuda_open(&p->r, &config, l, err);

@@ -24,6 +24,7 @@ import chromium
 
 PART, RECOND, MODELS, WORK = sys.argv[1:5]
 SHOTS = sys.argv[5] if len(sys.argv) > 5 else ''
+AXE = os.environ.get('AXE')
 CAMERA = ['--use-fake-device-for-media-stream', f'--use-file-for-fake-video-capture={WORK}/camera.mjpeg']
 ALLOWED = [*CAMERA, '--use-fake-ui-for-media-stream']
 # several pages that a processor draws would wait for each other; the view has tests of its own, and the page must go without it
@@ -47,8 +48,14 @@ def say(name, good, why=''):
 
 
 def shot(page, name):
+    """A state of the page that somebody will look at: a picture of it, and axe-core's verdict (tests/page-axe)."""
     if SHOTS:
         page.screenshot(f'{SHOTS}/{PART}-{name}.png')
+    if AXE:
+        page.eval(pathlib.Path(AXE).read_text() + ';0')
+        found = page.eval("""axe.run().then(r => ({rules: r.passes.length + r.violations.length,
+          wrong: r.violations.map(v => v.id + " at " + v.nodes.map(n => n.target).join(" "))}))""")
+        print(f'# axe {PART}, {name}: {len(found["wrong"])} of {found["rules"]} rules broken {"; ".join(found["wrong"])}', flush=True)
 
 
 def free_port():
