@@ -71,6 +71,7 @@ static void *run(void *arg)
     struct tasks *t = arg;
     struct tasks_wait *w;
 
+    pthread_setname_np(pthread_self(), "tasks");
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* on Linux: of this thread alone */
     for (;;) {
         pthread_mutex_lock(&t->lock);
