@@ -92,7 +92,9 @@ static int unpack_origin(struct enrolled *e, const uint8_t *row, size_t len, str
 
     if (!section_find(&s, row, len, ORIGIN))
         return err_set(err, ERR_INPUT, "it does not say whose object it is");
-    if ((rc = section_use(&s, ORIGIN_VERSION, err)) != 1)
+    if ((rc = section_use(&s, ORIGIN_VERSION, err)) == 0) /* an owner is nothing to do without */
+        rc = err_set(err, ERR_UNSUPPORTED, "the object is of another version");
+    if (rc < 0)
         return rc;
     r = bytes_reader(s.body, s.len);
     texts =

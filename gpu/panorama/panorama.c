@@ -195,7 +195,8 @@ int panorama_state_find(const uint8_t *buf, size_t len, const struct gpu_session
 
     if (section_find(&s, buf, len, PANORAMA_TAG) != 1)
         return err_set(err, ERR_INPUT, "a state without voxels");
-    rc = section_use(&s, PANORAMA_VERSION, err);
+    if ((rc = section_use(&s, PANORAMA_VERSION, err)) == 0) /* there is nothing else in it */
+        rc = err_set(err, ERR_UNSUPPORTED, "voxels of another version");
     if (rc < 0)
         return rc;
     put_head(head, c);

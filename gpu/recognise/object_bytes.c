@@ -211,7 +211,9 @@ int object_unpack(struct object *o, const uint8_t *row, size_t len, struct err *
         struct section s;
         if (!section_find(&s, row, len, tag[i]))
             rc = err_set(err, ERR_INPUT, "the object lacks one of its sections");
-        else if ((rc = section_use(&s, VERSION, err)) == 1)
+        else if ((rc = section_use(&s, VERSION, err)) == 0) /* an object cannot do without it */
+            rc = err_set(err, ERR_UNSUPPORTED, "the object is of another version");
+        else if (rc == 1)
             rc = unpack[i](o, &s, err);
     }
     if (rc)

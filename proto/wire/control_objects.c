@@ -61,10 +61,10 @@ void control_objects_parse(const struct json_at *at, struct control_objects *obj
     objects->n = (int)n;
 }
 
-/* A ten-thousandth of a metre, or of one, is all that there is to tell. */
+/* A ten-thousandth of a metre, or of one, is all that there is to tell; zero has no sign. */
 static float rounded(float v)
 {
-    return roundf(v * 1e4f) / 1e4f;
+    return roundf(v * 1e4f) / 1e4f + 0.0f;
 }
 
 void control_object_write(struct json_writer *w, const struct control_object *o)
