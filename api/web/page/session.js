@@ -58,7 +58,7 @@ class SessionPage {
     this.tellPlace = el('p', { class: 'tell', role: 'status', 'aria-live': 'polite', id: 'tell' });
     this.clockPlace = el('p', { class: 'note', id: 'clock', hidden: true });
     this.numbersPlace = el('div', { class: 'numbers', id: 'numbers' });
-    button('scan', 'Scan', () => this.toggle(), { class: 'main', hidden: true });
+    button('scan', 'Scan', () => this.toggle(), { class: 'main', hidden: true, disabled: true });
     button('torch', 'Light', () => this.capture?.toggleTorch(b.torch), { hidden: true, 'aria-pressed': 'false' });
     button('share', 'Share', () => share(this.app, this.id), { hidden: true });
     button('finish', 'Finish', () => this.finish(), { hidden: true });
@@ -135,7 +135,11 @@ class SessionPage {
     this.view.up(this.session.options.up);
     this.showSession();
     this.path();
-    await this.connect('view');
+    try {
+      await this.connect('view');
+    } finally { // who scans takes over this connection: before it is there a press would be lost
+      this.buttons.scan.disabled = false;
+    }
     if (this.app.scanNow === this.id || sessionStorage.getItem('recond.scanning') === this.id) await this.toggle();
     return null;
   }
