@@ -55,6 +55,7 @@ static __device__ inline int carve_column(const struct pair_cuda *p, uint32_t co
     const struct gpu_volume *v = &p->view.volume;
     uint32_t *voxels = p->s.voxels + (size_t)column * (size_t)v->n[2];
     uint32_t *dirty = p->s.dirty + (size_t)column * (size_t)panorama_words(v);
+    uint32_t *opaque = p->s.opaque + (size_t)column * (size_t)panorama_words(v);
     int i = (int)(column % (uint32_t)v->n[0]), j = (int)(column / (uint32_t)v->n[0]), more = 0;
     struct voxel_ray ray[2];
     for (int e = 0; e < 2; e++)
@@ -69,8 +70,10 @@ static __device__ inline int carve_column(const struct pair_cuda *p, uint32_t co
         was = __ballot_sync(PANORAMA_ALL, (old & VOXEL_COLOUR) != 0);
         is = __ballot_sync(PANORAMA_ALL, (voxel & VOXEL_COLOUR) != 0);
         changed = __ballot_sync(PANORAMA_ALL, ((old ^ voxel) & VOXEL_COLOUR) != 0);
-        if (changed && threadIdx.x % 32 == 0)
+        if (changed && threadIdx.x % 32 == 0) {
             dirty[first / 32] |= changed;
+            opaque[first / 32] = is;
+        }
         more += __popc(is) - __popc(was);
         *any |= is;
     }
@@ -105,15 +108,18 @@ static __global__ void occupy_kernel(struct panorama_dev s, struct gpu_volume v)
 {
     uint32_t n = voxel_columns(&v), warps = PANORAMA_CUDA_BLOCK / 32, all = 0;
     for (uint32_t c = blockIdx.x * warps + threadIdx.x / 32; c < n; c += gridDim.x * warps) {
-        uint32_t opaque = 0;
+        uint32_t sum = 0, is;
         for (int first = 0; first < v.n[2]; first += 32) {
             int k = first + (int)(threadIdx.x % 32);
             uint32_t voxel = k < v.n[2] ? s.voxels[(size_t)c * (size_t)v.n[2] + (size_t)k] : 0;
-            opaque += (uint32_t)__popc(__ballot_sync(PANORAMA_ALL, (voxel & VOXEL_COLOUR) != 0));
+            is = __ballot_sync(PANORAMA_ALL, (voxel & VOXEL_COLOUR) != 0);
+            if (threadIdx.x % 32 == 0)
+                s.opaque[(size_t)c * (size_t)panorama_words(&v) + (size_t)(first / 32)] = is;
+            sum += (uint32_t)__popc(is);
         }
         if (threadIdx.x % 32 == 0)
-            s.occupied[c] = opaque != 0;
-        all += opaque;
+            s.occupied[c] = sum != 0;
+        all += sum;
     }
     if (threadIdx.x % 32 == 0 && all)
         atomicAdd(s.n_opaque, all);

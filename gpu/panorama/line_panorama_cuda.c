@@ -31,6 +31,7 @@ static size_t lay_out(struct panorama_dev *s, uint8_t *base, const struct gpu_se
     s->voxels = take(base, &used, 4 * panorama_voxels(c));
     s->dirty = take(base, &used, 4 * panorama_all_words(c));
     s->told = take(base, &used, 4 * panorama_all_words(c));
+    s->opaque = take(base, &used, 4 * panorama_all_words(c));
     s->occupied = take(base, &used, panorama_columns(c));
     for (int i = 0; i < 2; i++) {
         s->visible[i] = take(base, &used, panorama_columns(c) * sizeof *s->visible[i]);

@@ -23,6 +23,7 @@ enum { PANORAMA_CUDA_PICTURES, PANORAMA_CUDA_CARVE, PANORAMA_CUDA_PUBLISH, PANOR
 /* What a session keeps on its device. */
 struct panorama_dev {
     uint32_t *voxels, *dirty, *told;
+    uint32_t *opaque; /* words of voxels that are: what publishing need not read them for */
     uint8_t *occupied;
     int16_t *visible[2]; /* of iterations in turn */
     uint8_t *picture[2]; /* as they were sent up */

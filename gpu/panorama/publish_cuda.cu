@@ -1,11 +1,12 @@
 /*
  * publish_cuda.cu - what clients hold and what is, voxel by voxel (carve_cpu_publish())
  *
- * Grid:    (PANORAMA_CUDA_BLOCKS, pairs). Each block has a stretch of words of 32 voxels. Its
- *          threads read a word each, then each warp goes through its 32 words, a lane a voxel, so
- *          that voxels are read and changes written in whole lines. count_kernel drops what came
- *          to nothing and counts; one block of place_kernel turns counts into places; write_kernel
- *          writes in the order of voxels.
+ * Grid:    (PANORAMA_CUDA_BLOCKS, pairs). Each block has a stretch of words of 32 voxels.
+ *          count_kernel, a thread a word, drops what came to nothing and counts: carving leaves
+ *          `opaque` beside `dirty`, so no voxel is read. One block of place_kernel turns counts
+ *          into places. write_kernel writes in the order of voxels: its threads read a word each,
+ *          then each warp goes through its 32 words, a lane a voxel, so that voxels are read and
+ *          changes written in whole lines. A block whose changes have no room leaves at once.
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
@@ -46,31 +47,19 @@ static __global__ void count_kernel(const struct pair_cuda *pairs)
 {
     const struct pair_cuda *p = &pairs[blockIdx.y];
     __shared__ block_scan::TempStorage scan;
-    __shared__ uint32_t words[PANORAMA_CUDA_BLOCK];
-    uint32_t lane = threadIdx.x % 32, first, end, n = 0, before, all;
+    uint32_t first, end, n = 0, before, all;
     if (!p->on)
         return;
     panorama_stamp(p, PANORAMA_CUDA_PUBLISH);
     stretch(p, &first, &end);
-    for (uint32_t from = first; from < end; from += PANORAMA_CUDA_BLOCK) {
-        uint32_t w = from + threadIdx.x, dirty = w < end ? p->s.dirty[w] : 0, keep = 0;
-        words[threadIdx.x] = dirty;
-        __syncthreads();
-        for (uint32_t i = 0; i < 32; i++) {
-            uint32_t bits = words[threadIdx.x - lane + i], opaque;
-            if (!bits)
-                continue;
-            opaque = __ballot_sync(PANORAMA_ALL, colour_of(p, w - lane + i, bits, lane) != 0);
-            if (i == lane)
-                keep = opaque;
-        }
-        if (dirty) {
-            keep |= dirty & p->s.told[w];
-            if (keep != dirty)
-                p->s.dirty[w] = keep;
-            n += (uint32_t)__popc(keep);
-        }
-        __syncthreads();
+    for (uint32_t w = first + threadIdx.x; w < end; w += PANORAMA_CUDA_BLOCK) {
+        uint32_t dirty = p->s.dirty[w], keep;
+        if (!dirty)
+            continue;
+        keep = dirty & (p->s.opaque[w] | p->s.told[w]);
+        if (keep != dirty)
+            p->s.dirty[w] = keep;
+        n += (uint32_t)__popc(keep);
     }
     block_scan(scan).ExclusiveSum(n, before, all);
     if (threadIdx.x == 0)
@@ -138,7 +127,7 @@ static __global__ void write_kernel(const struct pair_cuda *pairs)
         return;
     stretch(p, &first, &end);
     place = p->s.counts[blockIdx.x];
-    for (uint32_t from = first; from < end; from += PANORAMA_CUDA_BLOCK) {
+    for (uint32_t from = first; from < end && place < p->max_changes; from += PANORAMA_CUDA_BLOCK) {
         uint32_t w = from + threadIdx.x, dirty = w < end ? p->s.dirty[w] : 0, before;
         uint32_t done = 0, opaque = 0;
         block_scan(scan).ExclusiveSum((uint32_t)__popc(dirty), before, all);

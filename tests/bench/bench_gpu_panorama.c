@@ -18,6 +18,7 @@
 
 #define SIDE 1024
 #define PASSES 3
+#define CHANGES (1u << 20) /* that a view tells at once: the daemon's (pipeline_panorama.c) */
 
 static const struct size {
     int n[3];
@@ -120,7 +121,7 @@ static int run(struct gpu *g, const struct size *size, int views)
                                    .max_image_w = SIDE,
                                    .max_image_h = SIDE,
                                    .step_m = 0.001f,
-                                   .max_points = 8u << 20,
+                                   .max_points = CHANGES,
                                    .colour_levels = 5,
                                    .field_rad = 2.18f,
                                    .volume = {.up = 2}};
