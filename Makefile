@@ -150,7 +150,7 @@ $(O)/%.c.o: %.c
 # Loops over a volume use all the threads that the CPU back end has. Fuzz targets carve none, and clang would want a
 # library of its own for them.
 ifneq ($(MODE),fuzz)
-$(O)/gpu/panorama/carve_cpu.c.o: CFLAGS += -fopenmp
+$(O)/gpu/panorama/carve_cpu.c.o $(O)/gpu/panorama/range_cpu.c.o $(O)/gpu/panorama/blend_cpu.c.o: CFLAGS += -fopenmp
 endif
 $(O)/gen/%.c.o: $(O)/gen/%.c
 	@mkdir -p $(@D)

@@ -60,6 +60,13 @@ enum session_views {
     SESSION_VIEWS_REFINED
 };
 
+/* What makes a voxel opaque: colours that are alike, or distances that pairs were found to have. */
+enum session_consistency {
+    SESSION_CONSISTENCY_DEFAULT,
+    SESSION_CONSISTENCY_PAPER,
+    SESSION_CONSISTENCY_PATCH
+};
+
 /* The axis of the world that points away from the ground, as exports say it. */
 enum session_up {
     SESSION_UP_DEFAULT,
@@ -133,6 +140,7 @@ struct session_options {
     bool has_volume;
     float volume_m[3], volume_size_m[3];
     float voxel_m, colour_levels, field_deg;
+    enum session_consistency consistency;
     int retention_s;
     bool preview;
     enum session_journal journal;

@@ -248,6 +248,10 @@ enum gpu_depth_source {
  * refined by the pictures first (MATH.md (V17)-(V20)). */
 enum gpu_views_kind { GPU_VIEWS_NONE, GPU_VIEWS_GIVEN, GPU_VIEWS_REFINED };
 
+/* What makes a voxel opaque: two colours that are alike, as in the paper; distances that pairs were
+ * found to have (MATH.md (Y1)-(Y7)). */
+enum gpu_consistency { GPU_CONSISTENCY_PAPER, GPU_CONSISTENCY_PATCH };
+
 /* A box of voxels, its faces across the world's axes (gpu/panorama/voxel_point.h). */
 struct gpu_volume {
     float min_m[3]; /* world: its lowest corner */
@@ -275,6 +279,7 @@ struct gpu_session_config {
      * angle to a camera's axis up to which its picture is looked at; max_points bounds what a view
      * publishes */
     struct gpu_volume volume;
+    enum gpu_consistency consistency;
     float colour_levels, field_rad;
     /* 1: poses of frames without one follow from tracks, and from the motion network alone where
      * these are lost; for a motion network and sides of 64 on */

@@ -45,6 +45,8 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     c->step_m = o->step_m;
     c->max_points = o->max_points < CHANGES_MAX ? o->max_points : CHANGES_MAX;
     c->volume = volume_of(o);
+    c->consistency =
+        o->consistency == SESSION_CONSISTENCY_PATCH ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER;
     c->colour_levels = o->colour_levels;
     c->field_rad = o->field_deg / 180 * LENS_PI;
 }

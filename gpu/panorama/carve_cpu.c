@@ -90,7 +90,7 @@ int carve_cpu_run(struct gpu_item *item, struct err *err)
     size_t n = voxel_columns(&s->view.volume);
 
     (void)err;
-    if (((struct gpu_pair *)item)->rest) {
+    if (s->view.patch || ((struct gpu_pair *)item)->rest) {
         result->settled = 1;
         return 0;
     }

@@ -38,7 +38,7 @@ static __global__ void see_kernel(const struct pair_cuda *pairs, int iteration)
         return;
     if (iteration == 0)
         panorama_stamp(p, PANORAMA_CUDA_CARVE);
-    if (!p->s.needed[iteration])
+    if (p->view.patch || !p->s.needed[iteration])
         return;
     n = voxel_columns(v);
     for (uint32_t c = blockIdx.x * PANORAMA_CUDA_BLOCK + threadIdx.x; c < n;
@@ -86,7 +86,7 @@ static __global__ void carve_kernel(const struct pair_cuda *pairs, int iteration
     const int16_t *seen = p->s.visible[iteration & 1], *held = p->s.visible[~iteration & 1];
     uint32_t n, warps = PANORAMA_CUDA_BLOCK / 32;
     int more = 0;
-    if (!p->on || !p->s.needed[iteration])
+    if (!p->on || p->view.patch || !p->s.needed[iteration])
         return;
     n = voxel_columns(&p->view.volume);
     for (uint32_t c = blockIdx.x * warps + threadIdx.x / 32; c < n; c += gridDim.x * warps) {

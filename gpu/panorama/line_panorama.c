@@ -12,8 +12,12 @@
 /* MATH.md has the equations that the names in brackets stand for. */
 static const struct gpu_stage stages[] = {
     {"pictures", carve_cpu_pictures, "the pair", "colours of both, where the cameras are"},
+    {"range", range_cpu_run, "both on a cylinder",
+     "how far away surfaces are, of consistency `patch`"}, /* (Y1)-(Y5) */
     /* visibility, voxels, occupancy, until they agree (O1)-(O8) */
     {"carve", carve_cpu_run, "colours, voxels", "voxels"},
+    {"blend", blend_cpu_run, "distances, voxels",
+     "voxels, of consistency `patch`"}, /* (Y6), (Y7) */
     {"publish", carve_cpu_publish, "voxels, what clients hold",
      "changes in a fixed order"}, /* (O9) */
 };
@@ -32,6 +36,22 @@ static size_t lay_out(struct panorama_cpu *s, uint8_t *base, const struct gpu_se
     for (int e = 0; e < 2; e++)
         s->rgb[e] = arena_take(&a, pixels, sizeof *s->rgb[e]);
     s->changes = arena_take(&a, c->max_points, sizeof *s->changes);
+    if (c->consistency == GPU_CONSISTENCY_PATCH) {
+        struct voxel_cylinder y;
+        size_t n, labels;
+
+        panorama_cylinder_size(&y, c);
+        n = range_pixels(&y);
+        labels = n * (size_t)y.stride;
+        s->field = arena_take(&a, panorama_voxels(c), sizeof *s->field);
+        for (int e = 0; e < 2; e++)
+            s->look[e] = arena_take(&a, n, sizeof *s->look[e]);
+        s->costs = arena_take(&a, labels, sizeof *s->costs);
+        s->sums = arena_take(&a, labels, sizeof *s->sums);
+        s->at4 = arena_take(&a, n, sizeof *s->at4);
+        s->front = arena_take(&a, n, sizeof *s->front);
+        s->range = arena_take(&a, n, sizeof *s->range);
+    }
     return a.used;
 }
 
@@ -86,14 +106,16 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
 {
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
-    uint8_t *voxels, *dirty, *told;
-    int rc = panorama_state_open(buf, cap, c, &voxels, &dirty, &told, len, err);
+    struct panorama_body to;
+    int rc = panorama_state_open(buf, cap, c, &to, len, err);
 
     if (rc)
         return rc;
-    memcpy(voxels, s->voxels, 4 * panorama_voxels(c));
-    memcpy(dirty, s->dirty, 4 * panorama_all_words(c));
-    memcpy(told, s->told, 4 * panorama_all_words(c));
+    memcpy(to.voxels, s->voxels, 4 * panorama_voxels(c));
+    memcpy(to.dirty, s->dirty, 4 * panorama_all_words(c));
+    memcpy(to.told, s->told, 4 * panorama_all_words(c));
+    if (to.field)
+        memcpy(to.field, s->field, 4 * panorama_voxels(c));
     return 0;
 }
 
@@ -101,14 +123,16 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
 {
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
-    const uint8_t *voxels, *dirty, *told;
-    int rc = panorama_state_find(buf, len, c, &voxels, &dirty, &told, err);
+    struct panorama_bytes from;
+    int rc = panorama_state_find(buf, len, c, &from, err);
 
     if (rc)
         return rc;
-    memcpy(s->voxels, voxels, 4 * panorama_voxels(c));
-    memcpy(s->dirty, dirty, 4 * panorama_all_words(c));
-    memcpy(s->told, told, 4 * panorama_all_words(c));
+    memcpy(s->voxels, from.voxels, 4 * panorama_voxels(c));
+    memcpy(s->dirty, from.dirty, 4 * panorama_all_words(c));
+    memcpy(s->told, from.told, 4 * panorama_all_words(c));
+    if (from.field)
+        memcpy(s->field, from.field, 4 * panorama_voxels(c));
     carve_cpu_occupy(s);
     s->n_opaque = carve_cpu_count(s);
     return 0;

@@ -10,8 +10,10 @@
 
 #define ALIGN 256
 
-static pass_cuda_fn *const passes[PANORAMA_CUDA_PASSES] = {pictures_cuda, carve_cuda, publish_cuda};
-static const char *const names[PANORAMA_CUDA_PASSES] = {"pictures", "carve", "publish"};
+static pass_cuda_fn *const passes[PANORAMA_CUDA_PASSES] = {pictures_cuda, range_cuda, carve_cuda,
+                                                           blend_cuda, publish_cuda};
+static const char *const names[PANORAMA_CUDA_PASSES] = {"pictures", "range", "carve", "blend",
+                                                        "publish"};
 
 /* ------------------------------------------------------------------------- sessions */
 
@@ -21,6 +23,26 @@ static void *take(uint8_t *base, size_t *used, size_t bytes)
 
     *used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     return base ? base + at : NULL;
+}
+
+/* What consistency `patch` has besides. */
+static void lay_out_patch(struct panorama_dev *s, uint8_t *base, size_t *used,
+                          const struct gpu_session_config *c)
+{
+    struct voxel_cylinder y;
+    size_t n, labels;
+
+    panorama_cylinder_size(&y, c);
+    n = range_pixels(&y);
+    labels = n * (size_t)y.stride;
+    s->field = take(base, used, 4 * panorama_voxels(c));
+    for (int e = 0; e < 2; e++)
+        s->look[e] = take(base, used, n * sizeof *s->look[e]);
+    s->costs = take(base, used, labels * sizeof *s->costs);
+    s->sums = take(base, used, labels * sizeof *s->sums);
+    s->at4 = take(base, used, n * sizeof *s->at4);
+    s->front = take(base, used, n * sizeof *s->front);
+    s->range = take(base, used, n * sizeof *s->range);
 }
 
 /* Pieces of s; returns the bytes of all. The voxels come first, then what is zero at the start. */
@@ -42,6 +64,8 @@ static size_t lay_out(struct panorama_dev *s, uint8_t *base, const struct gpu_se
     s->n_opaque = take(base, &used, sizeof *s->n_opaque);
     s->counts = take(base, &used, PANORAMA_CUDA_BLOCKS * sizeof *s->counts);
     s->stamp_ns = take(base, &used, PANORAMA_CUDA_PASSES * sizeof *s->stamp_ns);
+    if (c->consistency == GPU_CONSISTENCY_PATCH)
+        lay_out_patch(s, base, &used, c);
     return used;
 }
 
@@ -115,19 +139,22 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     const struct panorama_cuda *s = (const struct panorama_cuda *)base;
     const struct gpu_session_config *c = &base->config;
     struct gpu_cuda *g = gpu_cuda_of(base->gpu);
-    uint8_t *voxels, *dirty, *told;
+    struct panorama_body to;
     int rc = wait_cuda_lost(g->wait, err);
 
     if (rc == 0)
-        rc = panorama_state_open(buf, cap, c, &voxels, &dirty, &told, len, err);
+        rc = panorama_state_open(buf, cap, c, &to, len, err);
     if (rc == 0)
-        rc = copy(voxels, s->dev.voxels, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
+        rc = copy(to.voxels, s->dev.voxels, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
                   err);
     if (rc == 0)
-        rc = copy(dirty, s->dev.dirty, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
-                  err);
+        rc = copy(to.dirty, s->dev.dirty, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost,
+                  g->copy, err);
     if (rc == 0)
-        rc = copy(told, s->dev.told, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
+        rc = copy(to.told, s->dev.told, 4 * panorama_all_words(c), cudaMemcpyDeviceToHost, g->copy,
+                  err);
+    if (rc == 0 && to.field)
+        rc = copy(to.field, s->dev.field, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
                   err);
     if (rc)
         return rc;
@@ -141,19 +168,23 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     const struct panorama_cuda *s = (const struct panorama_cuda *)base;
     const struct gpu_session_config *c = &base->config;
     struct gpu_cuda *g = gpu_cuda_of(base->gpu);
-    const uint8_t *voxels, *dirty, *told;
-    int rc = panorama_state_find(buf, len, c, &voxels, &dirty, &told, err);
+    struct panorama_bytes from;
+    int rc = panorama_state_find(buf, len, c, &from, err);
 
     if (rc)
         return rc;
     CU_TRY(cudaSetDevice(g->device));
-    rc = copy(s->dev.voxels, voxels, 4 * panorama_voxels(c), cudaMemcpyHostToDevice, g->setup, err);
+    rc = copy(s->dev.voxels, from.voxels, 4 * panorama_voxels(c), cudaMemcpyHostToDevice, g->setup,
+              err);
     if (rc == 0)
-        rc = copy(s->dev.dirty, dirty, 4 * panorama_all_words(c), cudaMemcpyHostToDevice, g->setup,
-                  err);
+        rc = copy(s->dev.dirty, from.dirty, 4 * panorama_all_words(c), cudaMemcpyHostToDevice,
+                  g->setup, err);
     if (rc == 0)
-        rc = copy(s->dev.told, told, 4 * panorama_all_words(c), cudaMemcpyHostToDevice, g->setup,
-                  err);
+        rc = copy(s->dev.told, from.told, 4 * panorama_all_words(c), cudaMemcpyHostToDevice,
+                  g->setup, err);
+    if (rc == 0 && from.field)
+        rc = copy(s->dev.field, from.field, 4 * panorama_voxels(c), cudaMemcpyHostToDevice,
+                  g->setup, err);
     if (rc == 0)
         rc = carve_cuda_occupy(&s->dev, &c->volume, g->setup, err);
     if (rc == 0)

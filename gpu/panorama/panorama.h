@@ -6,7 +6,10 @@
  *          bytes a change; max_points of these, all of it set aside when the session is made. The
  *          two bits are words of 32 voxels of a column: `dirty`, its state is not the one that was
  *          published; `told`, it was published as opaque.
- * State:   section GVOX: head of PANORAMA_HEAD_BYTES, then voxels, dirty, told, as they lie.
+ *          Consistency `patch` has 4 bytes a voxel more (the field, blend_point.h), and for the
+ *          largest picture's cylinder 3 bytes a label and 26 a pixel.
+ * State:   section GVOX: head of PANORAMA_HEAD_BYTES, then voxels, dirty, told, as they lie; then
+ *          the field, of `patch`.
  */
 #ifndef RECOND_GPU_PANORAMA_H
 #define RECOND_GPU_PANORAMA_H
@@ -21,6 +24,9 @@ extern "C" {
 #endif
 
 #define PANORAMA_HEAD_BYTES 64
+/* Between the cameras of a pair whose distances are looked for. */
+#define PANORAMA_APART_LEAST_M 0.01f
+#define PANORAMA_APART_MOST_M 100.0f
 #define PANORAMA_TAG SECTION_TAG('G', 'V', 'O', 'X')
 #define PANORAMA_VERSION 1
 
@@ -50,18 +56,29 @@ MUST_CHECK int panorama_check_config(const struct gpu_session_config *c, struct 
 /* Returns 0; ERR_INPUT. */
 MUST_CHECK int panorama_check(const struct gpu_item *item, struct err *err);
 
+/* w, h, labels and px of the cylinder of a session of `patch`; the rest is 0. */
+void panorama_cylinder_size(struct voxel_cylinder *y, const struct gpu_session_config *c);
+
 /* The item's pictures and poses; eye[].rgb is the caller's to fill in. */
 void panorama_view(struct voxel_view *view, const struct gpu_pair *pair);
 
 size_t panorama_state_bytes(const struct gpu_session_config *c);
-/* Opens the section in buf [cap]: *voxels, *dirty and *told are where the caller writes them. */
+/* Where the parts of a state are written; field is NULL without one. */
+struct panorama_body {
+    uint8_t *voxels, *dirty, *told, *field;
+};
+/* The same of bytes that are read. */
+struct panorama_bytes {
+    const uint8_t *voxels, *dirty, *told, *field;
+};
+
+/* Opens the section in buf [cap]. */
 MUST_CHECK int panorama_state_open(uint8_t *buf, size_t cap, const struct gpu_session_config *c,
-                                   uint8_t **voxels, uint8_t **dirty, uint8_t **told, size_t *len,
-                                   struct err *err);
+                                   struct panorama_body *to, size_t *len, struct err *err);
 /* The same in bytes that may be a stranger's: where they lie. */
 MUST_CHECK int panorama_state_find(const uint8_t *buf, size_t len,
-                                   const struct gpu_session_config *c, const uint8_t **voxels,
-                                   const uint8_t **dirty, const uint8_t **told, struct err *err);
+                                   const struct gpu_session_config *c, struct panorama_bytes *from,
+                                   struct err *err);
 unsigned panorama_state_reads(uint32_t tag);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 
 #include "gpu/base/ops.h"
 #include "gpu/panorama/panorama.h"
+#include "gpu/panorama/range_point.h"
 
 struct panorama_cpu {
     struct gpu_session base;
@@ -15,7 +16,15 @@ struct panorama_cpu {
     int16_t *before, *now;  /* [columns] visibility in the iteration before, in the present one */
     uint32_t *rgb[2];       /* [max_image_h][max_image_w] */
     struct gpu_voxel_change *changes; /* [max_points] */
-    uint32_t n_opaque;                /* after the last view */
+    /* consistency `patch` alone: (Y7); a view's pixels of the cylinder, their labels */
+    uint32_t *field;   /* [columns][n[2]] */
+    uint32_t *look[2]; /* [h][w] */
+    uint8_t *costs;    /* [h][w][stride] */
+    uint16_t *sums;    /* the same */
+    uint16_t *at4;     /* [h][w] disparity of the best label */
+    uint32_t *front;   /* [h][w] of the second camera: the largest disparity that ends there */
+    struct range_pixel *range;
+    uint32_t n_opaque; /* after the last view */
     struct voxel_view view;
 };
 
@@ -26,7 +35,9 @@ static inline struct panorama_cpu *panorama_cpu_of(struct gpu_session *s)
 
 /* The stages, one pair each: rows of gpu_line_panorama. */
 int carve_cpu_pictures(struct gpu_item *item, struct err *err);
-int carve_cpu_run(struct gpu_item *item, struct err *err);
+int range_cpu_run(struct gpu_item *item, struct err *err); /* of `patch` */
+int carve_cpu_run(struct gpu_item *item, struct err *err); /* of `paper` */
+int blend_cpu_run(struct gpu_item *item, struct err *err); /* of `patch` */
 int carve_cpu_publish(struct gpu_item *item, struct err *err);
 
 /* occupied from the voxels alone. */

@@ -1,9 +1,11 @@
 /*
  * panorama_cuda.h - a panorama session on CUDA, and what its kernels are given (internal to gpu/)
  *
- * Passes: pictures (packed colours of both), carve (GPU_VOXELS_ITERATIONS times visibility, then
- *         voxels with occupancy; kernels behind the last iteration that is needed leave at once),
- *         publish (counts, places, changes in the order of voxels, straight into pinned memory).
+ * Passes: pictures (packed colours of both), range (of consistency `patch`: both upon a cylinder,
+ *         costs, four paths, the best labels), carve (of `paper`: GPU_VOXELS_ITERATIONS times
+ *         visibility, then voxels with occupancy; kernels behind the last iteration that is needed
+ *         leave at once), blend (of `patch`: distances into the volume), publish (counts, places,
+ *         changes in the order of voxels, straight into pinned memory).
  */
 #ifndef RECOND_GPU_PANORAMA_CUDA_H
 #define RECOND_GPU_PANORAMA_CUDA_H
@@ -11,6 +13,7 @@
 #include "gpu/base/device_cuda.h"
 #include "gpu/base/line_cuda.h"
 #include "gpu/panorama/panorama.h"
+#include "gpu/panorama/range_point.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,7 +21,14 @@ extern "C" {
 
 #define PANORAMA_CUDA_BLOCKS 1056 /* of a pass: 8 for each of 132 multiprocessors */
 #define PANORAMA_CUDA_BLOCK 256
-enum { PANORAMA_CUDA_PICTURES, PANORAMA_CUDA_CARVE, PANORAMA_CUDA_PUBLISH, PANORAMA_CUDA_PASSES };
+enum {
+    PANORAMA_CUDA_PICTURES,
+    PANORAMA_CUDA_RANGE,
+    PANORAMA_CUDA_CARVE,
+    PANORAMA_CUDA_BLEND,
+    PANORAMA_CUDA_PUBLISH,
+    PANORAMA_CUDA_PASSES
+};
 
 /* What a session keeps on its device. */
 struct panorama_dev {
@@ -33,6 +43,11 @@ struct panorama_dev {
     uint32_t *n_opaque; /* of the volume: a sum of differences */
     uint32_t *counts;   /* [PANORAMA_CUDA_BLOCKS] changes of each block, then their places */
     unsigned long long *stamp_ns;
+    /* consistency `patch` alone, as panorama_cpu.h has them */
+    uint32_t *field, *look[2], *front;
+    uint8_t *costs;
+    uint16_t *sums, *at4;
+    struct range_pixel *range;
 };
 
 struct panorama_cuda_result {
@@ -59,7 +74,7 @@ struct panorama_cuda {
     struct panorama_cuda_result *result;
 };
 
-pass_cuda_fn pictures_cuda, carve_cuda, publish_cuda;
+pass_cuda_fn pictures_cuda, range_cuda, carve_cuda, blend_cuda, publish_cuda;
 /* occupied and n_opaque from the voxels alone. */
 MUST_CHECK int carve_cuda_occupy(const struct panorama_dev *s, const struct gpu_volume *v,
                                  cudaStream_t stream, struct err *err);

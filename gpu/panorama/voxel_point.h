@@ -28,8 +28,25 @@ struct voxel_eye {
     const uint32_t *rgb; /* [h][w] r | g << 8 | b << 16 */
 };
 
+/* The cylinder about the line through both cameras that their pictures are laid upon (Y1). */
+struct voxel_cylinder {
+    int w, h;            /* columns all around, rows */
+    int n_half, n_stand; /* labels of standing surfaces: half a row apart, and all of them */
+    int n_labels;        /* with those of level ones behind them */
+    int stride;          /* of labels from one pixel to the next, a multiple of 16 */
+    float axes[9];       /* rows: the directions of angle 0 and of a quarter turn, the axis */
+    struct vec3 at;      /* of the first camera */
+    float apart_m;       /* from there to the second one, along the axis */
+    float px, low;       /* columns a radian, rows a unit of slope; the slope where row 0 begins */
+    float near_m, level_m; /* distance at which a pixel counts as one; between two level labels */
+    float reach_m;         /* what a distance says something about, before and behind it */
+    int band;              /* a voxel is opaque up to this distance, in 16383ths of reach_m */
+};
+
 struct voxel_view {
     struct gpu_volume volume;
+    int patch; /* consistency by distances along the cylinder's rays, instead of (O3)-(O8) */
+    struct voxel_cylinder cylinder;
     struct voxel_eye eye[2];
     float field_cos; /* rays of a larger angle to the axis are not the picture's */
     int threshold2;  /* squared distance of colours from which on they differ */

@@ -1,10 +1,11 @@
 /*
  * bench_gpu_panorama - what a pair of pictures costs that carves a volume of voxels
  *
- *     bench_gpu_panorama [cuda|cpu [VIEWS [SIZES]]]
+ *     bench_gpu_panorama [cuda|cpu [VIEWS [SIZES [paper|patch]]]]
  *
  * The paper's room, drawn as a function (tests/support/pair_room.h), pairs of 1024 x 1024 along its
- * path. A row a volume: the medians over the views behind the first of each pass and of all, how
+ * path. Of consistency `patch` range and blend take the place of carve. A row a
+ * volume: the medians over the views behind the first of each pass and of all, how
  * many iterations views took, and what that is of the device's limits: every voxel is read once a
  * view (4 bytes) and at most written once and looked up at 8 pixels (4 bytes each), all of it over
  * the time of `carve`.
@@ -17,7 +18,7 @@
 #include <time.h>
 
 #define SIDE 1024
-#define PASSES 3
+#define PASSES 5           /* pictures, range, carve, blend, publish */
 #define CHANGES (1u << 20) /* that a view tells at once: the daemon's (pipeline_panorama.c) */
 
 static const struct size {
@@ -102,17 +103,17 @@ static void report(const struct size *size, const struct gpu_pair *last,
                    float us[][PAIR_ROOM_VIEWS], float first_us, int n, double iterations)
 {
     double voxels = (double)size->n[0] * size->n[1] * size->n[2];
-    float carve = median(us[1], n);
+    float carve = median(us[2], n) + median(us[3], n);
 
-    printf("%4dx%4dx%4d %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f %6.1f %9u %8.0f %8.0f\n", size->n[0],
-           size->n[1], size->n[2], (double)first_us, (double)median(us[0], n), (double)carve,
-           (double)median(us[2], n), (double)median(us[PASSES], n),
-           (double)median(us[PASSES + 1], n), iterations / n, last->result.n_opaque,
+    printf("%4dx%4dx%4d %9.1f", size->n[0], size->n[1], size->n[2], (double)first_us);
+    for (int k = 0; k < PASSES + 2; k++)
+        printf(" %9.1f", (double)median(us[k], n));
+    printf(" %6.1f %9u %8.0f %8.0f\n", iterations / n, last->result.n_opaque,
            8e-3 * voxels / (double)carve, 8e-3 * voxels / (double)carve);
     fflush(stdout);
 }
 
-static int run(struct gpu *g, const struct size *size, int views)
+static int run(struct gpu *g, const struct size *size, int views, enum gpu_consistency how)
 {
     static float us[PASSES + 2][PAIR_ROOM_VIEWS];
     struct gpu_session_config c = {.line = &gpu_line_panorama,
@@ -122,6 +123,7 @@ static int run(struct gpu *g, const struct size *size, int views)
                                    .max_image_h = SIDE,
                                    .step_m = 0.001f,
                                    .max_points = CHANGES,
+                                   .consistency = how,
                                    .colour_levels = 5,
                                    .field_rad = 2.18f,
                                    .volume = {.up = 2}};
@@ -163,6 +165,8 @@ int main(int argc, char **argv)
 {
     const struct gpu_config config = {.device = argc > 1 ? argv[1] : "cuda", .batch = 1};
     int views = argc > 2 ? atoi(argv[2]) : PAIR_ROOM_VIEWS, n = argc > 3 ? atoi(argv[3]) : 5;
+    enum gpu_consistency how =
+        argc > 4 && !strcmp(argv[4], "patch") ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER;
     struct gpu_info info;
     struct err err = {0};
     struct gpu *g;
@@ -173,11 +177,10 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%s, %s; us of a view, medians of views 2...%d\n", info.device, info.model, views);
-    printf("voxels            first  pictures     carve   publish       all  by clock  iter.    "
-           "opaque "
-           "GB/s<=  Glook/s<=\n");
+    printf("voxels            first  pictures     range     carve     blend   publish       all  "
+           "by clock  iter.    opaque   GB/s<=  Glook/s<=\n");
     for (int i = 0; i < n && i < (int)(sizeof sizes / sizeof *sizes); i++)
-        if (run(g, &sizes[i], views))
+        if (run(g, &sizes[i], views, how))
             return 1;
     for (int i = 0; i < views; i++)
         for (int e = 0; e < 2; e++)

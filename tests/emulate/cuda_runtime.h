@@ -362,6 +362,35 @@ static inline unsigned __reduce_max_sync(unsigned, unsigned value)
     return most;
 }
 
+static inline unsigned __reduce_min_sync(unsigned, unsigned value)
+{
+    const uint64_t *all;
+    unsigned least = ~0u;
+    emulate_exchange(value, &all);
+    for (int i = 0; i < 32; i++)
+        least = all[i] < least ? (unsigned)all[i] : least;
+    return least;
+}
+
+static inline unsigned __shfl_sync(unsigned, unsigned value, int lane)
+{
+    const uint64_t *all;
+    emulate_exchange(value, &all);
+    return (unsigned)all[lane % 32];
+}
+
+static inline unsigned __shfl_up_sync(unsigned mask, unsigned value, unsigned by)
+{
+    int lane = (int)threadIdx.x % 32;
+    return __shfl_sync(mask, value, lane < (int)by ? lane : lane - (int)by);
+}
+
+static inline unsigned __shfl_down_sync(unsigned mask, unsigned value, unsigned by)
+{
+    int lane = (int)threadIdx.x % 32;
+    return __shfl_sync(mask, value, lane + (int)by > 31 ? lane : lane + (int)by);
+}
+
 static inline uint64_t __shfl_xor_sync(unsigned, uint64_t value, int with)
 {
     const uint64_t *all;

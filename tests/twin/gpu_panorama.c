@@ -62,20 +62,20 @@ static uint8_t *state_of(struct gpu_session *s, size_t *len)
 }
 
 /* Odd sizes: columns that are no whole number of words, up axes, a list that is too short. */
-static void both_carve_the_same(void **state)
+static void both_do_the_same(enum gpu_consistency consistency)
 {
     static const float path[3][2] = {{-0.5f, -0.5f}, {0.7f, 0.1f}, {0.2f, 0.7f}};
     static struct pair_scene scene[2];
     struct gpu *g[2] = {open_or_skip("cuda"), open_or_skip("cpu")};
     struct err err = {0};
 
-    (void)state;
     for (int up = 1; up < 3; up++) {
         struct gpu_session_config c = pair_config();
         struct gpu_session *s[2], *again;
         uint8_t *bytes[2];
         size_t len[2];
 
+        c.consistency = consistency;
         c.volume.up = up;
         c.volume.n[0] = up == 2 ? 99 : 43;
         c.volume.n[1] = 97;
@@ -122,9 +122,22 @@ static void both_carve_the_same(void **state)
     gpu_close(&g[1]);
 }
 
+static void both_carve_the_same(void **state)
+{
+    (void)state;
+    both_do_the_same(GPU_CONSISTENCY_PAPER);
+}
+
+static void both_find_the_same_distances(void **state)
+{
+    (void)state;
+    both_do_the_same(GPU_CONSISTENCY_PATCH);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(both_carve_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_carve_the_same),
+                                       cmocka_unit_test(both_find_the_same_distances)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

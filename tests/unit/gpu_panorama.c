@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cpu.h"
 #include "tests/support/pair_scene.h"
 
@@ -173,6 +174,121 @@ static void pairs_carve_the_room(void **state)
     gpu_close(&g);
 }
 
+/* Where a label lies between those beside it, and what it is a distance of. */
+static void labels_are_places(void **state)
+{
+    const struct voxel_cylinder c = {.w = 64,
+                                     .h = 28,
+                                     .n_half = 6,
+                                     .n_stand = 10,
+                                     .n_labels = 18,
+                                     .apart_m = 0.2f,
+                                     .px = 10,
+                                     .low = -1.4f,
+                                     .level_m = 0.2f};
+    uint16_t sums[18];
+
+    (void)state;
+    for (int k = 0; k < 18; k++)
+        sums[k] = 500;
+    assert_int_equal(range_disparity4(&c, 3, 0), 2);
+    assert_int_equal(range_disparity4(&c, 3, 5), 12);
+    assert_int_equal(range_disparity4(&c, 3, 6), 16);
+    assert_int_equal(range_disparity4(&c, 3, 9), 28);
+    /* row 3 has slope -1.05: 10.5 rows beside the axis at a distance of 0.2 m */
+    assert_int_equal(range_disparity4(&c, 3, 10), 21);
+    assert_int_equal(range_disparity4(&c, 3, 12), 11);
+    assert_int_equal(range_disparity4(&c, 14, 10), 0); /* no level surface is seen level */
+    sums[2] = 100;
+    assert_float_equal(range_place(&c, sums, 2), 2 / 1.5f, 1e-6f);
+    sums[3] = 300;
+    assert_float_equal(range_place(&c, sums, 2), 2 / (1.5f + 0.125f), 1e-6f);
+    sums[7] = 10;
+    assert_float_equal(range_place(&c, sums, 7), 2 / 5.0f, 1e-6f);
+    sums[10] = 10; /* the first of its kind: nothing is beside it on one side */
+    assert_float_equal(range_place(&c, sums, 10), -0.4f, 1e-6f);
+    sums[16] = 10;
+    sums[15] = 260;
+    assert_float_equal(range_place(&c, sums, 16), -(8 - 0.5f * 240 / 490) * 0.2f, 1e-6f);
+}
+
+/* A path keeps a label for nothing, changes to one beside it and to any other for their prices, and
+ * the latter are less where colours change. */
+static void paths_keep_surfaces(void **state)
+{
+    (void)state;
+    assert_int_equal(range_step(10, 900, 900, 10, RANGE_EDGE, 7), 7);
+    assert_int_equal(range_step(900, 10, 900, 10, RANGE_EDGE, 7), RANGE_FLAT + 7);
+    assert_int_equal(range_step(900, 900, 20, 10, RANGE_EDGE, 7), RANGE_FLAT + 17);
+    assert_int_equal(range_step(9000, 9000, 9000, 10, RANGE_EDGE, 7), RANGE_EDGE + 7);
+    assert_int_equal(range_edge(0x123456, 0x123456), RANGE_EDGE);
+    assert_int_equal(range_edge(0x000000, 0x080000), RANGE_EDGE / 2);
+    assert_int_equal(range_edge(0x000000, 0xffffff), RANGE_FLAT + 2);
+}
+
+/* A mean of distances, in whole numbers, whose weight ends at 65,535. */
+static void fields_are_means(void **state)
+{
+    uint32_t f = blend_mean(0, (struct blend_word){-100, 4000});
+
+    (void)state;
+    assert_int_equal(f, (uint32_t)(uint16_t)-100 << 16 | 4000);
+    f = blend_mean(f, (struct blend_word){300, 12000});
+    assert_int_equal(f, 200u << 16 | 16000);
+    f = blend_mean(f, (struct blend_word){16383, 1 << 20});
+    assert_int_equal(f & 0xffff, 65535);
+    f = blend_mean(16383u << 16 | 65535, (struct blend_word){16383, 65535});
+    assert_int_equal(f, 16383u << 16 | 65535);
+}
+
+/* What is opaque after eight pairs lies at surfaces, whatever clients were told, and most of the
+ * walls and of the box have something. */
+static void distances_are_those_of_the_room(void **state)
+{
+    static const float path[8][2] = {{-0.5f, -0.5f}, {0, -0.5f},   {0.5f, -0.5f}, {0.75f, 0.0f},
+                                     {0.75f, 0.6f},  {0.3f, 0.7f}, {-0.2f, 0.5f}, {-0.5f, 0.1f}};
+    static struct pair_scene scene;
+    struct gpu_session_config c = pair_config();
+    const struct gpu_volume *v = &c.volume;
+    struct gpu *g = open_cpu();
+    struct gpu_session *s;
+    size_t n_opaque = 0, n_near = 0, n_wall = 0, n_hit = 0;
+    const uint32_t *voxels;
+
+    (void)state;
+    c.consistency = GPU_CONSISTENCY_PATCH;
+    c.volume.min_m[0] = c.volume.min_m[1] = -1.1f; /* behind the walls as well */
+    c.volume.n[0] = c.volume.n[1] = 110;
+    s = open_session(g, &c);
+    for (int i = 0; i < 8; i++)
+        look(g, s, &scene, path[i][0], path[i][1]);
+    voxels = panorama_cpu_of(s)->voxels;
+    for (int j = 0; j < 110; j++)
+        for (int i = 0; i < 110; i++)
+            for (int k = 0; k < 45; k++) {
+                size_t at = ((size_t)j * 110 + (size_t)i) * 45 + (size_t)k;
+                struct vec3 p = voxel_world(v, (float)i + 0.5f, (float)j + 0.5f, (float)k + 0.5f);
+                int opaque = (voxels[at] & VOXEL_COLOUR) != 0;
+
+                n_opaque += (size_t)opaque;
+                n_near += opaque && fabsf(to_surface(p)) < 0.04f;
+                if (i == 4 && j > 10 && j < 100 && k < 25) { /* the wall at x = -1 */
+                    int hit = 0;
+
+                    for (int near = 0; near < 3; near++)
+                        hit |= (voxels[at + 45 * (size_t)near - 45] & VOXEL_COLOUR) != 0;
+                    n_wall++;
+                    n_hit += (size_t)hit;
+                }
+            }
+    print_message("# %zu opaque, %zu at surfaces; %zu of %zu places of a wall\n", n_opaque, n_near,
+                  n_hit, n_wall);
+    assert_int_equal(n_opaque, scene.pair.result.n_opaque);
+    assert_true(n_near * 100 > n_opaque * 95 && n_hit * 10 > n_wall * 7);
+    gpu_session_free(&s);
+    gpu_close(&g);
+}
+
 /* What a list has no room for comes with the items behind it, which need no view. */
 static void changes_without_room_wait(void **state)
 {
@@ -204,18 +320,22 @@ static void changes_without_room_wait(void **state)
     gpu_close(&g);
 }
 
-static void a_session_goes_on_from_its_state(void **state)
+static void goes_on_from_its_state(enum gpu_consistency consistency)
 {
     static struct pair_scene scene;
-    const struct gpu_session_config c = pair_config();
-    struct gpu_session_config other = c;
+    struct gpu_session_config c = pair_config(), other;
     struct gpu *g = open_cpu();
-    struct gpu_session *a = open_session(g, &c), *b = open_session(g, &c), *x;
-    size_t cap = gpu_session_state_bytes(a), len;
-    uint8_t *buf = aligned_alloc(16, cap);
+    struct gpu_session *a, *b, *x;
+    size_t cap, len;
+    uint8_t *buf;
     struct err err = {0};
 
-    (void)state;
+    c.consistency = consistency;
+    other = c;
+    a = open_session(g, &c);
+    b = open_session(g, &c);
+    cap = gpu_session_state_bytes(a);
+    buf = aligned_alloc(16, cap);
     assert_non_null(buf);
     look(g, a, &scene, -0.5f, 0);
     assert_int_equal(gpu_session_save(a, buf, cap - 1, &len, NULL), ERR_LIMIT);
@@ -230,15 +350,28 @@ static void a_session_goes_on_from_its_state(void **state)
                         4 * panorama_voxels(&c));
     assert_memory_equal(panorama_cpu_of(a)->told, panorama_cpu_of(b)->told,
                         4 * panorama_all_words(&c));
-    other.volume.min_m[2] += 0.01f;
-    x = open_session(g, &other);
-    assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
-    assert_non_null(strstr(err.text, "another volume"));
+    if (consistency == GPU_CONSISTENCY_PATCH)
+        assert_memory_equal(panorama_cpu_of(a)->field, panorama_cpu_of(b)->field,
+                            4 * panorama_voxels(&c));
+    for (int i = 0; i < 2; i++) { /* of another place, of the other consistency */
+        other.volume.min_m[2] = c.volume.min_m[2] + (i == 0 ? 0.01f : 0.0f);
+        other.consistency = i == 0 ? c.consistency : 1 - c.consistency;
+        x = open_session(g, &other);
+        assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
+        assert_non_null(strstr(err.text, "another volume"));
+        gpu_session_free(&x);
+    }
     free(buf);
-    gpu_session_free(&x);
     gpu_session_free(&a);
     gpu_session_free(&b);
     gpu_close(&g);
+}
+
+static void a_session_goes_on_from_its_state(void **state)
+{
+    (void)state;
+    goes_on_from_its_state(GPU_CONSISTENCY_PAPER);
+    goes_on_from_its_state(GPU_CONSISTENCY_PATCH);
 }
 
 static void what_cannot_be_is_refused(void **state)
@@ -282,6 +415,12 @@ static void what_cannot_be_is_refused(void **state)
     for (size_t i = 0; i < panorama_voxels(&good); i++)
         assert_int_equal(panorama_cpu_of(s)->voxels[i], 0); /* and nothing was touched */
     gpu_session_free(&s);
+    c = good;
+    c.consistency = GPU_CONSISTENCY_PATCH;
+    s = open_session(g, &c);
+    REFUSED(scene.pair.eye[1].T_wc.t[2] = scene.pair.eye[0].T_wc.t[2]);
+    assert_non_null(strstr(err.text, "cameras that are 0 m apart"));
+    gpu_session_free(&s);
     gpu_close(&g);
 }
 
@@ -292,6 +431,10 @@ int main(void)
         cmocka_unit_test(colours_are_read_between_pixels),
         cmocka_unit_test(the_better_view_has_the_voxel),
         cmocka_unit_test(pairs_carve_the_room),
+        cmocka_unit_test(labels_are_places),
+        cmocka_unit_test(paths_keep_surfaces),
+        cmocka_unit_test(fields_are_means),
+        cmocka_unit_test(distances_are_those_of_the_room),
         cmocka_unit_test(changes_without_room_wait),
         cmocka_unit_test(a_session_goes_on_from_its_state),
         cmocka_unit_test(what_cannot_be_is_refused),
