@@ -145,6 +145,7 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .save = session_work_kick_device,
                                         .leave = session_work_retire,
                                         .restored = session_work_restore,
+                                        .recovered = frame_end_settle,
                                         .tied_bytes = tying_state_bytes,
                                         .tied = tying_save,
                                         .tied_again = tying_load,

@@ -51,6 +51,7 @@ struct store_work {
     uint32_t submap, breaks;
     int turn;       /* gpu_item.turn */
     uint32_t shape; /* of its picture (session_work_picture_shape()), 0 = not known */
+    bool is_whole;  /* its closing rounds are over (daemon/work/closing.h) */
 };
 
 /* What the store asks of the rooms above. By any thread, no lock held. */
@@ -64,6 +65,7 @@ struct store_ops {
     void (*save)(struct session *s);  /* the device's thread shall call store_checkpoint() */
     void (*leave)(struct session *s); /* the device's thread shall ask store_may_rest() */
     void (*restored)(struct session *s, const struct store_work *kept);
+    void (*recovered)(struct session *s); /* its frames have ended: it may have been closed */
     /* What is kept of keyframes (daemon/work/tying.h): bytes that the next tied() may write, 0 =
      * there is none; on the device's thread, one after the other. */
     size_t (*tied_bytes)(struct session *s);

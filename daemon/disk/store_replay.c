@@ -230,8 +230,8 @@ static bool finish(struct store_returning *b)
     if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying) ||
         !session_disk(b->s)->store->ops.settled(b->s))
         return false;
-    if (session_recovered(b->s, session_disk(b->s)->stored_frames > 0))
-        store_want_checkpoint(b->s, true);
+    session_recovered(b->s, session_disk(b->s)->stored_frames > 0);
+    session_disk(b->s)->store->ops.recovered(b->s);
     free(b->ends);
     b->ends = NULL;
     session_unref(b->s);

@@ -14,6 +14,8 @@
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
 #define CORE_VERSION 3
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
+#define WHOLE 2u       /* in the word of `any`: closing rounds are over ... */
+#define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
 #define TURN_SHIFT 8   /* in the word of `any`, which earlier builds hold against 0 */
 #define SHAPE_SHIFT 16 /* behind it, 0 in checkpoints of builds that did not know it */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
@@ -59,8 +61,10 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u64(&w, d->used);
     bytes_put_u64(&w, atomic_load(&d->front_refused));
     bytes_put_u64(&w, atomic_load(&d->front_dropped));
-    bytes_put_u32(
-        &w, work->any ? 1u | (uint32_t)work->turn << TURN_SHIFT | work->shape << SHAPE_SHIFT : 0);
+    bytes_put_u32(&w, work->any
+                          ? 1u | (work->is_whole ? WHOLE : ROUNDS) |
+                                (uint32_t)work->turn << TURN_SHIFT | work->shape << SHAPE_SHIFT
+                          : 0);
     bytes_put_u32(&w, work->submap);
     bytes_put_u32(&w, work->breaks);
     put_sizes(&w, work, &saved);
@@ -107,6 +111,8 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     atomic_store(&d->front_dropped, bytes_get_u64(&r));
     any = bytes_get_u32(&r);
     work.any = any != 0;
+    /* what an earlier build closed stays as it is */
+    work.is_whole = any & WHOLE || (!(any & ROUNDS) && session_closing(s));
     work.turn = (int)(any >> TURN_SHIFT & 3);
     work.shape = any >> SHAPE_SHIFT;
     work.submap = bytes_get_u32(&r);

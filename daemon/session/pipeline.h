@@ -28,6 +28,9 @@ struct pipeline {
     /* Can a frame from this place be used? Asked of one with a pose before it is queued; else it is
      * refused, `bad_pose`. NULL: from any. */
     bool (*takes_pose)(const struct session_options *o, const struct frame *f);
+    /* Does a session that is closed run closing rounds (daemon/work/closing.h)? NULL: none does.
+     * What finish() does with one it says in job->more. */
+    bool (*has_rounds)(const struct session_options *o);
     bool has_one_world; /* that of the first frame: frames of others are refused, `worlds` */
     bool wants_depth;   /* every frame's: clients get it without asking for it */
     /* Options of a session that needs a little less memory, and what changed in them, for one that

@@ -206,14 +206,29 @@ bool session_closing(struct session *s)
     return closing;
 }
 
+/* Under the lock. */
+static bool ending(const struct session *s)
+{
+    return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0 && !s->recovering;
+}
+
+bool session_ending(struct session *s)
+{
+    bool is;
+
+    pthread_mutex_lock(&s->lock);
+    is = ending(s);
+    pthread_mutex_unlock(&s->lock);
+    return is;
+}
+
 bool session_settle(struct session *s)
 {
     struct session_wakes w = {.n = 0};
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed =
-        s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0 && !s->recovering;
+    closed = ending(s);
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();

@@ -176,6 +176,9 @@ void session_correct_poses(struct session *s, uint32_t first, const struct rigid
 /* A frame of a source was fused: its result, and what its commit changed in the mirror. */
 void session_publish(struct session *s, int source, const struct gpu_result *result,
                      const struct mirror_commit *commit);
+/* The same of a closing round, which shows nothing (daemon/work/closing.h). */
+void session_publish_round(struct session *s, int source, const struct gpu_result *result,
+                           const struct mirror_commit *commit);
 /* Is a client told the result of the frame that is used next? */
 bool session_result_wanted(struct session *s);
 /* A frame was used: its result, whose reference this takes. Its sender gets it with
@@ -288,14 +291,18 @@ void session_renew_epoch(struct session *s);
 bool session_set_damaged(struct session *s, const char *what);
 /* n of the frames that count as queued will not be read from the journal. */
 void session_unqueue(struct session *s, uint64_t n);
-/* Its journal is replayed. Returns what session_settle() does. */
-bool session_recovered(struct session *s, bool had_frames);
+/* Its journal is replayed; frame_end_settle() is next. */
+void session_recovered(struct session *s, bool had_frames);
 
 /* ------------------------------------------------------------------------- ends */
 
 /* No more frames; those in the queue are still used. */
 void session_close(struct session *s);
 bool session_closing(struct session *s);
+/* Places of sources that are or were in use: 0 ... n - 1. */
+int session_n_sources(struct session *s);
+/* Is it closing, and have all of its frames ended? It is CLOSED once session_settle() says so. */
+bool session_ending(struct session *s);
 /* After a slot was released: CLOSED if it was the last of a session that is closing. Returns true
  * if so. */
 bool session_settle(struct session *s);

@@ -241,26 +241,46 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     session_wake(s, &w);
 }
 
+/* Under the lock: the map's counts, and what clients have to be sent. */
+static void publish(struct session *s, const struct gpu_result *result,
+                    const struct mirror_commit *commit, struct session_wakes *w)
+{
+    s->kept.keyframes_kept = result->n_keyframes;
+    s->kept.model_points = result->n_points;
+    s->kept.model_stable = result->n_stable;
+    for (int i = 0; i < s->n_clients && commit->n_changed; i++)
+        if (s->clients[i]->started) {
+            outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
+                        commit->revision);
+            w->cookies[w->n++] = s->clients[i]->cookie;
+        }
+}
+
 void session_publish(struct session *s, int source, const struct gpu_result *result,
                      const struct mirror_commit *commit)
 {
     struct session_wakes w = {.n = 0};
 
     pthread_mutex_lock(&s->lock);
-    s->kept.keyframes_kept = result->n_keyframes;
-    s->kept.model_points = result->n_points;
-    s->kept.model_stable = result->n_stable;
+    publish(s, result, commit, &w);
     views_told_note(&s->views[source], &result->views);
     if (result->tracks.state != GPU_TRACKS_NONE) {
         s->tracks = (enum api_tracks_state)result->tracks.state;
         s->lost_frames += s->tracks == API_TRACKS_LOST;
     }
-    for (int i = 0; i < s->n_clients && commit->n_changed; i++)
-        if (s->clients[i]->started) {
-            outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
-                        commit->revision);
-            w.cookies[w.n++] = s->clients[i]->cookie;
-        }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_publish_round(struct session *s, int source, const struct gpu_result *result,
+                           const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    publish(s, result, commit, &w);
+    s->views[source].last.n_keyframes = result->views.n_keyframes;
+    s->views[source].last.n_refined = result->views.n_refined;
     pthread_mutex_unlock(&s->lock);
     session_wake(s, &w);
 }

@@ -79,6 +79,17 @@ static void fill_locked(struct session *s, struct session_info *info)
     }
 }
 
+int session_n_sources(struct session *s)
+{
+    struct api_source all[API_SOURCES_MAX];
+    int n;
+
+    pthread_mutex_lock(&s->lock);
+    n = sources_info(s->sources, all);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
 void session_get_info(struct session *s, struct session_info *info)
 {
     struct mirror_summary cloud;

@@ -116,7 +116,7 @@ void session_unqueue(struct session *s, uint64_t n)
     pthread_mutex_unlock(&s->lock);
 }
 
-bool session_recovered(struct session *s, bool had_frames)
+void session_recovered(struct session *s, bool had_frames)
 {
     pthread_mutex_lock(&s->lock);
     s->recovering = false;
@@ -124,5 +124,4 @@ bool session_recovered(struct session *s, bool had_frames)
     s->changed_s = clock_unix_s();
     session_update_state(s);
     pthread_mutex_unlock(&s->lock);
-    return session_settle(s);
 }

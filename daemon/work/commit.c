@@ -1,6 +1,7 @@
 #include "daemon/work/commit.h"
 
 #include "daemon/session/pipeline.h"
+#include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "proto/types.h"
 
@@ -21,6 +22,12 @@ static void finish(struct job *job)
     for (int i = 0; i < item->n_passes; i++)
         metrics_stage(metrics, item->passes[i].name, item->passes[i].us);
     session_setup(job->session)->kind->finish(job, &ack);
+    if (job->round) {
+        closing_keep(job->session, job->more);
+        frame_end_settle(job->session);
+        session_work_turn_over(job->session);
+        return;
+    }
     if (job->more) {
         session_work(job->session)->held = job->item;
         session_work(job->session)->rest = true;

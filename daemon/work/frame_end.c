@@ -1,7 +1,13 @@
 #include "daemon/work/frame_end.h"
 
+#include "daemon/work/closing.h"
+
 void frame_end_settle(struct session *s)
 {
+    if (closing_wants(s)) { /* its last round comes here again */
+        session_work_kick_device(s);
+        return;
+    }
     if (!session_settle(s))
         return;
     if (session_disk(s))
@@ -76,6 +82,7 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
     struct store_work *kept = &session_work(s)->kept;
 
     kept->any = true;
+    closing_note(s);
     kept->submap = job->item->submap;
     kept->breaks = job->item->breaks;
     kept->turn = job->on_device.turn;

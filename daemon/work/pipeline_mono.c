@@ -38,6 +38,25 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     c->max_points = o->max_points;
 }
 
+static void open_round(struct job *job)
+{
+    const struct queue_item *item = job->item;
+
+    job->frame = (struct gpu_frame){
+        .item = {.session = session_work(job->session)->device},
+        .rgb = item->rgb,
+        .width = item->width,
+        .height = item->height,
+        .K = item->K,
+        .has_pose = true,
+        .T_wc = item->frame.T_wc,
+        .submap = item->submap,
+        .source = (uint32_t)item->source,
+        .breaks = item->breaks,
+        .mask = item->mask,
+    };
+}
+
 static void open_job(struct job *job)
 {
     const struct session_work *k = session_work(job->session);
@@ -51,6 +70,10 @@ static void open_job(struct job *job)
     bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
                    session_world_before(job->session, item->submap) == (int)k->kept.submap;
 
+    if (job->round) {
+        open_round(job);
+        return;
+    }
     job->tie = tying_wants(job);
     job->look = recognising_wants(job);
     job->frame = (struct gpu_frame){
@@ -89,6 +112,11 @@ static void finish_job(struct job *job, struct control_ack *ack)
     mirror_commit(session_mirror(s), r->submap, job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
+    if (job->round) {
+        session_publish_round(s, item->source, r, &commit);
+        job->more = r->views.n_refined < r->views.n_keyframes;
+        return;
+    }
     if (trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     session_publish(s, item->source, r, &commit);
@@ -108,11 +136,18 @@ static void finish_job(struct job *job, struct control_ack *ack)
     pose_numbers(ack->pose, &r->T_wc);
 }
 
+/* Keyframes wait only where frames bring poses. */
+static bool has_rounds(const struct session_options *o)
+{
+    return o->views != SESSION_VIEWS_OFF && o->pose_source == SESSION_POSE_DEVICE;
+}
+
 const struct pipeline pipeline_mono = {
     .name = "mono",
     .line = &gpu_line_mono,
     .device_config = device_config,
     .open = open_job,
     .finish = finish_job,
+    .has_rounds = has_rounds,
     .result_bytes = depth_result_bytes,
 };

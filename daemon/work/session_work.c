@@ -44,6 +44,9 @@ void session_work_retire(struct session *s)
 void session_work_restore(struct session *s, const struct store_work *kept)
 {
     session_work(s)->kept = *kept;
+    atomic_store(&session_work(s)->closing.state, kept->is_whole ? CLOSING_OVER
+                                                  : kept->any    ? CLOSING_TO_COME
+                                                                 : CLOSING_NONE);
 }
 
 struct session *session_work_of_decoder(struct turn_entry *e)

@@ -36,7 +36,8 @@ struct job {
     bool tie;               /* it is kept as a keyframe (tying.h) */
     bool look;              /* objects are looked for in its depth (recognising.h) */
     bool rest;              /* once more on the device, for what its result had no room for */
-    bool more;              /* finish() says: there is such a rest */
+    bool more;              /* finish() says: there is such a rest, or another round */
+    bool round;             /* no frame: a closing round (closing.h) */
     struct turn_entry turn; /* commit.h */
 };
 
@@ -48,6 +49,16 @@ struct session_work_ops {
 
 /* For which a session waits: for state on its device, or for that to be freed. */
 enum worker_waiting { WORKER_NEW, WORKER_LEAVING };
+
+/* A session's rounds when it is closed (closing.h): none before a frame was used. */
+enum closing_state { CLOSING_NONE, CLOSING_TO_COME, CLOSING_OVER };
+
+struct closing {
+    atomic_int state;       /* enum closing_state */
+    int source;             /* whose keyframes are looked after */
+    struct queue_item item; /* of the round under way; no queue has it */
+    uint8_t *blank;         /* its picture and its mask; NULL before the first round */
+};
 
 struct session_work {
     struct session *session;
@@ -69,6 +80,7 @@ struct session_work {
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
     struct tying_part *tying;             /* tying.h */
     struct recognising_part *recognising; /* recognising.h */
+    struct closing closing;
     struct job job;
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
+#include "daemon/work/closing.h"
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
 
@@ -41,7 +42,7 @@ static void free_retired(struct worker *w)
     struct session *s;
 
     while ((s = pop_retired(w)))
-        if (session_work(s)->device && store_may_rest(s))
+        if (session_work(s)->device && store_may_rest(s) && !closing_wants(s))
             worker_make_leave(w, s);
         else
             session_unref(s);
@@ -217,6 +218,7 @@ void worker_disown(struct session *s)
     worker_budget_give(k->worker, session_setup(s)->memory_bytes);
     tying_disown(&k->tying);
     recognising_disown(&k->recognising);
+    closing_disown(k);
     free(k->depth);
     free(k);
     session_set_work(s, NULL);

@@ -3,6 +3,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/work/closing.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/recognising.h"
@@ -10,6 +11,12 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------- jobs */
+
+static void end_rounds(struct session *s)
+{
+    closing_give_up(s);
+    frame_end_settle(s);
+}
 
 static void set_working(struct worker *w, struct session *s)
 {
@@ -33,7 +40,8 @@ static void end_turn(struct worker *w, struct session *s)
 
     session_work_kick_decoder(s);
     more = session_work(s)->held ||
-           (!session_dead(s) && queue_has_ready(session_queue(s)) && !held_back(w, s));
+           (!session_dead(s) && queue_has_ready(session_queue(s)) && !held_back(w, s)) ||
+           (!atomic_load(&w->lost) && closing_wants(s));
     if (turn_done(w->turns, &session_work(s)->device_turn, more))
         session_unref(s);
 }
@@ -55,11 +63,26 @@ void worker_turn_over(struct session *s)
         turn_poke(w->turns);
 }
 
-/* The session has a decoded frame, but no state on the device. */
+/* The session is closed, and has rounds to go: the next one becomes its job. */
+static bool take_round(struct session *s)
+{
+    struct session_work *k = session_work(s);
+    struct queue_item *item = closing_take(s);
+
+    if (!item) {
+        end_rounds(s);
+        return false;
+    }
+    k->job = (struct job){.session = s, .item = item, .round = true};
+    session_setup(s)->kind->open(&k->job);
+    return true;
+}
+
+/* The session has a decoded frame, or a round to go, but no state on the device. */
 static bool needs_device(const struct worker *w, struct session *s)
 {
     return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
-           queue_has_ready(session_queue(s));
+           (queue_has_ready(session_queue(s)) || closing_wants(s));
 }
 
 /* The session's next picture becomes its job. Returns false if there is none, or if the device does
@@ -78,7 +101,11 @@ static bool take_job(struct worker *w, struct session *s)
         frame_end_unused(s, item, session_hurried(s) ? CONTROL_SHUTDOWN : CONTROL_FAULT, lost);
         return false;
     }
-    if (session_dead(s) || (session_disk(s) && lost) || (!k->device && !lost))
+    if (session_dead(s) || (session_disk(s) && lost))
+        return false;
+    if ((session_hurried(s) || lost) && closing_wants(s))
+        end_rounds(s);
+    if (!k->device && !lost)
         return false;
     if (!k->rest) /* between two frames */
         store_checkpoint(s, k->device, &k->kept);
@@ -87,7 +114,7 @@ static bool take_job(struct worker *w, struct session *s)
     item = k->held ? k->held : queue_take_ready(session_queue(s));
     k->held = NULL;
     if (!item)
-        return false;
+        return closing_wants(s) && take_round(s);
     session_work_kick_decoder(s);
     if (lost || (session_hurried(s) && !k->rest)) {
         k->rest = false;
@@ -125,7 +152,10 @@ static void batch_failed(struct worker *w, struct job *const *jobs, int n, uint6
         worker_lose(w);
     for (int i = 0; i < n; i++) {
         struct session *s = jobs[i]->session;
-        frame_end_unused(s, jobs[i]->item, reason_of(rc), atomic_load(&w->lost));
+        if (jobs[i]->round)
+            end_rounds(s);
+        else
+            frame_end_unused(s, jobs[i]->item, reason_of(rc), atomic_load(&w->lost));
         session_work_turn_over(s);
     }
 }
@@ -312,7 +342,7 @@ static void add_sessions(struct worker *w, struct batch *b, struct turn_entry *c
         set_working(w, s);
         if (queue_has_ready(session_queue(s))) /* it will be back: turn_take_more() */
             turn_kick(w->turns, &k->device_turn);
-        if (!k->job.rest)
+        if (!k->job.rest && !k->job.round)
             note_queue_time(w, k->job.item);
         add_job(w, b, &k->job);
     }

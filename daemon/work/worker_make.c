@@ -4,6 +4,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>
@@ -114,7 +115,8 @@ static void make(struct worker *w, struct session *s)
 
     if (k->held)
         rc = session_dead(s) || atomic_load(&w->lost) ? 0 : gpu_session_sideways(k->device, &err);
-    else if (!session_dead(s) && !atomic_load(&w->lost) && queue_has_ready(session_queue(s)))
+    else if (!session_dead(s) && !atomic_load(&w->lost) &&
+             (queue_has_ready(session_queue(s)) || closing_wants(s)))
         rc = make_state(w, s, &err);
     if (rc == ERR_LIMIT)
         note_limit(w, s);
@@ -125,8 +127,12 @@ static void make(struct worker *w, struct session *s)
         item = k->held ? k->held : queue_take_ready(session_queue(s));
         k->held = NULL;
     }
-    if (item)
+    if (item) {
         frame_end_unused(s, item, reason, atomic_load(&w->lost));
+    } else if (rc) {
+        closing_give_up(s);
+        frame_end_settle(s);
+    }
     session_work_turn_over(s);
 }
 

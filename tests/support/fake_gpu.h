@@ -7,6 +7,8 @@
  * pose alone. Batches are worked on one after the other, `wait_us` each and `size_us` for the next
  * power of two of its frames, while the thread that enqueued them goes on; results come into being
  * in gpu_wait(), so no thread can have them earlier.
+ * A closing round (daemon/work/closing.h) publishes nothing, but for `waiting` of them, a point
+ * each.
  * fake_gpu_plan says what shall fail, and counts what must not happen.
  */
 #ifndef RECOND_TESTS_FAKE_GPU_H
@@ -47,6 +49,8 @@ static struct {
     atomic_int sessions, models; /* that exist */
     atomic_int frames, batches;  /* through the pipeline */
     atomic_int largest_batch;
+    atomic_int waiting; /* keyframes that closing rounds find in a session */
+    atomic_int rounds;  /* closing rounds so far */
     atomic_int fail_at; /* frame count at which `fail_with` is answered; 0 = never */
     atomic_int fail_with;
     atomic_int fail_wait;  /* batch, counted from 1, whose wait answers `fail_with`; 0 = never */
@@ -90,6 +94,7 @@ struct fake_gpu {
 struct fake_session {
     struct gpu_session base;
     uint32_t frame;
+    uint8_t rounds;
     bool under_way;
     struct gpu_change changes[2 * FAKE_POINTS];
 };
@@ -195,6 +200,21 @@ static void fake_see(const struct gpu_frame *f)
         seen->masked += f->mask[i] != 0;
 }
 
+/* A round is a frame that is masked all over, after a loss of tracking that no frame told of. */
+static bool fake_is_round(const struct gpu_item *item)
+{
+    const struct gpu_session_config *c = &item->session->config;
+    const struct gpu_frame *f = (const struct gpu_frame *)item;
+    int masked = 0, all = c->net_w * c->net_h;
+
+    if (c->line != &gpu_line_mono || f->breaks != UINT32_MAX)
+        return false;
+    for (int i = 0; f->mask && i < all; i++)
+        masked += f->mask[i] != 0;
+    fake_gpu_plan.wrong += masked != all;
+    return true;
+}
+
 static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_item *const *items,
                        int n, struct err *err)
 {
@@ -216,8 +236,9 @@ static int fake_submit(struct gpu *g, const struct gpu_line *line, struct gpu_it
         fake_gpu_plan.wrong += s->under_way; /* its last frame is not done */
         fake_gpu_plan.wrong += items[i]->session->config.line != line;
         fake_gpu_plan.wrong += (items[i]->turn & 1) && !gpu_session_is_sideways(&s->base);
-        fake_gpu_plan.turn = items[i]->turn;
-        if (line == &gpu_line_mono)
+        if (!fake_is_round(items[i]))
+            fake_gpu_plan.turn = items[i]->turn;
+        if (line == &gpu_line_mono && !fake_is_round(items[i]))
             fake_see((const struct gpu_frame *)items[i]);
         s->under_way = true;
         items[i]->batch = f->next;
@@ -246,6 +267,25 @@ static void fake_put(struct gpu_change *c, const struct gpu_frame *f, uint32_t f
     c->rgb[0] = (uint8_t)((where + frame * 4) & 0xfc);
     c->rgb[1] = (uint8_t)(where >> 4 & 0xfc);
     c->rgb[2] = f->rgb[1] & 0xfc;
+}
+
+static void fake_close_one(struct gpu_frame *f)
+{
+    struct fake_session *s = (struct fake_session *)f->item.session;
+
+    fake_gpu_plan.rounds++;
+    memset(&f->result, 0, sizeof(f->result));
+    f->result.n_keyframes = (s->frame + 3) / 4;
+    f->result.n_points = f->result.n_stable = FAKE_POINTS;
+    f->result.views.n_keyframes = (uint32_t)fake_gpu_plan.waiting;
+    f->result.views.n_refined = s->rounds;
+    if (s->rounds < fake_gpu_plan.waiting) {
+        fake_put(s->changes, f, s->frame + 1 + s->rounds, 0);
+        f->result.n_changes = 1;
+        f->result.views.n_refined = ++s->rounds;
+    }
+    f->changes = s->changes;
+    f->item.n_passes = 0;
 }
 
 static void fake_change_one(struct gpu_frame *f)
@@ -308,7 +348,7 @@ static int fake_wait(struct gpu *g, struct gpu_item *const *items, int n, struct
         fake_gpu_plan.wrong += items[i]->batch != f->oldest - 1;
         ((struct fake_session *)items[i]->session)->under_way = false;
         if (!f->lost)
-            fake_change_one(gpu_frame_of(items[i]));
+            (fake_is_round(items[i]) ? fake_close_one : fake_change_one)(gpu_frame_of(items[i]));
     }
     return f->lost ? err_set(err, ERR_DEVICE, "the context is lost") : 0;
 }
@@ -363,7 +403,8 @@ static int fake_decode(struct gpu *g, const struct gpu_jpeg *jpeg, struct err *e
     return 0;
 }
 
-/* What a later frame depends on: how many there were. */
+/* What a later frame depends on: how many there were, and how many rounds. */
+#define FAKE_ROUNDS_SHIFT 24
 #define FAKE_STATE SECTION_TAG('G', 'S', 'E', 'S')
 
 static size_t fake_state_bytes(struct gpu_session *s)
@@ -380,7 +421,8 @@ static int fake_save(struct gpu_session *s, uint8_t *buf, size_t cap, size_t *le
         fake_gpu_plan.wrong++;
     if (!body)
         return err_set(err, ERR_LIMIT, "%zu bytes are too few", cap);
-    memcpy(body, &f->frame, sizeof(f->frame));
+    memcpy(body, &(uint32_t){f->frame | (uint32_t)f->rounds << FAKE_ROUNDS_SHIFT},
+           sizeof(f->frame));
     *len = 0;
     section_close(buf, len, FAKE_STATE, 1, 0, sizeof(f->frame));
     return 0;
@@ -394,6 +436,8 @@ static int fake_load(struct gpu_session *s, const uint8_t *buf, size_t len, stru
     if (f->frame || !section_find(&state, buf, len, FAKE_STATE) || state.len != sizeof(f->frame))
         return err_set(err, f->frame ? ERR_STATE : ERR_INPUT, "not a state for this session");
     memcpy(&f->frame, state.body, sizeof(f->frame));
+    f->rounds = (uint8_t)(f->frame >> FAKE_ROUNDS_SHIFT);
+    f->frame &= (1u << FAKE_ROUNDS_SHIFT) - 1;
     return 0;
 }
 

@@ -1,0 +1,92 @@
+#include "daemon/work/closing.h"
+
+#include "daemon/clock.h"
+#include "daemon/session/pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SIDE 16 /* of the picture that a round has in place of one; it is all black */
+
+bool closing_wants(struct session *s)
+{
+    const struct session_setup *setup = session_setup(s);
+    struct session_work *k = session_work(s);
+
+    return setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
+           atomic_load(&k->closing.state) == CLOSING_TO_COME && !session_dead(s) &&
+           session_ending(s);
+}
+
+void closing_note(struct session *s)
+{
+    int none = CLOSING_NONE;
+
+    (void)atomic_compare_exchange_strong(&session_work(s)->closing.state, &none, CLOSING_TO_COME);
+}
+
+/* The picture, and behind it a mask of the network's size: every pixel is masked. */
+static uint8_t *make_blank(struct session *s)
+{
+    int w = 0, h = 0;
+    size_t picture = SIDE * SIDE * 3, mask;
+    uint8_t *blank;
+
+    session_get_net(s, &w, &h);
+    mask = (size_t)w * (size_t)h;
+    blank = calloc(1, picture + mask);
+    if (blank)
+        memset(blank + picture, 1, mask);
+    return blank;
+}
+
+struct queue_item *closing_take(struct session *s)
+{
+    struct session_work *k = session_work(s);
+    struct closing *c = &k->closing;
+    struct queue_item *item = &c->item;
+
+    if (!c->blank)
+        c->blank = make_blank(s);
+    if (!c->blank)
+        return NULL;
+    memset(item, 0, sizeof(*item));
+    item->received_us = clock_us();
+    item->source = c->source;
+    item->submap = k->kept.submap;
+    item->breaks = UINT32_MAX; /* another number than that of any frame: the walk is over */
+    item->rgb = c->blank;
+    item->width = item->height = SIDE;
+    item->K = (struct intrinsics){SIDE, SIDE, (SIDE - 1) / 2.0f, (SIDE - 1) / 2.0f};
+    item->mask = c->blank + SIDE * SIDE * 3;
+    item->frame.T_wc = rigid_identity();
+    return item;
+}
+
+static void end(struct session *s)
+{
+    struct session_work *k = session_work(s);
+
+    free(k->closing.blank);
+    k->closing.blank = NULL;
+    k->kept.is_whole = true;
+    atomic_store(&k->closing.state, CLOSING_OVER);
+}
+
+void closing_keep(struct session *s, bool more)
+{
+    struct closing *c = &session_work(s)->closing;
+
+    if (!more && ++c->source >= session_n_sources(s))
+        end(s);
+}
+
+void closing_give_up(struct session *s)
+{
+    atomic_store(&session_work(s)->closing.state, CLOSING_OVER);
+}
+
+void closing_disown(struct session_work *k)
+{
+    free(k->closing.blank);
+}

@@ -1,0 +1,33 @@
+/*
+ * closing.h - what a closed session still has to do on its device before it is whole
+ *
+ * With many views a keyframe is final when later ones have seen the same. At a session's end some
+ * wait for pictures that will not come. A *closing round* is an item that shows nothing and begins
+ * a new walk, so that one keyframe that waits is swept with it and one is final (gpu/views/views.h,
+ * "Walks"). Rounds go on, source by source, until no keyframe waits; then the session is closed.
+ *
+ * Disk:    rounds are in no journal. A session that comes back while it was being closed goes on
+ *          with them from its last checkpoint, and gets the same points.
+ * Ends:    a session that is deleted, hurried, or whose device fails does without them.
+ * Threads: closing_note(), closing_wants() and closing_give_up() any; the others as session_work.h
+ *          says for jobs.
+ */
+#ifndef RECOND_DAEMON_CLOSING_H
+#define RECOND_DAEMON_CLOSING_H
+
+#include "daemon/work/session_work.h"
+
+/* A frame was used. */
+void closing_note(struct session *s);
+/* Is the session to be closed, and has it rounds to go? */
+bool closing_wants(struct session *s);
+/* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
+struct queue_item *closing_take(struct session *s);
+/* The round was computed; `more`: its source has keyframes that wait. frame_end_settle() is next,
+ * as after closing_give_up(). */
+void closing_keep(struct session *s, bool more);
+/* There are no more rounds. */
+void closing_give_up(struct session *s);
+void closing_disown(struct session_work *k);
+
+#endif

@@ -1,0 +1,234 @@
+/* A session that is closed goes through its closing rounds before it says so: in a process that
+ * nothing happens to, in one that dies meanwhile, in one that has no time, on a device that
+ * fails. */
+#include "tests/support/store_rig.h"
+
+#define WAITING 12 /* keyframes, in each session */
+#define SENT 9     /* frames */
+
+static void close_it(struct rig *r, const char *id)
+{
+    struct err err = {0};
+
+    assert_int_equal(core_ops.session_close(r->core, id, &err), 0);
+}
+
+static struct session_info wait_closed(struct rig *r, const char *id)
+{
+    for (int i = 0; i < 60000 && rig_info(r, id).state != SESSION_CLOSED; i++)
+        usleep(1000);
+    assert_int_equal(rig_info(r, id).state, SESSION_CLOSED);
+    return rig_info(r, id);
+}
+
+static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP], enum session_journal j)
+{
+    struct session_options o = options(SESSION_LOSSLESS);
+
+    o.journal = j;
+    rig_session(r, &o, id);
+    rig_connect(r, c, id, CONTROL_INGEST);
+    feed(r, c, 1, SENT);
+}
+
+/* The session of a process that nothing happened to. */
+static struct session_info whole(void)
+{
+    static struct rig_client c;
+    struct session_info before, info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    before = rig_info(&r, id);
+    assert_int_equal(fake_gpu_plan.rounds, 0);
+    close_it(&r, id);
+    info = wait_closed(&r, id);
+    assert_int_equal(fake_gpu_plan.rounds, WAITING);
+    assert_int_equal(info.revision, before.revision + WAITING);
+    assert_true(info.hash != before.hash);
+    assert_int_equal(info.views.keyframes, WAITING);
+    assert_int_equal(info.views.refined, WAITING);
+    assert_int_equal(info.counts.used, SENT);
+    assert_int_equal(info.counts.received, SENT);
+    balanced(&info);
+    rig_disconnect(&c);
+    rig_close(&r);
+    return info;
+}
+
+static void rounds_come_before_closed(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    (void)whole();
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    close_it(&r, id);
+    while (!c.session_closed)
+        rig_read_all(&c);
+    assert_int_equal(fake_gpu_plan.rounds, WAITING); /* all of it was sent by then */
+    assert_int_equal(cloud_hash(c.cloud), wait_closed(&r, id).hash);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static void some_sessions_have_none(void **state)
+{
+    static struct rig_client c;
+    struct session_options o = rig_options();
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    rig_session(&r, &o, id); /* it had no frame */
+    close_it(&r, id);
+    (void)wait_closed(&r, id);
+    o.views = SESSION_VIEWS_OFF;
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    feed(&r, &c, 1, 3);
+    close_it(&r, id);
+    (void)wait_closed(&r, id);
+    assert_int_equal(fake_gpu_plan.rounds, 0);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static int rounds_before_death;
+
+static void close_and_be_killed(int out)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    open_rig(&r, 2);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_SYNC);
+    tell_id(out, id);
+    if (rounds_before_death < WAITING)
+        atomic_store(&fake_gpu_plan.wait_us, 20000);
+    close_it(&r, id);
+    while (fake_gpu_plan.rounds < rounds_before_death)
+        usleep(100);
+    if (rounds_before_death >= WAITING) {
+        (void)wait_closed(&r, id);
+        while (core_unsettled(r.core))
+            usleep(1000);
+    }
+    raise(SIGKILL);
+}
+
+static void a_death_changes_nothing(void **state)
+{
+    static const int deaths[] = {0, 1, 5, WAITING};
+    struct session_info want = whole(), info;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++) {
+        rounds_before_death = deaths[i];
+        assert_true(WIFSIGNALED(in_a_child(close_and_be_killed, id)));
+        open_rig(&r, 2);
+        atomic_store(&fake_gpu_plan.waiting, WAITING);
+        wait_until_back(&r, id);
+        info = wait_closed(&r, id);
+        print_message("# killed after %d rounds: %d more\n", deaths[i], fake_gpu_plan.rounds);
+        if (deaths[i] == WAITING)
+            assert_int_equal(fake_gpu_plan.rounds, 0);
+        assert_int_equal(info.hash, want.hash);
+        assert_int_equal(info.revision, want.revision);
+        balanced(&info);
+        rig_close(&r);
+        assert_int_equal(remove_folder(state), 0);
+        assert_int_equal(make_folder(state), 0);
+    }
+}
+
+static void who_has_no_time_does_without(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    atomic_store(&fake_gpu_plan.hold, true);
+    close_it(&r, id);
+    while (fake_gpu_plan.busy == 0)
+        usleep(100);
+    core_hasten(r.core);
+    atomic_store(&fake_gpu_plan.hold, false);
+    (void)wait_closed(&r, id);
+    assert_true(fake_gpu_plan.rounds <= 2);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static void a_round_that_fails_is_the_last(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    atomic_store(&fake_gpu_plan.fail_with, ERR_INPUT);
+    atomic_store(&fake_gpu_plan.fail_at, SENT + 1);
+    close_it(&r, id);
+    (void)wait_closed(&r, id);
+    assert_int_equal(fake_gpu_plan.rounds, 0);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+static void one_that_is_deleted_ends(void **state)
+{
+    static struct rig_client c;
+    char id[API_ID_CAP];
+    struct err err = {0};
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    atomic_store(&fake_gpu_plan.hold, true);
+    close_it(&r, id);
+    while (fake_gpu_plan.busy == 0)
+        usleep(100);
+    assert_int_equal(core_ops.session_delete(r.core, id, &err), 0);
+    atomic_store(&fake_gpu_plan.hold, false);
+    rig_disconnect(&c);
+    rig_close(&r); /* every session is gone, or this does not end */
+    assert_int_equal(fake_gpu_plan.sessions, 0);
+    assert_int_equal(fake_gpu_plan.wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_come_before_closed),
+        cmocka_unit_test(some_sessions_have_none),
+        cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
+        cmocka_unit_test(who_has_no_time_does_without),
+        cmocka_unit_test(a_round_that_fails_is_the_last),
+        cmocka_unit_test(one_that_is_deleted_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
