@@ -18,6 +18,7 @@ size_t path_lay_out(struct path *p, uint8_t *base, int n_slots)
     p->point = arena_take(&a, PATH_POINTS, sizeof *p->point);
     p->row = arena_take(&a, (size_t)PATH_POINTS * PATH_KEPT, sizeof *p->row);
     p->term = arena_take(&a, n, PATH_TERMS * sizeof *p->term);
+    p->system = arena_take(&a, PATH_PAIRS + PATH_UNKNOWNS, sizeof *p->system);
     return a.used;
 }
 

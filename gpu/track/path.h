@@ -7,8 +7,9 @@
  * of all kept keyframes, their landmarks, and how much too deep the network saw each of them, to
  * where all that was seen agrees best. The network's depths keep the path's scale.
  *
- * Order:   both back ends run path_block.h, the CPU as one lane, CUDA as a block of them. Each sum
- *          is of one lane, over landmarks in their order, in double: both give the same bits.
+ * Order:   both back ends run path_block.h, the CPU as one lane, CUDA as blocks of them. A sum over
+ *          landmarks has PATH_PARTS parts, which are added in one order, in double: both give the
+ *          same bits.
  * Memory:  all of it is laid out when the session is made.
  * Maths:   MATH.md (P1)-(P9)
  */
@@ -24,6 +25,7 @@ extern "C" {
 #define PATH_KEPT 6     /* keyframes that are moved together */
 #define PATH_POSE 7     /* unknowns of each: its move, its turn, the log of its depth's scale */
 #define PATH_POINTS 768 /* landmarks that are moved with them, at most */
+#define PATH_PARTS 32   /* of a sum: part q has the landmarks q, q + 32 ... */
 #define PATH_UNKNOWNS (PATH_KEPT * PATH_POSE)
 #define PATH_PAIRS (PATH_UNKNOWNS * (PATH_UNKNOWNS + 1) / 2)
 
@@ -97,6 +99,7 @@ struct path {
     uint32_t n_frames;         /* so far */
     uint32_t n_kept;           /* keyframes */
     uint32_t n_points;         /* of the system */
+    uint32_t is_refining;      /* rounds of this frame's system are to come */
     uint32_t order[PATH_KEPT]; /* the kept keyframes' places, oldest first */
     struct path_keyframe keyframe[PATH_KEPT];
     struct path_told told;
@@ -105,9 +108,12 @@ struct path {
     struct path_point *point;       /* [PATH_POINTS] */
     struct path_row *row;           /* [PATH_POINTS][PATH_KEPT] */
     double *term;                   /* [2 n_slots][PATH_TERMS] of single sums */
+    double *system;                 /* [PATH_PAIRS] lower half by rows, [PATH_UNKNOWNS] right */
 };
 
 #define PATH_TERMS 16
+
+#define PATH_LANES 256 /* of a block, at most */
 
 /* Sums of a step, in memory that a block shares. */
 struct path_shared {
@@ -116,6 +122,7 @@ struct path_shared {
     struct path_pose pose; /* of the frame, while it is searched */
     double bias, error;
     uint32_t n, n_inliers, done;
+    uint32_t count[PATH_LANES]; /* of what each lane found; then where its first goes */
 };
 
 /* Lays a path over n_slots tracks out in memory that begins at `base`, all of it zero; NULL only

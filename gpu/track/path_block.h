@@ -1,9 +1,13 @@
 /*
  * path_block.h - the pose of a frame, by a block of lanes that wait for each other
  *
- * Its includer says what a function of the block is (PATH_FN) and how lanes wait (path_wait());
- * without both the block is one lane, which is the CPU's. What lanes share is a landmark each
- * (their rows), or a sum each, over all landmarks in their order. What is left is for lane 0.
+ * Its includer says what a function of the block is (PATH_FN), how lanes wait (path_wait()), how
+ * many parts of a sum a lane has (PATH_LANE_PARTS: 1, or all of them) and how those of the lanes of
+ * a group are added (path_add()). Without that the block is one lane, which is the CPU's. What
+ * lanes share is a landmark each (their rows), or a part of a sum. What is left is for lane 0.
+ * Steps:   path_begin_frame(); where the frame is a keyframe PATH_ROUNDS times path_sum_system(),
+ *          which waits for nothing and may have the lanes of many blocks, and path_round();
+ *          path_end_frame()
  * Maths:   MATH.md (P1)-(P9)
  */
 #ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
@@ -13,10 +17,22 @@
 
 #ifndef PATH_FN
 #define PATH_FN static inline
+#define PATH_LANE_PARTS PATH_PARTS
 PATH_FN void path_wait(void)
 {
 }
+
+/* All lanes of a group get the sum of their parts. */
+PATH_FN double path_add(double *part)
+{
+    for (int h = PATH_PARTS / 2; h > 0; h /= 2)
+        for (int q = 0; q < h; q++)
+            part[q] += part[q + h];
+    return part[0];
+}
 #endif
+
+#define PATH_GROUP (PATH_PARTS / PATH_LANE_PARTS) /* lanes that have a sum together */
 
 #define PATH_FRAME 6 /* unknowns of a frame's pose */
 #define PATH_FRAME_PAIRS (PATH_FRAME * (PATH_FRAME + 1) / 2)
@@ -30,6 +46,25 @@ struct path_block {
 };
 
 #define PATH_EACH(b, i, n) for (uint32_t i = (b)->lane; i < (n); i += (b)->lanes)
+/* A sum each for the groups of lanes. */
+#define PATH_EACH_SUM(b, e, n) \
+    for (uint32_t e = (b)->lane / PATH_GROUP; e < (n); e += (b)->lanes / PATH_GROUP)
+/* The lane that tells what the sum of its group is. */
+#define PATH_IS_FIRST(b) ((b)->lane % PATH_GROUP == 0)
+/* Part q of a sum, and what is in it. */
+#define PATH_EACH_PART(b, q) for (uint32_t q = 0; q < PATH_LANE_PARTS; q++)
+#define PATH_EACH_OF_PART(b, q, i, n) \
+    for (uint32_t i = q + (b)->lane % PATH_GROUP; i < (n); i += PATH_PARTS)
+
+/* What row k of a factor takes from the rows behind it: a row for each row of lanes. */
+PATH_FN void path_take(const struct path_block *b, uint32_t k, uint32_t n)
+{
+    double *A = b->s->A;
+    uint32_t across = PATH_GROUP, down = b->lanes / across;
+    for (uint32_t i = k + 1 + b->lane / across; i < n; i += down)
+        for (uint32_t j = k + 1 + b->lane % across; j <= i; j += across)
+            A[i * (i + 1) / 2 + j] -= A[i * (i + 1) / 2 + k] * A[j * (j + 1) / 2 + k];
+}
 
 /* A system of n unknowns, its lower half by rows: s->b becomes the solution, or s->done 0. */
 PATH_FN void path_factor(const struct path_block *b, uint32_t n)
@@ -45,9 +80,7 @@ PATH_FN void path_factor(const struct path_block *b, uint32_t n)
         for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
             A[i * (i + 1) / 2 + k] /= row[k];
         path_wait();
-        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
-            for (uint32_t j = k + 1; j <= i; j++)
-                A[i * (i + 1) / 2 + j] -= A[i * (i + 1) / 2 + k] * A[j * (j + 1) / 2 + k];
+        path_take(b, k, n);
         path_wait();
     }
 }
@@ -75,28 +108,56 @@ PATH_FN void path_solve(const struct path_block *b, uint32_t n)
     }
 }
 
+/* Lanes have counted what they found, each in its stretch of all: s->count becomes where a lane's
+ * first goes, s->n how many there are. */
+PATH_FN void path_count_up(const struct path_block *b)
+{
+    path_wait();
+    if (b->lane == 0) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < b->lanes; i++) {
+            uint32_t here = b->s->count[i];
+            b->s->count[i] = n;
+            n += here;
+        }
+        b->s->n = n;
+    }
+    path_wait();
+}
+
+/* A lane's stretch of n: the first, and behind the last. */
+PATH_FN uint32_t path_from(const struct path_block *b, uint32_t lane, uint32_t n)
+{
+    uint32_t each = (n + b->lanes - 1) / b->lanes;
+    return lane * each < n ? lane * each : n;
+}
+
+PATH_FN int path_is_listed(const struct path_block *b, uint32_t i)
+{
+    const struct path_landmark *m = &b->p->landmark[i];
+    return m->kept && m->id == b->t->slot[i / 2].id;
+}
+
 /* The landmarks of this frame's tracks, in their order; those of tracks that ended, and that one
  * keyframe alone has seen, go. */
 PATH_FN void path_gather(const struct path_block *b)
 {
     struct path *p = b->p;
-    uint32_t n = 0;
-    PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
-    {
+    uint32_t all = 2 * (uint32_t)p->n_slots, from = path_from(b, b->lane, all), n = 0;
+    uint32_t to = path_from(b, b->lane + 1, all);
+    for (uint32_t i = from; i < to; i++) {
         struct path_landmark *m = &p->landmark[i];
         int lives = m->id && m->id == b->t->slot[i / 2].id;
         if (m->id && !lives && path_count(m->kept) < 2)
             memset(m, 0, sizeof *m);
+        n += path_is_listed(b, i) != 0;
     }
-    path_wait();
-    if (b->lane == 0) {
-        for (uint32_t i = 0; i < 2 * (uint32_t)p->n_slots; i++) {
-            const struct path_landmark *m = &p->landmark[i];
-            if (m->kept && m->id == b->t->slot[i / 2].id)
-                p->list[n++] = i;
-        }
-        b->s->n = n;
-    }
+    b->s->count[b->lane] = n;
+    path_count_up(b);
+    n = b->s->count[b->lane];
+    for (uint32_t i = from; i < to; i++)
+        if (path_is_listed(b, i))
+            p->list[n++] = i;
     path_wait();
 }
 
@@ -127,24 +188,35 @@ PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
     out[15] = out[14] > 0.0 ? e2 : 0.0;
 }
 
+/* What a landmark adds to element e of the frame's system. */
+PATH_FN double path_frame_term(const double *o, uint32_t e, const struct path_at *at)
+{
+    uint32_t a = e - PATH_FRAME_PAIRS;
+    if (e < PATH_FRAME_PAIRS)
+        return o[at->a] * o[at->c] + o[PATH_FRAME + at->a] * o[PATH_FRAME + at->c];
+    if (a < PATH_FRAME)
+        return -(o[a] * o[12] + o[PATH_FRAME + a] * o[13]);
+    return o[8 + a];
+}
+
 /* Sums over the listed landmarks: element e of the lower half, then of the right hand side, then
  * of inliers and their errors. */
 PATH_FN void path_sum_frame(const struct path_block *b)
 {
-    PATH_EACH(b, e, PATH_FRAME_PAIRS + PATH_FRAME + 2)
+    PATH_EACH_SUM(b, e, PATH_FRAME_PAIRS + PATH_FRAME + 2)
     {
         struct path_at at = path_at_of(e < PATH_FRAME_PAIRS ? e : 0);
-        double sum = 0.0;
         uint32_t a = e - PATH_FRAME_PAIRS;
-        for (uint32_t i = 0; i < b->s->n; i++) {
-            const double *o = b->p->term + (size_t)i * PATH_TERMS;
-            if (e < PATH_FRAME_PAIRS)
-                sum += o[at.a] * o[at.c] + o[PATH_FRAME + at.a] * o[PATH_FRAME + at.c];
-            else if (a < PATH_FRAME)
-                sum -= o[a] * o[12] + o[PATH_FRAME + a] * o[13];
-            else
-                sum += o[8 + a];
+        double part[PATH_LANE_PARTS], sum;
+        PATH_EACH_PART(b, q)
+        {
+            part[q] = 0.0;
+            PATH_EACH_OF_PART(b, q, i, b->s->n)
+            part[q] += path_frame_term(b->p->term + (size_t)i * PATH_TERMS, e, &at);
         }
+        sum = path_add(part);
+        if (!PATH_IS_FIRST(b))
+            continue;
         if (e < PATH_FRAME_PAIRS)
             b->s->A[e] = sum + (at.a == at.c ? 1e-6 : 0.0);
         else if (a < PATH_FRAME)
@@ -200,17 +272,26 @@ PATH_FN void path_compare(const struct path_block *b, uint32_t i)
     }
 }
 
+PATH_FN double path_scale_term(const double *o, uint32_t e, double bias)
+{
+    double r = (o[0] - bias) / PATH_DEPTH_LOG, weight = o[1] / (1.0 + r * r);
+    return e == 0 ? weight : e == 1 ? weight * (o[0] - bias) : o[e];
+}
+
 PATH_FN void path_sum_scale(const struct path_block *b, double bias)
 {
-    PATH_EACH(b, e, 4)
+    PATH_EACH_SUM(b, e, 4)
     {
-        double sum = 0.0;
-        for (uint32_t i = 0; i < b->s->n; i++) {
-            const double *o = b->p->term + (size_t)i * PATH_TERMS;
-            double r = (o[0] - bias) / PATH_DEPTH_LOG, weight = o[1] / (1.0 + r * r);
-            sum += e == 0 ? weight : e == 1 ? weight * (o[0] - bias) : o[e];
+        double part[PATH_LANE_PARTS], sum;
+        PATH_EACH_PART(b, q)
+        {
+            part[q] = 0.0;
+            PATH_EACH_OF_PART(b, q, i, b->s->n)
+            part[q] += path_scale_term(b->p->term + (size_t)i * PATH_TERMS, e, bias);
         }
-        b->s->sum[e] = sum;
+        sum = path_add(part);
+        if (PATH_IS_FIRST(b))
+            b->s->sum[e] = sum;
     }
     path_wait();
 }
@@ -282,42 +363,68 @@ PATH_FN void path_see(const struct path_block *b, uint32_t slot)
 PATH_FN void path_choose(const struct path_block *b)
 {
     struct path *p = b->p;
-    if (b->lane == 0) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < 2 * (uint32_t)p->n_slots && n < PATH_POINTS; i++)
-            if (path_count(p->landmark[i].kept) > 1)
-                p->point[n++].landmark = i;
-        p->n_points = n;
-    }
+    uint32_t all = 2 * (uint32_t)p->n_slots, from = path_from(b, b->lane, all), n = 0;
+    uint32_t to = path_from(b, b->lane + 1, all);
+    for (uint32_t i = from; i < to; i++)
+        n += path_count(p->landmark[i].kept) > 1;
+    b->s->count[b->lane] = n;
+    path_count_up(b);
+    n = b->s->count[b->lane];
+    for (uint32_t i = from; i < to && n < PATH_POINTS; i++)
+        if (path_count(p->landmark[i].kept) > 1)
+            p->point[n++].landmark = i;
+    if (b->lane == 0)
+        p->n_points = b->s->n < PATH_POINTS ? b->s->n : PATH_POINTS;
     path_wait();
 }
 
-/* (P7) What all landmarks add to the system: each element by its lane. */
+/* (P7) What landmark i adds to an element of the system, and to one of its right hand side. */
+PATH_FN double path_pair_term(const struct path *p, uint32_t i, const struct path_at *at)
+{
+    uint32_t kept = p->landmark[p->point[i].landmark].kept;
+    if (kept >> p->order[at->k] & kept >> p->order[at->l] & 1u)
+        return path_pair(&p->row[i * PATH_KEPT], at);
+    return 0.0;
+}
+
+PATH_FN double path_right_term(const struct path *p, uint32_t i, uint32_t e)
+{
+    uint32_t kept = p->landmark[p->point[i].landmark].kept, k = e / PATH_POSE;
+    if (kept >> p->order[k] & 1u)
+        return path_right(&p->row[i * PATH_KEPT + k], e % PATH_POSE, p->point[i].g);
+    return 0.0;
+}
+
+/* (P7) What all landmarks add to the system, into p->system. */
 PATH_FN void path_sum_system(const struct path_block *b)
 {
-    struct path *p = b->p;
+    const struct path *p = b->p;
     uint32_t unknowns = p->n_kept * PATH_POSE, pairs = unknowns * (unknowns + 1) / 2;
-    PATH_EACH(b, e, pairs)
+    PATH_EACH_SUM(b, e, pairs + unknowns)
     {
-        struct path_at at = path_at_of(e);
-        double sum = 0.0;
-        for (uint32_t i = 0; i < p->n_points; i++) {
-            uint32_t kept = p->landmark[p->point[i].landmark].kept;
-            if (kept >> p->order[at.k] & kept >> p->order[at.l] & 1u)
-                sum += path_pair(&p->row[i * PATH_KEPT], &at);
+        struct path_at at = path_at_of(e < pairs ? e : 0);
+        double part[PATH_LANE_PARTS], sum;
+        PATH_EACH_PART(b, q)
+        {
+            part[q] = 0.0;
+            PATH_EACH_OF_PART(b, q, i, p->n_points)
+            part[q] += e < pairs ? path_pair_term(p, i, &at) : path_right_term(p, i, e - pairs);
         }
-        b->s->A[e] = sum;
+        sum = path_add(part);
+        if (PATH_IS_FIRST(b))
+            p->system[e < pairs ? e : PATH_PAIRS + e - pairs] = sum;
     }
+}
+
+/* The system where the block works on it, with what is known of each keyframe without landmarks. */
+PATH_FN void path_fetch_system(const struct path_block *b)
+{
+    const struct path *p = b->p;
+    uint32_t unknowns = p->n_kept * PATH_POSE;
+    PATH_EACH(b, e, unknowns * (unknowns + 1) / 2)
+    b->s->A[e] = p->system[e];
     PATH_EACH(b, e, unknowns)
-    {
-        double sum = 0.0;
-        for (uint32_t i = 0; i < p->n_points; i++) {
-            uint32_t kept = p->landmark[p->point[i].landmark].kept, k = e / PATH_POSE;
-            if (kept >> p->order[k] & 1u)
-                sum += path_right(&p->row[i * PATH_KEPT + k], e % PATH_POSE, p->point[i].g);
-        }
-        b->s->b[e] = sum;
-    }
+    b->s->b[e] = p->system[PATH_PAIRS + e];
     path_wait();
     PATH_EACH(b, k, p->n_kept)
     {
@@ -332,38 +439,36 @@ PATH_FN void path_sum_system(const struct path_block *b)
     path_wait();
 }
 
-/* (P7) Rounds of Gauss and Newton, reweighted. */
-PATH_FN void path_refine(const struct path_block *b)
+/* (P7) The end of a round of Gauss and Newton: its system is summed. */
+PATH_FN void path_round(const struct path_block *b)
 {
     struct path *p = b->p;
-    path_choose(b);
     if (b->lane == 0)
         b->s->done = 1;
-    path_wait();
-    for (int round = 0; round < PATH_ROUNDS; round++) {
-        PATH_EACH(b, i, p->n_points)
-        path_linearise(p, i);
+    path_fetch_system(b);
+    path_solve(b, p->n_kept * PATH_POSE);
+    if (!b->s->done) {
+        if (b->lane == 0)
+            p->is_refining = 0;
         path_wait();
-        path_sum_system(b);
-        path_solve(b, p->n_kept * PATH_POSE);
-        if (!b->s->done)
-            break;
-        PATH_EACH(b, i, p->n_points)
-        path_follow(p, i, b->s->b);
-        PATH_EACH(b, k, p->n_kept)
-        {
-            struct path_keyframe *at = &p->keyframe[p->order[k]];
-            if (k > 0)
-                path_move(&at->T, b->s->b + k * PATH_POSE);
-            at->bias += b->s->b[k * PATH_POSE + 6];
-        }
-        path_wait();
+        return;
     }
+    PATH_EACH(b, i, p->n_points)
+    path_follow(p, i, b->s->b);
     PATH_EACH(b, k, p->n_kept)
-    path_square(&p->keyframe[p->order[k]].T);
+    {
+        struct path_keyframe *at = &p->keyframe[p->order[k]];
+        if (k > 0)
+            path_move(&at->T, b->s->b + k * PATH_POSE);
+        at->bias += b->s->b[k * PATH_POSE + 6];
+    }
+    path_wait();
+    PATH_EACH(b, i, p->n_points)
+    path_linearise(p, i);
     path_wait();
 }
 
+/* The frame is a keyframe; the rounds of its system are next, if there is another one. */
 PATH_FN void path_become_keyframe(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -371,8 +476,23 @@ PATH_FN void path_become_keyframe(const struct path_block *b)
     PATH_EACH(b, slot, (uint32_t)p->n_slots)
     path_see(b, slot);
     path_wait();
-    if (p->n_kept > 1)
-        path_refine(b);
+    path_choose(b);
+    PATH_EACH(b, i, p->n_points)
+    path_linearise(p, i);
+    if (b->lane == 0) {
+        p->is_refining = p->n_kept > 1;
+        p->told.is_keyframe = 1;
+    }
+    path_wait();
+}
+
+/* Its rounds are over. */
+PATH_FN void path_end_keyframe(const struct path_block *b)
+{
+    struct path *p = b->p;
+    PATH_EACH(b, k, p->n_kept > 1 ? p->n_kept : 0)
+    path_square(&p->keyframe[p->order[k]].T);
+    path_wait();
     PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
     path_judge(p, i);
     path_wait();
@@ -380,7 +500,6 @@ PATH_FN void path_become_keyframe(const struct path_block *b)
         const struct path_keyframe *last = &p->keyframe[p->order[p->n_kept - 1]];
         p->T = last->T;
         p->bias = last->bias;
-        p->told.is_keyframe = 1;
     }
     path_wait();
 }
@@ -420,32 +539,40 @@ PATH_FN void path_find(const struct path_block *b)
         path_become_keyframe(b);
 }
 
-PATH_FN void path_run(const struct path_block *b)
+PATH_FN void path_begin_frame(const struct path_block *b)
 {
     struct path *p = b->p;
     double inliers;
     if (b->lane == 0) {
         memset(&p->told, 0, sizeof p->told);
         p->K = b->f->K;
+        p->is_refining = 0;
     }
     path_wait();
     if (p->n_frames == 0 || b->f->restart) {
         path_begin(b, PATH_BEGUN);
-    } else {
-        path_gather(b);
-        path_search(b);
-        inliers = b->s->done ? b->s->sum[0] : 0.0;
-        if (b->lane == 0) {
-            p->told.n_landmarks = b->s->n;
-            p->told.n_inliers = (uint32_t)inliers;
-            p->told.error_px = inliers > 0.0 ? (float)sqrt(b->s->sum[1] / inliers) : 0.0f;
-        }
-        path_wait();
-        if (inliers < PATH_INLIERS || 3.0 * inliers < (double)b->s->n)
-            path_begin(b, PATH_LOST);
-        else
-            path_find(b);
+        return;
     }
+    path_gather(b);
+    path_search(b);
+    inliers = b->s->done ? b->s->sum[0] : 0.0;
+    if (b->lane == 0) {
+        p->told.n_landmarks = b->s->n;
+        p->told.n_inliers = (uint32_t)inliers;
+        p->told.error_px = inliers > 0.0 ? (float)sqrt(b->s->sum[1] / inliers) : 0.0f;
+    }
+    path_wait();
+    if (inliers < PATH_INLIERS || 3.0 * inliers < (double)b->s->n)
+        path_begin(b, PATH_LOST);
+    else
+        path_find(b);
+}
+
+PATH_FN void path_end_frame(const struct path_block *b)
+{
+    struct path *p = b->p;
+    if (p->told.is_keyframe)
+        path_end_keyframe(b);
     if (b->lane == 0) {
         p->told.log_scale = (float)p->bias;
         p->n_frames++;

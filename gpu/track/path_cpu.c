@@ -5,5 +5,10 @@ void path_cpu(struct path *p, const struct track *t, const struct path_frame *f)
     struct path_shared s;
     const struct path_block b = {p, t, f, &s, 0, 1};
 
-    path_run(&b);
+    path_begin_frame(&b);
+    for (int round = 0; round < PATH_ROUNDS && p->is_refining; round++) {
+        path_sum_system(&b);
+        path_round(&b);
+    }
+    path_end_frame(&b);
 }

@@ -25,7 +25,7 @@ struct path_job {
  *
  * In:      first: the first of n jobs in device memory, `stride` bytes from one to the next
  * Returns: 0; ERR_DEVICE
- * Runs:    enqueues one kernel on `stream`, does not wait
+ * Runs:    enqueues kernels on `stream`, does not wait
  */
 MUST_CHECK int path_cuda_run(const struct path_job *first, size_t stride, int n,
                              cudaStream_t stream, struct err *err);

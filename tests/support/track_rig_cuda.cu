@@ -219,6 +219,7 @@ static struct path path_with_pointers_of(const struct path *from, const struct p
     p.point = pointers->point;
     p.row = pointers->row;
     p.term = pointers->term;
+    p.system = pointers->system;
     return p;
 }
 
