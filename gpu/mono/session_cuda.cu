@@ -98,10 +98,14 @@ static void lay_out_model(struct session_dev *s, struct arena *a,
 static void lay_out_views(struct session_dev *s, struct arena *a, struct views *v,
                           const struct gpu_session_config *c)
 {
-    uint8_t *maps;
+    uint8_t *maps, *terms;
     take(a, &s->views, 1);
     take(a, &maps, views_lay_out(v, NULL, c->net_w, c->net_h));
     (void)views_lay_out(v, maps, c->net_w, c->net_h);
+    if (c->views != GPU_VIEWS_REFINED)
+        return;
+    take(a, &terms, refine_cuda_lay_out(v, NULL));
+    (void)refine_cuda_lay_out(v, terms);
 }
 
 /* t, p: the records, with the device's pointers */

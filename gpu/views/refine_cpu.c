@@ -40,42 +40,59 @@ static void add_rows(struct scratch *s, const struct refine_term *t, int source,
         float *A = s->A + row * (row + 1) / 2;
         for (int q = 0; q < source; q++)
             for (int c = 0; c < REFINE_POSE; c++)
-                A[REFINE_POSE * q + c] -= own->u[a] * t[q].v[c];
+                A[REFINE_POSE * q + c] =
+                    refine_add_pair(A[REFINE_POSE * q + c], 0, 0.0f, 0.0f, own->u[a], t[q].v[c]);
         for (int c = 0; c <= a; c++) {
             float *to = &A[REFINE_POSE * source + c];
-            *to += own->g[a] * own->j[c];
-            *to -= own->u[a] * own->v[c];
+            *to = refine_add_pair(*to, 1, own->g[a], own->j[c], own->u[a], own->v[c]);
         }
-        s->b[row] = s->b[row] - own->g[a] * own->r + own->v[a] * gd;
+        s->b[row] = refine_add_right(s->b[row], own->g[a], own->r, own->v[a], gd);
     }
 }
 
 static void add_moments(float *m, const struct refine_term *t)
 {
-    m[0] += t->weight;
-    m[1] += t->weight * t->mine;
-    m[2] += t->weight * t->other;
-    m[3] += t->weight * t->mine * t->mine;
-    m[4] += t->weight * t->mine * t->other;
+    for (int i = 0; i < REFINE_MOMENTS; i++)
+        m[i] = refine_add_moment(m[i], i, t->weight, t->mine, t->other);
 }
 
+static void add_point(struct scratch *s, const struct views *v, int level, uint32_t i)
+{
+    struct refine_row rows[VIEWS_SOURCES];
+    struct refine_term terms[VIEWS_SOURCES];
+    int n = v->plan.n_sources;
+    float gd;
+
+    for (int k = 0; k < n; k++)
+        rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+    refine_terms(terms, &gd, rows, n);
+    for (int k = 0; k < n; k++) {
+        add_rows(s, terms, k, gd);
+        add_moments(s->moments[k], &terms[k]);
+    }
+}
+
+static void add_half(struct scratch *to, const struct scratch *from)
+{
+    for (int i = 0; i < REFINE_PAIRS; i++)
+        to->A[i] += from->A[i];
+    for (int i = 0; i < REFINE_UNKNOWNS; i++)
+        to->b[i] += from->b[i];
+    for (int i = 0; i < VIEWS_SOURCES; i++)
+        for (int k = 0; k < REFINE_MOMENTS; k++)
+            to->moments[i][k] += from->moments[i][k];
+}
+
+/* s: [REFINE_PARTS], the sums are the first. */
 static void sum(struct scratch *s, const struct views *v, int level)
 {
-    int n = v->plan.n_sources;
-
-    memset(s, 0, sizeof *s);
-    for (uint32_t i = 0; i < v->n_points; i++) {
-        struct refine_row rows[VIEWS_SOURCES];
-        struct refine_term terms[VIEWS_SOURCES];
-        float gd;
-        for (int k = 0; k < n; k++)
-            rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-        refine_terms(terms, &gd, rows, n);
-        for (int k = 0; k < n; k++) {
-            add_rows(s, terms, k, gd);
-            add_moments(s->moments[k], &terms[k]);
-        }
-    }
+    memset(s, 0, REFINE_PARTS * sizeof *s);
+    for (uint32_t q = 0; q < REFINE_PARTS; q++)
+        for (uint32_t i = q; i < v->n_points; i += REFINE_PARTS)
+            add_point(&s[q], v, level, i);
+    for (int half = REFINE_PARTS / 2; half > 0; half /= 2)
+        for (int q = 0; q < half; q++)
+            add_half(&s[q], &s[q + half]);
 }
 
 /* Cholesky, column by column; b becomes the solution. Returns 0 if there is none. */
@@ -157,7 +174,7 @@ static float find_scale(struct views *v)
 
 void refine_cpu(struct views *v)
 {
-    struct scratch s;
+    struct scratch s[REFINE_PARTS];
     int done = 1;
 
     if (!refine_is_wanted(v))
@@ -166,10 +183,10 @@ void refine_cpu(struct views *v)
     choose(v);
     if (v->n_points < REFINE_LEAST)
         return;
-    light(v, &s);
+    light(v, s);
     for (int level = REFINE_LEVELS - 1; level >= 0; level--)
         for (int i = 0; i < REFINE_ROUNDS && done; i++)
-            done = step(v, &s, level);
+            done = step(v, s, level);
     refine_finish(v, done, find_scale(v));
     if (v->plan.again)
         sweep_cpu(v);

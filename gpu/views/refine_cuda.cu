@@ -1,16 +1,34 @@
 /*
  * refine_cuda.cu - the poses of a swept keyframe's sources: blurred pictures, how its depths stand
- * to those of other keyframes, then all rounds of the system by one block
+ * to those of other keyframes, then the rounds of the system
  *
- * Grid:    blur, scales: (blocks of pixels, frames), a thread a pixel. pose: (1, frames), a thread
- *          a sum of the system; points go by in their order, PART at a time, through shared memory.
+ * Grid:    blur, scales: (blocks of pixels, frames), a thread a pixel. choose, step: (1, frames).
+ *          sum: (blocks of sums, frames), a warp a sum, a lane one part of it.
+ * Order:   blur, scales, choose; sum and step once a round. A step looks at all points for the next
+ *          round's sums. Frames that refine nothing pass by.
  */
 #include "gpu/views/refine_point.h"
 #include "gpu/views/views_cuda.cuh"
 
-#define THREADS 1024 /* at least REFINE_SUMS, a power of two */
-#define PART 32
+#define THREADS 1024
 #define CELLS ((VIEWS_POINTS + THREADS - 1) / THREADS)
+#define SUM_THREADS 256
+
+/* What a point has of each source in v->terms; behind them gd of each point, then the sums. */
+enum { J = 0, G = 6, U = 12, V = 18, R = 24, WEIGHT, MINE, OTHER, JD, FIELDS };
+#define GD ((size_t)FIELDS * VIEWS_SOURCES * VIEWS_POINTS)
+#define SUMS (GD + VIEWS_POINTS)
+
+size_t refine_cuda_lay_out(struct views *v, uint8_t *base)
+{
+    v->terms = (float *)base;
+    return (SUMS + REFINE_SUMS) * sizeof *v->terms;
+}
+
+static __device__ inline float *term_at(const struct views *v, int field, int source, uint32_t i)
+{
+    return &v->terms[((size_t)field * VIEWS_SOURCES + (size_t)source) * VIEWS_POINTS + i];
+}
 
 static __global__ void blur_kernel(const struct views_job *first, size_t stride)
 {
@@ -56,13 +74,10 @@ static __global__ void scales_kernel(const struct views_job *first, size_t strid
         }
 }
 
-/* What the rounds share. */
+/* What a step shares. */
 struct shared {
-    struct refine_term terms[PART][VIEWS_SOURCES];
-    float gd[PART];
     float A[REFINE_PAIRS], b[REFINE_UNKNOWNS], moments[VIEWS_SOURCES * REFINE_MOMENTS];
     uint32_t count[THREADS];
-    uint32_t n_points;
     int done;
 };
 
@@ -83,46 +98,96 @@ static __device__ void choose(struct views *v, struct shared *s)
         before += s->count[k];
     for (uint32_t k = 0; k < n; k++)
         v->points[before + k] = refine_point(v, at[k]);
-    if (t == THREADS - 1) {
+    if (t == THREADS - 1)
         v->n_points = before + n;
-        s->n_points = before + n;
-    }
     __syncthreads();
 }
 
-static __device__ void look(struct refine_row *rows, const struct views *v, int level, uint32_t i)
+/* What point i adds to sums at a level, for sum_kernel() to read. */
+static __device__ void look(const struct views *v, int level, uint32_t i)
 {
-    for (int k = 0; k < v->plan.n_sources; k++)
+    struct refine_row rows[VIEWS_SOURCES];
+    struct refine_term terms[VIEWS_SOURCES];
+    int n = v->plan.n_sources;
+    for (int k = 0; k < n; k++)
         rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+    refine_terms(terms, &v->terms[GD + i], rows, n);
+    for (int k = 0; k < n; k++) {
+        for (int a = 0; a < REFINE_POSE; a++) {
+            *term_at(v, J + a, k, i) = terms[k].j[a];
+            *term_at(v, G + a, k, i) = terms[k].g[a];
+            *term_at(v, U + a, k, i) = terms[k].u[a];
+            *term_at(v, V + a, k, i) = terms[k].v[a];
+        }
+        *term_at(v, R, k, i) = terms[k].r;
+        *term_at(v, WEIGHT, k, i) = terms[k].weight;
+        *term_at(v, MINE, k, i) = terms[k].mine;
+        *term_at(v, OTHER, k, i) = terms[k].other;
+        *term_at(v, JD, k, i) = rows[k].jd;
+    }
 }
 
-/* The sums over all points: each by its thread, in their order. */
-static __device__ void sum(const struct views *v, struct shared *s, int level)
+static __device__ void look_at_all(const struct views *v, int level)
 {
-    int t = (int)threadIdx.x, n = v->plan.n_sources;
-    struct refine_sum at = refine_sum_of(t < REFINE_SUMS ? t : 0);
-    int source = at.column < -1 ? at.row : at.row / REFINE_POSE;
-    bool mine = t < REFINE_SUMS && source < n;
-    float total = 0.0f;
-    for (uint32_t i = 0; i < s->n_points; i += PART) {
-        uint32_t left = s->n_points - i, part = left < PART ? left : PART;
-        __syncthreads();
-        if ((uint32_t)t < part) {
-            struct refine_row rows[VIEWS_SOURCES];
-            look(rows, v, level, i + (uint32_t)t);
-            refine_terms(s->terms[t], &s->gd[t], rows, n);
-        }
-        __syncthreads();
-        for (uint32_t k = 0; mine && k < part; k++)
-            total = refine_add(total, at, s->terms[k], s->gd[k]);
+    for (uint32_t i = threadIdx.x; i < v->n_points; i += THREADS)
+        look(v, level, i);
+}
+
+/* The rows of a point as they were looked at, for refine_depth(). */
+static __device__ void recall(struct refine_row *rows, const struct views *v, uint32_t i)
+{
+    for (int k = 0; k < v->plan.n_sources; k++) {
+        for (int a = 0; a < REFINE_POSE; a++)
+            rows[k].j[a] = *term_at(v, J + a, k, i);
+        rows[k].jd = *term_at(v, JD, k, i);
+        rows[k].r = *term_at(v, R, k, i);
+        rows[k].weight = *term_at(v, WEIGHT, k, i);
     }
-    if (t < REFINE_PAIRS)
-        s->A[t] = total;
-    else if (t < REFINE_PAIRS + REFINE_UNKNOWNS)
-        s->b[t - REFINE_PAIRS] = total;
-    else if (t < REFINE_SUMS)
-        s->moments[t - REFINE_PAIRS - REFINE_UNKNOWNS] = total;
-    __syncthreads();
+}
+
+/* What point i adds to a sum. */
+static __device__ float add(float sum, const struct views *v, struct refine_sum at, uint32_t i)
+{
+    int s = at.row / REFINE_POSE, a = at.row % REFINE_POSE;
+    if (at.column >= 0) {
+        int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
+        float g = s == q ? *term_at(v, G + a, s, i) : 0.0f;
+        float j = s == q ? *term_at(v, J + c, s, i) : 0.0f;
+        return refine_add_pair(sum, s == q, g, j, *term_at(v, U + a, s, i),
+                               *term_at(v, V + c, q, i));
+    }
+    if (at.column == -1)
+        return refine_add_right(sum, *term_at(v, G + a, s, i), *term_at(v, R, s, i),
+                                *term_at(v, V + a, s, i), v->terms[GD + i]);
+    return refine_add_moment(sum, -2 - at.column, *term_at(v, WEIGHT, at.row, i),
+                             *term_at(v, MINE, at.row, i), *term_at(v, OTHER, at.row, i));
+}
+
+static __device__ float add_parts(float sum)
+{
+    for (int with = REFINE_PARTS / 2; with > 0; with /= 2)
+        sum += __uint_as_float(
+            (unsigned)__shfl_xor_sync(0xffffffffu, (uint64_t)__float_as_uint(sum), with));
+    return sum;
+}
+
+static __global__ void __launch_bounds__(SUM_THREADS)
+    sum_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int number = (int)(blockIdx.x * SUM_THREADS + threadIdx.x) / REFINE_PARTS, source;
+    uint32_t lane = threadIdx.x % REFINE_PARTS;
+    struct refine_sum at;
+    float sum = 0.0f;
+    if (!v || !v->is_refining || number >= REFINE_SUMS)
+        return;
+    at = refine_sum_of(number);
+    source = at.column < -1 ? at.row : at.row / REFINE_POSE;
+    for (uint32_t i = lane; source < v->plan.n_sources && i < v->n_points; i += REFINE_PARTS)
+        sum = add(sum, v, at, i);
+    sum = add_parts(sum);
+    if (lane == 0)
+        v->terms[SUMS + number] = sum;
 }
 
 #define AT(i, k) s->A[(i) * ((i) + 1) / 2 + (k)]
@@ -171,62 +236,127 @@ static __device__ void solve(struct shared *s, int n)
 
 #undef AT
 
-static __device__ void step(struct views *v, struct shared *s, int level)
+static __device__ void fetch(const struct views *v, struct shared *s)
+{
+    for (int i = (int)threadIdx.x; i < REFINE_SUMS; i += THREADS) {
+        float sum = v->terms[SUMS + i];
+        if (i < REFINE_PAIRS)
+            s->A[i] = sum;
+        else if (i < REFINE_PAIRS + REFINE_UNKNOWNS)
+            s->b[i - REFINE_PAIRS] = sum;
+        else
+            s->moments[i - REFINE_PAIRS - REFINE_UNKNOWNS] = sum;
+    }
+    __syncthreads();
+}
+
+/* Poses and depths move. Returns 0 where the system has no solution. */
+static __device__ int move(struct views *v, struct shared *s)
 {
     int t = (int)threadIdx.x, n = v->plan.n_sources;
-    sum(v, s, level);
+    if (t == 0)
+        s->done = 1;
     if (t < n)
         refine_prior(s->A, s->b, t, &v->plan.pose[t]);
     __syncthreads();
     solve(s, REFINE_POSE * n);
     if (!s->done)
-        return;
-    for (uint32_t i = (uint32_t)t; i < s->n_points; i += THREADS) {
+        return 0;
+    for (uint32_t i = (uint32_t)t; i < v->n_points; i += THREADS) {
         struct refine_row rows[VIEWS_SOURCES];
-        look(rows, v, level, i);
+        recall(rows, v, i);
         v->points[i].inv = refine_depth(v->points[i].inv, rows, n, s->b);
     }
     __syncthreads();
-    if (t < n) {
+    if (t < n)
         refine_move(&v->plan.pose[t].T, s->b + REFINE_POSE * t);
-        refine_light(&v->plan.pose[t], s->moments + REFINE_MOMENTS * t);
+    return 1;
+}
+
+static __device__ void end(struct views *v, int done)
+{
+    if (threadIdx.x == 0) {
+        refine_finish(v, done, refine_scale(v->scales));
+        v->is_refining = 0;
     }
-    __syncthreads();
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    pose_kernel(const struct views_job *first, size_t stride)
+    choose_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    __shared__ struct shared s;
+    if (!v)
+        return;
+    if (threadIdx.x == 0)
+        v->is_refining = 0;
+    if (!refine_is_wanted(v))
+        return;
+    choose(v, &s);
+    if (v->n_points < REFINE_LEAST)
+        return;
+    look_at_all(v, REFINE_LEVELS - 1);
+    if (threadIdx.x == 0)
+        v->is_refining = 1;
+}
+
+#define ROUNDS (REFINE_LIGHT + REFINE_LEVELS * REFINE_ROUNDS)
+
+/* The first rounds are of gain and bias alone, at the smallest size. */
+static inline __host__ __device__ int level_of(int round)
+{
+    return round < REFINE_LIGHT ? REFINE_LEVELS - 1
+                                : REFINE_LEVELS - 1 - (round - REFINE_LIGHT) / REFINE_ROUNDS;
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    step_kernel(const struct views_job *first, size_t stride, int round)
 {
     struct views *v = views_job_of(first, stride)->v;
     __shared__ struct shared s;
     int t = (int)threadIdx.x;
-    if (!v || !refine_is_wanted(v))
+    if (!v || !v->is_refining)
         return;
-    choose(v, &s);
-    if (s.n_points < REFINE_LEAST)
+    fetch(v, &s);
+    if (round >= REFINE_LIGHT && !move(v, &s)) {
+        end(v, 0);
         return;
-    if (t == 0)
-        s.done = 1;
-    __syncthreads();
-    for (int i = 0; i < REFINE_LIGHT; i++) {
-        sum(v, &s, REFINE_LEVELS - 1);
-        if (t < v->plan.n_sources)
-            refine_light(&v->plan.pose[t], s.moments + REFINE_MOMENTS * t);
-        __syncthreads();
     }
-    for (int level = REFINE_LEVELS - 1; level >= 0; level--)
-        for (int i = 0; i < REFINE_ROUNDS && s.done; i++)
-            step(v, &s, level);
-    if (t == 0)
-        refine_finish(v, s.done, refine_scale(v->scales));
+    if (t < v->plan.n_sources)
+        refine_light(&v->plan.pose[t], s.moments + REFINE_MOMENTS * t);
+    __syncthreads();
+    if (round + 1 < ROUNDS)
+        look_at_all(v, level_of(round + 1));
+    else
+        end(v, 1);
+}
+
+static int step(const struct views_batch *b, int round, struct err *err)
+{
+    cudaLaunchConfig_t config = {};
+    int rc = 0;
+
+    config.gridDim = dim3(1, (unsigned)b->n);
+    config.blockDim = dim3(THREADS);
+    config.stream = b->stream;
+    CU_TRY(cudaLaunchKernelEx(&config, step_kernel, b->first, b->stride, round));
+out:
+    return rc;
 }
 
 int refine_cuda(const struct views_batch *b, struct err *err)
 {
+    const uint32_t sums = (REFINE_SUMS * REFINE_PARTS + SUM_THREADS - 1) / SUM_THREADS;
     int rc = views_launch(blur_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+
     if (rc == 0)
         rc = views_launch(scales_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
     if (rc == 0)
-        rc = views_launch(pose_kernel, 1, THREADS, b, err);
+        rc = views_launch(choose_kernel, 1, THREADS, b, err);
+    for (int round = 0; round < ROUNDS && rc == 0; round++) {
+        rc = views_launch(sum_kernel, sums, SUM_THREADS, b, err);
+        if (rc == 0)
+            rc = step(b, round, err);
+    }
     return rc ? rc : sweep_cuda_again(b, err);
 }

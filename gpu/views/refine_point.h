@@ -234,6 +234,10 @@ GPU_HD static inline void refine_terms(struct refine_term *t, float *gd,
     }
 }
 
+/* A sum over points has so many parts: part q has the points q, q + 32 ... They are added in
+ * halves: q and q + 16, then q and q + 8 ... */
+#define REFINE_PARTS 32
+
 /* Which sum is number i: an entry of the triangle (row, column), of the right side (column -1), or
  * a moment of source `row` (column -2 - moment). */
 struct refine_sum {
@@ -259,32 +263,31 @@ GPU_HD static inline struct refine_sum refine_sum_of(int i)
     return s;
 }
 
-/* What a point adds to a sum; t: of its sources. */
-GPU_HD static inline float refine_add(float sum, struct refine_sum at, const struct refine_term *t,
-                                      float gd)
+/* What a point adds to an entry of the triangle, of a row's source and a column's; is_same: they
+ * are one. */
+GPU_HD static inline float refine_add_pair(float sum, int is_same, float g, float j, float u,
+                                           float v)
 {
-    int s = at.row / REFINE_POSE, a = at.row % REFINE_POSE;
-    if (at.column >= 0) {
-        int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
-        if (s == q)
-            sum += t[s].g[a] * t[s].j[c];
-        return sum - t[s].u[a] * t[q].v[c];
-    }
-    if (at.column == -1)
-        return sum - t[s].g[a] * t[s].r + t[s].v[a] * gd;
-    t += at.row;
-    switch (-2 - at.column) {
-    case 0:
-        return sum + t->weight;
-    case 1:
-        return sum + t->weight * t->mine;
-    case 2:
-        return sum + t->weight * t->other;
-    case 3:
-        return sum + t->weight * t->mine * t->mine;
-    default:
-        return sum + t->weight * t->mine * t->other;
-    }
+    if (is_same)
+        sum += g * j;
+    return sum - u * v;
+}
+
+/* To an entry of the right side; gd: of the point. */
+GPU_HD static inline float refine_add_right(float sum, float g, float r, float v, float gd)
+{
+    return sum - g * r + v * gd;
+}
+
+/* To moment number i of a source. */
+GPU_HD static inline float refine_add_moment(float sum, int i, float weight, float mine,
+                                             float other)
+{
+    return i == 0   ? sum + weight
+           : i == 1 ? sum + weight * mine
+           : i == 2 ? sum + weight * other
+           : i == 3 ? sum + weight * mine * mine
+                    : sum + weight * mine * other;
 }
 
 /* (V19) Gain and bias between a source's levels and the keyframe's. m: its moments. */

@@ -164,6 +164,8 @@ struct views {
     uint16_t *pyramid;          /* blurred pictures at three sizes: sources, then the keyframe */
     struct views_point *points; /* [VIEWS_POINTS] */
     uint32_t n_points, scales[VIEWS_SCALES];
+    float *terms;    /* CUDA alone: what points add to sums (refine_cuda.cu), and the sums */
+    int is_refining; /* CUDA alone: rounds are to come */
     struct views_target target[VIEWS_TARGETS];
     struct gpu_views told;
 };
@@ -193,6 +195,9 @@ GPU_HD static inline size_t views_pyramid_pixels(int w, int h)
 size_t views_lay_out(struct views *v, uint8_t *base, int w, int h);
 /* The same for v->band, in memory of the CPU. */
 size_t sweep_cpu_lay_out(struct views *v, uint8_t *base);
+
+/* The same for v->terms, in memory of the device. */
+size_t refine_cuda_lay_out(struct views *v, uint8_t *base);
 
 /* The stages of a frame, in this order. */
 void plan_cpu(struct views *v, const struct views_frame *f);

@@ -9,7 +9,7 @@
 struct rig_session {
     struct views host; /* pointers are the device's */
     struct views *dev;
-    uint8_t *arena, *copy, *rgb;
+    uint8_t *arena, *terms, *copy, *rgb;
     float *depth;
     size_t bytes;
 };
@@ -34,6 +34,8 @@ static int open_session(struct rig_session *s, int w, int h, cudaStream_t stream
     CU_TRY(cudaMalloc(&s->rgb, 3 * n));
     CU_TRY(cudaMalloc(&s->depth, n * sizeof *s->depth));
     (void)views_lay_out(&s->host, s->arena, w, h);
+    CU_TRY(cudaMalloc(&s->terms, refine_cuda_lay_out(&s->host, NULL)));
+    (void)refine_cuda_lay_out(&s->host, s->terms);
     CU_TRY(cudaMemcpyAsync(s->dev, &s->host, sizeof s->host, cudaMemcpyHostToDevice, stream));
     CU_TRY(cudaStreamSynchronize(stream));
 out:
@@ -47,6 +49,7 @@ static void close_rig(struct views_rig **rig)
         return;
     for (int i = 0; i < r->n; i++) {
         (void)cudaFree(r->s[i].arena);
+        (void)cudaFree(r->s[i].terms);
         (void)cudaFree(r->s[i].dev);
         (void)cudaFree(r->s[i].rgb);
         (void)cudaFree(r->s[i].depth);
