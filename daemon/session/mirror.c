@@ -81,22 +81,33 @@ static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[
     }
 }
 
+/* The changes of one kind. */
+static void stage_voxels(struct cloud *cloud, const struct gpu_volume *v,
+                         const struct gpu_voxel_change *changes, uint32_t n, uint8_t kind,
+                         struct mirror_commit *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct gpu_voxel_change *c = &changes[i];
+        const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, VOXEL_CONFIDENCE, 0};
+        int32_t p_q[3];
+
+        if (c->kind != kind)
+            continue;
+        voxel_place(v, c->voxel, p_q);
+        if (kind == GPU_CHANGE_REMOVE ? cloud_place_remove(cloud, 0, p_q, NULL)
+                                      : cloud_place_put(cloud, 0, p_q, &look, NULL))
+            out->n_left_out++;
+    }
+}
+
 void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
                           const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out)
 {
     out->n_left_out = 0;
     pthread_mutex_lock(&m->lock);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct gpu_voxel_change *c = &changes[i];
-        const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, VOXEL_CONFIDENCE, 0};
-        int32_t p_q[3];
-
-        voxel_place(v, c->voxel, p_q);
-        if (c->kind == GPU_CHANGE_REMOVE ? cloud_place_remove(m->cloud, 0, p_q, NULL)
-                                         : cloud_place_put(m->cloud, 0, p_q, &look, NULL))
-            out->n_left_out++;
-    }
+    stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
+    stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
     pthread_mutex_unlock(&m->lock);
 }

@@ -33,8 +33,9 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
 /*
  * mirror_commit_voxels - the same of voxels, which are named by their places in the volume
  *
- * In:      changes [n] in ascending order of voxels. A voxel's centre is published in steps of
- *          1/MIRROR_VOXEL_STEPS of its side
+ * In:      changes [n], no voxel twice. What is removed makes room for what is put, wherever they
+ *          stand in the list. A voxel's centre is published in steps of 1/MIRROR_VOXEL_STEPS of its
+ *          side
  */
 #define MIRROR_VOXEL_STEPS 16
 void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,

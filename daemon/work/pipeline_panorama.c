@@ -14,7 +14,9 @@
 #include <string.h>
 
 /* Changes that the device gives at once: what a view changed beyond that comes in further rounds,
- * so that neither its list nor a commit grows with the volume. */
+ * so that neither its list nor a commit grows with the volume. A list twice as long as the cloud
+ * holds a view that takes every point and puts as many: what is put in an early round finds no room
+ * that is made in a later one. */
 #define CHANGES_MAX (1u << 20)
 
 /* The volume of the options: whole voxels, those that the box begins in included. */
@@ -43,7 +45,7 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
     memset(c, 0, sizeof(*c));
     c->line = &gpu_line_panorama;
     c->step_m = o->step_m;
-    c->max_points = o->max_points < CHANGES_MAX ? o->max_points : CHANGES_MAX;
+    c->max_points = o->max_points < CHANGES_MAX / 2 ? 2 * o->max_points : CHANGES_MAX;
     c->volume = volume_of(o);
     c->consistency =
         o->consistency == SESSION_CONSISTENCY_PATCH ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER;
