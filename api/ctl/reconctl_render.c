@@ -20,6 +20,7 @@ struct render_options {
     const char *output, *view, *trajectory, *up, *camera;
     struct reconctl_size size;
     double yaw, pitch, zoom, point_px, swing;
+    struct reconctl_slice slice;
     int orbit;
 };
 
@@ -48,6 +49,10 @@ static const struct reconctl_option options[] = {
      "Write N pictures around the cloud: FILE-000.png ..., or a film of them (96)"},
     {"swing", 0, "DEGREES", RECONCTL_REAL, AT(swing), 1, 180,
      "--orbit goes so far to both sides instead of all around"},
+    {"slice", 0, "METRES", RECONCTL_REAL, AT(slice.height_m), -1e6, 1e6,
+     "Only what lies at this height along the up axis, as a map"},
+    {"thick", 0, "METRES", RECONCTL_REAL, AT(slice.thick_m), 0.0001, 1000,
+     "Thickness of --slice, and the side of its points: a voxel's (0.02)"},
     {0},
 };
 /* clang-format on */
@@ -120,6 +125,23 @@ static void on_progress(void *ctx, double done)
     reconctl_progress_step(&r->progress, "drawing", (r->at + done) / r->n);
 }
 
+/* The picture into the film, or into its file. */
+static int save(struct render *r, const char *file, struct err *err)
+{
+    int w = r->o->size.w, h = r->o->size.h, rc;
+
+    if (r->film)
+        return reconctl_film_add(r->film, r->picture, err);
+    if (reconctl_is_output(file))
+        return png_write(stdout, r->picture, w, h, err);
+    rc = png_write_file(file, r->picture, w, h, err);
+    if (rc == 0) {
+        reconctl_progress_end(&r->progress, false);
+        print_written(r->o, file);
+    }
+    return rc;
+}
+
 static int draw(struct render *r, const struct client_splat_view *from, const char *file,
                 struct err *err)
 {
@@ -132,17 +154,7 @@ static int draw(struct render *r, const struct client_splat_view *from, const ch
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
-    if (rc == 0 && r->film)
-        return reconctl_film_add(r->film, r->picture, err);
-    if (rc == 0 && reconctl_is_output(file))
-        return png_write(stdout, r->picture, view.w, view.h, err);
-    if (rc == 0)
-        rc = png_write_file(file, r->picture, view.w, view.h, err);
-    if (rc == 0) {
-        reconctl_progress_end(&r->progress, false);
-        print_written(r->o, file);
-    }
-    return rc;
+    return rc ? rc : save(r, file, err);
 }
 
 static int draw_orbit(struct render *r, struct err *err)
@@ -172,6 +184,11 @@ static int draw_all(struct render *r, struct err *err)
     float yaw;
     int rc = 0;
 
+    if (o->slice.height_m != NOT_GIVEN) {
+        rc = reconctl_slice_draw(r->picture, o->size.w, o->size.h, &r->cloud, r->orbit.R_wc,
+                                 &o->slice, err);
+        return rc ? rc : save(r, o->output, err);
+    }
     if (o->view) {
         rc = pose_view(&view, o, err);
         return rc ? rc : draw(r, &view, o->output, err);
@@ -218,6 +235,7 @@ static void set_defaults(void *arguments)
     o->pitch = 20;
     o->zoom = 1;
     o->yaw = NOT_GIVEN;
+    o->slice = (struct reconctl_slice){NOT_GIVEN, 0.02};
 }
 
 static int check(struct render_options *o)
@@ -233,6 +251,8 @@ static int check(struct render_options *o)
         return reconctl_usage(&o->common, "-O - takes one picture, and no turn");
     if (o->view && o->orbit)
         return reconctl_usage(&o->common, "--view is one picture, and no turn");
+    if (o->slice.height_m != NOT_GIVEN && (o->view || o->orbit))
+        return reconctl_usage(&o->common, "--slice is one picture from above: no --view, no turn");
     return RECONCTL_OK;
 }
 
@@ -249,7 +269,7 @@ static int run_render(void *arguments)
     rc = ply_read_file(o->common.operands[0], &cloud, &err);
     if (rc == 0 && cloud.n == 0)
         rc = err_at(&err, ERR_INPUT, o->common.operands[0], "holds no points");
-    if (rc == 0 && !o->view)
+    if (rc == 0 && !o->view && o->slice.height_m == NOT_GIVEN)
         cloud.n = client_splat_crop(cloud.xyz, cloud.rgb, cloud.n);
     if (rc == 0)
         rc = open_all(&r, &cloud, &err);

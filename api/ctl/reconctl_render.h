@@ -4,6 +4,7 @@
 #ifndef RECOND_API_RECONCTL_RENDER_H
 #define RECOND_API_RECONCTL_RENDER_H
 
+#include "api/client/client_splat.h"
 #include "api/ctl/reconctl.h"
 #include "proto/types.h"
 
@@ -22,6 +23,22 @@ MUST_CHECK int reconctl_render_orient(float R_wc[9], const char *asked, const ch
 /* The same for one camera: where it looked, level. */
 MUST_CHECK int reconctl_render_level(float R_wc[9], const char *up, const struct rigid *T_wc,
                                      struct err *err);
+
+/*
+ * reconctl_slice_draw - what lies at one height, seen from above without perspective
+ *
+ * In:      R_wc, of reconctl_render_orient(): where the camera looks is above. Heights count along
+ *          up from the world's origin. Each point is a square as wide as the slice is thick; the
+ *          picture has room for the whole cloud, so slices of one cloud have one scale
+ * Out:     rgb [h][w][3], white where nothing lies
+ * Returns: 0; ERR_INPUT: nothing lies there
+ */
+struct reconctl_slice {
+    double height_m, thick_m; /* of its middle; from half below to half above */
+};
+MUST_CHECK int reconctl_slice_draw(uint8_t *rgb, int w, int h, const struct client_splat_cloud *c,
+                                   const float R_wc[9], const struct reconctl_slice *slice,
+                                   struct err *err);
 
 /* A film, written by ffmpeg: MP4 or GIF as the name of the file says. */
 struct reconctl_film;
