@@ -40,10 +40,7 @@ static void set_defaults(void *arguments)
 static int read_line(struct calibrate_corner *c, const char *line, const char *path, int number,
                      struct err *err)
 {
-    char rest[2];
-
-    if (sscanf(line, "%d %d %lf %lf %lf %lf %1s", &c->picture, &c->camera, &c->x_m, &c->y_m, &c->u,
-               &c->v, rest) != 6)
+    if (!calibrate_corner_parse(c, line))
         return err_at(err, ERR_INPUT, path, "line %d is not `picture camera x y u v`", number);
     return 0;
 }

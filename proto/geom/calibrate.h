@@ -15,6 +15,7 @@
 
 #include "proto/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define CALIBRATE_PICTURES_MAX 128
@@ -40,6 +41,10 @@ struct calibrate_corner {
     double x_m, y_m;     /* on the board */
     double u, v;         /* in the picture */
 };
+
+/* A line `picture camera x y u v` of a stranger's file. Returns false if it is none, or not finite;
+ * whether pictures and cameras are in range is calibrate_run()'s to say. */
+MUST_CHECK bool calibrate_corner_parse(struct calibrate_corner *c, const char *line);
 
 struct calibrate_pose {
     double r[9], t[3];
