@@ -17,10 +17,9 @@
 
 #define BLEND_ONE 16383 /* reach_m */
 #define BLEND_WEIGHT 4096.0f
-#define BLEND_SURE 300.0f /* sums of paths: a pixel is as sure as it can be */
-#define BLEND_FREE 0.15f  /* what is far before a surface: free, and told with less weight */
-#define BLEND_ENOUGH 205  /* weight from which on a voxel may be opaque */
-#define BLEND_FAR 11.0f   /* distances that are looked at, in apart_m */
+#define BLEND_FREE 0.15f /* what is far before a surface: free, and told with less weight */
+#define BLEND_ENOUGH 100 /* weight from which on a voxel may be opaque */
+#define BLEND_FAR 11.0f  /* distances that are looked at, in apart_m */
 
 /* What a view says of a place. */
 struct blend_word {
@@ -55,7 +54,7 @@ GPU_HD static inline struct blend_word blend_say(const struct voxel_cylinder *c,
     nearer = 0.7f * c->near_m;
     share = c->near_m / (distance > nearer ? distance : nearer);
     weight = BLEND_WEIGHT * share * share * share * sqrtf(share);
-    weight *= (float)p.sure < BLEND_SURE ? (float)p.sure / BLEND_SURE : 1.0f;
+    weight *= (float)p.sure / (16.0f * (float)RANGE_SURE);
     if (before > c->reach_m) {
         before = c->reach_m;
         weight *= BLEND_FREE;

@@ -37,12 +37,12 @@ static void cost(struct panorama_cpu *s)
 /* One pixel further: sums of the labels first ... end - 1, which are of one kind and have a place
  * without a sum on either side. Returns the least. */
 static uint32_t step(uint16_t *to, const uint16_t *from, const uint8_t *costs, int n,
-                     uint32_t least, uint32_t edge)
+                     uint32_t least, uint32_t edge, uint32_t flat)
 {
     uint32_t best = SUM_NONE;
 
     for (int k = 0; k < n; k++) {
-        uint32_t sum = range_step(from[k], from[k - 1], from[k + 1], least, edge, costs[k]);
+        uint32_t sum = range_step(from[k], from[k - 1], from[k + 1], least, edge, flat, costs[k]);
 
         to[k] = (uint16_t)sum;
         best = sum < best ? sum : best;
@@ -72,13 +72,14 @@ static void walk(struct panorama_cpu *s, int path, int line)
         uint16_t *to = sums[i & 1], *from = sums[~i & 1],
                  *all = s->sums + pixel * (size_t)c->stride;
         uint32_t here = s->look[0][pixel], edge = range_edge(here, before), a, b;
+        uint32_t flat = range_flat(c, s->look[0], pixel);
 
         if (i == -lead) {
             memset(from + 1, 0, (size_t)ns * sizeof *from);
             memset(from + 2 + ns, 0, (size_t)nl * sizeof *from);
         }
-        a = step(to + 1, from + 1, costs, ns, least, edge);
-        b = step(to + 2 + ns, from + 2 + ns, costs + ns, nl, least, edge);
+        a = step(to + 1, from + 1, costs, ns, least, edge, flat);
+        b = step(to + 2 + ns, from + 2 + ns, costs + ns, nl, least, edge, flat);
         least = a < b ? a : b;
         before = here;
         if (i >= 0) {
@@ -124,6 +125,7 @@ static void pick(struct panorama_cpu *s, int u)
         int best = best_of(c, sums, v, &p->sure), at = range_disparity4(c, v, best);
         int row = range_row(v, at);
 
+        p->sure = range_sure(c, s->look[0], pixel, p->sure);
         p->place = s->look[0][pixel] & RANGE_SHOWN ? range_place(c, sums, best) : 0;
         s->at4[pixel] = (uint16_t)at;
         if (p->place != 0.0f && row >= 0) {

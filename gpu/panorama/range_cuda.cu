@@ -74,7 +74,7 @@ static __device__ inline uint32_t above(const struct voxel_cylinder *c, const ui
 /* A warp: one pixel further along a line. Returns the least sum. */
 static __device__ inline uint32_t step(const struct voxel_cylinder *c, uint32_t *to,
                                        const uint32_t *from, const uint8_t *costs, uint32_t least,
-                                       uint32_t edge)
+                                       uint32_t edge, uint32_t flat)
 {
     uint32_t best = SUM_NONE;
 #pragma unroll
@@ -83,7 +83,7 @@ static __device__ inline uint32_t step(const struct voxel_cylinder *c, uint32_t 
         uint32_t low = below(c, from, i), high = above(c, from, i);
         to[i] = SUM_NONE;
         if (k < c->n_labels)
-            to[i] = range_step(from[i], low, high, least, edge, costs[k]);
+            to[i] = range_step(from[i], low, high, least, edge, flat, costs[k]);
         best = to[i] < best ? to[i] : best;
     }
     return __reduce_min_sync(PANORAMA_ALL, best);
@@ -105,7 +105,8 @@ static __global__ void walk_kernel(const struct pair_cuda *pairs, int path)
         for (int n = -lead; n < range_steps(c, path); n++) {
             size_t pixel = range_at(c, path, line, n), at = pixel * (size_t)c->stride;
             uint32_t here = p->s.look[0][pixel];
-            least = step(c, to, from, p->s.costs + at, least, range_edge(here, before));
+            least = step(c, to, from, p->s.costs + at, least, range_edge(here, before),
+                         range_flat(c, p->s.look[0], pixel));
             before = here;
 #pragma unroll
             for (int i = 0; i < PLACES; i++) {
@@ -146,7 +147,7 @@ static __global__ void best_kernel(const struct pair_cuda *pairs)
         if (threadIdx.x % 32)
             continue;
         row = range_row(v, at);
-        pixel.sure = next - (key >> 16);
+        pixel.sure = range_sure(c, p->s.look[0], i, next - (key >> 16));
         pixel.place = p->s.look[0][i] & RANGE_SHOWN ? range_place(c, sums, best) : 0.0f;
         p->s.range[i] = pixel;
         p->s.at4[i] = (uint16_t)at;

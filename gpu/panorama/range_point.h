@@ -22,12 +22,17 @@
 #define RANGE_LABELS_MAX 288
 #define RANGE_SHOWN 0x1000000u /* in a pixel of the cylinder: its picture shows it */
 #define RANGE_FLAT 80          /* price of a step from one label to the next along a path (Y4) */
+#define RANGE_ROUND 30         /* the same where colours change by RANGE_SHADED levels */
+#define RANGE_SHADED 10        /* between the second row above and below, all three together */
 #define RANGE_EDGE 2000        /* of any other, where colours do not change */
 #define RANGE_COLOUR_MOST 120  /* half levels, of all three colours together */
 #define RANGE_SLOPE_MOST 60
 #define RANGE_BLIND 60  /* cost where the second picture shows nothing */
 #define RANGE_NEVER 200 /* of a label that a row cannot have */
 #define RANGE_PATHS 4
+#define RANGE_SURE 300 /* sums of paths: a pixel is as sure as it can be */
+#define RANGE_PLAIN 2  /* sixteenths of it where colours do not change */
+#define RANGE_NOISE 8  /* levels, of all three colours, that are no change */
 #define RANGE_OTHER 8  /* quarters of a row: labels further off are others than the best one */
 #define RANGE_HIDDEN 5 /* the same: what is nearer by more hides a pixel from the second camera */
 
@@ -153,12 +158,37 @@ GPU_HD static inline uint32_t range_edge(uint32_t a, uint32_t b)
     return price < RANGE_FLAT + 2 ? RANGE_FLAT + 2 : price;
 }
 
+/* By how much colours change across rows about a pixel, in levels of all three together; 0 at the
+ * upper and lower end. */
+GPU_HD static inline int range_change(const struct voxel_cylinder *c, const uint32_t *look,
+                                      size_t pixel)
+{
+    size_t far = 2 * (size_t)c->w;
+    const uint32_t *p = look + pixel;
+    int sum = 0;
+    if (pixel < far || pixel + far >= range_pixels(c))
+        return 0;
+    for (int shift = 0; shift < 24; shift += 8) {
+        int d = (int)((p - far)[0] >> shift & 255u) - (int)(p[far] >> shift & 255u);
+        sum += d < 0 ? -d : d;
+    }
+    return sum;
+}
+
+/* (Y4) Price of a step to the next label: less where colours tell what is round. */
+GPU_HD static inline uint32_t range_flat(const struct voxel_cylinder *c, const uint32_t *look,
+                                         size_t pixel)
+{
+    return range_change(c, look, pixel) < RANGE_SHADED ? RANGE_FLAT : RANGE_ROUND;
+}
+
 /* (Y4) One label along a path: sums of the pixel before for the label, the ones beside it and the
  * least of all. */
 GPU_HD static inline uint32_t range_step(uint32_t same, uint32_t below, uint32_t above,
-                                         uint32_t least, uint32_t edge, uint32_t cost)
+                                         uint32_t least, uint32_t edge, uint32_t flat,
+                                         uint32_t cost)
 {
-    uint32_t beside = (below < above ? below : above) + RANGE_FLAT;
+    uint32_t beside = (below < above ? below : above) + flat;
     uint32_t sum = same < beside ? same : beside;
     sum = sum < least + edge ? sum : least + edge;
     return sum - least + cost;
@@ -200,6 +230,21 @@ GPU_HD static inline int range_steps(const struct voxel_cylinder *c, int path)
 GPU_HD static inline int range_row(int v, int disparity4)
 {
     return disparity4 > 0 ? v - ((disparity4 + 2) >> 2) : -1;
+}
+
+/*
+ * range_sure - how sure a pixel is of its label (Y5)
+ *
+ * In:      more: by how much the next best label costs more. What the paths brought there from
+ *          elsewhere counts for RANGE_PLAIN of 16 parts, if colours do not change across rows here.
+ */
+GPU_HD static inline uint32_t range_sure(const struct voxel_cylinder *c, const uint32_t *look,
+                                         size_t pixel, uint32_t more)
+{
+    int share = range_change(c, look, pixel) - RANGE_NOISE;
+    share = RANGE_PLAIN + (share < 0 ? 0 : share) / 2;
+    more = more < RANGE_SURE ? more : RANGE_SURE;
+    return more * (uint32_t)(share < 16 ? share : 16);
 }
 
 /* (Y5) Where the surface of the best label is; sums of the labels beside it place it between them.

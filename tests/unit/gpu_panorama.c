@@ -217,13 +217,31 @@ static void labels_are_places(void **state)
 static void paths_keep_surfaces(void **state)
 {
     (void)state;
-    assert_int_equal(range_step(10, 900, 900, 10, RANGE_EDGE, 7), 7);
-    assert_int_equal(range_step(900, 10, 900, 10, RANGE_EDGE, 7), RANGE_FLAT + 7);
-    assert_int_equal(range_step(900, 900, 20, 10, RANGE_EDGE, 7), RANGE_FLAT + 17);
-    assert_int_equal(range_step(9000, 9000, 9000, 10, RANGE_EDGE, 7), RANGE_EDGE + 7);
+    assert_int_equal(range_step(10, 900, 900, 10, RANGE_EDGE, 80, 7), 7);
+    assert_int_equal(range_step(900, 10, 900, 10, RANGE_EDGE, 80, 7), 87);
+    assert_int_equal(range_step(900, 900, 20, 10, RANGE_EDGE, 30, 7), 47);
+    assert_int_equal(range_step(9000, 9000, 9000, 10, RANGE_EDGE, 80, 7), RANGE_EDGE + 7);
     assert_int_equal(range_edge(0x123456, 0x123456), RANGE_EDGE);
     assert_int_equal(range_edge(0x000000, 0x080000), RANGE_EDGE / 2);
     assert_int_equal(range_edge(0x000000, 0xffffff), RANGE_FLAT + 2);
+}
+
+/* Where colours change across rows a step to the next label costs less, and a pixel is surer. */
+static void shading_is_worth_something(void **state)
+{
+    const struct voxel_cylinder c = {.w = 1, .h = 5};
+    uint32_t look[5] = {0x000000, 0, 0, 0, 0x030303};
+
+    (void)state;
+    assert_int_equal(range_change(&c, look, 1), 0); /* too near to the end */
+    assert_int_equal(range_flat(&c, look, 2), RANGE_FLAT);
+    assert_int_equal(range_sure(&c, look, 2, 1000), RANGE_SURE * RANGE_PLAIN);
+    look[4] = 0x030403;
+    assert_int_equal(range_change(&c, look, 2), 10);
+    assert_int_equal(range_flat(&c, look, 2), RANGE_ROUND);
+    assert_int_equal(range_sure(&c, look, 2, 100), 100 * (RANGE_PLAIN + 1));
+    look[4] = 0xffffff;
+    assert_int_equal(range_sure(&c, look, 2, 1000), RANGE_SURE * 16);
 }
 
 /* A mean of distances, in whole numbers, whose weight ends at 65,535. */
@@ -433,6 +451,7 @@ int main(void)
         cmocka_unit_test(pairs_carve_the_room),
         cmocka_unit_test(labels_are_places),
         cmocka_unit_test(paths_keep_surfaces),
+        cmocka_unit_test(shading_is_worth_something),
         cmocka_unit_test(fields_are_means),
         cmocka_unit_test(distances_are_those_of_the_room),
         cmocka_unit_test(changes_without_room_wait),
