@@ -12,18 +12,9 @@
 #define EXPECT_AHEAD 16    /* changes; slots lie anywhere, each is two misses of the cache */
 
 struct mirror {
-    pthread_mutex_t lock, turn; /* turn: of who has the lock next */
+    pthread_mutex_t lock;
     struct cloud *cloud;
 };
-
-/* A committer that lets go of the lock between two portions would have it again before a thread
- * that waits for it is awake. */
-static void enter(struct mirror *m)
-{
-    pthread_mutex_lock(&m->turn);
-    pthread_mutex_lock(&m->lock);
-    pthread_mutex_unlock(&m->turn);
-}
 
 int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct err *err)
 {
@@ -39,7 +30,6 @@ int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct
         return rc;
     }
     pthread_mutex_init(&m->lock, NULL);
-    pthread_mutex_init(&m->turn, NULL);
     *mirror = m;
     return 0;
 }
@@ -51,7 +41,6 @@ void mirror_free(struct mirror **mirror)
     if (!m)
         return;
     cloud_free(&m->cloud);
-    pthread_mutex_destroy(&m->turn);
     pthread_mutex_destroy(&m->lock);
     free(m);
     *mirror = NULL;
@@ -61,7 +50,7 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
                    struct mirror_commit *out)
 {
     out->n_left_out = 0;
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
         const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
@@ -111,29 +100,21 @@ static void stage_voxels(struct cloud *cloud, const struct gpu_volume *v,
     }
 }
 
-bool mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
-                          const struct gpu_voxel_change *changes, uint32_t n, uint64_t *at,
+void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
+                          const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out)
 {
-    uint64_t from = *at % (n ? n : 1);
-    uint32_t left = n - (uint32_t)from, part = left < MIRROR_PORTION ? left : MIRROR_PORTION;
-    bool whole = n <= MIRROR_PORTION, puts = whole || *at >= n;
-
     out->n_left_out = 0;
-    enter(m);
-    if (whole || !puts)
-        stage_voxels(m->cloud, v, changes + from, part, GPU_CHANGE_REMOVE, out);
-    if (puts)
-        stage_voxels(m->cloud, v, changes + from, part, GPU_CHANGE_PUT, out);
+    pthread_mutex_lock(&m->lock);
+    stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
+    stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
     pthread_mutex_unlock(&m->lock);
-    *at += part;
-    return !whole && *at < 2 * (uint64_t)n;
 }
 
 void mirror_summary(struct mirror *m, struct mirror_summary *s)
 {
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     s->revision = cloud_revision(m->cloud);
     s->points = cloud_points(m->cloud);
     s->hash = cloud_hash(m->cloud);
@@ -145,7 +126,7 @@ uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t fi
 {
     uint32_t n = 0, all;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     all = cloud_blocks(m->cloud);
     for (; n < cap && first + n < all; n++) {
         struct cloud_block b = cloud_block(m->cloud, first + n);
@@ -160,7 +141,7 @@ int64_t mirror_find(struct mirror *m, const struct cloud_name *name)
     int64_t found = -1;
     uint32_t all;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     all = cloud_blocks(m->cloud);
     for (uint32_t i = 0; i < all && found < 0; i++) {
         struct cloud_name n = cloud_block(m->cloud, i).name;
@@ -233,7 +214,7 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     struct cloud_block b;
     int rc = ERR_END;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     if (index >= cloud_blocks(m->cloud))
         goto out;
     b = cloud_block(m->cloud, index);
@@ -293,7 +274,7 @@ int mirror_snapshot(struct mirror *m, struct mirror_snapshot *s, struct err *err
             return err_set(err, ERR_MEMORY, "no memory for a snapshot of %llu points",
                            (unsigned long long)size.points);
         }
-        enter(m);
+        pthread_mutex_lock(&m->lock);
         fits = cloud_points(m->cloud) <= points && cloud_blocks(m->cloud) <= blocks;
         if (fits)
             copy_all(m, s);
@@ -308,7 +289,7 @@ size_t mirror_state_bytes(struct mirror *m)
 {
     size_t n;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     n = cloud_state_bytes(m->cloud);
     pthread_mutex_unlock(&m->lock);
     return n;
@@ -318,7 +299,7 @@ int mirror_save(struct mirror *m, uint8_t *buf, size_t cap, size_t *len, struct 
 {
     int rc;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     rc = cloud_state_save(m->cloud, buf, cap, len, err);
     pthread_mutex_unlock(&m->lock);
     return rc;
@@ -328,7 +309,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 {
     int rc;
 
-    enter(m);
+    pthread_mutex_lock(&m->lock);
     rc = cloud_state_load(m->cloud, buf, len, err);
     pthread_mutex_unlock(&m->lock);
     return rc;

@@ -3,9 +3,8 @@
  *
  * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
  * need under the lock and encode afterwards, so that a commit waits for the copy of one block at
- * most, and they for a portion of a commit.
- * Threads: any; one mutex inside, which goes to those who wait for it in turn; nothing else is
- *          locked under it.
+ * most.
+ * Threads: any; one mutex inside; nothing else is locked under it.
  */
 #ifndef RECOND_DAEMON_MIRROR_H
 #define RECOND_DAEMON_MIRROR_H
@@ -34,18 +33,13 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
 /*
  * mirror_commit_voxels - the same of voxels, which are named by their places in the volume
  *
- * A list of more than MIRROR_PORTION is committed in portions, each a revision of its own: the
- * thread that serves a client waits for the lock, and all other clients of that thread with it.
  * In:      changes [n], no voxel twice. What is removed makes room for what is put, wherever they
  *          stand in the list. A voxel's centre is published in steps of 1/MIRROR_VOXEL_STEPS of its
  *          side
- * In/out:  *at: 0 before the first portion
- * Returns: whether there is another portion
  */
 #define MIRROR_VOXEL_STEPS 16
-#define MIRROR_PORTION (1u << 15) /* about 5 ms */
-bool mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
-                          const struct gpu_voxel_change *changes, uint32_t n, uint64_t *at,
+void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
+                          const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out);
 
 struct mirror_summary {

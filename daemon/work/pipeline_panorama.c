@@ -113,19 +113,15 @@ static void finish_job(struct job *job, struct control_ack *ack)
     const struct gpu_result told = {
         .T_wc = item->frame.T_wc, .n_points = r->n_opaque, .n_stable = r->n_opaque};
     struct mirror_commit commit;
-    uint64_t start_us = clock_us(), at = 0;
-    bool more;
+    uint64_t start_us = clock_us();
 
-    do {
-        more = mirror_commit_voxels(session_mirror(s), &volume, job->pair.changes, r->n_changes,
-                                    &at, &commit);
-        metrics_add(metrics, METRICS_POINTS_LEFT_OUT, commit.n_left_out);
-        session_publish(s, item->source, &told, &commit);
-    } while (more);
+    mirror_commit_voxels(session_mirror(s), &volume, job->pair.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
+    metrics_add(metrics, METRICS_POINTS_LEFT_OUT, commit.n_left_out);
     job->more = r->n_waiting > 0;
     if (!job->rest && trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
+    session_publish(s, item->source, &told, &commit);
     ack->status = CONTROL_USED;
     ack->placed = true;
     ack->revision = commit.revision;
