@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdlib.h>
@@ -145,6 +146,7 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .save = session_work_kick_device,
                                         .leave = session_work_retire,
                                         .restored = session_work_restore,
+                                        .whole = closing_done,
                                         .recovered = frame_end_settle,
                                         .tied_bytes = tying_state_bytes,
                                         .tied = tying_save,

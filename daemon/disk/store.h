@@ -65,6 +65,8 @@ struct store_ops {
     void (*save)(struct session *s);  /* the device's thread shall call store_checkpoint() */
     void (*leave)(struct session *s); /* the device's thread shall ask store_may_rest() */
     void (*restored)(struct session *s, const struct store_work *kept);
+    /* After a replay: is a session that was closed whole again? It comes to be so meanwhile. */
+    bool (*whole)(struct session *s);
     void (*recovered)(struct session *s); /* its frames have ended: it may have been closed */
     /* What is kept of keyframes (daemon/work/tying.h): bytes that the next tied() may write, 0 =
      * there is none; on the device's thread, one after the other. */

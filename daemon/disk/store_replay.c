@@ -228,7 +228,8 @@ static void feed_suspects(struct recovery *r)
 static bool finish(struct store_returning *b)
 {
     if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying) ||
-        !session_disk(b->s)->store->ops.settled(b->s))
+        !session_disk(b->s)->store->ops.settled(b->s) ||
+        !session_disk(b->s)->store->ops.whole(b->s))
         return false;
     session_recovered(b->s, session_disk(b->s)->stored_frames > 0);
     session_disk(b->s)->store->ops.recovered(b->s);

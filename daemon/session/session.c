@@ -209,7 +209,7 @@ bool session_closing(struct session *s)
 /* Under the lock. */
 static bool ending(const struct session *s)
 {
-    return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0 && !s->recovering;
+    return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0;
 }
 
 bool session_ending(struct session *s)
@@ -228,7 +228,7 @@ bool session_settle(struct session *s)
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed = ending(s);
+    closed = ending(s) && !s->recovering;
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();

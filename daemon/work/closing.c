@@ -25,6 +25,14 @@ void closing_note(struct session *s)
     (void)atomic_compare_exchange_strong(&session_work(s)->closing.state, &none, CLOSING_TO_COME);
 }
 
+bool closing_done(struct session *s)
+{
+    if (!closing_wants(s))
+        return true;
+    session_work_kick_device(s);
+    return false;
+}
+
 /* The picture, and behind it a mask of the network's size: every pixel is masked. */
 static uint8_t *make_blank(struct session *s)
 {

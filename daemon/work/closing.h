@@ -7,10 +7,9 @@
  * "Walks"). Rounds go on, source by source, until no keyframe waits; then the session is closed.
  *
  * Disk:    rounds are in no journal. A session that comes back while it was being closed goes on
- *          with them from its last checkpoint, and gets the same points.
+ *          with them from its last checkpoint, gets the same points, and is back when it has them.
  * Ends:    a session that is deleted, hurried, or whose device fails does without them.
- * Threads: closing_note(), closing_wants() and closing_give_up() any; the others as session_work.h
- *          says for jobs.
+ * Threads: closing_take() and closing_keep() as session_work.h says for jobs; the others any
  */
 #ifndef RECOND_DAEMON_CLOSING_H
 #define RECOND_DAEMON_CLOSING_H
@@ -21,6 +20,8 @@
 void closing_note(struct session *s);
 /* Is the session to be closed, and has it rounds to go? */
 bool closing_wants(struct session *s);
+/* Has it none? Else they are asked to go on: of a session that comes back. */
+bool closing_done(struct session *s);
 /* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
 struct queue_item *closing_take(struct session *s);
 /* The round was computed; `more`: its source has keyframes that wait. frame_end_settle() is next,
