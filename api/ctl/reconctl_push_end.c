@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define ASK_FIRST_S 0.02 /* between two looks at a session that is being closed; at the end: */
+#define ASK_LAST_S 0.5
 #define CLOSE_S 30.0 /* closing, nothing new heard, and still not `closed` or not equal */
 
 static int get_session(struct reconctl_push_job *j)
@@ -91,7 +93,7 @@ static int verify_open(struct reconctl_push_job *j)
 int reconctl_push_verify(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
-    double heard_s = reconctl_now_s();
+    double heard_s = reconctl_now_s(), ask_s = 0, pause_s = ASK_FIRST_S;
     uint64_t heard = 0;
     struct err ignored;
     int rc;
@@ -101,7 +103,11 @@ int reconctl_push_verify(struct reconctl_push_job *j)
     rc = close_session(j);
 
     while (rc == 0) {
-        rc = get_session(j);
+        if (reconctl_now_s() >= ask_s) { /* more and more seldom: the line is the cloud's */
+            rc = get_session(j);
+            ask_s = reconctl_now_s() + pause_s;
+            pause_s = pause_s * 1.5 < ASK_LAST_S ? pause_s * 1.5 : ASK_LAST_S;
+        }
         j->hash = cloud_hash(cloud);
         j->n_points = cloud_points(cloud);
         client_stream_get_stats(j->stream, &j->stats);
