@@ -212,14 +212,21 @@ static bool ending(const struct session *s)
     return s->closing && s->state != SESSION_CLOSED && s->kept.counts.queued == 0;
 }
 
-bool session_ending(struct session *s)
+void session_set_rounds(struct session *s, bool to_come)
 {
-    bool is;
+    pthread_mutex_lock(&s->lock);
+    s->rounds = to_come;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_waits_for_rounds(struct session *s)
+{
+    bool waits;
 
     pthread_mutex_lock(&s->lock);
-    is = ending(s);
+    waits = ending(s) && s->rounds && !session_dead(s);
     pthread_mutex_unlock(&s->lock);
-    return is;
+    return waits;
 }
 
 bool session_settle(struct session *s)
@@ -228,7 +235,7 @@ bool session_settle(struct session *s)
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed = ending(s) && !s->recovering;
+    closed = ending(s) && !s->recovering && (!s->rounds || session_dead(s));
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();

@@ -301,10 +301,12 @@ void session_close(struct session *s);
 bool session_closing(struct session *s);
 /* Places of sources that are or were in use: 0 ... n - 1. */
 int session_n_sources(struct session *s);
-/* Is it closing, and have all of its frames ended? It is CLOSED once session_settle() says so. */
-bool session_ending(struct session *s);
-/* After a slot was released: CLOSED if it was the last of a session that is closing. Returns true
- * if so. */
+/* It has closing rounds to come (daemon/work/closing.h), or none any more. */
+void session_set_rounds(struct session *s, bool to_come);
+/* Is it closing, have all of its frames ended, and are rounds still to come? */
+bool session_waits_for_rounds(struct session *s);
+/* After a slot was released or the rounds were over: CLOSED if nothing else is to come of a session
+ * that is closing. Returns true if so. */
 bool session_settle(struct session *s);
 /* Out of use: clients are told `bye`, frames in the queue are used no more. Returns false if it was
  * already. */

@@ -95,20 +95,20 @@ void session_get_info(struct session *s, struct session_info *info)
     struct mirror_summary cloud;
 
     memset(info, 0, sizeof(*info));
-    mirror_summary(s->mirror, &cloud);
     memcpy(info->id, s->setup.id, sizeof(info->id));
     snprintf(info->owner, sizeof(info->owner), "%s", tenant_name(s->setup.tenant));
     info->options = s->setup.options;
     info->created_s = s->setup.created_s;
     info->epoch = s->setup.epoch;
-    info->revision = cloud.revision;
-    info->points = cloud.points;
-    info->hash = cloud.hash;
-    info->blocks = cloud.blocks;
     info->memory_bytes = s->setup.memory_bytes;
     pthread_mutex_lock(&s->lock);
     fill_locked(s, info);
     pthread_mutex_unlock(&s->lock);
+    mirror_summary(s->mirror, &cloud); /* after the state: the cloud of a closed one is its last */
+    info->revision = cloud.revision;
+    info->points = cloud.points;
+    info->hash = cloud.hash;
+    info->blocks = cloud.blocks;
 }
 
 int session_keep_tokens(struct session *s, const struct api_token *tokens, int n, struct err *err)

@@ -8,26 +8,18 @@
 
 #define SIDE 16 /* of the picture that a round has in place of one; it is all black */
 
-bool closing_wants(struct session *s)
-{
-    const struct session_setup *setup = session_setup(s);
-    struct session_work *k = session_work(s);
-
-    return setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
-           atomic_load(&k->closing.state) == CLOSING_TO_COME && !session_dead(s) &&
-           session_ending(s);
-}
-
 void closing_note(struct session *s)
 {
-    int none = CLOSING_NONE;
+    const struct session_setup *setup = session_setup(s);
 
-    (void)atomic_compare_exchange_strong(&session_work(s)->closing.state, &none, CLOSING_TO_COME);
+    if (setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
+        !session_work(s)->kept.is_whole)
+        session_set_rounds(s, true);
 }
 
 bool closing_done(struct session *s)
 {
-    if (!closing_wants(s))
+    if (!session_waits_for_rounds(s))
         return true;
     session_work_kick_device(s);
     return false;
@@ -78,7 +70,7 @@ static void end(struct session *s)
     free(k->closing.blank);
     k->closing.blank = NULL;
     k->kept.is_whole = true;
-    atomic_store(&k->closing.state, CLOSING_OVER);
+    session_set_rounds(s, false);
 }
 
 void closing_keep(struct session *s, bool more)
@@ -91,7 +83,7 @@ void closing_keep(struct session *s, bool more)
 
 void closing_give_up(struct session *s)
 {
-    atomic_store(&session_work(s)->closing.state, CLOSING_OVER);
+    session_set_rounds(s, false);
 }
 
 void closing_disown(struct session_work *k)

@@ -16,11 +16,9 @@
 
 #include "daemon/work/session_work.h"
 
-/* A frame was used. */
+/* A frame was used: session_waits_for_rounds() once the session is to be closed. */
 void closing_note(struct session *s);
-/* Is the session to be closed, and has it rounds to go? */
-bool closing_wants(struct session *s);
-/* Has it none? Else they are asked to go on: of a session that comes back. */
+/* Has it no rounds to go? Else they are asked to go on: of a session that comes back. */
 bool closing_done(struct session *s);
 /* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
 struct queue_item *closing_take(struct session *s);

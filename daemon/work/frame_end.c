@@ -4,7 +4,7 @@
 
 void frame_end_settle(struct session *s)
 {
-    if (closing_wants(s)) { /* its last round comes here again */
+    if (session_waits_for_rounds(s)) { /* its last round comes here again */
         session_work_kick_device(s);
         return;
     }

@@ -50,11 +50,8 @@ struct session_work_ops {
 /* For which a session waits: for state on its device, or for that to be freed. */
 enum worker_waiting { WORKER_NEW, WORKER_LEAVING };
 
-/* A session's rounds when it is closed (closing.h): none before a frame was used. */
-enum closing_state { CLOSING_NONE, CLOSING_TO_COME, CLOSING_OVER };
-
+/* A session's rounds when it is closed (closing.h). */
 struct closing {
-    atomic_int state;       /* enum closing_state */
     int source;             /* whose keyframes are looked after */
     struct queue_item item; /* of the round under way; no queue has it */
     uint8_t *blank;         /* its picture and its mask; NULL before the first round */

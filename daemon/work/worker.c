@@ -42,7 +42,7 @@ static void free_retired(struct worker *w)
     struct session *s;
 
     while ((s = pop_retired(w)))
-        if (session_work(s)->device && store_may_rest(s) && !closing_wants(s))
+        if (session_work(s)->device && store_may_rest(s) && !session_waits_for_rounds(s))
             worker_make_leave(w, s);
         else
             session_unref(s);

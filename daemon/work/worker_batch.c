@@ -41,7 +41,7 @@ static void end_turn(struct worker *w, struct session *s)
     session_work_kick_decoder(s);
     more = session_work(s)->held ||
            (!session_dead(s) && queue_has_ready(session_queue(s)) && !held_back(w, s)) ||
-           (!atomic_load(&w->lost) && closing_wants(s));
+           (!atomic_load(&w->lost) && session_waits_for_rounds(s));
     if (turn_done(w->turns, &session_work(s)->device_turn, more))
         session_unref(s);
 }
@@ -82,7 +82,7 @@ static bool take_round(struct session *s)
 static bool needs_device(const struct worker *w, struct session *s)
 {
     return !session_work(s)->device && !session_dead(s) && !atomic_load(&w->lost) &&
-           (queue_has_ready(session_queue(s)) || closing_wants(s));
+           (queue_has_ready(session_queue(s)) || session_waits_for_rounds(s));
 }
 
 /* The session's next picture becomes its job. Returns false if there is none, or if the device does
@@ -103,7 +103,7 @@ static bool take_job(struct worker *w, struct session *s)
     }
     if (session_dead(s) || (session_disk(s) && lost))
         return false;
-    if ((session_hurried(s) || lost) && closing_wants(s))
+    if ((session_hurried(s) || lost) && session_waits_for_rounds(s))
         end_rounds(s);
     if (!k->device && !lost)
         return false;
@@ -114,7 +114,7 @@ static bool take_job(struct worker *w, struct session *s)
     item = k->held ? k->held : queue_take_ready(session_queue(s));
     k->held = NULL;
     if (!item)
-        return closing_wants(s) && take_round(s);
+        return session_waits_for_rounds(s) && take_round(s);
     session_work_kick_decoder(s);
     if (lost || (session_hurried(s) && !k->rest)) {
         k->rest = false;

@@ -116,7 +116,7 @@ static void make(struct worker *w, struct session *s)
     if (k->held)
         rc = session_dead(s) || atomic_load(&w->lost) ? 0 : gpu_session_sideways(k->device, &err);
     else if (!session_dead(s) && !atomic_load(&w->lost) &&
-             (queue_has_ready(session_queue(s)) || closing_wants(s)))
+             (queue_has_ready(session_queue(s)) || session_waits_for_rounds(s)))
         rc = make_state(w, s, &err);
     if (rc == ERR_LIMIT)
         note_limit(w, s);
