@@ -145,7 +145,7 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .ended = frame_end_told,
                                         .save = session_work_kick_device,
                                         .leave = session_work_retire,
-                                        .restored = session_work_restore,
+                                        .restored = closing_restore,
                                         .whole = closing_done,
                                         .recovered = frame_end_settle,
                                         .tied_bytes = tying_state_bytes,

@@ -17,6 +17,13 @@ void closing_note(struct session *s)
         session_set_rounds(s, true);
 }
 
+void closing_restore(struct session *s, const struct store_work *kept)
+{
+    session_work_restore(s, kept);
+    if (kept->any)
+        closing_note(s);
+}
+
 bool closing_done(struct session *s)
 {
     if (!session_waits_for_rounds(s))

@@ -18,6 +18,8 @@
 
 /* A frame was used: session_waits_for_rounds() once the session is to be closed. */
 void closing_note(struct session *s);
+/* session_work_restore(), and what it means for rounds. */
+void closing_restore(struct session *s, const struct store_work *kept);
 /* Has it no rounds to go? Else they are asked to go on: of a session that comes back. */
 bool closing_done(struct session *s);
 /* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */

@@ -1,6 +1,5 @@
 #include "daemon/work/session_work.h"
 
-#include "daemon/work/closing.h"
 #include "proto/geom/pose.h"
 
 static void kick(struct session *s, struct turn *turns, struct turn_entry *e)
@@ -45,8 +44,6 @@ void session_work_retire(struct session *s)
 void session_work_restore(struct session *s, const struct store_work *kept)
 {
     session_work(s)->kept = *kept;
-    if (kept->any)
-        closing_note(s);
 }
 
 struct session *session_work_of_decoder(struct turn_entry *e)
