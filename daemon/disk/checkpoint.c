@@ -31,6 +31,7 @@ struct checkpoint {
     struct codec *codec;
     char id[CHECKPOINT_ID_CAP];
     uint64_t number;
+    uint32_t rounds;
     checkpoint_done_fn *done;
     void *ctx;
 };
@@ -92,10 +93,11 @@ static void *checkpoint_thread(void *arg)
         checkpoint_done_fn *done = c->done;
         void *ctx = c->ctx;
         uint64_t number = c->number, older;
+        uint32_t rounds = c->rounds;
         int rc = write_one(c, &older);
 
         checkpoint_abandon(c);
-        done(ctx, number, older, rc);
+        done(ctx, number, rounds, older, rc);
     }
     return NULL;
 }
@@ -127,13 +129,14 @@ void checkpoint_abandon(struct checkpoint *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number,
+void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, uint32_t rounds,
                        checkpoint_done_fn *done, void *ctx)
 {
     bool late;
 
     snprintf(c->id, sizeof c->id, "%s", id);
     c->number = number;
+    c->rounds = rounds;
     c->done = done;
     c->ctx = ctx;
     pthread_mutex_lock(&c->lock);
@@ -142,7 +145,7 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number,
     pthread_cond_signal(&c->wake);
     pthread_mutex_unlock(&c->lock);
     if (late)
-        done(ctx, number, 0, ERR_STATE);
+        done(ctx, number, rounds, 0, ERR_STATE);
 }
 
 /* ------------------------------------------------------------------------- its life */

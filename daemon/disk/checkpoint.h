@@ -62,10 +62,12 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes);
  *          ERR_MEMORY, ERR_INPUT (id, number 0, or not a row of sections), ERR_STATE (stopped):
  *          those kept before are as they were, or were joined by this one whole, and older is 0
  */
-typedef void checkpoint_done_fn(void *ctx, uint64_t number, uint64_t older, int rc);
+typedef void checkpoint_done_fn(void *ctx, uint64_t number, uint32_t rounds, uint64_t older,
+                                int rc);
 
-/* Write the draft; done() is called once. The session's folder is there already. */
-void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number,
+/* Write the draft; done() is called once, with the same number and rounds: a checkpoint replaces
+ * one of its number. The session's folder is there already. */
+void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, uint32_t rounds,
                        checkpoint_done_fn *done, void *ctx);
 void checkpoint_abandon(struct checkpoint *c);
 

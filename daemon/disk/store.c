@@ -464,3 +464,9 @@ void store_used(struct session *s, struct queue_item *item)
     d->used++;
     d->unsaved++;
 }
+
+void store_round(struct session *s)
+{
+    if (session_disk(s))
+        atomic_fetch_add(&session_disk(s)->rounds, 1);
+}

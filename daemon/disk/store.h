@@ -158,6 +158,8 @@ void store_decode_refused(struct session *s, const struct queue_item *item);
 void store_device_refused(struct session *s, const struct queue_item *item);
 /* A frame was used: by the committer. */
 void store_used(struct session *s, struct queue_item *item);
+/* A closing round changed what a checkpoint holds: likewise. */
+void store_round(struct session *s);
 
 /* ------------------------------------------------------------------------- where it stands */
 

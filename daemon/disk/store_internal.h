@@ -63,7 +63,9 @@ struct session_disk {
     uint64_t refused_before, refused, used; /* refused by the decoder, by the device, and used */
     uint64_t unsaved;                       /* used since the last checkpoint */
     atomic_ullong saved;                    /* number that the newest checkpoint holds */
-    atomic_bool want_save;                  /* a checkpoint, due or not */
+    /* closing rounds since it was opened or came back; those that the newest checkpoint holds */
+    atomic_uint rounds, saved_rounds;
+    atomic_bool want_save;                      /* a checkpoint, due or not */
     _Atomic(struct checkpoint_state *) fetched; /* the newest, read for the worker */
     struct store_ticket tickets[];              /* [queue_frames] */
 };

@@ -237,13 +237,14 @@ static int pack(struct session *s, struct gpu_session *device, const struct stor
     return rc ? rc : pack_ties(s, d, err);
 }
 
-static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
+static void on_saved(void *ctx, uint64_t number, uint32_t rounds, uint64_t older, int rc)
 {
     struct session *s = ctx;
     struct session_disk *d = session_disk(s);
 
     if (rc == 0) {
         atomic_store(&d->saved, number);
+        atomic_store(&d->saved_rounds, rounds);
         atomic_fetch_add(&d->store->checkpoints, 1);
         if (!session_setup(s)->options.record && older)
             journal_log_forget(d->log, older + 1);
@@ -259,7 +260,9 @@ static void on_saved(void *ctx, uint64_t number, uint64_t older, int rc)
 /* Is all on the disk that belongs there? */
 static bool is_saved(const struct session_disk *d)
 {
-    return d->number == atomic_load(&d->saved) || atomic_load(&d->damaged);
+    return (d->number == atomic_load(&d->saved) &&
+            atomic_load(&d->rounds) == atomic_load(&d->saved_rounds)) ||
+           atomic_load(&d->damaged);
 }
 
 static bool due(struct session_disk *d)
@@ -293,7 +296,8 @@ void store_checkpoint(struct session *s, struct gpu_session *device, const struc
     d->unsaved = 0;
     atomic_store(&d->want_save, false);
     session_ref(s);
-    checkpoint_commit(d->store->checkpoint, session_id(s), d->number, on_saved, s);
+    checkpoint_commit(d->store->checkpoint, session_id(s), d->number, atomic_load(&d->rounds),
+                      on_saved, s);
 }
 
 void store_want_checkpoint(struct session *s, bool rest)

@@ -84,6 +84,7 @@ void closing_keep(struct session *s, bool more)
 {
     struct closing *c = &session_work(s)->closing;
 
+    store_round(s);
     if (!more && ++c->source >= session_n_sources(s))
         end(s);
 }

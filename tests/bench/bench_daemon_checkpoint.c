@@ -86,9 +86,10 @@ static void walk(uint32_t points, uint32_t keyframes)
            b.line.cpu->n_keyframes);
 }
 
-static void on_done(void *ctx, uint64_t number, uint64_t older, int rc)
+static void on_done(void *ctx, uint64_t number, uint32_t rounds, uint64_t older, int rc)
 {
     (void)ctx;
+    (void)rounds;
     (void)older;
     must(rc == 0 && number, "a checkpoint");
     sem_post(&b.done);
@@ -126,7 +127,7 @@ static void save(uint64_t number)
          "trajectory_save");
     section_close(d->row, &d->len, TRAJECTORY, 1, 0, len);
     since = clock_us();
-    checkpoint_commit(b.checkpoint, ID, number, on_done, NULL);
+    checkpoint_commit(b.checkpoint, ID, number, 0, on_done, NULL);
     sem_wait(&b.done);
     best(&b.write_ms, since);
 }

@@ -28,6 +28,7 @@ struct checkpoint_rig {
     sem_t done;
     int n_done, rc;
     uint64_t number, older;
+    uint32_t rounds;
 };
 
 /* Sections "T0  " ... "T3  ", of which this build reads version 1. */
@@ -135,12 +136,14 @@ static inline bool checkpoint_rig_right(const struct checkpoint_state *state,
     return at == state->len;
 }
 
-static inline void checkpoint_rig_done(void *ctx, uint64_t number, uint64_t older, int rc)
+static inline void checkpoint_rig_done(void *ctx, uint64_t number, uint32_t rounds, uint64_t older,
+                                       int rc)
 {
     struct checkpoint_rig *r = ctx;
 
     r->n_done++;
     r->number = number;
+    r->rounds = rounds;
     r->older = older;
     r->rc = rc;
     sem_post(&r->done);
@@ -162,7 +165,7 @@ static inline int checkpoint_rig_write(struct checkpoint_rig *r, uint64_t number
     if (!d)
         return ERR_BUSY;
     checkpoint_rig_fill(d, number, bytes);
-    checkpoint_commit(r->c, CHECKPOINT_RIG_ID, number, checkpoint_rig_done, r);
+    checkpoint_commit(r->c, CHECKPOINT_RIG_ID, number, 0, checkpoint_rig_done, r);
     checkpoint_rig_wait(r);
     return r->rc;
 }

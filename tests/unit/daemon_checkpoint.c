@@ -154,7 +154,7 @@ static void names_never_become_paths(void **state)
         d = checkpoint_rig_begin(&rig, small);
         assert_non_null(d);
         checkpoint_rig_fill(d, 1, small);
-        checkpoint_commit(rig.c, i ? CHECKPOINT_RIG_ID : "../x", i ? 0 : 1, checkpoint_rig_done,
+        checkpoint_commit(rig.c, i ? CHECKPOINT_RIG_ID : "../x", i ? 0 : 1, 0, checkpoint_rig_done,
                           &rig);
         checkpoint_rig_wait(&rig);
         assert_int_equal(rig.rc, ERR_INPUT);
@@ -173,8 +173,9 @@ static void one_draft_at_a_time(void **state)
     assert_non_null(d);
     checkpoint_rig_fill(d, 3, small);
     checkpoint_stop(rig.c);
-    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 3, checkpoint_rig_done, &rig);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 3, 7, checkpoint_rig_done, &rig);
     assert_int_equal(rig.n_done, 1);
+    assert_int_equal(rig.rounds, 7);
     assert_int_equal(rig.rc, ERR_STATE);
     assert_null(checkpoint_rig_begin(&rig, small));
     assert_false(checkpoint_rig_has(&rig, 3, ""));
@@ -187,9 +188,10 @@ static void stop_ends_what_was_committed(void **state)
     (void)state;
     assert_non_null(d);
     checkpoint_rig_fill(d, 4, large);
-    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 4, checkpoint_rig_done, &rig);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, 4, 5, checkpoint_rig_done, &rig);
     checkpoint_stop(rig.c);
     assert_int_equal(rig.n_done, 1);
+    assert_int_equal(rig.rounds, 5);
     assert_int_equal(rig.rc, 0);
     assert_loads(4, 4, large, 0);
 }
@@ -274,7 +276,7 @@ static void write_as(uint64_t number, uint32_t tag, unsigned version, unsigned f
     assert_non_null(d);
     checkpoint_rig_fill(d, number, small);
     checkpoint_rig_add(d, number, 9, tag, version, flags, 100);
-    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, number, checkpoint_rig_done, &rig);
+    checkpoint_commit(rig.c, CHECKPOINT_RIG_ID, number, 0, checkpoint_rig_done, &rig);
     checkpoint_rig_wait(&rig);
     assert_int_equal(rig.rc, 0);
 }
