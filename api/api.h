@@ -199,14 +199,25 @@ struct api_depth_picture {
     float pose[7]; /* camera to object, OpenCV axes; identity where the picture is the only one */
 };
 
-/* What an object is enrolled from or looked for in: pictures, or the bytes of a PLY or OBJ
- * file. */
+/* A box in a session's world, turned by the right hand about the axis that points up there. An
+ * object out of it has its origin in the middle of the box and its axes along the sides. */
+#define API_REGION_SIDE_MIN_M 0.01f
+#define API_REGION_SIDE_MAX_M 4.0f
+struct api_region {
+    char session[API_ID_CAP];
+    float centre[3], size[3]; /* metres */
+    float turn_deg;
+};
+
+/* What an object is enrolled from or looked for in: pictures, the bytes of a PLY or OBJ file, or a
+ * region, in which nothing is looked for. */
 struct api_shape {
     int n_pictures;
     const struct api_depth_picture *picture;
-    const uint8_t *mesh; /* NULL: pictures */
+    const uint8_t *mesh; /* NULL: pictures, or a region */
     size_t mesh_len;
-    float mesh_scale; /* metres of one of its units */
+    float mesh_scale;                /* metres of one of its units */
+    const struct api_region *region; /* NULL: pictures, or a mesh */
 };
 
 struct api_object {
@@ -291,8 +302,9 @@ struct core_ops {
 
     /* Objects belong to an owner, as sessions do. Those two calls compute for up to some seconds,
      * and are for a thread that may wait (api/server/tasks.h).
-     * ERR_INPUT: a shape without surface or without pairs; ERR_STATE: the name is taken; ERR_LIMIT;
-     * ERR_BUSY: the owner has as many as it may; ERR_IO */
+     * ERR_INPUT: a shape without surface or without pairs; ERR_STATE: the name is taken, or the
+     * region's session has no map; ERR_LIMIT; ERR_NOT_FOUND: the region's session; ERR_BUSY: the
+     * owner has as many as it may, or that session is coming back; ERR_IO */
     int (*object_add)(struct core *c, const char *owner, const char *name, const char *class_name,
                       const struct api_shape *shape, struct api_object *object, struct err *err);
     /* Looks for the owner's objects: those of names [n_names], or all of them with 0. Fills list

@@ -71,6 +71,16 @@ struct core_census {
 };
 void core_take_census(struct core *c, struct core_census *all);
 
+/* ------------------------------------------------------------------------- its cloud */
+
+/* A session that has a map, with all that came of its frames; session_unref() it. Returns 0;
+ * ERR_NOT_FOUND; ERR_BUSY: it is coming back; ERR_STATE: its kind has no map. */
+MUST_CHECK int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err);
+/* Room for one more copy of a cloud, in all and of its reader (a tenant, NULL = there was no memory
+ * for it), until it is given back. Returns 0; ERR_BUSY; ERR_MEMORY. */
+MUST_CHECK int core_take_export(struct core *c, struct tenant *reader, struct err *err);
+void core_give_export(struct core *c, struct tenant *reader);
+
 /* ------------------------------------------------------------------------- objects: core_ops */
 
 MUST_CHECK int core_objects_add(struct core *c, const char *owner, const char *name,

@@ -3,6 +3,7 @@
 
 #include "daemon/log.h"
 #include "daemon/objects_job.h"
+#include "daemon/session/region.h"
 #include "gpu/recognise/library.h"
 
 #include <stdlib.h>
@@ -46,6 +47,49 @@ static int is_free(struct core *c, const char *owner, const char *name, struct e
     return e ? err_at(err, ERR_STATE, "/name", "there is an object '%s' already", name) : 0;
 }
 
+/* What the session's cloud holds in a box now. The copy of the cloud counts as an export of the
+ * owner's. */
+static int take_region(struct core *c, const char *owner, const struct api_region *r,
+                       struct object_point **points, size_t *n, struct err *err)
+{
+    struct tenant *reader = NULL;
+    struct places places;
+    struct region_box box;
+    struct session *s;
+    int rc = core_find_whole(c, r->session, &s, err);
+
+    if (rc)
+        return rc;
+    rc = region_box(&box, r, session_setup(s)->options.up, err);
+    if (rc == 0) {
+        reader = tenant_get(c->tenants, owner);
+        rc = core_take_export(c, reader, err);
+    }
+    if (rc == 0) {
+        session_get_places(s, &places);
+        rc = region_take(points, n, session_mirror(s), &places, session_setup(s)->options.step_m,
+                         &box, err);
+        core_give_export(c, reader);
+        if ((rc == ERR_INPUT || rc == ERR_LIMIT) && err)
+            snprintf(err->where, sizeof(err->where), "/region");
+    }
+    session_unref(s);
+    return rc;
+}
+
+static int enrol_region(struct core *c, const char *owner, const struct api_region *r,
+                        struct object *o, struct err *err)
+{
+    struct object_point *points = NULL;
+    size_t n;
+    int rc = take_region(c, owner, r, &points, &n, err);
+
+    if (rc == 0)
+        rc = objects_job_enrol_cloud(o, points, n, err);
+    free(points);
+    return rc;
+}
+
 int core_objects_add(struct core *c, const char *owner, const char *name, const char *class_name,
                      const struct api_shape *shape, struct api_object *object, struct err *err)
 {
@@ -62,7 +106,8 @@ int core_objects_add(struct core *c, const char *owner, const char *name, const 
     if (rc == 0)
         rc = is_free(c, owner, name, err);
     if (rc == 0)
-        rc = objects_job_enrol(&o, shape, &c->draining, err);
+        rc = shape->region ? enrol_region(c, owner, shape->region, &o, err)
+                           : objects_job_enrol(&o, shape, &c->draining, err);
     if (rc == 0) {
         snprintf(o.name, sizeof(o.name), "%s", name);
         rc = objects_add(c->objects, owner, class_name, &o, &made, err);

@@ -181,8 +181,7 @@ static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int
 
 /* ------------------------------------------------------------------------- what came of it */
 
-/* A session that has a map, with all that came of its frames. */
-static int find_whole(struct core *c, const char *id, struct session **s, struct err *err)
+int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err)
 {
     const struct pipeline *kind;
     int rc = find(c, id, s, err);
@@ -198,8 +197,7 @@ static int find_whole(struct core *c, const char *id, struct session **s, struct
     return rc;
 }
 
-/* Room for one more export, in all and of its reader. */
-static int take_export(struct core *c, struct tenant *reader, struct err *err)
+int core_take_export(struct core *c, struct tenant *reader, struct err *err)
 {
     int max = core_config(c).limits.exports, rc;
 
@@ -212,7 +210,7 @@ static int take_export(struct core *c, struct tenant *reader, struct err *err)
     return rc;
 }
 
-static void give_export(struct core *c, struct tenant *reader)
+void core_give_export(struct core *c, struct tenant *reader)
 {
     atomic_fetch_sub(&c->exports, 1);
     tenant_give_export(reader);
@@ -222,7 +220,7 @@ static int op_submaps(struct core *c, const char *id, struct api_submap *list, i
                       struct err *err)
 {
     struct session *s;
-    int rc = find_whole(c, id, &s, err);
+    int rc = core_find_whole(c, id, &s, err);
 
     *n = 0;
     if (rc)
@@ -258,7 +256,7 @@ static int op_submap_place(struct core *c, const char *id, uint32_t submap, cons
                            struct err *err)
 {
     struct session *s;
-    int rc = find_whole(c, id, &s, err);
+    int rc = core_find_whole(c, id, &s, err);
 
     if (rc)
         return rc;
@@ -281,13 +279,13 @@ static int op_export_open(struct core *c, const char *id, const char *reader, bo
     struct places places;
     struct tenant *tenant;
     struct session *s;
-    int rc = find_whole(c, id, &s, err);
+    int rc = core_find_whole(c, id, &s, err);
 
     *out = NULL;
     if (rc)
         return rc;
     tenant = reader[0] ? tenant_get(c->tenants, reader) : session_setup(s)->tenant;
-    rc = take_export(c, tenant, err);
+    rc = core_take_export(c, tenant, err);
     if (rc)
         goto out;
     e = calloc(1, sizeof(*e));
@@ -298,7 +296,7 @@ static int op_export_open(struct core *c, const char *id, const char *reader, bo
     rc = e ? export_open(&e->export, session_mirror(s), &frame, &places, unplaced, err)
            : err_set(err, ERR_MEMORY, "no memory for an export");
     if (rc) {
-        give_export(c, tenant);
+        core_give_export(c, tenant);
         free(e);
         goto out;
     }
@@ -320,7 +318,7 @@ static size_t op_export_read(struct core_export *e, uint64_t offset, uint8_t *bu
 static void op_export_close(struct core_export *e)
 {
     export_close(&e->export);
-    give_export(e->core, e->reader);
+    core_give_export(e->core, e->reader);
     free(e);
 }
 
@@ -328,7 +326,7 @@ static int op_trajectory(struct core *c, const char *id, uint64_t first, struct 
                          int cap, int *n, struct err *err)
 {
     struct session *s;
-    int rc = find_whole(c, id, &s, err);
+    int rc = core_find_whole(c, id, &s, err);
 
     if (rc)
         return rc;

@@ -60,7 +60,7 @@ static int read_mesh(struct mesh *m, struct object_mesh *view, const struct api_
 {
     int rc = mesh_read(m, shape->mesh, shape->mesh_len, shape->mesh_scale, err);
 
-    *view = (struct object_mesh){m->xyz, m->n_points, m->corner, m->n_triangles};
+    *view = (struct object_mesh){m->xyz, m->n_points, m->corner, m->n_triangles, 2};
     return rc;
 }
 
@@ -108,6 +108,15 @@ static int add_mesh(struct object *o, const struct api_shape *shape,
     return rc;
 }
 
+static int has_tensors(const struct object *o, struct err *err)
+{
+    return o->n_tensors ? 0
+                        : err_set(err, ERR_INPUT,
+                                  "nothing of it can be recognised: its surface is flat, or "
+                                  "smaller than %.0f mm",
+                                  5e3 * (double)OBJECTS_JOB_UNIT_M);
+}
+
 int objects_job_enrol(struct object *o, const struct api_shape *shape, objects_job_stop *stop,
                       struct err *err)
 {
@@ -123,13 +132,21 @@ int objects_job_enrol(struct object *o, const struct api_shape *shape, objects_j
         if (rc == 0)
             rc = lies_at(add_picture(o, &shape->picture[i], &sp, &tp, err), err, "depth", i);
     }
-    if (rc == 0 && o->n_tensors == 0)
-        rc = lies_at(err_set(err, ERR_INPUT,
-                             "nothing of it can be recognised: its surface is flat, or smaller "
-                             "than %.0f mm",
-                             5e3 * (double)OBJECTS_JOB_UNIT_M),
-                     err, shape->mesh ? "mesh" : "views", -1);
-    return rc;
+    return rc ? rc : lies_at(has_tensors(o, err), err, shape->mesh ? "mesh" : "views", -1);
+}
+
+int objects_job_enrol_cloud(struct object *o, const struct object_point *point, size_t n,
+                            struct err *err)
+{
+    const struct surface_params sp = surface_params_default();
+    const struct tensor_params tp = objects_job_params();
+    int rc;
+
+    *o = (struct object){0};
+    rc = object_add_cloud(o, point, n, &sp, &tp, err);
+    if (rc == 0)
+        rc = has_tensors(o, err);
+    return lies_at(rc, err, "region", -1);
 }
 
 /* ------------------------------------------------------------------------- search */

@@ -29,6 +29,11 @@ struct tensor_params objects_job_params(void);
 MUST_CHECK int objects_job_enrol(struct object *o, const struct api_shape *shape,
                                  objects_job_stop *stop, struct err *err);
 
+/* The same out of points of a surface, in the object's frame: gpu/recognise/object.h. where =
+ * "/region". */
+MUST_CHECK int objects_job_enrol_cloud(struct object *o, const struct object_point *point, size_t n,
+                                       struct err *err);
+
 /*
  * objects_job_match - which objects one picture, or a mesh seen from all around, shows
  *

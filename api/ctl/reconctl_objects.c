@@ -17,7 +17,7 @@
 
 struct arguments {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *class_name, *camera, *poses;
+    const char *class_name, *camera, *poses, *session, *box;
     double scale;
 };
 
@@ -37,6 +37,10 @@ static const struct reconctl_option add_options[] = {
     {"poses", 0, "FILE", RECONCTL_TEXT, AT(poses), 0, 0,
      "Where the pictures were taken: a line each of the TUM format, camera to object"},
     SCALE,
+    {"session", 0, "SESSION", RECONCTL_TEXT, AT(session), 0, 0,
+     "Enrol what a session's cloud holds in --box, instead of files"},
+    {"box", 0, "X,Y,Z,SX,SY,SZ[,TURN]", RECONCTL_TEXT, AT(box), 0, 0,
+     "Middle and sides of a box in metres, and its turn about the up axis in degrees"},
     {0},
 };
 static const struct reconctl_option match_options[] = {CAMERA, SCALE, {0}};
@@ -80,24 +84,43 @@ static int put_file(struct body *b, const char *key, const struct file_content *
     return 0;
 }
 
+/* Numbers with commas between them, as many as there are, at most `most`. Returns how many; -1: it
+ * is something else. */
+static int read_numbers(float *v, int most, const char *text)
+{
+    char *end;
+
+    for (int n = 0; n < most; n++) {
+        v[n] = strtof(text, &end);
+        if (end == text || !isfinite(v[n]) || (*end && *end != ','))
+            return -1;
+        if (!*end)
+            return n + 1;
+        text = end + 1;
+    }
+    return -1;
+}
+
+static void put_numbers(struct body *b, const char *key, const float *v, int n)
+{
+    json_open_list(&b->w, key);
+    for (int i = 0; i < n; i++)
+        json_put_f32(&b->w, NULL, v[i]);
+    json_close(&b->w);
+}
+
 static int put_camera(struct body *b, const char *text, struct err *err)
 {
     static const char *const names[] = {"fx", "fy", "cx", "cy"};
-    const char *at = text;
-    char *end;
-    float v;
+    float v[4];
 
     if (!text)
         return err_set(err, ERR_INPUT, "a depth picture needs --camera FX,FY,CX,CY");
+    if (read_numbers(v, 4, text) != 4)
+        return err_set(err, ERR_INPUT, "--camera: '%.60s' is not four numbers FX,FY,CX,CY", text);
     json_open_map(&b->w, "camera");
-    for (int i = 0; i < 4; i++) {
-        v = strtof(at, &end);
-        if (end == at || !isfinite(v) || *end != (i < 3 ? ',' : '\0'))
-            return err_set(err, ERR_INPUT, "--camera: '%.60s' is not four numbers FX,FY,CX,CY",
-                           text);
-        json_put_f32(&b->w, names[i], v);
-        at = end + 1;
-    }
+    for (int i = 0; i < 4; i++)
+        json_put_f32(&b->w, names[i], v[i]);
     json_close(&b->w);
     return 0;
 }
@@ -167,6 +190,32 @@ static int put_mesh(struct body *b, const struct arguments *o, const struct file
     return put_file(b, "mesh", file, err);
 }
 
+/* A box of a session, whose id is looked up. */
+static int put_region(struct body *b, const struct arguments *o, struct err *err)
+{
+    char id[CONTROL_ID_CAP];
+    struct reconctl_link link;
+    float v[7] = {0};
+    int n = read_numbers(v, 7, o->box), rc;
+
+    if (n < 6)
+        return err_set(err, ERR_INPUT, "--box: '%.60s' is not six or seven numbers", o->box);
+    rc = reconctl_link_open(&link, &o->common, false, err);
+    if (rc)
+        return rc;
+    rc = reconctl_find_session(id, link.client, o->session, err);
+    reconctl_link_close(&link);
+    if (rc)
+        return rc;
+    json_open_map(&b->w, "region");
+    json_put_text(&b->w, "session", id);
+    put_numbers(b, "centre", v, 3);
+    put_numbers(b, "size", v + 3, 3);
+    json_put_f32(&b->w, "turn", v[6]);
+    json_close(&b->w);
+    return 0;
+}
+
 /* Loads the files of the operands from `first` on. Returns how many; negative: an error. */
 static int load(struct file_content *file, const struct arguments *o, int first, int last,
                 size_t *chars, struct err *err)
@@ -190,13 +239,18 @@ static int make_add(struct body *b, const struct arguments *o, struct err *err)
     size_t chars;
     int n = load(file, o, 1, o->common.n_operands, &chars, err);
     int rc = n < 0 ? n : body_open(b, chars, err);
+    bool region = o->session || o->box;
+
+    if (rc == 0 && (region ? n > 0 || !o->session || !o->box : n == 0))
+        rc = err_set(err, ERR_INPUT, "either files or --session and --box say what it looks like");
 
     if (rc == 0) {
         json_put_text(&b->w, "name", o->common.operands[0]);
         if (o->class_name)
             json_put_text(&b->w, "class", o->class_name);
-        rc = n > 1 || is_png(&file[0]) ? put_views(b, o, file, n, err)
-                                       : put_mesh(b, o, &file[0], err);
+        rc = region                      ? put_region(b, o, err)
+             : n > 1 || is_png(&file[0]) ? put_views(b, o, file, n, err)
+                                         : put_mesh(b, o, &file[0], err);
     }
     for (int i = 0; i < RECONCTL_OPERANDS_MAX; i++)
         free(file[i].data);
@@ -394,8 +448,9 @@ static int run_rm(void *arguments)
 
 const struct reconctl_command reconctl_objects_add_command = {
     .name = "objects add",
-    .operands = "NAME FILE...",
-    .summary = "Enrol an object by depth pictures of it, or by a mesh (PLY, OBJ)",
+    .operands = "NAME [FILE]...",
+    .summary =
+        "Enrol an object by depth pictures, a mesh (PLY, OBJ), or a part of a session's cloud",
     .options = add_options,
     .size = sizeof(struct arguments),
     .defaults = set_defaults,

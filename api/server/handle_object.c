@@ -13,9 +13,10 @@
 #define MATCH_JSON_MAX 512
 #define LIST_MAX 1024 /* objects.per_owner is no more */
 #define BODY_DEPTH_MAX 5
-#define COMMAS_MAX 4096 /* of a body; 64 views have some thousand */
-#define FAR_M 100.0f    /* a camera is no farther from its object */
-#define SCALE_MIN 1e-6f /* metres of a unit of a mesh */
+#define COMMAS_MAX 4096   /* of a body; 64 views have some thousand */
+#define FAR_M 100.0f      /* a camera is no farther from its object */
+#define REGION_FAR_M 1e6f /* where submaps can lie */
+#define SCALE_MIN 1e-6f   /* metres of a unit of a mesh */
 #define SCALE_MAX 1e3f
 #define NAMES_MAX 64 /* that a search may ask for */
 
@@ -98,6 +99,7 @@ static void leave_matches(struct http_request *r, const struct api_match *list, 
 struct wanted {
     char name[API_OBJECT_CAP], class_name[API_OBJECT_CAP];
     struct api_shape shape;
+    struct api_region region;
     struct api_depth_picture picture[API_OBJECT_VIEWS_MAX];
     uint8_t *decoded[API_OBJECT_VIEWS_MAX + 1]; /* free() them */
     int n_decoded;
@@ -202,19 +204,48 @@ static void get_views(struct wanted *to, const struct json_at *at)
     }
 }
 
+static void get_region(struct wanted *to, const struct json_at *at)
+{
+    static const char *const members[] = {"session", "centre", "size", "turn", NULL};
+    struct api_region *r = &to->region;
+    struct json_at region;
+
+    if (!json_get_map(at, "region", &region))
+        return;
+    json_only(&region, members);
+    json_require(&region, "session");
+    json_require(&region, "centre");
+    json_require(&region, "size");
+    (void)json_get_text(&region, "session", r->session, sizeof r->session);
+    (void)json_get_f32s(&region, "centre", r->centre, 3, (double)REGION_FAR_M);
+    if (json_get_f32s(&region, "size", r->size, 3, (double)API_REGION_SIDE_MAX_M))
+        for (int k = 0; k < 3; k++)
+            if (!(r->size[k] >= API_REGION_SIDE_MIN_M)) {
+                json_note(&region, "size", "has sides of %g to %g m", (double)API_REGION_SIDE_MIN_M,
+                          (double)API_REGION_SIDE_MAX_M);
+                break;
+            }
+    (void)json_get_f32(&region, "turn", &r->turn_deg, -360, 360);
+    to->shape.region = r;
+}
+
 static void get_object(struct wanted *to, const struct json_at *at)
 {
-    static const char *const members[] = {"name", "class", "views", "mesh", "mesh_scale", NULL};
+    static const char *const members[] = {"name",       "class",  "views", "mesh",
+                                          "mesh_scale", "region", NULL};
     bool views = json_member(at->map, "views"), mesh = json_member(at->map, "mesh");
+    bool region = json_member(at->map, "region");
 
     json_only(at, members);
     json_require(at, "name");
     (void)json_get_text(at, "name", to->name, sizeof to->name);
     (void)json_get_text(at, "class", to->class_name, sizeof to->class_name);
-    if (views == mesh)
-        json_note(at, "views", "either views or mesh says what it looks like");
+    if (views + mesh + region != 1)
+        json_note(at, "views", "either views or mesh or region says what it looks like");
     else if (mesh)
         get_mesh(to, at);
+    else if (region)
+        get_region(to, at);
     else
         get_views(to, at);
 }
@@ -322,7 +353,9 @@ static void add(void *request)
 
     if (!w)
         return;
-    if (r->config->ops->object_add(r->config->core, r->who.name, w->name, w->class_name, &w->shape,
+    /* A region shows what GET .../cloud does. */
+    if ((w->shape.region && auth_may(&r->who, AUTH_READ, w->region.session, &err)) ||
+        r->config->ops->object_add(r->config->core, r->who.name, w->name, w->class_name, &w->shape,
                                    &object, &err)) {
         refuse(r, &err);
     } else {

@@ -143,3 +143,16 @@ int options_resolve(struct session_options *o, const struct gpu_line *line,
         least_common_multiple(*depth ? (*depth)->multiple : 1, *motion ? (*motion)->multiple : 1);
     return *depth || *motion ? choose_net(o, *multiple, err) : 0;
 }
+
+struct vec3 options_up(enum session_up up)
+{
+    float sign = up == SESSION_UP_MINUS_X || up == SESSION_UP_MINUS_Y || up == SESSION_UP_MINUS_Z
+                     ? -1.0f
+                     : 1.0f;
+
+    if (up == SESSION_UP_X || up == SESSION_UP_MINUS_X)
+        return vec3_make(sign, 0, 0);
+    if (up == SESSION_UP_Z || up == SESSION_UP_MINUS_Z)
+        return vec3_make(0, 0, sign);
+    return vec3_make(0, sign, 0);
+}

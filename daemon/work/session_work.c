@@ -1,5 +1,6 @@
 #include "daemon/work/session_work.h"
 
+#include "daemon/session/options.h"
 #include "proto/geom/pose.h"
 
 static void kick(struct session *s, struct turn *turns, struct turn_entry *e)
@@ -58,19 +59,6 @@ struct session *session_work_of_device(struct turn_entry *e)
 
 /* ------------------------------------------------------------------------- upright pictures */
 
-static struct vec3 direction_of(enum session_up up)
-{
-    float sign = up == SESSION_UP_MINUS_X || up == SESSION_UP_MINUS_Y || up == SESSION_UP_MINUS_Z
-                     ? -1.0f
-                     : 1.0f;
-
-    if (up == SESSION_UP_X || up == SESSION_UP_MINUS_X)
-        return vec3_make(sign, 0, 0);
-    if (up == SESSION_UP_Z || up == SESSION_UP_MINUS_Z)
-        return vec3_make(0, 0, sign);
-    return vec3_make(0, sign, 0);
-}
-
 uint32_t session_work_picture_shape(const struct queue_item *item)
 {
     uint32_t shape = (uint32_t)item->frame.width * 2048u / (uint32_t)item->frame.height;
@@ -91,7 +79,7 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
     /* the trackers that have these axes have worlds whose y points up */
     if (posed && (o->upright == SESSION_UPRIGHT_GRAVITY ||
                   (o->upright == SESSION_UPRIGHT_AUTO && item->convention == FRAME_POSE_OPENGL)))
-        return pose_turn(&f->T_wc, direction_of(o->up), k->kept.any ? k->kept.turn : -1);
+        return pose_turn(&f->T_wc, options_up(o->up), k->kept.any ? k->kept.turn : -1);
     if (o->upright != SESSION_UPRIGHT_EXIF && frame_up(f, item->convention, &up))
         return pose_turn(&here, up, k->kept.any ? k->kept.turn : -1);
     return item->exif_turn;

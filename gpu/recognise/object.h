@@ -68,6 +68,7 @@ struct object_mesh {
     size_t n_points;
     const uint32_t *corner; /* [n_triangles][3] */
     size_t n_triangles;
+    int sides; /* that are seen: 1 or 2 of render.h */
 };
 
 /* Sizes of a mesh that makes an object: radii of the ball around it. */
@@ -91,6 +92,24 @@ MUST_CHECK int object_mesh_draw(float *depth, const struct object_mesh *mesh, st
 MUST_CHECK int object_add_mesh(struct object *o, const struct object_mesh *mesh,
                                const struct surface_params *s, const struct tensor_params *t,
                                struct err *err);
+
+/*
+ * object_add_cloud - object_add_mesh() of points on a surface, each drawn as a patch of it
+ *
+ * A surface that was seen from one side is enrolled from that side: the normals say which. Edges
+ * between faces are where the planes of points on both sides meet.
+ * In:      point [n] of the object alone, in its frame; normals of length 1, away from it. Points
+ *          without a normal (0 0 0) say how densely the surface is covered, and are not drawn
+ * Maths:   MATH.md (O19)
+ * Returns: what object_add_mesh() does; ERR_INPUT: fewer than OBJECT_CLOUD_MIN points have normals;
+ *          ERR_LIMIT: n > OBJECT_CLOUD_MAX
+ * Cost:    half a kilobyte and 30 us a point beside the views
+ */
+#define OBJECT_CLOUD_MIN 100
+#define OBJECT_CLOUD_MAX (1 << 17)
+MUST_CHECK int object_add_cloud(struct object *o, const struct object_point *point, size_t n,
+                                const struct surface_params *s, const struct tensor_params *t,
+                                struct err *err);
 
 size_t object_bytes(const struct object *o);
 /* out [object_bytes()]. */

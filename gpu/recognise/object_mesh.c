@@ -43,7 +43,7 @@ int object_mesh_views(struct intrinsics *K, struct rigid T_oc[OBJECT_MESH_VIEWS]
 
     if (!(radius >= OBJECT_RADIUS_MIN_M && radius <= OBJECT_RADIUS_MAX_M))
         return err_set(err, ERR_INPUT,
-                       "the mesh has a radius of %.3g m, objects have %.2g to %.2g m; is it in "
+                       "its surface has a radius of %.3g m, objects have %.2g to %.2g m; is it in "
                        "metres?",
                        (double)radius, (double)OBJECT_RADIUS_MIN_M, (double)OBJECT_RADIUS_MAX_M);
     far = far > NEAREST_M ? far : NEAREST_M;
@@ -63,10 +63,10 @@ int object_mesh_draw(float *depth, const struct object_mesh *mesh, struct intrin
                      const struct rigid *T_oc, struct err *err)
 {
     size_t seen = render_depth(depth, OBJECT_MESH_W, OBJECT_MESH_H, K, T_oc, mesh->xyz,
-                               mesh->corner, mesh->n_triangles);
+                               mesh->corner, mesh->n_triangles, mesh->sides);
 
     if (seen == RENDER_TOO_MUCH)
-        return err_set(err, ERR_LIMIT, "the mesh's triangles lie over each other too often");
+        return err_set(err, ERR_LIMIT, "its triangles lie over each other too often");
     return seen > 0;
 }
 
@@ -89,6 +89,6 @@ int object_add_mesh(struct object *o, const struct object_mesh *mesh,
     }
     free(depth);
     if (rc == 0 && o->n_views == before)
-        rc = err_set(err, ERR_INPUT, "the mesh shows no surface from anywhere");
+        rc = err_set(err, ERR_INPUT, "it shows no surface from anywhere");
     return rc;
 }

@@ -78,10 +78,12 @@ static double most(double a, double b, double c)
     return fmax(a, fmax(b, c));
 }
 
-/* (O18) One over depth is linear in the picture. Returns how many pixels were looked at. */
-static size_t draw(float *depth, int w, int h, const struct corner c[3])
+/* (O18) One over depth is linear in the picture. What shows a side that is not seen is negative
+ * until all is drawn. Returns how many pixels were looked at. */
+static size_t draw(float *depth, int w, int h, const struct corner c[3], int sides)
 {
     double area = edge(&c[0], &c[1], c[2].u, c[2].v);
+    float sign = sides == 1 && area > 0 ? -1.0f : 1.0f; /* v runs down: it is clockwise */
     int u0 = (int)ceil(fmin(fmax(0, least(c[0].u, c[1].u, c[2].u)), w));
     int v0 = (int)ceil(fmin(fmax(0, least(c[0].v, c[1].v, c[2].v)), h));
     int u1 = (int)floor(fmax(fmin(w - 1, most(c[0].u, c[1].u, c[2].u)), -1));
@@ -97,14 +99,14 @@ static size_t draw(float *depth, int w, int h, const struct corner c[3])
             if (a < 0 || b < 0 || g < 0)
                 continue;
             z = (float)(1.0 / (a * c[0].inverse + b * c[1].inverse + g * c[2].inverse));
-            if (!(*at > 0) || z < *at)
-                *at = z;
+            if (*at == 0 || z < fabsf(*at))
+                *at = sign * z;
         }
     return (size_t)(u1 - u0 + 1) * (size_t)(v1 - v0 + 1);
 }
 
 size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struct rigid *T_oc,
-                    const float *xyz, const uint32_t *corner, size_t n_triangles)
+                    const float *xyz, const uint32_t *corner, size_t n_triangles, int sides)
 {
     struct rigid T_co = rigid_inverse(T_oc);
     size_t pixels = (size_t)w * (size_t)h, seen = 0, work = 0;
@@ -116,11 +118,13 @@ size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struc
         for (int k = 0; k < 3; k++)
             ahead &= project(&c[k], K, &T_co, xyz + 3 * (size_t)corner[3 * i + (size_t)k]);
         if (ahead)
-            work += draw(depth, w, h, c);
+            work += draw(depth, w, h, c, sides);
     }
     if (work > RENDER_WORK_MAX)
         return RENDER_TOO_MUCH;
-    for (size_t i = 0; i < pixels; i++)
+    for (size_t i = 0; i < pixels; i++) {
+        depth[i] = depth[i] > 0 ? depth[i] : 0;
         seen += depth[i] > 0;
+    }
     return seen;
 }

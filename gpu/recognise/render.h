@@ -25,15 +25,17 @@ struct rigid render_look(struct vec3 from, struct vec3 at, struct vec3 up);
 /*
  * render_depth - what a camera sees of triangles
  *
- * Both sides of a triangle are seen. One with a corner nearer than RENDER_NEAR_M is left out.
+ * A triangle with a corner nearer than RENDER_NEAR_M is left out.
  * Frames:  T_oc takes the camera's points to the mesh's frame
- * In:      xyz [n_points][3], corner [n_triangles][3], each below n_points
+ * In:      xyz [n_points][3], corner [n_triangles][3], each below n_points; sides: 2, both of a
+ *          triangle are seen; 1, that from which its corners run counter-clockwise, while the other
+ *          one hides what is behind it and shows nothing
  * Out:     depth [h][w], metres along z, at the pixels' centres; 0: nothing
  * Maths:   MATH.md (O18)
  * Returns: pixels that see something; RENDER_TOO_MUCH: depth is not complete
  */
 size_t render_depth(float *depth, int w, int h, struct intrinsics K, const struct rigid *T_oc,
-                    const float *xyz, const uint32_t *corner, size_t n_triangles);
+                    const float *xyz, const uint32_t *corner, size_t n_triangles, int sides);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@ static void look(const struct api_shape *shape)
 {
     struct fake_objects_seen *s = &fake_objects_seen;
 
+    s->region = shape->region ? *shape->region : (struct api_region){.session = ""};
     s->n_pictures = shape->n_pictures;
     s->mesh_len = shape->mesh_len;
     s->mesh_scale = shape->mesh_scale;
@@ -50,6 +51,8 @@ static int put(const char *owner, const char *name, const char *class_name,
 {
     if (strcmp(name, "flat") == 0)
         return err_at(err, ERR_INPUT, "/mesh", "nothing of it can be recognised");
+    if (strcmp(name, "lost") == 0)
+        return err_set(err, ERR_NOT_FOUND, "no such session");
     if (strchr(name, '/'))
         return err_at(err, ERR_INPUT, "/name", "no name has a slash");
     if (find(owner, name))

@@ -17,6 +17,7 @@ struct fake_objects_seen {
     float mesh_scale;
     struct intrinsics camera;
     float pose[7];
+    struct api_region region;
 };
 extern struct fake_objects_seen fake_objects_seen;
 void fake_objects_clear(void);

@@ -18,6 +18,8 @@
 #define CAMERA "\"camera\":{\"fx\":500,\"fy\":501,\"cx\":320,\"cy\":240.5}"
 #define POSE "\"pose\":[0,0,0.6,0.8,1,2,3]"
 #define VIEW "{\"depth\":\"AAECAw==\"," CAMERA "," POSE "}"
+#define REGION(size, turn) \
+    "{\"session\":\"abc\",\"centre\":[1,2,-3],\"size\":" size ",\"turn\":" turn "}"
 #define MUG "{\"name\":\"mug\",\"class\":\"cup\",\"mesh\":\"AAECAwQ=\",\"mesh_scale\":0.001}"
 
 static struct edge edge;
@@ -89,6 +91,25 @@ static void views(void **state)
     assert_true(s->n_pictures == 1 && s->png_len == 3 && s->pose[3] == 1 && s->pose[4] == 0);
 }
 
+/* A region's session is one that the token may read, and the core finds it. */
+static void region(void **state)
+{
+    const struct fake_objects_seen *s = &fake_objects_seen;
+    (void)state;
+    expect("POST", "/v1/objects", EDGE_INGEST,
+           "{\"name\":\"part\",\"region\":" REGION("[0.5,0.25,4]", "-40") "}", 201, "part");
+    assert_true(s->n_pictures == 0 && s->mesh_len == 0);
+    assert_string_equal(s->region.session, "abc");
+    assert_true(s->region.centre[2] == -3 && s->region.size[1] == 0.25f &&
+                s->region.turn_deg == -40);
+    expect("POST", "/v1/objects", EDGE_INGEST,
+           "{\"name\":\"lost\",\"region\":" REGION("[1,1,1]", "0") "}", 404, "no such session");
+    expect("POST", "/v1/objects", EDGE_VIEW,
+           "{\"name\":\"part\",\"region\":" REGION("[1,1,1]", "0") "}", 403, NULL);
+    expect("POST", "/v1/objects/match", EDGE_INGEST, "{\"region\":" REGION("[1,1,1]", "0") "}", 422,
+           "\"/region\"");
+}
+
 static void match(void **state)
 {
     (void)state;
@@ -117,7 +138,9 @@ static void bad_bodies(void **state)
         {"", "[]", 400, NULL},
         {"", "{\"name\":\"a\",\"name\":\"b\"}", 400, NULL},
         {"", "{}", 422, "\"/name\""},
-        {"", "{\"name\":\"a\"}", 422, "either views or mesh"},
+        {"", "{\"name\":\"a\"}", 422, "either views or mesh or region"},
+        {"", "{\"name\":\"a\",\"mesh\":\"AAEC\",\"region\":" REGION("[1,1,1]", "0") "}", 422,
+         "either"},
         {"", "{\"name\":\"a\",\"views\":[" VIEW "],\"mesh\":\"AAEC\"}", 422, "either views"},
         {"", "{\"name\":7,\"mesh\":\"AAEC\"}", 422, "\"/name\""},
         {"", "{\"name\":\"a\",\"colour\":1,\"mesh\":\"AAEC\"}", 422, "\"/colour\""},
@@ -160,6 +183,25 @@ static void bad_bodies(void **state)
     assert_int_equal(atomic_load(&fake_objects_seen.adds), before);
     expect("POST", "/v1/objects", EDGE_INGEST, "{\"name\":\"flat\",\"mesh\":\"AAEC\"}", 422,
            "\"/mesh\"");
+}
+
+/* The same of regions. */
+static void bad_regions(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"name\":\"a\",\"region\":7}", "\"/region\""},
+        {"{\"name\":\"a\",\"region\":{}}", "\"/region/session\""},
+        {"{\"name\":\"a\",\"region\":{\"session\":\"x\",\"size\":[1,1,1]}}", "\"/region/centre\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,1]", "0") "}", "\"/region/size\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,0,1]", "0") "}", "\"/region/size\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,-1,1]", "0") "}", "\"/region/size\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,4.1,1]", "0") "}", "\"/region/size\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,1,1]", "400") "}", "\"/region/turn\""},
+        {"{\"name\":\"a\",\"region\":" REGION("[1,1,1]", "0,\"id\":1") "}", "\"/region/id\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect("POST", "/v1/objects", EDGE_INGEST, rows[i][0], 422, rows[i][1]);
 }
 
 /* More views than there may be are refused, not cut. */
@@ -301,8 +343,9 @@ static void stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(life),   T(views),        T(match),         T(bad_bodies), T(too_many_views),
-        T(rights), T(large_bodies), T(nothing_waits), T(stop),
+        T(life),         T(views),         T(region),         T(match),
+        T(bad_bodies),   T(bad_regions),   T(too_many_views), T(rights),
+        T(large_bodies), T(nothing_waits), T(stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -403,7 +403,10 @@ static void tokens_and_ranks_are_kept(void **state)
 /* What is being put together again is not handed out as if it were all. */
 static void half_a_cloud_is_not_exported(void **state)
 {
+    struct api_region region = {.size = {1, 1, 1}};
+    const struct api_shape shape = {.region = &region};
     struct session_pose poses[64];
+    struct api_object object;
     struct core_export *e;
     uint64_t total, hash;
     struct err err = {0};
@@ -420,6 +423,8 @@ static void half_a_cloud_is_not_exported(void **state)
     assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &total, &hash, &err),
                      ERR_BUSY);
     assert_int_equal(core_ops.trajectory(r.core, id, 0, poses, 64, &n, &err), ERR_BUSY);
+    memcpy(region.session, id, sizeof(region.session));
+    assert_int_equal(core_ops.object_add(r.core, "", "part", "", &shape, &object, &err), ERR_BUSY);
     wait_until_back(&r, id);
     assert_int_equal(core_ops.export_open(r.core, id, "", false, &e, &total, &hash, &err), 0);
     assert_int_equal(hash, rig_info(&r, id).hash);

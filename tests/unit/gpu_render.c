@@ -26,7 +26,7 @@ static void slanted(void **state)
                                 0.5f,  0.5f,  2.25f, -0.5f, 0.5f,  1.75f};
     static const uint32_t corner[] = {0, 1, 2, 2, 0, 3}; /* each turned another way */
     const struct rigid T = rigid_identity();
-    size_t n = render_depth(depth, W, H, K, &T, xyz, corner, 2), seen = 0;
+    size_t n = render_depth(depth, W, H, K, &T, xyz, corner, 2, 2), seen = 0;
     (void)state;
     for (int v = 0; v < H; v++)
         for (int u = 0; u < W; u++) {
@@ -50,11 +50,11 @@ static void order(void **state)
     static const uint32_t a[] = {0, 1, 2, 3, 4, 5}, b[] = {3, 4, 5, 0, 1, 2}, c[] = {6, 7, 8};
     const struct rigid T = rigid_identity();
     (void)state;
-    assert_true(render_depth(depth, W, H, K, &T, xyz, a, 2) > 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, a, 2, 2) > 0);
     assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
-    assert_true(render_depth(depth, W, H, K, &T, xyz, b, 2) > 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, b, 2, 2) > 0);
     assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
-    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, c, 1), 0);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, c, 1, 2), 0);
 }
 
 /* A camera that looks at a point has it in the middle, ahead, and `up` above it. */
@@ -108,7 +108,7 @@ static void views(void **state)
         assert_int_equal(object_mesh_views(&camera, T_oc, &m, &err), 0);
         for (int i = 0; i < OBJECT_MESH_VIEWS; i++) {
             assert_true(render_depth(big, OBJECT_MESH_W, OBJECT_MESH_H, camera, &T_oc[i], m.xyz,
-                                     m.corner, m.n_triangles) > 100);
+                                     m.corner, m.n_triangles, 2) > 100);
             for (int k = 0; k < OBJECT_MESH_W; k++)
                 assert_true(big[k] == 0 && big[(OBJECT_MESH_H - 1) * OBJECT_MESH_W + k] == 0);
         }
@@ -166,16 +166,110 @@ static void far_away(void **state)
     static const uint32_t corner[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
     const struct rigid T = rigid_identity();
     (void)state;
-    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner, 1), 0);
-    assert_true(render_depth(depth, W, H, K, &T, xyz, corner + 3, 1) <= W * H);
-    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner + 6, 1), 0);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner, 1, 2), 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, corner + 3, 1, 2) <= W * H);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, corner + 6, 1, 2), 0);
+}
+
+/* Of a triangle that is seen from one side the other one hides what is behind it. */
+static void one_sided(void **state)
+{
+    static const float xyz[] = {-5, -5, 2, 5, -5, 2, 0, 9, 2, -5, -5, 3, 5, -5, 3, 0, 9, 3};
+    static const uint32_t towards[] = {0, 2, 1}, away[] = {0, 1, 2}, both[] = {0, 1, 2, 3, 5, 4},
+                          other[] = {3, 5, 4, 0, 1, 2};
+    const struct rigid T = rigid_identity();
+    (void)state;
+    assert_true(render_depth(depth, W, H, K, &T, xyz, towards, 1, 1) > 0);
+    assert_float_equal(depth[24 * W + 32], 2, 1e-5f);
+    assert_int_equal(render_depth(depth, W, H, K, &T, xyz, away, 1, 1), 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, away, 1, 2) > 0);
+    assert_true(render_depth(depth, W, H, K, &T, xyz, both + 3, 1, 1) > 0);
+    (void)render_depth(depth, W, H, K, &T, xyz, both, 2, 1);
+    assert_true(depth[24 * W + 32] == 0);
+    (void)render_depth(depth, W, H, K, &T, xyz, other, 2, 1);
+    assert_true(depth[24 * W + 32] == 0);
+}
+
+/* Points `step` apart on the sides of a box but its lower one, with their normals. */
+static size_t cover(struct object_point *out, float side, float step)
+{
+    int last = (int)lroundf(side / step), n = 0;
+
+    for (int axis = 0; axis < 3; axis++)
+        for (int far = axis == 2; far < 2; far++)
+            for (int i = 0; i < last; i++)
+                for (int k = 0; k < last; k++) {
+                    float p[3], normal[3] = {0};
+                    p[axis] = (far ? 0.5f : -0.5f) * side;
+                    p[(axis + 1) % 3] = step * ((float)i + 0.5f) - 0.5f * side;
+                    p[(axis + 2) % 3] = step * ((float)k + 0.5f) - 0.5f * side;
+                    normal[axis] = far ? 1 : -1;
+                    out[n++] = (struct object_point){vec3_make(p[0], p[1], p[2]),
+                                                     vec3_make(normal[0], normal[1], normal[2])};
+                }
+    return (size_t)n;
+}
+
+/* Points on a box's sides become these sides: even, up to the edges and not over them, seen from
+ * without. */
+static void cloud(void **state)
+{
+    struct surface_params sp = surface_params_default();
+    struct tensor_params tp = tensor_params_default();
+    struct object_point *p = calloc(OBJECT_CLOUD_MAX + 1, sizeof *p);
+    struct object o = {0};
+    struct err err;
+    size_t n, edge = 0;
+    (void)state;
+    assert_non_null(p);
+    tp.unit_m = 0.004f;
+    n = cover(p, 0.2f, 0.02f);
+    assert_int_equal(object_add_cloud(&o, p, n, &sp, &tp, &err), 0);
+    assert_true(o.n_views >= 7 && o.n_tensors > 100 && o.n_points > 1000);
+    for (size_t i = 0; i < o.n_points; i++) {
+        const float q[3] = {o.point[i].p.x, o.point[i].p.y, o.point[i].p.z};
+        const float m[3] = {o.point[i].normal.x, o.point[i].normal.y, o.point[i].normal.z};
+        float far = fmaxf(fabsf(q[0]), fmaxf(fabsf(q[1]), fabsf(q[2])));
+        assert_true(q[2] < -0.1f || fabsf(far - 0.1f) < 0.003f);
+        assert_true(q[2] > -0.109f); /* a quarter of the usual reach, 28 mm, over the open rim */
+        assert_true(m[0] * q[0] + m[1] * q[1] + m[2] * q[2] > 0);
+        edge += fabsf(q[0]) > 0.09f && fabsf(q[1]) > 0.09f;
+    }
+    assert_true(edge > 10);
+    object_free(&o);
+    for (size_t i = 0; i < n; i++) /* a room: seen from within, so from no view outside of it */
+        p[i].normal = vec3_make(-p[i].normal.x, -p[i].normal.y, -p[i].normal.z);
+    assert_int_equal(object_add_cloud(&o, p, n, &sp, &tp, &err), 0);
+    edge = 0;
+    for (size_t i = 0; i < o.n_points; i++) /* but through its open lower side */
+        edge += o.point[i].normal.x * o.point[i].p.x + o.point[i].normal.y * o.point[i].p.y +
+                    o.point[i].normal.z * o.point[i].p.z <
+                0;
+    assert_true(o.n_points > 300 && edge > o.n_points * 9 / 10);
+    object_free(&o);
+    n = cover(p, 0.08f, 0.02f);
+    for (size_t i = 0; i < n; i++)
+        p[i].normal = i % 5 ? vec3_make(0, 0, 0) : p[i].normal;
+    assert_int_equal(object_add_cloud(&o, p, n, &sp, &tp, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "16 points of a surface are too few"));
+    n = cover(p, 6, 0.25f);
+    assert_int_equal(object_add_cloud(&o, p, n, &sp, &tp, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "radius"));
+    assert_int_equal(object_add_cloud(&o, p, OBJECT_CLOUD_MAX + 1, &sp, &tp, &err), ERR_LIMIT);
+    for (size_t i = 0; i < 1000; i++) /* many at one place */
+        p[i] = (struct object_point){vec3_make(0, 0, 0), vec3_make(0, 0, 1)};
+    assert_int_equal(object_add_cloud(&o, p, 1000, &sp, &tp, &err), ERR_INPUT);
+    assert_true(o.n_views == 0 && o.n_points == 0);
+    object_free(&o);
+    free(p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slanted), cmocka_unit_test(order),    cmocka_unit_test(looks),
-        cmocka_unit_test(views),   cmocka_unit_test(too_much), cmocka_unit_test(far_away),
+        cmocka_unit_test(slanted),   cmocka_unit_test(order),    cmocka_unit_test(looks),
+        cmocka_unit_test(views),     cmocka_unit_test(too_much), cmocka_unit_test(far_away),
+        cmocka_unit_test(one_sided), cmocka_unit_test(cloud),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
