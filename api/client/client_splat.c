@@ -148,6 +148,22 @@ static void close_gaps(struct canvas *c, float *z_new)
     memcpy(c->z, z_new, (size_t)c->w * (size_t)c->h * sizeof *z_new);
 }
 
+/* Tells the view's depth: the nearest of the pixels that become one. */
+static void tell_depth(const struct canvas *c)
+{
+    const struct client_splat_view *view = c->view;
+
+    for (int y = 0; view->depth && y < view->h; y++)
+        for (int x = 0; x < view->w; x++) {
+            float least = INFINITY;
+            for (int k = 0; k < OVERSAMPLE * OVERSAMPLE; k++) {
+                int cx = x * OVERSAMPLE + k % OVERSAMPLE, cy = y * OVERSAMPLE + k / OVERSAMPLE;
+                least = fminf(least, c->z[(size_t)cy * (size_t)c->w + (size_t)cx]);
+            }
+            view->depth[(size_t)y * (size_t)view->w + (size_t)x] = least < INFINITY ? least : 0;
+        }
+}
+
 /* Turns z into log2 z; an empty pixel counts as a wall far behind. */
 static void take_logarithms(struct canvas *c)
 {
@@ -275,6 +291,7 @@ static int draw(uint8_t *picture, const struct client_splat_view *view,
     mix(&c);
     for (int i = 0; i < 2; i++)
         close_gaps(&c, scratch);
+    tell_depth(&c);
     take_logarithms(&c);
     for (int i = 0; i < 2 && !cloud->rgb; i++)
         smooth(&c, scratch);

@@ -34,6 +34,7 @@ struct client_splat_view {
     struct intrinsics K;
     int w, h;
     float disc_m; /* > 0: the diameter of every point, whatever the cloud says */
+    float *depth; /* [h][w], is told the z of what is nearest, 0 = nothing; or NULL */
     /* Is told now and then how much is drawn, 0 ... 1; or NULL. */
     void (*progress)(void *ctx, double done);
     void *ctx;

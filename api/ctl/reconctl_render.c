@@ -2,6 +2,7 @@
 #include "api/client/client_splat.h"
 #include "api/ctl/reconctl_progress.h"
 #include "api/ctl/reconctl_render.h"
+#include "api/ctl/reconctl_things.h"
 #include "proto/cloud/ply.h"
 #include "proto/image/png.h"
 
@@ -17,7 +18,7 @@
 
 struct render_options {
     struct reconctl_common common; /* first: see reconctl.h */
-    const char *output, *view, *trajectory, *up, *camera;
+    const char *output, *view, *trajectory, *up, *camera, *objects;
     struct reconctl_size size;
     double yaw, pitch, zoom, point_px, swing;
     struct reconctl_slice slice;
@@ -49,6 +50,8 @@ static const struct reconctl_option options[] = {
      "Write N pictures around the cloud: FILE-000.png ..., or a film of them (96)"},
     {"swing", 0, "DEGREES", RECONCTL_REAL, AT(swing), 1, 180,
      "--orbit goes so far to both sides instead of all around"},
+    {"objects", 0, "FILE|SESSION", RECONCTL_TEXT, AT(objects), 0, 0,
+     "Also the boxes and names of what a session recognised: its `objects` in a file, or of itself"},
     {"slice", 0, "METRES", RECONCTL_REAL, AT(slice.height_m), -1e6, 1e6,
      "Only what lies at this height along the up axis, as a map"},
     {"thick", 0, "METRES", RECONCTL_REAL, AT(slice.thick_m), 0.0001, 1000,
@@ -109,7 +112,8 @@ static float yaw_of(const struct render_options *o, double yaw, int i, int n)
 struct render {
     const struct render_options *o;
     struct client_splat_cloud cloud;
-    float *disc_m;
+    float *disc_m, *depth;
+    struct reconctl_things things;
     struct client_splat_orbit orbit;
     double yaw; /* degrees */
     uint8_t *picture;
@@ -148,12 +152,15 @@ static int draw(struct render *r, const struct client_splat_view *from, const ch
     struct client_splat_view view = *from;
     int rc;
 
+    view.depth = r->depth;
     view.progress = on_progress;
     view.ctx = r;
     if (r->o->point_px > 0) {
         view.disc_m = client_splat_depth(&view, &r->cloud) * (float)r->o->point_px / view.K.fx;
     }
     rc = client_splat_draw(r->picture, &view, &r->cloud, err);
+    if (rc == 0 && r->things.n)
+        rc = reconctl_things_draw(r->picture, &view, &r->things, err);
     return rc ? rc : save(r, file, err);
 }
 
@@ -216,7 +223,9 @@ static int open_all(struct render *r, const struct ply_cloud *cloud, struct err 
     r->orbit.h = o->size.h;
     r->picture = malloc(3 * (size_t)o->size.w * (size_t)o->size.h);
     r->disc_m = malloc(cloud->n * sizeof *r->disc_m);
-    if (!r->picture || !r->disc_m)
+    if (r->things.n)
+        r->depth = malloc(sizeof *r->depth * (size_t)o->size.w * (size_t)o->size.h);
+    if (!r->picture || !r->disc_m || (r->things.n && !r->depth))
         rc = err_set(err, ERR_MEMORY, "no memory for a picture");
     r->cloud = (struct client_splat_cloud){cloud->n, cloud->xyz,
                                            cloud->has_colour ? cloud->rgb : NULL, r->disc_m};
@@ -253,6 +262,8 @@ static int check(struct render_options *o)
         return reconctl_usage(&o->common, "--view is one picture, and no turn");
     if (o->slice.height_m != NOT_GIVEN && (o->view || o->orbit))
         return reconctl_usage(&o->common, "--slice is one picture from above: no --view, no turn");
+    if (o->slice.height_m != NOT_GIVEN && o->objects)
+        return reconctl_usage(&o->common, "--slice has no --objects");
     return RECONCTL_OK;
 }
 
@@ -269,6 +280,8 @@ static int run_render(void *arguments)
     rc = ply_read_file(o->common.operands[0], &cloud, &err);
     if (rc == 0 && cloud.n == 0)
         rc = err_at(&err, ERR_INPUT, o->common.operands[0], "holds no points");
+    if (rc == 0 && o->objects)
+        rc = reconctl_things_load(&r.things, o->objects, &o->common, &err);
     if (rc == 0 && !o->view && o->slice.height_m == NOT_GIVEN)
         cloud.n = client_splat_crop(cloud.xyz, cloud.rgb, cloud.n);
     if (rc == 0)
@@ -282,6 +295,7 @@ static int run_render(void *arguments)
         print_written(o, o->output);
     free(r.picture);
     free(r.disc_m);
+    free(r.depth);
     ply_cloud_free(&cloud);
     if (rc) {
         reconctl_fail(&o->common, &err);

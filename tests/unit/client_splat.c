@@ -64,6 +64,22 @@ static void a_disc_has_its_size(void **state)
     assert_false(is_red(pixel(picture, 25, 23)) || is_red(pixel(picture, 31, 30)));
 }
 
+/* A view is told how far off what it shows is. */
+static void depth_is_told(void **state)
+{
+    const float xyz[] = {0, 0, 4, 0, 0, 2};
+    const uint8_t grey[] = {9, 9, 9, 9, 9, 9};
+    struct client_splat_view view = front;
+    uint8_t picture[3 * W * H];
+    float depth[W * H];
+
+    (void)state;
+    view.depth = depth;
+    assert_int_equal(draw(picture, &view, xyz, grey, 2), 0);
+    assert_true(depth[23 * W + 31] == 2 && depth[23 * W + 28] == 2);
+    assert_true(depth[0] == 0 && depth[23 * W + 40] == 0);
+}
+
 /* The nearer one wins in any order, and what is behind the camera is not drawn. */
 static void the_nearer_hides(void **state)
 {
@@ -309,6 +325,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disc_has_its_size),
+        cmocka_unit_test(depth_is_told),
         cmocka_unit_test(the_nearer_hides),
         cmocka_unit_test(x_is_right_and_y_is_down),
         cmocka_unit_test(steps_are_shaded),
