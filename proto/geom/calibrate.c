@@ -1,4 +1,5 @@
-#include "proto/geom/calibrate_descent.h"
+#include "proto/geom/calibrate_check.h"
+#include "proto/geom/calibrate_rig.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #define STARTS_F 14  /* from a tenth of the width on, each 1.3 of the one before */
 #define STARTS_TRY 4 /* of these, the best, are followed */
 #define ROUGH_ROUNDS 20
+#define MISFIT_PX2 25 /* of a corner, on average: no camera is that far off */
 
 /* ------------------------------------------------------------------------- functions */
 
@@ -199,7 +201,8 @@ static const char *const names[] = {"xi", "fx", "fy", "cx", "cy", "k1", "k2", "p
 
 /* (C4) Standard deviations of the cameras' parameters. */
 static int errors(struct calibrate_result *out, const struct calibrate_normal *m,
-                  const struct calibrate_descent *d, double cost, struct err *err)
+                  const struct calibrate_descent *d, double cost, int size_px[2][2],
+                  struct err *err)
 {
     double S[CALIBRATE_GLOBALS_MAX][CALIBRATE_GLOBALS_MAX],
         copy[CALIBRATE_GLOBALS_MAX][CALIBRATE_GLOBALS_MAX], x[CALIBRATE_GLOBALS_MAX];
@@ -226,10 +229,9 @@ static int errors(struct calibrate_result *out, const struct calibrate_normal *m
             return err_set(err, ERR_INPUT, "the corners do not determine the cameras");
         out->camera[e].error[k] = sqrt(variance * fmax(x[g], 0));
         if (!(out->camera[e].error[k] < most))
-            return err_set(err, ERR_INPUT,
-                           "%s of camera %d is %.4g give or take %.2g: boards in more attitudes, "
-                           "and in more parts of the picture, are needed",
-                           names[k], e, c[k], out->camera[e].error[k]);
+            return err_set(err, ERR_INPUT, "%s of camera %d is %.4g give or take %.2g: %s",
+                           names[k], e, c[k], out->camera[e].error[k],
+                           calibrate_check_advice(d, e, size_px[e]));
     }
     return 0;
 }
@@ -287,7 +289,8 @@ static int choose(struct calibrate_descent *d, struct calibrate_corner *own,
         pictures += d->has[p] > 0;
     }
     if (pictures < CALIBRATE_PICTURES_LEAST)
-        return err_set(err, ERR_INPUT, "camera %d sees the board in %d pictures, at least %d",
+        return err_set(err, ERR_INPUT,
+                       "camera %d sees the board in %d pictures: take at least %d, better 20",
                        camera, pictures, CALIBRATE_PICTURES_LEAST);
     return 0;
 }
@@ -313,97 +316,65 @@ static int check(const struct calibrate_corner *corners, size_t n, int size_px[2
     return 0;
 }
 
-/* T_21 by the first picture in which both cameras see the board, and the poses of what the second
- * sees alone. */
-static int join(struct calibrate_descent *d, const struct calibrate_descent *second,
-                struct err *err)
-{
-    int shared = 0;
-    struct calibrate_pose back;
-
-    while (shared < d->n_pictures && !(d->has[shared] && second->has[shared]))
-        shared++;
-    if (shared == d->n_pictures)
-        return err_set(err, ERR_INPUT, "no picture of the board by both cameras");
-    for (int i = 0; i < 9; i++)
-        back.r[i] = d->T[shared].r[i % 3 * 3 + i / 3];
-    calibrate_descent_multiply(d->T_21.r, second->T[shared].r, back.r);
-    for (int i = 0; i < 3; i++) {
-        d->T_21.t[i] = second->T[shared].t[i];
-        for (int k = 0; k < 3; k++)
-            d->T_21.t[i] -= d->T_21.r[3 * i + k] * d->T[shared].t[k];
-    }
-    for (int p = 0; p < second->n_pictures; p++) {
-        struct calibrate_pose *T = &d->T[p];
-
-        if (!second->has[p] || d->has[p])
-            continue;
-        for (int i = 0; i < 9; i++)
-            back.r[i] = d->T_21.r[i % 3 * 3 + i / 3];
-        calibrate_descent_multiply(T->r, back.r, second->T[p].r);
-        for (int i = 0; i < 3; i++) {
-            T->t[i] = 0;
-            for (int k = 0; k < 3; k++)
-                T->t[i] += back.r[3 * i + k] * (second->T[p].t[k] - d->T_21.t[k]);
-        }
-    }
-    return 0;
-}
-
 struct work {
     struct calibrate_descent camera[2], scratch;
     struct calibrate_normal normal;
     struct calibrate_corner own[2][CALIBRATE_CORNERS_MAX];
 };
 
-static int run(struct calibrate_result *out, struct work *w, const struct calibrate_corner *corners,
-               size_t n, int n_cameras, int size_px[2][2], struct err *err)
+static int run(struct calibrate_result *out, struct work *w, struct calibrate_corner *corners,
+               size_t n, int n_cameras, int size_px[2][2], double board_m, struct err *err)
 {
     struct calibrate_descent *d = &w->camera[0];
     double cost = 0;
     int rc;
 
+    if (calibrate_check_twice(out->blamed, corners, n))
+        return err_set(err, ERR_INPUT,
+                       "pictures %d and %d show the board at the same place: leave one of them out",
+                       out->blamed[0], out->blamed[1]);
+    out->blamed[0] = out->blamed[1] = -1;
     for (int e = 0; e < n_cameras; e++) {
         rc = choose(&w->camera[e], w->own[e], corners, n, e, err);
         if (rc)
             return rc;
         cost = run_alone(&w->camera[e], &w->normal, &w->scratch, size_px[e]);
-        if (!(cost < (double)w->camera[e].n * 25))
-            return err_set(err, ERR_INPUT, "no camera of the unified model fits camera %d", e);
+        if (!(cost < (double)w->camera[e].n * MISFIT_PX2))
+            return err_set(err, ERR_INPUT,
+                           "no camera of the unified model fits camera %d: are all corners of one "
+                           "camera, and numbered along the rows of a flat board?",
+                           e);
     }
     if (n_cameras == 2) {
-        rc = join(d, &w->camera[1], err);
+        rc = calibrate_rig_join(d, &w->camera[1], corners, n, board_m, err);
         if (rc)
             return rc;
-        memcpy(d->camera[1], w->camera[1].camera[0], sizeof d->camera[1]);
-        d->corners = corners;
-        d->n = n;
-        d->n_cameras = 2;
-        d->n_globals = CALIBRATE_GLOBALS_MAX;
-        for (int p = 0; p < CALIBRATE_PICTURES_MAX; p++)
-            d->has[p] += w->camera[1].has[p];
-        if (w->camera[1].n_pictures > d->n_pictures)
-            d->n_pictures = w->camera[1].n_pictures;
         cost = calibrate_descent_run(d, &w->normal, &w->scratch, ROUNDS);
+        if (!(cost < (double)n * MISFIT_PX2))
+            return err_set(
+                err, ERR_INPUT,
+                "each camera fits, both together do not: are pictures of one number taken "
+                "at the same moment, by cameras that are fixed to each other?");
     }
-    rc = errors(out, &w->normal, d, cost, err);
+    rc = errors(out, &w->normal, d, cost, size_px, err);
     put_result(out, d);
     return rc;
 }
 
-int calibrate_run(struct calibrate_result *out, const struct calibrate_corner *corners, size_t n,
-                  int size_px[2][2], struct err *err)
+int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners, size_t n,
+                  int size_px[2][2], double board_m, struct err *err)
 {
     struct work *w;
     int n_cameras, rc = check(corners, n, size_px, &n_cameras, err);
 
     memset(out, 0, sizeof *out);
+    out->blamed[0] = out->blamed[1] = -1;
     if (rc)
         return rc;
     w = calloc(1, sizeof *w);
     if (!w)
         return err_set(err, ERR_MEMORY, "no memory for %zu corners", n);
-    rc = run(out, w, corners, n, n_cameras, size_px, err);
+    rc = run(out, w, corners, n, n_cameras, size_px, board_m, err);
     free(w);
     return rc;
 }

@@ -8,7 +8,7 @@
  * Frames:  camera axes OpenCV; T takes points of the board (z = 0) to the first camera, T_21 points
  *          of the first camera to the second
  * Units:   metres, pixels (centres at integers)
- * Maths:   MATH.md (L9), (C1)-(C4)
+ * Maths:   MATH.md (L9), (C1)-(C6)
  */
 #ifndef RECOND_PROTO_CALIBRATE_H
 #define RECOND_PROTO_CALIBRATE_H
@@ -22,6 +22,8 @@
 #define CALIBRATE_CORNERS_MAX 50000
 #define CALIBRATE_PICTURES_LEAST 3
 #define CALIBRATE_CORNERS_LEAST 8 /* of a picture */
+#define CALIBRATE_GRID_LEAST 3    /* corners along a side of a board in pictures */
+#define CALIBRATE_GRID_MAX 32
 
 enum calibrate_param {
     CALIBRATE_XI,
@@ -46,6 +48,18 @@ struct calibrate_corner {
  * whether pictures and cameras are in range is calibrate_run()'s to say. */
 MUST_CHECK bool calibrate_corner_parse(struct calibrate_corner *c, const char *line);
 
+/*
+ * calibrate_board_parse - the table that mrgingham prints about one picture
+ *
+ * Lines `filename x y level`, row by row of the board from one of its corners on; # begins a
+ * remark.
+ * In:      text, a stranger's; grid: corners along a side
+ * Out:     at [grid * grid][2]: pixels; unspecified on an error
+ * Returns: 0; ERR_NOT_FOUND: it says that there is no board; ERR_INPUT: it is no such table, or its
+ *          corners form no grid: between them a cell is not convex, or is seen from behind
+ */
+MUST_CHECK int calibrate_board_parse(double (*at)[2], int grid, const char *text, struct err *err);
+
 struct calibrate_pose {
     double r[9], t[3];
 };
@@ -63,6 +77,7 @@ struct calibrate_result {
     /* root mean square of the distances in pixels, of each camera's pictures and of all; 0: the
      * camera sees no corner there */
     double rms_px[2][CALIBRATE_PICTURES_MAX], all_px;
+    int blamed[2]; /* pictures that a refusal is about; -1 = none */
 };
 
 /* The pixel of p, in camera axes. Returns 0: it has none. */
@@ -72,12 +87,16 @@ int calibrate_project(const double param[CALIBRATE_PARAMS], const double p[3], d
 /*
  * calibrate_run - both cameras from corners
  *
- * In:      corners [n], finite; size_px [cameras][2]: width and height of the pictures
- * Returns: 0; ERR_INPUT: too few corners or pictures, numbers out of range, no camera of the model
- *          fits them, or they do not determine one: boards all in the same attitude, in a small
- *          part of the picture; text says which; ERR_MEMORY
+ * In:      size_px [cameras][2]: width and height of the pictures; board_m: 0, or the board's
+ *          corners fill a square of this side, 0 ... board_m, and each picture may have numbered
+ *          them from any of its four corners on
+ * In/out:  corners [n], finite; with board_m those of a picture that both cameras see come out with
+ *          the same places for both
+ * Returns: 0; ERR_INPUT: too few corners or pictures, numbers out of range, one picture twice, no
+ *          camera of the model fits them, or they do not determine one: boards all in the same
+ *          attitude, in a small part of the picture; text says which, and what to do; ERR_MEMORY
  */
-MUST_CHECK int calibrate_run(struct calibrate_result *out, const struct calibrate_corner *corners,
-                             size_t n, int size_px[2][2], struct err *err);
+MUST_CHECK int calibrate_run(struct calibrate_result *out, struct calibrate_corner *corners,
+                             size_t n, int size_px[2][2], double board_m, struct err *err);
 
 #endif

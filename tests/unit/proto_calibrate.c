@@ -43,11 +43,12 @@ static void turn(double r[9], int axis, double angle)
     }
 }
 
-/* The board somewhere about the camera, 0.5 to 1 m away, leaning up to half a radian. */
+/* The board somewhere about the camera, 0.5 to 1 m away, leaning up to half a radian; with a `lean`
+ * below 0 it stays in front of the camera, four times as far. */
 static struct calibrate_pose board(int picture, uint32_t *state, double lean)
 {
     struct calibrate_pose T = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
-    double far = 0.5 + 0.5 * draw(state);
+    double far = (0.5 + 0.5 * draw(state)) * (lean < 0 ? 4 : 1);
 
     T.t[0] = -0.5 * (COLUMNS - 1) * SQUARE_M;
     T.t[1] = -0.5 * (ROWS - 1) * SQUARE_M;
@@ -102,7 +103,7 @@ static size_t see(struct calibrate_corner *out, int pictures, int cameras, doubl
     return n;
 }
 
-static struct calibrate_corner corners[2 * PICTURES * COLUMNS * ROWS];
+static struct calibrate_corner corners[2 * (PICTURES + 1) * COLUMNS * ROWS];
 static int sizes[2][2] = {{SIDE, SIDE}, {SIDE, SIDE}};
 static struct calibrate_result r;
 
@@ -127,7 +128,7 @@ static void exact_corners_give_the_camera(void **state)
     size_t n = see(corners, PICTURES, 1, 0, 0.5);
 
     (void)state;
-    if (calibrate_run(&r, corners, n, sizes, &err))
+    if (calibrate_run(&r, corners, n, sizes, 0, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.n_cameras, 1);
     assert_int_equal(r.n_pictures, PICTURES);
@@ -141,7 +142,7 @@ static void a_rig_comes_out_of_noise(void **state)
     size_t n = see(corners, PICTURES, 2, 0.05, 0.5);
 
     (void)state;
-    if (calibrate_run(&r, corners, n, sizes, &err))
+    if (calibrate_run(&r, corners, n, sizes, 0, &err))
         fail_msg("%s", err.text);
     assert_int_equal(r.n_cameras, 2);
     for (int e = 0; e < 2; e++) {
@@ -162,29 +163,81 @@ static void a_rig_comes_out_of_noise(void **state)
                   r.all_px);
 }
 
+/* A finder begins where the board looks upper left, which it does not to both cameras alike. */
+static void each_camera_may_begin_at_another_corner_of_the_board(void **state)
+{
+    static struct calibrate_result plain;
+    const double side = (ROWS - 1) * SQUARE_M;
+    struct err err = {0};
+    size_t all = see(corners, PICTURES / 2, 2, 0.05, 0.5), n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < all; i++) /* a square board, and no other has four beginnings */
+        if (corners[i].x_m < side + 1e-6)
+            corners[n++] = corners[i];
+    if (calibrate_run(&plain, corners, n, sizes, 0, &err))
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < corners[i].picture % 4 && corners[i].camera; k++) {
+            double x = corners[i].x_m;
+
+            corners[i].x_m = side - corners[i].y_m;
+            corners[i].y_m = x;
+        }
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "same moment"));
+    for (int again = 0; again < 2; again++) { /* the first makes them begin alike */
+        if (calibrate_run(&r, corners, n, sizes, again ? 0 : side, &err))
+            fail_msg("%s", err.text);
+        for (int k = 0; k < CALIBRATE_PARAMS; k++)
+            assert_true(fabs(r.camera[1].param[k] - plain.camera[1].param[k]) < 1e-4);
+        for (int i = 0; i < 3; i++)
+            assert_true(fabs(r.T_21.t[i] - plain.T_21.t[i]) < 1e-6);
+    }
+}
+
 static void what_determines_no_camera_is_refused(void **state)
 {
     struct err err = {0};
     size_t n = see(corners, 2, 1, 0.05, 0.5);
 
     (void)state;
-    assert_int_equal(calibrate_run(&r, corners, n, sizes, &err), ERR_INPUT);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     assert_non_null(strstr(err.text, "2 pictures"));
-    n = see(corners, PICTURES, 1, 0.05, 0); /* all of them face to face, in the middle */
-    assert_int_equal(calibrate_run(&r, corners, n, sizes, &err), ERR_INPUT);
+    n = see(corners, PICTURES, 1, 0.05, 0); /* all of them face to face */
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "tilt them"));
+    n = see(corners, PICTURES, 1, 0.05, -0.5);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "far out"));
+    n = see(corners, 5, 1, 2, 0.5);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "take more"));
+    n = see(corners, PICTURES, 2, 0.05, 0.5);
+    for (size_t i = 0; i < n; i++) { /* a picture by its second name */
+        if (corners[i].picture != 4)
+            continue;
+        corners[n] = corners[i];
+        corners[n].picture = PICTURES;
+        corners[n].u += 0.05 * (i % 2 ? 1 : -1);
+        n++;
+    }
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
+    assert_non_null(strstr(err.text, "pictures 4 and 24"));
+    assert_true(r.blamed[0] == 4 && r.blamed[1] == PICTURES);
     n = see(corners, PICTURES, 1, 0.05, 0.5);
     for (size_t i = 0; i < n; i++) /* corners that were given to each other's places */
         corners[i].x_m = (double)(i * 7 % COLUMNS) * SQUARE_M;
-    assert_int_equal(calibrate_run(&r, corners, n, sizes, &err), ERR_INPUT);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     assert_non_null(strstr(err.text, "fits"));
     n = see(corners, PICTURES, 1, 0.05, 0.5);
     corners[5].u = NAN;
-    assert_int_equal(calibrate_run(&r, corners, n, sizes, &err), ERR_INPUT);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     corners[5].u = 1;
     corners[6].picture = CALIBRATE_PICTURES_MAX;
-    assert_int_equal(calibrate_run(&r, corners, n, sizes, &err), ERR_INPUT);
+    assert_int_equal(calibrate_run(&r, corners, n, sizes, 0, &err), ERR_INPUT);
     corners[6].picture = 0;
-    assert_int_equal(calibrate_run(&r, corners, 20, sizes, &err), ERR_INPUT);
+    assert_int_equal(calibrate_run(&r, corners, 20, sizes, 0, &err), ERR_INPUT);
 }
 
 int main(void)
@@ -192,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_corners_give_the_camera),
         cmocka_unit_test(a_rig_comes_out_of_noise),
+        cmocka_unit_test(each_camera_may_begin_at_another_corner_of_the_board),
         cmocka_unit_test(what_determines_no_camera_is_refused),
     };
 
