@@ -22,7 +22,7 @@
 #define CORNERS 10
 #define SQUARES (CORNERS + 1)
 #define SAMPLES 4
-#define NEWTON 6
+#define NEWTON 12
 #define QUALITY 97
 #define GROUND 120 /* grey behind the board */
 #define WHITE 215
@@ -91,22 +91,28 @@ static int project(const struct camera *c, int side, const double p[3], double a
     return 1;
 }
 
-/* The ray of a place in the picture. Returns 0: it has none. */
-static int ray_of(const struct camera *c, int side, double u, double v, double ray[3])
+/* The ray of a place in the picture; at: where its search begins, and has ended. Returns 0: it has
+ * none. */
+static int ray_of(const struct camera *c, int side, double u, double v, double at[2], double ray[3])
 {
     double a = ((u + 0.5) / side - c->cx) / c->fx, b = ((v + 0.5) / side - c->cy) / c->fy;
-    double x = a, y = b, s, root, f;
+    double x = at[0], y = at[1], s, root, f, step = 1;
 
-    for (int i = 0; i < NEWTON; i++) {
-        double got[2], d[4], det;
+    for (int i = 0; i < NEWTON && step > 1e-8; i++) {
+        double got[2], d[4], det, dx, dy;
 
         bend(c, x, y, got, d);
         det = d[0] * d[3] - d[1] * d[2];
         if (!(det > 1e-3))
             return 0;
-        x += (d[3] * (a - got[0]) - d[1] * (b - got[1])) / det;
-        y += (d[0] * (b - got[1]) - d[2] * (a - got[0])) / det;
+        dx = (d[3] * (a - got[0]) - d[1] * (b - got[1])) / det;
+        dy = (d[0] * (b - got[1]) - d[2] * (a - got[0])) / det;
+        x += dx;
+        y += dy;
+        step = fabs(dx) + fabs(dy);
     }
+    at[0] = x;
+    at[1] = y;
     s = x * x + y * y;
     root = 1 + (1 - c->xi * c->xi) * s;
     if (!(root >= 0))
@@ -155,10 +161,11 @@ static struct pose place(const struct options *o, double far, double down, doubl
     return T;
 }
 
-/* The second camera stands above the first and is turned a little. */
+/* The second camera stands above the first, and is turned about its axis: boards look upper left
+ * with other corners to it. */
 static struct pose second_of(const struct pose *T)
 {
-    static const double r[9] = {0.99955003, -0.029995500, 0, 0.029995500, 0.99955003, 0, 0, 0, 1};
+    static const double r[9] = {0.69670671, -0.71735609, 0, 0.71735609, 0.69670671, 0, 0, 0, 1};
     struct pose out = {.t = {0.002, -0.003, BASELINE_M}};
 
     for (int i = 0; i < 3; i++)
@@ -194,18 +201,20 @@ static int box_of(const struct camera *c, const struct options *o, const struct 
     return box[0] >= 0 && box[1] >= 0 && box[2] <= o->side && box[3] <= o->side;
 }
 
-/* Where the board is in a picture, such that both cameras see all of it: in rings about the axis,
- * the outer ones farther away. */
+/* Where the board is in a picture: in rings about the axis of one camera, then of the other, such
+ * that both see all of it; a ring shrinks until they do. */
 static void board(struct pose T[2], const struct options *o, int picture, uint32_t *state)
 {
+    double down = o->lean > 0 ? 1.6 * (picture % 5 + draw(state)) / 5 : 0;
     int box[4];
 
     do {
-        double down = o->lean > 0 ? 1.6 * (picture % 5 + draw(state)) / 5 : 0;
         double far = (4.5 + 4 * draw(state)) * o->square_m;
 
         T[0] = place(o, far, down, 2.4 * picture + 0.3 * draw(state), state);
+        T[0].t[2] -= picture % 2 * BASELINE_M;
         T[1] = second_of(&T[0]);
+        down *= 0.98;
     } while (!box_of(&cameras[0], o, &T[0], box) || !box_of(&cameras[1], o, &T[1], box));
 }
 
@@ -233,12 +242,13 @@ static double grey_of(const struct pose *T, const double ray[3], double square_m
 static double mean_of(const struct camera *c, const struct options *o, const struct pose *T, int u,
                       int v)
 {
+    double at[2] = {((u + 0.5) / o->side - c->cx) / c->fx, ((v + 0.5) / o->side - c->cy) / c->fy};
     double sum = 0, ray[3], grey;
 
     for (int k = 0; k < SAMPLES * SAMPLES; k++) {
         double x = (k % SAMPLES + 0.5) / SAMPLES - 0.5, y = (k / SAMPLES + 0.5) / SAMPLES - 0.5;
 
-        grey = ray_of(c, o->side, u + x, v + y, ray) ? grey_of(T, ray, o->square_m) : -1;
+        grey = ray_of(c, o->side, u + x, v + y, at, ray) ? grey_of(T, ray, o->square_m) : -1;
         sum += grey < 0 ? GROUND : grey;
     }
     return sum / (SAMPLES * SAMPLES);
