@@ -302,6 +302,9 @@ $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
 	@mkdir -p $(@D)
 	@test -n '$(CERES_FLAGS)' || { echo 'ceres/ceres.h not found: install libceres-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(CERES_FLAGS)
+peer-omnidir: all $(O)/tests/bench/boards ## where Debian's python3-opencv is: OpenCV's omnidir beside calibrate, on corners of drawn boards
+	@D=$$(mktemp -d) && $(O)/tests/bench/boards $$D && $(O)/reconctl calibrate $$D --square 0.05 --corners $$D/corners --text && \
+	    $(PYTHON) tests/bench/peer_omnidir.py $(O)/reconctl $$D/corners; S=$$?; rm -r "$$D"; exit $$S
 soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random moments under load: nothing may be lost
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
@@ -367,7 +370,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-ceres peer-cloud peer-fpfh tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres peer-cloud peer-fpfh tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench bench-bounds bench-devices bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

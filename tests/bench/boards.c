@@ -1,7 +1,7 @@
 /*
  * boards - draw pictures of a chessboard as a rig of two cameras of the unified model takes them
  *
- *     boards OUT [pictures=20] [side=1024] [seed=1] [noise=1] [lean=0.35] [square=0.05]
+ *     boards OUT [pictures=16] [side=1024] [seed=1] [noise=1] [lean=0.35] [square=0.05]
  *
  * OUT gets NN.jpg of the first camera, second/NN.jpg of the second, and truth: lines of a name and
  * a number. The board has 10 x 10 inner corners; its attitudes are spread over all directions that
@@ -138,7 +138,8 @@ static void turn(double m[3][3], int axis, double angle)
     }
 }
 
-/* The board leans as options say, `far` away in a direction that is `down` from the axis. */
+/* The board leans as options say, `far` away in a direction that is `down` from the axis. Its rows
+ * are along the picture's sides rather than diagonal: mrgingham misses them there. */
 static struct pose place(const struct options *o, double far, double down, double around,
                          uint32_t *state)
 {
@@ -146,7 +147,7 @@ static struct pose place(const struct options *o, double far, double down, doubl
            at[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     struct pose T;
 
-    turn(m, 2, 6.28 * draw(state));
+    turn(m, 2, floor(4 * draw(state)) * 1.5708 - around + 0.7 * (draw(state) - 0.5));
     for (int axis = 0; axis < 2; axis++)
         turn(m, axis, o->lean * (2 * draw(state) - 1));
     turn(m, 0, down);
@@ -161,11 +162,12 @@ static struct pose place(const struct options *o, double far, double down, doubl
     return T;
 }
 
-/* The second camera stands above the first, and is turned about its axis: boards look upper left
- * with other corners to it. */
+/* The second camera stands above the first, and is turned about its axis by more than a quarter:
+ * other corners of the board are upper left to it. */
 static struct pose second_of(const struct pose *T)
 {
-    static const double r[9] = {0.69670671, -0.71735609, 0, 0.71735609, 0.69670671, 0, 0, 0, 1};
+    static const double r[9] = {
+        -0.099041037, -0.995083350, 0, 0.995083350, -0.099041037, 0, 0, 0, 1};
     struct pose out = {.t = {0.002, -0.003, BASELINE_M}};
 
     for (int i = 0; i < 3; i++)
@@ -209,7 +211,7 @@ static void board(struct pose T[2], const struct options *o, int picture, uint32
     int box[4];
 
     do {
-        double far = (4.5 + 4 * draw(state)) * o->square_m;
+        double far = (5.5 + 3 * draw(state)) * o->square_m;
 
         T[0] = place(o, far, down, 2.4 * picture + 0.3 * draw(state), state);
         T[0].t[2] -= picture % 2 * BASELINE_M;
@@ -326,7 +328,7 @@ static int write_all(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {NULL, 20, 1024, 1, 1, 0.35, 0.05};
+    struct options o = {NULL, 16, 1024, 1, 1, 0.35, 0.05};
 
     for (int i = 2; i < argc; i++)
         if (sscanf(argv[i], "pictures=%d", &o.pictures) + sscanf(argv[i], "side=%d", &o.side) +
@@ -335,7 +337,7 @@ int main(int argc, char **argv)
             1)
             argc = 0;
     if (argc < 2 || o.pictures < 1 || o.pictures > 99 || o.side < 64 || o.side > 4096) {
-        fprintf(stderr, "usage: boards OUT [pictures=20] [side=1024] [seed=1] [noise=1] "
+        fprintf(stderr, "usage: boards OUT [pictures=16] [side=1024] [seed=1] [noise=1] "
                         "[lean=0.35] [square=0.05]\n");
         return 2;
     }
