@@ -301,6 +301,8 @@ static int run_calibrate(void *arguments)
         rc = show(o, &b, r, &err);
     reconctl_boards_free(&b);
     free(r);
+    if (rc && reconctl_stopped())
+        return RECONCTL_INTERRUPTED;
     return rc ? reconctl_fail(&o->common, &err) : RECONCTL_OK;
 }
 
