@@ -51,7 +51,7 @@ static const struct reconctl_option options[] = {
     {"swing", 0, "DEGREES", RECONCTL_REAL, AT(swing), 1, 180,
      "--orbit goes so far to both sides instead of all around"},
     {"objects", 0, "FILE|SESSION", RECONCTL_TEXT, AT(objects), 0, 0,
-     "Also the boxes and names of what a session recognised: its `objects` in a file, or of itself"},
+     "Also boxes and names of what a session recognised: asked, or its `objects` in a file"},
     {"slice", 0, "METRES", RECONCTL_REAL, AT(slice.height_m), -1e6, 1e6,
      "Only what lies at this height along the up axis, as a map"},
     {"thick", 0, "METRES", RECONCTL_REAL, AT(slice.thick_m), 0.0001, 1000,

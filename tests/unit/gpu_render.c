@@ -264,12 +264,43 @@ static void cloud(void **state)
     free(p);
 }
 
+/* Normals that are 10 degrees off leave the sides as even as they are. */
+static void coarse_normals(void **state)
+{
+    struct surface_params sp = surface_params_default();
+    struct tensor_params tp = tensor_params_default();
+    struct object_point *p = calloc(1000, sizeof *p);
+    struct object o = {0};
+    struct err err;
+    size_t n, off = 0;
+    (void)state;
+    assert_non_null(p);
+    tp.unit_m = 0.004f;
+    n = cover(p, 0.2f, 0.02f);
+    for (size_t i = 0; i < n; i++) {
+        float tilt = i % 3 == 0 ? 0.1736f : -0.1736f;
+        struct vec3 m = p[i].normal;
+        p[i].normal = fabsf(m.x) > 0.5f ? vec3_make(0.9848f * m.x, tilt, 0)
+                                        : vec3_make(tilt, 0.9848f * m.y, 0.9848f * m.z);
+    }
+    assert_int_equal(object_add_cloud(&o, p, n, &sp, &tp, &err), 0);
+    for (size_t i = 0; i < o.n_points; i++) {
+        const float q[3] = {o.point[i].p.x, o.point[i].p.y, o.point[i].p.z};
+        float far = fmaxf(fabsf(q[0]), fmaxf(fabsf(q[1]), fabsf(q[2])));
+        off += fabsf(far - 0.1f) > 0.001f;
+    }
+    print_message("# %zu of %zu points are a millimetre off\n", off, o.n_points);
+    assert_true(o.n_points > 1000 && off < o.n_points / 8);
+    object_free(&o);
+    free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slanted),   cmocka_unit_test(order),    cmocka_unit_test(looks),
         cmocka_unit_test(views),     cmocka_unit_test(too_much), cmocka_unit_test(far_away),
-        cmocka_unit_test(one_sided), cmocka_unit_test(cloud),
+        cmocka_unit_test(one_sided), cmocka_unit_test(cloud),    cmocka_unit_test(coarse_normals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
