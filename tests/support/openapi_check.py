@@ -218,6 +218,7 @@ class Checker:
         self.ask("addObject", body="{")
         self.ask("addObject", body=json.dumps({"name": "a/b", **mesh}))
         self.ask("addObject", body=json.dumps({"name": "flat", "mesh": base64.b64encode(b"v 0 0 0\n").decode()}))
+        self.ask("addObject", body=json.dumps({"name": "lost", "region": {"session": "nosuchsession", "centre": [0, 0, 0], "size": [1, 1, 1]}}))
         self.ask("addObject", body="{}", headers={"Content-Type": "text/plain"})
         self.ask("addObject", body=" ", headers={"Content-Length": "1000000000"})
         self.ask("addObject", body=whole, headers={"Accept": "text/css"})
