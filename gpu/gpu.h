@@ -281,6 +281,9 @@ struct gpu_session_config {
     struct gpu_volume volume;
     enum gpu_consistency consistency;
     float colour_levels, field_rad;
+    /* the same: 0, items bring both pictures of a pair; else they are of one camera, and a picture
+     * makes a pair with an earlier one that was taken so far away, or up to four times that */
+    float baseline_m;
     /* 1: poses of frames without one follow from tracks, and from the motion network alone where
      * these are lost; for a motion network and sides of 64 on */
     int tracks;
@@ -473,7 +476,15 @@ struct gpu_voxel_change {
     uint8_t kind; /* enum gpu_change_kind */
 };
 
+/* What became of an item's pictures. */
+enum gpu_paired {
+    GPU_PAIRED_NONE, /* nothing: it brings none, or its camera has not moved by baseline_m */
+    GPU_PAIRED_KEPT, /* baseline_m: it is kept, and the next one that is far enough pairs with it */
+    GPU_PAIRED_LAID  /* a pair was laid upon the volume; baseline_m: its first picture is kept */
+};
+
 struct gpu_pair_result {
+    uint32_t paired;     /* enum gpu_paired */
     uint32_t iterations; /* GPU_VOXELS_ITERATIONS at most */
     uint32_t settled;    /* the last one changed nothing that hides */
     uint32_t n_opaque;   /* voxels of the volume, after this view */
@@ -481,17 +492,21 @@ struct gpu_pair_result {
     uint32_t n_waiting; /* changes for which there was no room: the next item has them first */
 };
 
-/* Two pictures that were taken at the same moment from above each other. */
+/* A picture, and the camera that took it. */
+struct gpu_pair_eye {
+    const uint8_t *rgb; /* host, packed [height][width][3] */
+    int width, height;
+    struct intrinsics K;
+    struct lens lens;
+    struct rigid T_wc;
+};
+
+/* Two pictures that were taken at the same moment from above each other; where baseline_m is set
+ * one, eye[0], and the other is the one that the session has kept. */
 struct gpu_pair {
     struct gpu_item item;
     int rest; /* no view: only changes that are waiting, eye[] is not looked at */
-    struct gpu_pair_eye {
-        const uint8_t *rgb; /* host, packed [height][width][3] */
-        int width, height;
-        struct intrinsics K;
-        struct lens lens;
-        struct rigid T_wc;
-    } eye[2];
+    struct gpu_pair_eye eye[2];
     struct gpu_pair_result result; /* valid after gpu_wait() */
     /* [result.n_changes], the session's own buffer, until its next item; in the order of voxels */
     const struct gpu_voxel_change *changes;

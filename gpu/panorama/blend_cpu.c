@@ -29,7 +29,7 @@ int blend_cpu_run(struct gpu_item *item, struct err *err)
     struct gpu_pair *pair = (struct gpu_pair *)item;
 
     (void)err;
-    if (!s->view.patch || pair->rest)
+    if (!s->view.patch || s->view.paired != GPU_PAIRED_LAID)
         return 0;
 #pragma omp parallel for schedule(dynamic, 4)
     for (int j = 0; j < v->n[1]; j++)

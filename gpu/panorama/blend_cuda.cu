@@ -50,7 +50,7 @@ static __global__ void blend_kernel(const struct pair_cuda *pairs)
     int more = 0;
     if (p->on)
         panorama_stamp(p, PANORAMA_CUDA_BLEND);
-    if (!p->on || !p->view.patch || p->rest)
+    if (!p->on || !p->view.patch || p->view.paired != GPU_PAIRED_LAID)
         return;
     n = voxel_columns(v);
     for (uint32_t c = blockIdx.x * warps + threadIdx.x / 32; c < n; c += gridDim.x * warps)

@@ -14,17 +14,17 @@ int carve_cpu_pictures(struct gpu_item *item, struct err *err)
     (void)err;
     memset(&pair->result, 0, sizeof pair->result);
     pair->changes = NULL;
-    panorama_view(&s->view, pair);
-    if (pair->rest)
-        return 0;
+    panorama_view(&s->view, &s->kept, pair);
+    pair->result.paired = s->view.paired;
     for (int e = 0; e < 2; e++) {
         const uint8_t *from = pair->eye[e].rgb;
-        int n = pair->eye[e].width * pair->eye[e].height;
+        uint32_t *to = s->rgb[e ? s->kept.at : 1 - s->kept.at];
+        int n = e < s->view.n_pictures ? pair->eye[e].width * pair->eye[e].height : 0;
 
         for (int i = 0; i < n; i++)
-            s->rgb[e][i] = (uint32_t)from[3 * i] | (uint32_t)from[3 * i + 1] << 8 |
-                           (uint32_t)from[3 * i + 2] << 16;
-        s->view.eye[e].rgb = s->rgb[e];
+            to[i] = (uint32_t)from[3 * i] | (uint32_t)from[3 * i + 1] << 8 |
+                    (uint32_t)from[3 * i + 2] << 16;
+        s->view.eye[e].rgb = to;
     }
     return 0;
 }
@@ -90,7 +90,7 @@ int carve_cpu_run(struct gpu_item *item, struct err *err)
     size_t n = voxel_columns(&s->view.volume);
 
     (void)err;
-    if (s->view.patch || ((struct gpu_pair *)item)->rest) {
+    if (s->view.patch || s->view.paired != GPU_PAIRED_LAID) {
         result->settled = 1;
         return 0;
     }
@@ -167,9 +167,10 @@ int carve_cpu_publish(struct gpu_item *item, struct err *err)
             if (bits & 1)
                 tell(s, &pair->result, first + k, &s->dirty[w], &s->told[w], 1u << k);
     }
-    if (!pair->rest)
+    if (s->view.paired == GPU_PAIRED_LAID)
         s->n_opaque = carve_cpu_count(s);
     pair->result.n_opaque = s->n_opaque;
     pair->changes = s->changes;
+    panorama_keep(&s->kept, pair);
     return 0;
 }

@@ -16,10 +16,8 @@ static __global__ void pictures_kernel(const struct pair_cuda *pairs)
         return;
     panorama_stamp(p, PANORAMA_CUDA_PICTURES);
     if (first <= GPU_VOXELS_ITERATIONS)
-        p->s.needed[first] = first == 0 && !p->rest;
-    if (p->rest)
-        return;
-    for (int e = 0; e < 2; e++) {
+        p->s.needed[first] = first == 0 && p->view.paired == GPU_PAIRED_LAID;
+    for (int e = 0; e < p->view.n_pictures; e++) {
         uint32_t n = (uint32_t)p->view.eye[e].w * (uint32_t)p->view.eye[e].h;
         for (uint32_t i = first; i < n; i += stride) {
             const uint8_t *from = p->s.picture[e] + 3 * (size_t)i;

@@ -85,6 +85,7 @@ static int session_make(struct gpu_session **out, struct gpu *g, const struct gp
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->base.gpu = g;
     s->base.config = *c;
+    s->kept.at = 1;
     s->arena_bytes = session_bytes(c);
     map = mmap(NULL, s->arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) {
@@ -99,7 +100,7 @@ static int session_make(struct gpu_session **out, struct gpu *g, const struct gp
 
 static size_t state_bytes(struct gpu_session *s)
 {
-    return panorama_state_bytes(&s->config);
+    return panorama_state_bytes(&s->config, &panorama_cpu_of(s)->kept);
 }
 
 static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len, struct err *err)
@@ -107,7 +108,7 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
     struct panorama_body to;
-    int rc = panorama_state_open(buf, cap, c, &to, len, err);
+    int rc = panorama_state_open(buf, cap, c, &s->kept, &to, len, err);
 
     if (rc)
         return rc;
@@ -116,6 +117,8 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     memcpy(to.told, s->told, 4 * panorama_all_words(c));
     if (to.field)
         memcpy(to.field, s->field, 4 * panorama_voxels(c));
+    if (to.picture)
+        memcpy(to.picture, s->rgb[s->kept.at], panorama_kept_bytes(&s->kept));
     return 0;
 }
 
@@ -124,7 +127,7 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     struct panorama_cpu *s = panorama_cpu_of(base);
     const struct gpu_session_config *c = &base->config;
     struct panorama_bytes from;
-    int rc = panorama_state_find(buf, len, c, &from, err);
+    int rc = panorama_state_find(buf, len, c, &s->kept, &from, err);
 
     if (rc)
         return rc;
@@ -133,6 +136,8 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     memcpy(s->told, from.told, 4 * panorama_all_words(c));
     if (from.field)
         memcpy(s->field, from.field, 4 * panorama_voxels(c));
+    if (from.picture)
+        memcpy(s->rgb[s->kept.at], from.picture, panorama_kept_bytes(&s->kept));
     carve_cpu_occupy(s);
     s->n_opaque = carve_cpu_count(s);
     return 0;

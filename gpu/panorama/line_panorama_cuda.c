@@ -57,7 +57,7 @@ static size_t lay_out(struct panorama_dev *s, uint8_t *base, const struct gpu_se
     s->occupied = take(base, &used, panorama_columns(c));
     for (int i = 0; i < 2; i++) {
         s->visible[i] = take(base, &used, panorama_columns(c) * sizeof *s->visible[i]);
-        s->picture[i] = take(base, &used, 3 * pixels);
+        s->picture[i] = i == 0 || c->baseline_m == 0.0f ? take(base, &used, 3 * pixels) : NULL;
         s->rgb[i] = take(base, &used, 4 * pixels);
     }
     s->needed = take(base, &used, (GPU_VOXELS_ITERATIONS + 1) * sizeof *s->needed);
@@ -98,6 +98,7 @@ static int make(struct gpu_session **out, struct gpu *base, const struct gpu_ses
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->base.gpu = base;
     s->base.config = *c;
+    s->kept.at = 1;
     s->arena_bytes = session_bytes(c);
     CU_TRY(cudaSetDevice(g->device));
     rc = memory_cuda_get(g->memory, MEMORY_CUDA_DEVICE, &s->arena, s->arena_bytes, err);
@@ -119,9 +120,13 @@ out:
     return rc;
 }
 
-static size_t state_bytes(struct gpu_session *s)
+static size_t state_bytes(struct gpu_session *base)
 {
-    return wait_cuda_lost(gpu_cuda_of(s->gpu)->wait, NULL) ? 0 : panorama_state_bytes(&s->config);
+    const struct panorama_cuda *s = (const struct panorama_cuda *)base;
+
+    return wait_cuda_lost(gpu_cuda_of(base->gpu)->wait, NULL)
+               ? 0
+               : panorama_state_bytes(&base->config, &s->kept);
 }
 
 static int copy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t stream,
@@ -143,7 +148,7 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     int rc = wait_cuda_lost(g->wait, err);
 
     if (rc == 0)
-        rc = panorama_state_open(buf, cap, c, &to, len, err);
+        rc = panorama_state_open(buf, cap, c, &s->kept, &to, len, err);
     if (rc == 0)
         rc = copy(to.voxels, s->dev.voxels, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
                   err);
@@ -156,6 +161,9 @@ static int save(struct gpu_session *base, uint8_t *buf, size_t cap, size_t *len,
     if (rc == 0 && to.field)
         rc = copy(to.field, s->dev.field, 4 * panorama_voxels(c), cudaMemcpyDeviceToHost, g->copy,
                   err);
+    if (rc == 0 && to.picture)
+        rc = copy(to.picture, s->dev.rgb[s->kept.at], panorama_kept_bytes(&s->kept),
+                  cudaMemcpyDeviceToHost, g->copy, err);
     if (rc)
         return rc;
     CU_TRY(cudaStreamSynchronize(g->copy));
@@ -165,11 +173,11 @@ out:
 
 static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct err *err)
 {
-    const struct panorama_cuda *s = (const struct panorama_cuda *)base;
+    struct panorama_cuda *s = (struct panorama_cuda *)base;
     const struct gpu_session_config *c = &base->config;
     struct gpu_cuda *g = gpu_cuda_of(base->gpu);
     struct panorama_bytes from;
-    int rc = panorama_state_find(buf, len, c, &from, err);
+    int rc = panorama_state_find(buf, len, c, &s->kept, &from, err);
 
     if (rc)
         return rc;
@@ -185,6 +193,9 @@ static int load(struct gpu_session *base, const uint8_t *buf, size_t len, struct
     if (rc == 0 && from.field)
         rc = copy(s->dev.field, from.field, 4 * panorama_voxels(c), cudaMemcpyHostToDevice,
                   g->setup, err);
+    if (rc == 0 && from.picture)
+        rc = copy(s->dev.rgb[s->kept.at], from.picture, panorama_kept_bytes(&s->kept),
+                  cudaMemcpyHostToDevice, g->setup, err);
     if (rc == 0)
         rc = carve_cuda_occupy(&s->dev, &c->volume, g->setup, err);
     if (rc == 0)
@@ -212,12 +223,11 @@ static void describe(void *arg, const struct graph_cuda *graph, int at, const st
     (void)graph;
     (void)at;
     a->on = 1;
-    a->rest = ((const struct gpu_pair *)item)->rest;
     a->max_changes = s->base.config.max_points;
-    panorama_view(&a->view, (const struct gpu_pair *)item);
+    panorama_view(&a->view, &s->kept, (const struct gpu_pair *)item);
     a->s = s->dev;
     for (int e = 0; e < 2; e++)
-        a->view.eye[e].rgb = s->dev.rgb[e];
+        a->view.eye[e].rgb = a->s.rgb[e] = s->dev.rgb[e ? s->kept.at : 1 - s->kept.at];
     a->changes = s->changes;
     a->result = s->result;
 }
@@ -226,11 +236,11 @@ static int upload(struct gpu_item *item, cudaStream_t stream, struct err *err)
 {
     const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
     struct gpu_pair *pair = (struct gpu_pair *)item;
-    int rc = 0;
+    int rc = 0, n = panorama_pictures(&s->kept, pair);
 
     memset(&pair->result, 0, sizeof pair->result);
     pair->changes = NULL;
-    for (int e = 0; e < 2 && rc == 0 && !pair->rest; e++)
+    for (int e = 0; e < n && rc == 0; e++)
         rc = copy(s->dev.picture[e], pair->eye[e].rgb,
                   3 * (size_t)pair->eye[e].width * (size_t)pair->eye[e].height,
                   cudaMemcpyHostToDevice, stream, err);
@@ -244,7 +254,7 @@ static float us_between(unsigned long long from_ns, unsigned long long to_ns)
 
 static void take_pair(struct gpu_item *item)
 {
-    const struct panorama_cuda *s = (const struct panorama_cuda *)item->session;
+    struct panorama_cuda *s = (struct panorama_cuda *)item->session;
     const unsigned long long *at = s->result->stamp_ns;
     struct gpu_pair *pair = (struct gpu_pair *)item;
 
@@ -254,6 +264,7 @@ static void take_pair(struct gpu_item *item)
     item->device_us = us_between(at[0], at[PANORAMA_CUDA_PASSES]);
     pair->result = s->result->result;
     pair->changes = s->changes;
+    panorama_keep(&s->kept, pair);
 }
 
 const struct line_cuda line_panorama_cuda = {

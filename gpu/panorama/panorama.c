@@ -1,9 +1,6 @@
 #include "gpu/panorama/panorama.h"
 #include "gpu/panorama/range_point.h"
 
-#include "proto/bytes.h"
-#include "proto/section.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +43,11 @@ int panorama_check_config(const struct gpu_session_config *c, struct err *err)
                       (double)c->colour_levels, (double)COLOUR_MOST);
     if (!(c->field_rad > 0.0f && c->field_rad <= LENS_PI + 1e-6f))
         return err_at(err, ERR_INPUT, "/field_deg", "must be above 0 and at most 180");
+    if (!(c->baseline_m == 0.0f ||
+          (c->baseline_m >= PANORAMA_APART_LEAST_M && c->baseline_m <= PANORAMA_APART_MOST_M)))
+        return err_at(err, ERR_INPUT, "/baseline_m", "%g m, must be in %g...%g",
+                      (double)c->baseline_m, (double)PANORAMA_APART_LEAST_M,
+                      (double)PANORAMA_APART_MOST_M);
     if (c->max_points < 1)
         return err_at(err, ERR_INPUT, "/max_points", "must be 1 or more");
     return 0;
@@ -68,8 +70,8 @@ static int is_pose(const struct rigid *T)
     return 1;
 }
 
-static int check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
-                     struct err *err)
+static int check_picture(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
+                         struct err *err)
 {
     if (!e->rgb || e->width < 2 || e->height < 2 ||
         (int64_t)e->width * e->height > (int64_t)c->max_image_w * c->max_image_h)
@@ -84,45 +86,109 @@ static int check_eye(const struct gpu_session_config *c, const struct gpu_pair_e
     return 0;
 }
 
-/* The place in the middle between the two cameras. */
-static struct vec3 middle(const struct gpu_pair *p)
+/* Does the place stand above or below the volume? */
+static int check_place(const struct gpu_session_config *c, struct vec3 at, struct err *err)
 {
-    const float *a = p->eye[0].T_wc.t, *b = p->eye[1].T_wc.t;
+    int ground[2];
 
-    return vec3_make(0.5f * (a[0] + b[0]), 0.5f * (a[1] + b[1]), 0.5f * (a[2] + b[2]));
-}
-
-int panorama_check(const struct gpu_item *item, struct err *err)
-{
-    const struct gpu_pair *pair = (const struct gpu_pair *)item;
-    const struct gpu_session_config *c = &item->session->config;
-    int rc, ground[2];
-    struct vec3 at;
-
-    if (pair->rest)
-        return 0;
-    rc = check_eye(c, &pair->eye[0], err);
-    if (rc == 0)
-        rc = check_eye(c, &pair->eye[1], err);
-    if (rc)
-        return rc;
-    if (c->consistency == GPU_CONSISTENCY_PATCH) {
-        const struct vec3 d = vec3_sub(rigid_apply(&pair->eye[0].T_wc, vec3_make(0, 0, 0)),
-                                       rigid_apply(&pair->eye[1].T_wc, vec3_make(0, 0, 0)));
-        float apart = sqrtf(vec3_norm2(d));
-
-        if (!(apart >= PANORAMA_APART_LEAST_M && apart <= PANORAMA_APART_MOST_M))
-            return err_set(err, ERR_INPUT, "cameras that are %g m apart, must be %g to %g",
-                           (double)apart, (double)PANORAMA_APART_LEAST_M,
-                           (double)PANORAMA_APART_MOST_M);
-    }
-    at = middle(pair);
     voxel_ground(&c->volume, at, ground);
     if (ground[0] < 0 || ground[0] >= c->volume.n[0] || ground[1] < 0 ||
         ground[1] >= c->volume.n[1])
         return err_set(err, ERR_INPUT, "a pose at %.3f %.3f %.3f m, which is outside of the volume",
                        (double)at.x, (double)at.y, (double)at.z);
     return 0;
+}
+
+static struct vec3 place_of(const struct gpu_pair_eye *e)
+{
+    return vec3_make(e->T_wc.t[0], e->T_wc.t[1], e->T_wc.t[2]);
+}
+
+/* The place in the middle between the two cameras. */
+static struct vec3 middle(struct vec3 a, struct vec3 b)
+{
+    return vec3_make(0.5f * (a.x + b.x), 0.5f * (a.y + b.y), 0.5f * (a.z + b.z));
+}
+
+static float apart(const struct gpu_pair_eye *a, const struct gpu_pair_eye *b)
+{
+    return sqrtf(vec3_norm2(vec3_sub(place_of(a), place_of(b))));
+}
+
+int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
+                       struct err *err)
+{
+    int rc = check_picture(c, e, err);
+
+    return rc ? rc : check_place(c, place_of(e), err);
+}
+
+/* Both pictures of a pair came. */
+static int check_both(const struct gpu_session_config *c, const struct gpu_pair *pair,
+                      struct err *err)
+{
+    float apart_m;
+    int rc = check_picture(c, &pair->eye[0], err);
+
+    if (rc == 0)
+        rc = check_picture(c, &pair->eye[1], err);
+    if (rc)
+        return rc;
+    apart_m = apart(&pair->eye[0], &pair->eye[1]);
+    if (c->consistency == GPU_CONSISTENCY_PATCH &&
+        !(apart_m >= PANORAMA_APART_LEAST_M && apart_m <= PANORAMA_APART_MOST_M))
+        return err_set(err, ERR_INPUT, "cameras that are %g m apart, must be %g to %g",
+                       (double)apart_m, (double)PANORAMA_APART_LEAST_M,
+                       (double)PANORAMA_APART_MOST_M);
+    return check_place(c, middle(place_of(&pair->eye[0]), place_of(&pair->eye[1])), err);
+}
+
+int panorama_check(const struct gpu_item *item, struct err *err)
+{
+    const struct gpu_pair *pair = (const struct gpu_pair *)item;
+    const struct gpu_session_config *c = &item->session->config;
+
+    if (pair->rest)
+        return 0;
+    return c->baseline_m > 0.0f ? panorama_check_eye(c, &pair->eye[0], err)
+                                : check_both(c, pair, err);
+}
+
+/* ------------------------------------------------------------------------- the kept picture */
+
+/* (O10) */
+static enum gpu_paired paired(const struct panorama_kept *kept, const struct gpu_pair *pair)
+{
+    const struct gpu_session_config *c = &pair->item.session->config;
+    float d, most = fminf(PANORAMA_APART_BASELINES * c->baseline_m, PANORAMA_APART_MOST_M);
+
+    if (pair->rest)
+        return GPU_PAIRED_NONE;
+    if (!(c->baseline_m > 0.0f))
+        return GPU_PAIRED_LAID;
+    if (!kept->there)
+        return GPU_PAIRED_KEPT;
+    d = apart(&pair->eye[0], &kept->eye);
+    if (d < c->baseline_m)
+        return GPU_PAIRED_NONE;
+    return d <= most ? GPU_PAIRED_LAID : GPU_PAIRED_KEPT;
+}
+
+int panorama_pictures(const struct panorama_kept *kept, const struct gpu_pair *pair)
+{
+    if (paired(kept, pair) == GPU_PAIRED_NONE)
+        return 0;
+    return pair->item.session->config.baseline_m > 0.0f ? 1 : 2;
+}
+
+void panorama_keep(struct panorama_kept *kept, const struct gpu_pair *pair)
+{
+    if (!(pair->item.session->config.baseline_m > 0.0f) || pair->result.paired == GPU_PAIRED_NONE)
+        return;
+    kept->there = 1;
+    kept->at = 1 - kept->at;
+    kept->eye = pair->eye[0];
+    kept->eye.rgb = NULL;
 }
 
 /* ------------------------------------------------------------------------- cylinders */
@@ -167,10 +233,9 @@ static int is_seen(const struct voxel_view *view, float slope)
 }
 
 /* (Y1) Its axes, and which slopes its rows have: the middle of those that both pictures show. */
-static void place_cylinder(struct voxel_view *view, const struct gpu_pair *pair,
-                           const struct gpu_session_config *c)
+static void place_cylinder(struct voxel_view *view, const struct gpu_session_config *c,
+                           const float a[3], const float b[3])
 {
-    const float *a = pair->eye[0].T_wc.t, *b = pair->eye[1].T_wc.t;
     struct voxel_cylinder *y = &view->cylinder;
     float d[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, *r = y->axes, low = 0, high = 0, n;
     int least = 0;
@@ -206,106 +271,36 @@ static void place_cylinder(struct voxel_view *view, const struct gpu_pair *pair,
     y->band = (int)(0.6f * c->volume.voxel_m / y->reach_m * 16383.0f);
 }
 
-void panorama_view(struct voxel_view *view, const struct gpu_pair *pair)
+static void look_through(struct voxel_eye *eye, const struct gpu_pair_eye *from)
+{
+    eye->T_cw = rigid_inverse(&from->T_wc);
+    eye->K = from->K;
+    eye->lens = from->lens;
+    eye->w = from->width;
+    eye->h = from->height;
+}
+
+void panorama_view(struct voxel_view *view, const struct panorama_kept *kept,
+                   const struct gpu_pair *pair)
 {
     const struct gpu_session_config *c = &pair->item.session->config;
+    const struct gpu_pair_eye *first = &pair->eye[0];
+    const struct gpu_pair_eye *second = c->baseline_m > 0.0f ? &kept->eye : &pair->eye[1];
 
     memset(view, 0, sizeof *view);
     view->volume = c->volume;
-    if (pair->rest)
-        return;
-    for (int i = 0; i < 2; i++) {
-        const struct gpu_pair_eye *from = &pair->eye[i];
-
-        view->eye[i].T_cw = rigid_inverse(&from->T_wc);
-        view->eye[i].K = from->K;
-        view->eye[i].lens = from->lens;
-        view->eye[i].w = from->width;
-        view->eye[i].h = from->height;
-    }
+    view->paired = paired(kept, pair);
+    view->n_pictures = panorama_pictures(kept, pair);
     view->patch = c->consistency == GPU_CONSISTENCY_PATCH;
+    if (view->paired == GPU_PAIRED_NONE)
+        return;
+    look_through(&view->eye[0], first);
+    if (view->paired != GPU_PAIRED_LAID)
+        return;
+    look_through(&view->eye[1], second);
     view->field_cos = c->field_rad >= LENS_PI ? -1.0f : cosf(c->field_rad);
     view->threshold2 = (int)ceilf(c->colour_levels * c->colour_levels);
-    voxel_ground(&c->volume, middle(pair), view->ground);
+    voxel_ground(&c->volume, middle(place_of(first), place_of(second)), view->ground);
     if (view->patch)
-        place_cylinder(view, pair, c);
-}
-
-/* ------------------------------------------------------------------------- state */
-
-static int has_field(const struct gpu_session_config *c)
-{
-    return c->consistency == GPU_CONSISTENCY_PATCH;
-}
-
-static size_t body_bytes(const struct gpu_session_config *c)
-{
-    return PANORAMA_HEAD_BYTES + (has_field(c) ? 8 : 4) * panorama_voxels(c) +
-           8 * panorama_all_words(c);
-}
-
-size_t panorama_state_bytes(const struct gpu_session_config *c)
-{
-    return section_bytes(body_bytes(c));
-}
-
-unsigned panorama_state_reads(uint32_t tag)
-{
-    return tag == PANORAMA_TAG ? PANORAMA_VERSION : 0;
-}
-
-static void put_head(uint8_t *body, const struct gpu_session_config *c)
-{
-    struct bytes_writer w = bytes_writer(body, PANORAMA_HEAD_BYTES);
-
-    memset(body, 0, PANORAMA_HEAD_BYTES);
-    for (int i = 0; i < 3; i++)
-        bytes_put_i32(&w, c->volume.n[i]);
-    bytes_put_i32(&w, c->volume.up);
-    for (int i = 0; i < 3; i++)
-        bytes_put_f32(&w, c->volume.min_m[i]);
-    bytes_put_f32(&w, c->volume.voxel_m);
-    bytes_put_i32(&w, (int32_t)c->consistency);
-}
-
-int panorama_state_open(uint8_t *buf, size_t cap, const struct gpu_session_config *c,
-                        struct panorama_body *to, size_t *len, struct err *err)
-{
-    size_t at = 0;
-    uint8_t *body = section_open(buf, cap, 0, body_bytes(c));
-
-    if (!body)
-        return err_set(err, ERR_LIMIT, "a state of %zu bytes does not fit %zu",
-                       panorama_state_bytes(c), cap);
-    put_head(body, c);
-    to->voxels = body + PANORAMA_HEAD_BYTES;
-    to->dirty = to->voxels + 4 * panorama_voxels(c);
-    to->told = to->dirty + 4 * panorama_all_words(c);
-    to->field = has_field(c) ? to->told + 4 * panorama_all_words(c) : NULL;
-    section_close(buf, &at, PANORAMA_TAG, PANORAMA_VERSION, 0, body_bytes(c));
-    *len = at;
-    return 0;
-}
-
-int panorama_state_find(const uint8_t *buf, size_t len, const struct gpu_session_config *c,
-                        struct panorama_bytes *from, struct err *err)
-{
-    uint8_t head[PANORAMA_HEAD_BYTES];
-    struct section s;
-    int rc;
-
-    if (section_find(&s, buf, len, PANORAMA_TAG) != 1)
-        return err_set(err, ERR_INPUT, "a state without voxels");
-    if ((rc = section_use(&s, PANORAMA_VERSION, err)) == 0) /* there is nothing else in it */
-        rc = err_set(err, ERR_UNSUPPORTED, "voxels of another version");
-    if (rc < 0)
-        return rc;
-    put_head(head, c);
-    if (s.len != body_bytes(c) || memcmp(s.body, head, sizeof head))
-        return err_set(err, ERR_INPUT, "a state of another volume");
-    from->voxels = s.body + PANORAMA_HEAD_BYTES;
-    from->dirty = from->voxels + 4 * panorama_voxels(c);
-    from->told = from->dirty + 4 * panorama_all_words(c);
-    from->field = has_field(c) ? from->told + 4 * panorama_all_words(c) : NULL;
-    return 0;
+        place_cylinder(view, c, first->T_wc.t, second->T_wc.t);
 }

@@ -8,8 +8,12 @@
  *          published; `told`, it was published as opaque.
  *          Consistency `patch` has 4 bytes a voxel more (the field, blend_point.h), and for the
  *          largest picture's cylinder 3 bytes a label and 26 a pixel.
+ * Kept:    a session with baseline_m pairs a picture with an earlier one: one of its two pictures
+ *          is the kept one, the next to come takes the other's place, and becomes the kept one by
+ *          changing what `at` says.
  * State:   section GVOX: head of PANORAMA_HEAD_BYTES, then voxels, dirty, told, as they lie; then
- *          the field, of `patch`.
+ *          the field, of `patch`. Section GPIC, if a picture is kept: head of PANORAMA_KEPT_BYTES,
+ *          then its pixels.
  */
 #ifndef RECOND_GPU_PANORAMA_H
 #define RECOND_GPU_PANORAMA_H
@@ -24,11 +28,24 @@ extern "C" {
 #endif
 
 #define PANORAMA_HEAD_BYTES 64
+#define PANORAMA_KEPT_BYTES 112
 /* Between the cameras of a pair whose distances are looked for. */
 #define PANORAMA_APART_LEAST_M 0.01f
 #define PANORAMA_APART_MOST_M 100.0f
+/* Times baseline_m, the same of a picture and the kept one. */
+#define PANORAMA_APART_BASELINES 4.0f
 #define PANORAMA_TAG SECTION_TAG('G', 'V', 'O', 'X')
 #define PANORAMA_VERSION 1
+#define PANORAMA_KEPT_TAG SECTION_TAG('G', 'P', 'I', 'C')
+#define PANORAMA_KEPT_VERSION 1
+
+/* The picture that the next one may make a pair with. A session without baseline_m keeps none, and
+ * its `at` stays 1. */
+struct panorama_kept {
+    int there;
+    int at; /* which of the session's two pictures it is: eye[1] of a view, eye[0] is the other */
+    struct gpu_pair_eye eye; /* without rgb */
+};
 
 static inline size_t panorama_columns(const struct gpu_session_config *c)
 {
@@ -59,26 +76,41 @@ MUST_CHECK int panorama_check(const struct gpu_item *item, struct err *err);
 /* w, h, labels and px of the cylinder of a session of `patch`; the rest is 0. */
 void panorama_cylinder_size(struct voxel_cylinder *y, const struct gpu_session_config *c);
 
-/* The item's pictures and poses; eye[].rgb is the caller's to fill in. */
-void panorama_view(struct voxel_view *view, const struct gpu_pair *pair);
+/* How many of its pictures are used (O10): 2 of a pair; where baseline_m is set 1, or 0. */
+int panorama_pictures(const struct panorama_kept *kept, const struct gpu_pair *pair);
+/* The item's pictures and poses, or its own and the kept one; eye[].rgb is the caller's to fill in.
+ */
+void panorama_view(struct voxel_view *view, const struct panorama_kept *kept,
+                   const struct gpu_pair *pair);
+/* After the item: result.paired says whether its picture is the kept one now. */
+void panorama_keep(struct panorama_kept *kept, const struct gpu_pair *pair);
+/* Is it a picture of this session, of a camera that stands in its volume? Returns 0; ERR_INPUT. */
+MUST_CHECK int panorama_check_eye(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
+                                  struct err *err);
 
-size_t panorama_state_bytes(const struct gpu_session_config *c);
-/* Where the parts of a state are written; field is NULL without one. */
+size_t panorama_state_bytes(const struct gpu_session_config *c, const struct panorama_kept *kept);
+/* Where the parts of a state are written; field and picture are NULL without one. */
 struct panorama_body {
-    uint8_t *voxels, *dirty, *told, *field;
+    uint8_t *voxels, *dirty, *told, *field, *picture;
 };
 /* The same of bytes that are read. */
 struct panorama_bytes {
-    const uint8_t *voxels, *dirty, *told, *field;
+    const uint8_t *voxels, *dirty, *told, *field, *picture;
 };
 
-/* Opens the section in buf [cap]. */
+static inline size_t panorama_kept_bytes(const struct panorama_kept *kept)
+{
+    return 4 * (size_t)kept->eye.width * (size_t)kept->eye.height;
+}
+
+/* Opens the sections in buf [cap]. */
 MUST_CHECK int panorama_state_open(uint8_t *buf, size_t cap, const struct gpu_session_config *c,
-                                   struct panorama_body *to, size_t *len, struct err *err);
-/* The same in bytes that may be a stranger's: where they lie. */
+                                   const struct panorama_kept *kept, struct panorama_body *to,
+                                   size_t *len, struct err *err);
+/* The same in bytes that may be a stranger's: where they lie, and what is kept. */
 MUST_CHECK int panorama_state_find(const uint8_t *buf, size_t len,
-                                   const struct gpu_session_config *c, struct panorama_bytes *from,
-                                   struct err *err);
+                                   const struct gpu_session_config *c, struct panorama_kept *kept,
+                                   struct panorama_bytes *from, struct err *err);
 unsigned panorama_state_reads(uint32_t tag);
 
 #ifdef __cplusplus

@@ -25,6 +25,7 @@ struct panorama_cpu {
     uint32_t *front;   /* [h][w] of the second camera: the largest disparity that ends there */
     struct range_pixel *range;
     uint32_t n_opaque; /* after the last view */
+    struct panorama_kept kept;
     struct voxel_view view;
 };
 

@@ -36,8 +36,8 @@ struct panorama_dev {
     uint32_t *opaque; /* words of voxels that are: what publishing need not read them for */
     uint8_t *occupied;
     int16_t *visible[2]; /* of iterations in turn */
-    uint8_t *picture[2]; /* as they were sent up */
-    uint32_t *rgb[2];
+    uint8_t *picture[2]; /* as they were sent up; with baseline_m there is one */
+    uint32_t *rgb[2];    /* in a struct pair_cuda those of eye[] */
     /* [GPU_VOXELS_ITERATIONS + 1] iteration i is needed; that behind the last: it did not settle */
     uint32_t *needed;
     uint32_t *n_opaque; /* of the volume: a sum of differences */
@@ -57,7 +57,7 @@ struct panorama_cuda_result {
 
 /* A pair, as the kernels get it; `on` is 0 for an empty place of a batch. */
 struct pair_cuda {
-    int on, rest; /* rest: no view (gpu_pair.rest) */
+    int on;
     uint32_t max_changes;
     struct voxel_view view;
     struct panorama_dev s;
@@ -72,6 +72,7 @@ struct panorama_cuda {
     size_t arena_bytes;
     struct gpu_voxel_change *changes;
     struct panorama_cuda_result *result;
+    struct panorama_kept kept;
 };
 
 pass_cuda_fn pictures_cuda, range_cuda, carve_cuda, blend_cuda, publish_cuda;

@@ -88,6 +88,7 @@ static __global__ void place_kernel(const struct pair_cuda *pairs)
     }
     if (threadIdx.x == 0) {
         struct gpu_pair_result r;
+        r.paired = p->view.paired;
         r.iterations = 0;
         while (r.iterations < GPU_VOXELS_ITERATIONS && p->s.needed[r.iterations])
             r.iterations++;

@@ -149,7 +149,7 @@ int range_cpu_run(struct gpu_item *item, struct err *err)
     const struct voxel_cylinder *c = &s->view.cylinder;
 
     (void)err;
-    if (!s->view.patch || ((struct gpu_pair *)item)->rest)
+    if (!s->view.patch || s->view.paired != GPU_PAIRED_LAID)
         return 0;
     look(s);
     cost(s);

@@ -20,7 +20,7 @@ static __device__ inline uint32_t warp_of(void)
 
 static __device__ inline int is_needed(const struct pair_cuda *p)
 {
-    return p->on && p->view.patch && !p->rest;
+    return p->on && p->view.patch && p->view.paired == GPU_PAIRED_LAID;
 }
 
 static __global__ void look_kernel(const struct pair_cuda *pairs)

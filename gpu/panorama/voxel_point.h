@@ -45,7 +45,9 @@ struct voxel_cylinder {
 
 struct voxel_view {
     struct gpu_volume volume;
-    int patch; /* consistency by distances along the cylinder's rays, instead of (O3)-(O8) */
+    uint32_t paired; /* enum gpu_paired: only a pair is laid upon the volume */
+    int n_pictures;  /* of eye[], the first ones, that came with the item and are used */
+    int patch;       /* consistency by distances along the cylinder's rays, instead of (O3)-(O8) */
     struct voxel_cylinder cylinder;
     struct voxel_eye eye[2];
     float field_cos; /* rays of a larger angle to the axis are not the picture's */

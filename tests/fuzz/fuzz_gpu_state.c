@@ -2,11 +2,13 @@
  * fuzz_gpu_state - a stranger's bytes as the state of a session without networks
  *
  * Input:   a row of sections. With a section of cubes it is for a session whose points lie in cubes
- *          of space, with one of many views for one that has them.
+ *          of space, with one of many views for one that has them; with one of voxels for a volume
+ *          that one camera's pictures carve.
  * What is refused leaves a session as new; what is taken is within all bounds: frames run on it,
  * and saving it gives a state that is taken again.
  */
 #include "gpu/mono/session_cpu.h"
+#include "gpu/panorama/panorama_cpu.h"
 #include "proto/section.h"
 #include "tests/support/line.h"
 
@@ -75,6 +77,71 @@ static uint8_t *as_row(const uint8_t *data, size_t size)
     return row;
 }
 
+static struct gpu_session_config volume_config(void)
+{
+    return (struct gpu_session_config){
+        .line = &gpu_line_panorama,
+        .net_w = SIDE,
+        .net_h = SIDE,
+        .max_image_w = SIDE,
+        .max_image_h = SIDE,
+        .step_m = 0.01f,
+        .max_points = 4096,
+        .volume = {{-1, -1, -1}, 0.25f, 2, {8, 8, 8}},
+        .colour_levels = 12,
+        .field_rad = LENS_PI,
+        .baseline_m = 0.2f,
+    };
+}
+
+/* A camera that walks through the volume. */
+static void run_walk(struct gpu *g, struct gpu_session *s)
+{
+    static uint8_t rgb[SIDE * SIDE * 3];
+
+    for (int i = 0; i < 3; i++) {
+        struct gpu_pair pair = {.item.session = s};
+        struct gpu_item *item = &pair.item;
+        struct gpu_pair_eye *e = &pair.eye[0];
+
+        *e = (struct gpu_pair_eye){rgb,
+                                   SIDE,
+                                   SIDE / 2,
+                                   lens_sphere_intrinsics(SIDE, SIDE / 2),
+                                   {.model = LENS_SPHERE},
+                                   rigid_identity()};
+        e->T_wc.t[0] = 0.3f * (float)i - 0.5f;
+        check(gpu_submit(g, &gpu_line_panorama, &item, 1, NULL) == 0 &&
+              gpu_wait(g, &item, 1, NULL) == 0);
+        check(pair.result.n_changes <= 512);
+    }
+}
+
+static void volume(struct gpu *g, const uint8_t *row, size_t size)
+{
+    const struct gpu_session_config c = volume_config();
+    struct gpu_session *s, *again;
+    struct err err = {0};
+    size_t cap, len;
+    uint8_t *buf;
+
+    check(gpu_session_new(&s, g, &c, &err) == 0);
+    if (gpu_session_load(s, row, size, &err)) {
+        check((err.code == ERR_INPUT || err.code == ERR_UNSUPPORTED) && err.text[0]);
+        check(panorama_cpu_of(s)->kept.there == 0 && panorama_cpu_of(s)->n_opaque == 0);
+    } else {
+        cap = gpu_session_state_bytes(s);
+        buf = malloc(cap);
+        check(buf && gpu_session_save(s, buf, cap, &len, NULL) == 0 && len == cap);
+        check(gpu_session_new(&again, g, &c, &err) == 0);
+        check(gpu_session_load(again, buf, len, NULL) == 0);
+        gpu_session_free(&again);
+        free(buf);
+    }
+    run_walk(g, s);
+    gpu_session_free(&s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct line l; /* the device, opened once */
@@ -89,6 +156,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(line_open(&l, &c) == 0);
     else
         check(session_cpu_new(&l.s, l.g, &c, NULL) == 0);
+    if (section_find(&found, row, size, PANORAMA_TAG))
+        volume(l.g, row, size);
     l.cpu = session_cpu_of(l.s);
     if (gpu_session_load(l.s, row, size, &err)) {
         check((err.code == ERR_INPUT || err.code == ERR_UNSUPPORTED) && err.text[0]);

@@ -64,9 +64,9 @@ static inline uint8_t pair_shade(float f)
 
 static inline void pair_draw(uint8_t *rgb, const struct gpu_pair_eye *e)
 {
-    for (int v = 0; v < PAIR_SIDE; v++)
-        for (int u = 0; u < PAIR_SIDE; u++) {
-            uint8_t *out = rgb + 3 * (v * PAIR_SIDE + u);
+    for (int v = 0; v < e->height; v++)
+        for (int u = 0; u < e->width; u++) {
+            uint8_t *out = rgb + 3 * (v * e->width + u);
             struct vec3 at = vec3_make(e->T_wc.t[0], e->T_wc.t[1], e->T_wc.t[2]), ray, end, p;
             float near, far, far_box, t;
             memset(out, 0, 3);
@@ -103,6 +103,24 @@ static inline void pair_look(struct pair_scene *s, struct gpu_session *session, 
         s->pair.eye[e].T_wc.t[2] += 0.2f * (float)e;
         pair_draw(s->rgb[e], &s->pair.eye[e]);
     }
+}
+
+/* One camera that shows all directions, at (x, y, z): of a session with baseline_m. It looks along
+ * the world's x. */
+static inline void pair_stand(struct pair_scene *s, struct gpu_session *session, float x, float y,
+                              float z)
+{
+    const struct rigid level = {{0, 0, 1, -1, 0, 0, 0, -1, 0}, {x, y, z}};
+    struct gpu_pair_eye *e = &s->pair.eye[0];
+    memset(&s->pair, 0, sizeof s->pair);
+    s->pair.item.session = session;
+    e->rgb = s->rgb[0];
+    e->width = PAIR_SIDE;
+    e->height = PAIR_SIDE / 2;
+    e->K = lens_sphere_intrinsics(e->width, e->height);
+    e->lens.model = LENS_SPHERE;
+    e->T_wc = level;
+    pair_draw(s->rgb[0], e);
 }
 
 static inline struct gpu_session_config pair_config(void)

@@ -7,6 +7,7 @@
 
 #include "gpu/panorama/blend_point.h"
 #include "gpu/panorama/panorama_cpu.h"
+#include "proto/section.h"
 #include "tests/support/pair_scene.h"
 
 #include <stdlib.h>
@@ -32,14 +33,19 @@ static struct gpu_session *open_session(struct gpu *g, const struct gpu_session_
     return s;
 }
 
-static void look(struct gpu *g, struct gpu_session *s, struct pair_scene *scene, float x, float y)
+static void compute(struct gpu *g, struct pair_scene *scene)
 {
     struct gpu_item *item = &scene->pair.item;
     struct err err = {0};
 
-    pair_look(scene, s, x, y);
     if (gpu_submit(g, &gpu_line_panorama, &item, 1, &err) || gpu_wait(g, &item, 1, &err))
         fail_msg("%s", err.text);
+}
+
+static void look(struct gpu *g, struct gpu_session *s, struct pair_scene *scene, float x, float y)
+{
+    pair_look(scene, s, x, y);
+    compute(g, scene);
 }
 
 static void what_hides_a_column_is_counted(void **state)
@@ -371,6 +377,16 @@ static void goes_on_from_its_state(enum gpu_consistency consistency)
     if (consistency == GPU_CONSISTENCY_PATCH)
         assert_memory_equal(panorama_cpu_of(a)->field, panorama_cpu_of(b)->field,
                             4 * panorama_voxels(&c));
+    {
+        uint8_t *word =
+            buf + SECTION_HEAD_BYTES + PANORAMA_HEAD_BYTES + 4 * panorama_voxels(&c) + 4;
+
+        word[3] ^= 0x20; /* voxel 61 of a column of 45 */
+        x = open_session(g, &c);
+        assert_int_equal(gpu_session_load(x, buf, cap, &err), ERR_INPUT);
+        gpu_session_free(&x);
+        word[3] ^= 0x20;
+    }
     for (int i = 0; i < 2; i++) { /* of another place, of the other consistency */
         other.volume.min_m[2] = c.volume.min_m[2] + (i == 0 ? 0.01f : 0.0f);
         other.consistency = i == 0 ? c.consistency : 1 - c.consistency;
@@ -417,6 +433,8 @@ static void what_cannot_be_is_refused(void **state)
     WRONG(c.volume.up = 3, "/up");
     WRONG(c.colour_levels = 0, "/colour_levels");
     WRONG(c.field_rad = NAN, "/field_deg");
+    WRONG(c.baseline_m = 0.009f, "/baseline_m");
+    WRONG(c.baseline_m = NAN, "/baseline_m");
     s = open_session(g, &good);
 #define REFUSED(change)         \
     pair_look(&scene, s, 0, 0); \
