@@ -229,6 +229,9 @@ $(O)/tests/bench/places: $(call objs,$(wildcard tests/bench/place*.c)) $(libs_cl
 # draws pictures of a chessboard (tests/bench/boards.c)
 $(O)/tests/bench/boards: $(call objs,tests/bench/boards.c)
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ -ljpeg -lm
+# draws one camera's walk, all directions of it (tests/bench/walk.c)
+$(O)/tests/bench/walk: $(call objs,tests/bench/walk.c) $(libs_proto)
+	$(call run,LINK)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(sys_proto)
 # calls of the CUDA run-time that tests/support/watch_cuda.cu looks at
 WATCHED := __cudaLaunchKernel $(addprefix cuda,Malloc MallocManaged MallocHost HostAlloc HostRegister MallocAsync FreeAsync Free \
            FreeHost StreamCreateWithFlags StreamCreateWithPriority EventCreate EventCreateWithFlags GraphInstantiate \
@@ -243,7 +246,7 @@ FUZZ_FLAG = $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer)
 $(FUZZERS): $(O)/tests/fuzz/fuzz_%: $(O)/tests/fuzz/fuzz_%.c.o $(FUZZ_OBJ) $(LIB_TEST) $$(libs_$$(call test_word,$$*))
 	$(call run,LINK)$(CC) $(ALL_LDFLAGS) $(FUZZ_FLAG) -o $@ $^ $(sys_$(call test_word,$*)) -lcmocka
 
-tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards ## build every test program
+tests: all $(TESTS) $(FUZZERS) $(O)/tests/bench/bench_client_load $(O)/tests/bench/places $(O)/tests/bench/boards $(O)/tests/bench/walk ## build every test program
 check: ## run all tests (installs missing packages first)
 	@deploy/install-deps build check
 	@$(MAKE) --no-print-directory $(JOBS) tests

@@ -122,6 +122,10 @@ const struct session_option session_options_table[] = {
     {"field_deg", SESSION_OPTION_REAL, FIELD(field_deg), 1, 180, .standard = "180",
      .kinds = PANORAMA, .unit = "degrees",
      .help = "Angle to a camera's axis up to which its picture is looked at"},
+    {"baseline_m", SESSION_OPTION_REAL, FIELD(baseline_m), 0.01, 100, .kinds = PANORAMA,
+     .unit = "m",
+     .help = "How far one camera moves between two pictures that make a pair; without it pictures "
+             "come in pairs"},
     {"retention_s", SESSION_OPTION_INT, FIELD(retention_s), -1, 31536000, .standard = "3600",
      .kinds = ANY, .unit = "s",
      .help = "Seconds that a session is kept after its last client left; -1 is for ever"},

@@ -140,6 +140,7 @@ struct session_options {
     bool has_volume;
     float volume_m[3], volume_size_m[3];
     float voxel_m, colour_levels, field_deg;
+    float baseline_m; /* 0: its pictures come in pairs; else they are of one camera */
     enum session_consistency consistency;
     int retention_s;
     bool preview;

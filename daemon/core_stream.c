@@ -225,7 +225,7 @@ static const struct frame_part *part_beside(const struct stream *s, const struct
     const struct session_options *o = &session_setup(s->session)->options;
 
     if (o->kind == SESSION_PANORAMA)
-        return frame_find(f, FRAME_COLOUR);
+        return o->baseline_m > 0 ? NULL : frame_find(f, FRAME_COLOUR);
     return o->depth_source > SESSION_DEPTH_SOURCE_NETWORK ? frame_find(f, FRAME_DEPTH) : NULL;
 }
 

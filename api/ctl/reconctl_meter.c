@@ -58,7 +58,7 @@ void reconctl_meter_answered(struct reconctl_meter *m, const struct control_ack 
     m->v.answered++;
     if ((unsigned)ack->status < 3)
         m->v.by_status[ack->status]++;
-    if (ack->status != CONTROL_USED && (unsigned)ack->reason < RECONCTL_METER_REASONS)
+    if (ack->reason && (unsigned)ack->reason < RECONCTL_METER_REASONS)
         m->v.by_reason[ack->reason]++;
     if (latency_s >= 0)
         m->ms[m->n++ % LATENCIES] = (float)(1e3 * latency_s);

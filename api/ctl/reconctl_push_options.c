@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From one picture of a pair to the other, of one camera: docs/PERFORMANCE.md, "Volumes". */
+#define BASELINE_M 0.4f
+
 /* Tells whether --option gives `key`, as itself or as key.member. */
 static bool given(const struct reconctl_list *list, const char *key)
 {
@@ -111,6 +114,8 @@ static struct session_options complete(const struct reconctl_push_options *o,
             asked.up = session_options_up(info->up);
         if (asked.fps == 0 && info->fps >= 0.1 && info->fps <= 1000) /* no frame is too many */
             asked.fps = (float)info->fps;
+        if (asked.kind == SESSION_PANORAMA && !info->has_second && asked.baseline_m == 0)
+            asked.baseline_m = BASELINE_M;
         if (!asked.name[0])
             strcpy(asked.name, "push");
     }

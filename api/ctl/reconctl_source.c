@@ -283,9 +283,11 @@ int reconctl_source_open(struct reconctl_source **out, const struct reconctl_sou
         rc = set_camera(s, err);
     if (rc == 0 && config->depth)
         rc = open_sensor(s, err);
-    if (rc == 0 && config->pairs && !s->info.has_second)
-        rc = err_at(err, ERR_INPUT, config->path,
-                    "is no folder of pairs: second/ and `second` of sequence.json are missing");
+    if (rc == 0 && config->pairs && !s->info.has_second && !s->info.has_poses)
+        rc =
+            err_at(err, ERR_INPUT, config->path,
+                   "is no folder of pairs (second/ and `second` of sequence.json are missing), and "
+                   "one camera's pictures need poses");
     s->info.has_second = s->info.has_second && config->pairs;
     if (config->fps > 0)
         s->info.fps = config->fps;

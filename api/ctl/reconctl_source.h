@@ -19,7 +19,7 @@ struct reconctl_source_config {
     const char *poses; /* as client_sequence_open() takes it */
     double fps;        /* 0 = the source's own */
     bool loop;
-    bool pairs;         /* a folder's pictures go in pairs */
+    bool pairs;         /* a folder's pictures go in pairs, where it has second ones */
     bool depth;         /* a folder's true depth goes with its frames, as a sensor's would */
     const char *camera; /* "fx,fy,cx,cy" or NULL */
 };

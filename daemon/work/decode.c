@@ -188,10 +188,11 @@ static enum control_reason decode_second(struct decode_thread *t, struct session
                                          struct queue_item *item)
 {
     const struct store_work *k = &session_work(s)->kept;
+    const struct session_options *o = &session_setup(s)->options;
     const struct frame_part *part = frame_find(&item->frame, FRAME_COLOUR);
     struct jpeg_info info;
 
-    if (session_setup(s)->options.kind != SESSION_PANORAMA)
+    if (o->kind != SESSION_PANORAMA || o->baseline_m > 0)
         return CONTROL_REASON_NONE;
     item->bad_part = FRAME_COLOUR;
     if (!part || part->codec != FRAME_JPEG || !item->frame.rig.known ||

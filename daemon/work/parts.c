@@ -59,7 +59,7 @@ size_t parts_bytes(const struct session_options *o, int net_w, int net_h)
     size_t mask = o->kind == SESSION_MONO ? (size_t)net_w * (size_t)net_h : 0;
 
     if (o->kind == SESSION_PANORAMA)
-        return (size_t)net_w * (size_t)net_h * 3;
+        return o->baseline_m > 0 ? 0 : (size_t)net_w * (size_t)net_h * 3;
     return (takes_sensor(o) ? (size_t)GPU_SENSOR_PIXELS * 3 : 0) + parts_at(mask);
 }
 

@@ -1,6 +1,7 @@
 /*
  * pipeline_panorama.c - sessions of pairs of pictures that see all around: each carves a volume of
- * voxels, and the opaque ones are the session's cloud
+ * voxels, and the opaque ones are the session's cloud. With the option baseline_m frames bring one
+ * picture, and the device finds its pairs (MATH.md (O10)).
  */
 #include "daemon/session/pipeline.h"
 
@@ -51,20 +52,23 @@ static void device_config(struct gpu_session_config *c, const struct session_opt
         o->consistency == SESSION_CONSISTENCY_PATCH ? GPU_CONSISTENCY_PATCH : GPU_CONSISTENCY_PAPER;
     c->colour_levels = o->colour_levels;
     c->field_rad = o->field_deg / 180 * LENS_PI;
+    c->baseline_m = o->baseline_m;
 }
 
-/* The middle between the cameras is above or below the volume. */
+/* The middle between the cameras is above or below the volume; of one camera each place is, and so
+ * is what is between two of them. */
 static bool takes_pose(const struct session_options *o, const struct frame *f)
 {
     const struct gpu_volume v = volume_of(o);
+    const bool alone = o->baseline_m > 0;
     const struct rigid second = rigid_mul(&f->T_wc, &f->rig.T_cd);
-    const float *a = f->T_wc.t, *b = second.t;
+    const float *a = f->T_wc.t, *b = alone ? a : second.t;
 
     for (int i = 0; i < 2; i++) {
         int axis = (v.up + 1 + i) % 3;
         float at = 0.5f * (a[axis] + b[axis]) - v.min_m[axis];
 
-        if (f->rig.known && !(at >= 0 && at < (float)v.n[i] * v.voxel_m))
+        if ((alone || f->rig.known) && !(at >= 0 && at < (float)v.n[i] * v.voxel_m))
             return false;
     }
     return true;
@@ -123,6 +127,8 @@ static void finish_job(struct job *job, struct control_ack *ack)
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     session_publish(s, item->source, &told, &commit);
     ack->status = CONTROL_USED;
+    if (r->paired == GPU_PAIRED_NONE && !job->rest)
+        ack->reason = CONTROL_NO_MOTION;
     ack->placed = true;
     ack->revision = commit.revision;
     ack->quality = 1;

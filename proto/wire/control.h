@@ -91,11 +91,11 @@ enum control_role { CONTROL_INGEST, CONTROL_VIEW };
 enum control_status { CONTROL_USED, CONTROL_DROPPED, CONTROL_REFUSED, CONTROL_LATER };
 enum control_action { CONTROL_RESUME, CONTROL_RECONNECT, CONTROL_DISCONNECT };
 
-/* Why a frame was not used, with the word that is sent. */
+/* Why a frame was not used, or not for more than its pose, with the word that is sent. */
 enum control_reason {
     CONTROL_REASON_NONE,
     CONTROL_DUPLICATE,    /* "duplicate": this seq was answered before */
-    CONTROL_NO_MOTION,    /* "no_motion" */
+    CONTROL_NO_MOTION,    /* "no_motion": it was used, and shows nothing new */
     CONTROL_OVERLOAD,     /* "overload": the session's queue was full */
     CONTROL_BAD_POSE,     /* "bad_pose" */
     CONTROL_BAD_FRAME,    /* "bad_frame": header */

@@ -1,10 +1,12 @@
 /*
  * bench_gpu_place - how right the volume is that pairs make of a place whose surfaces are known
  *
- *     bench_gpu_place [cuda|cpu [room|market [paper|patch [SIDE [VOXEL_MM]]]]]
- *     bench_gpu_place truth room|market >TRUTH.ply
+ *     bench_gpu_place [cuda|cpu [room|market [paper|patch [SIDE [VOXEL_MM [BASELINE_M]]]]]]
+ *     bench_gpu_place truth room|market [BASELINE_M] >TRUTH.ply
  *
- * 40 pairs of SIDE x SIDE (1024) along the paper's path, of a place of tests/support/pair_place.h.
+ * 40 pairs of SIDE x SIDE (1024) along the paper's path, of a place of tests/support/pair_place.h;
+ * with BASELINE_M (0: none) the pairs that one camera makes whose equirectangular pictures of SIDE
+ * x SIDE / 2 were taken on the way of tests/support/pair_walk.h.
  * Precision: of opaque voxels, those whose centre is less than 2 cm from a surface. Recall: of
  * points of surfaces that some pair sees with both cameras, and of all, those with an opaque voxel
  * less than 2 cm away. Of the room the extents of the column (.2 m; median of slices) and of the
@@ -12,6 +14,7 @@
  * points as PLY, for clouds that came another way: `reconctl eval cloud CLOUD TRUTH -t 0.02`.
  */
 #include "tests/support/pair_place.h"
+#include "tests/support/pair_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +27,11 @@
 #define FIELD_RAD 2.18166f
 #define POINTS 60000
 
+/* Where both cameras of each pair stood. */
+static struct vec3 pairs[PAIR_WALK_FRAMES][2];
+static int n_pairs;
+static int makes_pair[PAIR_WALK_FRAMES] = {1}; /* what the others show is not looked at */
+static float field_cos;
 static uint32_t seed = 1;
 static uint32_t *told;
 
@@ -111,19 +119,43 @@ static struct vec3 draw_point(const struct pair_place *place)
     }
 }
 
+static struct vec3 place_of(struct rigid T)
+{
+    return vec3_make(T.t[0], T.t[1], T.t[2]);
+}
+
+/* Which pairs there are: those of the rig, or those that a walking camera makes. */
+static void list_pairs(float baseline_m)
+{
+    struct vec3 kept = place_of(pair_walk_pose(0).T_wc), at;
+
+    field_cos = baseline_m > 0 ? -1 : cosf(FIELD_RAD);
+    for (int i = 0; i < PAIR_ROOM_VIEWS && !(baseline_m > 0); i++, n_pairs++)
+        for (int e = 0; e < 2; e++)
+            pairs[n_pairs][e] = place_of(above(pair_room_pose(i), e));
+    for (int i = 1; i < PAIR_WALK_FRAMES && baseline_m > 0; i++) {
+        at = place_of(pair_walk_pose(i).T_wc);
+        if (vec3_norm2(vec3_sub(at, kept)) < baseline_m * baseline_m)
+            continue;
+        pairs[n_pairs][0] = at;
+        pairs[n_pairs++][1] = kept;
+        makes_pair[i] = 1;
+        kept = at;
+    }
+}
+
 /* Do both cameras of some pair see the point? */
 static int is_seen(const struct pair_place *place, struct vec3 p)
 {
-    for (int i = 0; i < PAIR_ROOM_VIEWS; i++) {
+    for (int i = 0; i < n_pairs; i++) {
         int n = 0;
 
         for (int e = 0; e < 2; e++) {
-            struct rigid T = above(pair_room_pose(i), e);
-            struct vec3 at = vec3_make(T.t[0], T.t[1], T.t[2]), ray = vec3_sub(p, at);
+            struct vec3 at = pairs[i][e], ray = vec3_sub(p, at);
             float t;
 
             (void)pair_place_meet(place, at, ray, &t);
-            n += -ray.z >= cosf(FIELD_RAD) * sqrtf(vec3_norm2(ray)) && t > 0.999f;
+            n += -ray.z >= field_cos * sqrtf(vec3_norm2(ray)) && t > 0.999f;
         }
         if (n == 2)
             return 1;
@@ -269,37 +301,47 @@ static int look(struct gpu *g, struct gpu_pair *pair, struct err *err)
     return 0;
 }
 
+/* Picture e of the rig's i-th pair, or the walking camera's i-th. */
+static void draw(struct gpu_pair_eye *eye, const struct pair_place *place, uint8_t *rgb, int side,
+                 int is_walk, int i, int e)
+{
+    eye->rgb = rgb;
+    eye->width = side;
+    eye->height = is_walk ? side / 2 : side;
+    eye->lens = is_walk ? pair_walk_lens() : pair_room_lens(side, &eye->K);
+    if (is_walk)
+        eye->K = lens_sphere_intrinsics(eye->width, eye->height);
+    eye->T_wc = is_walk ? pair_walk_pose(i).T_wc : above(pair_room_pose(i), e);
+    if (!is_walk || makes_pair[i])
+        pair_place_draw(place, rgb, eye->width, eye->height, &eye->lens, eye->K, &eye->T_wc);
+}
+
 static int run(struct gpu *g, const struct pair_place *place, struct gpu_session_config *c,
                int side, struct err *err)
 {
     uint8_t *rgb[2] = {NULL, NULL};
     struct gpu_session *s = NULL;
     double spent_s = 0;
+    int is_walk = c->baseline_m > 0, n = is_walk ? PAIR_WALK_FRAMES : PAIR_ROOM_VIEWS;
     int rc = gpu_session_new(&s, g, c, err);
 
     for (int e = 0; e < 2; e++)
         rgb[e] = gpu_host_get(g, (size_t)side * (size_t)side * 3);
-    for (int i = 0; i < PAIR_ROOM_VIEWS && rc == 0; i++) {
+    for (int i = 0; i < n && rc == 0; i++) {
         struct gpu_pair pair = {.item = {.session = s}};
         double since;
 
-        for (int e = 0; e < 2; e++) {
-            struct gpu_pair_eye *eye = &pair.eye[e];
-
-            eye->rgb = rgb[e];
-            eye->width = eye->height = side;
-            eye->lens = pair_room_lens(side, &eye->K);
-            eye->T_wc = above(pair_room_pose(i), e);
-            pair_place_draw(place, rgb[e], side, &eye->lens, eye->K, &eye->T_wc);
-        }
+        for (int e = 0; e < (is_walk ? 1 : 2); e++)
+            draw(&pair.eye[e], place, rgb[e], side, is_walk, i, e);
         since = now_s();
         rc = look(g, &pair, err);
         spent_s += now_s() - since;
     }
     if (rc == 0) {
-        printf("%s, %s, %d pixels, %.0f mm: %.3f s a view; ", place->name,
+        printf("%s, %s, %d pixels, %.0f mm, %d pairs %.2f m apart: %.3f s a pair; ", place->name,
                c->consistency == GPU_CONSISTENCY_PATCH ? "patch" : "paper", side,
-               (double)c->volume.voxel_m * 1e3, spent_s / PAIR_ROOM_VIEWS);
+               (double)c->volume.voxel_m * 1e3, n_pairs,
+               (double)sqrtf(vec3_norm2(vec3_sub(pairs[0][0], pairs[0][1]))), spent_s / n_pairs);
         measure(place, &c->volume);
     }
     for (int e = 0; e < 2; e++)
@@ -315,6 +357,8 @@ int main(int argc, char **argv)
     int is_paper = argc > 3 && !strcmp(argv[3], "paper"), rc;
     int side = argc > 4 ? atoi(argv[4]) : 1024;
     float voxel_m = argc > 5 ? (float)atof(argv[5]) * 1e-3f : 0.01f;
+    int is_truth = !strcmp(device, "truth");
+    float baseline_m = argc > (is_truth ? 3 : 6) ? (float)atof(argv[is_truth ? 3 : 6]) : 0;
     struct gpu_session_config c = {
         .line = &gpu_line_panorama,
         .net_w = side,
@@ -324,14 +368,16 @@ int main(int argc, char **argv)
         .step_m = voxel_m / 16,
         .max_points = 1u << 20,
         .colour_levels = 6,
-        .field_rad = FIELD_RAD,
+        .field_rad = baseline_m > 0 ? LENS_PI : FIELD_RAD,
+        .baseline_m = baseline_m,
         .consistency = is_paper ? GPU_CONSISTENCY_PAPER : GPU_CONSISTENCY_PATCH,
         .volume = {.up = 2, .voxel_m = voxel_m, .min_m = {-REACH_M, -REACH_M, LOW_M}}};
     const struct gpu_config config = {.device = device, .batch = 1, .threads = 2};
     struct err err = {0};
     struct gpu *g;
 
-    if (!strcmp(device, "truth")) {
+    list_pairs(baseline_m);
+    if (is_truth) {
         write_truth(place);
         return 0;
     }

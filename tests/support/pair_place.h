@@ -242,15 +242,15 @@ static inline void pair_paint(const struct pair_place *place, int first, struct 
             c[i] = light * (((int)floorf(2 * p.x) + (int)floorf(2 * p.y)) % 2 ? .2f : .85f);
 }
 
-/* [side][side][3]; each pixel is the mean of four rays, and black beyond the mirror. */
-static inline void pair_place_draw(const struct pair_place *place, uint8_t *rgb, int side,
+/* [h][w][3]; each pixel is the mean of four rays, and black beyond the mirror. */
+static inline void pair_place_draw(const struct pair_place *place, uint8_t *rgb, int w, int h,
                                    const struct lens *l, struct intrinsics K,
                                    const struct rigid *T_wc)
 {
     const struct vec3 at = vec3_make(T_wc->t[0], T_wc->t[1], T_wc->t[2]);
-    for (int v = 0; v < side; v++)
-        for (int u = 0; u < side; u++) {
-            uint8_t *out = rgb + 3 * ((size_t)v * (size_t)side + (size_t)u);
+    for (int v = 0; v < h; v++)
+        for (int u = 0; u < w; u++) {
+            uint8_t *out = rgb + 3 * ((size_t)v * (size_t)w + (size_t)u);
             float sum[3] = {0, 0, 0}, t = 0, c[3];
             struct vec3 ray;
             memset(out, 0, 3);
@@ -268,8 +268,8 @@ static inline void pair_place_draw(const struct pair_place *place, uint8_t *rgb,
                     sum[i] += c[i] * 63.75f;
             }
             for (int i = 0; i < 3 && sum[i] > 0; i++) {
-                uint32_t h = pair_hash((uint32_t)u, (uint32_t)v, (uint32_t)(i + 1000 * t));
-                float level = sum[i] + (float)(h % 401) / 100.0f - 2.0f;
+                uint32_t lot = pair_hash((uint32_t)u, (uint32_t)v, (uint32_t)(i + 1000 * t));
+                float level = sum[i] + (float)(lot % 401) / 100.0f - 2.0f;
                 out[i] = (uint8_t)(level < 0 ? 0 : level > 255 ? 255 : level);
             }
         }
