@@ -352,6 +352,9 @@ static int count(struct recognising *r, struct library *l, const char *names, co
         l->n_objects++;
         l->n_tensors += (uint32_t)e->object.n_tensors;
         l->n_entries += (uint32_t)e->object.n_entries;
+        l->n_points += (uint32_t)e->object.n_points;
+        if (e->object.n_points > l->most_points)
+            l->most_points = (uint32_t)e->object.n_points;
         objects_put(e);
     }
     return rc;

@@ -8,6 +8,7 @@
  * Frames:  T_co takes the object's points to the camera
  * Order:   the same input gives the same answer, bit for bit
  * Maths:   MATH.md (O14)-(O17)
+ * Twins:   hypothesis_cpu.c, hypothesis_cuda.cu (tests/twin/gpu_recognise.c)
  */
 #ifndef RECOND_GPU_HYPOTHESIS_H
 #define RECOND_GPU_HYPOTHESIS_H
@@ -19,13 +20,15 @@ extern "C" {
 #endif
 
 #define HYPOTHESIS_TRIES_MAX 64
-#define HYPOTHESES_MAX 64 /* objects in a picture */
+#define HYPOTHESES_MAX 64 /* objects in a picture: the best supported poses that are looked at */
 
 struct hypothesis_params {
     float turn_cos; /* poses agree that differ by less than this turn (its cosine) ... */
     float move_m;   /* ... and by less than this between the places of the object's middle */
     int tries;      /* poses of an object that are refined, HYPOTHESIS_TRIES_MAX at most */
-    int rounds;     /* of refinement */
+    int rounds;     /* of refinement with a share of an object's points */
+    float hopeless; /* a score below this after them: no pose is to be expected */
+    int last;       /* further rounds, with all points */
     float gate_m;   /* a point pairs with surface nearer than this, at first */
     float close_m;  /* in the end; and what counts as supported */
     float score;    /* least share of supported among supported and contradicted points */
@@ -50,18 +53,40 @@ struct hypothesis_view {
     uint32_t facing, supported, contradicted;
 };
 
+/* What is thought and found of a picture. */
+struct hypotheses {
+    struct hypothesis_guess *guess; /* [objects][tensors] hypothesis_pose.h */
+    struct hypothesis *tried; /* [objects][tries] no votes: none; no points: it does not hold */
+    int32_t *pixel;           /* [points of the largest object] what supports it; -1 */
+    uint8_t *claims;          /* [pixels] 1: a better hypothesis has it */
+    struct hypothesis *found; /* [HYPOTHESES_MAX] */
+    uint32_t *n_found;
+    uint32_t tensors; /* that a picture may have */
+};
+
 struct hypothesis_params hypothesis_params_default(void);
+
+/* Memory for pictures of a surface's size with so many tensors. Pair new with free. Returns 0;
+ * ERR_MEMORY. */
+MUST_CHECK int hypothesis_new(struct hypotheses *q, const struct surface *s, uint32_t tensors,
+                              const struct library *l, const struct hypothesis_params *p,
+                              struct err *err);
+void hypothesis_free(struct hypotheses *q);
+/* How much of each that is: the lengths of guess, tried and pixel. */
+struct hypothesis_room {
+    size_t guesses, tries, points;
+};
+struct hypothesis_room hypothesis_room(const struct library *l, uint32_t tensors,
+                                       const struct hypothesis_params *p);
 
 /*
  * hypothesis_cpu_run - the objects that a picture shows, the best supported first
  *
  * In:      t, its tensors; best, of match_cpu_run()
- * Out:     found [HYPOTHESES_MAX]; *n
- * Returns: 0; ERR_MEMORY
+ * Out:     q->found, *q->n_found
  */
-MUST_CHECK int hypothesis_cpu_run(struct hypothesis *found, uint32_t *n, const struct tensors *t,
-                                  const uint64_t *best, const struct library *l,
-                                  const struct hypothesis_params *p, struct err *err);
+void hypothesis_cpu_run(const struct hypotheses *q, const struct tensors *t, const uint64_t *best,
+                        const struct library *l, const struct hypothesis_params *p);
 
 /* What a surface says of an object at a pose, as it is. close_m: of hypothesis_params. */
 struct hypothesis_view hypothesis_cpu_judge(const struct surface *s, const struct object *o,

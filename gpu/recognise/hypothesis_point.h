@@ -40,13 +40,14 @@ GPU_HD static inline struct hypothesis_point
 hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct object_point *o)
 {
     struct hypothesis_point h;
-    float u, v;
+    float u, v, far;
     h.p = rigid_apply(T_co, o->p);
     h.normal = hypothesis_turn(T_co, o->normal);
     h.faces = 0;
     h.x = h.y = 0;
-    if (!(h.p.z > 1e-3f) ||
-        !(-surface_dot(h.p, h.normal) > HYPOTHESIS_FACING * sqrtf(vec3_norm2(h.p))))
+    far = sqrtf(vec3_norm2(h.p));
+    if (!(h.p.z > SURFACE_LEAST_M && far < SURFACE_MOST_M) ||
+        !(-surface_dot(h.p, h.normal) > HYPOTHESIS_FACING * far))
         return h;
     u = s->K.fx * h.p.x / h.p.z + s->K.cx + 0.5f;
     v = s->K.fy * h.p.y / h.p.z + s->K.cy + 0.5f;
@@ -56,6 +57,19 @@ hypothesis_place(const struct surface *s, const struct rigid *T_co, const struct
     h.y = (int)v;
     h.faces = 1;
     return h;
+}
+
+/* (O15) The point's own pixel, if it shows something within `gate` whose normal is alike; else -1.
+ */
+GPU_HD static inline int hypothesis_own(const struct surface *s, const struct hypothesis_point *h,
+                                        float gate)
+{
+    int at = h->y * s->w + h->x;
+    return h->faces && s->point[at].z > 0.0f &&
+                   vec3_norm2(vec3_sub(s->point[at], h->p)) < gate * gate &&
+                   surface_dot(s->normal[at], h->normal) > HYPOTHESIS_ALIKE
+               ? at
+               : -1;
 }
 
 /* (O15) The pixel whose point is nearest, within `gate` and with a normal whose cosine with the

@@ -15,6 +15,9 @@ static int count(struct library *l, struct err *err)
                            "objects of a library have one unit: %s has %g m, %s has %g m",
                            l->object[0]->name, (double)l->unit_m, o->name, (double)o->unit_m);
         tensors += o->n_tensors;
+        l->n_points += (uint32_t)o->n_points; /* at most 2^26 */
+        if (o->n_points > l->most_points)
+            l->most_points = (uint32_t)o->n_points;
         for (size_t k = 0; k < o->n_tensors; k++) {
             entries += o->tensor[k].n;
             l->bin[o->tensor[k].bin + 1]++;
@@ -52,6 +55,16 @@ static void sort(struct library *l)
     }
 }
 
+static struct vec3 middle_of(const struct object *o)
+{
+    struct vec3 sum = {0, 0, 0};
+    float k = 1.0f / (float)(o->n_points ? o->n_points : 1);
+
+    for (size_t i = 0; i < o->n_points; i++)
+        sum = vec3_make(sum.x + o->point[i].p.x, sum.y + o->point[i].p.y, sum.z + o->point[i].p.z);
+    return vec3_make(sum.x * k, sum.y * k, sum.z * k);
+}
+
 int library_new(struct library *l, const struct object *const *objects, uint32_t n, struct err *err)
 {
     int rc;
@@ -63,19 +76,23 @@ int library_new(struct library *l, const struct object *const *objects, uint32_t
     l->voxel = objects[0]->voxel;
     if ((rc = count(l, err)))
         return rc;
+    l->middle = calloc(n, sizeof *l->middle);
     l->tensor = calloc((size_t)l->n_tensors + 1, sizeof *l->tensor);
     l->from = calloc((size_t)l->n_tensors + 1, sizeof *l->from);
     l->entry = calloc((size_t)l->n_entries + 1, sizeof *l->entry);
-    if (!l->tensor || !l->from || !l->entry) {
+    if (!l->middle || !l->tensor || !l->from || !l->entry) {
         library_free(l);
         return err_set(err, ERR_MEMORY, "no memory for a library of %u tensors", l->n_tensors);
     }
+    for (uint32_t i = 0; i < n; i++)
+        l->middle[i] = middle_of(objects[i]);
     sort(l);
     return 0;
 }
 
 void library_free(struct library *l)
 {
+    free(l->middle);
     free(l->tensor);
     free(l->from);
     free(l->entry);

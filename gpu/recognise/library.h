@@ -23,7 +23,9 @@ struct library_tensor {
 struct library {
     float unit_m, voxel;
     uint32_t n_objects, n_tensors, n_entries;
+    uint32_t n_points, most_points;     /* of all objects, of the largest */
     const struct object *const *object; /* borrowed, as long as the library lives */
+    struct vec3 *middle;                /* [n_objects] the mean of an object's points */
     struct library_tensor *tensor;      /* [n_tensors] by bin */
     const struct object_tensor **from;  /* [n_tensors] */
     uint32_t *entry;

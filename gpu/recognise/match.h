@@ -32,7 +32,6 @@ struct match {
 };
 
 struct match_params match_params_default(void);
-struct match match_of(uint64_t key);
 
 /* best [n][l->n_objects], out. */
 void match_cpu_run(uint64_t *best, const struct tensor *tensor, uint32_t n, const struct library *l,

@@ -62,6 +62,16 @@ GPU_HD static inline uint64_t match_key(float score, uint32_t tensor, int turned
     return (uint64_t)bits << 32 | (uint64_t)(0x7fffffffu - tensor) << 1 | (uint64_t)turned;
 }
 
+GPU_HD static inline struct match match_of(uint64_t key)
+{
+    struct match m;
+    uint32_t bits = (uint32_t)(key >> 32);
+    memcpy(&m.score, &bits, sizeof m.score);
+    m.tensor = 0x7fffffffu - ((uint32_t)key >> 1);
+    m.turned = (int)(key & 1);
+    return m;
+}
+
 /* The tensors of a library that one of bin `bin` is compared with: [*first, *end). */
 GPU_HD static inline void match_range(uint32_t *first, uint32_t *end, const uint32_t *bins,
                                       uint32_t bin)

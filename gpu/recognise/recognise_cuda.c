@@ -1,6 +1,8 @@
 #include "gpu/recognise/recognise_cuda.h"
 
 #include "gpu/base/cuda_try.h"
+#include "gpu/recognise/hypothesis_cuda.h"
+#include "gpu/recognise/hypothesis_pose.h"
 #include "gpu/recognise/match_cuda.h"
 #include "gpu/recognise/surface_cuda.h"
 #include "gpu/recognise/tensor_cuda.h"
@@ -8,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES 16
+#define PIECES 26
 
 struct recognise_cuda {
     struct recognise_config config;
     struct surface surface; /* its pointers are device memory */
     struct tensors tensors;
     struct match_library library;
+    struct hypothesis_picture hypothesis;
     float *depth;
     uint64_t *best;
     uint32_t n_objects;
@@ -73,6 +76,61 @@ static int take_all(struct recognise_cuda *r, const struct library *l, struct er
     return 0;
 }
 
+/* Poses of the library's tensors and points of its objects, side by side. */
+static int take_library(struct recognise_cuda *r, const struct library *l, struct err *err)
+{
+    struct hypothesis_library *to = &r->hypothesis.l;
+    struct rigid *T_ob = calloc((size_t)l->n_tensors + 1, sizeof *T_ob);
+    uint32_t *first = calloc((size_t)l->n_objects + 1, sizeof *first);
+    struct object_point *point;
+    int rc = T_ob && first ? 0 : err_set(err, ERR_MEMORY, "no memory for a library");
+
+    for (uint32_t i = 0; i < l->n_objects && rc == 0; i++)
+        first[i + 1] = first[i] + (uint32_t)l->object[i]->n_points;
+    for (uint32_t i = 0; i < l->n_tensors && rc == 0; i++)
+        T_ob[i] = l->from[i]->T_ob;
+    if (rc == 0 && (rc = take(r, &to->T_ob, T_ob, l->n_tensors * sizeof *T_ob, err)) == 0 &&
+        (rc = take(r, &to->middle, l->middle, l->n_objects * sizeof *l->middle, err)) == 0 &&
+        (rc = take(r, &to->first, first, ((size_t)l->n_objects + 1) * sizeof *first, err)) == 0)
+        rc = take(r, &point, NULL, first[l->n_objects] * sizeof *point, err);
+    to->n_objects = l->n_objects;
+    for (uint32_t i = 0; i < l->n_objects && rc == 0; i++) {
+        to->point = point;
+        CU_TRY(cudaMemcpyAsync(point + first[i], l->object[i]->point,
+                               l->object[i]->n_points * sizeof *point, cudaMemcpyHostToDevice,
+                               r->stream));
+    }
+    if (rc == 0)
+        CU_TRY(cudaStreamSynchronize(r->stream));
+out:
+    free(T_ob);
+    free(first);
+    return rc;
+}
+
+/* What poses are found with. */
+static int take_poses(struct recognise_cuda *r, const struct library *l, struct err *err)
+{
+    const struct recognise_config *c = &r->config;
+    struct hypothesis_picture *h = &r->hypothesis;
+    struct hypothesis_room room = hypothesis_room(l, (uint32_t)c->tensor.n, &c->hypothesis);
+    size_t pixels = (size_t)r->surface.w * (size_t)r->surface.h;
+    int rc;
+
+    h->tensor = r->tensors.tensor;
+    h->n_tensors = r->tensors.n_tensors;
+    h->best = r->best;
+    h->q.tensors = (uint32_t)c->tensor.n;
+    if ((rc = take(r, &h->q.guess, NULL, room.guesses * sizeof *h->q.guess, err)) ||
+        (rc = take(r, &h->q.tried, NULL, room.tries * sizeof *h->q.tried, err)) ||
+        (rc = take(r, &h->q.pixel, NULL, room.points * sizeof *h->q.pixel, err)) ||
+        (rc = take(r, &h->q.claims, NULL, pixels, err)) ||
+        (rc = take(r, &h->q.found, NULL, HYPOTHESES_MAX * sizeof *h->q.found, err)) ||
+        (rc = take(r, &h->q.n_found, NULL, sizeof *h->q.n_found, err)))
+        return rc;
+    return take_library(r, l, err);
+}
+
 int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_config *c,
                         const struct library *l, struct err *err)
 {
@@ -92,6 +150,8 @@ int recognise_cuda_open(struct recognise_cuda **out, const struct recognise_conf
     for (int i = 0; i <= RECOGNISE_PASSES; i++)
         CU_TRY(cudaEventCreateWithFlags(&r->event[i], 0));
     rc = take_all(r, l, err);
+    if (rc == 0)
+        rc = take_poses(r, l, err);
     if (rc == 0)
         CU_TRY(cudaStreamSynchronize(r->stream));
 out:
@@ -132,6 +192,8 @@ static int pass(struct recognise_cuda *r, enum recognise_pass which, const float
     static surface_cuda_fn *const surface[] = {surface_cuda_filter, surface_cuda_points,
                                                surface_cuda_normals, surface_cuda_resolution,
                                                surface_cuda_mesh};
+    static hypothesis_cuda_fn *const poses[] = {hypothesis_cuda_guess, hypothesis_cuda_refine,
+                                                hypothesis_cuda_keep};
     const struct recognise_config *c = &r->config;
     int rc = 0;
 
@@ -147,6 +209,11 @@ static int pass(struct recognise_cuda *r, enum recognise_pass which, const float
     case RECOGNISE_MATCH:
         return match_cuda_run(r->best, r->tensors.tensor, r->tensors.n_tensors,
                               (uint32_t)c->tensor.n, &r->library, &c->match, r->stream, err);
+    case RECOGNISE_GUESS:
+    case RECOGNISE_REFINE:
+    case RECOGNISE_KEEP:
+        return poses[which - RECOGNISE_GUESS](&r->hypothesis, &r->surface, &c->hypothesis,
+                                              r->stream, err);
     default:
         return surface[which - RECOGNISE_FILTER](&r->surface, &c->surface, r->stream, err);
     }
@@ -154,8 +221,13 @@ out:
     return rc;
 }
 
-int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us, struct err *err)
+#define BACK(to, from, bytes) \
+    CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, r->stream))
+
+int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us,
+                       struct hypothesis *found, uint32_t *n, struct surface *s, struct err *err)
 {
+    size_t pixels = (size_t)r->surface.w * (size_t)r->surface.h;
     int rc = 0;
 
     for (int i = 0; i < RECOGNISE_PASSES; i++) {
@@ -167,6 +239,14 @@ int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us, 
     }
     if (us)
         CU_TRY(cudaEventRecord(r->event[RECOGNISE_PASSES], r->stream));
+    if (found) {
+        BACK(found, r->hypothesis.q.found, HYPOTHESES_MAX * sizeof *found);
+        BACK(n, r->hypothesis.q.n_found, sizeof *n);
+    }
+    if (s) {
+        BACK(s->point, r->surface.point, pixels * sizeof *s->point);
+        BACK(s->normal, r->surface.normal, pixels * sizeof *s->normal);
+    }
     CU_TRY(cudaStreamSynchronize(r->stream));
     for (int i = 0; us && i < RECOGNISE_PASSES; i++) {
         CU_TRY(cudaEventElapsedTime(&us[i], r->event[i], r->event[i + 1]));
@@ -185,8 +265,6 @@ int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tenso
     size_t cells = tensor_cells(&r->config.tensor, d->w, d->h);
     int rc = 0;
 
-#define BACK(to, from, bytes) \
-    CU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, r->stream))
     BACK(s->filtered, d->filtered, pixels * sizeof *s->filtered);
     BACK(s->point, d->point, pixels * sizeof *s->point);
     BACK(s->normal, d->normal, pixels * sizeof *s->normal);

@@ -1,5 +1,5 @@
 /*
- * recognise_cuda.h - pictures of one size and a library on a CUDA device: from depth to matches
+ * recognise_cuda.h - pictures of one size and a library on a CUDA device: from depth to poses
  * (internal to gpu/ and its tests)
  *
  * Owner:   one thread; the device is that thread's current one
@@ -7,7 +7,7 @@
 #ifndef RECOND_GPU_RECOGNISE_CUDA_H
 #define RECOND_GPU_RECOGNISE_CUDA_H
 
-#include "gpu/recognise/match.h"
+#include "gpu/recognise/hypothesis.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +23,9 @@ enum recognise_pass {
     RECOGNISE_PAIRS,
     RECOGNISE_TENSORS,
     RECOGNISE_MATCH,
+    RECOGNISE_GUESS,
+    RECOGNISE_REFINE,
+    RECOGNISE_KEEP,
     RECOGNISE_PASSES
 };
 
@@ -34,6 +37,7 @@ struct recognise_config {
     struct surface_params surface;
     struct tensor_params tensor;
     struct match_params match;
+    struct hypothesis_params hypothesis;
 };
 
 /* Sets aside all memory; the library is copied. Returns 0; ERR_UNSUPPORTED: no device; ERR_MEMORY;
@@ -46,17 +50,19 @@ void recognise_cuda_close(struct recognise_cuda **r);
 void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K);
 
 /*
- * recognise_cuda_run - a depth picture, up to its tensors' best matches
+ * recognise_cuda_run - a depth picture, up to the objects that it shows
  *
  * In:      depth [h][w], host
  * Out:     us [RECOGNISE_PASSES]: what each pass took; NULL: passes are not timed
+ *          found [HYPOTHESES_MAX], *n; of s, its points and normals; host. NULL: they stay there
  * Returns: 0; ERR_DEVICE
- * Runs:    waits
+ * Runs:    waits, once
  */
 MUST_CHECK int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us,
+                                  struct hypothesis *found, uint32_t *n, struct surface *s,
                                   struct err *err);
-/* What the last run left, copied to host memory that surface_new() and tensor_new() made for the
- * same configuration; best [n][objects]. */
+/* All that the last run left up to the matches, copied to host memory that surface_new() and
+ * tensor_new() made for the same configuration; best [n][objects]. */
 MUST_CHECK int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
                                   uint64_t *best, struct err *err);
 

@@ -23,7 +23,8 @@ extern "C" {
 
 struct recogniser;
 
-/* Memory of one for pictures of w x h, on its device or beside it. */
+/* Memory of one for pictures of w x h, on its device or beside it. Of the library it reads numbers
+ * alone (n_...). */
 size_t recogniser_bytes(int w, int h, const struct library *l);
 /*
  * recogniser_open - set aside all that a recogniser will ever use

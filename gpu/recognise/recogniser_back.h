@@ -5,18 +5,19 @@
 #ifndef RECOND_GPU_RECOGNISER_BACK_H
 #define RECOND_GPU_RECOGNISER_BACK_H
 
-#include "gpu/recognise/match.h"
+#include "gpu/recognise/hypothesis.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* As recogniser_open(), _run() and _close(), up to the best matches. `at` is the back end's own. */
+/* As recogniser_open(), _run() and _close(); run() leaves points and normals in s, whose camera it
+ * takes. `at` is the back end's own. */
 struct recogniser_back {
     int (*open)(void **at, int device, int w, int h, const struct library *l,
-                const struct tensor_params *t, struct err *err);
-    int (*run)(void *at, const float *depth, struct surface *s, struct tensors *t, uint64_t *best,
-               struct err *err);
+                const struct tensor_params *t, const struct hypothesis_params *p, struct err *err);
+    int (*run)(void *at, const float *depth, struct surface *s, struct hypothesis *found,
+               uint32_t *n, struct err *err);
     void (*close)(void **at);
 };
 

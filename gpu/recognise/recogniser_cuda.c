@@ -25,7 +25,8 @@ static void back_close(void **at)
 }
 
 static int back_open(void **at, int device, int w, int h, const struct library *l,
-                     const struct tensor_params *t, struct err *err)
+                     const struct tensor_params *t, const struct hypothesis_params *p,
+                     struct err *err)
 {
     /* of a camera that the first picture replaces */
     const struct recognise_config config = {w,
@@ -34,37 +35,36 @@ static int back_open(void **at, int device, int w, int h, const struct library *
                                             {1, 1, 0, 0},
                                             surface_params_default(),
                                             *t,
-                                            match_params_default()};
-    struct place *p;
+                                            match_params_default(),
+                                            *p};
+    struct place *place;
     int n = 0, rc = 0;
 
     *at = NULL;
     if (cudaGetDeviceCount(&n) != cudaSuccess || device >= n)
         return err_set(err, ERR_UNSUPPORTED, "no CUDA device %d", device);
-    p = calloc(1, sizeof *p);
-    if (!p)
+    place = calloc(1, sizeof *place);
+    if (!place)
         return err_set(err, ERR_MEMORY, "no memory for a recogniser");
-    *at = p;
-    p->device = device;
+    *at = place;
+    place->device = device;
     CU_TRY(cudaSetDevice(device));
-    rc = recognise_cuda_open(&p->r, &config, l, err);
+    rc = recognise_cuda_open(&place->r, &config, l, err);
 out:
     if (rc)
         back_close(at);
     return rc;
 }
 
-static int back_run(void *at, const float *depth, struct surface *s, struct tensors *t,
-                    uint64_t *best, struct err *err)
+static int back_run(void *at, const float *depth, struct surface *s, struct hypothesis *found,
+                    uint32_t *n, struct err *err)
 {
     struct place *p = at;
     int rc = 0;
 
     CU_TRY(cudaSetDevice(p->device));
     recognise_cuda_camera(p->r, s->K);
-    rc = recognise_cuda_run(p->r, depth, NULL, err);
-    if (rc == 0)
-        rc = recognise_cuda_get(p->r, s, t, best, err);
+    rc = recognise_cuda_run(p->r, depth, NULL, found, n, s, err);
 out:
     return rc;
 }

@@ -16,9 +16,11 @@
 #define RUNS 50
 
 static const char *const pass_name[RECOGNISE_PASSES] = {
-    "upload", "filter", "points", "normals", "resolution", "mesh", "pairs", "200 tensors", "match"};
-/* GTX 480, milliseconds; tensors: what is left of 490 for all */
-static const float paper_ms[RECOGNISE_PASSES] = {0, 5, 1, 1, 4, 2, 9, 468, 0};
+    "upload", "filter",      "points", "normals", "resolution", "mesh",
+    "pairs",  "200 tensors", "match",  "guesses", "refine",     "keep"};
+/* GTX 480, milliseconds; tensors: what is left of 490 for all, which has neither matches nor poses
+ */
+static const float paper_ms[RECOGNISE_PASSES] = {0, 5, 1, 1, 4, 2, 9, 468, 0, 0, 0, 0};
 
 static double now_ms(void)
 {
@@ -58,19 +60,22 @@ static int many(struct object *to, const struct object *from, uint32_t n)
     return 1;
 }
 
+/* surface: what the whole is to bring back besides poses. */
 static int time_run(struct recognise_cuda *r, const float *depth, float us[RECOGNISE_PASSES],
-                    float *whole_us, struct err *err)
+                    float *whole_us, struct surface *surface, struct err *err)
 {
     static float of[RECOGNISE_PASSES][RUNS], whole[RUNS];
+    struct hypothesis found[HYPOTHESES_MAX];
+    uint32_t n;
     for (int i = -5; i < RUNS; i++) {
         float one[RECOGNISE_PASSES];
         double before;
-        if (recognise_cuda_run(r, depth, one, err))
+        if (recognise_cuda_run(r, depth, one, NULL, NULL, NULL, err))
             return err->code;
         for (int k = 0; i >= 0 && k < RECOGNISE_PASSES; k++)
             of[k][i] = one[k];
         before = now_ms();
-        if (recognise_cuda_run(r, depth, NULL, err))
+        if (recognise_cuda_run(r, depth, NULL, found, &n, surface, err))
             return err->code;
         if (i >= 0)
             whole[i] = (float)((now_ms() - before) * 1e3);
@@ -83,7 +88,7 @@ static int time_run(struct recognise_cuda *r, const float *depth, float us[RECOG
 
 static struct recognise_config config_of(const struct shape_case *c, int step)
 {
-    struct recognise_config d = {W, H, step, shape_camera_of(W, H), c->sp, c->tp, c->mp};
+    struct recognise_config d = {W, H, step, shape_camera_of(W, H), c->sp, c->tp, c->mp, c->hp};
     return d;
 }
 
@@ -95,20 +100,22 @@ static int table3(const struct shape_case *c, const struct library *l, int step,
     struct surface s;
     struct tensors t;
     float us[RECOGNISE_PASSES], whole;
-    double from, surface_ms, tensor_ms, match_ms;
+    double from, surface_ms, tensor_ms, match_ms, pose_ms;
+    struct hypotheses q;
 
-    if (recognise_cuda_open(&r, &config, l, err))
+    if (recognise_cuda_open(&r, &config, l, err) || surface_new(&s, W, H, config.K, step, err) ||
+        tensor_new(&t, &s, &config.tensor, err) ||
+        hypothesis_new(&q, &s, (uint32_t)config.tensor.n, l, &config.hypothesis, err))
         return die(err);
-    if (time_run(r, c->depth, us, &whole, err))
+    if (time_run(r, c->depth, us, &whole, &s, err))
         return die(err);
     printf("step %d, surface of %d x %d\n", step, W / step, H / step);
     for (int k = 0; k < RECOGNISE_PASSES; k++)
         printf("  %-12s %8.1f us   paper %6.0f us\n", pass_name[k], (double)us[k],
                1e3 * (double)paper_ms[k]);
-    printf("  whole chain  %8.1f us by the clock (must 3000; paper 490000 without matching)\n",
-           (double)whole);
-    if (surface_new(&s, W, H, config.K, step, err) || tensor_new(&t, &s, &config.tensor, err))
-        return die(err);
+    printf(
+        "  whole chain  %8.1f us by the clock (must 3000; paper 490000 without matches, poses)\n",
+        (double)whole);
     s.depth = c->depth;
     from = now_ms();
     surface_cpu_run(&s, &config.surface);
@@ -117,8 +124,12 @@ static int table3(const struct shape_case *c, const struct library *l, int step,
     tensor_ms = now_ms() - from - surface_ms;
     match_cpu_run(c->best, t.tensor, *t.n_tensors, l, &config.match);
     match_ms = now_ms() - from - surface_ms - tensor_ms;
-    printf("  CPU twin, one core: surface %.0f ms, %u tensors %.0f ms, match with %u %.0f ms\n",
-           surface_ms, *t.n_tensors, tensor_ms, l->n_tensors, match_ms);
+    hypothesis_cpu_run(&q, &t, c->best, l, &config.hypothesis);
+    pose_ms = now_ms() - from - surface_ms - tensor_ms - match_ms;
+    printf("  CPU twin, one core: surface %.0f ms, %u tensors %.0f ms, match with %u %.0f ms, %u "
+           "poses %.1f ms\n",
+           surface_ms, *t.n_tensors, tensor_ms, l->n_tensors, match_ms, *q.n_found, pose_ms);
+    hypothesis_free(&q);
     tensor_free(&t);
     surface_free(&s);
     recognise_cuda_close(&r);
@@ -140,7 +151,7 @@ static int table4(const struct shape_case *c, const struct object *object, struc
         if (!many(&big, object, size[i]) || library_new(&l, one, 1, err) ||
             recognise_cuda_open(&r, &config, &l, err))
             return die(err);
-        if (time_run(r, c->depth, us, &whole, err))
+        if (time_run(r, c->depth, us, &whole, NULL, err))
             return die(err);
         printf("match 200 x %5u tensors %8.1f us   paper %d ms%s\n", size[i],
                (double)us[RECOGNISE_MATCH], paper[i], i == 3 ? " (must 2000 us)" : "");

@@ -123,7 +123,7 @@ static int align(const char *folder, int a, int b, float unit_m, struct err *err
         c.hp.score = 0.5f;
         c.hp.close_m = 0.002f;
         c.hp.gate_m = 0.02f;
-        rc = shape_case_find(&c, &l, err);
+        shape_case_find(&c, &l);
     }
     if (rc == 0 && c.n_found) {
         float degrees, metres;

@@ -16,7 +16,8 @@ struct recognise_rig_api {
     int (*open)(struct recognise_cuda **r, const struct recognise_config *c,
                 const struct library *l, struct err *err);
     void (*close)(struct recognise_cuda **r);
-    int (*run)(struct recognise_cuda *r, const float *depth, float *us, struct err *err);
+    int (*run)(struct recognise_cuda *r, const float *depth, float *us, struct hypothesis *found,
+               uint32_t *n, struct surface *s, struct err *err);
     int (*get)(struct recognise_cuda *r, struct surface *s, struct tensors *t, uint64_t *best,
                struct err *err);
 };

@@ -67,7 +67,8 @@ struct shape_case {
     struct match_params mp;
     struct hypothesis_params hp;
     uint64_t *best;
-    struct hypothesis found[HYPOTHESES_MAX];
+    struct hypotheses hypotheses;
+    struct hypothesis *found; /* of hypotheses */
     uint32_t n_found;
 };
 
@@ -90,11 +91,15 @@ static inline int shape_case_open(struct shape_case *c, int w, int h, const stru
     if (surface_new(&c->surface, w, h, shape_camera_of(w, h), surface_step(w, h), err))
         return err->code;
     c->surface.depth = c->depth;
+    if (hypothesis_new(&c->hypotheses, &c->surface, (uint32_t)c->tp.n, l, &c->hp, err))
+        return err->code;
+    c->found = c->hypotheses.found;
     return tensor_new(&c->tensors, &c->surface, &c->tp, err);
 }
 
 static inline void shape_case_close(struct shape_case *c)
 {
+    hypothesis_free(&c->hypotheses);
     tensor_free(&c->tensors);
     surface_free(&c->surface);
     free(c->depth);
@@ -109,10 +114,11 @@ static inline void shape_case_match(struct shape_case *c, const struct library *
     match_cpu_run(c->best, c->tensors.tensor, *c->tensors.n_tensors, l, &c->mp);
 }
 
-static inline int shape_case_find(struct shape_case *c, const struct library *l, struct err *err)
+static inline void shape_case_find(struct shape_case *c, const struct library *l)
 {
     shape_case_match(c, l);
-    return hypothesis_cpu_run(c->found, &c->n_found, &c->tensors, c->best, l, &c->hp, err);
+    hypothesis_cpu_run(&c->hypotheses, &c->tensors, c->best, l, &c->hp);
+    c->n_found = *c->hypotheses.n_found;
 }
 
 /* How far a pose is off another one: degrees and metres. */

@@ -1,5 +1,5 @@
 /*
- * gpu_recognise - surfaces, tensors and matches on CUDA are what the CPU makes
+ * gpu_recognise - surfaces, tensors, matches and poses on CUDA are what the CPU makes
  *
  * Bound:   equal bits, of every stage. Both run the same functions of + - * / and roots, and what
  *          is summed up are whole numbers.
@@ -49,8 +49,8 @@ static int forget(void **state)
 /* What a case computes with, as the device is told. */
 static struct recognise_config config_of(const struct shape_case *c)
 {
-    struct recognise_config d = {c->w,  c->h, c->surface.step, shape_camera_of(c->w, c->h), c->sp,
-                                 c->tp, c->mp};
+    struct recognise_config d = {c->w,  c->h,  c->surface.step, shape_camera_of(c->w, c->h),
+                                 c->sp, c->tp, c->mp,           c->hp};
     return d;
 }
 
@@ -94,8 +94,9 @@ static void stages_agree(void **state)
         struct shape_case a, b;
         struct recognise_cuda *r = NULL;
         struct recognise_config config;
+        struct hypothesis found[HYPOTHESES_MAX];
         struct err err = {0};
-        uint32_t lot = 4;
+        uint32_t lot = 4, n = 99;
         int rc;
         assert_int_equal(shape_case_open(&a, W, H, &library, 200, &err), 0);
         assert_int_equal(shape_case_open(&b, W, H, &library, 200, &err), 0);
@@ -124,12 +125,14 @@ static void stages_agree(void **state)
             assert_int_equal(rc, ERR_UNSUPPORTED);
             skip();
         }
-        assert_int_equal(recognise_rig_cuda->run(r, a.depth, NULL, &err), 0);
+        assert_int_equal(recognise_rig_cuda->run(r, a.depth, NULL, found, &n, NULL, &err), 0);
         assert_int_equal(recognise_rig_cuda->get(r, &b.surface, &b.tensors, b.best, &err), 0);
-        shape_case_match(&a, &library);
+        shape_case_find(&a, &library);
         if (k < 3)
             assert_true(*a.tensors.n_tensors >= 20);
         compare(&a, &b);
+        assert_int_equal(n, a.n_found);
+        assert_memory_equal(found, a.found, n * sizeof *found);
         recognise_rig_cuda->close(&r);
         shape_case_close(&a);
         shape_case_close(&b);

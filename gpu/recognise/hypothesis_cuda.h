@@ -1,0 +1,46 @@
+/*
+ * hypothesis_cuda.h - hypothesis.h on CUDA (internal to gpu/)
+ *
+ * All pointers of the arguments are device memory. Each call enqueues a kernel and does not wait.
+ * Returns: 0; ERR_DEVICE
+ */
+#ifndef RECOND_GPU_HYPOTHESIS_CUDA_H
+#define RECOND_GPU_HYPOTHESIS_CUDA_H
+
+#include "gpu/recognise/hypothesis.h"
+
+#include <cuda_runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What poses need of a library. */
+struct hypothesis_library {
+    const struct rigid *T_ob;         /* [tensors] */
+    const struct vec3 *middle;        /* [objects] */
+    const struct object_point *point; /* those of all objects, one after the other */
+    const uint32_t *first;            /* [objects + 1] where an object's begin */
+    uint32_t n_objects;
+};
+
+struct hypothesis_picture {
+    struct hypotheses q;
+    struct hypothesis_library l;
+    const struct tensor *tensor;
+    const uint32_t *n_tensors;
+    const uint64_t *best; /* [tensors][objects] */
+};
+
+typedef int hypothesis_cuda_fn(const struct hypothesis_picture *h, const struct surface *s,
+                               const struct hypothesis_params *p, cudaStream_t stream,
+                               struct err *err);
+
+hypothesis_cuda_fn hypothesis_cuda_guess;  /* (O14) */
+hypothesis_cuda_fn hypothesis_cuda_refine; /* (O16) and the verdicts of (O17) */
+hypothesis_cuda_fn hypothesis_cuda_keep;   /* (O17) which of them stay */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
