@@ -73,34 +73,41 @@ static void follow(double J[6][6], const double c[3], const struct graph_edge *e
     J[5][0] = sign * c[1] / edge->sigma_m, J[5][1] = -sign * c[0] / edge->sigma_m;
 }
 
-struct system {
+struct graph {
+    struct graph_node *node;
+    const struct graph_edge *edge;
+    uint32_t n_nodes, n_edges;
+    int n;      /* unknowns */
+    int *row;   /* of each node, -1: it does not move */
+    int *first; /* [n] of each row of A, the first column */
+    size_t *at; /* [n] of each row of A, where that lies */
     double *A, *d;
-    int *row; /* of each node, -1: it does not move */
-    int n;
+    size_t n_A;
 };
 
-static void add(struct system *s, int row_i, double Ji[6][6], int row_k, double Jk[6][6],
+/* The lower half of what an edge adds to the rows of one node and the columns of another. */
+static void add(struct graph *g, int row_i, double Ji[6][6], int row_k, double Jk[6][6],
                 double weight)
 {
     for (int i = 0; i < 6; i++)
-        for (int k = 0; k < 6; k++) {
+        for (int k = 0; k < 6 && row_k + k <= row_i + i; k++) {
             double sum = 0;
 
             for (int e = 0; e < 6; e++)
                 sum += Ji[e][i] * Jk[e][k];
-            s->A[(size_t)(row_i + i) * (size_t)s->n + (size_t)(row_k + k)] += weight * sum;
+            g->A[g->at[row_i + i] + (size_t)(row_k + k - g->first[row_i + i])] += weight * sum;
         }
 }
 
-static void add_edge(struct system *s, const struct graph_edge *edge, const struct graph_node *node)
+static void add_edge(struct graph *g, const struct graph_edge *edge, double wide)
 {
-    const int rows[2] = {s->row[edge->a], s->row[edge->b]};
+    const int rows[2] = {g->row[edge->a], g->row[edge->b]};
     double e[6], c[2][3], J[2][6][6], weight, sum;
 
-    if (!node[edge->a].known || !node[edge->b].known)
+    if (!g->node[edge->a].known || !g->node[edge->b].known)
         return;
-    sum = off(e, c[0], c[1], edge, node);
-    weight = edge->sure ? 1 : 1 / (1 + sum / (WRONG * WRONG));
+    sum = off(e, c[0], c[1], edge, g->node);
+    weight = edge->sure ? 1 : 1 / (1 + sum / (WRONG * WRONG * wide * wide));
     weight *= weight;
     follow(J[0], c[0], edge, 1);
     follow(J[1], c[1], edge, -1);
@@ -108,57 +115,119 @@ static void add_edge(struct system *s, const struct graph_edge *edge, const stru
         if (rows[i] < 0)
             continue;
         for (int k = 0; k < 2; k++)
-            if (rows[k] >= 0)
-                add(s, rows[i], J[i], rows[k], J[k], weight);
+            if (rows[k] >= 0 && rows[k] <= rows[i])
+                add(g, rows[i], J[i], rows[k], J[k], weight);
         for (int j = 0; j < 6; j++)
             for (int m = 0; m < 6; m++)
-                s->d[rows[i] + j] -= weight * J[i][m][j] * e[m];
+                g->d[rows[i] + j] -= weight * J[i][m][j] * e[m];
     }
 }
 
-static bool round_of(struct system *s, struct graph_node *node, uint32_t n_nodes,
-                     const struct graph_edge *edge, uint32_t n_edges)
+bool graph_round(struct graph *g, double wide)
 {
     double most = 0;
 
-    memset(s->A, 0, (size_t)s->n * (size_t)s->n * sizeof(*s->A));
-    memset(s->d, 0, (size_t)s->n * sizeof(*s->d));
-    for (uint32_t i = 0; i < n_edges; i++)
-        add_edge(s, &edge[i], node);
-    for (int i = 0; i < s->n; i++) /* an edge that counts for little leaves a node where it is */
-        s->A[(size_t)i * (size_t)s->n + (size_t)i] += 1e-6;
-    if (!small_solve(s->A, s->d, s->n))
+    memset(g->A, 0, g->n_A * sizeof(*g->A));
+    memset(g->d, 0, (size_t)g->n * sizeof(*g->d));
+    for (uint32_t i = 0; i < g->n_edges; i++)
+        add_edge(g, &g->edge[i], wide);
+    for (int i = 0; i < g->n; i++) /* an edge that counts for little leaves a node where it is */
+        g->A[g->at[i] + (size_t)(i - g->first[i])] += 1e-6;
+    if (!small_solve_rows(g->A, g->at, g->first, g->d, g->n))
         return false;
-    for (uint32_t i = 0; i < n_nodes; i++)
-        if (s->row[i] >= 0)
-            small_move(&node[i].T, s->d + s->row[i]);
-    for (int i = 0; i < s->n; i++)
-        most = fmax(most, fabs(s->d[i]));
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (g->row[i] >= 0)
+            small_move(&g->node[i].T, g->d + g->row[i]);
+    for (int i = 0; i < g->n; i++)
+        most = fmax(most, fabs(g->d[i]));
     return most > SETTLED;
+}
+
+/* Where the rows of A lie: each begins with the first node that an edge ties it to. */
+static void lay_out(struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (int k = 0; g->row[i] >= 0 && k < 6; k++)
+            g->first[g->row[i] + k] = g->row[i];
+    for (uint32_t i = 0; i < g->n_edges; i++) {
+        int a = g->row[g->edge[i].a], b = g->row[g->edge[i].b];
+        int low = a < b ? a : b, high = a < b ? b : a;
+
+        for (int k = 0; low >= 0 && k < 6; k++)
+            if (low < g->first[high + k])
+                g->first[high + k] = low;
+    }
+    for (int i = 0; i < g->n; i++) {
+        g->at[i] = g->n_A;
+        g->n_A += (size_t)(i - g->first[i] + 1);
+    }
+}
+
+int graph_begin(struct graph **out, struct graph_node *node, uint32_t n_nodes,
+                const struct graph_edge *edge, uint32_t n_edges, struct err *err)
+{
+    struct graph *g = calloc(1, sizeof(*g));
+
+    *out = g;
+    if (!g || !(g->row = malloc((n_nodes + 1) * sizeof(*g->row))))
+        goto no_memory;
+    g->node = node, g->n_nodes = n_nodes;
+    g->edge = edge, g->n_edges = n_edges;
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        g->row[i] = node[i].known && !node[i].fixed ? g->n : -1;
+        g->n += g->row[i] >= 0 ? 6 : 0;
+    }
+    g->first = malloc(((size_t)g->n + 1) * sizeof(*g->first));
+    g->at = malloc(((size_t)g->n + 1) * sizeof(*g->at));
+    g->d = malloc(((size_t)g->n + 1) * sizeof(*g->d));
+    if (!g->first || !g->at || !g->d)
+        goto no_memory;
+    lay_out(g);
+    g->A = malloc((g->n_A + 1) * sizeof(*g->A));
+    if (g->A)
+        return 0;
+no_memory:
+    graph_end(out);
+    return err_set(err, ERR_MEMORY, "no memory to place %u nodes", (unsigned)n_nodes);
+}
+
+void graph_end(struct graph **graph)
+{
+    struct graph *g = *graph;
+
+    if (!g)
+        return;
+    free(g->row);
+    free(g->first);
+    free(g->at);
+    free(g->A);
+    free(g->d);
+    free(g);
+    *graph = NULL;
+}
+
+double graph_off(const struct graph_node *node, const struct graph_edge *edge)
+{
+    double e[6], c[2][3];
+
+    return off(e, c[0], c[1], edge, node);
 }
 
 int graph_solve(struct graph_node *node, uint32_t n_nodes, const struct graph_edge *edge,
                 uint32_t n_edges, struct err *err)
 {
-    struct system s = {.row = malloc(n_nodes * sizeof(*s.row))};
-    int rc = 0;
+    struct graph *g;
+    int rc;
 
     for (uint32_t i = 0; i < n_nodes; i++)
         node[i].known = node[i].fixed;
     spread(node, edge, n_edges);
-    for (uint32_t i = 0; s.row && i < n_nodes; i++) {
-        s.row[i] = node[i].known && !node[i].fixed ? s.n : -1;
-        s.n += s.row[i] >= 0 ? 6 : 0;
-    }
-    s.A = malloc((size_t)s.n * (size_t)s.n * sizeof(*s.A) + 1);
-    s.d = malloc((size_t)s.n * sizeof(*s.d) + 1);
-    if (!s.row || !s.A || !s.d)
-        rc = err_set(err, ERR_MEMORY, "no memory to place %u worlds", (unsigned)n_nodes);
-    for (int i = 0; rc == 0 && s.n && i < ROUNDS; i++)
-        if (!round_of(&s, node, n_nodes, edge, n_edges))
+    rc = graph_begin(&g, node, n_nodes, edge, n_edges, err);
+    if (rc)
+        return rc;
+    for (int i = 0; i < ROUNDS; i++)
+        if (!graph_round(g, 1))
             break;
-    free(s.row);
-    free(s.A);
-    free(s.d);
-    return rc;
+    graph_end(&g);
+    return 0;
 }

@@ -97,3 +97,54 @@ bool small_solve(double *a, double *b, int n)
     }
     return true;
 }
+
+/* Four sums side by side, so that an addition need not wait for the one before it. */
+static double dot(const double *a, const double *b, int n)
+{
+    double sum[4] = {0, 0, 0, 0};
+    int i = 0;
+
+    for (; i + 4 <= n; i += 4)
+        for (int k = 0; k < 4; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* Row i of the factor, from those above it. Returns false if there is none. */
+static bool factor_row(double *a, const size_t *at, const int *first, int i)
+{
+    double *row = a + at[i], d;
+
+    for (int j = first[i]; j < i; j++) {
+        const double *above = a + at[j];
+        int from = first[i] > first[j] ? first[i] : first[j];
+
+        row[j - first[i]] -= dot(row + (from - first[i]), above + (from - first[j]), j - from);
+        row[j - first[i]] /= above[j - first[j]];
+    }
+    d = row[i - first[i]] - dot(row, row, i - first[i]);
+    if (!(d > 0) || !isfinite(d))
+        return false;
+    row[i - first[i]] = sqrt(d);
+    return true;
+}
+
+bool small_solve_rows(double *a, const size_t *at, const int *first, double *b, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!factor_row(a, at, first, i))
+            return false;
+        b[i] -= dot(a + at[i], b + first[i], i - first[i]);
+        b[i] /= a[at[i] + (size_t)(i - first[i])];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        const double *row = a + at[i];
+
+        b[i] /= row[i - first[i]];
+        for (int k = first[i]; k < i; k++)
+            b[k] -= row[k - first[i]] * b[i];
+    }
+    return true;
+}

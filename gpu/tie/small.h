@@ -8,6 +8,7 @@
 #include "proto/geom/sim3.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* a after b, and the inverse; scale 1. out may be a or b. */
 void small_mul(struct sim3 *out, const struct sim3 *a, const struct sim3 *b);
@@ -22,5 +23,8 @@ void small_log(double d[6], const struct sim3 *T);
 /* A x = b by Cholesky. a [n][n], its lower half is read: destroyed. b [n]: becomes x. Returns false
  * if A is not positive definite. */
 bool small_solve(double *a, double *b, int n);
+/* The same of a system of which row r has nothing before column first[r]: its columns first[r] ... r
+ * lie at a + at[r], and so do those of the factor. */
+bool small_solve_rows(double *a, const size_t *at, const int *first, double *b, int n);
 
 #endif

@@ -14,64 +14,11 @@
 #include "gpu/tie/convention.h"
 #include "gpu/tie/graph.h"
 #include "gpu/tie/ties.h"
-#include "tests/support/scene.h"
+#include "tests/support/stones.h"
 
-#define W 320
-#define H 240
 #define RAD (3.14159265358979323846 / 180)
 
-static uint8_t rgb[3 * W * H], grey[DESCRIBE_PIXELS];
-static float depth[W * H];
-static struct describe_room room;
 static struct describe_keyframe one, other;
-
-static float random_at(int x, int y, int z, uint32_t seed)
-{
-    uint32_t h = (uint32_t)x * 73856093u ^ (uint32_t)y * 19349663u ^ (uint32_t)z * 83492791u ^ seed;
-
-    h ^= h >> 15, h *= 2246822519u, h ^= h >> 13, h *= 3266489917u, h ^= h >> 16;
-    return (float)(h >> 8) / 16777216.0f;
-}
-
-/* Walls of stones of 12 and of 5 cm in shades of their own; 0: the chequered room. */
-static void paint(const struct rigid *T, struct intrinsics K, uint32_t seed)
-{
-    for (int y = 0; y < H && seed; y++)
-        for (int x = 0; x < W; x++) {
-            float z = depth[y * W + x];
-            struct vec3 p = rigid_apply(
-                T, vec3_make(z * ((float)x - K.cx) / K.fx, z * ((float)y - K.cy) / K.fy, z));
-            float v = 0;
-
-            for (int k = 0; k < 2; k++) {
-                float side = k ? 0.05f : 0.12f;
-
-                v += (k ? 80.0f : 150.0f) *
-                     random_at((int)floorf(p.x / side + 0.31f), (int)floorf(p.y / side + 0.37f),
-                               (int)floorf(p.z / side + 0.29f), seed + (uint32_t)k);
-            }
-            memset(rgb + 3 * (y * W + x), (int)v, 3);
-        }
-}
-
-/* What a camera at T sees; its depth is too large by `by`. */
-static void see(struct describe_keyframe *k, const struct rigid *T, uint32_t seed, float by)
-{
-    const struct scene s = scene_make();
-    struct describe_picture p = {.width = W,
-                                 .height = H,
-                                 .K = scene_intrinsics(W, H),
-                                 .depth = depth,
-                                 .depth_w = W,
-                                 .depth_h = H};
-
-    scene_draw(&s, T, p.K, W, H, depth, rgb);
-    paint(T, p.K, seed);
-    for (int i = 0; i < W * H; i++)
-        depth[i] *= by;
-    describe_grey(&p, grey, rgb);
-    describe_picture(k, &room, &p);
-}
 
 /* Metres and degrees between what is found and what is true. */
 static void off_by(double out[2], const struct sim3 *found, const struct sim3 *truth)
@@ -115,32 +62,32 @@ static void bits_that_differ(void **state)
 static void nothing_to_see(void **state)
 {
     const struct rigid T = scene_pose(0.2f, 0, -1, 0.1f);
-    struct describe_picture p = {.width = W,
-                                 .height = H,
-                                 .K = scene_intrinsics(W, H),
-                                 .depth = depth,
-                                 .depth_w = W,
-                                 .depth_h = H};
+    struct describe_picture p = {.width = STONES_W,
+                                 .height = STONES_H,
+                                 .K = scene_intrinsics(STONES_W, STONES_H),
+                                 .depth = stones.depth,
+                                 .depth_w = STONES_W,
+                                 .depth_h = STONES_H};
 
     (void)state;
-    see(&one, &T, 7, 1);
-    see(&other, &T, 7, 1);
+    stones_see(&one, &T, 7, 1);
+    stones_see(&other, &T, 7, 1);
     assert_true(one.n > 200 && memcmp(&one, &other, sizeof one) == 0);
     assert_true(confirm_pair(&result, &one, &other));
-    for (int i = 0; i < W * H; i++)
-        depth[i] = i % 3 ? 0 : NAN;
-    describe_grey(&p, grey, rgb);
-    describe_picture(&other, &room, &p);
+    for (int i = 0; i < STONES_W * STONES_H; i++)
+        stones.depth[i] = i % 3 ? 0 : NAN;
+    describe_grey(&p, stones.grey, stones.rgb);
+    describe_picture(&other, &stones.room, &p);
     assert_false(confirm_pair(&result, &one, &other));
-    memset(rgb, 99, sizeof rgb);
-    describe_grey(&p, grey, rgb);
-    describe_picture(&other, &room, &p);
+    memset(stones.rgb, 99, sizeof stones.rgb);
+    describe_grey(&p, stones.grey, stones.rgb);
+    describe_picture(&other, &stones.room, &p);
     assert_int_equal(other.n, 0);
     assert_false(confirm_pair(&result, &one, &other));
     assert_false(confirm_pair(&result, &other, &other));
     p.width = 63, p.height = 48;
-    describe_grey(&p, grey, rgb);
-    describe_picture(&other, &room, &p);
+    describe_grey(&p, stones.grey, stones.rgb);
+    describe_picture(&other, &stones.room, &p);
     assert_int_equal(other.n, 0);
 }
 
@@ -160,11 +107,11 @@ static void one_room(void **state)
     double off[2];
 
     (void)state;
-    see(&one, &T_a, 7, 1);
+    stones_see(&one, &T_a, 7, 1);
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         const struct rigid T_b = scene_pose(to[i].x, 0.05f, to[i].z, to[i].yaw);
 
-        see(&other, &T_b, 7, to[i].by);
+        stones_see(&other, &T_b, 7, to[i].by);
         motion(&truth, &T_a, &T_b);
         assert_true(confirm_pair(&result, &one, &other));
         off_by(off, &result.T_ba, &truth);
@@ -185,11 +132,11 @@ static void other_rooms(void **state)
         const struct rigid T_a = scene_pose(0.1f * (float)i - 0.5f, 0, -1, 0.3f * (float)i);
         const struct rigid T_b = scene_pose(0.3f, 0, -1.2f, 0.3f * (float)(i % 5));
 
-        see(&one, &T_a, 7, 1);
-        see(&other, &T_b, 1000 + (uint32_t)i, 1);
+        stones_see(&one, &T_a, 7, 1);
+        stones_see(&other, &T_b, 1000 + (uint32_t)i, 1);
         assert_false(confirm_pair(&result, &one, &other));
-        see(&one, &T_a, 0, 1);
-        see(&other, &T_b, 0, 1);
+        stones_see(&one, &T_a, 0, 1);
+        stones_see(&other, &T_b, 0, 1);
         motion(&truth, &T_a, &T_b);
         off_by(off, &result.T_ba, &truth);
         if (confirm_pair(&result, &one, &other)) {
@@ -208,7 +155,7 @@ static void add(struct ties *t, uint32_t n, uint32_t world, const struct rigid *
     struct sim3 at, back;
 
     assert_non_null(k);
-    see(&k->seen, T, seed, 1);
+    stones_see(&k->seen, T, seed, 1);
     small_from(&at, T);
     small_inverse(&back, place);
     small_mul(&at, &back, &at);
@@ -354,7 +301,7 @@ static void conventions_are_named(void **state)
 
         T = scene_pose(0.09f * (float)i - 0.7f, 0.12f * sinf(a), -1 + 0.15f * cosf(a),
                        0.3f * sinf(a));
-        see(&other, &T, 7, 1 + 0.15f * sinf(a));
+        stones_see(&other, &T, 7, 1 + 0.15f * sinf(a));
         if (i && confirm_pair(&result, &one, &other)) {
             for (int c = 0; c < CONVENTIONS; c++) {
                 struct rigid from = said_so(last, c), to = said_so(T, c);

@@ -1,0 +1,404 @@
+#include "gpu/tie/bundle.h"
+
+#include "gpu/tie/ties_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CANDIDATES 3   /* of a keyframe, that look most alike, are looked at closely */
+#define ALIKE_LEAST 12 /* corners, of a candidate */
+#define LOOP_M 3.0     /* a place is seen again when the path is longer than that */
+#define NEAR_M 4.0     /* along the path: pairs so near support each other ... */
+#define SAME_M 0.25    /* ... if they say the same of how the ends lie */
+#define SAME_DEG 5.0
+/* Deviations: of a confirmed pair, and what its depth errs by along the way between its cameras. */
+#define PAIR_M 0.028
+#define PAIR_RAD 0.0085
+#define PAIR_DEPTH 0.05
+/* Of the path from keyframe to keyframe: by the root of its metres, and by radians. */
+#define PATH_M 0.02
+#define PATH_RAD 0.002
+#define TURN_M 0.02
+#define TURN_RAD 0.01
+#define LEAST_M 0.002
+#define LEAST_RAD 0.0005
+#define ROUNDS 16
+#define WIDE 16.0   /* times further off an edge may be in the first round; half in each next one */
+#define RIGHT2 9.0  /* median of the pairs' six squares: poses are as right as pictures can tell */
+#define HOLDS2 25.0 /* a pair holds in the end ... */
+#define HOLDS 0.6   /* ... and this share of them must */
+#define MOVED_M 0.01 /* corrections below that are left out */
+#define MOVED_RAD 0.004
+
+struct of_keyframe {
+    int32_t before; /* the keyframe that the path came from, -1: it begins here */
+    uint32_t path;  /* first keyframe of its path */
+    double way;     /* metres along its path */
+    struct sim3 place;
+};
+
+struct bundle {
+    struct ties *ties;
+    uint32_t n, next; /* next: keyframe to compare */
+    int round;        /* of the graph, -1: not begun */
+    struct graph *graph;
+    struct of_keyframe at[TIES_KEYFRAMES];
+    struct graph_node node[TIES_KEYFRAMES], was[TIES_KEYFRAMES];
+    struct graph_edge edge[BUNDLE_PAIRS + TIES_KEYFRAMES]; /* pairs, then paths */
+    double off2[BUNDLE_PAIRS];
+    bool supported[BUNDLE_PAIRS], loose[TIES_KEYFRAMES];
+    uint32_t n_pairs, n_edges;
+    struct confirm_result confirmed;
+    struct bundle_result result;
+};
+
+static const struct ties_keyframe *keyframe(const struct bundle *b, uint32_t k)
+{
+    return b->ties->piece[k / TIES_PIECE] + k % TIES_PIECE;
+}
+
+/* ------------------------------------------------------------------------- paths */
+
+/* The keyframe that the path to keyframe k came from: the last of its world or, where the world
+ * goes on from another one, the last of that. */
+static int32_t find_before(const struct bundle *b, uint32_t k)
+{
+    uint32_t world = keyframe(b, k)->world;
+    int64_t parent = -1;
+
+    for (uint32_t i = k; i-- > 0;)
+        if (keyframe(b, i)->world == world)
+            return (int32_t)i;
+    for (int i = 0; i < b->ties->n_claims; i++)
+        if (b->ties->claim[i].cut && b->ties->claim[i].world == world)
+            parent = b->ties->claim[i].parent;
+    for (uint32_t i = k; parent >= 0 && i-- > 0;)
+        if (keyframe(b, i)->world == parent)
+            return (int32_t)i;
+    return -1;
+}
+
+static double shift_of(const struct sim3 *T)
+{
+    return sqrt(T->t[0] * T->t[0] + T->t[1] * T->t[1] + T->t[2] * T->t[2]);
+}
+
+static double turn_of(const struct sim3 *T)
+{
+    double d[6];
+
+    small_log(d, T);
+    return sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+}
+
+/* How camera k lies in camera i, by poses that are of the same axes. */
+static void between(struct sim3 *T, const struct bundle *b, uint32_t k, uint32_t i)
+{
+    struct sim3 T_i;
+
+    small_from(T, &keyframe(b, k)->T_wc);
+    small_from(&T_i, &keyframe(b, i)->T_wc);
+    small_inverse(&T_i, &T_i);
+    small_mul(T, &T_i, T);
+}
+
+static void lay_path(struct bundle *b, uint32_t k)
+{
+    struct of_keyframe *at = &b->at[k];
+    struct sim3 T;
+
+    at->before = find_before(b, k);
+    at->path = k;
+    if (at->before < 0)
+        return;
+    between(&T, b, k, (uint32_t)at->before);
+    at->path = b->at[at->before].path;
+    at->way = b->at[at->before].way + shift_of(&T);
+}
+
+int bundle_new(struct bundle **out, struct ties *t, uint32_t n, const struct ties_place *place,
+               struct err *err)
+{
+    struct bundle *b = calloc(1, sizeof(*b));
+
+    *out = b;
+    if (!b)
+        return err_set(err, ERR_MEMORY, "no memory to bundle a session");
+    b->ties = t;
+    b->n = n;
+    b->round = -1;
+    b->result.n_keyframes = n;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct ties_keyframe *at = keyframe(b, k);
+        struct sim3 T;
+
+        lay_path(b, k);
+        small_from(&T, &at->T_wc);
+        b->at[k].place = sim3_identity();
+        b->loose[k] = !place[at->world].fixed && !place[at->world].known;
+        if (!b->loose[k])
+            b->at[k].place = place[at->world].T;
+        b->node[k].known = true;
+        small_mul(&b->node[k].T, &b->at[k].place, &T);
+        b->was[k] = b->node[k];
+    }
+    return 0;
+}
+
+void bundle_free(struct bundle **b)
+{
+    if (*b)
+        graph_end(&(*b)->graph);
+    free(*b);
+    *b = NULL;
+}
+
+/* ------------------------------------------------------------------------- pairs */
+
+/* May keyframes k and i, which is earlier, show one place again? */
+static bool may_meet(const struct bundle *b, uint32_t k, uint32_t i)
+{
+    if (b->at[k].path == b->at[i].path)
+        return b->at[k].way - b->at[i].way >= LOOP_M;
+    return keyframe(b, k)->world == keyframe(b, i)->world || (!b->loose[k] && !b->loose[i]);
+}
+
+/* (W10) */
+static void try_pair(struct bundle *b, uint32_t k, uint32_t i)
+{
+    struct graph_edge *e = &b->edge[b->n_pairs];
+    double apart;
+
+    if (b->n_pairs == BUNDLE_PAIRS ||
+        !confirm_pair(&b->confirmed, &keyframe(b, k)->seen, &keyframe(b, i)->seen))
+        return;
+    apart = PAIR_DEPTH * shift_of(&b->confirmed.T_ba);
+    *e = (struct graph_edge){.a = k,
+                             .b = i,
+                             .T_a = sim3_identity(),
+                             .T_b = b->confirmed.T_ba,
+                             .sigma_m = sqrt(PAIR_M * PAIR_M + apart * apart),
+                             .sigma_rad = PAIR_RAD};
+    b->n_pairs++;
+}
+
+static void compare(struct bundle *b, uint32_t k)
+{
+    struct {
+        int alike;
+        uint32_t i;
+    } best[CANDIDATES];
+    int n = 0;
+
+    for (uint32_t i = 0; i < k; i++) {
+        int alike =
+            may_meet(b, k, i) ? confirm_alike(&keyframe(b, k)->seen, &keyframe(b, i)->seen) : 0;
+        int j = n < CANDIDATES ? n : CANDIDATES - 1;
+
+        if (alike < ALIKE_LEAST || (n == CANDIDATES && alike <= best[j].alike))
+            continue;
+        for (; j > 0 && alike > best[j - 1].alike; j--)
+            best[j] = best[j - 1];
+        best[j].alike = alike;
+        best[j].i = i;
+        n += n < CANDIDATES;
+    }
+    for (int j = 0; j < n; j++)
+        try_pair(b, k, best[j].i);
+}
+
+static bool is_near(const struct bundle *b, uint32_t k, uint32_t i)
+{
+    return k != i && b->at[k].path == b->at[i].path && fabs(b->at[k].way - b->at[i].way) <= NEAR_M;
+}
+
+/* Where the place of p's first camera comes to lie by a pair, for all that lies there. */
+static void says(struct sim3 *at, const struct bundle *b, const struct graph_edge *pair,
+                 const struct graph_edge *p)
+{
+    struct sim3 back;
+
+    small_inverse(&back, &b->was[pair->a].T);
+    small_mul(at, &back, &b->was[p->a].T);
+    small_mul(at, &pair->T_b, at);
+    small_mul(at, &b->was[pair->b].T, at);
+}
+
+/* (W11) Two pairs of different keyframes that say the same. */
+static bool agree(const struct bundle *b, const struct graph_edge *p, const struct graph_edge *q)
+{
+    struct sim3 by_p, by_q;
+
+    if (!is_near(b, p->a, q->a) || !is_near(b, p->b, q->b))
+        return false;
+    says(&by_p, b, p, p);
+    says(&by_q, b, q, p);
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(by_p.t[i] - by_q.t[i]) <= SAME_M))
+            return false;
+    return sim3_angle_deg(&by_p, &by_q) < SAME_DEG;
+}
+
+/* Only pairs that another one supports stay. */
+static void keep_supported(struct bundle *b)
+{
+    uint32_t n = 0;
+
+    memset(b->supported, 0, sizeof(b->supported));
+    for (uint32_t i = 0; i < b->n_pairs; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if ((!b->supported[i] || !b->supported[k]) && agree(b, &b->edge[i], &b->edge[k]))
+                b->supported[i] = b->supported[k] = true;
+    for (uint32_t i = 0; i < b->n_pairs; i++)
+        if (b->supported[i])
+            b->edge[n++] = b->edge[i];
+    b->n_pairs = b->result.n_pairs = n;
+}
+
+/* ------------------------------------------------------------------------- the graph */
+
+static int by_size(const void *a, const void *b)
+{
+    const double *p = a, *q = b;
+
+    return (*p > *q) - (*p < *q);
+}
+
+/* Median of what pairs are off by, and how many of them hold. */
+static double look(struct bundle *b, uint32_t *n_hold)
+{
+    *n_hold = 0;
+    for (uint32_t i = 0; i < b->n_pairs; i++) {
+        b->off2[i] = graph_off(b->node, &b->edge[i]);
+        *n_hold += b->off2[i] <= HOLDS2;
+    }
+    qsort(b->off2, b->n_pairs, sizeof(*b->off2), by_size);
+    return b->n_pairs ? b->off2[b->n_pairs / 2] : 0;
+}
+
+/* (W12) */
+static void add_path(struct bundle *b, uint32_t k)
+{
+    uint32_t i = (uint32_t)b->at[k].before;
+    struct graph_edge *e = &b->edge[b->n_edges++];
+    double m, rad;
+
+    *e = (struct graph_edge){.a = k, .b = i, .T_a = sim3_identity(), .sure = true};
+    between(&e->T_b, b, k, i);
+    m = shift_of(&e->T_b);
+    rad = turn_of(&e->T_b);
+    e->sigma_m = sqrt(LEAST_M * LEAST_M + PATH_M * PATH_M * m + TURN_M * TURN_M * rad * rad);
+    e->sigma_rad =
+        sqrt(LEAST_RAD * LEAST_RAD + PATH_RAD * PATH_RAD * m + TURN_RAD * TURN_RAD * rad * rad);
+}
+
+/* The first keyframe of all that hang together stays where it is. */
+static void fix_firsts(struct bundle *b)
+{
+    uint32_t first[TIES_KEYFRAMES];
+    bool more = true;
+
+    for (uint32_t k = 0; k < b->n; k++)
+        first[k] = k;
+    while (more) {
+        more = false;
+        for (uint32_t i = 0; i < b->n_edges; i++) {
+            uint32_t *p = &first[b->edge[i].a], *q = &first[b->edge[i].b];
+
+            more = more || *p != *q;
+            *p = *q = *p < *q ? *p : *q;
+        }
+    }
+    for (uint32_t k = 0; k < b->n; k++)
+        b->node[k].fixed = first[k] == k;
+}
+
+/* All keyframes were compared. Returns whether there is something to solve. */
+static bool begin_graph(struct bundle *b)
+{
+    uint32_t n_hold;
+    double off2;
+
+    keep_supported(b);
+    off2 = look(b, &n_hold);
+    b->result.off_before = b->result.off_after = (float)sqrt(off2);
+    b->result.end = b->n_pairs ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
+    if (off2 <= RIGHT2)
+        return false;
+    b->n_edges = b->n_pairs;
+    for (uint32_t k = 0; k < b->n; k++)
+        if (b->at[k].before >= 0)
+            add_path(b, k);
+    fix_firsts(b);
+    b->round = 0;
+    if (graph_begin(&b->graph, b->node, b->n, b->edge, b->n_edges, NULL) == 0)
+        return true;
+    b->result.end = BUNDLE_NO_MEMORY;
+    return false;
+}
+
+/* (W13) What the graph says is taken or left. */
+static void judge(struct bundle *b)
+{
+    uint32_t n_hold;
+
+    graph_end(&b->graph);
+    b->result.off_after = (float)sqrt(look(b, &n_hold));
+    if (n_hold < HOLDS * b->n_pairs || !(b->result.off_after < b->result.off_before)) {
+        b->result.end = BUNDLE_CONTRARY;
+        return;
+    }
+    for (uint32_t k = 0; k < b->n; k++) {
+        struct sim3 T;
+        double d2 = 0;
+
+        small_inverse(&T, &b->was[k].T);
+        small_mul(&T, &T, &b->node[k].T);
+        for (int i = 0; i < 3; i++)
+            d2 += (b->node[k].T.t[i] - b->was[k].T.t[i]) * (b->node[k].T.t[i] - b->was[k].T.t[i]);
+        b->result.moved_m = fmaxf(b->result.moved_m, (float)sqrt(d2));
+        b->result.moved_rad = fmaxf(b->result.moved_rad, (float)turn_of(&T));
+    }
+    if (b->result.moved_m >= (float)MOVED_M || b->result.moved_rad >= (float)MOVED_RAD)
+        b->result.end = BUNDLE_CORRECTED;
+}
+
+bool bundle_step(struct bundle *b)
+{
+    double wide;
+    bool more;
+
+    if (b->next < b->n) {
+        compare(b, b->next++);
+        return true;
+    }
+    if (b->round < 0)
+        return begin_graph(b);
+    if (!b->graph)
+        return false;
+    wide = fmax(1, ldexp(WIDE, -b->round));
+    more = graph_round(b->graph, wide) || wide > 1;
+    if (more && ++b->round < ROUNDS)
+        return true;
+    judge(b);
+    return false;
+}
+
+void bundle_tell(const struct bundle *b, struct bundle_result *r)
+{
+    *r = b->result;
+}
+
+void bundle_pose(const struct bundle *b, uint32_t k, struct rigid *T_wc)
+{
+    struct sim3 T;
+
+    if (b->result.end != BUNDLE_CORRECTED) {
+        *T_wc = keyframe(b, k)->T_wc;
+        return;
+    }
+    small_inverse(&T, &b->at[k].place);
+    small_mul(&T, &T, &b->node[k].T);
+    small_to(T_wc, &T);
+}
