@@ -14,6 +14,14 @@ const char *api_tracks_state_name(enum api_tracks_state s)
     return (unsigned)s < API_TRACKS_STATES ? names[s] : "";
 }
 
+const char *api_bundle_state_name(enum api_bundle_state s)
+{
+    static const char *const names[API_BUNDLE_STATES] = {"none",     "running",   "unseen", "right",
+                                                         "contrary", "corrected", "failed"};
+
+    return (unsigned)s < API_BUNDLE_STATES ? names[s] : "";
+}
+
 const char *api_views_state_name(enum api_views_state s)
 {
     static const char *const names[API_VIEWS_STATES] = {"off", "waiting", "ok", "poses_disagree"};

@@ -92,6 +92,25 @@ enum api_tracks_state {
 };
 const char *api_tracks_state_name(enum api_tracks_state s); /* "none" ... */
 
+/* What came of bundling the session, since the process began. */
+enum api_bundle_state {
+    API_BUNDLE_NONE,
+    API_BUNDLE_RUNNING,
+    API_BUNDLE_UNSEEN,    /* no place was seen again */
+    API_BUNDLE_RIGHT,     /* poses are as right as pictures can tell */
+    API_BUNDLE_CONTRARY,  /* pictures contradict each other: nothing was changed */
+    API_BUNDLE_CORRECTED, /* path and cloud are others */
+    API_BUNDLE_FAILED,    /* no memory, or no disk */
+    API_BUNDLE_STATES
+};
+const char *api_bundle_state_name(enum api_bundle_state s); /* "none" ... */
+
+struct api_bundle {
+    enum api_bundle_state state;
+    uint32_t keyframes, pairs;
+    float moved_m; /* the most of a keyframe */
+};
+
 /* A phone that feeds a session. */
 struct api_source {
     char name[CONTROL_SOURCE_CAP]; /* "" = none */
@@ -146,6 +165,7 @@ struct session_info {
     uint32_t model_points, model_stable; /* on the device */
     struct api_views views;              /* of all sources */
     const char *bad_pose;                /* what poses mean instead, NULL = as they should */
+    struct api_bundle bundle;
     enum api_tracks_state tracks;
     uint64_t lost_frames; /* used ones whose pose is a guess, since the process began */
     uint64_t memory_bytes;
@@ -260,6 +280,10 @@ struct core_ops {
     /* No more frames: those queued are still used. Answers at once; the state is CLOSED when they
      * are done. */
     int (*session_close)(struct core *c, const char *id, struct err *err);
+    /* Corrects path and cloud of a closed session by the places that it saw again, in the
+     * background; one that it is under way for is answered the same way. ERR_STATE: it is not
+     * closed, or keeps no keyframes */
+    int (*session_refine)(struct core *c, const char *id, struct err *err);
     int (*session_delete)(struct core *c, const char *id, struct err *err);
     /* Tell all stream clients of a session to go, and not to come back by themselves. */
     int (*session_kick)(struct core *c, const char *id, struct err *err);

@@ -28,6 +28,7 @@ static const char *const fusions[] = {"cells", "paper", NULL};
 static const char *const views[] = {"on", "off", "refined", NULL};
 static const char *const consistencies[] = {"paper", "patch", NULL};
 static const char *const ties[] = {"off", "on", NULL};
+static const char *const bundles[] = {"off", "on", NULL};
 static const char *const ups[] = {"+y", "-y", "+z", "-z", "+x", "-x", NULL};
 static const char *const uprights[] = {"auto", "gravity", "exif", "0", "90", "180", "270", NULL};
 static const char *const depth_units[] = {"mm", "inverse", NULL};
@@ -92,6 +93,10 @@ const struct session_option session_options_table[] = {
      .unit = "m",
      .help = "With ties: metres of a path after which a submap is cut off, so that drift can be "
              "taken back between submaps"},
+    {"bundle", SESSION_OPTION_WORD, FIELD(bundle), .words = bundles, .kinds = MONO,
+     .flag = "bundle", .arg = "SWITCH",
+     .help = "When the session is closed, its path and cloud are corrected once more by the places "
+             "that it saw again"},
     {"min_depth_m", SESSION_OPTION_REAL, FIELD(min_depth_m), 0.01, 100, .standard = "0.1",
      .kinds = DEEP, .unit = "m", .help = "Depth in metres below which a pixel is not used"},
     {"max_depth_m", SESSION_OPTION_REAL, FIELD(max_depth_m), 0.02, 1000, .standard = "30",

@@ -99,6 +99,9 @@ enum session_depth_unit {
 /* Are worlds that are one place found to be, and placed? */
 enum session_ties { SESSION_TIES_DEFAULT, SESSION_TIES_OFF, SESSION_TIES_ON };
 
+/* Is the session bundled when it ends (daemon/work/bundling.h)? */
+enum session_bundle { SESSION_BUNDLE_DEFAULT, SESSION_BUNDLE_OFF, SESSION_BUNDLE_ON };
+
 /* What a restart leaves of a session's frames (docs/ARCHITECTURE.md, "Durability"). */
 enum session_journal {
     SESSION_JOURNAL_DEFAULT,
@@ -127,6 +130,7 @@ struct session_options {
     enum session_views views;
     enum session_ties ties;
     float submap_m;
+    enum session_bundle bundle;
     bool has_camera; /* K, camera_w, camera_h are given; else every frame brings its own */
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */

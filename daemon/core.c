@@ -177,7 +177,7 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = tying_start(&c->tying, err);
+        rc = tying_start(&c->tying, frame_end_settle, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
@@ -388,6 +388,7 @@ static void drain_session(struct core *c, struct session *s)
         store_want_checkpoint(s, false);
         return;
     }
+    session_set_bundle(s, false); /* there is no time, and nothing outlives the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);

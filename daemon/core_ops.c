@@ -7,6 +7,7 @@
 #include "daemon/log.h"
 #include "daemon/session/pipeline.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/tying.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,6 +73,22 @@ static int find(struct core *c, const char *id, struct session **s, struct err *
     return *s ? 0 : err_set(err, ERR_NOT_FOUND, "no such session");
 }
 
+int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err)
+{
+    const struct pipeline *kind;
+    int rc = find(c, id, s, err);
+
+    if (rc)
+        return rc;
+    kind = session_setup(*s)->kind;
+    rc = session_is_back(*s, err);
+    if (rc == 0 && !kind->line->has_map)
+        rc = err_set(err, ERR_STATE, "a session of kind %s has no map", kind->name);
+    if (rc)
+        session_unref(*s);
+    return rc;
+}
+
 static int op_session_get(struct core *c, const char *id, struct session_info *info,
                           struct err *err)
 {
@@ -115,6 +132,24 @@ static int op_session_close(struct core *c, const char *id, struct err *err)
     session_close(s);
     rc = store_session_write(s, err);
     frame_end_settle(s);
+    session_unref(s);
+    return rc;
+}
+
+static int op_session_refine(struct core *c, const char *id, struct err *err)
+{
+    struct session_info info;
+    struct session *s;
+    int rc = core_find_whole(c, id, &s, err);
+
+    if (rc)
+        return rc;
+    session_get_info(s, &info);
+    if (info.state != SESSION_CLOSED)
+        rc = err_set(err, ERR_STATE, "it is not closed: only a session that has ended is refined");
+    else if (!tying_bundle(s))
+        rc = err_set(err, ERR_STATE,
+                     "it keeps no keyframes: they come with the options bundle and ties");
     session_unref(s);
     return rc;
 }
@@ -180,22 +215,6 @@ static void op_tenants_set(struct core *c, const struct api_tenant *tenants, int
 }
 
 /* ------------------------------------------------------------------------- what came of it */
-
-int core_find_whole(struct core *c, const char *id, struct session **s, struct err *err)
-{
-    const struct pipeline *kind;
-    int rc = find(c, id, s, err);
-
-    if (rc)
-        return rc;
-    kind = session_setup(*s)->kind;
-    rc = session_is_back(*s, err);
-    if (rc == 0 && !kind->line->has_map)
-        rc = err_set(err, ERR_STATE, "a session of kind %s has no map", kind->name);
-    if (rc)
-        session_unref(*s);
-    return rc;
-}
 
 int core_take_export(struct core *c, struct tenant *reader, struct err *err)
 {
@@ -501,6 +520,7 @@ const struct core_ops core_ops = {
     .session_get = op_session_get,
     .session_list = op_session_list,
     .session_close = op_session_close,
+    .session_refine = op_session_refine,
     .session_delete = op_session_delete,
     .session_kick = op_session_kick,
     .tokens_keep = op_tokens_keep,

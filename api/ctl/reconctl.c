@@ -17,6 +17,7 @@ const struct reconctl_command *const reconctl_commands[] = {
     &reconctl_session_list_command,
     &reconctl_session_get_command,
     &reconctl_session_close_command,
+    &reconctl_session_refine_command,
     &reconctl_session_kick_command,
     &reconctl_session_rotate_command,
     &reconctl_session_submap_command,

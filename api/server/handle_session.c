@@ -1,4 +1,4 @@
-/* handle_session.c - create, list, get, close, delete sessions */
+/* handle_session.c - create, list, get, close, refine, delete sessions */
 #include "api/server/request_body.h"
 #include "api/server/routes.h"
 #include "api/server/stream_url.h"
@@ -38,6 +38,16 @@ static void write_views(struct json_writer *w, const struct api_views *v)
     json_put_u64(w, "refined", v->refined);
     json_put_f32(w, "scale", v->scale);
     json_put_f32(w, "agreement", v->agreement);
+    json_close(w);
+}
+
+static void write_bundle(struct json_writer *w, const struct api_bundle *b)
+{
+    json_open_map(w, "bundle");
+    json_put_text(w, "state", api_bundle_state_name(b->state));
+    json_put_u64(w, "keyframes", b->keyframes);
+    json_put_u64(w, "pairs", b->pairs);
+    json_put_f32(w, "moved_m", b->moved_m);
     json_close(w);
 }
 
@@ -110,6 +120,8 @@ static void write_session(struct json_writer *w, const struct http_request *r,
         json_put_u64(w, "lost_frames", s->lost_frames);
         json_close(w);
     }
+    if (s->bundle.state != API_BUNDLE_NONE)
+        write_bundle(w, &s->bundle);
     json_put_u64(w, "memory_bytes", s->memory_bytes);
     json_open_map(w, "clients");
     json_put_u64(w, "ingest", s->ingest_clients);
@@ -279,6 +291,20 @@ void handle_session_close(struct http_request *r)
     if (request_body_empty(r))
         return;
     if (r->config->ops->session_close(r->config->core, r->id, &err) ||
+        r->config->ops->session_get(r->config->core, r->id, &info, &err))
+        answer_problem_err(r, &err);
+    else
+        leave_session(r, 202, &info, NULL, NULL);
+}
+
+void handle_session_refine(struct http_request *r)
+{
+    struct session_info info = {0};
+    struct err err = {0};
+
+    if (request_body_empty(r))
+        return;
+    if (r->config->ops->session_refine(r->config->core, r->id, &err) ||
         r->config->ops->session_get(r->config->core, r->id, &info, &err))
         answer_problem_err(r, &err);
     else

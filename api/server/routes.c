@@ -15,6 +15,7 @@ static const struct routes_entry routes[] = {
     {"GET", "/v1/sessions/{id}", AUTH_READ, JSON, false, false, handle_session_get},
     {"DELETE", "/v1/sessions/{id}", AUTH_DELETE, NULL, false, false, handle_session_delete},
     {"POST", "/v1/sessions/{id}/close", AUTH_FEED, JSON, false, false, handle_session_close},
+    {"POST", "/v1/sessions/{id}/refine", AUTH_FEED, JSON, false, false, handle_session_refine},
     {"POST", "/v1/sessions/{id}/kick", AUTH_DELETE, NULL, false, false, handle_session_kick},
     {"POST", "/v1/sessions/{id}/tokens", AUTH_DELETE, JSON, false, false, handle_session_tokens},
     {"GET", "/v1/sessions/{id}/cloud", AUTH_READ, "application/octet-stream", false, false,

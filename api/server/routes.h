@@ -42,6 +42,7 @@ void handle_session_list(struct http_request *r);
 void handle_session_get(struct http_request *r);
 void handle_session_delete(struct http_request *r);
 void handle_session_close(struct http_request *r);
+void handle_session_refine(struct http_request *r);
 void handle_session_kick(struct http_request *r);
 void handle_session_tokens(struct http_request *r);
 

@@ -44,6 +44,9 @@ struct store_manifest {
     struct places places;
 };
 
+/* Was it corrected at its end, or is it to be, once more after a crash (daemon/work/bundling.h)? */
+enum store_bundle { STORE_UNBUNDLED, STORE_BUNDLING, STORE_BUNDLED };
+
 /* What is kept of the session's part of daemon/work, beside the device's state. */
 struct store_work {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
@@ -52,6 +55,7 @@ struct store_work {
     int turn;       /* gpu_item.turn */
     uint32_t shape; /* of its picture (session_work_picture_shape()), 0 = not known */
     bool is_whole;  /* its closing rounds are over (daemon/work/closing.h) */
+    enum store_bundle bundle;
 };
 
 /* What the store asks of the rooms above. By any thread, no lock held. */
@@ -165,6 +169,17 @@ void store_round(struct session *s);
 
 /* Between two frames, on the worker's thread: save the session if that is due. */
 void store_checkpoint(struct session *s, struct gpu_session *device, const struct store_work *w);
+/*
+ * store_save_again - the session as it is now into its newest checkpoint's place, with the device's
+ * state of that
+ *
+ * For a session of which all frames have ended and are saved: nothing else changes it meanwhile.
+ * Returns: 0: it is on its way, and store_saved_again() says how it ended; ERR_BUSY: another
+ *          session's is; ERR_IO, ERR_MEMORY, ERR_INPUT, ERR_LIMIT: it cannot be
+ */
+MUST_CHECK int store_save_again(struct session *s, const struct store_work *w, struct err *err);
+/* 1: it is on the disk; 0: not yet; -1: it could not be written */
+int store_saved_again(const struct session *s);
 /* A checkpoint of the session was asked for and is not made yet. */
 bool store_wants_checkpoint(const struct session *s);
 /* Save it soon, if it has a journal, whether due or not; it may rest then (SESSION_SUSPENDED) if

@@ -66,6 +66,7 @@ struct session_disk {
     /* closing rounds since it was opened or came back; those that the newest checkpoint holds */
     atomic_uint rounds, saved_rounds;
     atomic_bool want_save;                      /* a checkpoint, due or not */
+    atomic_int again;                           /* store_saved_again() */
     _Atomic(struct checkpoint_state *) fetched; /* the newest, read for the worker */
     struct store_ticket tickets[];              /* [queue_frames] */
 };

@@ -16,6 +16,7 @@
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
 #define WHOLE 2u       /* in the word of `any`: closing rounds are over ... */
 #define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
+#define BUNDLE_SHIFT 3 /* enum store_bundle, of two bits */
 #define TURN_SHIFT 8   /* in the word of `any`, which earlier builds hold against 0 */
 #define SHAPE_SHIFT 16 /* behind it, 0 in checkpoints of builds that did not know it */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
@@ -63,6 +64,7 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u64(&w, atomic_load(&d->front_dropped));
     bytes_put_u32(&w, work->any
                           ? 1u | (work->is_whole ? WHOLE : ROUNDS) |
+                                (uint32_t)work->bundle << BUNDLE_SHIFT |
                                 (uint32_t)work->turn << TURN_SHIFT | work->shape << SHAPE_SHIFT
                           : 0);
     bytes_put_u32(&w, work->submap);
@@ -113,6 +115,7 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     work.any = any != 0;
     /* what an earlier build closed stays as it is */
     work.is_whole = any & WHOLE || (!(any & ROUNDS) && session_closing(s));
+    work.bundle = (enum store_bundle)(any >> BUNDLE_SHIFT & 3);
     work.turn = (int)(any >> TURN_SHIFT & 3);
     work.shape = any >> SHAPE_SHIFT;
     work.submap = bytes_get_u32(&r);
@@ -139,10 +142,17 @@ static int unpack_core(struct session *s, const struct section *core, struct err
 
 /* ------------------------------------------------------------------------- out */
 
+/* Where the device's sections come from: the device, or an earlier checkpoint. */
+struct origin {
+    struct gpu_session *device;
+    const struct checkpoint_state *before;
+};
+
 /* Bytes of the row; what changes them waits until it is packed. */
-static size_t row_bytes(struct session *s, struct gpu_session *device)
+static size_t row_bytes(struct session *s, const struct origin *from)
 {
-    return section_bytes(CORE_BYTES) + gpu_session_state_bytes(device) +
+    return section_bytes(CORE_BYTES) +
+           (from->device ? gpu_session_state_bytes(from->device) : from->before->len) +
            section_bytes(mirror_state_bytes(session_mirror(s))) +
            section_bytes(trajectory_state_bytes(session_trajectory(s))) +
            section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES) +
@@ -199,7 +209,41 @@ static void pack_position(struct session *s, struct checkpoint_draft *d)
     section_close(d->row, &d->len, POSITION, 1, SECTION_OPTIONAL, FRAME_POSITION_BYTES);
 }
 
-static int pack(struct session *s, struct gpu_session *device, const struct store_work *work,
+static int copy_device(const struct checkpoint_state *before, struct checkpoint_draft *d,
+                       struct err *err)
+{
+    struct section part;
+    size_t at = 0;
+    int rc;
+
+    while ((rc = section_next(&part, before->row, before->len, &at, err)) == 1) {
+        uint8_t *body;
+
+        if ((part.tag & 0xff) != 'G')
+            continue;
+        body = section_open(d->row, d->cap, d->len, part.len);
+        if (!body)
+            return err_set(err, ERR_LIMIT, "no room for a device's state");
+        memcpy(body, part.body, part.len);
+        section_close(d->row, &d->len, part.tag, part.version, part.flags, part.len);
+    }
+    return rc;
+}
+
+static int pack_device(const struct origin *from, struct checkpoint_draft *d, struct err *err)
+{
+    size_t len;
+    int rc;
+
+    if (!from->device)
+        return copy_device(from->before, d, err);
+    rc = gpu_session_save(from->device, d->row + d->len, d->cap - d->len, &len, err);
+    if (rc == 0)
+        d->len += len;
+    return rc;
+}
+
+static int pack(struct session *s, const struct origin *from, const struct store_work *work,
                 struct checkpoint_draft *d, struct err *err)
 {
     uint8_t *body = section_open(d->row, d->cap, d->len, CORE_BYTES);
@@ -209,10 +253,9 @@ static int pack(struct session *s, struct gpu_session *device, const struct stor
     if (len == 0)
         return err_set(err, ERR_LIMIT, "no room for a session's counters");
     section_close(d->row, &d->len, CORE, CORE_VERSION, 0, len);
-    rc = gpu_session_save(device, d->row + d->len, d->cap - d->len, &len, err);
+    rc = pack_device(from, d, err);
     if (rc)
         return rc;
-    d->len += len;
     cap = mirror_state_bytes(session_mirror(s));
     body = section_open(d->row, d->cap, d->len, cap);
     rc = mirror_save(session_mirror(s), body, body ? cap : 0, &len, err);
@@ -252,6 +295,7 @@ static void on_saved(void *ctx, uint64_t number, uint32_t rounds, uint64_t older
         LOG_AT(LOG_WARNING, "session %s: no checkpoint could be written (%s); its journal is whole",
                session_id(s), err_name(rc));
     }
+    atomic_store(&d->again, rc ? -1 : 1);
     if (rc == 0 && session_may_rest(s))
         d->store->ops.leave(s);
     session_unref(s);
@@ -279,15 +323,16 @@ static bool due(struct session_disk *d)
 void store_checkpoint(struct session *s, struct gpu_session *device, const struct store_work *w)
 {
     struct session_disk *d = session_disk(s);
+    const struct origin from = {.device = device};
     struct checkpoint_draft *draft;
     struct err err = {0};
 
     if (!d || !device || !due(d) || journal_log_fenced(d->log) || !d->store->ops.settled(s))
         return;
-    draft = checkpoint_begin(d->store->checkpoint, row_bytes(s, device));
+    draft = checkpoint_begin(d->store->checkpoint, row_bytes(s, &from));
     if (!draft) /* another session's is under way: at the next turn */
         return;
-    if (pack(s, device, w, draft, &err)) {
+    if (pack(s, &from, w, draft, &err)) {
         LOG_AT(LOG_WARNING, "session %s: no checkpoint: %s", session_id(s), err.text);
         checkpoint_abandon(d->store->checkpoint);
         d->unsaved = 0; /* not with every frame */
@@ -439,6 +484,44 @@ static void drop(struct checkpoint_state *c)
         return;
     checkpoint_state_free(c);
     free(c);
+}
+
+int store_save_again(struct session *s, const struct store_work *w, struct err *err)
+{
+    struct session_disk *d = session_disk(s);
+    struct checkpoint_state *c;
+    struct origin from = {.device = NULL};
+    struct checkpoint_draft *draft;
+    int rc;
+
+    if (journal_log_fenced(d->log) || atomic_load(&d->damaged))
+        return err_set(err, ERR_IO, "nothing of it can be stored any more");
+    rc = fetch(s, &c, err);
+    if (rc)
+        return rc;
+    from.before = c;
+    draft = checkpoint_begin(d->store->checkpoint, row_bytes(s, &from));
+    if (!draft) {
+        rc = err_set(err, ERR_BUSY, "another session's checkpoint is under way");
+        goto out;
+    }
+    rc = pack(s, &from, w, draft, err);
+    if (rc) {
+        checkpoint_abandon(d->store->checkpoint);
+        goto out;
+    }
+    atomic_store(&d->again, 0);
+    session_ref(s);
+    checkpoint_commit(d->store->checkpoint, session_id(s), c->number, atomic_load(&d->rounds),
+                      on_saved, s);
+out:
+    drop(c);
+    return rc;
+}
+
+int store_saved_again(const struct session *s)
+{
+    return atomic_load(&session_disk(s)->again);
 }
 
 void store_drop_fetched(struct session_disk *d)

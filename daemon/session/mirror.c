@@ -65,6 +65,37 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
     pthread_mutex_unlock(&m->lock);
 }
 
+uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
+                           uint32_t cap)
+{
+    uint32_t n = 0, last;
+
+    pthread_mutex_lock(&m->lock);
+    last = cloud_slots(m->cloud);
+    if (last - *first > cap)
+        last = *first + cap;
+    for (; *first < last; ++*first) {
+        struct mirror_point *p = &points[n];
+
+        p->slot = *first;
+        n += cloud_slot(m->cloud, *first, &p->submap, p->p_q, &p->look);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
+void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
+                        struct mirror_commit *out)
+{
+    out->n_left_out = 0;
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t i = 0; i < n; i++)
+        out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
+                                           points[i].p_q, &points[i].look, NULL) != 0;
+    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
+    pthread_mutex_unlock(&m->lock);
+}
+
 /* The centre of a voxel in steps of the cloud. */
 static void voxel_place(const struct gpu_volume *v, uint32_t voxel, int32_t p_q[3])
 {

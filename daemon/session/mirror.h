@@ -30,6 +30,20 @@ struct mirror_commit {
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out);
 
+/* Points of the mirror on their way to other places, when no frame changes it any more. */
+struct mirror_point {
+    uint32_t slot, submap;
+    int32_t p_q[3];
+    struct key_look look;
+};
+/* Points of the slots [*first, *first + cap), copied out; *first moves on. Returns how many there
+ * were; *first stays where it was at the end. */
+uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
+                           uint32_t cap);
+/* They lie elsewhere, or look otherwise. */
+void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
+                        struct mirror_commit *out);
+
 /*
  * mirror_commit_voxels - the same of voxels, which are named by their places in the volume
  *

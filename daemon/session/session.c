@@ -229,13 +229,30 @@ bool session_waits_for_rounds(struct session *s)
     return waits;
 }
 
+void session_set_bundle(struct session *s, bool to_come)
+{
+    pthread_mutex_lock(&s->lock);
+    s->bundle = to_come;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool session_waits_for_bundle(struct session *s)
+{
+    bool waits;
+
+    pthread_mutex_lock(&s->lock);
+    waits = ending(s) && !s->rounds && s->bundle && !session_dead(s);
+    pthread_mutex_unlock(&s->lock);
+    return waits;
+}
+
 bool session_settle(struct session *s)
 {
     struct session_wakes w = {.n = 0};
     bool closed;
 
     pthread_mutex_lock(&s->lock);
-    closed = ending(s) && !s->recovering && (!s->rounds || session_dead(s));
+    closed = ending(s) && !s->recovering && ((!s->rounds && !s->bundle) || session_dead(s));
     if (closed) {
         s->state = SESSION_CLOSED;
         s->changed_s = clock_unix_s();

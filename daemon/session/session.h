@@ -179,6 +179,8 @@ void session_publish(struct session *s, int source, const struct gpu_result *res
 /* The same of a closing round, which shows nothing (daemon/work/closing.h). */
 void session_publish_round(struct session *s, int source, const struct gpu_result *result,
                            const struct mirror_commit *commit);
+/* Points lie elsewhere, and no frame was fused. */
+void session_publish_moved(struct session *s, const struct mirror_commit *commit);
 /* Is a client told the result of the frame that is used next? */
 bool session_result_wanted(struct session *s);
 /* A frame was used: its result, whose reference this takes. Its sender gets it with
@@ -301,6 +303,12 @@ void session_close(struct session *s);
 bool session_closing(struct session *s);
 /* Places of sources that are or were in use: 0 ... n - 1. */
 int session_n_sources(struct session *s);
+/* It is to be bundled before it is closed (daemon/work/bundling.h), or not any more. */
+void session_set_bundle(struct session *s, bool to_come);
+/* Is it closing, have all of its frames ended and its rounds, and is it still to be bundled? */
+bool session_waits_for_bundle(struct session *s);
+/* What is shown of it. */
+void session_tell_bundle(struct session *s, const struct api_bundle *told);
 /* It has closing rounds to come (daemon/work/closing.h), or none any more. */
 void session_set_rounds(struct session *s, bool to_come);
 /* Is it closing, have all of its frames ended, and are rounds still to come? */

@@ -241,19 +241,35 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     session_wake(s, &w);
 }
 
-/* Under the lock: the map's counts, and what clients have to be sent. */
-static void publish(struct session *s, const struct gpu_result *result,
-                    const struct mirror_commit *commit, struct session_wakes *w)
+/* Under the lock: what clients have to be sent. */
+static void mark(struct session *s, const struct mirror_commit *commit, struct session_wakes *w)
 {
-    s->kept.keyframes_kept = result->n_keyframes;
-    s->kept.model_points = result->n_points;
-    s->kept.model_stable = result->n_stable;
     for (int i = 0; i < s->n_clients && commit->n_changed; i++)
         if (s->clients[i]->started) {
             outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
                         commit->revision);
             w->cookies[w->n++] = s->clients[i]->cookie;
         }
+}
+
+/* Under the lock: the map's counts as well. */
+static void publish(struct session *s, const struct gpu_result *result,
+                    const struct mirror_commit *commit, struct session_wakes *w)
+{
+    s->kept.keyframes_kept = result->n_keyframes;
+    s->kept.model_points = result->n_points;
+    s->kept.model_stable = result->n_stable;
+    mark(s, commit, w);
+}
+
+void session_publish_moved(struct session *s, const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    mark(s, commit, &w);
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
 }
 
 void session_publish(struct session *s, int source, const struct gpu_result *result,

@@ -71,12 +71,20 @@ static void fill_locked(struct session *s, struct session_info *info)
     }
     info->views = views_told_all(views, API_SOURCES_MAX);
     info->bad_pose = s->bad_pose;
+    info->bundle = s->bundle_told;
     info->tracks = s->tracks;
     info->lost_frames = s->lost_frames;
     for (int i = 0; i < s->n_clients; i++) {
         info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
         info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;
     }
+}
+
+void session_tell_bundle(struct session *s, const struct api_bundle *told)
+{
+    pthread_mutex_lock(&s->lock);
+    s->bundle_told = *told;
+    pthread_mutex_unlock(&s->lock);
 }
 
 int session_n_sources(struct session *s)

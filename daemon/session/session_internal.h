@@ -34,7 +34,8 @@ struct session {
     pthread_mutex_t lock; /* of all that follows */
     enum session_state state;
     bool closing, recovering;
-    bool rounds;               /* to come before it is closed, once it is to be */
+    bool rounds, bundle; /* to come before it is closed, once it is to be */
+    struct api_bundle bundle_told;
     double changed_s;          /* Unix time of the last change of state or of the set of clients */
     struct session_saved kept; /* what outlives the process; how frames ended, too */
     char fault[API_TEXT_CAP], damaged[API_TEXT_CAP];

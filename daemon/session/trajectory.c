@@ -71,6 +71,18 @@ int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *p
     return n;
 }
 
+bool trajectory_last(struct trajectory *t, struct session_pose *pose)
+{
+    bool any;
+
+    pthread_mutex_lock(&t->lock);
+    any = t->n > 0;
+    if (any)
+        *pose = t->pieces[(t->n - 1) / PIECE][(t->n - 1) % PIECE];
+    pthread_mutex_unlock(&t->lock);
+    return any;
+}
+
 uint32_t trajectory_correct(struct trajectory *t, uint32_t first, const struct rigid *T_wc,
                             uint32_t n)
 {

@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/work/tying.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ void closing_note(struct session *s)
     if (setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
         !session_work(s)->kept.is_whole)
         session_set_rounds(s, true);
+    if (tying_is_to_bundle(s))
+        session_set_bundle(s, true);
 }
 
 void closing_restore(struct session *s, const struct store_work *kept)
@@ -26,9 +29,12 @@ void closing_restore(struct session *s, const struct store_work *kept)
 
 bool closing_done(struct session *s)
 {
-    if (!session_waits_for_rounds(s))
+    if (session_waits_for_rounds(s))
+        session_work_kick_device(s);
+    else if (session_waits_for_bundle(s))
+        tying_bundle(s);
+    else
         return true;
-    session_work_kick_device(s);
     return false;
 }
 

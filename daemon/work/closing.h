@@ -16,11 +16,13 @@
 
 #include "daemon/work/session_work.h"
 
-/* A frame was used: session_waits_for_rounds() once the session is to be closed. */
+/* A frame was used: session_waits_for_rounds() once the session is to be closed, and
+ * session_waits_for_bundle() behind them. */
 void closing_note(struct session *s);
-/* session_work_restore(), and what it means for rounds. */
+/* session_work_restore(), and what is still to come when it is closed. */
 void closing_restore(struct session *s, const struct store_work *kept);
-/* Has it no rounds to go? Else they are asked to go on: of a session that comes back. */
+/* Has it no rounds to go, and is it bundled? Else that is asked to go on: of a session that comes
+ * back. */
 bool closing_done(struct session *s);
 /* The next round's item, which closing_keep() or closing_give_up() ends; NULL: no memory. */
 struct queue_item *closing_take(struct session *s);

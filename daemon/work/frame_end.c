@@ -1,11 +1,16 @@
 #include "daemon/work/frame_end.h"
 
 #include "daemon/work/closing.h"
+#include "daemon/work/tying.h"
 
 void frame_end_settle(struct session *s)
 {
     if (session_waits_for_rounds(s)) { /* its last round comes here again */
         session_work_kick_device(s);
+        return;
+    }
+    if (session_waits_for_bundle(s)) { /* so does its end */
+        tying_bundle(s);
         return;
     }
     if (!session_settle(s))

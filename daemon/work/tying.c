@@ -1,9 +1,7 @@
-#include "daemon/work/tying.h"
+#include "daemon/work/tying_internal.h"
 
 #include "daemon/log.h"
-#include "gpu/tie/convention.h"
 #include "gpu/tie/small.h"
-#include "gpu/tie/ties.h"
 #include "proto/geom/pose.h"
 #include "proto/section.h"
 
@@ -15,7 +13,6 @@
 #include <unistd.h>
 
 #define NICE 10
-#define WAITING 8 /* keyframes of a session; while there are so many, no other is taken */
 /* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
  * come sooner: a world has to be tied before it can be seen. */
 #define APART_M 0.1f
@@ -38,52 +35,6 @@
 #define MOVED_M 0.002f
 #define MOVED_RAD 0.001f
 
-struct tying {
-    struct turn_pool pool;
-    struct describe_room room; /* of the thread */
-};
-
-/* A keyframe that is not described yet. Its memory stays for the next one. */
-struct waiting {
-    uint32_t world;
-    bool cut; /* its world goes on where another one ended */
-    struct rigid T_wc;
-    struct describe_picture picture;
-    uint8_t *grey;
-    float *depth;
-    size_t pixels; /* of depth */
-};
-
-struct world {
-    struct rigid last;  /* of its keyframes */
-    uint32_t n;         /* keyframes */
-    bool claimed, mine; /* of the thread that ties; mine: it has placed it */
-};
-
-struct tying_part {
-    struct session *session;
-    struct tying *tying;
-    struct turn_entry turn;
-    struct ties *ties;
-    pthread_mutex_t lock; /* of n_kept, n_seen, n_described */
-    uint32_t n_kept, n_seen;
-    uint32_t n_described; /* of n_seen: all but those for which there was no memory */
-    uint32_t n_saved;     /* that the next tying_save() writes; of the worker */
-    /* keyframe n at n % WAITING: the committer's before n_kept says that it is there, then the
-     * thread's until n_seen does */
-    struct waiting waiting[WAITING];
-    /* of the worker, then the committer */
-    uint32_t n;
-    struct world worlds[API_SUBMAPS_MAX];
-    /* of the thread that ties */
-    struct convention_votes votes;
-    uint32_t judged;            /* keyframe */
-    enum convention convention; /* what poses mean; it is not judged again */
-    struct confirm_result confirmed;
-    struct ties_place places[TIES_WORLDS];
-    struct api_submap list[API_SUBMAPS_MAX];
-};
-
 /* ------------------------------------------------------------------------- keyframes */
 
 static float angle(const struct rigid *a, const struct rigid *b)
@@ -105,11 +56,23 @@ static bool is_mapped(const struct job *job)
     return lens_map_make(&item->frame.lens, item->K, item->width, item->height, w, h).mapped != 0;
 }
 
+/* The frame's pose or, where it is not known yet, the one before it. */
+static const struct rigid *pose_of(struct rigid *room, const struct job *job)
+{
+    struct session_pose last;
+
+    if (session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE)
+        return &job->item->frame.T_wc;
+    *room = trajectory_last(session_trajectory(job->session), &last) ? last.T_wc : rigid_identity();
+    return room;
+}
+
 bool tying_wants(struct job *job)
 {
     struct tying_part *p = session_work(job->session)->tying;
-    const struct rigid *T = &job->item->frame.T_wc;
-    const struct world *w;
+    const struct tying_world *w;
+    const struct rigid *T;
+    struct rigid room;
     uint32_t n_seen;
     float far = 1;
 
@@ -118,7 +81,7 @@ bool tying_wants(struct job *job)
     pthread_mutex_lock(&p->lock);
     n_seen = p->n_seen;
     pthread_mutex_unlock(&p->lock);
-    if (p->n - n_seen >= WAITING || is_mapped(job))
+    if (p->n - n_seen >= TYING_WAITING || is_mapped(job))
         return false;
     w = &p->worlds[job->item->submap];
     if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
@@ -128,6 +91,7 @@ bool tying_wants(struct job *job)
     else if (w->n >= FEW)
         for (uint32_t n = WIDER; n <= p->n; n += WIDER / 2)
             far *= 2;
+    T = pose_of(&room, job);
     return w->n == 0 ||
            vec3_norm2(vec3_make(T->t[0] - w->last.t[0], T->t[1] - w->last.t[1],
                                 T->t[2] - w->last.t[2])) > far * far * APART_M * APART_M ||
@@ -135,7 +99,7 @@ bool tying_wants(struct job *job)
 }
 
 /* Room for a keyframe's grey picture and depth. */
-static bool make_room(struct waiting *w, size_t pixels)
+static bool make_room(struct tying_waiting *w, size_t pixels)
 {
     if (!w->grey)
         w->grey = malloc(DESCRIBE_PIXELS);
@@ -150,8 +114,8 @@ static bool make_room(struct waiting *w, size_t pixels)
 void tying_keep(struct job *job)
 {
     struct tying_part *p = session_work(job->session)->tying;
-    struct waiting *k = &p->waiting[p->n % WAITING];
-    struct world *w = &p->worlds[job->item->submap];
+    struct tying_waiting *k = &p->waiting[p->n % TYING_WAITING];
+    struct tying_world *w = &p->worlds[job->item->submap];
     struct describe_picture *picture = &k->picture;
 
     *picture = (struct describe_picture){
@@ -171,16 +135,14 @@ void tying_keep(struct job *job)
     pthread_mutex_lock(&p->lock);
     p->n_kept = ++p->n;
     pthread_mutex_unlock(&p->lock);
-    session_ref(p->session);
-    if (!turn_kick(p->tying->pool.turns, &p->turn))
-        session_unref(p->session);
+    tying_kick(p);
 }
 
 /* ------------------------------------------------------------------------- ties */
 
 /* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
  * from, or as its path goes on. */
-static bool claim(struct tying_part *p, const struct waiting *k)
+static bool claim(struct tying_part *p, const struct tying_waiting *k)
 {
     int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
     double length = (double)session_setup(p->session)->options.submap_m;
@@ -242,10 +204,9 @@ static void place_all(struct tying_part *p, int n)
         session_tell_places(p->session, &places);
 }
 
-static void solve(struct tying_part *p)
+int tying_find_places(struct tying_part *p, bool all_fixed)
 {
     int n = session_submaps(p->session, p->list);
-    struct err err = {0};
 
     memset(p->places, 0, sizeof(p->places));
     for (int i = 0; i < TIES_WORLDS; i++)
@@ -256,11 +217,19 @@ static void solve(struct tying_part *p)
         struct ties_place *place = &p->places[at->submap];
         struct rigid T;
 
-        place->fixed =
-            at->submap == 0 || (at->placed && (!at->tied || !p->worlds[at->submap].mine));
+        place->fixed = at->submap == 0 ||
+                       (at->placed && (all_fixed || !at->tied || !p->worlds[at->submap].mine));
         if (place->fixed && pose_from_numbers(&T, at->pose, PLACES_MAX_M, NULL) == 0)
             small_from(&place->T, &T);
     }
+    return n;
+}
+
+static void solve(struct tying_part *p)
+{
+    int n = tying_find_places(p, false);
+    struct err err = {0};
+
     if (ties_solve(p->ties, p->places, &err))
         LOG_AT(LOG_WARNING, "session %s: %s", session_id(p->session), err.text);
     else
@@ -306,7 +275,7 @@ static void judge(struct tying_part *p, const struct ties_keyframe *k)
 /* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
 static bool next(struct tying *t, struct tying_part *p)
 {
-    const struct waiting *w = &p->waiting[p->n_seen % WAITING];
+    const struct tying_waiting *w = &p->waiting[p->n_seen % TYING_WAITING];
     struct ties_keyframe *k = ties_room(p->ties, p->n_described);
     bool more;
 
@@ -315,6 +284,8 @@ static bool next(struct tying *t, struct tying_part *p)
     k->world = w->world;
     k->T_wc = w->T_wc;
     describe_picture(&k->seen, &t->room, &w->picture);
+    if (!tying_ties(&session_setup(p->session)->options))
+        return true;
     judge(p, k);
     more = claim(p, w);
     more = ties_next(p->ties, p->n_described) || more;
@@ -339,12 +310,15 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
     pthread_mutex_lock(&p->lock);
     n = p->n_kept - p->n_seen;
     pthread_mutex_unlock(&p->lock);
-    if (n && !session_dead(s)) {
+    if (n == 0 && !session_dead(s)) {
+        n += tying_step_bundle(p);
+    } else if (!session_dead(s)) {
         bool described = next(t, p);
 
         pthread_mutex_lock(&p->lock);
         p->n_seen++;
         p->n_described += described;
+        n += p->bundle;
         pthread_mutex_unlock(&p->lock);
         n--;
     }
@@ -354,7 +328,7 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
 
 /* ------------------------------------------------------------------------- lives */
 
-int tying_start(struct tying **tying, struct err *err)
+int tying_start(struct tying **tying, void (*ended)(struct session *s), struct err *err)
 {
     struct tying *t = calloc(1, sizeof(*t));
     int rc;
@@ -362,6 +336,7 @@ int tying_start(struct tying **tying, struct err *err)
     *tying = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory to tie worlds");
+    t->ended = ended;
     rc = turn_pool_start(&t->pool, 1, "ties", serve, t, err);
     if (rc)
         tying_free(tying);
@@ -389,20 +364,14 @@ void tying_free(struct tying **tying)
     *tying = NULL;
 }
 
-static bool asked(const struct session_options *o)
-{
-    return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
-           o->pose_source == SESSION_POSE_DEVICE;
-}
-
 size_t tying_bytes(const struct session_options *o)
 {
     size_t pixels = (size_t)o->net_w * (size_t)o->net_h;
 
-    if (!asked(o))
+    if (!tying_keeps(o))
         return 0;
     return ties_bytes() + sizeof(struct tying_part) +
-           WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
+           TYING_WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
 }
 
 int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, struct err *err)
@@ -411,7 +380,7 @@ int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, st
     int rc;
 
     *part = NULL;
-    if (!t || !asked(&session_setup(s)->options))
+    if (!t || !tying_keeps(&session_setup(s)->options))
         return 0;
     p = calloc(1, sizeof(*p));
     rc = p ? ties_new(&p->ties, err) : err_set(err, ERR_MEMORY, "no memory for a session's ties");
@@ -453,7 +422,7 @@ static void count_again(struct tying_part *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ties_keyframe *k = ties_room(p->ties, i);
-        struct world *w = &p->worlds[k->world];
+        struct tying_world *w = &p->worlds[k->world];
 
         w->last = k->T_wc;
         w->n++;
@@ -482,10 +451,11 @@ void tying_disown(struct tying_part **part)
 
     if (!p)
         return;
-    for (int i = 0; i < WAITING; i++) {
+    for (int i = 0; i < TYING_WAITING; i++) {
         free(p->waiting[i].grey);
         free(p->waiting[i].depth);
     }
+    bundling_free(&p->bundling);
     ties_free(&p->ties);
     pthread_mutex_destroy(&p->lock);
     free(p);

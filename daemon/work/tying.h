@@ -1,7 +1,8 @@
 /*
  * tying.h - worlds of a session are found to be one place, and placed
  *
- * Of a session whose poses come with its frames (option `ties`) some frames are kept as keyframes:
+ * Of a session with the option `ties`, whose poses come with its frames, or with `bundle` some
+ * frames are kept as keyframes:
  * a committer copies picture and depth with the frame's other results, and a thread of its own
  * keeps what gpu/tie makes of them. It compares keyframes of different worlds, one at a time, and
  * where worlds are tied it places those that no client has placed: what a PUT of submaps/{n} does,
@@ -20,7 +21,8 @@
 struct tying;
 struct tying_part; /* of a session, in its session_work; NULL where it has none */
 
-MUST_CHECK int tying_start(struct tying **t, struct err *err);
+/* ended: by its thread, a session was bundled, which may have been all that it waited for. */
+MUST_CHECK int tying_start(struct tying **t, void (*ended)(struct session *s), struct err *err);
 /* When the committers have stopped. */
 void tying_stop(struct tying *t);
 void tying_free(struct tying **t);
@@ -38,6 +40,13 @@ void tying_disown(struct tying_part **part);
 bool tying_wants(struct job *job);
 /* A frame that was wanted has its result. */
 void tying_keep(struct job *job);
+
+/* Is the session to be bundled (bundling.h) before it is closed, and was not? */
+bool tying_is_to_bundle(struct session *s);
+/* All frames of the session have ended: its keyframes are bundled when all are described, unless
+ * that is under way; then session_set_bundle(s, false) and `ended` follow. Returns false
+ * if it has none, and is left as it is, but session_waits_for_bundle() no longer. */
+bool tying_bundle(struct session *s);
 
 /* What goes into a checkpoint, on the device's thread: bytes that the next tying_save() writes at
  * most, 0 = there are no keyframes. */

@@ -1,11 +1,11 @@
 /*
  * bundle.h - the poses of all keyframes once more, by all that they see of each other
  *
- * While a session runs, worlds move as wholes (ties.h). When it has ended its keyframes are bundled:
- * each is compared with those that its path passed long before, and with those of other worlds;
- * pairs that are confirmed, and that another pair supports, are edges of a graph, and the path from
- * keyframe to keyframe is the rest of its edges. Where pictures say no more than that the poses are
- * as right as pictures can tell, nothing is changed.
+ * While a session runs, worlds move as wholes (ties.h). When it has ended its keyframes are
+ * bundled: each is compared with those that its path passed long before, and with those of other
+ * worlds; pairs that are confirmed, and that another pair supports, are edges of a graph, and the
+ * path from keyframe to keyframe is the rest of its edges. Where pictures say no more than that the
+ * poses are as right as pictures can tell, nothing is changed.
  * Frames:  poses of keyframes are camera to world, each in its own world, before and after
  * Runs:    on the host, in steps, by one thread: the same keyframes give the same poses, bit by bit
  * Memory:  0.6 MB, and while the graph is solved what graph.h says: 22 MB at most

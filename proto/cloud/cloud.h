@@ -68,6 +68,12 @@ void cloud_stage_remove(struct cloud *c, uint32_t slot);
  * the time that memory takes. */
 void cloud_stage_expect(const struct cloud *c, uint32_t slot);
 
+/* Slots that were ever put: 0 ... n - 1; and what a slot holds, as it was staged last. Returns
+ * false if it is empty. */
+uint32_t cloud_slots(const struct cloud *c);
+bool cloud_slot(const struct cloud *c, uint32_t slot, uint32_t *submap, int32_t p_q[3],
+                struct key_look *look);
+
 /*
  * cloud_place_put / cloud_place_remove - one changed point, named by where it lies: for producers
  * that keep at most one point at a place, and no slots

@@ -74,6 +74,25 @@ static int find(struct cloud *c, const struct cloud_name *name, struct cloud_ent
     return rc;
 }
 
+uint32_t cloud_slots(const struct cloud *c)
+{
+    return c->slots_touched;
+}
+
+bool cloud_slot(const struct cloud *c, uint32_t slot, uint32_t *submap, int32_t p_q[3],
+                struct key_look *look)
+{
+    const struct cloud_entry *e;
+
+    if (slot >= c->slots_touched || !c->slots[slot].block)
+        return false;
+    e = &c->blocks[c->slots[slot].block - 1];
+    *submap = e->name.submap;
+    key_position(e->name, c->slots[slot].key, p_q);
+    *look = key_look(c->slots[slot].key);
+    return true;
+}
+
 int cloud_stage_put(struct cloud *c, uint32_t slot, uint32_t submap, const int32_t p_q[3],
                     const struct key_look *look, struct err *err)
 {

@@ -11,7 +11,6 @@
 
 #define STREAMS_MAX 512
 #define ACKS_MAX 64
-#define TOKENS_MAX API_SESSION_TOKENS
 #define MESSAGE_MAX (4u << 20)
 
 atomic_ullong fake_core_ahead_us;
@@ -20,7 +19,7 @@ struct row {
     bool used;
     uint64_t rank;
     struct session_info info;
-    struct api_token tokens[TOKENS_MAX];
+    struct api_token tokens[API_SESSION_TOKENS];
     int n_tokens;
 };
 
@@ -161,6 +160,16 @@ static int session_close(struct core *core, const char *id, struct err *err)
     return pthread_mutex_unlock(&fake(core)->lock);
 }
 
+static int session_refine(struct core *core, const char *id, struct err *err)
+{
+    struct row *row = lock_row(fake(core), id, err);
+    int rc = row ? refine(&row->info, err) : ERR_NOT_FOUND;
+
+    if (row)
+        pthread_mutex_unlock(&fake(core)->lock);
+    return rc;
+}
+
 static int session_kick(struct core *core, const char *id, struct err *err)
 {
     if (!lock_row(fake(core), id, err))
@@ -178,8 +187,7 @@ static int session_delete(struct core *core, const char *id, struct err *err)
     if (!row)
         return ERR_NOT_FOUND;
     row->used = false;
-    c->counts.sessions--;
-    c->counts.deleted++;
+    c->counts.sessions--, c->counts.deleted++;
     return pthread_mutex_unlock(&c->lock);
 }
 
@@ -192,7 +200,7 @@ static int tokens_keep(struct core *core, const char *id, const struct api_token
 
     pthread_mutex_lock(&c->lock);
     row = find(c, id);
-    refused = !row || n > TOKENS_MAX || c->tokens_are_lost;
+    refused = !row || n > API_SESSION_TOKENS || c->tokens_are_lost;
     for (int i = 0; i < n && !refused; i++)
         row->tokens[i] = tokens[i];
     if (!refused)
@@ -298,15 +306,8 @@ static int trajectory(struct core *core, const char *id, uint64_t first, struct 
         return ERR_NOT_FOUND;
     if (info.options.kind == SESSION_DEPTH)
         return err_set(err, ERR_STATE, "a session of kind depth has no map");
-    for (uint64_t i = first; i < FAKE_CORE_POSES + FAKE_CORE_ELSEWHERE && *n < cap; i++) {
-        struct session_pose *p = &poses[(*n)++];
-        p->seq = i;
-        p->t_capture_ns = i * 33333333u;
-        p->T_wc = rigid_identity();
-        p->T_wc.t[0] = (float)i;
-        p->source = 0;
-        p->submap = i >= FAKE_CORE_POSES;
-    }
+    for (uint64_t i = first; i < FAKE_CORE_POSES + FAKE_CORE_ELSEWHERE && *n < cap; i++)
+        make_pose(&poses[(*n)++], i, i >= FAKE_CORE_POSES);
     return 0;
 }
 
@@ -319,9 +320,7 @@ static int depth(struct core *core, const char *id, float *buf, size_t cap, int 
         return ERR_NOT_FOUND;
     if (!info.options.preview)
         return err_set(err, ERR_STATE, "the session was created without preview");
-    *w = 64;
-    *h = 48;
-    *seq = 41;
+    *w = 64, *h = 48, *seq = 41;
     for (size_t i = 0; i < 64 * 48 && i < cap; i++)
         buf[i] = 1.0f + 0.0003f * (float)i;
     return 0;
@@ -572,6 +571,7 @@ const struct core_ops *fake_core_ops(void)
         .session_get = session_get,
         .session_list = session_list,
         .session_close = session_close,
+        .session_refine = session_refine,
         .session_kick = session_kick,
         .session_delete = session_delete,
         .tokens_keep = tokens_keep,

@@ -1,5 +1,6 @@
 /*
- * fake_core_make.h - what fake_core.c makes of a new session: its id, and its options in full
+ * fake_core_make.h - what fake_core.c makes of a session: its id, its options in full, its poses,
+ * its bundle
  */
 #ifndef RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
 #define RECOND_TESTS_SUPPORT_FAKE_CORE_MAKE_H
@@ -39,6 +40,20 @@ static inline void resolve(struct session_options *o)
     o->net_h = o->net_w ? o->net_h : 192;
     o->net_w = o->net_w ? o->net_w : 256;
     session_options_fill(o, &standard);
+}
+
+static inline void make_pose(struct session_pose *p, uint64_t i, uint32_t submap)
+{
+    *p = (struct session_pose){i, i * 33333333u, rigid_identity(), 0, submap};
+    p->T_wc.t[0] = (float)i;
+}
+
+static inline int refine(struct session_info *info, struct err *err)
+{
+    if (info->state != SESSION_CLOSED)
+        return err_set(err, ERR_STATE, "it is not closed");
+    info->bundle = (struct api_bundle){API_BUNDLE_CORRECTED, 36, 53, 0.25f};
+    return 0;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * stones.h - keyframes of the room of scene.h with walls of stones, as pictures for what ties worlds
+ * stones.h - keyframes of the room of scene.h with walls of stones, for what ties worlds
  *
  * The stones are 12 and 5 cm large, in shades of their own that follow from a seed: another seed is
  * another room.

@@ -32,7 +32,7 @@ static const char shown[] =
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
     "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
-    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,"
+    "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,\"bundle\":\"off\","
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
     "\"retention_s\":-1,\"preview\":true,"
@@ -67,23 +67,23 @@ static const char *written(const struct session_options *o, enum session_options
     return buf;
 }
 
-/* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion, views
- * ties, the length of submaps, the unit of depth and objects, which were no options then. Those of
- * that time are the paper's (store_manifest.c). */
+/* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion,
+ * views, ties, the length of submaps, bundling, the unit of depth and objects, which were no
+ * options then. Those of that time are the paper's (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
     const char *fusion = strstr(kept, ",\"min_depth_m\""), *unit = strstr(kept, ",\"retention_s\"");
 
-    snprintf(
-        buf, sizeof buf,
-        "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
-        "\"auto\"%.*s,\"fusion\":"
-        "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4%.*s,\"depth_unit\":\"mm\"%.*s,"
-        "\"objects\":[\"mug\",\"Chair-2\"],\"recognise_hz\":5}",
-        (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
-        (int)(unit - fusion), fusion, (int)strlen(unit) - 1, unit);
+    snprintf(buf, sizeof buf,
+             "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
+             "\"auto\"%.*s,\"fusion\":"
+             "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,\"bundle\":\"off\"%.*s,"
+             "\"depth_unit\":\"mm\"%.*s,"
+             "\"objects\":[\"mug\",\"Chair-2\"],\"recognise_hz\":5}",
+             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
+             (int)(unit - fusion), fusion, (int)strlen(unit) - 1, unit);
     return buf;
 }
 

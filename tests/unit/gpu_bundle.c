@@ -40,7 +40,7 @@ static int draw_all(void **state)
     return 0;
 }
 
-/* Keyframe i as a path says it that errs more and more: by 2 % of its way to the side, and turned. */
+/* Keyframe i as a path says it that errs more and more: by a share of its way, and turned. */
 static struct rigid drifted(int i, double drift)
 {
     const double way = 4.4 * i / ROUND;

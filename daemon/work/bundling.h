@@ -1,0 +1,33 @@
+/*
+ * bundling.h - a session that has ended is corrected once more by the places that it saw again
+ *
+ * Its keyframes (tying.h) are bundled (gpu/tie/bundle.h). What that moves them by is given to the
+ * frames between them, to the points that they see, and to clients: blocks as after any commit,
+ * `poses` to those that feed.
+ * Runs:    in steps of the thread `ties`, among keyframes of other sessions: 0.15 s a step, a round
+ *          of the graph 2 s at most. A session's lock is held for nothing but what it is told, the
+ *          mirror's for 2,048 points. 6 us a point; see bundle.h for the rest. On a million points
+ *          and 384 keyframes all of it takes 50 s at most
+ * Memory:  0.8 MB, and 22 MB while the graph is solved, of one session at a time
+ * Disk:    a checkpoint holds all keyframes before the first point moves, and another one what came
+ *          of it. A session that comes back between the two does it again, with the same result
+ * Ends:    a session that is deleted does without it; one without a journal as well, when the
+ *          process ends
+ * Threads: that of tying.h
+ */
+#ifndef RECOND_DAEMON_BUNDLING_H
+#define RECOND_DAEMON_BUNDLING_H
+
+#include "daemon/work/session_work.h"
+#include "gpu/tie/ties.h"
+
+struct bundling;
+
+/* place [TIES_WORLDS]: as bundle_new(); n keyframes. Returns 0; ERR_MEMORY. */
+MUST_CHECK int bundling_new(struct bundling **b, struct session *s, struct ties *t, uint32_t n,
+                            const struct ties_place *place, struct err *err);
+void bundling_free(struct bundling **b);
+/* Returns false when it is over; the session knows how it ended then. */
+bool bundling_step(struct bundling *b);
+
+#endif
