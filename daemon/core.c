@@ -388,7 +388,7 @@ static void drain_session(struct core *c, struct session *s)
         store_want_checkpoint(s, false);
         return;
     }
-    session_set_bundle(s, false); /* there is no time, and nothing outlives the process */
+    tying_give_up(s); /* nothing of it outlives the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);

@@ -15,7 +15,8 @@
 #define ROWS 512
 #define DEPTH_REL 0.05f /* how well a point must be at the depth that a keyframe has there */
 #define UNSEEN 1e-6f    /* weight of a keyframe that does not see a point, beside it */
-#define EDGE 0.1f       /* of the picture, within which a keyframe's weight grows from 0 */
+#define PLACE_MOST 2147483000.0 /* steps: a point that would go farther stays */
+#define EDGE 0.1f               /* of the picture, within which a keyframe's weight grows from 0 */
 
 enum phase {
     SAVE_FRAMES,
@@ -65,7 +66,6 @@ int bundling_new(struct bundling **out, struct session *s, struct ties *t, uint3
         free(b);
         return rc;
     }
-    session_work(s)->kept.bundle = STORE_BUNDLING;
     b->session = s;
     b->ties = t;
     b->n = n;
@@ -157,7 +157,7 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
 {
     const struct vec3 at = {(float)p->p_q[0] * step, (float)p->p_q[1] * step,
                             (float)p->p_q[2] * step};
-    double sum[3] = {0, 0, 0}, all = 0;
+    double sum[3] = {0, 0, 0}, all = 0, to_q[3];
     const struct moved *most = NULL;
     float best = 0;
     bool moves = false;
@@ -180,11 +180,13 @@ static bool move_point(struct bundling *b, struct mirror_point *p, float step)
             best = w, most = m;
     }
     for (int i = 0; most && i < 3; i++) {
-        int32_t by = (int32_t)lround(sum[i] / all / (double)step);
-
-        moves = moves || by;
-        p->p_q[i] += by;
+        to_q[i] = round((double)p->p_q[i] + sum[i] / all / (double)step);
+        if (!(fabs(to_q[i]) < PLACE_MOST))
+            return false;
+        moves = moves || to_q[i] != (double)p->p_q[i];
     }
+    for (int i = 0; moves && i < 3; i++)
+        p->p_q[i] = (int32_t)to_q[i];
     if (moves && p->look.normal) {
         struct rigid turn = most->C;
 
@@ -378,8 +380,10 @@ bool bundling_step(struct bundling *b)
     tell(b, API_BUNDLE_RUNNING);
     switch (b->phase) {
     case SAVE_FRAMES:
-        if (frames_saved(b))
+        if (frames_saved(b)) {
             b->phase = SAVE_KEYFRAMES;
+            session_work(b->session)->kept.bundle = STORE_BUNDLING;
+        }
         return true;
     case SAVE_KEYFRAMES:
     case SAVE_ALL:

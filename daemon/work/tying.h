@@ -48,6 +48,9 @@ bool tying_is_to_bundle(struct session *s);
  * if it has none, and is left as it is, but session_waits_for_bundle() no longer. */
 bool tying_bundle(struct session *s);
 
+/* There is no time for it any more. */
+void tying_give_up(struct session *s);
+
 /* What goes into a checkpoint, on the device's thread: bytes that the next tying_save() writes at
  * most, 0 = there are no keyframes. */
 size_t tying_state_bytes(struct session *s);

@@ -44,6 +44,18 @@ bool tying_bundle(struct session *s)
     return any;
 }
 
+void tying_give_up(struct session *s)
+{
+    struct tying_part *p = session_work(s)->tying;
+
+    if (p) {
+        pthread_mutex_lock(&p->lock);
+        p->bundle = false;
+        pthread_mutex_unlock(&p->lock);
+    }
+    session_set_bundle(s, false);
+}
+
 /* Returns whether there are more steps. */
 static bool step(struct tying_part *p, uint32_t n_described)
 {

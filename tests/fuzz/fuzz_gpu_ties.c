@@ -2,9 +2,9 @@
  * fuzz_gpu_ties.c - a stranger's bytes as the keyframes, pairs and claims of a session
  *
  * What is refused harms nothing. What is taken places worlds by finite numbers, is compared with a
- * keyframe that comes, and is saved and taken again the same way.
+ * keyframe that comes, is bundled, and is saved and taken again the same way.
  */
-#include "gpu/tie/ties.h"
+#include "gpu/tie/bundle.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,6 +43,22 @@ static void there_and_back(struct ties *t, uint32_t n)
     free(twice);
 }
 
+static void bundle(struct ties *t, uint32_t n, const struct ties_place *place)
+{
+    struct bundle *b;
+    struct rigid T;
+
+    need(bundle_new(&b, t, n, place, NULL) == 0);
+    while (bundle_step(b)) {
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        bundle_pose(b, k, &T);
+        for (int c = 0; c < 3; c++)
+            need(isfinite(T.t[c]));
+    }
+    bundle_free(&b);
+}
+
 static void use(struct ties *t, uint32_t n)
 {
     static struct ties_place place[TIES_WORLDS];
@@ -61,6 +77,7 @@ static void use(struct ties *t, uint32_t n)
     for (int i = 0; i < TIES_WORLDS; i++)
         for (int c = 0; c < 3; c++)
             need(isfinite(place[i].T.t[c]));
+    bundle(t, n, place);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
