@@ -28,8 +28,10 @@
 #define RIGHT2 9.0  /* median of the pairs' six squares: poses are as right as pictures can tell */
 #define HOLDS2 25.0 /* a pair holds in the end ... */
 #define HOLDS 0.6   /* ... and this share of them must */
-#define MOVED_M 0.01 /* corrections below that are left out */
-#define MOVED_RAD 0.004
+#define PAIRS_LEAST 4 /* fewer say nothing */
+/* Corrections below that are left out: right poses of a real walk would move by half of it. */
+#define MOVED_M 0.04
+#define MOVED_RAD 0.01
 
 struct of_keyframe {
     int32_t before; /* the keyframe that the path came from, -1: it begins here */
@@ -323,8 +325,8 @@ static bool begin_graph(struct bundle *b)
     keep_supported(b);
     off2 = look(b, &n_hold);
     b->result.off_before = b->result.off_after = (float)sqrt(off2);
-    b->result.end = b->n_pairs ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
-    if (off2 <= RIGHT2)
+    b->result.end = b->n_pairs >= PAIRS_LEAST ? BUNDLE_RIGHT : BUNDLE_UNSEEN;
+    if (b->result.end == BUNDLE_UNSEEN || off2 <= RIGHT2)
         return false;
     b->n_edges = b->n_pairs;
     for (uint32_t k = 0; k < b->n; k++)

@@ -27,7 +27,7 @@ extern "C" {
 struct bundle;
 
 enum bundle_end {
-    BUNDLE_UNSEEN,    /* no place was seen twice, by two pairs at least */
+    BUNDLE_UNSEEN,    /* fewer than four pairs say that a place was seen again */
     BUNDLE_RIGHT,     /* pairs agree with the poses within what they are known to */
     BUNDLE_CONTRARY,  /* pairs contradict each other: the poses stay */
     BUNDLE_CORRECTED, /* poses are others */
