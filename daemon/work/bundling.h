@@ -5,7 +5,7 @@
  * frames between them, to the points that they see, and to clients: blocks as after any commit,
  * `poses` to those that feed.
  * Runs:    in steps of the thread `ties`, among keyframes of other sessions: 0.15 s a step, a round
- *          of the graph 2 s at most. A session's lock is held for nothing but what it is told, the
+ *          of the graph 0.7 s. A session's lock is held for nothing but what it is told, the
  *          mirror's for 2,048 points. 6 us a point; see bundle.h for the rest. On a million points
  *          and 384 keyframes all of it takes 50 s at most
  * Memory:  0.8 MB, and 22 MB while the graph is solved, of one session at a time

@@ -37,7 +37,7 @@ struct graph_node {
  * In:      wide: of a round: how many times further off an edge may be before it counts less
  * Returns: graph_begin(): 0; ERR_MEMORY: graph_end() is not needed. graph_round(): whether anything
  *          moved that is worth another round
- * Cost:    a round: 2 s for 384 nodes of which every one is tied to the first, 20 ms for a path of
+ * Cost:    a round: 0.7 s for 384 nodes that are tied all over, milliseconds for a path of
  *          as many with a few loops
  */
 struct graph;

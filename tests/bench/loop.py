@@ -1,4 +1,4 @@
-"""loop.py FOLDER URL SUBMAP_M - push a drawn loop whose poses drift, watch its cloud beside it, and say what ties made of it (tests/bench/loop)
+"""loop.py FOLDER URL SUBMAP_M HOW - push a drawn loop whose poses drift, watch its cloud beside it, and say what HOW, ties or bundle, made of it (tests/bench/loop)
 
 Prints how far the last camera is from the truth, by the frames' own poses and by the session's path once no submap moves any more, and
 the bytes that a viewer got: blocks, and the transforms that came after the loop was closed.
@@ -13,7 +13,7 @@ import urllib.request
 
 import ws
 
-folder, url, submap_m = sys.argv[1:4]
+folder, url, submap_m, how = sys.argv[1:5]
 CALM_S = 5     # nothing has moved for so long: the ties are done
 TRANSFORM = 0x14
 
@@ -61,7 +61,7 @@ def main():
     camera = tuple(float(info[k]) for k in ('fx', 'fy', 'cx', 'cy'))
     drifted, true = rows('poses.txt'), rows('poses_true.txt')
     pictures = sorted(glob.glob(folder + '/frames/*.jpg'))
-    status, s = ws.rest(url, 'POST', '/v1/sessions', {'mode': 'lossless', 'retention_s': -1, 'ties': 'on', 'submap_m': float(submap_m)})
+    status, s = ws.rest(url, 'POST', '/v1/sessions', {'mode': 'lossless', 'retention_s': -1, how: 'on', 'submap_m': float(submap_m)})
     assert status == 201, s
     stream = ws.Stream(s['stream_url'], start=False)
     stream.text({'op': 'start', 'role': 'ingest', 'codecs': ['raw'], 'pose': 'cv'})
@@ -75,6 +75,11 @@ def main():
         assert verdict['status'] == 'used', verdict
         if i < len(pictures) * 3 // 4:  # the walk has not met its beginning yet
             before = viewer.transforms
+    if how == 'bundle':
+        status, _ = ws.rest(url, 'POST', f'/v1/sessions/{s["id"]}/close')
+        assert status == 202, status
+        while ws.rest(url, 'GET', f'/v1/sessions/{s["id"]}')[1]['state'] != 'closed':
+            time.sleep(0.2)
     while time.monotonic() - viewer.last < CALM_S:
         time.sleep(0.2)
     status, told = ws.rest(url, 'GET', f'/v1/sessions/{s["id"]}/submaps')
