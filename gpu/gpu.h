@@ -447,7 +447,14 @@ struct gpu_frame {
     struct intrinsics K; /* of rgb */
     struct lens lens;    /* what is computed is of the camera that lens_map_make() answers */
     int has_pose;
-    struct rigid T_wc; /* if has_pose */
+    /* if has_pose; if has_start, where the first frame of a session without poses is, else the
+     * identity */
+    struct rigid T_wc;
+    int has_start;
+    /* How the camera of a frame without a pose turned since the session's last frame, turn_s
+     * seconds ago: the quaternion (1, turn/2), normalised, takes its directions to those of the
+     * camera then. turn_s 0: nothing is known of it. */
+    float turn[3], turn_s;
     /* tracking lost or another world: the previous frame says nothing about this one */
     int restart;
     /* The world that T_wc is in: below GPU_SUBMAPS_MAX, numbered by the session from 0 on. Worlds

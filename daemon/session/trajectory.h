@@ -23,7 +23,7 @@ MUST_CHECK int trajectory_append(struct trajectory *t, const struct session_pose
 /* Poses [first, first + cap), as many as there are; returns their number. */
 int trajectory_read(struct trajectory *t, uint64_t first, struct session_pose *poses, int cap);
 
-/* The latest. Returns false if there is none. */
+/* The pose of the last used frame. Returns false: there is none yet. */
 bool trajectory_last(struct trajectory *t, struct session_pose *pose);
 
 /* Other poses for [first, first + n), as many of them as there are: T_wc [n]. Returns their

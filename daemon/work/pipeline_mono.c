@@ -95,6 +95,8 @@ static void open_job(struct job *job)
         .mask = item->mask,
         .depth_out = depth_result_room(job),
     };
+    if (!posed)
+        session_work_put_inertial(k, item, &job->frame);
 }
 
 /* Changes into the mirror, the pose into the trajectory, clients told. */

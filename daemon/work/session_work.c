@@ -84,3 +84,22 @@ int session_work_picture_turn(const struct session_work *k, const struct queue_i
         return pose_turn(&here, up, k->kept.any ? k->kept.turn : -1);
     return item->exif_turn;
 }
+
+/* ------------------------------------------------------------------------- inertial samples */
+
+void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
+                               struct gpu_frame *f)
+{
+    const struct session_options *o = &session_setup(k->session)->options;
+    struct session_pose last;
+    struct vec3 up;
+
+    if (!k->kept.any) {
+        f->has_start = frame_up(&item->frame, item->convention, &up);
+        if (f->has_start)
+            f->T_wc = pose_level(up, options_up(o->up));
+    } else if (!f->restart && trajectory_last(session_trajectory(k->session), &last) &&
+               last.source == (uint32_t)item->source) {
+        (void)frame_turn(&item->frame, item->convention, last.t_capture_ns, f->turn, &f->turn_s);
+    }
+}

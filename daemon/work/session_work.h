@@ -101,6 +101,11 @@ uint32_t session_work_picture_shape(const struct queue_item *item);
  * the frame before. The worker's thread. */
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);
 
+/* What the inertial samples of a frame without a pose say: how the camera turned since the last
+ * frame, and, of the first frame, which way is up. The worker's thread. */
+void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
+                               struct gpu_frame *f);
+
 /* The session of an entry in decode_turns, in device_turns. */
 struct session *session_work_of_decoder(struct turn_entry *e);
 struct session *session_work_of_device(struct turn_entry *e);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#define TURN_MAX 2.1f   /* twice the tangent of an eighth, and rounding */
 #define POSE_MAX_M 1e6f /* beyond, a float's own step is over 6 cm */
 
 /* Finite, within POSE_MAX_M, rows orthonormal within 1e-3, right-handed. */
@@ -84,7 +85,10 @@ static int check(const struct gpu_item *item, struct err *err)
     if (f->submap >= GPU_SUBMAPS_MAX)
         return err_set(err, ERR_INPUT, "a frame of world %u, there are at most %d", f->submap,
                        GPU_SUBMAPS_MAX);
-    if (f->has_pose && !pose_valid(&f->T_wc))
+    for (int i = 0; i < 3; i++)
+        if (!(f->turn_s >= 0.0f && f->turn_s <= 10.0f && fabsf(f->turn[i]) <= TURN_MAX))
+            return err_set(err, ERR_INPUT, "a turn between two frames of more than a quarter");
+    if ((f->has_pose || f->has_start) && !pose_valid(&f->T_wc))
         return err_set(err, ERR_INPUT, "a pose that is not finite, not rigid, or farther than %g m",
                        (double)POSE_MAX_M);
     return check_sensor(f, err);
@@ -124,7 +128,7 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
     {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
-    /* as given; or from tracks (P1)-(P9); or the last pose moved by what the network says (M1)-(M3)
+    /* as given; or from tracks (P1)-(P10); or the last pose moved by what the network says (M1)-(M3)
      */
     {"motion", motion_cpu_run, "the given pose, colours, depth, the motion network's input",
      "the pose"},

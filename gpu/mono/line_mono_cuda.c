@@ -164,6 +164,9 @@ void line_mono_cuda_describe(void *arg, const struct graph_cuda *graph, int at,
     a->map = lens_map_make(&f->lens, f->K, f->width, f->height, s->host.w, s->host.h);
     a->T_wc = f->T_wc;
     a->has_pose = f->has_pose;
+    a->has_start = f->has_start;
+    memcpy(a->camera_turn, f->turn, sizeof f->turn);
+    a->turn_s = f->turn_s;
     a->restart = f->restart;
     a->submap = f->submap;
     a->source = f->source;

@@ -14,21 +14,24 @@ static void put_rays(struct session_cpu *s)
         }
 }
 
-/* (M2) Without a previous picture the last pose stands; the first frame of all is at the origin. */
-static int learned_pose(struct session_cpu *s, struct rigid *T_wc, struct err *err)
+/* (M2) Without a previous picture the last pose stands; the first frame of all is at the origin.
+ * (M4) Inertial samples know better how the camera turned. */
+static int learned_pose(struct session_cpu *s, const struct gpu_frame *f, struct rigid *T_wc,
+                        struct err *err)
 {
-    struct rigid last = s->has_last ? s->T_last : rigid_identity();
+    struct rigid last = motion_last(s->has_last, &s->T_last, f->has_start, &f->T_wc);
     float m[6];
-    int rc;
+    int rc = 0;
 
     *T_wc = last;
-    if (!s->has_previous)
-        return 0;
-    if (s->base.config.motion->info.rays)
+    if (s->has_previous && s->base.config.motion->info.rays)
         put_rays(s);
-    rc = net_dnnl_run(s->base.networks[GPU_MODEL_MOTION]->exec, s->pair, m, err);
-    if (rc == 0)
+    if (s->has_previous)
+        rc = net_dnnl_run(s->base.networks[GPU_MODEL_MOTION]->exec, s->pair, m, err);
+    if (s->has_previous && rc == 0)
         *T_wc = motion_compose(&last, m);
+    if (s->has_last && !f->restart && f->turn_s > 0.0f)
+        motion_turn(T_wc, &last, f->turn);
     return rc;
 }
 
@@ -36,7 +39,8 @@ static int learned_pose(struct session_cpu *s, struct rigid *T_wc, struct err *e
 static void follow(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_wc)
 {
     const struct track_frame pictures = {s->rgb, f->mask, f->restart};
-    const struct path_frame now = {s->depth, T_wc, s->camera.K, f->restart};
+    const struct path_frame now = {
+        s->depth, T_wc, s->camera.K, f->restart, {f->turn[0], f->turn[1], f->turn[2]}, f->turn_s};
 
     track_cpu(s->track, &pictures);
     path_cpu(s->path, s->track, &now);
@@ -54,7 +58,7 @@ int motion_cpu_run(struct gpu_item *item, struct err *err)
     if (f->restart)
         s->has_previous = 0;
     if (!f->has_pose)
-        rc = learned_pose(s, &T_wc, err);
+        rc = learned_pose(s, f, &T_wc, err);
     if (rc)
         return rc;
     if (!f->has_pose && s->path)

@@ -12,13 +12,15 @@
 
 #include "gpu/mono/motion_point.h"
 
-/* (M2) The last pose, moved by what the network says. */
+/* (M2) The last pose, moved by what the network says; (M4) or turned as inertial samples say. */
 static __device__ inline struct rigid motion_guess(const struct frame_cuda *f,
                                                    const struct session_dev *s)
 {
-    struct rigid T = s->has_last ? s->T_last : rigid_identity();
+    struct rigid last = motion_last(s->has_last, &s->T_last, f->has_start, &f->T_wc), T = last;
     if (s->has_previous && !f->restart && f->motion_raw)
-        T = motion_compose(&T, f->motion_raw);
+        T = motion_compose(&last, f->motion_raw);
+    if (s->has_last && !f->restart && f->turn_s > 0.0f)
+        motion_turn(&T, &last, f->camera_turn);
     return T;
 }
 

@@ -4,7 +4,7 @@
  * In:      m = (t, r): T_prev<-cur = [exp(r^) | t], the current camera seen from the previous one,
  *          metres and radians. The translation stands as it is (not multiplied by the left Jacobian
  *          of SE(3)).
- * Maths:   MATH.md (M1)-(M3). In double: this runs once a frame, and errors add up over a session.
+ * Maths:   MATH.md (M1)-(M4). In double: this runs once a frame, and errors add up over a session.
  */
 #ifndef RECOND_GPU_MOTION_POINT_H
 #define RECOND_GPU_MOTION_POINT_H
@@ -76,6 +76,31 @@ GPU_HD static inline struct rigid motion_compose(const struct rigid *previous, c
     for (int i = 0; i < 9; i++)
         T.r[i] = (float)R[i];
     return T;
+}
+
+/* Where the last frame was; before the first one where the session begins. */
+GPU_HD static inline struct rigid motion_last(int has_last, const struct rigid *T_last,
+                                              int has_start, const struct rigid *T_start)
+{
+    return has_last ? *T_last : has_start ? *T_start : rigid_identity();
+}
+
+/* (M4) The rotation of *T is that of the last frame, turned as inertial samples say. */
+GPU_HD static inline void motion_turn(struct rigid *T, const struct rigid *last,
+                                      const float turn[3])
+{
+    struct path_pose step = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 0}};
+    double d[6], R[9], before[9];
+    path_turn_step(d, turn);
+    for (int i = 3; i < 6; i++)
+        d[i] = -d[i];
+    path_move(&step, d);
+    for (int i = 0; i < 9; i++)
+        before[i] = (double)last->r[i];
+    path_compose(R, before, step.r);
+    motion_orthonormalise(R);
+    for (int i = 0; i < 9; i++)
+        T->r[i] = (float)R[i];
 }
 
 /* What tracks say of a frame; *T_wc, the guess, becomes their pose if they have one. */

@@ -139,11 +139,11 @@ static void load_views(struct views *v, const uint8_t *buf, const struct state_h
         copy(maps[i].map, buf + maps[i].at, maps[i].bytes);
 }
 
-static void load_path(struct session_cpu *s, const uint8_t *buf, const struct state_layout *l)
+static void load_path(struct session_cpu *s, const uint8_t *buf, const struct state_head *h,
+                      const struct state_layout *l)
 {
     size_t n = (size_t)s->track->n_slots;
-    struct path_record r;
-    memcpy(&r, buf + l->path_record, sizeof r);
+    struct path_record r = path_record_get(buf + l->path_record, h->path);
     path_record_to(s->track, s->path, &r);
     copy((uint8_t *)s->track->slot, buf + l->path_slots, n * sizeof *s->track->slot);
     copy(path_record_pyramid(s->track), buf + l->path_pyramid, s->track->pyramid_bytes);
@@ -195,7 +195,7 @@ int session_cpu_load(struct gpu_session *base, const uint8_t *buf, size_t len, s
     if (s->views)
         load_views(s->views, buf, &h, &l);
     if (h.path)
-        load_path(s, buf, &l);
+        load_path(s, buf, &h, &l);
     if (h.has_previous)
         copy((uint8_t *)s->pair, buf + l.previous, 3 * (size_t)s->n_pixels * sizeof *s->pair);
     return 0;

@@ -208,8 +208,9 @@ struct result_cuda {
 struct frame_cuda {
     struct session_dev *s; /* NULL: this place in the batch is empty */
     struct lens_map map;   /* from the uploaded picture to the network's */
-    struct rigid T_wc;     /* if has_pose */
-    int has_pose, restart;
+    struct rigid T_wc;     /* if has_pose or has_start */
+    int has_pose, has_start, restart;
+    float camera_turn[3], turn_s; /* as gpu_frame.turn */
     uint32_t submap, source, breaks, goes_on;
     int turn; /* quarters: the depth network's picture and answer are turned (I4) */
     int mask; /* there is one */
@@ -285,6 +286,8 @@ static inline void session_cuda_put_tracks(struct frame_cuda *a, const struct se
     a->path.frame.T_wc = &s->dev->T_guess;
     a->path.frame.K = a->map.K;
     a->path.frame.restart = a->restart;
+    memcpy(a->path.frame.turn, a->camera_turn, sizeof a->camera_turn);
+    a->path.frame.turn_s = a->turn_s;
 }
 
 /* The depth sensor and the mask of the frame that `a` describes. Without a sensor's picture it is

@@ -222,14 +222,13 @@ static int save_path(const struct session_cuda *s, uint8_t *buf, const struct st
     return rc ? rc : finish(stream, err);
 }
 
-static int load_path(const struct session_cuda *s, const uint8_t *buf, const struct state_layout *l,
-                     cudaStream_t stream, struct err *err)
+static int load_path(const struct session_cuda *s, const uint8_t *buf, const struct state_head *h,
+                     const struct state_layout *l, cudaStream_t stream, struct err *err)
 {
-    struct path_record r;
+    struct path_record r = path_record_get(buf + l->path_record, h->path);
     struct track t = s->track;
     struct path p = s->path;
     int rc;
-    memcpy(&r, buf + l->path_record, sizeof r);
     path_record_to(&t, &p, &r);
     rc = copy_path((uint8_t *)buf, l, &t, &p, cudaMemcpyHostToDevice, stream, err);
     if (rc == 0)
@@ -394,7 +393,7 @@ int session_cuda_load(struct session_cuda *s, const uint8_t *buf, size_t len, cu
     if (rc == 0 && h.views)
         rc = load_views(&d, &v, buf, &h, &l, stream, err);
     if (rc == 0 && h.path)
-        rc = load_path(s, buf, &l, stream, err);
+        rc = load_path(s, buf, &h, &l, stream, err);
     if (rc == 0 && h.has_previous)
         rc = load_previous(s, &d, buf + l.previous, stream, err);
     if (rc == 0)

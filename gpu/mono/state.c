@@ -15,7 +15,7 @@ void state_head_make(struct state_head *h, const char *backend, const struct gpu
     h->worlds = 1;
     h->cells = c->fuse.cells != 0;
     h->views = c->views ? state_views.version : 0;
-    h->path = c->tracks != 0;
+    h->path = c->tracks ? state_path.version : 0;
 }
 
 size_t state_take(size_t *end, size_t n)

@@ -46,7 +46,7 @@ struct state_head {
     uint32_t has_last, has_previous;
     uint32_t normals; /* 0: a state that an earlier build wrote, which knew of none; the same of: */
     uint32_t worlds;
-    uint32_t path;  /* tracks and a path: they are */
+    uint32_t path;  /* tracks and a path: the version of their section; 0 = there are none */
     uint32_t cells; /* points lie in cubes: keys, and no maps */
     uint32_t views; /* version of the section of many views, whose counts are */
     uint32_t views_frame, views_places, views_v1_kept;

@@ -17,7 +17,7 @@ static size_t lay(struct state_layout *l, const struct state_head *h, size_t at)
     struct track like;
 
     (void)track_lay_out(&like, NULL, h->w, h->h);
-    l->path_record = state_take(&at, sizeof(struct path_record));
+    l->path_record = state_take(&at, path_record_bytes(h->path));
     l->path_slots = state_take(&at, (size_t)like.n_slots * sizeof(struct track_slot));
     l->path_pyramid = state_take(&at, like.pyramid_bytes);
     l->path_landmarks = state_take(&at, 2 * (size_t)like.n_slots * sizeof(struct path_landmark));
@@ -36,8 +36,7 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
 static void get(struct state_head *h, struct bytes_reader *head, unsigned version)
 {
     (void)head;
-    (void)version;
-    h->path = 1;
+    h->path = version;
 }
 
 static int check(const struct state_head *h, const struct state_layout *l, const uint8_t *buf,
@@ -46,7 +45,7 @@ static int check(const struct state_head *h, const struct state_layout *l, const
     struct path_record r;
     struct track like;
 
-    memcpy(&r, buf + l->path_record, sizeof r);
+    r = path_record_get(buf + l->path_record, h->path);
     (void)track_lay_out(&like, NULL, h->w, h->h);
     if (!path_record_valid(&r, &like, buf + l->path_slots, buf + l->path_landmarks))
         return err_set(err, ERR_INPUT, "tracks that no session has");
@@ -54,4 +53,4 @@ static int check(const struct state_head *h, const struct state_layout *l, const
 }
 
 const struct state_part state_path = {
-    SECTION_TAG('G', 'P', 'T', 'H'), 1, wanted, lay, put, get, check};
+    SECTION_TAG('G', 'P', 'T', 'H'), PATH_RECORD_VERSION, wanted, lay, put, get, check};

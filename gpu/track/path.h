@@ -11,7 +11,7 @@
  *          landmarks has PATH_PARTS parts, which are added in one order, in double: both give the
  *          same bits.
  * Memory:  all of it is laid out when the session is made.
- * Maths:   MATH.md (P1)-(P9)
+ * Maths:   MATH.md (P1)-(P10)
  */
 #ifndef RECOND_GPU_TRACK_PATH_H
 #define RECOND_GPU_TRACK_PATH_H
@@ -51,9 +51,17 @@ struct path_landmark {
     struct path_seen seen[PATH_KEPT];
 };
 
+/* How a camera turned meanwhile: the rotation takes directions of the camera before to those of the
+ * one now. */
+struct path_turn {
+    double r[9];
+    double variance; /* about each axis; 0: it is not known */
+};
+
 struct path_keyframe {
     struct path_pose T;
-    double bias; /* ln of the network's depth over the true one */
+    double bias;           /* ln of the network's depth over the true one */
+    struct path_turn turn; /* since the keyframe before it */
 };
 
 /* A keyframe's sight of a landmark in the system: three rows, weighted. */
@@ -89,11 +97,15 @@ struct path_frame {
     const struct rigid *T_wc;
     struct intrinsics K;
     int restart; /* nothing connects it with the frame before */
+    /* Of inertial samples (P10): the quaternion (1, turn/2), normalised, takes directions of this
+     * camera to those of the frame before, turn_s seconds ago; 0: nothing is known of it. */
+    float turn[3], turn_s;
 };
 
 struct path {
     struct path_pose T; /* of the last frame */
     double bias;
+    struct path_turn since; /* the last keyframe */
     struct intrinsics K;
     int n_slots;
     uint32_t n_frames;         /* so far */
@@ -137,7 +149,7 @@ struct rigid path_T_wc(const struct path *p);
  *
  * In/out:  p; p->told is the frame's
  * In:      t: after track_cpu() of the frame; f
- * Maths:   MATH.md (P1)-(P9)
+ * Maths:   MATH.md (P1)-(P10)
  * Twins:   path_cpu.c, path_cuda.cu (tests/twin/gpu_track.c)
  * Cost:    about 1 ms on one core, 10 ms where the frame becomes a keyframe
  */

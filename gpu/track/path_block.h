@@ -8,7 +8,7 @@
  * Steps:   path_begin_frame(); where the frame is a keyframe PATH_ROUNDS times path_sum_system(),
  *          which waits for nothing and may have the lanes of many blocks, and path_round();
  *          path_end_frame()
- * Maths:   MATH.md (P1)-(P9)
+ * Maths:   MATH.md (P1)-(P10)
  */
 #ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
 #define RECOND_GPU_TRACK_PATH_BLOCK_H
@@ -231,7 +231,12 @@ PATH_FN void path_sum_frame(const struct path_block *b)
 PATH_FN void path_search(const struct path_block *b)
 {
     if (b->lane == 0) {
+        double d[6];
         b->s->pose = b->p->T;
+        if (b->f->turn_s > 0.0f) {
+            path_turn_step(d, b->f->turn);
+            path_move(&b->s->pose, d);
+        }
         b->s->done = 1;
     }
     path_wait();
@@ -328,6 +333,11 @@ PATH_FN void path_keep(const struct path_block *b)
         p->order[p->n_kept++] = place;
         p->keyframe[place].T = p->T;
         p->keyframe[place].bias = p->bias;
+        p->keyframe[place].turn = p->since;
+        memset(&p->since, 0, sizeof p->since);
+        for (int i = 0; i < 9; i += 4)
+            p->since.r[i] = 1.0;
+        p->since.variance = PATH_TURN_LEAST * PATH_TURN_LEAST;
     }
     path_wait();
     PATH_EACH(b, i, 2 * (uint32_t)p->n_slots)
@@ -416,6 +426,35 @@ PATH_FN void path_sum_system(const struct path_block *b)
     }
 }
 
+/* An element of the lower half, by its row and its column in either order. */
+PATH_FN double *path_element(const struct path_block *b, uint32_t i, uint32_t k)
+{
+    return &b->s->A[i > k ? i * (i + 1) / 2 + k : k * (k + 1) / 2 + i];
+}
+
+/* (P10) What inertial samples say of the turn from keyframe k - 1 to keyframe k. */
+PATH_FN void path_add_turn(const struct path_block *b, uint32_t k)
+{
+    const struct path *p = b->p;
+    const struct path_keyframe *now = &p->keyframe[p->order[k]];
+    const struct path_keyframe *before = &p->keyframe[p->order[k - 1]];
+    uint32_t i = k * PATH_POSE + 3, h = i - PATH_POSE;
+    double e[3], M[9], weight;
+    if (!(now->turn.variance > 0.0))
+        return;
+    weight = 1.0 / now->turn.variance;
+    path_turn_error(e, M, now->T.r, before->T.r, now->turn.r);
+    for (uint32_t a = 0; a < 3; a++) {
+        *path_element(b, i + a, i + a) += weight;
+        *path_element(b, h + a, h + a) += weight;
+        b->s->b[i + a] -= weight * e[a];
+        for (uint32_t c = 0; c < 3; c++) {
+            *path_element(b, i + a, h + c) -= weight * M[3 * a + c];
+            b->s->b[h + a] += weight * M[3 * c + a] * e[c];
+        }
+    }
+}
+
 /* The system where the block works on it, with what is known of each keyframe without landmarks. */
 PATH_FN void path_fetch_system(const struct path_block *b)
 {
@@ -436,6 +475,9 @@ PATH_FN void path_fetch_system(const struct path_block *b)
         }
         b->s->b[k * PATH_POSE + 6] -= weight * p->keyframe[p->order[k]].bias;
     }
+    path_wait();
+    for (uint32_t k = 1; k < p->n_kept && b->lane == 0; k++)
+        path_add_turn(b, k);
     path_wait();
 }
 
@@ -513,6 +555,7 @@ PATH_FN void path_begin(const struct path_block *b, uint32_t state)
     path_wait();
     if (b->lane == 0) {
         p->n_kept = 0;
+        p->since.variance = 0.0;
         p->T = path_pose_of(b->f->T_wc);
         p->told.state = state;
     }
@@ -553,6 +596,8 @@ PATH_FN void path_begin_frame(const struct path_block *b)
         path_begin(b, PATH_BEGUN);
         return;
     }
+    if (b->lane == 0)
+        path_turn_on(&p->since, b->f->turn, b->f->turn_s);
     path_gather(b);
     path_search(b);
     inliers = b->s->done ? b->s->sum[0] : 0.0;

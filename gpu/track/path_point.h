@@ -2,7 +2,7 @@
  * path_point.h - what one sight of one landmark says of a pose
  *
  * In double: a path adds up what each frame errs by.
- * Maths:   MATH.md (P1)-(P9)
+ * Maths:   MATH.md (P1)-(P10)
  */
 #ifndef RECOND_GPU_TRACK_PATH_POINT_H
 #define RECOND_GPU_TRACK_PATH_POINT_H
@@ -26,6 +26,10 @@
 #define PATH_ROUNDS 5       /* of a system */
 #define PATH_MOVED_PX 6.0   /* a frame whose tracks moved by as much since is a keyframe ... */
 #define PATH_NEW_SHARE 0.6  /* ... or one of which fewer tracks have a landmark */
+/* What a turn of inertial samples errs by: a share of it, radians a second, and in any case. */
+#define PATH_TURN_SHARE 0.01
+#define PATH_TURN_RATE 0.0087
+#define PATH_TURN_LEAST 0.0005
 #define PATH_SINGULAR 1e-12
 #define PATH_HELD 1e12 /* the oldest keyframe stays */
 
@@ -105,6 +109,61 @@ GPU_HD static inline void path_move(struct path_pose *T, const double *d)
                               step.r[3 * i + 2] * was.r[6 + k];
     }
     path_apply(T->t, &step, was.t);
+}
+
+/* (P10) to <- a b, rotations. */
+GPU_HD static inline void path_compose(double to[9], const double a[9], const double b[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            to[3 * i + k] = a[3 * i] * b[k] + a[3 * i + 1] * b[3 + k] + a[3 * i + 2] * b[6 + k];
+}
+
+/* (P10) The step of a pose that a frame's inertial samples say. */
+GPU_HD static inline void path_turn_step(double d[6], const float turn[3])
+{
+    for (int i = 0; i < 3; i++) {
+        d[i] = 0.0;
+        d[3 + i] = -(double)turn[i];
+    }
+}
+
+/* (P10) One frame's turn behind what is known since the last keyframe. */
+GPU_HD static inline void path_turn_on(struct path_turn *t, const float turn[3], float turn_s)
+{
+    struct path_pose step;
+    double d[6], angle2;
+    path_turn_step(d, turn);
+    angle2 = d[3] * d[3] + d[4] * d[4] + d[5] * d[5];
+    for (int i = 0; i < 9; i++)
+        step.r[i] = t->r[i];
+    for (int i = 0; i < 3; i++)
+        step.t[i] = 0.0;
+    path_move(&step, d);
+    for (int i = 0; i < 9; i++)
+        t->r[i] = step.r[i];
+    t->variance = turn_s > 0.0f && t->variance > 0.0
+                      ? t->variance + PATH_TURN_SHARE * PATH_TURN_SHARE * angle2 +
+                            PATH_TURN_RATE * PATH_TURN_RATE * (double)turn_s * (double)turn_s
+                      : 0.0;
+}
+
+/* (P10) What a turn leaves of that between two poses: the rotation vector, by its small sine. */
+GPU_HD static inline void path_turn_error(double e[3], double between[9], const double now[9],
+                                          const double before[9], const double turn[9])
+{
+    double back[9], off[9];
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            back[3 * i + k] = before[3 * k + i];
+    path_compose(between, now, back);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            back[3 * i + k] = turn[3 * k + i];
+    path_compose(off, between, back);
+    e[0] = 0.5 * (off[7] - off[5]);
+    e[1] = 0.5 * (off[2] - off[6]);
+    e[2] = 0.5 * (off[3] - off[1]);
 }
 
 /* Rows of unit length at right angles again (Gram-Schmidt); rounding adds up over a session. */

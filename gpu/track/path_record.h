@@ -18,12 +18,18 @@ extern "C" {
 struct path_record {
     struct path_pose T;
     double bias;
+    struct path_turn since;
     struct path_keyframe keyframe[PATH_KEPT];
     uint32_t order[PATH_KEPT];
     uint32_t path_frames, n_kept;
     uint32_t track_frames, next_id, n_live, n_new;
     float shift_x, shift_y;
 };
+
+#define PATH_RECORD_VERSION 2
+/* Version 1 had no turns, neither `since` nor those of keyframes: they are not known. */
+size_t path_record_bytes(unsigned version);
+struct path_record path_record_get(const uint8_t *from, unsigned version);
 
 struct path_record path_record_of(const struct track *t, const struct path *p);
 void path_record_to(struct track *t, struct path *p, const struct path_record *r);

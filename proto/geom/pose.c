@@ -120,3 +120,25 @@ int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)
         return last < 0 ? 0 : last;
     return last >= 0 && along[last] >= 0.5f * length ? last : best;
 }
+
+struct rigid pose_level(struct vec3 a, struct vec3 b)
+{
+    float q[4] = {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x,
+                  1 + a.x * b.x + a.y * b.y + a.z * b.z};
+    struct rigid T = rigid_identity();
+    float norm;
+
+    if (q[3] < 1e-4f) { /* half a turn, about an axis across: of z, or x, what lies across */
+        int by_z = fabsf(a.z) < 0.9f;
+        float along = by_z ? a.z : a.x;
+        q[0] = (by_z ? 0 : 1) - along * a.x;
+        q[1] = -along * a.y;
+        q[2] = (by_z ? 1 : 0) - along * a.z;
+        q[3] = 0;
+    }
+    norm = hypotf(hypotf(q[0], q[1]), hypotf(q[2], q[3]));
+    for (int i = 0; i < 4; i++)
+        q[i] /= norm;
+    matrix_from_unit(T.r, q);
+    return T;
+}

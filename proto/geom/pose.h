@@ -43,4 +43,8 @@ MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m,
  */
 int pose_turn(const struct rigid *T_wc, struct vec3 up, int last);
 
+/* The least rotation that takes a direction of the camera to one of the world, both of length 1:
+ * where the camera stands is the origin. Maths: MATH.md (U2) */
+struct rigid pose_level(struct vec3 up_camera, struct vec3 up_world);
+
 #endif

@@ -1,6 +1,7 @@
 #include "proto/wire/frame.h"
 
 #include "proto/bytes.h"
+#include "proto/geom/inertial.h"
 #include "proto/geom/pose.h"
 
 #include <string.h>
@@ -299,6 +300,27 @@ bool frame_up(const struct frame *f, enum frame_pose_convention convention, stru
     *up = vec3_make((float)(sum[0] / length), flip * (float)(sum[1] / length),
                     flip * (float)(sum[2] / length));
     return true;
+}
+
+bool frame_turn(const struct frame *f, enum frame_pose_convention convention, uint64_t before_ns,
+                float turn[3], float *seconds)
+{
+    const struct frame_part *part = frame_find(f, FRAME_IMU);
+    uint32_t n = part ? part->len / FRAME_IMU_BYTES : 0;
+    float flip = convention == FRAME_POSE_OPENGL ? -1.0f : 1.0f;
+    struct inertial_turn t;
+
+    inertial_begin(&t, before_ns, f->t_capture_ns);
+    for (uint32_t i = 0; i < n && !t.is_bad; i++) {
+        struct bytes_reader r =
+            bytes_reader(part->data + (size_t)i * FRAME_IMU_BYTES, FRAME_IMU_BYTES);
+        uint64_t at_ns = bytes_get_u64(&r);
+        float rate[3];
+        for (int k = 0; k < 3; k++)
+            rate[k] = (k == 0 ? 1.0f : flip) * bytes_get_f32(&r);
+        inertial_add(&t, at_ns, rate);
+    }
+    return inertial_end(&t, turn, seconds);
 }
 
 void frame_move(struct frame *f, const uint8_t *body)

@@ -195,6 +195,16 @@ void frame_position_put(uint8_t *bytes, const struct frame_position *p);
 bool frame_up(const struct frame *f, enum frame_pose_convention convention, struct vec3 *up);
 
 /*
+ * frame_turn - how the camera turned since before_ns, by the gyroscope of the frame
+ *
+ * In:      convention of the client's camera axes
+ * Out:     turn, seconds: as of inertial_end(), in the OpenCV axes of the picture's camera
+ * Returns: false, and zeros: there are no samples, or they do not say it
+ */
+bool frame_turn(const struct frame *f, enum frame_pose_convention convention, uint64_t before_ns,
+                float turn[3], float *seconds);
+
+/*
  * frame_encode_head - header and entries of the parts, for clients and tests
  *
  * Out:     head [FRAME_HEAD_BYTES + f->n_parts * FRAME_PART_BYTES]; payloads follow: the picture's,

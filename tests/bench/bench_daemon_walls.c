@@ -6,7 +6,8 @@
  *     FRAMES=120 MODELS=gpu/models KEEP=/tmp/kept bench_daemon_walls ../shared/data/office
  *
  * One session a folder on the CPU, 256x192, depth up to 5 m, `fusion = cells`, `views = refined`
- * (VIEWS=given, none), and the truth as `reconctl eval scene` has it. No server, so a change of
+ * (VIEWS=given, none), POSES=learned (of tracks alone, without the motion network; the cloud is
+ * moved by the similarity that fits its path best), and the truth as `reconctl eval scene` has it. No server, so a change of
  * views or fusion is judged on many places in minutes.
  *
  * KEEP:    a folder that keeps what the network says of each frame; a second run reads it there
@@ -14,6 +15,8 @@
  *          were measured and their share; means over keyframes
  * session: its stable points; F at 3 and 5 cm, and how well what is published as confidence ranks
  *          the points' distances from the truth (Spearman; -1 is best)
+ * frames:  AbsRel of the depth that each frame was fused with, its own scale as it is
+ * scale:   that of the similarity; frames that were lost
  * average: means of 2 cm cubes with five depths or more of the frames' own views
  */
 #include "api/eval/eval_cloud.h"
@@ -22,6 +25,7 @@
 #include "gpu/base/ops.h"
 #include "gpu/mono/session_cpu.h"
 #include "gpu/views/views_point.h"
+#include "proto/geom/sim3.h"
 #include "tests/bench/support_sequence.h"
 
 #include <stdio.h>
@@ -54,8 +58,9 @@ struct bench {
     struct eval_scene *truth, *average;
     float *true_depth[FRAMES_MAX];
     float own[PIXELS];
-    int n;
-    struct mean final, single, measured, share;
+    struct rigid way[FRAMES_MAX], true_way[FRAMES_MAX];
+    int n, n_lost, is_learned;
+    struct mean final, single, measured, share, frames;
     double took_s;
 };
 
@@ -115,7 +120,8 @@ static int open_session(struct bench *b, const struct support_frame *f, struct e
                                    .depth = b->keeps ? NULL : b->depth,
                                    .step_m = 0.001f,
                                    .max_points = 1u << 20,
-                                   .views = views_asked()};
+                                   .views = views_asked(),
+                                   .tracks = b->is_learned};
     int rc;
 
     fuse_params_cells(&c.fuse);
@@ -233,7 +239,7 @@ static int one_frame(struct bench *b, const struct support_frame *f, struct err 
                               .width = f->width,
                               .height = f->height,
                               .K = f->K,
-                              .has_pose = 1,
+                              .has_pose = !b->is_learned,
                               .T_wc = f->T_wc,
                               .depth_out = b->own};
     struct gpu_item *item = &frame.item;
@@ -243,6 +249,7 @@ static int one_frame(struct bench *b, const struct support_frame *f, struct err 
                                         .K = intrinsics_scale(f->K, f->width, f->height, W, H),
                                         .scale = 1.0,
                                         .max_m = (double)MOST_M};
+    double abs_rel;
     int rc = add_truth(b, f, err);
 
     b->n++;
@@ -259,6 +266,11 @@ static int one_frame(struct bench *b, const struct support_frame *f, struct err 
         rc = err_set(err, ERR_IO, "what the network says cannot be kept");
     if (rc)
         return rc;
+    b->n_lost += frame.result.tracks.state == GPU_TRACKS_LOST;
+    b->way[b->n - 1] = frame.result.T_wc;
+    b->true_way[b->n - 1] = f->T_wc;
+    if (compare(&abs_rel, b->own, NULL, b->true_depth[b->n - 1]) > 0.0)
+        add(&b->frames, abs_rel);
     judge_final(b);
     return eval_scene_add(b->average, &own, &f->T_wc, err);
 }
@@ -314,6 +326,28 @@ static int session_cloud(struct cloud *c, const struct session_cpu *s, struct er
     return 0;
 }
 
+/* A cloud of learned poses, where the similarity puts it that fits its path to the true one best. */
+static void align(const struct bench *b, struct cloud *c, struct sim3 *m)
+{
+    struct sim3_moments s = {0};
+
+    for (int i = 0; i < b->n; i++) {
+        const float *p = b->way[i].t, *q = b->true_way[i].t;
+        const double from[3] = {(double)p[0], (double)p[1], (double)p[2]};
+        const double to[3] = {(double)q[0], (double)q[1], (double)q[2]};
+        sim3_moments_add(&s, from, to, 1.0);
+    }
+    if (sim3_solve(m, &s, true, NULL))
+        *m = sim3_identity();
+    for (size_t i = 0; i < c->n; i++) {
+        float *at = c->xyz + 3 * i;
+        double p[3] = {(double)at[0], (double)at[1], (double)at[2]};
+        sim3_apply(p, m, p);
+        for (int k = 0; k < 3; k++)
+            at[k] = (float)p[k];
+    }
+}
+
 struct score {
     size_t n;
     double f[2], complete, accurate, rank;
@@ -348,6 +382,7 @@ static int print_scores(struct bench *b, const char *folder, struct err *err)
     struct cloud session = {0}, average = {0};
     struct score own = {0}, plain = {0};
     const char *name = strrchr(folder, '/');
+    struct sim3 m = sim3_identity();
     float *truth = NULL;
     size_t n_truth = 0;
     int rc = eval_scene_cloud(b->truth, LEAST_FRAMES, 1, &truth, NULL, &n_truth, err);
@@ -356,16 +391,19 @@ static int print_scores(struct bench *b, const char *folder, struct err *err)
         rc = eval_scene_cloud(b->average, 1, LEAST_DEPTHS, &average.xyz, NULL, &average.n, err);
     if (rc == 0)
         rc = session_cloud(&session, b->cpu, err);
+    if (rc == 0 && b->is_learned)
+        align(b, &session, &m);
     if (rc == 0)
         rc = score_cloud(&own, &session, truth, n_truth, err);
     if (rc == 0)
         rc = score_cloud(&plain, &average, truth, n_truth, err);
     if (rc == 0)
         printf("| %s | %d | %u: %.3f, %.3f; %.3f of %.2f | %zu | %.2f | %.2f | %.3f | %.3f | %.2f |"
-               " %.3f | %.3f | %.0f |\n",
+               " %.3f | %.3f | %.3f | %.2f, %d | %.0f |\n",
                name ? name + 1 : folder, b->n, b->final.n, mean_of(&b->final), mean_of(&b->single),
                mean_of(&b->measured), mean_of(&b->share), own.n, own.complete, own.accurate,
-               own.f[0], own.f[1], own.rank, plain.f[0], plain.f[1], b->took_s);
+               own.f[0], own.f[1], own.rank, plain.f[0], plain.f[1], mean_of(&b->frames), m.s,
+               b->n_lost, b->took_s);
     fflush(stdout);
     free(session.xyz);
     free(session.level);
@@ -379,7 +417,8 @@ static int measure(struct bench *b, const char *folder, struct err *err)
     double begin = now_s();
     int rc;
 
-    b->final = b->single = b->measured = b->share = (struct mean){0, 0};
+    b->final = b->single = b->measured = b->share = b->frames = (struct mean){0, 0};
+    b->n_lost = 0;
     rc = feed(b, folder, err);
     b->took_s = now_s() - begin;
     if (rc == 0 && b->n)
@@ -399,11 +438,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_daemon_walls: needs folders of sequences with poses and depth\n");
         return 77;
     }
+    b.is_learned = getenv("POSES") && !strcmp(getenv("POSES"), "learned");
     rc = open_device(&b, models ? models : "gpu/models", &err);
     printf(
         "| sequence | frames | final: AbsRel, network's; measured | points | complete | accurate "
-        "| F 3 cm | F 5 cm | rank | average: F 3 cm | F 5 cm | s |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+        "| F 3 cm | F 5 cm | rank | average: F 3 cm | F 5 cm | frames: AbsRel | scale, lost | s |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 1; i < argc && rc == 0; i++)
         rc = measure(&b, argv[i], &err);
     if (rc)

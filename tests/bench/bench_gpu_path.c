@@ -2,8 +2,10 @@
  * bench_gpu_path - where the camera of a real video was, from its pictures alone: tracks, the
  * networks' depth and motion, and the path that they make, against the folder's poses
  *
- *     bench_gpu_path FOLDER [WIDTH HEIGHT [MODELS]]
+ *     bench_gpu_path FOLDER [WIDTH HEIGHT [MODELS [FPS]]]
  *
+ * Turned:     the same path with the samples of a gyroscope that is drawn from the folder's poses: 200 a
+ * second, with a drift, noise and a wrong scale; no unit measured them
  * Beside it:  a path that stands still, one that goes on as it went, and the motion network's.
  * ATE:        of camera centres after the similarity that fits best, whose scale is shown
  * RPE:        from frame to frame, root mean square, scale as it is
@@ -12,6 +14,7 @@
 #include "gpu/mono/motion_point.h"
 #include "gpu/gpu.h"
 #include "gpu/track/path.h"
+#include "proto/geom/inertial.h"
 #include "proto/geom/sim3.h"
 #include "tests/bench/support_sequence.h"
 
@@ -22,16 +25,24 @@
 
 #define FRAMES_MAX 4096
 
-enum { TRUTH, STILL, CONSTANT, NETWORK, PATH, WAYS };
-static const char *const names[WAYS] = {"truth", "standing still", "constant motion", "network",
-                                        "path"};
+enum { TRUTH, STILL, CONSTANT, NETWORK, PATH, TURNED, WAYS };
+static const char *const names[WAYS] = {"truth",   "standing still", "constant motion",
+                                        "network", "path",           "path, turned"};
+
+/* Of the drawn gyroscope: radians a second, their noise a sample, what it measures too much. */
+static const double drift[3] = {0.004, -0.005, 0.003};
+#define NOISE 0.002
+#define SCALE 1.005
+#define STEP_NS 5000000
 
 struct bench {
     struct gpu *g;
     struct gpu_model *depth, *motion;
     struct gpu_session *session;
     struct track t;
-    struct path p;
+    struct path p, turned;
+    double fps;
+    uint32_t random;
     uint8_t *rgb;
     float *map;
     struct rigid way[WAYS][FRAMES_MAX];
@@ -124,6 +135,57 @@ static struct rigid again(const struct rigid *a, const struct rigid *b, const st
     return rigid_mul(c, &step);
 }
 
+/* Twelve even ones: mean 0, variance 1. */
+static double noise(struct bench *b)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++) {
+        b->random = b->random * 1664525u + 1013904223u;
+        sum += (double)(b->random >> 8) / (1 << 24);
+    }
+    return sum;
+}
+
+/* Samples of an even turn between the last two true poses. */
+static void draw_turn(struct bench *b, struct path_frame *pf)
+{
+    struct rigid inverse = rigid_inverse(&b->way[TRUTH][b->n - 1]);
+    struct rigid step = rigid_mul(&inverse, &b->way[TRUTH][b->n]);
+    double way[3] = {(double)step.r[7] - (double)step.r[5], (double)step.r[2] - (double)step.r[6],
+                     (double)step.r[3] - (double)step.r[1]};
+    double sine = 0.5 * sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+    double angle =
+        atan2(sine, 0.5 * ((double)step.r[0] + (double)step.r[4] + (double)step.r[8] - 1.0));
+    uint64_t span_ns = (uint64_t)(1e9 / b->fps);
+    struct inertial_turn t;
+
+    inertial_begin(&t, 1, 1 + span_ns);
+    for (uint64_t at = 0; at < span_ns; at += STEP_NS) {
+        float rate[3];
+        for (int i = 0; i < 3; i++)
+            rate[i] = (float)(SCALE * b->fps * way[i] * (sine > 1e-9 ? angle / (2 * sine) : 0.5) +
+                              drift[i] + NOISE * noise(b));
+        inertial_add(&t, 1 + at, rate);
+    }
+    if (!inertial_end(&t, pf->turn, &pf->turn_s))
+        fprintf(stderr, "bench_gpu_path: a turn that no sample says\n");
+}
+
+/* The same tracks once more, with samples. */
+static void turned(struct bench *b, struct path_frame *pf)
+{
+    struct rigid guess = rigid_identity();
+
+    if (b->n > 0) {
+        guess =
+            again(&b->way[NETWORK][b->n], &b->way[NETWORK][b->n - 1], &b->way[TURNED][b->n - 1]);
+        draw_turn(b, pf);
+    }
+    pf->T_wc = &guess;
+    path_cpu(&b->turned, &b->t, pf);
+    b->way[TURNED][b->n] = path_T_wc(&b->turned);
+}
+
 static int one(struct bench *b, const struct support_frame *f, struct err *err)
 {
     struct gpu_frame frame = {.item = {.session = b->session},
@@ -135,8 +197,11 @@ static int one(struct bench *b, const struct support_frame *f, struct err *err)
     struct gpu_item *item = &frame.item;
     const struct track_frame tf = {b->rgb, NULL, 0};
     struct rigid guess = rigid_identity();
-    struct path_frame pf = {b->map, &guess,
-                            intrinsics_scale(f->K, f->width, f->height, b->t.w, b->t.h), 0};
+    struct path_frame pf = {
+        .depth = b->map,
+        .T_wc = &guess,
+        .K = intrinsics_scale(f->K, f->width, f->height, b->t.w, b->t.h),
+    };
     double begin, middle, end;
     int n = b->n, rc = gpu_submit(b->g, &gpu_line_mono, &item, 1, err);
 
@@ -165,6 +230,8 @@ static int one(struct bench *b, const struct support_frame *f, struct err *err)
         n > 1 ? again(&b->way[TRUTH][n - 1], &b->way[TRUTH][n - 2], &b->way[TRUTH][n - 1])
               : f->T_wc;
     b->posed = f->posed;
+    if (f->posed)
+        turned(b, &pf);
     b->n++;
     return 0;
 }
@@ -262,7 +329,7 @@ int main(int argc, char **argv)
     int w = argc > 3 ? atoi(argv[2]) : 256, h = argc > 3 ? atoi(argv[3]) : 192, rc;
     struct support_sequence *in = NULL;
     struct err err = {0};
-    void *tracks, *path;
+    void *tracks, *path, *again_path;
     if (argc < 2) {
         printf("needs SEQ=folder\n");
         return 77;
@@ -271,6 +338,10 @@ int main(int argc, char **argv)
     track_lay_out(&b.t, tracks, w, h);
     path = calloc(1, path_lay_out(&b.p, NULL, b.t.n_slots));
     path_lay_out(&b.p, path, b.t.n_slots);
+    again_path = calloc(1, path_lay_out(&b.turned, NULL, b.t.n_slots));
+    path_lay_out(&b.turned, again_path, b.t.n_slots);
+    b.fps = argc > 5 ? atof(argv[5]) : 15.0;
+    b.random = 1;
     b.rgb = malloc(3 * (size_t)w * (size_t)h);
     b.map = malloc((size_t)w * (size_t)h * sizeof *b.map);
     rc = open_networks(&b, argc > 4 ? argv[4] : "gpu/models", &err);
@@ -290,6 +361,7 @@ int main(int argc, char **argv)
     free(b.map);
     free(b.rgb);
     free(path);
+    free(again_path);
     free(tracks);
     return rc ? 1 : 0;
 }

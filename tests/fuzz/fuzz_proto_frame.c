@@ -54,8 +54,15 @@ static void check_sensors(const struct frame *f, enum frame_pose_convention conv
 {
     const struct frame_part *gps = frame_find(f, FRAME_GPS);
     struct frame_position p;
+    float turn[3], seconds;
     struct vec3 up;
 
+    for (uint64_t before_ns = 1; before_ns <= 1u << 30; before_ns <<= 5)
+        if (frame_turn(f, convention, f->t_capture_ns - before_ns, turn, &seconds)) {
+            check(seconds > 0 && seconds <= 1);
+            for (int i = 0; i < 3; i++)
+                check(fabsf(turn[i]) <= 2.001f);
+        }
     if (frame_up(f, convention, &up))
         check(fabsf(vec3_norm2(up) - 1) < 1e-3f);
     if (gps && frame_position_get(&p, gps->data))

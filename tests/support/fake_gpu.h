@@ -43,6 +43,9 @@ struct fake_seen {
     struct gpu_sensor sensor;
     uint64_t values, sure; /* sums over its pixels, of values times 1 + place modulo 251 */
     int masked;            /* pixels of the mask */
+    int has_start;
+    struct rigid T_wc;
+    float turn[3], turn_s;
 };
 
 static struct {
@@ -191,7 +194,18 @@ static void fake_see(const struct gpu_frame *f)
     const struct gpu_session_config *c = &f->item.session->config;
     struct fake_seen *seen = &fake_gpu_plan.seen;
 
-    *seen = (struct fake_seen){f->width, f->height, f->K, f->lens, f->sensor, 0, 0, 0};
+    *seen = (struct fake_seen){f->width,
+                               f->height,
+                               f->K,
+                               f->lens,
+                               f->sensor,
+                               0,
+                               0,
+                               0,
+                               f->has_start,
+                               f->T_wc,
+                               {f->turn[0], f->turn[1], f->turn[2]},
+                               f->turn_s};
     for (int i = 0; f->sensor.values && i < f->sensor.width * f->sensor.height; i++) {
         seen->values += (uint64_t)f->sensor.values[i] * (uint64_t)(i % 251 + 1);
         seen->sure += f->sensor.sure ? f->sensor.sure[i] : 255u;

@@ -169,6 +169,73 @@ static void the_accelerometer_says_it(void **state)
     rig_close(&r);
 }
 
+/* Samples of 30 ms each that stand for the time since the frame before; gravity along +x. */
+static void send_turned(struct rig_client *c, struct frame f, uint64_t from_ns, float rate)
+{
+    uint8_t samples[4 * FRAME_IMU_BYTES] = {0};
+    int had = c->n_acks;
+
+    for (int i = 0; i < 4; i++) {
+        struct bytes_writer w =
+            bytes_writer(samples + i * FRAME_IMU_BYTES, sizeof samples - i * FRAME_IMU_BYTES);
+        bytes_put_u64(&w, from_ns + (uint64_t)i * 30000000);
+        bytes_put_f32(&w, 0);
+        bytes_put_f32(&w, rate);
+        bytes_put_f32(&w, 0);
+        bytes_put_f32(&w, 9.8f);
+    }
+    f.flags = 0;
+    f.n_parts = 1;
+    f.parts[0] = (struct frame_part){
+        .type = FRAME_IMU, .codec = FRAME_RAW, .data = samples, .len = sizeof samples};
+    assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+    rig_wait_acks(c, had + 1);
+}
+
+/* Where poses are learned the first frame stands upright in the world (-y is up there), and each
+ * one tells how it turned since the last used one, also behind a checkpoint. */
+static void learned_poses_have_samples(void **state)
+{
+    static struct rig_client c;
+    const struct fake_seen *seen = &fake_gpu_plan.seen;
+    struct session_options o = options(SESSION_LOSSLESS);
+    char id[API_ID_CAP];
+    struct frame f;
+    struct rig r;
+
+    (void)state;
+    open_rig(&r, 0);
+    o.pose_source = SESSION_POSE_LEARNED;
+    o.journal = SESSION_JOURNAL_SYNC;
+    rig_session(&r, &o, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    f = rig_frame(&r, 1);
+    send_turned(&c, f, f.t_capture_ns - 90000000, 0.5f);
+    assert_true(seen->has_start && seen->turn_s == 0);
+    assert_true(fabsf(seen->T_wc.r[3] + 1) < 1e-6f); /* x of the camera is -y of the world */
+    f = rig_frame(&r, 4);                            /* 100 ms later */
+    send_turned(&c, f, f.t_capture_ns - 95000000, 0.5f);
+    assert_true(!seen->has_start && fabsf(seen->turn_s - 0.1f) < 1e-6f);
+    assert_true(fabsf(seen->turn[1] - 0.05f) < 1e-4f && seen->turn[0] == 0);
+    f = rig_frame(&r, 5); /* samples of another clock */
+    send_turned(&c, f, 77, 0.5f);
+    assert_true(seen->turn_s == 0 && seen->turn[1] == 0);
+    rig_disconnect(&c);
+    core_drain(r.core);
+    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
+        usleep(1000);
+    rig_close(&r);
+    open_rig(&r, 0);
+    wait_until_back(&r, id);
+    rig_connect(&r, &c, id, CONTROL_INGEST);
+    f = rig_frame(&r, 7);
+    send_turned(&c, f, f.t_capture_ns - 70000000, -0.5f);
+    assert_true(!seen->has_start && fabsf(seen->turn_s - 0.0666667f) < 1e-6f);
+    assert_true(fabsf(seen->turn[1] + 0.0333333f) < 1e-4f);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
 static void send_position(struct rig *r, struct rig_client *c, uint64_t seq, double latitude)
 {
     const struct frame_position p = {latitude, -122.25, 31.5f, 4};
@@ -224,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(options_say_it, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(it_does_not_flip, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_accelerometer_says_it, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(learned_poses_have_samples, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_last_position_is_kept, make_folder, remove_folder),
     };
 
