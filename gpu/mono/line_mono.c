@@ -128,7 +128,7 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
     {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
-    /* as given; or from tracks (P1)-(P10); or the last pose moved by what the network says (M1)-(M3)
+    /* as given; or from tracks (P1)-(P10); or the last pose moved by the network's word (M1)-(M4)
      */
     {"motion", motion_cpu_run, "the given pose, colours, depth, the motion network's input",
      "the pose"},

@@ -426,35 +426,6 @@ PATH_FN void path_sum_system(const struct path_block *b)
     }
 }
 
-/* An element of the lower half, by its row and its column in either order. */
-PATH_FN double *path_element(const struct path_block *b, uint32_t i, uint32_t k)
-{
-    return &b->s->A[i > k ? i * (i + 1) / 2 + k : k * (k + 1) / 2 + i];
-}
-
-/* (P10) What inertial samples say of the turn from keyframe k - 1 to keyframe k. */
-PATH_FN void path_add_turn(const struct path_block *b, uint32_t k)
-{
-    const struct path *p = b->p;
-    const struct path_keyframe *now = &p->keyframe[p->order[k]];
-    const struct path_keyframe *before = &p->keyframe[p->order[k - 1]];
-    uint32_t i = k * PATH_POSE + 3, h = i - PATH_POSE;
-    double e[3], M[9], weight;
-    if (!(now->turn.variance > 0.0))
-        return;
-    weight = 1.0 / now->turn.variance;
-    path_turn_error(e, M, now->T.r, before->T.r, now->turn.r);
-    for (uint32_t a = 0; a < 3; a++) {
-        *path_element(b, i + a, i + a) += weight;
-        *path_element(b, h + a, h + a) += weight;
-        b->s->b[i + a] -= weight * e[a];
-        for (uint32_t c = 0; c < 3; c++) {
-            *path_element(b, i + a, h + c) -= weight * M[3 * a + c];
-            b->s->b[h + a] += weight * M[3 * c + a] * e[c];
-        }
-    }
-}
-
 /* The system where the block works on it, with what is known of each keyframe without landmarks. */
 PATH_FN void path_fetch_system(const struct path_block *b)
 {
@@ -477,7 +448,7 @@ PATH_FN void path_fetch_system(const struct path_block *b)
     }
     path_wait();
     for (uint32_t k = 1; k < p->n_kept && b->lane == 0; k++)
-        path_add_turn(b, k);
+        path_add_turn(b->s, p, k);
     path_wait();
 }
 

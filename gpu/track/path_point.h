@@ -501,4 +501,32 @@ GPU_HD static inline void path_judge(struct path *p, uint32_t i)
     }
 }
 
+/* An element of the lower half, by its row and its column in either order. */
+GPU_HD static inline double *path_element(struct path_shared *s, uint32_t i, uint32_t k)
+{
+    return &s->A[i > k ? i * (i + 1) / 2 + k : k * (k + 1) / 2 + i];
+}
+
+/* (P10) What inertial samples say of the turn from keyframe k - 1 to keyframe k. */
+GPU_HD static inline void path_add_turn(struct path_shared *s, const struct path *p, uint32_t k)
+{
+    const struct path_keyframe *now = &p->keyframe[p->order[k]];
+    const struct path_keyframe *before = &p->keyframe[p->order[k - 1]];
+    uint32_t i = k * PATH_POSE + 3, h = i - PATH_POSE;
+    double e[3], M[9], weight;
+    if (!(now->turn.variance > 0.0))
+        return;
+    weight = 1.0 / now->turn.variance;
+    path_turn_error(e, M, now->T.r, before->T.r, now->turn.r);
+    for (uint32_t a = 0; a < 3; a++) {
+        *path_element(s, i + a, i + a) += weight;
+        *path_element(s, h + a, h + a) += weight;
+        s->b[i + a] -= weight * e[a];
+        for (uint32_t c = 0; c < 3; c++) {
+            *path_element(s, i + a, h + c) -= weight * M[3 * a + c];
+            s->b[h + a] += weight * M[3 * c + a] * e[c];
+        }
+    }
+}
+
 #endif

@@ -6,9 +6,9 @@
  *     FRAMES=120 MODELS=gpu/models KEEP=/tmp/kept bench_daemon_walls ../shared/data/office
  *
  * One session a folder on the CPU, 256x192, depth up to 5 m, `fusion = cells`, `views = refined`
- * (VIEWS=given, none), POSES=learned (of tracks alone, without the motion network; the cloud is
- * moved by the similarity that fits its path best), and the truth as `reconctl eval scene` has it. No server, so a change of
- * views or fusion is judged on many places in minutes.
+ * (VIEWS=given, none), and the truth as `reconctl eval scene` has it. No server, so a change of
+ * views or fusion is judged on many places in minutes. POSES=learned: poses of tracks alone,
+ * without the motion network; the cloud is moved by the similarity that fits its path best.
  *
  * KEEP:    a folder that keeps what the network says of each frame; a second run reads it there
  * final:   AbsRel of keyframes when they become final, of the network there, of the pixels that
@@ -326,7 +326,7 @@ static int session_cloud(struct cloud *c, const struct session_cpu *s, struct er
     return 0;
 }
 
-/* A cloud of learned poses, where the similarity puts it that fits its path to the true one best. */
+/* A cloud of learned poses, where the similarity puts it that fits its path to the true one. */
 static void align(const struct bench *b, struct cloud *c, struct sim3 *m)
 {
     struct sim3_moments s = {0};
@@ -399,7 +399,8 @@ static int print_scores(struct bench *b, const char *folder, struct err *err)
         rc = score_cloud(&plain, &average, truth, n_truth, err);
     if (rc == 0)
         printf("| %s | %d | %u: %.3f, %.3f; %.3f of %.2f | %zu | %.2f | %.2f | %.3f | %.3f | %.2f |"
-               " %.3f | %.3f | %.3f | %.2f, %d | %.0f |\n",
+               " %.3f | %.3f | %.3f | %.2f, %d "
+               "| %.0f |\n",
                name ? name + 1 : folder, b->n, b->final.n, mean_of(&b->final), mean_of(&b->single),
                mean_of(&b->measured), mean_of(&b->share), own.n, own.complete, own.accurate,
                own.f[0], own.f[1], own.rank, plain.f[0], plain.f[1], mean_of(&b->frames), m.s,
@@ -442,7 +443,8 @@ int main(int argc, char **argv)
     rc = open_device(&b, models ? models : "gpu/models", &err);
     printf(
         "| sequence | frames | final: AbsRel, network's; measured | points | complete | accurate "
-        "| F 3 cm | F 5 cm | rank | average: F 3 cm | F 5 cm | frames: AbsRel | scale, lost | s |\n"
+        "| F 3 cm | F 5 cm | rank | average: F 3 cm | F 5 cm | frames: AbsRel | scale, lost "
+        "| s |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int i = 1; i < argc && rc == 0; i++)
         rc = measure(&b, argv[i], &err);

@@ -4,8 +4,8 @@
  *
  *     bench_gpu_path FOLDER [WIDTH HEIGHT [MODELS [FPS]]]
  *
- * Turned:     the same path with the samples of a gyroscope that is drawn from the folder's poses: 200 a
- * second, with a drift, noise and a wrong scale; no unit measured them
+ * Turned:     the same path with samples of a gyroscope that are drawn from the folder's poses: 200
+ *             a second, with a drift, noise and a wrong scale; no unit measured them
  * Beside it:  a path that stands still, one that goes on as it went, and the motion network's.
  * ATE:        of camera centres after the similarity that fits best, whose scale is shown
  * RPE:        from frame to frame, root mean square, scale as it is
