@@ -13,9 +13,8 @@
 
 struct tensor_params objects_job_params(void)
 {
-    struct tensor_params p = tensor_params_default();
+    struct tensor_params p = tensor_params_library();
     p.unit_m = OBJECTS_JOB_UNIT_M;
-    p.n = OBJECTS_JOB_TENSORS;
     return p;
 }
 

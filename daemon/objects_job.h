@@ -14,7 +14,6 @@ typedef const atomic_bool objects_job_stop;
 
 /* What all objects are enrolled with, so that any of them fit one library. */
 #define OBJECTS_JOB_UNIT_M 0.004f
-#define OBJECTS_JOB_TENSORS 200 /* of a view, and of a picture that is looked at */
 
 /* The parameters of tensors of every object. */
 struct tensor_params objects_job_params(void);

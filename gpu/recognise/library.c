@@ -1,5 +1,7 @@
 #include "gpu/recognise/library.h"
 
+#include "gpu/recognise/tensor_point.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,16 @@ static int count(struct library *l, struct err *err)
     return 0;
 }
 
+static void take_roots(uint32_t *to, struct library_tensor *t, const uint32_t *from)
+{
+    t->square = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t root = tensor_root(TENSOR_AREA_OF(from[i]));
+        to[i] = TENSOR_ENTRY(TENSOR_VOXEL_OF(from[i]), root);
+        t->square += root * root;
+    }
+}
+
 /* Objects in their order, tensors of an object in theirs. */
 static void sort(struct library *l)
 {
@@ -49,8 +61,7 @@ static void sort(struct library *l)
         struct library_tensor *t = &l->tensor[i];
         t->first = entry;
         t->n = l->from[i]->n;
-        memcpy(l->entry + entry, l->object[t->object]->entry + l->from[i]->first,
-               t->n * sizeof *l->entry);
+        take_roots(l->entry + entry, t, l->object[t->object]->entry + l->from[i]->first);
         entry += t->n;
     }
 }

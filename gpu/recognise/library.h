@@ -18,6 +18,7 @@ extern "C" {
 struct library_tensor {
     uint32_t first, n; /* entries */
     uint32_t object;
+    uint32_t square; /* of all its values: their squares, added up */
 };
 
 struct library {
@@ -28,7 +29,7 @@ struct library {
     struct vec3 *middle;                /* [n_objects] the mean of an object's points */
     struct library_tensor *tensor;      /* [n_tensors] by bin */
     const struct object_tensor **from;  /* [n_tensors] */
-    uint32_t *entry;
+    uint32_t *entry;                    /* [n_entries] of tensors, roots in place of areas */
     uint32_t bin[TENSOR_BINS + 1]; /* where the tensors of a bin begin; the last one is the end */
 };
 

@@ -2,5 +2,5 @@
 
 struct match_params match_params_default(void)
 {
-    return (struct match_params){0.3f, 0.05f};
+    return (struct match_params){0.2f};
 }

@@ -20,8 +20,7 @@ extern "C" {
 #endif
 
 struct match_params {
-    float overlap; /* voxels that both have, as a share of those that one of them has: the least */
-    float score;   /* correlation: the least */
+    float score; /* cosine between the two: the least */
 };
 
 /* A key of the best match: 0 = none; else score | tensor | turned, larger is better. */

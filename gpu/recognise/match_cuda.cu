@@ -9,45 +9,30 @@
 
 #include "gpu/base/cuda_try.h"
 #include "gpu/recognise/match_point.h"
+#include "gpu/recognise/tensor_point.h"
 
 #define THREADS 256
 #define WARPS (THREADS / 32)
 #define SHARES 16
 
-/* Sums of a warp's lanes, which all of them know. */
-static __device__ void gather(struct match_sums *s)
-{
-    s->p = __reduce_add_sync(0xffffffffu, s->p);
-    s->q = __reduce_add_sync(0xffffffffu, s->q);
-    s->pp = __reduce_add_sync(0xffffffffu, s->pp);
-    s->qq = __reduce_add_sync(0xffffffffu, s->qq);
-    s->pq = __reduce_add_sync(0xffffffffu, s->pq);
-}
-
-static __device__ void compare(uint64_t *best, const uint32_t *dense, uint32_t n,
+static __device__ void compare(uint64_t *best, const uint32_t *dense, uint32_t square,
                                const struct match_library *l, uint32_t at,
                                const struct match_params *p)
 {
     struct library_tensor t = l->tensor[at];
-    struct match_sums sums[2] = {{0, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}};
+    uint32_t both[2] = {0, 0};
 
     for (uint32_t i = threadIdx.x % 32; i < t.n; i += 32) {
         uint32_t e = l->entry[t.first + i], voxel = TENSOR_VOXEL_OF(e);
-        match_add(&sums[0], TENSOR_AREA_OF(e), dense[voxel]);
-        match_add(&sums[1], TENSOR_AREA_OF(e), dense[match_turn(voxel)]);
+        both[0] += TENSOR_AREA_OF(e) * dense[voxel];
+        both[1] += TENSOR_AREA_OF(e) * dense[match_turn(voxel)];
     }
     for (int turned = 0; turned < 2; turned++) {
-        struct match_sums *s = &sums[turned];
-        s->n = __reduce_add_sync(0xffffffffu, s->n);
-        if (!match_overlaps(s->n, t.n, n, p)) /* all lanes agree */
-            continue;
-        gather(s);
-        if (threadIdx.x % 32 == 0) {
-            float score = match_score(s, t.n, n, p);
-            if (score >= p->score)
-                atomicMax((unsigned long long *)&best[t.object],
-                          (unsigned long long)match_key(score, at, turned));
-        }
+        uint32_t sum = __reduce_add_sync(0xffffffffu, both[turned]);
+        float score = match_score(sum, t.square, square);
+        if (threadIdx.x % 32 == 0 && score >= p->score)
+            atomicMax((unsigned long long *)&best[t.object],
+                      (unsigned long long)match_key(score, at, turned));
     }
 }
 
@@ -55,7 +40,7 @@ static __global__ void __launch_bounds__(THREADS)
     match_kernel(uint64_t *best, const struct tensor *tensor, const uint32_t *n,
                  struct match_library l, struct match_params p)
 {
-    __shared__ uint32_t dense[TENSOR_VOXELS];
+    __shared__ uint32_t dense[TENSOR_VOXELS], square;
     const struct tensor *t = &tensor[blockIdx.x];
     uint32_t first, end;
 
@@ -63,14 +48,19 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     for (uint32_t i = threadIdx.x; i < TENSOR_VOXELS; i += THREADS)
         dense[i] = 0;
+    if (threadIdx.x == 0)
+        square = 0;
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < t->n; i += THREADS)
-        dense[TENSOR_VOXEL_OF(t->entry[i])] = TENSOR_AREA_OF(t->entry[i]);
+    for (uint32_t i = threadIdx.x; i < t->n; i += THREADS) {
+        uint32_t e = t->entry[i], root = tensor_root(TENSOR_AREA_OF(e));
+        dense[TENSOR_VOXEL_OF(e)] = root;
+        atomicAdd(&square, root * root);
+    }
     __syncthreads();
     match_range(&first, &end, l.bin, t->bin);
     for (uint32_t at = first + blockIdx.y * WARPS + threadIdx.x / 32; at < end;
          at += SHARES * WARPS)
-        compare(best + (size_t)blockIdx.x * l.n_objects, dense, t->n, &l, at, &p);
+        compare(best + (size_t)blockIdx.x * l.n_objects, dense, square, &l, at, &p);
 }
 
 int match_cuda_run(uint64_t *best, const struct tensor *tensor, const uint32_t *n, uint32_t room,

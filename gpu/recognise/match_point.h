@@ -8,24 +8,6 @@
 
 #include <string.h>
 
-/* Sums over the voxels that both tensors have: p of the library's, q of the picture's. Values are
- * below 2^10 and voxels at most 1000, so none exceeds 2^30. */
-struct match_sums {
-    uint32_t n, p, q, pp, qq, pq;
-};
-
-GPU_HD static inline void match_add(struct match_sums *s, uint32_t p, uint32_t q)
-{
-    if (q == 0)
-        return;
-    s->n++;
-    s->p += p;
-    s->q += q;
-    s->pp += p * p;
-    s->qq += q * q;
-    s->pq += p * q;
-}
-
 /* The voxel that another one is after half a turn about z. */
 GPU_HD static inline uint32_t match_turn(uint32_t voxel)
 {
@@ -33,25 +15,11 @@ GPU_HD static inline uint32_t match_turn(uint32_t voxel)
     return voxel / layer * layer + layer - 1 - voxel % layer;
 }
 
-/* (O12) Are n voxels in common enough for a match of tensors of a and b voxels? */
-GPU_HD static inline int match_overlaps(uint32_t n, uint32_t a, uint32_t b,
-                                        const struct match_params *params)
+/* (O12) Of sums over voxels: products of the values of both, and squares of either's. A value is
+ * 256 at most and voxels are 1000, so that none exceeds 2^26 and no product 2^52. */
+GPU_HD static inline float match_score(uint32_t both, uint32_t p, uint32_t q)
 {
-    return n >= 8 && (float)n >= params->overlap * (float)(a + b - n);
-}
-
-/* (O12) 0: they do not match. a, b: voxels of either tensor. */
-GPU_HD static inline float match_score(const struct match_sums *s, uint32_t a, uint32_t b,
-                                       const struct match_params *params)
-{
-    double n = (double)s->n, p = (double)s->p, q = (double)s->q;
-    double var = (n * (double)s->pp - p * p) * (n * (double)s->qq - q * q), c;
-
-    if (!match_overlaps(s->n, a, b, params) || !(var > 0.0))
-        return 0.0f;
-    c = (n * (double)s->pq - p * q) / sqrt(var);
-    c *= n / (double)(a + b - s->n);
-    return c > 0.0 ? (float)c : 0.0f;
+    return both ? (float)((double)both / sqrt((double)p * (double)q)) : 0.0f;
 }
 
 /* (O13) */

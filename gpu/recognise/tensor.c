@@ -8,6 +8,15 @@ struct tensor_params tensor_params_default(void)
         .least = 5, .most = 14, .voxel = 5, .cell_px = 4, .tries = 4, .n = 200, .seed = 1};
 }
 
+struct tensor_params tensor_params_library(void)
+{
+    struct tensor_params p = tensor_params_default();
+
+    p.cell_px = 2;
+    p.n = TENSORS_MAX;
+    return p;
+}
+
 int tensor_check(const struct tensor_params *p, struct err *err)
 {
     if (!(p->unit_m >= 0 && p->unit_m <= 1))

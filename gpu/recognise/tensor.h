@@ -66,6 +66,8 @@ struct tensors {
 #define TENSOR_NO_PAIR 0xffffffffffffffffull
 
 struct tensor_params tensor_params_default(void);
+/* Those of an object's views: each pair that there is, up to TENSORS_MAX a view. */
+struct tensor_params tensor_params_library(void);
 /* Returns 0; ERR_INPUT: which of them is out of range. */
 MUST_CHECK int tensor_check(const struct tensor_params *p, struct err *err);
 /* Squares of cell_px pixels that a picture has. */

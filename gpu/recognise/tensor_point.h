@@ -12,6 +12,7 @@
 #define TENSOR_COARSE_SHIFT 14  /* from there to 1/256 */
 #define TENSOR_WINDOW_PX_MAX 28 /* reach of the search for partners */
 #define TENSOR_OPPOSITE (-0.9f) /* cosine: the mean of such normals says little */
+#define TENSOR_ROOT 64 /* roots of areas are compared, in units of 1/128 of a voxel's side */
 #define TENSOR_BIN_STEP 0.0625f /* of the square root of (1 - cosine), about 5 degrees */
 
 GPU_HD static inline uint32_t tensor_hash(uint32_t a, uint32_t b)
@@ -355,6 +356,12 @@ GPU_HD static inline uint32_t tensor_value(uint32_t sum)
 {
     uint32_t value = (sum >> TENSOR_COARSE_SHIFT) + (sum >> (TENSOR_COARSE_SHIFT - 1) & 1);
     return value < TENSOR_VALUE_MAX ? value : TENSOR_VALUE_MAX;
+}
+
+/* (O12) What of a value is compared: its root, 256 at most. */
+GPU_HD static inline uint32_t tensor_root(uint32_t value)
+{
+    return (uint32_t)(sqrtf((float)(value * TENSOR_ROOT)) + 0.5f);
 }
 
 #endif

@@ -11,7 +11,6 @@
 
 #define W 640
 #define H 480
-#define ENROLLED 400 /* tensors of a view in the library */
 
 static struct object object[SHAPES];
 static const struct object *objects[SHAPES];
@@ -110,7 +109,11 @@ static int write_library(FILE *f, struct err *err)
 {
     struct shape_case c;
 
-    if (shape_case_open(&c, W, H, &library, ENROLLED, err))
+    if (shape_case_open(&c, W, H, &library, TENSORS_MAX, err))
+        return die(err);
+    tensor_free(&c.tensors);
+    c.tp.cell_px = tensor_params_library().cell_px;
+    if (tensor_new(&c.tensors, &c.surface, &c.tp, err))
         return die(err);
     for (int s = 0; s < SHAPES; s++)
         for (int v = 0; v < SHAPE_VIEWS; v++) {
@@ -310,7 +313,7 @@ int main(void)
 
     for (int s = 0; s < SHAPES; s++) {
         objects[s] = &object[s];
-        if (shape_enrol(&object[s], (enum shape)s, W, H, ENROLLED, &err))
+        if (shape_enrol(&object[s], (enum shape)s, W, H, TENSORS_MAX, &err))
             return die(&err);
     }
     if (library_new(&library, objects, SHAPES, &err))

@@ -39,7 +39,7 @@ static inline int shape_enrol(struct object *o, enum shape shape, int w, int h, 
                               struct err *err)
 {
     struct surface_params sp = surface_params_default();
-    struct tensor_params tp = tensor_params_default();
+    struct tensor_params tp = tensor_params_library();
     float *depth = malloc((size_t)w * (size_t)h * sizeof *depth);
     int rc = depth ? 0 : err_set(err, ERR_MEMORY, "no memory");
 

@@ -7,6 +7,7 @@
 
 #include "gpu/recognise/hypothesis_pose.h"
 #include "gpu/recognise/recogniser.h"
+#include "gpu/recognise/tensor_point.h"
 #include "proto/geom/solve.h"
 #include "tests/support/shape_case.h"
 #include "tests/support/shape_random.h"
@@ -38,30 +39,61 @@ static int forget(void **state)
     return 0;
 }
 
-/* Ten voxels in a row: values 100, 200 ... 1000 beside the same, beside their half, and beside them
- * in reverse. Correlations are 1, 1 and -1; with all voxels in common the score is the same. */
+/* Areas are compared by their roots in 128ths: 1 voxel side squared is 256 and becomes 128. Three
+ * voxels of roots 3, 4, 12 (length 13) beside the same, beside the double, beside two of them and
+ * one that the first lacks, and beside none. */
 static void scores_by_hand(void **state)
 {
-    struct match_params p = match_params_default();
-    struct match_sums same = {0}, half = {0}, back = {0}, part = {0};
     (void)state;
-    for (uint32_t i = 1; i <= 10; i++) {
-        match_add(&same, i * 100, i * 100);
-        match_add(&half, i * 100, i * 50);
-        match_add(&back, i * 100, 1100 - i * 100);
-        match_add(&part, i * 100, i <= 9 ? i * 100 : 0);
-    }
-    assert_float_equal(match_score(&same, 10, 10, &p), 1, 1e-6f);
-    assert_float_equal(match_score(&half, 10, 10, &p), 1, 1e-6f);
-    assert_true(match_score(&back, 10, 10, &p) == 0);
-    assert_int_equal(part.n, 9);
-    /* nine of the ten and of the twenty that the other has: 9 of 21 */
-    assert_float_equal(match_score(&part, 10, 20, &p), 9.0 / 21, 1e-6f);
-    /* too little in common */
-    assert_true(match_score(&part, 10, 40, &p) == 0);
-    /* no spread: nothing to correlate */
-    same = (struct match_sums){10, 50, 50, 250, 250, 250};
-    assert_true(match_score(&same, 10, 10, &p) == 0);
+    assert_true(tensor_root(256) == 128 && tensor_root(1) == 8 && tensor_root(1023) == 256);
+    assert_true(match_score(169, 169, 169) == 1);
+    assert_true(match_score(338, 169, 4 * 169) == 1);
+    assert_float_equal(match_score(9 + 16, 169, 25 + 144), 25.0 / 169, 1e-6f);
+    assert_true(match_score(0, 169, 169) == 0 && match_score(0, 0, 169) == 0);
+    /* the largest sums that there may be */
+    assert_true(match_score(65536000, 65536000, 65536000) == 1);
+}
+
+/* What a library says of a tensor, by hand, of four entries: the second voxel is where the first
+ * one comes to lie after half a turn. */
+static void roots_of_a_library(void **state)
+{
+    struct match_params p = match_params_default();
+    struct object_tensor from = {.bin = 3, .n = 2};
+    uint32_t entry[2] = {TENSOR_ENTRY(0, 256), TENSOR_ENTRY(1, 64)};
+    struct object one = {.unit_m = 1, .voxel = 1, .n_tensors = 1, .n_entries = 2};
+    const struct object *const row[1] = {&one};
+    struct tensor *t = calloc(1, sizeof *t);
+    struct library l;
+    struct match m;
+    struct err err;
+    uint64_t best;
+    (void)state;
+    assert_non_null(t);
+    one.tensor = &from;
+    one.entry = entry;
+    assert_int_equal(library_new(&l, row, 1, &err), 0);
+    assert_true(l.entry[0] == TENSOR_ENTRY(0, 128) && l.entry[1] == TENSOR_ENTRY(1, 64));
+    assert_int_equal(l.tensor[0].square, 128 * 128 + 64 * 64);
+    t->bin = 3;
+    t->n = 2;
+    t->entry[0] = TENSOR_ENTRY(0, 64); /* roots 64 and 128: (128 64 + 64 128) / (5 64^2) = 4 / 5 */
+    t->entry[1] = TENSOR_ENTRY(1, 256);
+    match_cpu_run(&best, t, 1, &l, &p);
+    m = match_of(best);
+    assert_float_equal(m.score, 0.8f, 1e-6f);
+    assert_int_equal(m.turned, 0);
+    t->entry[0] = TENSOR_ENTRY(98, 64); /* the same, turned by half: 1 */
+    t->entry[1] = TENSOR_ENTRY(99, 256);
+    match_cpu_run(&best, t, 1, &l, &p);
+    m = match_of(best);
+    assert_true(m.score == 1 && m.turned == 1);
+    t->n = 1;
+    t->entry[0] = TENSOR_ENTRY(500, 64); /* nothing in common */
+    match_cpu_run(&best, t, 1, &l, &p);
+    assert_true(best == 0);
+    library_free(&l);
+    free(t);
 }
 
 static void keys(void **state)
@@ -96,11 +128,14 @@ static void library_finds_itself(void **state)
                     i < library.bin[library.from[i]->bin + 1]);
         t->bin = library.from[i]->bin;
         t->n = from->n;
-        memcpy(t->entry, library.entry + from->first, from->n * sizeof *t->entry);
+        memcpy(t->entry, objects[from->object]->entry + library.from[i]->first,
+               from->n * sizeof *t->entry);
         match_cpu_run(best, t, 1, &library, &p);
         m = match_of(best[from->object]);
         assert_float_equal(m.score, 1, 1e-6f);
-        assert_int_equal(m.tensor, i);
+        /* of two points that chose each other the tensors are one, turned by half */
+        assert_true(m.tensor == i ||
+                    (m.tensor < i && m.turned && library.tensor[m.tensor].square == from->square));
         t->bin = t->bin > TENSOR_BINS / 2 ? 0 : TENSOR_BINS - 1;
         match_cpu_run(best, t, 1, &library, &p);
         assert_false(best[from->object] && match_of(best[from->object]).tensor == i);
@@ -352,6 +387,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_by_hand),
+        cmocka_unit_test(roots_of_a_library),
         cmocka_unit_test(keys),
         cmocka_unit_test(library_finds_itself),
         cmocka_unit_test(bytes),
