@@ -7,7 +7,8 @@
  *
  * One session a folder on the CPU, 256x192, depth up to 5 m, `fusion = cells`, `views = refined`
  * (VIEWS=given, none), and the truth as `reconctl eval scene` has it. No server, so a change of
- * views or fusion is judged on many places in minutes. POSES=learned: poses of tracks alone,
+ * views or fusion is judged on many places in minutes. Sessions are closed before they are measured,
+ * as the daemon closes them: all of their keyframes are final. POSES=learned: poses of tracks alone,
  * without the motion network; the cloud is moved by the similarity that fits its path best.
  *
  * KEEP:    a folder that keeps what the network says of each frame; a second run reads it there
@@ -275,6 +276,39 @@ static int one_frame(struct bench *b, const struct support_frame *f, struct err 
     return eval_scene_add(b->average, &own, &f->T_wc, err);
 }
 
+/* The session's end: rounds that show nothing, until no keyframe waits (daemon/work/closing.h). */
+static int close_session(struct bench *b, struct err *err)
+{
+    static const uint8_t black[3 * PIXELS];
+    static const float nothing[PIXELS];
+    static uint8_t mask[PIXELS];
+    const struct views *v = b->cpu->views;
+    int rc = 0;
+
+    memset(mask, 1, sizeof mask);
+    while (rc == 0 && v && v->strand[0].n_final < v->strand[0].n_taken) {
+        struct gpu_frame frame = {.item = {.session = b->session},
+                                  .rgb = black,
+                                  .width = W,
+                                  .height = H,
+                                  .K = v->plan.camera.K,
+                                  .has_pose = 1,
+                                  .T_wc = v->plan.camera.T_wc,
+                                  .breaks = UINT32_MAX,
+                                  .mask = mask};
+        struct gpu_item *item = &frame.item;
+        if (b->keeps)
+            rc = session_cpu_put_depth(b->session, nothing, err);
+        if (rc == 0)
+            rc = gpu_submit(b->g, &gpu_line_mono, &item, 1, err);
+        if (rc == 0)
+            rc = gpu_wait(b->g, &item, 1, err);
+        if (rc == 0)
+            judge_final(b);
+    }
+    return rc;
+}
+
 static int feed(struct bench *b, const char *folder, struct err *err)
 {
     const char *frames = getenv("FRAMES");
@@ -290,8 +324,10 @@ static int feed(struct bench *b, const char *folder, struct err *err)
         rc = eval_scene_new(&b->average, CUBE_M, err);
     while (rc == 0 && b->n < most) {
         rc = support_sequence_next(b->sequence, &f, err);
-        if (rc == ERR_END)
-            return 0;
+        if (rc == ERR_END) {
+            rc = 0;
+            break;
+        }
         if (rc == 0 && !f.posed)
             rc = err_at(err, ERR_INPUT, folder, "a frame without a pose");
         if (rc == 0 && !b->session)
@@ -299,7 +335,7 @@ static int feed(struct bench *b, const char *folder, struct err *err)
         if (rc == 0)
             rc = one_frame(b, &f, err);
     }
-    return rc;
+    return rc == 0 && b->session ? close_session(b, err) : rc;
 }
 
 /* ------------------------------------------------------------------------- clouds */
