@@ -7,9 +7,10 @@
  *
  * One session a folder on the CPU, 256x192, depth up to 5 m, `fusion = cells`, `views = refined`
  * (VIEWS=given, none), and the truth as `reconctl eval scene` has it. No server, so a change of
- * views or fusion is judged on many places in minutes. Sessions are closed before they are measured,
- * as the daemon closes them: all of their keyframes are final. POSES=learned: poses of tracks alone,
- * without the motion network; the cloud is moved by the similarity that fits its path best.
+ * views or fusion is judged on many places in minutes. Sessions are closed before they are
+ * measured, as the daemon closes them: all of their keyframes are final. POSES=learned: poses of
+ * tracks alone, without the motion network; the cloud is moved by the similarity that fits its path
+ * best.
  *
  * KEEP:    a folder that keeps what the network says of each frame; a second run reads it there
  * final:   AbsRel of keyframes when they become final, of the network there, of the pixels that
