@@ -129,27 +129,37 @@ static __device__ int run_rounds(struct rigid *T_co, float *gate, int64_t *room,
     return 1;
 }
 
+/* (O16), (O17) As refine() of hypothesis_cpu.c, of a block. */
+static __device__ void refine(struct hypothesis *own, int64_t *room, const struct surface *s,
+                              const struct object_point *point, uint32_t n,
+                              const struct hypothesis_params *p)
+{
+    int64_t tally[HYPOTHESIS_TALLY];
+    struct hypothesis_view v;
+    float gate = p->gate_m;
+    uint32_t stride = hypothesis_stride(n);
+
+    if (!run_rounds(&own->T_co, &gate, room, s, point, n, stride, p->rounds, p))
+        return;
+    count(tally, NULL, room, s, point, n, &own->T_co, stride, p->close_m);
+    v = hypothesis_view_of(tally);
+    if (hypothesis_score(&v) < p->hopeless ||
+        !run_rounds(&own->T_co, &gate, room, s, point, n, 1, p->last, p))
+        return;
+    count(tally, NULL, room, s, point, n, &own->T_co, 1, p->close_m);
+    hypothesis_judge(own, tally, p);
+}
+
 static __global__ void __launch_bounds__(THREADS)
     refine_kernel(struct hypothesis_picture h, struct surface s, struct hypothesis_params p)
 {
     __shared__ int64_t room[WARPS * HYPOTHESIS_SUMS];
     uint32_t object = blockIdx.y, from = h.l.first[object], n = h.l.first[object + 1] - from;
     struct hypothesis *at = &h.q.tried[object * (uint32_t)p.tries + blockIdx.x], own = *at;
-    const struct object_point *point = h.l.point + from;
-    int64_t tally[HYPOTHESIS_TALLY];
-    struct hypothesis_view v;
-    float gate = p.gate_m;
-    uint32_t stride = hypothesis_stride(n);
 
-    if (!own.votes || !run_rounds(&own.T_co, &gate, room, &s, point, n, stride, p.rounds, &p))
+    if (!own.votes)
         return;
-    count(tally, NULL, room, &s, point, n, &own.T_co, stride, p.close_m);
-    v = hypothesis_view_of(tally);
-    if (hypothesis_score(&v) < p.hopeless ||
-        !run_rounds(&own.T_co, &gate, room, &s, point, n, 1, p.last, &p))
-        return;
-    count(tally, NULL, room, &s, point, n, &own.T_co, 1, p.close_m);
-    hypothesis_judge(&own, tally, &p);
+    refine(&own, room, &s, h.l.point + from, n, &p);
     if (threadIdx.x == 0)
         *at = own;
 }

@@ -257,8 +257,9 @@ out:
 }
 
 int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
-                       uint64_t *best, struct err *err)
+                       uint64_t *best, struct hypothesis *tried, struct err *err)
 {
+    size_t tries = (size_t)r->n_objects * (size_t)r->config.hypothesis.tries;
     const struct surface *d = &r->surface;
     const struct tensors *e = &r->tensors;
     size_t pixels = (size_t)d->w * (size_t)d->h, n = (size_t)r->config.tensor.n;
@@ -277,6 +278,7 @@ int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tenso
     BACK(t->picked, e->picked, n * sizeof *t->picked);
     BACK(t->tensor, e->tensor, n * sizeof *t->tensor);
     BACK(best, r->best, n * r->n_objects * sizeof *best);
+    BACK(tried, r->hypothesis.q.tried, tries * sizeof *tried);
     CU_TRY(cudaStreamSynchronize(r->stream));
 out:
     return rc;

@@ -19,7 +19,7 @@ struct recognise_rig_api {
     int (*run)(struct recognise_cuda *r, const float *depth, float *us, struct hypothesis *found,
                uint32_t *n, struct surface *s, struct err *err);
     int (*get)(struct recognise_cuda *r, struct surface *s, struct tensors *t, uint64_t *best,
-               struct err *err);
+               struct hypothesis *tried, struct err *err);
 };
 
 extern const struct recognise_rig_api *recognise_rig_cuda;
