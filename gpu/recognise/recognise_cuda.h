@@ -61,8 +61,8 @@ void recognise_cuda_camera(struct recognise_cuda *r, struct intrinsics K);
 MUST_CHECK int recognise_cuda_run(struct recognise_cuda *r, const float *depth, float *us,
                                   struct hypothesis *found, uint32_t *n, struct surface *s,
                                   struct err *err);
-/* All that the last run left, copied to host memory that surface_new() and tensor_new() made for the
- * same configuration; best [n][objects], tried [objects][tries]. */
+/* All that the last run left, copied to host memory that surface_new() and tensor_new() made for
+ * the same configuration; best [n][objects], tried [objects][tries]. */
 MUST_CHECK int recognise_cuda_get(struct recognise_cuda *r, struct surface *s, struct tensors *t,
                                   uint64_t *best, struct hypothesis *tried, struct err *err);
 
