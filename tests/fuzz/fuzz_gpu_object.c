@@ -1,5 +1,6 @@
 /* fuzz_gpu_object - an object of a stranger: unpacked, packed again, and matched with itself */
 #include "gpu/recognise/match.h"
+#include "gpu/recognise/match_point.h"
 
 #include <stdlib.h>
 #include <string.h>
