@@ -14,6 +14,7 @@
 #define SHARE 0.55f  /* of the way to a neighbour that is a point's own: patches overlap a little */
 #define STEEP 0.6f   /* a neighbour so far above or below is on another surface */
 #define PRIOR 0.3f   /* what the published normal weighs against one neighbour */
+#define NORMAL_PX 6  /* reach of normals in its views: patches are flat and coarser than pixels */
 #define CORNERS (6 + AROUND) /* a cut adds one, but for what rounding does to thin ones */
 
 /* What the patches of a cloud are made from, and they. */
@@ -215,11 +216,13 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
                      struct err *err)
 {
     struct patches s = {.point = point, .n = n};
+    struct surface_params coarse = *sp;
     struct vec3 corner[CORNERS];
     struct object_mesh mesh;
     size_t facing = 0;
     int rc = 0;
 
+    coarse.normal_px = NORMAL_PX;
     for (size_t i = 0; i < n; i++)
         facing += vec3_norm2(point[i].normal) > 0;
     if (n > OBJECT_CLOUD_MAX)
@@ -236,7 +239,7 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
             rc = put(&s, corner, patch(corner, &s, i), err);
     mesh = (struct object_mesh){s.xyz, s.n_corners, s.corner, s.n_triangles, 1};
     if (rc == 0)
-        rc = object_add_mesh(o, &mesh, sp, tp, err);
+        rc = object_add_mesh(o, &mesh, &coarse, tp, err);
     patches_free(&s);
     return rc;
 }
