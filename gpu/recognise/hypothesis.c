@@ -13,6 +13,7 @@ struct hypothesis_params hypothesis_params_default(void)
                                       .gate_m = 0.03f,
                                       .close_m = 0.006f,
                                       .score = 0.96f,
+                                      .coarse = 0.92f,
                                       .visible = 0.25f,
                                       .points = 60,
                                       .second = 0.08f,

@@ -32,6 +32,7 @@ struct hypothesis_params {
     float gate_m;   /* a point pairs with surface nearer than this, at first */
     float close_m;  /* in the end; and what counts as supported */
     float score;    /* least share of supported among supported and contradicted points */
+    float coarse;   /* the same of a coarse object */
     float visible;  /* least share of supported among the points that face the camera */
     int points;     /* least number of supported ones */
     /* Of the mean of n n^T over their normals: the least second and third eigenvalue. */

@@ -98,7 +98,7 @@ static void refine(struct hypothesis *h, const struct surface *s, const struct o
         gate = hypothesis_shrink(gate, p);
     }
     count(tally, NULL, s, o, &h->T_co, 1, p->close_m);
-    hypothesis_judge(h, tally, p);
+    hypothesis_judge(h, tally, o->is_coarse, p);
 }
 
 /* (O17) Is enough of its surface open? Then it is taken. */

@@ -131,7 +131,7 @@ static __device__ int run_rounds(struct rigid *T_co, float *gate, int64_t *room,
 
 /* (O16), (O17) As refine() of hypothesis_cpu.c, of a block. */
 static __device__ void refine(struct hypothesis *own, int64_t *room, const struct surface *s,
-                              const struct object_point *point, uint32_t n,
+                              const struct object_point *point, uint32_t n, int is_coarse,
                               const struct hypothesis_params *p)
 {
     int64_t tally[HYPOTHESIS_TALLY];
@@ -147,7 +147,7 @@ static __device__ void refine(struct hypothesis *own, int64_t *room, const struc
         !run_rounds(&own->T_co, &gate, room, s, point, n, 1, p->last, p))
         return;
     count(tally, NULL, room, s, point, n, &own->T_co, 1, p->close_m);
-    hypothesis_judge(own, tally, p);
+    hypothesis_judge(own, tally, is_coarse, p);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(THREADS)
 
     if (!own.votes)
         return;
-    refine(&own, room, &s, h.l.point + from, n, &p);
+    refine(&own, room, &s, h.l.point + from, n, h.l.is_coarse[object], &p);
     if (threadIdx.x == 0)
         *at = own;
 }

@@ -19,6 +19,7 @@ extern "C" {
 struct hypothesis_library {
     const struct rigid *T_ob;         /* [tensors] */
     const struct vec3 *middle;        /* [objects] */
+    const uint8_t *is_coarse;         /* [objects] */
     const struct object_point *point; /* those of all objects, one after the other */
     const uint32_t *first;            /* [objects + 1] where an object's begin */
     uint32_t n_objects;

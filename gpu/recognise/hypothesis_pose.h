@@ -324,16 +324,17 @@ GPU_HD static inline int hypothesis_holds(const int64_t tally[HYPOTHESIS_TALLY],
 /* (O17) The verdict on a refined pose: fills in what the picture says. h->points stays 0: it does
  * not show the object there. */
 GPU_HD static inline void hypothesis_judge(struct hypothesis *h,
-                                           const int64_t tally[HYPOTHESIS_TALLY],
+                                           const int64_t tally[HYPOTHESIS_TALLY], int is_coarse,
                                            const struct hypothesis_params *p)
 {
     struct hypothesis_view v = hypothesis_view_of(tally);
+    float least = is_coarse ? p->coarse : p->score;
 
     if (v.supported == 0)
         return;
     h->score = hypothesis_score(&v);
     h->support = (float)v.supported / (float)v.facing;
-    if ((int)v.supported >= p->points && h->score >= p->score && h->support >= p->visible &&
+    if ((int)v.supported >= p->points && h->score >= least && h->support >= p->visible &&
         hypothesis_holds(tally, p))
         h->points = v.supported;
 }

@@ -88,15 +88,18 @@ int library_new(struct library *l, const struct object *const *objects, uint32_t
     if ((rc = count(l, err)))
         return rc;
     l->middle = calloc(n, sizeof *l->middle);
+    l->is_coarse = calloc(n, sizeof *l->is_coarse);
     l->tensor = calloc((size_t)l->n_tensors + 1, sizeof *l->tensor);
     l->from = calloc((size_t)l->n_tensors + 1, sizeof *l->from);
     l->entry = calloc((size_t)l->n_entries + 1, sizeof *l->entry);
-    if (!l->middle || !l->tensor || !l->from || !l->entry) {
+    if (!l->middle || !l->is_coarse || !l->tensor || !l->from || !l->entry) {
         library_free(l);
         return err_set(err, ERR_MEMORY, "no memory for a library of %u tensors", l->n_tensors);
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         l->middle[i] = middle_of(objects[i]);
+        l->is_coarse[i] = objects[i]->is_coarse;
+    }
     sort(l);
     return 0;
 }
@@ -104,6 +107,7 @@ int library_new(struct library *l, const struct object *const *objects, uint32_t
 void library_free(struct library *l)
 {
     free(l->middle);
+    free(l->is_coarse);
     free(l->tensor);
     free(l->from);
     free(l->entry);

@@ -27,6 +27,7 @@ struct library {
     uint32_t n_points, most_points;     /* of all objects, of the largest */
     const struct object *const *object; /* borrowed, as long as the library lives */
     struct vec3 *middle;                /* [n_objects] the mean of an object's points */
+    uint8_t *is_coarse;                 /* [n_objects] */
     struct library_tensor *tensor;      /* [n_tensors] by bin */
     const struct object_tensor **from;  /* [n_tensors] */
     uint32_t *entry;                    /* [n_entries] of tensors, roots in place of areas */

@@ -37,6 +37,7 @@ struct object {
     char name[OBJECT_NAME_CAP];
     float unit_m, voxel; /* of tensor_params */
     uint32_t n_views;
+    uint8_t is_coarse; /* made of a cloud, whose points err by millimetres */
     size_t n_tensors, n_entries, n_points;
     size_t cap_tensors, cap_entries, cap_points;
     struct object_tensor *tensor;

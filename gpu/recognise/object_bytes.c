@@ -11,6 +11,7 @@
 #define HEAD SECTION_TAG('G', 'O', 'B', 'J')
 #define TENSORS SECTION_TAG('G', 'O', 'T', 'E')
 #define POINTS SECTION_TAG('G', 'O', 'P', 'T')
+#define COARSE SECTION_TAG('G', 'O', 'C', 'O') /* empty, and there if the object is coarse */
 #define VERSION 1
 #define HEAD_BYTES (OBJECT_NAME_CAP + 24)
 #define TENSOR_BYTES 60 /* without its entries */
@@ -26,7 +27,7 @@ static size_t tensors_bytes(const struct object *o)
 size_t object_bytes(const struct object *o)
 {
     return section_bytes(HEAD_BYTES) + section_bytes(tensors_bytes(o)) +
-           section_bytes(o->n_points * POINT_BYTES);
+           section_bytes(o->n_points * POINT_BYTES) + (o->is_coarse ? section_bytes(0) : 0);
 }
 
 static void put_vec3(struct bytes_writer *w, struct vec3 v)
@@ -78,6 +79,8 @@ void object_pack(uint8_t *out, const struct object *o)
         put_vec3(&w, o->point[i].normal);
     }
     section_close(out, &at, POINTS, VERSION, 0, o->n_points * POINT_BYTES);
+    if (o->is_coarse)
+        section_close(out, &at, COARSE, VERSION, SECTION_OPTIONAL, 0);
 }
 
 static struct vec3 get_vec3(struct bytes_reader *r)
@@ -204,6 +207,7 @@ int object_unpack(struct object *o, const uint8_t *row, size_t len, struct err *
     static int (*const unpack[])(struct object *, const struct section *,
                                  struct err *) = {unpack_head, unpack_tensors, unpack_points};
     static const uint32_t tag[] = {HEAD, TENSORS, POINTS};
+    struct section coarse;
     int rc = 0;
 
     *o = (struct object){0};
@@ -218,5 +222,7 @@ int object_unpack(struct object *o, const uint8_t *row, size_t len, struct err *
     }
     if (rc)
         object_free(o);
+    else
+        o->is_coarse = section_find(&coarse, row, len, COARSE);
     return rc;
 }

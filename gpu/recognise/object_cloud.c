@@ -240,6 +240,8 @@ int object_add_cloud(struct object *o, const struct object_point *point, size_t 
     mesh = (struct object_mesh){s.xyz, s.n_corners, s.corner, s.n_triangles, 1};
     if (rc == 0)
         rc = object_add_mesh(o, &mesh, &coarse, tp, err);
+    if (rc == 0)
+        o->is_coarse = 1;
     patches_free(&s);
     return rc;
 }

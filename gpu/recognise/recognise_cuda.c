@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES 26
+#define PIECES 27
 
 struct recognise_cuda {
     struct recognise_config config;
@@ -91,6 +91,7 @@ static int take_library(struct recognise_cuda *r, const struct library *l, struc
         T_ob[i] = l->from[i]->T_ob;
     if (rc == 0 && (rc = take(r, &to->T_ob, T_ob, l->n_tensors * sizeof *T_ob, err)) == 0 &&
         (rc = take(r, &to->middle, l->middle, l->n_objects * sizeof *l->middle, err)) == 0 &&
+        (rc = take(r, &to->is_coarse, l->is_coarse, l->n_objects, err)) == 0 &&
         (rc = take(r, &to->first, first, ((size_t)l->n_objects + 1) * sizeof *first, err)) == 0)
         rc = take(r, &point, NULL, first[l->n_objects] * sizeof *point, err);
     to->n_objects = l->n_objects;

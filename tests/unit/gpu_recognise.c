@@ -157,6 +157,7 @@ static void bytes(void **state)
     object_pack(row, &object[1]);
     assert_int_equal(object_unpack(&o, row, n, &err), 0);
     assert_int_equal(object_bytes(&o), n);
+    assert_false(o.is_coarse);
     object_pack(again, &o);
     assert_memory_equal(row, again, n);
     object_free(&o);
@@ -175,6 +176,17 @@ static void bytes(void **state)
         object_free(&o);
     }
     assert_true(refused > 150);
+    free(again);
+    assert_int_equal(object_unpack(&o, row, n, &err), 0);
+    o.is_coarse = 1; /* earlier builds pass over what says so */
+    n = object_bytes(&o);
+    again = malloc(n);
+    assert_non_null(again);
+    object_pack(again, &o);
+    object_free(&o);
+    assert_int_equal(object_unpack(&o, again, n, &err), 0);
+    assert_true(o.is_coarse);
+    object_free(&o);
     free(row);
     free(again);
 }
