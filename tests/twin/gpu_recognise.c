@@ -83,7 +83,7 @@ static void draw(struct shape_case *c, int k)
     struct shape_place place[3] = {{SHAPE_CUBE, shape_put(30, 0, -0.1f, 0.075f)},
                                    {SHAPE_FIGURE, shape_put(75, 0, 0.1f, 0.121f)},
                                    {SHAPE_TABLE, rigid_identity()}};
-    struct rigid T_wc = shape_around(vec3_make(0, 0, 0.08f), 20.0f * (float)k, 35, 0.7f);
+    struct rigid T_wc = shape_around(vec3_make(0, 0, 0.08f), 20.0f * (float)k, 35, 0.5f);
     shape_draw(c->depth, NULL, c->w, c->h, shape_camera_of(c->w, c->h), &T_wc, place, 3);
     shape_noise(c->depth, c->w * c->h, (uint32_t)k);
 }
