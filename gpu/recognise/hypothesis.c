@@ -6,7 +6,7 @@ struct hypothesis_params hypothesis_params_default(void)
 {
     return (struct hypothesis_params){.turn_cos = 0.94f,
                                       .move_m = 0.03f,
-                                      .tries = 24,
+                                      .tries = 40,
                                       .rounds = 16,
                                       .hopeless = 0.6f,
                                       .last = 8,

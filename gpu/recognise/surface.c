@@ -8,7 +8,7 @@
  * enough for 2 degrees at 1.5 m (tests/unit/gpu_surface.c). */
 struct surface_params surface_params_default(void)
 {
-    return (struct surface_params){6, 3.0f, 1.425e-3f, 4, 3.0f, 12.0f, 0.17f};
+    return (struct surface_params){6, 3.0f, 1.425e-3f, 3, 3.0f, 20.0f, 0.17f};
 }
 
 int surface_check(int w, int h, const struct intrinsics *K, struct err *err)

@@ -12,7 +12,7 @@
 #define SURFACE_LEAST_M 1e-3f   /* depth nearer is none */
 #define SURFACE_MOST_M 64.0f    /* depth beyond is none */
 #define SURFACE_LENGTH 2.0f     /* edges up to so many times the mean are joined in any case, */
-#define SURFACE_CHORD 0.5f      /* and normals up to so far apart: scenes without noise */
+#define SURFACE_CHORD 0.9f      /* and normals up to so far apart: scenes without noise */
 #define SURFACE_STEEP 4.0f      /* slope up to which neighbours belong to one surface */
 #define SURFACE_LONG 16.0f      /* no edge is so long */
 #define SURFACE_NEWTON 12
