@@ -420,7 +420,7 @@ GPU_HD static inline int refine_is_wanted(const struct views *v)
  * measures itself; -1: nothing. T takes points of the other's camera to the swept one's. */
 #define REFINE_BIN_ONE 512.0f /* bins of an octave; VIEWS_SCALES of them around 0 */
 #define REFINE_SCALE_HALF 500u
-#define REFINE_SCALE_TAKE 0.8f
+#define REFINE_SCALE_TAKE 0.7f
 #define REFINE_SCALE_LEAST 0.0144f /* log2 (1 %): no more than the median's own noise */
 #define REFINE_EVERY 5
 
