@@ -1,8 +1,8 @@
 /*
  * follow_cuda.cu - tracks and the path (gpu/track) as part of line mono's motion pass
  *
- * Grid:    a thread a frame: where the camera is if it is lost (M2). The rest is that of
- *          track_cuda_run() and path_cuda_run().
+ * Grid:    a thread a frame: where the camera is if it is lost (M2); then that of track_cuda_run()
+ *          and path_cuda_run(); then (blocks of pixels, frames), a thread a pixel: (P11)
  */
 #include "gpu/mono/scan_cuda.cuh"
 
@@ -13,6 +13,20 @@ static __global__ void guess_kernel(const struct frame_cuda *frames)
     const struct frame_cuda *f = &frames[blockIdx.y];
     if (f->s && f->path.p && threadIdx.x == 0)
         f->s->T_guess = motion_guess(f, f->s);
+}
+
+/* A sensor's depth is metres already. */
+static __global__ void correct_kernel(const struct frame_cuda *frames)
+{
+    scan_begin();
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    struct session_dev *s = f->s;
+    uint32_t pixel = blockIdx.x * SCAN_BLOCK + threadIdx.x;
+    if (scan_idle(s, blockIdx.x) || !f->path.p || s->trust || pixel >= s->n_pixels)
+        return;
+    s->depth[pixel] *= f->path.p->told.correction;
+    if (f->depth_out)
+        f->depth_out[pixel] = s->depth[pixel];
 }
 
 int follow_cuda(const struct pass_cuda *p, struct err *err)
@@ -32,5 +46,9 @@ int follow_cuda(const struct pass_cuda *p, struct err *err)
     rc = scan_launch(SCAN_BEHIND_ANY, guess_kernel, 1, 32, p, err);
     if (rc == 0)
         rc = track_cuda_run(&b, err);
-    return rc ? rc : path_cuda_run(&frames->path, sizeof *frames, p->n, p->stream, err);
+    if (rc == 0)
+        rc = path_cuda_run(&frames->path, sizeof *frames, p->n, p->stream, err);
+    return rc ? rc
+              : scan_launch(SCAN_BEHIND_ANY, correct_kernel, scan_blocks(p->pixels_max), SCAN_BLOCK,
+                            p, err);
 }

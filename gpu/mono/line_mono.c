@@ -128,10 +128,10 @@ static const struct gpu_stage stages[] = {
     {"depth", depth_cpu_run, "the depth network's input", "depth"},
     /* the frame's own depth sensor, moved into the network's picture (S1)-(S5) */
     {"sensor", sensor_cpu_run, "the sensor's picture, depth, mask", "depth, its trust"},
-    /* as given; or from tracks (P1)-(P10); or the last pose moved by the network's word (M1)-(M4)
+    /* as given; or from tracks (P1)-(P11); or the last pose moved by the network's word (M1)-(M4)
      */
     {"motion", motion_cpu_run, "the given pose, colours, depth, the motion network's input",
-     "the pose"},
+     "the pose; from tracks, depth of its scale"},
     /* frames with poses: corrected by keyframes, which become final with views of both sides
      * (V1)-(V13) */
     {"views", views_cpu_run, "colours, depth, pose", "the view that is fused"},

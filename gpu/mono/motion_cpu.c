@@ -35,7 +35,8 @@ static int learned_pose(struct session_cpu *s, const struct gpu_frame *f, struct
     return rc;
 }
 
-/* (P9) The pose of tracks; where they are lost, *T_wc stays. */
+/* (P9) The pose of tracks; where they are lost, *T_wc stays. (P11) The network's depth becomes the
+ * path's; a sensor's is metres already. */
 static void follow(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_wc)
 {
     const struct track_frame pictures = {s->rgb, f->mask, f->restart};
@@ -45,6 +46,8 @@ static void follow(struct session_cpu *s, struct gpu_frame *f, struct rigid *T_w
     track_cpu(s->track, &pictures);
     path_cpu(s->path, s->track, &now);
     motion_follow(T_wc, &f->result.tracks, s->path);
+    for (uint32_t i = 0; !s->trust && i < s->n_pixels; i++)
+        s->depth[i] *= s->path->told.correction;
 }
 
 int motion_cpu_run(struct gpu_item *item, struct err *err)

@@ -112,6 +112,7 @@ GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *t
     told->n_inliers = p->told.n_inliers;
     told->error_px = p->told.error_px;
     told->log_scale = p->told.log_scale;
+    told->log_sigma = p->told.log_sigma;
     if (p->told.state == PATH_FOUND)
         *T_wc = path_T_wc_of(&p->T);
 }

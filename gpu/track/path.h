@@ -11,7 +11,7 @@
  *          landmarks has PATH_PARTS parts, which are added in one order, in double: both give the
  *          same bits.
  * Memory:  all of it is laid out when the session is made.
- * Maths:   MATH.md (P1)-(P10)
+ * Maths:   MATH.md (P1)-(P11)
  */
 #ifndef RECOND_GPU_TRACK_PATH_H
 #define RECOND_GPU_TRACK_PATH_H
@@ -88,6 +88,8 @@ struct path_told {
     uint32_t n_landmarks, n_inliers, is_keyframe;
     float error_px;  /* of the inliers, root mean square */
     float log_scale; /* ln of the network's depth over the landmarks' */
+    float log_sigma; /* its standard error, as (P4) has it; 0: the frame's tracks did not say */
+    float correction; /* times this the network's depth is the path's (P11) */
 };
 
 /* One frame. */
@@ -149,7 +151,7 @@ struct rigid path_T_wc(const struct path *p);
  *
  * In/out:  p; p->told is the frame's
  * In:      t: after track_cpu() of the frame; f
- * Maths:   MATH.md (P1)-(P10)
+ * Maths:   MATH.md (P1)-(P11)
  * Twins:   path_cpu.c, path_cuda.cu (tests/twin/gpu_track.c)
  * Cost:    about 1 ms on one core, 10 ms where the frame becomes a keyframe
  */

@@ -8,7 +8,7 @@
  * Steps:   path_begin_frame(); where the frame is a keyframe PATH_ROUNDS times path_sum_system(),
  *          which waits for nothing and may have the lanes of many blocks, and path_round();
  *          path_end_frame()
- * Maths:   MATH.md (P1)-(P10)
+ * Maths:   MATH.md (P1)-(P11)
  */
 #ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
 #define RECOND_GPU_TRACK_PATH_BLOCK_H
@@ -303,14 +303,13 @@ PATH_FN void path_sum_scale(const struct path_block *b, double bias)
 
 PATH_FN void path_scale(const struct path_block *b)
 {
-    double prior = PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG);
     PATH_EACH(b, i, b->s->n)
     path_compare(b, i);
     if (b->lane == 0)
         b->s->bias = b->p->bias;
     path_wait();
     for (int step = 0; step < 5; step++) {
-        double bias = b->s->bias;
+        double bias = b->s->bias, prior = PATH_BIAS_PRIOR;
         path_sum_scale(b, bias);
         if (b->lane == 0)
             b->s->bias = bias + (b->s->sum[1] - prior * bias) / (b->s->sum[0] + prior);
@@ -547,6 +546,7 @@ PATH_FN void path_find(const struct path_block *b)
         path_square(&p->T);
         p->bias = b->s->bias;
         p->told.state = PATH_FOUND;
+        p->told.log_sigma = path_sigma(b->s->sum[0]);
     }
     path_wait();
     if (is_keyframe)
@@ -590,7 +590,7 @@ PATH_FN void path_end_frame(const struct path_block *b)
     if (p->told.is_keyframe)
         path_end_keyframe(b);
     if (b->lane == 0) {
-        p->told.log_scale = (float)p->bias;
+        path_tell_scale(&p->told, p);
         p->n_frames++;
     }
     path_wait();

@@ -2,7 +2,7 @@
  * path_point.h - what one sight of one landmark says of a pose
  *
  * In double: a path adds up what each frame errs by.
- * Maths:   MATH.md (P1)-(P10)
+ * Maths:   MATH.md (P1)-(P11)
  */
 #ifndef RECOND_GPU_TRACK_PATH_POINT_H
 #define RECOND_GPU_TRACK_PATH_POINT_H
@@ -19,6 +19,9 @@
     1.0 /* of an error in a keyframe that is this large half the weight is left */
 #define PATH_DEPTH_LOG 0.2 /* what a depth errs by, beside its keyframe's scale */
 #define PATH_BIAS_LOG 0.15 /* what a keyframe's scale errs by */
+#define PATH_BIAS_PRIOR \
+    (PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG)) /* in landmarks */
+#define PATH_CORRECTED_LOG 1.0 /* a frame's depth is corrected by as much, at most */
 #define PATH_INLIER_PX 2.0
 #define PATH_OUTLIER_PX 3.0 /* of what any keyframe saw of a landmark */
 #define PATH_INLIERS 20     /* of a frame that is found, at least, and a third of its landmarks */
@@ -76,6 +79,20 @@ GPU_HD static inline double path_exp(double x)
     for (int i = 0; i < 6; i++)
         e *= e;
     return e;
+}
+
+/* (P4) The standard error of a scale whose depths have this weight together. */
+GPU_HD static inline float path_sigma(double weight)
+{
+    return (float)(PATH_DEPTH_LOG / sqrt(weight + PATH_BIAS_PRIOR));
+}
+
+/* (P11) A frame's depth is corrected by the scale of the last keyframe: its own, if it is one. */
+GPU_HD static inline void path_tell_scale(struct path_told *told, const struct path *p)
+{
+    double b = p->keyframe[p->order[p->n_kept - 1]].bias, most = PATH_CORRECTED_LOG;
+    told->log_scale = (float)p->bias;
+    told->correction = (float)path_exp(-(b < -most ? -most : b > most ? most : b));
 }
 
 GPU_HD static inline void path_apply(double to[3], const struct path_pose *T, const double p[3])

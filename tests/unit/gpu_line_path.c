@@ -24,7 +24,7 @@ static struct gpu_session_config config(int tracks)
     return c;
 }
 
-/* Frame i of the walk of views_case.h, without its pose. */
+/* Frame i of the walk of views_case.h, without its pose. Its depth becomes the path's (P11). */
 static void put(struct line *l, int i, int restart)
 {
     struct views_case scene;
@@ -38,9 +38,11 @@ static void put(struct line *l, int i, int restart)
     l->f.K = scene.frame.K;
     l->f.restart = restart;
     assert_int_equal(session_cpu_put_depth(l->s, scene.depth, NULL), 0);
-    views_case_close(&scene);
     if (gpu_submit(l->g, &gpu_line_mono, &item, 1, &err) || gpu_wait(l->g, &item, 1, &err))
         fail_msg("%s", err.text);
+    for (int k = 0; k < W * H && l->cpu->path; k++)
+        assert_true(l->cpu->depth[k] == scene.depth[k] * l->cpu->path->told.correction);
+    views_case_close(&scene);
 }
 
 /* Metres between a frame's pose and the truth, from that of the walk's first frame on. */

@@ -1,4 +1,4 @@
-/* A path from tracks (P1)-(P9): its arithmetic by hand, a drawn walk whose truth is known, and what
+/* A path from tracks (P1)-(P11): its arithmetic by hand, a drawn walk whose truth is known, and what
  * no path can be made of. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -186,6 +186,48 @@ static void scales_of_frames_are_found(void **state)
     print_message("# %.3f m off at most, %.3f between scales\n", (double)worst, (double)apart);
     assert_true(worst < 0.2f);
     assert_true(fabsf(apart - logf(1.1f / 0.9f)) < 0.06f);
+    close_rig(&r);
+}
+
+/* 98.22 depths of noise 0.2 beside a prior of 16/9: 0.2 / 10. Depth of a keyframe that is seen 25 %
+ * too deep times 0.8; a later frame has the keyframe's, and e is the most. */
+static void a_scale_by_hand(void **state)
+{
+    struct path p = {.n_kept = 2, .order = {1, 0}};
+    struct path_told told;
+    (void)state;
+    assert_float_equal(path_sigma(100.0 - 16.0 / 9.0), 0.02f, 1e-7f);
+    p.keyframe[0].bias = log(1.25);
+    p.keyframe[1].bias = -3;
+    p.bias = 0.5;
+    path_tell_scale(&told, &p);
+    assert_float_equal(told.log_scale, 0.5f, 1e-7f);
+    assert_float_equal(told.correction, 0.8f, 1e-6f);
+    p.order[1] = 1;
+    path_tell_scale(&told, &p);
+    assert_float_equal(told.correction, 2.7182818f, 1e-5f);
+}
+
+/* A lost frame has the last scale, and no error of its own. */
+static void the_lost_keep_the_scale(void **state)
+{
+    struct rig r;
+    float last;
+    (void)state;
+    open_rig(&r);
+    for (int i = 0; i < 12; i++) {
+        views_case_draw(&r.scene, i, i < 6 ? 1.0f : 1.2f);
+        (void)put(&r, 0);
+        assert_true((r.p.told.log_sigma > 0) == (i > 0));
+        assert_true(r.p.told.log_sigma < 0.05f);
+    }
+    last = r.p.told.correction;
+    assert_true(last < 0.97f);
+    memset(r.scene.rgb, 128, 3 * (size_t)W * H);
+    assert_int_equal(put(&r, 0), PATH_LOST);
+    assert_true(r.p.told.log_sigma == 0);
+    assert_float_equal(r.p.told.correction, expf(-r.p.told.log_scale), 1e-6f);
+    assert_float_equal(r.p.told.correction, last, 0.02f);
     close_rig(&r);
 }
 
@@ -382,6 +424,8 @@ int main(void)
         cmocka_unit_test(depths_of_edges_do_not_count),
         cmocka_unit_test(walk_is_followed),
         cmocka_unit_test(scales_of_frames_are_found),
+        cmocka_unit_test(a_scale_by_hand),
+        cmocka_unit_test(the_lost_keep_the_scale),
         cmocka_unit_test(frozen_stands_still),
         cmocka_unit_test(nothing_to_see_is_lost),
         cmocka_unit_test(swapped_frames_are_followed),
