@@ -86,9 +86,9 @@ enum path_state {
 struct path_told {
     uint32_t state; /* enum path_state */
     uint32_t n_landmarks, n_inliers, is_keyframe;
-    float error_px;  /* of the inliers, root mean square */
-    float log_scale; /* ln of the network's depth over the landmarks' */
-    float log_sigma; /* its standard error, as (P4) has it; 0: the frame's tracks did not say */
+    float error_px;   /* of the inliers, root mean square */
+    float log_scale;  /* ln of the network's depth over the landmarks' */
+    float log_sigma;  /* its standard error, as (P4) has it; 0: the frame's tracks did not say */
     float correction; /* times this the network's depth is the path's (P11) */
 };
 
