@@ -407,7 +407,7 @@ struct gpu_tracks {
     uint32_t n_landmarks, n_inliers; /* of tracks; of them those that agree with the pose */
     float error_px;                  /* of the inliers, root mean square */
     float log_scale;                 /* ln of the network's depth over the landmarks' ... */
-    float log_sigma; /* ... its standard error; 0: no tracks said it of this frame */
+    float log_sigma;                 /* ... its standard error; 0: tracks did not say it */
 };
 
 struct gpu_result {

@@ -1,5 +1,5 @@
-/* A path from tracks (P1)-(P11): its arithmetic by hand, a drawn walk whose truth is known, and what
- * no path can be made of. */
+/* A path from tracks (P1)-(P11): its arithmetic by hand, a drawn walk whose truth is known, and
+ * what no path can be made of. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
