@@ -1,6 +1,8 @@
 /* A session that is closed goes through its closing rounds before it says so: in a process that
  * nothing happens to, in one that dies meanwhile, in one that has no time, on a device that
  * fails. */
+#include "daemon/core_internal.h"
+#include "daemon/work/frame_end.h"
 #include "tests/support/store_rig.h"
 
 #define WAITING 12 /* keyframes, in each session */
@@ -75,6 +77,30 @@ static void rounds_come_before_closed(void **state)
         rig_read_all(&c);
     assert_int_equal(fake_gpu_plan.rounds, WAITING); /* all of it was sent by then */
     assert_int_equal(cloud_hash(c.cloud), wait_closed(&r, id).hash);
+    rig_disconnect(&c);
+    rig_close(&r);
+}
+
+/* A thread that was about to settle it when it was told to close. */
+static void nothing_closes_it_before_its_rounds(void **state)
+{
+    static struct rig_client c;
+    struct session *s;
+    char id[API_ID_CAP];
+    struct rig r;
+
+    (void)state;
+    rig_open(&r);
+    atomic_store(&fake_gpu_plan.waiting, WAITING);
+    begin(&r, &c, id, SESSION_JOURNAL_OFF);
+    s = registry_find(r.core->registry, id);
+    assert_non_null(s);
+    session_close(s);
+    assert_false(session_settle(s));
+    frame_end_settle(s);
+    session_unref(s);
+    (void)wait_closed(&r, id);
+    assert_int_equal(fake_gpu_plan.rounds, WAITING);
     rig_disconnect(&c);
     rig_close(&r);
 }
@@ -229,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_come_before_closed),
+        cmocka_unit_test(nothing_closes_it_before_its_rounds),
         cmocka_unit_test(some_sessions_have_none),
         cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
         cmocka_unit_test(who_has_no_time_does_without),
