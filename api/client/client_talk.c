@@ -1,5 +1,7 @@
 #include "api/client/client_talk.h"
 
+#include "api/client/client_reach.h"
+
 #include "api/client/client_retry.h"
 #include "proto/array.h"
 #include "proto/bytes.h"
@@ -32,8 +34,9 @@ struct client_talk {
     struct cloud *cloud;
     struct client_stream_stats stats;
     /* of the whole stream */
-    bool has_sync, end_wanted, any_seq, any_ready, cloud_changed;
-    uint64_t sync_revision, best_revision, last_seq, order, progress;
+    bool end_wanted, any_seq, any_ready, cloud_changed;
+    struct client_reach reach;
+    uint64_t last_seq, order, progress;
     struct slot slots[CLIENT_WINDOW_MAX];
     int kept; /* slots that are not free */
     struct cameras cameras;
@@ -109,16 +112,6 @@ static uint32_t u32_at(const uint8_t *msg, size_t at)
     return bytes_get_u32(&r);
 }
 
-/* Counts as progress where the cloud is further than it ever was; what is only repeated after a
- * lost connection does not count. */
-static void note_revision(struct client_talk *t)
-{
-    if (cloud_revision(t->cloud) <= t->best_revision)
-        return;
-    t->best_revision = cloud_revision(t->cloud);
-    t->progress++;
-}
-
 static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struct err *err)
 {
     uint32_t epoch = cloud_epoch(t->cloud);
@@ -129,24 +122,23 @@ static int on_block(struct client_talk *t, const uint8_t *msg, size_t len, struc
     rc = cloud_apply(t->cloud, msg, len, err);
     op = len ? msg[0] : 0;
     if (rc == ERR_STATE) { /* the mirror is not what the server takes it for */
-        t->has_sync = false;
+        t->reach.any = false;
         return err_set(err, ERR_END, "a block does not fit the mirror, which is fetched anew");
     }
     if (rc)
         return rc;
     if (op == DELTA_CLEAR) {
-        t->has_sync = false;
-        if (cloud_epoch(t->cloud) != epoch)
-            t->best_revision = 0;
+        client_reach_clear(&t->reach, cloud_epoch(t->cloud) != epoch);
     } else if (op == DELTA_PUT || op == DELTA_DELETE || op == DELTA_PATCH) {
         t->stats.blocks++;
         if (op != DELTA_DELETE)
             t->stats.points_received +=
                 u32_at(msg, 40); /* n_added; cloud_apply() checked the length */
+        t->progress += client_reach_block(&t->reach, &t->ready, msg);
     }
     t->stats.block_bytes += len;
     t->cloud_changed = true;
-    note_revision(t);
+    t->progress += client_reach_revision(&t->reach, cloud_revision(t->cloud));
     return 0;
 }
 
@@ -235,9 +227,10 @@ static void on_sync(struct client_talk *t, const struct control_sync *said)
 
     /* A mirror that differs from the server's cannot be continued: the next connection starts a new
      * one. */
-    t->has_sync = equal;
     if (equal)
-        t->sync_revision = said->revision;
+        t->progress += client_reach_sync(&t->reach, said->revision);
+    else
+        t->reach.any = false;
     if (t->config.on_sync)
         t->config.on_sync(t->config.ctx, said, equal);
     if (t->viewing) /* all frames were answered on an earlier connection */
@@ -335,9 +328,9 @@ static int say_start(struct client_talk *t, struct client_talk_message *out, str
     m.start.pose = t->config.pose;
     m.start.features = CONTROL_FEATURES_HERE;
     m.start.depth_every = t->config.depth_every;
-    m.start.resume = t->has_sync;
+    m.start.resume = t->reach.any;
     m.start.epoch = cloud_epoch(t->cloud);
-    m.start.revision = t->sync_revision;
+    m.start.reach = t->reach.at;
     t->start_sent = true;
     return say(t, &m, out, err);
 }

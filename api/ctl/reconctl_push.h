@@ -93,6 +93,7 @@ struct reconctl_push_job {
     int exit; /* enum reconctl_exit */
     struct err err;
     struct client_stream_stats stats;
+    struct control_sync sync; /* the last one; what the document says may be ahead of it */
     uint64_t hash, server_hash, export_hash, n_points, server_points, broken;
     struct {
         uint64_t received, used, dropped, refused, keyframes;

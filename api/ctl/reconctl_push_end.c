@@ -79,13 +79,12 @@ static int close_session(struct reconctl_push_job *j)
 static int verify_open(struct reconctl_push_job *j)
 {
     const struct cloud *cloud = client_stream_cloud(j->stream);
-    uint64_t said = j->server_hash, points = j->server_points;
     int rc = get_session(j);
 
-    j->server_hash = j->export_hash = said;
-    j->server_points = points;
-    j->hash = j->hash_equal ? said : cloud_hash(cloud);
-    j->n_points = j->hash_equal ? points : cloud_points(cloud);
+    j->server_hash = j->export_hash = j->sync.hash;
+    j->server_points = j->sync.points;
+    j->hash = j->hash_equal ? j->sync.hash : cloud_hash(cloud);
+    j->n_points = j->hash_equal ? j->sync.points : cloud_points(cloud);
     client_stream_get_stats(j->stream, &j->stats);
     return rc;
 }

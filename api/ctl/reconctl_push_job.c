@@ -82,8 +82,7 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool hash_equal)
     struct reconctl_push_job *j = ctx;
 
     j->hash_equal = hash_equal;
-    j->server_hash = sync->hash;
-    j->server_points = sync->points;
+    j->sync = *sync;
 }
 
 static void on_ended(void *ctx, bool closed)

@@ -161,7 +161,7 @@ uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t fi
     all = cloud_blocks(m->cloud);
     for (; n < cap && first + n < all; n++) {
         struct cloud_block b = cloud_block(m->cloud, first + n);
-        entries[n] = (struct mirror_entry){b.revision, b.n};
+        entries[n] = (struct mirror_entry){b.name, b.revision, b.n, first + n};
     }
     pthread_mutex_unlock(&m->lock);
     return n;

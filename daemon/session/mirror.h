@@ -62,10 +62,11 @@ struct mirror_summary {
 };
 void mirror_summary(struct mirror *m, struct mirror_summary *s);
 
-/* Revision and size of blocks [first, first + cap); returns how many there were. */
+/* What blocks [first, first + cap) are; returns how many there were. */
 struct mirror_entry {
+    struct cloud_name name;
     uint64_t revision;
-    uint32_t n_points;
+    uint32_t n_points, index;
 };
 uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap);
 

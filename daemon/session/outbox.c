@@ -1,6 +1,7 @@
 #include "daemon/session/outbox.h"
 
 #include "daemon/session/corrections.h"
+#include "daemon/session/missing.h"
 #include "daemon/session/things_due.h"
 #include "proto/wire/result.h"
 
@@ -166,37 +167,36 @@ void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 }
 
 /* Marks every block that the client lacks. Commits that come meanwhile mark theirs themselves. */
-static void mark_missing(struct outbox *o, uint64_t has_revision)
+static void mark_missing(struct outbox *o, const struct control_reach *has)
 {
-    struct mirror_entry entries[256];
     struct mirror_summary now;
-    uint32_t first = 0, n;
-
+    struct mirror_entry *list;
+    uint32_t n;
     mirror_summary(o->mirror, &now);
-    while ((n = mirror_list(o->mirror, entries, first, 256)) > 0) {
-        pthread_mutex_lock(&o->lock);
-        for (uint32_t i = 0; i < n; i++) {
-            if (entries[i].revision <= has_revision) {
-                if (reserve(o, first + i))
-                    o->held[first + i] = entries[i].revision;
-            } else if (entries[i].n_points || has_revision) {
-                mark_one(o, first + i);
-            }
-        }
-        pthread_mutex_unlock(&o->lock);
-        first += n;
-    }
+    list = missing_list(o->mirror, &n);
     pthread_mutex_lock(&o->lock);
+    o->broken |= !list;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mirror_entry *e = &list[i];
+        if (control_reaches(has, e->revision, &e->name)) {
+            if (reserve(o, e->index))
+                o->held[e->index] = e->revision;
+        } else if (e->n_points || has->revision) {
+            mark_one(o, e->index);
+        }
+    }
     if (now.revision > o->marked)
         o->marked = now.revision;
     pthread_mutex_unlock(&o->lock);
+    free(list);
 }
 
 int outbox_start(struct outbox *o, const struct control_ready *ready,
                  const struct control_start *start, struct err *err)
 {
+    static const struct control_reach nothing = {0};
     bool again, resumes = start->resume && start->epoch == o->epoch &&
-                          start->revision <= ready->revision && start->revision > 0;
+                          start->reach.revision <= ready->revision && start->reach.revision > 0;
 
     pthread_mutex_lock(&o->lock);
     again = o->started;
@@ -210,7 +210,7 @@ int outbox_start(struct outbox *o, const struct control_ready *ready,
     pthread_mutex_unlock(&o->lock);
     if (again)
         return err_at(err, ERR_STATE, "/op", "this client has started already");
-    mark_missing(o, resumes ? start->revision : 0);
+    mark_missing(o, resumes ? &start->reach : &nothing);
     pthread_mutex_lock(&o->lock);
     again = o->broken;
     pthread_mutex_unlock(&o->lock);

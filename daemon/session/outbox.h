@@ -38,7 +38,8 @@ void outbox_free(struct outbox **o);
  *
  * In:      ready: what the client is answered; start: what it said
  * After:   next come `ready`, then a `clear` unless it resumes this epoch, then the blocks that it
- *          lacks
+ *          lacks: those that did not change since, by the revision and the name of each, so that a
+ *          client which is cut off among them may go on behind the last one
  * Returns: 0; ERR_STATE: started already; ERR_MEMORY
  */
 MUST_CHECK int outbox_start(struct outbox *o, const struct control_ready *ready,

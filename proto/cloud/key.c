@@ -92,6 +92,20 @@ bool key_get_name(struct bytes_reader *r, struct cloud_name *name)
     return in_range(name->x) && in_range(name->y) && in_range(name->z);
 }
 
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+int key_compare_names(const struct cloud_name *a, const struct cloud_name *b)
+{
+    int order = compare(a->submap, b->submap);
+
+    order = order ? order : compare(a->x, b->x);
+    order = order ? order : compare(a->y, b->y);
+    return order ? order : compare(a->z, b->z);
+}
+
 uint64_t key_mix64(uint64_t v)
 {
     v += 0x9e3779b97f4a7c15ull;

@@ -53,6 +53,8 @@ void key_position(struct cloud_name name, uint64_t key, int32_t p_q[3]);
  * coordinates. */
 void key_put_name(struct bytes_writer *w, const struct cloud_name *name);
 bool key_get_name(struct bytes_reader *r, struct cloud_name *name);
+/* Below 0, 0 or above 0: the order of names, by submap, then x, y, z. */
+int key_compare_names(const struct cloud_name *a, const struct cloud_name *b);
 
 /* splitmix64's step: each bit of v changes half of the bits that are answered. */
 uint64_t key_mix64(uint64_t v);

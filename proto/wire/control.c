@@ -15,7 +15,7 @@ static const char *const role_names[] = {"ingest", "view", NULL};
 static const char *const pose_names[] = {"opengl", "cv", NULL}; /* enum frame_pose_convention */
 static const char *const action_names[] = {"resume", "reconnect", "disconnect", NULL};
 static const char *const feature_names[CONTROL_FEATURES] = {
-    "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds", "lenses"};
+    "parts", "depth_out", "pace", "depth_in", "sources", "poses", "worlds", "lenses", "order"};
 
 /* ------------------------------------------------------------------------------- parsing */
 
@@ -107,6 +107,37 @@ static void get_source(const struct json_at *at, char source[CONTROL_SOURCE_CAP]
         json_note(at, "source", "must be 1 to %d of a-z, 0-9 and -", CONTROL_SOURCE_CAP - 1);
 }
 
+bool control_reaches(const struct control_reach *r, uint64_t revision,
+                     const struct cloud_name *name)
+{
+    return revision < r->revision ||
+           (revision == r->revision && (!r->part || key_compare_names(name, &r->block) <= 0));
+}
+
+/* The name of a block: submap, x, y, z. */
+static void get_block(const struct json_at *at, struct control_reach *reach)
+{
+    const struct json *list = json_member(at->map, "block");
+    int64_t v[4];
+    bool good = json_count(list) == 4;
+
+    if (!list)
+        return;
+    for (size_t i = 0; i < 4 && good; i++) {
+        const struct json *item = json_item(list, i);
+
+        v[i] = json_i64(item);
+        good = json_kind(item) == JSON_KIND_INTEGER && v[i] >= (i ? KEY_BLOCK_MIN : 0) &&
+               v[i] <= (i ? KEY_BLOCK_MAX : UINT32_MAX);
+    }
+    if (!good) {
+        json_note(at, "block", "must be a submap and x, y, z of one of its blocks");
+        return;
+    }
+    reach->part = true;
+    reach->block = (struct cloud_name){(uint32_t)v[0], (int32_t)v[1], (int32_t)v[2], (int32_t)v[3]};
+}
+
 static void parse_start(const struct json_at *at, struct control_start *start)
 {
     struct json_at resume;
@@ -126,7 +157,8 @@ static void parse_start(const struct json_at *at, struct control_start *start)
         json_require(&resume, "epoch");
         json_require(&resume, "revision");
         get_u32(&resume, "epoch", &start->epoch);
-        json_get_u64(&resume, "revision", &start->revision, 0, INT64_MAX);
+        json_get_u64(&resume, "revision", &start->reach.revision, 0, INT64_MAX);
+        get_block(&resume, &start->reach);
         start->resume = true;
     }
 }
@@ -364,7 +396,15 @@ static void write_start(struct json_writer *w, const struct control_start *start
     if (start->resume) {
         json_open_map(w, "resume");
         json_put_u64(w, "epoch", start->epoch);
-        json_put_u64(w, "revision", start->revision);
+        json_put_u64(w, "revision", start->reach.revision);
+        if (start->reach.part) {
+            json_open_list(w, "block");
+            json_put_u64(w, NULL, start->reach.block.submap);
+            json_put_i64(w, NULL, start->reach.block.x);
+            json_put_i64(w, NULL, start->reach.block.y);
+            json_put_i64(w, NULL, start->reach.block.z);
+            json_close(w);
+        }
         json_close(w);
     }
 }

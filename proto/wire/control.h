@@ -4,7 +4,7 @@
  * Client to server
  *   {"op":"start","role":"ingest"|"view","codecs":["deflate-raw","raw"],
  *    "source":"main","pose":"opengl"|"cv","features":["parts"],"depth":true|{"every":N},
- *    "resume":{"epoch":E,"revision":R}}
+ *    "resume":{"epoch":E,"revision":R,"block":[submap,x,y,z]}}
  *                   first message; all but role and codecs are optional
  *   {"op":"camera","id":1,"model":"pinhole","width":W,"height":H,"params":[fx,fy,cx,cy],
  *    "rig":[qx,qy,qz,qw,tx,ty,tz]}             what parts name by its id; rig is optional
@@ -82,6 +82,7 @@ enum control_feature {
     CONTROL_POSES_OUT, /* "poses": poses that are corrected later are told */
     CONTROL_PLACES,    /* "worlds": where submaps lie is told, and which have no place */
     CONTROL_LENSES,    /* "lenses": cameras of every model are computed */
+    CONTROL_ORDER,     /* "order": blocks come in order, so `resume` may name one */
     CONTROL_FEATURES
 };
 #define CONTROL_FEATURES_HERE ((1u << CONTROL_FEATURES) - 1)
@@ -119,6 +120,14 @@ enum control_reason {
     CONTROL_REASONS
 };
 
+/* How much of a cloud a client holds: the blocks that changed last up to `revision`; in part: of
+ * that revision those up to `block`, in the order of their names. */
+struct control_reach {
+    uint64_t revision;
+    bool part;
+    struct cloud_name block;
+};
+
 struct control_start {
     enum control_role role;
     char source[CONTROL_SOURCE_CAP]; /* whose frames an ingest client sends; "" = "main" */
@@ -129,7 +138,7 @@ struct control_start {
     uint32_t depth_every;
     bool resume;
     uint32_t epoch;
-    uint64_t revision;
+    struct control_reach reach;
 };
 
 struct control_ready {
@@ -272,6 +281,9 @@ void control_object_write(struct json_writer *w, const struct control_object *o)
 const char *control_reason_name(enum control_reason r);
 const char *control_object_state_name(enum control_object_state s);
 bool control_source_valid(const char *name);
+/* Does a client that holds so much hold this block, which changed last at `revision`? */
+bool control_reaches(const struct control_reach *r, uint64_t revision,
+                     const struct cloud_name *name);
 
 /* A pose q x y z w, t with OpenCV camera axes becomes one with OpenGL's, and back. */
 void control_pose_swap_axes(float pose[7]);

@@ -30,7 +30,8 @@ struct book {
     int window;
     bool alive, started, ready, bye, end_wanted, end_sent, viewing, synced;
     bool unsure; /* of `synced`: a clear was perhaps in what was no message of ours */
-    uint64_t synced_revision;
+    struct control_reach reach;
+    int ordered_to; /* blocks of revisions up to this come in order; -1: in none */
     int acks_seen;
     bool ended_due;
 };
@@ -72,7 +73,7 @@ static void on_sync(void *ctx, const struct control_sync *sync, bool equal)
     b->synced = equal;
     b->unsure = false;
     if (equal)
-        b->synced_revision = sync->revision;
+        b->reach = (struct control_reach){.revision = sync->revision};
 }
 
 static void on_ended(void *ctx, bool closed)
@@ -101,6 +102,12 @@ static void check_frame(struct book *b, const struct client_talk_message *m)
     need(++b->in_flight <= b->window);
 }
 
+static bool same_reach(const struct control_reach *a, const struct control_reach *b)
+{
+    return a->revision == b->revision && a->part == b->part &&
+           (!a->part || key_compare_names(&a->block, &b->block) == 0);
+}
+
 static void check_text(struct book *b, const struct client_talk_message *m)
 {
     struct control_message c;
@@ -112,7 +119,7 @@ static void check_text(struct book *b, const struct client_talk_message *m)
         b->viewing = c.start.role == CONTROL_VIEW;
         need(b->viewing == (b->end_wanted && b->taken == b->acked));
         need(c.start.resume == b->synced || (b->unsure && !c.start.resume));
-        need(!c.start.resume || (c.start.revision == b->synced_revision &&
+        need(!c.start.resume || (same_reach(&c.start.reach, &b->reach) &&
                                  c.start.epoch == cloud_epoch(client_talk_cloud(b->talk))));
     } else { /* all that was taken has gone out before */
         need(b->end_wanted && !b->end_sent && !b->viewing);
@@ -181,11 +188,14 @@ static void say_ready(struct book *b, unsigned window, unsigned epoch, unsigned 
     m.ready.step_m = 0.001f;
     m.ready.window = window;
     m.ready.max_frame_bytes = bytes;
+    m.ready.features = bytes & 1 ? 1u << CONTROL_ORDER : 0;
+    m.ready.revision = bytes & 31;
     hear_message(b, &m);
     need(!due || b->alive || window == 0);
     need(due || !b->alive);
     if (b->alive) {
         b->ready = true;
+        b->ordered_to = bytes & 1 ? (int)(bytes & 31) : -1;
         b->window = window < CLIENT_WINDOW_MAX ? (int)window : CLIENT_WINDOW_MAX;
     }
 }
@@ -259,6 +269,10 @@ static void say_block(struct book *b, struct input *in)
         hear(b, true, msg, len);
     if (b->alive && d.op == DELTA_CLEAR)
         b->synced = false;
+    else if (b->alive && (int)d.revision <= b->ordered_to) {
+        b->synced = true;
+        b->reach = (struct control_reach){d.revision, true, d.name};
+    }
 }
 
 static void say_bye(struct book *b, unsigned how)

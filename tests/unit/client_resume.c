@@ -65,6 +65,60 @@ static void a_broken_line_is_resumed(void **state)
     free(server);
 }
 
+/* A server whose blocks come in order: the line breaks before the first `sync`. */
+static void play_break_on_the_way(struct ws_fake *s)
+{
+    static const char ready[] =
+        "{\"op\":\"ready\",\"session\":\"a\",\"epoch\":7,\"revision\":4,\"codec\":\"raw\","
+        "\"step_m\":0.001,\"limits\":{\"window\":3,\"max_frame_bytes\":5000},\"net\":[64,64],"
+        "\"features\":[\"order\"]}";
+    const struct cloud_name name = ((struct block_case *)s->ctx)->name;
+    char resume[160];
+
+    WS_FAKE_EXPECT(s, ws_fake_receive(s) == 1);
+    snprintf(resume, sizeof resume,
+             "\"resume\":{\"epoch\":7,\"revision\":4,\"block\":[%u,%d,%d,%d]}",
+             (unsigned)name.submap, (int)name.x, (int)name.y, (int)name.z);
+    WS_FAKE_EXPECT(s, !strstr((char *)s->message, s->connections == 1 ? "resume" : "none such"));
+    WS_FAKE_EXPECT(s, s->connections == 1 || strstr((char *)s->message, resume));
+    ws_fake_text(s, ready);
+    if (s->connections == 1) {
+        send_block(s, DELTA_PUT, 4, 0, 2, 0, 2, 0);
+        return;
+    }
+    if (s->connections == 2) { /* changed since `ready`: others may lie before it */
+        send_block(s, DELTA_PATCH, 5, 4, 3, 2, 1, 0);
+        return;
+    }
+    send_sync(s, 5, 3, false);
+    ws_fake_receive(s);
+}
+
+static void a_line_that_breaks_on_the_way_is_resumed_there(void **state)
+{
+    struct block_case b;
+    struct ws_fake *server = malloc(sizeof *server);
+    struct client_stream *s;
+    struct seen seen;
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(server);
+    block_case_open(&b);
+    ws_fake_start(server, play_break_on_the_way, &b);
+    s = open_stream(server, &seen);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run_until(s, NULL, 0, &err), ERR_IO);
+        assert_int_equal(client_stream_reopen(s, server->url, "secret", &err), 0);
+    }
+    assert_int_equal(run_until(s, &seen.syncs, 1, &err), 0);
+    assert_true(seen.equal);
+    client_stream_close(&s);
+    stop(server);
+    delta_scratch_free(&b.scratch);
+    free(server);
+}
+
 /* ------------------------------------------------------------------------- by itself */
 
 struct script {
@@ -500,6 +554,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_line_is_resumed),
+        cmocka_unit_test(a_line_that_breaks_on_the_way_is_resumed_there),
         cmocka_unit_test(a_stream_comes_back_by_itself),
         cmocka_unit_test(after_the_end_it_comes_back_as_a_viewer),
         cmocka_unit_test(another_epoch_starts_the_mirror_anew),

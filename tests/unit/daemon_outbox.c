@@ -5,140 +5,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/session/outbox.h"
+#include "tests/support/outbox_reader.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define SLOTS 4000
-#define EPOCH 77
-
-struct reader {
-    struct outbox *o;
-    struct cloud *cloud;
-    struct control_sync sync;
-    struct control_bye bye;
-    struct control_ack acks[64];
-    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye, n_errors,
-        n_ended, n_closed;
-    uint64_t bytes;
-};
-
-static struct mirror *new_mirror(void)
-{
-    const struct cloud_limits limits = {10000, SLOTS};
-    struct mirror *m;
-
-    assert_int_equal(mirror_new(&m, &limits, NULL), 0);
-    return m;
-}
-
-static void open_reader(struct reader *r, struct mirror *m)
-{
-    const struct cloud_limits limits = {10000, SLOTS};
-
-    memset(r, 0, sizeof(*r));
-    assert_int_equal(cloud_new(&r->cloud, &limits, NULL), 0);
-    assert_int_equal(outbox_new(&r->o, m, EPOCH, 4, NULL), 0);
-}
-
-static void start_reader(struct reader *r, struct mirror *m, bool resume, uint32_t epoch,
-                         uint64_t revision)
-{
-    const struct control_start start = {.resume = resume, .epoch = epoch, .revision = revision};
-    struct control_ready ready = {.epoch = EPOCH,
-                                  .codec = CODEC_DEFLATE,
-                                  .session = "x",
-                                  .step_m = 0.001f,
-                                  .window = 4,
-                                  .max_frame_bytes = 1 << 20};
-    struct mirror_summary now;
-
-    mirror_summary(m, &now);
-    ready.revision = now.revision;
-    assert_int_equal(outbox_start(r->o, &ready, &start, NULL), 0);
-}
-
-static void close_reader(struct reader *r)
-{
-    outbox_free(&r->o);
-    cloud_free(&r->cloud);
-}
-
-static void take_text(struct reader *r, const uint8_t *msg, size_t len)
-{
-    struct control_message m;
-
-    assert_int_equal(control_parse(&m, (const char *)msg, len, NULL), 0);
-    if (m.op == CONTROL_SYNC) {
-        r->n_sync++;
-        r->sync = m.sync;
-        assert_true(m.sync.hash == cloud_hash(r->cloud)); /* the invariant */
-        assert_int_equal(m.sync.points, cloud_points(r->cloud));
-    } else if (m.op == CONTROL_BYE) {
-        r->n_bye++;
-        r->bye = m.bye;
-    } else if (m.op == CONTROL_ACK) {
-        r->acks[r->n_acks++ % 64] = m.ack;
-    } else {
-        r->n_ready += m.op == CONTROL_READY;
-        r->n_errors += m.op == CONTROL_ERROR;
-        r->n_ended += m.op == CONTROL_ENDED;
-        r->n_closed += m.op == CONTROL_SESSION_CLOSED;
-        assert_true(m.op != CONTROL_ENDED || m.ended.revision == r->sync.revision);
-    }
-}
-
-static enum stream_kind step(struct reader *r)
-{
-    struct outbox_sent sent;
-    const uint8_t *msg;
-    size_t len;
-    struct err err = {0};
-    enum stream_kind kind = outbox_next(r->o, &msg, &len, &sent);
-
-    assert_int_equal(sent.bytes, len);
-    if (kind == STREAM_TEXT)
-        take_text(r, msg, len);
-    if (kind != STREAM_BINARY)
-        return kind;
-    r->bytes += len;
-    r->n_blocks += msg[0] != DELTA_CLEAR;
-    r->n_puts += msg[0] == DELTA_PUT;
-    r->n_patches += msg[0] == DELTA_PATCH;
-    r->n_deletes += msg[0] == DELTA_DELETE;
-    r->n_clears += msg[0] == DELTA_CLEAR;
-    if (cloud_apply(r->cloud, msg, len, &err))
-        fail_msg("%s", err.text);
-    return kind;
-}
-
-static void read_all(struct reader *r)
-{
-    enum stream_kind kind;
-
-    do
-        kind = step(r);
-    while (kind != STREAM_NONE && kind != STREAM_CLOSE);
-}
-
-/* n changes within `spread` steps, a tenth of them removals. */
-static void commit(struct mirror *m, uint32_t n, int spread, struct mirror_commit *out)
-{
-    static struct gpu_change changes[SLOTS];
-
-    for (uint32_t i = 0; i < n; i++) {
-        changes[i] = (struct gpu_change){.slot = (uint32_t)rand() % SLOTS,
-                                         .kind = rand() % 10 ? GPU_CHANGE_PUT : GPU_CHANGE_REMOVE,
-                                         .confidence = 1};
-        for (int k = 0; k < 3; k++)
-            changes[i].p_q[k] = rand() % spread - spread / 2;
-    }
-    mirror_commit(m, 0, changes, n, out);
-    assert_int_equal(out->n_left_out, 0);
-}
 
 static void readers_of_every_speed_agree(void **state)
 {
@@ -289,6 +161,54 @@ static void resume_sends_what_is_newer(void **state)
     close_reader(&other);
     close_reader(&again);
     outbox_free(&r.o);
+    mirror_free(&m);
+}
+
+/* No line lasts for more than a few blocks, and the cloud goes on changing: the client has it all
+ * the same in the end, and few blocks come twice. */
+static void lines_that_last_for_three_blocks(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct mirror_summary now;
+    struct mirror_commit c;
+    struct mirror_entry e;
+    struct reader r, next;
+    int lines = 1, blocks = 0, all = 0;
+
+    (void)state;
+    srand(9);
+    for (int i = 0; i < 20; i++)
+        commit(m, 100, 20000, &c);
+    commit(m, 2000, 20000, &c); /* hundreds of blocks are of one revision */
+    for (uint32_t i = 0; mirror_list(m, &e, i, 1); i++)
+        all += e.n_points > 0;
+    open_reader(&r, m);
+    start_reader(&r, m, false, 0, 0);
+    while (r.n_sync == 0) {
+        while (r.n_blocks < 3 && r.n_sync == 0)
+            step(&r);
+        blocks += r.n_blocks;
+        if (r.n_sync)
+            break;
+        if (lines % 20 == 0 && lines <= 100) {
+            commit(m, 5, 20000, &c);
+            outbox_mark(r.o, c.changed, c.n_changed, c.revision);
+        }
+        open_reader(&next, m);
+        cloud_free(&next.cloud);
+        next.cloud = r.cloud;
+        next.held = r.held;
+        outbox_free(&r.o);
+        r = next;
+        start_reader_at(&r, m, r.held.revision > 0, EPOCH, &r.held);
+        assert_true(++lines < 2 * all);
+    }
+    mirror_summary(m, &now);
+    assert_true(r.sync.hash == now.hash);
+    assert_true(all > 400);
+    /* each block once, but those that change; on the way the gone ones are told, too */
+    assert_in_range(blocks, all - 100, (int)now.blocks + 100);
+    close_reader(&r);
     mirror_free(&m);
 }
 
@@ -536,6 +456,7 @@ int main(void)
         cmocka_unit_test(the_block_that_waited_longest_goes_first),
         cmocka_unit_test(an_emptied_block_is_deleted),
         cmocka_unit_test(resume_sends_what_is_newer),
+        cmocka_unit_test(lines_that_last_for_three_blocks),
         cmocka_unit_test(answers_are_bounded_by_what_is_in_flight),
         cmocka_unit_test(a_farewell_waits_or_does_not),
         cmocka_unit_test(a_sync_is_true_while_commits_go_on),

@@ -15,7 +15,7 @@
 static void start(struct outbox *o, uint64_t revision, uint64_t resume_at)
 {
     const struct control_start said = {
-        .resume = resume_at > 0, .epoch = EPOCH, .revision = resume_at};
+        .resume = resume_at > 0, .epoch = EPOCH, .reach = {.revision = resume_at}};
     const struct control_ready ready = {.epoch = EPOCH,
                                         .revision = revision,
                                         .codec = CODEC_DEFLATE,

@@ -367,9 +367,9 @@ static void a_resume_is_granted_or_not(void **state)
     assert_false(in.ready.resumed);
     start.resume = true;
     start.epoch = in.ready.epoch;
-    start.revision = in.sync.revision;
+    start.reach.revision = in.sync.revision;
     rig_disconnect(&in);
-    for (int i = 0; i < 2; i++, start.revision += 1000) { /* its own; one of the future */
+    for (int i = 0; i < 2; i++, start.reach.revision += 1000) { /* its own; one of the future */
         assert_int_equal(rig_connect_as(&r, &in, id, &start, NULL), 0);
         assert_int_equal(rig_read(&in), STREAM_TEXT);
         assert_true(in.ready.resumed == (i == 0));

@@ -56,10 +56,16 @@ static void test_start(void **state)
                        "\"pose\":\"cv\"}");
     m.start.resume = true;
     m.start.epoch = 4294967295u;
-    m.start.revision = 9223372036854775807u;
+    m.start.reach.revision = 9223372036854775807u;
     there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
                        "\"pose\":\"cv\",\"resume\":{\"epoch\":4294967295,"
                        "\"revision\":9223372036854775807}}");
+    m.start.reach.part = true;
+    m.start.reach.block = (struct cloud_name){4294967295u, KEY_BLOCK_MIN, 0, KEY_BLOCK_MAX};
+    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
+                       "\"pose\":\"cv\",\"resume\":{\"epoch\":4294967295,"
+                       "\"revision\":9223372036854775807,"
+                       "\"block\":[4294967295,-2097152,0,2097151]}}");
     assert_int_equal(parse(&m,
                            "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"later\",\"raw\"],"
                            "\"new\":[1]}",
@@ -110,6 +116,11 @@ static void test_start_depth(void **state)
 
 static void test_start_refused(void **state)
 {
+    static const char *const blocks[] = {
+        "7",           "[0,0,0]",       "[0,0,0,0,0]",     "[-1,0,0,0]",      "[4294967296,0,0,0]",
+        "[0,0,0,0.5]", "[0,0,\"0\",0]", "[0,2097152,0,0]", "[0,0,0,-2097153]"};
+    char text[160];
+
     (void)state;
     expect_wrong("{\"op\":\"start\",\"codecs\":[\"raw\"]}", "/role");
     expect_wrong("{\"op\":\"start\",\"role\":\"view\"}", "/codecs");
@@ -128,6 +139,13 @@ static void test_start_refused(void **state)
     expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],"
                  "\"resume\":{\"epoch\":4294967296,\"revision\":0}}",
                  "/resume/epoch");
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        snprintf(text, sizeof text,
+                 "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],"
+                 "\"resume\":{\"epoch\":1,\"revision\":2,\"block\":%s}}",
+                 blocks[i]);
+        expect_wrong(text, "/resume/block");
+    }
 }
 
 static void test_times(void **state)

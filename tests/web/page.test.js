@@ -231,6 +231,33 @@ export const tests = {
       same(mirror.resets, resets + 1, 'reset');
     });
   },
+  'resume names the block that the line broke behind': async () => {
+    const mirror = { begin() {}, message() {}, sync() {}, reset() {} };
+    const block = (op, revision, x) => {
+      const v = new DataView(new ArrayBuffer(op === 0x13 ? 16 : 32));
+      v.setUint8(0, op);
+      v.setUint8(1, 1);
+      v.setUint32(4, 1, true);
+      v.setUint32(8, revision, true);
+      if (op !== 0x13) v.setInt32(20, x, true);
+      return v.buffer;
+    };
+    await withClient({ mirror }, async (client, ws) => {
+      const start = async (messages, ready) => {
+        ws().open();
+        const { resume } = ws().said('start')[0];
+        ws().tell({ ...READY, revision: 40, ...ready });
+        for (const m of messages) ws().onmessage({ data: m });
+        ws().end();
+        await again(client);
+        return JSON.stringify(resume);
+      };
+      same(await start([block(0x12, 39, 1)]), undefined, 'at first');
+      same(await start([block(0x12, 39, 5), block(0x12, 40, -3), block(0x12, 41, 7)], { features: ['order'] }), undefined, 'nobody promised an order');
+      same(await start([block(0x13, 0)], { features: ['order'] }), '{"epoch":1,"revision":40,"block":[0,-3,0,0]}', 'behind the last that did not change');
+      same(await start([]), undefined, 'a clear begins anew');
+    });
+  },
   'a line on which nothing moves is left': () => withClient({}, async (client, ws) => {
     const clock = performance.now.bind(performance);
     let ahead = 0;

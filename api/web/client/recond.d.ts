@@ -137,7 +137,7 @@ export class Client {
   /** Block messages that came. */
   readonly blocks: number;
   /** What the next connection goes on with; a second client with the same mirror takes it over. */
-  resume: { epoch: number; revision: number } | null;
+  resume: { epoch: number; revision: number; block?: [number, number, number, number] } | null;
   on<E extends keyof Events>(name: E, handler: (value: Events[E]) => void): () => void;
   now(): bigint;
   start(): Promise<void>;

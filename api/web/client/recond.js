@@ -8,6 +8,7 @@
  * It keeps what was not answered, comes back by itself and resumes, follows window, rate and `later`, and says when it is over.
  * The page about it is docs/PROTOCOL.md, section "A client in JavaScript"; types are in recond.d.ts. */
 import { bearer, encodeFrame, isBlock, isResult } from './wire.js';
+import { readHeader, PUT, DELETE, CLEAR } from './mirror.js';
 import { RecondError, StoreFull, StreamError, Unreachable } from './errors.js';
 
 export { Rest } from './rest.js';
@@ -34,7 +35,7 @@ export class Client {
     this.rate = null;                        /* frames a second that are of use, and JPEG quality, as the server says */
     this.jpeg = null;
     this.ready = null;                       /* the last `ready` */
-    this.resume = null;                      /* { epoch, revision } of the last sync that the mirror has reached */
+    this.resume = null;                      /* { epoch, revision, block } that the mirror has reached: of a sync, or of a block on the way to it */
     this.offsetUs = null;                    /* server's clock less ours */
     this.sentBytes = 0;
     this.receivedBytes = 0;
@@ -138,6 +139,20 @@ export class Client {
   /** The mirror has reached a sync, and its hash is the server's. */
   held({ epoch, revision }) {
     this.resume = { epoch, revision };
+  }
+
+  /** A block that did not change since `ready`: the server has sent all that come before it (PROTOCOL.md, "Resume"). */
+  reached(data) {
+    if (this.state !== 'open' || !this.ready.features?.includes('order')) return;
+    let head = null;
+    try {
+      head = readHeader(new Uint8Array(data));
+    } catch {
+      return;                                 /* the mirror says what is wrong with it */
+    }
+    if (head?.op === CLEAR) this.resume = null;
+    else if (head?.op >= PUT && head.op <= DELETE && head.revision <= this.ready.revision)
+      this.resume = { epoch: head.epoch, revision: head.revision, block: [head.submap, head.x, head.y, head.z] };
   }
 
   /** What came does not fit: begin anew, without resume. */
@@ -281,6 +296,7 @@ export class Client {
       if (isBlock(first)) {
         this.blocks++;
         this.mirror?.message(data);
+        this.reached(data);
       } else if (isResult(first)) this.tell('result', data);
       return;
     }

@@ -19,7 +19,7 @@ async function openCloud(element, onstate) {
   }
   const mirror = new LocalMirror();
   element.replaceChildren(el('p', { class: 'note' }, 'This browser cannot draw the cloud. Numbers and downloads work.'));
-  const look = () => onstate({ points: mirror.points, hash: mirror.hash, equal: mirror.client?.resume ? true : null, revision: mirror.revision, lost: true });
+  const look = () => onstate({ points: mirror.points, hash: mirror.hash, equal: mirror.client?.resume && !mirror.client.resume.block ? true : null, revision: mirror.revision, lost: true });
   const timer = setInterval(look, 250);
   return { mirror, camera() {}, corrected() {}, intrinsics() {}, up() {}, close: () => clearInterval(timer) };
 }

@@ -1,0 +1,17 @@
+/*
+ * missing.h - the blocks of a cloud in the order in which a client is sent those that it lacks
+ *
+ * By the revision at which each changed last, those of one revision by their names, so that what a
+ * client holds that was cut off on the way is told by its last block (control_reaches(),
+ * docs/PROTOCOL.md, "Resume").
+ */
+#ifndef RECOND_DAEMON_MISSING_H
+#define RECOND_DAEMON_MISSING_H
+
+#include "daemon/session/mirror.h"
+
+/* Returns all blocks [*n], which the caller frees; NULL and none: no memory. Commits may come
+ * meanwhile: a block that one of them changed has its old revision or its new one. */
+struct mirror_entry *missing_list(struct mirror *m, uint32_t *n);
+
+#endif
