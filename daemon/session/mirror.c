@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,21 @@
 struct mirror {
     pthread_mutex_t lock;
     struct cloud *cloud;
+    atomic_bool commits; /* whoever has the lock commits, which takes long where much changes */
+    pthread_mutex_t summary_lock;  /* taken under the other one */
+    struct mirror_summary summary; /* of the cloud between two commits */
 };
+
+/* Under the lock. */
+static void summarise(struct mirror *m)
+{
+    pthread_mutex_lock(&m->summary_lock);
+    m->summary.revision = cloud_revision(m->cloud);
+    m->summary.points = cloud_points(m->cloud);
+    m->summary.hash = cloud_hash(m->cloud);
+    m->summary.blocks = cloud_blocks(m->cloud);
+    pthread_mutex_unlock(&m->summary_lock);
+}
 
 int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct err *err)
 {
@@ -30,6 +45,8 @@ int mirror_new(struct mirror **mirror, const struct cloud_limits *limits, struct
         return rc;
     }
     pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->summary_lock, NULL);
+    summarise(m);
     *mirror = m;
     return 0;
 }
@@ -42,15 +59,30 @@ void mirror_free(struct mirror **mirror)
         return;
     cloud_free(&m->cloud);
     pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->summary_lock);
     free(m);
     *mirror = NULL;
+}
+
+static void begin(struct mirror *m, struct mirror_commit *out)
+{
+    out->n_left_out = 0;
+    atomic_store(&m->commits, true);
+    pthread_mutex_lock(&m->lock);
+}
+
+static void end(struct mirror *m, struct mirror_commit *out)
+{
+    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
+    summarise(m);
+    atomic_store(&m->commits, false);
+    pthread_mutex_unlock(&m->lock);
 }
 
 void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *changes, uint32_t n,
                    struct mirror_commit *out)
 {
-    out->n_left_out = 0;
-    pthread_mutex_lock(&m->lock);
+    begin(m, out);
     for (uint32_t i = 0; i < n; i++) {
         const struct gpu_change *c = &changes[i];
         const struct key_look look = {{c->rgb[0], c->rgb[1], c->rgb[2]}, c->confidence, c->normal};
@@ -61,8 +93,7 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
         else if (cloud_stage_put(m->cloud, c->slot, submap, c->p_q, &look, NULL))
             out->n_left_out++;
     }
-    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
-    pthread_mutex_unlock(&m->lock);
+    end(m, out);
 }
 
 uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
@@ -87,13 +118,11 @@ uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_poin
 void mirror_move_points(struct mirror *m, const struct mirror_point *points, uint32_t n,
                         struct mirror_commit *out)
 {
-    out->n_left_out = 0;
-    pthread_mutex_lock(&m->lock);
+    begin(m, out);
     for (uint32_t i = 0; i < n; i++)
         out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
                                            points[i].p_q, &points[i].look, NULL) != 0;
-    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
-    pthread_mutex_unlock(&m->lock);
+    end(m, out);
 }
 
 /* The centre of a voxel in steps of the cloud. */
@@ -135,22 +164,17 @@ void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
                           const struct gpu_voxel_change *changes, uint32_t n,
                           struct mirror_commit *out)
 {
-    out->n_left_out = 0;
-    pthread_mutex_lock(&m->lock);
+    begin(m, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
-    out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
-    pthread_mutex_unlock(&m->lock);
+    end(m, out);
 }
 
 void mirror_summary(struct mirror *m, struct mirror_summary *s)
 {
-    pthread_mutex_lock(&m->lock);
-    s->revision = cloud_revision(m->cloud);
-    s->points = cloud_points(m->cloud);
-    s->hash = cloud_hash(m->cloud);
-    s->blocks = cloud_blocks(m->cloud);
-    pthread_mutex_unlock(&m->lock);
+    pthread_mutex_lock(&m->summary_lock);
+    *s = m->summary;
+    pthread_mutex_unlock(&m->summary_lock);
 }
 
 uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t first, uint32_t cap)
@@ -245,7 +269,11 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     struct cloud_block b;
     int rc = ERR_END;
 
-    pthread_mutex_lock(&m->lock);
+    if (pthread_mutex_trylock(&m->lock) != 0) {
+        if (atomic_load(&m->commits))
+            return err_set(err, ERR_BUSY, "the cloud is being changed");
+        pthread_mutex_lock(&m->lock); /* of somebody who copies, as here */
+    }
     if (index >= cloud_blocks(m->cloud))
         goto out;
     b = cloud_block(m->cloud, index);
@@ -342,6 +370,7 @@ int mirror_load(struct mirror *m, const uint8_t *buf, size_t len, struct err *er
 
     pthread_mutex_lock(&m->lock);
     rc = cloud_state_load(m->cloud, buf, len, err);
+    summarise(m);
     pthread_mutex_unlock(&m->lock);
     return rc;
 }

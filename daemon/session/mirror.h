@@ -3,8 +3,9 @@
  *
  * A committer writes what changed on the device; the WebSocket edge and exports copy out what they
  * need under the lock and encode afterwards, so that a commit waits for the copy of one block at
- * most.
- * Threads: any; one mutex inside; nothing else is locked under it.
+ * most. A commit of a million voxels has the lock for half a second: what all sessions share (the
+ * WebSocket threads, the census of the REST thread) does not wait for it.
+ * Threads: any; nothing of others is locked under the mutexes inside.
  */
 #ifndef RECOND_DAEMON_MIRROR_H
 #define RECOND_DAEMON_MIRROR_H
@@ -60,6 +61,7 @@ struct mirror_summary {
     uint64_t revision, points, hash;
     uint32_t blocks;
 };
+/* Of the cloud as the last commit left it: one that is under way is not waited for. */
 void mirror_summary(struct mirror *m, struct mirror_summary *s);
 
 /* What blocks [first, first + cap) are; returns how many there were. */
@@ -86,7 +88,8 @@ void mirror_copy_free(struct mirror_copy *copy);
  * mirror_read - what brings a client's block up to date, as the smallest message
  *
  * In:      revision of the block that the client holds, 0 = none
- * Returns: 0; ERR_END: the client is up to date; ERR_MEMORY
+ * Returns: 0; ERR_END: the client is up to date; ERR_BUSY: a commit is under way, which a stream's
+ *          thread with all of its clients does not wait for; ERR_MEMORY
  */
 MUST_CHECK int mirror_read(struct mirror *m, uint32_t block, uint64_t held,
                            struct mirror_copy *copy, struct err *err);

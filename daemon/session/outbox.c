@@ -1,6 +1,7 @@
 #include "daemon/session/outbox.h"
 
 #include "daemon/session/corrections.h"
+#include "daemon/session/dirty.h"
 #include "daemon/session/missing.h"
 #include "daemon/session/things_due.h"
 #include "proto/wire/result.h"
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #define ERRORS 8
-#define NONE UINT32_MAX
 
 struct outbox {
     struct mirror *mirror;
@@ -41,9 +41,8 @@ struct outbox {
     int result_first, result_n;
     struct control_error errors[ERRORS];
     int n_errors;
-    uint64_t *held; /* [cap] revision of each block that the client holds */
-    uint32_t *next; /* [cap] next block of the dirty list, itself = last, NONE = not in it */
-    uint32_t cap, head, tail;
+    struct dirty dirty;
+    bool waits;      /* for a commit that changes the cloud right now, or perhaps does */
     uint64_t marked; /* every commit up to this revision is in the set */
     bool synced;
     uint64_t synced_revision;
@@ -66,7 +65,7 @@ int outbox_new(struct outbox **outbox, struct mirror *mirror, uint32_t epoch, in
         return err_set(err, ERR_MEMORY, "no memory for a client");
     o->mirror = mirror;
     o->epoch = epoch;
-    o->head = o->tail = NONE;
+    dirty_open(&o->dirty);
     o->ring_cap = OUTBOX_WINDOWS * window;
     o->acks = calloc((size_t)o->ring_cap, sizeof(*o->acks));
     o->results = calloc((size_t)o->ring_cap, sizeof(*o->results));
@@ -99,71 +98,27 @@ void outbox_free(struct outbox **outbox)
     results_unref(o->sending);
     free(o->results);
     free(o->acks);
-    free(o->held);
-    free(o->next);
+    dirty_free(&o->dirty);
     things_due_free(&o->things);
     free(o);
     *outbox = NULL;
 }
 
-/* Room for block `index`; the arrays grow with the cloud, by halves. */
-static bool reserve(struct outbox *o, uint32_t index)
+bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision)
 {
-    uint32_t cap = index + index / 2 + 256;
-    uint64_t *held;
-    uint32_t *next;
+    bool news;
 
-    if (index < o->cap)
-        return true;
-    held = realloc(o->held, cap * sizeof(*held));
-    if (held)
-        o->held = held;
-    next = realloc(o->next, cap * sizeof(*next));
-    if (next)
-        o->next = next;
-    if (!held || !next) {
-        o->broken = true;
-        return false;
-    }
-    memset(held + o->cap, 0, (cap - o->cap) * sizeof(*held));
-    memset(next + o->cap, 0xff, (cap - o->cap) * sizeof(*next));
-    o->cap = cap;
-    return true;
-}
-
-static void mark_one(struct outbox *o, uint32_t index)
-{
-    if (!reserve(o, index) || o->next[index] != NONE)
-        return;
-    if (o->head == NONE)
-        o->head = index;
-    else
-        o->next[o->tail] = index;
-    o->next[index] = index;
-    o->tail = index;
-}
-
-static uint32_t pop_dirty(struct outbox *o)
-{
-    uint32_t index = o->head;
-
-    if (index == NONE)
-        return NONE;
-    o->head = o->next[index] == index ? NONE : o->next[index];
-    o->next[index] = NONE;
-    return index;
-}
-
-void outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision)
-{
     pthread_mutex_lock(&o->lock);
+    news = o->started && (n > 0 || o->waits);
+    o->waits = false;
     if (o->started) {
         for (uint32_t i = 0; i < n; i++)
-            mark_one(o, blocks[i]);
+            o->broken |= !dirty_mark(&o->dirty, blocks[i]);
         if (revision > o->marked)
             o->marked = revision;
     }
     pthread_mutex_unlock(&o->lock);
+    return news;
 }
 
 /* Marks every block that the client lacks. Commits that come meanwhile mark theirs themselves. */
@@ -178,12 +133,10 @@ static void mark_missing(struct outbox *o, const struct control_reach *has)
     o->broken |= !list;
     for (uint32_t i = 0; i < n; i++) {
         const struct mirror_entry *e = &list[i];
-        if (control_reaches(has, e->revision, &e->name)) {
-            if (reserve(o, e->index))
-                o->held[e->index] = e->revision;
-        } else if (e->n_points || has->revision) {
-            mark_one(o, e->index);
-        }
+        if (control_reaches(has, e->revision, &e->name))
+            o->broken |= !dirty_hold(&o->dirty, e->index, e->revision);
+        else if (e->n_points || has->revision)
+            o->broken |= !dirty_mark(&o->dirty, e->index);
     }
     if (now.revision > o->marked)
         o->marked = now.revision;
@@ -435,6 +388,15 @@ static bool take_frame_of_blocks(struct outbox *o, const uint8_t **msg, size_t *
     return done;
 }
 
+/* The cloud is being changed, which may take long: the client is woken when that is over. */
+static bool put_back(struct outbox *o, uint32_t index)
+{
+    pthread_mutex_lock(&o->lock);
+    dirty_put_back(&o->dirty, index);
+    pthread_mutex_unlock(&o->lock);
+    return false;
+}
+
 /* The block that has waited longest and is out of date. Returns true if one was encoded. None goes
  * while a place is due, which may be that of its submap; the wake for that place is on its way. */
 static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struct outbox_sent *sent)
@@ -445,19 +407,22 @@ static bool take_block(struct outbox *o, const uint8_t **msg, size_t *len, struc
 
     for (;;) {
         pthread_mutex_lock(&o->lock);
-        index = leaving(o) || o->broken || o->places.n ? NONE : pop_dirty(o);
-        held = index == NONE ? 0 : o->held[index];
+        index = leaving(o) || o->broken || o->places.n ? DIRTY_NONE : dirty_pop(&o->dirty);
+        o->waits = index != DIRTY_NONE;
+        held = index == DIRTY_NONE ? 0 : o->dirty.held[index];
         pthread_mutex_unlock(&o->lock);
-        if (index == NONE)
+        if (index == DIRTY_NONE)
             return false;
         rc = mirror_read(o->mirror, index, held, &o->copy, NULL);
+        if (rc == ERR_BUSY)
+            return put_back(o, index);
         if (rc == ERR_END)
             continue;
         if (rc == 0)
             rc = encode(o, &o->copy.delta, msg, len);
         pthread_mutex_lock(&o->lock);
         if (rc == 0)
-            o->held[index] = o->copy.delta.revision;
+            o->dirty.held[index] = o->copy.delta.revision;
         else
             o->broken = true;
         pthread_mutex_unlock(&o->lock);
@@ -493,7 +458,7 @@ static bool sync_due(struct outbox *o, uint64_t *marked)
 
     pthread_mutex_lock(&o->lock);
     *marked = o->marked;
-    due = o->started && !leaving(o) && !o->broken && o->head == NONE &&
+    due = o->started && !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE &&
           (!o->synced || o->synced_revision != *marked);
     pthread_mutex_unlock(&o->lock);
     return due;
@@ -511,7 +476,7 @@ static bool take_sync(struct outbox *o, struct control_message *m)
         return false;
     mirror_summary(o->mirror, &now);
     pthread_mutex_lock(&o->lock);
-    valid = now.revision == marked && o->marked == marked && o->head == NONE;
+    valid = now.revision == marked && o->marked == marked && o->dirty.head == DIRTY_NONE;
     if (valid) {
         o->synced = true;
         o->synced_revision = marked;
@@ -528,8 +493,8 @@ static bool take_ended(struct outbox *o, struct control_message *m)
 
     pthread_mutex_lock(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
-        !leaving(o) && !o->broken && o->head == NONE && o->in_flight == 0 && o->ack_n == 0 &&
-        !o->things.looking && !o->things.mask) {
+        !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
+        o->ack_n == 0 && !o->things.looking && !o->things.mask) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
         o->session_closed_told |= !o->ended_due;
@@ -544,8 +509,8 @@ static bool take_ended(struct outbox *o, struct control_message *m)
  * frame was answered, so that `closed` may be due in a moment although nothing is due now. */
 static bool complete(const struct outbox *o)
 {
-    return o->in_flight == 0 && o->head == NONE && !o->ended_due && !o->session_closed_due &&
-           (o->session_closed_told || !o->started);
+    return o->in_flight == 0 && o->dirty.head == DIRTY_NONE && !o->ended_due &&
+           !o->session_closed_due && (o->session_closed_told || !o->started);
 }
 
 /* Returns STREAM_NONE, or what is said when nothing else is left. */

@@ -244,12 +244,10 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
 /* Under the lock: what clients have to be sent. */
 static void mark(struct session *s, const struct mirror_commit *commit, struct session_wakes *w)
 {
-    for (int i = 0; i < s->n_clients && commit->n_changed; i++)
-        if (s->clients[i]->started) {
-            outbox_mark(s->clients[i]->outbox, commit->changed, commit->n_changed,
-                        commit->revision);
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->started && outbox_mark(s->clients[i]->outbox, commit->changed,
+                                                  commit->n_changed, commit->revision))
             w->cookies[w->n++] = s->clients[i]->cookie;
-        }
 }
 
 /* Under the lock: the map's counts as well. */

@@ -8,6 +8,7 @@
 #include "tests/support/outbox_reader.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,62 @@ static void lines_that_last_for_three_blocks(void **state)
     /* each block once, but those that change; on the way the gone ones are told, too */
     assert_in_range(blocks, all - 100, (int)now.blocks + 100);
     close_reader(&r);
+    mirror_free(&m);
+}
+
+struct committing {
+    struct mirror *m;
+    atomic_bool done;
+};
+
+/* Many points at once, which takes a while. */
+static void *commit_much(void *arg)
+{
+    struct committing *c = arg;
+    struct mirror_commit out;
+
+    commit(c->m, SLOTS, 20000, &out);
+    atomic_store(&c->done, true);
+    return NULL;
+}
+
+/* The thread of a client is that of many others, so a commit holds none of them up: the client has
+ * nothing to send meanwhile, and is woken when the commit is over, even if that changed nothing. */
+static void a_commit_is_not_waited_for(void **state)
+{
+    struct mirror *m = new_mirror();
+    struct committing c = {.m = m};
+    struct mirror_summary now;
+    struct mirror_commit first;
+    enum stream_kind kind = STREAM_BINARY;
+    struct reader r;
+    pthread_t thread;
+    bool waited = false;
+
+    (void)state;
+    srand(11);
+    commit(m, 2000, 20000, &first);
+    for (int tries = 0; !waited && tries < 10000; tries++) {
+        mirror_summary(m, &now);
+        open_reader(&r, m);
+        start_reader(&r, m, false, 0, 0);
+        atomic_store(&c.done, false);
+        assert_int_equal(pthread_create(&thread, NULL, commit_much, &c), 0);
+        do
+            kind = step(&r);
+        while (kind != STREAM_NONE && !atomic_load(&c.done));
+        waited = kind == STREAM_NONE && r.n_sync == 0;
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        if (waited) {
+            assert_true(outbox_mark(r.o, NULL, 0, now.revision));
+            assert_false(outbox_mark(r.o, NULL, 0, now.revision));
+            while (step(&r) != STREAM_NONE)
+                ;
+            assert_true(r.n_blocks > 0);
+        }
+        close_reader(&r);
+    }
+    assert_true(waited);
     mirror_free(&m);
 }
 
@@ -457,6 +514,7 @@ int main(void)
         cmocka_unit_test(an_emptied_block_is_deleted),
         cmocka_unit_test(resume_sends_what_is_newer),
         cmocka_unit_test(lines_that_last_for_three_blocks),
+        cmocka_unit_test(a_commit_is_not_waited_for),
         cmocka_unit_test(answers_are_bounded_by_what_is_in_flight),
         cmocka_unit_test(a_farewell_waits_or_does_not),
         cmocka_unit_test(a_sync_is_true_while_commits_go_on),

@@ -1,0 +1,32 @@
+/*
+ * dirty.h - the blocks that a client has still to be sent, those that wait longest first
+ *
+ * A list through an array, so that a block is in it once, and marking one costs nothing that grows.
+ * Threads: whoever holds the lock of the outbox that it belongs to.
+ */
+#ifndef RECOND_DAEMON_DIRTY_H
+#define RECOND_DAEMON_DIRTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DIRTY_NONE UINT32_MAX
+
+struct dirty {
+    uint64_t *held; /* [cap] revision of each block that the client holds */
+    uint32_t *next; /* [cap] next block of the list, itself = last, DIRTY_NONE = not in it */
+    uint32_t cap, head, tail;
+};
+
+void dirty_open(struct dirty *d);
+void dirty_free(struct dirty *d);
+
+/* These return false where there is no memory. */
+bool dirty_hold(struct dirty *d, uint32_t block, uint64_t revision);
+bool dirty_mark(struct dirty *d, uint32_t block);
+/* The first block; DIRTY_NONE: there is none. */
+uint32_t dirty_pop(struct dirty *d);
+/* The block that was popped last comes first again, unless it was marked meanwhile. */
+void dirty_put_back(struct dirty *d, uint32_t block);
+
+#endif
