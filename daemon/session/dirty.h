@@ -1,7 +1,7 @@
 /*
  * dirty.h - the blocks that a client has still to be sent, those that wait longest first
  *
- * A list through an array, so that a block is in it once, and marking one costs nothing that grows.
+ * The list runs through an array: a block is in it once, and the array grows with the cloud alone.
  * Threads: whoever holds the lock of the outbox that it belongs to.
  */
 #ifndef RECOND_DAEMON_DIRTY_H

@@ -15,9 +15,9 @@
 struct mirror {
     pthread_mutex_t lock;
     struct cloud *cloud;
-    atomic_bool commits; /* whoever has the lock commits, which takes long where much changes */
+    atomic_bool commits;           /* the lock is held, or waited for, by a commit */
     pthread_mutex_t summary_lock;  /* taken under the other one */
-    struct mirror_summary summary; /* of the cloud between two commits */
+    struct mirror_summary summary; /* what the cloud was after the last commit */
 };
 
 /* Under the lock. */
@@ -272,7 +272,7 @@ int mirror_read(struct mirror *m, uint32_t index, uint64_t held, struct mirror_c
     if (pthread_mutex_trylock(&m->lock) != 0) {
         if (atomic_load(&m->commits))
             return err_set(err, ERR_BUSY, "the cloud is being changed");
-        pthread_mutex_lock(&m->lock); /* of somebody who copies, as here */
+        pthread_mutex_lock(&m->lock); /* its owner copies as well, which is short */
     }
     if (index >= cloud_blocks(m->cloud))
         goto out;

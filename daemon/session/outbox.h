@@ -55,8 +55,8 @@ void outbox_result(struct outbox *o, struct frame_result *result, bool sender);
 /* An error to tell; the oldest are kept when a client collects them faster than it reads. */
 void outbox_error(struct outbox *o, const struct control_error *error);
 
-/* Blocks that a commit changed, perhaps none. Commits are marked in their order. Returns whether the
- * client has to be woken: there is something for it, or it waited for the commit to be over. */
+/* Blocks that a commit changed, perhaps none. Commits are marked in their order. Returns whether
+ * the client has to be woken: there is something for it, or it waited for the end of the commit. */
 bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t revision);
 
 /* A submap is there, or lies elsewhere now. To be called before its first block is marked. */
