@@ -2,7 +2,7 @@
  * dirty.h - the blocks that a client has still to be sent, those that wait longest first
  *
  * The list runs through an array: a block is in it once, and the array grows with the cloud alone.
- * Threads: whoever holds the lock of the outbox that it belongs to.
+ * Threads: any that has the lock of the outbox to which the list belongs.
  */
 #ifndef RECOND_DAEMON_DIRTY_H
 #define RECOND_DAEMON_DIRTY_H

@@ -5,6 +5,36 @@
 #define ADD(sum, area) (*(sum) += (area))
 TENSOR_CLIP_DEFINE(clip, ADD)
 
+/* The partner of a pixel: that whose normal differs most, of several the first; or itself. */
+static uint32_t find_partner(const struct surface *s, const struct tensor_params *p, uint32_t at)
+{
+    struct tensor_search q;
+    float widest = TENSOR_BIN_COS_0;
+    uint32_t found = at;
+
+    if (at == UINT32_MAX || !tensor_search_open(&q, s, p, at))
+        return at;
+    for (uint32_t k = 0; k < q.side * q.side; k++) {
+        float cosine = tensor_search_cosine(&q, s, k);
+        if (cosine < widest) {
+            widest = cosine;
+            found = tensor_search_pixel(&q, s, k);
+        }
+    }
+    return found;
+}
+
+/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one. */
+static uint64_t find_pair(const struct surface *s, const struct tensor_params *p, uint32_t cell)
+{
+    for (uint32_t i = 0; i < (uint32_t)p->tries; i++) {
+        uint32_t at = tensor_lot(s, p, cell, i), to = find_partner(s, p, at);
+        if (to != at)
+            return (uint64_t)at << 32 | to;
+    }
+    return TENSOR_NO_PAIR;
+}
+
 static void grow(struct tensor_rows *grown, const struct tensor_grid *g, const struct tensor *t)
 {
     struct tensor_rows present = {{0}, {0}};
@@ -57,7 +87,7 @@ void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p)
     uint32_t cells = tensor_cells(p, s->w, s->h), m = 0, at = 0, n = 0, want = (uint32_t)p->n;
 
     for (uint32_t i = 0; i < cells; i++) {
-        t->pair[i] = tensor_pair(s, p, i);
+        t->pair[i] = find_pair(s, p, i);
         m += t->pair[i] != TENSOR_NO_PAIR;
     }
     for (uint32_t i = 0; i < cells && n < want; i++) {

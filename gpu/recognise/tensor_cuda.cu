@@ -1,7 +1,7 @@
 /*
  * tensor_cuda.cu - pairs and tensors
  *
- * pairs_kernel     a thread a square of pixels
+ * pairs_kernel     a warp a square of pixels: a lane looks at every 32nd pixel around the one tried
  * pick_kernel      one block; each thread has a run of squares, whose pairs it counts, then numbers
  * fill_kernel      a block a tensor: a thread looks at pixels of the window, a thread grows a row,
  *                  a thread cuts triangles, whose areas meet in shared sums
@@ -21,12 +21,49 @@
 #define GPU_HD __device__
 TENSOR_CLIP_DEFINE(clip, ADD)
 
+/* Ascending by the cosine, then by k; that of no partner is above all others. */
+static __device__ unsigned long long search_key(float cosine, uint32_t k)
+{
+    uint32_t bits = __float_as_uint(cosine + 0.0f); /* -0 is 0 */
+
+    bits ^= bits >> 31 ? 0xffffffffu : 0x80000000u;
+    return (unsigned long long)bits << 32 | k;
+}
+
+/* By a warp: the partner of pixel `at`, that whose normal differs most; or `at` itself. */
+static __device__ uint32_t find_partner(const struct surface *s, const struct tensor_params *p,
+                                        uint32_t at)
+{
+    struct tensor_search q;
+    unsigned long long best = search_key(TENSOR_BIN_COS_0, 0);
+
+    if (at == UINT32_MAX || !tensor_search_open(&q, s, p, at))
+        return at;
+    for (uint32_t k = threadIdx.x % 32; k < q.side * q.side; k += 32) {
+        unsigned long long key = search_key(tensor_search_cosine(&q, s, k), k);
+        best = key < best ? key : best;
+    }
+    for (int d = 16; d > 0; d /= 2) {
+        unsigned long long other = __shfl_xor_sync(0xffffffffu, best, d);
+        best = other < best ? other : best;
+    }
+    return best >= search_key(TENSOR_BIN_COS_0, 0) ? at
+                                                   : tensor_search_pixel(&q, s, (uint32_t)best);
+}
+
 static __global__ void pairs_kernel(struct tensors t, struct surface s, struct tensor_params p,
                                     uint32_t cells)
 {
-    uint32_t cell = blockIdx.x * PAIRS_THREADS + threadIdx.x;
-    if (cell < cells)
-        t.pair[cell] = tensor_pair(&s, &p, cell);
+    uint32_t cell = (blockIdx.x * PAIRS_THREADS + threadIdx.x) / 32, at, to;
+    uint64_t pair = TENSOR_NO_PAIR;
+
+    for (uint32_t i = 0; cell < cells && i < (uint32_t)p.tries && pair == TENSOR_NO_PAIR; i++) {
+        at = tensor_lot(&s, &p, cell, i);
+        to = find_partner(&s, &p, at);
+        pair = to != at ? (uint64_t)at << 32 | to : pair;
+    }
+    if (cell < cells && threadIdx.x % 32 == 0)
+        t.pair[cell] = pair;
 }
 
 static __global__ void __launch_bounds__(PICK_THREADS)
@@ -153,7 +190,7 @@ int tensor_cuda_pairs(const struct tensors *t, const struct surface *surface,
     uint32_t cells = tensor_cells(p, surface->w, surface->h);
     int rc = 0;
 
-    config.gridDim = dim3((cells + PAIRS_THREADS - 1) / PAIRS_THREADS);
+    config.gridDim = dim3((32 * cells + PAIRS_THREADS - 1) / PAIRS_THREADS);
     config.blockDim = dim3(PAIRS_THREADS);
     config.stream = stream;
     one.gridDim = dim3(1);

@@ -7,6 +7,8 @@
 #include "gpu/recognise/surface_point.h"
 #include "gpu/recognise/tensor.h"
 
+#include <stdbool.h>
+
 #define TENSOR_POLYGON 9        /* a triangle that six planes cut */
 #define TENSOR_FINE 4194304.0f  /* of areas that are summed up: 2^-22 of a voxel's side squared */
 #define TENSOR_COARSE_SHIFT 14  /* from there to 1/256 */
@@ -28,59 +30,75 @@ GPU_HD static inline float tensor_unit(const struct surface *s, const struct ten
     return p->unit_m > 0.0f ? p->unit_m : s->limits->resolution_m;
 }
 
-/* (O7) The partner of pixel `at`: that whose normal differs most; or `at` itself: there is none. */
-GPU_HD static inline uint32_t tensor_partner(const struct surface *s, const struct tensor_params *p,
-                                             uint32_t at)
-{
-    int x = (int)(at % (uint32_t)s->w), y = (int)(at / (uint32_t)s->w), reach, step;
-    struct vec3 a = s->point[at], m = s->normal[at];
-    float unit = tensor_unit(s, p), least = p->least * unit, most = p->most * unit;
-    float f = s->K.fx > s->K.fy ? s->K.fx : s->K.fy, px, widest = TENSOR_BIN_COS_0;
-    uint32_t found = at;
+/* (O7) Where the partner of a pixel is looked for: a square around it, row by row. */
+struct tensor_search {
+    struct vec3 a, m;          /* the pixel's point and normal */
+    float nearest2, farthest2; /* squares of distances, metres squared */
+    int x, y, reach, step;     /* of the square's middle; pixels */
+    uint32_t side;             /* of the square, in steps */
+};
 
-    if (!(a.z > 0.0f) || !(vec3_norm2(m) > 0.0f) || !(unit > 0.0f))
-        return at;
-    px = most * f / a.z;
-    reach = px < (float)TENSOR_WINDOW_PX_MAX ? (int)px + 1 : TENSOR_WINDOW_PX_MAX;
-    step = reach > TENSOR_WINDOW_PX_MAX / 2 ? 2 : 1;
-    for (int v = y - reach; v <= y + reach; v += step) {
-        for (int u = x - reach; u <= x + reach; u += step) {
-            uint32_t to = (uint32_t)v * (uint32_t)s->w + (uint32_t)u;
-            struct vec3 d;
-            float d2, cosine;
-            if (u < 0 || v < 0 || u >= s->w || v >= s->h || !(s->point[to].z > 0.0f))
-                continue;
-            d = vec3_sub(s->point[to], a);
-            d2 = vec3_norm2(d);
-            if (d2 < least * least || d2 > most * most || !(vec3_norm2(s->normal[to]) > 0.0f))
-                continue;
-            cosine = surface_dot(s->normal[to], m);
-            if (cosine >= widest || cosine < TENSOR_OPPOSITE ||
-                !(surface_dot(vec3_sub(s->normal[to], m), d) > 0.0f))
-                continue;
-            widest = cosine;
-            found = to;
-        }
-    }
-    return found;
+GPU_HD static inline bool tensor_search_open(struct tensor_search *q, const struct surface *s,
+                                             const struct tensor_params *p, uint32_t at)
+{
+    float unit = tensor_unit(s, p), least = p->least * unit, most = p->most * unit;
+    float f = s->K.fx > s->K.fy ? s->K.fx : s->K.fy, px;
+
+    q->x = (int)(at % (uint32_t)s->w);
+    q->y = (int)(at / (uint32_t)s->w);
+    q->a = s->point[at];
+    q->m = s->normal[at];
+    if (!(q->a.z > 0.0f) || !(vec3_norm2(q->m) > 0.0f) || !(unit > 0.0f))
+        return false;
+    px = most * f / q->a.z;
+    q->reach = px < (float)TENSOR_WINDOW_PX_MAX ? (int)px + 1 : TENSOR_WINDOW_PX_MAX;
+    q->step = q->reach > TENSOR_WINDOW_PX_MAX / 2 ? 2 : 1;
+    q->side = (uint32_t)(2 * q->reach / q->step + 1);
+    q->nearest2 = least * least;
+    q->farthest2 = most * most;
+    return true;
 }
 
-/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one. */
-GPU_HD static inline uint64_t tensor_pair(const struct surface *s, const struct tensor_params *p,
-                                          uint32_t cell)
+GPU_HD static inline uint32_t tensor_search_pixel(const struct tensor_search *q,
+                                                  const struct surface *s, uint32_t k)
+{
+    int u = q->x - q->reach + (int)(k % q->side) * q->step;
+    int v = q->y - q->reach + (int)(k / q->side) * q->step;
+
+    return u < 0 || v < 0 || u >= s->w || v >= s->h ? UINT32_MAX
+                                                    : (uint32_t)v * (uint32_t)s->w + (uint32_t)u;
+}
+
+/* The cosine between the normals of the pixel and of the k-th one of the square;
+ * TENSOR_BIN_COS_0: that one is no partner. */
+GPU_HD static inline float tensor_search_cosine(const struct tensor_search *q,
+                                                const struct surface *s, uint32_t k)
+{
+    uint32_t to = tensor_search_pixel(q, s, k);
+    struct vec3 d;
+    float d2, cosine;
+
+    if (to == UINT32_MAX || !(s->point[to].z > 0.0f))
+        return TENSOR_BIN_COS_0;
+    d = vec3_sub(s->point[to], q->a);
+    d2 = vec3_norm2(d);
+    if (d2 < q->nearest2 || d2 > q->farthest2 || !(vec3_norm2(s->normal[to]) > 0.0f))
+        return TENSOR_BIN_COS_0;
+    cosine = surface_dot(s->normal[to], q->m);
+    return cosine < TENSOR_OPPOSITE || !(surface_dot(vec3_sub(s->normal[to], q->m), d) > 0.0f)
+               ? TENSOR_BIN_COS_0
+               : cosine;
+}
+
+/* (O8) The i-th pixel of a square that is tried; UINT32_MAX: it is beyond the picture. */
+GPU_HD static inline uint32_t tensor_lot(const struct surface *s, const struct tensor_params *p,
+                                         uint32_t cell, uint32_t i)
 {
     uint32_t side = (uint32_t)p->cell_px, wide = ((uint32_t)s->w + side - 1) / side;
-    for (uint32_t i = 0; i < (uint32_t)p->tries; i++) {
-        uint32_t lot = tensor_hash(p->seed + i, cell) % (side * side);
-        uint32_t x = cell % wide * side + lot % side, y = cell / wide * side + lot / side, to;
-        uint32_t at = y * (uint32_t)s->w + x;
-        if (x >= (uint32_t)s->w || y >= (uint32_t)s->h)
-            continue;
-        to = tensor_partner(s, p, at);
-        if (to != at)
-            return (uint64_t)at << 32 | to;
-    }
-    return TENSOR_NO_PAIR;
+    uint32_t lot = tensor_hash(p->seed + i, cell) % (side * side);
+    uint32_t x = cell % wide * side + lot % side, y = cell / wide * side + lot / side;
+
+    return x >= (uint32_t)s->w || y >= (uint32_t)s->h ? UINT32_MAX : y * (uint32_t)s->w + x;
 }
 
 /* (O8) Which of m pairs is the i-th of n that are taken. */
