@@ -6,7 +6,8 @@
  * every byte.
  * Deadlines: header_timeout_s after accept or the last answer for the headers, as long again for
  *            the body; an answer has 30 s and a second more for each 64 KiB. A task has ten minutes
- *            for its body and as long for its answer to be made; there are TASKS_MAX at most.
+ *            for its body and as long for its answer to be made; there are TASKS_MAX at most,
+ *            TASKS_OWNER_MAX of a token.
  */
 #include "api/server/http.h"
 
@@ -50,8 +51,8 @@ struct http {
     struct auth *auth;
     struct pictures *pictures;
     struct tasks *tasks;
-    int n_held;  /* requests whose connection is suspended */
-    int n_tasks; /* requests for one that were let in, with or without all of their body */
+    int n_held;                      /* requests whose connection is suspended */
+    struct request *task[TASKS_MAX]; /* that were let in, with or without all of their body */
     struct MHD_Daemon *mhd;
     pthread_t thread;
     bool thread_started;
@@ -65,9 +66,9 @@ struct http {
 struct request {
     struct http_request pub;
     struct http *http;
-    bool gated;     /* the headers have been looked at */
-    bool has_place; /* among the requests for tasks */
-    bool held;      /* its connection is suspended */
+    bool gated;             /* the headers have been looked at */
+    bool held;              /* its connection is suspended */
+    struct request **place; /* among the requests for tasks; NULL: it has none */
 };
 
 static int64_t now_us(void)
@@ -338,6 +339,20 @@ static void resume(void *connection)
     MHD_resume_connection(connection);
 }
 
+/* A place among the requests for tasks, of which a token may have some but not all; NULL: none. */
+static struct request **task_place(struct http *h, const char *owner)
+{
+    struct request **place = NULL;
+    int own = 0;
+
+    for (int i = 0; i < TASKS_MAX; i++)
+        if (!h->task[i])
+            place = &h->task[i];
+        else
+            own += strcmp(h->task[i]->pub.who.name, owner) == 0;
+    return own < TASKS_OWNER_MAX ? place : NULL;
+}
+
 /* A connection beyond the limit has a place for a probe. A task's body is large, so that few may
  * come at once. */
 static bool has_place(struct MHD_Connection *c, struct request *q)
@@ -349,13 +364,14 @@ static bool has_place(struct MHD_Connection *c, struct request *q)
         answer_problem(r, PROBLEM_BUSY, "too many connections");
         return false;
     }
-    if (r->route->task && q->http->n_tasks == TASKS_MAX) {
+    if (!r->route->task)
+        return true;
+    q->place = task_place(q->http, r->who.name);
+    if (q->place)
+        *q->place = q;
+    else
         refuse_task(r, "other objects are being worked on");
-        return false;
-    }
-    q->has_place = r->route->task;
-    q->http->n_tasks += q->has_place;
-    return true;
+    return q->place != NULL;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -385,7 +401,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         r->authorization = NULL;
         if (refused && http_gate_has_body(r))
             return answer(q, c); /* before the body; the library then closes the connection */
-        set_deadline(c, q->has_place ? TASK_MS : (int64_t)h->config.header_timeout_s * 1000, false);
+        set_deadline(c, q->place ? TASK_MS : (int64_t)h->config.header_timeout_s * 1000, false);
         return MHD_YES;
     }
     if (*data_len > 0) {
@@ -414,7 +430,8 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     if (!q)
         return;
     let_go(q);
-    h->n_tasks -= q->has_place;
+    if (q->place)
+        *q->place = NULL;
     answer_free(&q->pub.answer);
     pictures_unref(q->pub.wait.picture);
     free(q->pub.body);

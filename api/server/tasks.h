@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #define TASKS_MAX 4 /* that wait or run; as many requests hold a large body at most */
+#define TASKS_OWNER_MAX (TASKS_MAX / 2) /* of them, of one token */
 
 struct tasks;
 

@@ -264,14 +264,20 @@ static void large_bodies(void **state)
 
 static atomic_int turned_away;
 
-static void *enrol(void *name)
+struct enrolment {
+    const char *token, *name;
+    pthread_t thread;
+};
+
+static void *enrol(void *arg)
 {
+    const struct enrolment *e = arg;
     char body[128];
     struct edge_answer a;
     long status;
 
-    snprintf(body, sizeof body, "{\"name\":\"%s\",\"mesh\":\"AAEC\"}", (const char *)name);
-    a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, body);
+    snprintf(body, sizeof body, "{\"name\":\"%s\",\"mesh\":\"AAEC\"}", e->name);
+    a = edge_request(&edge, "POST", "/v1/objects", e->token, body);
     status = a.status;
     if (status == 503 && strcmp(edge_header(&a, "Retry-After"), "2") == 0)
         atomic_fetch_add(&turned_away, 1);
@@ -279,21 +285,29 @@ static void *enrol(void *name)
     return (void *)status;
 }
 
-/* While one is enrolled and others wait, other requests are answered. Of one more than may wait one
- * is told to come again; the others are enrolled in the end. */
+#define EACH (TASKS_OWNER_MAX + 1)
+
+/* While one is enrolled and others wait, other requests are answered. A token has half of the
+ * places: of one more it is told to come again, another token's find theirs, and what has a place
+ * is enrolled in the end. */
 static void nothing_waits(void **state)
 {
-    static const char *const names[TASKS_MAX + 1] = {"a", "b", "c", "d", "e"};
-    pthread_t thread[TASKS_MAX + 1];
+    struct enrolment e[2 * EACH] = {{EDGE_INGEST, "a", 0}, {EDGE_INGEST, "b", 0},
+                                    {EDGE_INGEST, "c", 0}, {EDGE_ADMIN, "a", 0},
+                                    {EDGE_ADMIN, "b", 0},  {EDGE_ADMIN, "c", 0}};
     struct edge_answer a;
     void *status;
     int enrolled = 0;
     (void)state;
+    assert_int_equal(2 * TASKS_OWNER_MAX, TASKS_MAX);
     atomic_store(&turned_away, 0);
     atomic_store(&fake_objects_seen.hold, true);
-    for (int i = 0; i <= TASKS_MAX; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, enrol, (void *)(uintptr_t)names[i]), 0);
-    while (!atomic_load(&turned_away) || !atomic_load(&fake_objects_seen.running))
+    for (int i = 0; i < 2 * EACH; i++) {
+        assert_int_equal(pthread_create(&e[i].thread, NULL, enrol, &e[i]), 0);
+        while (i % EACH == EACH - 1 && atomic_load(&turned_away) < (i + 1) / EACH)
+            usleep(1000);
+    }
+    while (!atomic_load(&fake_objects_seen.running))
         usleep(1000);
     for (int i = 0; i < 20; i++)
         expect("GET", "/livez", NULL, NULL, 200, NULL);
@@ -301,11 +315,11 @@ static void nothing_waits(void **state)
     expect("POST", "/v1/objects/match", EDGE_VIEW, "{\"mesh\":\"AAEC\"}", 503, NULL);
     assert_int_equal(atomic_load(&fake_objects_seen.running), 1); /* one at a time */
     atomic_store(&fake_objects_seen.hold, false);
-    for (int i = 0; i <= TASKS_MAX; i++) {
-        pthread_join(thread[i], &status);
+    for (int i = 0; i < 2 * EACH; i++) {
+        pthread_join(e[i].thread, &status);
         enrolled += (long)status == 201;
     }
-    assert_true(enrolled == TASKS_MAX && atomic_load(&turned_away) == 1);
+    assert_true(enrolled == TASKS_MAX && atomic_load(&turned_away) == 2);
     a = edge_request(&edge, "POST", "/v1/objects", EDGE_INGEST, MUG); /* there is room again */
     assert_int_equal(a.status, 201);
     edge_answer_free(&a);
@@ -324,17 +338,18 @@ static void *let_go(void *arg)
 /* A server that stops finishes what it is at; nothing stays held. */
 static void stop(void **state)
 {
-    pthread_t client, other;
+    struct enrolment e = {EDGE_INGEST, "a", 0};
+    pthread_t other;
     void *status;
     (void)state;
     atomic_store(&fake_objects_seen.hold, true);
-    assert_int_equal(pthread_create(&client, NULL, enrol, (void *)(uintptr_t) "a"), 0);
+    assert_int_equal(pthread_create(&e.thread, NULL, enrol, &e), 0);
     while (!atomic_load(&fake_objects_seen.running))
         usleep(1000);
     assert_int_equal(pthread_create(&other, NULL, let_go, NULL), 0);
     http_stop(&edge.http);
     pthread_join(other, NULL);
-    pthread_join(client, &status);
+    pthread_join(e.thread, &status);
     assert_int_equal((long)status, 201);
 }
 
