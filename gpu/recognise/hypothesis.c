@@ -12,7 +12,7 @@ struct hypothesis_params hypothesis_params_default(void)
                                       .last = 8,
                                       .gate_m = 0.03f,
                                       .close_m = 0.006f,
-                                      .score = 0.96f,
+                                      .score = 0.965f,
                                       .coarse = 0.92f,
                                       .visible = 0.25f,
                                       .points = 60,

@@ -20,16 +20,17 @@ static __device__ void compare(uint64_t *best, const uint32_t *dense, uint32_t s
                                const struct match_params *p)
 {
     struct library_tensor t = l->tensor[at];
-    uint32_t both[2] = {0, 0};
+    struct match_sums sums[2] = {{0, 0}, {0, 0}};
 
     for (uint32_t i = threadIdx.x % 32; i < t.n; i += 32) {
         uint32_t e = l->entry[t.first + i], voxel = TENSOR_VOXEL_OF(e);
-        both[0] += TENSOR_AREA_OF(e) * dense[voxel];
-        both[1] += TENSOR_AREA_OF(e) * dense[match_turn(voxel)];
+        match_add(&sums[0], TENSOR_AREA_OF(e), dense[voxel]);
+        match_add(&sums[1], TENSOR_AREA_OF(e), dense[match_turn(voxel)]);
     }
     for (int turned = 0; turned < 2; turned++) {
-        uint32_t sum = __reduce_add_sync(0xffffffffu, both[turned]);
-        float score = match_score(sum, t.square, square);
+        uint32_t both = __reduce_add_sync(0xffffffffu, sums[turned].both);
+        uint32_t hidden = __reduce_add_sync(0xffffffffu, sums[turned].hidden);
+        float score = match_score(both, t.square - hidden, square);
         if (threadIdx.x % 32 == 0 && score >= p->score)
             atomicMax((unsigned long long *)&best[t.object],
                       (unsigned long long)match_key(score, at, turned));
@@ -47,7 +48,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (blockIdx.x >= *n)
         return;
     for (uint32_t i = threadIdx.x; i < TENSOR_VOXELS; i += THREADS)
-        dense[i] = 0;
+        dense[i] = match_empty(t, i);
     if (threadIdx.x == 0)
         square = 0;
     __syncthreads();

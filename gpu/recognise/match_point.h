@@ -15,6 +15,27 @@ GPU_HD static inline uint32_t match_turn(uint32_t voxel)
     return voxel / layer * layer + layer - 1 - voxel % layer;
 }
 
+/* A voxel of the picture's tensor, spread out: its root, or this. */
+#define MATCH_HIDDEN 0x10000u
+
+/* Sums over the voxels of a library's tensor, as it is or turned by half: products with the
+ * picture's, and squares of what the picture cannot show. */
+struct match_sums {
+    uint32_t both, hidden;
+};
+
+GPU_HD static inline void match_add(struct match_sums *sums, uint32_t root, uint32_t voxel)
+{
+    sums->hidden += root * root * (voxel / MATCH_HIDDEN);
+    sums->both += root * (voxel % MATCH_HIDDEN);
+}
+
+/* What voxel `voxel` is that has no entry. */
+GPU_HD static inline uint32_t match_empty(const struct tensor *t, uint32_t voxel)
+{
+    return t->hidden[voxel / 32] >> voxel % 32 & 1 ? MATCH_HIDDEN : 0;
+}
+
 /* (O12) Of sums over voxels: products of the values of both, and squares of either's. A value is
  * 256 at most and voxels are 1000, so that none exceeds 2^26 and no product 2^52. */
 GPU_HD static inline float match_score(uint32_t both, uint32_t p, uint32_t q)

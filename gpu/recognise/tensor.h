@@ -9,7 +9,7 @@
  *
  * Frames:  T_cb takes the basis's points to the camera
  * Units:   an area is counted in 1/256 of a voxel's side squared, 1023 at most
- * Maths:   MATH.md (O7)-(O11) <- Orts-Escolano et al., section 2.3; Mian et al. 2006
+ * Maths:   MATH.md (O7)-(O11), (O20) <- Orts-Escolano et al., section 2.3; Mian et al. 2006
  * Twins:   tensor_cpu.c, tensor_cuda.cu (tests/twin/gpu_recognise.c)
  */
 #ifndef RECOND_GPU_TENSOR_H
@@ -24,6 +24,7 @@ extern "C" {
 #define TENSOR_SIDE 10
 #define TENSOR_VOXELS (TENSOR_SIDE * TENSOR_SIDE * TENSOR_SIDE)
 #define TENSOR_VALUE_MAX 1023
+#define TENSOR_WORDS ((TENSOR_VOXELS + 31) / 32) /* of a bit a voxel */
 #define TENSOR_LEAST 25  /* entries; a tensor of fewer says little and has none */
 #define TENSOR_WINDOW 64 /* pixels to each side of which a tensor's surface is looked for */
 #define TENSOR_BINS 32   /* of the angle between the two normals */
@@ -50,20 +51,22 @@ struct tensor {
     float cosine; /* between the normals */
     uint32_t bin; /* of it, 0 ... TENSOR_BINS - 1 */
     uint32_t pixel[2];
-    uint32_t n; /* entries, ascending by voxel */
+    uint32_t hidden[TENSOR_WORDS]; /* bit of a voxel: what lies in it cannot be seen */
+    uint32_t n;                    /* entries, ascending by voxel */
     uint32_t entry[TENSOR_VOXELS];
 };
 
 /* The pairs and tensors of a picture. */
 struct tensors {
     const struct surface *surface;
-    uint64_t *pair;        /* [cells] pixel << 32 | partner; TENSOR_NO_PAIR */
+    uint64_t *pair;        /* [cells] pixel << 32 | TENSOR_APART or 0 | partner; TENSOR_NO_PAIR */
     uint32_t *n_pairs;     /* cells with a pair */
     uint32_t *n_tensors;   /* of them, as many as are wanted */
     uint32_t *picked;      /* [n] cells */
     struct tensor *tensor; /* [n] */
 };
 #define TENSOR_NO_PAIR 0xffffffffffffffffull
+#define TENSOR_APART 0x80000000u /* the mesh does not join the two: taken if others are too few */
 
 struct tensor_params tensor_params_default(void);
 /* Those of an object's views: each pair that there is, up to TENSORS_MAX a view. */

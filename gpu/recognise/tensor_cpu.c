@@ -24,15 +24,22 @@ static uint32_t find_partner(const struct surface *s, const struct tensor_params
     return found;
 }
 
-/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one. */
+/* (O8) The pair of a square of pixels: that of the first of `tries` pixels that has one which the
+ * mesh joins, or that of the first that has one at all. */
 static uint64_t find_pair(const struct surface *s, const struct tensor_params *p, uint32_t cell)
 {
+    uint64_t apart = TENSOR_NO_PAIR;
+
     for (uint32_t i = 0; i < (uint32_t)p->tries; i++) {
         uint32_t at = tensor_lot(s, p, cell, i), to = find_partner(s, p, at);
-        if (to != at)
+        if (to == at)
+            continue;
+        if (tensor_joined(s, at, to))
             return (uint64_t)at << 32 | to;
+        if (apart == TENSOR_NO_PAIR)
+            apart = (uint64_t)at << 32 | TENSOR_APART | to;
     }
-    return TENSOR_NO_PAIR;
+    return apart;
 }
 
 static void grow(struct tensor_rows *grown, const struct tensor_grid *g, const struct tensor *t)
@@ -65,6 +72,7 @@ void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct ten
     struct vec3 v[3];
 
     t->n = 0;
+    memset(t->hidden, 0, sizeof t->hidden);
     grow(&grown, &g, t);
     for (int j = 0; j < TENSOR_WINDOW; j++)
         for (int i = 0; i < TENSOR_WINDOW; i++)
@@ -77,28 +85,37 @@ void tensor_cpu_fill(struct tensor *t, const struct surface *s, const struct ten
     for (uint32_t i = 0; i < TENSOR_VOXELS; i++)
         if (tensor_value(sum[i]))
             t->entry[t->n++] = TENSOR_ENTRY(i, tensor_value(sum[i]));
+        else
+            t->hidden[i / 32] |= (uint32_t)tensor_hidden(&g, t, i) << i % 32;
     if (t->n < TENSOR_LEAST)
         t->n = 0;
+}
+
+/* Of the pairs that are apart, or of the others, as many as are wanted yet. */
+static void pick(const struct tensors *t, uint32_t cells, int apart, uint32_t want)
+{
+    uint32_t m = 0, at = 0, n = 0, *picked = t->picked + *t->n_tensors;
+
+    for (uint32_t i = 0; i < cells; i++)
+        m += (uint32_t)tensor_is(t->pair[i], apart);
+    for (uint32_t i = 0; i < cells && n < want; i++)
+        if (tensor_is(t->pair[i], apart) && tensor_pick(n, want, m) == at++)
+            picked[n++] = i;
+    *t->n_pairs += m;
+    *t->n_tensors += n;
 }
 
 void tensor_cpu_run(const struct tensors *t, const struct tensor_params *p)
 {
     const struct surface *s = t->surface;
-    uint32_t cells = tensor_cells(p, s->w, s->h), m = 0, at = 0, n = 0, want = (uint32_t)p->n;
+    uint32_t cells = tensor_cells(p, s->w, s->h);
 
-    for (uint32_t i = 0; i < cells; i++) {
+    for (uint32_t i = 0; i < cells; i++)
         t->pair[i] = find_pair(s, p, i);
-        m += t->pair[i] != TENSOR_NO_PAIR;
-    }
-    for (uint32_t i = 0; i < cells && n < want; i++) {
-        if (t->pair[i] == TENSOR_NO_PAIR)
-            continue;
-        if (tensor_pick(n, want, m) == at++)
-            t->picked[n++] = i;
-    }
-    *t->n_pairs = m;
-    *t->n_tensors = n;
-    for (uint32_t i = 0; i < n; i++) {
+    *t->n_pairs = *t->n_tensors = 0;
+    pick(t, cells, 0, (uint32_t)p->n);
+    pick(t, cells, 1, (uint32_t)p->n - *t->n_tensors);
+    for (uint32_t i = 0; i < *t->n_tensors; i++) {
         tensor_basis(&t->tensor[i], s, t->pair[t->picked[i]]);
         tensor_cpu_fill(&t->tensor[i], s, p);
     }

@@ -51,30 +51,46 @@ static __device__ uint32_t find_partner(const struct surface *s, const struct te
                                                    : tensor_search_pixel(&q, s, (uint32_t)best);
 }
 
+/* By a warp, a lane a step: is the mesh whole along the line from a to b, which is shorter than a
+ * warp? */
+static __device__ bool joined(const struct surface *s, uint32_t a, uint32_t b)
+{
+    int lane = (int)threadIdx.x % 32, n = tensor_steps(s, a, b);
+
+    return __ballot_sync(0xffffffffu, lane > n || tensor_whole(s, a, b, lane, n)) == 0xffffffffu;
+}
+
 static __global__ void pairs_kernel(struct tensors t, struct surface s, struct tensor_params p,
                                     uint32_t cells)
 {
     uint32_t cell = (blockIdx.x * PAIRS_THREADS + threadIdx.x) / 32, at, to;
     uint64_t pair = TENSOR_NO_PAIR;
 
-    for (uint32_t i = 0; cell < cells && i < (uint32_t)p.tries && pair == TENSOR_NO_PAIR; i++) {
+    for (uint32_t i = 0; cell < cells && i < (uint32_t)p.tries; i++) {
         at = tensor_lot(&s, &p, cell, i);
         to = find_partner(&s, &p, at);
-        pair = to != at ? (uint64_t)at << 32 | to : pair;
+        if (to == at)
+            continue;
+        if (joined(&s, at, to)) {
+            pair = (uint64_t)at << 32 | to;
+            break;
+        }
+        if (pair == TENSOR_NO_PAIR)
+            pair = (uint64_t)at << 32 | TENSOR_APART | to;
     }
     if (cell < cells && threadIdx.x % 32 == 0)
         t.pair[cell] = pair;
 }
 
-static __global__ void __launch_bounds__(PICK_THREADS)
-    pick_kernel(struct tensors t, uint32_t cells, uint32_t want)
+/* Of the pairs that are apart, or of the others, `want` at most. Returns how many there are. */
+static __device__ uint32_t pick(uint32_t *picked, const uint64_t *pair, uint32_t cells, int apart,
+                                uint32_t want, uint32_t *count)
 {
-    __shared__ uint32_t count[PICK_THREADS];
     uint32_t run = (cells + PICK_THREADS - 1) / PICK_THREADS, first = threadIdx.x * run;
     uint32_t end = first + run < cells ? first + run : cells, own = 0, at, m;
 
     for (uint32_t i = first; i < end; i++)
-        own += t.pair[i] != TENSOR_NO_PAIR;
+        own += (uint32_t)tensor_is(pair[i], apart);
     count[threadIdx.x] = own;
     __syncthreads();
     for (uint32_t d = 1; d < PICK_THREADS; d *= 2) {
@@ -85,18 +101,30 @@ static __global__ void __launch_bounds__(PICK_THREADS)
     }
     m = count[PICK_THREADS - 1];
     at = count[threadIdx.x] - own;
-    for (uint32_t i = first; i < end; i++) {
+    for (uint32_t i = first; i < end && want > 0; i++) {
         /* the only number that may pick the pair `at` is the smallest with number * m / n >= at */
         uint32_t number = m <= want ? at : (uint32_t)(((uint64_t)at * want + m - 1) / m);
-        if (t.pair[i] == TENSOR_NO_PAIR)
+        if (!tensor_is(pair[i], apart))
             continue;
         if (number < want && tensor_pick(number, want, m) == at)
-            t.picked[number] = i;
+            picked[number] = i;
         at++;
     }
+    __syncthreads(); /* count is free again */
+    return m;
+}
+
+static __global__ void __launch_bounds__(PICK_THREADS)
+    pick_kernel(struct tensors t, uint32_t cells, uint32_t want)
+{
+    __shared__ uint32_t count[PICK_THREADS];
+    uint32_t joined = pick(t.picked, t.pair, cells, 0, want, count);
+    uint32_t n = joined < want ? joined : want;
+    uint32_t apart = pick(t.picked + n, t.pair, cells, 1, want - n, count);
+
     if (threadIdx.x == 0) {
-        *t.n_pairs = m;
-        *t.n_tensors = m < want ? m : want;
+        *t.n_pairs = joined + apart;
+        *t.n_tensors = joined + apart < want ? joined + apart : want;
     }
 }
 
@@ -124,8 +152,10 @@ static __device__ void look(struct tensor_rows *present, struct tensor_rows *gro
     __syncthreads();
 }
 
-/* Sums become entries, ascending by voxel. */
-static __device__ void compact(struct tensor *t, const uint32_t *sum, uint32_t *warp_count)
+/* Sums become entries, ascending by voxel; voxels without one are hidden or not. A warp's 32 voxels
+ * are a word of bits. */
+static __device__ void compact(struct tensor *t, const struct tensor_grid *g, const uint32_t *sum,
+                               uint32_t *warp_count)
 {
     uint32_t before = 0, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 
@@ -133,8 +163,12 @@ static __device__ void compact(struct tensor *t, const uint32_t *sum, uint32_t *
         uint32_t voxel = base + threadIdx.x, all = 0, mine = before;
         uint32_t value = voxel < TENSOR_VOXELS ? tensor_value(sum[voxel]) : 0;
         uint32_t bits = __ballot_sync(0xffffffffu, value != 0);
-        if (lane == 0)
+        int hides = value == 0 && voxel < TENSOR_VOXELS && tensor_hidden(g, t, voxel);
+        uint32_t hidden = __ballot_sync(0xffffffffu, hides);
+        if (lane == 0) {
             warp_count[warp] = (uint32_t)__popc(bits);
+            t->hidden[voxel / 32] = hidden;
+        }
         __syncthreads();
         for (uint32_t i = 0; i < FILL_WARPS; i++) {
             mine += i < warp ? warp_count[i] : 0;
@@ -180,7 +214,7 @@ static __global__ void __launch_bounds__(FILL_THREADS)
         clip(sum, v);
     }
     __syncthreads();
-    compact(t, sum, warp_count);
+    compact(t, &g, sum, warp_count);
 }
 
 int tensor_cuda_pairs(const struct tensors *t, const struct surface *surface,

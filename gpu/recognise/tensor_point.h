@@ -13,6 +13,7 @@
 #define TENSOR_FINE 4194304.0f  /* of areas that are summed up: 2^-22 of a voxel's side squared */
 #define TENSOR_COARSE_SHIFT 14  /* from there to 1/256 */
 #define TENSOR_WINDOW_PX_MAX 28 /* reach of the search for partners */
+#define TENSOR_MESHED 3         /* squares around a pixel, of 4, that have triangles: it is whole */
 #define TENSOR_OPPOSITE (-0.9f) /* cosine: the mean of such normals says little */
 #define TENSOR_ROOT 64 /* roots of areas are compared, in units of 1/128 of a voxel's side */
 #define TENSOR_BIN_STEP 0.0625f /* of the square root of (1 - cosine), about 5 degrees */
@@ -101,6 +102,55 @@ GPU_HD static inline uint32_t tensor_lot(const struct surface *s, const struct t
     return x >= (uint32_t)s->w || y >= (uint32_t)s->h ? UINT32_MAX : y * (uint32_t)s->w + x;
 }
 
+/* (O7) Of the four squares of pixels around a pixel, how many have a triangle of the mesh. */
+GPU_HD static inline int tensor_meshed(const struct surface *s, int x, int y)
+{
+    int n = 0;
+    for (int v = y > 0 ? y - 1 : 0; v <= y; v++)
+        for (int u = x > 0 ? x - 1 : 0; u <= x; u++)
+            n += s->mesh[v * s->w + u] != 0;
+    return n;
+}
+
+/* (O7) How many steps of a pixel there are on the straight line from a to b, 1 at least where the
+ * two differ. */
+GPU_HD static inline int tensor_steps(const struct surface *s, uint32_t a, uint32_t b)
+{
+    int dx = (int)(b % (uint32_t)s->w) - (int)(a % (uint32_t)s->w);
+    int dy = (int)(b / (uint32_t)s->w) - (int)(a / (uint32_t)s->w);
+    int across = dx < 0 ? -dx : dx, down = dy < 0 ? -dy : dy;
+
+    return across > down ? across : down;
+}
+
+/* (O7) Is the mesh whole around the pixel nearest to i / n of the way from a to b? */
+GPU_HD static inline int tensor_whole(const struct surface *s, uint32_t a, uint32_t b, int i, int n)
+{
+    int x = (int)(a % (uint32_t)s->w), y = (int)(a / (uint32_t)s->w);
+    int dx = (int)(b % (uint32_t)s->w) - x, dy = (int)(b / (uint32_t)s->w) - y;
+    int u = x + (2 * dx * i + (dx < 0 ? -n : n)) / (2 * n);
+    int v = y + (2 * dy * i + (dy < 0 ? -n : n)) / (2 * n);
+
+    return tensor_meshed(s, u, v) >= TENSOR_MESHED;
+}
+
+/* (O7) Is it so around each pixel of the line? */
+GPU_HD static inline int tensor_joined(const struct surface *s, uint32_t a, uint32_t b)
+{
+    int n = tensor_steps(s, a, b);
+
+    for (int i = 0; i <= n; i++)
+        if (!tensor_whole(s, a, b, i, n))
+            return 0;
+    return 1;
+}
+
+/* (O8) Is it a pair that is apart, or one that is not? */
+GPU_HD static inline int tensor_is(uint64_t pair, int apart)
+{
+    return pair != TENSOR_NO_PAIR && ((uint32_t)pair & TENSOR_APART ? 1 : 0) == apart;
+}
+
 /* (O8) Which of m pairs is the i-th of n that are taken. */
 GPU_HD static inline uint32_t tensor_pick(uint32_t i, uint32_t n, uint32_t m)
 {
@@ -123,7 +173,7 @@ GPU_HD static inline uint32_t tensor_bin(float cosine)
 /* (O9) All of a tensor but its entries. */
 GPU_HD static inline void tensor_basis(struct tensor *t, const struct surface *s, uint64_t pair)
 {
-    uint32_t a = (uint32_t)(pair >> 32), b = (uint32_t)pair;
+    uint32_t a = (uint32_t)(pair >> 32), b = (uint32_t)pair & ~TENSOR_APART;
     struct vec3 p = s->point[a], q = s->point[b], n = s->normal[a], m = s->normal[b];
     struct vec3 z = tensor_unit_vector(vec3_make(n.x + m.x, n.y + m.y, n.z + m.z));
     struct vec3 x = tensor_unit_vector(surface_cross(n, m)), y = surface_cross(z, x);
@@ -374,6 +424,31 @@ GPU_HD static inline uint32_t tensor_value(uint32_t sum)
 {
     uint32_t value = (sum >> TENSOR_COARSE_SHIFT) + (sum >> (TENSOR_COARSE_SHIFT - 1) & 1);
     return value < TENSOR_VALUE_MAX ? value : TENSOR_VALUE_MAX;
+}
+
+/*
+ * (O20) Is a voxel without surface hidden? Something that is nearer than its middle by a voxel's
+ * side lies before it, or the picture does not reach there. Where nothing was measured it is not.
+ */
+GPU_HD static inline int tensor_hidden(const struct tensor_grid *g, const struct tensor *t,
+                                       uint32_t voxel)
+{
+    const struct surface *s = g->s;
+    const uint32_t side = TENSOR_SIDE;
+    float m = 1.0f / g->per_m, half = 0.5f - TENSOR_SIDE * 0.5f, u, v, z;
+    struct vec3 p =
+        vec3_make(((float)(voxel % side) + half) * m, ((float)(voxel / side % side) + half) * m,
+                  ((float)(voxel / (side * side)) + half) * m);
+
+    p = rigid_apply(&t->T_cb, p);
+    if (!(p.z > SURFACE_LEAST_M))
+        return 1;
+    u = s->K.fx * p.x / p.z + s->K.cx + 0.5f;
+    v = s->K.fy * p.y / p.z + s->K.cy + 0.5f;
+    if (!(u >= 0.0f && v >= 0.0f && u < (float)s->w && v < (float)s->h))
+        return 1;
+    z = s->point[(int)v * s->w + (int)u].z;
+    return z > 0.0f && z < p.z - m;
 }
 
 /* (O12) What of a value is compared: its root, 256 at most. */

@@ -88,6 +88,15 @@ static void roots_of_a_library(void **state)
     match_cpu_run(&best, t, 1, &l, &p);
     m = match_of(best);
     assert_true(m.score == 1 && m.turned == 1);
+    t->n = 1; /* one voxel the same, the other one hidden: 1; seen empty: 1 / sqrt(1.25) */
+    t->entry[0] = TENSOR_ENTRY(0, 256);
+    t->hidden[0] = 1u << 1;
+    match_cpu_run(&best, t, 1, &l, &p);
+    m = match_of(best);
+    assert_true(m.score == 1 && m.turned == 0);
+    t->hidden[0] = 0;
+    match_cpu_run(&best, t, 1, &l, &p);
+    assert_float_equal(match_of(best).score, 0.894427f, 1e-6f);
     t->n = 1;
     t->entry[0] = TENSOR_ENTRY(500, 64); /* nothing in common */
     match_cpu_run(&best, t, 1, &l, &p);

@@ -123,6 +123,50 @@ static void basis_by_hand(void **state)
     assert_true(tensor_bin(TENSOR_BIN_COS_0) == 0 && tensor_bin(-1) < TENSOR_BINS);
 }
 
+/* A grid of voxels of 10 cm around a point 2 m away, behind a pixel at 2 m: layers 0 to 5 begin at
+ * 2.05 m at most and are seen, 6 begins at 2.1 m. Nothing measured hides nothing, and what lies
+ * beside the picture is hidden. */
+static void hidden_by_hand(void **state)
+{
+    struct vec3 point = {0, 0, 2};
+    struct surface s = {.w = 1, .h = 1, .K = {1, 1, 0, 0}, .point = &point};
+    struct tensor_params p = tensor_params_default();
+    struct tensor t = {.T_cb = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 2}}};
+    struct tensor_grid g;
+    (void)state;
+    p.unit_m = 0.1f;
+    p.voxel = 1;
+    for (uint32_t layer = 0; layer < 10; layer++) {
+        uint32_t voxel = (layer * 10 + 5) * 10 + 5;
+        s.K.fx = 1;
+        point.z = 2;
+        g = tensor_grid(&t, &s, &p);
+        assert_int_equal(tensor_hidden(&g, &t, voxel), layer >= 6);
+        point.z = 0;
+        assert_int_equal(tensor_hidden(&g, &t, voxel), 0);
+        s.K.fx = 100; /* 5 cm beside the axis */
+        assert_int_equal(tensor_hidden(&g, &t, voxel), 1);
+    }
+}
+
+/* A mesh of 8 x 8 squares joins all; without the squares of a column it does not join what lies on
+ * its two sides, and without one square it still does. */
+static void joined_by_hand(void **state)
+{
+    uint8_t mesh[64];
+    struct surface s = {.w = 8, .h = 8, .mesh = mesh};
+    (void)state;
+    memset(mesh, SURFACE_NEAR | SURFACE_FAR, sizeof mesh);
+    assert_true(tensor_joined(&s, 1 * 8 + 1, 4 * 8 + 6) && tensor_joined(&s, 4 * 8 + 6, 1 * 8 + 1));
+    assert_true(tensor_joined(&s, 6 * 8 + 2, 1 * 8 + 2));
+    mesh[2 * 8 + 3] = 0;
+    assert_true(tensor_joined(&s, 1 * 8 + 1, 4 * 8 + 6));
+    for (int y = 0; y < 8; y++)
+        mesh[y * 8 + 3] = 0;
+    assert_false(tensor_joined(&s, 1 * 8 + 1, 4 * 8 + 6) || tensor_joined(&s, 4 * 8 + 6, 8 + 1));
+    assert_true(tensor_joined(&s, 6 * 8 + 2, 1 * 8 + 2) || tensor_joined(&s, 6 * 8 + 1, 1 * 8 + 1));
+}
+
 struct scene {
     float *depth;
     struct surface s;
@@ -176,14 +220,21 @@ static void pairs_are_valid(void **state)
     struct shape_place tortoise = {SHAPE_TORTOISE, rigid_identity()};
     struct rigid T_wc = shape_around(vec3_make(0, 0, 0), 30, 35, 0.7f);
     struct scene c;
+    uint32_t joined = 0;
     int full = 0;
     (void)state;
     open_scene(&c, &tortoise, 1, &T_wc);
     assert_int_equal(*c.t.n_tensors, 60);
+    for (uint32_t i = 0; i < tensor_cells(&c.p, 320, 240); i++)
+        joined += (uint32_t)tensor_is(c.t.pair[i], 0);
+    assert_true(joined > 0 && joined < *c.t.n_pairs);
     for (uint32_t i = 0; i < *c.t.n_tensors; i++) {
         const struct tensor *t = &c.t.tensor[i];
         struct vec3 a = c.s.point[t->pixel[0]], b = c.s.point[t->pixel[1]];
         float d = sqrtf(vec3_norm2(vec3_sub(a, b)));
+        /* those that are joined come first */
+        assert_true(tensor_is(c.t.pair[c.t.picked[i]], i >= joined));
+        assert_int_equal(tensor_joined(&c.s, t->pixel[0], t->pixel[1]), i < joined);
         assert_true(d >= 5 * 0.004f * 0.999f && d <= 14 * 0.004f * 1.001f);
         assert_true(t->cosine < TENSOR_BIN_COS_0);
         assert_true(t->n == 0 || t->n >= TENSOR_LEAST);
@@ -278,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(areas_add_up),          cmocka_unit_test(small_areas_add_up),
         cmocka_unit_test(squares_by_hand),       cmocka_unit_test(basis_by_hand),
+        cmocka_unit_test(hidden_by_hand),        cmocka_unit_test(joined_by_hand),
         cmocka_unit_test(planes_have_none),      cmocka_unit_test(pairs_are_valid),
         cmocka_unit_test(moving_changes_little), cmocka_unit_test(grows_only_along_the_surface),
     };
