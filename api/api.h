@@ -92,6 +92,14 @@ enum api_tracks_state {
 };
 const char *api_tracks_state_name(enum api_tracks_state s); /* "none" ... */
 
+/* Depths that tracks or keyframes measured over those that a frame alone says, and the standard
+ * errors of their logarithms: of the last frame that was measured, and in the middle of the last
+ * ones. */
+struct api_scale {
+    bool known; /* since the process began */
+    float last, sigma, median, median_sigma;
+};
+
 /* What came of bundling the session, since the process began. */
 enum api_bundle_state {
     API_BUNDLE_NONE,
@@ -168,6 +176,7 @@ struct session_info {
     struct api_bundle bundle;
     enum api_tracks_state tracks;
     uint64_t lost_frames; /* used ones whose pose is a guess, since the process began */
+    struct api_scale scale;
     uint64_t memory_bytes;
     struct session_counts counts;
     uint32_t ingest_clients, view_clients;

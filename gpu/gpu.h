@@ -393,6 +393,7 @@ struct gpu_views {
     uint32_t n_frozen; /* frames in a row whose pose stood still while pictures changed */
     /* log2 of measured over the network's depth, in the middle; 0: nothing was measured here */
     float log_scale;
+    float log_sigma; /* the standard error of that; 0: nothing was measured here */
 };
 
 /* What tracks say of a frame's pose (MATH.md (P9)). */

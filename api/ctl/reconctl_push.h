@@ -78,7 +78,9 @@ struct reconctl_push_job {
     char source_said[160]; /* of reconctl_source_said() */
     bool guessed;          /* the server says that path and scale are */
     bool poses_wrong;      /* the server says that they do not fit the pictures */
-    bool written, kept;    /* what -O names was written; the session stays on the server */
+    /* that the server says of its frames, in the middle; 0, 0: it does not */
+    float scale, sigma;
+    bool written, kept; /* what -O names was written; the session stays on the server */
     struct control_error server_said; /* the last `error` message */
 
     /* things that were recognised, as they were told last */

@@ -14,7 +14,7 @@
 static int get_session(struct reconctl_push_job *j)
 {
     struct json *doc = NULL;
-    const struct json *counts;
+    const struct json *counts, *scale;
     char path[96];
     int rc;
 
@@ -27,6 +27,9 @@ static int get_session(struct reconctl_push_job *j)
         j->guessed = *json_text(json_member(doc, "guessed"));
         j->poses_wrong = strcmp(json_text(json_member(json_member(doc, "views"), "state")),
                                 "poses_disagree") == 0;
+        scale = json_member(doc, "scale");
+        j->scale = (float)json_f64(json_member(scale, "median"));
+        j->sigma = (float)json_f64(json_member(scale, "median_sigma"));
         counts = json_member(doc, "counts");
         j->counts.received = (uint64_t)json_i64(json_member(counts, "received"));
         j->counts.used = (uint64_t)json_i64(json_member(counts, "used"));

@@ -54,6 +54,10 @@ static void print_session_json(const struct reconctl_push_job *j)
     json_put_u64(&w, name, j->n_points);
     if (j->options->depth_out)
         json_put_u64(&w, "maps", j->stats.results);
+    if (j->sigma > 0) {
+        json_put_f32(&w, "scale", j->scale);
+        json_put_f32(&w, "sigma", j->sigma);
+    }
     json_put_u64(&w, "received", j->counts.received);
     json_put_u64(&w, "used", j->counts.used);
     json_put_u64(&w, "dropped", j->counts.dropped);
@@ -217,6 +221,9 @@ static void print_text(const struct reconctl_push_watch *w, const struct reconct
             continue;
         printf("session  %s: %llu %ss%s\n", j->session.id, (unsigned long long)j->n_points,
                kind->noun, o->keep || j->kept ? "" : ", deleted on the server");
+        if (j->sigma > 0)
+            printf("scale    %.3f of what frames alone say, standard error %.3f\n",
+                   (double)j->scale, (double)j->sigma);
         if (kind->has_map && j->exit == 0)
             printf("hash     %016llx: the server's and the export's are equal\n",
                    (unsigned long long)j->hash);

@@ -56,6 +56,16 @@ static void print_views(const struct json *views)
                       json_f64(json_member(views, "agreement")));
 }
 
+static void print_scale(const struct json *scale)
+{
+    if (!scale)
+        return;
+    reconctl_put_text(9, "scale    %.3f, standard error %.3f; in the middle of frames %.3f, %.3f",
+                      json_f64(json_member(scale, "last")), json_f64(json_member(scale, "sigma")),
+                      json_f64(json_member(scale, "median")),
+                      json_f64(json_member(scale, "median_sigma")));
+}
+
 static void print_session(const struct json *doc)
 {
     char text[RECONCTL_SHOWN], more[RECONCTL_SHOWN];
@@ -67,6 +77,7 @@ static void print_session(const struct json *doc)
     if (*json_text(json_member(doc, "guessed")))
         reconctl_put_text(9, "guessed  %s", reconctl_member(text, doc, "guessed"));
     print_views(json_member(doc, "views"));
+    print_scale(json_member(doc, "scale"));
     reconctl_put_text(
         9, "stream   %s",
         reconctl_shown(text, json_text(json_member(doc, "stream_url")), RECONCTL_SHOWN));

@@ -41,6 +41,16 @@ static void write_views(struct json_writer *w, const struct api_views *v)
     json_close(w);
 }
 
+static void write_scale(struct json_writer *w, const struct api_scale *s)
+{
+    json_open_map(w, "scale");
+    json_put_f32(w, "last", s->last);
+    json_put_f32(w, "sigma", s->sigma);
+    json_put_f32(w, "median", s->median);
+    json_put_f32(w, "median_sigma", s->median_sigma);
+    json_close(w);
+}
+
 static void write_bundle(struct json_writer *w, const struct api_bundle *b)
 {
     json_open_map(w, "bundle");
@@ -120,6 +130,8 @@ static void write_session(struct json_writer *w, const struct http_request *r,
         json_put_u64(w, "lost_frames", s->lost_frames);
         json_close(w);
     }
+    if (s->scale.known)
+        write_scale(w, &s->scale);
     if (s->bundle.state != API_BUNDLE_NONE)
         write_bundle(w, &s->bundle);
     json_put_u64(w, "memory_bytes", s->memory_bytes);

@@ -278,6 +278,7 @@ void session_publish(struct session *s, int source, const struct gpu_result *res
     pthread_mutex_lock(&s->lock);
     publish(s, result, commit, &w);
     views_told_note(&s->views[source], &result->views);
+    scale_told_note(&s->scale, result);
     if (result->tracks.state != GPU_TRACKS_NONE) {
         s->tracks = (enum api_tracks_state)result->tracks.state;
         s->lost_frames += s->tracks == API_TRACKS_LOST;

@@ -74,6 +74,7 @@ static void fill_locked(struct session *s, struct session_info *info)
     info->bundle = s->bundle_told;
     info->tracks = s->tracks;
     info->lost_frames = s->lost_frames;
+    info->scale = scale_told_say(&s->scale);
     for (int i = 0; i < s->n_clients; i++) {
         info->ingest_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_INGEST;
         info->view_clients += s->clients[i]->started && s->clients[i]->role == CONTROL_VIEW;

@@ -4,6 +4,7 @@
 
 #include "daemon/session/jump.h"
 #include "daemon/session/session.h"
+#include "daemon/session/scale_told.h"
 #include "daemon/session/views_told.h"
 
 #include <pthread.h>
@@ -57,6 +58,7 @@ struct session {
     const char *bad_pose;        /* what poses mean instead, NULL = as they should */
     enum api_tracks_state tracks;
     uint64_t lost_frames;
+    struct scale_told scale;
     struct frame_result *latest; /* of the frame used last; NULL before the first */
     struct session_client *clients[SESSION_VIEWERS_MAX + SESSION_FEEDERS_MAX];
     int n_clients;

@@ -31,6 +31,7 @@ struct verdict {
     uint32_t submap;
     uint8_t status, reason, flags, part;
     float pose[7], quality;
+    float scale, sigma; /* not kept in checkpoints */
 };
 
 struct source {
@@ -236,7 +237,9 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
                                 .lost = (v->flags & LOST) != 0,
                                 .submap = v->submap,
                                 .revision = v->revision,
-                                .quality = v->quality};
+                                .quality = v->quality,
+                                .scale = v->scale,
+                                .sigma = v->sigma};
     memcpy(ack->pose, v->pose, sizeof(ack->pose));
     return true;
 }
@@ -347,7 +350,9 @@ void sources_end(struct sources *s, int source, uint64_t t_capture_ns,
                           .flags = (uint8_t)((ack->keyframe ? KEYFRAME : 0) |
                                              (ack->placed ? PLACED : 0) | (ack->lost ? LOST : 0)),
                           .part = ack->part,
-                          .quality = ack->quality};
+                          .quality = ack->quality,
+                          .scale = ack->scale,
+                          .sigma = ack->sigma};
     memcpy(v->pose, ack->pose, sizeof(v->pose));
     at->any = true;
     if (ack->status == CONTROL_REFUSED || (at->any_seq && ack->seq <= at->last_seq))

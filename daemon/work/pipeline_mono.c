@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/scale_told.h"
 #include "daemon/work/depth_result.h"
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
@@ -135,6 +136,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     ack->submap = job->frame.submap;
     ack->revision = commit.revision;
     ack->quality = r->n_valid ? (float)r->n_associated / (float)r->n_valid : 0;
+    (void)scale_told_of(r, &ack->scale, &ack->sigma);
     pose_numbers(ack->pose, &r->T_wc);
 }
 

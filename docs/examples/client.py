@@ -161,7 +161,7 @@ class Feeder:
             else:
                 self.waiting.pop(m['seq'], None)
                 self.used += m['status'] == 'used'
-                print(json.dumps({k: m[k] for k in ('seq', 'status', 'reason', 'submap', 'pose', 'again') if k in m}))
+                print(json.dumps({k: m[k] for k in ('seq', 'status', 'reason', 'submap', 'pose', 'scale', 'sigma', 'again') if k in m}))
         elif op == 'sync':
             if int(m['hash'], 16) != self.mirror.hash:
                 raise ValueError('the hash is another one')

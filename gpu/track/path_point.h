@@ -21,6 +21,7 @@
 #define PATH_BIAS_LOG 0.15 /* what a keyframe's scale errs by */
 #define PATH_BIAS_PRIOR \
     (PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG)) /* in landmarks */
+#define PATH_ALONE 6.0         /* depths of a frame err by themselves, however many there are */
 #define PATH_CORRECTED_LOG 1.0 /* a frame's depth is corrected by as much, at most */
 #define PATH_INLIER_PX 2.0
 #define PATH_OUTLIER_PX 3.0 /* of what any keyframe saw of a landmark */
@@ -81,10 +82,11 @@ GPU_HD static inline double path_exp(double x)
     return e;
 }
 
-/* (P4) The standard error of a scale whose depths have this weight together. */
+/* (P11) The standard error of a scale whose depths have this weight together: neighbours err
+ * alike, so many are worth no more than PATH_ALONE that err each by itself. */
 GPU_HD static inline float path_sigma(double weight)
 {
-    return (float)(PATH_DEPTH_LOG / sqrt(weight + PATH_BIAS_PRIOR));
+    return (float)(PATH_DEPTH_LOG / sqrt(weight / (1.0 + weight / PATH_ALONE) + PATH_BIAS_PRIOR));
 }
 
 /* (P11) A frame's depth is corrected by the scale of the last keyframe: its own, if it is one. */

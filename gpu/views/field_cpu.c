@@ -26,6 +26,7 @@ static void sample(struct views *v, const struct views_frame *f, int target, str
             s->bins[field_bin(t->ratio[i])]++;
     }
     t->n_share = field_count(s->bins);
+    t->sigma = field_sigma(s->bins, v->n_pixels);
     s->common = field_common(s->bins, v->n_pixels);
 }
 

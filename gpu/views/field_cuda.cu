@@ -42,6 +42,7 @@ static __device__ float find_common(const struct views *v, struct views_target *
     __syncthreads();
     if (threadIdx.x == 0) {
         t->n_share = field_count(bins);
+        t->sigma = field_sigma(bins, v->n_pixels);
         common = field_common(bins, v->n_pixels);
     }
     __syncthreads();

@@ -25,6 +25,9 @@
 #define FIELD_NEAR 0.43f    /* log2 (35 %): a pixel's own measurement is believed this near to it */
 #define FIELD_APART 0.144f  /* log2 (10 %): pool and own measurement say different things */
 
+#define FIELD_QUARTILES 0.7413f /* standard deviations of a normal one between its quartiles, ^-1 */
+#define FIELD_PARTS 12.0f       /* of a picture err each by itself: neighbours err alike */
+
 #define FIELD_CARRIED 8 /* keyframes have measured one pixel of a frame in so many: see below */
 
 enum field_trust {
@@ -105,6 +108,28 @@ GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
     while (2 * (sum + bins[bin]) < n)
         sum += bins[bin++];
     return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(n, n_pixels);
+}
+
+/* The bin at or below which n quarters of what was counted lie. */
+GPU_HD static inline int field_quartile(const uint32_t *bins, uint32_t n_counted, uint32_t n)
+{
+    uint32_t sum = 0;
+    int bin = 0;
+    while (4 * (sum + bins[bin]) < n * n_counted)
+        sum += bins[bin++];
+    return bin;
+}
+
+/* (V15) The standard error of the common value; 0: nothing was measured. */
+GPU_HD static inline float field_sigma(const uint32_t *bins, uint32_t n_pixels)
+{
+    uint32_t n = field_count(bins);
+    int apart;
+    if (n == 0)
+        return 0.0f;
+    apart = field_quartile(bins, n, 3) - field_quartile(bins, n, 1);
+    return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
+           sqrtf((float)n_pixels / (FIELD_PARTS * (float)n));
 }
 
 /* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the

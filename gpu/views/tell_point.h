@@ -82,6 +82,7 @@ GPU_HD static inline struct gpu_views tell_views(const struct views *v, float co
     told.n_refined = s->n_final;
     told.n_frozen = v->anchor[v->plan.strand].n_frozen;
     told.log_scale = common;
+    told.log_sigma = v->target[VIEWS_FRAME].sigma;
     for (int i = 0; i < VIEWS_KEPT; i++) {
         const struct views_kept *k = &v->kept[i];
         if (!plan_is_near(v, i, s->first) || k->index >= s->n_swept ||

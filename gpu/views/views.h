@@ -126,6 +126,7 @@ struct views_target {
     float *ratio;     /* log2 of measured over single-view depth */
     float *share;     /* its weight, 0 = nothing was measured */
     uint32_t n_share; /* pixels with one */
+    float sigma;      /* standard error of the middle of all ratios (V15); 0 = there are none */
     float *nodes;     /* [VIEWS_NODES] the correction field, log2 */
     float *depth;     /* out: metres, 0 = none */
     uint8_t *trust;   /* out: 0 = is not fused ... 255 = measured by many views that agree */

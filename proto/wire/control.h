@@ -16,8 +16,9 @@
  *    "jpeg":85,"features":["parts"],"resumed":true,"last_seq":N}
  *   {"op":"ack","seq":N,"status":"used"|"dropped"|"refused"|"later","reason":"...",
  *    "detail":"bit 17","again":true,"keyframe":true,"revision":R,"submap":S,
- *    "pose":[qx,qy,qz,qw,tx,ty,tz],"quality":0.87,"server_us":N,"retry_ms":N,"rate":12.5,
- *    "jpeg":75}   revision, submap, pose and quality of a frame that was used for a cloud
+ *    "pose":[qx,qy,qz,qw,tx,ty,tz],"quality":0.87,"scale":1.043,"sigma":0.012,"server_us":N,
+ *    "retry_ms":N,"rate":12.5,"jpeg":75}   revision, submap, pose and quality of a frame that was
+ *                   used for a cloud; scale and sigma where they are known
  *   {"op":"poses","revision":R,"seqs":[N,...],"poses":[[qx,qy,qz,qw,tx,ty,tz],...]}
  *                   at most 24 frames of the client's source whose poses are others now
  *   {"op":"objects","objects":[{"id":1,"object":"mug","class":"cup","state":"new"|"seen"|"lost",
@@ -180,7 +181,10 @@ struct control_ack {
     /* q x y z w and t, camera to world. In the daemon with OpenCV axes until it is written, on the
      * wire as the client's convention has them. */
     float pose[7];
-    float quality;      /* 0 ... 1: share of the pixels with depth that the map confirms */
+    float quality; /* 0 ... 1: share of the pixels with depth that the map confirms */
+    /* Depths of what tracks or keyframes measured over those that the frame alone says, and the
+     * standard error of its logarithm; 0, 0: nothing was measured. */
+    float scale, sigma;
     uint64_t server_us; /* when this was said, on a clock that never steps; 0 = it is not */
 };
 

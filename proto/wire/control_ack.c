@@ -66,6 +66,27 @@ void control_pose_write(struct json_writer *w, const char *key, const float pose
     json_close(w);
 }
 
+/* What is written of a scale: thousandths, and one at least. */
+#define SCALE_STEPS 1e3f
+#define SCALE_MIN 1e-3
+#define SCALE_MAX 1e3f
+#define SIGMA_MAX 10.0f
+
+/* scale and sigma come together, or not at all. */
+static void parse_scale(const struct json_at *at, struct control_ack *ack)
+{
+    if (!json_member(at->map, "scale"))
+        return;
+    json_require(at, "sigma");
+    json_get_f32(at, "scale", &ack->scale, SCALE_MIN, SCALE_MAX);
+    json_get_f32(at, "sigma", &ack->sigma, SCALE_MIN, SIGMA_MAX);
+}
+
+static float scale_rounded(float v, float most)
+{
+    return fminf(fmaxf(roundf(v * SCALE_STEPS), 1) / SCALE_STEPS, most);
+}
+
 /* revision, submap, pose and quality come together, or not at all. */
 static void parse_place(const struct json_at *at, struct control_ack *ack)
 {
@@ -81,6 +102,7 @@ static void parse_place(const struct json_at *at, struct control_ack *ack)
     json_get_f32(at, "quality", &ack->quality, 0, 1);
     if (!control_pose_read(json_member(at->map, "pose"), ack->pose))
         json_note(at, "pose", "must be a unit quaternion x y z w and a position");
+    parse_scale(at, ack);
     ack->submap = (uint32_t)submap;
     ack->placed = true;
 }
@@ -138,6 +160,10 @@ void control_ack_write(struct json_writer *w, const struct control_ack *ack)
         json_put_u64(w, "submap", ack->submap);
         control_pose_write(w, "pose", ack->pose);
         json_put_f32(w, "quality", roundf(ack->quality * 100) / 100);
+        if (ack->sigma > 0) {
+            json_put_f32(w, "scale", scale_rounded(ack->scale, SCALE_MAX));
+            json_put_f32(w, "sigma", scale_rounded(ack->sigma, SIGMA_MAX));
+        }
     }
     if (ack->server_us)
         json_put_u64(w, "server_us", ack->server_us);

@@ -111,6 +111,21 @@ def acks():
     say('in 250 bytes', max(len(json.dumps(a, separators=(',', ':'))) for a in got) <= 250)
 
 
+def scales():
+    s = session(pose_source='learned', net={'width': 128, 'height': 96})
+    stream = feeder(s, 'main')
+    got = [one(stream, frame(seq)) for seq in range(1, 9)]
+    sure = [a for a in got if 'sigma' in a]
+    said = ws.rest(url, 'GET', '/v1/sessions/' + s['id'])[1]
+    say('learned poses: an ack says the frame\'s scale and its error, but for the first one', len(sure) > 4 and got[0] not in sure and
+        all(('scale' in a) == ('sigma' in a) and a.get('lost') is None for a in sure) and all(0.3 < a['scale'] < 3 and 0.01 < a['sigma'] < 0.16 for a in sure), got)
+    say('and so does the session\'s document', abs(said['scale']['last'] - sure[-1]['scale']) < 1e-3 and
+        min(a['scale'] for a in sure) - 1e-3 < said['scale']['median'] < max(a['scale'] for a in sure) + 1e-3, said)
+    s = session()
+    one(feeder(s, 'main'), frame(1))
+    say('one that measured nothing says nothing of it', 'scale' not in ws.rest(url, 'GET', '/v1/sessions/' + s['id'])[1])
+
+
 def numbers():
     s = session()
     stream = feeder(s, 'main')
@@ -325,6 +340,7 @@ def cloud_file(s):
 
 def live():
     acks()
+    scales()
     s, stream = numbers()
     phones(s, stream)
     answers_after_the_end(s)

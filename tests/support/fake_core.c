@@ -90,15 +90,15 @@ static int session_create(struct core *core, const struct session_options *optio
     } else {
         struct row *row = &c->rows[i];
         *row = (struct row){.used = true, .rank = ++c->rank};
+        row->info = (struct session_info){
+            .epoch = 1, .points = 12345, .scale = {true, 1.25f, 0.03f, 1.125f, 0.02f}};
         make_id(row->info.id, row->rank);
         snprintf(row->info.owner, sizeof row->info.owner, "%s", owner);
         row->info.options = *options;
         resolve(&row->info.options);
         strcpy(row->info.device, "cpu");
         row->info.created_s = row->info.changed_s = (double)time(NULL);
-        row->info.epoch = 1;
         row->info.hash = FAKE_CORE_HASH;
-        row->info.points = 12345;
         *info = row->info;
         c->n = i >= c->n ? i + 1 : c->n;
         c->counts.sessions++;

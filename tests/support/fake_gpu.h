@@ -321,8 +321,11 @@ static void fake_change_one(struct gpu_frame *f)
     memset(&f->result, 0, sizeof(f->result));
     f->result.T_wc = f->T_wc;
     f->result.submap = f->submap;
-    if (!f->has_pose)
-        f->result.tracks.state = fake_gpu_plan.lost ? GPU_TRACKS_LOST : GPU_TRACKS_FOUND;
+    if (!f->has_pose && fake_gpu_plan.lost)
+        f->result.tracks.state = GPU_TRACKS_LOST;
+    else if (!f->has_pose)
+        f->result.tracks = (struct gpu_tracks){
+            .state = GPU_TRACKS_FOUND, .log_scale = -0.25f, .log_sigma = 0.0625f};
     f->result.is_keyframe = s->frame % 4 == 1;
     f->result.n_keyframes = (s->frame + 3) / 4;
     f->result.n_changes = n;

@@ -478,14 +478,18 @@ static void lost_tracks_are_said(void **state)
         rig_send(&r, &in, seq);
         rig_wait_acks(&in, (int)seq + 1);
         assert_int_equal(in.acks[seq].lost, seq == 2 || seq == 3);
+        assert_true(in.acks[seq].sigma == (in.acks[seq].lost ? 0 : 0.063f));
         assert_int_equal(rig_info(&r, id).tracks,
                          in.acks[seq].lost ? API_TRACKS_LOST : API_TRACKS_FOUND);
     }
     assert_int_equal(rig_info(&r, id).lost_frames, 2);
+    assert_true(rig_info(&r, id).scale.known && rig_info(&r, id).scale.median_sigma == 0.0625f);
+    assert_float_equal(rig_info(&r, id).scale.last, 1.284025f, 1e-5f);
     rig_send(&r, &in, 3);
     rig_send(&r, &in, 4);
     rig_wait_acks(&in, 8);
     assert_true(in.acks[6].again && in.acks[6].lost && in.acks[7].again && !in.acks[7].lost);
+    assert_true(in.acks[6].sigma == 0 && in.acks[7].scale == in.acks[4].scale);
     fake_gpu_plan.lost = false;
     rig_disconnect(&in);
     rig_close(&r);

@@ -287,6 +287,21 @@ static void test_odometry(void **state)
     assert_true(right.measured < 0.01 * right.n_measured);
 }
 
+/* Of 64 pixels of 768 sixteen each are in four bins that are eight apart: quartiles 64/64 octaves
+ * apart would be 0.7413, here 16/64 of it, and as 64 are a twelfth, times one. */
+static void test_sigma(void **state)
+{
+    uint32_t bins[VIEWS_BINS] = {0};
+    (void)state;
+    assert_true(field_sigma(bins, 768) == 0.0f);
+    for (int i = 0; i < 4; i++)
+        bins[100 + 8 * i] = 16;
+    assert_float_equal(field_sigma(bins, 768), 0.7413f / 4, 1e-6f);
+    assert_float_equal(field_sigma(bins, 4 * 768), 0.7413f / 2, 1e-6f);
+    bins[100] = bins[116] = bins[124] = 0; /* all in one: a bin is as fine as it gets */
+    assert_float_equal(field_sigma(bins, 192), 0.7413f / 64, 1e-6f);
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -303,10 +318,10 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_right),
-                                       cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),
-                                       cmocka_unit_test(test_long),    cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_length),  cmocka_unit_test(test_sound),
-                                       cmocka_unit_test(test_odometry)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),  cmocka_unit_test(test_right),
+        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),  cmocka_unit_test(test_long),
+        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length), cmocka_unit_test(test_sound),
+        cmocka_unit_test(test_odometry)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

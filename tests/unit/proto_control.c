@@ -369,6 +369,42 @@ static void test_sources(void **state)
     }
 }
 
+/* A scale comes with its error or not at all, in thousandths, and never as 0. */
+static void test_scaled_acks(void **state)
+{
+#define PLACED                                                                   \
+    "{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"revision\":1,\"submap\":0," \
+    "\"pose\":[0,0,0,1,0,0,0],\"quality\":1"
+    static const struct {
+        float scale, sigma;
+        const char *said;
+    } rows[] = {{1.04349f, 0.01249f, ",\"scale\":1.043,\"sigma\":0.012"},
+                {1e-5f, 1e-5f, ",\"scale\":0.001,\"sigma\":0.001"},
+                {2e6f, 99, ",\"scale\":1000,\"sigma\":10"},
+                {1, 0, ""}};
+    struct control_message m = {
+        .op = CONTROL_ACK,
+        .ack = {.seq = 1, .placed = true, .revision = 1, .quality = 1, .pose = {0, 0, 0, 1}}};
+    char buf[512], back[512], want[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        m.ack.scale = rows[i].scale;
+        m.ack.sigma = rows[i].sigma;
+        (void)control_write(buf, sizeof buf, &m);
+        snprintf(want, sizeof want, PLACED "%s}", rows[i].said);
+        assert_string_equal(buf, want);
+        assert_int_equal(parse(&m, buf, NULL), 0);
+        assert_true((m.ack.sigma > 0) == (rows[i].sigma > 0));
+        (void)control_write(back, sizeof back, &m);
+        assert_string_equal(back, buf);
+    }
+    expect_wrong(PLACED ",\"scale\":1}", "/sigma");
+    expect_wrong(PLACED ",\"scale\":0,\"sigma\":0.1}", "/scale");
+    expect_wrong(PLACED ",\"scale\":1,\"sigma\":11}", "/sigma");
+#undef PLACED
+}
+
 /* What places a frame comes whole or not at all, rounded to what it is worth. */
 static void test_placed_acks(void **state)
 {
@@ -398,6 +434,7 @@ static void test_placed_acks(void **state)
     assert_true(m.ack.placed && m.ack.revision == 9007199254740991u);
     assert_float_equal(m.ack.pose[4], -12345.678f, 0);
     assert_float_equal(m.ack.quality, 0.88f, 0);
+    assert_true(m.ack.scale == 0 && m.ack.sigma == 0);
     expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"pose\":[0,0,0,1,0,0,0]}",
                  "/revision");
     expect_wrong("{\"op\":\"ack\",\"seq\":1,\"status\":\"used\",\"revision\":1,\"submap\":0,"
@@ -561,21 +598,14 @@ static void test_documented_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),
-        cmocka_unit_test(test_start_depth),
-        cmocka_unit_test(test_start_refused),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),
-        cmocka_unit_test(test_poses),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_placed_acks),
-        cmocka_unit_test(test_unknown_words),
-        cmocka_unit_test(test_cameras),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_documented_messages),
+        cmocka_unit_test(test_start),         cmocka_unit_test(test_start_depth),
+        cmocka_unit_test(test_start_refused), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_answers_of_the_server),
+        cmocka_unit_test(test_acks),          cmocka_unit_test(test_poses),
+        cmocka_unit_test(test_sources),       cmocka_unit_test(test_placed_acks),
+        cmocka_unit_test(test_scaled_acks),   cmocka_unit_test(test_unknown_words),
+        cmocka_unit_test(test_cameras),       cmocka_unit_test(test_models),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_documented_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
