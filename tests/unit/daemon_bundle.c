@@ -11,6 +11,7 @@
 #define KEYWALK (2 * ROUND)
 #define WALK (2 * KEYWALK - 1) /* one between any two */
 #define DRIFT 0.03
+#define IN_A_ROW 6 /* frames that are sent before one is waited for */
 
 static struct rigid truth[WALK];
 static struct describe_keyframe seen[KEYWALK];
@@ -29,7 +30,7 @@ static int draw_all(void **state)
 }
 
 /* Frame i, with the pose that a path has which errs more and more. */
-static void send_walk(struct rig *r, struct rig_client *c, int i, double drift)
+static void send_frame(struct rig *r, struct rig_client *c, int i, double drift)
 {
     const double way = 2.2 * i / ROUND;
     const double d[6] = {0, 0.1 * drift * way, 0, drift * way, 0, 0.3 * drift * way};
@@ -40,6 +41,11 @@ static void send_walk(struct rig *r, struct rig_client *c, int i, double drift)
     small_move(&T, d);
     small_to(&f.T_wc, &T);
     assert_int_equal(rig_send_frame(c, &f, NULL), 0);
+}
+
+static void send_walk(struct rig *r, struct rig_client *c, int i, double drift)
+{
+    send_frame(r, c, i, drift);
     rig_wait_acks(c, i + 1);
 }
 
@@ -370,6 +376,44 @@ static void one_that_is_deleted_ends(void **state)
     assert_int_equal(fake_gpu_plan.sessions, 0);
 }
 
+/* Frames wait behind each other: one is chosen as a keyframe while those before it are copied,
+ * described and compared, each by a thread of its own (MODE=tsan is what this is for). */
+static void keyframes_of_frames_in_a_row(void **state)
+{
+    struct session_options o = walk_options(SESSION_JOURNAL_OFF, false);
+    static struct rig_client in;
+    char id[API_ID_CAP];
+    struct tying_part *p;
+    struct session *s;
+    struct rig r;
+    bool idle = false;
+    uint32_t n = 0;
+
+    (void)state;
+    rig_open(&r);
+    rig_session(&r, &o, id);
+    rig_connect(&r, &in, id, CONTROL_INGEST);
+    s = registry_find(r.core->registry, id);
+    p = session_work(s)->tying;
+    for (int i = 0; i < WALK; i++) {
+        send_frame(&r, &in, i, DRIFT);
+        if (i % IN_A_ROW == IN_A_ROW - 1)
+            rig_wait_acks(&in, i + 1);
+    }
+    rig_wait_acks(&in, WALK);
+    while (!idle) {
+        usleep(500);
+        pthread_mutex_lock(&p->lock);
+        idle = p->n_seen == p->n_kept;
+        n = p->n_kept;
+        pthread_mutex_unlock(&p->lock);
+    }
+    assert_in_range(n, TYING_WAITING, WALK);
+    session_unref(s);
+    rig_disconnect(&in);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +422,7 @@ int main(void)
         cmocka_unit_test(refined_on_request),
         cmocka_unit_test_setup_teardown(a_death_changes_nothing, make_folder, remove_folder),
         cmocka_unit_test(one_that_is_deleted_ends),
+        cmocka_unit_test(keyframes_of_frames_in_a_row),
     };
 
     return cmocka_run_group_tests(tests, draw_all, NULL);
