@@ -20,6 +20,7 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
     sweep_cpu(s->views);
     if (item->session->config.views == GPU_VIEWS_REFINED)
         refine_cpu(s->views);
+    fine_cpu(s->views);
     agree_cpu(s->views);
     draw_cpu(s->views);
     field_cpu(s->views, &now);

@@ -10,13 +10,20 @@ static void count(struct views *v, int from, int to)
             (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, &T, i));
 }
 
-void agree_cpu(struct views *v)
+void agree_own_cpu(struct views *v)
 {
     if (v->plan.swept < 0)
         return;
+    memset(v->agree + views_at(v, v->plan.swept), 0, v->n_pixels);
     for (int j = 0; j < VIEWS_KEPT; j++)
-        if (agree_is_other(v, j)) {
+        if (agree_is_other(v, j))
             count(v, v->plan.swept, j);
+}
+
+void agree_cpu(struct views *v)
+{
+    agree_own_cpu(v);
+    for (int j = 0; j < VIEWS_KEPT && v->plan.swept >= 0; j++)
+        if (agree_is_other(v, j))
             count(v, j, v->plan.swept);
-        }
 }

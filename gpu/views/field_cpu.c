@@ -1,4 +1,4 @@
-#include "gpu/views/field_point.h"
+#include "gpu/views/fine_point.h"
 #include "gpu/views/tell_point.h"
 
 /* What a solution needs beside the nodes. */
@@ -43,11 +43,9 @@ static void relax(const struct views *v, float *nodes, const struct scratch *s)
                 }
 }
 
-static void solve(struct views *v, int target, struct scratch *s)
+static void solve(struct views *v, int target, const uint8_t *grey, struct scratch *s)
 {
     struct views_target *t = &v->target[target];
-    const uint8_t *grey =
-        target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final);
     int n = v->nodes_w * v->nodes_h;
 
     for (int i = 0; i < n; i++) {
@@ -71,7 +69,8 @@ void field_cpu(struct views *v, const struct views_frame *f)
         if (!draw_is_wanted(v, target))
             continue;
         sample(v, f, target, &s);
-        solve(v, target, &s);
+        solve(v, target, target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final),
+              &s);
         for (uint32_t i = 0; i < v->n_pixels; i++)
             field_apply(v, target, i, single_at(v, f, target, i));
         if (target == VIEWS_FRAME) {
@@ -79,4 +78,21 @@ void field_cpu(struct views *v, const struct views_frame *f)
             tell_length(v, s.common);
         }
     }
+}
+
+void field_guide_cpu(struct views *v)
+{
+    struct views_target *t = &v->target[VIEWS_FINAL];
+    struct scratch s;
+
+    memset(s.bins, 0, sizeof s.bins);
+    for (uint32_t i = 0; i < v->n_pixels; i++) {
+        t->share[i] = fine_sample(v, i, &t->ratio[i]);
+        if (t->share[i] > 0.0f)
+            s.bins[field_bin(t->ratio[i])]++;
+    }
+    s.common = field_common(s.bins, v->n_pixels);
+    solve(v, VIEWS_FINAL, v->grey + views_at(v, v->plan.swept), &s);
+    for (uint32_t i = 0; i < v->n_pixels; i++)
+        t->depth[i] = fine_guide(v, t->nodes, i);
 }

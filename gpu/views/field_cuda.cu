@@ -1,10 +1,11 @@
 /*
- * field_cuda.cu - the correction field of a frame's views, and their depth
+ * field_cuda.cu - the correction field of a frame's views, and their depth; and the guide of a
+ * swept keyframe
  *
  * Grid:    sample, apply: (blocks of pixels, frames), a thread a pixel of every view. solve:
  *          (views, frames), a thread a node, which sums up its pixels in their order.
  */
-#include "gpu/views/field_point.h"
+#include "gpu/views/fine_point.h"
 #include "gpu/views/tell_point.h"
 #include "gpu/views/views_cuda.cuh"
 
@@ -49,21 +50,17 @@ static __device__ float find_common(const struct views *v, struct views_target *
     return common;
 }
 
-static __global__ void solve_kernel(const struct views_job *first, size_t stride)
+/* A node a thread. Returns the common value. */
+static __device__ float solve(struct views *v, int target, const uint8_t *grey)
 {
-    struct views *v = views_job_of(first, stride)->v;
     __shared__ float nodes[VIEWS_NODES], right[VIEWS_NODES], down[VIEWS_NODES];
-    int target = (int)blockIdx.x, i = (int)threadIdx.x, x, y, in;
+    int i = (int)threadIdx.x, x, y, in;
     struct field_load load = {0.0f, 0.0f};
-    const uint8_t *grey;
     float common;
-    if (!v || !draw_is_wanted(v, target))
-        return;
     x = i % v->nodes_w;
     y = i / v->nodes_w;
     in = y < v->nodes_h;
     common = find_common(v, &v->target[target]);
-    grey = target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final);
     if (in) {
         nodes[i] = common;
         right[i] = field_tie(v, grey, x, y, 1, 0);
@@ -82,7 +79,19 @@ static __global__ void solve_kernel(const struct views_job *first, size_t stride
     }
     if (in)
         v->target[target].nodes[i] = nodes[i];
-    if (target == VIEWS_FRAME && i == 0) {
+    return common;
+}
+
+static __global__ void solve_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int target = (int)blockIdx.x;
+    float common;
+    if (!v || !draw_is_wanted(v, target))
+        return;
+    common = solve(v, target,
+                   target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
+    if (target == VIEWS_FRAME && threadIdx.x == 0) {
         v->told = tell_views(v, common);
         tell_length(v, common);
     }
@@ -106,4 +115,43 @@ int field_cuda(const struct views_batch *b, struct err *err)
     if (rc == 0)
         rc = views_launch(solve_kernel, VIEWS_TARGETS, VIEWS_NODES, b, err);
     return rc ? rc : views_launch(apply_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+}
+
+static __global__ void guide_sample_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    uint32_t i = views_pixel_of_thread();
+    struct views_target *t;
+    if (!v || i >= v->n_pixels || !fine_is_wanted(v))
+        return;
+    t = &v->target[VIEWS_FINAL];
+    t->share[i] = fine_sample(v, i, &t->ratio[i]);
+}
+
+/* One block a frame: it decides for all kernels that follow. */
+static __global__ void guide_solve_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int wanted = v && fine_is_wanted(v);
+    __syncthreads();
+    if (v && threadIdx.x == 0)
+        fine_decide(v, wanted);
+    if (wanted)
+        solve(v, VIEWS_FINAL, v->grey + views_at(v, v->plan.swept));
+}
+
+static __global__ void guide_apply_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    uint32_t i = views_pixel_of_thread();
+    if (v && i < v->n_pixels && v->plan.fine)
+        v->target[VIEWS_FINAL].depth[i] = fine_guide(v, v->target[VIEWS_FINAL].nodes, i);
+}
+
+int field_cuda_guide(const struct views_batch *b, struct err *err)
+{
+    int rc = views_launch(guide_sample_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+    if (rc == 0)
+        rc = views_launch(guide_solve_kernel, 1, VIEWS_NODES, b, err);
+    return rc ? rc : views_launch(guide_apply_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
 }

@@ -228,6 +228,11 @@ GPU_HD static inline float field_scatter(int round)
     return FIELD_SCATTER * (float)(1 << (FIELD_ROUNDS - 1 - round));
 }
 
+GPU_HD static inline float field_clamp(float field)
+{
+    return field < -FIELD_MOST ? -FIELD_MOST : field > FIELD_MOST ? FIELD_MOST : field;
+}
+
 /* (V12) Do measurements carry a view? */
 GPU_HD static inline int field_is_carried(const struct views *v, const struct views_target *t)
 {
@@ -253,8 +258,7 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
     int trust = 0;
     if (single > 0.0f) {
         field = field_at(v, t->nodes, x, y);
-        field = field < -FIELD_MOST ? -FIELD_MOST : field > FIELD_MOST ? FIELD_MOST : field;
-        depth = single * views_exp2(field);
+        depth = single * views_exp2(field_clamp(field));
         trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED : field_frame_trust(v, t, i);
         if (target == VIEWS_FINAL) {
             float own = field_own(v, i);

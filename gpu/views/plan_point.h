@@ -252,7 +252,7 @@ GPU_HD static inline void plan_begin(struct views *v, const struct views_frame *
 {
     struct views_plan *p = &v->plan;
     p->taken = p->swept = p->final = -1;
-    p->again = 0;
+    p->again = p->fine = 0;
     p->n_sources = p->n_pool[VIEWS_FINAL] = p->n_pool[VIEWS_FRAME] = 0;
     p->near_m = p->median_m = p->far_m = 0.0f;
     v->frame++;

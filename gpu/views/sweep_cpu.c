@@ -5,7 +5,7 @@
  * Rows are BORDER + whole blocks of BLOCK columns + BORDER long; what lies outside the picture is
  * 0. Loops over a block have a constant length, which the compiler turns into vector instructions.
  */
-#include "gpu/views/sweep_point.h"
+#include "gpu/views/fine_point.h"
 
 #define BAND 32 /* rows */
 #define ROWS (BAND + 2 * VIEWS_RADIUS)
@@ -26,6 +26,7 @@ struct sweep_band {
     int first, last, top, bottom, w, n, stride;
     float *across[VIEWS_SOURCES];       /* [3] what x adds to a ray's coordinates */
     uint16_t *zeros;                    /* a row outside the picture */
+    float *inverse;                     /* [ROWS] inverse depths that are tried */
     uint16_t *own, *warped;             /* [ROWS] levels */
     int16_t *inside;                    /* [ROWS] */
     uint16_t *column;                   /* a row: sums of levels, ... */
@@ -59,6 +60,7 @@ size_t sweep_cpu_lay_out(struct views *v, uint8_t *base)
     for (int i = 0; i < VIEWS_SOURCES; i++)
         b.across[i] = take(base, &used, &b, 3, sizeof *b.across[i]);
     b.zeros = take(base, &used, &b, 1, sizeof *b.zeros);
+    b.inverse = take(base, &used, &b, ROWS, sizeof *b.inverse);
     b.column = take(base, &used, &b, 1, sizeof *b.column);
     b.squares = take(base, &used, &b, 1, sizeof *b.squares);
     b.products = take(base, &used, &b, 1, sizeof *b.products);
@@ -132,8 +134,8 @@ static void sum_own(struct sweep_band *b, const uint8_t *grey)
 
 /* Where the source sees a block; rest: what all but x adds to a ray's coordinates. */
 static void place(struct block *restrict p, int16_t *restrict inside, const float *across,
-                  size_t stride, const struct sweep_turn *rest, const struct sweep_source *s, int w,
-                  int h)
+                  const float *inverse, size_t stride, const struct sweep_turn *rest,
+                  const struct sweep_source *s, int w, int h)
 {
     const struct sweep_turn t = *rest;
     const struct intrinsics K = s->K;
@@ -141,8 +143,9 @@ static void place(struct block *restrict p, int16_t *restrict inside, const floa
     for (size_t i = 0; i < BLOCK; i++) {
         int u, v;
         inside[i] =
-            (int16_t)sweep_place(K, sweep_turn(across[i], t.x), sweep_turn(across[i + stride], t.y),
-                                 sweep_turn(across[i + 2 * stride], t.z), w, h, &u, &v);
+            (int16_t)sweep_place(K, sweep_turn(across[i], t.x, inverse[i]),
+                                 sweep_turn(across[i + stride], t.y, inverse[i]),
+                                 sweep_turn(across[i + 2 * stride], t.z, inverse[i]), w, h, &u, &v);
         p->a[i] = (int16_t)(u & 63);
         p->b[i] = (int16_t)(v & 63);
         p->at[i] = (int)((float)(v >> 6) * (float)w) + (u >> 6); /* exact: pixels < 2^24 */
@@ -167,18 +170,18 @@ static void blend(const struct block *restrict p, uint16_t *restrict warped)
 }
 
 static void warp(struct sweep_band *b, const struct views *v, int source,
-                 const struct sweep_source *s, float inv)
+                 const struct sweep_source *s)
 {
     const struct intrinsics *K = &v->kept[v->plan.swept].camera.K;
     size_t stride = (size_t)b->stride;
     struct block p;
 
     for (int y = b->top; y < b->bottom; y++) {
-        struct sweep_turn rest = sweep_turn_of(s, ((float)y - K->cy) / K->fy, inv);
+        struct sweep_turn rest = sweep_turn_of(s, ((float)y - K->cy) / K->fy);
         uint16_t *warped = b->warped + in_rows(b, y);
         for (size_t x = 0; x < (size_t)b->n; x += BLOCK) {
-            place(&p, b->inside + in_rows(b, y) + x, b->across[source] + x, stride, &rest, s, v->w,
-                  v->h);
+            place(&p, b->inside + in_rows(b, y) + x, b->across[source] + x,
+                  b->inverse + in_rows(b, y) + x, stride, &rest, s, v->w, v->h);
             fetch(&p, s->grey, v->w);
             blend(&p, warped + x);
         }
@@ -285,19 +288,36 @@ static void finish(int16_t *restrict scores, const int16_t *first, const int16_t
         scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i]);
 }
 
-/* The scores of all planes of a band's pixels. */
-static void score_planes(struct sweep_band *b, const struct views *v,
-                         const struct sweep_source *sources, const struct sweep_planes *planes)
+/* A sweep: by planes, or in fine steps around a guide. */
+struct sweep {
+    struct sweep_planes planes;
+    const float *guide; /* [h][w] depth, NULL: there is none */
+    int steps;
+    struct sweep_source sources[VIEWS_SOURCES];
+};
+
+static void put_inverse(struct sweep_band *b, const struct sweep *s, int d)
+{
+    for (int y = b->top; y < b->bottom; y++)
+        for (int x = 0; x < b->w; x++)
+            b->inverse[in_rows(b, y) + (size_t)x] =
+                s->guide ? fine_inverse(s->guide[(size_t)y * (size_t)b->w + (size_t)x], d)
+                         : s->planes.first + s->planes.step * (float)d;
+}
+
+/* The scores of all steps of a band's pixels. */
+static void score_steps(struct sweep_band *b, const struct views *v, const struct sweep *s)
 {
     size_t n = in_band(b, b->last) - 2 * BORDER;
 
-    for (int d = 0; d < VIEWS_PLANES; d++) {
+    for (int d = 0; d < s->steps; d++) {
+        put_inverse(b, s, d);
         for (int j = 0; j < SWEEP_HALF; j++)
             for (size_t i = 0; i < n; i++)
                 b->best[j][i] = SWEEP_NONE;
         memset(b->n_best, 0, n * sizeof *b->n_best);
         for (int i = 0; i < v->plan.n_sources; i++) {
-            warp(b, v, i, &sources[i], planes->first + planes->step * (float)d);
+            warp(b, v, i, &s->sources[i]);
             score_band(b);
         }
         for (int y = b->first; y < b->last; y++)
@@ -315,23 +335,34 @@ static void raise(int16_t *restrict peak, const int16_t *scores)
         peak[i] = peak[i] > scores[i] ? peak[i] : scores[i];
 }
 
-/* Scores lie plane by plane: only pixels that may measure are looked at by themselves. */
-static uint32_t measure_block(const struct sweep_band *b, const struct sweep_planes *planes,
-                              size_t at, int n, uint16_t *own)
+/* What pixel i of the keyframe measures. */
+static uint16_t measure(const struct views *v, const struct sweep *s, const int16_t *scores,
+                        const struct sweep_sums *sums, uint32_t i)
+{
+    return s->guide ? fine_own(v, i, fine_measure(s->guide[i], scores, sums))
+                    : sweep_measure(&s->planes, scores, sums);
+}
+
+/* Scores lie step by step: only pixels that may measure are looked at by themselves, where no
+ * earlier measurement may stay. `i`: the block's first pixel. */
+static uint32_t measure_block(const struct sweep_band *b, const struct views *v,
+                              const struct sweep *s, size_t at, int n, uint32_t i)
 {
     size_t stride = BAND * (size_t)b->stride;
+    uint16_t *own = v->own + views_at(v, v->plan.swept);
     int16_t peak[BLOCK] = {0}, scores[VIEWS_PLANES];
     uint32_t n_measured = 0;
 
-    for (size_t d = 0; d < VIEWS_PLANES; d++)
+    for (size_t d = 0; d < (size_t)s->steps; d++)
         raise(peak, b->scores + d * stride + at);
-    for (int i = 0; i < n; i++, at++) {
-        own[i] = 0;
-        if (peak[i] < SWEEP_PEAK)
+    for (int k = 0; k < n; k++, at++, i++) {
+        if (!s->guide && peak[k] < SWEEP_PEAK) {
+            own[i] = 0;
             continue;
-        for (size_t d = 0; d < VIEWS_PLANES; d++)
+        }
+        for (size_t d = 0; d < (size_t)s->steps; d++)
             scores[d] = b->scores[d * stride + at];
-        own[i] = sweep_measure(planes, scores, &b->sums[at]);
+        own[i] = measure(v, s, scores, &b->sums[at], i);
         n_measured += own[i] > 0;
     }
     return n_measured;
@@ -347,20 +378,14 @@ static void turn_across(struct sweep_band *b, int source, const struct sweep_sou
     }
 }
 
-void sweep_cpu(struct views *v)
+static void run(struct views *v, struct sweep *s)
 {
-    struct sweep_source sources[VIEWS_SOURCES];
-    struct sweep_planes planes;
     struct sweep_band *b = v->band;
-    struct views_kept *kept;
+    struct views_kept *kept = &v->kept[v->plan.swept];
 
-    if (v->plan.swept < 0 || v->plan.n_sources == 0)
-        return;
-    kept = &v->kept[v->plan.swept];
-    planes = sweep_planes_of(kept);
     for (int i = 0; i < v->plan.n_sources; i++) {
-        sources[i] = sweep_source_of(v, i);
-        turn_across(b, i, &sources[i], &kept->camera.K);
+        s->sources[i] = sweep_source_of(v, i);
+        turn_across(b, i, &s->sources[i], &kept->camera.K);
     }
     for (int top = 0; top < v->h; top += BAND) {
         b->first = top;
@@ -368,11 +393,28 @@ void sweep_cpu(struct views *v)
         b->top = most(top - VIEWS_RADIUS, 0);
         b->bottom = least(b->last + VIEWS_RADIUS, v->h);
         sum_own(b, v->grey + views_at(v, v->plan.swept));
-        score_planes(b, v, sources, &planes);
+        score_steps(b, v, s);
         for (int y = b->first; y < b->last; y++)
             for (int x = 0; x < b->w; x += BLOCK)
-                kept->n_measured += measure_block(
-                    b, &planes, in_band(b, y) + (size_t)x, least(BLOCK, b->w - x),
-                    v->own + views_at(v, v->plan.swept) + (size_t)y * (size_t)b->w + (size_t)x);
+                kept->n_measured +=
+                    measure_block(b, v, s, in_band(b, y) + (size_t)x, least(BLOCK, b->w - x),
+                                  (uint32_t)y * (uint32_t)b->w + (uint32_t)x);
     }
+}
+
+void sweep_cpu(struct views *v)
+{
+    struct sweep s = {.guide = NULL, .steps = VIEWS_PLANES};
+
+    if (v->plan.swept < 0 || v->plan.n_sources == 0)
+        return;
+    s.planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    run(v, &s);
+}
+
+void sweep_fine_cpu(struct views *v)
+{
+    struct sweep s = {.guide = v->target[VIEWS_FINAL].depth, .steps = FINE_STEPS};
+
+    run(v, &s);
 }

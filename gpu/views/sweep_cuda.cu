@@ -1,10 +1,10 @@
 /*
- * sweep_cuda.cu - the sweep by tiles: plane by plane and source by source a block warps its tile
- * and the border of its windows into shared memory; each thread sums up its own window there
+ * sweep_cuda.cu - the sweep by tiles: step by step and source by source a block warps its tile and
+ * the border of its windows into shared memory; each thread sums up its own window there
  *
  * Grid:    (tiles, frames), a thread a pixel of a tile of 16x16
  */
-#include "gpu/views/sweep_point.h"
+#include "gpu/views/fine_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define TILE 16
@@ -34,28 +34,38 @@ static __device__ void load_own(struct tile *t, const uint8_t *grey)
 static __device__ int warp(const struct sweep_source *s, float rx, float ry, float inv,
                            const struct tile *t, int *inside)
 {
-    const struct sweep_turn rest = sweep_turn_of(s, ry, inv);
+    const struct sweep_turn rest = sweep_turn_of(s, ry);
     int a, b, i, j;
     const uint8_t *g;
-    *inside =
-        sweep_place(s->K, sweep_turn(s->T.r[0] * rx, rest.x), sweep_turn(s->T.r[3] * rx, rest.y),
-                    sweep_turn(s->T.r[6] * rx, rest.z), t->w, t->h, &a, &b);
+    *inside = sweep_place(s->K, sweep_turn(s->T.r[0] * rx, rest.x, inv),
+                          sweep_turn(s->T.r[3] * rx, rest.y, inv),
+                          sweep_turn(s->T.r[6] * rx, rest.z, inv), t->w, t->h, &a, &b);
     i = a >> 6;
     j = b >> 6;
     g = s->grey + (size_t)j * (size_t)t->w + (size_t)i;
     return sweep_blend(sweep_pair(g), sweep_pair(g + t->w), (int16_t)(a & 63), (int16_t)(b & 63));
 }
 
+/* The inverse depth that is tried at pixel (x, y) in step d: `guide` is NULL, and it is a plane's,
+ * or [h][w] depth. */
+static __device__ float inverse_at(const struct tile *t, const struct sweep_planes *p,
+                                   const float *guide, int d, int x, int y)
+{
+    return guide ? fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d)
+                 : p->first + p->step * (float)d;
+}
+
 /* Outside the picture all levels are 0, and add nothing to a window's sums. */
 static __device__ void load_other(struct tile *t, const struct sweep_source *s,
-                                  const struct intrinsics *K, float inv)
+                                  const struct intrinsics *K, const struct sweep_planes *p,
+                                  const float *guide, int d)
 {
     for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += TILE * TILE) {
         int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
         int inside = 0, level = 0;
         if (in_picture(t, x, y))
-            level =
-                warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy, inv, t, &inside);
+            level = warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy,
+                         inverse_at(t, p, guide, d, x, y), t, &inside);
         t->other[i / SIDE][i % SIDE] = (uint8_t)level;
         t->inside[i / SIDE][i % SIDE] = (uint8_t)inside;
     }
@@ -101,7 +111,16 @@ static __device__ void keep(int best[SWEEP_HALF], int score)
     }
 }
 
-static __device__ void sweep_tile(struct views *v)
+static __device__ uint16_t measure(const struct views *v, const struct sweep_planes *p,
+                                   const float *guide, const int16_t *scores,
+                                   const struct sweep_sums *own, uint32_t i)
+{
+    return guide ? fine_own(v, i, fine_measure(guide[i], scores, own))
+                 : sweep_measure(p, scores, own);
+}
+
+/* By `steps` planes, or around a guide. */
+static __device__ void sweep_tile(struct views *v, const float *guide, int steps)
 {
     __shared__ struct tile t;
     int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE, n_sources, across, n;
@@ -130,12 +149,12 @@ static __device__ void sweep_tile(struct views *v)
     __syncthreads();
     own = sum_own(&t, x, y);
     root = sqrtf((float)(own.n * own.aa - own.a * own.a));
-    for (int d = 0; d < VIEWS_PLANES; d++) {
+    for (int d = 0; d < steps; d++) {
         n = 0;
         for (int i = 0; i < SWEEP_HALF; i++)
             best[i] = SWEEP_NONE;
         for (int i = 0; i < n_sources; i++) {
-            load_other(&t, &t.sources[i], &K, planes.first + planes.step * (float)d);
+            load_other(&t, &t.sources[i], &K, &planes, guide, d);
             __syncthreads();
             if (t.inside[y + VIEWS_RADIUS][x + VIEWS_RADIUS]) {
                 keep(best, score(&t, &own, root, x, y));
@@ -146,9 +165,9 @@ static __device__ void sweep_tile(struct views *v)
         scores[d] = (int16_t)sweep_best_half(best[0], best[1], best[2], n);
     }
     if (in_picture(&t, t.x + x, t.y + y)) {
-        uint16_t code = sweep_measure(&planes, scores, &own);
-        v->own[views_at(v, v->plan.swept) + (size_t)(t.y + y) * (size_t)t.w + (size_t)(t.x + x)] =
-            code;
+        uint32_t i = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
+        uint16_t code = measure(v, &planes, guide, scores, &own, i);
+        v->own[views_at(v, v->plan.swept) + i] = code;
         if (code)
             atomicAdd(&v->kept[v->plan.swept].n_measured, 1u);
     }
@@ -158,14 +177,21 @@ static __global__ void sweep_kernel(const struct views_job *first, size_t stride
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->plan.swept >= 0 && v->plan.n_sources > 0)
-        sweep_tile(v);
+        sweep_tile(v, NULL, VIEWS_PLANES);
 }
 
 static __global__ void sweep_again_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->plan.again)
-        sweep_tile(v);
+        sweep_tile(v, NULL, VIEWS_PLANES);
+}
+
+static __global__ void sweep_fine_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    if (v && v->plan.fine)
+        sweep_tile(v, v->target[VIEWS_FINAL].depth, FINE_STEPS);
 }
 
 static int launch(views_kernel *kernel, const struct views_batch *b, struct err *err)
@@ -182,4 +208,9 @@ int sweep_cuda(const struct views_batch *b, struct err *err)
 int sweep_cuda_again(const struct views_batch *b, struct err *err)
 {
     return launch(sweep_again_kernel, b, err);
+}
+
+int sweep_cuda_fine(const struct views_batch *b, struct err *err)
+{
+    return launch(sweep_fine_kernel, b, err);
 }

@@ -62,24 +62,23 @@ GPU_HD static inline float sweep_clamp(float u, float most)
     return v < most ? v : most;
 }
 
-/* What y, 1 and the inverse depth add to the coordinates of ray (rx, ry, 1) in a source's axes. */
+/* What y, 1 and inverse depth (times it) add to the coordinates of ray (rx, ry, 1) in a source's
+ * axes. */
 struct sweep_turn {
     float x[3], y[3], z[3];
 };
 
-GPU_HD static inline struct sweep_turn sweep_turn_of(const struct sweep_source *s, float ry,
-                                                     float inv)
+GPU_HD static inline struct sweep_turn sweep_turn_of(const struct sweep_source *s, float ry)
 {
     const float *r = s->T.r, *t = s->T.t;
-    struct sweep_turn a = {{r[1] * ry, r[2], t[0] * inv},
-                           {r[4] * ry, r[5], t[1] * inv},
-                           {r[7] * ry, r[8], t[2] * inv}};
+    struct sweep_turn a = {
+        {r[1] * ry, r[2], t[0]}, {r[4] * ry, r[5], t[1]}, {r[7] * ry, r[8], t[2]}};
     return a;
 }
 
-GPU_HD static inline float sweep_turn(float across, const float *rest)
+GPU_HD static inline float sweep_turn(float across, const float *rest, float inv)
 {
-    return across + rest[0] + rest[1] + rest[2];
+    return across + rest[0] + rest[1] + rest[2] * inv;
 }
 
 /*
@@ -132,11 +131,18 @@ GPU_HD static inline int sweep_best_half(int first, int second, int third, int n
     return n > 1 ? some : one;
 }
 
+/* Where between its neighbours the best score's parabola is largest. */
+GPU_HD static inline float sweep_parabola(int left, int best, int right)
+{
+    int bend = left - 2 * best + right;
+    return bend < 0 ? 0.5f * (float)(left - right) / (float)bend : 0.0f;
+}
+
 /* (V6) scores: [VIEWS_PLANES] of a pixel. Returns the measured depth's code, 0 = nothing. */
 GPU_HD static inline uint16_t sweep_measure(const struct sweep_planes *p, const int16_t *scores,
                                             const struct sweep_sums *k)
 {
-    int best = 0, second = SWEEP_NONE, left, right, bend;
+    int best = 0, second = SWEEP_NONE, left, right;
     float off;
     for (int d = 1; d < VIEWS_PLANES; d++)
         best = scores[d] > scores[best] ? d : best;
@@ -148,10 +154,9 @@ GPU_HD static inline uint16_t sweep_measure(const struct sweep_planes *p, const 
             second = scores[d];
     left = scores[best - 1];
     right = scores[best + 1];
-    bend = left - 2 * scores[best] + right;
     if (scores[best] - second < SWEEP_UNIQUE || left == SWEEP_NONE || right == SWEEP_NONE)
         return 0;
-    off = bend < 0 ? 0.5f * (float)(left - right) / (float)bend : 0.0f;
+    off = sweep_parabola(left, scores[best], right);
     return views_code(1.0f / (p->first + p->step * ((float)best + off)));
 }
 

@@ -12,7 +12,8 @@
  *   swept   VIEWS_SWEEP_KEYFRAMES later: matched with its sources plane by plane (V3)-(V6); where
  *           the pictures say that the sources stood elsewhere, their poses are refined and it is
  *           matched once more (V17)-(V20); pixels that match measure depth, and are compared with
- *           what other keyframes measure (V7)
+ *           what other keyframes measure (V7); where enough of them agree, corrected depth guides a
+ *           sweep in fine steps (V23)-(V25)
  *   final   VIEWS_FINAL_KEYFRAMES later: its own and the other keyframes' measurements correct its
  *           single-view depth (V8)-(V12)
  * Walks:   a source that opens another world, or had lost its tracking, begins a new *walk*.
@@ -25,7 +26,7 @@
  *          makes is of its own strand alone, and two have what each would have alone. Three share
  *          the places.
  * Memory:  all of it is laid out when the session is made, however many sources come.
- * Maths:   MATH.md (V1)-(V15), (V17)-(V21)
+ * Maths:   MATH.md (V1)-(V15), (V17)-(V21), (V23)-(V25)
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_H
 #define RECOND_GPU_VIEWS_VIEWS_H
@@ -114,6 +115,7 @@ struct views_plan {
     int source[VIEWS_SOURCES], n_sources;
     struct views_pose pose[VIEWS_SOURCES];
     int again; /* poses were refined: the keyframe is swept once more */
+    int fine;  /* it is swept in fine steps, too (V23) */
     float lie; /* log2 of what poses are too long by (V21); 0 = they are believed */
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
@@ -204,9 +206,15 @@ size_t refine_cuda_lay_out(struct views *v, uint8_t *base);
 void plan_cpu(struct views *v, const struct views_frame *f);
 void sweep_cpu(struct views *v);
 void refine_cpu(struct views *v); /* sweeps again, if it has to */
+void fine_cpu(struct views *v);   /* sweeps in fine steps, where that is worth it */
 void agree_cpu(struct views *v);
 void draw_cpu(struct views *v);
 void field_cpu(struct views *v, const struct views_frame *f);
+
+/* What fine_cpu() is made of; the guide is target[VIEWS_FINAL].depth, until that is drawn. */
+void agree_own_cpu(struct views *v); /* the swept keyframe's measurements alone */
+void field_guide_cpu(struct views *v);
+void sweep_fine_cpu(struct views *v);
 
 #ifdef __cplusplus
 }

@@ -53,6 +53,7 @@ static void run_cpu(struct views *v, const struct views_frame *f)
     plan_cpu(v, f);
     sweep_cpu(v);
     refine_cpu(v);
+    fine_cpu(v);
     agree_cpu(v);
     draw_cpu(v);
     field_cpu(v, f);
@@ -77,6 +78,7 @@ static void check_plan(const struct views *a, const struct views *b)
     assert_memory_equal(a->plan.source, b->plan.source,
                         (size_t)a->plan.n_sources * sizeof *a->plan.source);
     assert_int_equal(a->plan.again, b->plan.again);
+    assert_int_equal(a->plan.fine, b->plan.fine);
     assert_memory_equal(a->plan.pose, b->plan.pose,
                         (size_t)a->plan.n_sources * sizeof *a->plan.pose);
     if (a->plan.again)
@@ -119,7 +121,7 @@ static void test_views(void **state)
     struct side s[SESSIONS];
     struct views_rig *rig = NULL;
     struct err err = {0};
-    uint32_t measured = 0, refined = 0, compared = 0;
+    uint32_t measured = 0, refined = 0, compared = 0, fine = 0;
     int rc = views_rig_cuda ? views_rig_cuda->open(&rig, w, h, SESSIONS, &err)
                             : err_set(&err, ERR_UNSUPPORTED, "this build has no CUDA");
 
@@ -151,6 +153,7 @@ static void test_views(void **state)
             assert_int_equal(views_rig_cuda->read(rig, i, &there, &err), 0);
             check_plan(&s[i].v, &there);
             refined += s[i].v.plan.again != 0;
+            fine += s[i].v.plan.fine != 0;
             for (int k = 0; s[i].v.plan.again && k < VIEWS_SCALES; k++)
                 compared += s[i].v.scales[k];
             check_maps(&s[i].v, &there);
@@ -158,11 +161,13 @@ static void test_views(void **state)
                 measured += s[i].v.target[VIEWS_FINAL].trust[k] >= 192;
         }
     }
-    print_message("# %u measured pixels of final keyframes, %u with refined poses; %u pixels say a "
-                  "length\n",
-                  measured, refined, compared);
+    print_message(
+        "# %u measured pixels of final keyframes, %u with refined poses, %u swept in fine "
+        "steps; %u pixels say a length\n",
+        measured, refined, fine, compared);
     assert_true(measured > 200);
     assert_true(refined > 1);
+    assert_true(fine > 1);
     assert_true(compared > 100);
     for (int i = 0; i < SESSIONS; i++)
         close_side(&s[i]);

@@ -120,6 +120,7 @@ static void run(struct score *s, enum wrong wrong)
         sweep_cpu(&v);
         refine_cpu(&v);
         s->refined += v.plan.again != 0;
+        fine_cpu(&v);
         agree_cpu(&v);
         draw_cpu(&v);
         field_cpu(&v, &c.frame);
@@ -147,8 +148,9 @@ static void test_right(void **state)
     assert_true(s.n >= 2 * W * H);
     assert_true(s.final < 0.25 * s.single);
     assert_true(s.frame < 0.7 * s.frame_single);
-    assert_true(s.n_measured > s.n / 4);
-    assert_true(s.measured < 0.02 * s.n_measured);
+    /* with planes alone 0.39 of the pixels are measured, and err by 0.0074 */
+    assert_true(s.n_measured > s.n / 2);
+    assert_true(s.measured < 0.006 * s.n_measured);
     /* the network's scale of 1.2 is the measurements' to mend; frames that keyframes carry leave
      * what none of them measured to final views */
     assert_true(fabsf(s.length + log2f(NET_SCALE)) < 0.1f && s.lie == 0.0f);

@@ -1,0 +1,95 @@
+/*
+ * fine_point.h - a second sweep in fine steps around a keyframe's corrected depth
+ *
+ * The planes of the first sweep are far apart, and a window's pixels rarely lie on one of them. So
+ * single-view depth, corrected by what the first sweep measured, guides the second one: each pixel
+ * of a window is looked up at its own depth times the same factor.
+ * Maths:   MATH.md (V23)-(V25)
+ */
+#ifndef RECOND_GPU_VIEWS_FINE_POINT_H
+#define RECOND_GPU_VIEWS_FINE_POINT_H
+
+#include "gpu/views/field_point.h"
+#include "gpu/views/sweep_point.h"
+
+#define FINE_STEPS 9    /* depths that are tried, the guide's own in the middle */
+#define FINE_STEP 0.02f /* of inverse depth, from one to the next */
+#define FINE_LEAST_OF 2 /* at least one first measurement in so many is confirmed */
+#define FINE_VARIANCE 4 /* a window varies by 1 / this, in squared levels, at least */
+
+/* (V23) By one thread, when the first measurements are compared: is the keyframe swept in fine
+ * steps? Where poses do not agree with the pictures that would measure the guide alone. */
+GPU_HD static inline int fine_is_wanted(const struct views *v)
+{
+    return v->plan.swept >= 0 && v->plan.n_sources > 0 && views_is_sound(v, v->plan.swept) &&
+           views_confirms(v, v->plan.swept, FINE_LEAST_OF);
+}
+
+/* Notes that, and begins the keyframe's counts anew. */
+GPU_HD static inline void fine_decide(struct views *v, int wanted)
+{
+    v->plan.fine = wanted;
+    if (v->plan.swept < 0)
+        return;
+    v->kept[v->plan.swept].n_confirmed = 0;
+    if (wanted)
+        v->kept[v->plan.swept].n_measured = 0;
+}
+
+GPU_HD static inline float fine_single(const struct views *v, uint32_t i)
+{
+    return views_decode(v->single[views_at(v, v->plan.swept) + i]);
+}
+
+/* (V24) What the first sweep says of pixel i against single-view depth. Returns the weight. */
+GPU_HD static inline float fine_sample(const struct views *v, uint32_t i, float *ratio)
+{
+    float own = views_decode(v->own[views_at(v, v->plan.swept) + i]), single = fine_single(v, i);
+    *ratio = 0.0f;
+    if (!(own > 0.0f && single > 0.0f))
+        return 0.0f;
+    *ratio = views_log2(own) - views_log2(single);
+    return views_abs(*ratio) < FIELD_MOST ? 1.0f : 0.0f;
+}
+
+/* (V24) The guide at pixel i: single-view depth, corrected by the field. 0 = none. */
+GPU_HD static inline float fine_guide(const struct views *v, const float *nodes, uint32_t i)
+{
+    float single = fine_single(v, i);
+    return single > 0.0f
+               ? single * views_exp2(field_clamp(field_at(v, nodes, (int)(i % (uint32_t)v->w),
+                                                          (int)(i / (uint32_t)v->w))))
+               : 0.0f;
+}
+
+/* (V25) The inverse depth that is tried at a pixel in step k. */
+GPU_HD static inline float fine_inverse(float guide, int k)
+{
+    return guide > 0.0f ? (1.0f + FINE_STEP * (float)(k - FINE_STEPS / 2)) / guide : 0.0f;
+}
+
+/* (V25) scores: [FINE_STEPS] of a pixel. Returns the measured depth's code, 0 = nothing. */
+GPU_HD static inline uint16_t fine_measure(float guide, const int16_t *scores,
+                                           const struct sweep_sums *k)
+{
+    int best = 0;
+    float off;
+    for (int d = 1; d < FINE_STEPS; d++)
+        best = scores[d] > scores[best] ? d : best;
+    if (!(guide > 0.0f) || best == 0 || best == FINE_STEPS - 1 || scores[best] < SWEEP_PEAK ||
+        (k->n * k->aa - k->a * k->a) * FINE_VARIANCE < k->n * k->n ||
+        scores[best - 1] == SWEEP_NONE || scores[best + 1] == SWEEP_NONE)
+        return 0;
+    off = sweep_parabola(scores[best - 1], scores[best], scores[best + 1]);
+    return views_code(guide / (1.0f + FINE_STEP * ((float)(best - FINE_STEPS / 2) + off)));
+}
+
+/* (V25) What pixel i measures now: where the second sweep has nothing, a confirmed measurement of
+ * the first one stays. */
+GPU_HD static inline uint16_t fine_own(const struct views *v, uint32_t i, uint16_t code)
+{
+    size_t at = views_at(v, v->plan.swept) + i;
+    return code ? code : v->agree[at] >= VIEWS_CONFIRMED ? v->own[at] : (uint16_t)0;
+}
+
+#endif
