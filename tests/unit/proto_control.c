@@ -1,152 +1,5 @@
 /* proto_control.c - control messages: every op there and back, what is refused and where */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include "proto/wire/refusal.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int parse(struct control_message *m, const char *text, struct err *err)
-{
-    return control_parse(m, text, strlen(text), err);
-}
-
-static void expect_wrong(const char *text, const char *pointer)
-{
-    struct control_message m = {.op = CONTROL_BYE};
-    struct err err = {0};
-
-    if (parse(&m, text, &err) != ERR_INPUT || strcmp(err.where, pointer) != 0)
-        fail_msg("%s: \"%s\" %s", text, err.where, err.text);
-    assert_int_equal(m.op, CONTROL_BYE); /* untouched */
-}
-
-static void there_and_back(const struct control_message *m, const char *text)
-{
-    char buf[CONTROL_TEXT_MAX], again[CONTROL_TEXT_MAX];
-    struct control_message back;
-    struct err err = {0};
-    size_t len = control_write(buf, sizeof buf, m);
-
-    assert_string_equal(buf, text);
-    assert_int_equal(len, strlen(text));
-    if (parse(&back, text, &err))
-        fail_msg("%s: %s", text, err.text);
-    assert_int_equal(back.op, m->op);
-    assert_int_equal(control_write(again, sizeof again, &back), len);
-    assert_string_equal(again, text);
-    for (size_t cap = 0; cap <= len; cap++)
-        assert_int_equal(control_write(buf, cap, m), 0);
-}
-
-static void test_start(void **state)
-{
-    struct control_message m = {.op = CONTROL_START};
-
-    (void)state;
-    m.start.role = CONTROL_VIEW;
-    m.start.codecs = 1u << CODEC_RAW | 1u << CODEC_DEFLATE;
-    m.start.pose = FRAME_POSE_CV;
-    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
-                       "\"pose\":\"cv\"}");
-    m.start.resume = true;
-    m.start.epoch = 4294967295u;
-    m.start.reach.revision = 9223372036854775807u;
-    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
-                       "\"pose\":\"cv\",\"resume\":{\"epoch\":4294967295,"
-                       "\"revision\":9223372036854775807}}");
-    m.start.reach.part = true;
-    m.start.reach.block = (struct cloud_name){4294967295u, KEY_BLOCK_MIN, 0, KEY_BLOCK_MAX};
-    there_and_back(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"deflate-raw\",\"raw\"],"
-                       "\"pose\":\"cv\",\"resume\":{\"epoch\":4294967295,"
-                       "\"revision\":9223372036854775807,"
-                       "\"block\":[4294967295,-2097152,0,2097151]}}");
-    assert_int_equal(parse(&m,
-                           "{\"op\":\"start\",\"role\":\"ingest\",\"codecs\":[\"later\",\"raw\"],"
-                           "\"new\":[1]}",
-                           NULL),
-                     0); /* a later client's members and codecs are passed over */
-    assert_int_equal(m.start.codecs, 1u << CODEC_RAW);
-    assert_int_equal(m.start.role, CONTROL_INGEST);
-    assert_int_equal(m.start.pose, FRAME_POSE_OPENGL);
-    assert_false(m.start.resume);
-}
-
-static void test_start_depth(void **state)
-{
-    struct control_message m = {.op = CONTROL_START};
-
-    (void)state;
-    m.start.role = CONTROL_VIEW;
-    m.start.codecs = 1u << CODEC_RAW;
-    m.start.depth_every = 1;
-    there_and_back(&m,
-                   "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"pose\":\"opengl\","
-                   "\"depth\":true}");
-    m.start.depth_every = 4294967295u;
-    there_and_back(&m,
-                   "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"pose\":\"opengl\","
-                   "\"depth\":{\"every\":4294967295}}");
-    assert_int_equal(
-        parse(&m, "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":false}",
-              NULL),
-        0);
-    assert_int_equal(m.start.depth_every, 0);
-    assert_int_equal(
-        parse(&m,
-              "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"new\":[]}}",
-              NULL),
-        0);
-    assert_int_equal(m.start.depth_every, 1);
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":1}", "/depth");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":null}",
-                 "/depth");
-    expect_wrong(
-        "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"every\":0}}",
-        "/depth/every");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"depth\":{\"every\":"
-                 "4294967296}}",
-                 "/depth/every");
-}
-
-static void test_start_refused(void **state)
-{
-    static const char *const blocks[] = {
-        "7",           "[0,0,0]",       "[0,0,0,0,0]",     "[-1,0,0,0]",      "[4294967296,0,0,0]",
-        "[0,0,0,0.5]", "[0,0,\"0\",0]", "[0,2097152,0,0]", "[0,0,0,-2097153]"};
-    char text[160];
-
-    (void)state;
-    expect_wrong("{\"op\":\"start\",\"codecs\":[\"raw\"]}", "/role");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\"}", "/codecs");
-    expect_wrong("{\"op\":\"start\",\"role\":\"boss\",\"codecs\":[\"raw\"]}", "/role");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":\"raw\"}", "/codecs");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[]}", "/codecs");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"later\"]}", "/codecs");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[1]}", "/codecs");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"pose\":\"gl\"}",
-                 "/pose");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"resume\":1}",
-                 "/resume");
-    expect_wrong(
-        "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],\"resume\":{\"epoch\":1}}",
-        "/resume/revision");
-    expect_wrong("{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],"
-                 "\"resume\":{\"epoch\":4294967296,\"revision\":0}}",
-                 "/resume/epoch");
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        snprintf(text, sizeof text,
-                 "{\"op\":\"start\",\"role\":\"view\",\"codecs\":[\"raw\"],"
-                 "\"resume\":{\"epoch\":1,\"revision\":2,\"block\":%s}}",
-                 blocks[i]);
-        expect_wrong(text, "/resume/block");
-    }
-}
+#include "tests/support/control_case.h"
 
 static void test_times(void **state)
 {
@@ -598,14 +451,19 @@ static void test_documented_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start),         cmocka_unit_test(test_start_depth),
-        cmocka_unit_test(test_start_refused), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_answers_of_the_server),
-        cmocka_unit_test(test_acks),          cmocka_unit_test(test_poses),
-        cmocka_unit_test(test_sources),       cmocka_unit_test(test_placed_acks),
-        cmocka_unit_test(test_scaled_acks),   cmocka_unit_test(test_unknown_words),
-        cmocka_unit_test(test_cameras),       cmocka_unit_test(test_models),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_documented_messages),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_answers_of_the_server),
+        cmocka_unit_test(test_acks),
+        cmocka_unit_test(test_poses),
+        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_placed_acks),
+        cmocka_unit_test(test_scaled_acks),
+        cmocka_unit_test(test_unknown_words),
+        cmocka_unit_test(test_cameras),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_documented_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
