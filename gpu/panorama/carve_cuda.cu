@@ -7,6 +7,9 @@
  */
 #include "gpu/panorama/panorama_cuda.cuh"
 
+/* Blocks on a multiprocessor at a time: 64 registers a thread, which it has without spilling. */
+#define CARVE_AT_ONCE 4
+
 static __global__ void pictures_kernel(const struct pair_cuda *pairs)
 {
     const struct pair_cuda *p = &pairs[blockIdx.y];
@@ -47,22 +50,23 @@ static __global__ void see_kernel(const struct pair_cuda *pairs, int iteration)
 }
 
 /* A warp: the voxels of one column. Returns in lane 0 how many more are opaque now. */
-static __device__ inline int carve_column(const struct pair_cuda *p, uint32_t column, int before,
+static __device__ inline int carve_column(const struct voxel_view *view,
+                                          const struct panorama_dev *s, uint32_t column, int before,
                                           int now, uint32_t *any)
 {
-    const struct gpu_volume *v = &p->view.volume;
-    uint32_t *voxels = p->s.voxels + (size_t)column * (size_t)v->n[2];
-    uint32_t *dirty = p->s.dirty + (size_t)column * (size_t)panorama_words(v);
-    uint32_t *opaque = p->s.opaque + (size_t)column * (size_t)panorama_words(v);
+    const struct gpu_volume *v = &view->volume;
+    uint32_t *voxels = s->voxels + (size_t)column * (size_t)v->n[2];
+    uint32_t *dirty = s->dirty + (size_t)column * (size_t)panorama_words(v);
+    uint32_t *opaque = s->opaque + (size_t)column * (size_t)panorama_words(v);
     int i = (int)(column % (uint32_t)v->n[0]), j = (int)(column / (uint32_t)v->n[0]), more = 0;
     struct voxel_ray ray[2];
     for (int e = 0; e < 2; e++)
-        ray[e] = voxel_ray_make(v, &p->view.eye[e], i, j);
+        ray[e] = voxel_ray_make(v, &view->eye[e], i, j);
     for (int first = 0; first < v->n[2]; first += 32) {
         int k = first + (int)(threadIdx.x % 32);
         uint32_t old = k < v->n[2] ? voxels[k] : 0, voxel = old, was, is, changed;
         if (k < v->n[2])
-            voxel = voxel_update(&p->view, ray, k, old, before, now);
+            voxel = voxel_update(view, ray, k, old, before, now);
         if (voxel != old)
             voxels[k] = voxel;
         was = __ballot_sync(PANORAMA_ALL, (old & VOXEL_COLOUR) != 0);
@@ -78,21 +82,29 @@ static __device__ inline int carve_column(const struct pair_cuda *p, uint32_t co
     return more;
 }
 
-static __global__ void carve_kernel(const struct pair_cuda *pairs, int iteration)
+/* The view is read again after each voxel that is written, for it might be the same memory: the
+ * block has it in its own, which nothing else is. */
+static __global__ void __launch_bounds__(PANORAMA_CUDA_BLOCK, CARVE_AT_ONCE)
+    carve_kernel(const struct pair_cuda *pairs, int iteration)
 {
     const struct pair_cuda *p = &pairs[blockIdx.y];
     const int16_t *seen = p->s.visible[iteration & 1], *held = p->s.visible[~iteration & 1];
+    __shared__ uint32_t words[(sizeof(struct voxel_view) + 15) / 16 * 4];
+    const struct voxel_view *view = (const struct voxel_view *)words;
     uint32_t n, warps = PANORAMA_CUDA_BLOCK / 32;
     int more = 0;
     if (!p->on || p->view.patch || !p->s.needed[iteration])
         return;
+    for (uint32_t i = threadIdx.x; i < sizeof(struct voxel_view) / 4; i += PANORAMA_CUDA_BLOCK)
+        words[i] = ((const uint32_t *)&p->view)[i];
+    __syncthreads();
     n = voxel_columns(&p->view.volume);
     for (uint32_t c = blockIdx.x * warps + threadIdx.x / 32; c < n; c += gridDim.x * warps) {
         int now = seen[c], before = iteration ? held[c] : -1;
         uint32_t any = 0;
         if (now == before)
             continue;
-        more += carve_column(p, c, before, now, &any);
+        more += carve_column(view, &p->s, c, before, now, &any);
         if (threadIdx.x % 32 == 0 && (any != 0) != (p->s.occupied[c] != 0)) {
             p->s.occupied[c] = any != 0;
             p->s.needed[iteration + 1] = 1;
