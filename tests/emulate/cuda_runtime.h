@@ -280,7 +280,7 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config,
 #define __global__
 #define __device__
 #define __host__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 /* one block runs at a time; before each, emulate_launch() fills this section with rubbish */
 #define __shared__ static __attribute__((section("emulate_shared")))
 
