@@ -1,7 +1,6 @@
 #include "api/client/client_talk.h"
 
 #include "api/client/client_reach.h"
-
 #include "api/client/client_retry.h"
 #include "proto/array.h"
 #include "proto/bytes.h"
