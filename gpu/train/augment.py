@@ -1,4 +1,4 @@
-"""Changes of drawn pictures whose truth is known: mirror, roll, zoom about a place, colour.
+"""Changes of drawn pictures whose truth is known: mirror, roll, zoom about a place, colour, light, texture.
 
 A picture zoomed by s shows the same depth through a focal length s times as long, so what the network answers
 (log depth at a fixed focal length) must fall by log s. That is what teaches it scale for every camera.
@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 
 def frames(rng, n, W, H, zoom=1.8, share=0.4, roll_deg=6.0, flips=True):
@@ -59,3 +60,47 @@ def colour(rng, x, share=0.5):
     t = torch.from_numpy(p).to(x.device, non_blocking=True)[:, :, None, None]
     x = (x.clamp(0, 1) ** t[:, 3:4] * t[:, 0:3]).clamp(0, 1)
     return x + t[:, 4:5] * (x.mean(1, keepdim=True) - x)
+
+
+def lit(rng, x, share=0.5):
+    """Pictures [N,3,H,W] 0..1 under more or less light here and there, for a share of them: a slow change over the
+    picture, and stripes with an edge, as of sun, shadow or paint. Neither is an edge of shape.
+    """
+    n, _, H, W = x.shape
+    slow = rng.normal(0, 0.25, (n, 1, 3, 4)) + rng.normal(0, 0.08, (n, 3, 3, 4))
+    on = rng.random((n, 1, 1, 1)) < share
+    # a stripe: between two lines, whose edge is soft by 0.3 to 5 pixels of 256
+    a, at = rng.uniform(0, 2 * math.pi, n), rng.uniform(-0.4, 0.4, n)
+    wide = np.exp(rng.uniform(math.log(0.05), math.log(0.7), n))
+    soft = np.exp(rng.uniform(math.log(1e-3), math.log(0.02), n))
+    gain = rng.normal(0, 0.45, (n, 1)) + rng.normal(0, 0.12, (n, 3))
+    gain *= (rng.random((n, 1)) < 0.6)
+    p = np.concatenate([np.cos(a)[:, None], np.sin(a)[:, None], at[:, None], wide[:, None], soft[:, None], gain], 1)
+    p = torch.from_numpy((p * on[:, :, 0, 0]).astype(np.float32)).to(x.device, non_blocking=True)[:, :, None, None]
+    slow = torch.from_numpy((slow * on).astype(np.float32)).to(x.device, non_blocking=True)
+    u = torch.linspace(-0.5, 0.5, W, device=x.device)[None, None, None, :]
+    v = torch.linspace(-0.5, 0.5, H, device=x.device)[None, None, :, None]
+    off = (u * p[:, 0:1] + v * p[:, 1:2] - p[:, 2:3]).abs() - 0.5 * p[:, 3:4]
+    inside = torch.sigmoid(-off / p[:, 4:5].clamp_min(1e-3))
+    field = F.interpolate(slow, (H, W), mode='bicubic', align_corners=True)
+    return (x * torch.exp(field + inside * p[:, 5:8])).clamp(0, 1)
+
+
+def filtered(rng, x, share=0.25):
+    """Pictures [N,3,H,W] 0..1 of which a share went through a random convolution each, mixed with the picture.
+
+    Shapes and edges stay where they are, colours and fine texture become others (Xu et al., "Robust and
+    generalizable visual representation learning via random convolutions", ICLR 2021), so that depth is not read off
+    textures that only drawn pictures have. Mean and spread of each picture are kept.
+    """
+    n, c, H, W = x.shape
+    k = int(rng.choice((1, 3, 5, 7)))
+    weight = rng.normal(0, 1 / math.sqrt(c * k * k), (n * c, c, k, k)).astype(np.float32)
+    mix = np.where(rng.random(n) < share, rng.uniform(0.2, 1.0, n), 0.0).astype(np.float32)
+    weight, mix = (torch.from_numpy(a).to(x.device, non_blocking=True) for a in (weight, mix))
+    y = F.pad(x - 0.5, (k // 2,) * 4, mode='replicate').reshape(1, n * c, H + k - 1, W + k - 1)
+    y = F.conv2d(y, weight, groups=n).reshape(n, c, H, W)
+    m, s = (t.mean((1, 2, 3), keepdim=True) for t in (x, (x - x.mean((1, 2, 3), keepdim=True)).square()))
+    my = y.mean((1, 2, 3), keepdim=True)
+    y = (y - my) * (s / (y - my).square().mean((1, 2, 3), keepdim=True).clamp_min(1e-6)).sqrt() + m
+    return (x + mix[:, None, None, None] * (y - x)).clamp(0, 1)

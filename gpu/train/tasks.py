@@ -25,6 +25,7 @@ class Task:
     lively = 0.0            # share of scenes with people and moving things in view (sample.make_scene)
     hard = 0.15             # share of scenes with surfaces that are hard to see
     shutter = 0.4           # share of pictures whose rows are read one after the other
+    style = 0.0             # share of pictures with other light, and half of that with other texture (augment.py)
     # width, height, share of batches, share of streets among a batch's scenes. All kinds of scenes meet in
     # every batch: batch norms see the mixture that their running averages stand for.
     shapes = [(256, 192, 0.34, 0.25), (320, 256, 0.12, 0.25), (416, 128, 0.20, 0.6), (192, 256, 0.13, 0.2),
@@ -159,7 +160,10 @@ class Depth(Task):
         grid = augment.grids(A, W, H, out['rgb'].device)
         x = F.grid_sample(out['rgb'], grid, padding_mode='border', align_corners=False)
         z = F.grid_sample(out['depth'][:, None], grid, mode='nearest', align_corners=False)
-        buf['image'].copy_(normalise(augment.colour(rng, x)))
+        x = augment.colour(rng, x)
+        if self.style:
+            x = augment.filtered(rng, augment.lit(rng, x, self.style), self.style / 2)
+        buf['image'].copy_(normalise(x))
         buf['depth'].copy_(z)
         buf['focal'].copy_(g.focal(out['K']) * torch.from_numpy(s.astype(np.float32)).to(x.device))
 

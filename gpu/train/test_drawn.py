@@ -375,6 +375,22 @@ class Plain(unittest.TestCase):
         self.assertGreater(len(views_), 250)
         self.assertLess(len(views_), 400)               # some would have looked through the pillar
 
+    def test_who_stands_looks_down(self):
+        b = build.Builder(self.cat, 3)
+        b.size = (6.0, 8.0, 2.6)
+        b.take(build.Frame(3, 4), -0.5, -0.5, 0.5, 0.5, 0.8)
+        p, t = (np.array(v) for v in zip(*(views.stand(b) for _ in range(300))))
+        self.assertTrue(((p[:, 2] >= 1.4) & (p[:, 2] <= 1.9)).all())
+        self.assertTrue((t[:, 2] < 0.8).all())
+        d = np.linalg.norm((p - t)[:, :2], axis=1)
+        self.assertTrue((d > 0.59).all() and (d < 4.51).all() and d.max() > 3.5 and d.min() < 0.8)
+
+    def test_floor_has_a_part_of_its_own(self):
+        for seed in range(40):
+            lo, hi = self.boxes(seed, lambda b: surfaces.zone(b, 4.0, 5.0))
+            self.assertTrue((lo > -1e-4).all() and (hi < [4.0001, 5.0001, surfaces.THIN + 1e-4]).all(), seed)
+            self.assertEqual(((hi - lo)[:, :2] > [3.999, 4.999]).any(1).sum(), len(lo), seed)     # wall to wall one way
+
     def test_hands_turn_phones(self):
         a = np.abs([views.roll(b) for b in [build.Builder(self.cat, 1).r] for _ in range(2000)])
         self.assertGreater(((a > 0.2) & (a < 0.53)).mean(), 0.12)

@@ -142,6 +142,23 @@ class Losses(unittest.TestCase):
 
 
 class Augment(unittest.TestCase):
+    def test_light_and_texture_change_a_share_and_leave_edges(self):
+        x = torch.full((40, 3, 24, 32), 0.4)
+        x[..., 16:] = 0.6
+        for change in (augment.lit, augment.filtered):
+            self.assertTrue(torch.allclose(change(np.random.default_rng(3), x, 0.0), x, atol=1e-6), change)
+            y = change(np.random.default_rng(3), x, 0.5)
+            self.assertTrue(torch.equal(y, change(np.random.default_rng(3), x, 0.5)), change)
+            self.assertTrue(((y >= 0) & (y <= 1)).all(), change)
+            share = ((y - x).abs().amax((1, 2, 3)) > 1e-3).float().mean()
+            self.assertLess((share - 0.5).abs(), 0.2, change)
+        # a convolution of 7 pixels at most: farther from the edge each half has one colour, and it is another's
+        y = augment.filtered(np.random.default_rng(5), x, 1.0)
+        left, right = y[..., 4:12], y[..., 20:28]
+        self.assertLess((left - left[..., :1, :1]).abs().max(), 1e-4)
+        self.assertGreater(((left.mean((2, 3)) - right.mean((2, 3))).abs().amax(1) > 0.05).float().mean(), 0.8)
+        self.assertLess((y.mean((1, 2, 3)) - 0.5).abs().max(), 0.1)
+
     def test_untouched_pictures_are_exact(self):
         A, s = augment.frames(np.random.default_rng(0), 6, 32, 24, share=0, flips=False)
         x = torch.rand(6, 3, 24, 32)

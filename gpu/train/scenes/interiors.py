@@ -29,6 +29,7 @@ KINDS = {   # what stands along the walls, with weights
              'radiator': 1},
 }
 HARD = ('sleek', 'cloth')   # in hard scenes alone
+OPEN = ('kitchen', 'living', 'office', 'meeting', 'hall')     # kinds of which wide rooms are made
 WEIGHTS = {'kitchen': 6, 'living': 4, 'office': 5, 'meeting': 3, 'store': 2, 'bath': 1.5, 'bed': 2,
            'workshop': 2.5, 'shop': 2.5, 'hall': 1.5}
 PACK = {'living': ('sideboard', 'armchair', 'bookcase', 'piano', 'fireplace', 'console', 'floorlamp',
@@ -396,7 +397,12 @@ def room(b, n_cams, kind=None):
         W, L = b.u(1.6, 3.0), b.u(1.8, 3.5)
     elif kind in ('shop', 'workshop'):
         W, L, H = b.u(3.0, 9.0), b.u(4.0, 12.0), b.u(2.5, 4.0)
+    wide = b.hard and kind in OPEN and b.chance(0.4)
+    if wide:                                            # several rooms' use without walls between them
+        W, L, H = b.u(5.0, 11.0), b.u(6.0, 14.0), b.u(2.4, 3.6)
     frames, windows = shell(b, W, L, H)
+    if wide and b.chance(0.6):
+        surfaces.zone(b, W, L)
     along = {k: n for k, n in KINDS[kind].items() if b.hard or k not in HARD}
     items, weights = list(along), list(along.values())
     bare = b.chance(b.odds(0.05, 0.25))                               # plain walls, hardly anything before them
@@ -422,12 +428,15 @@ def room(b, n_cams, kind=None):
     for f, length in frames:
         fitments.fixtures(b, f, length, H, kind)
     middle(b, W, L, H, kind)
+    if wide:
+        spread_out(b, W, L, H, kind)
     if b.lively:
         people.crowd(b, W, L)
     loose(b, W, L, b.r.randint(0, 3) if bare else b.r.randint(1, 9))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3, 'close': b.odds(0, 2),
-                             'above': b.odds(0, 2.5), 'blank': b.odds(0, 7 if bare else 2.5)})
+                             'above': b.odds(0, 2.5), 'blank': b.odds(0, 7 if bare else 2.5),
+                             'stand': b.odds(0, 5)})
     views.lively(b, n_cams)
     return b.finish(kind, n_cams)
 
@@ -465,6 +474,24 @@ def middle(b, W, L, H, kind):
                 things.table(b, f, w=b.u(1.6, 3.0) if kind == 'meeting' else None)
             if b.chance(0.2) and H > 2.3:
                 fitments.pendant(b, f.x, f.y, H, b.u(0.4, min(1.3, H - 1.3)))
+
+
+def spread_out(b, W, L, H, kind):
+    """What a wide room has beside `middle`: more tables, seats that face each other, plants as high as people."""
+    middle(b, W, L, H, kind)
+    seats = [m for m in b.meshes('floor') if 0.6 < max(m.size[:2]) < 2.6 and m.size[2] < 1.3 and m.cls != 'animal']
+    for _ in range(b.r.randint(1, 5)):
+        f = Frame(b.u(0.8, W - 0.8), b.u(0.8, L - 0.8), 0,
+                  b.pick((0, math.pi / 2, math.pi, -math.pi / 2)) + b.r.gauss(0, 0.2))
+        m = b.pick(seats) if seats else None
+        if m and b.free_rect(f, -m.size[0] / 2, -m.size[1] / 2, m.size[0] / 2, m.size[1] / 2):
+            b.asset(m, f, 0, 0, -m.lo[2])
+            b.take(f, -m.size[0] / 2, -m.size[1] / 2, m.size[0] / 2, m.size[1] / 2, m.size[2])
+    for _ in range(b.r.randint(0, 4)):
+        f = Frame(b.u(0.4, W - 0.4), b.u(0.4, L - 0.4), 0, b.u(0, 6.28))
+        if b.free_rect(f, -0.3, -0.3, 0.3, 0.3):
+            fitments.pot_plant(b, f, b.u(1.0, 2.2))
+            b.take(f, -0.3, -0.3, 0.3, 0.3, 1.0)
 
 
 def loose(b, W, L, n):
@@ -544,6 +571,6 @@ def desks(b, n_cams):
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1, 'close': b.odds(0, 4),
-                             'above': b.odds(0, 3), 'blank': b.odds(0, 1)})
+                             'above': b.odds(0, 3), 'blank': b.odds(0, 1), 'stand': b.odds(0, 2)})
     views.lively(b, n_cams)
     return b.finish('desks', n_cams)

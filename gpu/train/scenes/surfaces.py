@@ -50,6 +50,14 @@ def floor_patches(b, W, L, m):
                 b.box(f, (x, 0, THIN / 2), (w, length, THIN), look, shadow=False)
 
 
+def zone(b, W, L):
+    """A part of a room's floor that has a covering of its own, from wall to wall one way."""
+    look = carpet(b) if b.chance(0.6) else b.mat('floor', 'wood', 'carpet', 'tile', tint=0.2)
+    w, l = (b.u(0.3, 0.7) * W, L) if b.chance(0.5) else (W, b.u(0.3, 0.7) * L)
+    x, y = b.pick((w / 2, W - w / 2)), b.pick((l / 2, L - l / 2))
+    b.box(Frame(x, y, 0.0), (0, 0, THIN / 2), (w, l, THIN), look, shadow=False)
+
+
 def wall_patches(b, f, length, h, m, openings):
     """The same on a wall, clear of its openings (x0, x1, z0, z1)."""
     for _ in range(b.r.randint(1, 2)):

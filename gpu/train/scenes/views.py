@@ -190,11 +190,30 @@ def blank(b):
     return (p, t) if seen else None
 
 
-AIMED = {'close': close, 'above': above, 'blank': blank}        # modes that choose what they look at, however near
+def stand(b):
+    """Position and target of one who stands or walks and looks down on tables, things and the floor from eye height,
+    0.6 to 4.5 m away.
+    """
+    W, L, H = b.size
+    k = b.r.random()
+    if k < 0.45 and b.tops:
+        s = b.pick(b.tops)
+        q = s.frame.at(b.u(-0.5, 0.5) * s.w, b.u(-0.5, 0.5) * s.d)
+        t = (q.x, q.y, q.z)
+    elif k < 0.7 and b.targets:
+        t = b.pick(b.targets)
+    else:
+        t = (b.u(0.1, 0.9) * W, b.u(0.1, 0.9) * L, 0.0)
+    a, d = b.u(0, 6.28), math.exp(b.u(math.log(0.6), math.log(4.5)))
+    return (t[0] + d * math.cos(a), t[1] + d * math.sin(a), min(H - 0.2, b.u(1.4, 1.9))), t
+
+
+# modes that choose what they look at, however near
+AIMED = {'close': close, 'above': above, 'blank': blank, 'stand': stand}
 
 
 def indoor(b, n, modes):
-    """Half as many again as n camera pairs; modes: weights of walk, low, near, wall, sit, edge and of AIMED."""
+    """Half as many again as n camera pairs; modes: weights of walk, low, near, wall, sit, edge, AIMED."""
     W, L, H = b.size
     names, weights = list(modes), list(modes.values())
     tries, want = 0, n + n // 2
