@@ -2,12 +2,22 @@
  * field_cuda.cu - the correction field of a frame's views, and their depth; and the guide of a
  * swept keyframe
  *
- * Grid:    sample, apply: (blocks of pixels, frames), a thread a pixel of every view. solve:
- *          (views, frames), a thread a node, which sums up its pixels in their order.
+ * Grid:    sample, apply: (blocks of pixels, frames), a thread a pixel of every view.
+ *          begin, relax: (views, frames); begin: a thread a node; relax: a thread a pair of nodes,
+ *          one of each colour. gather: (blocks of nodes of every view, frames), a warp a node,
+ *          whose pixels are summed up in their order.
+ * Order:   sample, begin, gather and relax FIELD_ROUNDS times, apply. The guide is solved at the
+ *          place of the final view.
  */
 #include "gpu/views/fine_point.h"
 #include "gpu/views/tell_point.h"
 #include "gpu/views/views_cuda.cuh"
+
+#define GATHER_WARPS 8
+#define GATHER_PIXELS 256 /* that a warp holds at a time */
+
+/* What is solved. */
+enum what { VIEWS_OF_FRAME, GUIDE };
 
 static __device__ inline float single_at(const struct views_job *job, int target, uint32_t i)
 {
@@ -16,84 +26,197 @@ static __device__ inline float single_at(const struct views_job *job, int target
                                  : views_decode(v->single[views_at(v, v->plan.final) + i]);
 }
 
+static __device__ inline int is_wanted(const struct views *v, int target, enum what what)
+{
+    return v && (what == GUIDE ? v->plan.fine : draw_is_wanted(v, target));
+}
+
+/* Of a block's pixels, where `one`: counted in the block first, since many have the same bin. All
+ * threads of the block come here. */
+static __device__ void count(struct views_target *t, int one, float ratio)
+{
+    __shared__ uint32_t bins[VIEWS_BINS];
+    for (int i = (int)threadIdx.x; i < VIEWS_BINS; i += VIEWS_BLOCK)
+        bins[i] = 0;
+    __syncthreads();
+    if (one)
+        atomicAdd(&bins[field_bin(ratio)], 1u);
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < VIEWS_BINS; i += VIEWS_BLOCK)
+        if (bins[i])
+            atomicAdd(&t->bins[i], bins[i]);
+    __syncthreads();
+}
+
 static __global__ void sample_kernel(const struct views_job *first, size_t stride)
 {
     const struct views_job *job = views_job_of(first, stride);
     struct views *v = job->v;
     uint32_t i = views_pixel_of_thread();
-    if (!v || i >= v->n_pixels)
+    if (!v || blockIdx.x * VIEWS_BLOCK >= v->n_pixels)
         return;
     for (int target = 0; target < VIEWS_TARGETS; target++)
         if (draw_is_wanted(v, target)) {
             struct views_target *t = &v->target[target];
-            t->share[i] = field_sample(v, target, i, single_at(job, target, i), &t->ratio[i]);
+            float ratio = 0.0f, share = 0.0f;
+            if (i < v->n_pixels) {
+                share = field_sample(v, target, i, single_at(job, target, i), &ratio);
+                t->share[i] = share;
+                t->ratio[i] = ratio;
+            }
+            count(t, share > 0.0f, ratio);
         }
 }
 
-static __device__ float find_common(const struct views *v, struct views_target *t)
+/* bins: becomes how many lie in a bin or below. By the first warp. */
+static __device__ void add_up(uint32_t *bins)
 {
-    __shared__ uint32_t bins[VIEWS_BINS];
-    __shared__ float common;
-    for (int i = (int)threadIdx.x; i < VIEWS_BINS; i += VIEWS_NODES)
-        bins[i] = 0;
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < v->n_pixels; i += VIEWS_NODES)
-        if (t->share[i] > 0.0f)
-            atomicAdd(&bins[field_bin(t->ratio[i])], 1u);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        t->n_share = field_count(bins);
-        t->sigma = field_sigma(bins, v->n_pixels);
-        common = field_common(bins, v->n_pixels);
+    const int each = VIEWS_BINS / 32;
+    uint32_t *own = bins + each * (int)threadIdx.x, before;
+    for (int i = 1; i < each; i++)
+        own[i] += own[i - 1];
+    before = own[each - 1];
+    for (unsigned by = 1; by < 32; by *= 2) {
+        uint32_t below = __shfl_up_sync(0xffffffffu, before, by);
+        before += threadIdx.x >= by ? below : 0;
     }
-    __syncthreads();
-    return common;
+    before -= own[each - 1];
+    for (int i = 0; i < each; i++)
+        own[i] += before;
 }
 
-/* A node a thread. Returns the common value. */
-static __device__ float solve(struct views *v, int target, const uint8_t *grey)
+/* field_quartile(), by all threads. */
+static __device__ int quartile(const uint32_t *sums, uint32_t n_counted, uint32_t n)
 {
-    __shared__ float nodes[VIEWS_NODES], right[VIEWS_NODES], down[VIEWS_NODES];
-    int i = (int)threadIdx.x, x, y, in;
-    struct field_load load = {0.0f, 0.0f};
-    float common;
-    x = i % v->nodes_w;
-    y = i / v->nodes_w;
-    in = y < v->nodes_h;
-    common = find_common(v, &v->target[target]);
-    if (in) {
-        nodes[i] = common;
-        right[i] = field_tie(v, grey, x, y, 1, 0);
-        down[i] = field_tie(v, grey, x, y, 0, 1);
-    }
-    __syncthreads();
-    for (int round = 0; round < FIELD_ROUNDS; round++) {
-        if (in)
-            load = field_gather(v, &v->target[target], nodes, x, y, field_scatter(round));
-        __syncthreads();
-        for (int k = 0; k < 2 * FIELD_SWEEPS; k++) {
-            if (in && ((x + y) & 1) == (k & 1))
-                nodes[i] = field_relax(v, nodes, right, down, &load, common, x, y);
-            __syncthreads();
-        }
-    }
-    if (in)
-        v->target[target].nodes[i] = nodes[i];
-    return common;
+    int i = (int)threadIdx.x;
+    return __syncthreads_count(i < VIEWS_BINS && 4 * sums[i] < n * n_counted);
 }
 
-static __global__ void solve_kernel(const struct views_job *first, size_t stride)
+static __device__ void begin(struct views *v, struct views_target *t, const uint8_t *grey)
+{
+    __shared__ uint32_t sums[VIEWS_BINS];
+    int i = (int)threadIdx.x, apart;
+    float common = 0.0f;
+    uint32_t n;
+    if (i < VIEWS_BINS)
+        sums[i] = t->bins[i];
+    __syncthreads();
+    if (i < 32)
+        add_up(sums);
+    __syncthreads();
+    n = sums[VIEWS_BINS - 1];
+    if (n) {
+        common = field_common_of(quartile(sums, n, 2), n, v->n_pixels);
+        apart = quartile(sums, n, 3);
+        apart -= quartile(sums, n, 1);
+    }
+    if (i == 0) {
+        t->n_share = n;
+        t->sigma = n ? field_sigma_of(apart, n, v->n_pixels) : 0.0f;
+        t->common = common;
+    }
+    if (i < v->nodes_w * v->nodes_h) {
+        t->nodes[i] = common;
+        t->right[i] = field_tie(v, grey, i % v->nodes_w, i / v->nodes_w, 1, 0);
+        t->down[i] = field_tie(v, grey, i % v->nodes_w, i / v->nodes_w, 0, 1);
+    }
+}
+
+static __global__ void begin_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     int target = (int)blockIdx.x;
-    float common;
-    if (!v || !draw_is_wanted(v, target))
+    if (v && draw_is_wanted(v, target))
+        begin(v, &v->target[target],
+              target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
+}
+
+/* A warp has a node. Its lanes look at pixels, then one adds up weights and one sums. */
+static __device__ void gather(const struct views *v, struct views_target *t, int node,
+                              float scatter)
+{
+    __shared__ float said[GATHER_WARPS][2][GATHER_PIXELS];
+    int lane = (int)threadIdx.x % 32, nx = node % v->nodes_w, ny = node / v->nodes_w;
+    const struct field_around a = field_around(v, nx, ny);
+    float(*own)[GATHER_PIXELS] = said[threadIdx.x / 32], sum = 0.0f;
+    for (int from = 0; from < a.w * a.h; from += GATHER_PIXELS) {
+        int n = a.w * a.h - from < GATHER_PIXELS ? a.w * a.h - from : GATHER_PIXELS;
+        for (int i = lane; i < n; i += 32) {
+            struct views_load l =
+                field_pull(v, t, nx, ny, a.x + (from + i) % a.w, a.y + (from + i) / a.w, scatter);
+            own[0][i] = l.weight;
+            own[1][i] = l.sum;
+        }
+        __syncwarp();
+        if (lane < 2)
+            for (int i = 0; i < n; i++)
+                sum += own[lane][i];
+        __syncwarp();
+    }
+    if (lane == 0)
+        t->load[node].weight = sum;
+    if (lane == 1)
+        t->load[node].sum = sum;
+}
+
+static __global__ void __launch_bounds__(32 * GATHER_WARPS)
+    gather_kernel(const struct views_job *first, size_t stride, enum what what, int round)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int node = (int)(blockIdx.x * GATHER_WARPS + threadIdx.x / 32) % VIEWS_NODES;
+    int target = what == GUIDE ? VIEWS_FINAL : (int)blockIdx.x * GATHER_WARPS / VIEWS_NODES;
+    if (is_wanted(v, target, what) && node < v->nodes_w * v->nodes_h)
+        gather(v, &v->target[target], node, field_scatter(round));
+}
+
+/* Rows alternate in colour: of the n-th pair of a row one or the other node is red. */
+static __device__ void relax(struct views *v, struct views_target *t)
+{
+    __shared__ float nodes[VIEWS_NODES];
+    int w = v->nodes_w, half = (w + 1) / 2, y = (int)threadIdx.x / half, at[2], in[2];
+    struct field_stand s[2];
+    if (y >= v->nodes_h)
         return;
-    common = solve(v, target,
-                   target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
-    if (target == VIEWS_FRAME && threadIdx.x == 0) {
-        v->told = tell_views(v, common);
-        tell_length(v, common);
+    for (int colour = 0; colour < 2; colour++) {
+        int x = 2 * ((int)threadIdx.x % half) + ((y + colour) & 1);
+        at[colour] = y * w + x;
+        in[colour] = x < w;
+        if (in[colour]) {
+            s[colour] = field_stand(v, t, x, y);
+            nodes[at[colour]] = t->nodes[at[colour]];
+        }
+    }
+    __syncthreads();
+    for (int i = 0; i < FIELD_SWEEPS; i++) {
+        if (in[0])
+            nodes[at[0]] = field_relax(&s[0], &nodes[at[0]], w);
+        __syncthreads();
+        if (in[1])
+            nodes[at[1]] = field_relax(&s[1], &nodes[at[1]], w);
+        __syncthreads();
+    }
+    for (int colour = 0; colour < 2; colour++)
+        if (in[colour])
+            t->nodes[at[colour]] = nodes[at[colour]];
+}
+
+/* The bins are left empty for the next solution. */
+static __global__ void __launch_bounds__(VIEWS_NODES)
+    relax_kernel(const struct views_job *first, size_t stride, enum what what, int round)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int target = what == GUIDE ? VIEWS_FINAL : (int)blockIdx.x;
+    struct views_target *t;
+    if (!is_wanted(v, target, what))
+        return;
+    t = &v->target[target];
+    if (threadIdx.x < VIEWS_BINS)
+        t->bins[threadIdx.x] = 0;
+    relax(v, t);
+    if (what == VIEWS_OF_FRAME && target == VIEWS_FRAME && round + 1 == FIELD_ROUNDS &&
+        threadIdx.x == 0) {
+        v->told = tell_views(v, t->common);
+        tell_length(v, t->common);
     }
 }
 
@@ -109,27 +232,49 @@ static __global__ void apply_kernel(const struct views_job *first, size_t stride
             field_apply(v, target, i, single_at(job, target, i));
 }
 
+static int rounds(const struct views_batch *b, enum what what, struct err *err)
+{
+    unsigned n = (unsigned)b->n, targets = what == GUIDE ? 1 : VIEWS_TARGETS;
+    int rc = 0;
+
+    for (int round = 0; round < FIELD_ROUNDS && rc == 0; round++) {
+        rc = views_launch_by(gather_kernel, dim3(targets * VIEWS_NODES / GATHER_WARPS, n),
+                             32 * GATHER_WARPS, b, err, what, round);
+        if (rc == 0)
+            rc = views_launch_by(relax_kernel, dim3(targets, n), VIEWS_NODES, b, err, what, round);
+    }
+    return rc;
+}
+
 int field_cuda(const struct views_batch *b, struct err *err)
 {
     int rc = views_launch(sample_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
     if (rc == 0)
-        rc = views_launch(solve_kernel, VIEWS_TARGETS, VIEWS_NODES, b, err);
+        rc = views_launch(begin_kernel, VIEWS_TARGETS, VIEWS_NODES, b, err);
+    if (rc == 0)
+        rc = rounds(b, VIEWS_OF_FRAME, err);
     return rc ? rc : views_launch(apply_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
 }
 
 static __global__ void guide_sample_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
-    uint32_t i = views_pixel_of_thread();
     struct views_target *t;
-    if (!v || i >= v->n_pixels || !fine_is_wanted(v))
+    uint32_t i = views_pixel_of_thread();
+    float ratio = 0.0f, share = 0.0f;
+    if (!v || blockIdx.x * VIEWS_BLOCK >= v->n_pixels || !fine_is_wanted(v))
         return;
     t = &v->target[VIEWS_FINAL];
-    t->share[i] = fine_sample(v, i, &t->ratio[i]);
+    if (i < v->n_pixels) {
+        share = fine_sample(v, i, &ratio);
+        t->share[i] = share;
+        t->ratio[i] = ratio;
+    }
+    count(t, share > 0.0f, ratio);
 }
 
 /* One block a frame: it decides for all kernels that follow. */
-static __global__ void guide_solve_kernel(const struct views_job *first, size_t stride)
+static __global__ void guide_begin_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     int wanted = v && fine_is_wanted(v);
@@ -137,7 +282,7 @@ static __global__ void guide_solve_kernel(const struct views_job *first, size_t 
     if (v && threadIdx.x == 0)
         fine_decide(v, wanted);
     if (wanted)
-        solve(v, VIEWS_FINAL, v->grey + views_at(v, v->plan.swept));
+        begin(v, &v->target[VIEWS_FINAL], v->grey + views_at(v, v->plan.swept));
 }
 
 static __global__ void guide_apply_kernel(const struct views_job *first, size_t stride)
@@ -152,6 +297,8 @@ int field_cuda_guide(const struct views_batch *b, struct err *err)
 {
     int rc = views_launch(guide_sample_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
     if (rc == 0)
-        rc = views_launch(guide_solve_kernel, 1, VIEWS_NODES, b, err);
+        rc = views_launch(guide_begin_kernel, 1, VIEWS_NODES, b, err);
+    if (rc == 0)
+        rc = rounds(b, GUIDE, err);
     return rc ? rc : views_launch(guide_apply_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
 }

@@ -98,15 +98,10 @@ GPU_HD static inline uint32_t field_count(const uint32_t *bins)
     return n;
 }
 
-/* (V10) The common value: the median ratio, less where little was measured. */
-GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
+/* (V10) The common value: the median ratio, less where little was measured. n: were counted, not
+ * 0; bin: half of them are in it or below. */
+GPU_HD static inline float field_common_of(int bin, uint32_t n, uint32_t n_pixels)
 {
-    uint32_t n = field_count(bins), sum = 0;
-    int bin = 0;
-    if (n == 0)
-        return 0.0f;
-    while (2 * (sum + bins[bin]) < n)
-        sum += bins[bin++];
     return ((float)bin + 0.5f - (float)(VIEWS_BINS / 2)) / FIELD_BIN_ONE * field_known(n, n_pixels);
 }
 
@@ -120,16 +115,26 @@ GPU_HD static inline int field_quartile(const uint32_t *bins, uint32_t n_counted
     return bin;
 }
 
-/* (V15) The standard error of the common value; 0: nothing was measured. */
+GPU_HD static inline float field_common(const uint32_t *bins, uint32_t n_pixels)
+{
+    uint32_t n = field_count(bins);
+    return n ? field_common_of(field_quartile(bins, n, 2), n, n_pixels) : 0.0f;
+}
+
+/* (V15) The standard error of the common value. n: were counted, not 0; apart: bins between the
+ * outer quartiles. */
+GPU_HD static inline float field_sigma_of(int apart, uint32_t n, uint32_t n_pixels)
+{
+    return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
+           sqrtf((float)n_pixels / (FIELD_PARTS * (float)n));
+}
+
+/* 0: nothing was measured. */
 GPU_HD static inline float field_sigma(const uint32_t *bins, uint32_t n_pixels)
 {
     uint32_t n = field_count(bins);
-    int apart;
-    if (n == 0)
-        return 0.0f;
-    apart = field_quartile(bins, n, 3) - field_quartile(bins, n, 1);
-    return (float)(apart > 1 ? apart : 1) * (FIELD_QUARTILES / FIELD_BIN_ONE) *
-           sqrtf((float)n_pixels / (FIELD_PARTS * (float)n));
+    return n ? field_sigma_of(field_quartile(bins, n, 3) - field_quartile(bins, n, 1), n, n_pixels)
+             : 0.0f;
 }
 
 /* (V10) The tie between a node and that dx or dy steps beside it, by the largest step of the
@@ -167,59 +172,72 @@ GPU_HD static inline float field_at(const struct views *v, const float *nodes, i
            b * ((1.0f - a) * c[v->nodes_w] + a * c[v->nodes_w + 1]);
 }
 
-/* (V10) What the pixels around a node say: weights, and weights times ratios. */
-struct field_load {
-    float weight, sum;
+/* The pixels between node (nx, ny) and its neighbours. */
+struct field_around {
+    int x, y, w, h; /* the first, how many */
 };
 
-GPU_HD static inline struct field_load field_gather(const struct views *v,
-                                                    const struct views_target *t,
-                                                    const float *nodes, int nx, int ny,
-                                                    float scatter)
+GPU_HD static inline struct field_around field_around(const struct views *v, int nx, int ny)
 {
-    int x0 = (nx - 1) * v->step + 1, x1 = (nx + 1) * v->step, y0 = (ny - 1) * v->step + 1,
-        y1 = (ny + 1) * v->step;
-    struct field_load l = {0.0f, 0.0f};
-    for (int y = y0 > 0 ? y0 : 0; y < y1 && y < v->h; y++)
-        for (int x = x0 > 0 ? x0 : 0; x < x1 && x < v->w; x++) {
-            size_t at = (size_t)y * (size_t)v->w + (size_t)x;
-            float e, w, dx, dy;
-            if (!(t->share[at] > 0.0f))
-                continue;
-            e = (t->ratio[at] - field_at(v, nodes, x, y)) / scatter;
-            dx = 1.0f - views_abs((float)(x - nx * v->step)) / (float)v->step;
-            dy = 1.0f - views_abs((float)(y - ny * v->step)) / (float)v->step;
-            w = t->share[at] * dx * dy / ((1.0f + e * e) * (1.0f + e * e));
-            l.weight += w;
-            l.sum += w * t->ratio[at];
-        }
+    int x1 = (nx + 1) * v->step, y1 = (ny + 1) * v->step;
+    struct field_around a;
+    a.x = nx > 0 ? (nx - 1) * v->step + 1 : 0;
+    a.y = ny > 0 ? (ny - 1) * v->step + 1 : 0;
+    a.w = (x1 < v->w ? x1 : v->w) - a.x;
+    a.h = (y1 < v->h ? y1 : v->h) - a.y;
+    return a;
+}
+
+/* (V10) What pixel (x, y) says to node (nx, ny). */
+GPU_HD static inline struct views_load field_pull(const struct views *v,
+                                                  const struct views_target *t, int nx, int ny,
+                                                  int x, int y, float scatter)
+{
+    size_t at = (size_t)y * (size_t)v->w + (size_t)x;
+    struct views_load l = {0.0f, 0.0f};
+    float e, dx, dy;
+    if (!(t->share[at] > 0.0f))
+        return l;
+    e = (t->ratio[at] - field_at(v, t->nodes, x, y)) / scatter;
+    dx = 1.0f - views_abs((float)(x - nx * v->step)) / (float)v->step;
+    dy = 1.0f - views_abs((float)(y - ny * v->step)) / (float)v->step;
+    l.weight = t->share[at] * dx * dy / ((1.0f + e * e) * (1.0f + e * e));
+    l.sum = l.weight * t->ratio[at];
     return l;
 }
 
-/* (V11) One step of a node towards its neighbours and its measurements. */
-GPU_HD static inline float field_relax(const struct views *v, const float *nodes,
-                                       const float *right, const float *down,
-                                       const struct field_load *load, float common, int x, int y)
+/* (V11) What a node's steps have in common; a tie is 0 where there is no neighbour. */
+struct field_stand {
+    float sum, weight, left, right, up, down;
+};
+
+GPU_HD static inline struct field_stand field_stand(const struct views *v,
+                                                    const struct views_target *t, int x, int y)
 {
     int w = v->nodes_w, i = y * w + x;
-    float sum = load->sum + FIELD_HOLD * common, weight = load->weight + FIELD_HOLD;
-    if (x > 0) {
-        sum += right[i - 1] * nodes[i - 1];
-        weight += right[i - 1];
-    }
-    if (x + 1 < w) {
-        sum += right[i] * nodes[i + 1];
-        weight += right[i];
-    }
-    if (y > 0) {
-        sum += down[i - w] * nodes[i - w];
-        weight += down[i - w];
-    }
-    if (y + 1 < v->nodes_h) {
-        sum += down[i] * nodes[i + w];
-        weight += down[i];
-    }
-    return nodes[i] + FIELD_OVER * (sum / weight - nodes[i]);
+    struct field_stand s;
+    s.left = x > 0 ? t->right[i - 1] : 0.0f;
+    s.right = x + 1 < w ? t->right[i] : 0.0f;
+    s.up = y > 0 ? t->down[i - w] : 0.0f;
+    s.down = y + 1 < v->nodes_h ? t->down[i] : 0.0f;
+    s.sum = t->load[i].sum + FIELD_HOLD * t->common;
+    s.weight = t->load[i].weight + FIELD_HOLD + s.left + s.right + s.up + s.down;
+    return s;
+}
+
+/* (V11) One step of a node towards its neighbours, w nodes a row, and its measurements. */
+GPU_HD static inline float field_relax(const struct field_stand *s, const float *node, int w)
+{
+    float sum = s->sum;
+    if (s->left > 0.0f)
+        sum += s->left * node[-1];
+    if (s->right > 0.0f)
+        sum += s->right * node[1];
+    if (s->up > 0.0f)
+        sum += s->up * node[-w];
+    if (s->down > 0.0f)
+        sum += s->down * node[w];
+    return *node + FIELD_OVER * (sum / s->weight - *node);
 }
 
 /* Of round 0, 1, 2: wide first. */

@@ -110,6 +110,9 @@ static __global__ void store_kernel(const struct views_job *first, size_t stride
             v->target[t].weight[i] = 0;
             v->target[t].sum[i] = 0;
         }
+    for (int t = 0; t < VIEWS_TARGETS; t++)
+        for (uint32_t k = i; k < VIEWS_BINS; k += v->n_pixels)
+            v->target[t].bins[k] = 0;
 }
 
 int plan_cuda(const struct views_batch *b, struct err *err)

@@ -14,6 +14,10 @@ static void take_target(struct views_target *t, struct arena *a, size_t n)
     t->ratio = arena_take(a, n, sizeof *t->ratio);
     t->share = arena_take(a, n, sizeof *t->share);
     t->nodes = arena_take(a, VIEWS_NODES, sizeof *t->nodes);
+    t->bins = arena_take(a, VIEWS_BINS, sizeof *t->bins);
+    t->right = arena_take(a, VIEWS_NODES, sizeof *t->right);
+    t->down = arena_take(a, VIEWS_NODES, sizeof *t->down);
+    t->load = arena_take(a, VIEWS_NODES, sizeof *t->load);
     t->depth = arena_take(a, n, sizeof *t->depth);
     t->trust = arena_take(a, n, sizeof *t->trust);
 }

@@ -120,18 +120,27 @@ struct views_plan {
     int pool[VIEWS_TARGETS][VIEWS_POOL], n_pool[VIEWS_TARGETS];
 };
 
+/* What the pixels around a node of the field say: weights, and weights times ratios (V10). */
+struct views_load {
+    float weight, sum;
+};
+
 /* A view in the making, one value a pixel; each back end has the same. */
 struct views_target {
-    uint32_t *front;  /* float bits of the nearest depth drawn there; all ones = none */
-    uint32_t *weight; /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
-    int32_t *sum;     /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
-    float *ratio;     /* log2 of measured over single-view depth */
-    float *share;     /* its weight, 0 = nothing was measured */
-    uint32_t n_share; /* pixels with one */
-    float sigma;      /* standard error of the middle of all ratios (V15); 0 = there are none */
-    float *nodes;     /* [VIEWS_NODES] the correction field, log2 */
-    float *depth;     /* out: metres, 0 = none */
-    uint8_t *trust;   /* out: 0 = is not fused ... 255 = measured by many views that agree */
+    uint32_t *front;     /* float bits of the nearest depth drawn there; all ones = none */
+    uint32_t *weight;    /* of what was drawn, in VIEWS_WEIGHT_ONE-ths */
+    int32_t *sum;        /* of weight times log2 depth in 1/VIEWS_LOG_ONE */
+    float *ratio;        /* log2 of measured over single-view depth */
+    float *share;        /* its weight, 0 = nothing was measured */
+    uint32_t n_share;    /* pixels with one */
+    float sigma;         /* standard error of the middle of all ratios (V15); 0 = there are none */
+    float *nodes;        /* [VIEWS_NODES] the correction field, log2 */
+    uint32_t *bins;      /* [VIEWS_BINS] of ratios; the next three and this are left by one step */
+    float common;        /* of a solution to the next */
+    float *right, *down; /* [VIEWS_NODES] ties to the next node of a row, of a column */
+    struct views_load *load; /* [VIEWS_NODES] what the pixels around each node say */
+    float *depth;            /* out: metres, 0 = none */
+    uint8_t *trust;          /* out: 0 = is not fused ... 255 = measured by many views that agree */
 };
 
 /* Where the camera stood when its pose last changed, and what it saw (V14). */

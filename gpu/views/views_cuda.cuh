@@ -27,18 +27,26 @@ static inline uint32_t views_blocks(const struct views_batch *b)
 
 typedef void views_kernel(const struct views_job *first, size_t stride);
 
-static inline int views_launch(views_kernel *kernel, uint32_t blocks, unsigned threads,
-                               const struct views_batch *b, struct err *err)
+/* A kernel that is told more than where its jobs are. */
+template <class Kernel, class... More>
+static inline int views_launch_by(Kernel *kernel, dim3 grid, unsigned threads,
+                                  const struct views_batch *b, struct err *err, More... more)
 {
     cudaLaunchConfig_t config = {};
     int rc = 0;
 
-    config.gridDim = dim3(blocks, (unsigned)b->n);
+    config.gridDim = grid;
     config.blockDim = dim3(threads);
     config.stream = b->stream;
-    CU_TRY(cudaLaunchKernelEx(&config, kernel, b->first, b->stride));
+    CU_TRY(cudaLaunchKernelEx(&config, kernel, b->first, b->stride, more...));
 out:
     return rc;
+}
+
+static inline int views_launch(views_kernel *kernel, uint32_t blocks, unsigned threads,
+                               const struct views_batch *b, struct err *err)
+{
+    return views_launch_by(kernel, dim3(blocks, (unsigned)b->n), threads, b, err);
 }
 
 #endif

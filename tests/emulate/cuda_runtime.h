@@ -332,6 +332,12 @@ static inline int __syncthreads_or(int value)
     return emulate_barrier(value != 0) != 0;
 }
 
+static inline void __syncwarp(void)
+{
+    const uint64_t *all;
+    emulate_exchange(0, &all);
+}
+
 static inline unsigned __ballot_sync(unsigned, int value)
 {
     const uint64_t *all;
@@ -396,6 +402,20 @@ static inline uint64_t __shfl_xor_sync(unsigned, uint64_t value, int with)
     const uint64_t *all;
     emulate_exchange(value, &all);
     return all[((int)threadIdx.x % 32) ^ with];
+}
+
+/* The lower 32 of 64 bits that are moved right. */
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
+{
+    return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31));
+}
+
+/* Products of four bytes each, added up. */
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum)
+{
+    for (int i = 0; i < 32; i += 8)
+        sum += (a >> i & 255) * (b >> i & 255);
+    return sum;
 }
 
 static inline int __ffs(int bits)
