@@ -60,14 +60,18 @@ static void add_point(struct scratch *s, const struct views *v, int level, uint3
 {
     struct refine_row rows[VIEWS_SOURCES];
     struct refine_term terms[VIEWS_SOURCES];
+    struct refine_say said[VIEWS_SOURCES], all;
     int n = v->plan.n_sources;
-    float gd;
 
-    for (int k = 0; k < n; k++)
-        rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-    refine_terms(terms, &gd, rows, n);
     for (int k = 0; k < n; k++) {
-        add_rows(s, terms, k, gd);
+        rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+        said[k] = refine_say(&rows[k], rows[k].r);
+    }
+    all = refine_hear(said, 1, n);
+    for (int k = 0; k < n; k++)
+        terms[k] = refine_term(&rows[k], all.h);
+    for (int k = 0; k < n; k++) {
+        add_rows(s, terms, k, all.g);
         add_moments(s->moments[k], &terms[k]);
     }
 }
@@ -123,6 +127,21 @@ static int solve(float *A, float *b, int n)
 #undef AT
 }
 
+/* The prior of one source, added to the whole system. */
+static void add_prior(struct scratch *s, int source, const struct views_pose *pose)
+{
+    float x[REFINE_POSE];
+
+    refine_apart(pose, x);
+    for (int a = 0; a < REFINE_POSE; a++) {
+        int row = REFINE_POSE * source + a;
+        float *to = s->A + row * (row + 1) / 2 + REFINE_POSE * source;
+        for (int c = 0; c <= a; c++)
+            to[c] = refine_prior_pair(to[c], pose->T.t, a, c);
+        s->b[row] = refine_prior_right(s->b[row], pose->T.t, x, a);
+    }
+}
+
 /* Gain and bias come first: with wrong ones no pixel matches. */
 static void light(struct views *v, struct scratch *s)
 {
@@ -139,14 +158,17 @@ static int step(struct views *v, struct scratch *s, int level)
 
     sum(s, v, level);
     for (int k = 0; k < n; k++)
-        refine_prior(s->A, s->b, k, &v->plan.pose[k]);
+        add_prior(s, k, &v->plan.pose[k]);
     if (!solve(s->A, s->b, REFINE_POSE * n))
         return 0;
     for (uint32_t i = 0; i < v->n_points; i++) {
-        struct refine_row rows[VIEWS_SOURCES];
-        for (int k = 0; k < n; k++)
-            rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-        v->points[i].inv = refine_depth(v->points[i].inv, rows, n, s->b);
+        struct refine_say said[VIEWS_SOURCES], all;
+        for (int k = 0; k < n; k++) {
+            struct refine_row o = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
+            said[k] = refine_say(&o, refine_left(&o, s->b + REFINE_POSE * k));
+        }
+        all = refine_hear(said, 1, n);
+        v->points[i].inv = refine_depth(v->points[i].inv, &all);
     }
     for (int k = 0; k < n; k++) {
         refine_move(&v->plan.pose[k].T, s->b + REFINE_POSE * k);
@@ -157,6 +179,9 @@ static int step(struct views *v, struct scratch *s, int level)
 
 static float find_scale(struct views *v)
 {
+    uint32_t n = 0, sum = 0;
+    int half = 0;
+
     memset(v->scales, 0, sizeof v->scales);
     for (int j = 0; j < VIEWS_KEPT; j++) {
         struct rigid T;
@@ -169,7 +194,11 @@ static float find_scale(struct views *v)
                 v->scales[bin]++;
         }
     }
-    return refine_scale(v->scales);
+    for (int i = 0; i < VIEWS_SCALES; i++)
+        n += v->scales[i];
+    while (n && 2 * (sum + v->scales[half]) < n)
+        sum += v->scales[half++];
+    return refine_scale(half, n);
 }
 
 void refine_cpu(struct views *v)

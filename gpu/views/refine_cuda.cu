@@ -2,27 +2,35 @@
  * refine_cuda.cu - the poses of a swept keyframe's sources: blurred pictures, how its depths stand
  * to those of other keyframes, then the rounds of the system
  *
- * Grid:    blur, scales: (blocks of pixels, frames), a thread a pixel. choose, step: (1, frames).
- *          sum: (blocks of sums, frames), a warp a sum, a lane one part of it.
- * Order:   blur, scales, choose; sum and step once a round. A step looks at all points for the next
- *          round's sums. Frames that refine nothing pass by.
+ * Grid:    blur, scales: (blocks of pixels, frames), a thread a pixel. find: a thread a cell.
+ *          choose: (1, frames). look: (blocks of points, frames), a warp a source, a lane a point.
+ *          sum: (blocks of sums, frames), a warp a sum, a lane one part of it. step: (1, frames), a
+ *          thread an entry of the system.
+ * Order:   blur, scales, find, choose; look, sum and step once a round. Frames that refine nothing
+ *          pass by.
  */
 #include "gpu/views/refine_point.h"
 #include "gpu/views/views_cuda.cuh"
 
-#define THREADS 1024
-#define CELLS ((VIEWS_POINTS + THREADS - 1) / THREADS)
+#define CHOOSE_THREADS 1024
+#define CELLS ((VIEWS_POINTS + CHOOSE_THREADS - 1) / CHOOSE_THREADS)
+#define FIND_THREADS 64
+#define LOOK_POINTS 32
+#define LOOK_THREADS 256 /* a warp for each source, and a power of two */
 #define SUM_THREADS 256
+#define STEP_THREADS 512 /* entries of the system and of its right side, at least */
 
-/* What a point has of each source in v->terms; behind them gd of each point, then the sums. */
+/* What a point has of each source in v->terms; behind them gd of each point, then the sums, then
+ * the system's solution. What find_kernel() found is there until points are looked at. */
 enum { J = 0, G = 6, U = 12, V = 18, R = 24, WEIGHT, MINE, OTHER, JD, FIELDS };
 #define GD ((size_t)FIELDS * VIEWS_SOURCES * VIEWS_POINTS)
 #define SUMS (GD + VIEWS_POINTS)
+#define SOLUTION (SUMS + REFINE_SUMS)
 
 size_t refine_cuda_lay_out(struct views *v, uint8_t *base)
 {
     v->terms = (float *)base;
-    return (SUMS + REFINE_SUMS) * sizeof *v->terms;
+    return (SOLUTION + REFINE_UNKNOWNS) * sizeof *v->terms;
 }
 
 static __device__ inline float *term_at(const struct views *v, int field, int source, uint32_t i)
@@ -74,93 +82,179 @@ static __global__ void scales_kernel(const struct views_job *first, size_t strid
         }
 }
 
-/* What a step shares. */
-struct shared {
-    float A[REFINE_PAIRS], b[REFINE_UNKNOWNS], moments[VIEWS_SOURCES * REFINE_MOMENTS];
-    uint32_t count[THREADS];
-    int done;
-};
+/* Where the pixels are that become points. */
+static __device__ inline uint32_t *found_of(const struct views *v)
+{
+    return (uint32_t *)v->terms;
+}
+
+static __global__ void __launch_bounds__(FIND_THREADS)
+    find_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    int cell = (int)(blockIdx.x * FIND_THREADS + threadIdx.x);
+    if (v && refine_is_wanted(v) && cell < (v->w / v->cell) * (v->h / v->cell))
+        found_of(v)[cell] = refine_choose(v, cell);
+}
+
+/* Of a block's threads: what those before this one brought; *all: what all did. */
+static __device__ uint32_t rank_of(uint32_t n, uint32_t *all)
+{
+    __shared__ uint32_t warps[CHOOSE_THREADS / 32];
+    uint32_t sum = n, lane = threadIdx.x % 32, before = 0;
+    for (unsigned by = 1; by < 32; by *= 2) {
+        uint32_t below = __shfl_up_sync(0xffffffffu, sum, by);
+        sum += lane >= by ? below : 0;
+    }
+    if (lane == 31)
+        warps[threadIdx.x / 32] = sum;
+    __syncthreads();
+    *all = 0;
+    for (uint32_t i = 0; i < CHOOSE_THREADS / 32; i++) {
+        before += i < threadIdx.x / 32 ? warps[i] : 0;
+        *all += warps[i];
+    }
+    return before + sum - n;
+}
 
 /* Points in the order of their cells: each thread has a run of cells. */
-static __device__ void choose(struct views *v, struct shared *s)
+static __device__ void choose(struct views *v)
 {
     int cells = (v->w / v->cell) * (v->h / v->cell), t = (int)threadIdx.x;
-    uint32_t at[CELLS], n = 0, before = 0;
+    uint32_t at[CELLS], n = 0, before, all;
     for (int k = 0; k < CELLS; k++) {
         int cell = t * CELLS + k;
-        uint32_t found = cell < cells ? refine_choose(v, cell) : 0xffffffffu;
+        uint32_t found = cell < cells ? found_of(v)[cell] : 0xffffffffu;
         if (found != 0xffffffffu)
             at[n++] = found;
     }
-    s->count[t] = n;
-    __syncthreads();
-    for (int k = 0; k < t; k++)
-        before += s->count[k];
+    before = rank_of(n, &all);
     for (uint32_t k = 0; k < n; k++)
         v->points[before + k] = refine_point(v, at[k]);
-    if (t == THREADS - 1)
-        v->n_points = before + n;
+    if (t == 0) {
+        v->n_points = all;
+        v->is_refining = all >= REFINE_LEAST;
+    }
+}
+
+static __global__ void __launch_bounds__(CHOOSE_THREADS)
+    choose_kernel(const struct views_job *first, size_t stride)
+{
+    struct views *v = views_job_of(first, stride)->v;
+    if (v && refine_is_wanted(v))
+        choose(v);
+    else if (v && threadIdx.x == 0)
+        v->is_refining = 0;
+}
+
+/* What a source says of point i, for sum_kernel() to read; gd: of the point. */
+static __device__ void put(const struct views *v, const struct refine_term *t, float jd, float gd,
+                           int source, uint32_t i)
+{
+#pragma unroll
+    for (int a = 0; a < REFINE_POSE; a++) {
+        *term_at(v, J + a, source, i) = t->j[a];
+        *term_at(v, G + a, source, i) = t->g[a];
+        *term_at(v, U + a, source, i) = t->u[a];
+        *term_at(v, V + a, source, i) = t->v[a];
+    }
+    *term_at(v, R, source, i) = t->r;
+    *term_at(v, WEIGHT, source, i) = t->weight;
+    *term_at(v, MINE, source, i) = t->mine;
+    *term_at(v, OTHER, source, i) = t->other;
+    *term_at(v, JD, source, i) = jd;
+    if (source == 0)
+        v->terms[GD + i] = gd;
+}
+
+/* The row of a point as it was looked at before its source moved. */
+static __device__ struct refine_row recall(const struct views *v, int source, uint32_t i)
+{
+    struct refine_row o;
+#pragma unroll
+    for (int a = 0; a < REFINE_POSE; a++)
+        o.j[a] = *term_at(v, J + a, source, i);
+    o.jd = *term_at(v, JD, source, i);
+    o.r = *term_at(v, R, source, i);
+    o.weight = *term_at(v, WEIGHT, source, i);
+    return o;
+}
+
+/* A warp a source, a lane a point. moved: the last step has moved the sources, so the point's depth
+ * follows first. Warps without a source have left. */
+static __device__ void look(struct views *v, int level, int moved)
+{
+    __shared__ struct refine_say said[2][VIEWS_SOURCES][LOOK_POINTS];
+    int source = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, n = v->plan.n_sources;
+    uint32_t i = blockIdx.x * LOOK_POINTS + (uint32_t)lane;
+    int in = i < v->n_points;
+    struct views_point p = v->points[in ? i : 0];
+    struct refine_row o;
+    struct refine_say all;
+    if (moved) {
+        o = recall(v, source, in ? i : 0);
+        said[1][source][lane] =
+            refine_say(&o, refine_left(&o, v->terms + SOLUTION + REFINE_POSE * source));
+        __syncthreads();
+        all = refine_hear(&said[1][0][lane], LOOK_POINTS, n);
+        p.inv = refine_depth(p.inv, &all);
+        if (in && source == 0)
+            v->points[i].inv = p.inv;
+    }
+    o = refine_look_from(v, source, level, &v->plan.pose[source], &p);
+    said[0][source][lane] = refine_say(&o, o.r);
     __syncthreads();
-}
-
-/* What point i adds to sums at a level, for sum_kernel() to read. */
-static __device__ void look(const struct views *v, int level, uint32_t i)
-{
-    struct refine_row rows[VIEWS_SOURCES];
-    struct refine_term terms[VIEWS_SOURCES];
-    int n = v->plan.n_sources;
-    for (int k = 0; k < n; k++)
-        rows[k] = refine_look_from(v, k, level, &v->plan.pose[k], &v->points[i]);
-    refine_terms(terms, &v->terms[GD + i], rows, n);
-    for (int k = 0; k < n; k++) {
-        for (int a = 0; a < REFINE_POSE; a++) {
-            *term_at(v, J + a, k, i) = terms[k].j[a];
-            *term_at(v, G + a, k, i) = terms[k].g[a];
-            *term_at(v, U + a, k, i) = terms[k].u[a];
-            *term_at(v, V + a, k, i) = terms[k].v[a];
-        }
-        *term_at(v, R, k, i) = terms[k].r;
-        *term_at(v, WEIGHT, k, i) = terms[k].weight;
-        *term_at(v, MINE, k, i) = terms[k].mine;
-        *term_at(v, OTHER, k, i) = terms[k].other;
-        *term_at(v, JD, k, i) = rows[k].jd;
+    all = refine_hear(&said[0][0][lane], LOOK_POINTS, n);
+    if (in) {
+        struct refine_term t = refine_term(&o, all.h);
+        put(v, &t, o.jd, all.g, source, i);
     }
 }
 
-static __device__ void look_at_all(const struct views *v, int level)
+static __global__ void __launch_bounds__(LOOK_THREADS)
+    look_kernel(const struct views_job *first, size_t stride, int level, int moved)
 {
-    for (uint32_t i = threadIdx.x; i < v->n_points; i += THREADS)
-        look(v, level, i);
+    struct views *v = views_job_of(first, stride)->v;
+    if (v && v->is_refining && blockIdx.x * LOOK_POINTS < v->n_points &&
+        (int)threadIdx.x / 32 < v->plan.n_sources)
+        look(v, level, moved);
 }
 
-/* The rows of a point as they were looked at, for refine_depth(). */
-static __device__ void recall(struct refine_row *rows, const struct views *v, uint32_t i)
-{
-    for (int k = 0; k < v->plan.n_sources; k++) {
-        for (int a = 0; a < REFINE_POSE; a++)
-            rows[k].j[a] = *term_at(v, J + a, k, i);
-        rows[k].jd = *term_at(v, JD, k, i);
-        rows[k].r = *term_at(v, R, k, i);
-        rows[k].weight = *term_at(v, WEIGHT, k, i);
-    }
-}
-
-/* What point i adds to a sum. */
-static __device__ float add(float sum, const struct views *v, struct refine_sum at, uint32_t i)
+/* What a part's points add to an entry of the system, of sources s and q. */
+static __device__ float add_pairs(const struct views *v, struct refine_sum at, uint32_t lane)
 {
     int s = at.row / REFINE_POSE, a = at.row % REFINE_POSE;
-    if (at.column >= 0) {
-        int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
-        float g = s == q ? *term_at(v, G + a, s, i) : 0.0f;
-        float j = s == q ? *term_at(v, J + c, s, i) : 0.0f;
-        return refine_add_pair(sum, s == q, g, j, *term_at(v, U + a, s, i),
-                               *term_at(v, V + c, q, i));
-    }
-    if (at.column == -1)
-        return refine_add_right(sum, *term_at(v, G + a, s, i), *term_at(v, R, s, i),
-                                *term_at(v, V + a, s, i), v->terms[GD + i]);
-    return refine_add_moment(sum, -2 - at.column, *term_at(v, WEIGHT, at.row, i),
-                             *term_at(v, MINE, at.row, i), *term_at(v, OTHER, at.row, i));
+    int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE, same = s == q;
+    const float *g = term_at(v, G + a, s, 0), *j = term_at(v, J + c, q, 0);
+    const float *u = term_at(v, U + a, s, 0), *w = term_at(v, V + c, q, 0);
+    float sum = 0.0f;
+#pragma unroll 8
+    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
+        sum = refine_add_pair(sum, same, g[i], j[i], u[i], w[i]);
+    return sum;
+}
+
+static __device__ float add_rights(const struct views *v, int row, uint32_t lane)
+{
+    int s = row / REFINE_POSE, a = row % REFINE_POSE;
+    const float *g = term_at(v, G + a, s, 0), *r = term_at(v, R, s, 0);
+    const float *w = term_at(v, V + a, s, 0), *gd = v->terms + GD;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
+        sum = refine_add_right(sum, g[i], r[i], w[i], gd[i]);
+    return sum;
+}
+
+static __device__ float add_moments(const struct views *v, int s, int moment, uint32_t lane)
+{
+    const float *weight = term_at(v, WEIGHT, s, 0), *mine = term_at(v, MINE, s, 0);
+    const float *other = term_at(v, OTHER, s, 0);
+    float sum = 0.0f;
+#pragma unroll 8
+    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
+        sum = refine_add_moment(sum, moment, weight[i], mine[i], other[i]);
+    return sum;
 }
 
 static __device__ float add_parts(float sum)
@@ -183,180 +277,195 @@ static __global__ void __launch_bounds__(SUM_THREADS)
         return;
     at = refine_sum_of(number);
     source = at.column < -1 ? at.row : at.row / REFINE_POSE;
-    for (uint32_t i = lane; source < v->plan.n_sources && i < v->n_points; i += REFINE_PARTS)
-        sum = add(sum, v, at, i);
+    if (source < v->plan.n_sources)
+        sum = at.column >= 0    ? add_pairs(v, at, lane)
+              : at.column == -1 ? add_rights(v, at.row, lane)
+                                : add_moments(v, at.row, -2 - at.column, lane);
     sum = add_parts(sum);
     if (lane == 0)
         v->terms[SUMS + number] = sum;
 }
 
-#define AT(i, k) s->A[(i) * ((i) + 1) / 2 + (k)]
+/* What a step shares: columns of the system that a factor is made of, its rows, of which the last
+ * is the right side, and what the sources differ by from what odometry says. */
+struct shared {
+    float column[2][REFINE_UNKNOWNS + 1], factor[REFINE_UNKNOWNS + 1][REFINE_UNKNOWNS + 1];
+    float apart[VIEWS_SOURCES][REFINE_POSE];
+};
 
-/* As on the CPU, column by column; the rows of a column side by side. */
-static __device__ void factor(struct shared *s, int n)
+/* The entry of the system that a thread has: column -1 and less: none. The right side is row
+ * REFINE_UNKNOWNS. */
+static __device__ struct refine_sum entry_of(int t, int n)
 {
-    int t = (int)threadIdx.x;
     struct refine_sum at = refine_sum_of(t < REFINE_PAIRS ? t : 0);
-    for (int k = 0; k < n; k++) {
-        if (t == 0) {
-            s->done = s->done && AT(k, k) > REFINE_SINGULAR;
-            AT(k, k) = sqrtf(s->done ? AT(k, k) : 1.0f);
-        }
-        __syncthreads();
-        if (t > k && t < n)
-            AT(t, k) /= AT(k, k);
-        __syncthreads();
-        if (t < REFINE_PAIRS && at.row < n && at.column > k)
-            AT(at.row, at.column) -= AT(at.row, k) * AT(at.column, k);
-        __syncthreads();
+    if (t >= REFINE_PAIRS) {
+        at.row = REFINE_UNKNOWNS;
+        at.column = t - REFINE_PAIRS;
     }
+    if (at.column >= n || (at.row >= n && at.row < REFINE_UNKNOWNS))
+        at.column = -1;
+    return at;
 }
 
-static __device__ void solve(struct shared *s, int n)
+static __device__ float add_prior(const struct views *v, const struct shared *s,
+                                  struct refine_sum at, float sum)
 {
-    int t = (int)threadIdx.x;
-    factor(s, n);
-    for (int k = 0; k < n; k++) {
-        if (t == k)
-            s->b[k] /= AT(k, k);
-        __syncthreads();
-        if (t > k && t < n)
-            s->b[t] -= AT(t, k) * s->b[k];
-        __syncthreads();
-    }
-    for (int k = n - 1; k >= 0; k--) {
-        if (t == k)
-            s->b[k] /= AT(k, k);
-        __syncthreads();
-        if (t < k)
-            s->b[t] -= AT(k, t) * s->b[k];
-        __syncthreads();
-    }
+    int source = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
+    const float *t = v->plan.pose[source].T.t;
+    if (at.row == REFINE_UNKNOWNS)
+        return refine_prior_right(sum, t, s->apart[source], c);
+    return at.row / REFINE_POSE == source ? refine_prior_pair(sum, t, at.row % REFINE_POSE, c)
+                                          : sum;
 }
 
-#undef AT
-
-static __device__ void fetch(const struct views *v, struct shared *s)
+/* As on the CPU, column by column, an entry a thread; the right side is one more row, which solves
+ * for it. Returns 0 where there is no solution. */
+static __device__ int factor(struct shared *s, struct refine_sum at, float own, int n)
 {
-    for (int i = (int)threadIdx.x; i < REFINE_SUMS; i += THREADS) {
-        float sum = v->terms[SUMS + i];
-        if (i < REFINE_PAIRS)
-            s->A[i] = sum;
-        else if (i < REFINE_PAIRS + REFINE_UNKNOWNS)
-            s->b[i - REFINE_PAIRS] = sum;
-        else
-            s->moments[i - REFINE_PAIRS - REFINE_UNKNOWNS] = sum;
-    }
+    int done = 1;
+    if (at.column == 0)
+        s->column[0][at.row] = own;
     __syncthreads();
+    for (int k = 0; k < n; k++) {
+        const float *column = s->column[k & 1];
+        float root;
+        done = done && column[k] > REFINE_SINGULAR;
+        root = sqrtf(done ? column[k] : 1.0f);
+        if (at.column == k)
+            s->factor[at.row][k] = at.row == k ? root : own / root;
+        if (at.column > k)
+            own -= column[at.row] / root * (column[at.column] / root);
+        if (at.column == k + 1)
+            s->column[(k + 1) & 1][at.row] = own;
+        __syncthreads();
+    }
+    return done;
 }
 
-/* Poses and depths move. Returns 0 where the system has no solution. */
+/* From the last unknown to the first, by a warp. x: [n] */
+static __device__ void solve_back(float *x, const struct shared *s, int n)
+{
+    int lane = (int)threadIdx.x, row = lane < n ? lane : 0;
+    float own = s->factor[REFINE_UNKNOWNS][row];
+    for (int k = n - 1; k >= 0; k--) {
+        float there =
+            __uint_as_float(__shfl_sync(0xffffffffu, __float_as_uint(own), k)) / s->factor[k][k];
+        if (lane < k)
+            own -= s->factor[k][row] * there;
+        else if (lane == k)
+            own = there;
+    }
+    if (lane < n)
+        x[lane] = own;
+    __syncwarp();
+}
+
+/* The sources' poses move. Returns 0 where the system has no solution. */
 static __device__ int move(struct views *v, struct shared *s)
 {
     int t = (int)threadIdx.x, n = v->plan.n_sources;
-    if (t == 0)
-        s->done = 1;
+    struct refine_sum at = entry_of(t, REFINE_POSE * n);
+    float own = 0.0f, *x = v->terms + SOLUTION;
     if (t < n)
-        refine_prior(s->A, s->b, t, &v->plan.pose[t]);
+        refine_apart(&v->plan.pose[t], s->apart[t]);
+    if (at.column >= 0)
+        own = v->terms[SUMS + (size_t)t];
     __syncthreads();
-    solve(s, REFINE_POSE * n);
-    if (!s->done)
+    if (at.column >= 0)
+        own = add_prior(v, s, at, own);
+    if (!factor(s, at, own, REFINE_POSE * n))
         return 0;
-    for (uint32_t i = (uint32_t)t; i < v->n_points; i += THREADS) {
-        struct refine_row rows[VIEWS_SOURCES];
-        recall(rows, v, i);
-        v->points[i].inv = refine_depth(v->points[i].inv, rows, n, s->b);
+    if (t < 32) {
+        solve_back(x, s, REFINE_POSE * n);
+        if (t < n)
+            refine_move(&v->plan.pose[t].T, x + REFINE_POSE * t);
+    }
+    return 1;
+}
+
+/* Half of all lie in the bin that is found, or below. */
+static __device__ float find_scale(const struct views *v)
+{
+    __shared__ uint32_t sums[VIEWS_SCALES];
+    int t = (int)threadIdx.x;
+    uint32_t n;
+    sums[t] = v->scales[t];
+    for (int by = 1; by < VIEWS_SCALES; by *= 2) {
+        uint32_t below;
+        __syncthreads();
+        below = t >= by ? sums[t - by] : 0;
+        __syncthreads();
+        sums[t] += below;
     }
     __syncthreads();
-    if (t < n)
-        refine_move(&v->plan.pose[t].T, s->b + REFINE_POSE * t);
-    return 1;
+    n = sums[VIEWS_SCALES - 1];
+    return refine_scale(__syncthreads_count(2 * sums[t] < n), n);
 }
 
 static __device__ void end(struct views *v, int done)
 {
+    float scale = find_scale(v);
     if (threadIdx.x == 0) {
-        refine_finish(v, done, refine_scale(v->scales));
+        refine_finish(v, done, scale);
         v->is_refining = 0;
     }
-}
-
-static __global__ void __launch_bounds__(THREADS)
-    choose_kernel(const struct views_job *first, size_t stride)
-{
-    struct views *v = views_job_of(first, stride)->v;
-    __shared__ struct shared s;
-    if (!v)
-        return;
-    if (threadIdx.x == 0)
-        v->is_refining = 0;
-    if (!refine_is_wanted(v))
-        return;
-    choose(v, &s);
-    if (v->n_points < REFINE_LEAST)
-        return;
-    look_at_all(v, REFINE_LEVELS - 1);
-    if (threadIdx.x == 0)
-        v->is_refining = 1;
 }
 
 #define ROUNDS (REFINE_LIGHT + REFINE_LEVELS * REFINE_ROUNDS)
 
 /* The first rounds are of gain and bias alone, at the smallest size. */
-static inline __host__ __device__ int level_of(int round)
+static int level_of(int round)
 {
     return round < REFINE_LIGHT ? REFINE_LEVELS - 1
                                 : REFINE_LEVELS - 1 - (round - REFINE_LIGHT) / REFINE_ROUNDS;
 }
 
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(STEP_THREADS)
     step_kernel(const struct views_job *first, size_t stride, int round)
 {
     struct views *v = views_job_of(first, stride)->v;
     __shared__ struct shared s;
-    int t = (int)threadIdx.x;
+    int t = (int)threadIdx.x - 32; /* of the second warp: the first one may be busy */
     if (!v || !v->is_refining)
         return;
-    fetch(v, &s);
     if (round >= REFINE_LIGHT && !move(v, &s)) {
         end(v, 0);
         return;
     }
-    if (t < v->plan.n_sources)
-        refine_light(&v->plan.pose[t], s.moments + REFINE_MOMENTS * t);
-    __syncthreads();
+    if (t >= 0 && t < v->plan.n_sources)
+        refine_light(&v->plan.pose[t], v->terms + SUMS + REFINE_PAIRS + REFINE_UNKNOWNS +
+                                           (size_t)(REFINE_MOMENTS * t));
     if (round + 1 < ROUNDS)
-        look_at_all(v, level_of(round + 1));
-    else
-        end(v, 1);
+        return;
+    __syncthreads();
+    end(v, 1);
 }
 
-static int step(const struct views_batch *b, int round, struct err *err)
+static int round_of(const struct views_batch *b, int round, struct err *err)
 {
-    cudaLaunchConfig_t config = {};
-    int rc = 0;
+    const uint32_t looks = (VIEWS_POINTS + LOOK_POINTS - 1) / LOOK_POINTS;
+    const uint32_t sums = (REFINE_SUMS * REFINE_PARTS + SUM_THREADS - 1) / SUM_THREADS;
+    unsigned n = (unsigned)b->n;
+    int rc = views_launch_by(look_kernel, dim3(looks, n), LOOK_THREADS, b, err, level_of(round),
+                             (int)(round > REFINE_LIGHT));
 
-    config.gridDim = dim3(1, (unsigned)b->n);
-    config.blockDim = dim3(THREADS);
-    config.stream = b->stream;
-    CU_TRY(cudaLaunchKernelEx(&config, step_kernel, b->first, b->stride, round));
-out:
-    return rc;
+    if (rc == 0)
+        rc = views_launch(sum_kernel, sums, SUM_THREADS, b, err);
+    return rc ? rc : views_launch_by(step_kernel, dim3(1, n), STEP_THREADS, b, err, round);
 }
 
 int refine_cuda(const struct views_batch *b, struct err *err)
 {
-    const uint32_t sums = (REFINE_SUMS * REFINE_PARTS + SUM_THREADS - 1) / SUM_THREADS;
     int rc = views_launch(blur_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
 
     if (rc == 0)
         rc = views_launch(scales_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
     if (rc == 0)
-        rc = views_launch(choose_kernel, 1, THREADS, b, err);
-    for (int round = 0; round < ROUNDS && rc == 0; round++) {
-        rc = views_launch(sum_kernel, sums, SUM_THREADS, b, err);
-        if (rc == 0)
-            rc = step(b, round, err);
-    }
+        rc = views_launch(find_kernel, (VIEWS_POINTS + FIND_THREADS - 1) / FIND_THREADS,
+                          FIND_THREADS, b, err);
+    if (rc == 0)
+        rc = views_launch(choose_kernel, 1, CHOOSE_THREADS, b, err);
+    for (int round = 0; round < ROUNDS && rc == 0; round++)
+        rc = round_of(b, round, err);
     return rc ? rc : sweep_cuda_again(b, err);
 }

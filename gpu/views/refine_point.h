@@ -210,28 +210,46 @@ struct refine_term {
     float r, weight, mine, other;
 };
 
-GPU_HD static inline void refine_terms(struct refine_term *t, float *gd,
-                                       const struct refine_row *rows, int n)
+/* What one source's row says of the point's depth: a part of h, and of the right side. */
+struct refine_say {
+    float h, g;
+};
+
+/* e: what the row errs by. */
+GPU_HD static inline struct refine_say refine_say(const struct refine_row *o, float e)
 {
-    float h = REFINE_HOLD, g = 0.0f;
+    float w = REFINE_WEIGHT * o->weight;
+    struct refine_say s;
+    s.h = w * o->jd * o->jd;
+    s.g = w * o->jd * e;
+    return s;
+}
+
+/* What all n sources say, in their order; said: the first one's, `apart` from one to the next. */
+GPU_HD static inline struct refine_say refine_hear(const struct refine_say *said, int apart, int n)
+{
+    struct refine_say sum = {REFINE_HOLD, 0.0f};
     for (int s = 0; s < n; s++) {
-        float w = REFINE_WEIGHT * rows[s].weight;
-        h += w * rows[s].jd * rows[s].jd;
-        g += w * rows[s].jd * rows[s].r;
+        sum.h += said[s * apart].h;
+        sum.g += said[s * apart].g;
     }
-    *gd = g;
-    for (int s = 0; s < n; s++) {
-        for (int a = 0; a < REFINE_POSE; a++) {
-            t[s].j[a] = rows[s].j[a];
-            t[s].g[a] = REFINE_WEIGHT * rows[s].weight * rows[s].j[a];
-            t[s].u[a] = t[s].g[a] * rows[s].jd;
-            t[s].v[a] = t[s].u[a] / h;
-        }
-        t[s].r = rows[s].r;
-        t[s].weight = rows[s].weight;
-        t[s].mine = rows[s].mine;
-        t[s].other = rows[s].other;
+    return sum;
+}
+
+GPU_HD static inline struct refine_term refine_term(const struct refine_row *o, float h)
+{
+    struct refine_term t;
+    for (int a = 0; a < REFINE_POSE; a++) {
+        t.j[a] = o->j[a];
+        t.g[a] = REFINE_WEIGHT * o->weight * o->j[a];
+        t.u[a] = t.g[a] * o->jd;
+        t.v[a] = t.u[a] / h;
     }
+    t.r = o->r;
+    t.weight = o->weight;
+    t.mine = o->mine;
+    t.other = o->other;
+    return t;
 }
 
 /* A sum over points has so many parts: part q has the points q, q + 32 ... They are added in
@@ -314,30 +332,31 @@ GPU_HD static inline void refine_apart(const struct views_pose *s, float x[REFIN
     x[5] = 0.5f * (E.r[3] - E.r[1]);
 }
 
-/* (V19) The prior of one source, added to the whole system (A: row i, column k at i (i + 1) / 2 +
- * k). An unknown turn moves the position, too. */
-GPU_HD static inline void refine_prior(float *A, float *b, int source, const struct views_pose *s)
+/* How unknown a moves coordinate q of a position t: an unknown turn moves it, too. */
+GPU_HD static inline float refine_moves(const float *t, int q, int a)
 {
-    const float shift = 1.0f / (REFINE_SHIFT_M * REFINE_SHIFT_M);
-    const float turn = 1.0f / (REFINE_TURN * REFINE_TURN), *t = s->T.t;
-    const float C[3][REFINE_POSE] = {{1.0f, 0.0f, 0.0f, 0.0f, t[2], -t[1]},
-                                     {0.0f, 1.0f, 0.0f, -t[2], 0.0f, t[0]},
-                                     {0.0f, 0.0f, 1.0f, t[1], -t[0], 0.0f}};
-    float x[REFINE_POSE];
-    refine_apart(s, x);
-    for (int a = 0; a < REFINE_POSE; a++) {
-        int row = REFINE_POSE * source + a;
-        float *to = A + row * (row + 1) / 2 + REFINE_POSE * source;
-        for (int q = 0; q < 3; q++) {
-            b[row] -= C[q][a] * x[q] * shift;
-            for (int c = 0; c <= a; c++)
-                to[c] += C[q][a] * C[q][c] * shift;
-        }
-        if (a >= 3) {
-            to[a] += turn;
-            b[row] -= x[a] * turn;
-        }
-    }
+    if (a < 3)
+        return a == q ? 1.0f : 0.0f;
+    a -= 3;
+    return a == q ? 0.0f : (a + 1) % 3 == q ? -t[3 - a - q] : t[3 - a - q];
+}
+
+/* (V19) The prior of one source, added to an entry (a, c) of its own part of the system; t: its
+ * position. */
+GPU_HD static inline float refine_prior_pair(float sum, const float *t, int a, int c)
+{
+    for (int q = 0; q < 3; q++)
+        sum += refine_moves(t, q, a) * refine_moves(t, q, c) *
+               (1.0f / (REFINE_SHIFT_M * REFINE_SHIFT_M));
+    return a == c && a >= 3 ? sum + 1.0f / (REFINE_TURN * REFINE_TURN) : sum;
+}
+
+/* And to entry a of its right side; x: refine_apart(). */
+GPU_HD static inline float refine_prior_right(float sum, const float *t, const float *x, int a)
+{
+    for (int q = 0; q < 3; q++)
+        sum -= refine_moves(t, q, a) * x[q] * (1.0f / (REFINE_SHIFT_M * REFINE_SHIFT_M));
+    return a >= 3 ? sum - x[a] * (1.0f / (REFINE_TURN * REFINE_TURN)) : sum;
 }
 
 /* A source's pose moves by x: first it turns, then it is shifted. */
@@ -360,19 +379,19 @@ GPU_HD static inline void refine_move(struct rigid *T, const float *x)
     *T = rigid_mul(&E, T);
 }
 
-/* (V19) A point's new inverse depth, when the sources have moved by x. */
-GPU_HD static inline float refine_depth(float inv, const struct refine_row *rows, int n,
-                                        const float *x)
+/* What a row errs by, when its source has moved by x. */
+GPU_HD static inline float refine_left(const struct refine_row *o, const float *x)
 {
-    float h = REFINE_HOLD, g = 0.0f, step;
-    for (int s = 0; s < n; s++) {
-        float w = REFINE_WEIGHT * rows[s].weight, e = rows[s].r;
-        for (int a = 0; a < REFINE_POSE; a++)
-            e += rows[s].j[a] * x[REFINE_POSE * s + a];
-        h += w * rows[s].jd * rows[s].jd;
-        g += w * rows[s].jd * e;
-    }
-    step = -g / h;
+    float e = o->r;
+    for (int a = 0; a < REFINE_POSE; a++)
+        e += o->j[a] * x[a];
+    return e;
+}
+
+/* (V19) A point's new inverse depth; s: what all sources say when they have moved. */
+GPU_HD static inline float refine_depth(float inv, const struct refine_say *s)
+{
+    float step = -s->g / s->h;
     step = step < -0.1f ? -0.1f : step > 0.1f ? 0.1f : step;
     return inv * (1.0f + step + 0.5f * step * step);
 }
@@ -444,18 +463,13 @@ GPU_HD static inline int refine_scale_bin(const struct views *v, int other, cons
     return bin > 0 && bin < VIEWS_SCALES ? bin : -1;
 }
 
-/* (V20) The factor for the lengths of all sources' baselines. */
-GPU_HD static inline float refine_scale(const uint32_t *bins)
+/* (V20) The factor for the lengths of all sources' baselines: n were counted, half of them in `bin`
+ * or below. */
+GPU_HD static inline float refine_scale(int bin, uint32_t n)
 {
-    uint32_t n = 0, sum = 0;
-    int bin = 0;
     float c;
-    for (int i = 0; i < VIEWS_SCALES; i++)
-        n += bins[i];
     if (n < 200)
         return 1.0f;
-    while (2 * (sum + bins[bin]) < n)
-        sum += bins[bin++];
     c = ((float)bin + 0.5f - (float)(VIEWS_SCALES / 2)) / REFINE_BIN_ONE;
     c *= (float)n / (float)(n + REFINE_SCALE_HALF);
     c = c > REFINE_SCALE_LEAST    ? c - REFINE_SCALE_LEAST
