@@ -1,19 +1,53 @@
 /*
- * sweep_cuda.cu - the sweep by tiles: step by step and source by source a block warps its tile and
- * the border of its windows into shared memory; each thread sums up its own window there
+ * sweep_cuda.cu - the sweep by tiles: source by source a block warps its tile and the border of its
+ * windows into shared memory, for several planes at a time; a thread sums up the windows of two
+ * pixels there, four levels an instruction
  *
- * Grid:    (tiles, frames), a thread a pixel of a tile of 16x16
+ * Grid:    (tiles, frames), a block a tile of TILE_W x TILE_H. Its threads are GROUPS groups: group
+ *          g has the planes g, g + GROUPS ..., and a thread of it two pixels, one below the other.
+ * Waits:   once a plane and source: a group warps into one of two places while the other is read.
  */
 #include "gpu/views/fine_point.h"
 #include "gpu/views/views_cuda.cuh"
 
-#define TILE 16
-#define SIDE (TILE + 2 * VIEWS_RADIUS)
+#define TILE_W 16
+#define TILE_H 8
+#define TILE_PIXELS (TILE_W * TILE_H)
+#define GROUPS 4
+#define GROUP (TILE_PIXELS / 2) /* threads */
+#define THREADS (GROUPS * GROUP)
+#define BORDER (2 * VIEWS_RADIUS)
+#define SIDE_W (TILE_W + BORDER)
+#define SIDE_H (TILE_H + BORDER)
+#define SIDE_PIXELS (SIDE_W * SIDE_H)
+#define SHARE ((SIDE_PIXELS + GROUP - 1) / GROUP) /* of them a thread */
+#define WORDS ((SIDE_W + 3) / 4)                  /* a row of levels */
+#define ROWS (BORDER + 2)                         /* of the windows of two pixels */
+#define SCORES (VIEWS_PLANES + 2)                 /* of a pixel: neighbours in different banks */
+
+/* Levels, four a word. */
+struct patch {
+    uint32_t row[SIDE_H][WORDS];
+};
 
 struct tile {
     int x, y, w, h; /* its first pixel; the picture */
-    uint8_t own[SIDE][SIDE], other[SIDE][SIDE], inside[SIDE][SIDE];
     struct sweep_source sources[VIEWS_SOURCES];
+    float base[VIEWS_SOURCES][3][SIDE_PIXELS]; /* of coordinates: what no depth changes */
+    struct patch own, other[GROUPS][2];
+    uint8_t inside[GROUPS][2][SIDE_PIXELS];
+    int16_t scores[TILE_PIXELS][SCORES];
+};
+
+/* A thread's place: its group, its number there, its upper pixel; its windows' own levels. */
+struct place {
+    int group, lane, x, y;
+    uint32_t low[ROWS], high[ROWS];
+};
+
+/* Sums over a window that a source's levels are in. */
+struct sums {
+    uint32_t b, bb, ab;
 };
 
 static __device__ inline bool in_picture(const struct tile *t, int x, int y)
@@ -21,62 +55,104 @@ static __device__ inline bool in_picture(const struct tile *t, int x, int y)
     return x >= 0 && y >= 0 && x < t->w && y < t->h;
 }
 
+/* Pixel i of a tile and its border, in the picture. */
+static __device__ inline int side_x(const struct tile *t, int i)
+{
+    return t->x + i % SIDE_W - VIEWS_RADIUS;
+}
+
+static __device__ inline int side_y(const struct tile *t, int i)
+{
+    return t->y + i / SIDE_W - VIEWS_RADIUS;
+}
+
+static __device__ inline void put_level(struct patch *p, int i, int level)
+{
+    ((uint8_t *)p->row[i / SIDE_W])[i % SIDE_W] = (uint8_t)level;
+}
+
 static __device__ void load_own(struct tile *t, const uint8_t *grey)
 {
-    for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += TILE * TILE) {
-        int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
-        t->own[i / SIDE][i % SIDE] =
-            in_picture(t, x, y) ? grey[(size_t)y * (size_t)t->w + (size_t)x] : 0;
+    for (int i = (int)threadIdx.x; i < SIDE_PIXELS; i += THREADS) {
+        int x = side_x(t, i), y = side_y(t, i);
+        put_level(&t->own, i, in_picture(t, x, y) ? grey[(size_t)y * (size_t)t->w + (size_t)x] : 0);
     }
 }
 
-/* The level that a source has for a ray, at inverse depth `inv`. */
-static __device__ int warp(const struct sweep_source *s, float rx, float ry, float inv,
-                           const struct tile *t, int *inside)
+/* What sweep_turn() adds up before inverse depth. */
+static __device__ void load_bases(struct tile *t, const struct intrinsics *K, int n_sources)
 {
-    const struct sweep_turn rest = sweep_turn_of(s, ry);
-    int a, b, i, j;
+    for (int i = (int)threadIdx.x; i < SIDE_PIXELS * n_sources; i += THREADS) {
+        const struct sweep_source *s = &t->sources[i / SIDE_PIXELS];
+        float(*base)[SIDE_PIXELS] = t->base[i / SIDE_PIXELS];
+        int at = i % SIDE_PIXELS;
+        float rx = ((float)side_x(t, at) - K->cx) / K->fx;
+        float ry = ((float)side_y(t, at) - K->cy) / K->fy;
+        const struct sweep_turn rest = sweep_turn_of(s, ry);
+        base[0][at] = sweep_base(s->T.r[0] * rx, rest.x);
+        base[1][at] = sweep_base(s->T.r[3] * rx, rest.y);
+        base[2][at] = sweep_base(s->T.r[6] * rx, rest.z);
+    }
+}
+
+/* The level that a source has for pixel `at`, at inverse depth `inv`. */
+static __device__ int warp(const struct tile *t, int source, int at, float inv, int *inside)
+{
+    const struct sweep_source *s = &t->sources[source];
+    const float(*base)[SIDE_PIXELS] = t->base[source];
     const uint8_t *g;
-    *inside = sweep_place(s->K, sweep_turn(s->T.r[0] * rx, rest.x, inv),
-                          sweep_turn(s->T.r[3] * rx, rest.y, inv),
-                          sweep_turn(s->T.r[6] * rx, rest.z, inv), t->w, t->h, &a, &b);
-    i = a >> 6;
-    j = b >> 6;
-    g = s->grey + (size_t)j * (size_t)t->w + (size_t)i;
+    int a, b;
+    *inside = sweep_place(s->K, base[0][at] + s->T.t[0] * inv, base[1][at] + s->T.t[1] * inv,
+                          base[2][at] + s->T.t[2] * inv, t->w, t->h, &a, &b);
+    g = s->grey + (b >> 6) * t->w + (a >> 6);
     return sweep_blend(sweep_pair(g), sweep_pair(g + t->w), (int16_t)(a & 63), (int16_t)(b & 63));
 }
 
-/* The inverse depth that is tried at pixel (x, y) in step d: `guide` is NULL, and it is a plane's,
- * or [h][w] depth. */
-static __device__ float inverse_at(const struct tile *t, const struct sweep_planes *p,
-                                   const float *guide, int d, int x, int y)
+/* The inverse depths that are tried in step d at a thread's pixels: `guide` is NULL, and they are a
+ * plane's, or [h][w] depth. Those of pixels outside the picture are not asked for. */
+static __device__ void inverses(float inv[SHARE], const struct tile *t, const struct place *me,
+                                const struct sweep_planes *p, const float *guide, int d)
 {
-    return guide ? fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d)
-                 : p->first + p->step * (float)d;
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        int i = me->lane + k * GROUP, x = side_x(t, i), y = side_y(t, i);
+        inv[k] = p->first + p->step * (float)d;
+        if (guide && i < SIDE_PIXELS && in_picture(t, x, y))
+            inv[k] = fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d);
+    }
 }
 
 /* Outside the picture all levels are 0, and add nothing to a window's sums. */
-static __device__ void load_other(struct tile *t, const struct sweep_source *s,
-                                  const struct intrinsics *K, const struct sweep_planes *p,
-                                  const float *guide, int d)
+static __device__ void load_other(struct tile *t, const struct place *me, const float inv[SHARE],
+                                  int source, int to)
 {
-    for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += TILE * TILE) {
-        int x = t->x + i % SIDE - VIEWS_RADIUS, y = t->y + i / SIDE - VIEWS_RADIUS;
-        int inside = 0, level = 0;
-        if (in_picture(t, x, y))
-            level = warp(s, ((float)x - K->cx) / K->fx, ((float)y - K->cy) / K->fy,
-                         inverse_at(t, p, guide, d, x, y), t, &inside);
-        t->other[i / SIDE][i % SIDE] = (uint8_t)level;
-        t->inside[i / SIDE][i % SIDE] = (uint8_t)inside;
+#pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        int i = me->lane + k * GROUP, inside = 0, level = 0;
+        if (i >= SIDE_PIXELS)
+            break;
+        if (in_picture(t, side_x(t, i), side_y(t, i)))
+            level = warp(t, source, i, inv[k], &inside);
+        put_level(&t->other[me->group][to], i, level);
+        t->inside[me->group][to][i] = (uint8_t)inside;
     }
+}
+
+/* The seven levels of a row from pixel x on: four, and three with a 0 behind. */
+static __device__ inline void window_row(const uint32_t *row, int x, uint32_t *low, uint32_t *high)
+{
+    const uint32_t *at = row + x / 4;
+    unsigned shift = 8u * (unsigned)(x % 4);
+    *low = __funnelshift_r(at[0], at[1], shift);
+    *high = __funnelshift_r(at[1], at[2], shift) & 0xffffffu;
 }
 
 static __device__ struct sweep_sums sum_own(const struct tile *t, int x, int y)
 {
     struct sweep_sums s = {0, 0, 0};
-    for (int j = 0; j <= 2 * VIEWS_RADIUS; j++)
-        for (int i = 0; i <= 2 * VIEWS_RADIUS; i++) {
-            int level = t->own[y + j][x + i];
+    for (int j = 0; j <= BORDER; j++)
+        for (int i = 0; i <= BORDER; i++) {
+            int level = ((const uint8_t *)t->own.row[y + j])[x + i];
             s.n += in_picture(t, t->x + x + i - VIEWS_RADIUS, t->y + y + j - VIEWS_RADIUS);
             s.a += level;
             s.aa += level * level;
@@ -84,20 +160,26 @@ static __device__ struct sweep_sums sum_own(const struct tile *t, int x, int y)
     return s;
 }
 
-static __device__ int score(const struct tile *t, const struct sweep_sums *k, float root, int x,
-                            int y)
+static __device__ inline void add_row(struct sums *s, const uint32_t *row, const struct place *me,
+                                      int j)
 {
-    int b = 0, bb = 0, ab = 0;
+    uint32_t low, high;
+    window_row(row, me->x, &low, &high);
+    s->b = __dp4a(low, 0x01010101u, __dp4a(high, 0x01010101u, s->b));
+    s->bb = __dp4a(low, low, __dp4a(high, high, s->bb));
+    s->ab = __dp4a(low, me->low[j], __dp4a(high, me->high[j], s->ab));
+}
+
+/* The windows of both pixels have all rows but the first and the last in common. */
+static __device__ void sum_windows(struct sums of[2], const struct patch *p, const struct place *me)
+{
+    struct sums both = {0, 0, 0};
 #pragma unroll
-    for (int j = 0; j <= 2 * VIEWS_RADIUS; j++)
-#pragma unroll
-        for (int i = 0; i <= 2 * VIEWS_RADIUS; i++) {
-            int level = t->other[y + j][x + i];
-            b += level;
-            bb += level * level;
-            ab += level * t->own[y + j][x + i];
-        }
-    return sweep_score(k->n, k->a, root, b, bb, ab);
+    for (int j = 1; j < ROWS - 1; j++)
+        add_row(&both, p->row[me->y + j], me, j);
+    of[0] = of[1] = both;
+    add_row(&of[0], p->row[me->y], me, 0);
+    add_row(&of[1], p->row[me->y + ROWS - 1], me, ROWS - 1);
 }
 
 /* Puts a score into the best, which fall. */
@@ -119,75 +201,126 @@ static __device__ uint16_t measure(const struct views *v, const struct sweep_pla
                  : sweep_measure(p, scores, own);
 }
 
+/* Of the best scores of a pixel at a plane, and how many there are. */
+struct tried {
+    int best[SWEEP_HALF], n;
+};
+
+static __device__ void score(struct tried *tried, const struct tile *t, const struct place *me,
+                             const struct sweep_sums own[2], const float root[2], int from)
+{
+    const uint8_t *inside = t->inside[me->group][from];
+    struct sums of[2];
+    sum_windows(of, &t->other[me->group][from], me);
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        if (inside[(me->y + k + VIEWS_RADIUS) * SIDE_W + me->x + VIEWS_RADIUS]) {
+            keep(tried[k].best, sweep_score(own[k].n, own[k].a, root[k], (int)of[k].b,
+                                            (int)of[k].bb, (int)of[k].ab));
+            tried[k].n++;
+        }
+}
+
+/* All scores of a tile. Every thread goes as many rounds: a group may have a plane less. */
+static __device__ void try_all(struct tile *t, const struct place *me, const struct sweep_planes *p,
+                               const float *guide, int steps, int n_sources)
+{
+    struct sweep_sums own[2];
+    float root[2], inv[SHARE];
+    int turn = 0;
+    for (int k = 0; k < 2; k++) {
+        own[k] = sum_own(t, me->x, me->y + k);
+        root[k] = sqrtf((float)(own[k].n * own[k].aa - own[k].a * own[k].a));
+    }
+    for (int first = 0; first < steps; first += GROUPS) {
+        const struct tried none = {{SWEEP_NONE, SWEEP_NONE, SWEEP_NONE}, 0};
+        struct tried tried[2] = {none, none};
+        int d = first + me->group;
+        if (d < steps)
+            inverses(inv, t, me, p, guide, d);
+        for (int i = 0; i < n_sources; i++, turn ^= 1) {
+            if (d < steps)
+                load_other(t, me, inv, i, turn);
+            __syncthreads();
+            if (d < steps)
+                score(tried, t, me, own, root, turn);
+        }
+        for (int k = 0; k < 2 && d < steps; k++)
+            t->scores[(me->y + k) * TILE_W + me->x][d] = (int16_t)sweep_best_half(
+                tried[k].best[0], tried[k].best[1], tried[k].best[2], tried[k].n);
+    }
+    __syncthreads();
+}
+
+static __device__ struct place place_of(const struct tile *t)
+{
+    struct place me;
+    me.group = (int)threadIdx.x / GROUP;
+    me.lane = (int)threadIdx.x % GROUP;
+    me.x = me.lane % TILE_W;
+    me.y = me.lane / TILE_W * 2;
+#pragma unroll
+    for (int j = 0; j < ROWS; j++)
+        window_row(t->own.row[me.y + j], me.x, &me.low[j], &me.high[j]);
+    return me;
+}
+
 /* By `steps` planes, or around a guide. */
 static __device__ void sweep_tile(struct views *v, const float *guide, int steps)
 {
     __shared__ struct tile t;
-    int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE, n_sources, across, n;
-    int best[SWEEP_HALF];
-    int16_t scores[VIEWS_PLANES];
+    int i = (int)threadIdx.x, x = i % TILE_W, y = i / TILE_W, n_sources, across;
     struct sweep_planes planes;
-    struct sweep_sums own;
     struct intrinsics K;
-    float root;
-    across = (v->w + TILE - 1) / TILE;
-    if ((int)blockIdx.x >= across * ((v->h + TILE - 1) / TILE))
+    struct place me;
+    across = (v->w + TILE_W - 1) / TILE_W;
+    if ((int)blockIdx.x >= across * ((v->h + TILE_H - 1) / TILE_H))
         return;
     n_sources = v->plan.n_sources;
-    if (threadIdx.x == 0) {
-        t.x = (int)blockIdx.x % across * TILE;
-        t.y = (int)blockIdx.x / across * TILE;
+    if (i == 0) {
+        t.x = (int)blockIdx.x % across * TILE_W;
+        t.y = (int)blockIdx.x / across * TILE_H;
         t.w = v->w;
         t.h = v->h;
     }
-    if ((int)threadIdx.x < n_sources)
-        t.sources[threadIdx.x] = sweep_source_of(v, (int)threadIdx.x);
+    if (i < n_sources)
+        t.sources[i] = sweep_source_of(v, i);
     __syncthreads();
-    load_own(&t, v->grey + views_at(v, v->plan.swept));
     K = v->kept[v->plan.swept].camera.K;
     planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    load_own(&t, v->grey + views_at(v, v->plan.swept));
+    load_bases(&t, &K, n_sources);
     __syncthreads();
-    own = sum_own(&t, x, y);
-    root = sqrtf((float)(own.n * own.aa - own.a * own.a));
-    for (int d = 0; d < steps; d++) {
-        n = 0;
-        for (int i = 0; i < SWEEP_HALF; i++)
-            best[i] = SWEEP_NONE;
-        for (int i = 0; i < n_sources; i++) {
-            load_other(&t, &t.sources[i], &K, &planes, guide, d);
-            __syncthreads();
-            if (t.inside[y + VIEWS_RADIUS][x + VIEWS_RADIUS]) {
-                keep(best, score(&t, &own, root, x, y));
-                n++;
-            }
-            __syncthreads();
-        }
-        scores[d] = (int16_t)sweep_best_half(best[0], best[1], best[2], n);
-    }
-    if (in_picture(&t, t.x + x, t.y + y)) {
-        uint32_t i = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
-        uint16_t code = measure(v, &planes, guide, scores, &own, i);
-        v->own[views_at(v, v->plan.swept) + i] = code;
+    me = place_of(&t);
+    try_all(&t, &me, &planes, guide, steps, n_sources);
+    if (i < TILE_PIXELS && in_picture(&t, t.x + x, t.y + y)) {
+        uint32_t at = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
+        struct sweep_sums own = sum_own(&t, x, y);
+        uint16_t code = measure(v, &planes, guide, t.scores[i], &own, at);
+        v->own[views_at(v, v->plan.swept) + at] = code;
         if (code)
             atomicAdd(&v->kept[v->plan.swept].n_measured, 1u);
     }
 }
 
-static __global__ void sweep_kernel(const struct views_job *first, size_t stride)
+static __global__ void __launch_bounds__(THREADS, 3)
+    sweep_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->plan.swept >= 0 && v->plan.n_sources > 0)
         sweep_tile(v, NULL, VIEWS_PLANES);
 }
 
-static __global__ void sweep_again_kernel(const struct views_job *first, size_t stride)
+static __global__ void __launch_bounds__(THREADS, 3)
+    sweep_again_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->plan.again)
         sweep_tile(v, NULL, VIEWS_PLANES);
 }
 
-static __global__ void sweep_fine_kernel(const struct views_job *first, size_t stride)
+static __global__ void __launch_bounds__(THREADS, 3)
+    sweep_fine_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
     if (v && v->plan.fine)
@@ -196,8 +329,8 @@ static __global__ void sweep_fine_kernel(const struct views_job *first, size_t s
 
 static int launch(views_kernel *kernel, const struct views_batch *b, struct err *err)
 {
-    uint32_t tiles = (uint32_t)((b->w_max + TILE - 1) / TILE * ((b->h_max + TILE - 1) / TILE));
-    return views_launch(kernel, tiles, TILE * TILE, b, err);
+    int across = (b->w_max + TILE_W - 1) / TILE_W, down = (b->h_max + TILE_H - 1) / TILE_H;
+    return views_launch(kernel, (uint32_t)(across * down), THREADS, b, err);
 }
 
 int sweep_cuda(const struct views_batch *b, struct err *err)

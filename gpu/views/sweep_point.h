@@ -76,9 +76,14 @@ GPU_HD static inline struct sweep_turn sweep_turn_of(const struct sweep_source *
     return a;
 }
 
+GPU_HD static inline float sweep_base(float across, const float *rest)
+{
+    return across + rest[0] + rest[1];
+}
+
 GPU_HD static inline float sweep_turn(float across, const float *rest, float inv)
 {
-    return across + rest[0] + rest[1] + rest[2] * inv;
+    return sweep_base(across, rest) + rest[2] * inv;
 }
 
 /*
