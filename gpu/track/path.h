@@ -121,13 +121,14 @@ struct path {
     uint32_t *list;                 /* [2 n_slots] those that this frame's tracks are of */
     struct path_point *point;       /* [PATH_POINTS] */
     struct path_row *row;           /* [PATH_POINTS][PATH_KEPT] */
-    double *term;                   /* [2 n_slots][PATH_TERMS] of single sums */
-    double *system;                 /* [PATH_PAIRS] lower half by rows, [PATH_UNKNOWNS] right */
+    double *term;                   /* [PATH_TERMS][2 n_slots] of single sums */
+    /* [PATH_PAIRS] lower half by rows, [PATH_UNKNOWNS] right side, which becomes the solution */
+    double *system;
 };
 
 #define PATH_TERMS 16
 
-#define PATH_LANES 256 /* of a block, at most */
+#define PATH_LANES 1024 /* of a block, at most */
 
 /* Sums of a step, in memory that a block shares. */
 struct path_shared {
@@ -136,7 +137,7 @@ struct path_shared {
     struct path_pose pose; /* of the frame, while it is searched */
     double bias, error;
     uint32_t n, n_inliers, done;
-    uint32_t count[PATH_LANES]; /* of what each lane found; then where its first goes */
+    uint32_t count[PATH_LANES / PATH_PARTS]; /* of what the lanes of a group found */
 };
 
 /* Lays a path over n_slots tracks out in memory that begins at `base`, all of it zero; NULL only

@@ -2,12 +2,14 @@
  * path_block.h - the pose of a frame, by a block of lanes that wait for each other
  *
  * Its includer says what a function of the block is (PATH_FN), how lanes wait (path_wait()), how
- * many parts of a sum a lane has (PATH_LANE_PARTS: 1, or all of them) and how those of the lanes of
- * a group are added (path_add()). Without that the block is one lane, which is the CPU's. What
- * lanes share is a landmark each (their rows), or a part of a sum. What is left is for lane 0.
- * Steps:   path_begin_frame(); where the frame is a keyframe PATH_ROUNDS times path_sum_system(),
- *          which waits for nothing and may have the lanes of many blocks, and path_round();
- *          path_end_frame()
+ * many parts of a sum a lane has (PATH_LANE_PARTS: 1, or all of them), how those of the lanes of a
+ * group are added (path_add()), how many the lanes before one have found (path_before()), and how
+ * systems are solved (path_factor_and_solve()). Without that the block is one lane, which is the
+ * CPU's. What lanes share is a landmark each (their rows), or a part of a sum, or an element of a
+ * system. What is left is for lane 0.
+ * Steps:   path_begin_frame(); where the frame is a keyframe path_linearise_all(), and PATH_ROUNDS
+ *          times path_sum_system(), path_round(), path_follow_all(); path_end_frame(). The first,
+ *          second and fourth of these wait for nothing and may have the lanes of many blocks.
  * Maths:   MATH.md (P1)-(P11)
  */
 #ifndef RECOND_GPU_TRACK_PATH_BLOCK_H
@@ -16,20 +18,7 @@
 #include "gpu/track/path_point.h"
 
 #ifndef PATH_FN
-#define PATH_FN static inline
-#define PATH_LANE_PARTS PATH_PARTS
-PATH_FN void path_wait(void)
-{
-}
-
-/* All lanes of a group get the sum of their parts. */
-PATH_FN double path_add(double *part)
-{
-    for (int h = PATH_PARTS / 2; h > 0; h /= 2)
-        for (int q = 0; q < h; q++)
-            part[q] += part[q + h];
-    return part[0];
-}
+#include "gpu/track/path_lane.h"
 #endif
 
 #define PATH_GROUP (PATH_PARTS / PATH_LANE_PARTS) /* lanes that have a sum together */
@@ -56,73 +45,30 @@ struct path_block {
 #define PATH_EACH_OF_PART(b, q, i, n) \
     for (uint32_t i = q + (b)->lane % PATH_GROUP; i < (n); i += PATH_PARTS)
 
-/* What row k of a factor takes from the rows behind it: a row for each row of lanes. */
-PATH_FN void path_take(const struct path_block *b, uint32_t k, uint32_t n)
+/* Term e of the landmark that is number i in the list. */
+PATH_FN double *path_term(const struct path *p, uint32_t e, uint32_t i)
 {
-    double *A = b->s->A;
-    uint32_t across = PATH_GROUP, down = b->lanes / across;
-    for (uint32_t i = k + 1 + b->lane / across; i < n; i += down)
-        for (uint32_t j = k + 1 + b->lane % across; j <= i; j += across)
-            A[i * (i + 1) / 2 + j] -= A[i * (i + 1) / 2 + k] * A[j * (j + 1) / 2 + k];
+    return &p->term[(size_t)e * 2 * (size_t)p->n_slots + i];
 }
 
-/* A system of n unknowns, its lower half by rows: s->b becomes the solution, or s->done 0. */
-PATH_FN void path_factor(const struct path_block *b, uint32_t n)
-{
-    double *A = b->s->A;
-    for (uint32_t k = 0; k < n; k++) {
-        double *row = A + k * (k + 1) / 2;
-        if (b->lane == 0) {
-            b->s->done = b->s->done && row[k] > PATH_SINGULAR;
-            row[k] = sqrt(b->s->done ? row[k] : 1.0);
-        }
-        path_wait();
-        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
-            A[i * (i + 1) / 2 + k] /= row[k];
-        path_wait();
-        path_take(b, k, n);
-        path_wait();
-    }
-}
-
+/* s->A and s->b: s->b becomes the solution, or s->done 0. Lane 0 knows it at once, the others when
+ * they have waited. */
 PATH_FN void path_solve(const struct path_block *b, uint32_t n)
 {
-    const double *A = b->s->A;
-    double *x = b->s->b;
-    path_factor(b, n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (b->lane == 0)
-            x[k] /= A[k * (k + 1) / 2 + k];
-        path_wait();
-        for (uint32_t i = k + 1 + b->lane; i < n; i += b->lanes)
-            x[i] -= A[i * (i + 1) / 2 + k] * x[k];
-        path_wait();
-    }
-    for (uint32_t k = n; k-- > 0;) {
-        if (b->lane == 0)
-            x[k] /= A[k * (k + 1) / 2 + k];
-        path_wait();
-        PATH_EACH(b, i, k)
-        x[i] -= A[k * (k + 1) / 2 + i] * x[k];
-        path_wait();
-    }
+    uint32_t done = path_factor_and_solve(b->s->A, b->s->b, n, b->s->done);
+    if (b->lane == 0)
+        b->s->done = done;
 }
 
-/* Lanes have counted what they found, each in its stretch of all: s->count becomes where a lane's
- * first goes, s->n how many there are. */
-PATH_FN void path_count_up(const struct path_block *b)
+/* Lanes have found n each in their stretch of all. Returns where a lane's first goes; s->n becomes
+ * how many there are. */
+PATH_FN uint32_t path_count_up(const struct path_block *b, uint32_t n)
 {
+    uint32_t all, first = path_before(n, b->s->count, &all);
+    if (b->lane == 0)
+        b->s->n = all;
     path_wait();
-    if (b->lane == 0) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < b->lanes; i++) {
-            uint32_t here = b->s->count[i];
-            b->s->count[i] = n;
-            n += here;
-        }
-        b->s->n = n;
-    }
-    path_wait();
+    return first;
 }
 
 /* A lane's stretch of n: the first, and behind the last. */
@@ -152,9 +98,7 @@ PATH_FN void path_gather(const struct path_block *b)
             memset(m, 0, sizeof *m);
         n += path_is_listed(b, i) != 0;
     }
-    b->s->count[b->lane] = n;
-    path_count_up(b);
-    n = b->s->count[b->lane];
+    n = path_count_up(b, n);
     for (uint32_t i = from; i < to; i++)
         if (path_is_listed(b, i))
             p->list[n++] = i;
@@ -168,11 +112,12 @@ PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
     struct path *p = b->p;
     const struct path_landmark *m = &p->landmark[p->list[i]];
     const struct track_slot *seen = &b->t->slot[p->list[i] / 2];
-    double *out = p->term + (size_t)i * PATH_TERMS, c[3], u[2], s[2][3], e2, weight;
-    for (int k = 0; k < PATH_TERMS; k++)
-        out[k] = 0.0;
-    if (!path_project(c, u, &p->K, &b->s->pose, m->p))
+    double out[PATH_TERMS], c[3], u[2], s[2][3], e2, weight;
+    if (!path_project(c, u, &p->K, &b->s->pose, m->p)) {
+        for (uint32_t k = 0; k < PATH_TERMS; k++)
+            *path_term(p, k, i) = 0.0;
         return;
+    }
     u[0] -= (double)seen->x;
     u[1] -= (double)seen->y;
     e2 = u[0] * u[0] + u[1] * u[1];
@@ -182,21 +127,37 @@ PATH_FN void path_look(const struct path_block *b, uint32_t i, double kernel)
         path_twist(out + PATH_FRAME * r, s[r], c);
         for (int a = 0; a < PATH_FRAME; a++)
             out[PATH_FRAME * r + a] *= weight;
-        out[2 * PATH_FRAME + r] = weight * u[r];
+        out[12 + r] = weight * u[r];
     }
     out[14] = e2 < PATH_INLIER_PX * PATH_INLIER_PX;
     out[15] = out[14] > 0.0 ? e2 : 0.0;
+    for (uint32_t k = 0; k < PATH_TERMS; k++)
+        *path_term(p, k, i) = out[k];
 }
 
-/* What a landmark adds to element e of the frame's system. */
-PATH_FN double path_frame_term(const double *o, uint32_t e, const struct path_at *at)
+/* What landmarks add to an element of the frame's system: sign (x0 y0 + x1 y1), or without y0 and
+ * y1 just x0. */
+struct path_frame_terms {
+    const double *x0, *y0, *x1, *y1;
+    double sign;
+};
+
+/* Of element e. */
+PATH_FN struct path_frame_terms path_frame_terms(const struct path *p, uint32_t e)
 {
-    uint32_t a = e - PATH_FRAME_PAIRS;
-    if (e < PATH_FRAME_PAIRS)
-        return o[at->a] * o[at->c] + o[PATH_FRAME + at->a] * o[PATH_FRAME + at->c];
-    if (a < PATH_FRAME)
-        return -(o[a] * o[12] + o[PATH_FRAME + a] * o[13]);
-    return o[8 + a];
+    struct path_at at = path_at_of(e < PATH_FRAME_PAIRS ? e : 0);
+    struct path_frame_terms o = {NULL, NULL, NULL, NULL, 1.0};
+    uint32_t a = e < PATH_FRAME_PAIRS ? at.a : e - PATH_FRAME_PAIRS;
+    if (a >= PATH_FRAME) {
+        o.x0 = path_term(p, 8 + a, 0);
+        return o;
+    }
+    o.x0 = path_term(p, a, 0);
+    o.x1 = path_term(p, PATH_FRAME + a, 0);
+    o.y0 = path_term(p, e < PATH_FRAME_PAIRS ? at.c : 12, 0);
+    o.y1 = path_term(p, e < PATH_FRAME_PAIRS ? PATH_FRAME + at.c : 13, 0);
+    o.sign = e < PATH_FRAME_PAIRS ? 1.0 : -1.0;
+    return o;
 }
 
 /* Sums over the listed landmarks: element e of the lower half, then of the right hand side, then
@@ -205,14 +166,16 @@ PATH_FN void path_sum_frame(const struct path_block *b)
 {
     PATH_EACH_SUM(b, e, PATH_FRAME_PAIRS + PATH_FRAME + 2)
     {
+        const struct path_frame_terms o = path_frame_terms(b->p, e);
         struct path_at at = path_at_of(e < PATH_FRAME_PAIRS ? e : 0);
-        uint32_t a = e - PATH_FRAME_PAIRS;
+        uint32_t a = e - PATH_FRAME_PAIRS, n = b->s->n;
         double part[PATH_LANE_PARTS], sum;
         PATH_EACH_PART(b, q)
         {
-            part[q] = 0.0;
-            PATH_EACH_OF_PART(b, q, i, b->s->n)
-            part[q] += path_frame_term(b->p->term + (size_t)i * PATH_TERMS, e, &at);
+            double own = 0.0;
+            PATH_EACH_OF_PART(b, q, i, n)
+            own += o.y0 ? o.sign * (o.x0[i] * o.y0[i] + o.x1[i] * o.y1[i]) : o.x0[i];
+            part[q] = own;
         }
         sum = path_add(part);
         if (!PATH_IS_FIRST(b))
@@ -262,9 +225,7 @@ PATH_FN void path_compare(const struct path_block *b, uint32_t i)
     const struct track_slot *now = &b->t->slot[p->list[i] / 2];
     uint32_t last = p->order[p->n_kept - 1];
     float log_d = path_depth(b->f->depth, b->t->w, b->t->h, now->x, now->y);
-    double *out = p->term + (size_t)i * PATH_TERMS, c[3], u[2];
-    for (int k = 0; k < 4; k++)
-        out[k] = 0.0;
+    double out[4] = {0.0, 0.0, 0.0, 0.0}, c[3], u[2];
     if (log_d > 0.5f * PATH_NO_DEPTH && path_project(c, u, &p->K, &b->s->pose, m->p)) {
         out[0] = (double)log_d - path_log(c[2]);
         out[1] = 1.0;
@@ -275,12 +236,15 @@ PATH_FN void path_compare(const struct path_block *b, uint32_t i)
         out[2] = sqrt(dx * dx + dy * dy);
         out[3] = 1.0;
     }
+    for (uint32_t k = 0; k < 4; k++)
+        *path_term(p, k, i) = out[k];
 }
 
-PATH_FN double path_scale_term(const double *o, uint32_t e, double bias)
+PATH_FN double path_scale_term(const struct path *p, uint32_t i, uint32_t e, double bias)
 {
-    double r = (o[0] - bias) / PATH_DEPTH_LOG, weight = o[1] / (1.0 + r * r);
-    return e == 0 ? weight : e == 1 ? weight * (o[0] - bias) : o[e];
+    double d = *path_term(p, 0, i) - bias, r = d / PATH_DEPTH_LOG;
+    double weight = *path_term(p, 1, i) / (1.0 + r * r);
+    return e == 0 ? weight : e == 1 ? weight * d : *path_term(p, e, i);
 }
 
 PATH_FN void path_sum_scale(const struct path_block *b, double bias)
@@ -292,7 +256,7 @@ PATH_FN void path_sum_scale(const struct path_block *b, double bias)
         {
             part[q] = 0.0;
             PATH_EACH_OF_PART(b, q, i, b->s->n)
-            part[q] += path_scale_term(b->p->term + (size_t)i * PATH_TERMS, e, bias);
+            part[q] += path_scale_term(b->p, i, e, bias);
         }
         sum = path_add(part);
         if (PATH_IS_FIRST(b))
@@ -376,9 +340,7 @@ PATH_FN void path_choose(const struct path_block *b)
     uint32_t to = path_from(b, b->lane + 1, all);
     for (uint32_t i = from; i < to; i++)
         n += path_count(p->landmark[i].kept) > 1;
-    b->s->count[b->lane] = n;
-    path_count_up(b);
-    n = b->s->count[b->lane];
+    n = path_count_up(b, n);
     for (uint32_t i = from; i < to && n < PATH_POINTS; i++)
         if (path_count(p->landmark[i].kept) > 1)
             p->point[n++].landmark = i;
@@ -451,7 +413,7 @@ PATH_FN void path_fetch_system(const struct path_block *b)
     path_wait();
 }
 
-/* (P7) The end of a round of Gauss and Newton: its system is summed. */
+/* (P7) Of a round of Gauss and Newton whose system is summed: keyframes move. */
 PATH_FN void path_round(const struct path_block *b)
 {
     struct path *p = b->p;
@@ -459,14 +421,15 @@ PATH_FN void path_round(const struct path_block *b)
         b->s->done = 1;
     path_fetch_system(b);
     path_solve(b, p->n_kept * PATH_POSE);
+    path_wait();
     if (!b->s->done) {
         if (b->lane == 0)
             p->is_refining = 0;
         path_wait();
         return;
     }
-    PATH_EACH(b, i, p->n_points)
-    path_follow(p, i, b->s->b);
+    PATH_EACH(b, e, p->n_kept * PATH_POSE)
+    p->system[PATH_PAIRS + e] = b->s->b[e];
     PATH_EACH(b, k, p->n_kept)
     {
         struct path_keyframe *at = &p->keyframe[p->order[k]];
@@ -475,9 +438,24 @@ PATH_FN void path_round(const struct path_block *b)
         at->bias += b->s->b[k * PATH_POSE + 6];
     }
     path_wait();
+}
+
+PATH_FN void path_linearise_all(const struct path_block *b)
+{
+    PATH_EACH(b, i, b->p->n_points)
+    path_linearise(b->p, i);
+}
+
+/* (P7) Landmarks follow; more: another round is to come. */
+PATH_FN void path_follow_all(const struct path_block *b, int more)
+{
+    struct path *p = b->p;
     PATH_EACH(b, i, p->n_points)
-    path_linearise(p, i);
-    path_wait();
+    {
+        path_follow(p, i, p->system + PATH_PAIRS);
+        if (more)
+            path_linearise(p, i);
+    }
 }
 
 /* The frame is a keyframe; the rounds of its system are next, if there is another one. */
@@ -489,8 +467,6 @@ PATH_FN void path_become_keyframe(const struct path_block *b)
     path_see(b, slot);
     path_wait();
     path_choose(b);
-    PATH_EACH(b, i, p->n_points)
-    path_linearise(p, i);
     if (b->lane == 0) {
         p->is_refining = p->n_kept > 1;
         p->told.is_keyframe = 1;
