@@ -26,7 +26,7 @@ static __device__ int32_t gradient_sums(const uint8_t *p, int w, int x, int y, i
     return xx;
 }
 
-/* Beside it, (L5): tracks that ran into an older one go. */
+/* Beside it, (L5): tracks that ran into an older one go; and what the frame has moved by (L2). */
 static __global__ void respond_kernel(const struct track_job *first, size_t stride, int)
 {
     struct track *t = track_job_of(first, stride)->t;
@@ -34,6 +34,10 @@ static __global__ void respond_kernel(const struct track_job *first, size_t stri
     int x, y;
     if (!t || i >= (uint32_t)(t->w * t->h))
         return;
+    if (i == 0) {
+        t->shift_x = klt_shift_px(klt_shift_x(klt_shift_of(t->shift)));
+        t->shift_y = klt_shift_px(klt_shift_y(klt_shift_of(t->shift)));
+    }
     if (i < (uint32_t)t->n_slots && t->slot[i].id &&
         t->claim[corner_quarter(t, &t->slot[i])] != corner_claim(&t->slot[i], i))
         t->slot[i].id = 0;

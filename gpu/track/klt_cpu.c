@@ -119,17 +119,18 @@ static struct klt_place find(const struct track *t, const uint8_t *from, const u
 static void find_shift(struct track *t, const uint8_t *last, const uint8_t *now)
 {
     const struct track_level *l = &t->level[TRACK_LEVELS - 1];
-    uint32_t best = 0xffffffffu;
-    int i = KLT_SHIFTS / 2;
 
-    for (int k = 0; k < KLT_SHIFTS; k++) {
-        uint32_t claim = klt_shift_claim(l, last + l->at, now + l->at, k);
-        best = claim < best ? claim : best;
+    t->shift = KLT_NO_SHIFT;
+    for (int i = 0; i < KLT_SHIFTS; i++) {
+        const struct klt_overlap o = klt_overlap(l, i);
+        uint32_t claim;
+        if (!klt_is_shift(l, &o))
+            continue;
+        claim = klt_shift_claim(&o, klt_differ(l, last + l->at, now + l->at, &o, i, 0, 1), i);
+        t->shift = claim < t->shift ? claim : t->shift;
     }
-    if (best != 0xffffffffu)
-        i = (int)(best & 0xffffu);
-    t->shift_x = (float)(klt_shift_x(i) * (1 << (TRACK_LEVELS - 1)));
-    t->shift_y = (float)(klt_shift_y(i) * (1 << (TRACK_LEVELS - 1)));
+    t->shift_x = klt_shift_px(klt_shift_x(klt_shift_of(t->shift)));
+    t->shift_y = klt_shift_px(klt_shift_y(klt_shift_of(t->shift)));
 }
 
 void klt_cpu(struct track *t, const struct track_frame *f)

@@ -1,7 +1,7 @@
 /*
  * klt_cuda.cu - where each track's window is in the next picture
  *
- * shift_kernel     a block a frame, a thread a shift
+ * shift_kernel     a warp a shift
  * klt_kernel       a warp a track, each lane up to four of the window's pixels; sums are whole
  *                  numbers, so their order does not matter, and every lane knows them
  */
@@ -11,34 +11,31 @@
 #define KLT_THREADS 128
 #define KLT_WARPS (KLT_THREADS / 32)
 #define SHARE ((KLT_WINDOW + 31) / 32) /* of a lane */
-#define SHIFT_THREADS 512              /* KLT_SHIFTS at least */
 
 static __device__ const uint8_t *track_last(const struct track *t)
 {
     return t->pyramid[(t->n_frames + 1) % 2];
 }
 
-static __global__ void __launch_bounds__(SHIFT_THREADS)
+/* A warp a shift: its lanes share the rows. */
+static __global__ void __launch_bounds__(KLT_THREADS)
     shift_kernel(const struct track_job *first, size_t stride, int)
 {
-    __shared__ uint32_t best;
     struct track *t = track_job_of(first, stride)->t;
+    int i = (int)(blockIdx.x * KLT_WARPS + threadIdx.x / 32), lane = (int)threadIdx.x % 32;
     const struct track_level *l;
-    int i = (int)threadIdx.x;
-    if (!t)
+    struct klt_overlap o;
+    uint32_t sum;
+    if (!t || i >= KLT_SHIFTS)
         return;
     l = &t->level[TRACK_LEVELS - 1];
-    if (i == 0)
-        best = 0xffffffffu;
-    __syncthreads();
-    if (i < KLT_SHIFTS)
-        atomicMin(&best, klt_shift_claim(l, track_last(t) + l->at, track_now(t) + l->at, i));
-    __syncthreads();
-    if (i)
+    o = klt_overlap(l, i);
+    if (!klt_is_shift(l, &o))
         return;
-    i = best == 0xffffffffu ? KLT_SHIFTS / 2 : (int)(best & 0xffffu);
-    t->shift_x = (float)(klt_shift_x(i) * (1 << (TRACK_LEVELS - 1)));
-    t->shift_y = (float)(klt_shift_y(i) * (1 << (TRACK_LEVELS - 1)));
+    sum = klt_differ(l, track_last(t) + l->at, track_now(t) + l->at, &o, i, lane, 32);
+    sum = __reduce_add_sync(0xffffffffu, sum);
+    if (lane == 0)
+        atomicMin(&t->shift, klt_shift_claim(&o, sum, i));
 }
 
 /* The lane's share of a window. */
@@ -148,13 +145,15 @@ static __global__ void __launch_bounds__(KLT_THREADS)
     uint32_t i = blockIdx.x * KLT_WARPS + threadIdx.x / 32;
     struct klt_place there, back = {0, 0, 0};
     struct track_slot s;
+    float dx, dy;
     if (!t || i >= (uint32_t)t->n_slots || t->slot[i].id == 0)
         return;
     s = t->slot[i];
-    there = find(t, track_last(t), track_now(t), s.x, s.y, s.x + t->shift_x, s.y + t->shift_y);
+    dx = klt_shift_px(klt_shift_x(klt_shift_of(t->shift)));
+    dy = klt_shift_px(klt_shift_y(klt_shift_of(t->shift)));
+    there = find(t, track_last(t), track_now(t), s.x, s.y, s.x + dx, s.y + dy);
     if (there.is_found)
-        back = find(t, track_now(t), track_last(t), there.x, there.y, there.x - t->shift_x,
-                    there.y - t->shift_y);
+        back = find(t, track_now(t), track_last(t), there.x, there.y, there.x - dx, there.y - dy);
     if (threadIdx.x % 32)
         return;
     klt_keep(t, &s, &there, &back, job->frame.mask);
@@ -166,7 +165,8 @@ static __global__ void __launch_bounds__(KLT_THREADS)
 
 int klt_cuda(const struct track_batch *b, struct err *err)
 {
-    int rc = track_launch(shift_kernel, 1, SHIFT_THREADS, b, 0, err);
+    int rc =
+        track_launch(shift_kernel, track_blocks(KLT_SHIFTS, KLT_WARPS), KLT_THREADS, b, 0, err);
     uint32_t slots = 2 * (uint32_t)(b->w_max / TRACK_CELL) * (uint32_t)(b->h_max / TRACK_CELL);
 
     slots = slots < TRACK_MOST ? slots : TRACK_MOST;

@@ -21,6 +21,7 @@
 #define KLT_ONE 8.0f     /* of a level */
 #define KLT_SHIFT 8      /* pixels of the smallest pictures by which a frame may have moved */
 #define KLT_SHIFT_SIDE (2 * KLT_SHIFT + 1)
+#define KLT_NO_SHIFT 0xffffffffu
 #define KLT_SHIFTS (KLT_SHIFT_SIDE * KLT_SHIFT_SIDE)
 
 /* Sums over a track's window: its levels v in eighths, its gradients x and y in sixteenths a pixel,
@@ -70,22 +71,58 @@ GPU_HD static inline int klt_shift_y(int i)
     return i / KLT_SHIFT_SIDE - KLT_SHIFT;
 }
 
-/* (L2) What the pictures differ by where both are, a pixel, in 64ths of a level; of equal shifts
- * the smaller number wins. Shifts that leave less than half of the picture are none. */
-GPU_HD static inline uint32_t klt_shift_claim(const struct track_level *l, const uint8_t *from,
-                                              const uint8_t *to, int i)
+/* (L2) Where both pictures are, if the second is moved by a shift. */
+struct klt_overlap {
+    int x0, y0, w, h;
+};
+
+GPU_HD static inline struct klt_overlap klt_overlap(const struct track_level *l, int i)
 {
-    int dx = klt_shift_x(i), dy = klt_shift_y(i), x0 = dx < 0 ? -dx : 0, y0 = dy < 0 ? -dy : 0;
-    int x1 = dx > 0 ? l->w - dx : l->w, y1 = dy > 0 ? l->h - dy : l->h, n = (x1 - x0) * (y1 - y0);
+    int dx = klt_shift_x(i), dy = klt_shift_y(i);
+    struct klt_overlap o;
+    o.x0 = dx < 0 ? -dx : 0;
+    o.y0 = dy < 0 ? -dy : 0;
+    o.w = l->w - (dx < 0 ? -dx : dx);
+    o.h = l->h - (dy < 0 ? -dy : dy);
+    return o;
+}
+
+/* (L2) What the pictures differ by there, added up over every `step`-th row from the `first`. */
+GPU_HD static inline uint32_t klt_differ(const struct track_level *l, const uint8_t *from,
+                                         const uint8_t *to, const struct klt_overlap *o, int i,
+                                         int first, int step)
+{
     uint32_t sum = 0;
-    if (x1 <= x0 || y1 <= y0 || 2 * n < l->w * l->h)
-        return 0xffffffffu;
-    for (int y = y0; y < y1; y++)
-        for (int x = x0; x < x1; x++) {
-            int d = from[y * l->w + x] - to[(y + dy) * l->w + x + dx];
+    for (int y = o->y0 + first; y < o->y0 + o->h; y += step)
+        for (int x = o->x0; x < o->x0 + o->w; x++) {
+            int d = from[y * l->w + x] - to[(y + klt_shift_y(i)) * l->w + x + klt_shift_x(i)];
             sum += (uint32_t)(d < 0 ? -d : d);
         }
-    return 64u * sum / (uint32_t)n << 16 | (uint32_t)i;
+    return sum;
+}
+
+/* (L2) Shifts that leave less than half of the picture are none. */
+GPU_HD static inline int klt_is_shift(const struct track_level *l, const struct klt_overlap *o)
+{
+    return o->w > 0 && o->h > 0 && 2 * o->w * o->h >= l->w * l->h;
+}
+
+/* (L2) What they differ by a pixel, in 64ths of a level; of equal shifts the smaller number wins.
+ */
+GPU_HD static inline uint32_t klt_shift_claim(const struct klt_overlap *o, uint32_t sum, int i)
+{
+    return 64u * sum / (uint32_t)(o->w * o->h) << 16 | (uint32_t)i;
+}
+
+/* (L2) By how many pixels of the picture the best claim says that it has moved. */
+GPU_HD static inline int klt_shift_of(uint32_t claim)
+{
+    return claim == KLT_NO_SHIFT ? KLT_SHIFTS / 2 : (int)(claim & 0xffffu);
+}
+
+GPU_HD static inline float klt_shift_px(int at_the_smallest)
+{
+    return (float)(at_the_smallest * (1 << (TRACK_LEVELS - 1)));
 }
 
 /* (L3) Bilinear, to the nearest eighth of a level. */

@@ -15,6 +15,8 @@ static __global__ void grey_kernel(const struct track_job *first, size_t stride,
     if (!t || i >= (uint32_t)(t->w * t->h))
         return;
     track_now(t)[i] = pyramid_grey(job->frame.rgb + 3 * (size_t)i);
+    if (i == 0)
+        t->shift = KLT_NO_SHIFT;
     if (i < 4 * (uint32_t)t->n_cells)
         t->claim[i] = CORNER_NO_CLAIM;
     if (i < (uint32_t)t->n_cells)

@@ -59,6 +59,7 @@ struct track {
     uint32_t n_live, n_new;  /* of the last frame */
     uint8_t *pyramid[2];     /* of frame f: [f % 2] */
     float shift_x, shift_y;  /* by which the last frame moved the picture, about */
+    uint32_t shift;          /* the least of all shifts' claims (L2) */
     struct track_slot *slot; /* [n_slots] */
     float *seen;             /* [TRACK_KEPT][n_slots][2]: of frame f at f % TRACK_KEPT */
     float *response;         /* [h][w] */
