@@ -1,12 +1,26 @@
 #include "gpu/views/tell_point.h"
 
+static struct plan_sight look(const struct views *v, const float z[VIEWS_GRID], float median_m,
+                              const struct views_camera *view, const struct views_camera *other)
+{
+    const struct plan_between between = plan_between(view, other);
+    float sines[VIEWS_GRID];
+
+    for (int i = 0; i < VIEWS_GRID; i++)
+        sines[i] = plan_sine(v, i, z[i], median_m, view, other, &between);
+    return plan_sight(sines);
+}
+
 /* Samples of a keyframe's single-view depth, and how every other one sees them. */
 static void look_from(struct plan_sight sight[VIEWS_KEPT], const struct views *v,
                       const float z[VIEWS_GRID], float median_m, const struct views_camera *view)
 {
-    for (int j = 0; j < VIEWS_KEPT; j++)
-        sight[j] = plan_is_kept(v, j) ? plan_look(v, z, median_m, view, &v->kept[j].camera)
-                                      : (struct plan_sight){0.0f, 0.0f};
+    for (int j = 0; j < VIEWS_KEPT; j++) {
+        const struct views_camera *other = &v->kept[j].camera;
+        const struct plan_between between = plan_between(view, other);
+        sight[j] = plan_is_kept(v, j) && plan_faces(&between) ? look(v, z, median_m, view, other)
+                                                              : (struct plan_sight){0.0f, 0.0f};
+    }
 }
 
 static void look_from_kept(struct plan_sight sight[VIEWS_KEPT], const struct views *v, int place)
@@ -17,6 +31,47 @@ static void look_from_kept(struct plan_sight sight[VIEWS_KEPT], const struct vie
     for (int i = 0; i < VIEWS_GRID; i++)
         z[i] = views_decode(v->single[views_at(v, place) + plan_pixel(i, v->w, v->h)]);
     look_from(sight, v, z, k->median_m, &k->camera);
+}
+
+static void choose_sources(struct views *v, const struct plan_sight *sight)
+{
+    struct views_plan *p = &v->plan;
+    float worth[VIEWS_KEPT];
+
+    for (int j = 0; j < VIEWS_KEPT; j++)
+        worth[j] = plan_worth(v, j, &sight[j]);
+    while (p->n_sources < VIEWS_SOURCES) {
+        int best = 0;
+        for (int j = 1; j < VIEWS_KEPT; j++)
+            if (worth[j] > worth[best])
+                best = j;
+        if (!(worth[best] > 0.0f))
+            break;
+        p->source[p->n_sources] = best;
+        p->pose[p->n_sources++] = plan_pose(v, best);
+        for (int j = 0; j < VIEWS_KEPT; j++)
+            worth[j] = plan_worth_left(v, j, best, worth[j]);
+    }
+}
+
+static void choose_pool(struct views *v, const struct plan_sight *sight, int target)
+{
+    struct views_plan *p = &v->plan;
+    float share[VIEWS_KEPT];
+
+    for (int j = 0; j < VIEWS_KEPT; j++)
+        share[j] = plan_share(v, j, target, &sight[j]);
+    while (p->n_pool[target] < VIEWS_POOL) {
+        int best = 0;
+        for (int j = 1; j < VIEWS_KEPT; j++)
+            if (share[j] > share[best] ||
+                (share[j] == share[best] && v->kept[j].index > v->kept[best].index))
+                best = j;
+        if (!(share[best] > 0.0f))
+            break;
+        p->pool[target][p->n_pool[target]++] = best;
+        share[best] = 0.0f;
+    }
 }
 
 static void keep(struct views *v, const struct views_frame *f)
@@ -54,13 +109,13 @@ void plan_cpu(struct views *v, const struct views_frame *f)
     if (v->plan.taken >= 0)
         keep(v, f);
     look_from(sight, v, z, v->plan.median_m, &v->plan.camera);
-    plan_pool(v, sight, VIEWS_FRAME);
+    choose_pool(v, sight, VIEWS_FRAME);
     if (v->plan.final >= 0) {
         look_from_kept(sight, v, v->plan.final);
-        plan_pool(v, sight, VIEWS_FINAL);
+        choose_pool(v, sight, VIEWS_FINAL);
     }
     if (v->plan.swept >= 0) {
         look_from_kept(sight, v, v->plan.swept);
-        plan_sources(v, sight);
+        choose_sources(v, sight);
     }
 }

@@ -19,6 +19,7 @@
 #define PLAN_PARALLAX_WIDE 0.4f /* ... and this */
 #define PLAN_APART_REL 0.04f    /* sources nearer to each other than this are worth less */
 #define PLAN_POOL_SHARE 0.1f    /* a keyframe is drawn into a view if it sees this share of it */
+#define PLAN_UNSEEN (-1.0f)
 
 /* (V21) log2 of lengths: poses that are off by 1.25 or less are believed, those by 1.32 to 1.6 are
  * not; that they are off by 1.8 is believed less than that the network is. */
@@ -70,30 +71,56 @@ GPU_HD static inline void plan_quantile(struct views_plan *p, const float *z, in
         p->far_m = z[i];
 }
 
-/* (V4) z: the view's samples; one without depth counts as at the median. */
-GPU_HD static inline struct plan_sight plan_look(const struct views *v, const float *z,
-                                                 float median_m, const struct views_camera *view,
-                                                 const struct views_camera *other)
+/* From a view's camera to another one, and where that stands. */
+struct plan_between {
+    struct rigid T;
+    struct vec3 eye;
+};
+
+GPU_HD static inline struct plan_between plan_between(const struct views_camera *view,
+                                                      const struct views_camera *other)
 {
-    struct rigid T = rigid_mul(&other->T_cw, &view->T_wc), back = rigid_inverse(&T);
-    struct vec3 eye = vec3_make(back.t[0], back.t[1], back.t[2]);
-    struct plan_sight s = {0.0f, 0.0f};
+    struct plan_between o;
+    struct rigid back;
+    o.T = rigid_mul(&other->T_cw, &view->T_wc);
+    back = rigid_inverse(&o.T);
+    o.eye = vec3_make(back.t[0], back.t[1], back.t[2]);
+    return o;
+}
+
+GPU_HD static inline int plan_faces(const struct plan_between *o)
+{
+    return o->T.r[8] >= PLAN_FACING;
+}
+
+/* (V4) The sine of the angle between both cameras' rays to sample i of a view, at depth z; one
+ * without depth counts as at the median. PLAN_UNSEEN: the other camera does not see it. */
+GPU_HD static inline float plan_sine(const struct views *v, int i, float z, float median_m,
+                                     const struct views_camera *view,
+                                     const struct views_camera *other, const struct plan_between *o)
+{
+    uint32_t at = plan_pixel(i, v->w, v->h);
+    struct vec3 a = views_ray(&view->K, (int)(at % (uint32_t)v->w), (int)(at / (uint32_t)v->w),
+                              z > 0.0f ? z : median_m);
+    struct vec3 b = vec3_sub(a, o->eye), c;
+    float u, y;
+    if (!views_project(&other->K, v->w, v->h, rigid_apply(&o->T, a), &u, &y))
+        return PLAN_UNSEEN;
+    c = vec3_make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+    return sqrtf(vec3_norm2(c) / (vec3_norm2(a) * vec3_norm2(b)));
+}
+
+/* (V4) sines: [VIEWS_GRID], added up in their order. */
+GPU_HD static inline struct plan_sight plan_sight(const float *sines)
+{
+    struct plan_sight s;
     float sum = 0.0f;
     int n = 0;
-    if (!(T.r[8] >= PLAN_FACING))
-        return s;
-    for (int i = 0; i < VIEWS_GRID; i++) {
-        uint32_t at = plan_pixel(i, v->w, v->h);
-        struct vec3 a = views_ray(&view->K, (int)(at % (uint32_t)v->w), (int)(at / (uint32_t)v->w),
-                                  z[i] > 0.0f ? z[i] : median_m);
-        struct vec3 b = vec3_sub(a, eye), c;
-        float u, y;
-        if (!views_project(&other->K, v->w, v->h, rigid_apply(&T, a), &u, &y))
-            continue;
-        c = vec3_make(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
-        sum += sqrtf(vec3_norm2(c) / (vec3_norm2(a) * vec3_norm2(b)));
-        n++;
-    }
+    for (int i = 0; i < VIEWS_GRID; i++)
+        if (sines[i] != PLAN_UNSEEN) {
+            sum += sines[i];
+            n++;
+        }
     s.share = (float)n / (float)VIEWS_GRID;
     s.parallax = n > 0 ? sum / (float)n : 0.0f;
     return s;
@@ -303,63 +330,42 @@ GPU_HD static inline struct views_pose plan_pose(const struct views *v, int sour
     return p;
 }
 
-/* (V4) The worth of each kept keyframe as a source, taken one by one. sight: [VIEWS_KEPT]. */
-GPU_HD static inline void plan_sources(struct views *v, const struct plan_sight *sight)
+/* (V4) The worth of the keyframe at a place as a source. Sources are taken one by one: of the
+ * largest worth, and of the first place among equals. */
+GPU_HD static inline float plan_worth(const struct views *v, int place,
+                                      const struct plan_sight *sight)
 {
-    struct views_plan *p = &v->plan;
-    float worth[VIEWS_KEPT], apart = PLAN_APART_REL * v->kept[p->swept].median_m;
-    for (int j = 0; j < VIEWS_KEPT; j++) {
-        float a = sight[j].parallax, wide = a / PLAN_PARALLAX_WIDE;
-        worth[j] = 0.0f;
-        if (plan_is_near(v, j, v->kept[p->swept].walk) && j != p->swept &&
-            sight[j].share >= PLAN_OVERLAP && a >= PLAN_PARALLAX)
-            worth[j] = sight[j].share * a / ((a + PLAN_PARALLAX_GOOD) * (1.0f + wide * wide));
-    }
-    while (p->n_sources < VIEWS_SOURCES) {
-        int best = 0;
-        const float *t;
-        for (int j = 1; j < VIEWS_KEPT; j++)
-            if (worth[j] > worth[best])
-                best = j;
-        if (!(worth[best] > 0.0f))
-            break;
-        p->source[p->n_sources] = best;
-        p->pose[p->n_sources++] = plan_pose(v, best);
-        worth[best] = 0.0f;
-        t = v->kept[best].camera.T_wc.t;
-        for (int j = 0; j < VIEWS_KEPT; j++) {
-            const float *o = v->kept[j].camera.T_wc.t;
-            float x = o[0] - t[0], y = o[1] - t[1], z = o[2] - t[2], d2 = x * x + y * y + z * z;
-            if (worth[j] > 0.0f)
-                worth[j] *= d2 / (d2 + apart * apart);
-        }
-    }
+    float a = sight->parallax, wide = a / PLAN_PARALLAX_WIDE;
+    return plan_is_near(v, place, v->kept[v->plan.swept].walk) && place != v->plan.swept &&
+                   sight->share >= PLAN_OVERLAP && a >= PLAN_PARALLAX
+               ? sight->share * a / ((a + PLAN_PARALLAX_GOOD) * (1.0f + wide * wide))
+               : 0.0f;
 }
 
-/* The swept keyframes that see most of a view, the newer first among equals. */
-GPU_HD static inline void plan_pool(struct views *v, const struct plan_sight *sight, int target)
+/* (V4) What is left of its worth when the keyframe at place `taken` has become a source. */
+GPU_HD static inline float plan_worth_left(const struct views *v, int place, int taken, float worth)
 {
-    struct views_plan *p = &v->plan;
-    float share[VIEWS_KEPT];
+    const float *o = v->kept[place].camera.T_wc.t, *t = v->kept[taken].camera.T_wc.t;
+    float apart = PLAN_APART_REL * v->kept[v->plan.swept].median_m;
+    float x = o[0] - t[0], y = o[1] - t[1], z = o[2] - t[2], d2 = x * x + y * y + z * z;
+    if (place == taken)
+        return 0.0f;
+    return worth > 0.0f ? worth * (d2 / (d2 + apart * apart)) : worth;
+}
+
+/* How much of a view the keyframe at a place sees, if it is one that is drawn into it. Those that
+ * see most are, the newer first among equals. */
+GPU_HD static inline float plan_share(const struct views *v, int place, int target,
+                                      const struct plan_sight *sight)
+{
+    const struct views_plan *p = &v->plan;
     int self = target == VIEWS_FINAL ? p->final : -1;
     uint32_t walk = self >= 0 ? v->kept[self].walk : v->strand[p->strand < 0 ? 0 : p->strand].first;
-    for (int j = 0; j < VIEWS_KEPT; j++)
-        share[j] = plan_is_near(v, j, walk) && j != self &&
-                           v->kept[j].index < v->strand[p->strand].n_swept &&
-                           views_is_sound(v, j) && sight[j].share >= PLAN_POOL_SHARE
-                       ? sight[j].share
-                       : 0.0f;
-    while (p->n_pool[target] < VIEWS_POOL) {
-        int best = 0;
-        for (int j = 1; j < VIEWS_KEPT; j++)
-            if (share[j] > share[best] ||
-                (share[j] == share[best] && v->kept[j].index > v->kept[best].index))
-                best = j;
-        if (!(share[best] > 0.0f))
-            break;
-        p->pool[target][p->n_pool[target]++] = best;
-        share[best] = 0.0f;
-    }
+    return plan_is_near(v, place, walk) && place != self &&
+                   v->kept[place].index < v->strand[p->strand].n_swept &&
+                   views_is_sound(v, place) && sight->share >= PLAN_POOL_SHARE
+               ? sight->share
+               : 0.0f;
 }
 
 #endif
