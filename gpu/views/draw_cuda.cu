@@ -1,13 +1,14 @@
 /*
  * draw_cuda.cu - measurements of keyframes drawn into a frame's views: the nearest, then the mean
  *
- * Grid:    (blocks of pixels, frames), a thread a pixel of every keyframe that is drawn. Minima and
+ * Grid:    (blocks of pixels of every DRAWN keyframes, frames), a thread a pixel. Minima and
  *          sums of whole numbers: their order does not matter.
  */
 #include "gpu/views/draw_point.h"
 #include "gpu/views/views_cuda.cuh"
 
-#define SOURCES (VIEWS_TARGETS * VIEWS_POOL)
+#define DRAWN 4 /* keyframes of a block, into one view */
+#define GROUPS (VIEWS_TARGETS * VIEWS_POOL / DRAWN)
 
 static __device__ void draw_one(struct views_target *t, const struct views *v,
                                 const struct draw_source *s, uint32_t i, int round)
@@ -28,21 +29,18 @@ static __device__ void draw_one(struct views_target *t, const struct views *v,
 static __device__ void draw_round(const struct views_job *job, int round)
 {
     struct views *v = job->v;
-    __shared__ struct draw_source sources[SOURCES];
-    uint32_t i = views_pixel_of_thread();
-    if (!v || blockIdx.x * VIEWS_BLOCK >= v->n_pixels)
+    __shared__ struct draw_source sources[DRAWN];
+    int first = (int)blockIdx.x % GROUPS * DRAWN, target = first / VIEWS_POOL, n;
+    uint32_t i = blockIdx.x / GROUPS * VIEWS_BLOCK + threadIdx.x;
+    if (!v)
         return;
-    if (threadIdx.x < SOURCES) {
-        int target = (int)threadIdx.x / VIEWS_POOL, k = (int)threadIdx.x % VIEWS_POOL;
-        if (k < v->plan.n_pool[target])
-            sources[threadIdx.x] = draw_source_of(v, target, k);
-    }
+    n = v->plan.n_pool[target] - first % VIEWS_POOL;
+    n = n < DRAWN ? n : DRAWN;
+    if ((int)threadIdx.x < n)
+        sources[threadIdx.x] = draw_source_of(v, target, first % VIEWS_POOL + (int)threadIdx.x);
     __syncthreads();
-    if (i >= v->n_pixels)
-        return;
-    for (int target = 0; target < VIEWS_TARGETS; target++)
-        for (int k = 0; k < v->plan.n_pool[target]; k++)
-            draw_one(&v->target[target], v, &sources[target * VIEWS_POOL + k], i, round);
+    for (int k = 0; k < n && i < v->n_pixels; k++)
+        draw_one(&v->target[target], v, &sources[k], i, round);
 }
 
 static __global__ void draw_front_kernel(const struct views_job *first, size_t stride)
@@ -57,6 +55,7 @@ static __global__ void draw_sum_kernel(const struct views_job *first, size_t str
 
 int draw_cuda(const struct views_batch *b, struct err *err)
 {
-    int rc = views_launch(draw_front_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
-    return rc ? rc : views_launch(draw_sum_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+    const uint32_t blocks = views_blocks(b) * GROUPS;
+    int rc = views_launch(draw_front_kernel, blocks, VIEWS_BLOCK, b, err);
+    return rc ? rc : views_launch(draw_sum_kernel, blocks, VIEWS_BLOCK, b, err);
 }

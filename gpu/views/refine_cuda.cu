@@ -2,10 +2,11 @@
  * refine_cuda.cu - the poses of a swept keyframe's sources: blurred pictures, how its depths stand
  * to those of other keyframes, then the rounds of the system
  *
- * Grid:    blur, scales: (blocks of pixels, frames), a thread a pixel. find: a thread a cell.
- *          choose: (1, frames). look: (blocks of points, frames), a warp a source, a lane a point.
- *          sum: (blocks of sums, frames), a warp a sum, a lane one part of it. step: (1, frames), a
- *          thread an entry of the system.
+ * Grid:    blur: (blocks of pixels of every picture, frames), a thread a pixel. scales: (blocks of
+ *          pixels of so many keyframes, frames). find: a thread a cell. choose: (1, frames).
+ *          look: (blocks of points, frames), a warp a source, a lane a point. sum: (blocks of sums,
+ *          frames), a warp a sum, a lane one part of it. step: (1, frames), a thread an entry of
+ *          the system.
  * Order:   blur, scales, find, choose; look, sum and step once a round. Frames that refine nothing
  *          pass by.
  */
@@ -18,6 +19,7 @@
 #define LOOK_POINTS 32
 #define LOOK_THREADS 256 /* a warp for each source, and a power of two */
 #define SUM_THREADS 256
+#define SCALES 8         /* keyframes of a block */
 #define STEP_THREADS 512 /* entries of the system and of its right side, at least */
 
 /* What a point has of each source in v->terms; behind them gd of each point, then the sums, then
@@ -41,8 +43,9 @@ static __device__ inline float *term_at(const struct views *v, int field, int so
 static __global__ void blur_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
-    int i = (int)views_pixel_of_thread();
-    if (!v || !refine_is_wanted(v))
+    int picture = (int)blockIdx.x % REFINE_PICTURES;
+    int i = (int)(blockIdx.x / REFINE_PICTURES * VIEWS_BLOCK + threadIdx.x);
+    if (!v || !refine_is_wanted(v) || !refine_is_there(v, picture))
         return;
     for (int k = i; k < VIEWS_SCALES; k += (int)v->n_pixels)
         v->scales[k] = 0;
@@ -50,33 +53,30 @@ static __global__ void blur_kernel(const struct views_job *first, size_t stride)
         int w = v->w >> l, h = v->h >> l;
         if (i >= w * h)
             return;
-        for (int picture = 0; picture < REFINE_PICTURES; picture++)
-            if (refine_is_there(v, picture))
-                refine_level(v, picture, l)[i] =
-                    refine_shrink(refine_grey(v, picture), v->w, v->h, l, i % w, i / w);
+        refine_level(v, picture, l)[i] =
+            refine_shrink(refine_grey(v, picture), v->w, v->h, l, i % w, i / w);
     }
 }
 
 static __global__ void scales_kernel(const struct views_job *first, size_t stride)
 {
     struct views *v = views_job_of(first, stride)->v;
-    __shared__ struct rigid there[VIEWS_KEPT];
-    __shared__ int is_other[VIEWS_KEPT];
-    uint32_t i = views_pixel_of_thread();
-    if (!v || !refine_is_wanted(v) || blockIdx.x * VIEWS_BLOCK >= v->n_pixels)
+    __shared__ struct rigid there[SCALES];
+    __shared__ int is_other[SCALES];
+    int from = (int)blockIdx.x % (VIEWS_KEPT / SCALES) * SCALES, t = (int)threadIdx.x;
+    uint32_t i = (blockIdx.x / (VIEWS_KEPT / SCALES) * VIEWS_BLOCK + threadIdx.x) * REFINE_EVERY;
+    if (!v || !refine_is_wanted(v))
         return;
-    if (threadIdx.x < VIEWS_KEPT) {
-        int j = (int)threadIdx.x;
-        is_other[j] = refine_is_other(v, j);
-        if (is_other[j])
-            there[j] = rigid_mul(&v->kept[v->plan.swept].camera.T_cw, &v->kept[j].camera.T_wc);
+    if (t < SCALES) {
+        is_other[t] = refine_is_other(v, from + t);
+        if (is_other[t])
+            there[t] =
+                rigid_mul(&v->kept[v->plan.swept].camera.T_cw, &v->kept[from + t].camera.T_wc);
     }
     __syncthreads();
-    if (i >= v->n_pixels || i % REFINE_EVERY != 0)
-        return;
-    for (int j = 0; j < VIEWS_KEPT; j++)
-        if (is_other[j]) {
-            int bin = refine_scale_bin(v, j, &there[j], i);
+    for (int k = 0; k < SCALES && i < v->n_pixels; k++)
+        if (is_other[k]) {
+            int bin = refine_scale_bin(v, from + k, &there[k], i);
             if (bin >= 0)
                 atomicAdd(&v->scales[bin], 1u);
         }
@@ -456,10 +456,11 @@ static int round_of(const struct views_batch *b, int round, struct err *err)
 
 int refine_cuda(const struct views_batch *b, struct err *err)
 {
-    int rc = views_launch(blur_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+    const uint32_t every = views_blocks(b) / REFINE_EVERY + 1;
+    int rc = views_launch(blur_kernel, views_blocks(b) * REFINE_PICTURES, VIEWS_BLOCK, b, err);
 
     if (rc == 0)
-        rc = views_launch(scales_kernel, views_blocks(b), VIEWS_BLOCK, b, err);
+        rc = views_launch(scales_kernel, every * (VIEWS_KEPT / SCALES), VIEWS_BLOCK, b, err);
     if (rc == 0)
         rc = views_launch(find_kernel, (VIEWS_POINTS + FIND_THREADS - 1) / FIND_THREADS,
                           FIND_THREADS, b, err);

@@ -273,6 +273,8 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
     struct sweep_planes planes;
     struct intrinsics K;
     struct place me;
+    uint16_t code = 0;
+    int n;
     across = (v->w + TILE_W - 1) / TILE_W;
     if ((int)blockIdx.x >= across * ((v->h + TILE_H - 1) / TILE_H))
         return;
@@ -296,11 +298,12 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
     if (i < TILE_PIXELS && in_picture(&t, t.x + x, t.y + y)) {
         uint32_t at = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
         struct sweep_sums own = sum_own(&t, x, y);
-        uint16_t code = measure(v, &planes, guide, t.scores[i], &own, at);
+        code = measure(v, &planes, guide, t.scores[i], &own, at);
         v->own[views_at(v, v->plan.swept) + at] = code;
-        if (code)
-            atomicAdd(&v->kept[v->plan.swept].n_measured, 1u);
     }
+    n = __syncthreads_count(code != 0);
+    if (i == 0 && n > 0)
+        atomicAdd(&v->kept[v->plan.swept].n_measured, (uint32_t)n);
 }
 
 static __global__ void __launch_bounds__(THREADS, 3)
