@@ -19,6 +19,7 @@
 #define RECOND_GPU_SCAN_CUDA_CUH
 
 #include "gpu/base/cuda_try.h"
+#include "gpu/base/overlap_cuda.cuh"
 #include "gpu/mono/session_cuda.h"
 
 #include <cub/block/block_scan.cuh>
@@ -45,43 +46,9 @@ enum scan_mark {
  * are marked SCAN_WANTS or SCAN_WINS. */
 enum scan_list { SCAN_FRESH = SCAN_CARVED + 1, SCAN_LISTS };
 
-/* Lets the next kernel come to the device, then waits for all that the one before has written.
- * Neither call can fail on a device. */
 static __device__ inline void scan_begin(void)
 {
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 900
-    (void)cudaTriggerProgrammaticLaunchCompletion();
-    (void)cudaGridDependencySynchronize();
-#endif
-}
-
-/*
- * Whether a kernel may come before the one in front of it is over: its code waits in scan_begin()
- * (code for older devices has no such wait, also when it is translated for newer ones), and in a
- * recording the node in front is a kernel, not an event or a copy.
- */
-static inline cudaError_t scan_may_overlap(int *may, const void *kernel, cudaStream_t stream)
-{
-    enum cudaStreamCaptureStatus status;
-    enum cudaGraphNodeType type;
-    struct cudaFuncAttributes code;
-    const cudaGraphNode_t *front;
-    const cudaGraphEdgeData *edges;
-    size_t n;
-    cudaError_t e = cudaFuncGetAttributes(&code, kernel);
-
-    *may = e == cudaSuccess && code.ptxVersion >= 90;
-    if (!*may)
-        return e;
-    e = cudaStreamGetCaptureInfo(stream, &status, NULL, NULL, &front, &edges, &n);
-    if (e != cudaSuccess || status != cudaStreamCaptureStatusActive)
-        return e;
-    *may = n == 1;
-    if (!*may)
-        return e;
-    e = cudaGraphNodeGetType(front[0], &type);
-    *may = e == cudaSuccess && type == cudaGraphNodeTypeKernel;
-    return e;
+    overlap_begin();
 }
 
 /* What a pass is launched behind. */
@@ -101,7 +68,7 @@ static inline int scan_launch(enum scan_front front, void (*kernel)(Params...), 
     int may = 0, rc = 0;
 
     if (front == SCAN_BEHIND_OURS)
-        CU_TRY(scan_may_overlap(&may, (const void *)kernel, pass->stream));
+        CU_TRY(overlap_may(&may, (const void *)kernel, pass->stream));
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = dim3(blocks, (unsigned)pass->n);

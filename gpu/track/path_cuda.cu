@@ -8,6 +8,7 @@
  *          keyframes pass by.
  */
 #include "gpu/base/cuda_try.h"
+#include "gpu/base/overlap_cuda.cuh"
 #include "gpu/track/path_cuda.h"
 #include "gpu/track/path_point.h"
 
@@ -160,12 +161,13 @@ PATH_FN uint32_t path_factor_and_solve(double *A, double *x, uint32_t n, uint32_
 
 typedef void path_kernel_fn(const struct path_job *first, size_t stride);
 
-/* Returns 0 where the place in the batch is empty. */
+/* Waits for the kernel before, too. Returns 0 where the place in the batch is empty. */
 static __device__ int path_block_of(struct path_block *b, const struct path_job *first,
                                     size_t stride, struct path_shared *s)
 {
     const struct path_job *job =
         (const struct path_job *)((const char *)first + (size_t)blockIdx.y * stride);
+    overlap_begin();
     b->p = job->p;
     b->t = job->t;
     b->f = &job->frame;
@@ -238,13 +240,9 @@ static int launch(path_kernel_fn *kernel, unsigned blocks, unsigned threads,
                   const struct path_job *first, size_t stride, int n, cudaStream_t stream,
                   struct err *err)
 {
-    cudaLaunchConfig_t config = {};
     int rc = 0;
 
-    config.gridDim = dim3(blocks, (unsigned)n);
-    config.blockDim = dim3(threads);
-    config.stream = stream;
-    CU_TRY(cudaLaunchKernelEx(&config, kernel, first, stride));
+    CU_TRY(overlap_launch(kernel, dim3(blocks, (unsigned)n), threads, stream, first, stride));
 out:
     return rc;
 }

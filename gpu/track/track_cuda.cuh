@@ -5,15 +5,18 @@
 #define RECOND_GPU_TRACK_TRACK_CUDA_CUH
 
 #include "gpu/base/cuda_try.h"
+#include "gpu/base/overlap_cuda.cuh"
 #include "gpu/track/track_cuda.h"
 
 #define TRACK_BLOCK 256 /* threads, a pixel each */
 
 typedef void track_kernel(const struct track_job *first, size_t stride, int level);
 
+/* Every kernel asks for its job first, and waits for the kernel before it by that. */
 static __device__ inline const struct track_job *track_job_of(const struct track_job *first,
                                                               size_t stride)
 {
+    overlap_begin();
     return (const struct track_job *)((const char *)first + (size_t)blockIdx.y * stride);
 }
 
@@ -30,13 +33,10 @@ static inline uint32_t track_blocks(uint32_t elements, uint32_t threads)
 static inline int track_launch(track_kernel *kernel, uint32_t blocks, unsigned threads,
                                const struct track_batch *b, int level, struct err *err)
 {
-    cudaLaunchConfig_t config = {};
     int rc = 0;
 
-    config.gridDim = dim3(blocks, (unsigned)b->n);
-    config.blockDim = dim3(threads);
-    config.stream = b->stream;
-    CU_TRY(cudaLaunchKernelEx(&config, kernel, b->first, b->stride, level));
+    CU_TRY(overlap_launch(kernel, dim3(blocks, (unsigned)b->n), threads, b->stream, b->first,
+                          b->stride, level));
 out:
     return rc;
 }

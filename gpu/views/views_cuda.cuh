@@ -5,13 +5,16 @@
 #define RECOND_GPU_VIEWS_VIEWS_CUDA_CUH
 
 #include "gpu/base/cuda_try.h"
+#include "gpu/base/overlap_cuda.cuh"
 #include "gpu/views/views_cuda.h"
 
 #define VIEWS_BLOCK 256 /* threads, a pixel each */
 
+/* Every kernel asks for its job first, and waits for the kernel before it by that. */
 static __device__ inline const struct views_job *views_job_of(const struct views_job *first,
                                                               size_t stride)
 {
+    overlap_begin();
     return (const struct views_job *)((const char *)first + (size_t)blockIdx.y * stride);
 }
 
@@ -32,13 +35,9 @@ template <class Kernel, class... More>
 static inline int views_launch_by(Kernel *kernel, dim3 grid, unsigned threads,
                                   const struct views_batch *b, struct err *err, More... more)
 {
-    cudaLaunchConfig_t config = {};
     int rc = 0;
 
-    config.gridDim = grid;
-    config.blockDim = dim3(threads);
-    config.stream = b->stream;
-    CU_TRY(cudaLaunchKernelEx(&config, kernel, b->first, b->stride, more...));
+    CU_TRY(overlap_launch(kernel, grid, threads, b->stream, b->first, b->stride, more...));
 out:
     return rc;
 }
