@@ -21,9 +21,9 @@ static __device__ inline void overlap_begin(void)
 }
 
 /*
- * Whether a kernel may come before the one in front of it is over: its code waits in overlap_begin()
- * (code for older devices has no such wait, also when it is translated for newer ones), and in a
- * recording the node in front is a kernel, not an event or a copy.
+ * Whether a kernel may come before the one in front of it is over: its code waits in
+ * overlap_begin() (code for older devices has no such wait, also when it is translated for newer
+ * ones), and in a recording the node in front is a kernel, not an event or a copy.
  */
 static inline cudaError_t overlap_may(int *may, const void *kernel, cudaStream_t stream)
 {

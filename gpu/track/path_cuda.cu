@@ -69,9 +69,9 @@ static __device__ inline double value_of(double own, uint32_t lane)
 
 #define ROWS (PATH_UNKNOWNS + 1) /* of a system; the last one is its right side */
 
-/* Columns that a factor is made of, and its rows. */
+/* A factor's rows, and what its next diagonal element is made of. */
 struct path_system {
-    double column[2][ROWS], factor[ROWS][ROWS];
+    double diagonal[2], factor[ROWS][ROWS];
 };
 
 /* One warp has a system of few unknowns, and need not wait for others. */
@@ -84,38 +84,35 @@ static __device__ inline void wait_for(int few)
 }
 
 /* As on the CPU, column by column, an element a lane; the right side is one more row, for which
- * that solves it. */
+ * that solves it. Lanes have column by column, so that few divide and ever more have nothing to
+ * do. */
 static __device__ uint32_t factor(struct path_system *s, const double *A, const double *x,
                                   uint32_t n, uint32_t done, int few)
 {
-    uint32_t lane = threadIdx.x, pairs = n * (n + 1) / 2, row = 0, col;
+    uint32_t row = threadIdx.x, col = 0;
     double own = 0.0;
-    if (lane < pairs) {
-        while ((row + 1) * (row + 2) / 2 <= lane)
-            row++;
-        col = lane - row * (row + 1) / 2;
-        own = A[lane];
-    } else if (lane < pairs + n) {
+    while (col < n && row >= n + 1 - col)
+        row -= n + 1 - col++;
+    row += col;
+    if (col < n)
+        own = row < n ? A[row * (row + 1) / 2 + col] : x[col];
+    if (row == n)
         row = PATH_UNKNOWNS;
-        col = lane - pairs;
-        own = x[col];
-    } else {
-        col = ROWS; /* none */
-    }
-    if (col == 0)
-        s->column[0][row] = own;
+    if (threadIdx.x == 0)
+        s->diagonal[0] = own;
     wait_for(few);
     for (uint32_t k = 0; k < n; k++) {
-        const double *column = s->column[k & 1];
-        double root;
-        done = done && column[k] > PATH_SINGULAR;
-        root = sqrt(done ? column[k] : 1.0);
-        if (col == k)
+        double d = s->diagonal[k & 1];
+        done = done && d > PATH_SINGULAR;
+        if (col == k) {
+            double root = sqrt(done ? d : 1.0);
             s->factor[row][k] = row == k ? root : own / root;
+        }
+        wait_for(few);
         if (col > k && col < n)
-            own -= column[row] / root * (column[col] / root);
-        if (col == k + 1)
-            s->column[(k + 1) & 1][row] = own;
+            own -= s->factor[row][k] * s->factor[col][k];
+        if (col == k + 1 && row == col)
+            s->diagonal[(k + 1) & 1] = own;
         wait_for(few);
     }
     return done;

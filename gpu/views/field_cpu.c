@@ -38,15 +38,20 @@ static struct views_load gather(const struct views *v, const struct views_target
 static void relax(const struct views *v, struct views_target *t)
 {
     struct field_stand stand[VIEWS_NODES];
-    int w = v->nodes_w;
+    float room[3 * VIEWS_NODES] = {0}, *nodes = room + VIEWS_NODES; /* a row before, one behind */
+    int w = v->nodes_w, n = w * v->nodes_h;
 
-    for (int i = 0; i < w * v->nodes_h; i++)
+    memcpy(nodes, t->nodes, (size_t)n * sizeof *nodes);
+    for (int i = 0; i < n; i++)
         stand[i] = field_stand(v, t, i % w, i / w);
-    for (int i = 0; i < FIELD_SWEEPS; i++)
+    for (int k = 0; k < FIELD_SWEEPS; k++)
         for (int colour = 0; colour < 2; colour++)
             for (int y = 0; y < v->nodes_h; y++)
-                for (int x = (y + colour) & 1; x < w; x += 2)
-                    t->nodes[y * w + x] = field_relax(&stand[y * w + x], &t->nodes[y * w + x], w);
+                for (int x = (y + colour) & 1; x < w; x += 2) {
+                    int i = y * w + x;
+                    nodes[i] = field_relax(&stand[i], nodes[i], &nodes[i], w);
+                }
+    memcpy(t->nodes, nodes, (size_t)n * sizeof *nodes);
 }
 
 static void solve(const struct views *v, struct views_target *t, const uint8_t *grey)

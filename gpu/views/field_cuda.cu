@@ -172,32 +172,40 @@ static __global__ void __launch_bounds__(32 * GATHER_WARPS)
 /* Rows alternate in colour: of the n-th pair of a row one or the other node is red. */
 static __device__ void relax(struct views *v, struct views_target *t)
 {
-    __shared__ float nodes[VIEWS_NODES];
+    __shared__ float room[3 * VIEWS_NODES]; /* a row before, one behind */
+    float *nodes = room + VIEWS_NODES, own[2] = {0.0f, 0.0f};
     int w = v->nodes_w, half = (w + 1) / 2, y = (int)threadIdx.x / half, at[2], in[2];
     struct field_stand s[2];
     if (y >= v->nodes_h)
         return;
+    if ((int)threadIdx.x < w) {
+        nodes[(int)threadIdx.x - w] = 0.0f;
+        nodes[w * v->nodes_h + (int)threadIdx.x] = 0.0f;
+    }
     for (int colour = 0; colour < 2; colour++) {
         int x = 2 * ((int)threadIdx.x % half) + ((y + colour) & 1);
         at[colour] = y * w + x;
         in[colour] = x < w;
         if (in[colour]) {
             s[colour] = field_stand(v, t, x, y);
-            nodes[at[colour]] = t->nodes[at[colour]];
+            own[colour] = t->nodes[at[colour]];
+            nodes[at[colour]] = own[colour];
         }
     }
     __syncthreads();
     for (int i = 0; i < FIELD_SWEEPS; i++) {
-        if (in[0])
-            nodes[at[0]] = field_relax(&s[0], &nodes[at[0]], w);
-        __syncthreads();
-        if (in[1])
-            nodes[at[1]] = field_relax(&s[1], &nodes[at[1]], w);
-        __syncthreads();
+#pragma unroll
+        for (int colour = 0; colour < 2; colour++) {
+            if (in[colour]) {
+                own[colour] = field_relax(&s[colour], own[colour], &nodes[at[colour]], w);
+                nodes[at[colour]] = own[colour];
+            }
+            __syncthreads();
+        }
     }
     for (int colour = 0; colour < 2; colour++)
         if (in[colour])
-            t->nodes[at[colour]] = nodes[at[colour]];
+            t->nodes[at[colour]] = own[colour];
 }
 
 /* The bins are left empty for the next solution. */

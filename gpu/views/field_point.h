@@ -225,19 +225,14 @@ GPU_HD static inline struct field_stand field_stand(const struct views *v,
     return s;
 }
 
-/* (V11) One step of a node towards its neighbours, w nodes a row, and its measurements. */
-GPU_HD static inline float field_relax(const struct field_stand *s, const float *node, int w)
+/* (V11) One step of a node towards its neighbours, w nodes a row, and its measurements. Where there
+ * is no neighbour something finite is read: its tie is 0. */
+GPU_HD static inline float field_relax(const struct field_stand *s, float own, const float *node,
+                                       int w)
 {
-    float sum = s->sum;
-    if (s->left > 0.0f)
-        sum += s->left * node[-1];
-    if (s->right > 0.0f)
-        sum += s->right * node[1];
-    if (s->up > 0.0f)
-        sum += s->up * node[-w];
-    if (s->down > 0.0f)
-        sum += s->down * node[w];
-    return *node + FIELD_OVER * (sum / s->weight - *node);
+    float sum =
+        s->sum + s->left * node[-1] + s->right * node[1] + s->up * node[-w] + s->down * node[w];
+    return own + FIELD_OVER * (sum / s->weight - own);
 }
 
 /* Of round 0, 1, 2: wide first. */

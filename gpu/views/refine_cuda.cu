@@ -19,6 +19,7 @@
 #define LOOK_POINTS 32
 #define LOOK_THREADS 256 /* a warp for each source, and a power of two */
 #define SUM_THREADS 256
+#define BATCH 8          /* points that a lane adds at a time */
 #define SCALES 8         /* keyframes of a block */
 #define STEP_THREADS 512 /* entries of the system and of its right side, at least */
 
@@ -220,41 +221,69 @@ static __global__ void __launch_bounds__(LOOK_THREADS)
         look(v, level, moved);
 }
 
+/* What a sum is made of: arrays of terms, of which some are not read. */
+struct parts {
+    const float *of[4];
+    int n;
+};
+
+/* Terms of BATCH points of a part at a time, so that their loads do not wait for each other; points
+ * behind the last one are read as that, and left out. */
+template <class Add>
+static __device__ float add_batches(const struct parts *p, uint32_t lane, uint32_t n, Add add)
+{
+    float sum = 0.0f;
+    for (uint32_t i = lane; i < n; i += REFINE_PARTS * BATCH) {
+        float t[BATCH][4];
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++) {
+            uint32_t at = i + k * REFINE_PARTS < n ? i + k * REFINE_PARTS : n - 1;
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+                t[k][q] = q < p->n ? p->of[q][at] : 0.0f;
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++)
+            if (i + k * REFINE_PARTS < n)
+                sum = add(sum, t[k]);
+    }
+    return sum;
+}
+
 /* What a part's points add to an entry of the system, of sources s and q. */
 static __device__ float add_pairs(const struct views *v, struct refine_sum at, uint32_t lane)
 {
     int s = at.row / REFINE_POSE, a = at.row % REFINE_POSE;
-    int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE, same = s == q;
-    const float *g = term_at(v, G + a, s, 0), *j = term_at(v, J + c, q, 0);
-    const float *u = term_at(v, U + a, s, 0), *w = term_at(v, V + c, q, 0);
-    float sum = 0.0f;
-#pragma unroll 8
-    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
-        sum = refine_add_pair(sum, same, g[i], j[i], u[i], w[i]);
-    return sum;
+    int q = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
+    const struct parts apart = {{term_at(v, U + a, s, 0), term_at(v, V + c, q, 0), NULL, NULL}, 2};
+    const struct parts same = {
+        {apart.of[0], apart.of[1], term_at(v, G + a, s, 0), term_at(v, J + c, q, 0)}, 4};
+    if (s == q)
+        return add_batches(&same, lane, v->n_points, [](float sum, const float *t) {
+            return refine_add_pair(sum, 1, t[2], t[3], t[0], t[1]);
+        });
+    return add_batches(&apart, lane, v->n_points, [](float sum, const float *t) {
+        return refine_add_pair(sum, 0, 0.0f, 0.0f, t[0], t[1]);
+    });
 }
 
 static __device__ float add_rights(const struct views *v, int row, uint32_t lane)
 {
     int s = row / REFINE_POSE, a = row % REFINE_POSE;
-    const float *g = term_at(v, G + a, s, 0), *r = term_at(v, R, s, 0);
-    const float *w = term_at(v, V + a, s, 0), *gd = v->terms + GD;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
-        sum = refine_add_right(sum, g[i], r[i], w[i], gd[i]);
-    return sum;
+    const struct parts p = {
+        {term_at(v, G + a, s, 0), term_at(v, R, s, 0), term_at(v, V + a, s, 0), v->terms + GD}, 4};
+    return add_batches(&p, lane, v->n_points, [](float sum, const float *t) {
+        return refine_add_right(sum, t[0], t[1], t[2], t[3]);
+    });
 }
 
 static __device__ float add_moments(const struct views *v, int s, int moment, uint32_t lane)
 {
-    const float *weight = term_at(v, WEIGHT, s, 0), *mine = term_at(v, MINE, s, 0);
-    const float *other = term_at(v, OTHER, s, 0);
-    float sum = 0.0f;
-#pragma unroll 8
-    for (uint32_t i = lane; i < v->n_points; i += REFINE_PARTS)
-        sum = refine_add_moment(sum, moment, weight[i], mine[i], other[i]);
-    return sum;
+    const struct parts p = {
+        {term_at(v, WEIGHT, s, 0), term_at(v, MINE, s, 0), term_at(v, OTHER, s, 0), NULL}, 3};
+    return add_batches(&p, lane, v->n_points, [moment](float sum, const float *t) {
+        return refine_add_moment(sum, moment, t[0], t[1], t[2]);
+    });
 }
 
 static __device__ float add_parts(float sum)
@@ -293,18 +322,25 @@ struct shared {
     float apart[VIEWS_SOURCES][REFINE_POSE];
 };
 
-/* The entry of the system that a thread has: column -1 and less: none. The right side is row
- * REFINE_UNKNOWNS. */
+/* The entry of the system that a thread has: column -1: none. The right side is row
+ * REFINE_UNKNOWNS. Threads have column by column, so that warps have less and less to do. */
 static __device__ struct refine_sum entry_of(int t, int n)
 {
-    struct refine_sum at = refine_sum_of(t < REFINE_PAIRS ? t : 0);
-    if (t >= REFINE_PAIRS) {
-        at.row = REFINE_UNKNOWNS;
-        at.column = t - REFINE_PAIRS;
-    }
-    if (at.column >= n || (at.row >= n && at.row < REFINE_UNKNOWNS))
+    struct refine_sum at = {0, 0};
+    while (at.column < n && t >= n + 1 - at.column)
+        t -= n + 1 - at.column++;
+    if (at.column == n)
         at.column = -1;
+    else
+        at.row = at.column + t < n ? at.column + t : REFINE_UNKNOWNS;
     return at;
+}
+
+/* Which sum that is. */
+static __device__ int number_of(struct refine_sum at)
+{
+    return at.row == REFINE_UNKNOWNS ? REFINE_PAIRS + at.column
+                                     : at.row * (at.row + 1) / 2 + at.column;
 }
 
 static __device__ float add_prior(const struct views *v, const struct shared *s,
@@ -366,10 +402,10 @@ static __device__ int move(struct views *v, struct shared *s)
     int t = (int)threadIdx.x, n = v->plan.n_sources;
     struct refine_sum at = entry_of(t, REFINE_POSE * n);
     float own = 0.0f, *x = v->terms + SOLUTION;
-    if (t < n)
-        refine_apart(&v->plan.pose[t], s->apart[t]);
     if (at.column >= 0)
-        own = v->terms[SUMS + (size_t)t];
+        own = v->terms[SUMS + (size_t)number_of(at)];
+    if (t >= STEP_THREADS - n) /* the last ones: they have no entry, or a late one */
+        refine_apart(&v->plan.pose[STEP_THREADS - 1 - t], s->apart[STEP_THREADS - 1 - t]);
     __syncthreads();
     if (at.column >= 0)
         own = add_prior(v, s, at, own);
