@@ -42,6 +42,7 @@ struct tile {
 /* A thread's place: its group, its number there, its upper pixel; its windows' own levels. */
 struct place {
     int group, lane, x, y;
+    int to[SHARE]; /* byte of a patch for each of the pixels that it warps; -1: outside */
     uint32_t low[ROWS], high[ROWS];
 };
 
@@ -105,7 +106,7 @@ static __device__ int warp(const struct tile *t, int source, int at, float inv, 
     *inside = sweep_place(s->K, base[0][at] + s->T.t[0] * inv, base[1][at] + s->T.t[1] * inv,
                           base[2][at] + s->T.t[2] * inv, t->w, t->h, &a, &b);
     g = s->grey + (b >> 6) * t->w + (a >> 6);
-    return sweep_blend(sweep_pair(g), sweep_pair(g + t->w), (int16_t)(a & 63), (int16_t)(b & 63));
+    return sweep_blend_one(g, t->w, a & 63, b & 63);
 }
 
 /* The inverse depths that are tried in step d at a thread's pixels: `guide` is NULL, and they are a
@@ -117,23 +118,31 @@ static __device__ void inverses(float inv[SHARE], const struct tile *t, const st
     for (int k = 0; k < SHARE; k++) {
         int i = me->lane + k * GROUP, x = side_x(t, i), y = side_y(t, i);
         inv[k] = p->first + p->step * (float)d;
-        if (guide && i < SIDE_PIXELS && in_picture(t, x, y))
+        if (guide && me->to[k] >= 0)
             inv[k] = fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d);
     }
 }
 
-/* Outside the picture all levels are 0, and add nothing to a window's sums. */
+/* Outside the picture all levels are 0, and add nothing to a window's sums; they stay so. */
+static __device__ void clear_others(struct tile *t)
+{
+    uint32_t *levels = &t->other[0][0].row[0][0];
+    for (size_t i = threadIdx.x; i < sizeof t->other / sizeof t->own.row[0][0]; i += THREADS)
+        levels[i] = 0;
+    for (size_t i = threadIdx.x; i < sizeof t->inside; i += THREADS)
+        t->inside[0][0][i] = 0;
+}
+
 static __device__ void load_other(struct tile *t, const struct place *me, const float inv[SHARE],
                                   int source, int to)
 {
 #pragma unroll
     for (int k = 0; k < SHARE; k++) {
-        int i = me->lane + k * GROUP, inside = 0, level = 0;
-        if (i >= SIDE_PIXELS)
-            break;
-        if (in_picture(t, side_x(t, i), side_y(t, i)))
-            level = warp(t, source, i, inv[k], &inside);
-        put_level(&t->other[me->group][to], i, level);
+        int i = me->lane + k * GROUP, inside;
+        if (me->to[k] < 0)
+            continue;
+        ((uint8_t *)t->other[me->group][to].row)[me->to[k]] =
+            (uint8_t)warp(t, source, i, inv[k], &inside);
         t->inside[me->group][to][i] = (uint8_t)inside;
     }
 }
@@ -260,6 +269,13 @@ static __device__ struct place place_of(const struct tile *t)
     me.x = me.lane % TILE_W;
     me.y = me.lane / TILE_W * 2;
 #pragma unroll
+    for (int k = 0; k < SHARE; k++) {
+        int i = me.lane + k * GROUP;
+        me.to[k] = i < SIDE_PIXELS && in_picture(t, side_x(t, i), side_y(t, i))
+                       ? i / SIDE_W * (4 * WORDS) + i % SIDE_W
+                       : -1;
+    }
+#pragma unroll
     for (int j = 0; j < ROWS; j++)
         window_row(t->own.row[me.y + j], me.x, &me.low[j], &me.high[j]);
     return me;
@@ -292,6 +308,7 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
     planes = sweep_planes_of(&v->kept[v->plan.swept]);
     load_own(&t, v->grey + views_at(v, v->plan.swept));
     load_bases(&t, &K, n_sources);
+    clear_others(&t);
     __syncthreads();
     me = place_of(&t);
     try_all(&t, &me, &planes, guide, steps, n_sources);

@@ -113,6 +113,13 @@ GPU_HD static inline int sweep_blend(uint16_t pair, uint16_t below, int16_t a, i
     return (int16_t)(top + part + 32) >> 6;
 }
 
+/* (V5) The same from the first of the two pixels, w a row: 32 bits hold all of it, too. */
+GPU_HD static inline int sweep_blend_one(const uint8_t *g, int w, int a, int b)
+{
+    int top = g[0] * 64 + a * (g[1] - g[0]), low = g[w] * 64 + a * (g[w + 1] - g[w]);
+    return (top + (b * 512 * ((low - top) * 2) >> 16) + 32) >> 6;
+}
+
 GPU_HD static inline uint16_t sweep_pair(const uint8_t *g)
 {
     return (uint16_t)(g[0] | g[1] << 8);
