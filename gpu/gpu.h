@@ -36,6 +36,7 @@ extern "C" {
 #define GPU_SIDE_MAX 2048   /* of a network input */
 #define GPU_PATH_CAP 512
 #define GPU_NAME_CAP 64
+#define GPU_BREAKS_OVER UINT32_MAX    /* gpu_frame.breaks of an item that shows nothing */
 #define GPU_TRACKS_SIDE_LEAST 64      /* of the pictures of sessions whose poses come from tracks */
 #define GPU_SENSOR_PIXELS (640 * 512) /* of a depth sensor's picture, at most */
 #define GPU_VOXELS_SIDE_MAX 2048      /* voxels along an axis of a volume, at most */
@@ -465,7 +466,8 @@ struct gpu_frame {
     /* It is the first of its world, and T_wc goes on from that of its source's last frame. */
     int goes_on;
     /* Whose frame it is, and how often its tracking had been lost when it was sent: many views keep
-     * the keyframes of sources apart, and of one from before a loss they use none. */
+     * the keyframes of sources apart, and of one from before a loss they use none. GPU_BREAKS_OVER:
+     * no frame, but the end of its walk; it has a pose where those of frames are tracked, too. */
     uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */
     const uint8_t *mask;      /* host [net_h][net_w], not 0 = is not fused; NULL = all is */

@@ -31,19 +31,20 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
     return 0;
 }
 
-/* Many views need poses, and a map whose points any view finds. */
+/* Many views need a map whose points any view finds. Where poses are learned they are there for
+ * those that ask: most clouds gain by them, one of a path that drifts loses (docs/PERFORMANCE.md).
+ */
 static int choose_views(struct session_options *o, enum session_views asked, bool on_cpu,
                         struct err *err)
 {
-    bool may = o->fusion == SESSION_FUSION_CELLS && o->pose_source == SESSION_POSE_DEVICE &&
-               o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
+    bool may = o->fusion == SESSION_FUSION_CELLS && o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
 
     if ((asked == SESSION_VIEWS_ON || asked == SESSION_VIEWS_REFINED) && !may)
-        return err_at(err, ERR_INPUT, "/views",
-                      "needs fusion cells, depth of the network, and poses that come with the "
-                      "frames");
+        return err_at(err, ERR_INPUT, "/views", "needs fusion cells and depth of the network");
     if (asked == SESSION_VIEWS_DEFAULT && o->views != SESSION_VIEWS_DEFAULT)
-        o->views = !may ? SESSION_VIEWS_OFF : on_cpu ? SESSION_VIEWS_REFINED : SESSION_VIEWS_ON;
+        o->views = !may || o->pose_source == SESSION_POSE_LEARNED ? SESSION_VIEWS_OFF
+                   : on_cpu                                       ? SESSION_VIEWS_REFINED
+                                                                  : SESSION_VIEWS_ON;
     return 0;
 }
 

@@ -67,7 +67,7 @@ struct queue_item *closing_take(struct session *s)
     item->received_us = clock_us();
     item->source = c->source;
     item->submap = k->kept.submap;
-    item->breaks = UINT32_MAX; /* another number than that of any frame: the walk is over */
+    item->breaks = GPU_BREAKS_OVER; /* another number than that of any frame */
     item->rgb = c->blank;
     item->width = item->height = SIDE;
     item->K = (struct intrinsics){SIDE, SIDE, (SIDE - 1) / 2.0f, (SIDE - 1) / 2.0f};

@@ -65,7 +65,8 @@ static void open_job(struct job *job)
     const struct frame *f = &item->frame;
     bool posed = session_setup(job->session)->options.pose_source == SESSION_POSE_DEVICE;
     /* the picture before was another camera's: no motion can be learned from it */
-    bool reshaped = !posed && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
+    bool reshaped =
+        !posed && !job->round && k->kept.shape && k->kept.shape != session_work_picture_shape(item);
 
     /* a submap that was cut off goes on from the one before */
     bool goes_on = k->kept.any && item->cut && item->submap != k->kept.submap &&
@@ -140,10 +141,10 @@ static void finish_job(struct job *job, struct control_ack *ack)
     pose_numbers(ack->pose, &r->T_wc);
 }
 
-/* Keyframes wait only where frames bring poses. */
+/* Keyframes of many views wait. */
 static bool has_rounds(const struct session_options *o)
 {
-    return o->views != SESSION_VIEWS_OFF && o->pose_source == SESSION_POSE_DEVICE;
+    return o->views != SESSION_VIEWS_OFF;
 }
 
 const struct pipeline pipeline_mono = {

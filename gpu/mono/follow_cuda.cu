@@ -15,6 +15,18 @@ static __global__ void guess_kernel(const struct frame_cuda *frames)
         f->s->T_guess = motion_guess(f, f->s);
 }
 
+/* Where the camera is, as far as tracks say. */
+static __global__ void stand_kernel(const struct frame_cuda *frames)
+{
+    const struct frame_cuda *f = &frames[blockIdx.y];
+    struct session_dev *s = f->s;
+    if (!s || !f->path.p || threadIdx.x)
+        return;
+    s->stand.T_wc = s->T_guess;
+    motion_follow(&s->stand.T_wc, &s->tracks, f->path.p);
+    s->stand.begins = motion_begins(&s->tracks);
+}
+
 /* A sensor's depth is metres already. */
 static __global__ void correct_kernel(const struct frame_cuda *frames)
 {
@@ -48,6 +60,8 @@ int follow_cuda(const struct pass_cuda *p, struct err *err)
         rc = track_cuda_run(&b, err);
     if (rc == 0)
         rc = path_cuda_run(&frames->path, sizeof *frames, p->n, p->stream, err);
+    if (rc == 0)
+        rc = scan_launch(SCAN_BEHIND_ANY, stand_kernel, 1, 32, p, err);
     return rc ? rc
               : scan_launch(SCAN_BEHIND_ANY, correct_kernel, scan_blocks(p->pixels_max), SCAN_BLOCK,
                             p, err);

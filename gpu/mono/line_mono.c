@@ -80,7 +80,7 @@ static int check(const struct gpu_item *item, struct err *err)
     if (!f->has_pose && !item->session->config.motion && !item->session->config.tracks)
         return err_set(err, ERR_INPUT,
                        "a frame without a pose in a session without a motion network");
-    if (f->has_pose && item->session->config.tracks)
+    if (f->has_pose && item->session->config.tracks && f->breaks != GPU_BREAKS_OVER)
         return err_set(err, ERR_INPUT, "a frame with a pose in a session whose poses are tracked");
     if (f->submap >= GPU_SUBMAPS_MAX)
         return err_set(err, ERR_INPUT, "a frame of world %u, there are at most %d", f->submap,
@@ -114,7 +114,8 @@ int line_mono_download(struct gpu_item *item, struct err *err)
     (void)err;
     if (f->depth_out)
         memcpy(f->depth_out,
-               s->views && f->has_pose ? s->views->target[VIEWS_FRAME].depth : s->depth,
+               s->views && (f->has_pose || s->path) ? s->views->target[VIEWS_FRAME].depth
+                                                    : s->depth,
                s->n_pixels * sizeof *s->depth);
     return 0;
 }

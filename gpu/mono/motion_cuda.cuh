@@ -34,8 +34,7 @@ static __device__ inline struct camera motion_camera(const struct frame_cuda *f,
     if (f->has_pose) {
         T = f->T_wc;
     } else if (f->path.p) {
-        T = s->T_guess;
-        motion_follow(&T, &s->tracks, f->path.p);
+        T = s->stand.T_wc;
     } else {
         T = motion_guess(f, s);
     }

@@ -117,4 +117,10 @@ GPU_HD static inline void motion_follow(struct rigid *T_wc, struct gpu_tracks *t
         *T_wc = path_T_wc_of(&p->T);
 }
 
+/* (V3) Does nothing connect the frame's pose with the one before it, as far as tracks say? */
+GPU_HD static inline uint32_t motion_begins(const struct gpu_tracks *told)
+{
+    return told->state == GPU_TRACKS_BEGUN || told->state == GPU_TRACKS_LOST;
+}
+
 #endif

@@ -127,7 +127,8 @@ struct session_dev {
     struct track *track;
     struct path *path;
     struct rigid T_guess;     /* what the motion network says */
-    struct gpu_tracks tracks; /* what tracks say */
+    struct gpu_tracks tracks; /* what tracks say ... */
+    struct views_stand stand; /* ... and where the camera is by them */
     struct views *views; /* depth out of many views; NULL: each frame's own is fused as it is */
     struct view view;    /* what the frame fuses: known behind SESSION_CUDA_COVISIBLE */
 
@@ -257,9 +258,10 @@ struct session_cuda {
 static inline void session_cuda_put_views(struct frame_cuda *a, const struct session_cuda *s)
 {
     const struct session_dev *d = &s->host;
-    if (!d->views || !a->has_pose)
+    if (!d->views || !(a->has_pose || d->path))
         return;
     a->views.v = d->views;
+    a->views.stand = a->has_pose ? NULL : &s->dev->stand;
     a->views.frame.rgb = d->rgb;
     a->views.frame.depth = d->depth;
     a->views.frame.T_wc = a->T_wc;
@@ -268,6 +270,7 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.frame.submap = a->submap;
     a->views.frame.breaks = a->breaks;
     a->views.frame.goes_on = a->goes_on;
+    a->views.frame.begins = 0;
 }
 
 /* What it asks of tracks; after session_cuda_put_sensor(). */

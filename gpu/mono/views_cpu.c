@@ -2,17 +2,19 @@
  * views_cpu.c - the view that a frame fuses: its own depth as it is, corrected, or a keyframe that
  * becomes final now
  */
+#include "gpu/mono/motion_point.h"
 #include "gpu/mono/session_cpu.h"
 
 int views_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
     struct gpu_frame *f = gpu_frame_of(item);
-    const struct views_frame now = {s->rgb,    s->depth,  s->camera.T_wc, s->camera.K,
-                                    f->source, f->submap, f->breaks,      f->goes_on != 0};
+    const struct views_frame now = {s->rgb,      s->depth,        s->camera.T_wc,
+                                    s->camera.K, f->source,       f->submap,
+                                    f->breaks,   f->goes_on != 0, motion_begins(&f->result.tracks)};
 
     (void)err;
-    if (!s->views || !f->has_pose) {
+    if (!s->views || !(f->has_pose || s->path)) {
         s->view = (struct view){s->submap, s->camera, s->depth, s->rgb, s->trust, 0, 0};
         return 0;
     }

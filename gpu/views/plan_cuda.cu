@@ -115,10 +115,15 @@ static __device__ void choose_sources(struct views *v, const struct plan_sight *
         v->plan.n_sources = n;
 }
 
-static __device__ void begin(struct views *v, const struct views_frame *f)
+static __device__ void begin(struct views *v, const struct views_job *job)
 {
-    plan_begin(v, f);
-    v->plan.camera = views_camera_make(&f->T_wc, f->K);
+    struct views_frame f = job->frame;
+    if (job->stand) {
+        f.T_wc = job->stand->T_wc;
+        f.begins = job->stand->begins;
+    }
+    plan_begin(v, &f);
+    v->plan.camera = views_camera_make(&f.T_wc, f.K);
 }
 
 /* Every line of what is known of keyframes is read once by all threads: the one that decides would
@@ -149,7 +154,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     fetch_kept(v);
     if (t == 0)
-        begin(v, &job->frame);
+        begin(v, job);
     __syncthreads();
     if (t < VIEWS_GRID)
         plan_quantile(&v->plan, z[FROM_FRAME], t, plan_count(z[FROM_FRAME]));

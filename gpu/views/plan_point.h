@@ -249,7 +249,7 @@ GPU_HD static inline void plan_join(struct views *v, const struct views_frame *f
         memset(s, 0, sizeof *s);
         memset(&v->anchor[v->plan.strand], 0, sizeof *v->anchor);
     }
-    if (!same || (s->submap != f->submap && !f->goes_on) || s->breaks != f->breaks) {
+    if (!same || (s->submap != f->submap && !f->goes_on) || s->breaks != f->breaks || f->begins) {
         s->first = s->n_taken;
         memset(&v->length[v->plan.strand], 0, sizeof *v->length);
     }

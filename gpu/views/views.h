@@ -192,6 +192,13 @@ struct views_frame {
      * the number differs from the source's last frame, a walk begins. */
     uint32_t source, submap, breaks;
     uint32_t goes_on; /* its pose goes on from that frame's, although its world is another one */
+    uint32_t begins;  /* its pose does not, although its world is the same: a walk begins, too */
+};
+
+/* Where a frame stood whose pose is known behind the stages before alone, as of its views_frame. */
+struct views_stand {
+    struct rigid T_wc;
+    uint32_t begins;
 };
 
 /* Pixels of a picture at all of its sizes. */

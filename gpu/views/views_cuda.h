@@ -23,6 +23,7 @@ extern "C" {
 struct views_job {
     struct views *v; /* NULL: this place in the batch is empty, or its session has no views */
     struct views_frame frame;
+    const struct views_stand *stand; /* NULL: as the frame says */
 };
 
 /* Jobs in device memory, `stride` bytes from one to the next. */

@@ -65,7 +65,7 @@ static inline void views_case_draw(struct views_case *c, int i, float scale)
     c->frame.depth = c->depth;
     c->frame.T_wc = T;
     c->frame.K = K;
-    c->frame.source = c->frame.submap = c->frame.breaks = 0;
+    c->frame.source = c->frame.submap = c->frame.breaks = c->frame.goes_on = c->frame.begins = 0;
 }
 
 #endif

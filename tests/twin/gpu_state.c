@@ -40,7 +40,8 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     return r;
 }
 
-/* Initial states: points in cubes of space; depth out of many views as well; poses of tracks. */
+/* Initial states: points in cubes of space; depth out of many views as well; poses of tracks, and
+ * views by them. */
 static char cells, views, tracks;
 static int is_tracked, h = H, n_frames = FRAMES;
 
@@ -53,7 +54,7 @@ static struct gpu_session_config walk_config(void **state)
     c = line_config(W, h);
     if (*state)
         fuse_params_cells(&c.fuse);
-    c.views = *state == &views ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
+    c.views = *state == &views || is_tracked ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
     c.tracks = is_tracked;
     c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;

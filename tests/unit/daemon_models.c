@@ -178,6 +178,7 @@ static void options_are_completed_and_checked(void **state)
     assert_string_equal(o.depth_model, "flat");
     assert_null(motion);
     assert_int_equal(o.up, SESSION_UP_Y); /* a phone's world */
+    assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
     assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
@@ -186,6 +187,14 @@ static void options_are_completed_and_checked(void **state)
     assert_string_equal(o.motion_model, "still");
     assert_int_equal(o.up, SESSION_UP_MINUS_Y); /* the first camera's */
     assert_non_null(motion);
+    assert_int_equal(o.views, SESSION_VIEWS_OFF); /* unless it is asked for */
+    o = fine;
+    o.pose_source = SESSION_POSE_LEARNED;
+    o.views = SESSION_VIEWS_REFINED;
+    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
+                                     false, true, &err),
+                     0);
+    assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = (struct session_options){0}; /* the first picture decides */
     assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
                                      false, true, &err),

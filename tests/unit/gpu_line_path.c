@@ -116,6 +116,46 @@ static void poses_are_refused(void **state)
     line_close(&l);
 }
 
+/* Keyframes of many views stand where tracks say: what they measure is confirmed. Where the path is
+ * lost a walk begins; a round, which has a pose, makes one that waits final. */
+static void a_walk_without_poses_has_views(void **state)
+{
+    struct gpu_session_config c = config(1);
+    struct rigid any = rigid_identity();
+    const struct views *v;
+    struct line l;
+    uint32_t n_confirmed = 0, n_measured = 0;
+    (void)state;
+    c.views = GPU_VIEWS_REFINED;
+    assert_int_equal(line_open(&l, &c), 0);
+    for (int i = 0; i < 20; i++)
+        put(&l, i, 0);
+    v = l.cpu->views;
+    for (uint32_t j = 0; j < v->n_places; j++) {
+        n_measured += v->kept[j].n_measured;
+        n_confirmed += v->kept[j].n_confirmed;
+    }
+    print_message("# %u keyframes, %u final; %u of %u confirmed\n", v->strand[0].n_taken,
+                  v->strand[0].n_final, n_confirmed, n_measured);
+    assert_true(v->strand[0].n_final > 0 && v->strand[0].first == 0);
+    assert_true(3 * n_confirmed > n_measured && n_confirmed > 1000);
+    memset(l.rgb, 90, 3 * (size_t)W * H);
+    assert_int_equal(line_frame(&l, &any), 0);
+    assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_LOST);
+    assert_true(v->strand[0].first > 0);
+    for (int i = 0; v->strand[0].n_final < v->strand[0].n_taken; i++) {
+        struct gpu_item *item = &l.f.item;
+        assert_true(i < 40);
+        line_set_frame(&l, &any);
+        l.f.has_pose = 1;
+        l.f.breaks = GPU_BREAKS_OVER;
+        assert_int_equal(gpu_submit(l.g, &gpu_line_mono, &item, 1, NULL), 0);
+        assert_int_equal(gpu_wait(l.g, &item, 1, NULL), 0);
+        assert_int_equal(l.f.result.tracks.state, GPU_TRACKS_NONE);
+    }
+    line_close(&l);
+}
+
 static uint8_t *save(struct gpu_session *s, size_t *len)
 {
     size_t cap = gpu_session_state_bytes(s);
@@ -278,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_walk_without_poses_is_fused),
         cmocka_unit_test(lost_is_said),
         cmocka_unit_test(poses_are_refused),
+        cmocka_unit_test(a_walk_without_poses_has_views),
         cmocka_unit_test(a_loaded_session_goes_on),
         cmocka_unit_test(states_without_tracks_are_read),
         cmocka_unit_test(strange_states_are_refused),
