@@ -10,7 +10,7 @@
  * views or fusion is judged on many places in minutes. Sessions are closed before they are
  * measured, as the daemon closes them: all of their keyframes are final. POSES=learned: poses of
  * tracks alone, without the motion network; the cloud is moved by the similarity that fits its path
- * best.
+ * best, centres and directions of its cameras.
  *
  * KEEP:    a folder that keeps what the network says of each frame; a second run reads it there
  * final:   AbsRel of keyframes when they become final, of the network there, of the pixels that
@@ -43,6 +43,7 @@
 #define LEAST_FRAMES 2 /* of a cube of the truth */
 #define LEAST_DEPTHS 5 /* of a cube of the average */
 #define FRAMES_MAX 1000
+#define REACH_M 2.0 /* about as far as a camera sees */
 
 struct mean {
     double sum;
@@ -295,7 +296,7 @@ static int close_session(struct bench *b, struct err *err)
                                   .K = v->plan.camera.K,
                                   .has_pose = 1,
                                   .T_wc = v->plan.camera.T_wc,
-                                  .breaks = UINT32_MAX,
+                                  .breaks = GPU_BREAKS_OVER,
                                   .mask = mask};
         struct gpu_item *item = &frame.item;
         if (b->keeps)
@@ -363,19 +364,67 @@ static int session_cloud(struct cloud *c, const struct session_cpu *s, struct er
     return 0;
 }
 
-/* A cloud of learned poses, where the similarity puts it that fits its path to the true one. */
+/* Pairs of places of camera i: `reach` metres to either side of it along each of its axes, in the
+ * path's own metres `scale` times fewer; its centre, if reach is 0. */
+static void add_camera(struct sim3_moments *s, const struct bench *b, int i, double reach,
+                       double scale)
+{
+    const struct rigid *p = &b->way[i], *q = &b->true_way[i];
+
+    for (int k = 0; k < (reach > 0.0 ? 6 : 1); k++) {
+        double side = k < 3 ? reach : -reach, from[3], to[3];
+        for (int j = 0; j < 3; j++) {
+            from[j] = (double)p->t[j] + side / scale * (double)p->r[3 * j + k % 3];
+            to[j] = (double)q->t[j] + side * (double)q->r[3 * j + k % 3];
+        }
+        sim3_moments_add(s, from, to, 1.0);
+    }
+}
+
+/* How much longer the true path is than the path as r turns it. */
+static double scale_of(const struct bench *b, const struct sim3_moments *centres, const double r[9])
+{
+    struct sim3 turn = sim3_identity();
+    double along = 0, all = 0;
+
+    memcpy(turn.r, r, sizeof turn.r);
+    for (int i = 0; i < b->n; i++) {
+        double p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = (double)b->way[i].t[k] - centres->mean_p[k];
+        sim3_apply(p, &turn, p);
+        for (int k = 0; k < 3; k++) {
+            along += p[k] * ((double)b->true_way[i].t[k] - centres->mean_q[k]);
+            all += p[k] * p[k];
+        }
+    }
+    return along > 0.0 ? along / all : 1.0;
+}
+
+/* A cloud of learned poses, where the similarity puts it that fits its path to the true one best:
+ * its scale by the centres of cameras; its turn by what is around them, too, for the centres of a
+ * short path say little of it. */
 static void align(const struct bench *b, struct cloud *c, struct sim3 *m)
 {
-    struct sim3_moments s = {0};
+    struct sim3_moments centres = {0};
 
-    for (int i = 0; i < b->n; i++) {
-        const float *p = b->way[i].t, *q = b->true_way[i].t;
-        const double from[3] = {(double)p[0], (double)p[1], (double)p[2]};
-        const double to[3] = {(double)q[0], (double)q[1], (double)q[2]};
-        sim3_moments_add(&s, from, to, 1.0);
-    }
-    if (sim3_solve(m, &s, true, NULL))
+    for (int i = 0; i < b->n; i++)
+        add_camera(&centres, b, i, 0, 1);
+    if (sim3_solve(m, &centres, true, NULL))
         *m = sim3_identity();
+    for (int round = 0; round < 5; round++) {
+        struct sim3_moments s = {0};
+        double t[3], scale = m->s;
+        for (int i = 0; i < b->n; i++)
+            add_camera(&s, b, i, REACH_M, scale);
+        if (sim3_solve(m, &s, true, NULL))
+            *m = sim3_identity();
+        m->s = scale_of(b, &centres, m->r);
+        memset(m->t, 0, sizeof m->t);
+        sim3_apply(t, m, centres.mean_p);
+        for (int k = 0; k < 3; k++)
+            m->t[k] = centres.mean_q[k] - t[k];
+    }
     for (size_t i = 0; i < c->n; i++) {
         float *at = c->xyz + 3 * i;
         double p[3] = {(double)at[0], (double)at[1], (double)at[2]};
