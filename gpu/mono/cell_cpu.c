@@ -29,7 +29,7 @@ static uint32_t patrol(const struct session_cpu *s, uint32_t pixel)
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->n_slots);
         int here = cell_submap(s->key[slot]) == s->view.submap;
         if (cell_unwanted(&s->place[slot], &s->stat[slot], here, &s->view.camera, s->usable,
-                          s->frame, s->room_short, s->view.settles, &s->base.config.fuse))
+                          &s->view, s->frame, s->room_short, &s->base.config.fuse))
             return slot;
     }
     return POINT_NONE;

@@ -55,8 +55,8 @@ static __device__ inline uint32_t cell_on_patrol(const struct session_dev *s,
     for (uint32_t i = 0; i < CELL_PATROL && s->was.n_slots > 0; i++) {
         uint32_t slot = cell_patrol(s->frame, pixel, i, s->n_pixels, s->was.n_slots);
         int here = cell_submap(s->key[slot]) == s->view.submap;
-        if (cell_unwanted(&s->place[slot], &s->stat[slot], here, own, s->usable, s->frame,
-                          s->room_short, s->view.settles, &s->fuse))
+        if (cell_unwanted(&s->place[slot], &s->stat[slot], here, own, s->usable, &s->view, s->frame,
+                          s->room_short, &s->fuse))
             return slot;
     }
     return POINT_NONE;

@@ -6,12 +6,13 @@
  * an empty table and the smallest pixel that wants a new point wins by a maximum. Where a key
  * stands depends on the order in which keys came; what a look-up finds does not. An entry whose
  * point has gone is stale by its tag and stays until the table is made anew from the living points.
- * Maths:   MATH.md (Q1)-(Q5), (V22)
+ * Maths:   MATH.md (Q1)-(Q5), (V22), (V26)
  */
 #ifndef RECOND_GPU_CELL_POINT_H
 #define RECOND_GPU_CELL_POINT_H
 
 #include "gpu/mono/associate_point.h"
+#include "gpu/mono/view_point.h"
 
 #define CELL_LEVELS 8
 #define CELL_REACH 131072.0f  /* cubes from the origin, each way, along x and z ... */
@@ -19,6 +20,9 @@
 #define CELL_PATROL 4         /* slots that a pixel looks at */
 #define CELL_CREDIT 20        /* observations that votes must outnumber at most */
 #define CELL_BEHIND 0.5f      /* provisional points go this share of a depth behind what settles */
+#define CELL_UNSETTLED 60u    /* frames after which no view to come settles a provisional point */
+#define CELL_APART_REL 0.02f  /* a point so far from what is measured there is another one ... */
+#define CELL_APART_CUBES 1.5f /* ... and so many cubes */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -128,19 +132,49 @@ GPU_HD static inline uint32_t cell_patrol(uint32_t frame, uint32_t pixel, uint32
     return ((uint32_t)(before % n_slots) + i * n_pixels + pixel) % n_slots;
 }
 
-/* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) settles: or
- * does it see what is there instead of a provisional one? (Q4) room_short: or is it stale, in any
- * world? */
+/* (V22) A provisional point that final views of its time should have seen, and did not. */
+GPU_HD static inline int cell_unsettled(const struct point_stat *s, uint32_t frame)
+{
+    return s->provisional && frame - s->last_seen > CELL_UNSETTLED;
+}
+
+/* (V26) Where a pixel is measured, points a little before or behind what it measures are votes
+ * for a surface that is not there. z: the point's depth, D: the pixel's. */
+GPU_HD static inline int cell_apart(float z, float D, const struct fuse_params *p)
+{
+    float apart = fmaxf(CELL_APART_REL * D, CELL_APART_CUBES * p->cell_m);
+    return fabsf(z - D) > apart && z < D * (1.0f + p->carve_rel);
+}
+
+/* Does the view see what is there instead of a point of its world? before: its least distance
+ * from what is seen, as a share of that. */
+GPU_HD static inline int cell_past(const struct camera *c, const float *usable,
+                                   const uint8_t *trust, struct vec3 q, float before,
+                                   const struct fuse_params *p)
+{
+    uint32_t pixel;
+    float z;
+    if (!point_project(c, q, &pixel, &z) || !(usable[pixel] > 0.0f))
+        return 0;
+    return z < usable[pixel] * (1.0f - before) ||
+           (trust && trust[pixel] >= VIEW_TRUST_MEASURED && cell_apart(z, usable[pixel], p));
+}
+
+/* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) If it settles:
+ * or does it see what is there instead of a provisional one, or is that one old? (V26) Does it
+ * measure something else there? (Q4) room_short: or is it stale, in any world? */
 GPU_HD static inline int cell_unwanted(const struct point_place *place,
                                        const struct point_stat *stat, int here,
-                                       const struct camera *c, const float *usable, uint32_t frame,
-                                       int room_short, int settles, const struct fuse_params *p)
+                                       const struct camera *c, const float *usable,
+                                       const struct view *view, uint32_t frame, int room_short,
+                                       const struct fuse_params *p)
 {
-    float z, before = settles && stat->provisional ? -CELL_BEHIND : p->carve_rel;
+    float before = view->settles && stat->provisional ? -CELL_BEHIND : p->carve_rel;
     if (place->tag == 0)
         return 0;
     return (room_short && cell_stale(stat, frame)) ||
-           (here && associate_through(c, usable, point_position(place), before, &z));
+           (here && view->settles && cell_unsettled(stat, frame)) ||
+           (here && cell_past(c, usable, view->trust, point_position(place), before, p));
 }
 
 #endif

@@ -133,6 +133,27 @@ static void votes_count_once_a_frame(void **state)
     assert_true(remove_vote(&s, 9, 0, 0, &p));
 }
 
+/* (V26) */
+static void what_is_measured_votes_against_points_a_little_off(void **state)
+{
+    const struct camera c = {rigid_identity(), rigid_identity(), {10, 10, 0.5f, 0.5f}, 2, 2};
+    const float usable[4] = {2.0f, 2.0f, 2.0f, 2.0f};
+    const uint8_t measured[4] = {192, 192, 192, 192}, filled[4] = {191, 191, 191, 191};
+    const struct view final = {.trust = measured}, other = {.trust = filled};
+    const struct point_stat s = {{0}, 0, 1, 5, 0, 4, 0, POINT_STABLE, 0};
+    const float off[] = {1.85f, 1.95f, 1.97f, 2.03f, 2.05f, 2.19f, 2.21f};
+    const int goes[] = {1, 1, 0, 0, 1, 1, 0};
+    struct fuse_params p;
+    (void)state;
+    fuse_params_cells(&p);
+    for (size_t i = 0; i < sizeof goes / sizeof *goes; i++) {
+        const struct point_place place = {0, 0, off[i], 1};
+        assert_int_equal(cell_unwanted(&place, &s, 1, &c, usable, &final, 6, 0, &p), goes[i]);
+        assert_false(cell_unwanted(&place, &s, 1, &c, usable, &other, 6, 0, &p));
+        assert_false(cell_unwanted(&place, &s, 0, &c, usable, &final, 6, 0, &p));
+    }
+}
+
 /* (V22) */
 static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
 {
@@ -141,17 +162,24 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     const uint8_t rgb[3] = {10, 20, 30};
     struct point_stat s = {{200, 200, 200}, 0.1f, 40, 5, 0, 60, 1, POINT_STABLE, 1};
     struct point_place place = {0, 0, 2.9f, 1};
+    const struct view frame = {0}, settles = {.settles = 1};
     struct fuse_params p;
     (void)state;
     fuse_params_cells(&p);
     /* nothing of it lies before what is seen, but up to half as far behind it goes */
-    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 0, &p));
-    assert_true(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
-    assert_false(cell_unwanted(&place, &s, 0, &c, usable, 6, 0, 1, &p)); /* of another world */
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, &frame, 6, 0, &p));
+    assert_true(cell_unwanted(&place, &s, 1, &c, usable, &settles, 6, 0, &p));
+    assert_false(
+        cell_unwanted(&place, &s, 0, &c, usable, &settles, 6, 0, &p)); /* of another world */
     place.z = 3.1f;
-    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, &settles, 6, 0, &p));
+    /* wherever it is, when all views of its time are there */
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, &settles, 65, 0, &p));
+    assert_true(cell_unwanted(&place, &s, 1, &c, usable, &settles, 66, 0, &p));
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, &frame, 66, 0, &p));
+    assert_false(cell_unwanted(&place, &s, 0, &c, usable, &settles, 66, 0, &p));
     place.z = 1.9f;
-    assert_true(cell_unwanted(&place, &s, 1, &c, usable, 6, 0, 1, &p));
+    assert_true(cell_unwanted(&place, &s, 1, &c, usable, &settles, 6, 0, &p));
     assert_false(remove_vote(&s, 6, 0, 0, &p));
     assert_false(remove_vote(&s, 5, 0, 1, &p)); /* the frame that updated it */
     assert_true(remove_vote(&s, 7, 0, 1, &p));
@@ -167,7 +195,7 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     assert_int_equal(s.state, POINT_STABLE);
     s.provisional = 0;
     place.z = 2.9f;
-    assert_false(cell_unwanted(&place, &s, 1, &c, usable, 9, 0, 1, &p));
+    assert_false(cell_unwanted(&place, &s, 1, &c, usable, &settles, 9, 0, &p));
     assert_false(remove_vote(&s, 9, 0, 1, &p));
     fuse_settle(&s, 1);
     assert_int_equal(s.n_observations, 3);
@@ -285,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_point_is_born_unstable),
         cmocka_unit_test(stability_has_hysteresis),
         cmocka_unit_test(votes_count_once_a_frame),
+        cmocka_unit_test(what_is_measured_votes_against_points_a_little_off),
         cmocka_unit_test(a_provisional_point_begins_anew_or_goes_at_once),
         cmocka_unit_test(only_unstable_points_expire),
         cmocka_unit_test(positions_are_quantised_to_the_nearest_step),
