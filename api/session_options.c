@@ -84,7 +84,7 @@ const struct session_option session_options_table[] = {
     {"views", SESSION_OPTION_WORD, FIELD(views), .words = views, .kinds = MONO,
      .flag = "views", .arg = "SWITCH",
      .help = "Depth out of many views, with their poses as given or refined; else on where frames "
-             "bring poses to points in cubes, and no sensor's depth; refined on processors"},
+             "bring poses to points in cubes, and no sensor's depth, refined"},
     {"ties", SESSION_OPTION_WORD, FIELD(ties), .words = ties, .kinds = MONO,
      .flag = "ties", .arg = "SWITCH",
      .help = "Worlds in which the same place is seen are placed by that, and a pose that jumps "

@@ -56,15 +56,6 @@ static uint64_t setup_bytes(const struct session_setup *setup)
                          o->has_camera ? o->camera_h : 720);
 }
 
-static bool on_processors(struct core *c)
-{
-    struct api_device d = {0};
-
-    if (c->n_workers > 0)
-        worker_get_device(c->workers[0], &d);
-    return strcmp(d.backend, "cpu") == 0;
-}
-
 static int resolve(struct core *c, const struct session_options *options,
                    struct session_setup *setup, struct err *err)
 {
@@ -83,8 +74,7 @@ static int resolve(struct core *c, const struct session_options *options,
                                     .edges = &c->edges,
                                     .last = core_release};
     rc = options_resolve(&setup->options, setup->kind->line, &setup->depth, &setup->motion,
-                         &setup->multiple, &config, c->models, c->store != NULL, on_processors(c),
-                         err);
+                         &setup->multiple, &config, c->models, c->store != NULL, err);
     if (rc)
         return rc;
     setup->memory_bytes = setup_bytes(setup);

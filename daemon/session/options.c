@@ -34,17 +34,15 @@ static int check_journal(const struct session_options *o, bool has_journal, stru
 /* Many views need a map whose points any view finds. Where poses are learned they are there for
  * those that ask: most clouds gain by them, one of a path that drifts loses (docs/PERFORMANCE.md).
  */
-static int choose_views(struct session_options *o, enum session_views asked, bool on_cpu,
-                        struct err *err)
+static int choose_views(struct session_options *o, enum session_views asked, struct err *err)
 {
     bool may = o->fusion == SESSION_FUSION_CELLS && o->depth_source == SESSION_DEPTH_SOURCE_NETWORK;
 
     if ((asked == SESSION_VIEWS_ON || asked == SESSION_VIEWS_REFINED) && !may)
         return err_at(err, ERR_INPUT, "/views", "needs fusion cells and depth of the network");
     if (asked == SESSION_VIEWS_DEFAULT && o->views != SESSION_VIEWS_DEFAULT)
-        o->views = !may || o->pose_source == SESSION_POSE_LEARNED ? SESSION_VIEWS_OFF
-                   : on_cpu                                       ? SESSION_VIEWS_REFINED
-                                                                  : SESSION_VIEWS_ON;
+        o->views = may && o->pose_source != SESSION_POSE_LEARNED ? SESSION_VIEWS_REFINED
+                                                                 : SESSION_VIEWS_OFF;
     return 0;
 }
 
@@ -110,7 +108,7 @@ static int choose_net(struct session_options *o, int multiple, struct err *err)
 int options_resolve(struct session_options *o, const struct gpu_line *line,
                     const struct gpu_model_info **depth, const struct gpu_model_info **motion,
                     int *multiple, const struct config *config, const struct models *models,
-                    bool has_journal, bool on_cpu, struct err *err)
+                    bool has_journal, struct err *err)
 {
     enum session_views views = o->views;
     int rc;
@@ -135,7 +133,7 @@ int options_resolve(struct session_options *o, const struct gpu_line *line,
     if (rc == 0)
         rc = check_journal(o, has_journal, err);
     if (rc == 0)
-        rc = choose_views(o, views, on_cpu, err);
+        rc = choose_views(o, views, err);
     if (rc == 0)
         rc = find_models(o, line, depth, motion, models, err);
     if (rc)

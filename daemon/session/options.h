@@ -13,8 +13,7 @@
  * In/out:  options; nothing is left at "default" but net_w, net_h, which wait for the first picture
  *          if the camera is not known, or if no network runs
  * In:      line: of the session's kind, which says which networks it runs; has_journal: the server
- *          keeps journals; without one sessions have none unless they ask; on_cpu: sessions are
- *          computed by processors
+ *          keeps journals; without one sessions have none unless they ask
  * Out:     *depth, NULL if the line has none; *motion, NULL if poses come with the frames;
  *          *multiple of the networks' sides
  * Returns: 0; ERR_INPUT, ERR_NOT_FOUND, ERR_UNSUPPORTED with where = JSON pointer
@@ -23,7 +22,7 @@ MUST_CHECK int options_resolve(struct session_options *options, const struct gpu
                                const struct gpu_model_info **depth,
                                const struct gpu_model_info **motion, int *multiple,
                                const struct config *config, const struct models *models,
-                               bool has_journal, bool on_cpu, struct err *err);
+                               bool has_journal, struct err *err);
 
 /* The unit vector of the world that points away from the ground; +y where that is not known. */
 struct vec3 options_up(enum session_up up);

@@ -217,7 +217,7 @@ static void a_kind_without_a_network_has_none(void **state)
     config = core_config(r.core);
     o = asked;
     assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
-                                     r.core->models, false, true, &err),
+                                     r.core->models, false, &err),
                      0);
     assert_null(depth);
     assert_null(motion);
@@ -226,7 +226,7 @@ static void a_kind_without_a_network_has_none(void **state)
     o.depth_model[0] = 'x';
     o.pose_source = SESSION_POSE_LEARNED;
     assert_int_equal(options_resolve(&o, &other_line, &depth, &motion, &multiple, &config,
-                                     r.core->models, false, true, &err),
+                                     r.core->models, false, &err),
                      ERR_UNSUPPORTED); /* poses cannot be learned without one */
     assert_string_equal(err.where, "/pose_source");
     open_without(&r, id);

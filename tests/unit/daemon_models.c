@@ -167,9 +167,9 @@ static void options_are_completed_and_checked(void **state)
     (void)state;
     assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                     false, true, &err),
-                     0);
+    assert_int_equal(
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
+        0);
     assert_float_equal(o.step_m, 0.001, 1e-9);
     assert_int_equal(o.keyframes, 5);
     assert_int_equal(o.retention_s, 3600);
@@ -181,9 +181,9 @@ static void options_are_completed_and_checked(void **state)
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                     false, true, &err),
-                     0);
+    assert_int_equal(
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
+        0);
     assert_string_equal(o.motion_model, "still");
     assert_int_equal(o.up, SESSION_UP_MINUS_Y); /* the first camera's */
     assert_non_null(motion);
@@ -191,14 +191,14 @@ static void options_are_completed_and_checked(void **state)
     o = fine;
     o.pose_source = SESSION_POSE_LEARNED;
     o.views = SESSION_VIEWS_REFINED;
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                     false, true, &err),
-                     0);
+    assert_int_equal(
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
+        0);
     assert_int_equal(o.views, SESSION_VIEWS_REFINED);
     o = (struct session_options){0}; /* the first picture decides */
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                     false, true, &err),
-                     0);
+    assert_int_equal(
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err),
+        0);
     assert_true(o.net_w == 0 && o.net_h == 0);
     assert_int_equal(o.journal, SESSION_JOURNAL_OFF); /* the server keeps none */
     assert_int_equal(o.mode, SESSION_LIVE);
@@ -222,12 +222,12 @@ static void wrong_options_say_where(void **state)
     (void)state;
     assert_int_equal(config_load(&config, &action, 2, argv, NULL, NULL), 0);
     assert_int_equal(models_open(&m, dir, "", "", NULL), 0);
-#define WRONG(change, code, pointer)                                                             \
-    o = fine;                                                                                    \
-    change;                                                                                      \
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, \
-                                     false, true, &err),                                         \
-                     code);                                                                      \
+#define WRONG(change, code, pointer)                                                              \
+    o = fine;                                                                                     \
+    change;                                                                                       \
+    assert_int_equal(                                                                             \
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, false, &err), \
+        code);                                                                                    \
     assert_string_equal(err.where, pointer)
     WRONG(o.step_m = 0.5f, ERR_INPUT, "/step_m");
     WRONG(o.step_m = NAN, ERR_INPUT, "/step_m");
@@ -299,16 +299,16 @@ static void journal_and_mode_are_chosen(void **state)
                         NULL};
         assert_int_equal(config_load(&config, &action, cases[i].flag ? 3 : 2, argv, NULL, NULL), 0);
         o = cases[i].asked;
-        assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                         true, true, &err),
-                         0);
+        assert_int_equal(
+            options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
+            0);
         assert_int_equal(o.journal, cases[i].journal);
         assert_int_equal(o.mode, cases[i].mode);
     }
     o = (struct session_options){.journal = SESSION_JOURNAL_OFF, .record = true};
-    assert_int_equal(options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m,
-                                     true, true, &err),
-                     ERR_INPUT);
+    assert_int_equal(
+        options_resolve(&o, &gpu_line_mono, &depth, &motion, &multiple, &config, m, true, &err),
+        ERR_INPUT);
     assert_string_equal(err.where, "/record");
     models_close(&m);
 }
