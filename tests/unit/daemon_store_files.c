@@ -123,7 +123,7 @@ static enum session_fusion fusion_of(const char *id)
 /* The manifest of a version that had neither the options `fusion` and `views` nor a checksum. */
 static void an_old_session_keeps_the_rules_of_its_time(void **state)
 {
-    static const char fusion[] = ",\"fusion\":\"cells\",\"views\":\"on\"";
+    static const char fusion[] = ",\"fusion\":\"cells\",\"views\":\"refined\"";
     char id[API_ID_CAP], other[API_ID_CAP], text[16384], *at;
     FILE *f;
 
