@@ -11,7 +11,7 @@ import joint
 import losses
 import photometric as ph
 import tasks
-from scenes import assets, build, check_scenes, figures, people, render, sample, surfaces, views
+from scenes import assets, build, check_scenes, figures, people, render, sample, surfaces, things, views
 
 W, H = 160, 128
 
@@ -384,6 +384,29 @@ class Plain(unittest.TestCase):
         self.assertTrue((t[:, 2] < 0.8).all())
         d = np.linalg.norm((p - t)[:, :2], axis=1)
         self.assertTrue((d > 0.59).all() and (d < 4.51).all() and d.max() > 3.5 and d.min() < 0.8)
+
+    def test_who_is_at_a_desk_sees_it_near(self):
+        b = build.Builder(self.cat, 4, hard=True)
+        b.size = (6.0, 8.0, 2.6)
+        self.assertIsNone(views.at_desk(b))
+        things.table(b, build.Frame(3, 4), 1.6, 0.8)
+        top, seen = b.tops[0], [views.at_desk(b) for _ in range(400)]
+        p, t = (np.array(v) for v in zip(*seen))
+        self.assertTrue(((p[:, 2] >= 1.05) & (p[:, 2] <= 1.65)).all())
+        beyond = np.abs(p[:, 1] - 4) - 0.5 * top.d
+        self.assertTrue((beyond < 0.81).all() and (beyond < 0).mean() > 0.1)
+        ahead = (t - p)[:, 1] * np.sign(4 - p[:, 1])                    # most look towards the desk, many steeply down
+        self.assertGreater((ahead[beyond > 0] > 0).mean(), 0.9)
+        pitch = np.degrees(np.arctan((t - p)[:, 2]))
+        self.assertTrue(pitch.min() < -70 and pitch.max() > 4 and (pitch < -40).mean() > 0.3)
+
+    def test_halls_have_far_walls(self):
+        far = []
+        for seed in range(30):
+            m = sample.make_scene(self.cat, 40 + seed, 'desks', 2, hard=True).insts['m'].reshape(-1, 3, 4)
+            far.append(m[:, 1, 3].max())
+        self.assertGreater((np.array(far) > 7.0).sum(), 4)
+        self.assertGreater((np.array(far) < 6.7).sum(), 8)
 
     def test_floor_has_a_part_of_its_own(self):
         for seed in range(40):

@@ -436,7 +436,7 @@ def room(b, n_cams, kind=None):
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'walk': 5, 'low': 3, 'near': 2, 'wall': 2, 'sit': 3, 'edge': 3, 'close': b.odds(0, 2),
                              'above': b.odds(0, 2.5), 'blank': b.odds(0, 7 if bare else 2.5),
-                             'stand': b.odds(0, 5)})
+                             'stand': b.odds(0, 5), 'desk': b.odds(0, 4)})
     views.lively(b, n_cams)
     return b.finish(kind, n_cams)
 
@@ -541,17 +541,14 @@ def loose(b, W, L, n):
                     b.mat('fabric'))
 
 
-def desks(b, n_cams):
-    """An office seen from near: desks in a row or a block, crowded with things, rolling camera."""
-    W, L, H = b.u(2.8, 6.0), b.u(2.8, 6.5), b.u(2.4, 3.0)
-    frames, windows = shell(b, W, L, H)
-    x, y = b.u(0.6, 1.4), b.u(1.2, L - 0.8)
-    for k in range(b.r.randint(1, 3)):
+def desk_row(b, W, L, x, y, n, clutter):
+    """At most n desks side by side from x on, their backs at y: others behind them, or a partition."""
+    for _ in range(n):
         w = b.u(1.2, 1.8)
         if x + w > W - 0.2:
             break
         f = Frame(x + w / 2, y, 0, b.r.gauss(0, 0.05))
-        things.office_desk(b, f, w, n_clutter=b.r.randint(8, 30))
+        things.office_desk(b, f, w, n_clutter=b.r.randint(*clutter))
         if b.chance(0.6 + 0.25 * b.lively):             # a second desk back to back, or a partition
             if y + 0.9 < L:
                 things.office_desk(b, f.at(0, 0.02, 0, math.pi), w)
@@ -559,6 +556,27 @@ def desks(b, n_cams):
             b.box(f, (0, 0.03, 0.6), (w, 0.04, b.u(1.0, 1.5)),
                   b.mat('fabric') if b.chance(0.6) else b.plain())
         x += w + (0.0 if b.chance(0.6) else 0.4)
+
+
+def desks(b, n_cams):
+    """An office seen from near: desks in a row or a block, crowded with things, rolling camera. Half of the hard
+    ones stand in a hall with more desks and a far wall, where somebody sits.
+    """
+    hall = b.hard and b.chance(0.55)
+    W, L, H = b.u(2.8, 6.0), b.u(2.8, 6.5), b.u(2.4, 3.0)
+    if hall:
+        W, L, H = b.u(4.5, 9.0), b.u(5.0, 10.0), b.u(2.5, 4.0)
+    frames, windows = shell(b, W, L, H)
+    x, y = b.u(0.6, 1.4), b.u(1.2, L - 0.8)
+    if hall:
+        x, y = b.u(0.6, 0.4 * W), b.u(1.2, 2.8)
+    desk_row(b, W, L, x, y, b.r.randint(1, 3), (8, 30))
+    while hall and y < L - 4.0:
+        y += b.u(2.6, 4.0)
+        desk_row(b, W, L, b.u(0.3, 0.6 * W), y, b.r.randint(1, 2), (2, 12))
+        g = Frame(b.u(0.8, W - 0.8), y - b.u(1.2, 1.6), 0, b.u(0, 6.28))
+        if b.chance(0.5) and b.free_rect(g, -0.4, -0.6, 0.4, 0.5) and people.room_to_sit(b, g):
+            people.sits(b, g)
     for f, length in frames:
         x = b.u(0, 0.6)
         while x < length - 0.5:
@@ -571,6 +589,7 @@ def desks(b, n_cams):
     loose(b, W, L, b.r.randint(0, 4))
     lights(b, W, L, H, windows)
     views.indoor(b, n_cams, {'low': 4, 'near': 6, 'sit': 3, 'walk': 1, 'edge': 1, 'close': b.odds(0, 4),
-                             'above': b.odds(0, 3), 'blank': b.odds(0, 1), 'stand': b.odds(0, 2)})
+                             'above': b.odds(0, 3), 'blank': b.odds(0, 1), 'stand': b.odds(0, 2),
+                             'desk': b.odds(0, 12)})
     views.lively(b, n_cams)
     return b.finish('desks', n_cams)

@@ -14,6 +14,7 @@ from . import build, corridors, interiors, roads
 MAKERS = {'room': interiors.room, 'corridor': corridors.corridor, 'desks': interiors.desks,
           'street': roads.street}
 INDOOR = ('room', 'room', 'room', 'room', 'room', 'corridor', 'corridor', 'desks', 'desks')
+HARD_INDOOR = (*INDOOR, 'desks', 'desks')      # hard scenes are desks more often
 KINDS = (*MAKERS, *interiors.KINDS)
 
 
@@ -26,7 +27,7 @@ def make_scene(cat, seed, kind=None, n_cams=8, free=False, lively=0.0, hard=Fals
     """
     pick = random.Random(seed * 7919 + 13)
     if kind in (None, 'indoor'):
-        kind = 'street' if kind is None and pick.random() < 0.25 else pick.choice(INDOOR)
+        kind = 'street' if kind is None and pick.random() < 0.25 else pick.choice(HARD_INDOOR if hard else INDOOR)
     for k in range(20):
         b = build.Builder(cat, seed + k * 1_000_000_007, free, lively, hard)
         try:

@@ -96,9 +96,10 @@ def clutter(b, s, n, kinds=('box', 'paper', 'vessel', 'pack')):
         x, y = b.u(-0.47, 0.47) * s.w, b.u(-0.47, 0.47) * s.d
         k = b.pick(kinds)
         if k == 'paper':
-            w = b.u(0.1, 0.32)
+            # sheets have one size mostly (A4), which tells scale
+            w, long = (0.21, 1.414) if b.hard and b.chance(0.6) else (b.u(0.1, 0.32), b.u(1.2, 1.5))
             tex, a = b.picture('paper', 'cover', 'photo_picture', 'paper', 'poster')
-            b.quad(s.frame, (x, y, b.u(0.0015, 0.004)), w, w * b.u(1.2, 1.5), tex, yaw=b.u(0, 6.28),
+            b.quad(s.frame, (x, y, b.u(0.0015, 0.004)), w, w * long, tex, yaw=b.u(0, 6.28),
                    tilt=-math.pi / 2)
             continue
         if any(abs(x - p) + abs(y - q) < 0.13 for p, q in taken):

@@ -157,20 +157,24 @@ def close(b):
     return (t[0] + d * math.cos(up) * math.cos(a), t[1] + d * math.cos(up) * math.sin(a), t[2] + d * math.sin(up)), t
 
 
+def spot(b, tops, things, watched):
+    """A point to look down on: on a top (share `tops`), one of `watched` (share `things`), or on the floor."""
+    W, L, _ = b.size
+    k = b.r.random()
+    if k < tops and b.tops:
+        s = b.pick(b.tops)
+        q = s.frame.at(b.u(-0.55, 0.55) * s.w, b.u(-0.55, 0.55) * s.d)
+        return q.x, q.y, q.z
+    if k < tops + things and watched:
+        return b.pick(watched)
+    return b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), 0.0
+
+
 def above(b):
     """Position and target that look steeply down on a top, a person or the floor, from 0.4 to 2 m over it."""
-    W, L, H = b.size
-    k = b.r.random()
-    if k < 0.45 and b.tops:
-        s = b.pick(b.tops)
-        q = s.frame.at(b.u(-0.6, 0.6) * s.w, b.u(-0.6, 0.6) * s.d)
-        t = (q.x, q.y, q.z)
-    elif k < 0.75 and b.stars:
-        t = b.pick(b.stars)
-    else:
-        t = (b.u(0.2, W - 0.2), b.u(0.2, L - 0.2), 0.0)
+    t = spot(b, 0.45, 0.3, b.stars)
     a, d = b.u(0, 6.28), b.u(0.05, 0.9)
-    z = min(H - 0.15, max(t[2] + b.u(0.4, 1.4), b.u(1.0, 2.2)))
+    z = min(b.size[2] - 0.15, max(t[2] + b.u(0.4, 1.4), b.u(1.0, 2.2)))
     return (t[0] + d * math.cos(a), t[1] + d * math.sin(a), z), t
 
 
@@ -194,22 +198,27 @@ def stand(b):
     """Position and target of one who stands or walks and looks down on tables, things and the floor from eye height,
     0.6 to 4.5 m away.
     """
-    W, L, H = b.size
-    k = b.r.random()
-    if k < 0.45 and b.tops:
-        s = b.pick(b.tops)
-        q = s.frame.at(b.u(-0.5, 0.5) * s.w, b.u(-0.5, 0.5) * s.d)
-        t = (q.x, q.y, q.z)
-    elif k < 0.7 and b.targets:
-        t = b.pick(b.targets)
-    else:
-        t = (b.u(0.1, 0.9) * W, b.u(0.1, 0.9) * L, 0.0)
+    t = spot(b, 0.45, 0.25, b.targets)
     a, d = b.u(0, 6.28), math.exp(b.u(math.log(0.6), math.log(4.5)))
-    return (t[0] + d * math.cos(a), t[1] + d * math.sin(a), min(H - 0.2, b.u(1.4, 1.9))), t
+    return (t[0] + d * math.cos(a), t[1] + d * math.sin(a), min(b.size[2] - 0.2, b.u(1.4, 1.9))), t
+
+
+def at_desk(b):
+    """Position and target of one who sits or stands at a desk or table: eyes 1.05 to 1.65 m high, from over the top
+    to 0.8 m before either long edge. They look down on it as steeply as 75 degrees, across it, or past it.
+    """
+    if not b.tops:
+        return None
+    s, side = b.pick(b.tops), b.pick((-1, 1))
+    q = s.frame.at(b.u(-0.6, 0.6) * s.w, side * (0.5 * s.d + b.u(-0.5 * s.d, 0.8)))
+    p = (q.x, q.y, min(b.size[2] - 0.2, b.u(1.05, 1.65)))
+    a = s.frame.yaw - side * math.pi / 2 + b.r.gauss(0, 0.7)
+    return p, (p[0] + math.cos(a), p[1] + math.sin(a), p[2] + math.tan(b.u(-1.3, 0.15)))
 
 
 # modes that choose what they look at, however near
-AIMED = {'close': close, 'above': above, 'blank': blank, 'stand': stand}
+AIMED = {'close': close, 'above': above, 'blank': blank, 'stand': stand, 'desk': at_desk}
+TILTED = ('stand', 'desk')      # of these modes, more pictures of hard scenes are rolled by up to 45 degrees
 
 
 def indoor(b, n, modes):
@@ -259,7 +268,8 @@ def indoor(b, n, modes):
         if mode not in AIMED and b.chance(0.85) and (not (0 < q[0] < W and 0 < q[1] < L and q[2] > 0)
                                or (mode != 'near' and b.inside_solid(q, 0.0))):
             continue
-        add(b, p, tgt, roll(b.r), f)
+        tilted = b.hard and b.chance(0.4 if mode in TILTED else 0.12)
+        add(b, p, tgt, b.u(-0.78, 0.78) if tilted else roll(b.r), f)
     if not b.cams:
         add(b, (W / 2, L / 2, H * 0.8), (W, L, 0.5))
 
