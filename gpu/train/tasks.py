@@ -148,6 +148,7 @@ def cut_out(x0, x1, m0, m1, K, size):
 class Depth(Task):
     name, nets, parts = 'depth', ('depth',), ('log error', 'shape', 'level')
     level_weight = 0.3
+    local_weight = 0.0      # of losses.local_loss
 
     def buffers(self, W, H, device):
         n = self.n_pictures()
@@ -169,7 +170,7 @@ class Depth(Task):
 
     def loss(self, nets, buf):
         pred = nets['depth'](buf['image']).float()
-        return losses.depth_loss(pred, buf['depth'], buf['focal'], self.level_weight)
+        return losses.depth_loss(pred, buf['depth'], buf['focal'], self.level_weight, self.local_weight)
 
 
 class Motion(Task):

@@ -102,6 +102,28 @@ class Losses(unittest.TestCase):
         self.assertAlmostEqual(off.item(), 0.2 * (0.6 + 0.3), places=4)
         self.assertAlmostEqual(parts[2].item(), 0.2, places=4)
 
+    def test_local_loss_asks_for_shape_alone(self):
+        y, x = torch.meshgrid(torch.arange(96.0), torch.arange(128.0), indexing='ij')
+        z = 1 / (0.4 + 0.001 * x - 0.0005 * y)[None, None]              # a slanted wall, and a box before its middle
+        z[..., 30:60, 40:90] = 1.2
+        one = torch.ones_like(z)
+        self.assertGreater(losses.unbroken(z).mean().item(), 0.85)
+        self.assertEqual(losses.unbroken(z)[..., 30:60, 39:41].max().item(), 0.0)
+        nothing = losses.local_loss(torch.full_like(z, 0.2), one, z).item()
+        bent = losses.local_loss((0.03 * torch.cos(x / 128 * 2 * math.pi))[None, None], one, z).item()
+        rough = losses.local_loss((0.01 * torch.cos(x / 4))[None, None], one, z).item()
+        self.assertLess(nothing, 1e-5)
+        self.assertGreater(bent, 0.004)
+        self.assertGreater(rough, 0.001)
+        edges = 0.5 * (1 - losses.unbroken(z))                          # wrong at the steps alone
+        self.assertLess(losses.local_loss(edges, one, z).item(), 1e-5)
+        e = torch.zeros_like(z, requires_grad=True)
+        losses.local_loss(e, 0 * one, z).backward()                     # nothing to ask
+        self.assertEqual(e.grad.abs().max().item(), 0.0)
+        v, fx = torch.log(z), torch.tensor([200.0])
+        plain, more = (losses.depth_loss(v + 0.01 * torch.cos(x / 4), z, fx, 0.3, w)[0].item() for w in (0.0, 2.0))
+        self.assertAlmostEqual(more - plain, 2 * rough, places=4)
+
     def test_motion_loss(self):
         t = g.to_vector(motions(16, 5, 0.05))
         self.assertLess(losses.motion_loss(t, t)[0].item(), 1e-4)

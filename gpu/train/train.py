@@ -102,6 +102,8 @@ def arguments(argv=None):
     a.add_argument('--hard', type=float, help='share of hard scenes (default: the task says)')
     a.add_argument('--style', type=float, default=0.0,
                    help='share of pictures with other light, half of it with other texture (task depth)')
+    a.add_argument('--shape', type=float, default=0.0,
+                   help='weight of what surfaces are bent or turned by, whatever their distance (task depth)')
     a.add_argument('--samples', type=int, choices=(1, 2), default=2, help='per pixel side, when drawing')
     a.add_argument('--device', choices=('cuda', 'cpu'), default='cuda' if torch.cuda.is_available() else 'cpu')
     a.add_argument('--tiny', action='store_true', help='64x64 pictures, 2 scenes: does it run?')
@@ -160,6 +162,7 @@ class Run:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         self.renderer = render.Renderer(arrays, a.device)
         self.task.shapes, self.task.style = self.task.shapes[:a.shapes], a.style
+        self.task.local_weight = a.shape
         self.task.n_scenes = a.scenes or self.task.n_scenes
         if a.tiny:
             self.task.shapes, self.task.n_scenes = [(64, 64, 1.0, 0.5)], 2
