@@ -317,11 +317,11 @@ bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## 
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
-EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda% gpu/base/jpeg_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c gpu/recognise/recogniser_cuda.c
+EMULATED     := $(filter-out gpu/net/net_cuda% gpu/base/fault_cuda%,$(call rooms,gpu,*.cu)) $(wildcard gpu/base/memory_cuda.c) tests/support/fusion_cuda.cu tests/support/views_rig_cuda.cu tests/support/track_rig_cuda.cu tests/support/recognise_rig_cuda.cu tests/support/jpeg_rig_cuda.cu gpu/views/views_cuda.c gpu/track/track_cuda.c gpu/recognise/recognise_cuda.c gpu/recognise/recogniser_cuda.c
 EMULATED_OBJ := $(patsubst %,$(O)/emulate/%.o,$(EMULATED) tests/emulate/emulate.cc tests/emulate/emulate_graph.cc)
 # the whole back end but its networks, which takes the place of the library's "none"
 EMULATED_OPS := $(patsubst %,$(O)/emulate/%.o,gpu/base/backend_cuda.c gpu/base/wait_cuda.c gpu/base/graph_cuda.c gpu/base/line_cuda.c gpu/base/nvml_cuda.c $(wildcard gpu/*/line_*_cuda.c) tests/emulate/emulate_none.c)
-EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise)
+EMULATED_RUN := $(addprefix $(O)/emulate/,gpu_line gpu_stages gpu_state gpu_track gpu_views gpu_sensor gpu_recognise gpu_jpeg)
 EMULATE_CXX   = g++ -std=c++17 -O2 -g -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -Itests/emulate -I. -MMD -MP
 check-emulated: ## the twin tests of fusion where there is no GPU: kernels run on the host
 	@$(MAKE) --no-print-directory $(JOBS) CUDA=0 run-emulated

@@ -15,15 +15,19 @@
 #define BATCHES 2                /* calls under way */
 #define SLOTS 4                  /* of a batch: pictures of one call */
 #define PIXELS_MAX (4096 * 2304) /* a slot keeps room for the largest picture it had */
+#define PITCH_UNIT 256           /* rows of planes begin at multiples of it, in bytes */
 
 /* nvJPEG's own numbers and structures */
 #define BACKEND_HARDWARE 3
-#define OUTPUT_RGBI 5 /* interleaved, in the first plane */
-#define PLANES 4
+#define OUTPUT_YUV 1 /* planes as they are coded */
+#define COLOURS_444 0
+#define COLOURS_422 1
+#define COLOURS_420 2
+#define PLANES_MAX 4
 
 struct image {
-    unsigned char *plane[PLANES];
-    size_t pitch[PLANES];
+    unsigned char *plane[PLANES_MAX];
+    size_t pitch[PLANES_MAX];
 };
 
 typedef int get_fn(void *ctx, void **piece, size_t bytes, cudaStream_t stream);
@@ -43,8 +47,8 @@ struct source {
 
 /* Where one picture of a call is made. */
 struct slot {
-    uint8_t *full, *small; /* as the engine makes it, and shrunk */
-    size_t full_bytes, small_bytes;
+    uint8_t *planes, *rgb; /* as the engine makes it, and as it goes to the host */
+    size_t planes_bytes, rgb_bytes;
 };
 
 /* An engine batch: one call on its way. */
@@ -60,6 +64,7 @@ struct engine_batch {
 struct request {
     struct request *next;
     const struct gpu_jpeg *jpeg;
+    struct jpeg_planes picture; /* its planes lie in the slot that it is made in */
     int divisor, rc;
     bool taken, done;
     struct err *err;
@@ -71,6 +76,8 @@ struct jpeg_cuda {
                   void **handle);
     int (*destroy)(void *handle);
     int (*hardware)(void *handle, unsigned *engines, unsigned *cores_each);
+    int (*info)(void *handle, const unsigned char *data, size_t len, int *components, int *colours,
+                int widths[PLANES_MAX], int heights[PLANES_MAX]);
     int (*state_create)(void *handle, void **state);
     int (*state_destroy)(void *state);
     int (*prepare)(void *handle, void *state, int n, int threads, int format);
@@ -121,12 +128,13 @@ static int load(struct jpeg_cuda *j)
     *(void **)&j->create = dlsym(j->library, "nvjpegCreateExV2");
     *(void **)&j->destroy = dlsym(j->library, "nvjpegDestroy");
     *(void **)&j->hardware = dlsym(j->library, "nvjpegGetHardwareDecoderInfo");
+    *(void **)&j->info = dlsym(j->library, "nvjpegGetImageInfo");
     *(void **)&j->state_create = dlsym(j->library, "nvjpegJpegStateCreate");
     *(void **)&j->state_destroy = dlsym(j->library, "nvjpegJpegStateDestroy");
     *(void **)&j->prepare = dlsym(j->library, "nvjpegDecodeBatchedInitialize");
     *(void **)&j->decode = dlsym(j->library, "nvjpegDecodeBatched");
-    return j->create && j->destroy && j->hardware && j->state_create && j->state_destroy &&
-                   j->prepare && j->decode
+    return j->create && j->destroy && j->hardware && j->info && j->state_create &&
+                   j->state_destroy && j->prepare && j->decode
                ? 0
                : -1;
 }
@@ -138,7 +146,7 @@ static int open_batch(struct jpeg_cuda *j, struct engine_batch *b, struct err *e
 
     for (int n = 1; n <= j->n_slots; n++)
         if (j->state_create(j->handle, &b->states[n - 1]) ||
-            j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI))
+            j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_YUV))
             return -1;
     CU_TRY(cudaStreamCreateWithFlags(&b->stream, cudaStreamNonBlocking));
     CU_TRY(cudaEventCreateWithFlags(&b->done, event));
@@ -194,8 +202,8 @@ static void close_batch(struct jpeg_cuda *j, struct engine_batch *b)
     for (int i = 0; i < SLOTS; i++) {
         if (b->states[i])
             (void)j->state_destroy(b->states[i]);
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].full);
-        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].small);
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].planes);
+        memory_cuda_put(j->memory, MEMORY_CUDA_DEVICE, b->slots[i].rgb);
     }
     if (b->stream)
         (void)cudaStreamDestroy(b->stream);
@@ -244,19 +252,39 @@ static int room_for(struct jpeg_cuda *j, uint8_t **place, size_t *room, size_t b
     return rc;
 }
 
-static size_t small_bytes(const struct request *r)
+static size_t rgb_bytes(const struct request *r)
 {
     return (size_t)r->jpeg->w * (size_t)r->jpeg->h * 3;
 }
 
-static int make_room(struct jpeg_cuda *j, struct slot *s, const struct request *r, struct err *err)
+static size_t plane_bytes(const struct jpeg_planes *p, int i)
 {
-    size_t bytes = (size_t)r->jpeg->width * (size_t)r->jpeg->height * 3;
-    int rc = room_for(j, &s->full, &s->full_bytes, bytes, err);
+    return p->pitch[i] * (size_t)jpeg_extent(p->height, i ? p->halved_y : 0);
+}
 
-    if (rc == 0 && r->divisor > 1)
-        rc = room_for(j, &s->small, &s->small_bytes, small_bytes(r), err);
-    return rc;
+/* Where the engine puts a picture's planes, and where the kernel finds them. */
+static int make_room(struct jpeg_cuda *j, struct slot *s, struct request *r, struct image *image,
+                     struct err *err)
+{
+    struct jpeg_planes *p = &r->picture;
+    size_t bytes = 0, at = 0;
+    int rc;
+
+    for (int i = 0; i < JPEG_PLANES; i++)
+        bytes += plane_bytes(p, i);
+    rc = room_for(j, &s->planes, &s->planes_bytes, bytes, err);
+    if (rc == 0)
+        rc = room_for(j, &s->rgb, &s->rgb_bytes, rgb_bytes(r), err);
+    if (rc)
+        return rc;
+    *image = (struct image){{0}, {0}};
+    for (int i = 0; i < JPEG_PLANES; i++) {
+        image->plane[i] = s->planes + at;
+        image->pitch[i] = p->pitch[i];
+        p->plane[i] = image->plane[i];
+        at += plane_bytes(p, i);
+    }
+    return 0;
 }
 
 /* What a picture is divided by to have this size, 0 = no such number. */
@@ -265,6 +293,33 @@ static int divisor(const struct gpu_jpeg *p)
     for (int n = 1; n <= 8; n *= 2)
         if ((p->width + n - 1) / n == p->w && (p->height + n - 1) / n == p->h)
             return n;
+    return 0;
+}
+
+/*
+ * Reads what planes a picture has. nvJPEG must see the sizes that the caller saw in its headers,
+ * because the slot gets room by these. ERR_UNSUPPORTED: planes that (I0) does not speak of.
+ */
+static int look(struct jpeg_cuda *j, struct request *r, struct err *err)
+{
+    const struct gpu_jpeg *p = r->jpeg;
+    int components = 0, colours = -1, w[PLANES_MAX] = {0}, h[PLANES_MAX] = {0};
+    int status = j->info(j->handle, p->data, p->len, &components, &colours, w, h);
+    int halved_x = colours == COLOURS_422 || colours == COLOURS_420;
+    int halved_y = colours == COLOURS_420, same = 1;
+
+    r->picture = (struct jpeg_planes){
+        .width = p->width, .height = p->height, .halved_x = halved_x, .halved_y = halved_y};
+    for (int i = 0; i < JPEG_PLANES; i++) {
+        int columns = jpeg_extent(p->width, i ? halved_x : 0);
+
+        same &= w[i] == columns && h[i] == jpeg_extent(p->height, i ? halved_y : 0);
+        r->picture.pitch[i] = ((size_t)columns + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
+    }
+    if (status || components != JPEG_PLANES || !same || (!halved_x && colours != COLOURS_444))
+        return err_set(err, ERR_UNSUPPORTED,
+                       "nvJPEG says %d: %d planes, colours of kind %d, %d x %d", status, components,
+                       colours, w[0], h[0]);
     return 0;
 }
 
@@ -280,19 +335,18 @@ static int engines_make(struct jpeg_cuda *j, struct engine_batch *b,
     for (int i = 0; i < n; i++) {
         const struct gpu_jpeg *p = requests[i]->jpeg;
 
-        rc = make_room(j, &b->slots[i], requests[i], err);
+        rc = make_room(j, &b->slots[i], requests[i], &images[i], err);
         if (rc)
             return rc;
         data[i] = p->data;
         len[i] = p->len;
-        images[i] = (struct image){{b->slots[i].full}, {(size_t)p->width * 3}};
     }
     status = j->decode(j->handle, b->states[n - 1], data, len, images, b->stream);
     if (status == 0)
         return 0;
     /* the call may have enqueued work before it failed; the state is prepared anew behind that */
     CU_TRY(cudaStreamSynchronize(b->stream));
-    (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_RGBI);
+    (void)j->prepare(j->handle, b->states[n - 1], n, 1, OUTPUT_YUV);
     return err_set(err, ERR_UNSUPPORTED, "the card's JPEG engines say %d", status);
 out:
     return rc;
@@ -307,16 +361,12 @@ static int decode(struct jpeg_cuda *j, struct engine_batch *b, struct request *c
         return rc;
     for (int i = 0; i < n; i++) {
         const struct request *r = requests[i];
-        const struct gpu_jpeg *p = r->jpeg;
-        struct slot *s = &b->slots[i];
-        const uint8_t *made = r->divisor > 1 ? s->small : s->full;
+        uint8_t *rgb = b->slots[i].rgb;
 
-        if (r->divisor > 1)
-            rc = jpeg_cuda_shrink(s->small, s->full, p->width, p->height, r->divisor, b->stream,
-                                  err);
+        rc = jpeg_cuda_rgb(rgb, &r->picture, r->divisor, b->stream, err);
         if (rc)
             return rc;
-        CU_TRY(cudaMemcpyAsync(p->rgb, made, small_bytes(r), cudaMemcpyDeviceToHost, b->stream));
+        CU_TRY(cudaMemcpyAsync(r->jpeg->rgb, rgb, rgb_bytes(r), cudaMemcpyDeviceToHost, b->stream));
     }
     CU_TRY(cudaEventRecord(b->done, b->stream));
     CU_TRY(cudaEventSynchronize(b->done));
@@ -394,9 +444,13 @@ int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *p, struct err *
     struct request request = {.jpeg = p, .divisor = divisor(p), .err = err};
     int rc;
 
-    if (!j || request.divisor == 0 || (int64_t)p->width * p->height > PIXELS_MAX)
+    if (!j || request.divisor == 0 || p->width < JPEG_WIDTH_MIN ||
+        (int64_t)p->width * p->height > PIXELS_MAX)
         return err_set(err, ERR_UNSUPPORTED, "%d x %d to %d x %d is not for the card's engines",
                        p->width, p->height, p->w, p->h);
+    rc = look(j, &request, err);
+    if (rc)
+        return rc;
     CU_TRY(cudaSetDevice(j->device));
     have_done(j, &request);
     rc = request.rc;

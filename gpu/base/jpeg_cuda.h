@@ -2,18 +2,21 @@
  * jpeg_cuda.h - JPEG on the card's own engines, through NVIDIA's nvJPEG, which is looked for at run
  * time (internal to gpu/ and its tests)
  *
- * The engines decode 720p in half a millisecond and need neither multiprocessors nor the host. The
- * picture is shrunk on the device to the size that was asked for, so that no more goes to the host
- * than libjpeg-turbo would have made there. The pictures of one call are decoded side by side,
- * calls one after the other. So a thread that finds an engine batch free also serves the requests
- * that came meanwhile: a picture alone waits for no other, and among many four share a call. With
- * two batches one call is prepared while the other is decoded.
+ * The engines decode 720p in half a millisecond and need neither multiprocessors nor the host. They
+ * hand out planes as they are coded, and a kernel makes RGB of them as libjpeg-turbo does: nvJPEG's
+ * own RGB repeats colour samples where libjpeg-turbo interpolates. The same kernel shrinks to the
+ * size that was asked for, so no more goes to the host than libjpeg-turbo would have made there.
+ * The pictures of one call are decoded side by side, calls one after the other. So a thread that
+ * finds an engine batch free also serves the requests that came meanwhile: a picture alone waits
+ * for no other, and among many four share a call. With two batches one call is prepared while the
+ * other is decoded.
  * Threads: any
  */
 #ifndef RECOND_GPU_JPEG_CUDA_H
 #define RECOND_GPU_JPEG_CUDA_H
 
 #include "gpu/gpu.h"
+#include "gpu/base/jpeg_point.h"
 #include "gpu/base/memory_cuda.h"
 
 #include <cuda_runtime.h>
@@ -34,12 +37,13 @@ int jpeg_cuda_engines(const struct jpeg_cuda *j);
 MUST_CHECK int jpeg_cuda_decode(struct jpeg_cuda *j, const struct gpu_jpeg *jpeg, struct err *err);
 
 /*
- * jpeg_cuda_shrink - picture [height][width][3] to out [ceil(height/n)][ceil(width/n)][3], both on
- * the device; n of 1 ... 8
+ * jpeg_cuda_rgb - planes, on the device, to a picture at 1/n of their size; n of 1, 2, 4, 8
+ * Out:     out [ceil(height/n)][ceil(width/n)][3], device memory
+ * Runs:    enqueues on stream, does not wait
  * Maths:   (I0) of MATH.md, jpeg_point.h
  */
-MUST_CHECK int jpeg_cuda_shrink(uint8_t *out, const uint8_t *picture, int width, int height, int n,
-                                cudaStream_t stream, struct err *err);
+MUST_CHECK int jpeg_cuda_rgb(uint8_t *out, const struct jpeg_planes *picture, int n,
+                             cudaStream_t stream, struct err *err);
 
 #ifdef __cplusplus
 }
