@@ -9,13 +9,15 @@
 #ifndef RECOND_GPU_VIEWS_FINE_POINT_H
 #define RECOND_GPU_VIEWS_FINE_POINT_H
 
+#include "gpu/views/contrast_point.h"
 #include "gpu/views/field_point.h"
 #include "gpu/views/sweep_point.h"
 
-#define FINE_STEPS 9    /* depths that are tried, the guide's own in the middle */
-#define FINE_STEP 0.02f /* of inverse depth, from one to the next */
-#define FINE_LEAST_OF 2 /* at least one first measurement in so many is confirmed */
-#define FINE_VARIANCE 4 /* a window varies by 1 / this, in squared levels, at least */
+#define FINE_STEPS 9     /* depths that are tried, the guide's own in the middle */
+#define FINE_STEP 0.02f  /* of inverse depth, from one to the next */
+#define FINE_LEAST_OF 2  /* at least one first measurement in so many is confirmed */
+#define FINE_PEAK 3277   /* a measurement: its score is at least this, 0.4 ... */
+#define FINE_VARIANCE 20 /* ... and the window varies by this, in squared contrasts */
 
 /* (V23) By one thread, when the first measurements are compared: is the keyframe swept in fine
  * steps? Where poses do not agree with the pictures that would measure the guide alone. */
@@ -62,6 +64,14 @@ GPU_HD static inline float fine_guide(const struct views *v, const float *nodes,
                : 0.0f;
 }
 
+/* (V25) Sources are compared by their contrasts. */
+GPU_HD static inline struct sweep_source fine_source_of(const struct views *v, int i)
+{
+    struct sweep_source s = sweep_source_of(v, i);
+    s.grey = contrast_of(v, i);
+    return s;
+}
+
 /* (V25) The inverse depth that is tried at a pixel in step k. */
 GPU_HD static inline float fine_inverse(float guide, int k)
 {
@@ -76,8 +86,8 @@ GPU_HD static inline uint16_t fine_measure(float guide, const int16_t *scores,
     float off;
     for (int d = 1; d < FINE_STEPS; d++)
         best = scores[d] > scores[best] ? d : best;
-    if (!(guide > 0.0f) || best == 0 || best == FINE_STEPS - 1 || scores[best] < SWEEP_PEAK ||
-        (k->n * k->aa - k->a * k->a) * FINE_VARIANCE < k->n * k->n ||
+    if (!(guide > 0.0f) || best == 0 || best == FINE_STEPS - 1 || scores[best] < FINE_PEAK ||
+        k->n * k->aa - k->a * k->a < FINE_VARIANCE * k->n * k->n ||
         scores[best - 1] == SWEEP_NONE || scores[best + 1] == SWEEP_NONE)
         return 0;
     off = sweep_parabola(scores[best - 1], scores[best], scores[best + 1]);

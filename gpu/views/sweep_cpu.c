@@ -292,6 +292,7 @@ static void finish(int16_t *restrict scores, const int16_t *first, const int16_t
 struct sweep {
     struct sweep_planes planes;
     const float *guide; /* [h][w] depth, NULL: there is none */
+    const uint8_t *own; /* [h][w] the keyframe's levels, or its contrasts */
     int steps;
     struct sweep_source sources[VIEWS_SOURCES];
 };
@@ -384,7 +385,7 @@ static void run(struct views *v, struct sweep *s)
     struct views_kept *kept = &v->kept[v->plan.swept];
 
     for (int i = 0; i < v->plan.n_sources; i++) {
-        s->sources[i] = sweep_source_of(v, i);
+        s->sources[i] = s->guide ? fine_source_of(v, i) : sweep_source_of(v, i);
         turn_across(b, i, &s->sources[i], &kept->camera.K);
     }
     for (int top = 0; top < v->h; top += BAND) {
@@ -392,7 +393,7 @@ static void run(struct views *v, struct sweep *s)
         b->last = least(top + BAND, v->h);
         b->top = most(top - VIEWS_RADIUS, 0);
         b->bottom = least(b->last + VIEWS_RADIUS, v->h);
-        sum_own(b, v->grey + views_at(v, v->plan.swept));
+        sum_own(b, s->own);
         score_steps(b, v, s);
         for (int y = b->first; y < b->last; y++)
             for (int x = 0; x < b->w; x += BLOCK)
@@ -409,12 +410,15 @@ void sweep_cpu(struct views *v)
     if (v->plan.swept < 0 || v->plan.n_sources == 0)
         return;
     s.planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    s.own = v->grey + views_at(v, v->plan.swept);
     run(v, &s);
 }
 
 void sweep_fine_cpu(struct views *v)
 {
-    struct sweep s = {.guide = v->target[VIEWS_FINAL].depth, .steps = FINE_STEPS};
+    struct sweep s = {.guide = v->target[VIEWS_FINAL].depth,
+                      .own = contrast_of(v, VIEWS_SOURCES),
+                      .steps = FINE_STEPS};
 
     run(v, &s);
 }

@@ -302,11 +302,11 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
         t.h = v->h;
     }
     if (i < n_sources)
-        t.sources[i] = sweep_source_of(v, i);
+        t.sources[i] = guide ? fine_source_of(v, i) : sweep_source_of(v, i);
     __syncthreads();
     K = v->kept[v->plan.swept].camera.K;
     planes = sweep_planes_of(&v->kept[v->plan.swept]);
-    load_own(&t, v->grey + views_at(v, v->plan.swept));
+    load_own(&t, guide ? contrast_of(v, VIEWS_SOURCES) : v->grey + views_at(v, v->plan.swept));
     load_bases(&t, &K, n_sources);
     clear_others(&t);
     __syncthreads();

@@ -30,7 +30,7 @@ struct sweep_planes {
 struct sweep_source {
     struct rigid T;
     struct intrinsics K;
-    const uint8_t *grey;
+    const uint8_t *grey; /* [h][w] levels, or contrasts */
 };
 
 /* Sums over a window of n pixels. */

@@ -173,6 +173,7 @@ struct views {
     uint8_t *grey_now;          /* [h][w] */
     struct sweep_band *band;    /* CPU alone: what its sweep works with */
     int cell;                   /* pixels a side of a cell that one point is chosen from */
+    uint8_t *contrast;          /* [VIEWS_SOURCES + 1][h][w] of sources, then the keyframe */
     uint16_t *pyramid;          /* blurred pictures at three sizes: sources, then the keyframe */
     struct views_point *points; /* [VIEWS_POINTS] */
     uint32_t n_points, scales[VIEWS_SCALES];
@@ -230,6 +231,7 @@ void field_cpu(struct views *v, const struct views_frame *f);
 /* What fine_cpu() is made of; the guide is target[VIEWS_FINAL].depth, until that is drawn. */
 void agree_own_cpu(struct views *v); /* the swept keyframe's measurements alone */
 void field_guide_cpu(struct views *v);
+void contrast_cpu(struct views *v);
 void sweep_fine_cpu(struct views *v);
 
 #ifdef __cplusplus

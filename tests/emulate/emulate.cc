@@ -176,6 +176,10 @@ void emulate_launch(dim3 grid, dim3 block, emulate_thread_fn *thread, void *kern
         fprintf(stderr, "emulate: a block of %u threads\n", block.x);
         exit(3);
     }
+    if (grid.z > 1 || block.y > 1 || block.z > 1) {
+        fprintf(stderr, "emulate: a grid has two dimensions, a block one\n");
+        exit(3);
+    }
     all.thread = thread;
     all.kernel = kernel;
     all.n = block.x;

@@ -1,0 +1,88 @@
+/*
+ * contrast_point.h - pictures for the fine sweep: how far a pixel's level is from those around it,
+ * by how much these differ
+ *
+ * A window of the sweep that has an edge in it is matched by the edge, and what is beside the edge
+ * gets its depth. Against its own few neighbours a pixel of a faint pattern counts as much as one
+ * of the edge.
+ * Maths:   MATH.md (V25)
+ */
+#ifndef RECOND_GPU_VIEWS_CONTRAST_POINT_H
+#define RECOND_GPU_VIEWS_CONTRAST_POINT_H
+
+#include "gpu/views/views_point.h"
+
+#define CONTRAST_RADIUS 2
+#define CONTRAST_ONE 8      /* a level, in units of contrast_level() */
+#define CONTRAST_GAIN 48.0f /* of one standard deviation ... */
+#define CONTRAST_FLOOR 1    /* ... and so many levels, the pictures' own noise */
+#define CONTRAST_MIDDLE 128.0f
+
+/* Sums over a pixel's neighbours and itself. */
+struct contrast_sums {
+    uint32_t n, a, aa;
+};
+
+/* Where picture i lies: of source i, behind them the swept keyframe's. */
+GPU_HD static inline uint8_t *contrast_of(const struct views *v, int picture)
+{
+    return v->contrast + (size_t)picture * v->n_pixels;
+}
+
+/* Its colours, [h][w][3]. */
+GPU_HD static inline const uint8_t *contrast_rgb(const struct views *v, int picture)
+{
+    int place = picture == VIEWS_SOURCES ? v->plan.swept : v->plan.source[picture];
+    return v->rgb + 3 * views_at(v, place);
+}
+
+GPU_HD static inline int contrast_is_there(const struct views *v, int picture)
+{
+    return picture == VIEWS_SOURCES || picture < v->plan.n_sources;
+}
+
+/* A pixel's level in eighths: sums of 25 squares, times 25, stay below 2^32. */
+GPU_HD static inline uint32_t contrast_level(const uint8_t *rgb)
+{
+    return (77u * rgb[0] + 150u * rgb[1] + 29u * rgb[2]) >> 5;
+}
+
+GPU_HD static inline void contrast_add(struct contrast_sums *s, uint32_t level)
+{
+    s->n++;
+    s->a += level;
+    s->aa += level * level;
+}
+
+/* (V25) level: the pixel's own. */
+GPU_HD static inline uint8_t contrast_value(const struct contrast_sums *s, uint32_t level)
+{
+    float off = (float)(int32_t)(s->n * level - s->a);
+    float spread = sqrtf((float)(s->n * s->aa - s->a * s->a));
+    float value = CONTRAST_MIDDLE +
+                  CONTRAST_GAIN * off / (spread + (float)(s->n * CONTRAST_FLOOR * CONTRAST_ONE));
+    return (uint8_t)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value + 0.5f);
+}
+
+GPU_HD static inline int contrast_first(int at)
+{
+    return at > CONTRAST_RADIUS ? at - CONTRAST_RADIUS : 0;
+}
+
+GPU_HD static inline int contrast_last(int at, int n)
+{
+    return at + CONTRAST_RADIUS < n ? at + CONTRAST_RADIUS : n - 1;
+}
+
+/* (V25) Pixel (x, y) of a picture of w x h. */
+GPU_HD static inline uint8_t contrast_at(const uint8_t *rgb, int w, int h, int x, int y)
+{
+    struct contrast_sums s = {0, 0, 0};
+    int left = contrast_first(x), right = contrast_last(x, w), last = contrast_last(y, h);
+    for (int j = contrast_first(y); j <= last; j++)
+        for (int i = left; i <= right; i++)
+            contrast_add(&s, contrast_level(rgb + 3 * ((size_t)j * (size_t)w + (size_t)i)));
+    return contrast_value(&s, contrast_level(rgb + 3 * ((size_t)y * (size_t)w + (size_t)x)));
+}
+
+#endif

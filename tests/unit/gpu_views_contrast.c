@@ -1,0 +1,124 @@
+/*
+ * gpu_views_contrast - contrasts of a picture: 128 where it is plain, the same for a faint pattern
+ * as for a strong one and under any light, and within a byte for every picture
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/views/contrast_point.h"
+
+#define W 13
+#define H 9
+
+static void fill(uint8_t rgb[3 * W * H], const int level[W * H], int times, int plus)
+{
+    for (int i = 0; i < 3 * W * H; i++)
+        rgb[i] = (uint8_t)(level[i / 3] * times + plus);
+}
+
+static void all(uint8_t to[W * H], const uint8_t *rgb)
+{
+    for (int i = 0; i < W * H; i++)
+        to[i] = contrast_at(rgb, W, H, i % W, i / W);
+}
+
+/* A wave of half a period every three pixels, between 0 and 4 levels. */
+static void make_wave(int level[W * H])
+{
+    for (int i = 0; i < W * H; i++)
+        level[i] = (i % W / 3 + i / W / 3) % 2 * 4;
+}
+
+static void plain_is_128(void **state)
+{
+    uint8_t rgb[3 * W * H], made[W * H];
+
+    (void)state;
+    for (int level = 0; level < 256; level += 51) {
+        memset(rgb, level, sizeof rgb);
+        all(made, rgb);
+        for (int i = 0; i < W * H; i++)
+            assert_int_equal(made[i], 128);
+    }
+}
+
+static void light_changes_nothing(void **state)
+{
+    uint8_t rgb[3 * W * H], dark[W * H], bright[W * H];
+    int level[W * H];
+
+    (void)state;
+    make_wave(level);
+    fill(rgb, level, 3, 10);
+    all(dark, rgb);
+    fill(rgb, level, 3, 180);
+    all(bright, rgb);
+    assert_memory_equal(dark, bright, sizeof dark);
+}
+
+/* Ten times as strong a pattern: contrasts grow by what the floor of one level had taken. */
+static void faint_counts_as_strong(void **state)
+{
+    uint8_t rgb[3 * W * H], faint[W * H], strong[W * H];
+    int level[W * H];
+    double sums[2] = {0, 0};
+
+    (void)state;
+    make_wave(level);
+    fill(rgb, level, 1, 100);
+    all(faint, rgb);
+    fill(rgb, level, 10, 100);
+    all(strong, rgb);
+    for (int i = 0; i < W * H; i++) {
+        sums[0] += abs(faint[i] - 128);
+        sums[1] += abs(strong[i] - 128);
+        assert_true((faint[i] - 128) * (strong[i] - 128) >= 0);
+    }
+    print_message("# strong over faint: %.3f\n", sums[1] / sums[0]);
+    assert_true(sums[1] < 1.6 * sums[0] && sums[1] > sums[0]);
+}
+
+/* The value in double, of the same levels. */
+static void as_the_formula_says(void **state)
+{
+    uint8_t rgb[3 * W * H], made[W * H];
+
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        srand((unsigned)round);
+        for (int i = 0; i < 3 * W * H; i++)
+            rgb[i] = round == 0 ? (uint8_t)(rand() % 2 * 255) : (uint8_t)(rand() % (5 * round));
+        all(made, rgb);
+        for (int i = 0; i < W * H; i++) {
+            double n = 0, a = 0, aa = 0, own = contrast_level(rgb + 3 * i), want;
+            for (int k = 0; k < W * H; k++)
+                if (abs(k % W - i % W) <= 2 && abs(k / W - i / W) <= 2) {
+                    double level = contrast_level(rgb + 3 * k);
+                    n++;
+                    a += level;
+                    aa += level * level;
+                }
+            want = 128 + 48 * (own - a / n) / (sqrt(aa / n - a / n * a / n) + 8);
+            want = want < 0 ? 0 : want > 255 ? 255 : want;
+            assert_true(fabs(made[i] - want) <= 0.51);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_is_128),
+        cmocka_unit_test(light_changes_nothing),
+        cmocka_unit_test(faint_counts_as_strong),
+        cmocka_unit_test(as_the_formula_says),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
