@@ -5,6 +5,8 @@
 /* (E1), and the median of what is left. */
 static void take_depth(struct session_cpu *s)
 {
+    const struct fuse_params *p = &s->base.config.fuse;
+    const float edge_rel = view_edge_rel(s->view.is_of_views, s->w, p);
     uint32_t below = 0;
     int bin = 0;
 
@@ -13,8 +15,7 @@ static void take_depth(struct session_cpu *s)
     s->median_depth_m = 0.0f;
     for (int y = 0; y < s->h; y++)
         for (int x = 0; x < s->w; x++) {
-            float z = associate_depth(s->view.depth, s->view.trust, x, y, s->w, s->h,
-                                      &s->base.config.fuse);
+            float z = associate_depth(s->view.depth, s->view.trust, x, y, s->w, s->h, edge_rel, p);
             s->usable[(size_t)y * s->w + x] = z;
             if (z > 0.0f) {
                 s->bins[associate_bin(z)]++;

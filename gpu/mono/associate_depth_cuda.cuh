@@ -21,6 +21,7 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
     const struct views *v = f->views.v;
     const float *depth = v ? view_of_views(v, s->rgb, f->submap).depth : s->depth;
     const uint8_t *trust = v ? view_of_views(v, s->rgb, f->submap).trust : s->trust;
+    float edge_rel = view_edge_rel(v != NULL, s->w, &s->fuse);
     uint32_t pixel = block * BLOCK + threadIdx.x;
 
     if (block * BLOCK >= s->n_pixels)
@@ -30,7 +31,7 @@ static __device__ inline void associate_usable(const struct frame_cuda *f, uint3
     __syncthreads();
     if (pixel < s->n_pixels) {
         float z = associate_depth(depth, trust, (int)(pixel % (uint32_t)s->w),
-                                  (int)(pixel / (uint32_t)s->w), s->w, s->h, &s->fuse);
+                                  (int)(pixel / (uint32_t)s->w), s->w, s->h, edge_rel, &s->fuse);
         s->usable[pixel] = z;
         if (v && f->depth_out)
             f->depth_out[pixel] = v->target[VIEWS_FRAME].depth[pixel];

@@ -28,16 +28,17 @@ GPU_HD static inline int associate_step(float z, float neighbour, float edge_rel
  * become points that hang in the air).
  */
 GPU_HD static inline float associate_depth(const float *depth, const uint8_t *trust, int x, int y,
-                                           int w, int h, const struct fuse_params *p)
+                                           int w, int h, float edge_rel,
+                                           const struct fuse_params *p)
 {
     const float *d = depth + (size_t)y * w + x;
     float z = *d;
     if (!(z >= p->min_depth_m && z <= p->max_depth_m) || (trust && trust[(size_t)y * w + x] == 0))
         return 0.0f;
-    if (p->edge_rel > 0.0f && ((x > 0 && associate_step(z, d[-1], p->edge_rel)) ||
-                               (x + 1 < w && associate_step(z, d[1], p->edge_rel)) ||
-                               (y > 0 && associate_step(z, d[-w], p->edge_rel)) ||
-                               (y + 1 < h && associate_step(z, d[w], p->edge_rel))))
+    if (edge_rel > 0.0f && ((x > 0 && associate_step(z, d[-1], edge_rel)) ||
+                            (x + 1 < w && associate_step(z, d[1], edge_rel)) ||
+                            (y > 0 && associate_step(z, d[-w], edge_rel)) ||
+                            (y + 1 < h && associate_step(z, d[w], edge_rel))))
         return 0.0f;
     return z;
 }

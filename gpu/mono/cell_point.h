@@ -6,7 +6,7 @@
  * an empty table and the smallest pixel that wants a new point wins by a maximum. Where a key
  * stands depends on the order in which keys came; what a look-up finds does not. An entry whose
  * point has gone is stale by its tag and stays until the table is made anew from the living points.
- * Maths:   MATH.md (Q1)-(Q5), (V22), (V26)
+ * Maths:   MATH.md (Q1)-(Q5), (V22), (V26), (V27)
  */
 #ifndef RECOND_GPU_CELL_POINT_H
 #define RECOND_GPU_CELL_POINT_H
@@ -23,6 +23,9 @@
 #define CELL_UNSETTLED 60u    /* frames after which no view to come settles a provisional point */
 #define CELL_APART_REL 0.02f  /* a point so far from what is measured there is another one ... */
 #define CELL_APART_CUBES 1.5f /* ... and so many cubes */
+#define CELL_DRAWN_REL 0.05f  /* the same, where a frame has what keyframes measured */
+#define CELL_DRAWN_CUBES 2.0f
+#define CELL_SURE_REL 0.04f /* votes against points farther from what is measured count for more */
 
 struct cell_entry {
     uint64_t key;  /* 0 = empty */
@@ -138,12 +141,16 @@ GPU_HD static inline int cell_unsettled(const struct point_stat *s, uint32_t fra
     return s->provisional && frame - s->last_seen > CELL_UNSETTLED;
 }
 
-/* (V26) Where a pixel is measured, points a little before or behind what it measures are votes
- * for a surface that is not there. z: the point's depth, D: the pixel's. */
-GPU_HD static inline int cell_apart(float z, float D, const struct fuse_params *p)
+/* (V26) Where a pixel is measured, or keyframes' measurements are drawn into a frame, points a
+ * little before or behind that are votes for a surface that is not there. z: the point's depth,
+ * D: the pixel's. */
+GPU_HD static inline int cell_apart(float z, float D, int trust, const struct fuse_params *p)
 {
-    float apart = fmaxf(CELL_APART_REL * D, CELL_APART_CUBES * p->cell_m);
-    return fabsf(z - D) > apart && z < D * (1.0f + p->carve_rel);
+    int measured = trust >= VIEW_TRUST_MEASURED;
+    int drawn = trust >= FIELD_TRUST_FRAME && trust < VIEW_TRUST_FINAL;
+    float apart = measured ? fmaxf(CELL_APART_REL * D, CELL_APART_CUBES * p->cell_m)
+                           : fmaxf(CELL_DRAWN_REL * D, CELL_DRAWN_CUBES * p->cell_m);
+    return (measured || drawn) && fabsf(z - D) > apart && z < D * (1.0f + p->carve_rel);
 }
 
 /* Does the view see what is there instead of a point of its world? before: its least distance
@@ -157,7 +164,20 @@ GPU_HD static inline int cell_past(const struct camera *c, const float *usable,
     if (!point_project(c, q, &pixel, &z) || !(usable[pixel] > 0.0f))
         return 0;
     return z < usable[pixel] * (1.0f - before) ||
-           (trust && trust[pixel] >= VIEW_TRUST_MEASURED && cell_apart(z, usable[pixel], p));
+           (trust && cell_apart(z, usable[pixel], trust[pixel], p));
+}
+
+/* (V27) What a vote of the view against the point at q counts for: as an observation would, where
+ * what is measured lies far from it. */
+GPU_HD static inline int cell_vote(const struct view *view, const float *usable, struct vec3 q)
+{
+    uint32_t pixel;
+    float z;
+    if (!view->trust || !point_project(&view->camera, q, &pixel, &z) || !(usable[pixel] > 0.0f) ||
+        view->trust[pixel] < VIEW_TRUST_MEASURED ||
+        fabsf(z - usable[pixel]) <= CELL_SURE_REL * usable[pixel])
+        return 1;
+    return VIEW_EVIDENCE_MEASURED;
 }
 
 /* (Q2) Does the frame see through the point of a slot, which is of its world? (V22) If it settles:

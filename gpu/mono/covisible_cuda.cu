@@ -128,7 +128,7 @@ static __device__ void note_tally(struct session_dev *s)
 /* By one thread: what the frame fuses. */
 static __device__ struct view view_of(const struct frame_cuda *f, const struct camera *camera)
 {
-    struct view view = {f->submap, *camera, f->s->depth, f->s->rgb, f->s->trust, 0, 0};
+    struct view view = {f->submap, *camera, f->s->depth, f->s->rgb, f->s->trust, 0, 0, 0};
     return f->views.v ? view_of_views(f->views.v, f->s->rgb, f->submap) : view;
 }
 

@@ -11,6 +11,12 @@ static void free_slot(struct session_cpu *s, uint32_t slot)
     s->n_points--;
 }
 
+/* (V27) What a vote against a point counts for. */
+static int weight(const struct session_cpu *s, uint32_t slot)
+{
+    return s->table ? cell_vote(&s->view, s->usable, point_position(&s->place[slot])) : 1;
+}
+
 /* (R2) A point's vote is that of the first pixel that sees through it; points go in the order of
  * those. */
 static void carve(struct session_cpu *s)
@@ -19,7 +25,7 @@ static void carve(struct session_cpu *s)
     for (uint32_t pixel = 0; pixel < s->n_pixels; pixel++) {
         uint32_t slot = s->through[pixel];
         if (slot == POINT_NONE || s->stat[slot].state == POINT_FREE ||
-            !remove_vote(&s->stat[slot], s->frame, s->room_short, s->view.settles,
+            !remove_vote(&s->stat[slot], s->frame, s->room_short, s->view.settles, weight(s, slot),
                          &s->base.config.fuse))
             continue;
         s->carved[s->n_carved++] = slot;

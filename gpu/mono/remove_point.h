@@ -1,7 +1,7 @@
 /*
  * remove_point.h - when a point goes
  *
- * Maths:   MATH.md (R1), (R2), (Q3), (Q4), (V22) <- m3dmr-cuda 2022, Algorithm 5
+ * Maths:   MATH.md (R1), (R2), (Q3), (Q4), (V22), (V27) <- m3dmr-cuda 2022, Algorithm 5
  */
 #ifndef RECOND_GPU_REMOVE_POINT_H
 #define RECOND_GPU_REMOVE_POINT_H
@@ -26,17 +26,18 @@ GPU_HD static inline int remove_limit(const struct point_stat *s, const struct f
 }
 
 /* (R2) A vote of this frame; it counts once a frame, and not if the frame also updated the point.
- * (Q4) room_short: a stale point goes with its first vote. (V22) settles: so does a provisional
- * one. Returns 1 if the point goes. */
+ * (V27) weight: it counts for so many. (Q4) room_short: a stale point goes with its first vote.
+ * (V22) settles: so does a provisional one. Returns 1 if the point goes. */
 GPU_HD static inline int remove_vote(struct point_stat *s, uint32_t frame, int room_short,
-                                     int settles, const struct fuse_params *p)
+                                     int settles, int weight, const struct fuse_params *p)
 {
+    int votes = s->votes + weight;
     if (s->last_seen == frame || s->vote_frame == frame)
         return 0;
     s->vote_frame = frame;
     if ((room_short && cell_stale(s, frame)) || (settles && s->provisional))
         return 1;
-    s->votes++;
+    s->votes = (uint8_t)(votes < 255 ? votes : 255);
     return s->votes >= remove_limit(s, p);
 }
 

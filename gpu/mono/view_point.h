@@ -2,7 +2,7 @@
  * view_point.h - what a frame fuses: its own depth or, where many views are used, either that depth
  * corrected or a keyframe in its final form
  *
- * Maths:   MATH.md (V13), (V22)
+ * Maths:   MATH.md (V13), (V22), (V27)
  */
 #ifndef RECOND_GPU_VIEW_POINT_H
 #define RECOND_GPU_VIEW_POINT_H
@@ -14,6 +14,7 @@
 #define VIEW_TRUST_MEASURED 192 /* ... measured by views that agree */
 #define VIEW_EVIDENCE_FINAL 2   /* observations that such a pixel counts for; others are one */
 #define VIEW_EVIDENCE_MEASURED 3
+#define VIEW_EDGE 11.52f /* 4.5 % a pixel, where a picture is 256 pixels wide */
 
 struct view {
     uint32_t submap; /* the world that the camera stands in */
@@ -23,6 +24,7 @@ struct view {
     const uint8_t *trust; /* [h][w]; NULL = every pixel is one observation */
     int guesses;          /* where nothing was measured, its points are provisional ... */
     int settles;          /* ... until a view that measurements carry says what is there */
+    int is_of_views;      /* many views have made it */
 };
 
 /* (V13) How many observations pixel i of a view counts for. */
@@ -32,6 +34,13 @@ GPU_HD static inline int view_evidence(const struct view *view, uint32_t i)
     return trust >= VIEW_TRUST_MEASURED ? VIEW_EVIDENCE_MEASURED
            : trust >= VIEW_TRUST_FINAL  ? VIEW_EVIDENCE_FINAL
                                         : 1;
+}
+
+/* (V27) The step between neighbours at which neither is fused (E1), w pixels a row. */
+GPU_HD static inline float view_edge_rel(int is_of_views, int w, const struct fuse_params *p)
+{
+    float most = VIEW_EDGE / (float)w;
+    return is_of_views && most < p->edge_rel ? most : p->edge_rel;
 }
 
 /* (V22) Is what pixel i says provisional? */
@@ -57,6 +66,7 @@ GPU_HD static inline struct view view_of_views(const struct views *v, const uint
     view.trust = v->target[target].trust;
     view.guesses = final < 0;
     view.settles = final >= 0 && field_is_carried(v, &v->target[target]);
+    view.is_of_views = 1;
     view.rgb = final >= 0 ? v->rgb + 3 * (size_t) final * v->n_pixels : rgb_now;
     return view;
 }

@@ -15,7 +15,7 @@ int views_cpu_run(struct gpu_item *item, struct err *err)
 
     (void)err;
     if (!s->views || !(f->has_pose || s->path)) {
-        s->view = (struct view){s->submap, s->camera, s->depth, s->rgb, s->trust, 0, 0};
+        s->view = (struct view){s->submap, s->camera, s->depth, s->rgb, s->trust, 0, 0, 0};
         return 0;
     }
     plan_cpu(s->views, &now);

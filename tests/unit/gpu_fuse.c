@@ -124,13 +124,18 @@ static void votes_count_once_a_frame(void **state)
     fuse_params_default(&p);
     p.carve_votes = 3;
     /* the frame that updated it cannot see through it */
-    assert_false(remove_vote(&s, 5, 0, 0, &p));
+    assert_false(remove_vote(&s, 5, 0, 0, 1, &p));
     assert_int_equal(s.votes, 0);
-    assert_false(remove_vote(&s, 6, 0, 0, &p));
-    assert_false(remove_vote(&s, 6, 0, 0, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, 1, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, 1, &p));
     assert_int_equal(s.votes, 1);
-    assert_false(remove_vote(&s, 7, 0, 0, &p));
-    assert_true(remove_vote(&s, 9, 0, 0, &p));
+    assert_false(remove_vote(&s, 7, 0, 0, 1, &p));
+    assert_true(remove_vote(&s, 9, 0, 0, 1, &p));
+    s.votes = 0;
+    assert_true(remove_vote(&s, 10, 0, 0, 3, &p)); /* it may count for more */
+    p.carve_votes = 255;
+    s.votes = 253;
+    assert_true(remove_vote(&s, 11, 0, 0, 3, &p)); /* the count does not begin anew */
 }
 
 /* (V26) */
@@ -139,19 +144,41 @@ static void what_is_measured_votes_against_points_a_little_off(void **state)
     const struct camera c = {rigid_identity(), rigid_identity(), {10, 10, 0.5f, 0.5f}, 2, 2};
     const float usable[4] = {2.0f, 2.0f, 2.0f, 2.0f};
     const uint8_t measured[4] = {192, 192, 192, 192}, filled[4] = {191, 191, 191, 191};
-    const struct view final = {.trust = measured}, other = {.trust = filled};
+    const uint8_t drawn[4] = {48, 48, 48, 48};
+    const struct view final = {.trust = measured, .camera = c};
+    const struct view frame = {.trust = drawn, .camera = c};
+    const struct view other = {.trust = filled, .camera = c}, plain = {.camera = c};
     const struct point_stat s = {{0}, 0, 1, 5, 0, 4, 0, POINT_STABLE, 0};
     const float off[] = {1.85f, 1.95f, 1.97f, 2.03f, 2.05f, 2.19f, 2.21f};
-    const int goes[] = {1, 1, 0, 0, 1, 1, 0};
+    const int goes[] = {1, 1, 0, 0, 1, 1, 0}, by_drawn[] = {1, 0, 0, 0, 0, 1, 0};
+    const int counts[] = {3, 1, 1, 1, 1, 3, 3};
     struct fuse_params p;
     (void)state;
     fuse_params_cells(&p);
     for (size_t i = 0; i < sizeof goes / sizeof *goes; i++) {
         const struct point_place place = {0, 0, off[i], 1};
         assert_int_equal(cell_unwanted(&place, &s, 1, &c, usable, &final, 6, 0, &p), goes[i]);
+        assert_int_equal(cell_unwanted(&place, &s, 1, &c, usable, &frame, 6, 0, &p), by_drawn[i]);
         assert_false(cell_unwanted(&place, &s, 1, &c, usable, &other, 6, 0, &p));
         assert_false(cell_unwanted(&place, &s, 0, &c, usable, &final, 6, 0, &p));
+        assert_int_equal(cell_vote(&final, usable, point_position(&place)), counts[i]);
+        assert_int_equal(cell_vote(&frame, usable, point_position(&place)), 1);
+        assert_int_equal(cell_vote(&plain, usable, point_position(&place)), 1);
     }
+}
+
+/* (V27) */
+static void views_have_smaller_steps(void **state)
+{
+    struct fuse_params p;
+    (void)state;
+    fuse_params_cells(&p);
+    near(view_edge_rel(1, 256, &p), 0.045f, 1e-6f);
+    near(view_edge_rel(1, 512, &p), 0.0225f, 1e-6f);
+    near(view_edge_rel(1, 64, &p), p.edge_rel, 0);
+    near(view_edge_rel(0, 256, &p), p.edge_rel, 0);
+    p.edge_rel = 0.0f;
+    near(view_edge_rel(1, 256, &p), 0.0f, 0);
 }
 
 /* (V22) */
@@ -180,9 +207,9 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     assert_false(cell_unwanted(&place, &s, 0, &c, usable, &settles, 66, 0, &p));
     place.z = 1.9f;
     assert_true(cell_unwanted(&place, &s, 1, &c, usable, &settles, 6, 0, &p));
-    assert_false(remove_vote(&s, 6, 0, 0, &p));
-    assert_false(remove_vote(&s, 5, 0, 1, &p)); /* the frame that updated it */
-    assert_true(remove_vote(&s, 7, 0, 1, &p));
+    assert_false(remove_vote(&s, 6, 0, 0, 1, &p));
+    assert_false(remove_vote(&s, 5, 0, 1, 1, &p)); /* the frame that updated it */
+    assert_true(remove_vote(&s, 7, 0, 1, 1, &p));
     fuse_settle(&s, 0);
     assert_int_equal(s.n_observations, 60);
     fuse_settle(&s, 1);
@@ -196,7 +223,7 @@ static void a_provisional_point_begins_anew_or_goes_at_once(void **state)
     s.provisional = 0;
     place.z = 2.9f;
     assert_false(cell_unwanted(&place, &s, 1, &c, usable, &settles, 9, 0, &p));
-    assert_false(remove_vote(&s, 9, 0, 1, &p));
+    assert_false(remove_vote(&s, 9, 0, 1, 1, &p));
     fuse_settle(&s, 1);
     assert_int_equal(s.n_observations, 3);
 }
@@ -314,6 +341,7 @@ int main(void)
         cmocka_unit_test(stability_has_hysteresis),
         cmocka_unit_test(votes_count_once_a_frame),
         cmocka_unit_test(what_is_measured_votes_against_points_a_little_off),
+        cmocka_unit_test(views_have_smaller_steps),
         cmocka_unit_test(a_provisional_point_begins_anew_or_goes_at_once),
         cmocka_unit_test(only_unstable_points_expire),
         cmocka_unit_test(positions_are_quantised_to_the_nearest_step),

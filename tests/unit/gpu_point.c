@@ -328,22 +328,19 @@ static void pixels_beside_steps_are_not_used(void **state)
     const uint8_t trust[9] = {0, 1, 1, 1, 1, 1, 1, 1, 1};
     (void)state;
     fuse_params_default(&p);
-    p.edge_rel = 0.1f;
-    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
-    near(associate_depth(d, NULL, 2, 1, 3, 3, &p), 0.0f, 0);
-    near(associate_depth(d, NULL, 0, 1, 3, 3, &p), 2.0f, 0); /* a hole below is no step */
-    near(associate_depth(d, NULL, 0, 2, 3, 3, &p), 0.0f, 0); /* the hole itself */
-    near(associate_depth(d, trust, 0, 1, 3, 3, &p), 2.0f, 0);
-    near(associate_depth(d, trust, 0, 0, 3, 3, &p), 0.0f, 0); /* nothing says that it is right */
-    p.edge_rel = 0.2f;
-    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 2.0f, 0);
-    p.edge_rel = 0.0f;
+    near(associate_depth(d, NULL, 1, 1, 3, 3, 0.1f, &p), 0.0f, 0); /* 0.3 > 0.1*2 to its right */
+    near(associate_depth(d, NULL, 2, 1, 3, 3, 0.1f, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 0, 1, 3, 3, 0.1f, &p), 2.0f, 0); /* a hole below is no step */
+    near(associate_depth(d, NULL, 0, 2, 3, 3, 0.1f, &p), 0.0f, 0); /* the hole itself */
+    near(associate_depth(d, trust, 0, 1, 3, 3, 0.1f, &p), 2.0f, 0);
+    near(associate_depth(d, trust, 0, 0, 3, 3, 0.1f, &p), 0.0f, 0); /* nothing vouches for it */
+    near(associate_depth(d, NULL, 1, 1, 3, 3, 0.2f, &p), 2.0f, 0);
     d[5] = 50.0f;
-    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 2.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, 0.0f, &p), 2.0f, 0);
     p.max_depth_m = 1.9f;
-    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, 0.0f, &p), 0.0f, 0);
     d[4] = NAN;
-    near(associate_depth(d, NULL, 1, 1, 3, 3, &p), 0.0f, 0);
+    near(associate_depth(d, NULL, 1, 1, 3, 3, 0.0f, &p), 0.0f, 0);
 }
 
 static void median_bins_cover_depths_evenly(void **state)
