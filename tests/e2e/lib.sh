@@ -130,9 +130,14 @@ PY
 
 # Points of a binary PLY as one sum that does not depend on their order.
 ply_sum() {
-    local header
-    header=$(LC_ALL=C grep -a -b -o -m 1 'end_header' "$1" | head -n 1 | cut -d: -f1)
-    tail -c +$((header + 12)) "$1" | od -An -v -tx1 -w16 | LC_ALL=C sort | sha256sum | cut -d' ' -f1
+    "$PYTHON" - "$1" <<'PY'
+import hashlib, sys
+head, body = open(sys.argv[1], 'rb').read().split(b'end_header\n', 1)
+sizes = {'float': 4, 'uchar': 1}
+record = sum(sizes[line.split()[1]] for line in head.decode().split('\n') if line.startswith('property'))
+assert body and len(body) % record == 0
+print(hashlib.sha256(b''.join(sorted(body[i:i + record] for i in range(0, len(body), record)))).hexdigest())
+PY
 }
 ply_points() { LC_ALL=C sed -n '/^element vertex /{s///p;q}' "$1"; }
 rss_kb() { sed -n 's/^VmHWM:[ \t]*\([0-9]*\) kB/\1/p' "/proc/$PID/status"; }
