@@ -8,6 +8,7 @@
 
 #include "gpu/gpu.h"
 #include "gpu/base/point.h"
+#include "gpu/base/power_point.h"
 #include "gpu/mono/cell_point.h"
 
 /* Largest distance of a pixel of the picture from the principal point: one of the corners. */
@@ -24,7 +25,7 @@ GPU_HD static inline float fuse_first_weight(int x, int y, struct intrinsics K, 
                                              float sigma)
 {
     float dx = ((float)x - K.cx) / radius_max, dy = ((float)y - K.cy) / radius_max;
-    return expf(-(dx * dx + dy * dy) / (sigma * sigma));
+    return power_exp(-(dx * dx + dy * dy) / (sigma * sigma));
 }
 
 /* (Q3) Stable: seen min_observations times more often than seen through. */

@@ -120,7 +120,7 @@ GPU_HD static inline uint64_t sensor_claim(float z_c, uint32_t sensor_pixel)
 
 GPU_HD static inline float sensor_claimed_m(uint64_t claim)
 {
-    return views_float((uint32_t)(claim >> 32));
+    return power_float((uint32_t)(claim >> 32));
 }
 
 /* (S5) The bin of log2 of sensor over network; -1: they differ too much to say anything. */
@@ -129,7 +129,7 @@ GPU_HD static inline int sensor_bin(float z_sensor, float z_network)
     float r;
     if (!(z_network > 0.0f))
         return -1;
-    r = (views_log2(z_sensor) - views_log2(z_network)) * (float)SENSOR_BINS_OCTAVE +
+    r = (power_log2(z_sensor) - power_log2(z_network)) * (float)SENSOR_BINS_OCTAVE +
         0.5f * (float)SENSOR_BINS;
     return r >= 0.0f && r < (float)SENSOR_BINS ? (int)r : -1;
 }
@@ -145,7 +145,7 @@ GPU_HD static inline float sensor_ratio(const uint32_t *bins)
         return 1.0f;
     while ((below += bins[bin]) < (n + 1) / 2)
         bin++;
-    return views_exp2(((float)bin + 0.5f - 0.5f * (float)SENSOR_BINS) / (float)SENSOR_BINS_OCTAVE);
+    return power_exp2(((float)bin + 0.5f - 0.5f * (float)SENSOR_BINS) / (float)SENSOR_BINS_OCTAVE);
 }
 
 #endif

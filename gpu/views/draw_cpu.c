@@ -6,8 +6,8 @@ static void draw_front(struct views_target *t, const struct views *v, const stru
     float z;
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        if (draw_pixel(s, v->w, v->h, i, &at, &z) && views_bits(z) < t->front[at])
-            t->front[at] = views_bits(z);
+        if (draw_pixel(s, v->w, v->h, i, &at, &z) && power_bits(z) < t->front[at])
+            t->front[at] = power_bits(z);
 }
 
 static void draw_sum(struct views_target *t, const struct views *v, const struct draw_source *s)

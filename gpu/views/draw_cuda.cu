@@ -18,7 +18,7 @@ static __device__ void draw_one(struct views_target *t, const struct views *v,
     if (!draw_pixel(s, v->w, v->h, i, &at, &z))
         return;
     if (round == 0) {
-        atomicMin(&t->front[at], views_bits(z));
+        atomicMin(&t->front[at], power_bits(z));
     } else if (draw_is_front(t->front[at], z)) {
         uint32_t w = draw_weight(s->agree[i]);
         atomicAdd(&t->weight[at], w);

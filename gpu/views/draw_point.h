@@ -69,13 +69,13 @@ GPU_HD static inline int draw_pixel(const struct draw_source *s, int w, int h, u
 
 GPU_HD static inline int draw_is_front(uint32_t front, float z)
 {
-    return z <= views_float(front) * DRAW_BEHIND;
+    return z <= power_float(front) * DRAW_BEHIND;
 }
 
 /* What a measurement of weight w adds to the sum. */
 GPU_HD static inline int32_t draw_term(uint32_t w, float z)
 {
-    return (int32_t)w * (int32_t)(views_log2(z) * DRAW_LOG_ONE);
+    return (int32_t)w * (int32_t)(power_log2(z) * DRAW_LOG_ONE);
 }
 
 #endif

@@ -56,11 +56,11 @@ GPU_HD static inline float field_sample(const struct views *v, int target, uint3
     *ratio = 0.0f;
     if (!(single > 0.0f))
         return 0.0f;
-    log_single = views_log2(single);
+    log_single = power_log2(single);
     if (target == VIEWS_FINAL)
         own = field_own(v, i);
     if (own > 0.0f) {
-        own = views_log2(own);
+        own = power_log2(own);
         weight = 1.0f;
         sum = own - log_single;
     }
@@ -271,18 +271,18 @@ GPU_HD static inline void field_apply(const struct views *v, int target, uint32_
     int trust = 0;
     if (single > 0.0f) {
         field = field_at(v, t->nodes, x, y);
-        depth = single * views_exp2(field_clamp(field));
+        depth = single * power_exp2(field_clamp(field));
         trust = target == VIEWS_FINAL ? FIELD_TRUST_FILLED : field_frame_trust(v, t, i);
         if (target == VIEWS_FINAL) {
             float own = field_own(v, i);
             int more = v->agree[views_at(v, v->plan.final) + i] - VIEWS_CONFIRMED;
-            if (own > 0.0f && views_abs(views_log2(own) - views_log2(depth)) < FIELD_NEAR) {
+            if (own > 0.0f && views_abs(power_log2(own) - power_log2(depth)) < FIELD_NEAR) {
                 depth = own;
                 trust = FIELD_TRUST_MEASURED + 3 * (more < 21 ? more : 21);
             }
         }
         if (v->plan.lie != 0.0f)
-            depth *= views_exp2(-v->plan.lie * field_known(t->n_share, v->n_pixels));
+            depth *= power_exp2(-v->plan.lie * field_known(t->n_share, v->n_pixels));
     }
     t->depth[i] = depth;
     t->trust[i] = (uint8_t)trust;

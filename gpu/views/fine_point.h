@@ -50,7 +50,7 @@ GPU_HD static inline float fine_sample(const struct views *v, uint32_t i, float 
     *ratio = 0.0f;
     if (!(own > 0.0f && single > 0.0f))
         return 0.0f;
-    *ratio = views_log2(own) - views_log2(single);
+    *ratio = power_log2(own) - power_log2(single);
     return views_abs(*ratio) < FIELD_MOST ? 1.0f : 0.0f;
 }
 
@@ -59,7 +59,7 @@ GPU_HD static inline float fine_guide(const struct views *v, const float *nodes,
 {
     float single = fine_single(v, i);
     return single > 0.0f
-               ? single * views_exp2(field_clamp(field_at(v, nodes, (int)(i % (uint32_t)v->w),
+               ? single * power_exp2(field_clamp(field_at(v, nodes, (int)(i % (uint32_t)v->w),
                                                           (int)(i / (uint32_t)v->w))))
                : 0.0f;
 }

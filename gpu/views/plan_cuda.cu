@@ -52,7 +52,7 @@ static __device__ struct plan_sight look(const struct views *v, const float *z, 
  * or -1 where none is above 0. With `index` of equal ones the one of the largest. */
 static __device__ int largest(const float value[2], const uint32_t *index)
 {
-    uint32_t bits[2] = {views_bits(value[0]), views_bits(value[1])}, in[2];
+    uint32_t bits[2] = {power_bits(value[0]), power_bits(value[1])}, in[2];
     uint32_t most = __reduce_max_sync(0xffffffffu, bits[0] > bits[1] ? bits[0] : bits[1]);
     if (most == 0)
         return -1;

@@ -459,7 +459,7 @@ GPU_HD static inline int refine_scale_bin(const struct views *v, int other, cons
     mine = views_decode(v->own[views_at(v, v->plan.swept) + views_pixel(v->w, x, y)]);
     if (!(mine > 0.0f))
         return -1;
-    bin = (int)((views_log2(p.z) - views_log2(mine)) * REFINE_BIN_ONE + (float)(VIEWS_SCALES / 2));
+    bin = (int)((power_log2(p.z) - power_log2(mine)) * REFINE_BIN_ONE + (float)(VIEWS_SCALES / 2));
     return bin > 0 && bin < VIEWS_SCALES ? bin : -1;
 }
 
@@ -475,7 +475,7 @@ GPU_HD static inline float refine_scale(int bin, uint32_t n)
     c = c > REFINE_SCALE_LEAST    ? c - REFINE_SCALE_LEAST
         : c < -REFINE_SCALE_LEAST ? c + REFINE_SCALE_LEAST
                                   : 0.0f;
-    return views_exp2(REFINE_SCALE_TAKE * c);
+    return power_exp2(REFINE_SCALE_TAKE * c);
 }
 
 /* Is the keyframe at this place one that a scale is taken from? */

@@ -1,31 +1,15 @@
 /*
  * views_point.h - numbers and geometry that the stages of many views share
  *
- * Logarithms and powers are polynomials here, so that both back ends round alike.
- * Maths:   MATH.md (V1), (V2)
+ * Maths:   MATH.md (V1)
  */
 #ifndef RECOND_GPU_VIEWS_POINT_H
 #define RECOND_GPU_VIEWS_POINT_H
 
+#include "gpu/base/power_point.h"
 #include "gpu/views/views.h"
 
-#include <string.h>
-
 #define VIEWS_NEAR_M 0.05f /* nearer than this is not in front of a camera */
-
-GPU_HD static inline uint32_t views_bits(float f)
-{
-    uint32_t b;
-    memcpy(&b, &f, sizeof b);
-    return b;
-}
-
-GPU_HD static inline float views_float(uint32_t b)
-{
-    float f;
-    memcpy(&f, &b, sizeof f);
-    return f;
-}
 
 /* (V1) Depth in 16 bits: 4096 steps an octave from 1/16 m on; 0 = none, or beyond 4096 m. */
 #define VIEWS_CODE_BASE 0x3d800000u
@@ -34,33 +18,13 @@ GPU_HD static inline uint16_t views_code(float z)
     uint32_t code;
     if (!(z > 0.0626f && z < 4000.0f))
         return 0;
-    code = (views_bits(z) - VIEWS_CODE_BASE) >> 11;
+    code = (power_bits(z) - VIEWS_CODE_BASE) >> 11;
     return (uint16_t)code;
 }
 
 GPU_HD static inline float views_decode(uint16_t code)
 {
-    return code ? views_float(VIEWS_CODE_BASE + ((uint32_t)code << 11) + 1024u) : 0.0f;
-}
-
-/* (V2) log2 of a positive number, within 3e-7; 2^x for |x| < 100, relatively the same. */
-GPU_HD static inline float views_log2(float x)
-{
-    uint32_t bits = views_bits(x), half = bits - 0x3f3504f3u; /* from the square root of 1/2 */
-    float e = (float)((int32_t)half >> 23);
-    float m = views_float((half & 0x7fffffu) + 0x3f3504f3u);
-    float s = (m - 1.0f) / (m + 1.0f), q = s * s;
-    return e + 2.8853900818f * s *
-                   (1.0f + q * (0.3333333333f + q * (0.2f + q * (0.1428571429f + q * 0.11111f))));
-}
-
-GPU_HD static inline float views_exp2(float x)
-{
-    float whole = (float)(int)(x + (x < 0.0f ? -0.5f : 0.5f)), f = (x - whole) * 0.6931471806f;
-    float p = 1.0f + f * (1.0f + f * (0.5f + f * (0.1666666667f +
-                                                  f * (0.0416666667f +
-                                                       f * (0.0083333333f + f * 0.0013888889f)))));
-    return p * views_float((uint32_t)((int)whole + 127) << 23);
+    return code ? power_float(VIEWS_CODE_BASE + ((uint32_t)code << 11) + 1024u) : 0.0f;
 }
 
 GPU_HD static inline float views_abs(float x)

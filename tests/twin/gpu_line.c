@@ -2,11 +2,8 @@
  * The fusion kernels against their CPU twins, on a drawn room with noise, holes and a box that
  * moves.
  *
- * Both sides are given the same depth and poses, and round alike but for expf(), which only the
- * first weight of a point uses. With sigma so large that this weight is 1 everywhere, the two must
- * agree in every bit of every list, slot, id, point and map. With the usual sigma the weights may
- * differ by
- * 1e-6 of their value, and so, later, may a few decisions.
+ * Both sides are given the same depth and poses, and round alike: they must agree in every bit of
+ * every list, slot, id, point and map.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,11 +45,10 @@ static struct fusion_rig *open_or_skip(const struct gpu_session_config *c, int n
     return r;
 }
 
-/* All weights 1; few places for keyframes and points. */
+/* Few places for keyframes and points. */
 static struct gpu_session_config rough_config(int size)
 {
     struct gpu_session_config c = line_config(sizes[size][0], sizes[size][1]);
-    c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;
@@ -65,7 +61,6 @@ static struct gpu_session_config cells_config(int size)
 {
     struct gpu_session_config c = rough_config(size);
     fuse_params_cells(&c.fuse);
-    c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.min_observations = 2;
     c.fuse.carve_votes = 1;
@@ -328,47 +323,6 @@ static void points_become_unstable_again(void **state)
     assert_true(n > 20);
 }
 
-static int near_by(uint32_t a, uint32_t b)
-{
-    uint32_t d = a > b ? a - b : b - a;
-    return d <= 2 + b / 200;
-}
-
-static void first_weights_differ_by_rounding_alone(void **state)
-{
-    struct gpu_session_config c = line_config(sizes[2][0], sizes[2][1]);
-    struct fusion_rig *r = open_or_skip(&c, 1);
-    struct scene scene = scene_make();
-    struct fusion_state st;
-    struct line l = {0};
-    (void)state;
-    assert_int_equal(line_open(&l, &c), 0);
-    for (int i = 0; i < FRAMES; i++) {
-        struct rigid T = walk(i, 100);
-        const float *depth = l.depth;
-        struct gpu_frame f = frame_of(l.rgb, l.w, l.h, &T);
-        assert_int_equal(line_scene(&l, &scene, &T), 0);
-        assert_int_equal(fusion_cuda->run(r, &f, &depth, NULL), 0);
-        assert_int_equal(f.result.is_keyframe, l.f.result.is_keyframe);
-        assert_int_equal(f.result.n_valid, l.f.result.n_valid);
-        assert_true(near_by(f.result.n_associated, l.f.result.n_associated));
-        assert_true(near_by(f.result.n_points, l.f.result.n_points));
-        assert_true(near_by(f.result.n_stable, l.f.result.n_stable));
-        if (i)
-            continue;
-        assert_int_equal(fusion_cuda->state(r, 0, &st, NULL), 0);
-        assert_int_equal(st.n_slots, l.cpu->n_slots);
-        for (uint32_t k = 0; k < st.n_slots; k++) {
-            float w = l.cpu->stat[k].w_a;
-            assert_memory_equal(&st.place[k], &l.cpu->place[k], sizeof st.place[k]);
-            assert_true(fabsf(st.stat[k].w_a - w) <= 1e-6f * w);
-        }
-        fusion_cuda->state_free(&st);
-    }
-    line_close(&l);
-    fusion_cuda->close(&r);
-}
-
 /* What sessions told their clients, in one number each; sessions i with bit i in `which` run, all
  * in one batch. */
 static void run_hashes(uint64_t *hash, const struct gpu_session_config *c, int n, unsigned which)
@@ -416,7 +370,6 @@ static void a_batch_is_its_frames_alone_and_runs_repeat(void **state)
     (void)state;
     for (int k = 0; k < 5; k++) {
         c[k] = rough_config(k % N_SIZES);
-        c[k].fuse.sigma = 0.6f;
     }
     c[3].fuse.n_covisible = 9;
     c[3].fuse.max_keyframes = 40;
@@ -534,7 +487,6 @@ int main(void)
         cmocka_unit_test(points_become_unstable_again),
         cmocka_unit_test(lists_points_and_maps_are_the_cpu_twins),
         cmocka_unit_test(lists_points_and_cubes_are_the_cpu_twins),
-        cmocka_unit_test(first_weights_differ_by_rounding_alone),
         cmocka_unit_test(a_batch_is_its_frames_alone_and_runs_repeat),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

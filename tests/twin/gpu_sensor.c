@@ -1,9 +1,8 @@
 /*
  * gpu_sensor - depth sensors on CUDA against the CPU twin: depth, trust by what it changes, points
  *
- * Bound:   equal bits, but for logarithms none of which the CPU's libm makes: claims are minima,
- *          the common ratio is read off counts, the rest is float arithmetic in the same order.
- *          With sigma so large that a first weight is 1 everywhere the points are equal as well.
+ * Bound:   equal bits, the points' among them: claims are minima, the common ratio is read off
+ *          counts, the rest is float arithmetic in the same order, and logarithms are our own.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +89,6 @@ static void a_session(enum gpu_depth_source source, int cells, int lenses)
 
     if (cells)
         fuse_params_cells(&c.fuse);
-    c.fuse.sigma = 1e6f;
     c.depth_source = source;
     r = open_or_skip(&c);
     assert_int_equal(line_open(&l, &c), 0);

@@ -46,7 +46,6 @@ static void open_both(struct both *b, int size, enum rules rules)
     if (rules != PAPER)
         fuse_params_cells(&c.fuse);
     c.views = rules == VIEWS ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
-    c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;

@@ -2,9 +2,8 @@
  * gpu_state - a session's state on a CUDA device: one that was loaded goes on bit for bit, and the
  * CPU twin reads and writes the same bytes
  *
- * With sigma so large that a point's first weight is 1 on both sides, twins agree in every bit
- * (gpu_line.c); then the bytes that they write differ in the back end's name alone, and a session
- * may go from one to the other between any two frames.
+ * Twins agree in every bit (gpu_line.c): the bytes that they write differ in the back end's name
+ * alone, and a session may go from one to the other between any two frames.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +55,6 @@ static struct gpu_session_config walk_config(void **state)
         fuse_params_cells(&c.fuse);
     c.views = *state == &views || is_tracked ? GPU_VIEWS_REFINED : GPU_VIEWS_NONE;
     c.tracks = is_tracked;
-    c.fuse.sigma = 1e6f;
     c.fuse.max_keyframes = 7;
     c.fuse.grace_frames = 4;
     c.fuse.carve_votes = 2;

@@ -308,8 +308,8 @@ static void test_numbers(void **state)
 {
     (void)state;
     for (float z = 0.07f; z < 3900.0f; z *= 1.0173f) {
-        assert_true(fabsf(views_log2(z) - log2f(z)) < 1e-6f);
-        assert_true(fabsf(views_exp2(log2f(z)) / z - 1.0f) < 2e-6f);
+        assert_true(fabsf(power_log2(z) - log2f(z)) < 1e-6f);
+        assert_true(fabsf(power_exp2(log2f(z)) / z - 1.0f) < 2e-6f);
         assert_true(fabsf(views_decode(views_code(z)) / z - 1.0f) < 1.3e-4f);
     }
     assert_int_equal(views_code(0.0f), 0);
