@@ -23,8 +23,8 @@
  * transforms differ, by a level of a plane, which colour makes two or three. Shrunk, means of boxes
  * stand beside what libjpeg-turbo makes of the lower frequencies: tests/unit/gpu_jpeg_point.c.
  */
-#define MEAN_MAX 0.3
-#define WORST_MAX 6
+#define MEAN_MAX 0.05
+#define WORST_MAX 2
 #define SMALL_MEAN_MAX 0.5
 
 #define THREADS 24
