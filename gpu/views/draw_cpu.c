@@ -30,11 +30,11 @@ static void draw(struct views *v, int target)
     memset(t->front, 0xff, v->n_pixels * sizeof *t->front);
     memset(t->weight, 0, v->n_pixels * sizeof *t->weight);
     memset(t->sum, 0, v->n_pixels * sizeof *t->sum);
-    for (int i = 0; i < v->plan.n_pool[target]; i++) {
+    for (int i = 0; i < draw_count(v, target); i++) {
         struct draw_source s = draw_source_of(v, target, i);
         draw_front(t, v, &s);
     }
-    for (int i = 0; i < v->plan.n_pool[target]; i++) {
+    for (int i = 0; i < draw_count(v, target); i++) {
         struct draw_source s = draw_source_of(v, target, i);
         draw_sum(t, v, &s);
     }

@@ -34,7 +34,7 @@ static __device__ void draw_round(const struct views_job *job, int round)
     uint32_t i = blockIdx.x / GROUPS * VIEWS_BLOCK + threadIdx.x;
     if (!v)
         return;
-    n = v->plan.n_pool[target] - first % VIEWS_POOL;
+    n = draw_count(v, target) - first % VIEWS_POOL;
     n = n < DRAWN ? n : DRAWN;
     if ((int)threadIdx.x < n)
         sources[threadIdx.x] = draw_source_of(v, target, first % VIEWS_POOL + (int)threadIdx.x);

@@ -2,7 +2,7 @@
  * draw_point.h - what keyframes measure, drawn into a view
  *
  * Two rounds: the nearest depth at each pixel, then the mean of what lies at it or just behind it.
- * Maths:   MATH.md (V8)
+ * Maths:   MATH.md (V8), (V14)
  */
 #ifndef RECOND_GPU_VIEWS_DRAW_POINT_H
 #define RECOND_GPU_VIEWS_DRAW_POINT_H
@@ -30,6 +30,14 @@ GPU_HD static inline const struct views_camera *draw_view(const struct views *v,
 GPU_HD static inline int draw_is_wanted(const struct views *v, int target)
 {
     return target == VIEWS_FRAME || v->plan.final >= 0;
+}
+
+/* How many keyframes are drawn into a view. Where the pose stands still and the picture does not,
+ * it is not the picture's pose (V14): what keyframes measured lies elsewhere then. */
+GPU_HD static inline int draw_count(const struct views *v, int target)
+{
+    int frozen = v->plan.strand >= 0 && v->anchor[v->plan.strand].n_frozen > 0;
+    return target == VIEWS_FRAME && frozen ? 0 : v->plan.n_pool[target];
 }
 
 GPU_HD static inline struct draw_source draw_source_of(const struct views *v, int target, int i)

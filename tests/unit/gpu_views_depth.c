@@ -18,13 +18,15 @@
 #define H 72
 #define FRAMES 32
 
-enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY, LONG, NOISY, JUMPS };
+enum wrong { RIGHT, FROZEN, MIRRORED, ODOMETRY, LONG, NOISY, JUMPS, STOPS };
 
 #define NET_SCALE 1.2f /* of single-view depth */
 #define LONGER 1.75f   /* of poses that are: 1.46 times what the network says */
 
 #define NOISE_M 0.0866f /* evenly to either side at most: 5 cm in the root mean square, an axis */
 #define JUMP_M 0.6f
+
+#define LAST_POSE 15 /* of those that stop while the camera goes on */
 
 #define WINDOW 8 /* frames whose odometry errs alike */
 
@@ -116,6 +118,8 @@ static void run(struct score *s, enum wrong wrong)
             c.frame.T_wc.t[k] += NOISE_M * (2.0f * scene_random(&random) - 1.0f);
         if (wrong == JUMPS && i / WINDOW % 2)
             c.frame.T_wc.t[0] += JUMP_M;
+        if (wrong == STOPS && i > LAST_POSE)
+            c.frame.T_wc = T_wc[LAST_POSE];
         plan_cpu(&v, &c.frame);
         sweep_cpu(&v);
         refine_cpu(&v);
@@ -124,7 +128,8 @@ static void run(struct score *s, enum wrong wrong)
         agree_cpu(&v);
         draw_cpu(&v);
         field_cpu(&v, &c.frame);
-        if (wrong != LONG || v.plan.lie != 0.0f) /* until then it is not known */
+        if ((wrong != LONG || v.plan.lie != 0.0f) && /* until then it is not known */
+            (wrong != STOPS || v.anchor[0].n_frozen > 0))
             add(s, &v, truth, single, i);
     }
     s->length = v.length[0].mean;
@@ -189,6 +194,17 @@ static void test_jumps(void **state)
     assert_true(s.n > 0);
     assert_true(s.final < 1.1 * s.single);
     assert_true(s.frame < 1.1 * s.frame_single);
+}
+
+/* Tracking that is lost hands out its last pose: keyframes have measured before, elsewhere. */
+static void test_stops(void **state)
+{
+    struct score s;
+
+    (void)state;
+    run(&s, STOPS);
+    assert_true(s.n_frame >= 4 * W * H);
+    assert_true(s.frame <= s.frame_single * 1.001);
 }
 
 /* Pictures do not show that a path is too long, and all measurements agree on it: the network
@@ -320,10 +336,11 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),  cmocka_unit_test(test_right),
-        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),  cmocka_unit_test(test_long),
-        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length), cmocka_unit_test(test_sound),
-        cmocka_unit_test(test_odometry)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),
+                                       cmocka_unit_test(test_right),   cmocka_unit_test(test_wrong),
+                                       cmocka_unit_test(test_jumps),   cmocka_unit_test(test_stops),
+                                       cmocka_unit_test(test_long),    cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_length),  cmocka_unit_test(test_sound),
+                                       cmocka_unit_test(test_odometry)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
