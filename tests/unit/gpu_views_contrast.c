@@ -48,33 +48,36 @@ static void plain_is_128(void **state)
     }
 }
 
-static void light_changes_nothing(void **state)
+/* Contrasts of the wave, so many times as strong and so much brighter. */
+static void all_of_wave(uint8_t to[W * H], int times, int plus)
 {
-    uint8_t rgb[3 * W * H], dark[W * H], bright[W * H];
+    uint8_t rgb[3 * W * H];
     int level[W * H];
 
-    (void)state;
     make_wave(level);
-    fill(rgb, level, 3, 10);
-    all(dark, rgb);
-    fill(rgb, level, 3, 180);
-    all(bright, rgb);
+    fill(rgb, level, times, plus);
+    all(to, rgb);
+}
+
+static void light_changes_nothing(void **state)
+{
+    uint8_t dark[W * H], bright[W * H];
+
+    (void)state;
+    all_of_wave(dark, 3, 10);
+    all_of_wave(bright, 3, 180);
     assert_memory_equal(dark, bright, sizeof dark);
 }
 
 /* Ten times as strong a pattern: contrasts grow by what the floor of one level had taken. */
 static void faint_counts_as_strong(void **state)
 {
-    uint8_t rgb[3 * W * H], faint[W * H], strong[W * H];
-    int level[W * H];
+    uint8_t faint[W * H], strong[W * H];
     double sums[2] = {0, 0};
 
     (void)state;
-    make_wave(level);
-    fill(rgb, level, 1, 100);
-    all(faint, rgb);
-    fill(rgb, level, 10, 100);
-    all(strong, rgb);
+    all_of_wave(faint, 1, 100);
+    all_of_wave(strong, 10, 100);
     for (int i = 0; i < W * H; i++) {
         sums[0] += abs(faint[i] - 128);
         sums[1] += abs(strong[i] - 128);
