@@ -52,24 +52,24 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
 }
 
 /* Under the lock: does the frame go on where the source's last one was? One that is told of another
- * world begins anew. */
+ * world begins anew. Worlds begin with jumps where ties can bring them together again. */
 static enum sources_step step_of(struct session *s, int source, const struct frame *f)
 {
     const struct session_options *o = &s->setup.options;
     struct session_jump *j = &s->jumps[source];
+    bool ties = o->ties == SESSION_TIES_ON;
 
     j->before = j->now;
     j->epoch_before = j->epoch;
     j->seq = f->seq;
-    if (o->ties != SESSION_TIES_ON || !(f->flags & FRAME_HAS_POSE) ||
-        o->pose_source != SESSION_POSE_DEVICE)
+    if (!(f->flags & FRAME_HAS_POSE) || o->pose_source != SESSION_POSE_DEVICE)
         return SOURCES_ON;
     if (f->world_epoch != j->epoch)
         j->now = (struct jump){.any = false};
     j->epoch = f->world_epoch;
     if (jump_note(&j->now, &f->T_wc, f->t_capture_ns))
-        return SOURCES_JUMPED;
-    return jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
+        return ties ? SOURCES_JUMPED : SOURCES_BROKE;
+    return ties && jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
 }
 
 /* Under the lock: the frame was not taken after all. What its pose said is forgotten, unless a

@@ -249,7 +249,7 @@ static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_
 {
     int i = newest(s, source, epoch, s->n_worlds);
 
-    if (i >= 0 && (step == SOURCES_ON || s->n_worlds >= SOURCES_JUMPED_MAX))
+    if (i >= 0 && (step == SOURCES_ON || step == SOURCES_BROKE || s->n_worlds >= SOURCES_JUMPED_MAX))
         return i;
     if (s->n_worlds >= s->most_worlds)
         return -1;
@@ -275,6 +275,8 @@ enum control_reason sources_take(struct sources *s, int source, uint64_t seq, ui
     submap = world_of(s, source, world_epoch, step);
     if (submap < 0)
         return CONTROL_WORLDS;
+    if ((step == SOURCES_BROKE || step == SOURCES_JUMPED) && s->n_worlds == n_worlds)
+        sources_add_break(s, source);
     world->submap = (uint32_t)submap;
     world->cut = s->worlds[submap].cut;
     world->breaks = at->breaks;

@@ -57,8 +57,9 @@ int sources_n_worlds(const struct sources *s); /* those not heard of yet, below 
 bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t t_capture_ns,
                      struct control_ack *ack);
 
-/* Where a frame belongs: its submap, and how often its source had lost its tracking; a frame whose
- * number differs from that before it starts at a new place. */
+/* Where a frame belongs: its submap, and how often its source had lost its tracking, or its poses
+ * jumped and no world began; a frame whose number differs from that before it starts at a new
+ * place. */
 struct sources_world {
     uint32_t submap, breaks;
     bool cut;           /* the submap goes on where the epoch's one before it ended */
@@ -70,6 +71,7 @@ struct sources_world {
 /* How a frame's pose goes on from that of the frame before. */
 enum sources_step {
     SOURCES_ON,
+    SOURCES_BROKE,  /* it does not, but no world begins: as if tracking had been lost */
     SOURCES_JUMPED, /* it does not: it begins a world, although its epoch is the same */
     SOURCES_CUT     /* it does, but its submap is long enough, and it begins another one */
 };

@@ -103,6 +103,7 @@ static void worlds_of_jumps(void **state)
     struct sources *s, *again;
     struct err err = {0};
     struct sources_world world = {.submap = 99};
+    uint32_t breaks;
     uint64_t seq = 0;
     size_t len;
 
@@ -130,14 +131,46 @@ static void worlds_of_jumps(void **state)
         assert_int_equal(sources_world_before(again, i), before[i]);
     }
     sources_free(&again);
+    breaks = world.breaks;
     for (uint32_t i = 0; i < 400; i++) { /* half of all worlds are left for those that are said */
         const struct control_ack used = {.seq = seq - 1, .status = CONTROL_USED};
+        int n_worlds = sources_n_worlds(s);
 
         sources_end(s, 0, 0, &used);
         assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_JUMPED, &world), CONTROL_REASON_NONE);
         assert_true(world.submap < SOURCES_JUMPED_MAX);
+        breaks += sources_n_worlds(s) == n_worlds; /* where no world begins it breaks off */
+        assert_int_equal(world.breaks, breaks);
     }
     assert_int_equal(sources_n_worlds(s), SOURCES_JUMPED_MAX);
+    sources_free(&s);
+}
+
+/* Where no world is to begin with it a jump is a break: what follows is of the same world, and
+ * nothing that was seen before it stands beside it. */
+static void breaks_begin_no_world(void **state)
+{
+    struct sources_world world = {.submap = 99};
+    struct sources *s;
+    struct err err = {0};
+    uint64_t seq = 0;
+
+    (void)state;
+    assert_int_equal(sources_new(&s, &err), 0);
+    assert_int_equal(sources_join(s, "one", 0, &err), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(sources_take(s, 0, seq++, 5, i > 0 ? SOURCES_BROKE : SOURCES_ON, &world),
+                         CONTROL_REASON_NONE);
+        assert_int_equal(world.submap, 0);
+        assert_int_equal(world.breaks, i);
+        assert_false(world.cut);
+        assert_int_equal(sources_take(s, 0, seq++, 5, SOURCES_ON, &world), CONTROL_REASON_NONE);
+        assert_int_equal(world.breaks, i);
+    }
+    assert_int_equal(sources_take(s, 0, seq - 1, 5, SOURCES_BROKE, &world), CONTROL_DUPLICATE);
+    assert_int_equal(sources_take(s, 0, seq++, 6, SOURCES_BROKE, &world), CONTROL_REASON_NONE);
+    assert_int_equal(world.submap, 1); /* an epoch that is new begins a world by itself */
+    assert_int_equal(world.breaks, 3);
     sources_free(&s);
 }
 
@@ -204,6 +237,7 @@ int main(void)
         cmocka_unit_test(jumps),
         cmocka_unit_test(paths_are_cut),
         cmocka_unit_test(worlds_of_jumps),
+        cmocka_unit_test(breaks_begin_no_world),
         cmocka_unit_test(what_is_not_taken_begins_nothing),
         cmocka_unit_test(whose_word_counts),
     };
