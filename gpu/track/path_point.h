@@ -17,7 +17,7 @@
 #define PATH_PX 0.5           /* what a track errs by */
 #define PATH_PX_ROBUST \
     1.0 /* of an error in a keyframe that is this large half the weight is left */
-#define PATH_DEPTH_LOG 0.15 /* what a depth errs by, beside its keyframe's scale */
+#define PATH_DEPTH_LOG 0.12 /* what a depth errs by, beside its keyframe's scale */
 #define PATH_BIAS_LOG 0.15  /* what a keyframe's scale errs by */
 #define PATH_BIAS_PRIOR \
     (PATH_DEPTH_LOG * PATH_DEPTH_LOG / (PATH_BIAS_LOG * PATH_BIAS_LOG)) /* in landmarks */
