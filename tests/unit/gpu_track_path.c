@@ -189,17 +189,17 @@ static void scales_of_frames_are_found(void **state)
     close_rig(&r);
 }
 
-/* Six depths of noise 0.15 that half err alike, beside a prior of one; none; many. Depth of a
- * keyframe that is seen 25 % too deep times 0.8; a later frame has the keyframe's, and e is the
- * most. */
+/* Six depths of noise 0.12 that half err alike, beside a prior of 0.15, which is worth 0.64 of one;
+ * none; many. Depth of a keyframe that is seen 25 % too deep times 0.8; a later frame has the
+ * keyframe's, and e is the most. */
 static void a_scale_by_hand(void **state)
 {
     struct path p = {.n_kept = 2, .order = {1, 0}};
     struct path_told told;
     (void)state;
-    assert_float_equal(path_sigma(6.0), 0.15f / 2.0f, 1e-7f); /* 3 + 1 depths */
+    assert_float_equal(path_sigma(6.0), 0.12f / sqrtf(3.64f), 1e-7f); /* 3 + 0.64 depths */
     assert_float_equal(path_sigma(0.0), 0.15f, 1e-7f);
-    assert_true(path_sigma(1e9) > 0.15f / 2.645752f && path_sigma(1e3) < path_sigma(1e2));
+    assert_true(path_sigma(1e9) > 0.12f / 2.577f && path_sigma(1e3) < path_sigma(1e2));
     p.keyframe[0].bias = log(1.25);
     p.keyframe[1].bias = -3;
     p.bias = 0.5;
