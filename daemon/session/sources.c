@@ -249,7 +249,8 @@ static int world_of(struct sources *s, int source, uint32_t epoch, enum sources_
 {
     int i = newest(s, source, epoch, s->n_worlds);
 
-    if (i >= 0 && (step == SOURCES_ON || step == SOURCES_BROKE || s->n_worlds >= SOURCES_JUMPED_MAX))
+    if (i >= 0 &&
+        (step == SOURCES_ON || step == SOURCES_BROKE || s->n_worlds >= SOURCES_JUMPED_MAX))
         return i;
     if (s->n_worlds >= s->most_worlds)
         return -1;

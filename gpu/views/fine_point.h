@@ -13,10 +13,10 @@
 #include "gpu/views/field_point.h"
 #include "gpu/views/sweep_point.h"
 
-#define FINE_STEPS 9     /* depths that are tried, the guide's own in the middle */
-#define FINE_STEP 0.02f  /* of inverse depth, from one to the next */
-#define FINE_LEAST_OF 2  /* at least one first measurement in so many is confirmed */
-#define FINE_PEAK 1638   /* a measurement: its score is at least this, 0.4 ... */
+#define FINE_STEPS 9    /* depths that are tried, the guide's own in the middle */
+#define FINE_STEP 0.02f /* of inverse depth, from one to the next */
+#define FINE_LEAST_OF 2 /* at least one first measurement in so many is confirmed */
+#define FINE_PEAK 1638  /* a measurement: its score is at least this, 0.2 ... */
 #define FINE_VARIANCE 6 /* ... and the window varies by this, in squared contrasts */
 
 /* (V23) By one thread, when the first measurements are compared: is the keyframe swept in fine

@@ -233,12 +233,9 @@ static void whose_word_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cameras_do),
-        cmocka_unit_test(jumps),
-        cmocka_unit_test(paths_are_cut),
-        cmocka_unit_test(worlds_of_jumps),
-        cmocka_unit_test(breaks_begin_no_world),
-        cmocka_unit_test(what_is_not_taken_begins_nothing),
+        cmocka_unit_test(what_cameras_do),       cmocka_unit_test(jumps),
+        cmocka_unit_test(paths_are_cut),         cmocka_unit_test(worlds_of_jumps),
+        cmocka_unit_test(breaks_begin_no_world), cmocka_unit_test(what_is_not_taken_begins_nothing),
         cmocka_unit_test(whose_word_counts),
     };
 
