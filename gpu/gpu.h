@@ -465,8 +465,9 @@ struct gpu_frame {
     uint32_t submap;
     /* It is the first of its world, and T_wc goes on from that of its source's last frame. */
     int goes_on;
-    /* Whose frame it is, and how often its tracking had been lost when it was sent: many views keep
-     * the keyframes of sources apart, and of one from before a loss they use none. GPU_BREAKS_OVER:
+    /* Whose frame it is, and how often its tracking had been lost when it was sent, or its pose had
+     * jumped and no world begun: many views keep the keyframes of sources apart, and of one from
+     * before such a break they use none. GPU_BREAKS_OVER:
      * no frame, but the end of its walk; it has a pose where those of frames are tracked, too. */
     uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */

@@ -40,7 +40,7 @@ struct source {
     uint64_t last_seq;             /* 0 = none was used or dropped, or frame 0 was */
     bool any_seq;
     uint32_t world_epoch; /* of the frame that was taken last */
-    uint32_t breaks;      /* how often its tracking was lost; below BREAKS_END */
+    uint32_t breaks;      /* how often its tracking was lost or broke; below BREAKS_END */
     int begun;            /* worlds there were with the one that its last frame began; 0 = none */
     uint64_t begun_by;    /* seq of that frame */
     uint64_t under_way[UNDER_WAY];
