@@ -467,8 +467,8 @@ struct gpu_frame {
     int goes_on;
     /* Whose frame it is, and how often its tracking had been lost when it was sent, or its pose had
      * jumped and no world begun: many views keep the keyframes of sources apart, and of one from
-     * before such a break they use none. GPU_BREAKS_OVER: no frame, but the end of its walk; it has a
-     * pose where those of frames are tracked, too. */
+     * before such a break they use none. GPU_BREAKS_OVER: no frame, but the end of its walk; it
+     * has a pose where those of frames are tracked, too. */
     uint32_t source, breaks;
     struct gpu_sensor sensor; /* not for depth_source = network */
     const uint8_t *mask;      /* host [net_h][net_w], not 0 = is not fused; NULL = all is */
