@@ -23,6 +23,7 @@
 #include "daemon/config.h"
 #include "daemon/session/session.h"
 #include "daemon/disk/suspect.h"
+#include "proto/geom/upright.h"
 
 struct recovery;
 
@@ -52,9 +53,10 @@ struct store_work {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */
     uint32_t submap, breaks;
-    int turn;       /* gpu_item.turn */
-    uint32_t shape; /* of its picture (session_work_picture_shape()), 0 = not known */
-    bool is_whole;  /* its closing rounds are over (daemon/work/closing.h) */
+    int turn;               /* gpu_item.turn */
+    struct upright upright; /* how pictures of `submap` were held (session_work_see()) */
+    uint32_t shape;         /* of its picture (session_work_picture_shape()), 0 = not known */
+    bool is_whole;          /* its closing rounds are over (daemon/work/closing.h) */
     enum store_bundle bundle;
 };
 

@@ -4,15 +4,16 @@
 #include "daemon/log.h"
 #include "proto/bytes.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CORE_BYTES 144
+#define CORE_BYTES 188
 
 /* The sections of a session; the device's own begin with 'G'. */
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
-#define CORE_VERSION 3
+#define CORE_VERSION 4 /* 3: nothing of how cameras were held */
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
 #define WHOLE 2u       /* in the word of `any`: closing rounds are over ... */
 #define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
@@ -48,6 +49,29 @@ static void put_sizes(struct bytes_writer *w, const struct store_work *work,
     bytes_put_i32(w, saved->net_h);
 }
 
+static void put_upright(struct bytes_writer *w, const struct upright *u)
+{
+    for (int i = 0; i < 3; i++)
+        bytes_put_f32(w, u->top[i]);
+    for (int i = 0; i < 6; i++)
+        bytes_put_f32(w, u->spread[i]);
+    bytes_put_u32(w, u->n_stand);
+    bytes_put_u32(w, u->n_lie);
+}
+
+static int get_upright(struct upright *u, struct bytes_reader *r)
+{
+    bool finite = true;
+
+    for (int i = 0; i < 3; i++)
+        finite = isfinite(u->top[i] = bytes_get_f32(r)) && finite;
+    for (int i = 0; i < 6; i++)
+        finite = isfinite(u->spread[i] = bytes_get_f32(r)) && finite;
+    u->n_stand = bytes_get_u32(r);
+    u->n_lie = bytes_get_u32(r);
+    return finite && u->n_lie <= u->n_stand ? 0 : -1;
+}
+
 /* On the worker's thread, between two frames. Sizes do not change any more once a frame was used.
  * Returns the bytes, 0 if they do not fit. */
 static size_t pack_core(struct session *s, const struct store_work *work, uint8_t *buf, size_t cap)
@@ -79,6 +103,7 @@ static size_t pack_core(struct session *s, const struct store_work *work, uint8_
     bytes_put_u32(&w, saved.keyframes_kept);
     bytes_put_u32(&w, saved.model_points);
     bytes_put_u32(&w, saved.model_stable);
+    put_upright(&w, &work->upright);
     return w.bad ? 0 : w.at;
 }
 
@@ -101,10 +126,10 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     struct bytes_reader r = bytes_reader(core->body, core->len);
     struct session_disk *d = session_disk(s);
     struct session_saved saved = {0};
-    struct store_work work;
+    struct store_work work = {0};
     uint32_t any;
 
-    if (core->version != CORE_VERSION)
+    if (core->version != CORE_VERSION && core->version != CORE_VERSION - 1)
         return err_set(err, ERR_INPUT, "its checkpoint is of an older form");
     d->ordinal = bytes_get_u64(&r);
     d->refused_before = bytes_get_u64(&r);
@@ -131,6 +156,8 @@ static int unpack_core(struct session *s, const struct section *core, struct err
     saved.keyframes_kept = bytes_get_u32(&r);
     saved.model_points = bytes_get_u32(&r);
     saved.model_stable = bytes_get_u32(&r);
+    if (core->version == CORE_VERSION && get_upright(&work.upright, &r))
+        return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
     if (r.bad || bytes_left(&r) || d->used + d->refused_before > d->ordinal)
         return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
     d->decode_refused = d->refused_before;

@@ -85,7 +85,10 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
 {
     struct session *s = job->session;
     struct store_work *kept = &session_work(s)->kept;
+    struct upright seen;
 
+    (void)session_work_see(session_work(s), job->item, &seen);
+    kept->upright = seen;
     kept->any = true;
     closing_note(s);
     kept->submap = job->item->submap;

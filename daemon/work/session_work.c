@@ -59,6 +59,12 @@ struct session *session_work_of_device(struct turn_entry *e)
 
 /* ------------------------------------------------------------------------- upright pictures */
 
+static bool is_posed(const struct session_work *k, const struct queue_item *item)
+{
+    return item->frame.flags & FRAME_HAS_POSE &&
+           session_setup(k->session)->options.pose_source != SESSION_POSE_LEARNED;
+}
+
 uint32_t session_work_picture_shape(const struct queue_item *item)
 {
     uint32_t shape = (uint32_t)item->frame.width * 2048u / (uint32_t)item->frame.height;
@@ -66,23 +72,47 @@ uint32_t session_work_picture_shape(const struct queue_item *item)
     return 1 + (shape * LENS_MODELS + (uint32_t)item->frame.lens.model) % UINT16_MAX;
 }
 
+/* By the pose, where what is up in its world has to be seen from how cameras are held. */
+static bool must_be_seen(const struct session_work *k, const struct queue_item *item)
+{
+    const struct session_options *o = &session_setup(k->session)->options;
+    struct vec3 up;
+
+    return o->upright == SESSION_UPRIGHT_AUTO && is_posed(k, item) &&
+           item->convention != FRAME_POSE_OPENGL && !frame_up(&item->frame, item->convention, &up);
+}
+
+int session_work_see(const struct session_work *k, const struct queue_item *item,
+                     struct upright *seen)
+{
+    int last = k->kept.any ? k->kept.turn : -1;
+
+    *seen = (struct upright){0};
+    if (k->kept.any && k->kept.submap == item->submap)
+        *seen = k->kept.upright;
+    return must_be_seen(k, item) ? upright_turn(seen, &item->frame.T_wc, item->exif_turn, last)
+                                 : item->exif_turn;
+}
+
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item)
 {
     const struct session_options *o = &session_setup(k->session)->options;
     const struct frame *f = &item->frame;
     const struct rigid here = rigid_identity();
+    int last = k->kept.any ? k->kept.turn : -1;
+    bool posed = is_posed(k, item);
+    struct upright seen;
     struct vec3 up;
-    bool posed = f->flags & FRAME_HAS_POSE && o->pose_source != SESSION_POSE_LEARNED;
 
     if (o->upright >= SESSION_UPRIGHT_0)
         return (int)(o->upright - SESSION_UPRIGHT_0);
     /* the trackers that have these axes have worlds whose y points up */
     if (posed && (o->upright == SESSION_UPRIGHT_GRAVITY ||
                   (o->upright == SESSION_UPRIGHT_AUTO && item->convention == FRAME_POSE_OPENGL)))
-        return pose_turn(&f->T_wc, options_up(o->up), k->kept.any ? k->kept.turn : -1);
+        return pose_turn(&f->T_wc, options_up(o->up), last);
     if (o->upright != SESSION_UPRIGHT_EXIF && frame_up(f, item->convention, &up))
-        return pose_turn(&here, up, k->kept.any ? k->kept.turn : -1);
-    return item->exif_turn;
+        return pose_turn(&here, up, last);
+    return session_work_see(k, item, &seen);
 }
 
 /* ------------------------------------------------------------------------- inertial samples */

@@ -100,6 +100,10 @@ uint32_t session_work_picture_shape(const struct queue_item *item);
 /* gpu_item.turn of the session's next frame: by the options, its pose or its Exif, and the turn of
  * the frame before. The worker's thread. */
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);
+/* That, if nothing says what is up but the pictures so far. Out: what they say with this one, if it
+ * is used: store_work.upright. */
+int session_work_see(const struct session_work *k, const struct queue_item *item,
+                     struct upright *seen);
 
 /* What the inertial samples of a frame without a pose say: how the camera turned since the last
  * frame, and, of the first frame, which way is up. The worker's thread. */

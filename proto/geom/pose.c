@@ -118,7 +118,7 @@ int pose_turn(const struct rigid *T_wc, struct vec3 up, int last)
             best = i;
     if (length < POSE_LEAN_MIN)
         return last < 0 ? 0 : last;
-    return last >= 0 && along[last] >= 0.5f * length ? last : best;
+    return last >= 0 && along[last] >= POSE_LEAN_HELD * length ? last : best;
 }
 
 struct rigid pose_level(struct vec3 a, struct vec3 b)

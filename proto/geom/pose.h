@@ -13,6 +13,7 @@
 
 #define POSE_BYTES 28
 #define POSE_LEAN_MIN 0.3f /* of "up" within the picture: a camera 17 degrees off the vertical */
+#define POSE_LEAN_HELD 0.6428f    /* cosine of the lean, 50 degrees, up to which a turn stays */
 #define POSE_UNIT_TOLERANCE 1e-2f /* how far |q| may be from one; it is normalised */
 
 /*
@@ -36,7 +37,7 @@ MUST_CHECK int pose_from_numbers(struct rigid *T, const float v[7], float max_m,
  *
  * In:      T_wc of its camera (x right, y down); up: the world's direction away from the ground, of
  *          length 1; last: of the picture before, -1 = there is none
- * Returns: 0...3; `last` while the picture leans less than 60 degrees away from it, so that a
+ * Returns: 0...3; `last` while the picture leans less than 50 degrees away from it, so that a
  *          camera held between two turns does not change them, or looks so steeply up or down that
  *          it hardly leans anywhere
  * Maths:   MATH.md (U1)

@@ -1,6 +1,6 @@
 /*
  * bench_daemon_depth - how right the shipped depth network is, through the same line as a session's
- * frames
+ * frames, which are put upright as a session's are that knows the poses alone
  *
  *     bench_daemon_depth MODELS FOLDER...
  *
@@ -101,6 +101,8 @@ static int open_session(struct gpu_session **s, struct gpu *g, struct gpu_model 
                         const struct gpu_model_info *info, const struct support_frame *f,
                         struct gpu_session_config *c, struct err *err)
 {
+    int rc;
+
     memset(c, 0, sizeof *c);
     c->line = &gpu_line_mono;
     models_net_size(f->width, f->height, info->multiple, &c->net_w, &c->net_h);
@@ -110,13 +112,14 @@ static int open_session(struct gpu_session **s, struct gpu *g, struct gpu_model 
     c->step_m = 0.001f;
     c->max_points = 1000;
     fuse_params_default(&c->fuse);
-    return gpu_session_new(s, g, c, err);
+    rc = gpu_session_new(s, g, c, err);
+    return rc ? rc : gpu_session_sideways(*s, err);
 }
 
 static int run_frame(struct gpu *g, struct gpu_session *s, const struct support_frame *in,
                      float *map, struct sums *t, struct err *err)
 {
-    struct gpu_frame f = {.item.session = s,
+    struct gpu_frame f = {.item = {.session = s, .turn = in->turn},
                           .rgb = in->rgb,
                           .width = in->width,
                           .height = in->height,

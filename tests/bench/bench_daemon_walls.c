@@ -131,6 +131,8 @@ static int open_session(struct bench *b, const struct support_frame *f, struct e
     c.fuse.max_depth_m = MOST_M;
     rc = b->keeps ? gpu_session_make(&b->session, b->g, &c, err)
                   : gpu_session_new(&b->session, b->g, &c, err);
+    if (rc == 0 && !b->keeps)
+        rc = gpu_session_sideways(b->session, err);
     if (rc == 0)
         b->cpu = session_cpu_of(b->session);
     return rc;
@@ -237,14 +239,15 @@ static void judge_final(struct bench *b)
 
 static int one_frame(struct bench *b, const struct support_frame *f, struct err *err)
 {
-    struct gpu_frame frame = {.item = {.session = b->session},
-                              .rgb = f->rgb,
-                              .width = f->width,
-                              .height = f->height,
-                              .K = f->K,
-                              .has_pose = !b->is_learned,
-                              .T_wc = f->T_wc,
-                              .depth_out = b->own};
+    struct gpu_frame frame = {
+        .item = {.session = b->session, .turn = b->is_learned || b->keeps ? 0 : f->turn},
+        .rgb = f->rgb,
+        .width = f->width,
+        .height = f->height,
+        .K = f->K,
+        .has_pose = !b->is_learned,
+        .T_wc = f->T_wc,
+        .depth_out = b->own};
     struct gpu_item *item = &frame.item;
     const struct eval_scene_view own = {.depth = b->own,
                                         .w = W,
