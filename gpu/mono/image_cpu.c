@@ -50,6 +50,7 @@ static void resize_row(struct session_cpu *s, const struct gpu_frame *f, int y)
             image_sample(sum, &area, &s->map, f->rgb, x, y);
         for (int ch = 0; ch < 3; ch++)
             s->rgb[at * 3 + ch] = image_round(sum[ch], area);
+        s->level[at] = image_level(sum, area);
         if (depth)
             put_planes(s->planes, s, image_turned(x, y, s->w, s->h, f->item.turn), sum, area,
                        &depth->info);

@@ -108,6 +108,7 @@ static __global__ void image_kernel(const struct frame_cuda *frames)
             image_sample(sum, &area, &f->map, s->picture, x, y);
         for (int ch = 0; ch < 3; ch++)
             s->rgb[3 * (size_t)pixel + ch] = image_round(sum[ch], area);
+        s->level[pixel] = image_level(sum, area);
         if (f->depth_in)
             *(uint2 *)(f->depth_in +
                        (size_t)image_turned(x, y, s->w, s->h, f->turn) * f->depth_pitch) =

@@ -15,6 +15,7 @@ static void lay_out_picture(struct session_cpu *s, struct arena *a,
     size_t side = (size_t)(c->max_image_w > c->max_image_h ? c->max_image_w : c->max_image_h);
     s->row = arena_take(a, side * 3, sizeof *s->row);
     s->rgb = arena_take(a, n * 3, sizeof *s->rgb);
+    s->level = arena_take(a, n, sizeof *s->level);
     s->planes = arena_take(a, n * 3, sizeof *s->planes);
     s->pair = arena_take(a, c->motion ? n * SESSION_CPU_PAIR_MAX : 0, sizeof *s->pair);
     s->depth = arena_take(a, n, sizeof *s->depth);

@@ -38,6 +38,7 @@ struct session_cpu {
     uint32_t submap;     /* its world */
     uint32_t *row;       /* [3 * longer side] one row of the picture, summed over a box */
     uint8_t *rgb;        /* [h][w][3] */
+    uint16_t *level;     /* [h][w] image_level() */
     float *planes;       /* [3][h][w] for the depth network */
     float *pair;         /* [8][h][w] for the motion network: previous, current, rays */
     float *depth;        /* [h][w] metres, 0 = none */

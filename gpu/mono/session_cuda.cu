@@ -34,6 +34,7 @@ static void lay_out_picture(struct session_dev *s, struct arena *a,
     size_t n = (size_t)c->net_w * c->net_h;
     take(a, &s->picture, (size_t)c->max_image_w * c->max_image_h * 3);
     take(a, &s->rgb, n * 3);
+    take(a, &s->level, n);
     take(a, &s->previous, c->motion ? n * 4 : 0);
     if (!c->motion)
         s->previous = NULL;

@@ -110,6 +110,7 @@ struct session_dev {
     uint32_t submap;  /* its world: known behind SESSION_CUDA_COVISIBLE */
     uint8_t *picture; /* [max_image_h*max_image_w*3] as uploaded */
     uint8_t *rgb;     /* [h][w][3] */
+    uint16_t *level;  /* [h][w] image_level() */
     /* [h][w][4] the previous picture for the motion network; NULL without one */
     __half *previous;
     float *depth;            /* [h][w] metres, 0 = none */
@@ -263,6 +264,7 @@ static inline void session_cuda_put_views(struct frame_cuda *a, const struct ses
     a->views.v = d->views;
     a->views.stand = a->has_pose ? NULL : &s->dev->stand;
     a->views.frame.rgb = d->rgb;
+    a->views.frame.level = d->level;
     a->views.frame.depth = d->depth;
     a->views.frame.T_wc = a->T_wc;
     a->views.frame.K = a->map.K;

@@ -72,7 +72,7 @@ struct state_layout {
     size_t maps;       /* [n_keyframes][h][w] u32 */
     size_t keys;       /* [n_slots] u64, of cells */
     /* of views_places keyframes of many views: struct views_kept, and their maps */
-    size_t views_kept, views_grey, views_rgb, views_single, views_own, views_agree;
+    size_t views_kept, views_grey, views_rgb, views_single, views_own, views_agree, views_contrast;
     size_t path_record, path_slots, path_pyramid, path_landmarks; /* struct path_record, arrays */
     size_t previous; /* [3][h][w] f32 if has_previous */
     size_t bytes;    /* of the row */
@@ -93,7 +93,7 @@ void state_views_to(struct views *v, const struct state_head *h);
 void state_views_kept(struct views_kept *to, const uint8_t *buf, const struct state_head *h,
                       const struct state_layout *l);
 /* Their maps in a session, and where a state has them. */
-#define STATE_VIEWS_MAPS 5
+#define STATE_VIEWS_MAPS 6
 struct state_views_map {
     void *map;
     size_t at, bytes;

@@ -4,7 +4,8 @@
  * Body:    frame, places in use n, 0, 0: u32 each | VIEWS_STRANDS strands as struct views_strand
  *          has them, u32 each | VIEWS_STRANDS lengths of poses, mean f32 and count u32 each | 0 up
  *          to a multiple of 16 | n keyframes | their maps: grey, colours, single-view depth,
- *          measured depth, agreements
+ *          measured depth, agreements, contrasts
+ * Version 4: no contrasts; theirs stay 0, of which a fine sweep measures nothing.
  * Version 3: keyframes of 144 bytes, which say neither world nor walk: all were of the strand's
  * last. Version 2: the same, and no lengths; they begin anew.
  * Version 1, which had one strand for all sources: frame, keyframes taken, swept and final so far,
@@ -62,6 +63,7 @@ void state_views_maps(struct state_views_map to[STATE_VIEWS_MAPS], const struct 
     to[2] = (struct state_views_map){v->single, l->views_single, n * sizeof *v->single};
     to[3] = (struct state_views_map){v->own, l->views_own, n * sizeof *v->own};
     to[4] = (struct state_views_map){v->agree, l->views_agree, n};
+    to[5] = (struct state_views_map){v->contrast, l->views_contrast, h->views < 5 ? 0 : n};
 }
 
 static size_t kept_bytes(const struct state_head *h)
@@ -98,6 +100,8 @@ static size_t lay_kept(struct state_layout *l, const struct state_head *h, size_
     l->views_single = state_take(&at, maps * sizeof(uint16_t));
     l->views_own = state_take(&at, maps * sizeof(uint16_t));
     l->views_agree = state_take(&at, maps);
+    if (h->views >= 5)
+        l->views_contrast = state_take(&at, maps);
     return at;
 }
 
@@ -125,6 +129,7 @@ static void put(uint8_t *buf, struct bytes_writer *head, const struct state_head
     state_gap(buf, l->views_single);
     state_gap(buf, l->views_own);
     state_gap(buf, l->views_agree);
+    state_gap(buf, l->views_contrast);
     bytes_put_u32(head, h->views_frame);
     bytes_put_u32(head, h->views_places);
     bytes_put_u32(head, 0);
@@ -219,4 +224,4 @@ static int check(const struct state_head *h, const struct state_layout *l, const
 }
 
 const struct state_part state_views = {
-    SECTION_TAG('G', 'V', 'I', 'E'), 4, wanted, lay, put, get, check};
+    SECTION_TAG('G', 'V', 'I', 'E'), 5, wanted, lay, put, get, check};

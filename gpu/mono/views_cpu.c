@@ -3,15 +3,26 @@
  * becomes final now
  */
 #include "gpu/mono/motion_point.h"
+#include "gpu/mono/image_point.h"
 #include "gpu/mono/session_cpu.h"
+#include "gpu/views/contrast_point.h"
+
+_Static_assert(IMAGE_LEVEL == CONTRAST_ONE, "image_level() is what contrasts are made of");
 
 int views_cpu_run(struct gpu_item *item, struct err *err)
 {
     struct session_cpu *s = session_cpu_of(item->session);
     struct gpu_frame *f = gpu_frame_of(item);
-    const struct views_frame now = {s->rgb,      s->depth,        s->camera.T_wc,
-                                    s->camera.K, f->source,       f->submap,
-                                    f->breaks,   f->goes_on != 0, motion_begins(&f->result.tracks)};
+    const struct views_frame now = {.rgb = s->rgb,
+                                    .level = s->level,
+                                    .depth = s->depth,
+                                    .T_wc = s->camera.T_wc,
+                                    .K = s->camera.K,
+                                    .source = f->source,
+                                    .submap = f->submap,
+                                    .breaks = f->breaks,
+                                    .goes_on = f->goes_on != 0,
+                                    .begins = motion_begins(&f->result.tracks)};
 
     (void)err;
     if (!s->views || !(f->has_pose || s->path)) {

@@ -13,39 +13,15 @@
 #include "gpu/views/views_point.h"
 
 #define CONTRAST_RADIUS 2
-#define CONTRAST_ONE 8      /* a level, in units of contrast_level() */
+#define CONTRAST_ONE 8      /* of views_frame.level in a level: sums of 25 squares, times 25, fit */
 #define CONTRAST_GAIN 48.0f /* of one standard deviation ... */
-#define CONTRAST_FLOOR 1    /* ... and so many levels, the pictures' own noise */
+#define CONTRAST_FLOOR 4    /* ... and half a level, in the same units: the pictures' own noise */
 #define CONTRAST_MIDDLE 128.0f
 
 /* Sums over a pixel's neighbours and itself. */
 struct contrast_sums {
     uint32_t n, a, aa;
 };
-
-/* Where picture i lies: of source i, behind them the swept keyframe's. */
-GPU_HD static inline uint8_t *contrast_of(const struct views *v, int picture)
-{
-    return v->contrast + (size_t)picture * v->n_pixels;
-}
-
-/* Its colours, [h][w][3]. */
-GPU_HD static inline const uint8_t *contrast_rgb(const struct views *v, int picture)
-{
-    int place = picture == VIEWS_SOURCES ? v->plan.swept : v->plan.source[picture];
-    return v->rgb + 3 * views_at(v, place);
-}
-
-GPU_HD static inline int contrast_is_there(const struct views *v, int picture)
-{
-    return picture == VIEWS_SOURCES || picture < v->plan.n_sources;
-}
-
-/* A pixel's level in eighths: sums of 25 squares, times 25, stay below 2^32. */
-GPU_HD static inline uint32_t contrast_level(const uint8_t *rgb)
-{
-    return (77u * rgb[0] + 150u * rgb[1] + 29u * rgb[2]) >> 5;
-}
 
 GPU_HD static inline void contrast_add(struct contrast_sums *s, uint32_t level)
 {
@@ -59,8 +35,7 @@ GPU_HD static inline uint8_t contrast_value(const struct contrast_sums *s, uint3
 {
     float off = (float)(int32_t)(s->n * level - s->a);
     float spread = sqrtf((float)(s->n * s->aa - s->a * s->a));
-    float value = CONTRAST_MIDDLE +
-                  CONTRAST_GAIN * off / (spread + (float)(s->n * CONTRAST_FLOOR * CONTRAST_ONE));
+    float value = CONTRAST_MIDDLE + CONTRAST_GAIN * off / (spread + (float)(s->n * CONTRAST_FLOOR));
     return (uint8_t)(value < 0.0f ? 0.0f : value > 255.0f ? 255.0f : value + 0.5f);
 }
 
@@ -74,15 +49,15 @@ GPU_HD static inline int contrast_last(int at, int n)
     return at + CONTRAST_RADIUS < n ? at + CONTRAST_RADIUS : n - 1;
 }
 
-/* (V25) Pixel (x, y) of a picture of w x h. */
-GPU_HD static inline uint8_t contrast_at(const uint8_t *rgb, int w, int h, int x, int y)
+/* (V25) Pixel (x, y) of a picture of w x h, of which `level` says how bright it is. */
+GPU_HD static inline uint8_t contrast_at(const uint16_t *level, int w, int h, int x, int y)
 {
     struct contrast_sums s = {0, 0, 0};
     int left = contrast_first(x), right = contrast_last(x, w), last = contrast_last(y, h);
     for (int j = contrast_first(y); j <= last; j++)
         for (int i = left; i <= right; i++)
-            contrast_add(&s, contrast_level(rgb + 3 * ((size_t)j * (size_t)w + (size_t)i)));
-    return contrast_value(&s, contrast_level(rgb + 3 * ((size_t)y * (size_t)w + (size_t)x)));
+            contrast_add(&s, level[(size_t)j * (size_t)w + (size_t)i]);
+    return contrast_value(&s, level[(size_t)y * (size_t)w + (size_t)x]);
 }
 
 #endif

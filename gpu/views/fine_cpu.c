@@ -7,6 +7,5 @@ void fine_cpu(struct views *v)
     if (!v->plan.fine)
         return;
     field_guide_cpu(v);
-    contrast_cpu(v);
     sweep_fine_cpu(v);
 }

@@ -68,7 +68,7 @@ GPU_HD static inline float fine_guide(const struct views *v, const float *nodes,
 GPU_HD static inline struct sweep_source fine_source_of(const struct views *v, int i)
 {
     struct sweep_source s = sweep_source_of(v, i);
-    s.grey = contrast_of(v, i);
+    s.grey = v->contrast + views_at(v, v->plan.source[i]);
     return s;
 }
 

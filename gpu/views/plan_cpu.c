@@ -1,3 +1,4 @@
+#include "gpu/views/contrast_point.h"
 #include "gpu/views/tell_point.h"
 
 static struct plan_sight look(const struct views *v, const float z[VIEWS_GRID], float median_m,
@@ -84,6 +85,8 @@ static void keep(struct views *v, const struct views_frame *f)
     memset(v->agree + at, 0, v->n_pixels);
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->single[at + i] = views_code(f->depth[i]);
+    for (uint32_t i = 0; i < v->n_pixels; i++)
+        v->contrast[at + i] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 void plan_cpu(struct views *v, const struct views_frame *f)

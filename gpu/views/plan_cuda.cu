@@ -5,6 +5,7 @@
  *          one for each choice among keyframes, of which a lane has two.
  *          store: (blocks of pixels, frames), a thread a pixel; it clears what is drawn into, too.
  */
+#include "gpu/views/contrast_point.h"
 #include "gpu/views/draw_point.h"
 #include "gpu/views/tell_point.h"
 #include "gpu/views/views_cuda.cuh"
@@ -191,6 +192,7 @@ static __device__ void keep(struct views *v, const struct views_frame *f, uint32
     v->single[at] = views_code(f->depth[i]);
     v->own[at] = 0;
     v->agree[at] = 0;
+    v->contrast[at] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 static __global__ void store_kernel(const struct views_job *first, size_t stride)

@@ -417,7 +417,7 @@ void sweep_cpu(struct views *v)
 void sweep_fine_cpu(struct views *v)
 {
     struct sweep s = {.guide = v->target[VIEWS_FINAL].depth,
-                      .own = contrast_of(v, VIEWS_SOURCES),
+                      .own = v->contrast + views_at(v, v->plan.swept),
                       .steps = FINE_STEPS};
 
     run(v, &s);

@@ -306,7 +306,7 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
     __syncthreads();
     K = v->kept[v->plan.swept].camera.K;
     planes = sweep_planes_of(&v->kept[v->plan.swept]);
-    load_own(&t, guide ? contrast_of(v, VIEWS_SOURCES) : v->grey + views_at(v, v->plan.swept));
+    load_own(&t, (guide ? v->contrast : v->grey) + views_at(v, v->plan.swept));
     load_bases(&t, &K, n_sources);
     clear_others(&t);
     __syncthreads();

@@ -43,9 +43,9 @@ size_t views_lay_out(struct views *v, uint8_t *base, int w, int h)
     v->rgb = arena_take(&a, VIEWS_KEPT * n, 3 * sizeof *v->rgb);
     v->single = arena_take(&a, VIEWS_KEPT * n, sizeof *v->single);
     v->own = arena_take(&a, VIEWS_KEPT * n, sizeof *v->own);
+    v->contrast = arena_take(&a, VIEWS_KEPT * n, sizeof *v->contrast);
     v->agree = arena_take(&a, VIEWS_KEPT * n, sizeof *v->agree);
     v->grey_now = arena_take(&a, n, sizeof *v->grey_now);
-    v->contrast = arena_take(&a, (VIEWS_SOURCES + 1) * n, sizeof *v->contrast);
     v->pyramid =
         arena_take(&a, (VIEWS_SOURCES + 1) * views_pyramid_pixels(w, h), sizeof *v->pyramid);
     v->points = arena_take(&a, VIEWS_POINTS, sizeof *v->points);

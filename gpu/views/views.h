@@ -165,6 +165,7 @@ struct views {
     uint8_t *grey, *rgb; /* [VIEWS_KEPT][h][w], [VIEWS_KEPT][h][w][3] */
     uint16_t *single;    /* [VIEWS_KEPT][h][w] single-view depth, as views_code() has it */
     uint16_t *own;       /* [VIEWS_KEPT][h][w] what the sweep measured, 0 = nothing */
+    uint8_t *contrast;   /* [VIEWS_KEPT][h][w] what fine sweeps match (V25) */
     uint8_t *agree;      /* [VIEWS_KEPT][h][w] keyframes that measured the same surface */
     struct views_anchor anchor[VIEWS_STRANDS]; /* not saved: set anew by the next frame */
 
@@ -173,7 +174,6 @@ struct views {
     uint8_t *grey_now;          /* [h][w] */
     struct sweep_band *band;    /* CPU alone: what its sweep works with */
     int cell;                   /* pixels a side of a cell that one point is chosen from */
-    uint8_t *contrast;          /* [VIEWS_SOURCES + 1][h][w] of sources, then the keyframe */
     uint16_t *pyramid;          /* blurred pictures at three sizes: sources, then the keyframe */
     struct views_point *points; /* [VIEWS_POINTS] */
     uint32_t n_points, scales[VIEWS_SCALES];
@@ -185,8 +185,9 @@ struct views {
 
 /* One frame, as the stages before have left it. */
 struct views_frame {
-    const uint8_t *rgb; /* [h][w][3] */
-    const float *depth; /* [h][w] */
+    const uint8_t *rgb;    /* [h][w][3] */
+    const uint16_t *level; /* [h][w] brightness, 8 a level, before colours were rounded */
+    const float *depth;    /* [h][w] */
     struct rigid T_wc;
     struct intrinsics K;
     /* Whose it is, its world, and how often tracking had been lost before it: where the world or
@@ -231,7 +232,6 @@ void field_cpu(struct views *v, const struct views_frame *f);
 /* What fine_cpu() is made of; the guide is target[VIEWS_FINAL].depth, until that is drawn. */
 void agree_own_cpu(struct views *v); /* the swept keyframe's measurements alone */
 void field_guide_cpu(struct views *v);
-void contrast_cpu(struct views *v);
 void sweep_fine_cpu(struct views *v);
 
 #ifdef __cplusplus

@@ -13,8 +13,6 @@ int views_cuda_run(const struct views_batch *b, struct err *err)
     if (rc == 0)
         rc = field_cuda_guide(b, err);
     if (rc == 0)
-        rc = contrast_cuda(b, err);
-    if (rc == 0)
         rc = sweep_cuda_fine(b, err);
     if (rc == 0)
         rc = agree_cuda(b, err);

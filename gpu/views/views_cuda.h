@@ -4,7 +4,7 @@
  * A batch of frames runs as one launch a stage: blockIdx.y is the frame. A kernel of a stage that a
  * frame has no use for returns at once: most frames sweep no keyframe.
  * Order:   plan, store, sweep, refine (pictures, scales, poses), sweep, agree (the swept alone),
- *          guide (sample, solve, apply), contrast, sweep in fine steps, agree, draw twice, sample,
+ *          guide (sample, solve, apply), sweep in fine steps, agree, draw twice, sample,
  *          solve, apply: each reads what all pixels of the one before have written.
  */
 #ifndef RECOND_GPU_VIEWS_VIEWS_CUDA_H
@@ -46,7 +46,6 @@ int sweep_cuda_again(const struct views_batch *b, struct err *err);
 int refine_cuda(const struct views_batch *b, struct err *err);
 int agree_cuda_own(const struct views_batch *b, struct err *err);
 int field_cuda_guide(const struct views_batch *b, struct err *err);
-int contrast_cuda(const struct views_batch *b, struct err *err);
 int sweep_cuda_fine(const struct views_batch *b, struct err *err);
 int agree_cuda(const struct views_batch *b, struct err *err);
 int draw_cuda(const struct views_batch *b, struct err *err);

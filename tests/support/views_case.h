@@ -14,6 +14,7 @@ struct views_case {
     int w, h;
     float *truth, *depth;
     uint8_t *rgb;
+    uint16_t *level; /* as views_frame has it */
     struct views_frame frame;
 };
 
@@ -25,6 +26,7 @@ static inline void views_case_open(struct views_case *c, int w, int h)
     c->truth = malloc(n * sizeof *c->truth);
     c->depth = malloc(n * sizeof *c->depth);
     c->rgb = malloc(3 * n);
+    c->level = malloc(n * sizeof *c->level);
 }
 
 static inline void views_case_close(struct views_case *c)
@@ -32,6 +34,7 @@ static inline void views_case_close(struct views_case *c)
     free(c->truth);
     free(c->depth);
     free(c->rgb);
+    free(c->level);
 }
 
 /* Waves of several lengths, in levels around 0. */
@@ -58,10 +61,12 @@ static inline void views_case_draw(struct views_case *c, int i, float scale)
                 &T, vec3_make(((float)x - K.cx) / K.fx * z, ((float)y - K.cy) / K.fy * z, z));
             level = 128.0f + views_case_paint(p);
             level = level < 0.0f ? 0.0f : level > 255.0f ? 255.0f : level;
+            c->level[at] = (uint16_t)(8.0f * level);
             c->rgb[3 * at] = c->rgb[3 * at + 1] = c->rgb[3 * at + 2] = (uint8_t)level;
             c->depth[at] = z * scale * (1.0f + 0.1f * sinf(3.0f * u + (float)i));
         }
     c->frame.rgb = c->rgb;
+    c->frame.level = c->level;
     c->frame.depth = c->depth;
     c->frame.T_wc = T;
     c->frame.K = K;

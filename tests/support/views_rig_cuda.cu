@@ -10,6 +10,7 @@ struct rig_session {
     struct views host; /* pointers are the device's */
     struct views *dev;
     uint8_t *arena, *terms, *copy, *rgb;
+    uint16_t *level; /* as views_frame has it */
     float *depth;
     size_t bytes;
 };
@@ -32,6 +33,7 @@ static int open_session(struct rig_session *s, int w, int h, cudaStream_t stream
     CU_TRY(cudaMalloc(&s->arena, s->bytes));
     CU_TRY(cudaMalloc(&s->dev, sizeof *s->dev));
     CU_TRY(cudaMalloc(&s->rgb, 3 * n));
+    CU_TRY(cudaMalloc(&s->level, n * sizeof *s->level));
     CU_TRY(cudaMalloc(&s->depth, n * sizeof *s->depth));
     (void)views_lay_out(&s->host, s->arena, w, h);
     CU_TRY(cudaMalloc(&s->terms, refine_cuda_lay_out(&s->host, NULL)));
@@ -52,6 +54,7 @@ static void close_rig(struct views_rig **rig)
         (void)cudaFree(r->s[i].terms);
         (void)cudaFree(r->s[i].dev);
         (void)cudaFree(r->s[i].rgb);
+        (void)cudaFree(r->s[i].level);
         (void)cudaFree(r->s[i].depth);
         free(r->s[i].copy);
     }
@@ -98,9 +101,12 @@ static int upload(struct rig_session *s, struct views_job *job, const struct vie
     CU_TRY(cudaMemcpyAsync(s->rgb, f->rgb, 3 * n, cudaMemcpyHostToDevice, stream));
     CU_TRY(
         cudaMemcpyAsync(s->depth, f->depth, n * sizeof *f->depth, cudaMemcpyHostToDevice, stream));
+    CU_TRY(
+        cudaMemcpyAsync(s->level, f->level, n * sizeof *f->level, cudaMemcpyHostToDevice, stream));
     job->v = s->dev;
     job->frame = *f;
     job->frame.rgb = s->rgb;
+    job->frame.level = s->level;
     job->frame.depth = s->depth;
 out:
     return rc;

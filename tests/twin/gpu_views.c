@@ -101,6 +101,7 @@ static void check_maps(const struct views *a, const struct views *b)
     assert_memory_equal(a->single, b->single, all * sizeof *a->single);
     assert_memory_equal(a->own, b->own, all * sizeof *a->own);
     assert_memory_equal(a->agree, b->agree, all);
+    assert_memory_equal(a->contrast, b->contrast, all);
     for (int t = 0; t < VIEWS_TARGETS; t++) {
         const struct views_target *p = &a->target[t], *q = &b->target[t];
         if (t == VIEWS_FINAL && a->plan.final < 0)

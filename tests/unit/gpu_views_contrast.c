@@ -16,33 +16,28 @@
 #define W 13
 #define H 9
 
-static void fill(uint8_t rgb[3 * W * H], const int level[W * H], int times, int plus)
-{
-    for (int i = 0; i < 3 * W * H; i++)
-        rgb[i] = (uint8_t)(level[i / 3] * times + plus);
-}
-
-static void all(uint8_t to[W * H], const uint8_t *rgb)
+static void all(uint8_t to[W * H], const uint16_t *level)
 {
     for (int i = 0; i < W * H; i++)
-        to[i] = contrast_at(rgb, W, H, i % W, i / W);
+        to[i] = contrast_at(level, W, H, i % W, i / W);
 }
 
 /* A wave of half a period every three pixels, between 0 and 4 levels. */
-static void make_wave(int level[W * H])
+static int wave(int i)
 {
-    for (int i = 0; i < W * H; i++)
-        level[i] = (i % W / 3 + i / W / 3) % 2 * 4;
+    return (i % W / 3 + i / W / 3) % 2 * 4;
 }
 
 static void plain_is_128(void **state)
 {
-    uint8_t rgb[3 * W * H], made[W * H];
+    uint16_t level[W * H];
+    uint8_t made[W * H];
 
     (void)state;
-    for (int level = 0; level < 256; level += 51) {
-        memset(rgb, level, sizeof rgb);
-        all(made, rgb);
+    for (int bright = 0; bright < 256; bright += 51) {
+        for (int i = 0; i < W * H; i++)
+            level[i] = (uint16_t)(CONTRAST_ONE * bright);
+        all(made, level);
         for (int i = 0; i < W * H; i++)
             assert_int_equal(made[i], 128);
     }
@@ -51,12 +46,11 @@ static void plain_is_128(void **state)
 /* Contrasts of the wave, so many times as strong and so much brighter. */
 static void all_of_wave(uint8_t to[W * H], int times, int plus)
 {
-    uint8_t rgb[3 * W * H];
-    int level[W * H];
+    uint16_t level[W * H];
 
-    make_wave(level);
-    fill(rgb, level, times, plus);
-    all(to, rgb);
+    for (int i = 0; i < W * H; i++)
+        level[i] = (uint16_t)(CONTRAST_ONE * (wave(i) * times + plus));
+    all(to, level);
 }
 
 static void light_changes_nothing(void **state)
@@ -90,22 +84,23 @@ static void faint_counts_as_strong(void **state)
 /* The value in double, of the same levels. */
 static void as_the_formula_says(void **state)
 {
-    uint8_t rgb[3 * W * H], made[W * H];
+    uint16_t level[W * H];
+    uint8_t made[W * H];
 
     (void)state;
     for (int round = 0; round < 50; round++) {
         srand((unsigned)round);
-        for (int i = 0; i < 3 * W * H; i++)
-            rgb[i] = round == 0 ? (uint8_t)(rand() % 2 * 255) : (uint8_t)(rand() % (5 * round));
-        all(made, rgb);
+        for (int i = 0; i < W * H; i++)
+            level[i] = (uint16_t)(round == 0 ? rand() % 2 * 255 * CONTRAST_ONE
+                                             : rand() % (5 * CONTRAST_ONE * round));
+        all(made, level);
         for (int i = 0; i < W * H; i++) {
-            double n = 0, a = 0, aa = 0, own = contrast_level(rgb + 3 * i), want;
+            double n = 0, a = 0, aa = 0, own = level[i], want;
             for (int k = 0; k < W * H; k++)
                 if (abs(k % W - i % W) <= 2 && abs(k / W - i / W) <= 2) {
-                    double level = contrast_level(rgb + 3 * k);
                     n++;
-                    a += level;
-                    aa += level * level;
+                    a += level[k];
+                    aa += (double)level[k] * level[k];
                 }
             want = 128 + 48 * (own - a / n) / (sqrt(aa / n - a / n * a / n) + 8);
             want = want < 0 ? 0 : want > 255 ? 255 : want;
