@@ -92,8 +92,8 @@ def stretch(r):
 
 
 def roll(r):
-    """Radians that a hand turns a phone about its view: little, or up to 30 degrees; more is turned back before."""
-    return r.gauss(0, 0.08) if r.random() < 0.65 else r.uniform(-0.52, 0.52)
+    """Radians that a hand turns a phone about its view: little, or up to 45 degrees; more is turned back before."""
+    return r.gauss(0, 0.08) if r.random() < 0.6 else r.uniform(-0.8, 0.8)
 
 
 def add(b, p, target, roll=0.0, f_rel=None, heading=None, speed=0.0, top=(90.0, 1.3)):
