@@ -47,6 +47,7 @@ static int create(struct reconctl_eval_feed *e, const struct reconctl_eval_feed_
                                         .pose_source = SESSION_POSE_DEVICE,
                                         .net_w = config->net.w,
                                         .net_h = config->net.h,
+                                        .max_depth_m = (float)config->max_depth_m,
                                         .preview = true,
                                         .journal = SESSION_JOURNAL_OFF,
                                         .mode = SESSION_LOSSLESS};

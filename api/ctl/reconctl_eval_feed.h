@@ -19,6 +19,8 @@ struct reconctl_eval_feed_config {
     const struct reconctl_source_info *info;
     struct reconctl_size net; /* 0 = the server chooses */
     const struct reconctl_list *options;
+    double
+        max_depth_m; /* what the session fuses, unless an option says it; 0 = the server chooses */
 };
 
 /* Returns: 0; as client_session_create() and client_stream_open() */

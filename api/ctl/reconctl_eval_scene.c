@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FUSED_MAX_M 5.0            /* a structured-light camera errs by centimetres beyond */
-#define SESSION_DEPTH_MAX_M 1000.0 /* the largest value of the session option max_depth_m */
+#define FUSED_MAX_M 5.0    /* a structured-light camera errs by centimetres beyond */
+#define FUSES_MAX_M 1000.0 /* the most that a session can be asked for */
 
 struct scene_options {
     struct reconctl_common common; /* first: see reconctl.h */
@@ -494,29 +494,13 @@ static void close_folder(struct work *w)
     client_sequence_close(&w->truth);
 }
 
-/* The session's options: where things are fused, it leaves out what is left out of the truth, unless
- * an option of its own says otherwise. text [32] holds what is added. */
-static struct reconctl_list session_options_of(const struct scene_options *o, char *text)
-{
-    struct reconctl_list all = {.n = 0};
-
-    snprintf(text, 32, "max_depth_m=%g", o->max_m);
-    if (!o->each && o->max_m <= SESSION_DEPTH_MAX_M && o->option.n < RECONCTL_LIST_MAX)
-        all.at[all.n++] = text;
-    for (int i = 0; i < o->option.n; i++)
-        all.at[all.n++] = o->option.at[i];
-    return all;
-}
-
 /* Measures one folder. Sets *code to the exit code where that fails. */
 static int run_folder(const struct scene_options *o, const struct reconctl_link *link,
                       struct reconctl_eval_scene_result *r, int *code, struct err *err)
 {
     struct work w = {.o = o};
-    char text[32];
-    struct reconctl_list all = session_options_of(o, text);
     struct reconctl_eval_feed_config config = {
-        .link = link, .info = &w.info, .net = o->net, .options = &all};
+        .link = link, .info = &w.info, .net = o->net, .options = &o->option};
     struct reconctl_eval_feed *feed = NULL;
     struct eval_depth_measures pixels;
     double start_s = reconctl_now_s();
@@ -524,6 +508,7 @@ static int run_folder(const struct scene_options *o, const struct reconctl_link 
 
     if (rc)
         goto out;
+    config.max_depth_m = o->each ? 0 : fmin(o->max_m, FUSES_MAX_M);
     rc = reconctl_eval_feed_open(&feed, &config, err);
     if (rc == 0)
         rc = feed_all(&w, feed, r, err);

@@ -33,8 +33,7 @@ GPU_HD static inline uint32_t image_overlap(int i, int j, int n_out, int n_in)
     return hi > lo ? (uint32_t)(hi - lo) : 0;
 }
 
-#define IMAGE_LEVEL \
-    8u /* of image_level() in one of 255: sums of 25 squares, times 25, fit 32 bits */
+#define IMAGE_LEVEL 8u /* of image_level() in a level: sums of 25 squares, times 25, fit 32 bits */
 #define IMAGE_PLACE_AREA 65536u /* of the weights of a place's four pixels */
 
 /* (L7) Adds the picture's colour at (u, v), which lies within it. */
@@ -73,8 +72,8 @@ GPU_HD static inline uint8_t image_round(uint64_t sum, uint64_t area)
     return (uint8_t)((sum + area / 2) / area);
 }
 
-/* (V25) How bright a pixel is, in units of a level over IMAGE_LEVEL, from sums that were not rounded
- * to levels. */
+/* (V25) How bright a pixel is, in parts of a level (IMAGE_LEVEL), of sums that were not rounded to
+ * levels. */
 GPU_HD static inline uint16_t image_level(const uint64_t sum[3], uint64_t area)
 {
     return (uint16_t)((77u * sum[0] + 150u * sum[1] + 29u * sum[2]) / (256u / IMAGE_LEVEL * area));

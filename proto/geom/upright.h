@@ -1,9 +1,10 @@
 /*
- * upright.h - which pictures of a world lie on their side, where nobody has said what is up in it
+ * upright.h - which pictures of a world lie on their side, where no axis is known to point up
  *
- * Whoever holds a camera keeps the horizon along the picture's x axis, more or less, however
- * steeply it looks, and the top of the picture up rather than down. Sums over the pictures that
- * stand upright as they come tell what is up in their world, and so which others lie on their side.
+ * A camera is held so that the horizon lies along the picture's x axis, more or less, however
+ * steeply it looks, and the top of the picture points up rather than down. Sums over the pictures
+ * that stand upright as they come tell what is up in their world, and so which others lie on their
+ * side.
  *
  * Maths: MATH.md (U3)
  */

@@ -117,7 +117,7 @@ static void it_does_not_flip(void **state)
     rig_close(&r);
 }
 
-/* What is up in a world that nobody describes is seen from pictures that stand, Exif or none, also
+/* What is up in a world without a known axis is seen from pictures that stand, Exif or none, also
  * behind a checkpoint; another world is looked at anew. */
 static void what_is_up_is_seen(void **state)
 {

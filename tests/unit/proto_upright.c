@@ -1,4 +1,4 @@
-/* Which pictures lie on their side where nobody has said what is up: walks around things at every
+/* Which pictures lie on their side where no axis is known to point up: walks around things at every
  * steepness, phones held both ways, a bad beginning. */
 #include <setjmp.h>
 #include <stdarg.h>
