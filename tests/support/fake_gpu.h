@@ -46,6 +46,7 @@ struct fake_seen {
     int has_start;
     struct rigid T_wc;
     float turn[3], turn_s;
+    uint32_t submap, breaks;
 };
 
 static struct {
@@ -205,7 +206,9 @@ static void fake_see(const struct gpu_frame *f)
                                f->has_start,
                                f->T_wc,
                                {f->turn[0], f->turn[1], f->turn[2]},
-                               f->turn_s};
+                               f->turn_s,
+                               f->submap,
+                               f->breaks};
     for (int i = 0; f->sensor.values && i < f->sensor.width * f->sensor.height; i++) {
         seen->values += (uint64_t)f->sensor.values[i] * (uint64_t)(i % 251 + 1);
         seen->sure += f->sensor.sure ? f->sensor.sure[i] : 255u;
