@@ -167,7 +167,24 @@ static void box_average_is_exact(void **state)
     assert_int_equal(image_round(sum, 6), 28);
     assert_int_equal(image_box(rgb, 3, 2, 2, 1, 1, 0, 1), 250); /* (20+50) + 2*(30+60) */
     assert_int_equal(image_round(250, 6), 42);                  /* 41.67 */
-    near(image_normalise(sum, 6, 0.5f, 0.25f), (170.0f / 6 / 255 - 0.5f) / 0.25f, 1e-6f);
+    near(image_normalise(sum, 6, 0.5f, 0.25f), (170.0f / 6 / 255 - 0.5f) / 0.25f, 0x1p-11f);
+}
+
+/* Between 1 and 2 halves lie 2^-10 apart, between 0.25 and 0.5 2^-12. */
+static void pictures_are_halves(void **state)
+{
+    (void)state;
+    assert_true(image_half(0.0f) == 0.0f && image_half(-1.5f) == -1.5f);
+    assert_true(image_half(1.0f + 0x1p-11f) == 1.0f); /* to the even one */
+    assert_true(image_half(1.0f + 0x1.8p-10f) == 1.0f + 0x1p-9f);
+    assert_true(image_half(1.0f + 0x1.01p-11f) == 1.0f + 0x1p-10f);
+    assert_true(image_half(-2.0f + 0x1p-12f) == -2.0f);
+    for (int i = 0; i < 1000; i++) {
+        float v = 0.25f + (float)i * 0.00025f, h = image_half(v);
+
+        assert_true(fabsf(h - v) <= 0x1p-13f && h * 0x1p12f == floorf(h * 0x1p12f));
+        assert_true(image_half(-v) == -h && image_half(h) == h);
+    }
 }
 
 /* (D1)-(D4) */
@@ -387,6 +404,7 @@ int main(void)
         cmocka_unit_test(cells_of_another_life_are_stale),
         cmocka_unit_test(boxes_overlap_by_whole_numbers),
         cmocka_unit_test(box_average_is_exact),
+        cmocka_unit_test(pictures_are_halves),
         cmocka_unit_test(outputs_become_metres),
         cmocka_unit_test(motions_compose),
         cmocka_unit_test(rotations_near_zero_are_smooth),
