@@ -4,13 +4,18 @@
  *
  * Rows are BORDER + whole blocks of BLOCK columns + BORDER long; what lies outside the picture is
  * 0. Loops over a block have a constant length, which the compiler turns into vector instructions.
+ *
+ * LANES threads at most take a band each in turn, with memory of their own; no pixel needs what
+ * another band makes.
  */
+#include "gpu/base/wide_cpu.h"
 #include "gpu/views/fine_point.h"
 
 #define BAND 32 /* rows */
 #define ROWS (BAND + 2 * VIEWS_RADIUS)
 #define BLOCK 32
 #define BORDER 8
+#define LANES 4 /* of memory for bands */
 #define WINDOW ((2 * VIEWS_RADIUS + 1) * (2 * VIEWS_RADIUS + 1))
 
 /* What is read of a source for the pixels of a block. */
@@ -20,8 +25,8 @@ struct block {
     int16_t a[BLOCK], b[BLOCK];         /* ... and 64ths of a pixel beyond it */
 };
 
-/* A band of rows first ... last-1, and the rows of its windows from `top` to bottom-1. Rows have n
- * columns, are `stride` apart and begin behind their border. */
+/* What a lane works with: a band of rows first ... last-1, and the rows of its windows from `top`
+ * to bottom-1. Rows have n columns, are `stride` apart and begin behind their border. */
 struct sweep_band {
     int first, last, top, bottom, w, n, stride;
     float *across[VIEWS_SOURCES];       /* [3] what x adds to a ray's coordinates */
@@ -48,7 +53,7 @@ static void *take(uint8_t *base, size_t *used, const struct sweep_band *b, size_
     return base ? base + at + BORDER * size : NULL;
 }
 
-size_t sweep_cpu_lay_out(struct views *v, uint8_t *base)
+static size_t lay_out_lane(const struct views *v, uint8_t *base)
 {
     struct sweep_band b;
     size_t used = (sizeof b + 15) / 16 * 16;
@@ -77,10 +82,20 @@ size_t sweep_cpu_lay_out(struct views *v, uint8_t *base)
     b.sums = take(base, &used, &b, BAND, sizeof *b.sums);
     if (base) {
         memset(base, 0, used);
-        v->band = (struct sweep_band *)base;
-        *v->band = b;
+        *(struct sweep_band *)base = b;
     }
     return used;
+}
+
+size_t sweep_cpu_lay_out(struct views *v, uint8_t *base)
+{
+    size_t bytes = lay_out_lane(v, NULL);
+
+    for (int lane = 0; base && lane < LANES; lane++)
+        lay_out_lane(v, base + (size_t)lane * bytes);
+    if (base)
+        v->band = (struct sweep_band *)base;
+    return LANES * bytes;
 }
 
 static int least(int a, int b)
@@ -379,16 +394,17 @@ static void turn_across(struct sweep_band *b, int source, const struct sweep_sou
     }
 }
 
-static void run(struct views *v, struct sweep *s)
+/* Every LANES-th band, beginning with that of the lane's number. Returns the number of
+ * pixels that measure. */
+static uint32_t run_lane(const struct views *v, const struct sweep *s, int lane)
 {
-    struct sweep_band *b = v->band;
-    struct views_kept *kept = &v->kept[v->plan.swept];
+    struct sweep_band *b =
+        (struct sweep_band *)((uint8_t *)v->band + (size_t)lane * lay_out_lane(v, NULL));
+    uint32_t n_measured = 0;
 
-    for (int i = 0; i < v->plan.n_sources; i++) {
-        s->sources[i] = s->guide ? fine_source_of(v, i) : sweep_source_of(v, i);
-        turn_across(b, i, &s->sources[i], &kept->camera.K);
-    }
-    for (int top = 0; top < v->h; top += BAND) {
+    for (int i = 0; i < v->plan.n_sources; i++)
+        turn_across(b, i, &s->sources[i], &v->kept[v->plan.swept].camera.K);
+    for (int top = lane * BAND; top < v->h; top += LANES * BAND) {
         b->first = top;
         b->last = least(top + BAND, v->h);
         b->top = most(top - VIEWS_RADIUS, 0);
@@ -397,10 +413,29 @@ static void run(struct views *v, struct sweep *s)
         score_steps(b, v, s);
         for (int y = b->first; y < b->last; y++)
             for (int x = 0; x < b->w; x += BLOCK)
-                kept->n_measured +=
+                n_measured +=
                     measure_block(b, v, s, in_band(b, y) + (size_t)x, least(BLOCK, b->w - x),
                                   (uint32_t)y * (uint32_t)b->w + (uint32_t)x);
     }
+    return n_measured;
+}
+
+WIDE_CPU_FN static uint32_t run_lane_wide(const struct views *v, const struct sweep *s, int lane)
+{
+    return run_lane(v, s, lane);
+}
+
+static void run(struct views *v, struct sweep *s)
+{
+    uint32_t n_measured = 0;
+    int wide = wide_cpu_has();
+
+    for (int i = 0; i < v->plan.n_sources; i++)
+        s->sources[i] = s->guide ? fine_source_of(v, i) : sweep_source_of(v, i);
+#pragma omp parallel for schedule(dynamic) reduction(+ : n_measured)
+    for (int lane = 0; lane < LANES; lane++)
+        n_measured += wide ? run_lane_wide(v, s, lane) : run_lane(v, s, lane);
+    v->kept[v->plan.swept].n_measured += n_measured;
 }
 
 void sweep_cpu(struct views *v)

@@ -14,7 +14,7 @@ struct views_case {
     int w, h;
     float *truth, *depth;
     uint8_t *rgb;
-    uint16_t *level; /* as views_frame has it */
+    uint16_t *level; /* as views_frame has it; NULL: is not wanted */
     struct views_frame frame;
 };
 
@@ -61,7 +61,8 @@ static inline void views_case_draw(struct views_case *c, int i, float scale)
                 &T, vec3_make(((float)x - K.cx) / K.fx * z, ((float)y - K.cy) / K.fy * z, z));
             level = 128.0f + views_case_paint(p);
             level = level < 0.0f ? 0.0f : level > 255.0f ? 255.0f : level;
-            c->level[at] = (uint16_t)(8.0f * level);
+            if (c->level)
+                c->level[at] = (uint16_t)(8.0f * level);
             c->rgb[3 * at] = c->rgb[3 * at + 1] = c->rgb[3 * at + 2] = (uint8_t)level;
             c->depth[at] = z * scale * (1.0f + 0.1f * sinf(3.0f * u + (float)i));
         }

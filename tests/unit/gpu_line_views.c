@@ -241,6 +241,12 @@ static void a_loaded_session_goes_on_as_the_saved_one(void **state)
     }
 }
 
+/* Bytes of the maps that versions before 5 had: those before the contrasts. */
+static size_t maps_before_5(const struct state_head *h, const struct state_layout *at)
+{
+    return at->views_agree - at->views_grey + (size_t)h->views_places * (size_t)h->w * (size_t)h->h;
+}
+
 /* The row as a build wrote it that had one strand for all sources. */
 static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const struct state_head *h,
                                         const struct state_layout *at, size_t *v1_len)
@@ -266,8 +272,8 @@ static uint8_t *with_views_of_version_1(const uint8_t *buf, size_t len, const st
         for (size_t i = 0; i < n; i++)
             memcpy(body + 32 + i * 140, buf + at->views_kept + i * sizeof(struct views_kept), 140);
         n = (32 + n * 140 + 15) / 16 * 16; /* the maps, which have the same gaps */
-        memcpy(body + n, buf + at->views_grey, s.len - (size_t)(buf + at->views_grey - s.body));
-        section_close(row, &end, s.tag, 1, 0, n + s.len - (size_t)(buf + at->views_grey - s.body));
+        memcpy(body + n, buf + at->views_grey, maps_before_5(h, at));
+        section_close(row, &end, s.tag, 1, 0, n + maps_before_5(h, at));
     }
     *v1_len = end;
     return row;
@@ -306,20 +312,20 @@ static void keyframes_of_version_1_are_passed_over(void **state)
     line_close(&l);
 }
 
-/* As version 3 wrote it: keyframes without world and walk; version 2: nor had it the lengths of
- * poses. */
+/* As version 4 wrote it: no contrasts; version 3: keyframes without world and walk; version 2: nor
+ * had it the lengths of poses. */
 static uint8_t *with_views_of(unsigned version, const uint8_t *buf, size_t len,
                               const struct state_head *h, const struct state_layout *at,
                               size_t *old_len)
 {
     uint8_t *row = calloc(1, len), *body;
-    size_t from = 0, end = 0, kept = version == 2 ? 128 : 160;
-    size_t maps = (kept + 144 * h->views_places + 15) / 16 * 16;
+    size_t from = 0, end = 0, kept = version == 2 ? 128 : 160, record = version < 4 ? 144 : 152;
+    size_t maps = (kept + record * h->views_places + 15) / 16 * 16;
     struct section s;
 
     assert_non_null(row);
     while (section_next(&s, buf, len, &from, NULL) == 1) {
-        size_t n = (size_t)(s.body + s.len - (buf + at->views_grey));
+        size_t n = maps_before_5(h, at);
         if (s.tag != SECTION_TAG('G', 'V', 'I', 'E')) {
             memcpy(section_open(row, len, end, s.len), s.body, s.len);
             section_close(row, &end, s.tag, s.version, s.flags, s.len);
@@ -328,8 +334,8 @@ static uint8_t *with_views_of(unsigned version, const uint8_t *buf, size_t len,
         body = section_open(row, len, end, maps + n);
         memcpy(body, s.body, version == 2 ? 124 : 160);
         for (size_t i = 0; i < h->views_places; i++)
-            memcpy(body + kept + 144 * i, buf + at->views_kept + i * sizeof(struct views_kept),
-                   144);
+            memcpy(body + kept + record * i, buf + at->views_kept + i * sizeof(struct views_kept),
+                   record);
         memcpy(body + maps, buf + at->views_grey, n);
         section_close(row, &end, s.tag, version, s.flags, maps + n);
     }
@@ -337,10 +343,10 @@ static uint8_t *with_views_of(unsigned version, const uint8_t *buf, size_t len,
     return row;
 }
 
-static void keyframes_of_versions_2_and_3_are_read(void **state)
+static void keyframes_of_versions_2_to_4_are_read(void **state)
 {
     (void)state;
-    for (unsigned version = 2; version <= 3; version++) {
+    for (unsigned version = 2; version <= 4; version++) {
         struct gpu_session_config c = views_line_config(17, 16, 1);
         struct line l = {0}, b = {0};
         struct state_head h;
@@ -450,7 +456,7 @@ int main(void)
         cmocka_unit_test(frames_allocate_nothing),
         cmocka_unit_test(a_loaded_session_goes_on_as_the_saved_one),
         cmocka_unit_test(keyframes_of_version_1_are_passed_over),
-        cmocka_unit_test(keyframes_of_versions_2_and_3_are_read),
+        cmocka_unit_test(keyframes_of_versions_2_to_4_are_read),
         cmocka_unit_test(strange_bytes_are_refused_or_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
