@@ -11,9 +11,6 @@
 #include <unistd.h>
 
 #define DECODE_MS_MAX (1 << 20)
-/* A decoder rounds what it shrinks to whole levels. The image stage averages it unrounded (MATH.md
- * (I1), (V25)), which is worth something if there is enough to average. */
-#define FINER 1.5f
 
 struct decode_thread {
     struct decode *decode;
@@ -33,23 +30,19 @@ static bool has_network(const struct session *s)
     return session_setup(s)->depth || session_setup(s)->motion;
 }
 
-/* The size that a picture is to be decoded to at least, which is FINER times what the network sees
- * of it; without a network it is the session's own size. */
-static void wanted_size(struct session *s, const struct jpeg_info *info,
-                        const struct queue_item *item, int *w, int *h)
+/* The size that the whole picture of a frame takes at the scale at which the network sees it;
+ * without a network it is the session's own size. */
+static void seen_size(struct session *s, const struct jpeg_info *info,
+                      const struct queue_item *item, int *w, int *h)
 {
     struct lens_map m;
 
     session_get_net(s, w, h);
-    if (!has_network(s))
-        return;
     m = lens_map_make(&item->frame.lens, item->K, info->width, info->height, *w, *h);
-    if (m.mapped) {
+    if (m.mapped && has_network(s)) {
         *w = (int)ceilf(fminf((float)m.w * (m.K.fx / m.from.fx), (float)m.w));
         *h = (int)ceilf(fminf((float)m.h * (m.K.fy / m.from.fy), (float)m.h));
     }
-    *w = (int)((float)*w * FINER);
-    *h = (int)((float)*h * FINER);
 }
 
 /* Without a network pictures are used as they come, if they are not too large. */
@@ -84,22 +77,22 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info,
     }
     k->jpeg_w = info->width;
     k->jpeg_h = info->height;
-    wanted_size(s, info, item, &w, &h);
+    seen_size(s, info, item, &w, &h);
     jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
-/* The size at which this picture is decoded: the one that is wanted, or the next smaller
+/* The size at which this picture is decoded: the one that covers the network's, or the next smaller
  * ones, if that is more than the session has room for. Returns false if none is small enough. */
 static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
 {
     const struct store_work *k = &session_work(s)->kept;
-    int side = k->w > k->h ? k->w : k->h, least_w, least_h;
+    int side = k->w > k->h ? k->w : k->h, seen_w, seen_h;
 
-    wanted_size(s, info, item, &least_w, &least_h);
+    seen_size(s, info, item, &seen_w, &seen_h);
     for (int part = 1; part <= 8; part *= 2) {
         int *w = &item->width, *h = &item->height;
 
-        jpeg_scaled_size(info, least_w / part, least_h / part, w, h);
+        jpeg_scaled_size(info, seen_w / part, seen_h / part, w, h);
         if (*w <= side && *h <= side && (int64_t)*w * *h <= (int64_t)k->w * k->h)
             return true;
     }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "gpu/mono/image_point.h"
 #include "gpu/mono/session_cpu.h"
 #include "tests/support/onnx_build.h"
 #include "tests/support/passes.h"
@@ -351,7 +352,7 @@ static void depth_comes_from_the_network(void **state)
     w.rgb[3 * (5 * W + 7)] = 254;
     assert_int_equal(run_frame(&w, &f), 0);
     for (int i = 0; i < W * H; i++)
-        assert_true(fabsf(depth[i] - (i == 5 * W + 7 ? 0.0f : 1.2f)) < 1e-5f);
+        assert_true(fabsf(depth[i] - (i == 5 * W + 7 ? 0.0f : 1.0f + image_half(0.2f))) < 1e-5f);
     assert_true(pass_us(&f.item, "depth") > 0.0f);
     gpu_session_free(&s);
     tear_down(&w);
@@ -410,7 +411,7 @@ static void a_line_without_a_map_needs_no_memory_for_one(void **state)
     assert_int_equal(gpu_submit(w.g, &gpu_line_mono, &item, 1, NULL), ERR_INPUT);
     assert_int_equal(gpu_submit(w.g, &flat, &item, 1, NULL), 0);
     assert_int_equal(gpu_wait(w.g, &item, 1, NULL), 0);
-    assert_true(fabsf(depth[W] - 1.2f) < 1e-5f);
+    assert_true(fabsf(depth[W] - 1.0f - image_half(0.2f)) < 1e-5f);
     assert_int_equal(f.item.n_passes, 4);
     assert_string_equal(f.item.passes[3].name, "download");
     assert_int_equal(gpu_session_state_bytes(s), 0);
@@ -451,8 +452,8 @@ static void motion_comes_from_the_network(void **state)
     fill(&w, 153, 204);
     assert_int_equal(run_frame(&w, &f), 0);
     first = f.result.T_wc;
-    assert_true(fabsf(first.t[0] - 0.2f) < 1e-4f); /* red of the previous picture */
-    assert_true(fabsf(first.t[1] - 0.8f) < 1e-4f); /* green of this one */
+    assert_true(fabsf(first.t[0] - image_half(0.2f)) < 1e-4f); /* red of the previous picture */
+    assert_true(fabsf(first.t[1] - image_half(0.8f)) < 1e-4f); /* green of this one */
     assert_true(fabsf(first.t[2] - 0.2f) < 1e-4f);
     assert_true(fabsf(first.r[7] - sinf(-0.01f)) < 1e-5f); /* turned by -0.01 about x */
     f.restart = 1;

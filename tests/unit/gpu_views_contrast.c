@@ -102,7 +102,7 @@ static void as_the_formula_says(void **state)
                     a += level[k];
                     aa += (double)level[k] * level[k];
                 }
-            want = 128 + 48 * (own - a / n) / (sqrt(aa / n - a / n * a / n) + 8);
+            want = 128 + 48 * (own - a / n) / (sqrt(aa / n - a / n * a / n) + CONTRAST_FLOOR);
             want = want < 0 ? 0 : want > 255 ? 255 : want;
             assert_true(fabs(made[i] - want) <= 0.51);
         }
