@@ -31,6 +31,18 @@ static void begin(struct rig *r, struct rig_client *c, char id[API_ID_CAP],
     rig_connect(r, c, id, CONTROL_INGEST);
 }
 
+/* The daemon stops and starts: the session comes back. */
+static void start_again(struct rig *r, struct rig_client *c, const char *id)
+{
+    rig_disconnect(c);
+    core_drain(r->core);
+    for (int i = 0; i < 60000 && core_unsettled(r->core); i++)
+        usleep(1000);
+    rig_close(r);
+    open_rig(r, 0);
+    wait_until_back(r, id);
+}
+
 static void options_say_it(void **state)
 {
     static const struct {
@@ -101,13 +113,7 @@ static void it_does_not_flip(void **state)
     assert_int_equal(turn_of_frame(&r, &c, 6, 42), 1);
     assert_int_equal(turn_of_frame(&r, &c, 7, 260), 3);
     assert_int_equal(turn_of_frame(&r, &c, 8, 222), 3);
-    rig_disconnect(&c);
-    core_drain(r.core);
-    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
-        usleep(1000);
-    rig_close(&r);
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
+    start_again(&r, &c, id);
     assert_int_equal(rig_info(&r, id).counts.used, 8);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
     rig_connect(&r, &c, id, CONTROL_INGEST);
@@ -133,13 +139,7 @@ static void what_is_up_is_seen(void **state)
     assert_int_equal(turn_of_frame(&r, &c, 7, 48), 0);
     assert_int_equal(turn_of_frame(&r, &c, 8, 90), 1);
     assert_int_equal(turn_of_frame(&r, &c, 9, -90), 3);
-    rig_disconnect(&c);
-    core_drain(r.core);
-    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
-        usleep(1000);
-    rig_close(&r);
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
+    start_again(&r, &c, id);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
     rig_connect(&r, &c, id, CONTROL_INGEST);
     assert_int_equal(turn_of_frame(&r, &c, 10, 180), 2);
@@ -257,13 +257,7 @@ static void learned_poses_have_samples(void **state)
     f = rig_frame(&r, 5); /* samples of another clock */
     send_turned(&c, f, 77, 0.5f);
     assert_true(seen->turn_s == 0 && seen->turn[1] == 0);
-    rig_disconnect(&c);
-    core_drain(r.core);
-    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
-        usleep(1000);
-    rig_close(&r);
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
+    start_again(&r, &c, id);
     rig_connect(&r, &c, id, CONTROL_INGEST);
     f = rig_frame(&r, 7);
     send_turned(&c, f, f.t_capture_ns - 70000000, -0.5f);
@@ -307,13 +301,7 @@ static void the_last_position_is_kept(void **state)
     send_position(&r, &c, 3, 48.137154321);
     send_position(&r, &c, 4, NAN);
     (void)turn_of_frame(&r, &c, 5, 0);
-    rig_disconnect(&c);
-    core_drain(r.core);
-    for (int i = 0; i < 60000 && core_unsettled(r.core); i++)
-        usleep(1000);
-    rig_close(&r);
-    open_rig(&r, 0);
-    wait_until_back(&r, id);
+    start_again(&r, &c, id);
     assert_int_equal(fake_gpu_plan.frames, 0); /* a checkpoint, and no replay */
     info = rig_info(&r, id);
     assert_true(info.has_position && info.position.latitude == 48.137154321);
