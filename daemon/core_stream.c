@@ -313,7 +313,8 @@ static int push(struct stream *s, const struct frame *f, const uint8_t *header, 
                                           .submap = world.submap,
                                           .received_us = clock_us(),
                                           .breaks = world.breaks,
-                                          .cut = world.cut};
+                                          .cut = world.cut,
+                                          .jump = world.jump};
     struct queue_dropped dropped;
     struct queue_item *item;
     int rc;

@@ -56,7 +56,8 @@ struct store_work {
     int turn;               /* gpu_item.turn */
     struct upright upright; /* how pictures of `submap` were held (session_work_see()) */
     uint32_t shape;         /* of its picture (session_work_picture_shape()), 0 = not known */
-    bool is_whole;          /* its closing rounds are over (daemon/work/closing.h) */
+    struct jump jumps[API_SOURCES_MAX]; /* behind the last used frame of each source */
+    bool is_whole;                      /* its closing rounds are over (daemon/work/closing.h) */
     enum store_bundle bundle;
 };
 

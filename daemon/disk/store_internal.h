@@ -94,6 +94,20 @@ unsigned store_reads(uint32_t tag);
 MUST_CHECK int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err);
 void store_drop_fetched(struct session_disk *d);
 
+/* A checkpoint's section of counters and sizes (store_kept.c), on the worker's thread between two
+ * frames; sizes do not change any more once a frame was used. Returns its bytes, 0: they do not
+ * fit. */
+#define STORE_CORE_BYTES 188
+#define STORE_CORE_VERSION 4 /* 3: nothing of how cameras were held */
+size_t store_core_put(struct session *s, const struct store_work *work, uint8_t *buf, size_t cap);
+/* Into a session that no other thread knows yet. Out: *work but its jumps. Returns 0; ERR_INPUT. */
+MUST_CHECK int store_core_get(struct session *s, struct store_work *work,
+                              const struct section *core, struct err *err);
+/* The section of work->jumps. Returns false if one was none. */
+#define STORE_JUMPS_BYTES ((size_t)API_SOURCES_MAX * JUMP_BYTES)
+void store_jumps_put(const struct store_work *work, uint8_t out[STORE_JUMPS_BYTES]);
+bool store_jumps_get(struct store_work *work, const uint8_t in[STORE_JUMPS_BYTES]);
+
 /* ------------------------------------------------------------------------- recovery */
 
 enum store_end { STORE_END_USED, STORE_END_DROPPED, STORE_END_REFUSED };

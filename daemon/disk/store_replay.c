@@ -49,65 +49,80 @@ static void quarantine(struct recovery *r, const struct session *s, uint64_t seq
               session_id(s), (unsigned long long)seq, KILLS_MAX, path);
 }
 
-/* A record's frame, and behind it the camera of its depth and the models of both cameras. */
-static int parse(struct frame *f, const struct store_meta *m, const uint8_t *msg, size_t len,
-                 enum frame_pose_convention convention, struct err *err)
+/* A frame of the journal, and how its source's poses went on behind it. */
+struct record {
+    uint64_t number;
+    const uint8_t *body;
+    size_t len;
+    struct store_meta meta;
+    struct frame frame;
+    struct jump jump;
+};
+
+static enum frame_pose_convention convention_of(const struct store_meta *m)
 {
-    size_t rig = m->flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
-    size_t lenses = m->flags & STORE_FRAME_LENSES ? FRAME_LENSES_BYTES : 0;
+    return m->flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
+}
+
+/* The frame's message, and behind it the camera of its depth and the models of both cameras. */
+static int parse(struct record *r, const uint8_t *msg, size_t len, struct err *err)
+{
+    size_t rig = r->meta.flags & STORE_FRAME_RIG ? FRAME_RIG_BYTES : 0;
+    size_t lenses = r->meta.flags & STORE_FRAME_LENSES ? FRAME_LENSES_BYTES : 0;
     const uint8_t *behind;
     int rc;
 
     if (len < FRAME_HEADER_BYTES + rig + lenses)
         return err_set(err, ERR_INPUT, "a record of %zu bytes", len);
     behind = msg + len - rig - lenses;
-    rc = frame_parse(f, msg, len - rig - lenses, convention, err);
+    rc = frame_parse(&r->frame, msg, len - rig - lenses, convention_of(&r->meta), err);
     if (rc == 0 && rig)
-        rc = frame_rig_get(&f->rig, behind, err);
+        rc = frame_rig_get(&r->frame.rig, behind, err);
     if (rc == 0 && lenses)
-        rc = frame_lenses_get(f, behind + rig, err);
+        rc = frame_lenses_get(&r->frame, behind + rig, err);
     return rc;
 }
 
+static int read_record(struct record *r, struct err *err)
+{
+    if (r->len < STORE_META_BYTES + FRAME_HEADER_BYTES)
+        return err_set(err, ERR_INPUT, "record %llu is no frame", (unsigned long long)r->number);
+    if (!store_meta_decode(&r->meta, r->body))
+        return err_set(err, ERR_INPUT, "record %llu says what none says",
+                       (unsigned long long)r->number);
+    return parse(r, r->body + STORE_META_BYTES, r->len - STORE_META_BYTES, err);
+}
+
 /* Into the queue, as if it had just come in. */
-static int push(struct recovery *r, struct session *s, uint64_t number, const uint8_t *body,
-                size_t len, struct err *err)
+static int push(struct recovery *r, struct session *s, const struct record *c, struct err *err)
 {
     const struct queue_dropped none = {.suspect = -1};
     struct session_disk *d = session_disk(s);
-    const struct suspect_frame *suspect = suspect_of(r, s, number);
-    struct queue_arrival a = {.header = body + STORE_META_BYTES, .received_us = clock_us()};
+    const struct suspect_frame *suspect = suspect_of(r, s, c->number);
+    const struct queue_arrival a = {.frame = &c->frame,
+                                    .header = c->body + STORE_META_BYTES,
+                                    .convention = convention_of(&c->meta),
+                                    .source = (int)c->meta.source,
+                                    .submap = c->meta.submap,
+                                    .received_us = clock_us(),
+                                    .breaks = c->meta.breaks,
+                                    .cut = (c->meta.flags & STORE_FRAME_CUT) != 0,
+                                    .jump = c->jump};
     struct queue_dropped dropped;
     struct queue_item *item;
-    struct store_meta m;
-    struct frame f;
-    int rc;
+    int rc = queue_push(session_queue(s), &a, &item, &dropped, err);
 
-    if (len < STORE_META_BYTES + FRAME_HEADER_BYTES)
-        return err_set(err, ERR_INPUT, "record %llu is no frame", (unsigned long long)number);
-    if (!store_meta_decode(&m, body))
-        return err_set(err, ERR_INPUT, "record %llu says what none says",
-                       (unsigned long long)number);
-    a.convention = m.flags & STORE_FRAME_CV ? FRAME_POSE_CV : FRAME_POSE_OPENGL;
-    a.breaks = m.breaks;
-    a.cut = (m.flags & STORE_FRAME_CUT) != 0;
-    a.source = (int)m.source;
-    a.submap = m.submap;
-    a.frame = &f;
-    rc = parse(&f, &m, body + STORE_META_BYTES, len - STORE_META_BYTES, a.convention, err);
-    if (rc == 0)
-        rc = queue_push(session_queue(s), &a, &item, &dropped, err);
     if (rc)
         return rc;
-    session_retake(s, a.source, f.seq);
-    item->number = number;
+    session_retake(s, a.source, c->frame.seq);
+    item->number = c->number;
     item->replayed = true;
-    store_ticket_new(d, item)->ordinal = m.ordinal;
+    store_ticket_new(d, item)->ordinal = c->meta.ordinal;
     atomic_fetch_add(&d->replaying, 1);
     if (suspect && suspect->kills >= KILLS_MAX) {
         const struct control_ack poison = {
-            .seq = f.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
-        quarantine(r, s, f.seq, body, len);
+            .seq = c->frame.seq, .status = CONTROL_REFUSED, .reason = CONTROL_POISON};
+        quarantine(r, s, c->frame.seq, c->body, c->len);
         atomic_fetch_add(&d->skipped, 1);
         store_outcome(s, item, &poison);
     } else {
@@ -125,14 +140,31 @@ static void give_up(struct store_returning *b, const struct err *err)
     b->fed = true;
 }
 
+/* A frame that was taken is known to its source's path, however it ended; one that was used is
+ * computed again. Returns 0, with *used; an error of a frame that was used. */
+static int take_again(struct recovery *r, struct store_returning *b, struct record *c, bool *used,
+                      struct err *err)
+{
+    enum store_end end = (enum store_end)b->ends[c->number - b->from - 1];
+    int rc = read_record(c, err);
+
+    *used = end == STORE_END_USED;
+    if (end == STORE_END_REFUSED)
+        atomic_fetch_add(&session_disk(b->s)->skipped, 1);
+    if (rc == 0)
+        c->jump = session_retrace(b->s, (int)c->meta.source, &c->frame);
+    if (!*used)
+        return 0;
+    return rc ? rc : push(r, b->s, c, err);
+}
+
 /* The next frame of a session that was used. Returns false if it has none left, or no room. */
 static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
 {
     enum journal_type type;
     struct err err = {0};
-    const uint8_t *body;
-    uint64_t number;
-    size_t len;
+    struct record c;
+    bool used = false;
     int rc = 0;
 
     if (b->fed || session_dead(b->s) ||
@@ -141,18 +173,14 @@ static bool feed(struct recovery *r, struct store_returning *b, uint64_t *fed)
     if (!b->reader)
         rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last,
                                &err);
-    while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, &err)) == 0) {
-        enum store_end end = (enum store_end)b->ends[number - b->from - 1];
-        if (type == JOURNAL_FRAME && end == STORE_END_REFUSED)
-            atomic_fetch_add(&session_disk(b->s)->skipped, 1);
-        if (type != JOURNAL_FRAME || end != STORE_END_USED)
-            continue;
-        rc = push(r, b->s, number, body, len, &err);
-        *fed = number;
-        if (rc == 0) {
-            b->unfed--;
-            return true;
-        }
+    while (rc == 0 && !used &&
+           (rc = journal_read_next(b->reader, &type, &c.number, &c.body, &c.len, &err)) == 0)
+        if (type == JOURNAL_FRAME)
+            rc = take_again(r, b, &c, &used, &err);
+    if (rc == 0) {
+        *fed = c.number;
+        b->unfed--;
+        return true;
     }
     if (rc != ERR_END) {
         give_up(b, &err);

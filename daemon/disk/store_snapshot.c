@@ -9,162 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORE_BYTES 188
-
 /* The sections of a session; the device's own begin with 'G'. */
 #define CORE SECTION_TAG('D', 'C', 'O', 'R')
-#define CORE_VERSION 4 /* 3: nothing of how cameras were held */
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
-#define WHOLE 2u       /* in the word of `any`: closing rounds are over ... */
-#define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
-#define BUNDLE_SHIFT 3 /* enum store_bundle, of two bits */
-#define TURN_SHIFT 8   /* in the word of `any`, which earlier builds hold against 0 */
-#define SHAPE_SHIFT 16 /* behind it, 0 in checkpoints of builds that did not know it */
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
 #define SOURCES SECTION_TAG('D', 'S', 'R', 'C')
 #define POSITION SECTION_TAG('D', 'P', 'O', 'S') /* optional, where one is known */
 #define TIES SECTION_TAG('D', 'T', 'I', 'E')     /* optional, with the option ties */
 #define OBJECTS SECTION_TAG('D', 'I', 'N', 'S')  /* optional, with the option objects */
+#define JUMPS SECTION_TAG('D', 'J', 'M', 'P')    /* optional: struct jump of each source */
 
 unsigned store_reads(uint32_t tag)
 {
     if (tag == CORE)
-        return CORE_VERSION;
+        return STORE_CORE_VERSION;
     return tag == MIRROR || tag == TRAJECTORY || tag == SOURCES || tag == POSITION || tag == TIES ||
-                   tag == OBJECTS
+                   tag == OBJECTS || tag == JUMPS
                ? 1
                : gpu_session_reads(tag);
-}
-
-/* ------------------------------------------------------------------------- counters and sizes */
-
-static void put_sizes(struct bytes_writer *w, const struct store_work *work,
-                      const struct session_saved *saved)
-{
-    bytes_put_i32(w, work->jpeg_w);
-    bytes_put_i32(w, work->jpeg_h);
-    bytes_put_i32(w, work->w);
-    bytes_put_i32(w, work->h);
-    bytes_put_i32(w, saved->net_w);
-    bytes_put_i32(w, saved->net_h);
-}
-
-static void put_upright(struct bytes_writer *w, const struct upright *u)
-{
-    for (int i = 0; i < 3; i++)
-        bytes_put_f32(w, u->top[i]);
-    for (int i = 0; i < 6; i++)
-        bytes_put_f32(w, u->spread[i]);
-    bytes_put_u32(w, u->n_stand);
-    bytes_put_u32(w, u->n_lie);
-}
-
-static int get_upright(struct upright *u, struct bytes_reader *r)
-{
-    bool finite = true;
-
-    for (int i = 0; i < 3; i++)
-        finite = isfinite(u->top[i] = bytes_get_f32(r)) && finite;
-    for (int i = 0; i < 6; i++)
-        finite = isfinite(u->spread[i] = bytes_get_f32(r)) && finite;
-    u->n_stand = bytes_get_u32(r);
-    u->n_lie = bytes_get_u32(r);
-    return finite && u->n_lie <= u->n_stand ? 0 : -1;
-}
-
-/* On the worker's thread, between two frames. Sizes do not change any more once a frame was used.
- * Returns the bytes, 0 if they do not fit. */
-static size_t pack_core(struct session *s, const struct store_work *work, uint8_t *buf, size_t cap)
-{
-    struct bytes_writer w = bytes_writer(buf, cap);
-    struct session_disk *d = session_disk(s);
-    struct session_saved saved;
-
-    session_save(s, &saved);
-    bytes_put_u64(&w, d->ordinal);
-    bytes_put_u64(&w, d->refused_before + d->refused);
-    bytes_put_u64(&w, d->used);
-    bytes_put_u64(&w, atomic_load(&d->front_refused));
-    bytes_put_u64(&w, atomic_load(&d->front_dropped));
-    bytes_put_u32(&w, work->any
-                          ? 1u | (work->is_whole ? WHOLE : ROUNDS) |
-                                (uint32_t)work->bundle << BUNDLE_SHIFT |
-                                (uint32_t)work->turn << TURN_SHIFT | work->shape << SHAPE_SHIFT
-                          : 0);
-    bytes_put_u32(&w, work->submap);
-    bytes_put_u32(&w, work->breaks);
-    put_sizes(&w, work, &saved);
-    bytes_put_u64(&w, saved.counts.again);
-    bytes_put_u64(&w, saved.counts.keyframes);
-    bytes_put_u64(&w, saved.counts.bytes_in);
-    bytes_put_u64(&w, saved.counts.bytes_out);
-    bytes_put_u64(&w, saved.counts.blocks_out);
-    bytes_put_u64(&w, saved.counts.points_out);
-    bytes_put_u32(&w, saved.keyframes_kept);
-    bytes_put_u32(&w, saved.model_points);
-    bytes_put_u32(&w, saved.model_stable);
-    put_upright(&w, &work->upright);
-    return w.bad ? 0 : w.at;
-}
-
-static int get_sizes(struct store_work *work, struct session_saved *saved, struct bytes_reader *r)
-{
-    int *const field[] = {&work->jpeg_w, &work->jpeg_h, &work->w,
-                          &work->h,      &saved->net_w, &saved->net_h};
-
-    for (int i = 0; i < 6; i++) {
-        int32_t v = bytes_get_i32(r);
-        if (v < 1 || v > (i < 4 ? FRAME_SIDE_MAX : GPU_SIDE_MAX))
-            return -1;
-        *field[i] = v;
-    }
-    return 0;
-}
-
-static int unpack_core(struct session *s, const struct section *core, struct err *err)
-{
-    struct bytes_reader r = bytes_reader(core->body, core->len);
-    struct session_disk *d = session_disk(s);
-    struct session_saved saved = {0};
-    struct store_work work = {0};
-    uint32_t any;
-
-    if (core->version != CORE_VERSION && core->version != CORE_VERSION - 1)
-        return err_set(err, ERR_INPUT, "its checkpoint is of an older form");
-    d->ordinal = bytes_get_u64(&r);
-    d->refused_before = bytes_get_u64(&r);
-    d->used = bytes_get_u64(&r);
-    atomic_store(&d->front_refused, bytes_get_u64(&r));
-    atomic_store(&d->front_dropped, bytes_get_u64(&r));
-    any = bytes_get_u32(&r);
-    work.any = any != 0;
-    /* what an earlier build closed stays as it is */
-    work.is_whole = any & WHOLE || (!(any & ROUNDS) && session_closing(s));
-    work.bundle = (enum store_bundle)(any >> BUNDLE_SHIFT & 3);
-    work.turn = (int)(any >> TURN_SHIFT & 3);
-    work.shape = any >> SHAPE_SHIFT;
-    work.submap = bytes_get_u32(&r);
-    work.breaks = bytes_get_u32(&r);
-    if (get_sizes(&work, &saved, &r))
-        return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
-    saved.counts.again = bytes_get_u64(&r);
-    saved.counts.keyframes = bytes_get_u64(&r);
-    saved.counts.bytes_in = bytes_get_u64(&r);
-    saved.counts.bytes_out = bytes_get_u64(&r);
-    saved.counts.blocks_out = bytes_get_u64(&r);
-    saved.counts.points_out = bytes_get_u64(&r);
-    saved.keyframes_kept = bytes_get_u32(&r);
-    saved.model_points = bytes_get_u32(&r);
-    saved.model_stable = bytes_get_u32(&r);
-    if (core->version == CORE_VERSION && get_upright(&work.upright, &r))
-        return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
-    if (r.bad || bytes_left(&r) || d->used + d->refused_before > d->ordinal)
-        return err_set(err, ERR_INPUT, "its checkpoint contradicts itself");
-    d->decode_refused = d->refused_before;
-    d->stored_frames = d->ordinal;
-    session_restore(s, &saved);
-    d->store->ops.restored(s, &work);
-    return 0;
 }
 
 /* ------------------------------------------------------------------------- out */
@@ -178,11 +40,12 @@ struct origin {
 /* Bytes of the row; what changes them waits until it is packed. */
 static size_t row_bytes(struct session *s, const struct origin *from)
 {
-    return section_bytes(CORE_BYTES) +
+    return section_bytes(STORE_CORE_BYTES) +
            (from->device ? gpu_session_state_bytes(from->device) : from->before->len) +
            section_bytes(mirror_state_bytes(session_mirror(s))) +
            section_bytes(trajectory_state_bytes(session_trajectory(s))) +
-           section_bytes(sources_state_bytes()) + section_bytes(FRAME_POSITION_BYTES) +
+           section_bytes(sources_state_bytes()) + section_bytes(STORE_JUMPS_BYTES) +
+           section_bytes(FRAME_POSITION_BYTES) +
            section_bytes(session_disk(s)->store->ops.recognised_bytes(s)) +
            section_bytes(session_disk(s)->store->ops.tied_bytes(s));
 }
@@ -220,7 +83,17 @@ static int pack_ties(struct session *s, struct checkpoint_draft *d, struct err *
     return rc;
 }
 
-/* Room for it is there. */
+/* Room for it is there, as for the position. */
+static void pack_jumps(const struct store_work *work, struct checkpoint_draft *d)
+{
+    uint8_t *body = section_open(d->row, d->cap, d->len, STORE_JUMPS_BYTES);
+
+    if (!body)
+        return;
+    store_jumps_put(work, body);
+    section_close(d->row, &d->len, JUMPS, 1, SECTION_OPTIONAL, STORE_JUMPS_BYTES);
+}
+
 static void pack_position(struct session *s, struct checkpoint_draft *d)
 {
     struct session_saved saved;
@@ -273,13 +146,13 @@ static int pack_device(const struct origin *from, struct checkpoint_draft *d, st
 static int pack(struct session *s, const struct origin *from, const struct store_work *work,
                 struct checkpoint_draft *d, struct err *err)
 {
-    uint8_t *body = section_open(d->row, d->cap, d->len, CORE_BYTES);
-    size_t cap, len = body ? pack_core(s, work, body, CORE_BYTES) : 0;
+    uint8_t *body = section_open(d->row, d->cap, d->len, STORE_CORE_BYTES);
+    size_t cap, len = body ? store_core_put(s, work, body, STORE_CORE_BYTES) : 0;
     int rc;
 
     if (len == 0)
         return err_set(err, ERR_LIMIT, "no room for a session's counters");
-    section_close(d->row, &d->len, CORE, CORE_VERSION, 0, len);
+    section_close(d->row, &d->len, CORE, STORE_CORE_VERSION, 0, len);
     rc = pack_device(from, d, err);
     if (rc)
         return rc;
@@ -302,6 +175,7 @@ static int pack(struct session *s, const struct origin *from, const struct store
         section_close(d->row, &d->len, SOURCES, 1, 0, len);
     if (rc)
         return rc;
+    pack_jumps(work, d);
     pack_position(s, d);
     rc = pack_objects(s, d, err);
     return rc ? rc : pack_ties(s, d, err);
@@ -416,7 +290,23 @@ static int find(struct section *s, const struct checkpoint_state *c, uint32_t ta
     return err_set(err, ERR_INPUT, "its checkpoint lacks a section");
 }
 
-/* After unpack_core(), which restores the rest. */
+/* Without them, as in checkpoints of earlier builds, a pose that jumps from the last one is not seen
+ * to. */
+static void unpack_jumps(struct session *s, struct store_work *work,
+                         const struct checkpoint_state *c)
+{
+    struct section jumps;
+
+    if (!section_find(&jumps, c->row, c->len, JUMPS) || jumps.version != 1 ||
+        jumps.len != STORE_JUMPS_BYTES)
+        return;
+    if (!store_jumps_get(work, jumps.body))
+        LOG_AT(LOG_WARNING, "session %s: where its poses went is lost", session_id(s));
+    for (int i = 0; i < API_SOURCES_MAX; i++)
+        session_set_jump(s, i, &work->jumps[i]);
+}
+
+/* After store_core_get(), which restores the rest. */
 static void unpack_position(struct session *s, const struct checkpoint_state *c)
 {
     struct session_saved saved;
@@ -455,6 +345,7 @@ static void unpack_objects(struct session *s, const struct checkpoint_state *c)
 int store_unpack(struct session *s, const struct checkpoint_state *c, struct err *err)
 {
     struct section core, mirror, trajectory, sources;
+    struct store_work work;
     int rc = find(&core, c, CORE, err);
 
     if (rc == 0)
@@ -464,7 +355,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     if (rc == 0)
         rc = find(&sources, c, SOURCES, err);
     if (rc == 0)
-        rc = unpack_core(s, &core, err);
+        rc = store_core_get(s, &work, &core, err);
     if (rc == 0)
         rc = mirror_load(session_mirror(s), mirror.body, mirror.len, err);
     if (rc == 0)
@@ -473,6 +364,8 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
         rc = session_load_sources(s, sources.body, sources.len, err);
     if (rc)
         return rc;
+    unpack_jumps(s, &work, c);
+    session_disk(s)->store->ops.restored(s, &work);
     unpack_position(s, c);
     unpack_ties(s, c);
     unpack_objects(s, c);

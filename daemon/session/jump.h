@@ -23,6 +23,7 @@
 /* Zero: no pose was seen. */
 struct jump {
     bool any, moving; /* moving: the step before is known */
+    uint32_t epoch;   /* of the poses' world; the caller's */
     struct rigid last;
     uint64_t t_ns;
     float v[3], turn; /* metres and radians a second */
@@ -36,5 +37,10 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns);
 /* Has it gone so far that another submap begins? Then its way is counted anew. What a path errs by
  * grows with its length: within a submap it stays, between two of them it can be taken back. */
 bool jump_cut(struct jump *j, float submap_m);
+
+/* As bytes, and back; jump_get() returns false if it is none, and is then as if no pose was seen. */
+#define JUMP_BYTES 88
+void jump_put(uint8_t out[JUMP_BYTES], const struct jump *j);
+bool jump_get(struct jump *j, const uint8_t in[JUMP_BYTES]);
 
 #endif

@@ -233,6 +233,7 @@ static void copy_in(struct queue *q, struct queue_item *item, const struct queue
     item->received_us = a->received_us;
     item->breaks = a->breaks;
     item->cut = a->cut;
+    item->jump = a->jump;
     item->number = 0;
     item->suspect = -1;
     item->bad_part = 0;

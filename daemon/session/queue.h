@@ -23,6 +23,7 @@
 #ifndef RECOND_DAEMON_QUEUE_H
 #define RECOND_DAEMON_QUEUE_H
 
+#include "daemon/session/jump.h"
 #include "gpu/gpu.h"
 #include "proto/err.h"
 #include "proto/wire/control.h"
@@ -67,6 +68,7 @@ struct queue_arrival {
     uint64_t received_us;                  /* clock_us() */
     uint32_t breaks;                       /* how often tracking had been lost when it was sent */
     bool cut;                              /* sources_world.cut of its submap */
+    struct jump jump;                      /* how its source's poses go on behind it */
 };
 
 struct queue_item {
@@ -77,6 +79,7 @@ struct queue_item {
     uint64_t decode_us; /* what decoding it took */
     uint32_t breaks;
     bool cut;
+    struct jump jump;
     /* of the journal (daemon/disk) */
     int slot;                           /* 0 ... n_frames - 1, fixed */
     uint64_t number;                    /* of its record, 0 = none */

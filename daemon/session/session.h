@@ -286,6 +286,10 @@ MUST_CHECK int session_load_sources(struct session *s, const uint8_t *buf, size_
 MUST_CHECK int session_learn_source(struct session *s, const struct sources_record *r,
                                     struct err *err);
 void session_retake(struct session *s, int source, uint64_t seq);
+/* A frame of the journal was taken then: how its source's poses go on behind it. */
+struct jump session_retrace(struct session *s, int source, const struct frame *f);
+/* The same as of a checkpoint, into a session that no other thread knows yet. */
+void session_set_jump(struct session *s, int source, const struct jump *jump);
 /* Clients start over, for its points may differ from those that they hold. */
 void session_renew_epoch(struct session *s);
 /* The session can be read but takes no frames, and `what` says why. Returns false if a reason is

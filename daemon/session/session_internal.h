@@ -14,8 +14,7 @@
 /* Where a source's poses went, and where before the frame that was taken last. */
 struct session_jump {
     struct jump now, before;
-    uint32_t epoch, epoch_before; /* of the frame that each was told of last */
-    uint64_t seq;                 /* of the frame taken last */
+    uint64_t seq; /* of the frame taken last */
 };
 
 struct session {

@@ -60,13 +60,11 @@ static enum sources_step step_of(struct session *s, int source, const struct fra
     bool ties = o->ties == SESSION_TIES_ON;
 
     j->before = j->now;
-    j->epoch_before = j->epoch;
     j->seq = f->seq;
     if (!(f->flags & FRAME_HAS_POSE) || o->pose_source != SESSION_POSE_DEVICE)
         return SOURCES_ON;
-    if (f->world_epoch != j->epoch)
-        j->now = (struct jump){.any = false};
-    j->epoch = f->world_epoch;
+    if (f->world_epoch != j->now.epoch)
+        j->now = (struct jump){.epoch = f->world_epoch};
     if (jump_note(&j->now, &f->T_wc, f->t_capture_ns))
         return ties ? SOURCES_JUMPED : SOURCES_BROKE;
     return ties && jump_cut(&j->now, o->submap_m) ? SOURCES_CUT : SOURCES_ON;
@@ -76,10 +74,8 @@ static enum sources_step step_of(struct session *s, int source, const struct fra
  * later one was taken meanwhile. */
 static void forget_jump(struct session_jump *j, uint64_t seq)
 {
-    if (j->seq != seq)
-        return;
-    j->now = j->before;
-    j->epoch = j->epoch_before;
+    if (j->seq == seq)
+        j->now = j->before;
 }
 
 enum control_reason session_take(struct session *s, int source, const struct frame *f,
@@ -93,6 +89,7 @@ enum control_reason session_take(struct session *s, int source, const struct fra
     n_worlds = sources_n_worlds(s->sources);
     reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
     world->connected = session_connected(s);
+    world->jump = s->jumps[source].now;
     if (reason != CONTROL_REASON_NONE)
         forget_jump(&s->jumps[source], f->seq);
     if (sources_n_worlds(s->sources) != n_worlds)
@@ -122,6 +119,22 @@ void session_retake(struct session *s, int source, uint64_t seq)
     pthread_mutex_lock(&s->lock);
     sources_retake(s->sources, source, seq);
     pthread_mutex_unlock(&s->lock);
+}
+
+struct jump session_retrace(struct session *s, int source, const struct frame *f)
+{
+    struct jump now;
+
+    pthread_mutex_lock(&s->lock);
+    (void)step_of(s, source, f);
+    now = s->jumps[source].now;
+    pthread_mutex_unlock(&s->lock);
+    return now;
+}
+
+void session_set_jump(struct session *s, int source, const struct jump *jump)
+{
+    s->jumps[source].now = *jump;
 }
 
 void session_keep_verdict(struct session *s, int source, uint64_t t_capture_ns,

@@ -17,6 +17,7 @@
 #define RECOND_DAEMON_SOURCES_H
 
 #include "api/api.h"
+#include "daemon/session/jump.h"
 #include "gpu/gpu.h"
 
 #define SOURCES_VERDICTS 4096
@@ -62,8 +63,10 @@ bool sources_verdict(const struct sources *s, int source, uint64_t seq, uint64_t
  * place. */
 struct sources_world {
     uint32_t submap, breaks;
-    bool cut;           /* the submap goes on where the epoch's one before it ended */
-    uint32_t connected; /* of all sources, a bit each: the caller's */
+    bool cut; /* the submap goes on where the epoch's one before it ended */
+    /* the caller's: of all sources, a bit each; how poses go on behind the frame */
+    uint32_t connected;
+    struct jump jump;
 };
 
 #define SOURCES_JUMPED_MAX (GPU_SUBMAPS_MAX / 2) /* worlds that may begin with a jump or a cut */

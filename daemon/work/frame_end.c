@@ -93,6 +93,7 @@ void frame_end_used(struct job *job, const struct control_ack *ack)
     closing_note(s);
     kept->submap = job->item->submap;
     kept->breaks = job->item->breaks;
+    kept->jumps[job->item->source] = job->item->jump;
     kept->turn = job->on_device.turn;
     kept->shape = session_work_picture_shape(job->item);
     session_set_position(s, &job->item->frame);
