@@ -1,5 +1,5 @@
-/* What a checkpoint keeps of a session itself: counters, sizes, how its pictures were held, where its
- * sources' poses went. */
+/* What a checkpoint keeps of a session itself: counters, sizes, how its pictures were held, and where
+ * its sources' poses went. */
 #include "daemon/disk/store_internal.h"
 
 #include "proto/bytes.h"

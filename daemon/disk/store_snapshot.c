@@ -290,7 +290,7 @@ static int find(struct section *s, const struct checkpoint_state *c, uint32_t ta
     return err_set(err, ERR_INPUT, "its checkpoint lacks a section");
 }
 
-/* Without them, as in checkpoints of earlier builds, a pose that jumps from the last one is not seen
+/* Checkpoints of earlier builds have none: then a pose that jumps from the last one is not seen
  * to. */
 static void unpack_jumps(struct session *s, struct store_work *work,
                          const struct checkpoint_state *c)

@@ -38,7 +38,7 @@ bool jump_note(struct jump *j, const struct rigid *T_wc, uint64_t t_ns);
  * grows with its length: within a submap it stays, between two of them it can be taken back. */
 bool jump_cut(struct jump *j, float submap_m);
 
-/* As bytes, and back; jump_get() returns false if it is none, and is then as if no pose was seen. */
+/* As bytes, and back. jump_get() returns false if they are none, and *j is zero then. */
 #define JUMP_BYTES 88
 void jump_put(uint8_t out[JUMP_BYTES], const struct jump *j);
 bool jump_get(struct jump *j, const uint8_t in[JUMP_BYTES]);
