@@ -72,6 +72,10 @@ const struct session_option session_options_table[] = {
      .help = "Width of the networks' input; else chosen from the camera's aspect"},
     {"height", SESSION_OPTION_INT, NET(net_h), .kept = "net_h",
      .help = "Height of the networks' input"},
+    {"decode_scale", SESSION_OPTION_REAL, FIELD(decode_scale), 1, 8, .standard = "1.3",
+     .kinds = DEEP,
+     .help = "How many times the size that the networks see pictures are decoded to at least: a "
+             "decoder rounds what it shrinks"},
     {"step_m", SESSION_OPTION_REAL, FIELD(step_m), 0.0005, 0.1, .standard = "0.001",
      .kinds = MONO, .unit = "m", .help = "Quantum of point positions in metres"},
     {"max_points", SESSION_OPTION_COUNT, FIELD(max_points), 1000, 100000000,

@@ -135,6 +135,7 @@ struct session_options {
     struct intrinsics K;
     int camera_w, camera_h; /* size of the picture that K belongs to */
     int net_w, net_h;
+    float decode_scale;
     float step_m;
     uint32_t max_points;
     int keyframes;

@@ -185,6 +185,7 @@ static void get_options(const struct json_at *root, struct session_options *o)
     o->mode = SESSION_LIVE;
     o->fusion = SESSION_FUSION_PAPER;
     o->submap_m = 4; /* what is the default since the option is there */
+    o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }

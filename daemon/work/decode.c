@@ -30,19 +30,25 @@ static bool has_network(const struct session *s)
     return session_setup(s)->depth || session_setup(s)->motion;
 }
 
-/* The size that the whole picture of a frame takes at the scale at which the network sees it;
- * without a network it is the session's own size. */
-static void seen_size(struct session *s, const struct jpeg_info *info,
-                      const struct queue_item *item, int *w, int *h)
+/* The size that a picture is decoded to at least: `decode_scale` times what the network sees of the
+ * whole picture. The image stage averages the rest unrounded (MATH.md (I1), (V25)), where a decoder
+ * rounds what it shrinks to levels. Without a network it is the session's own size. */
+static void wanted_size(struct session *s, const struct jpeg_info *info,
+                        const struct queue_item *item, int *w, int *h)
 {
+    float scale = session_setup(s)->options.decode_scale;
     struct lens_map m;
 
     session_get_net(s, w, h);
+    if (!has_network(s))
+        return;
     m = lens_map_make(&item->frame.lens, item->K, info->width, info->height, *w, *h);
-    if (m.mapped && has_network(s)) {
+    if (m.mapped) {
         *w = (int)ceilf(fminf((float)m.w * (m.K.fx / m.from.fx), (float)m.w));
         *h = (int)ceilf(fminf((float)m.h * (m.K.fy / m.from.fy), (float)m.h));
     }
+    *w = (int)((float)*w * scale);
+    *h = (int)((float)*h * scale);
 }
 
 /* Without a network pictures are used as they come, if they are not too large. */
@@ -77,22 +83,22 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info,
     }
     k->jpeg_w = info->width;
     k->jpeg_h = info->height;
-    seen_size(s, info, item, &w, &h);
+    wanted_size(s, info, item, &w, &h);
     jpeg_scaled_size(info, w, h, &k->w, &k->h);
 }
 
-/* The size at which this picture is decoded: the one that covers the network's, or the next smaller
+/* The size at which this picture is decoded: the one that is wanted, or the next smaller
  * ones, if that is more than the session has room for. Returns false if none is small enough. */
 static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
 {
     const struct store_work *k = &session_work(s)->kept;
-    int side = k->w > k->h ? k->w : k->h, seen_w, seen_h;
+    int side = k->w > k->h ? k->w : k->h, least_w, least_h;
 
-    seen_size(s, info, item, &seen_w, &seen_h);
+    wanted_size(s, info, item, &least_w, &least_h);
     for (int part = 1; part <= 8; part *= 2) {
         int *w = &item->width, *h = &item->height;
 
-        jpeg_scaled_size(info, seen_w / part, seen_h / part, w, h);
+        jpeg_scaled_size(info, least_w / part, least_h / part, w, h);
         if (*w <= side && *h <= side && (int64_t)*w * *h <= (int64_t)k->w * k->h)
             return true;
     }

@@ -31,7 +31,8 @@ static const char shown[] =
     "\"depth_source\":\"network\","
     "\"up\":\"+y\",\"upright\":\"auto\","
     "\"camera\":{\"fx\":500,\"fy\":501.5,\"cx\":-3,\"cy\":4,\"width\":640,\"height\":480},"
-    "\"net\":{\"width\":256,\"height\":192},\"step_m\":0.002,\"max_points\":5000,\"keyframes\":7,"
+    "\"net\":{\"width\":256,\"height\":192},\"decode_scale\":1,\"step_m\":0.002,\"max_points\":"
+    "5000,\"keyframes\":7,"
     "\"fusion\":\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,\"bundle\":\"off\","
     "\"min_depth_m\":0.2,\"max_depth_m\":20,\"depth_unit\":"
     "\"mm\","
@@ -68,22 +69,24 @@ static const char *written(const struct session_options *o, enum session_options
 }
 
 /* `kept` as it is written now: with the kind, the world's up, `upright`, the rules of fusion,
- * views, ties, the length of submaps, bundling, the unit of depth and objects, which were no
- * options then. Those of that time are the paper's (store_manifest.c). */
+ * views, ties, the length of submaps, bundling, the unit of depth, what pictures are decoded to and
+ * objects, which were no options then. Those of that time are the paper's (store_manifest.c). */
 static const char *kept_now(void)
 {
     static char buf[4096];
     const char *kind = strchr(kept, ','), *up = strstr(kept, ",\"camera\"");
+    const char *scale = strstr(kept, ",\"step_m\"");
     const char *fusion = strstr(kept, ",\"min_depth_m\""), *unit = strstr(kept, ",\"retention_s\"");
 
     snprintf(buf, sizeof buf,
              "%.*s,\"kind\":\"mono\"%.*s,\"depth_source\":\"network\",\"up\":\"+y\",\"upright\":"
-             "\"auto\"%.*s,\"fusion\":"
+             "\"auto\"%.*s,\"decode_scale\":1%.*s,\"fusion\":"
              "\"paper\",\"views\":\"off\",\"ties\":\"off\",\"submap_m\":4,\"bundle\":\"off\"%.*s,"
              "\"depth_unit\":\"mm\"%.*s,"
              "\"objects\":[\"mug\",\"Chair-2\"],\"recognise_hz\":5}",
-             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(fusion - up), up,
-             (int)(unit - fusion), fusion, (int)strlen(unit) - 1, unit);
+             (int)(kind - kept), kept, (int)(up - kind), kind, (int)(scale - up), up,
+             (int)(fusion - scale), scale, (int)(unit - fusion), fusion, (int)strlen(unit) - 1,
+             unit);
     return buf;
 }
 
@@ -101,6 +104,7 @@ static void three_forms_hold_the_same(void **state)
     struct session_options o = {.fusion = SESSION_FUSION_PAPER,
                                 .views = SESSION_VIEWS_OFF,
                                 .submap_m = 4,
+                                .decode_scale = 1,
                                 .objects = "mug,Chair-2",
                                 .recognise_hz = 5},
                            again = {0};
@@ -227,7 +231,8 @@ static void an_option_of_another_kind_is_refused(void **state)
 
 static void defaults_fill_what_is_left(void **state)
 {
-    struct session_options o = {.keyframes = 3, .fps = 5}, all = {.submap_m = 4, .recognise_hz = 2};
+    struct session_options o = {.keyframes = 3, .fps = 5},
+                           all = {.submap_m = 4, .decode_scale = 1, .recognise_hz = 2};
     struct err err = {0};
 
     (void)state;
