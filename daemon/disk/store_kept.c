@@ -1,4 +1,4 @@
-/* What a checkpoint keeps of a session itself: counters, sizes, how its pictures were held, and where
+/* What a checkpoint keeps of a session itself: counters, sizes, how its pictures were held, where
  * its sources' poses went. */
 #include "daemon/disk/store_internal.h"
 
