@@ -147,11 +147,11 @@ $(O)/librecond-client.a: $(call objs,api/client/client.c api/client/client_strea
 $(O)/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
-# Loops over a volume, and over bands of a sweep, use all the threads that the CPU back end has. Fuzz targets have neither,
+# Loops over a volume, and those of many views, use all the threads that the CPU back end has. Fuzz targets have neither,
 # and clang would want a library of its own for them.
 ifneq ($(MODE),fuzz)
 $(O)/gpu/panorama/carve_cpu.c.o $(O)/gpu/panorama/range_cpu.c.o $(O)/gpu/panorama/blend_cpu.c.o \
-$(O)/gpu/views/sweep_cpu.c.o: CFLAGS += -fopenmp
+$(O)/gpu/views/%_cpu.c.o: CFLAGS += -fopenmp
 endif
 $(O)/gen/%.c.o: $(O)/gen/%.c
 	@mkdir -p $(@D)

@@ -1,29 +1,56 @@
 #include "gpu/views/agree_point.h"
 
-static void count(struct views *v, int from, int to)
+/* How many pixels of a row are confirmed by keyframe `to` now. */
+static uint32_t count_row(const struct views *v, int from, int to, const struct rigid *T, int y)
 {
-    struct rigid T = rigid_mul(&v->kept[to].camera.T_cw, &v->kept[from].camera.T_wc);
     uint8_t *agree = v->agree + views_at(v, from);
+    uint32_t first = (uint32_t)y * (uint32_t)v->w, n = 0;
 
-    for (uint32_t i = 0; i < v->n_pixels; i++)
-        v->kept[from].n_confirmed +=
-            (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, &T, i));
+    for (uint32_t i = first; i < first + (uint32_t)v->w; i++)
+        n += (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, T, i));
+    return n;
 }
 
+static struct rigid between(const struct views *v, int from, int to)
+{
+    return rigid_mul(&v->kept[to].camera.T_cw, &v->kept[from].camera.T_wc);
+}
+
+/* A row in turn meets all other keyframes. */
 void agree_own_cpu(struct views *v)
 {
-    if (v->plan.swept < 0)
+    int swept = v->plan.swept;
+    struct rigid T[VIEWS_KEPT];
+    uint32_t n = 0;
+
+    if (swept < 0)
         return;
-    memset(v->agree + views_at(v, v->plan.swept), 0, v->n_pixels);
+    memset(v->agree + views_at(v, swept), 0, v->n_pixels);
     for (int j = 0; j < VIEWS_KEPT; j++)
-        if (agree_is_other(v, j))
-            count(v, v->plan.swept, j);
+        T[j] = between(v, swept, j);
+#pragma omp parallel for schedule(static) reduction(+ : n)
+    for (int y = 0; y < v->h; y++)
+        for (int j = 0; j < VIEWS_KEPT; j++)
+            if (agree_is_other(v, j))
+                n += count_row(v, swept, j, &T[j], y);
+    v->kept[swept].n_confirmed += n;
 }
 
 void agree_cpu(struct views *v)
 {
+    int swept = v->plan.swept;
+
     agree_own_cpu(v);
-    for (int j = 0; j < VIEWS_KEPT && v->plan.swept >= 0; j++)
-        if (agree_is_other(v, j))
-            count(v, j, v->plan.swept);
+    if (swept < 0)
+        return;
+#pragma omp parallel for schedule(dynamic)
+    for (int j = 0; j < VIEWS_KEPT; j++) {
+        if (!agree_is_other(v, j))
+            continue;
+        struct rigid T = between(v, j, swept);
+        uint32_t n = 0;
+        for (int y = 0; y < v->h; y++)
+            n += count_row(v, j, swept, &T, y);
+        v->kept[j].n_confirmed += n;
+    }
 }

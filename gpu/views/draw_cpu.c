@@ -42,6 +42,7 @@ static void draw(struct views *v, int target)
 
 void draw_cpu(struct views *v)
 {
+#pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < VIEWS_TARGETS; i++)
         if (draw_is_wanted(v, i))
             draw(v, i);

@@ -70,22 +70,29 @@ static void solve(const struct views *v, struct views_target *t, const uint8_t *
     }
 }
 
+static void correct(struct views *v, const struct views_frame *f, int target)
+{
+    struct views_target *t = &v->target[target];
+
+    for (uint32_t i = 0; i < v->n_pixels; i++)
+        t->share[i] = field_sample(v, target, i, single_at(v, f, target, i), &t->ratio[i]);
+    count(v, t);
+    solve(v, t, target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
+    for (uint32_t i = 0; i < v->n_pixels; i++)
+        field_apply(v, target, i, single_at(v, f, target, i));
+}
+
 void field_cpu(struct views *v, const struct views_frame *f)
 {
-    for (int target = 0; target < VIEWS_TARGETS; target++) {
-        struct views_target *t = &v->target[target];
-        if (!draw_is_wanted(v, target))
-            continue;
-        for (uint32_t i = 0; i < v->n_pixels; i++)
-            t->share[i] = field_sample(v, target, i, single_at(v, f, target, i), &t->ratio[i]);
-        count(v, t);
-        solve(v, t, target == VIEWS_FRAME ? v->grey_now : v->grey + views_at(v, v->plan.final));
-        for (uint32_t i = 0; i < v->n_pixels; i++)
-            field_apply(v, target, i, single_at(v, f, target, i));
-        if (target == VIEWS_FRAME) {
-            v->told = tell_views(v, t->common);
-            tell_length(v, t->common);
-        }
+    const struct views_target *frame = &v->target[VIEWS_FRAME];
+
+#pragma omp parallel for schedule(dynamic)
+    for (int target = 0; target < VIEWS_TARGETS; target++)
+        if (draw_is_wanted(v, target))
+            correct(v, f, target);
+    if (draw_is_wanted(v, VIEWS_FRAME)) {
+        v->told = tell_views(v, frame->common);
+        tell_length(v, frame->common);
     }
 }
 

@@ -7,6 +7,7 @@ struct scratch {
 
 static void blur(struct views *v)
 {
+#pragma omp parallel for schedule(dynamic)
     for (int picture = 0; picture < REFINE_PICTURES; picture++)
         for (int l = 0; l < REFINE_LEVELS && refine_is_there(v, picture); l++) {
             uint16_t *to = refine_level(v, picture, l);
@@ -91,6 +92,7 @@ static void add_half(struct scratch *to, const struct scratch *from)
 static void sum(struct scratch *s, const struct views *v, int level)
 {
     memset(s, 0, REFINE_PARTS * sizeof *s);
+#pragma omp parallel for schedule(static)
     for (uint32_t q = 0; q < REFINE_PARTS; q++)
         for (uint32_t i = q; i < v->n_points; i += REFINE_PARTS)
             add_point(&s[q], v, level, i);
@@ -161,6 +163,7 @@ static int step(struct views *v, struct scratch *s, int level)
         add_prior(s, k, &v->plan.pose[k]);
     if (!solve(s->A, s->b, REFINE_POSE * n))
         return 0;
+#pragma omp parallel for schedule(static)
     for (uint32_t i = 0; i < v->n_points; i++) {
         struct refine_say said[VIEWS_SOURCES], all;
         for (int k = 0; k < n; k++) {
@@ -177,12 +180,12 @@ static int step(struct views *v, struct scratch *s, int level)
     return 1;
 }
 
-static float find_scale(struct views *v)
+static float find_scale(const struct views *v)
 {
-    uint32_t n = 0, sum = 0;
+    uint32_t n = 0, sum = 0, scales[VIEWS_SCALES] = {0};
     int half = 0;
 
-    memset(v->scales, 0, sizeof v->scales);
+#pragma omp parallel for schedule(dynamic) reduction(+ : scales)
     for (int j = 0; j < VIEWS_KEPT; j++) {
         struct rigid T;
         if (!refine_is_other(v, j))
@@ -191,13 +194,13 @@ static float find_scale(struct views *v)
         for (uint32_t i = 0; i < v->n_pixels; i += REFINE_EVERY) {
             int bin = refine_scale_bin(v, j, &T, i);
             if (bin >= 0)
-                v->scales[bin]++;
+                scales[bin]++;
         }
     }
     for (int i = 0; i < VIEWS_SCALES; i++)
-        n += v->scales[i];
-    while (n && 2 * (sum + v->scales[half]) < n)
-        sum += v->scales[half++];
+        n += scales[i];
+    while (n && 2 * (sum + scales[half]) < n)
+        sum += scales[half++];
     return refine_scale(half, n);
 }
 
