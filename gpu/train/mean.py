@@ -1,11 +1,15 @@
 """Mean of networks that were trained apart from one beginning: one network, no slower than each.
 
-    python3 mean.py OUT.onnx A.onnx B.onnx ...          A exported with --bits 8, and so is OUT
+    python3 mean.py [--scale F] OUT.onnx A.onnx B.onnx ...          A exported with --bits 8, and so is OUT
 
 Runs with other scenes, rates and seeds err in ways of their own as long as they stay near each other; the mean of their
 weights errs less on pictures that are like no run's. Runs that began with other random numbers have no such mean.
+
+--scale multiplies the depth of a depth network, whose head says its logarithm: runs may agree on a scale that real
+sequences do not have.
 """
-import sys
+import argparse
+import math
 
 import numpy as np
 import onnx
@@ -35,12 +39,26 @@ def mean(paths):
     return m
 
 
+def scale_depth(m, by):
+    bias = next((t for t in m.graph.initializer if t.name == 'head.bias'), None)
+    if bias is None or m.graph.output[0].name != 'depth':
+        raise SystemExit('--scale: not a depth network')
+    bias.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(bias) + np.float32(math.log(by)), bias.name))
+
+
 def main():
-    out, *paths = sys.argv[1:]
-    m = export.to_bytes(mean(paths))
+    a = argparse.ArgumentParser()
+    a.add_argument('--scale', type=float, default=1.0, help='of the depth that the mean says')
+    a.add_argument('out')
+    a.add_argument('networks', nargs='+')
+    a = a.parse_args()
+    m = mean(a.networks)
+    if a.scale != 1:
+        scale_depth(m, a.scale)
+    m = export.to_bytes(m)
     onnx.checker.check_model(m, full_check=True)
-    onnx.save(m, out)
-    print(f'{out}: mean of {len(paths)} networks')
+    onnx.save(m, a.out)
+    print(f'{a.out}: mean of {len(a.networks)} networks')
 
 
 if __name__ == '__main__':
