@@ -12,6 +12,7 @@
 
 #include "gpu/views/field_point.h"
 #include "gpu/views/tell_point.h"
+#include "proto/crc32c.h"
 #include "tests/support/views_case.h"
 
 #define W 96
@@ -36,7 +37,23 @@ struct score {
     uint32_t n, n_measured, n_frame, refined;
     uint32_t n_left, n_alone; /* pixels of frames that are not fused; that nothing is known of */
     float length, lie;        /* (V21), at the end */
+    uint32_t crc;             /* of all that frames and final views say */
 };
+
+/* As the CPU back end has it (backend_cpu.c). */
+void omp_set_num_threads(int n);
+
+static uint32_t sum_up(uint32_t crc, const struct views *v)
+{
+    crc = crc32c(crc, v->agree, VIEWS_KEPT * (size_t)v->n_pixels);
+    for (int i = 0; i < VIEWS_TARGETS; i++) {
+        crc = crc32c(crc, (const uint8_t *)v->target[i].depth, v->n_pixels * sizeof(float));
+        crc = crc32c(crc, v->target[i].trust, v->n_pixels);
+    }
+    for (int i = 0; i < VIEWS_KEPT; i++)
+        crc = crc32c(crc, (const uint8_t *)&v->kept[i].n_confirmed, sizeof v->kept[i].n_confirmed);
+    return crc;
+}
 
 static void add(struct score *s, const struct views *v, const float truth[FRAMES][W * H],
                 const float single[FRAMES][W * H], int frame)
@@ -128,6 +145,7 @@ static void run(struct score *s, enum wrong wrong)
         agree_cpu(&v);
         draw_cpu(&v);
         field_cpu(&v, &c.frame);
+        s->crc = sum_up(s->crc, &v);
         if ((wrong != LONG || v.plan.lie != 0.0f) && /* until then it is not known */
             (wrong != STOPS || v.anchor[0].n_frozen > 0))
             add(s, &v, truth, single, i);
@@ -160,6 +178,20 @@ static void test_right(void **state)
      * what none of them measured to final views */
     assert_true(fabsf(s.length + log2f(NET_SCALE)) < 0.1f && s.lie == 0.0f);
     assert_true(s.n_left > s.n_frame / 20 && s.n_alone > 0);
+}
+
+/* Not a bit depends on how many threads share the work. */
+static void test_threads(void **state)
+{
+    struct score one, four;
+
+    (void)state;
+    omp_set_num_threads(1);
+    run(&one, ODOMETRY);
+    omp_set_num_threads(4);
+    run(&four, ODOMETRY);
+    assert_true(one.refined > 0 && one.n_measured > 0);
+    assert_int_equal(four.crc, one.crc);
 }
 
 static void test_wrong(void **state)
@@ -336,11 +368,12 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),
-                                       cmocka_unit_test(test_right),   cmocka_unit_test(test_wrong),
-                                       cmocka_unit_test(test_jumps),   cmocka_unit_test(test_stops),
-                                       cmocka_unit_test(test_long),    cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_length),  cmocka_unit_test(test_sound),
-                                       cmocka_unit_test(test_odometry)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_sigma),
+        cmocka_unit_test(test_right),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_wrong),   cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_stops),   cmocka_unit_test(test_long),
+        cmocka_unit_test(test_lies),    cmocka_unit_test(test_length),
+        cmocka_unit_test(test_sound),   cmocka_unit_test(test_odometry)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
