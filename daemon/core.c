@@ -2,8 +2,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
-#include "daemon/work/closing.h"
+#include "daemon/session/session_state.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/session_work_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,20 @@ static int open_objects(struct core *c, struct err *err)
     return 0;
 }
 
+/* What is kept of a session across a restart, beside its device's state, in the order in which
+ * checkpoints have it. */
+static const struct state_section *const state_sections[] = {
+    &session_work_state_core,
+    &session_state_mirror,
+    &session_state_trajectory,
+    &session_state_sources,
+    &session_work_state_jumps,
+    &session_state_position,
+    &recognising_state,
+    &tying_state,
+    NULL,
+};
+
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
               struct err *err)
 {
@@ -140,22 +155,12 @@ int core_open(struct core **core, const struct config *config, const struct core
         config->limits.max_width, config->limits.max_height, config->limits.max_scans,
         (uint32_t)config->limits.max_frame_bytes, config->limits.decode_ms};
     struct core *c = calloc(1, sizeof(*c));
-    const struct store_ops store_ops = {.stored = decode_admit,
+    const struct store_ops store_ops = {.sections = state_sections,
+                                        .stored = decode_admit,
                                         .displaced = frame_end_displaced,
                                         .ended = frame_end_told,
-                                        .save = session_work_kick_device,
                                         .leave = session_work_retire,
-                                        .restored = closing_restore,
-                                        .whole = closing_done,
-                                        .recovered = frame_end_settle,
-                                        .tied_bytes = tying_state_bytes,
-                                        .tied = tying_save,
-                                        .tied_again = tying_load,
-                                        .settled = recognising_settled,
-                                        .recognised_bytes = recognising_state_bytes,
-                                        .recognised = recognising_save,
-                                        .recognised_again = recognising_load,
-                                        .origin = core_tell_origin,
+                                        .back = frame_end_recovered,
                                         .free = core_free_session,
                                         .make = core_admit_again,
                                         .add = core_register_again,
@@ -357,7 +362,7 @@ static void suspend(struct core *c, struct session *s)
     if (!session_disk(s))
         return;
     if (session_idle(s, clock_unix_s(), suspend_s))
-        store_want_checkpoint(s, true);
+        session_work_save(s, true);
     else if (store_wants_checkpoint(s))
         session_work_kick_device(s);
 }
@@ -385,7 +390,7 @@ static void drain_session(struct core *c, struct session *s)
     (void)c;
     if (session_disk(s)) { /* what was not taken yet will be sent again */
         say_stopping(s, OUTBOX_ANSWERED);
-        store_want_checkpoint(s, false);
+        session_work_save(s, false);
         return;
     }
     tying_give_up(s); /* nothing of it outlives the process */
@@ -429,7 +434,7 @@ int core_unsettled(struct core *c)
     while ((s = registry_next(&walk)))
         if (!store_settled(s)) { /* perhaps another one's checkpoint was in its way */
             unsettled++;
-            store_want_checkpoint(s, false);
+            session_work_save(s, false);
         }
     return unsettled;
 }

@@ -12,7 +12,7 @@
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
 #include "daemon/config.h"
-#include "daemon/disk/store.h"
+#include "daemon/disk/store_recover.h"
 #include "daemon/objects.h"
 #include "daemon/work/decode.h"
 #include "daemon/work/devices.h"

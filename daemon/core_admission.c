@@ -180,11 +180,39 @@ int core_room(struct core *c, struct err *err)
     return core_place_fits(c, &setup, config.device.frames_per_s, err);
 }
 
+/* A network's file, so that another one under the same name is seen. */
+static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
+{
+    struct stat st = {0};
+    int n;
+
+    if (!model)
+        return 0;
+    if (stat(model->path, &st))
+        st.st_size = 0;
+    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
+                 (long long)st.st_mtim.tv_sec);
+    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
+}
+
+/* What computes its points, as text. */
+static void tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
+{
+    struct api_device d;
+    size_t n;
+
+    worker_get_device(session_work(s)->worker, &d);
+    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
+    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
+    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
+}
+
 int core_admit(struct core *c, struct session_setup *setup, struct session **session,
                struct err *err)
 {
     struct config config = core_config(c);
     int max = config.limits.sessions, rc;
+    char origin[STORE_ORIGIN_CAP];
     struct session *s;
 
     *session = NULL;
@@ -199,7 +227,8 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
         tenant_give(setup->tenant, setup->memory_bytes);
         return rc;
     }
-    rc = store_session_new(c->store, s, err);
+    tell_origin(s, origin);
+    rc = store_session_new(c->store, s, origin, err);
     if (rc == 0)
         rc = put_up(c, s, max, err);
     if (rc) {
@@ -221,7 +250,7 @@ int core_admit(struct core *c, struct session_setup *setup, struct session **ses
 /* ------------------------------------------------------------------------- for the store */
 
 int core_admit_again(void *core, const struct store_manifest *m, struct session **s,
-                     struct err *err)
+                     char origin[STORE_ORIGIN_CAP], struct err *err)
 {
     struct core *c = core;
     struct session_setup setup;
@@ -239,7 +268,10 @@ int core_admit_again(void *core, const struct store_manifest *m, struct session 
     memcpy(setup.id, m->id, sizeof(setup.id));
     setup.epoch = m->epoch;
     setup.created_s = m->created_s;
-    return make(c, &setup, s, err);
+    rc = make(c, &setup, s, err);
+    if (rc == 0)
+        tell_origin(*s, origin);
+    return rc;
 }
 
 int core_register_again(void *core, struct session *s, struct err *err)
@@ -250,32 +282,6 @@ int core_register_again(void *core, struct session *s, struct err *err)
     if (rc == 0)
         tenant_take_back(session_setup(s)->tenant, session_setup(s)->memory_bytes);
     return rc;
-}
-
-/* A network's file, so that another one under the same name is seen. */
-static size_t add_model(char *buf, size_t cap, const struct gpu_model_info *model)
-{
-    struct stat st = {0};
-    int n;
-
-    if (!model)
-        return 0;
-    if (stat(model->path, &st))
-        st.st_size = 0;
-    n = snprintf(buf, cap, "|%s %lld %lld", model->name, (long long)st.st_size,
-                 (long long)st.st_mtim.tv_sec);
-    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
-}
-
-void core_tell_origin(const struct session *s, char origin[STORE_ORIGIN_CAP])
-{
-    struct api_device d;
-    size_t n;
-
-    worker_get_device(session_work(s)->worker, &d);
-    n = (size_t)snprintf(origin, STORE_ORIGIN_CAP, "%s|%s|%s", RECOND_VERSION, d.backend, d.model);
-    n += add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->depth);
-    add_model(origin + n, STORE_ORIGIN_CAP - n, session_setup(s)->motion);
 }
 
 void core_free_session(struct session *s)

@@ -114,11 +114,11 @@ static int check_sizes(const struct checkpoint_head *h, uint64_t size, struct er
     return left ? err_set(err, ERR_INPUT, "bytes behind the last section") : 0;
 }
 
-static int check_use(struct checkpoint_head *h, section_reads_fn *reads, struct err *err)
+static int check_use(struct checkpoint_head *h, const struct checkpoint *c, struct err *err)
 {
     for (int i = 0; i < h->n; i++) {
         struct checkpoint_entry *e = &h->entry[i];
-        int use = section_use(&e->s, reads(e->s.tag), err);
+        int use = section_use(&e->s, c->reads(c->reads_ctx, e->s.tag), err);
         if (use < 0)
             return use;
         e->passed_over = !use;
@@ -144,7 +144,7 @@ int checkpoint_head_get(struct checkpoint_head *h, const uint8_t *in, size_t len
     if (rc == 0)
         rc = check_sizes(h, size, &why);
     if (rc == 0)
-        rc = check_use(h, f->reads, &why);
+        rc = check_use(h, f->c, &why);
     if (rc == ERR_UNSUPPORTED)
         return err_set(err, rc, "recond %s wrote it: %s", writer, why.text);
     return rc ? err_set(err, rc, "%s", why.text) : 0;

@@ -1,5 +1,6 @@
 #include "daemon/disk/checkpoint_internal.h"
 
+#include "daemon/disk/folder.h"
 #include "proto/crc32c.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static int load_one(struct checkpoint_state *out, const struct checkpoint_folder
     packed = malloc(len + 1);
     if (!packed)
         rc = err_set(err, ERR_MEMORY, "no memory for a checkpoint of %zu bytes", len);
-    else if (checkpoint_file_read(fd, packed, len, h.bytes))
+    else if (folder_read(fd, packed, len, h.bytes))
         rc = err_set(err, ERR_IO, "a checkpoint cannot be read");
     if (rc == 0)
         rc = check_bodies(&h, packed, err);
@@ -106,18 +107,17 @@ static int load_newest(struct checkpoint_state *out, const struct checkpoint_fol
     return rc;
 }
 
-int checkpoint_load(struct checkpoint_state *out, const char *journal_path, const char *id,
-                    uint64_t max_number, section_reads_fn *reads, struct err *err)
+int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c, const char *id,
+                    uint64_t max_number, struct err *err)
 {
     uint64_t limit = max_number < UINT64_MAX ? max_number + 1 : max_number;
-    struct checkpoint_folder f = {.id = id, .reads = reads};
+    struct checkpoint_folder f;
     struct codec *codec = NULL;
-    int rc;
+    int rc = checkpoint_file_folder(&f, c, id, err);
 
     memset(out, 0, sizeof *out);
-    f.fd = checkpoint_folder(journal_path, id, err);
-    if (f.fd < 0)
-        return f.fd;
+    if (rc)
+        return rc;
     rc = codec_new(&codec, err);
     if (rc == 0)
         rc = load_newest(out, &f, limit, codec, err);
@@ -132,16 +132,15 @@ void checkpoint_state_free(struct checkpoint_state *s)
     memset(s, 0, sizeof *s);
 }
 
-int checkpoint_set_aside(const char *journal_path, const char *id, section_reads_fn *reads,
-                         struct err *err)
+int checkpoint_set_aside(const struct checkpoint *c, const char *id, struct err *err)
 {
-    const struct checkpoint_folder f = {checkpoint_folder(journal_path, id, err), id, reads};
+    struct checkpoint_folder f;
     uint64_t number = UINT64_MAX;
     struct checkpoint_head h;
-    int rc = 0, fd;
+    int fd, rc = checkpoint_file_folder(&f, c, id, err);
 
-    if (f.fd < 0)
-        return f.fd;
+    if (rc)
+        return rc;
     while (rc == 0 && (rc = checkpoint_file_below(f.fd, number, &number)) == 0 && number) {
         if (checkpoint_file_open(&f, number, &h, &fd, NULL) == ERR_UNSUPPORTED)
             rc = checkpoint_file_set_aside(f.fd, number);
@@ -155,14 +154,13 @@ int checkpoint_set_aside(const char *journal_path, const char *id, section_reads
     return rc;
 }
 
-int checkpoint_cut(const char *journal_path, const char *id, uint64_t max_number,
-                   section_reads_fn *reads, struct err *err)
+int checkpoint_cut(const struct checkpoint *c, const char *id, uint64_t max_number, struct err *err)
 {
-    const struct checkpoint_folder f = {checkpoint_folder(journal_path, id, err), id, reads};
-    int changed, rc;
+    struct checkpoint_folder f;
+    int changed, rc = checkpoint_file_folder(&f, c, id, err);
 
-    if (f.fd < 0)
-        return f.fd == ERR_NOT_FOUND ? 0 : f.fd;
+    if (rc)
+        return rc == ERR_NOT_FOUND ? 0 : rc;
     rc = checkpoint_file_cut(&f, max_number, &changed);
     if (rc == 0 && changed && fsync(f.fd))
         rc = ERR_IO;

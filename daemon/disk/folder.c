@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #define OTHERS_WRITE 022
+#define DIGITS 20
 
 /* A link may be meant, so it is told, not refused. */
-static void tell_link(const char *path)
+static void link_tell(const char *path)
 {
     char name[PATH_MAX], target[PATH_MAX];
     size_t n = strlen(path);
@@ -29,7 +30,7 @@ static void tell_link(const char *path)
         LOG_AT(LOG_NOTICE, "%s is a link to %s", name, target);
 }
 
-static int judge(int fd, const char *path, struct err *err)
+static int folder_judge(int fd, const char *path, struct err *err)
 {
     struct stat st;
 
@@ -42,7 +43,7 @@ static int judge(int fd, const char *path, struct err *err)
     if (st.st_uid != geteuid())
         LOG_AT(LOG_WARNING, "%s belongs to user %u, not to user %u, who runs this", path,
                (unsigned)st.st_uid, (unsigned)geteuid());
-    tell_link(path);
+    link_tell(path);
     return 0;
 }
 
@@ -57,7 +58,7 @@ int folder_open(int *fd, const char *path, struct err *err)
                       : errno == ENOTDIR ? ERR_INPUT
                                          : ERR_IO,
                       path, "cannot open the folder: %s", strerror(errno));
-    rc = judge(*fd, path, err);
+    rc = folder_judge(*fd, path, err);
     if (rc) {
         close(*fd);
         *fd = -1;
@@ -91,5 +92,55 @@ int folder_check(const char *path, struct err *err)
     if (access(rc ? parent : path, W_OK | X_OK))
         return err_at(err, ERR_IO, path, "cannot %s: %s", rc ? "be made" : "be written in",
                       strerror(errno));
+    return 0;
+}
+
+int folder_open_at(int at, const char *name)
+{
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+DIR *folder_list(int fd)
+{
+    int own = folder_open_at(fd, "."); /* where `fd` stands does not change */
+    DIR *d = own < 0 ? NULL : fdopendir(own);
+
+    if (!d && own >= 0)
+        close(own);
+    return d;
+}
+
+void folder_name(char name[FOLDER_NAME_CAP], uint64_t number, const char *suffix)
+{
+    snprintf(name, FOLDER_NAME_CAP, "%020llu%s", (unsigned long long)number, suffix);
+}
+
+uint64_t folder_number(const char *name, const char *suffix)
+{
+    uint64_t number;
+    int error = errno;
+
+    if (strspn(name, "0123456789") != DIGITS || strcmp(name + DIGITS, suffix) != 0)
+        return 0;
+    errno = 0;
+    number = strtoull(name, NULL, 10);
+    number = errno ? 0 : number;
+    errno = error; /* a caller may be about to look at that of readdir() */
+    return number;
+}
+
+int folder_read(int fd, void *data, size_t len, uint64_t at)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t n = pread(fd, (char *)data + done, len - done, (off_t)(at + done));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = 0;
+        if (n <= 0)
+            return -1;
+        done += (size_t)n;
+    }
     return 0;
 }

@@ -1,6 +1,5 @@
 #include "daemon/disk/journal_internal.h"
 
-#include "daemon/disk/folder.h"
 #include "proto/array.h"
 
 #include <dirent.h>
@@ -15,11 +14,6 @@
 
 #define GONE ".gone-"
 
-static int open_dir(int at, const char *name)
-{
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 /* Make it where it is missing, durably. Returns a descriptor or -1. */
 static int make_dir(int at, const char *name)
 {
@@ -29,18 +23,7 @@ static int make_dir(int at, const char *name)
     } else if (errno != EEXIST) {
         return -1;
     }
-    return open_dir(at, name);
-}
-
-/* A listing that does not disturb `dir`, which stays the caller's. */
-static DIR *list_dir(int dir)
-{
-    int fd = open_dir(dir, ".");
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-    if (!d && fd >= 0)
-        close(fd);
-    return d;
+    return folder_open_at(at, name);
 }
 
 static uint64_t size_of(int dir, const char *name)
@@ -51,14 +34,14 @@ static uint64_t size_of(int dir, const char *name)
 }
 
 /* Bytes of the segments in a session's folder; with `empty`, all that is in it goes. */
-static uint64_t visit(int dir, bool empty)
+static uint64_t segments_add_up(int dir, bool empty)
 {
-    DIR *d = list_dir(dir);
+    DIR *d = folder_list(dir);
     struct dirent *e;
     uint64_t first, bytes = 0;
 
     while (d && (e = readdir(d))) {
-        if (journal_name_parse(&first, e->d_name))
+        if ((first = folder_number(e->d_name, JOURNAL_SUFFIX)))
             bytes += size_of(dir, e->d_name);
         if (empty && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             (void)unlinkat(dir, e->d_name, 0); /* what stays makes the folder stay, below */
@@ -70,17 +53,17 @@ static uint64_t visit(int dir, bool empty)
 
 uint64_t journal_folder_bytes(int dir)
 {
-    return visit(dir, false);
+    return segments_add_up(dir, false);
 }
 
 /* Returns the bytes of its segments. */
 static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
 {
-    int dir = open_dir(sessions, name);
+    int dir = folder_open_at(sessions, name);
     uint64_t bytes = 0;
 
     if (dir >= 0) {
-        bytes = visit(dir, true);
+        bytes = segments_add_up(dir, true);
         close(dir);
     }
     *rc = unlinkat(sessions, name, AT_REMOVEDIR);
@@ -88,9 +71,9 @@ static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
 }
 
 /* Finish what a crash left half removed, and add up what is there. */
-static void take_stock(struct journal *j)
+static void sessions_add_up(struct journal *j)
 {
-    DIR *d = list_dir(j->sessions);
+    DIR *d = folder_list(j->sessions);
     struct dirent *e;
     int rc;
 
@@ -98,10 +81,10 @@ static void take_stock(struct journal *j)
         if (strncmp(e->d_name, GONE, strlen(GONE)) == 0) {
             (void)empty_and_remove(j->sessions, e->d_name, &rc);
         } else if (journal_id_valid(e->d_name)) {
-            int dir = open_dir(j->sessions, e->d_name);
+            int dir = folder_open_at(j->sessions, e->d_name);
             if (dir < 0)
                 continue;
-            atomic_fetch_add(&j->counts.used_bytes, visit(dir, false));
+            atomic_fetch_add(&j->counts.used_bytes, segments_add_up(dir, false));
             close(dir);
         }
     }
@@ -109,7 +92,7 @@ static void take_stock(struct journal *j)
         closedir(d);
 }
 
-static int take_lock(struct journal *j, struct err *err)
+static int folder_lock(struct journal *j, struct err *err)
 {
     j->lock_file = openat(j->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (j->lock_file < 0)
@@ -136,13 +119,13 @@ int journal_folder_open(struct journal *j, const char *path, struct err *err)
     else
         rc = folder_open(&j->dir, path, err);
     if (rc == 0 && made) {
-        parent = open_dir(j->dir, "..");
+        parent = folder_open_at(j->dir, "..");
         if (parent < 0 || fsync(parent))
             rc = err_at(err, ERR_IO, path, "cannot sync the folder that it is in: %s",
                         strerror(errno));
     }
     if (rc == 0)
-        rc = take_lock(j, err);
+        rc = folder_lock(j, err);
     if (rc)
         goto out;
     j->sessions = make_dir(j->dir, "sessions");
@@ -151,7 +134,7 @@ int journal_folder_open(struct journal *j, const char *path, struct err *err)
         rc = err_at(err, ERR_IO, path, "cannot make a folder in it: %s", strerror(errno));
         goto out;
     }
-    take_stock(j);
+    sessions_add_up(j);
 out:
     if (parent >= 0)
         close(parent);
@@ -177,7 +160,7 @@ int journal_folder_session(const struct journal *j, const char *id, int *dir, st
 {
     if (!journal_id_valid(id))
         return err_set(err, ERR_INPUT, "this is no session's id");
-    *dir = open_dir(j->sessions, id);
+    *dir = folder_open_at(j->sessions, id);
     if (*dir >= 0)
         return 0;
     return err_at(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, id,
@@ -194,7 +177,7 @@ int journal_folder_make_session(struct journal *j, const char *id, int *dir, str
     return err_at(err, ERR_IO, id, "cannot make the session's folder: %s", strerror(errno));
 }
 
-static int compare(const void *a, const void *b)
+static int first_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -203,7 +186,7 @@ static int compare(const void *a, const void *b)
 
 int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
 {
-    DIR *d = list_dir(dir);
+    DIR *d = folder_list(dir);
     struct dirent *e;
     uint64_t first;
     size_t cap = 0;
@@ -214,7 +197,7 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
         return err_set(err, ERR_IO, "cannot list the session's folder: %s", strerror(errno));
     errno = 0;
     while (rc == 0 && (e = readdir(d))) {
-        if (!journal_name_parse(&first, e->d_name))
+        if (!(first = folder_number(e->d_name, JOURNAL_SUFFIX)))
             continue;
         if (array_grow(&list->first, &cap, (size_t)list->n + 1, sizeof(*list->first))) {
             rc = err_set(err, ERR_MEMORY, "no memory for a list of segments");
@@ -230,7 +213,7 @@ int journal_folder_segments(struct journal_list *list, int dir, struct err *err)
         free(list->first);
         *list = (struct journal_list){0};
     } else if (list->n) {
-        qsort(list->first, (size_t)list->n, sizeof(*list->first), compare);
+        qsort(list->first, (size_t)list->n, sizeof(*list->first), first_compare);
     }
     return rc;
 }
@@ -248,7 +231,7 @@ int journal_folder_oldest(int dir, uint64_t *oldest, uint64_t *second)
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *e = (const struct dirent64 *)(const void *)(buf + at);
             at += e->d_reclen;
-            if (!journal_name_parse(&first, e->d_name))
+            if (!(first = folder_number(e->d_name, JOURNAL_SUFFIX)))
                 continue;
             if (!*oldest || first < *oldest) {
                 *second = *oldest;

@@ -94,7 +94,7 @@ static int open_parts(struct store *st, const struct config *config, const char 
     int rc = journal_open(&st->journal, &journal, err);
 
     if (rc == 0)
-        rc = checkpoint_start(&st->checkpoint, path, store_reads, err);
+        rc = checkpoint_start(&st->checkpoint, path, store_reads, st, err);
     snprintf(file, sizeof(file), "%s/suspects", path);
     if (rc == 0)
         rc = suspect_open(&st->suspect, file, err);
@@ -192,7 +192,8 @@ int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                            on_done, s, err);
 }
 
-int store_session_attach(struct store *st, struct session *s, struct err *err)
+int store_session_attach(struct store *st, struct session *s, const char origin[STORE_ORIGIN_CAP],
+                         struct err *err)
 {
     size_t n = (size_t)session_setup(s)->queue_frames;
     struct session_disk *d;
@@ -204,6 +205,7 @@ int store_session_attach(struct store *st, struct session *s, struct err *err)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
     d->session = s;
     d->store = st;
+    snprintf(d->origin, sizeof(d->origin), "%s", origin);
     pthread_mutex_init(&d->storing, NULL);
     session_set_disk(s, d);
     return 0;
@@ -223,9 +225,10 @@ void store_session_free(struct session *s)
     session_set_disk(s, NULL);
 }
 
-int store_session_new(struct store *st, struct session *s, struct err *err)
+int store_session_new(struct store *st, struct session *s, const char origin[STORE_ORIGIN_CAP],
+                      struct err *err)
 {
-    int rc = store_session_attach(st, s, err);
+    int rc = store_session_attach(st, s, origin, err);
 
     if (!session_disk(s))
         return rc;

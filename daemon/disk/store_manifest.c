@@ -335,7 +335,7 @@ int store_session_write(struct session *s, struct err *err)
     snprintf(m.owner, sizeof(m.owner), "%s", tenant_name(setup->tenant));
     m.options = setup->options;
     memcpy(m.boot, d->store->boot, sizeof(m.boot));
-    d->store->ops.origin(s, m.origin);
+    memcpy(m.origin, d->origin, sizeof(m.origin));
     m.n_tokens = session_get_tokens(s, m.tokens);
     m.closed = session_closing(s);
     session_get_next_places(s, &m.places);

@@ -140,14 +140,14 @@ static bool may_have_lost(const struct store_manifest *m, const struct store *st
 static int replace_foreign(struct store_returning *b, const struct journal_scan *scan,
                            const struct checkpoint_state *c, struct err *err)
 {
-    const char *path = journal_path(session_disk(b->s)->store->journal), *id = session_id(b->s);
+    const char *id = session_id(b->s);
     char what[API_TEXT_CAP];
 
     if (!scan->damaged && scan->first <= c->number + 1 && scan->last >= c->foreign) {
         LOG_AT(LOG_WARNING, "session %s: its checkpoint of record %llu is set aside: %s", id,
                (unsigned long long)c->foreign, c->why);
         b->replaced = true;
-        return checkpoint_set_aside(path, id, store_reads, err);
+        return checkpoint_set_aside(session_disk(b->s)->store->checkpoint, id, err);
     }
     b->unread = true;
     snprintf(what, sizeof(what),
@@ -162,11 +162,11 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
                            const struct journal_scan *scan, struct err *err)
 {
     struct store *st = session_disk(b->s)->store;
-    const char *path = journal_path(st->journal), *id = session_id(b->s);
+    const char *id = session_id(b->s);
     /* what an unsynced journal has lost, no checkpoint knows */
     const bool cut = !scan->damaged && may_have_lost(m, st);
     struct checkpoint_state c;
-    int rc = checkpoint_load(&c, path, id, cut ? scan->last : UINT64_MAX, store_reads, err);
+    int rc = checkpoint_load(&c, st->checkpoint, id, cut ? scan->last : UINT64_MAX, err);
 
     if (c.skipped)
         LOG_AT(LOG_WARNING, "session %s: %d damaged checkpoints are passed over", id, c.skipped);
@@ -177,7 +177,7 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
     if (rc == 0 && c.foreign)
         rc = replace_foreign(b, scan, &c, err);
     if (rc == 0 && cut && !b->unread)
-        rc = checkpoint_cut(path, id, scan->last, store_reads, err);
+        rc = checkpoint_cut(st->checkpoint, id, scan->last, err);
     if (rc == 0 && !scan->damaged && c.number > scan->last)
         store_damage(b->s, "its journal ends before its checkpoint: records are gone");
     checkpoint_state_free(&c);
@@ -189,14 +189,12 @@ static int check_epoch(const struct store_returning *b, const struct store_manif
                        struct err *err)
 {
     const char *boot = session_disk(b->s)->store->boot, *why = NULL;
-    char origin[STORE_ORIGIN_CAP];
 
-    session_disk(b->s)->store->ops.origin(b->s, origin);
     if (b->replaced || b->unread)
         why = "another build wrote its checkpoint";
     else if (may_have_lost(m, session_disk(b->s)->store))
         why = "the machine went down";
-    else if (strcmp(origin, m->origin) != 0)
+    else if (strcmp(session_disk(b->s)->origin, m->origin) != 0)
         why = "what computes it has changed";
     if (why) {
         session_renew_epoch(b->s);
@@ -352,20 +350,21 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
 static int bring_back(struct recovery *r, const struct store_manifest *m, struct err *err)
 {
     struct store_returning *b = &r->list[r->n];
+    char origin[STORE_ORIGIN_CAP];
     struct journal_scan scan;
     struct session *s;
     uint64_t next;
     int rc = journal_scan(r->st->journal, m->id, &scan, err);
 
     if (rc == 0)
-        rc = r->st->ops.make(r->st->ops.core, m, &s, err);
+        rc = r->st->ops.make(r->st->ops.core, m, &s, origin, err);
     if (rc)
         return rc;
     memset(b, 0, sizeof(*b));
     b->s = s;
     session_set_recovering(s, m->closed, m->tokens, m->n_tokens);
     session_set_places(s, &m->places);
-    rc = store_session_attach(r->st, s, err);
+    rc = store_session_attach(r->st, s, origin, err);
     if (rc == 0)
         rc = load_checkpoint(b, m, &scan, err);
     next = scan.last + 1;

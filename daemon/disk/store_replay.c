@@ -255,12 +255,11 @@ static void feed_suspects(struct recovery *r)
 
 static bool finish(struct store_returning *b)
 {
-    if (!b->s || !b->fed || atomic_load(&session_disk(b->s)->replaying) ||
-        !session_disk(b->s)->store->ops.settled(b->s) ||
-        !session_disk(b->s)->store->ops.whole(b->s))
+    struct session_disk *d = b->s ? session_disk(b->s) : NULL;
+
+    if (!d || !b->fed || atomic_load(&d->replaying) || !store_is_settled(b->s) ||
+        !d->store->ops.back(b->s, d->stored_frames > 0))
         return false;
-    session_recovered(b->s, session_disk(b->s)->stored_frames > 0);
-    session_disk(b->s)->store->ops.recovered(b->s);
     free(b->ends);
     b->ends = NULL;
     session_unref(b->s);

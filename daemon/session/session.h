@@ -278,11 +278,7 @@ void session_set_recovering(struct session *s, bool closed, const struct api_tok
 /* How the frames of its journal ended. */
 void session_set_ends(struct session *s, uint64_t used, uint64_t dropped, uint64_t refused,
                       uint64_t queued);
-/* sources_save(), sources_load(), sources_learn(), sources_retake() of its sources. */
-MUST_CHECK int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len,
-                                    struct err *err);
-MUST_CHECK int session_load_sources(struct session *s, const uint8_t *buf, size_t len,
-                                    struct err *err);
+/* sources_learn(), sources_retake() of its sources. */
 MUST_CHECK int session_learn_source(struct session *s, const struct sources_record *r,
                                     struct err *err);
 void session_retake(struct session *s, int source, uint64_t seq);

@@ -96,7 +96,7 @@ static bool frames_saved(struct bundling *b)
 {
     if (store_settled(b->session))
         return true;
-    store_want_checkpoint(b->session, false);
+    session_work_save(b->session, false);
     nap();
     return false;
 }
@@ -108,7 +108,7 @@ static int saved(struct bundling *b)
     int rc;
 
     if (!b->writing) {
-        rc = store_save_again(b->session, &session_work(b->session)->kept, &err);
+        rc = store_save_again(b->session, &err);
         b->writing = rc == 0;
         if (rc && rc != ERR_BUSY) {
             LOG_AT(LOG_WARNING, "session %s: it cannot be saved: %s", session_id(b->session),

@@ -1,5 +1,6 @@
 #include "daemon/work/frame_end.h"
 
+#include "daemon/disk/store_recover.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/tying.h"
 
@@ -16,9 +17,18 @@ void frame_end_settle(struct session *s)
     if (!session_settle(s))
         return;
     if (session_disk(s))
-        store_want_checkpoint(s, true);
+        session_work_save(s, true);
     else
         session_work_retire(s);
+}
+
+bool frame_end_recovered(struct session *s, bool had_frames)
+{
+    if (!closing_done(s))
+        return false;
+    session_recovered(s, had_frames);
+    frame_end_settle(s);
+    return true;
 }
 
 void frame_end_told(struct session *s, struct queue_item *item, const struct control_ack *end)

@@ -156,7 +156,9 @@ bool recognising_holds(struct session *s)
     return full && (session_setup(s)->options.mode == SESSION_LOSSLESS || session_recovering(s));
 }
 
-bool recognising_settled(struct session *s)
+/* A checkpoint, and the end of a replay, wait until no picture waits. Then the session's device turn
+ * is kicked; once as many wait as may, none is taken before all are done. */
+static bool pictures_settled(struct session *s)
 {
     struct recognising_part *p = session_work(s)->recognising;
     bool settled;
@@ -461,25 +463,22 @@ void recognising_disown(struct recognising_part **part)
 
 /* ------------------------------------------------------------------------- as bytes */
 
-#define SOURCES_BYTES (API_SOURCES_MAX * 12)
+/* Times of pictures, and all instances; how often each was missed takes four bytes there. */
+#define STATE_BYTES \
+    (API_SOURCES_MAX * 12 + sizeof(struct instances) + INSTANCES_MAX * sizeof(uint32_t))
 
-size_t recognising_state_bytes(struct session *s)
+static size_t objects_state_bytes(struct session *s)
 {
-    return session_work(s)->recognising
-               ? SECTION_HEAD_BYTES + SECTION_ALIGN + SOURCES_BYTES + sizeof(struct instances)
-               : 0;
+    return session_work(s)->recognising ? STATE_BYTES : 0;
 }
 
-int recognising_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int objects_state_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
+                              struct err *err)
 {
     struct recognising_part *p = session_work(s)->recognising;
     struct bytes_writer w = bytes_writer(buf, cap);
-    struct instances *now;
+    struct instances *now = malloc(sizeof(*now));
 
-    *len = 0;
-    if (!p)
-        return 0;
-    now = malloc(sizeof(*now));
     if (!now)
         return err_set(err, ERR_MEMORY, "no memory to keep what was recognised");
     (void)session_get_objects(s, now);
@@ -495,10 +494,10 @@ int recognising_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, s
     return 0;
 }
 
-int recognising_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+static int objects_state_load(struct session *s, const struct section *in, struct err *err)
 {
     struct recognising_part *p = session_work(s)->recognising;
-    struct bytes_reader r = bytes_reader(buf, len);
+    struct bytes_reader r = bytes_reader(in->body, in->len);
     struct instances *now;
     int rc;
 
@@ -519,3 +518,11 @@ int recognising_load(struct session *s, const uint8_t *buf, size_t len, struct e
     free(now);
     return rc;
 }
+
+const struct state_section recognising_state = {.tag = SECTION_TAG('D', 'I', 'N', 'S'),
+                                                .version = 1,
+                                                .flags = SECTION_OPTIONAL,
+                                                .bytes = objects_state_bytes,
+                                                .save = objects_state_save,
+                                                .load = objects_state_load,
+                                                .settled = pictures_settled};

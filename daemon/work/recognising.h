@@ -9,10 +9,9 @@
  *          times alone, so the same frames give the same things. While RECOGNISING_WAITING of a
  *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
  *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
- * State:   a checkpoint is not begun while a picture waits (recognising_settled()), so what it
+ * State:   a checkpoint is not begun while a picture waits (recognising_state.settled), so what it
  *          keeps is what its frames have shown; later frames are replayed and looked at again
- * Threads: wants, keep as session_work.h has it for jobs; holds, settled, save the worker's; the
- *          rest any. One mutex inside, and nothing else is locked under it
+ * Threads: wants, keep as session_work.h has it for jobs; holds is the worker's; the rest any. One mutex inside, and nothing else is locked under it
  */
 #ifndef RECOND_DAEMON_RECOGNISING_H
 #define RECOND_DAEMON_RECOGNISING_H
@@ -53,14 +52,7 @@ bool recognising_wants(struct job *job);
 void recognising_keep(struct job *job, uint64_t revision);
 /* Must the session's next frame wait? Its device turn is kicked when not any more. */
 bool recognising_holds(struct session *s);
-/* Is no picture of it waiting? If one is, the session's device turn is kicked when it is done; if
- * as many as may wait do, none is taken before all are. */
-bool recognising_settled(struct session *s);
-
-/* As tying_state_bytes(), tying_save() and tying_load(). */
-size_t recognising_state_bytes(struct session *s);
-MUST_CHECK int recognising_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
-                                struct err *err);
-MUST_CHECK int recognising_load(struct session *s, const uint8_t *buf, size_t len, struct err *err);
+/* What was recognised. Where it is not loaded, that begins anew. */
+extern const struct state_section recognising_state;
 
 #endif

@@ -14,9 +14,10 @@
 #ifndef RECOND_DAEMON_SESSION_WORK_H
 #define RECOND_DAEMON_SESSION_WORK_H
 
-#include "daemon/disk/store.h"
-#include "daemon/session/session.h"
+#include "daemon/disk/store_state.h"
+#include "daemon/session/jump.h"
 #include "daemon/turn.h"
+#include "proto/geom/upright.h"
 
 struct worker;
 struct tying_part;
@@ -57,6 +58,22 @@ struct closing {
     uint8_t *blank;         /* its picture and its mask; NULL before the first round */
 };
 
+/* Was it corrected at its end, or is it to be, once more after a crash (daemon/work/bundling.h)? */
+enum store_bundle { STORE_UNBUNDLED, STORE_BUNDLING, STORE_BUNDLED };
+
+/* What of this outlives the process, beside the device's state (session_work_state.h). */
+struct store_work {
+    int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
+    bool any;                 /* a frame was used; of the last one: */
+    uint32_t submap, breaks;
+    int turn;               /* gpu_item.turn */
+    struct upright upright; /* how pictures of `submap` were held (session_work_see()) */
+    uint32_t shape;         /* of its picture (session_work_picture_shape()), 0 = not known */
+    struct jump jumps[API_SOURCES_MAX]; /* behind the last used frame of each source */
+    bool is_whole;                      /* its closing rounds are over (daemon/work/closing.h) */
+    enum store_bundle bundle;
+};
+
 struct session_work {
     struct session *session;
     struct worker *worker;
@@ -92,6 +109,8 @@ void session_work_turn_over(struct session *s);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);
+/* Save the session soon, if it has a journal, due or not; it may rest then if `rest`. Any thread. */
+void session_work_save(struct session *s, bool rest);
 /* Takes over what a checkpoint kept. */
 void session_work_restore(struct session *s, const struct store_work *kept);
 

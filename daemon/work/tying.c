@@ -397,7 +397,8 @@ int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, st
 
 /* ------------------------------------------------------------------------- as bytes */
 
-size_t tying_state_bytes(struct session *s)
+/* What the next keyframes_save() writes is chosen here. */
+static size_t keyframes_bytes(struct session *s)
 {
     struct tying_part *p = session_work(s)->tying;
 
@@ -406,10 +407,10 @@ size_t tying_state_bytes(struct session *s)
     pthread_mutex_lock(&p->lock);
     p->n_saved = p->n_described;
     pthread_mutex_unlock(&p->lock);
-    return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
+    return p->n_saved ? ties_state_bytes(p->n_saved) : 0;
 }
 
-int tying_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+static int keyframes_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
     struct tying_part *p = session_work(s)->tying;
 
@@ -431,7 +432,7 @@ static void count_again(struct tying_part *p, uint32_t n)
     p->n = p->n_kept = p->n_seen = p->n_described = n;
 }
 
-int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+static int keyframes_load(struct session *s, const struct section *in, struct err *err)
 {
     struct tying_part *p = session_work(s)->tying;
     uint32_t n;
@@ -439,11 +440,18 @@ int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *er
 
     if (!p)
         return 0;
-    rc = ties_load(p->ties, &n, buf, len, err);
+    rc = ties_load(p->ties, &n, in->body, in->len, err);
     if (rc == 0)
         count_again(p, n);
     return rc;
 }
+
+const struct state_section tying_state = {.tag = SECTION_TAG('D', 'T', 'I', 'E'),
+                                          .version = 1,
+                                          .flags = SECTION_OPTIONAL,
+                                          .bytes = keyframes_bytes,
+                                          .save = keyframes_save,
+                                          .load = keyframes_load};
 
 void tying_disown(struct tying_part **part)
 {

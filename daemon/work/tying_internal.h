@@ -40,7 +40,7 @@ struct tying_part {
     bool bundle;          /* it is asked for, or under way */
     uint32_t n_kept, n_seen;
     uint32_t n_described; /* of n_seen: all but those for which there was no memory */
-    uint32_t n_saved;     /* that the next tying_save() writes; of the worker */
+    uint32_t n_saved;     /* that the next checkpoint gets; of the worker */
     /* keyframe n at n % TYING_WAITING: the committer's before n_kept says that it is there, then
      * the thread's until n_seen does */
     struct tying_waiting waiting[TYING_WAITING];

@@ -108,7 +108,7 @@ static bool take_job(struct worker *w, struct session *s)
     if (!k->device && !lost)
         return false;
     if (!k->rest) /* between two frames */
-        store_checkpoint(s, k->device, &k->kept);
+        store_checkpoint(s, k->device);
     if (!k->held && held_back(w, s))
         return false;
     item = k->held ? k->held : queue_take_ready(session_queue(s));

@@ -98,8 +98,9 @@ static void on_done(void *ctx, uint64_t number, uint32_t rounds, uint64_t older,
 #define MIRROR SECTION_TAG('D', 'M', 'I', 'R')
 #define TRAJECTORY SECTION_TAG('D', 'T', 'R', 'A')
 
-static unsigned reads(uint32_t tag)
+static unsigned reads(const void *ctx, uint32_t tag)
 {
+    (void)ctx;
     return tag == MIRROR || tag == TRAJECTORY ? 1 : gpu_session_reads(tag);
 }
 
@@ -140,7 +141,7 @@ static void load(bool say)
     struct mirror *mirror;
     uint64_t since = clock_us();
 
-    must(checkpoint_load(&s, b.path, ID, UINT64_MAX, reads, NULL) == 0, "checkpoint_load");
+    must(checkpoint_load(&s, b.checkpoint, ID, UINT64_MAX, NULL) == 0, "checkpoint_load");
     best(&b.load_ms, since);
     must(session_cpu_new(&session, b.line.g, &b.config, NULL) == 0 &&
              mirror_new(&mirror, &limits, NULL) == 0,
@@ -192,7 +193,7 @@ int main(void)
     snprintf(command, sizeof(command), "mkdir -p %s/sessions/%s", b.path, ID);
     must(system(command) == 0, "a folder");
     sem_init(&b.done, 0, 0);
-    must(checkpoint_start(&b.checkpoint, b.path, reads, NULL) == 0, "checkpoint_start");
+    must(checkpoint_start(&b.checkpoint, b.path, reads, NULL, NULL) == 0, "checkpoint_start");
     start();
     walk(POINTS, 0);
     measure("points_100k");
