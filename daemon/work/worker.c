@@ -192,6 +192,7 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     /* pictures lie where the session's device reads them fast */
     const struct queue_memory memory = {get_memory, put_memory, w};
     struct session_work *k = calloc(1, sizeof(*k));
+    int rc;
 
     if (!k)
         return err_set(err, ERR_MEMORY, "no memory for a session");
@@ -202,13 +203,15 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     k->device_turns = w->turns;
     queue_set_memory(session_queue(s), &memory);
     session_set_work(s, k);
-    if (tying_adopt(w->config.tying, s, &k->tying, err) == 0 &&
-        recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err) == 0)
+    rc = tying_adopt(w->config.tying, s, &k->tying, err);
+    if (rc == 0)
+        rc = recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err);
+    if (rc == 0)
         return 0;
     tying_disown(&k->tying);
     session_set_work(s, NULL);
     free(k);
-    return ERR_MEMORY;
+    return rc;
 }
 
 void worker_disown(struct session *s)

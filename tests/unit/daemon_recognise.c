@@ -186,6 +186,70 @@ static void names_that_are_unknown_are_refused(void **state)
     rig_close(&rig);
 }
 
+/* What a session has no memory for is told apart from what no session can have. */
+static void too_many_tensors_are_said_to_be_so(void **state)
+{
+    struct session_options o = asked("tortoise", 2);
+    const struct enrolled *e;
+    struct session_info info;
+    struct err err = {0};
+    uint32_t n;
+    int retry;
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    e = objects_get(rig.core->objects, "", "tortoise");
+    n = e->object.tensor[0].n;
+    e->object.tensor[0].n = UINT32_MAX;
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), ERR_LIMIT);
+    assert_non_null(strstr(err.text, "too many tensors"));
+    e->object.tensor[0].n = n;
+    objects_put(e);
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &info, &retry, &err), 0);
+    rig_close(&rig);
+}
+
+/* A checkpoint has room for all that a session may know, and gives it back. */
+static void a_full_list_is_kept(void **state)
+{
+    static const struct control_object one = {
+        .id = 1, .object = "tortoise", .class_name = "animal", .pose = {[3] = 1}};
+    static struct instances all, again;
+    struct session_options o = asked("tortoise", 2);
+    struct section in = {.version = 1};
+    struct err err = {0};
+    char id[API_ID_CAP];
+    struct session *s;
+    uint8_t *buf;
+    size_t cap;
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    rig_session(&rig, &o, id);
+    s = registry_find(rig.core->registry, id);
+    all.n = INSTANCES_MAX;
+    all.n_history = 1000;
+    all.last_id = 1;
+    for (int i = 0; i < INSTANCES_MAX; i++)
+        all.at[i] = one;
+    for (int i = 0; i < INSTANCES_HISTORY; i++)
+        all.history[i] = one;
+    session_set_objects(s, &all);
+    cap = recognising_state.bytes(s);
+    buf = malloc(cap);
+    in.body = buf;
+    if (recognising_state.save(s, buf, cap, &in.len, &err) ||
+        recognising_state.load(s, &in, &err))
+        fail_msg("%s", err.text);
+    assert_true(session_get_objects(s, &again));
+    assert_memory_equal(&again, &all, sizeof(all));
+    session_unref(s);
+    free(buf);
+    rig_close(&rig);
+}
+
 /* Feeds pictures [first, end). */
 static void feed_pictures(int first, int end)
 {
@@ -339,6 +403,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_with_checkpoints_as_well, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(names_that_are_unknown_are_refused, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(too_many_tensors_are_said_to_be_so, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_full_list_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),
     };
