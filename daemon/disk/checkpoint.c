@@ -3,6 +3,8 @@
 #include "daemon/clock.h"
 #include "proto/array.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +125,7 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
 
 /* ------------------------------------------------------------------------- its life */
 
-int checkpoint_start(struct checkpoint **out, const char *journal_path, section_reads_fn *reads,
+int checkpoint_start(struct checkpoint **out, int sessions, section_reads_fn *reads,
                      const void *reads_ctx, struct err *err)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
@@ -137,20 +139,13 @@ int checkpoint_start(struct checkpoint **out, const char *journal_path, section_
     atomic_store(&c->beat, clock_us());
     c->reads = reads;
     c->reads_ctx = reads_ctx;
-    if (snprintf(c->path, sizeof c->path, "%s", journal_path) >= (int)sizeof c->path) {
-        rc = err_set(err, ERR_INPUT, "the path of the journal is too long");
-        goto out;
-    }
-    rc = codec_new(&c->codec, err);
-    if (rc)
-        goto out;
-    rc = pthread_create(&c->thread, NULL, checkpoint_thread, c);
-    if (rc) {
+    c->sessions = fcntl(sessions, F_DUPFD_CLOEXEC, 0);
+    rc = c->sessions < 0 ? err_set(err, ERR_IO, "the folder of sessions: %s", strerror(errno))
+                         : codec_new(&c->codec, err);
+    if (rc == 0 && (rc = pthread_create(&c->thread, NULL, checkpoint_thread, c)))
         rc = err_set(err, ERR_MEMORY, "no thread for checkpoints: %s", strerror(rc));
-        goto out;
-    }
-    c->started = true;
-out:
+    else if (rc == 0)
+        c->started = true;
     if (rc)
         checkpoint_close(&c);
     *out = c;
@@ -180,6 +175,8 @@ void checkpoint_close(struct checkpoint **checkpoint)
     codec_free(&c->codec);
     free(c->draft.row);
     free(c->packed);
+    if (c->sessions >= 0)
+        close(c->sessions);
     pthread_cond_destroy(&c->wake);
     pthread_mutex_destroy(&c->lock);
     free(c);

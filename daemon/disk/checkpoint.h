@@ -41,9 +41,9 @@ struct checkpoint_draft {
 
 struct checkpoint;
 
-/* reads: what this build can read of a section. */
-MUST_CHECK int checkpoint_start(struct checkpoint **c, const char *journal_path,
-                                section_reads_fn *reads, const void *reads_ctx, struct err *err);
+/* In: sessions, the folder of all sessions, open; reads: what this build can read of a section. */
+MUST_CHECK int checkpoint_start(struct checkpoint **c, int sessions, section_reads_fn *reads,
+                                const void *reads_ctx, struct err *err);
 
 /*
  * checkpoint_begin - room for the state of a session

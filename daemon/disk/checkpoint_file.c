@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SUFFIX ".ckpt"
@@ -25,18 +24,15 @@
 int checkpoint_file_folder(struct checkpoint_folder *f, const struct checkpoint *c, const char *id,
                            struct err *err)
 {
-    char path[sizeof(c->path)];
     size_t n = strlen(id);
 
     if (n == 0 || n >= CHECKPOINT_ID_CAP ||
         strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != n)
         return err_set(err, ERR_INPUT, "not the id of a session");
-    if (snprintf(path, sizeof path, "%s/sessions/%s", c->path, id) >= (int)sizeof path)
-        return err_set(err, ERR_INPUT, "the path of the journal is too long");
-    *f = (struct checkpoint_folder){open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), id, c};
+    *f = (struct checkpoint_folder){folder_open_at(c->sessions, id), id, c};
     if (f->fd < 0)
-        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.150s: %s", path,
-                       strerror(errno));
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO,
+                       "the folder of session %s: %s", id, strerror(errno));
     return 0;
 }
 
@@ -112,31 +108,24 @@ int checkpoint_file_open(const struct checkpoint_folder *f, uint64_t number,
 {
     uint8_t head[CHECKPOINT_HEAD_MAX];
     char name[FOLDER_NAME_CAP];
-    size_t len = sizeof head;
-    struct stat st;
+    uint64_t size;
+    size_t len;
     int rc;
 
     folder_name(name, number, SUFFIX);
-    *fd = openat(f->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (*fd < 0 || fstat(*fd, &st)) {
-        rc = err_set(err, errno == ELOOP ? ERR_INPUT : ERR_IO, "%s: %s", name, strerror(errno));
-        goto out;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        rc = err_set(err, ERR_INPUT, "%s is no checkpoint", name);
-        goto out;
-    }
-    if ((uint64_t)st.st_size < len)
-        len = (size_t)st.st_size;
+    *fd = folder_open_file(f->fd, name, &size);
+    if (*fd < 0) /* a link, and what is no file, is no checkpoint */
+        return err_set(err, errno == ELOOP || errno == EINVAL ? ERR_INPUT : ERR_IO, "%s: %s", name,
+                       strerror(errno));
+    len = size < sizeof head ? (size_t)size : sizeof head;
     if (folder_read(*fd, head, len, 0))
         rc = err_set(err, ERR_IO, "%s cannot be read", name);
     else
-        rc = checkpoint_head_get(h, head, len, (uint64_t)st.st_size, f, number, err);
-out:
-    if (rc && *fd >= 0)
+        rc = checkpoint_head_get(h, head, len, size, f, number, err);
+    if (rc) {
         close(*fd);
-    if (rc)
         *fd = -1;
+    }
     return rc;
 }
 

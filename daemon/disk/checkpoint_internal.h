@@ -21,7 +21,7 @@
 enum checkpoint_draft_state { CHECKPOINT_IDLE, CHECKPOINT_DRAFTED, CHECKPOINT_COMMITTED };
 
 struct checkpoint {
-    char path[4096]; /* of the journal */
+    int sessions; /* the folder of all sessions, open */
     section_reads_fn *reads;
     const void *reads_ctx;
 

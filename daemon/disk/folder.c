@@ -1,5 +1,6 @@
 #include "daemon/disk/folder.h"
 
+#include "api/file.h"
 #include "daemon/log.h"
 
 #include <errno.h>
@@ -127,6 +128,51 @@ uint64_t folder_number(const char *name, const char *suffix)
     number = errno ? 0 : number;
     errno = error; /* a caller may be about to look at that of readdir() */
     return number;
+}
+
+/* To open a pipe for reading would wait for its other end. */
+int folder_open_file(int at, const char *name, uint64_t *size)
+{
+    int fd = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        *size = (uint64_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+int folder_replace(int at, const char *part, const char *name, const void *data, size_t len,
+                   struct err *err)
+{
+    int fd =
+        openat(at, part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int rc = fd < 0 || file_write(fd, data, len) || fsync(fd) ? ERR_IO : 0;
+
+    if (rc)
+        err_set(err, rc, "%.120s: %s", part, strerror(errno));
+    if (fd >= 0 && close(fd) && rc == 0)
+        rc = err_set(err, ERR_IO, "%.120s: %s", part, strerror(errno));
+    if (rc == 0 && (renameat(at, part, at, name) || fsync(at)))
+        rc = err_set(err, ERR_IO, "%.120s: %s", name, strerror(errno));
+    return rc;
+}
+
+void folder_read_boot(char boot[FOLDER_BOOT_CAP])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    memset(boot, 0, FOLDER_BOOT_CAP);
+    if (fd < 0)
+        return;
+    if (read(fd, boot, FOLDER_BOOT_CAP - 1) < 0)
+        boot[0] = '\0';
+    close(fd);
 }
 
 int folder_read(int fd, void *data, size_t len, uint64_t at)

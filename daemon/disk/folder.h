@@ -34,6 +34,17 @@ DIR *folder_list(int fd);
 void folder_name(char name[FOLDER_NAME_CAP], uint64_t number, const char *suffix);
 uint64_t folder_number(const char *name, const char *suffix);
 
+/* A plain file of a folder, to read. Returns its descriptor or -1: errno, EINVAL = it is none. */
+int folder_open_file(int at, const char *name, uint64_t *size);
+/* A file's content is replaced, durably, or stays as it is: `part` is written beside it and
+ * renamed. Returns 0; ERR_IO. */
+MUST_CHECK int folder_replace(int at, const char *part, const char *name, const void *data,
+                              size_t len, struct err *err);
+
+/* What names a start of the machine, and zeros behind it. */
+#define FOLDER_BOOT_CAP 40
+void folder_read_boot(char boot[FOLDER_BOOT_CAP]);
+
 /* All of [at, at + len) of a file. Returns 0; -1: errno, 0 = the file is shorter. */
 int folder_read(int fd, void *data, size_t len, uint64_t at);
 

@@ -127,6 +127,11 @@ const char *journal_path(const struct journal *j)
     return j->path;
 }
 
+int journal_sessions(const struct journal *j)
+{
+    return j->sessions;
+}
+
 bool journal_full(const struct journal *j)
 {
     return atomic_load(&j->full);

@@ -1,10 +1,8 @@
 #include "daemon/disk/journal_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define READ_AHEAD ((size_t)256 << 10)
@@ -12,19 +10,11 @@
 int journal_window_open(struct journal_window *w, int dir, uint64_t first, struct err *err)
 {
     char name[FOLDER_NAME_CAP];
-    struct stat st;
 
     folder_name(name, first, JOURNAL_SUFFIX);
     w->at = w->len = 0;
-    w->fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (w->fd < 0)
-        return err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno));
-    if (fstat(w->fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        w->size = (uint64_t)st.st_size;
-        return 0;
-    }
-    journal_window_close(w);
-    return err_at(err, ERR_IO, name, "is no file");
+    w->fd = folder_open_file(dir, name, &w->size);
+    return w->fd < 0 ? err_at(err, ERR_IO, name, "cannot open it: %s", strerror(errno)) : 0;
 }
 
 /* At least n bytes from off, and more where the file and the buffer have room. */

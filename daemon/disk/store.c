@@ -71,17 +71,6 @@ static bool choose_path(const struct config *config, char *path, size_t cap)
     return true;
 }
 
-static void read_boot(char *boot, size_t cap)
-{
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    boot[0] = '\0';
-    if (f && fgets(boot, (int)cap, f))
-        boot[strcspn(boot, "\n")] = '\0';
-    if (f)
-        fclose(f);
-}
-
 static int open_parts(struct store *st, const struct config *config, const char *path, bool arm,
                       struct err *err)
 {
@@ -94,7 +83,7 @@ static int open_parts(struct store *st, const struct config *config, const char 
     int rc = journal_open(&st->journal, &journal, err);
 
     if (rc == 0)
-        rc = checkpoint_start(&st->checkpoint, path, store_reads, st, err);
+        rc = checkpoint_start(&st->checkpoint, journal_sessions(st->journal), store_reads, st, err);
     snprintf(file, sizeof(file), "%s/suspects", path);
     if (rc == 0)
         rc = suspect_open(&st->suspect, file, err);
@@ -117,7 +106,8 @@ int store_open(struct store **store, const struct config *config, const struct s
     if (!st)
         return err_set(err, ERR_MEMORY, "no memory for the journal");
     st->ops = *ops;
-    read_boot(st->boot, sizeof(st->boot));
+    folder_read_boot(st->boot);
+    st->boot[strcspn(st->boot, "\n")] = '\0';
     store_configure(st, config);
     rc = open_parts(st, config, path, arm, err);
     if (rc)
@@ -245,7 +235,7 @@ void store_session_forget(struct session *s)
     struct session_disk *d = session_disk(s);
 
     if (d && !atomic_exchange(&d->unwanted, true))
-        store_manifest_remove(journal_path(d->store->journal), session_id(s));
+        store_manifest_remove(journal_sessions(d->store->journal), session_id(s));
 }
 
 void store_reap_later(struct session *s)
@@ -271,6 +261,16 @@ void store_reap(struct store *st)
         if (unwanted && journal_remove(st->journal, id, &err))
             LOG_AT(LOG_WARNING, "session %s: its files stay: %s", id, err.text);
     }
+}
+
+void store_damage(struct session *s, const char *what)
+{
+    atomic_store(&session_disk(s)->damaged, true);
+    if (!session_set_damaged(s, what))
+        return;
+    atomic_fetch_add(&session_disk(s)->store->damaged, 1);
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is damaged, its files are kept: %s",
+              session_id(s), what);
 }
 
 uint64_t store_bytes(const struct session *s)

@@ -20,6 +20,7 @@
 #define RECOND_DAEMON_STORE_H
 
 #include "daemon/config.h"
+#include "daemon/disk/folder.h"
 #include "daemon/session/session.h"
 #include "daemon/session/state_section.h"
 
@@ -36,7 +37,7 @@ struct store_manifest {
     uint64_t rank;
     double created_s;
     bool closed;
-    char boot[40];                 /* of the machine, when it was written last */
+    char boot[FOLDER_BOOT_CAP];    /* of the machine, when it was written last */
     char origin[STORE_ORIGIN_CAP]; /* what computes: another one gives other points */
     char owner[API_NAME_CAP];      /* "" in manifests of the first versions */
     struct session_options options;
@@ -78,7 +79,7 @@ struct store {
     _Atomic(struct session_disk *) to_reap; /* of sessions whose last reference is gone */
     atomic_ullong recovered, quarantined, damaged, checkpoints;
     atomic_bool blamed;
-    char boot[40];
+    char boot[FOLDER_BOOT_CAP];
 };
 
 /* The folder, its threads. *store = NULL, and 0, if there is no folder. `arm`: handlers for crash

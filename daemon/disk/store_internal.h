@@ -80,15 +80,14 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
 /* number u64, seq u64, status u32, reason u32, source u16, part u16, t_capture_ns u64 */
 #define STORE_OUTCOME_BYTES 36
 
-MUST_CHECK int store_manifest_write(const char *path, const struct store_manifest *m,
-                                    struct err *err);
+MUST_CHECK int store_manifest_write(int sessions, const struct store_manifest *m, struct err *err);
 /* Returns 0; ERR_NOT_FOUND: there is none; ERR_INPUT: not what we write; ERR_IO; ERR_MEMORY */
-MUST_CHECK int store_manifest_read(const char *path, const char *id, struct store_manifest *m,
+MUST_CHECK int store_manifest_read(int sessions, const char *id, struct store_manifest *m,
                                    struct err *err);
 #define STORE_GONE "meta.gone" /* what a deleted session has instead of a meta.json */
 
 /* The session is gone for every later start. */
-void store_manifest_remove(const char *path, const char *id);
+void store_manifest_remove(int sessions, const char *id);
 
 MUST_CHECK int store_session_log(struct store *st, struct session *s, uint64_t next_number,
                                  struct err *err);

@@ -9,6 +9,7 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/disk/folder.h"
 #include "daemon/log.h"
 #include "proto/bytes.h"
 #include "proto/array.h"
@@ -31,66 +32,64 @@ static int by_rank(const void *a, const void *b)
 /* A deleted session, or one that was never told to a client: no record, no checkpoint. */
 static bool is_left_over(const struct store *st, const char *id)
 {
-    char path[CONFIG_TEXT_CAP + 64];
-    bool gone = false, empty = true;
+    int fd = folder_open_at(journal_sessions(st->journal), id);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    bool gone = false, empty = dir != NULL;
     struct dirent *d;
-    DIR *dir;
 
-    snprintf(path, sizeof(path), "%s/sessions/%.*s", journal_path(st->journal), JOURNAL_ID_LEN, id);
-    dir = opendir(path);
-    if (!dir)
-        return false;
-    while ((d = readdir(dir))) {
+    while (dir && (d = readdir(dir))) {
         gone |= strcmp(d->d_name, STORE_GONE) == 0;
         empty &= d->d_name[0] < '0' || d->d_name[0] > '9';
     }
-    closedir(dir);
+    if (dir)
+        closedir(dir);
     return gone || empty;
 }
 
+static void session_kept(const char *id, const char *why)
+{
+    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+              "session %s does not come back, its files are kept: %s", id, why);
+}
+
 /* A folder without a meta file. */
-static void clean(struct store *st, const char *id)
+static void session_clean_up(struct store *st, const char *id)
 {
     struct err err = {0};
 
     if (!is_left_over(st, id))
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                  "session %s does not come back, its files are kept: its meta.json is missing",
-                  id);
+        session_kept(id, "its meta.json is missing");
     else if (journal_remove(st->journal, id, &err))
         LOG_AT(LOG_WARNING, "session %s: left-over files stay: %s", id, err.text);
 }
 
 /* Another build's session: renamed, so that it is said once, and nothing of it is lost. */
-static void set_aside(struct store *st, const char *id, const struct err *why)
+static void session_set_aside(struct store *st, const char *id, const struct err *why)
 {
-    char from[CONFIG_TEXT_CAP + 300], to[CONFIG_TEXT_CAP + 310];
+    const int sessions = journal_sessions(st->journal);
+    char aside[JOURNAL_ID_LEN + 8];
 
-    snprintf(from, sizeof(from), "%s/sessions/%s", journal_path(st->journal), id);
-    snprintf(to, sizeof(to), "%s.aside", from);
-    if (rename(from, to))
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                  "session %s does not come back, its files are kept: %s", id, why->text);
+    snprintf(aside, sizeof(aside), "%.*s.aside", JOURNAL_ID_LEN, id);
+    if (renameat(sessions, id, sessions, aside))
+        session_kept(id, why->text);
     else
-        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is set aside as %.200s: %s", id,
-                  to, why->text);
+        LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
+                  "session %s is set aside as %.200s/sessions/%s: %s", id,
+                  journal_path(st->journal), aside, why->text);
 }
 
 static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
 {
-    char path[CONFIG_TEXT_CAP + 32];
+    DIR *dir = folder_list(journal_sessions(st->journal));
     struct store_manifest *list = NULL;
     struct err why = {0};
     struct dirent *d;
     size_t cap = 0;
     int rc = 0, got;
-    DIR *dir;
 
     *n = 0;
-    snprintf(path, sizeof(path), "%s/sessions", journal_path(st->journal));
-    dir = opendir(path);
     if (!dir)
-        return err_set(err, ERR_IO, "%.120s: %s", path, strerror(errno));
+        return err_set(err, ERR_IO, "the folder of sessions: %s", strerror(errno));
     while (rc == 0 && (d = readdir(dir))) {
         if (!journal_id_valid(d->d_name))
             continue;
@@ -98,32 +97,21 @@ static int list_manifests(struct store *st, struct store_manifest **out, int *n,
             rc = err_set(err, ERR_MEMORY, "no memory to list the sessions");
             break;
         }
-        got = store_manifest_read(journal_path(st->journal), d->d_name, &list[*n], &why);
+        got = store_manifest_read(journal_sessions(st->journal), d->d_name, &list[*n], &why);
         if (got == 0)
             (*n)++;
         else if (got == ERR_NOT_FOUND)
-            clean(st, d->d_name);
+            session_clean_up(st, d->d_name);
         else if (got == ERR_UNSUPPORTED)
-            set_aside(st, d->d_name, &why);
+            session_set_aside(st, d->d_name, &why);
         else
-            LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
-                      "session %s does not come back, its files are kept: %s", d->d_name, why.text);
+            session_kept(d->d_name, why.text);
     }
     closedir(dir);
     if (rc == 0 && *n)
         qsort(list, (size_t)*n, sizeof(*list), by_rank);
     *out = list;
     return rc;
-}
-
-void store_damage(struct session *s, const char *what)
-{
-    atomic_store(&session_disk(s)->damaged, true);
-    if (!session_set_damaged(s, what))
-        return;
-    atomic_fetch_add(&session_disk(s)->store->damaged, 1);
-    LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED, "session %s is damaged, its files are kept: %s",
-              session_id(s), what);
 }
 
 /* The machine went down under a journal that was not synced: its last records may be lost. */

@@ -12,6 +12,7 @@
 #include "daemon/session/trajectory.h"
 #include "tests/support/line.h"
 
+#include <fcntl.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -193,7 +194,10 @@ int main(void)
     snprintf(command, sizeof(command), "mkdir -p %s/sessions/%s", b.path, ID);
     must(system(command) == 0, "a folder");
     sem_init(&b.done, 0, 0);
-    must(checkpoint_start(&b.checkpoint, b.path, reads, NULL, NULL) == 0, "checkpoint_start");
+    snprintf(command, sizeof(command), "%s/sessions", b.path);
+    must(checkpoint_start(&b.checkpoint, open(command, O_RDONLY | O_DIRECTORY), reads, NULL,
+                          NULL) == 0,
+         "checkpoint_start");
     start();
     walk(POINTS, 0);
     measure("points_100k");

@@ -24,6 +24,7 @@
 
 struct checkpoint_rig {
     char path[64], folder[128];
+    int sessions;
     struct checkpoint *c;
     sem_t done;
     int n_done, rc;
@@ -57,10 +58,11 @@ static inline bool checkpoint_rig_open(struct checkpoint_rig *r)
     }
     snprintf(r->folder, sizeof(r->folder), "%s/sessions", r->path);
     mkdir(r->folder, 0700);
+    r->sessions = open(r->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     snprintf(r->folder, sizeof(r->folder), "%s/sessions/%s", r->path, CHECKPOINT_RIG_ID);
     mkdir(r->folder, 0700);
     sem_init(&r->done, 0, 0);
-    return checkpoint_start(&r->c, r->path, checkpoint_rig_reads, NULL, NULL) == 0;
+    return checkpoint_start(&r->c, r->sessions, checkpoint_rig_reads, NULL, NULL) == 0;
 }
 
 static inline void checkpoint_rig_close(struct checkpoint_rig *r)
@@ -68,6 +70,7 @@ static inline void checkpoint_rig_close(struct checkpoint_rig *r)
     char command[160];
 
     checkpoint_close(&r->c);
+    close(r->sessions);
     sem_destroy(&r->done);
     snprintf(command, sizeof(command), "rm -rf '%s'", r->path);
     if (system(command))

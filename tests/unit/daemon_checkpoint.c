@@ -295,7 +295,7 @@ static void an_unknown_optional_section_is_passed_over(void **state)
     assert_int_equal(checkpoint_rig_write(&rig, 6, small), 0);
     assert_int_equal(rig.older, 5);
     /* and the build that knows it has it */
-    assert_int_equal(checkpoint_start(&other, rig.path, reads_more, NULL, NULL), 0);
+    assert_int_equal(checkpoint_start(&other, rig.sessions, reads_more, NULL, NULL), 0);
     assert_int_equal(checkpoint_load(&s, other, CHECKPOINT_RIG_ID, 5, NULL), 0);
     assert_int_equal(section_find(&more, s.row, s.len, MORE), 1);
     assert_int_equal(more.len, 100);

@@ -240,8 +240,7 @@ static void a_full_list_is_kept(void **state)
     cap = recognising_state.bytes(s);
     buf = malloc(cap);
     in.body = buf;
-    if (recognising_state.save(s, buf, cap, &in.len, &err) ||
-        recognising_state.load(s, &in, &err))
+    if (recognising_state.save(s, buf, cap, &in.len, &err) || recognising_state.load(s, &in, &err))
         fail_msg("%s", err.text);
     assert_true(session_get_objects(s, &again));
     assert_memory_equal(&again, &all, sizeof(all));
