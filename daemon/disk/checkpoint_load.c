@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int check_bodies(const struct checkpoint_head *h, const uint8_t *packed, struct err *err)
+static int bodies_check(const struct checkpoint_head *h, const uint8_t *packed, struct err *err)
 {
     for (int i = 0; i < h->n; packed += h->entry[i++].packed)
         if (crc32c(0, packed, h->entry[i].packed) != h->entry[i].crc)
@@ -17,8 +17,8 @@ static int check_bodies(const struct checkpoint_head *h, const uint8_t *packed, 
     return 0;
 }
 
-static int unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
-                  const uint8_t *packed, struct codec *codec, struct err *err)
+static int bodies_unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
+                         const uint8_t *packed, struct codec *codec, struct err *err)
 {
     size_t total = 0;
     int rc = 0;
@@ -41,8 +41,8 @@ static int unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
     return rc;
 }
 
-static int load_one(struct checkpoint_state *out, const struct checkpoint_folder *f,
-                    uint64_t number, struct codec *codec, struct err *err)
+static int state_load(struct checkpoint_state *out, const struct checkpoint_folder *f,
+                      uint64_t number, struct codec *codec, struct err *err)
 {
     struct checkpoint_head h;
     uint8_t *packed = NULL;
@@ -59,9 +59,9 @@ static int load_one(struct checkpoint_state *out, const struct checkpoint_folder
     else if (folder_read(fd, packed, len, h.bytes))
         rc = err_set(err, ERR_IO, "a checkpoint cannot be read");
     if (rc == 0)
-        rc = check_bodies(&h, packed, err);
+        rc = bodies_check(&h, packed, err);
     if (rc == 0)
-        rc = unpack(out, &h, packed, codec, err);
+        rc = bodies_unpack(out, &h, packed, codec, err);
     out->number = number;
     if (rc)
         checkpoint_state_free(out);
@@ -71,8 +71,8 @@ static int load_one(struct checkpoint_state *out, const struct checkpoint_folder
 }
 
 /* The newest one below `limit` that can be loaded; what is passed over on the way is told. */
-static int load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
-                       uint64_t limit, struct codec *codec, struct err *err)
+static int state_load_newest(struct checkpoint_state *out, const struct checkpoint_folder *f,
+                             uint64_t limit, struct codec *codec, struct err *err)
 {
     struct checkpoint_state passed = {0};
     struct err why = {0};
@@ -87,7 +87,7 @@ static int load_newest(struct checkpoint_state *out, const struct checkpoint_fol
             rc = err_set(err, ERR_NOT_FOUND, "no whole checkpoint, %d damaged", passed.skipped);
         if (rc)
             break;
-        rc = load_one(out, f, number, codec, &why);
+        rc = state_load(out, f, number, codec, &why);
         if (rc == 0)
             break;
         if (rc == ERR_MEMORY) {
@@ -120,7 +120,7 @@ int checkpoint_load(struct checkpoint_state *out, const struct checkpoint *c, co
         return rc;
     rc = codec_new(&codec, err);
     if (rc == 0)
-        rc = load_newest(out, &f, limit, codec, err);
+        rc = state_load_newest(out, &f, limit, codec, err);
     codec_free(&codec);
     close(f.fd);
     return rc;

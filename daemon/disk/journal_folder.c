@@ -15,7 +15,7 @@
 #define GONE ".gone-"
 
 /* Make it where it is missing, durably. Returns a descriptor or -1. */
-static int make_dir(int at, const char *name)
+static int folder_make(int at, const char *name)
 {
     if (mkdirat(at, name, 0700) == 0) {
         if (fsync(at))
@@ -26,7 +26,7 @@ static int make_dir(int at, const char *name)
     return folder_open_at(at, name);
 }
 
-static uint64_t size_of(int dir, const char *name)
+static uint64_t file_size(int dir, const char *name)
 {
     struct stat st;
 
@@ -42,7 +42,7 @@ static uint64_t segments_add_up(int dir, bool empty)
 
     while (d && (e = readdir(d))) {
         if ((first = folder_number(e->d_name, JOURNAL_SUFFIX)))
-            bytes += size_of(dir, e->d_name);
+            bytes += file_size(dir, e->d_name);
         if (empty && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             (void)unlinkat(dir, e->d_name, 0); /* what stays makes the folder stay, below */
     }
@@ -57,7 +57,7 @@ uint64_t journal_folder_bytes(int dir)
 }
 
 /* Returns the bytes of its segments. */
-static uint64_t empty_and_remove(int sessions, const char *name, int *rc)
+static uint64_t folder_empty_and_remove(int sessions, const char *name, int *rc)
 {
     int dir = folder_open_at(sessions, name);
     uint64_t bytes = 0;
@@ -79,7 +79,7 @@ static void sessions_add_up(struct journal *j)
 
     while (d && (e = readdir(d))) {
         if (strncmp(e->d_name, GONE, strlen(GONE)) == 0) {
-            (void)empty_and_remove(j->sessions, e->d_name, &rc);
+            (void)folder_empty_and_remove(j->sessions, e->d_name, &rc);
         } else if (journal_id_valid(e->d_name)) {
             int dir = folder_open_at(j->sessions, e->d_name);
             if (dir < 0)
@@ -128,8 +128,8 @@ int journal_folder_open(struct journal *j, const char *path, struct err *err)
         rc = folder_lock(j, err);
     if (rc)
         goto out;
-    j->sessions = make_dir(j->dir, "sessions");
-    quarantine = j->sessions < 0 ? -1 : make_dir(j->dir, "quarantine");
+    j->sessions = folder_make(j->dir, "sessions");
+    quarantine = j->sessions < 0 ? -1 : folder_make(j->dir, "quarantine");
     if (quarantine < 0) {
         rc = err_at(err, ERR_IO, path, "cannot make a folder in it: %s", strerror(errno));
         goto out;
@@ -171,7 +171,7 @@ int journal_folder_make_session(struct journal *j, const char *id, int *dir, str
 {
     if (!journal_id_valid(id))
         return err_set(err, ERR_INPUT, "this is no session's id");
-    *dir = make_dir(j->sessions, id);
+    *dir = folder_make(j->sessions, id);
     if (*dir >= 0)
         return 0;
     return err_at(err, ERR_IO, id, "cannot make the session's folder: %s", strerror(errno));
@@ -258,14 +258,14 @@ int journal_remove(struct journal *j, const char *id, struct err *err)
         if (errno != EEXIST && errno != ENOTEMPTY)
             return err_at(err, ERR_IO, id, "cannot remove the session's folder: %s",
                           strerror(errno));
-        (void)empty_and_remove(j->sessions, gone, &removed);
+        (void)folder_empty_and_remove(j->sessions, gone, &removed);
         if (renameat(j->sessions, id, j->sessions, gone))
             return err_at(err, ERR_IO, id, "cannot remove the session's folder: %s",
                           strerror(errno));
     }
     if (fsync(j->sessions))
         rc = err_at(err, ERR_IO, id, "cannot sync the folder of sessions: %s", strerror(errno));
-    atomic_fetch_sub(&j->counts.used_bytes, empty_and_remove(j->sessions, gone, &removed));
+    atomic_fetch_sub(&j->counts.used_bytes, folder_empty_and_remove(j->sessions, gone, &removed));
     if (rc == 0 && removed)
         rc = err_at(err, ERR_IO, id, "cannot empty the session's folder: %s", strerror(errno));
     return rc;

@@ -58,7 +58,7 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 /* ------------------------------------------------------------------------- the folder */
 
 /* As configured, else a folder in the one that the service manager keeps for us, else none. */
-static bool choose_path(const struct config *config, char *path, size_t cap)
+static bool store_choose_path(const struct config *config, char *path, size_t cap)
 {
     const char *state = getenv("STATE_DIRECTORY");
 
@@ -71,8 +71,8 @@ static bool choose_path(const struct config *config, char *path, size_t cap)
     return true;
 }
 
-static int open_parts(struct store *st, const struct config *config, const char *path, bool arm,
-                      struct err *err)
+static int store_open_parts(struct store *st, const struct config *config, const char *path,
+                            bool arm, struct err *err)
 {
     const struct journal_config journal = {.path = path,
                                            .threads = config->journal.threads,
@@ -100,7 +100,7 @@ int store_open(struct store **store, const struct config *config, const struct s
     int rc;
 
     *store = NULL;
-    if (!choose_path(config, path, sizeof(path)))
+    if (!store_choose_path(config, path, sizeof(path)))
         return 0;
     st = calloc(1, sizeof(*st));
     if (!st)
@@ -109,7 +109,7 @@ int store_open(struct store **store, const struct config *config, const struct s
     folder_read_boot(st->boot);
     st->boot[strcspn(st->boot, "\n")] = '\0';
     store_configure(st, config);
-    rc = open_parts(st, config, path, arm, err);
+    rc = store_open_parts(st, config, path, arm, err);
     if (rc)
         store_close(&st);
     *store = st;
@@ -120,7 +120,7 @@ int store_check(const struct config *config, struct err *err)
 {
     char path[CONFIG_TEXT_CAP + sizeof(SUFFIX)];
 
-    return choose_path(config, path, sizeof(path)) ? folder_check(path, err) : 0;
+    return store_choose_path(config, path, sizeof(path)) ? folder_check(path, err) : 0;
 }
 
 void store_configure(struct store *st, const struct config *config)
@@ -172,14 +172,14 @@ bool store_full(const struct store *st)
 
 /* ------------------------------------------------------------------------- sessions */
 
-static void on_done(void *ctx, struct journal_entry *e, int rc);
+static void ticket_on_done(void *ctx, struct journal_entry *e, int rc);
 
 int store_session_log(struct store *st, struct session *s, uint64_t next_number, struct err *err)
 {
     bool sync = session_setup(s)->options.journal == SESSION_JOURNAL_SYNC;
 
     return journal_log_new(&session_disk(s)->log, st->journal, session_id(s), sync, next_number,
-                           on_done, s, err);
+                           ticket_on_done, s, err);
 }
 
 int store_session_attach(struct store *st, struct session *s, const char origin[STORE_ORIGIN_CAP],
@@ -293,25 +293,25 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
     return t;
 }
 
-static void leave_suspect(const struct session_disk *d, int suspect)
+static void disk_leave_suspect(const struct session_disk *d, int suspect)
 {
     if (suspect >= 0)
         suspect_leave(d->store->suspect, suspect);
 }
 
 /* The frame's slot may soon be used again, and its ticket with it. */
-static void admit(struct session *s, struct store_ticket *t)
+static void ticket_admit(struct session *s, struct store_ticket *t)
 {
     const struct queue_dropped displaced = t->displaced;
     struct session_disk *d = session_disk(s);
 
     if (displaced.any)
-        leave_suspect(d, displaced.suspect);
+        disk_leave_suspect(d, displaced.suspect);
     d->store->ops.stored(s, t->item, &displaced);
 }
 
 /* By a thread of the journal: nothing of this session is stored any more. The others go on. */
-static void refuse_unstored(struct session *s, struct store_ticket *t)
+static void ticket_refuse(struct session *s, struct store_ticket *t)
 {
     const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
     const struct store_ops *ops = &session_disk(s)->store->ops;
@@ -321,12 +321,12 @@ static void refuse_unstored(struct session *s, struct store_ticket *t)
     session_set_fault(s, "its journal failed: no more frames can be stored");
     store_front_end(s, CONTROL_REFUSED);
     if (t->displaced.any)
-        leave_suspect(session_disk(s), t->displaced.suspect);
+        disk_leave_suspect(session_disk(s), t->displaced.suspect);
     ops->displaced(s, &t->displaced);
     ops->ended(s, t->item, &ack);
 }
 
-static void on_done(void *ctx, struct journal_entry *e, int rc)
+static void ticket_on_done(void *ctx, struct journal_entry *e, int rc)
 {
     struct store_ticket *t = CONTAINER_OF(e, struct store_ticket, entry);
     struct session *s = ctx;
@@ -335,15 +335,15 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
         session_disk(s)->store->ops.ended(s, t->item, &t->end);
     } else if (rc == 0) {
         t->item->number = e->number;
-        admit(s, t);
+        ticket_admit(s, t);
     } else {
-        refuse_unstored(s, t);
+        ticket_refuse(s, t);
     }
     session_unref(s);
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void append_frame(struct session_disk *d, struct store_ticket *t)
+static void ticket_append(struct session_disk *d, struct store_ticket *t)
 {
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
@@ -390,7 +390,7 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
     t->displaced = *dropped;
     session_ref(s);
     pthread_mutex_lock(&d->storing);
-    append_frame(d, t);
+    ticket_append(d, t);
     pthread_mutex_unlock(&d->storing);
 }
 
@@ -412,9 +412,9 @@ void store_enter(struct session *s, struct queue_item *item)
     item->suspect = suspect_enter(d->store->suspect, session_id(s), item->number);
 }
 
-static void leave(const struct session_disk *d, struct queue_item *item)
+static void item_leave_suspect(const struct session_disk *d, struct queue_item *item)
 {
-    leave_suspect(d, item->suspect);
+    disk_leave_suspect(d, item->suspect);
     item->suspect = -1;
 }
 
@@ -424,7 +424,7 @@ void store_outcome(struct session *s, struct queue_item *item, const struct cont
     struct store_ticket *t = &d->tickets[item->slot];
     struct bytes_writer w = bytes_writer(t->meta, STORE_OUTCOME_BYTES);
 
-    leave(d, item);
+    item_leave_suspect(d, item);
     queue_ending(session_queue(s), item);
     t->end = *ack;
     bytes_put_u64(&w, item->number);
@@ -460,7 +460,7 @@ void store_used(struct session *s, struct queue_item *item)
     if (!item->number)
         return;
     t = &d->tickets[item->slot];
-    leave(d, item);
+    item_leave_suspect(d, item);
     d->number = item->number;
     d->ordinal = t->ordinal;
     d->refused_before = t->refused_before + t->skipped;

@@ -64,7 +64,7 @@ static bool sum_holds(const char *text, size_t len)
     return memcmp(text + at, sum, SUM_BYTES) == 0;
 }
 
-static void put_places(struct json_writer *w, const struct places *p)
+static void manifest_put_places(struct json_writer *w, const struct places *p)
 {
     json_open_list(w, "places");
     for (uint32_t i = 0; i < API_SUBMAPS_MAX; i++) {
@@ -109,7 +109,7 @@ static size_t manifest_encode(char *buf, size_t cap, const struct store_manifest
         json_close(&w);
     }
     json_close(&w);
-    put_places(&w, &m->places);
+    manifest_put_places(&w, &m->places);
     json_close(&w);
     return sum_append(buf, cap, json_finish(&w));
 }
@@ -149,7 +149,7 @@ void store_manifest_remove(int sessions, const char *id)
 /* ------------------------------------------------------------------------- in */
 
 /* Manifests of the first versions name neither journal nor mode nor fusion: these held. */
-static void get_options(const struct json_at *root, struct session_options *o)
+static void manifest_get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
 
@@ -165,8 +165,8 @@ static void get_options(const struct json_at *root, struct session_options *o)
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 
-static void get_tokens(const struct json *root, struct store_manifest *m,
-                       struct json_issues *issues)
+static void manifest_get_tokens(const struct json *root, struct store_manifest *m,
+                                struct json_issues *issues)
 {
     const struct json *list = json_member(root, "tokens");
 
@@ -183,8 +183,8 @@ static void get_tokens(const struct json *root, struct store_manifest *m,
 }
 
 /* Manifests of earlier builds have none. */
-static void get_places(const struct json *root, struct store_manifest *m,
-                       struct json_issues *issues)
+static void manifest_get_places(const struct json *root, struct store_manifest *m,
+                                struct json_issues *issues)
 {
     const struct json *list = json_member(root, "places");
 
@@ -224,9 +224,9 @@ static int manifest_decode(struct store_manifest *m, const char *id, const struc
     json_get_text(&at, "owner", m->owner, sizeof(m->owner));
     json_get_text(&at, "boot", m->boot, sizeof(m->boot));
     json_get_text(&at, "origin", m->origin, sizeof(m->origin));
-    get_options(&at, &m->options);
-    get_tokens(root, m, &issues);
-    get_places(root, m, &issues);
+    manifest_get_options(&at, &m->options);
+    manifest_get_tokens(root, m, &issues);
+    manifest_get_places(root, m, &issues);
     m->epoch = (uint32_t)epoch;
     m->created_s = (double)created_ms * 1e-3;
     if (version && version != VERSION)

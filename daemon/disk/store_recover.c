@@ -78,7 +78,7 @@ static void session_set_aside(struct store *st, const char *id, const struct err
                   journal_path(st->journal), aside, why->text);
 }
 
-static int list_manifests(struct store *st, struct store_manifest **out, int *n, struct err *err)
+static int recovery_list(struct store *st, struct store_manifest **out, int *n, struct err *err)
 {
     DIR *dir = folder_list(journal_sessions(st->journal));
     struct store_manifest *list = NULL;
@@ -125,8 +125,8 @@ static bool may_have_lost(const struct store_manifest *m, const struct store *st
  * journal reaches back, it is replayed instead, under a new epoch; else nothing on the disk
  * changes.
  */
-static int replace_foreign(struct store_returning *b, const struct journal_scan *scan,
-                           const struct checkpoint_state *c, struct err *err)
+static int returning_replace_foreign(struct store_returning *b, const struct journal_scan *scan,
+                                     const struct checkpoint_state *c, struct err *err)
 {
     const char *id = session_id(b->s);
     char what[API_TEXT_CAP];
@@ -146,8 +146,8 @@ static int replace_foreign(struct store_returning *b, const struct journal_scan 
 
 /* The newest checkpoint that belongs to this journal, into the session. Returns 0 also if there is
  * none. */
-static int load_checkpoint(struct store_returning *b, const struct store_manifest *m,
-                           const struct journal_scan *scan, struct err *err)
+static int returning_load_checkpoint(struct store_returning *b, const struct store_manifest *m,
+                                     const struct journal_scan *scan, struct err *err)
 {
     struct store *st = session_disk(b->s)->store;
     const char *id = session_id(b->s);
@@ -163,7 +163,7 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
     else if (rc == ERR_NOT_FOUND)
         rc = 0;
     if (rc == 0 && c.foreign)
-        rc = replace_foreign(b, scan, &c, err);
+        rc = returning_replace_foreign(b, scan, &c, err);
     if (rc == 0 && cut && !b->unread)
         rc = checkpoint_cut(st->checkpoint, id, scan->last, err);
     if (rc == 0 && !scan->damaged && c.number > scan->last)
@@ -173,8 +173,8 @@ static int load_checkpoint(struct store_returning *b, const struct store_manifes
 }
 
 /* Where points may differ from here on, clients start over. What has changed goes to the disk. */
-static int check_epoch(const struct store_returning *b, const struct store_manifest *m,
-                       struct err *err)
+static int returning_check_epoch(const struct store_returning *b, const struct store_manifest *m,
+                                 struct err *err)
 {
     const char *boot = session_disk(b->s)->store->boot, *why = NULL;
 
@@ -200,14 +200,15 @@ struct tally {
     bool any;
 };
 
-static void mark(struct store_returning *b, uint64_t number, enum store_end end)
+static void returning_mark(struct store_returning *b, uint64_t number, enum store_end end)
 {
     if (number > b->from && number <= b->last && b->ends[number - b->from - 1] == STORE_END_USED)
         b->ends[number - b->from - 1] = (uint8_t)end;
 }
 
 /* The frame made another one go. */
-static void count_displaced(struct store_returning *b, struct tally *t, const struct store_meta *m)
+static void tally_add_displaced(struct store_returning *b, struct tally *t,
+                                const struct store_meta *m)
 {
     const struct control_ack ack = {
         .seq = m->displaced_seq, .status = CONTROL_DROPPED, .reason = CONTROL_OVERLOAD};
@@ -215,12 +216,12 @@ static void count_displaced(struct store_returning *b, struct tally *t, const st
     session_keep_verdict(b->s, (int)m->displaced_source, 0, &ack);
     if (m->displaced <= b->from)
         return;
-    mark(b, m->displaced, STORE_END_DROPPED);
+    returning_mark(b, m->displaced, STORE_END_DROPPED);
     t->dropped++;
 }
 
-static int count_frame(struct store_returning *b, struct tally *t, const uint8_t *body, size_t len,
-                       struct err *err)
+static int tally_add_frame(struct store_returning *b, struct tally *t, const uint8_t *body,
+                           size_t len, struct err *err)
 {
     struct sources_record r;
     struct store_meta m;
@@ -237,12 +238,12 @@ static int count_frame(struct store_returning *b, struct tally *t, const uint8_t
         m.submap, m.breaks,      (m.flags & STORE_FRAME_CUT) != 0};
     rc = session_learn_source(b->s, &r, err);
     if (rc == 0 && m.flags & STORE_FRAME_DISPLACED)
-        count_displaced(b, t, &m);
+        tally_add_displaced(b, t, &m);
     return rc;
 }
 
-static void count_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
-                          size_t len)
+static void tally_add_outcome(struct store_returning *b, struct tally *t, const uint8_t *body,
+                              size_t len)
 {
     struct bytes_reader r = bytes_reader(body, len);
     uint64_t number = bytes_get_u64(&r);
@@ -259,13 +260,14 @@ static void count_outcome(struct store_returning *b, struct tally *t, const uint
     session_keep_verdict(b->s, (int)source, t_capture_ns, &ack);
     if (number <= b->from)
         return;
-    mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
+    returning_mark(b, number, status == CONTROL_DROPPED ? STORE_END_DROPPED : STORE_END_REFUSED);
     t->dropped += status == CONTROL_DROPPED;
     t->refused += status != CONTROL_DROPPED;
 }
 
 /* One pass over the records behind the checkpoint: how did each frame end, as far as is known? */
-static int survey(struct recovery *r, struct store_returning *b, struct tally *t, struct err *err)
+static int returning_survey(struct recovery *r, struct store_returning *b, struct tally *t,
+                            struct err *err)
 {
     enum journal_type type;
     const uint8_t *body;
@@ -279,11 +281,11 @@ static int survey(struct recovery *r, struct store_returning *b, struct tally *t
     rc = journal_read_open(&b->reader, r->st->journal, session_id(b->s), b->from + 1, b->last, err);
     while (rc == 0 && (rc = journal_read_next(b->reader, &type, &number, &body, &len, err)) == 0) {
         if (type == JOURNAL_FRAME)
-            rc = count_frame(b, t, body, len, err);
+            rc = tally_add_frame(b, t, body, len, err);
         else
-            count_outcome(b, t, body, len);
+            tally_add_outcome(b, t, body, len);
         if (type != JOURNAL_FRAME)
-            mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
+            returning_mark(b, number, STORE_END_DROPPED); /* no frame: nothing to replay */
     }
     journal_read_close(&b->reader);
     return rc == ERR_END ? 0 : rc;
@@ -295,7 +297,7 @@ static void raise_to(atomic_ullong *count, uint64_t n)
         atomic_store(count, n);
 }
 
-static void set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
+static void tally_set_counts(struct session *s, const struct tally *t, uint64_t n_replay)
 {
     struct session_disk *d = session_disk(s);
     uint64_t before_dropped = d->ordinal - d->used - d->refused_before;
@@ -309,8 +311,8 @@ static void set_counts(struct session *s, const struct tally *t, uint64_t n_repl
                      d->refused_before + t->refused + atomic_load(&d->front_refused), n_replay);
 }
 
-static int prepare(struct recovery *r, struct store_returning *b, const struct journal_scan *scan,
-                   struct err *err)
+static int returning_prepare(struct recovery *r, struct store_returning *b,
+                             const struct journal_scan *scan, struct err *err)
 {
     struct session *s = b->s;
     struct tally t = {0};
@@ -325,17 +327,17 @@ static int prepare(struct recovery *r, struct store_returning *b, const struct j
         b->fed = true;
     }
     if (!b->fed)
-        rc = survey(r, b, &t, err);
+        rc = returning_survey(r, b, &t, err);
     for (uint64_t i = 0; rc == 0 && !b->fed && i < b->last - b->from; i++)
         b->unfed += b->ends[i] == STORE_END_USED;
     if (rc == 0)
-        set_counts(s, &t, b->unfed);
+        tally_set_counts(s, &t, b->unfed);
     return rc;
 }
 
 /* ------------------------------------------------------------------------- one session */
 
-static int bring_back(struct recovery *r, const struct store_manifest *m, struct err *err)
+static int returning_bring(struct recovery *r, const struct store_manifest *m, struct err *err)
 {
     struct store_returning *b = &r->list[r->n];
     char origin[STORE_ORIGIN_CAP];
@@ -354,7 +356,7 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
     session_set_places(s, &m->places);
     rc = store_session_attach(r->st, s, origin, err);
     if (rc == 0)
-        rc = load_checkpoint(b, m, &scan, err);
+        rc = returning_load_checkpoint(b, m, &scan, err);
     next = scan.last + 1;
     if (rc == 0 && session_disk(s)->number > scan.last)
         next = session_disk(s)->number + 1;
@@ -363,9 +365,9 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
     if (rc == 0 && scan.damaged)
         store_damage(s, scan.damage);
     if (rc == 0)
-        rc = prepare(r, b, &scan, err);
+        rc = returning_prepare(r, b, &scan, err);
     if (rc == 0)
-        rc = check_epoch(b, m, err);
+        rc = returning_check_epoch(b, m, err);
     if (rc == 0)
         rc = r->st->ops.add(r->st->ops.core, s, err);
     if (rc) {
@@ -380,15 +382,15 @@ static int bring_back(struct recovery *r, const struct store_manifest *m, struct
 
 /* ------------------------------------------------------------------------- others' side */
 
-static int bring_all_back(struct recovery *r, const struct store_manifest *manifests, int n,
-                          struct err *err)
+static int recovery_bring_all(struct recovery *r, const struct store_manifest *manifests, int n,
+                              struct err *err)
 {
     r->list = calloc((size_t)n + 1, sizeof(*r->list));
     if (!r->list)
         return err_set(err, ERR_MEMORY, "no memory for the sessions that come back");
     for (int i = 0; i < n; i++) {
         struct err why = {0};
-        if (bring_back(r, &manifests[i], &why))
+        if (returning_bring(r, &manifests[i], &why))
             LOG_EVENT(LOG_ERR, LOG_EVENT_SESSION_DAMAGED,
                       "session %s does not come back, its files are kept: %s%s%s", manifests[i].id,
                       why.where, why.where[0] ? ": " : "", why.text);
@@ -413,9 +415,9 @@ int store_recover(struct recovery **recovery, struct store *st, struct err *err)
     r->began_us = clock_us();
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->ended, NULL);
-    rc = list_manifests(r->st, &manifests, &n, err);
+    rc = recovery_list(r->st, &manifests, &n, err);
     if (rc == 0)
-        rc = bring_all_back(r, manifests, n, err);
+        rc = recovery_bring_all(r, manifests, n, err);
     free(manifests);
     return rc;
 }

@@ -134,7 +134,7 @@ static int snapshot_save(const struct snapshot *from, struct session *s, struct 
     return rc;
 }
 
-static void on_saved(void *ctx, uint64_t number, uint32_t rounds, uint64_t older, int rc)
+static void snapshot_on_saved(void *ctx, uint64_t number, uint32_t rounds, uint64_t older, int rc)
 {
     struct session *s = ctx;
     struct session_disk *d = session_disk(s);
@@ -156,25 +156,25 @@ static void on_saved(void *ctx, uint64_t number, uint32_t rounds, uint64_t older
 }
 
 /* Is all on the disk that belongs there? */
-static bool is_saved(const struct session_disk *d)
+static bool disk_is_saved(const struct session_disk *d)
 {
     return (d->number == atomic_load(&d->saved) &&
             atomic_load(&d->rounds) == atomic_load(&d->saved_rounds)) ||
            atomic_load(&d->damaged);
 }
 
-static bool is_due(struct session_disk *d)
+static bool disk_is_due(struct session_disk *d)
 {
     int every = atomic_load(&d->store->checkpoint_frames);
 
-    if (is_saved(d)) { /* or nothing was used yet */
+    if (disk_is_saved(d)) { /* or nothing was used yet */
         atomic_store(&d->want_save, false);
         return false;
     }
     return atomic_load(&d->want_save) || (every && d->unsaved >= (uint64_t)every);
 }
 
-/* Hands over the session as record `number` has left it. Returns 0: on_saved() follows; ERR_BUSY:
+/* Hands over the session as record `number` has left it. Returns 0: snapshot_snapshot_on_saved() follows; ERR_BUSY:
  * another session's checkpoint is under way; what a row's save() says. */
 static int snapshot_write(struct session *s, struct snapshot *from, uint64_t number,
                           struct err *err)
@@ -193,7 +193,7 @@ static int snapshot_write(struct session *s, struct snapshot *from, uint64_t num
     }
     atomic_store(&d->again, 0);
     session_ref(s);
-    checkpoint_commit(c, session_id(s), number, atomic_load(&d->rounds), on_saved, s);
+    checkpoint_commit(c, session_id(s), number, atomic_load(&d->rounds), snapshot_on_saved, s);
     return 0;
 }
 
@@ -205,7 +205,7 @@ void store_checkpoint(struct session *s, struct gpu_session *device)
     bool wanted;
     int rc;
 
-    if (!d || !device || !is_due(d) || journal_log_fenced(d->log) || !store_is_settled(s))
+    if (!d || !device || !disk_is_due(d) || journal_log_fenced(d->log) || !store_is_settled(s))
         return;
     wanted = atomic_exchange(&d->want_save, false);
     rc = snapshot_write(s, &from, d->number, &err);
@@ -238,14 +238,15 @@ bool store_may_rest(struct session *s)
 
     if (!d || session_dead(s))
         return true;
-    return session_may_rest(s) && is_saved(d) && queue_used(session_queue(s)) == 0;
+    return session_may_rest(s) && disk_is_saved(d) && queue_used(session_queue(s)) == 0;
 }
 
 bool store_settled(struct session *s)
 {
     struct session_disk *d = session_disk(s);
 
-    return !d || journal_log_fenced(d->log) || (queue_used(session_queue(s)) == 0 && is_saved(d));
+    return !d || journal_log_fenced(d->log) ||
+           (queue_used(session_queue(s)) == 0 && disk_is_saved(d));
 }
 
 /* ------------------------------------------------------------------------- in */
@@ -276,7 +277,7 @@ int store_unpack(struct session *s, const struct checkpoint_state *c, struct err
     return 0;
 }
 
-static int fetch(struct session *s, struct checkpoint_state **out, struct err *err)
+static int newest_read(struct session *s, struct checkpoint_state **out, struct err *err)
 {
     struct checkpoint_state *c = calloc(1, sizeof(*c));
     struct session_disk *d = session_disk(s);
@@ -298,7 +299,7 @@ static int fetch(struct session *s, struct checkpoint_state **out, struct err *e
     return rc;
 }
 
-static void drop(struct checkpoint_state *c)
+static void newest_free(struct checkpoint_state *c)
 {
     if (!c)
         return;
@@ -315,12 +316,12 @@ int store_save_again(struct session *s, struct err *err)
 
     if (journal_log_fenced(d->log) || atomic_load(&d->damaged))
         return err_set(err, ERR_IO, "nothing of it can be stored any more");
-    rc = fetch(s, &c, err);
+    rc = newest_read(s, &c, err);
     if (rc)
         return rc;
     from.before = c;
     rc = snapshot_write(s, &from, c->number, err);
-    drop(c);
+    newest_free(c);
     return rc;
 }
 
@@ -331,7 +332,7 @@ int store_saved_again(const struct session *s)
 
 void store_drop_fetched(struct session_disk *d)
 {
-    drop(atomic_exchange(&d->fetched, NULL));
+    newest_free(atomic_exchange(&d->fetched, NULL));
 }
 
 int store_fetch(struct session *s, struct err *err)
@@ -342,9 +343,9 @@ int store_fetch(struct session *s, struct err *err)
 
     if (!d || !session_resting(s) || atomic_load(&d->fetched))
         return 0;
-    rc = fetch(s, &c, err);
+    rc = newest_read(s, &c, err);
     if (rc == 0)
-        drop(atomic_exchange(&d->fetched, c));
+        newest_free(atomic_exchange(&d->fetched, c));
     return rc;
 }
 
@@ -358,16 +359,16 @@ int store_restore(struct session *s, struct gpu_session *device, struct err *err
         return 0;
     c = atomic_exchange(&d->fetched, NULL);
     if (c && c->number != d->number) {
-        drop(c);
+        newest_free(c);
         c = NULL;
     }
     if (!c) /* it went to rest after this frame was decoded */
-        rc = fetch(s, &c, err);
+        rc = newest_read(s, &c, err);
     if (rc == 0 && c->number != d->number)
         rc = err_set(err, ERR_STATE, "its checkpoint is not of its last frame");
     if (rc == 0)
         rc = gpu_session_load(device, c->row, c->len, err);
-    drop(c);
+    newest_free(c);
     if (rc == 0)
         session_set_resting(s, false);
     return rc;

@@ -335,7 +335,7 @@ static void begin_moving(struct bundling *b)
     struct bundle_result r;
 
     bundle_tell(b->bundle, &r);
-    session_work(b->session)->kept.bundle = STORE_BUNDLED;
+    session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLED;
     b->phase = session_disk(b->session) ? SAVE_ALL : DONE;
     if (r.end != BUNDLE_CORRECTED)
         return;
@@ -382,7 +382,7 @@ bool bundling_step(struct bundling *b)
     case SAVE_FRAMES:
         if (frames_saved(b)) {
             b->phase = SAVE_KEYFRAMES;
-            session_work(b->session)->kept.bundle = STORE_BUNDLING;
+            session_work(b->session)->kept.bundle = SESSION_WORK_BUNDLING;
         }
         return true;
     case SAVE_KEYFRAMES:

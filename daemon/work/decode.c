@@ -66,7 +66,7 @@ static void choose_whole(const struct jpeg_info *info, int *w, int *h)
 static void choose_sizes(struct session *s, const struct jpeg_info *info,
                          const struct queue_item *item)
 {
-    struct store_work *k = &session_work(s)->kept;
+    struct session_work_kept *k = &session_work(s)->kept;
     const struct lens *lens = &item->frame.lens;
     int w, h;
 
@@ -91,7 +91,7 @@ static void choose_sizes(struct session *s, const struct jpeg_info *info,
  * ones, if that is more than the session has room for. Returns false if none is small enough. */
 static bool fit(struct session *s, const struct jpeg_info *info, struct queue_item *item)
 {
-    const struct store_work *k = &session_work(s)->kept;
+    const struct session_work_kept *k = &session_work(s)->kept;
     int side = k->w > k->h ? k->w : k->h, least_w, least_h;
 
     wanted_size(s, info, item, &least_w, &least_h);
@@ -168,7 +168,7 @@ static int decode_picture(struct decode_thread *t, struct session *s, const stru
 /* Room for pictures and, behind each, for what comes beside it. */
 static int make_room(struct session *s, struct queue_item *item)
 {
-    const struct store_work *k = &session_work(s)->kept;
+    const struct session_work_kept *k = &session_work(s)->kept;
     size_t at = parts_at((size_t)k->w * (size_t)k->h * 3);
     int w, h;
 
@@ -180,7 +180,7 @@ static int make_room(struct session *s, struct queue_item *item)
 static enum control_reason decode_parts(struct decode_thread *t, struct session *s,
                                         struct queue_item *item)
 {
-    const struct store_work *k = &session_work(s)->kept;
+    const struct session_work_kept *k = &session_work(s)->kept;
     uint8_t *room = item->rgb + parts_at((size_t)k->w * (size_t)k->h * 3);
     int w, h, rc;
 
@@ -193,7 +193,7 @@ static enum control_reason decode_parts(struct decode_thread *t, struct session 
 static enum control_reason decode_second(struct decode_thread *t, struct session *s,
                                          struct queue_item *item)
 {
-    const struct store_work *k = &session_work(s)->kept;
+    const struct session_work_kept *k = &session_work(s)->kept;
     const struct session_options *o = &session_setup(s)->options;
     const struct frame_part *part = frame_find(&item->frame, FRAME_COLOUR);
     struct jpeg_info info;

@@ -94,7 +94,7 @@ void frame_end_unused(struct session *s, struct queue_item *item, enum control_r
 void frame_end_used(struct job *job, const struct control_ack *ack)
 {
     struct session *s = job->session;
-    struct store_work *kept = &session_work(s)->kept;
+    struct session_work_kept *kept = &session_work(s)->kept;
     struct upright seen;
 
     (void)session_work_see(session_work(s), job->item, &seen);

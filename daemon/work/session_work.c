@@ -52,7 +52,7 @@ void session_work_save(struct session *s, bool rest)
         session_work_retire(s);
 }
 
-void session_work_restore(struct session *s, const struct store_work *kept)
+void session_work_restore(struct session *s, const struct session_work_kept *kept)
 {
     session_work(s)->kept = *kept;
 }

@@ -59,10 +59,10 @@ struct closing {
 };
 
 /* Was it corrected at its end, or is it to be, once more after a crash (daemon/work/bundling.h)? */
-enum store_bundle { STORE_UNBUNDLED, STORE_BUNDLING, STORE_BUNDLED };
+enum session_work_bundle { SESSION_WORK_UNBUNDLED, SESSION_WORK_BUNDLING, SESSION_WORK_BUNDLED };
 
 /* What of this outlives the process, beside the device's state (session_work_state.h). */
-struct store_work {
+struct session_work_kept {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */
     uint32_t submap, breaks;
@@ -71,7 +71,7 @@ struct store_work {
     uint32_t shape;         /* of its picture (session_work_picture_shape()), 0 = not known */
     struct jump jumps[API_SOURCES_MAX]; /* behind the last used frame of each source */
     bool is_whole;                      /* its closing rounds are over (daemon/work/closing.h) */
-    enum store_bundle bundle;
+    enum session_work_bundle bundle;
 };
 
 struct session_work {
@@ -84,9 +84,9 @@ struct session_work {
     struct session_work *next_retired, *next_waiting[2]; /* the latter by enum worker_waiting */
     bool retiring, working; /* working: its turn at the device is not over */
 
-    struct store_work kept;      /* jpeg_w is 0 before the first good frame */
-    struct gpu_session *device;  /* NULL before the first frame and after it was retired */
-    struct gpu_session *leaving; /* what it was, until it is given back: worker_make.c */
+    struct session_work_kept kept; /* jpeg_w is 0 before the first good frame */
+    struct gpu_session *device;    /* NULL before the first frame and after it was retired */
+    struct gpu_session *leaving;   /* what it was, until it is given back: worker_make.c */
     /* was taken for the device and waits until that takes sideways pictures; `rest`: it was there
      * and goes once more, before all else (job.rest) */
     struct queue_item *held;
@@ -112,15 +112,15 @@ void session_work_retire(struct session *s);
 /* Save the session soon, if it has a journal, due or not; it may rest then if `rest`. Any thread. */
 void session_work_save(struct session *s, bool rest);
 /* Takes over what a checkpoint kept. */
-void session_work_restore(struct session *s, const struct store_work *kept);
+void session_work_restore(struct session *s, const struct session_work_kept *kept);
 
-/* store_work.shape of its picture: another one for another model or another shape. */
+/* session_work_kept.shape of its picture: another one for another model or another shape. */
 uint32_t session_work_picture_shape(const struct queue_item *item);
 /* gpu_item.turn of the session's next frame: by the options, its pose or its Exif, and the turn of
  * the frame before. The worker's thread. */
 int session_work_picture_turn(const struct session_work *k, const struct queue_item *item);
 /* That, if nothing says what is up but the pictures so far. Out: what they say with this one, if it
- * is used: store_work.upright. */
+ * is used: session_work_kept.upright. */
 int session_work_see(const struct session_work *k, const struct queue_item *item,
                      struct upright *seen);
 

@@ -11,11 +11,11 @@
 /* The word of `any`: 1, and with it */
 #define WHOLE 2u       /* closing rounds are over ... */
 #define ROUNDS 4u      /* ... or to come: builds that had none set neither bit */
-#define BUNDLE_SHIFT 3 /* enum store_bundle, of two bits */
+#define BUNDLE_SHIFT 3 /* enum session_work_bundle, of two bits */
 #define TURN_SHIFT 8
 #define SHAPE_SHIFT 16 /* 0 in checkpoints of builds that did not know it */
 
-static void put_sizes(struct bytes_writer *w, const struct store_work *work,
+static void put_sizes(struct bytes_writer *w, const struct session_work_kept *work,
                       const struct session_saved *saved)
 {
     bytes_put_i32(w, work->jpeg_w);
@@ -49,7 +49,7 @@ static int get_upright(struct upright *u, struct bytes_reader *r)
     return finite && u->n_lie <= u->n_stand ? 0 : -1;
 }
 
-static uint32_t any_word(const struct store_work *work)
+static uint32_t any_word(const struct session_work_kept *work)
 {
     return !work->any
                ? 0
@@ -65,7 +65,7 @@ static size_t core_bytes(struct session *s)
 
 static int core_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
-    const struct store_work *work = &session_work(s)->kept;
+    const struct session_work_kept *work = &session_work(s)->kept;
     struct bytes_writer w = bytes_writer(buf, cap);
     struct session_saved saved;
 
@@ -89,7 +89,8 @@ static int core_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, s
     return w.bad ? err_set(err, ERR_LIMIT, "no room for a session's counters") : 0;
 }
 
-static int get_sizes(struct store_work *work, struct session_saved *saved, struct bytes_reader *r)
+static int get_sizes(struct session_work_kept *work, struct session_saved *saved,
+                     struct bytes_reader *r)
 {
     int *const field[] = {&work->jpeg_w, &work->jpeg_h, &work->w,
                           &work->h,      &saved->net_w, &saved->net_h};
@@ -103,12 +104,12 @@ static int get_sizes(struct store_work *work, struct session_saved *saved, struc
     return 0;
 }
 
-static void get_any_word(struct store_work *work, struct session *s, uint32_t word)
+static void get_any_word(struct session_work_kept *work, struct session *s, uint32_t word)
 {
     work->any = word != 0;
     /* what an earlier build closed stays as it is */
     work->is_whole = word & WHOLE || (!(word & ROUNDS) && session_closing(s));
-    work->bundle = (enum store_bundle)(word >> BUNDLE_SHIFT & 3);
+    work->bundle = (enum session_work_bundle)(word >> BUNDLE_SHIFT & 3);
     work->turn = (int)(word >> TURN_SHIFT & 3);
     work->shape = word >> SHAPE_SHIFT;
 }
@@ -116,7 +117,7 @@ static void get_any_word(struct store_work *work, struct session *s, uint32_t wo
 static int core_load(struct session *s, const struct section *in, struct err *err)
 {
     struct bytes_reader r = bytes_reader(in->body, in->len);
-    struct store_work work = {.any = false};
+    struct session_work_kept work = {.any = false};
     struct session_saved saved = {0};
     bool good;
 

@@ -18,9 +18,9 @@ bool tying_is_to_bundle(struct session *s)
 {
     const struct session_work *k = session_work(s);
 
-    return k->tying && (k->kept.bundle == STORE_BUNDLING ||
+    return k->tying && (k->kept.bundle == SESSION_WORK_BUNDLING ||
                         (session_setup(s)->options.bundle == SESSION_BUNDLE_ON &&
-                         k->kept.bundle != STORE_BUNDLED));
+                         k->kept.bundle != SESSION_WORK_BUNDLED));
 }
 
 bool tying_bundle(struct session *s)
