@@ -143,7 +143,8 @@ static int set_size(const struct reconctl_option *o, struct reconctl_size *to, c
     return 0;
 }
 
-static int set(const struct reconctl_option *o, void *arguments, const char *text, struct err *err)
+static int option_set(const struct reconctl_option *o, void *arguments, const char *text,
+                      struct err *err)
 {
     void *to = (char *)arguments + o->offset;
     struct reconctl_list *list = to;
@@ -247,7 +248,7 @@ int reconctl_args_parse(const struct reconctl_command *command, void *arguments,
         else if (c == ':')
             rc = err_set(err, ERR_INPUT, "'%.60s' needs a value", argv[optind - 1]);
         else if (reconctl_option_at(command, which, &o))
-            rc = set(&o, arguments, optarg, err);
+            rc = option_set(&o, arguments, optarg, err);
     }
     if (rc || common->help)
         return rc;

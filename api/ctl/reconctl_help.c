@@ -53,7 +53,7 @@ const char *reconctl_help_summary(int i)
 }
 
 /* Puts the first one or two words together. */
-static const char *join(char both[2 * WORD], char **word, int n)
+static const char *words_join(char both[2 * WORD], char **word, int n)
 {
     snprintf(both, 2 * WORD, "%.30s%s%.30s", word[0], n > 1 ? " " : "", n > 1 ? word[1] : "");
     return both;
@@ -65,7 +65,7 @@ const struct reconctl_command *reconctl_help_find(int n, char **word, int *used)
 
     for (*used = n < 2 ? n : 2; *used >= 1; (*used)--)
         for (int i = 0; reconctl_commands[i]; i++)
-            if (strcmp(reconctl_commands[i]->name, join(both, word, *used)) == 0)
+            if (strcmp(reconctl_commands[i]->name, words_join(both, word, *used)) == 0)
                 return reconctl_commands[i];
     return NULL;
 }
@@ -122,7 +122,8 @@ static void guess(char found[2 * WORD], int n, char **word)
     found[0] = '\0';
     for (int i = 0; reconctl_commands[i]; i++) {
         const char *name = reconctl_commands[i]->name;
-        int d = reconctl_help_distance(strchr(name, ' ') ? join(both, word, n) : word[0], name);
+        int d =
+            reconctl_help_distance(strchr(name, ' ') ? words_join(both, word, n) : word[0], name);
 
         if (d < best)
             snprintf(found, 2 * WORD, "%s", name);

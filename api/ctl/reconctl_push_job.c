@@ -191,7 +191,7 @@ static void on_retry(void *ctx, const struct err *why, int wait_ms)
 
 /* Once there is a session the first Ctrl-C only ends the input, so that frames already sent are not
  * lost. */
-static bool stopped(void *ctx)
+static bool job_stopped(void *ctx)
 {
     const struct reconctl_push_job *j = ctx;
 
@@ -205,7 +205,7 @@ static int open_client(struct reconctl_push_job *j)
     config.retry_s = j->options->retry_s;
     config.ctx = j;
     config.on_retry = on_retry;
-    config.stopped = stopped;
+    config.stopped = job_stopped;
     return client_open(&j->client, &config, &j->err);
 }
 
