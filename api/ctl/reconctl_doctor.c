@@ -1,4 +1,5 @@
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <math.h>
 #include <stdarg.h>

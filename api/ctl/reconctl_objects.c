@@ -1,5 +1,6 @@
 /* `objects`: what a server recognises, and what it recognises in a file. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "api/file.h"
 #include "proto/base64.h"

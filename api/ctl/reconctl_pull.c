@@ -1,6 +1,7 @@
 #include "api/ctl/reconctl_maps.h"
 #include "api/ctl/reconctl_progress.h"
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "proto/cloud/ply.h"
 

@@ -1,5 +1,6 @@
 /* `session refine`: a closed session is bundled once more. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

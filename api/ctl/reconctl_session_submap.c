@@ -1,5 +1,6 @@
 /* `session submap`: which worlds a session has, and where they lie. */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
+#include "api/ctl/reconctl_link.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,5 @@
 #include "api/ctl/reconctl_things.h"
+#include "api/ctl/reconctl_link.h"
 
 #include "api/ctl/reconctl_text.h"
 #include "api/file.h"

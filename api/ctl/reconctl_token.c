@@ -5,7 +5,7 @@
  * and is held by a lock on its folder meanwhile: recond reads the old one or the new one, and two
  * operators at once lose nothing.
  */
-#include "api/ctl/reconctl.h"
+#include "api/ctl/reconctl_args.h"
 #include "api/file.h"
 #include "api/token.h"
 

@@ -182,7 +182,7 @@ header_has_cuda() {
 # file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
 SYMBOLS='
 daemon/main.c     main$             the process
-api/ctl/reconctl.c    main$             the process
+api/ctl/reconctl_main.c main$             the process
 '
 # A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
 # (x_cpu.c, x_cuda.c) the one of its stage.
