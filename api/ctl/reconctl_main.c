@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct reconctl_command *const commands[] = {
     &reconctl_push_command,
@@ -38,6 +39,13 @@ static const struct reconctl_command *const commands[] = {
     &reconctl_completion_command,
     NULL,
 };
+
+/* Inside a signal handler. */
+static void end_now(void)
+{
+    reconctl_server_abandon();
+    _exit(RECONCTL_INTERRUPTED);
+}
 
 static int run_command(const struct reconctl_command *command, int argc, char **argv)
 {
@@ -77,7 +85,7 @@ int main(int argc, char **argv)
     int words, code;
 
     reconctl_commands = commands;
-    reconctl_stop_begin(reconctl_server_abandon, RECONCTL_INTERRUPTED);
+    reconctl_stop_begin(end_now);
     signal(SIGPIPE, SIG_IGN);
     if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0)) {
         printf("reconctl %s\n", RECOND_VERSION);

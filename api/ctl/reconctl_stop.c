@@ -3,27 +3,22 @@
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
-#include <unistd.h>
 
 static volatile sig_atomic_t stops;
-static void (*end_now)(void);
-static int end_code;
+static void (*at_second)(void);
 
 static void on_signal(int number)
 {
     (void)number;
-    if (++stops > 1) {
-        end_now();
-        _exit(end_code);
-    }
+    if (++stops > 1)
+        at_second();
 }
 
-void reconctl_stop_begin(void (*abandon)(void), int exit_code)
+void reconctl_stop_begin(void (*end_now)(void))
 {
     struct sigaction sa = {.sa_handler = on_signal};
 
-    end_now = abandon;
-    end_code = exit_code;
+    at_second = end_now;
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
 }

@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* From here on the first SIGINT or SIGTERM asks the command to finish. The second one calls abandon(),
- * inside the signal handler, and ends the process. */
-void reconctl_stop_begin(void (*abandon)(void), int exit_code);
+/* From here on the first SIGINT or SIGTERM asks the command to finish; the second one calls
+ * end_now(), inside the signal handler. */
+void reconctl_stop_begin(void (*end_now)(void));
 /* How often Ctrl-C was pressed (or SIGTERM sent); the second time the process ends by itself. */
 int reconctl_stopped(void);
 double reconctl_now_s(void); /* monotonic */
