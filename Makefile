@@ -281,6 +281,10 @@ bench-scale: all $(O)/tests/bench/bench_client_load ## on a host with several GP
 	@O=$(O) tests/bench/scale $(or $(SECONDS),20)
 quality: all $(O)/tests/bench/places ## clouds and depth against truth, beside trivial answers: DATA=folder of sequences; table and pictures in OUT=
 	@O=$(O) tests/bench/quality
+quality-gate: all $(O)/tests/bench/places ## the clip and a drawn room against committed figures; ACCEPT=1 commits to those of now
+	@O=$(O) MODE=$(MODE) V=1 ACCEPT=$(ACCEPT) tests/run tests/e2e/63-quality-gate
+pages: ## write anew what docs/*.md and README.md say of tests/bench/*.tsv
+	@$(PYTHON) tests/bench/pages.py
 # the Point Cloud Library answers the same questions as `reconctl eval cloud`: tests/e2e/61-eval-cloud compares them
 PCL_FLAGS ?= $(shell pkg-config --cflags --libs pcl_registration pcl_search pcl_kdtree pcl_common eigen3 2>/dev/null)
 peer-cloud: $(O)/tests/bench/peer_pcl ## where Debian's libpcl-dev is: a second opinion for eval cloud
@@ -368,7 +372,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu quality bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
