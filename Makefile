@@ -292,7 +292,7 @@ $(O)/tests/bench/peer_pcl: tests/bench/peer_pcl.cpp
 	@mkdir -p $(@D)
 	@test -n '$(PCL_FLAGS)' || { echo 'pcl_registration not found: install libpcl-dev' >&2; exit 1; }
 	$(call run,CXX)g++ -O2 -std=c++17 -w -o $@ $< $(PCL_FLAGS)
-# Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/gpu runs it where it is
+# Levenberg-Marquardt on the processor, the judge of the optimiser of landmarks: tests/bench/card runs it where it is
 CERES_FLAGS ?= $(shell echo '\#include <ceres/version.h>' | g++ -E -x c++ - >/dev/null 2>&1 && echo '-isystem /usr/include/eigen3 -lceres -lglog -lpthread')
 peer-ceres: $(O)/tests/bench/peer_ceres ## where Debian's libceres-dev is: Levenberg-Marquardt beside the optimiser of landmarks
 $(O)/tests/bench/peer_ceres: tests/bench/peer_ceres.cpp
@@ -311,8 +311,14 @@ soak-crash: all $(O)/tests/bench/bench_client_load ## kill -9 at N=1000 random m
 	@O=$(O) N=$(or $(N),1000) tests/e2e/54-crash
 soak: all $(O)/tests/bench/bench_client_load ## sessions come and go for SECONDS=3600: nothing may grow
 	@O=$(O) tests/bench/soak $(or $(SECONDS),3600)
-bench-gpu: all $(BENCH_GPU) $(if $(CERES_FLAGS),$(O)/tests/bench/peer_ceres) ## on a GPU host: our kernels beside their peers and the card's limits
-	@O=$(O) SEQ="$(SEQ)" tests/bench/gpu
+card: ## on a GPU host: twins, e2e tests, benches, phones, latency and peers beside the last accepted run; PART=some of them
+	@ls /dev/nvidia[0-9]* >/dev/null 2>&1 || { echo 'card: there is no CUDA device here: a GPU host runs this' >&2; exit 77; }
+	@$(MAKE) --no-print-directory $(JOBS) all benches $(filter $(O)/tests/twin/%,$(TESTS))
+	@O=$(O) COMMIT=$(COMMIT) tests/bench/card $(PART)
+card-accept: ## the same, and tests/bench/card.tsv becomes what came out
+	@ACCEPT=1 $(MAKE) --no-print-directory card
+bench-gpu: ## on a GPU host: our kernels beside their peers and the card's limits
+	@$(MAKE) --no-print-directory card PART="benches peers"
 check-gpu: $(filter $(O)/tests/twin/%,$(TESTS)) ## on a GPU host: the twin tests alone; TOOL="compute-sanitizer ..." before each
 	@O=$(O) MODE=$(MODE) tests/run $(filter $(O)/tests/twin/%,$(TESTS))
 # CUDA's fusion on the host (tests/emulate/cuda_runtime.h); in a build without CUDA, whose twins it then stands beside
@@ -372,7 +378,7 @@ help: ## this list
 clean: ## remove what was built
 	rm -rf $(B)
 
-.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
+.PHONY: all objects peer-omnidir peer-ceres peer-cloud tests check check-full check-unit check-gpu check-emulated run-emulated fuzz coverage measure-coverage bench benches bench-bounds bench-overload bench-rate64 bench-gpu card card-accept quality quality-gate pages bench-latency bench-scale soak soak-crash lint format demo install uninstall info help clean
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -4,14 +4,15 @@ A file has comments (#), a row of column names, and a row a figure, all separate
 name), unit, value (empty where nothing was measured: then `why` says why), and what the file adds:
 
     quality.tsv  band (a share by which the gate allows it to move), commit, command
-    card.tsv     peer, whose, better (lower, higher, or empty for what is only told), commit, host, why
+    card.tsv     peer, whose, limit (what the card could do), better (lower, higher, zero, or empty for what is only told),
+                 commit, host, why
 """
 import math
 import os
 
 COLUMNS = {
     'quality.tsv': ['figure', 'unit', 'value', 'band', 'commit', 'command'],
-    'card.tsv': ['figure', 'unit', 'value', 'peer', 'whose', 'better', 'commit', 'host', 'why'],
+    'card.tsv': ['figure', 'unit', 'value', 'peer', 'whose', 'limit', 'better', 'commit', 'host', 'why'],
 }
 # what a value is divided by to be in another unit
 UNITS = {('m', 'cm'): 0.01, ('m', 'mm'): 0.001, ('ms', 'us'): 0.001, ('ms', 's'): 1000, ('us', 'ms'): 1000, ('share', '%'): 0.01}
