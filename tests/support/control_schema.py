@@ -55,7 +55,7 @@ FULL = [
      'rig': [0, 0, 0, 1, 0.01, 0, 0]},
     {'op': 'ping', 't': 81234},
 ]
-OTHERS = [None, True, False, -1, 0, 1, 1.5, 7, 1 << 32, 1 << 53, 'x', 'A b', '', [], [1], ['raw'], ['x'], {}]
+OTHERS = [65536, None, True, False, -1, 0, 1, 1.5, 7, 1 << 32, 1 << 53, 'x', 'A b', '', [], [1], ['raw'], ['x'], {}]
 
 
 def changed(message):
