@@ -93,9 +93,8 @@ class Contract:
                'The schemas of all answers stand there, and what each member of a session means.']
         out += [sentence(p) for p in info['description'].strip().split('\n\n')]
         out.append('## Routes')
-        out.append('In brackets: the right that a token needs ([Tokens](#tokens)). In the examples R is the address of a daemon, '
-                   'J is `Content-Type: application/json`, and each needs `-H "Authorization: Bearer $TOKEN"` where tokens are asked for. '
-                   'Any route may answer 400, 401 and 406.')
+        out.append('In brackets: the right that a token needs ([Tokens](#tokens)). In examples R is a daemon\'s address, J `Content-Type: '
+                   'application/json`; with tokens each needs `-H "Authorization: Bearer $TOKEN"`. Any route may answer 400, 401 and 406.')
         for tag in self.doc['tags']:
             out.append(f'### {tag["name"].capitalize()}')
             out.append(sentence(tag['description']))
