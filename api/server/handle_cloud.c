@@ -42,7 +42,7 @@ static bool client_has(const struct http_request *r, uint64_t hash)
 }
 
 /* Too many exports at once, or a session that is being recovered: both pass. */
-static void refuse(struct http_request *r, const struct err *err)
+static void export_refuse(struct http_request *r, const struct err *err)
 {
     if (err->code == ERR_BUSY)
         answer_header(r, "Retry-After", "1");
@@ -74,7 +74,7 @@ void handle_cloud_export(struct http_request *r)
     if (ops->export_open(r->config->core, r->id, r->who.session[0] ? "" : r->who.name, r->unplaced,
                          &reader->e, &total, &hash, &err)) {
         free(reader);
-        refuse(r, &err);
+        export_refuse(r, &err);
         return;
     }
     r->answer.stream = (struct http_stream){
@@ -161,7 +161,7 @@ static size_t say_whose(struct trajectory *t, char *out, size_t cap, const struc
 
 /* Moves a pose into the session's world; false: its submap lies nowhere in it, and was not asked
  * for. */
-static bool place(const struct trajectory *t, struct session_pose *p)
+static bool pose_place(const struct trajectory *t, struct session_pose *p)
 {
     struct rigid T;
 
@@ -188,7 +188,7 @@ static int fill(struct trajectory *t, struct err *err)
         if (rc)
             return rc;
         for (int i = 0; i < n; i++) {
-            if (!place(t, &poses[i]))
+            if (!pose_place(t, &poses[i]))
                 continue;
             t->len += say_whose(t, t->text + t->len, sizeof t->text - t->len, &poses[i]);
             t->len += line(t->text + t->len, sizeof t->text - t->len, &poses[i]);
@@ -227,7 +227,7 @@ void handle_cloud_trajectory(struct http_request *r)
     if (r->config->ops->submaps(r->config->core, r->id, t->submaps, &t->n_submaps, &err) ||
         fill(t, &err)) {
         free(t);
-        refuse(r, &err);
+        export_refuse(r, &err);
         return;
     }
     if (t->len + 64 < sizeof t->text) { /* the comment goes before the first poses */
@@ -263,7 +263,7 @@ void handle_cloud_depth(struct http_request *r)
     struct err err = {0};
 
     if (pictures_ask(r->pictures, r->id, r->raw, &r->who, &r->wait, &err)) {
-        refuse(r, &err);
+        export_refuse(r, &err);
         return;
     }
     p = r->wait.picture;

@@ -337,14 +337,14 @@ bad:
 
 /* ------------------------------------------------------------------------------- tasks */
 
-static void refuse(struct http_request *r, const struct err *err)
+static void object_refuse(struct http_request *r, const struct err *err)
 {
     if (err->code == ERR_BUSY)
         answer_header(r, "Retry-After", "10");
     answer_problem_err(r, err);
 }
 
-static void add(void *request)
+static void object_add(void *request)
 {
     struct http_request *r = request;
     struct wanted *w = read_body(r, get_object);
@@ -357,7 +357,7 @@ static void add(void *request)
     if ((w->shape.region && auth_may(&r->who, AUTH_READ, w->region.session, &err)) ||
         r->config->ops->object_add(r->config->core, r->who.name, w->name, w->class_name, &w->shape,
                                    &object, &err)) {
-        refuse(r, &err);
+        object_refuse(r, &err);
     } else {
         answer_header(r, "Location", "/v1/objects/%s", object.name);
         leave_object(r, 201, &object);
@@ -378,7 +378,7 @@ static void match(void *request)
     else if (w && r->config->ops->object_match(r->config->core, r->who.name,
                                                (const char(*)[API_OBJECT_CAP])w->names, w->n_names,
                                                &w->shape, list, &n, &err))
-        refuse(r, &err);
+        object_refuse(r, &err);
     else if (w)
         leave_matches(r, list, n);
     wanted_free(w);
@@ -387,7 +387,7 @@ static void match(void *request)
 
 void handle_object_add(struct http_request *r)
 {
-    tasks_run(r->tasks, &r->task, r, add);
+    tasks_run(r->tasks, &r->task, r, object_add);
 }
 
 void handle_object_match(struct http_request *r)

@@ -305,7 +305,7 @@ static size_t header_bytes(struct MHD_Connection *c)
 }
 
 /* The handler waits: on_request() is called again when the connection is resumed. */
-static enum MHD_Result hold(struct request *q, struct MHD_Connection *c)
+static enum MHD_Result request_hold(struct request *q, struct MHD_Connection *c)
 {
     bool task = q->pub.task.waiting;
 
@@ -334,7 +334,7 @@ static void let_go(struct request *q)
     q->held = false;
 }
 
-static void resume(void *connection)
+static void request_resume(void *connection)
 {
     MHD_resume_connection(connection);
 }
@@ -416,7 +416,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         answer_problem(r, PROBLEM_TOO_LARGE, "at most %zu bytes", http_gate_body_max(r));
     else
         r->route->handle(r);
-    return r->wait.waiting || r->task.waiting ? hold(q, c) : answer(q, c);
+    return r->wait.waiting || r->task.waiting ? request_hold(q, c) : answer(q, c);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **context,
@@ -441,7 +441,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
 
 /* ------------------------------------------------------------------------------- life */
 
-static void turn(struct http *h, bool idle_too)
+static void http_sweep(struct http *h, bool idle_too)
 {
     MHD_run_wait(h->mhd, h->n_held ? HELD_TURN_MS : TURN_MS);
     atomic_fetch_add(&h->beat, 1);
@@ -449,14 +449,14 @@ static void turn(struct http *h, bool idle_too)
         http_peers_sweep(&h->peers, now_ms(), idle_too);
 }
 
-static void *run(void *arg)
+static void *http_run(void *arg)
 {
     struct http *h = arg;
     MHD_socket listener;
     int64_t until;
 
     while (!atomic_load(&h->stop))
-        turn(h, false);
+        http_sweep(h, false);
     listener = MHD_quiesce_daemon(h->mhd);
     if (listener != MHD_INVALID_SOCKET)
         close(listener);
@@ -464,7 +464,7 @@ static void *run(void *arg)
     tasks_stop(h->tasks);
     until = now_ms() + STOP_MS;
     while (h->peers.first && now_ms() < until)
-        turn(h, true);
+        http_sweep(h, true);
     MHD_stop_daemon(h->mhd);
     return NULL;
 }
@@ -508,9 +508,9 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         &h->port, err);
     if (rc)
         goto out;
-    rc = pictures_start(&h->pictures, &h->config, resume, err);
+    rc = pictures_start(&h->pictures, &h->config, request_resume, err);
     if (rc == 0)
-        rc = tasks_start(&h->tasks, resume, refuse_task, err);
+        rc = tasks_start(&h->tasks, request_resume, refuse_task, err);
     if (rc)
         goto out;
     h->mhd = start_daemon(h, fd);
@@ -518,7 +518,7 @@ int http_start(struct http **out, const struct api_config *config, struct auth *
         rc = err_set(err, ERR_IO, "libmicrohttpd does not start: %s", strerror(errno));
         goto out;
     }
-    if (pthread_create(&h->thread, NULL, run, h) != 0) {
+    if (pthread_create(&h->thread, NULL, http_run, h) != 0) {
         MHD_stop_daemon(h->mhd);
         rc = err_set(err, ERR_IO, "cannot start the HTTP thread");
         goto out;

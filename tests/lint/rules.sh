@@ -182,7 +182,7 @@ header_has_cuda() {
 # file, further prefix (awk regular expression), reason; docs/TESTING.md repeats none of it
 SYMBOLS='
 daemon/main.c     main$             the process
-api/ctl/reconctl.c    main$             the process
+api/ctl/reconctl_main.c main$             the process
 '
 # A file may also use the stem of the module that it is a part of: cloud_sort.c the one of cloud.h, and a twin
 # (x_cpu.c, x_cuda.c) the one of its stage.
@@ -250,7 +250,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
-        grep -vE '^(daemon/main|api/ctl/reconctl)\.c:'
+        grep -vE '^(daemon/main|api/ctl/reconctl_main)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
