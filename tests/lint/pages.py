@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pages.py - what pages and comments name is there; findings as "file:line: what"
 
-Of the pages: relative links, their anchors, and paths of the tree between backticks. Of pages and sources: sections of a page
+Of the pages: relative links, their anchors, and paths and functions of the tree between backticks. Of pages and sources: sections of a page
 (`OPERATIONS.md, "Tokens"`) and equations of MATH.md. docs/API.md has to be what the contract says.
 """
 import os
@@ -60,6 +60,12 @@ def paths(text):
             yield line_of(without_code(text), m.start()), f'no {m[1]}'
 
 
+def functions(text, code):
+    for m in re.finditer(r'`(\w+)\(\)`', without_code(text)):
+        if m[1] not in code:
+            yield line_of(text, m.start()), f'no function {m[1]}()'
+
+
 def sections(path, text, pages):
     flat = re.sub(r'\n[ \t]*(\*|//|#)?[ \t]*', lambda m: ' ' * len(m[0]), text)
     for m in re.finditer(r'\b([A-Z]{3,})\.md\)?, +(?:section +)?"([^"]+)"', flat):
@@ -79,11 +85,16 @@ def main():
              for p, t in texts.items() if p.startswith('docs/')}
     numbers = re.findall(r'\([A-Z]\d+\)', texts.get('docs/MATH.md', ''))
     pages['MATH'] = pages.get('MATH', []) + [' '.join(numbers)]
+    code = set()
+    for path in find(TOPS, SOURCES):
+        if not path.endswith('.md'):
+            code.update(re.findall(r'\b(\w+)\(', read(path)))
     found = []
     for path, text in texts.items():
         found += [(path, *f) for f in links(path, text)]
         if path.startswith('docs/'):
             found += [(path, *f) for f in paths(text)]
+            found += [(path, *f) for f in functions(text, code)]
     for path in find(TOPS, SOURCES):
         if not path.startswith('tests/lint'):
             found += [(path, *f) for f in sections(path, texts.get(path) or read(path), pages)]
