@@ -4,6 +4,7 @@
 #include "daemon/log.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/loop_closure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .models = c->models,
         .metrics = &c->metrics,
         .commit = c->commit,
-        .tying = c->tying,
+        .later = c->later,
         .recognising = c->recognising,
         .store = c->store,
         .open = open};
@@ -148,9 +149,9 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .restored = closing_restore,
                                         .whole = closing_done,
                                         .recovered = frame_end_settle,
-                                        .tied_bytes = tying_state_bytes,
-                                        .tied = tying_save,
-                                        .tied_again = tying_load,
+                                        .tied_bytes = loop_closure_state_bytes,
+                                        .tied = loop_closure_save,
+                                        .tied_again = loop_closure_load,
                                         .settled = recognising_settled,
                                         .recognised_bytes = recognising_state_bytes,
                                         .recognised = recognising_save,
@@ -177,7 +178,7 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = tying_start(&c->tying, frame_end_settle, err);
+        rc = later_start(&c->later, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
@@ -261,8 +262,8 @@ void core_stop(struct core *c)
         worker_stop(c->workers[i]);
     if (c->commit)
         commit_stop(c->commit);
-    if (c->tying)
-        tying_stop(c->tying);
+    if (c->later)
+        later_stop(c->later);
     if (c->recognising)
         recognising_stop(c->recognising);
     if (c->store)
@@ -282,7 +283,7 @@ void core_close(struct core **core)
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
-    tying_free(&c->tying);
+    later_close(&c->later);
     recognising_free(&c->recognising);
     store_close(&c->store);
     store_recover_free(&c->recovery);
@@ -388,7 +389,7 @@ static void drain_session(struct core *c, struct session *s)
         store_want_checkpoint(s, false);
         return;
     }
-    tying_give_up(s); /* nothing of it outlives the process */
+    loop_closure_give_up(s); /* nothing of it outlives the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);
@@ -458,7 +459,8 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     *thread = "";
     look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
     look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
-    look_at(&oldest_us, thread, tying_alive_us(c->tying), "ties");
+    alive_us = later_alive_us(c->later, &part);
+    look_at(&oldest_us, thread, alive_us, part);
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
         look_at(&oldest_us, thread, alive_us, part);

@@ -10,7 +10,7 @@
 
 #include "daemon/work/commit.h"
 #include "daemon/work/recognising.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/later.h"
 #include "daemon/config.h"
 #include "daemon/disk/store.h"
 #include "daemon/objects.h"
@@ -36,7 +36,7 @@ struct core {
     struct tenants *tenants;
     struct decode *decode;
     struct commit *commit;
-    struct tying *tying;
+    struct later *later;
     struct recognising *recognising;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;

@@ -5,6 +5,7 @@
 #include "daemon/session/options.h"
 #include "daemon/session/pipeline.h"
 #include "daemon/session/tenant.h"
+#include "daemon/work/loop_closure.h"
 #include "daemon/work/parts.h"
 
 #include <limits.h>
@@ -41,7 +42,7 @@ static uint64_t memory_needed(const struct session_setup *setup, int camera_w, i
         beside += mirror_bytes(&limits);
     if (setup->kind->result_bytes)
         beside += setup->kind->result_bytes(&sized) * OUTBOX_WINDOWS * (size_t)setup->queue_frames;
-    beside += tying_bytes(&sized);
+    beside += loop_closure_bytes(&sized);
     return gpu_session_bytes(&device) + beside + sources_bytes() +
            queue_bytes(setup->queue_frames, setup->max_payload_bytes) +
            (uint64_t)QUEUE_PICTURES * ((uint64_t)camera_w * (uint64_t)camera_h * 3 +

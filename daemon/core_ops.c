@@ -7,7 +7,7 @@
 #include "daemon/log.h"
 #include "daemon/session/pipeline.h"
 #include "daemon/work/frame_end.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/loop_closure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static int op_session_refine(struct core *c, const char *id, struct err *err)
     session_get_info(s, &info);
     if (info.state != SESSION_CLOSED)
         rc = err_set(err, ERR_STATE, "it is not closed: only a session that has ended is refined");
-    else if (!tying_bundle(s))
+    else if (!loop_closure_bundle(s))
         rc = err_set(err, ERR_STATE,
                      "it keeps no keyframes: they come with the options bundle and ties");
     session_unref(s);

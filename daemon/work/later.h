@@ -22,7 +22,7 @@
 
 #define LATER_THREADS 3
 #define LATER_LONG 1
-#define LATER_ROOM_BYTES (1 << 20) /* scratch of a slice */
+#define LATER_ROOM_BYTES (2 << 20) /* scratch of a slice */
 
 struct later;
 

@@ -57,7 +57,7 @@ bool recognising_holds(struct session *s);
  * as many as may wait do, none is taken before all are. */
 bool recognising_settled(struct session *s);
 
-/* As tying_state_bytes(), tying_save() and tying_load(). */
+/* As loop_closure_state_bytes(), _save() and _load(). */
 size_t recognising_state_bytes(struct session *s);
 MUST_CHECK int recognising_save(struct session *s, uint8_t *buf, size_t cap, size_t *len,
                                 struct err *err);

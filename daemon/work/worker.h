@@ -18,7 +18,7 @@
 #include "daemon/work/session_work.h"
 
 struct commit;
-struct tying;
+struct later;
 struct recognising;
 struct worker;
 
@@ -31,7 +31,7 @@ struct worker_config {
     const struct models *models;
     struct metrics *metrics;
     struct commit *commit;
-    struct tying *tying;             /* NULL: worlds are not tied */
+    struct later *later;             /* NULL: there is no slow work */
     struct recognising *recognising; /* NULL: objects are not looked for */
     struct store *store;             /* NULL: none; it hears of a lost device */
     worker_open_fn *open;            /* NULL = gpu_open; tests put in a back end of their own */
