@@ -5,6 +5,7 @@
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
+#include "daemon/work/object_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .metrics = &c->metrics,
         .commit = c->commit,
         .later = c->later,
-        .recognising = c->recognising,
+        .objects = c->objects,
         .store = c->store,
         .open = open};
     struct api_device info;
@@ -152,10 +153,10 @@ int core_open(struct core **core, const struct config *config, const struct core
                                         .tied_bytes = loop_closure_state_bytes,
                                         .tied = loop_closure_save,
                                         .tied_again = loop_closure_load,
-                                        .settled = recognising_settled,
-                                        .recognised_bytes = recognising_state_bytes,
-                                        .recognised = recognising_save,
-                                        .recognised_again = recognising_load,
+                                        .settled = object_search_settled,
+                                        .recognised_bytes = object_search_state_bytes,
+                                        .recognised = object_search_save,
+                                        .recognised_again = object_search_load,
                                         .origin = core_tell_origin,
                                         .free = core_free_session,
                                         .make = core_admit_again,
@@ -183,8 +184,6 @@ int core_open(struct core **core, const struct config *config, const struct core
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = open_objects(c, err);
-    if (rc == 0)
-        rc = recognising_start(&c->recognising, c->objects, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -264,8 +263,6 @@ void core_stop(struct core *c)
         commit_stop(c->commit);
     if (c->later)
         later_stop(c->later);
-    if (c->recognising)
-        recognising_stop(c->recognising);
     if (c->store)
         store_stop(c->store);
 }
@@ -284,7 +281,6 @@ void core_close(struct core **core)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
     later_close(&c->later);
-    recognising_free(&c->recognising);
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);

@@ -9,7 +9,6 @@
 #define RECOND_DAEMON_CORE_H
 
 #include "daemon/work/commit.h"
-#include "daemon/work/recognising.h"
 #include "daemon/work/later.h"
 #include "daemon/config.h"
 #include "daemon/disk/store.h"
@@ -37,7 +36,6 @@ struct core {
     struct decode *decode;
     struct commit *commit;
     struct later *later;
-    struct recognising *recognising;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
     /* a device that device.use needs and that does not open, and why; "" = all are there */

@@ -251,7 +251,7 @@ static int op_submaps(struct core *c, const char *id, struct api_submap *list, i
 
 static int op_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err)
 {
-    struct instances *now;
+    struct tracked_objects *now;
     struct session *s;
     int rc = find(c, id, &s, err);
 
@@ -260,11 +260,11 @@ static int op_recognised(struct core *c, const char *id, struct api_objects *o, 
     now = calloc(1, sizeof(*now));
     rc = now ? session_is_back(s, err) : err_set(err, ERR_MEMORY, "no memory for objects");
     if (rc == 0 && session_get_objects(s, now)) {
-        o->looks = now->n_looks;
+        o->looks = now->n_searched;
         o->skipped = now->n_skipped;
         o->n = now->n;
         memcpy(o->list, now->at, sizeof(o->list));
-        o->n_history = instances_history(now, o->history);
+        o->n_history = tracked_objects_history(now, o->history);
     }
     free(now);
     session_unref(s);

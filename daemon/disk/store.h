@@ -81,7 +81,7 @@ struct store_ops {
     int (*tied)(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err);
     /* The same back, into a session that no other thread knows yet. */
     int (*tied_again)(struct session *s, const uint8_t *buf, size_t len, struct err *err);
-    /* The same of what was recognised (daemon/work/recognising.h). A checkpoint, and the end
+    /* The same of what was recognised (daemon/work/object_search.h). A checkpoint, and the end
      * of a replay, wait while settled() says that not all of it is known yet; save() follows. */
     bool (*settled)(struct session *s);
     size_t (*recognised_bytes)(struct session *s);

@@ -20,7 +20,7 @@
 
 struct worker;
 struct loop_closure;
-struct recognising_part;
+struct object_search;
 
 /* A frame of the session on its way through the device, from the queue to its answer. A session has
  * one at a time, for its turn lasts until the job is done. The worker holds it until its device is
@@ -34,7 +34,7 @@ struct job {
         struct gpu_pair pair;
     };
     bool tie;               /* it is kept as a keyframe (loop_closure.h) */
-    bool look;              /* objects are looked for in its depth (recognising.h) */
+    bool search;            /* objects are looked for in its depth (object_search.h) */
     bool rest;              /* once more on the device, for what its result had no room for */
     bool more;              /* finish() says: there is such a rest, or another round */
     bool round;             /* no frame: a closing round (closing.h) */
@@ -76,8 +76,8 @@ struct session_work {
     struct queue_item *held;
     bool rest;
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
-    struct loop_closure *loops;           /* loop_closure.h */
-    struct recognising_part *recognising; /* recognising.h */
+    struct loop_closure *loops;   /* loop_closure.h */
+    struct object_search *search; /* object_search.h */
     struct closing closing;
     struct job job;
 };

@@ -6,7 +6,7 @@
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
-#include "daemon/work/recognising.h"
+#include "daemon/work/object_search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -206,7 +206,8 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     session_set_work(s, k);
     rc = loop_closure_adopt(w->config.later, s, &k->loops, err);
     if (rc == 0)
-        rc = recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err);
+        rc = object_search_adopt(w->config.later, w->config.objects, s, w->info.device, &k->search,
+                                 err);
     if (rc == 0)
         return 0;
     loop_closure_disown(&k->loops);
@@ -221,7 +222,7 @@ void worker_disown(struct session *s)
 
     worker_budget_give(k->worker, session_setup(s)->memory_bytes);
     loop_closure_disown(&k->loops);
-    recognising_disown(&k->recognising);
+    object_search_disown(&k->search);
     closing_disown(k);
     free(k->depth);
     free(k);
