@@ -351,7 +351,7 @@ struct core_ops {
                  uint64_t *seq, struct err *err);
 
     /* Objects belong to an owner, as sessions do. Those two calls compute for up to some seconds,
-     * and are for a thread that may wait (api/server/tasks.h).
+     * and are for slices of the pool.
      * ERR_INPUT: a shape without surface or without pairs; ERR_STATE: the name is taken, or the
      * region's session has no map; ERR_LIMIT; ERR_NOT_FOUND: the region's session; ERR_BUSY: the
      * owner has as many as it may, or that session is coming back; ERR_IO */

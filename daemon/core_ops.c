@@ -249,6 +249,12 @@ static int op_submaps(struct core *c, const char *id, struct api_submap *list, i
     return 0;
 }
 
+static int op_task_new(struct core *c, struct later_task **t, const struct later_kind *kind,
+                       void *ctx, const char *owner, struct err *err)
+{
+    return later_new(c->later, t, kind, ctx, owner, err);
+}
+
 static int op_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err)
 {
     struct tracked_objects *now;
@@ -532,6 +538,9 @@ const struct core_ops core_ops = {
     .submaps = op_submaps,
     .submap_place = op_submap_place,
     .recognised = op_recognised,
+    .task_new = op_task_new,
+    .task_kick = later_kick,
+    .task_free = later_free,
     .trajectory = op_trajectory,
     .depth = op_depth,
     .object_add = core_objects_add,
