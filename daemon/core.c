@@ -4,6 +4,8 @@
 #include "daemon/log.h"
 #include "daemon/session/session_state.h"
 #include "daemon/work/frame_end.h"
+#include "daemon/work/loop_closure.h"
+#include "daemon/work/object_search.h"
 #include "daemon/work/session_work_state.h"
 
 #include <stdlib.h>
@@ -43,8 +45,8 @@ static int start_worker(struct core *c, const char *device, worker_open_fn *open
         .models = c->models,
         .metrics = &c->metrics,
         .commit = c->commit,
-        .tying = c->tying,
-        .recognising = c->recognising,
+        .later = c->later,
+        .objects = c->objects,
         .store = c->store,
         .open = open};
     struct api_device info;
@@ -137,15 +139,9 @@ static int open_objects(struct core *c, struct err *err)
 /* What is kept of a session across a restart, beside its device's state, in the order in which
  * checkpoints have it. */
 static const struct state_section *const state_sections[] = {
-    &session_work_state_core,
-    &session_state_mirror,
-    &session_state_trajectory,
-    &session_state_sources,
-    &session_work_state_jumps,
-    &session_state_position,
-    &recognising_state,
-    &tying_state,
-    NULL,
+    &session_work_state_core, &session_state_mirror,     &session_state_trajectory,
+    &session_state_sources,   &session_work_state_jumps, &session_state_position,
+    &object_search_state,     &loop_closure_state,       NULL,
 };
 
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,
@@ -182,13 +178,11 @@ int core_open(struct core **core, const struct config *config, const struct core
     if (rc == 0)
         rc = commit_start(&c->commit, 0, err);
     if (rc == 0)
-        rc = tying_start(&c->tying, frame_end_settle, err);
+        rc = later_start(&c->later, err);
     if (rc == 0)
         rc = store_open(&c->store, config, &store_ops, backend == NULL, err);
     if (rc == 0)
         rc = open_objects(c, err);
-    if (rc == 0)
-        rc = recognising_start(&c->recognising, c->objects, err);
     if (rc == 0)
         rc = start_workers(c, backend, err);
     if (rc == 0)
@@ -266,10 +260,8 @@ void core_stop(struct core *c)
         worker_stop(c->workers[i]);
     if (c->commit)
         commit_stop(c->commit);
-    if (c->tying)
-        tying_stop(c->tying);
-    if (c->recognising)
-        recognising_stop(c->recognising);
+    if (c->later)
+        later_stop(c->later);
     if (c->store)
         store_stop(c->store);
 }
@@ -287,8 +279,7 @@ void core_close(struct core **core)
     for (int i = 0; i < c->n_workers; i++)
         worker_free(&c->workers[i]);
     commit_free(&c->commit);
-    tying_free(&c->tying);
-    recognising_free(&c->recognising);
+    later_close(&c->later);
     store_close(&c->store);
     store_recover_free(&c->recovery);
     registry_free(&c->registry);
@@ -393,7 +384,7 @@ static void drain_session(struct core *c, struct session *s)
         session_work_save(s, false);
         return;
     }
-    tying_give_up(s); /* nothing of it outlives the process */
+    loop_closure_give_up(s); /* nothing of it outlives the process */
     session_close(s);
     frame_end_settle(s);
     say_stopping(s, OUTBOX_COMPLETE);
@@ -463,7 +454,8 @@ uint64_t core_alive_us(const struct core *c, const char **thread)
     *thread = "";
     look_at(&oldest_us, thread, decode_alive_us(c->decode), "decoder");
     look_at(&oldest_us, thread, commit_alive_us(c->commit), "committer");
-    look_at(&oldest_us, thread, tying_alive_us(c->tying), "ties");
+    alive_us = later_alive_us(c->later, &part);
+    look_at(&oldest_us, thread, alive_us, part);
     if (c->store) {
         alive_us = store_alive_us(c->store, &part);
         look_at(&oldest_us, thread, alive_us, part);
