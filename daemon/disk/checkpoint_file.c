@@ -285,7 +285,7 @@ uint64_t checkpoint_file_prune(const struct checkpoint_folder *f, struct checkpo
         folder_name(name, number, SUFFIX);
         if (kind == FILE_FOREIGN)
             continue;
-        if (kind == FILE_UNREADABLE) /* that says nothing of it */
+        if (kind == FILE_UNREADABLE) /* it may be whole */
             break;
         if (kind == FILE_WHOLE && !kept)
             kept = number;

@@ -25,7 +25,7 @@ void checkpoint_head_put(uint8_t *out, const char *id, const struct checkpoint_h
 
     bytes_put_u32(&w, CHECKPOINT_MAGIC);
     bytes_put_u32(&w, VERSION);
-    head_put_text(&w, id, CHECKPOINT_ID_CAP); /* shorter than that: checkpoint_folder() */
+    head_put_text(&w, id, CHECKPOINT_ID_CAP); /* it is shorter: checkpoint_file_folder() */
     bytes_put_u64(&w, h->number);
     head_put_text(&w, RECOND_VERSION, CHECKPOINT_WRITER_CAP);
     bytes_put_u32(&w, (uint32_t)h->n);

@@ -15,7 +15,7 @@
 #define OTHERS_WRITE 022
 #define DIGITS 20
 
-/* A link may be meant, so it is told, not refused. */
+/* The operator may want a link there, so it is logged and not refused. */
 static void link_tell(const char *path)
 {
     char name[PATH_MAX], target[PATH_MAX];
@@ -103,7 +103,7 @@ int folder_open_at(int at, const char *name)
 
 DIR *folder_list(int fd)
 {
-    int own = folder_open_at(fd, "."); /* where `fd` stands does not change */
+    int own = folder_open_at(fd, "."); /* the position of `fd` does not change */
     DIR *d = own < 0 ? NULL : fdopendir(own);
 
     if (!d && own >= 0)
@@ -126,7 +126,7 @@ uint64_t folder_number(const char *name, const char *suffix)
     errno = 0;
     number = strtoull(name, NULL, 10);
     number = errno ? 0 : number;
-    errno = error; /* a caller may be about to look at that of readdir() */
+    errno = error; /* the caller may still want that of readdir() */
     return number;
 }
 

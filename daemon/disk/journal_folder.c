@@ -14,7 +14,7 @@
 
 #define GONE ".gone-"
 
-/* Make it where it is missing, durably. Returns a descriptor or -1. */
+/* Opens a folder, which is made durably if it is missing. Returns a descriptor or -1. */
 static int folder_make(int at, const char *name)
 {
     if (mkdirat(at, name, 0700) == 0) {
@@ -44,7 +44,8 @@ static uint64_t segments_add_up(int dir, bool empty)
         if ((first = folder_number(e->d_name, JOURNAL_SUFFIX)))
             bytes += file_size(dir, e->d_name);
         if (empty && strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dir, e->d_name, 0); /* what stays makes the folder stay, below */
+            (void)unlinkat(dir, e->d_name,
+                           0); /* if one stays, the folder cannot be removed below */
     }
     if (d)
         closedir(d);

@@ -87,7 +87,8 @@ void journal_log_unref(struct journal_log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
-/* The caller has a reference for the line of turns; after journal_stop() there is no line. */
+/* Puts the log into the queue of turns, which takes over a reference of the caller's. After
+ * journal_stop() no thread serves that queue, so we fail the entries here. */
 static void log_announce(struct journal_log *log)
 {
     if (atomic_load(&log->j->stopped)) {

@@ -23,7 +23,7 @@ void journal_mark_write(int fd, uint64_t number)
     bytes_put_u64(&w, number);
     bytes_put_u32(&w, crc32c(0, mark, 8));
     if (fd >= 0)
-        (void)!pwrite(fd, mark, BYTES, 0); /* the mark of before holds as well */
+        (void)!pwrite(fd, mark, BYTES, 0); /* if this fails, the earlier mark is still right */
 }
 
 uint64_t journal_mark_read(int dir)

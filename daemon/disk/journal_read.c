@@ -17,7 +17,7 @@ static int record_spoilt(const struct journal_reader *r, struct err *err)
                   (unsigned long long)r->next);
 }
 
-/* What the window says of record r->next at r->at. */
+/* Is what the window returned (rc, *h) the record r->next? */
 static int record_judge(const struct journal_reader *r, const struct journal_head *h, int rc,
                         struct err *err)
 {
@@ -55,7 +55,7 @@ static int segment_enter_next(struct journal_reader *r, struct err *err)
     return segment_enter(r, next, err);
 }
 
-/* Go to the record `from` by headers alone: what lies before it is not asked for. */
+/* Goes to the record `from`. Bodies before it are not read. */
 static int record_find(struct journal_reader *r, uint64_t from, struct err *err)
 {
     struct journal_head h;

@@ -127,8 +127,8 @@ static void scan_damage(struct scanner *s, uint64_t first, uint64_t at, const ch
     LOG_AT(LOG_ERR, "session %s: %s", s->id, s->scan->damage);
 }
 
-/* The last segment keeps its first `at` bytes; one without a record goes. What is kept is durable
- * then, whether its writer came to sync it or not. */
+/* Cuts the last segment behind its first `at` bytes, or removes it if it holds no record. What is
+ * kept is synced, because its writer may have died before it did so. */
 static int tail_cut(struct scanner *s, uint64_t first, const struct stop *stop, struct err *err)
 {
     char name[FOLDER_NAME_CAP];
@@ -175,7 +175,7 @@ static int segment_scan(struct scanner *s, uint64_t first, bool last, struct err
     if (rc == ERR_MEMORY || later == ERR_MEMORY) {
         rc = err_set(err, ERR_MEMORY, "%s", why.text);
     } else if (rc || later < 0) {
-        scan_damage(s, first, stop.at, why.text); /* a bad sector stays one */
+        scan_damage(s, first, stop.at, why.text); /* a bad sector is damage, too */
         rc = 0;
     } else if (later || (stop.why && !stop.torn_at) || (stop.why && !last)) {
         scan_damage(s, first, stop.at, stop.why);

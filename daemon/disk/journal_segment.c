@@ -120,8 +120,8 @@ static int log_fence(struct journal_log *log, const char *what, int error)
     return ERR_IO;
 }
 
-/* The segment that is open is long enough, or was told to end. What is in it is durable before the
- * next one begins, in every kind of log: so a later segment proves an earlier one whole. */
+/* Ends the open segment if it is long enough or was told to end. It is synced first, in an
+ * asynchronous log as well, so that a later segment proves an earlier one whole. */
 static int segment_rotate(struct journal_log *log)
 {
     int error = 0;
@@ -135,8 +135,8 @@ static int segment_rotate(struct journal_log *log)
     return error ? log_fence(log, "sync the end of a segment", error) : 0;
 }
 
-/* Take back what a failed group left, so that it is not found later: its senders were told that it
- * is not stored. */
+/* Removes what a failed group has left in the file. Its senders were told that it is not stored, so
+ * no later start may find it. */
 static void group_undo(struct journal_log *log, bool fresh)
 {
     char name[FOLDER_NAME_CAP];

@@ -57,7 +57,8 @@ bool store_meta_decode(struct store_meta *m, const uint8_t in[STORE_META_BYTES])
 
 /* ------------------------------------------------------------------------- the folder */
 
-/* As configured, else a folder in the one that the service manager keeps for us, else none. */
+/* The path of the configuration, else a folder in $STATE_DIRECTORY. Returns false if neither is
+ * given. */
 static bool store_choose_path(const struct config *config, char *path, size_t cap)
 {
     const char *state = getenv("STATE_DIRECTORY");
@@ -293,24 +294,19 @@ struct store_ticket *store_ticket_new(struct session_disk *d, struct queue_item 
     return t;
 }
 
-static void disk_leave_suspect(const struct session_disk *d, int suspect)
-{
-    if (suspect >= 0)
-        suspect_leave(d->store->suspect, suspect);
-}
-
-/* The frame's slot may soon be used again, and its ticket with it. */
+/* The frame is on the disk. Once it is handed on, its slot and the ticket may be used again. */
 static void ticket_admit(struct session *s, struct store_ticket *t)
 {
     const struct queue_dropped displaced = t->displaced;
     struct session_disk *d = session_disk(s);
 
     if (displaced.any)
-        disk_leave_suspect(d, displaced.suspect);
+        suspect_leave(d->store->suspect, displaced.suspect);
     d->store->ops.stored(s, t->item, &displaced);
 }
 
-/* By a thread of the journal: nothing of this session is stored any more. The others go on. */
+/* A thread of the journal calls this when a record could not be written. The session takes no more
+ * frames, the other sessions go on. */
 static void ticket_refuse(struct session *s, struct store_ticket *t)
 {
     const struct control_ack ack = {.status = CONTROL_REFUSED, .reason = CONTROL_STORAGE};
@@ -321,7 +317,7 @@ static void ticket_refuse(struct session *s, struct store_ticket *t)
     session_set_fault(s, "its journal failed: no more frames can be stored");
     store_front_end(s, CONTROL_REFUSED);
     if (t->displaced.any)
-        disk_leave_suspect(session_disk(s), t->displaced.suspect);
+        suspect_leave(session_disk(s)->store->suspect, t->displaced.suspect);
     ops->displaced(s, &t->displaced);
     ops->ended(s, t->item, &ack);
 }
@@ -414,7 +410,7 @@ void store_enter(struct session *s, struct queue_item *item)
 
 static void item_leave_suspect(const struct session_disk *d, struct queue_item *item)
 {
-    disk_leave_suspect(d, item->suspect);
+    suspect_leave(d->store->suspect, item->suspect);
     item->suspect = -1;
 }
 

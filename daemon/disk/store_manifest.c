@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of all that a session leaves on the disk. 1: frames without parts; 2: frames without sources */
+/* The form of all files of a session. 1 had frames without parts, 2 frames without sources. */
 #define VERSION 3
 #define TEXT_MAX 65536
 #define NAME_BYTES (API_ID_CAP + 16)
@@ -148,7 +148,7 @@ void store_manifest_remove(int sessions, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of the first versions name neither journal nor mode nor fusion: these held. */
+/* Manifests of earlier versions lack some options. They get the values that held then. */
 static void manifest_get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;

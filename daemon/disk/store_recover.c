@@ -151,7 +151,7 @@ static int returning_load_checkpoint(struct store_returning *b, const struct sto
 {
     struct store *st = session_disk(b->s)->store;
     const char *id = session_id(b->s);
-    /* what an unsynced journal has lost, no checkpoint knows */
+    /* A checkpoint may hold records that an unsynced journal has lost. It is not used then. */
     const bool cut = !scan->damaged && may_have_lost(m, st);
     struct checkpoint_state c;
     int rc = checkpoint_load(&c, st->checkpoint, id, cut ? scan->last : UINT64_MAX, err);
@@ -172,7 +172,8 @@ static int returning_load_checkpoint(struct store_returning *b, const struct sto
     return rc;
 }
 
-/* Where points may differ from here on, clients start over. What has changed goes to the disk. */
+/* Clients start over, with a new epoch, where the session's points may differ from here on. The
+ * meta file is written again if it has changed. */
 static int returning_check_epoch(const struct store_returning *b, const struct store_manifest *m,
                                  struct err *err)
 {

@@ -141,8 +141,8 @@ static void returning_give_up(struct store_returning *b, const struct err *err)
     b->fed = true;
 }
 
-/* A frame that was taken is known to its source's path, however it ended; one that was used is
- * computed again. Returns 0, with *used; an error of a frame that was used. */
+/* Replays the record of a frame. The path of its source goes on with it however it ended; it is
+ * computed again if it was used. Out: *used. Returns an error for a frame that was used alone. */
 static int record_take(struct recovery *r, struct store_returning *b, struct record *c, bool *used,
                        struct err *err)
 {
@@ -204,7 +204,7 @@ void store_replayed(struct session *s)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Until a frame ended, or for a moment. */
+/* Waits until a frame has ended, MOMENT_US at most. */
 static void recovery_wait(struct recovery *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -212,7 +212,7 @@ static void recovery_wait(struct recovery *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Each suspect with the process to itself: nothing else is under way, not even of its session. */
+/* Replays each suspect while no other frame is under way, not even of its session. */
 static void returning_feed_alone(struct recovery *r, struct store_returning *b, int n_suspects)
 {
     uint64_t number = 0;
@@ -222,7 +222,7 @@ static void returning_feed_alone(struct recovery *r, struct store_returning *b, 
             recovery_wait(r);
             continue;
         }
-        if (number && recovery_suspect(r, b->s, number)) { /* it lives, or was put away */
+        if (number && recovery_suspect(r, b->s, number)) { /* we survived it, or it was put away */
             suspect_clear(r->st->suspect, session_id(b->s), number);
             n_suspects--;
         }
@@ -249,7 +249,7 @@ static void recovery_feed_suspects(struct recovery *r)
                    session_id(r->list[i].s), n);
         returning_feed_alone(r, &r->list[i], n);
     }
-    if (!atomic_load(&r->stop)) /* and those that were on the disk as used already, or are gone */
+    if (!atomic_load(&r->stop)) /* the rest need no replay: they were used, or are gone */
         for (int k = 0; k < r->n_suspects; k++)
             suspect_clear(r->st->suspect, r->suspects[k].id, r->suspects[k].number);
 }

@@ -51,15 +51,16 @@ bool store_get_counts(struct session *s, struct bytes_reader *r)
 
 /* ------------------------------------------------------------------------- out */
 
-/* What a checkpoint is made from. Of the device either is given: itself, or an earlier checkpoint
- * that has its sections. */
+/* What a checkpoint is made from. The device's sections come from the device, or from an earlier
+ * checkpoint if that is given. */
 struct snapshot {
     struct gpu_session *device;
     const struct checkpoint_state *before;
     size_t caps[CHECKPOINT_SECTIONS_MAX]; /* of the rows: state_section.bytes() */
 };
 
-/* Bytes of all sections; what changes them waits until they are saved. */
+/* Returns the bytes of all sections. Nothing changes them before they are saved, because this
+ * thread has the session's turn. */
 static size_t snapshot_measure(struct snapshot *from, struct session *s)
 {
     const struct state_section *const *row = session_disk(s)->store->ops.sections;
@@ -155,7 +156,7 @@ static void snapshot_on_saved(void *ctx, uint64_t number, uint32_t rounds, uint6
     session_unref(s);
 }
 
-/* Is all on the disk that belongs there? */
+/* Does the newest checkpoint hold the last used frame and all closing rounds? */
 static bool disk_is_saved(const struct session_disk *d)
 {
     return (d->number == atomic_load(&d->saved) &&
@@ -174,8 +175,8 @@ static bool disk_is_due(struct session_disk *d)
     return atomic_load(&d->want_save) || (every && d->unsaved >= (uint64_t)every);
 }
 
-/* Hands over the session as record `number` has left it. Returns 0: snapshot_snapshot_on_saved() follows; ERR_BUSY:
- * another session's checkpoint is under way; what a row's save() says. */
+/* Hands over the session as record `number` has left it; snapshot_on_saved() follows.
+ * Returns: 0; ERR_BUSY: another session's checkpoint is under way; what a row's save() says */
 static int snapshot_write(struct session *s, struct snapshot *from, uint64_t number,
                           struct err *err)
 {
@@ -213,7 +214,7 @@ void store_checkpoint(struct session *s, struct gpu_session *device)
         atomic_store(&d->want_save, true);
     if (rc == ERR_BUSY) /* at the next turn */
         return;
-    d->unsaved = 0; /* after an error: not with every frame */
+    d->unsaved = 0; /* after an error, too: it is not tried again with every frame */
     if (rc)
         LOG_AT(LOG_WARNING, "session %s: no checkpoint: %s", session_id(s), err.text);
 }

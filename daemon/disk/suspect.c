@@ -49,7 +49,7 @@ struct suspect {
     void *alt_stack;
 };
 
-/* What the handlers blame. */
+/* The handlers of crash signals write into this one. */
 static _Atomic(struct suspect *) armed;
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 #define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
@@ -88,7 +88,8 @@ static struct frame *list_place(struct frame *list, const char *id, uint64_t num
     return free_place;
 }
 
-/* Read the file into `old`; all of it zero unless it is one of ours, whole, of this boot. */
+/* Reads the file into `old`, which is all zero if the file is none of ours, damaged or of another
+ * boot. */
 static void image_read(int fd, struct image *old, const char boot[FOLDER_BOOT_CAP])
 {
     struct stat st;
@@ -245,8 +246,8 @@ void suspect_blame(struct suspect *s)
     atomic_store(&s->image->blamed, 1);
 }
 
-/* Raised again, the signal waits until the handler returns, and then has its default action where
- * the fault was: the core file shows that place. */
+/* The signal that we raise again is blocked until this handler returns. Then it has its default
+ * action at the place of the fault, which is what the core file shows. */
 static void suspect_on_deadly(int number)
 {
     struct suspect *s = atomic_load(&armed);

@@ -110,7 +110,7 @@ void session_work_turn_over(struct session *s);
 /* The session needs its device state no more, if store_may_rest() agrees. Before the last reference
  * goes, each session that ran must have been retired. Any thread. */
 void session_work_retire(struct session *s);
-/* Save the session soon, if it has a journal, due or not; it may rest then if `rest`. Any thread. */
+/* Saves the session soon, due or not, if it has a journal. It may rest then if `rest`. */
 void session_work_save(struct session *s, bool rest);
 /* Takes over what a checkpoint kept. */
 void session_work_restore(struct session *s, const struct session_work_kept *kept);
