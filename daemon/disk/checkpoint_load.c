@@ -9,35 +9,23 @@
 #include <string.h>
 #include <unistd.h>
 
-static int bodies_check(const struct checkpoint_head *h, const uint8_t *packed, struct err *err)
+/* The body of an entry that stands at *at: read, checked, and unpacked at the end of the row. */
+static int entry_load(struct checkpoint_state *out, size_t cap, const struct checkpoint_entry *e,
+                      int fd, uint64_t *at, uint8_t *packed, struct codec *codec, struct err *err)
 {
-    for (int i = 0; i < h->n; packed += h->entry[i++].packed)
-        if (crc32c(0, packed, h->entry[i].packed) != h->entry[i].crc)
-            return err_set(err, ERR_INPUT, "section %d is damaged", i);
-    return 0;
-}
+    uint8_t *body = section_open(out->row, cap, out->len, e->s.len);
+    int rc;
 
-static int bodies_unpack(struct checkpoint_state *out, const struct checkpoint_head *h,
-                         const uint8_t *packed, struct codec *codec, struct err *err)
-{
-    size_t total = 0;
-    int rc = 0;
-
-    for (int i = 0; i < h->n; i++)
-        if (!h->entry[i].passed_over)
-            total += section_bytes(h->entry[i].s.len);
-    out->row = malloc(total + 1);
-    if (!out->row)
-        return err_set(err, ERR_MEMORY, "no memory for a state of %zu bytes", total);
-    for (int i = 0; i < h->n && rc == 0; packed += h->entry[i++].packed) {
-        const struct checkpoint_entry *e = &h->entry[i];
-        if (e->passed_over)
-            continue;
-        rc = codec_unpack(codec, CODEC_ZSTD, section_open(out->row, total, out->len, e->s.len),
-                          e->s.len, packed, e->packed, err);
-        if (rc == 0)
-            section_close(out->row, &out->len, e->s.tag, e->s.version, e->s.flags, e->s.len);
-    }
+    if (folder_read(fd, packed, e->packed, *at))
+        return err_set(err, ERR_IO, "a checkpoint cannot be read");
+    if (crc32c(0, packed, e->packed) != e->crc)
+        return err_set(err, ERR_INPUT, "a section is damaged");
+    *at += e->packed;
+    if (e->passed_over)
+        return 0;
+    rc = codec_unpack(codec, CODEC_ZSTD, body, e->s.len, packed, e->packed, err);
+    if (rc == 0)
+        section_close(out->row, &out->len, e->s.tag, e->s.version, e->s.flags, e->s.len);
     return rc;
 }
 
@@ -45,23 +33,24 @@ static int state_load(struct checkpoint_state *out, const struct checkpoint_fold
                       uint64_t number, struct codec *codec, struct err *err)
 {
     struct checkpoint_head h;
-    uint8_t *packed = NULL;
-    size_t len = 0;
+    size_t plain = 0, most = 0;
+    uint8_t *packed;
+    uint64_t at;
     int fd, rc = checkpoint_file_open(f, number, &h, &fd, err);
 
     if (rc)
         return rc;
-    for (int i = 0; i < h.n; i++)
-        len += h.entry[i].packed;
-    packed = malloc(len + 1);
-    if (!packed)
-        rc = err_set(err, ERR_MEMORY, "no memory for a checkpoint of %zu bytes", len);
-    else if (folder_read(fd, packed, len, h.bytes))
-        rc = err_set(err, ERR_IO, "a checkpoint cannot be read");
-    if (rc == 0)
-        rc = bodies_check(&h, packed, err);
-    if (rc == 0)
-        rc = bodies_unpack(out, &h, packed, codec, err);
+    for (int i = 0; i < h.n; i++) {
+        plain += h.entry[i].passed_over ? 0 : section_bytes(h.entry[i].s.len);
+        most = h.entry[i].packed > most ? (size_t)h.entry[i].packed : most;
+    }
+    packed = malloc(most + 1);
+    out->row = malloc(plain + 1);
+    if (!packed || !out->row)
+        rc = err_set(err, ERR_MEMORY, "no memory for a checkpoint of %zu bytes", plain);
+    at = h.bytes;
+    for (int i = 0; i < h.n && rc == 0; i++)
+        rc = entry_load(out, plain, &h.entry[i], fd, &at, packed, codec, err);
     out->number = number;
     if (rc)
         checkpoint_state_free(out);

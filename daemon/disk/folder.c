@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,19 +68,6 @@ int folder_open(int *fd, const char *path, struct err *err)
     return rc;
 }
 
-/* The folder that `path` would be made in. */
-static void parent_of(char parent[PATH_MAX], const char *path)
-{
-    char *slash;
-
-    snprintf(parent, PATH_MAX, "%s", path);
-    slash = strrchr(parent, '/');
-    if (slash)
-        slash[slash == parent] = '\0';
-    else
-        strcpy(parent, ".");
-}
-
 int folder_check(const char *path, struct err *err)
 {
     char parent[PATH_MAX];
@@ -87,10 +75,10 @@ int folder_check(const char *path, struct err *err)
 
     if (rc && rc != ERR_NOT_FOUND)
         return rc;
-    parent_of(parent, path);
+    snprintf(parent, sizeof(parent), "%s", path);
     if (rc == 0)
         close(fd);
-    if (access(rc ? parent : path, W_OK | X_OK))
+    if (access(rc ? dirname(parent) : path, W_OK | X_OK))
         return err_at(err, ERR_IO, path, "cannot %s: %s", rc ? "be made" : "be written in",
                       strerror(errno));
     return 0;
