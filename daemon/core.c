@@ -6,7 +6,7 @@
 #include "daemon/work/frame_end.h"
 #include "daemon/work/loop_closure.h"
 #include "daemon/work/object_search.h"
-#include "daemon/work/session_work_state.h"
+#include "daemon/work/work_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,9 +139,15 @@ static int open_objects(struct core *c, struct err *err)
 /* What is kept of a session across a restart, beside its device's state, in the order in which
  * checkpoints have it. */
 static const struct state_section *const state_sections[] = {
-    &session_work_state_core, &session_state_mirror,     &session_state_trajectory,
-    &session_state_sources,   &session_work_state_jumps, &session_state_position,
-    &object_search_state,     &loop_closure_state,       NULL,
+    &work_state_core,          /* DCOR */
+    &session_state_mirror,     /* DMIR */
+    &session_state_trajectory, /* DTRA */
+    &session_state_sources,    /* DSRC */
+    &work_state_jumps,         /* DJMP */
+    &session_state_position,   /* DPOS */
+    &object_search_state,      /* DINS */
+    &loop_closure_state,       /* DTIE */
+    NULL,
 };
 
 int core_open(struct core **core, const struct config *config, const struct core_backend *backend,

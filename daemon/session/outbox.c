@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 struct outbox {
     struct mirror *mirror;
     uint32_t epoch;

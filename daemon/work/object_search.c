@@ -145,8 +145,8 @@ bool object_search_holds(struct session *s)
            (session_setup(s)->options.mode == SESSION_LOSSLESS || session_recovering(s));
 }
 
-/* A checkpoint, and the end of a replay, wait until no picture waits. Then the session's device turn
- * is kicked; once as many wait as may, none is taken before all are done. */
+/* A checkpoint, and the end of a replay, wait until no picture waits; the session's device turn is
+ * kicked then. Once as many wait as may, none is taken before all are done. */
 static bool pictures_settled(struct session *s)
 {
     struct object_search *p = session_work(s)->search;

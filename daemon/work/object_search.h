@@ -10,8 +10,8 @@
  *          times alone, so the same frames give the same objects. While OBJECT_SEARCH_WAITING of a
  *          session wait, one in mode `live` skips the next one that is due, and counts it; one in
  *          mode `lossless`, or that comes out of a journal, holds its next frame back instead
- * State:   a checkpoint is not begun while a picture waits (object_search_state.settled), so what it
- *          keeps is what its frames have shown; later frames are replayed and searched again
+ * State:   a checkpoint is not begun while a picture waits (object_search_state), so what it keeps
+ *          is what its frames have shown; later frames are replayed and searched again
  * Threads: wants, keep as session_work.h has it for jobs; holds, save the worker's; the rest any.
  *          No lock inside
  */

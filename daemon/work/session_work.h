@@ -62,7 +62,7 @@ struct closing {
 /* Was it corrected at its end, or is it to be, once more after a crash (daemon/work/bundling.h)? */
 enum session_work_bundle { SESSION_WORK_UNBUNDLED, SESSION_WORK_BUNDLING, SESSION_WORK_BUNDLED };
 
-/* What of this outlives the process, beside the device's state (session_work_state.h). */
+/* What of this outlives the process, beside the device's state (work_state.h). */
 struct session_work_kept {
     int jpeg_w, jpeg_h, w, h; /* of every picture, of every decoded one */
     bool any;                 /* a frame was used; of the last one: */

@@ -22,8 +22,8 @@ struct reader {
     struct control_sync sync;
     struct control_bye bye;
     struct control_ack acks[64];
-    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye,
-        n_ended, n_closed;
+    int n_sync, n_blocks, n_puts, n_patches, n_deletes, n_clears, n_acks, n_ready, n_bye, n_ended,
+        n_closed;
     uint64_t bytes;
     uint64_t known;            /* the revision of `ready` */
     struct control_reach held; /* by the blocks that came, of which PROTOCOL.md, "Resume" tells */

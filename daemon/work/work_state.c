@@ -1,4 +1,4 @@
-#include "daemon/work/session_work_state.h"
+#include "daemon/work/work_state.h"
 
 #include "daemon/work/closing.h"
 #include "proto/bytes.h"
@@ -146,11 +146,11 @@ static int core_load(struct session *s, const struct section *in, struct err *er
     return 0;
 }
 
-const struct state_section session_work_state_core = {.tag = SECTION_TAG('D', 'C', 'O', 'R'),
-                                                      .version = CORE_VERSION,
-                                                      .bytes = core_bytes,
-                                                      .save = core_save,
-                                                      .load = core_load};
+const struct state_section work_state_core = {.tag = SECTION_TAG('D', 'C', 'O', 'R'),
+                                              .version = CORE_VERSION,
+                                              .bytes = core_bytes,
+                                              .save = core_save,
+                                              .load = core_load};
 
 /* ------------------------------------------------------------------------- jumps */
 
@@ -185,9 +185,9 @@ static int jumps_load(struct session *s, const struct section *in, struct err *e
     return good ? 0 : err_set(err, ERR_INPUT, "a source's is none");
 }
 
-const struct state_section session_work_state_jumps = {.tag = SECTION_TAG('D', 'J', 'M', 'P'),
-                                                       .version = 1,
-                                                       .flags = SECTION_OPTIONAL,
-                                                       .bytes = jumps_bytes,
-                                                       .save = jumps_save,
-                                                       .load = jumps_load};
+const struct state_section work_state_jumps = {.tag = SECTION_TAG('D', 'J', 'M', 'P'),
+                                               .version = 1,
+                                               .flags = SECTION_OPTIONAL,
+                                               .bytes = jumps_bytes,
+                                               .save = jumps_save,
+                                               .load = jumps_load};
