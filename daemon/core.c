@@ -2,6 +2,9 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/outbox.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 

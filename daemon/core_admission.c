@@ -3,7 +3,9 @@
 
 #include "daemon/log.h"
 #include "daemon/session/options.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/tenant.h"
 #include "daemon/work/parts.h"
 

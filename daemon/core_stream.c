@@ -2,7 +2,13 @@
 #include "daemon/core_internal.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/outbox.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_pace.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/sources.h"
 #include "daemon/work/frame_end.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
 #include "daemon/log.h"
+#include "daemon/session/session_sources.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
 

@@ -10,6 +10,10 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/session_submaps.h"
+#include "daemon/session/sources.h"
 #include "proto/bytes.h"
 #include "proto/array.h"
 

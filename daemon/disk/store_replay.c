@@ -4,6 +4,10 @@
 #include "daemon/clock.h"
 #include "api/file.h"
 #include "daemon/log.h"
+#include "daemon/session/session_clients.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* What a session tells about itself. */
-#include "daemon/session/session_internal.h"
+#include "daemon/session/session_info.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
 #include "daemon/session/tenant.h"
 
 #include <stdio.h>
@@ -86,17 +87,6 @@ void session_tell_bundle(struct session *s, const struct api_bundle *told)
     pthread_mutex_lock(&s->lock);
     s->bundle_told = *told;
     pthread_mutex_unlock(&s->lock);
-}
-
-int session_n_sources(struct session *s)
-{
-    struct api_source all[API_SOURCES_MAX];
-    int n;
-
-    pthread_mutex_lock(&s->lock);
-    n = sources_info(s->sources, all);
-    pthread_mutex_unlock(&s->lock);
-    return n;
 }
 
 void session_get_info(struct session *s, struct session_info *info)

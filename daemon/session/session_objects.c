@@ -1,16 +1,7 @@
 /* A session knows things that it has recognised, and tells its clients of them. */
+#include "daemon/session/session_objects.h"
+
 #include "daemon/session/session_internal.h"
-
-static uint64_t all_of(const struct instances *s)
-{
-    return s->n == INSTANCES_MAX ? UINT64_MAX : (1ull << s->n) - 1;
-}
-
-void session_tell_objects(const struct session *s, struct session_client *c)
-{
-    if (s->instances)
-        outbox_objects(c->outbox, s->instances->at, all_of(s->instances), s->looking);
-}
 
 /* Under the lock: what is news, and how many pictures are looked at, to all clients. */
 static void tell(struct session *s, uint64_t news, struct session_wakes *w)

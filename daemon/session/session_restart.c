@@ -1,7 +1,8 @@
 /* A session that rests on the disk, or comes back after a restart. */
-#include "daemon/session/session_internal.h"
+#include "daemon/session/session_restart.h"
 
 #include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
 
 #include <stdio.h>
 #include <string.h>

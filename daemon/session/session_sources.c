@@ -1,55 +1,9 @@
 /* A session's sources: what of sources.h needs the session's lock. */
+#include "daemon/session/session_sources.h"
+
 #include "daemon/session/session_internal.h"
 
-#include "daemon/clock.h"
-
 #include <stdio.h>
-
-uint32_t session_connected(const struct session *s)
-{
-    uint32_t connected = 0;
-
-    for (int i = 0; i < s->n_clients; i++)
-        if (s->clients[i]->started && s->clients[i]->source >= 0)
-            connected |= 1u << s->clients[i]->source;
-    return connected;
-}
-
-void session_tell(const struct session *s, struct session_client *c, const struct control_ack *end,
-                  uint64_t now_us)
-{
-    struct control_ack ack = *end;
-
-    ack.server_us = now_us;
-    session_add_pace(s, c, &ack);
-    if (ack.placed && c->convention == FRAME_POSE_OPENGL)
-        control_pose_swap_axes(ack.pose);
-    outbox_ack(c->outbox, &ack);
-}
-
-bool session_again(struct session *s, struct session_client *c, const struct frame *f, size_t bytes)
-{
-    struct session_wakes w = {.n = 0};
-    struct control_ack ack;
-    bool again;
-
-    pthread_mutex_lock(&s->lock);
-    again = sources_verdict(s->sources, c->source, f->seq, f->t_capture_ns, &ack);
-    if (again) {
-        s->kept.counts.again++;
-        s->kept.counts.bytes_in += bytes;
-        ack.again = true;
-        session_tell(s, c, &ack, clock_us());
-        w.cookies[w.n++] = c->cookie;
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (!again)
-        return false;
-    metrics_add(s->setup.metrics, METRICS_FRAMES_AGAIN, 1);
-    metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
-    session_wake(s, &w);
-    return true;
-}
 
 /* Under the lock: does the frame go on where the source's last one was? One that is told of another
  * world begins anew. Worlds begin with jumps where ties can bring them together again. */
@@ -196,4 +150,25 @@ void session_correct_poses(struct session *s, uint32_t first, const struct rigid
         }
     pthread_mutex_unlock(&s->lock);
     session_wake(s, &w);
+}
+
+int session_n_sources(struct session *s)
+{
+    struct api_source all[API_SOURCES_MAX];
+    int n;
+
+    pthread_mutex_lock(&s->lock);
+    n = sources_info(s->sources, all);
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+int session_world_before(struct session *s, uint32_t submap)
+{
+    int before;
+
+    pthread_mutex_lock(&s->lock);
+    before = sources_world_before(s->sources, submap);
+    pthread_mutex_unlock(&s->lock);
+    return before;
 }

@@ -1,4 +1,6 @@
 /* A session's submaps: which worlds they are, and where they lie. */
+#include "daemon/session/session_submaps.h"
+
 #include "daemon/session/session_internal.h"
 
 #include <string.h>
@@ -15,14 +17,6 @@ int session_submaps(struct session *s, struct api_submap *list)
     }
     pthread_mutex_unlock(&s->lock);
     return n;
-}
-
-void session_tell_place(struct session *s, uint32_t submap, struct session_wakes *w)
-{
-    for (int i = 0; i < s->n_clients; i++) {
-        outbox_place(s->clients[i]->outbox, &s->places, submap);
-        w->cookies[w->n++] = s->clients[i]->cookie;
-    }
 }
 
 int session_place_begin(struct session *s, uint32_t submap, const float pose[7], struct err *err)
@@ -82,16 +76,6 @@ void session_tell_places(struct session *s, const struct places *by_ties)
     }
     pthread_mutex_unlock(&s->lock);
     session_wake(s, &w);
-}
-
-int session_world_before(struct session *s, uint32_t submap)
-{
-    int before;
-
-    pthread_mutex_lock(&s->lock);
-    before = sources_world_before(s->sources, submap);
-    pthread_mutex_unlock(&s->lock);
-    return before;
 }
 
 void session_get_places(struct session *s, struct places *p)

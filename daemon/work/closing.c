@@ -2,6 +2,8 @@
 
 #include "daemon/clock.h"
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/tying.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/frame_end.h"
 #include "daemon/work/parts.h"
 #include "daemon/work/worker.h"

@@ -1,6 +1,8 @@
 #include "daemon/work/depth_result.h"
 
 #include "daemon/session/pipeline.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_info.h"
 #include "proto/wire/depth.h"
 
 #include <stdlib.h>

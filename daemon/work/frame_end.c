@@ -1,5 +1,9 @@
 #include "daemon/work/frame_end.h"
 
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_info.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/tying.h"
 

@@ -3,6 +3,8 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/session/scale_told.h"
+#include "daemon/session/session_frames.h"
+#include "daemon/session/session_sources.h"
 #include "daemon/work/depth_result.h"
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"

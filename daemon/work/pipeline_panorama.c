@@ -7,6 +7,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_frames.h"
 #include "daemon/work/session_work.h"
 #include "proto/geom/pose.h"
 

@@ -1,6 +1,10 @@
 #include "daemon/work/recognising.h"
 
 #include "daemon/log.h"
+#include "daemon/session/instances.h"
+#include "daemon/session/session_objects.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/sources.h"
 #include "daemon/session/tenant.h"
 #include "gpu/recognise/recogniser.h"
 #include "proto/bytes.h"

@@ -2,6 +2,8 @@
 #include "daemon/work/tying_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_info.h"
 
 bool tying_ties(const struct session_options *o)
 {

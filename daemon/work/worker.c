@@ -3,6 +3,7 @@
 #include "daemon/clock.h"
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"

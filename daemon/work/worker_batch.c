@@ -3,6 +3,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"

@@ -4,6 +4,8 @@
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 #include "daemon/work/closing.h"
 #include "daemon/work/frame_end.h"
 

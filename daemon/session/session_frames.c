@@ -1,0 +1,178 @@
+/* A frame from its arrival to its answer, and what clients are told of its result. */
+#include "daemon/session/session_frames.h"
+
+#include "daemon/clock.h"
+#include "daemon/session/session_internal.h"
+
+bool session_again(struct session *s, struct session_client *c, const struct frame *f, size_t bytes)
+{
+    struct session_wakes w = {.n = 0};
+    struct control_ack ack;
+    bool again;
+
+    pthread_mutex_lock(&s->lock);
+    again = sources_verdict(s->sources, c->source, f->seq, f->t_capture_ns, &ack);
+    if (again) {
+        s->kept.counts.again++;
+        s->kept.counts.bytes_in += bytes;
+        ack.again = true;
+        session_tell(s, c, &ack, clock_us());
+        w.cookies[w.n++] = c->cookie;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!again)
+        return false;
+    metrics_add(s->setup.metrics, METRICS_FRAMES_AGAIN, 1);
+    metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
+    session_wake(s, &w);
+    return true;
+}
+
+enum control_reason session_admit(struct session *s, size_t bytes)
+{
+    enum control_reason reason = CONTROL_REASON_NONE;
+
+    pthread_mutex_lock(&s->lock);
+    s->kept.counts.received++;
+    s->kept.counts.queued++;
+    s->kept.counts.bytes_in += bytes;
+    if (s->closing || s->state == SESSION_CLOSED || s->fault[0])
+        reason = CONTROL_CLOSED;
+    pthread_mutex_unlock(&s->lock);
+    metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
+    return reason;
+}
+
+/* Under the lock, before the frame is counted: is the client told the result of the frame that is
+ * used next? */
+static bool is_told(const struct session *s, const struct session_client *c)
+{
+    return c->started && c->result_every && s->kept.counts.used % c->result_every == 0;
+}
+
+bool session_result_wanted(struct session *s)
+{
+    bool wanted = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n_clients && !wanted; i++)
+        wanted = is_told(s, s->clients[i]);
+    pthread_mutex_unlock(&s->lock);
+    return wanted;
+}
+
+static void count_answer(struct session *s, const struct control_ack *ack, uint64_t received_us,
+                         uint64_t now_us)
+{
+    s->kept.counts.queued--;
+    if (ack->status == CONTROL_USED)
+        s->kept.counts.used++;
+    else if (ack->status == CONTROL_DROPPED)
+        s->kept.counts.dropped++;
+    else
+        s->kept.counts.refused++;
+    if (ack->status != CONTROL_USED)
+        return;
+    s->kept.counts.keyframes += ack->keyframe;
+    s->used_us[s->n_used_us++ % SESSION_FPS_FRAMES] = now_us;
+    s->latency_ms = (float)(now_us - received_us) * 1e-3f;
+    pace_used(&s->pace, now_us, s->kept.counts.queued);
+}
+
+void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
+                    uint64_t received_us)
+{
+    uint64_t now_us = clock_us();
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->serial == stream) {
+            if (ack->status == CONTROL_USED && s->latest && s->latest->seq == ack->seq &&
+                is_told(s, s->clients[i]))
+                outbox_result(s->clients[i]->outbox, s->latest, true);
+            session_tell(s, s->clients[i], ack, now_us);
+            w.cookies[w.n++] = s->clients[i]->cookie;
+        }
+    count_answer(s, ack, received_us, now_us);
+    pthread_mutex_unlock(&s->lock);
+    metrics_frame(s->setup.metrics, ack->status, ack->reason);
+    if (ack->status == CONTROL_USED)
+        metrics_observe(s->setup.metrics, METRICS_LATENCY, now_us - received_us);
+    session_wake(s, &w);
+}
+
+/* Under the lock: what clients have to be sent. */
+static void mark(struct session *s, const struct mirror_commit *commit, struct session_wakes *w)
+{
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->started && outbox_mark(s->clients[i]->outbox, commit->changed,
+                                                  commit->n_changed, commit->revision))
+            w->cookies[w->n++] = s->clients[i]->cookie;
+}
+
+/* Under the lock: the map's counts as well. */
+static void publish(struct session *s, const struct gpu_result *result,
+                    const struct mirror_commit *commit, struct session_wakes *w)
+{
+    s->kept.keyframes_kept = result->n_keyframes;
+    s->kept.model_points = result->n_points;
+    s->kept.model_stable = result->n_stable;
+    mark(s, commit, w);
+}
+
+void session_publish_moved(struct session *s, const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    mark(s, commit, &w);
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_publish(struct session *s, int source, const struct gpu_result *result,
+                     const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    publish(s, result, commit, &w);
+    views_told_note(&s->views[source], &result->views);
+    scale_told_note(&s->scale, result);
+    if (result->tracks.state != GPU_TRACKS_NONE) {
+        s->tracks = (enum api_tracks_state)result->tracks.state;
+        s->lost_frames += s->tracks == API_TRACKS_LOST;
+    }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_publish_round(struct session *s, int source, const struct gpu_result *result,
+                           const struct mirror_commit *commit)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    publish(s, result, commit, &w);
+    s->views[source].last.n_keyframes = result->views.n_keyframes;
+    s->views[source].last.n_refined = result->views.n_refined;
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
+
+void session_show(struct session *s, struct frame_result *result)
+{
+    struct session_wakes w = {.n = 0};
+
+    pthread_mutex_lock(&s->lock);
+    results_unref(s->latest);
+    s->latest = result;
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i]->role == CONTROL_VIEW && is_told(s, s->clients[i])) {
+            outbox_result(s->clients[i]->outbox, result, false);
+            w.cookies[w.n++] = s->clients[i]->cookie;
+        }
+    pthread_mutex_unlock(&s->lock);
+    session_wake(s, &w);
+}
