@@ -1,12 +1,13 @@
 #include "daemon/turn.h"
 
 #include "daemon/clock.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 struct turn {
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t some;
     struct turn_entry *head, *tail; /* sorted by had_us, equals in order of arrival */
     uint64_t level_us;              /* most service of an entry that was taken */
@@ -26,7 +27,7 @@ int turn_new(struct turn **turn, struct err *err)
     *turn = t;
     if (!t)
         return err_set(err, ERR_MEMORY, "no memory for a list of turns");
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TURN);
     pthread_cond_init(&t->some, NULL);
     return 0;
 }
@@ -38,7 +39,7 @@ void turn_free(struct turn **turn)
     if (!t)
         return;
     pthread_cond_destroy(&t->some);
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *turn = NULL;
 }
@@ -50,7 +51,7 @@ static void unlock(struct turn *t)
     int wakes = t->wakes;
 
     t->wakes = 0;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     while (wakes--)
         pthread_cond_signal(&t->some);
 }
@@ -126,7 +127,7 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
 {
     bool was_idle;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     was_idle = e->state == TURN_IDLE && !t->closed;
     if (was_idle)
         join(t, e);
@@ -138,7 +139,7 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
 
 void turn_due(struct turn *t, struct turn_entry *e, bool due)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     set(t, e, e->state, due);
     unlock(t);
 }
@@ -167,7 +168,7 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
     uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     while (!t->head && !t->poked && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
@@ -187,7 +188,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
     uint64_t until_us = clock_us() + timeout_us;
     int n;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     while (!(t->head && goes_along(t)) && (for_any || some_come(t)) && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
@@ -198,7 +199,7 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
 
 void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     e->had_us += us;
     t->n_back += !e->charged && e->state == TURN_AGAIN;
     e->charged = true;
@@ -209,7 +210,7 @@ void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
 
 void turn_set_apart(struct turn *t, bool apart)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->apart = apart;
     unlock(t);
 }
@@ -218,7 +219,7 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
 {
     bool idle;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     idle = t->closed || (!more && e->state != TURN_AGAIN);
     if (idle)
         set(t, e, TURN_IDLE, e->due);
@@ -230,7 +231,7 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
 
 void turn_poke(struct turn *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->poked = true;
     t->wakes++;
     unlock(t);
@@ -238,7 +239,7 @@ void turn_poke(struct turn *t)
 
 void turn_close(struct turn *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     t->closed = true;
     pthread_cond_broadcast(&t->some);
     unlock(t);
@@ -248,7 +249,7 @@ struct turn_entry *turn_drop(struct turn *t)
 {
     struct turn_entry *e;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     e = pop(t);
     if (e)
         set(t, e, TURN_IDLE, e->due);

@@ -2,6 +2,7 @@
 
 #include "proto/bytes.h"
 #include "proto/image/png.h"
+#include "proto/lock.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -28,7 +29,7 @@ struct pictures {
     const struct api_config *config;
     void (*resume)(void *held);
     pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows, and of what waits */
+    struct lock lock; /* of all that follows, and of what waits */
     pthread_cond_t work;
     atomic_uint_fast64_t beat;
     bool stop;
@@ -212,7 +213,7 @@ int pictures_ask(struct pictures *p, const char *id, bool raw, const struct auth
     rc = p->config->ops->depth(p->config->core, id, NULL, 0, &width, &height, &seq, err);
     if (rc)
         return rc;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     e = find(p, id, raw);
     if (e && !e->pending && e->picture && e->picture->seq == seq) {
         e->turn = ++p->turn;
@@ -228,7 +229,7 @@ int pictures_ask(struct pictures *p, const char *id, bool raw, const struct auth
             rc = ERR_BUSY;
         }
     }
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return rc;
 }
 
@@ -236,10 +237,10 @@ void pictures_hold(struct pictures *p, struct pictures_wait *w, void *held)
 {
     bool done;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     w->held = held;
     done = w->done;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (done)
         p->resume(held);
 }
@@ -303,15 +304,15 @@ static void serve(struct pictures *p, struct entry *e)
     int rc;
 
     memcpy(id, e->id, sizeof id);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     rc = make(p->config, id, raw, &picture, &err);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     put(p, e, picture);
     resumed = settle(e, picture, rc, &err);
     keep_within_bounds(p, e);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     resume(p, resumed);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
 }
 
 /* Waits for work, or until the watchdog wants a sign of life. */
@@ -323,7 +324,7 @@ static void rest(struct pictures *p)
     until.tv_nsec += BEAT_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&p->work, &p->lock, &until);
+    (void)lock_wait_until(&p->lock, &p->work, CLOCK_REALTIME, &until);
 }
 
 static void *run(void *arg)
@@ -332,7 +333,7 @@ static void *run(void *arg)
     struct entry *e;
 
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     while (!p->stop) {
         atomic_fetch_add(&p->beat, 1);
         e = oldest(p, true);
@@ -341,7 +342,7 @@ static void *run(void *arg)
         else
             rest(p);
     }
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return NULL;
 }
 
@@ -358,7 +359,7 @@ int pictures_start(struct pictures **out, const struct api_config *config,
         return err_set(err, ERR_MEMORY, "out of memory");
     p->config = config;
     p->resume = on_resume;
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock, LOCK_PICTURES);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&p->work, &attributes);
@@ -385,21 +386,21 @@ void pictures_stop(struct pictures *p)
     int rc = err_set(&err, ERR_BUSY, "the server is stopping");
     bool stopped;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     stopped = p->stop;
     p->stop = true;
     pthread_cond_signal(&p->work);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (!stopped)
         pthread_join(p->thread, NULL);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     while ((e = oldest(p, true))) {
         resumed = settle(e, NULL, rc, &err);
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
         resume(p, resumed);
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
     }
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
 }
 
 void pictures_free(struct pictures **out)
@@ -412,7 +413,7 @@ void pictures_free(struct pictures **out)
     for (int i = 0; i < PICTURES_KEPT; i++)
         pictures_unref(p->entries[i].picture);
     pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->lock);
+    lock_destroy(&p->lock);
     free(p);
     *out = NULL;
 }

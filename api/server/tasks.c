@@ -1,5 +1,7 @@
 #include "api/server/tasks.h"
 
+#include "proto/lock.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,7 +12,7 @@ struct tasks {
     void (*resume)(void *held);
     void (*refuse)(void *request, const char *why);
     pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows, and of what waits */
+    struct lock lock; /* of all that follows, and of what waits */
     pthread_cond_t work;
     struct tasks_wait *first;
     int n; /* that wait or run */
@@ -22,7 +24,7 @@ void tasks_run(struct tasks *t, struct tasks_wait *w, void *request, void (*work
     struct tasks_wait **end;
     const char *why = NULL;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     if (t->stop) {
         why = "the server is stopping";
     } else if (t->n == TASKS_MAX) {
@@ -35,7 +37,7 @@ void tasks_run(struct tasks *t, struct tasks_wait *w, void *request, void (*work
         t->n++;
         pthread_cond_signal(&t->work);
     }
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     if (why)
         t->refuse(request, why);
 }
@@ -44,10 +46,10 @@ void tasks_hold(struct tasks *t, struct tasks_wait *w, void *held)
 {
     bool done;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     w->held = held;
     done = w->done;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     if (done)
         t->resume(held);
 }
@@ -57,11 +59,11 @@ static void finish(struct tasks *t, struct tasks_wait *w)
 {
     void *held;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     w->done = true;
     held = w->held;
     t->n--;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     if (held)
         t->resume(held);
 }
@@ -74,13 +76,13 @@ static void *run(void *arg)
     pthread_setname_np(pthread_self(), "tasks");
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* on Linux: of this thread alone */
     for (;;) {
-        pthread_mutex_lock(&t->lock);
+        lock_take(&t->lock);
         while (!t->first && !t->stop)
-            pthread_cond_wait(&t->work, &t->lock);
+            lock_wait(&t->lock, &t->work);
         w = t->stop ? NULL : t->first;
         if (w)
             t->first = w->next;
-        pthread_mutex_unlock(&t->lock);
+        lock_give(&t->lock);
         if (!w)
             return NULL;
         w->work(w->request);
@@ -98,7 +100,7 @@ int tasks_start(struct tasks **out, void (*resume)(void *held),
         return err_set(err, ERR_MEMORY, "out of memory");
     t->resume = resume;
     t->refuse = refuse;
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock, LOCK_TASKS);
     pthread_cond_init(&t->work, NULL);
     if (pthread_create(&t->thread, NULL, run, t) != 0) {
         t->stop = true;
@@ -114,13 +116,13 @@ void tasks_stop(struct tasks *t)
     struct tasks_wait *w, *next;
     bool stopped;
 
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     stopped = t->stop;
     t->stop = true;
     pthread_cond_signal(&t->work);
     w = t->first;
     t->first = NULL;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     if (!stopped)
         pthread_join(t->thread, NULL);
     for (; w; w = next) {
@@ -138,7 +140,7 @@ void tasks_free(struct tasks **out)
         return;
     tasks_stop(t);
     pthread_cond_destroy(&t->work);
-    pthread_mutex_destroy(&t->lock);
+    lock_destroy(&t->lock);
     free(t);
     *out = NULL;
 }

@@ -205,7 +205,7 @@ int store_session_attach(struct store *st, struct session *s, struct err *err)
         return err_set(err, ERR_MEMORY, "no memory for a session's journal");
     d->session = s;
     d->store = st;
-    pthread_mutex_init(&d->storing, NULL);
+    lock_init(&d->storing, LOCK_STORING);
     session_set_disk(s, d);
     return 0;
 }
@@ -219,7 +219,7 @@ void store_session_free(struct session *s)
     if (d->log)
         journal_log_free(&d->log);
     store_drop_fetched(d);
-    pthread_mutex_destroy(&d->storing);
+    lock_destroy(&d->storing);
     free(d);
     session_set_disk(s, NULL);
 }
@@ -387,9 +387,9 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
 
     t->displaced = *dropped;
     session_ref(s);
-    pthread_mutex_lock(&d->storing);
+    lock_take(&d->storing);
     append_frame(d, t);
-    pthread_mutex_unlock(&d->storing);
+    lock_give(&d->storing);
 }
 
 void store_front_end(struct session *s, enum control_status status)

@@ -1,11 +1,12 @@
 #include "daemon/session/queue.h"
 
-#include <pthread.h>
+#include "proto/lock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct queue {
-    pthread_mutex_t lock;
+    struct lock lock;
     int n;
     size_t slab_bytes;
     uint64_t next_rank;
@@ -72,7 +73,7 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     }
     for (int i = 0; i < n_frames; i++)
         q->items[i].slot = i;
-    pthread_mutex_init(&q->lock, NULL);
+    lock_init(&q->lock, LOCK_QUEUE);
     *queue = q;
     return 0;
 }
@@ -93,7 +94,7 @@ void queue_free(struct queue **queue)
 
     if (!q)
         return;
-    pthread_mutex_destroy(&q->lock);
+    lock_destroy(&q->lock);
     free_pictures(q);
     free(q->slabs);
     free(q);
@@ -254,31 +255,31 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
     if (f->body_len > q->slab_bytes)
         return err_at(err, ERR_LIMIT, "parts", "%u bytes, at most %zu are allowed",
                       (unsigned)f->body_len, q->slab_bytes);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item = make_room(q, a, dropped);
     if (item) {
         item->state = QUEUE_FILLING;
         item->source = a->source;
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     if (!item) {
         *dropped = (struct queue_dropped){true, f->seq, a->stream, a->source, 0, -1};
         return err_set(err, ERR_BUSY, "every frame of the queue is being worked on");
     }
     copy_in(q, item, a);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item->rank = q->next_rank++;
     item->state = QUEUE_STORING;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     *out = item;
     return 0;
 }
 
 static void set_state(struct queue *q, struct queue_item *item, enum queue_state state)
 {
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item->state = state;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
 }
 
 void queue_stored(struct queue *q, struct queue_item *item)
@@ -288,10 +289,10 @@ void queue_stored(struct queue *q, struct queue_item *item)
 
 void queue_ending(struct queue *q, struct queue_item *item)
 {
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, item);
     item->state = QUEUE_ENDING;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
 }
 
 static bool may_decode(const struct queue *q)
@@ -304,7 +305,7 @@ struct queue_item *queue_take_waiting(struct queue *q)
 {
     struct queue_item *item = NULL;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     if (may_decode(q)) {
         item = oldest(q, QUEUE_WAITING);
         if (q->pictures && !take_picture(q, item))
@@ -312,7 +313,7 @@ struct queue_item *queue_take_waiting(struct queue *q)
         if (item)
             item->state = QUEUE_DECODING;
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return item;
 }
 
@@ -323,20 +324,20 @@ int queue_set_pictures(struct queue *q, struct queue_item *decoding, size_t byte
     if (!pictures)
         return err_set(err, ERR_MEMORY, "no memory for %d pictures of %zu bytes", QUEUE_PICTURES,
                        bytes);
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     q->pictures = pictures;
     q->picture_bytes = bytes;
     take_picture(q, decoding);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return 0;
 }
 
 void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
 {
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, decoding);
     free_pictures(q);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
 }
 
 void queue_ready(struct queue *q, struct queue_item *item)
@@ -348,11 +349,11 @@ struct queue_item *queue_take_ready(struct queue *q)
 {
     struct queue_item *item;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     item = oldest(q, QUEUE_READY);
     if (item)
         item->state = QUEUE_RUNNING;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return item;
 }
 
@@ -360,11 +361,11 @@ uint64_t queue_release(struct queue *q, struct queue_item *item)
 {
     uint64_t stream;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     give_picture(q, item);
     item->state = QUEUE_FREE;
     stream = item->stream;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return stream;
 }
 
@@ -372,7 +373,7 @@ bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t st
 {
     bool found = false;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     for (int i = 0; i < q->n && !found; i++) {
         struct queue_item *item = &q->items[i];
         if (item->state <= QUEUE_FILLING || item->source != source || item->frame.seq != f->seq ||
@@ -381,7 +382,7 @@ bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t st
         item->stream = stream;
         found = true;
     }
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return found;
 }
 
@@ -389,9 +390,9 @@ bool queue_can_decode(struct queue *q)
 {
     bool can;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     can = may_decode(q);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return can;
 }
 
@@ -399,9 +400,9 @@ bool queue_has_ready(struct queue *q)
 {
     bool has;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     has = oldest(q, QUEUE_READY) != NULL;
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return has;
 }
 
@@ -409,8 +410,8 @@ int queue_used(struct queue *q)
 {
     int n;
 
-    pthread_mutex_lock(&q->lock);
+    lock_take(&q->lock);
     n = q->n - count(q, QUEUE_FREE);
-    pthread_mutex_unlock(&q->lock);
+    lock_give(&q->lock);
     return n;
 }

@@ -36,7 +36,7 @@ int session_new(struct session **session, const struct session_setup *setup, str
         return err_set(err, ERR_MEMORY, "no memory for a session");
     s->setup = *setup;
     atomic_init(&s->refs, 1);
-    pthread_mutex_init(&s->lock, NULL);
+    lock_init(&s->lock, LOCK_SESSION);
     s->changed_s = clock_unix_s();
     s->kept.net_w = setup->options.net_w;
     s->kept.net_h = setup->options.net_h;
@@ -91,7 +91,7 @@ void session_free(struct session *s)
     sources_free(&s->sources);
     free(s->preview);
     free(s->instances);
-    pthread_mutex_destroy(&s->lock);
+    lock_destroy(&s->lock);
     free(s);
 }
 
@@ -159,30 +159,30 @@ bool session_dead(const struct session *s)
 
 void session_set_net(struct session *s, int w, int h)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.net_w = w;
     s->kept.net_h = h;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_get_net(struct session *s, int *w, int *h)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     *w = s->kept.net_w;
     *h = s->kept.net_h;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_bad_pose(struct session *s, const char *what)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->bad_pose = what;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_set_fault(struct session *s, const char *why)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     snprintf(s->fault, sizeof(s->fault), "%s", why);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }

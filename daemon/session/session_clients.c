@@ -35,7 +35,7 @@ int session_attach(struct session *s, struct session_client *c, struct err *err)
 {
     int rc = 0;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (atomic_load(&s->dead))
         rc = err_set(err, ERR_NOT_FOUND, "no such session");
     else if (s->recovering)
@@ -47,13 +47,13 @@ int session_attach(struct session *s, struct session_client *c, struct err *err)
     else
         add_client(s, c);
     s->changed_s = clock_unix_s();
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
 void session_detach(struct session *s, struct session_client *c)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i] == c) {
             s->clients[i] = s->clients[--s->n_clients];
@@ -61,7 +61,7 @@ void session_detach(struct session *s, struct session_client *c)
         }
     session_update_state(s);
     s->changed_s = clock_unix_s();
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 /* Under the lock: the client that sent frames of this source so far has to go. */
@@ -84,11 +84,11 @@ int session_is_back(struct session *s, struct err *err)
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = is_back(s, err);
     if (rc)
         atomic_store(&s->asked_for, true);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -121,7 +121,7 @@ int session_start(struct session *s, struct session_client *c, const char *sourc
     struct session_wakes w = {.n = 0};
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = is_back(s, err);
     if (rc == 0 && c->role == CONTROL_INGEST)
         rc = start_feeding(s, c, source, at, &w, err);
@@ -132,18 +132,18 @@ int session_start(struct session *s, struct session_client *c, const char *sourc
             outbox_session_closed(c->outbox);
         s->changed_s = clock_unix_s();
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
     return rc;
 }
 
 void session_sent(struct session *s, const struct outbox_sent *sent)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.counts.bytes_out += sent->bytes;
     s->kept.counts.blocks_out += sent->blocks;
     s->kept.counts.points_out += sent->points;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     metrics_add(s->setup.metrics, METRICS_SENT_BYTES, sent->bytes);
     metrics_add(s->setup.metrics, METRICS_SENT_BLOCKS, sent->blocks);
     metrics_add(s->setup.metrics, METRICS_SENT_POINTS, sent->points);

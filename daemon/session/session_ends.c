@@ -6,18 +6,18 @@
 
 void session_close(struct session *s)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->closing = true;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_closing(struct session *s)
 {
     bool closing;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     closing = s->closing;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return closing;
 }
 
@@ -29,35 +29,35 @@ static bool all_have_ended(const struct session *s)
 
 void session_set_rounds(struct session *s, bool to_come)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->rounds = to_come;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_waits_for_rounds(struct session *s)
 {
     bool waits;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     waits = all_have_ended(s) && s->rounds && !session_dead(s);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return waits;
 }
 
 void session_set_bundle(struct session *s, bool to_come)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->bundle = to_come;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_waits_for_bundle(struct session *s)
 {
     bool waits;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     waits = all_have_ended(s) && !s->rounds && s->bundle && !session_dead(s);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return waits;
 }
 
@@ -66,7 +66,7 @@ bool session_settle(struct session *s)
     struct session_wakes w = {.n = 0};
     bool closed;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     closed = all_have_ended(s) && !s->recovering && ((!s->rounds && !s->bundle) || session_dead(s));
     if (closed) {
         s->state = SESSION_CLOSED;
@@ -76,7 +76,7 @@ bool session_settle(struct session *s)
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
     return closed;
 }
@@ -95,12 +95,12 @@ void session_bye(struct session *s, const struct control_bye *bye, enum outbox_h
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients; i++) {
         outbox_bye(s->clients[i]->outbox, bye, haste);
         w.cookies[w.n++] = s->clients[i]->cookie;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
@@ -109,10 +109,10 @@ bool session_kill(struct session *s)
     const struct control_bye bye = {CONTROL_DISCONNECT, 0, "the session was deleted"};
     bool first;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     first = !atomic_exchange(&s->dead, true);
     s->closing = true;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     if (first)
         session_bye(s, &bye, OUTBOX_AT_ONCE);
     return first;
@@ -122,10 +122,10 @@ bool session_expired(struct session *s, double now_s)
 {
     bool expired;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     expired = s->setup.options.retention_s >= 0 && s->n_clients == 0 && !s->recovering &&
               !s->damaged[0] && s->kept.counts.queued == 0 &&
               now_s - s->changed_s > s->setup.options.retention_s;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return expired;
 }

@@ -10,7 +10,7 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
     struct control_ack ack;
     bool again;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     again = sources_verdict(s->sources, c->source, f->seq, f->t_capture_ns, &ack);
     if (again) {
         s->kept.counts.again++;
@@ -19,7 +19,7 @@ bool session_again(struct session *s, struct session_client *c, const struct fra
         session_tell(s, c, &ack, clock_us());
         w.cookies[w.n++] = c->cookie;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     if (!again)
         return false;
     metrics_add(s->setup.metrics, METRICS_FRAMES_AGAIN, 1);
@@ -32,13 +32,13 @@ enum control_reason session_admit(struct session *s, size_t bytes)
 {
     enum control_reason reason = CONTROL_REASON_NONE;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->kept.counts.received++;
     s->kept.counts.queued++;
     s->kept.counts.bytes_in += bytes;
     if (s->closing || s->state == SESSION_CLOSED || s->fault[0])
         reason = CONTROL_CLOSED;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     metrics_add(s->setup.metrics, METRICS_FRAME_BYTES, bytes);
     return reason;
 }
@@ -54,10 +54,10 @@ bool session_result_wanted(struct session *s)
 {
     bool wanted = false;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients && !wanted; i++)
         wanted = is_told(s, s->clients[i]);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return wanted;
 }
 
@@ -85,7 +85,7 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     uint64_t now_us = clock_us();
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i]->serial == stream) {
             if (ack->status == CONTROL_USED && s->latest && s->latest->seq == ack->seq &&
@@ -95,7 +95,7 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
     count_answer(s, ack, received_us, now_us);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     metrics_frame(s->setup.metrics, ack->status, ack->reason);
     if (ack->status == CONTROL_USED)
         metrics_observe(s->setup.metrics, METRICS_LATENCY, now_us - received_us);
@@ -125,9 +125,9 @@ void session_publish_moved(struct session *s, const struct mirror_commit *commit
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     mark(s, commit, &w);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
@@ -136,7 +136,7 @@ void session_publish(struct session *s, int source, const struct gpu_result *res
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     publish(s, result, commit, &w);
     views_told_note(&s->views[source], &result->views);
     scale_told_note(&s->scale, result);
@@ -144,7 +144,7 @@ void session_publish(struct session *s, int source, const struct gpu_result *res
         s->tracks = (enum api_tracks_state)result->tracks.state;
         s->lost_frames += s->tracks == API_TRACKS_LOST;
     }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
@@ -153,11 +153,11 @@ void session_publish_round(struct session *s, int source, const struct gpu_resul
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     publish(s, result, commit, &w);
     s->views[source].last.n_keyframes = result->views.n_keyframes;
     s->views[source].last.n_refined = result->views.n_refined;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
@@ -165,7 +165,7 @@ void session_show(struct session *s, struct frame_result *result)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     results_unref(s->latest);
     s->latest = result;
     for (int i = 0; i < s->n_clients; i++)
@@ -173,6 +173,6 @@ void session_show(struct session *s, struct frame_result *result)
             outbox_result(s->clients[i]->outbox, result, false);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }

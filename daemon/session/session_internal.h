@@ -10,8 +10,7 @@
 #include "daemon/session/session_restart.h"
 #include "daemon/session/sources.h"
 #include "daemon/session/views_told.h"
-
-#include <pthread.h>
+#include "proto/lock.h"
 
 #define SESSION_FPS_FRAMES 128 /* used frames whose time is remembered for the frame rate */
 
@@ -35,7 +34,7 @@ struct session {
     atomic_bool dead;
     atomic_bool may_rest, resting, asked_for, hurried;
 
-    pthread_mutex_t lock; /* of all that follows */
+    struct lock lock; /* of all that follows */
     enum session_state state;
     bool closing, recovering;
     bool rounds, bundle; /* to come before it is closed, once it is to be */

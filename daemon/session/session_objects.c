@@ -16,17 +16,17 @@ void session_look_begin(struct session *s)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->looking++;
     tell(s, 0, &w); /* nothing is due for it, so no client is woken */
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_look_end(struct session *s, const struct instances *now, uint64_t news)
 {
     struct session_wakes w = {.n = 0};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->looking--;
     if (now) {
         uint64_t skipped = s->instances->n_skipped;
@@ -35,23 +35,23 @@ void session_look_end(struct session *s, const struct instances *now, uint64_t n
         s->instances->n_skipped = skipped;
     }
     tell(s, news, &w);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
 void session_look_skipped(struct session *s)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     s->instances->n_skipped++;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_get_objects(struct session *s, struct instances *out)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (s->instances)
         *out = *s->instances;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return s->instances != NULL;
 }
 

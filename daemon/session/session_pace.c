@@ -9,12 +9,12 @@
 
 void session_tell_pace(struct session *s, struct session_client *c, float *rate, uint8_t *jpeg)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     c->link = pace_link_new();
     *rate = c->told_rate = session_share(s, s->pace.rate);
     c->told_jpeg = c->link.jpeg;
     *jpeg = (uint8_t)c->link.jpeg;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 bool session_in_time(struct session *s, struct session_client *c, uint64_t t_capture_ns)
@@ -22,11 +22,11 @@ bool session_in_time(struct session *s, struct session_client *c, uint64_t t_cap
     const struct session_options *o = &s->setup.options;
     bool taken;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     pace_arrived(&c->link, t_capture_ns, clock_us(), s->kept.counts.queued - 1);
     taken = o->mode == SESSION_LOSSLESS ||
             pace_takes(&s->clocks[c->source], (double)o->fps, t_capture_ns);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return taken;
 }
 
@@ -43,14 +43,14 @@ void session_later(struct session *s, struct session_client *c, uint64_t seq, bo
     struct session_wakes w = {.cookies = {c->cookie}, .n = 1};
     struct control_ack ack = {.seq = seq, .status = CONTROL_LATER};
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (counted) {
         s->kept.counts.received--;
         s->kept.counts.queued--;
     }
     ack.retry_ms = later_ms(s);
     session_tell(s, c, &ack, clock_us());
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     metrics_add(s->setup.metrics, METRICS_FRAMES_LATER, 1);
     session_wake(s, &w);
 }

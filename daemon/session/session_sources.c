@@ -39,7 +39,7 @@ enum control_reason session_take(struct session *s, int source, const struct fra
     enum control_reason reason;
     int n_worlds;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n_worlds = sources_n_worlds(s->sources);
     reason = sources_take(s->sources, source, f->seq, f->world_epoch, step_of(s, source, f), world);
     world->connected = session_connected(s);
@@ -48,41 +48,41 @@ enum control_reason session_take(struct session *s, int source, const struct fra
         forget_jump(&s->jumps[source], f->seq);
     if (sources_n_worlds(s->sources) != n_worlds)
         session_tell_place(s, world->submap, &w);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
     return reason;
 }
 
 void session_add_break(struct session *s, int source)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_add_break(s->sources, source);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_untake(struct session *s, int source, uint64_t seq)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_untake(s->sources, source, seq);
     forget_jump(&s->jumps[source], seq);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_retake(struct session *s, int source, uint64_t seq)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_retake(s->sources, source, seq);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 struct jump session_retrace(struct session *s, int source, const struct frame *f)
 {
     struct jump now;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     (void)step_of(s, source, f);
     now = s->jumps[source].now;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return now;
 }
 
@@ -94,25 +94,25 @@ void session_set_jump(struct session *s, int source, const struct jump *jump)
 void session_keep_verdict(struct session *s, int source, uint64_t t_capture_ns,
                           const struct control_ack *ack)
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     sources_end(s->sources, source, t_capture_ns, ack);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 void session_source_name(struct session *s, int source, char name[CONTROL_SOURCE_CAP])
 {
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     snprintf(name, CONTROL_SOURCE_CAP, "%s", sources_name(s->sources, source));
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 int session_save_sources(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_save(s->sources, buf, cap, len, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -120,9 +120,9 @@ int session_load_sources(struct session *s, const uint8_t *buf, size_t len, stru
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_load(s->sources, buf, len, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -130,9 +130,9 @@ int session_learn_source(struct session *s, const struct sources_record *r, stru
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_learn(s->sources, r, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 
@@ -142,13 +142,13 @@ void session_correct_poses(struct session *s, uint32_t first, const struct rigid
     struct session_wakes w = {.n = 0};
 
     n = trajectory_correct(s->trajectory, first, T_wc, n);
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     for (int i = 0; i < s->n_clients && n; i++)
         if (s->clients[i]->started && s->clients[i]->source >= 0) {
             outbox_poses(s->clients[i]->outbox, first, first + n, revision);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     session_wake(s, &w);
 }
 
@@ -157,9 +157,9 @@ int session_n_sources(struct session *s)
     struct api_source all[API_SOURCES_MAX];
     int n;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     n = sources_info(s->sources, all);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return n;
 }
 
@@ -167,8 +167,8 @@ int session_world_before(struct session *s, uint32_t submap)
 {
     int before;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     before = sources_world_before(s->sources, submap);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return before;
 }

@@ -8,6 +8,7 @@
 #include "daemon/session/tenant.h"
 #include "gpu/recognise/recogniser.h"
 #include "proto/bytes.h"
+#include "proto/lock.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ struct recognising_part {
     const struct object *objects[SESSION_OBJECTS_MAX];
     int n_objects;
     struct library library;
-    pthread_mutex_t lock; /* of n_kept, n_seen, saving, broken */
+    struct lock lock; /* of n_kept, n_seen, saving, broken */
     uint32_t n_kept, n_seen;
     bool saving; /* a checkpoint waits until nothing else does, and nothing else may come */
     bool broken; /* it cannot be computed, and the log says why: nothing is taken any more */
@@ -94,10 +95,10 @@ bool recognising_wants(struct job *job)
 
     if (!p || !is_due(p, job))
         return false;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     room = p->n_kept - p->n_seen < RECOGNISING_WAITING && !p->saving;
     broken = p->broken;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (!room && !broken)
         session_look_skipped(p->session);
     return room && !broken;
@@ -137,9 +138,9 @@ void recognising_keep(struct job *job, uint64_t revision)
     k->submap = item->submap;
     k->T_wc = job->frame.result.T_wc;
     session_look_begin(p->session);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->n_kept++;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     session_ref(p->session);
     if (!turn_kick(p->recognising->pool.turns, &p->turn))
         session_unref(p->session);
@@ -152,11 +153,11 @@ bool recognising_holds(struct session *s)
 
     if (!p)
         return false;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     full =
         (p->n_kept - p->n_seen == RECOGNISING_WAITING || (p->saving && p->n_kept != p->n_seen)) &&
         !p->broken;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return full && (session_setup(s)->options.mode == SESSION_LOSSLESS || session_recovering(s));
 }
 
@@ -167,11 +168,11 @@ bool recognising_settled(struct session *s)
 
     if (!p)
         return true;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     settled = p->n_kept == p->n_seen;
     /* pictures that come as fast as they are looked at would put it off for ever */
     p->saving = !settled && (p->saving || p->n_kept - p->n_seen == RECOGNISING_WAITING);
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return settled;
 }
 
@@ -252,9 +253,9 @@ static bool next(struct recognising *r, struct recognising_part *p)
     bool more, broken;
     int rc;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     broken = p->broken;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     rc = broken || session_dead(p->session)
              ? ERR_STATE
              : look_at(r, p, &p->waiting[p->n_seen % RECOGNISING_WAITING], &err);
@@ -263,12 +264,12 @@ static bool next(struct recognising *r, struct recognising_part *p)
     if (rc && rc != ERR_STATE)
         LOG_AT(LOG_ERR, "session %s: objects are not looked for any more: %s",
                session_id(p->session), err.text);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->broken |= rc && rc != ERR_STATE;
     p->n_seen++;
     more = p->n_kept != p->n_seen;
     p->saving &= more;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return more;
 }
 
@@ -285,9 +286,9 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
     /* On Linux a thread has a niceness of its own. */
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     s = p->session;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     more = p->n_kept != p->n_seen;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (more) {
         more = next(r, p);
         session_work_kick_device(s); /* a frame, or a checkpoint, may have waited for this */
@@ -435,7 +436,7 @@ int recognising_adopt(struct recognising *r, struct session *s, const char *devi
     p->session = s;
     p->recognising = r;
     snprintf(p->device, sizeof(p->device), "%s", device);
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock, LOCK_RECOGNISING);
     hold(p, setup->options.objects, tenant_name(setup->tenant));
     if (p->n_objects)
         rc = library_new(&p->library, p->objects, (uint32_t)p->n_objects, err);
@@ -458,7 +459,7 @@ void recognising_disown(struct recognising_part **part)
         objects_put(p->sought[i].object);
     for (int i = 0; i < RECOGNISING_WAITING; i++)
         free(p->waiting[i].depth);
-    pthread_mutex_destroy(&p->lock);
+    lock_destroy(&p->lock);
     free(p);
     *part = NULL;
 }

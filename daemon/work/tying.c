@@ -81,9 +81,9 @@ bool tying_wants(struct job *job)
 
     if (!p || job->item->submap >= API_SUBMAPS_MAX)
         return false;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     n_seen = p->n_seen;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (p->n - n_seen >= TYING_WAITING || is_mapped(job))
         return false;
     w = &p->worlds[job->item->submap];
@@ -135,9 +135,9 @@ void tying_keep(struct job *job)
     k->T_wc = job->frame.result.T_wc;
     w->last = k->T_wc;
     w->n++;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->n_kept = ++p->n;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     tying_kick(p);
 }
 
@@ -310,19 +310,19 @@ static void serve(void *ctx, int thread, struct turn_entry *e)
     /* On Linux a thread has a niceness of its own. */
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     s = p->session;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     n = p->n_kept - p->n_seen;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (n == 0 && !session_dead(s)) {
         n += tying_step_bundle(p);
     } else if (!session_dead(s)) {
         bool described = next(t, p);
 
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         p->n_seen++;
         p->n_described += described;
         n += p->bundle;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
         n--;
     }
     if (turn_done(t->pool.turns, e, n && !session_dead(s)))
@@ -393,7 +393,7 @@ int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, st
     }
     p->session = s;
     p->tying = t;
-    pthread_mutex_init(&p->lock, NULL);
+    lock_init(&p->lock, LOCK_TYING);
     *part = p;
     return 0;
 }
@@ -406,9 +406,9 @@ size_t tying_state_bytes(struct session *s)
 
     if (!p)
         return 0;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->n_saved = p->n_described;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
 }
 
@@ -460,7 +460,7 @@ void tying_disown(struct tying_part **part)
     }
     bundling_free(&p->bundling);
     ties_free(&p->ties);
-    pthread_mutex_destroy(&p->lock);
+    lock_destroy(&p->lock);
     free(p);
     *part = NULL;
 }

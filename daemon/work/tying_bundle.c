@@ -31,11 +31,11 @@ bool tying_bundle(struct session *s)
     bool any = false, first = false;
 
     if (p) {
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         any = p->n_kept > 0;
         first = any && !p->bundle;
         p->bundle = any;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     if (first) {
         session_tell_bundle(s, &(struct api_bundle){.state = API_BUNDLE_RUNNING});
@@ -51,9 +51,9 @@ void tying_give_up(struct session *s)
     struct tying_part *p = session_work(s)->tying;
 
     if (p) {
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         p->bundle = false;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     session_set_bundle(s, false);
 }
@@ -82,17 +82,17 @@ bool tying_step_bundle(struct tying_part *p)
     uint32_t n_described;
     bool asked;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     asked = p->bundle;
     n_described = p->n_described;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     if (!asked)
         return false;
     if (step(p, n_described))
         return true;
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     p->bundle = false;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     session_set_bundle(p->session, false);
     p->tying->ended(p->session);
     return false;

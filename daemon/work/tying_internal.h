@@ -5,6 +5,7 @@
 #include "daemon/work/bundling.h"
 #include "daemon/work/tying.h"
 #include "gpu/tie/convention.h"
+#include "proto/lock.h"
 
 #define TYING_WAITING 8 /* keyframes of a session; while there are so many, no other is taken */
 
@@ -36,8 +37,8 @@ struct tying_part {
     struct tying *tying;
     struct turn_entry turn;
     struct ties *ties;
-    pthread_mutex_t lock; /* of n_kept, n_seen, n_described, bundle */
-    bool bundle;          /* it is asked for, or under way */
+    struct lock lock; /* of n_kept, n_seen, n_described, bundle */
+    bool bundle;      /* it is asked for, or under way */
     uint32_t n_kept, n_seen;
     uint32_t n_described; /* of n_seen: all but those for which there was no memory */
     uint32_t n_saved;     /* that the next tying_save() writes; of the worker */

@@ -26,7 +26,7 @@ static struct session *pop_retired(struct worker *w)
 {
     struct session_work **at = &w->retired, *k;
 
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (*at && (*at)->working)
         at = &(*at)->next_retired;
     k = *at;
@@ -34,7 +34,7 @@ static struct session *pop_retired(struct worker *w)
         *at = k->next_retired;
         k->retiring = false;
     }
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return k ? k->session : NULL;
 }
 
@@ -58,9 +58,9 @@ static void look(struct worker *w)
     if (now_us - w->looked_us < LOOK_US)
         return;
     busy = w->busy_us / (double)(now_us - w->looked_us);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->busy = busy < 1.0 ? (float)busy : 1.0f;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     w->looked_us = now_us;
     w->busy_us = 0;
 }
@@ -86,12 +86,12 @@ static int open_device(struct worker *w)
         w->policy.most = strcmp(info.backend, "cpu") ? BATCH_DEVICE : BATCH_PROCESSOR;
     w->policy.wait_us = (uint32_t)w->config.batch_wait_us;
     turn_set_apart(w->turns, strcmp(info.backend, "cpu") == 0);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->info = info;
     w->open_error = err;
     w->state = rc;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return rc;
 }
 
@@ -122,19 +122,19 @@ static void serve(struct worker *w)
  * device, too, so it is closed only when worker_free() asks for it. */
 static void wind_up(struct worker *w)
 {
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->n_working)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     free_retired(w);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->make.n_leaving)
-        pthread_cond_wait(&w->changed, &w->lock);
+        lock_wait(&w->lock, &w->changed);
     w->served = true;
     pthread_cond_broadcast(&w->changed);
     while (!w->ending)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     free_retired(w);
     worker_make_stop(w);
     if (w->config.store)
@@ -164,14 +164,14 @@ static void retire(struct session *s)
     bool listed;
 
     session_ref(s);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     listed = k->retiring;
     if (!listed) {
         k->retiring = true;
         k->next_retired = w->retired;
         w->retired = k;
     }
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     if (listed)
         session_unref(s);
     turn_poke(w->turns);
@@ -300,7 +300,7 @@ uint64_t worker_net_pixels(struct worker *w, uint64_t configured)
 void worker_get_device(struct worker *w, struct api_device *d)
 {
     memset(d, 0, sizeof(*d));
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     snprintf(d->name, sizeof(d->name), "%s", w->info.device);
     snprintf(d->backend, sizeof(d->backend), "%s", w->info.backend);
     snprintf(d->model, sizeof(d->model), "%s", w->info.model);
@@ -311,7 +311,7 @@ void worker_get_device(struct worker *w, struct api_device *d)
     d->temperature_c = w->info.temperature_c;
     d->jpeg_engines = (uint32_t)w->info.jpeg_engines;
     d->busy = w->busy;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     d->memory_budget_bytes = atomic_load(&w->budget.limit);
     d->frames = atomic_load(&w->frames);
     d->errors = atomic_load(&w->errors);
@@ -334,7 +334,7 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
     w->looked_us = clock_us();
     atomic_init(&w->alive_us, w->looked_us);
     atomic_init(&w->make.alive_us, w->looked_us);
-    pthread_mutex_init(&w->lock, NULL);
+    lock_init(&w->lock, LOCK_WORKER);
     pthread_cond_init(&w->changed, NULL);
     rc = turn_new(&w->turns, err);
     if (rc == 0 && pthread_create(&w->thread, NULL, worker_thread, w))
@@ -344,13 +344,13 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
         free(w);
         return rc;
     }
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->state == 1)
-        pthread_cond_wait(&w->changed, &w->lock);
+        lock_wait(&w->lock, &w->changed);
     rc = w->state;
     if (rc && err)
         *err = w->open_error;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     *worker = w;
     if (rc)
         worker_free(worker);
@@ -365,10 +365,10 @@ void worker_stop(struct worker *w)
         return;
     w->stopped = true;
     turn_close(w->turns);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     while (w->state == 0 && !w->served)
-        pthread_cond_wait(&w->changed, &w->lock);
-    pthread_mutex_unlock(&w->lock);
+        lock_wait(&w->lock, &w->changed);
+    lock_give(&w->lock);
     while ((e = turn_drop(w->turns)))
         session_unref(session_work_of_device(e));
 }
@@ -380,15 +380,15 @@ void worker_free(struct worker **worker)
     if (!w)
         return;
     worker_stop(w);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->ending = true;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     pthread_join(w->thread, NULL);
     free_retired(w);
     turn_free(&w->turns);
     pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
+    lock_destroy(&w->lock);
     free(w);
     *worker = NULL;
 }

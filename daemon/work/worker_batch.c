@@ -21,10 +21,10 @@ static void end_rounds(struct session *s)
 
 static void set_working(struct worker *w, struct session *s)
 {
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     session_work(s)->working = true;
     w->n_working++;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* Does its next frame wait until fewer of its pictures are to be looked at? Not where frames end
@@ -53,12 +53,12 @@ void worker_turn_over(struct session *s)
     struct worker *w = k->worker;
     bool retiring;
 
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     k->working = false;
     retiring = k->retiring;
     w->n_working--;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     end_turn(w, s);
     if (retiring) /* it had to wait for this */
         turn_poke(w->turns);

@@ -6,6 +6,7 @@
 #include "daemon/session/pipeline.h"
 #include "daemon/work/batch_policy.h"
 #include "daemon/work/worker.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 
@@ -58,7 +59,7 @@ struct worker {
         bool ending;
     } make;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t changed; /* state, n_working, make.n_leaving, served, ending */
     int state;              /* 1: opening, 0: open, else the error */
     struct err open_error;

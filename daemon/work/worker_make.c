@@ -142,10 +142,10 @@ static void give_back(struct worker *w, struct session *s)
 {
     gpu_session_free(&session_work(s)->leaving);
     session_unref(s);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->make.n_leaving--;
     pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* Memory and temperature of the device, for worker_get_device(). */
@@ -158,9 +158,9 @@ static void look(struct worker *w, uint64_t *looked_us)
         return;
     *looked_us = now_us;
     gpu_get_info(w->gpu, &info);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->info = info;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 /* What leaves goes first: its memory may be what the next one needs. Returns false at the end. */
@@ -169,7 +169,7 @@ static bool next(struct worker *w, struct session_work **leaving, struct session
     bool ending;
 
     *made = NULL;
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     if (!w->make.waiting[WORKER_LEAVING].first && !w->make.waiting[WORKER_NEW].first &&
         !w->make.ending)
         (void)clock_wait(&w->make.some, &w->lock, clock_us() + IDLE_US);
@@ -177,7 +177,7 @@ static bool next(struct worker *w, struct session_work **leaving, struct session
     if (!*leaving)
         *made = pop(w, WORKER_NEW);
     ending = w->make.ending;
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     return *leaving || *made || !ending;
 }
 
@@ -203,10 +203,10 @@ static void *maker_thread(void *arg)
 
 void worker_make_session(struct worker *w, struct session *s)
 {
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     join(w, WORKER_NEW, session_work(s));
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 void worker_make_leave(struct worker *w, struct session *s)
@@ -216,11 +216,11 @@ void worker_make_leave(struct worker *w, struct session *s)
     k->leaving = k->device;
     k->device = NULL;
     session_set_resting(s, session_disk(s) != NULL);
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     join(w, WORKER_LEAVING, k);
     w->make.n_leaving++;
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
 }
 
 int worker_make_start(struct worker *w, struct err *err)
@@ -238,10 +238,10 @@ void worker_make_stop(struct worker *w)
 {
     if (!w->make.started)
         return;
-    pthread_mutex_lock(&w->lock);
+    lock_take(&w->lock);
     w->make.ending = true;
     pthread_cond_signal(&w->make.some);
-    pthread_mutex_unlock(&w->lock);
+    lock_give(&w->lock);
     pthread_join(w->make.thread, NULL);
     pthread_cond_destroy(&w->make.some);
     w->make.started = false;

@@ -71,8 +71,8 @@ rule_arrows() {
                 if (is_missing(to)) bad("\"" to "\" does not exist")
                 if (from == folder || from == "daemon") next
                 if (from == "gpu" && folder == "proto") {
-                    if (to !~ /^proto\/(err|types|array|bytes|section)[.]h$|^proto\/geom\//)
-                        bad("gpu may use only err.h, types.h, array.h, bytes.h, section.h and geom of proto, not " to)
+                    if (to !~ /^proto\/(err|types|array|bytes|section|lock)[.]h$|^proto\/geom\//)
+                        bad("gpu may use only err.h, types.h, array.h, bytes.h, section.h, lock.h and geom of proto, not " to)
                     next
                 }
                 if (from == "api" && folder == "proto") next
@@ -250,7 +250,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
-        grep -vE '^(daemon/main|api/ctl/reconctl)\.c:'
+        grep -vE '^(daemon/main|api/ctl/reconctl|proto/lock)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or

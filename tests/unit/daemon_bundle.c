@@ -73,9 +73,9 @@ static void put_keyframes(struct rig *r, const char *id)
     assert_non_null(bytes);
     while (!idle) {
         usleep(500);
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         idle = p->n_seen == p->n_kept;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     read_path(r, id, path);
     assert_int_equal(ties_new(&t, &err), 0);
@@ -403,10 +403,10 @@ static void keyframes_of_frames_in_a_row(void **state)
     rig_wait_acks(&in, WALK);
     while (!idle) {
         usleep(500);
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         idle = p->n_seen == p->n_kept;
         n = p->n_kept;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     assert_in_range(n, TYING_WAITING, WALK);
     session_unref(s);
