@@ -49,20 +49,20 @@ WARN      := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wp
 CPP_COMMON = -I. -I$(O)/gen -D_GNU_SOURCE -DRECOND_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 CFLAGS_COMMON := -std=c11 -g $(WARN) -fno-strict-aliasing -ffp-contract=off -fno-math-errno -pthread
 LDFLAGS_COMMON := -pthread
-# a lock that is taken in another order than proto/lock.h has it ends the process
-LOCKS_CHECKED := -DLOCK_CHECKED
+# mistakes that the program looks for itself end it (proto/checked.h)
+CHECKED := -DCHECKED
 ifeq ($(MODE),release)
   CFLAGS_MODE  := -O2 -ftree-vectorize -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
   LDFLAGS_MODE := -pie -Wl,-z,relro,-z,now
 else ifeq ($(MODE),debug)
-  CFLAGS_MODE  := -O0 $(LOCKS_CHECKED)
+  CFLAGS_MODE  := -O0 $(CHECKED)
 else ifeq ($(MODE),asan)
   # a report names lines and no variables: what else -g writes costs a third of the time to compile
   CFLAGS_MODE  := -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
-                  -fno-omit-frame-pointer $(LOCKS_CHECKED)
+                  -fno-omit-frame-pointer $(CHECKED)
   LDFLAGS_MODE := -fsanitize=address,undefined
 else ifeq ($(MODE),tsan)
-  CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer $(LOCKS_CHECKED)
+  CFLAGS_MODE  := -O1 -fsanitize=thread -fno-omit-frame-pointer $(CHECKED)
   LDFLAGS_MODE := -fsanitize=thread
 else ifeq ($(MODE),fuzz)
   CC           := clang

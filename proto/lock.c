@@ -1,7 +1,8 @@
 #include "proto/lock.h"
 
+#include "proto/checked.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 
 #define HELD_MAX 4
 
@@ -21,18 +22,21 @@ static enum lock_name last_held(void)
     return n_held ? held[n_held - 1] : LOCK_NONE;
 }
 
-static void stop(const char *what, enum lock_name name)
+static void fail(const char *what, enum lock_name name)
 {
-    fprintf(stderr, "lock: %s %s while the thread holds %s\n", names[name], what,
-            names[last_held()]);
-    abort();
+    char text[128];
+
+    snprintf(text, sizeof(text), "lock %s %s while the thread holds %s", names[name], what,
+             names[last_held()]);
+    checked_fail(text);
 }
 
 void lock_check_take(enum lock_name name)
 {
     if (n_held && (last_held() != may_be_held[name] || n_held == HELD_MAX))
-        stop("is taken", name);
-    held[n_held++] = name;
+        fail("is taken", name);
+    if (n_held < HELD_MAX)
+        held[n_held++] = name;
 }
 
 void lock_check_give(enum lock_name name)
@@ -41,8 +45,10 @@ void lock_check_give(enum lock_name name)
 
     while (i && held[i - 1] != name)
         i--;
-    if (!i)
-        stop("is given back", name);
+    if (!i) {
+        fail("is given back", name);
+        return;
+    }
     for (n_held--; i <= n_held; i++)
         held[i - 1] = held[i];
 }
@@ -50,5 +56,5 @@ void lock_check_give(enum lock_name name)
 void lock_check_wait(enum lock_name name)
 {
     if (n_held != 1 || held[0] != name)
-        stop("is waited with", name);
+        fail("is waited with", name);
 }

@@ -5,10 +5,10 @@
  * NONE: the thread holds no lock. A pair that is not in the table is never nested, so no two threads
  * can wait for each other; docs/ARCHITECTURE.md says what each lock guards.
  *
- * Where LOCK_CHECKED is defined (debug, ASan and TSan builds) each thread remembers which locks it
- * holds, and one that takes a lock in another order ends the process with both names: the first time
- * it does so, whether or not another thread is there to make it a deadlock. Elsewhere a lock is a
- * pthread mutex and nothing else.
+ * In checked builds (checked.h) each thread remembers which locks it holds, and one that takes a
+ * lock in another order is a mistake that is told with both names: the first time it does so, whether
+ * or not another thread is there to make it a deadlock. Elsewhere a lock is a pthread mutex and
+ * nothing else.
  */
 #ifndef RECOND_PROTO_LOCK_H
 #define RECOND_PROTO_LOCK_H
@@ -64,7 +64,7 @@ void lock_check_take(enum lock_name name);
 void lock_check_give(enum lock_name name);
 void lock_check_wait(enum lock_name name);
 
-#ifdef LOCK_CHECKED
+#ifdef CHECKED
 struct lock {
     pthread_mutex_t mutex;
     enum lock_name name;

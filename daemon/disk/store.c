@@ -341,7 +341,7 @@ static void on_done(void *ctx, struct journal_entry *e, int rc)
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void append_frame(struct session_disk *d, struct store_ticket *t)
+static void append_frame(struct session_disk *d, struct store_ticket *t, const char *source)
 {
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
@@ -360,7 +360,7 @@ static void append_frame(struct session_disk *d, struct store_ticket *t)
                               .front_dropped = atomic_load(&d->front_dropped),
                               .ordinal = ++d->stored_frames};
 
-    session_source_name(d->session, item->source, meta.name);
+    snprintf(meta.name, sizeof(meta.name), "%s", source);
     t->ordinal = meta.ordinal;
     store_meta_encode(t->meta, &meta);
     t->entry = (struct journal_entry){
@@ -384,11 +384,13 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
 {
     struct session_disk *d = session_disk(s);
     struct store_ticket *t = store_ticket_new(d, item);
+    char source[CONTROL_SOURCE_CAP];
 
     t->displaced = *dropped;
     session_ref(s);
+    session_source_name(s, item->source, source);
     lock_take(&d->storing);
-    append_frame(d, t);
+    append_frame(d, t, source);
     lock_give(&d->storing);
 }
 

@@ -31,13 +31,13 @@ size_t queue_bytes(int n_frames, size_t max_payload_bytes)
            (size_t)n_frames * (sizeof(struct queue_item) + slab_size(max_payload_bytes));
 }
 
-static void *get_plain(void *ctx, size_t bytes)
+static void *plain_get(void *ctx, size_t bytes)
 {
     (void)ctx;
     return malloc(bytes);
 }
 
-static void put_plain(void *ctx, void *memory, size_t bytes)
+static void plain_put(void *ctx, void *memory, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
@@ -63,7 +63,7 @@ int queue_new(struct queue **queue, int n_frames, size_t max_payload_bytes, stru
     if (!q)
         return err_set(err, ERR_MEMORY, "no memory for a queue of frames");
     q->n = n_frames;
-    q->memory = (struct queue_memory){get_plain, put_plain, NULL};
+    q->memory = (struct queue_memory){plain_get, plain_put, NULL};
     q->slab_bytes = slab_size(max_payload_bytes);
     q->slabs = malloc((size_t)n_frames * q->slab_bytes);
     if (!q->slabs) {
@@ -102,7 +102,7 @@ void queue_free(struct queue **queue)
 }
 
 /* The oldest item in a state, of one source or (-1) of any; NULL if there is none. */
-static struct queue_item *oldest_of(struct queue *q, enum queue_state state, int source)
+static struct queue_item *oldest_of(struct queue *q, int state, int source)
 {
     struct queue_item *best = NULL;
 
@@ -113,12 +113,12 @@ static struct queue_item *oldest_of(struct queue *q, enum queue_state state, int
     return best;
 }
 
-static struct queue_item *oldest(struct queue *q, enum queue_state state)
+static struct queue_item *oldest(struct queue *q, int state)
 {
     return oldest_of(q, state, -1);
 }
 
-static int count(const struct queue *q, enum queue_state state)
+static int count_of(const struct queue *q, int state)
 {
     int n = 0;
 
@@ -148,21 +148,21 @@ static bool take_picture(struct queue *q, struct queue_item *item)
 }
 
 /* Slots that a source has. */
-static int held(const struct queue *q, int source)
+static int slots_of(const struct queue *q, int source)
 {
     int n = 0;
 
     for (int i = 0; i < q->n; i++)
-        n += q->items[i].state != QUEUE_FREE && q->items[i].source == source;
+        n += q->items[i].state != FRAME_STATE_FREE && q->items[i].source == source;
     return n;
 }
 
 /* The oldest frame of a source that no thread works on. */
 static struct queue_item *oldest_idle(struct queue *q, int source)
 {
-    struct queue_item *item = oldest_of(q, QUEUE_WAITING, source);
+    struct queue_item *item = oldest_of(q, FRAME_STATE_WAITING, source);
 
-    return item ? item : oldest_of(q, QUEUE_READY, source);
+    return item ? item : oldest_of(q, FRAME_STATE_READY, source);
 }
 
 /* That of the source with the most slots that has one, if these are more than `own`. */
@@ -171,7 +171,7 @@ static struct queue_item *oldest_of_fullest(struct queue *q, int own)
     struct queue_item *best = NULL;
 
     for (int i = 0; i < q->n; i++) {
-        int n = q->items[i].state == QUEUE_FREE ? 0 : held(q, q->items[i].source);
+        int n = q->items[i].state == FRAME_STATE_FREE ? 0 : slots_of(q, q->items[i].source);
         struct queue_item *item = n > own ? oldest_idle(q, q->items[i].source) : NULL;
 
         if (!item)
@@ -185,7 +185,7 @@ static struct queue_item *oldest_of_fullest(struct queue *q, int own)
 static struct queue_item *free_slot(struct queue *q)
 {
     for (int i = 0; i < q->n; i++)
-        if (q->items[i].state == QUEUE_FREE)
+        if (q->items[i].state == FRAME_STATE_FREE)
             return &q->items[i];
     return NULL;
 }
@@ -195,14 +195,14 @@ static struct queue_item *make_room(struct queue *q, const struct queue_arrival 
                                     struct queue_dropped *dropped)
 {
     uint32_t others = a->feeders & ~(1u << a->source);
-    int n = 1 + __builtin_popcount(others), own = held(q, a->source), reserved = 0;
+    int n = 1 + __builtin_popcount(others), own = slots_of(q, a->source), reserved = 0;
     int share = q->n > n ? q->n / n : 1, reserve = share < QUEUE_RESERVE ? share : QUEUE_RESERVE;
     struct queue_item *item;
 
     for (int i = 0; i < 32; i++)
-        if (others >> i & 1 && held(q, i) < reserve)
-            reserved += reserve - held(q, i);
-    if (own < share || count(q, QUEUE_FREE) > reserved) {
+        if (others >> i & 1 && slots_of(q, i) < reserve)
+            reserved += reserve - slots_of(q, i);
+    if (own < share || count_of(q, FRAME_STATE_FREE) > reserved) {
         item = free_slot(q);
         if (item)
             return item;
@@ -258,7 +258,7 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
     lock_take(&q->lock);
     item = make_room(q, a, dropped);
     if (item) {
-        item->state = QUEUE_FILLING;
+        frame_state_move(&item->state, dropped->any ? FRAME_EVENT_DISPLACE : FRAME_EVENT_COME);
         item->source = a->source;
     }
     lock_give(&q->lock);
@@ -269,36 +269,36 @@ int queue_push(struct queue *q, const struct queue_arrival *a, struct queue_item
     copy_in(q, item, a);
     lock_take(&q->lock);
     item->rank = q->next_rank++;
-    item->state = QUEUE_STORING;
+    frame_state_move(&item->state, FRAME_EVENT_COPIED);
     lock_give(&q->lock);
     *out = item;
     return 0;
 }
 
-static void set_state(struct queue *q, struct queue_item *item, enum queue_state state)
+static void move_item(struct queue *q, struct queue_item *item, enum frame_event event)
 {
     lock_take(&q->lock);
-    item->state = state;
+    frame_state_move(&item->state, event);
     lock_give(&q->lock);
 }
 
 void queue_stored(struct queue *q, struct queue_item *item)
 {
-    set_state(q, item, QUEUE_WAITING);
+    move_item(q, item, FRAME_EVENT_STORED);
 }
 
 void queue_ending(struct queue *q, struct queue_item *item)
 {
     lock_take(&q->lock);
     give_picture(q, item);
-    item->state = QUEUE_ENDING;
+    frame_state_move(&item->state, FRAME_EVENT_REFUSE);
     lock_give(&q->lock);
 }
 
 static bool may_decode(const struct queue *q)
 {
-    return count(q, QUEUE_DECODING) == 0 && count(q, QUEUE_READY) < QUEUE_AHEAD &&
-           count(q, QUEUE_WAITING) > 0;
+    return count_of(q, FRAME_STATE_DECODING) == 0 && count_of(q, FRAME_STATE_READY) < QUEUE_AHEAD &&
+           count_of(q, FRAME_STATE_WAITING) > 0;
 }
 
 struct queue_item *queue_take_waiting(struct queue *q)
@@ -307,11 +307,11 @@ struct queue_item *queue_take_waiting(struct queue *q)
 
     lock_take(&q->lock);
     if (may_decode(q)) {
-        item = oldest(q, QUEUE_WAITING);
+        item = oldest(q, FRAME_STATE_WAITING);
         if (q->pictures && !take_picture(q, item))
             item = NULL;
         if (item)
-            item->state = QUEUE_DECODING;
+            frame_state_move(&item->state, FRAME_EVENT_DECODE);
     }
     lock_give(&q->lock);
     return item;
@@ -342,7 +342,7 @@ void queue_unset_pictures(struct queue *q, struct queue_item *decoding)
 
 void queue_ready(struct queue *q, struct queue_item *item)
 {
-    set_state(q, item, QUEUE_READY);
+    move_item(q, item, FRAME_EVENT_DECODED);
 }
 
 struct queue_item *queue_take_ready(struct queue *q)
@@ -350,9 +350,9 @@ struct queue_item *queue_take_ready(struct queue *q)
     struct queue_item *item;
 
     lock_take(&q->lock);
-    item = oldest(q, QUEUE_READY);
+    item = oldest(q, FRAME_STATE_READY);
     if (item)
-        item->state = QUEUE_RUNNING;
+        frame_state_move(&item->state, FRAME_EVENT_TAKE);
     lock_give(&q->lock);
     return item;
 }
@@ -363,7 +363,7 @@ uint64_t queue_release(struct queue *q, struct queue_item *item)
 
     lock_take(&q->lock);
     give_picture(q, item);
-    item->state = QUEUE_FREE;
+    frame_state_move(&item->state, FRAME_EVENT_END);
     stream = item->stream;
     lock_give(&q->lock);
     return stream;
@@ -376,8 +376,9 @@ bool queue_adopt(struct queue *q, int source, const struct frame *f, uint64_t st
     lock_take(&q->lock);
     for (int i = 0; i < q->n && !found; i++) {
         struct queue_item *item = &q->items[i];
-        if (item->state <= QUEUE_FILLING || item->source != source || item->frame.seq != f->seq ||
-            item->frame.t_capture_ns != f->t_capture_ns || item->stream == stream)
+        if (item->state <= FRAME_STATE_FILLING || item->source != source ||
+            item->frame.seq != f->seq || item->frame.t_capture_ns != f->t_capture_ns ||
+            item->stream == stream)
             continue;
         item->stream = stream;
         found = true;
@@ -401,7 +402,7 @@ bool queue_has_ready(struct queue *q)
     bool has;
 
     lock_take(&q->lock);
-    has = oldest(q, QUEUE_READY) != NULL;
+    has = oldest(q, FRAME_STATE_READY) != NULL;
     lock_give(&q->lock);
     return has;
 }
@@ -411,7 +412,7 @@ int queue_used(struct queue *q)
     int n;
 
     lock_take(&q->lock);
-    n = q->n - count(q, QUEUE_FREE);
+    n = q->n - count_of(q, FRAME_STATE_FREE);
     lock_give(&q->lock);
     return n;
 }

@@ -1,4 +1,4 @@
-#include "daemon/work/worker_internal.h"
+#include "daemon/work/worker.h"
 
 #include "daemon/clock.h"
 #include "daemon/log.h"
@@ -7,12 +7,14 @@
 #include "daemon/work/closing.h"
 #include "daemon/work/recognising.h"
 #include "daemon/work/tying.h"
+#include "daemon/work/worker_batch.h"
+#include "daemon/work/worker_make.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_US 1000000 /* how often the device's state is looked at */
+#define NOTE_US 1000000 /* how often the device's share of time is noted */
 
 /* Frames of a batch where the operator does not say: a device takes them together, a processor one
  * after the other, and the first waits for the last. */
@@ -22,7 +24,7 @@
 /* ------------------------------------------------------------------------- the thread */
 
 /* Takes the next session whose job is done out of the list; NULL if there is none. */
-static struct session *pop_retired(struct worker *w)
+static struct session_work *pop_retired(struct worker *w)
 {
     struct session_work **at = &w->retired, *k;
 
@@ -35,33 +37,33 @@ static struct session *pop_retired(struct worker *w)
         k->retiring = false;
     }
     lock_give(&w->lock);
-    return k ? k->session : NULL;
+    return k;
 }
 
 static void free_retired(struct worker *w)
 {
-    struct session *s;
+    struct session_work *k;
 
-    while ((s = pop_retired(w)))
-        if (session_work(s)->device && store_may_rest(s) && !session_waits_for_rounds(s))
-            worker_make_leave(w, s);
+    while ((k = pop_retired(w)))
+        if (k->device && store_may_rest(k->session) && !session_waits_for_rounds(k->session))
+            worker_make_leave(w, k);
         else
-            session_unref(s);
+            session_unref(k->session);
 }
 
 /* The share of the time gone by that the device computed, for worker_get_device(). */
-static void look(struct worker *w)
+static void note_busy(struct worker *w)
 {
     uint64_t now_us = clock_us();
     double busy;
 
-    if (now_us - w->looked_us < LOOK_US)
+    if (now_us - w->noted_us < NOTE_US)
         return;
-    busy = w->busy_us / (double)(now_us - w->looked_us);
+    busy = w->busy_us / (double)(now_us - w->noted_us);
     lock_take(&w->lock);
     w->busy = busy < 1.0 ? (float)busy : 1.0f;
     lock_give(&w->lock);
-    w->looked_us = now_us;
+    w->noted_us = now_us;
     w->busy_us = 0;
 }
 
@@ -95,7 +97,7 @@ static int open_device(struct worker *w)
     return rc;
 }
 
-static void serve(struct worker *w)
+static void serve_turns(struct worker *w)
 {
     struct turn_entry *entries[GPU_BATCH_MAX];
     int n;
@@ -109,7 +111,7 @@ static void serve(struct worker *w)
         while (w->n_batches == GPU_BATCHES ||
                (w->n_batches && worker_batch_due_us(w) <= clock_us()))
             worker_batch_wait(w);
-        look(w);
+        note_busy(w);
     }
     while (w->n_left) {
         worker_batch_begin(w, entries, 0);
@@ -150,14 +152,14 @@ static void *worker_thread(void *arg)
     pthread_setname_np(pthread_self(), "worker");
     if (open_device(w))
         return NULL;
-    serve(w);
+    serve_turns(w);
     wind_up(w);
     return NULL;
 }
 
 /* ------------------------------------------------------------------------- others' side */
 
-static void retire(struct session *s)
+static void retire_session(struct session *s)
 {
     struct session_work *k = session_work(s);
     struct worker *w = k->worker;
@@ -177,31 +179,33 @@ static void retire(struct session *s)
     turn_poke(w->turns);
 }
 
-static void *get_memory(void *worker, size_t bytes)
+static void *host_get(void *worker, size_t bytes)
 {
     return gpu_host_get(((struct worker *)worker)->gpu, bytes);
 }
 
-static void put_memory(void *worker, void *memory, size_t bytes)
+static void host_put(void *worker, void *memory, size_t bytes)
 {
     gpu_host_put(((struct worker *)worker)->gpu, memory, bytes);
 }
 
 int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns, struct err *err)
 {
-    static const struct session_work_ops ops = {worker_turn_over, retire};
+    static const struct session_work_ops ops = {worker_batch_turn_over, retire_session};
     /* pictures lie where the session's device reads them fast */
-    const struct queue_memory memory = {get_memory, put_memory, w};
+    const struct queue_memory memory = {host_get, host_put, w};
     struct session_work *k = calloc(1, sizeof(*k));
 
     if (!k)
         return err_set(err, ERR_MEMORY, "no memory for a session");
     k->session = s;
+    k->setup = session_setup(s);
+    k->queue = session_queue(s);
     k->worker = w;
     k->ops = &ops;
     k->decode_turns = decode_turns;
     k->device_turns = w->turns;
-    queue_set_memory(session_queue(s), &memory);
+    queue_set_memory(k->queue, &memory);
     session_set_work(s, k);
     if (tying_adopt(w->config.tying, s, &k->tying, err) == 0 &&
         recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err) == 0)
@@ -225,8 +229,8 @@ void worker_disown(struct session *s)
     session_set_work(s, NULL);
 }
 
-static int fits(unsigned long long bytes, unsigned long long used, unsigned long long limit,
-                struct err *err)
+static int budget_fits(unsigned long long bytes, unsigned long long used, unsigned long long limit,
+                       struct err *err)
 {
     if (bytes <= limit && used <= limit - bytes)
         return 0;
@@ -236,7 +240,7 @@ static int fits(unsigned long long bytes, unsigned long long used, unsigned long
 
 int worker_budget_has(struct worker *w, uint64_t bytes, struct err *err)
 {
-    return fits(bytes, atomic_load(&w->budget.used), atomic_load(&w->budget.limit), err);
+    return budget_fits(bytes, atomic_load(&w->budget.used), atomic_load(&w->budget.limit), err);
 }
 
 int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
@@ -246,7 +250,7 @@ int worker_budget_take(struct worker *w, uint64_t bytes, struct err *err)
     int rc;
 
     do {
-        rc = fits(bytes, used, atomic_load(&b->limit), err);
+        rc = budget_fits(bytes, used, atomic_load(&b->limit), err);
         if (rc)
             return rc;
     } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
@@ -331,9 +335,9 @@ int worker_start(struct worker **worker, const struct worker_config *config, str
     snprintf(w->cache_path, sizeof(w->cache_path), "%s", config->cache_path);
     w->config.cache_path = w->cache_path;
     w->state = 1;
-    w->looked_us = clock_us();
-    atomic_init(&w->alive_us, w->looked_us);
-    atomic_init(&w->make.alive_us, w->looked_us);
+    w->noted_us = clock_us();
+    atomic_init(&w->alive_us, w->noted_us);
+    atomic_init(&w->make.alive_us, w->noted_us);
     lock_init(&w->lock, LOCK_WORKER);
     pthread_cond_init(&w->changed, NULL);
     rc = turn_new(&w->turns, err);

@@ -250,7 +250,7 @@ rule_headers_cxx() {
 # ---------------------------------------------------------------- habits
 rule_exit() {
     match "$HOUSE" "c h cu cuh" '(^|[^A-Za-z0-9_.>])(_?exit|_Exit|quick_exit|abort)[ ]*\(' 'ends the process outside a main file' |
-        grep -vE '^(daemon/main|api/ctl/reconctl|proto/lock)\.c:'
+        grep -vE '^(daemon/main|api/ctl/reconctl|proto/checked)\.c:'
 }
 
 # Every call of the CUDA run-time is checked or thrown away on purpose: inside CU_TRY(...) or
