@@ -20,6 +20,7 @@
 #define LOCKS(X)              \
     X(STORING, NONE)          \
     X(JOURNAL_LOG, STORING)   \
+    X(TURN, STORING)          \
     X(SESSION, NONE)          \
     X(OUTBOX, SESSION)        \
     X(MIRROR, NONE)           \
@@ -50,7 +51,6 @@
     X(TLS, NONE)              \
     X(TLS_GNUTLS, NONE)       \
     X(TRAJECTORY, NONE)       \
-    X(TURN, NONE)             \
     X(TYING, NONE)            \
     X(WORKER, NONE)           \
     X(WS_SLOTS, NONE)
