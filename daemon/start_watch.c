@@ -43,7 +43,7 @@ static bool busy(struct start_watch *p, uint64_t since_us)
     return yes;
 }
 
-static void look(struct start_watch *p)
+static void look_for_stall(struct start_watch *p)
 {
     uint64_t now_us = clock_us();
     sigset_t pending;
@@ -68,7 +68,7 @@ static void *watch_thread(void *arg)
         if (clock_wait(&p->wake, &p->lock, clock_us() + step_us))
             continue;
         lock_give(&p->lock);
-        look(p);
+        look_for_stall(p);
         lock_take(&p->lock);
     }
     lock_give(&p->lock);

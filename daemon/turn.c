@@ -46,7 +46,7 @@ void turn_free(struct turn **turn)
 
 /* Waking a thread is a system call, and the woken thread wants the lock. So we wake after
  * unlocking, for every frame of every session takes this lock. */
-static void unlock(struct turn *t)
+static void unlock_and_wake(struct turn *t)
 {
     int wakes = t->wakes;
 
@@ -58,7 +58,7 @@ static void unlock(struct turn *t)
 
 /* All changes of state go through here, which counts the entries that are about to come. A thread
  * that waits for them is woken when there is none left. */
-static void set(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
+static void set_state(struct turn *t, struct turn_entry *e, enum turn_state state, bool due)
 {
     bool some = t->n_due || t->n_back;
 
@@ -76,7 +76,7 @@ static bool some_come(const struct turn *t)
 }
 
 /* The entry of the list that `had_us` goes behind; NULL = none. */
-static struct turn_entry *before(const struct turn *t, uint64_t had_us)
+static struct turn_entry *place_for(const struct turn *t, uint64_t had_us)
 {
     struct turn_entry *at = t->tail, *next;
 
@@ -94,22 +94,22 @@ static struct turn_entry *before(const struct turn *t, uint64_t had_us)
     return at;
 }
 
-static void join(struct turn *t, struct turn_entry *e)
+static void list_join(struct turn *t, struct turn_entry *e)
 {
     struct turn_entry *prev;
 
     if (e->had_us < t->level_us)
         e->had_us = t->level_us;
-    prev = before(t, e->had_us);
+    prev = place_for(t, e->had_us);
     e->prev = prev;
     e->next = prev ? prev->next : t->head;
     *(prev ? &prev->next : &t->head) = e;
     *(e->next ? &e->next->prev : &t->tail) = e;
-    set(t, e, TURN_LISTED, e->due);
+    set_state(t, e, TURN_LISTED, e->due);
     t->wakes++;
 }
 
-static struct turn_entry *pop(struct turn *t)
+static struct turn_entry *list_pop(struct turn *t)
 {
     struct turn_entry *e = t->head;
 
@@ -130,34 +130,34 @@ bool turn_kick(struct turn *t, struct turn_entry *e)
     lock_take(&t->lock);
     was_idle = e->state == TURN_IDLE && !t->closed;
     if (was_idle)
-        join(t, e);
+        list_join(t, e);
     else if (e->state == TURN_SERVED)
-        set(t, e, TURN_AGAIN, e->due);
-    unlock(t);
+        set_state(t, e, TURN_AGAIN, e->due);
+    unlock_and_wake(t);
     return was_idle;
 }
 
 void turn_due(struct turn *t, struct turn_entry *e, bool due)
 {
     lock_take(&t->lock);
-    set(t, e, e->state, due);
-    unlock(t);
+    set_state(t, e, e->state, due);
+    unlock_and_wake(t);
 }
 
 /* Is the head of the list served along with the first one? */
-static bool goes_along(const struct turn *t)
+static bool head_goes_along(const struct turn *t)
 {
     return !t->apart || t->head->had_us <= t->first_us + t->usual_us / 2;
 }
 
-static int take(struct turn *t, struct turn_entry **entries, int max)
+static int take_listed(struct turn *t, struct turn_entry **entries, int max)
 {
     int n = 0;
 
-    while (!t->closed && n < max && t->head && goes_along(t)) {
-        entries[n] = pop(t);
+    while (!t->closed && n < max && t->head && head_goes_along(t)) {
+        entries[n] = list_pop(t);
         entries[n]->charged = false;
-        set(t, entries[n], TURN_SERVED, entries[n]->due);
+        set_state(t, entries[n], TURN_SERVED, entries[n]->due);
         n++;
     }
     return n;
@@ -175,10 +175,10 @@ int turn_take(struct turn *t, struct turn_entry **entries, int max, uint64_t tim
     t->poked = false;
     if (t->head)
         t->first_us = t->head->had_us;
-    n = take(t, entries, max);
+    n = take_listed(t, entries, max);
     if (t->closed)
         n = -1;
-    unlock(t);
+    unlock_and_wake(t);
     return n;
 }
 
@@ -189,11 +189,11 @@ int turn_take_more(struct turn *t, struct turn_entry **entries, int max, uint64_
     int n;
 
     lock_take(&t->lock);
-    while (!(t->head && goes_along(t)) && (for_any || some_come(t)) && !t->closed)
+    while (!(t->head && head_goes_along(t)) && (for_any || some_come(t)) && !t->closed)
         if (!clock_wait(&t->some, &t->lock, until_us))
             break;
-    n = take(t, entries, max);
-    unlock(t);
+    n = take_listed(t, entries, max);
+    unlock_and_wake(t);
     return n;
 }
 
@@ -205,14 +205,14 @@ void turn_charge(struct turn *t, struct turn_entry *e, uint64_t us)
     e->charged = true;
     t->usual_us = us > t->usual_us ? t->usual_us + (us - t->usual_us) / 8
                                    : t->usual_us - (t->usual_us - us) / 8;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 void turn_set_apart(struct turn *t, bool apart)
 {
     lock_take(&t->lock);
     t->apart = apart;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 bool turn_done(struct turn *t, struct turn_entry *e, bool more)
@@ -222,10 +222,10 @@ bool turn_done(struct turn *t, struct turn_entry *e, bool more)
     lock_take(&t->lock);
     idle = t->closed || (!more && e->state != TURN_AGAIN);
     if (idle)
-        set(t, e, TURN_IDLE, e->due);
+        set_state(t, e, TURN_IDLE, e->due);
     else
-        join(t, e);
-    unlock(t);
+        list_join(t, e);
+    unlock_and_wake(t);
     return idle;
 }
 
@@ -234,7 +234,7 @@ void turn_poke(struct turn *t)
     lock_take(&t->lock);
     t->poked = true;
     t->wakes++;
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 void turn_close(struct turn *t)
@@ -242,7 +242,7 @@ void turn_close(struct turn *t)
     lock_take(&t->lock);
     t->closed = true;
     pthread_cond_broadcast(&t->some);
-    unlock(t);
+    unlock_and_wake(t);
 }
 
 struct turn_entry *turn_drop(struct turn *t)
@@ -250,9 +250,9 @@ struct turn_entry *turn_drop(struct turn *t)
     struct turn_entry *e;
 
     lock_take(&t->lock);
-    e = pop(t);
+    e = list_pop(t);
     if (e)
-        set(t, e, TURN_IDLE, e->due);
-    unlock(t);
+        set_state(t, e, TURN_IDLE, e->due);
+    unlock_and_wake(t);
     return e;
 }

@@ -71,7 +71,7 @@ static void begin(struct mirror *m, struct mirror_commit *out)
     lock_take(&m->lock);
 }
 
-static void end(struct mirror *m, struct mirror_commit *out)
+static void end_commit(struct mirror *m, struct mirror_commit *out)
 {
     out->revision = cloud_commit(m->cloud, &out->changed, &out->n_changed);
     summarise(m);
@@ -93,7 +93,7 @@ void mirror_commit(struct mirror *m, uint32_t submap, const struct gpu_change *c
         else if (cloud_stage_put(m->cloud, c->slot, submap, c->p_q, &look, NULL))
             out->n_left_out++;
     }
-    end(m, out);
+    end_commit(m, out);
 }
 
 uint32_t mirror_get_points(struct mirror *m, uint32_t *first, struct mirror_point *points,
@@ -122,7 +122,7 @@ void mirror_move_points(struct mirror *m, const struct mirror_point *points, uin
     for (uint32_t i = 0; i < n; i++)
         out->n_left_out += cloud_stage_put(m->cloud, points[i].slot, points[i].submap,
                                            points[i].p_q, &points[i].look, NULL) != 0;
-    end(m, out);
+    end_commit(m, out);
 }
 
 /* The centre of a voxel in steps of the cloud. */
@@ -167,7 +167,7 @@ void mirror_commit_voxels(struct mirror *m, const struct gpu_volume *v,
     begin(m, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_REMOVE, out);
     stage_voxels(m->cloud, v, changes, n, GPU_CHANGE_PUT, out);
-    end(m, out);
+    end_commit(m, out);
 }
 
 void mirror_summary(struct mirror *m, struct mirror_summary *s)
@@ -189,22 +189,6 @@ uint32_t mirror_list(struct mirror *m, struct mirror_entry *entries, uint32_t fi
     }
     lock_give(&m->lock);
     return n;
-}
-
-int64_t mirror_find(struct mirror *m, const struct cloud_name *name)
-{
-    int64_t found = -1;
-    uint32_t all;
-
-    lock_take(&m->lock);
-    all = cloud_blocks(m->cloud);
-    for (uint32_t i = 0; i < all && found < 0; i++) {
-        struct cloud_name n = cloud_block(m->cloud, i).name;
-        if (n.x == name->x && n.y == name->y && n.z == name->z && n.submap == name->submap)
-            found = i;
-    }
-    lock_give(&m->lock);
-    return found;
 }
 
 void mirror_copy_free(struct mirror_copy *copy)

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ERRORS 8
-
 struct outbox {
     struct mirror *mirror;
     uint32_t epoch;
@@ -39,8 +37,6 @@ struct outbox {
     /* ring [ring_cap] of results whose acks are in that one; the newest of another's frames */
     struct frame_result **results, *newest;
     int result_first, result_n;
-    struct control_error errors[ERRORS];
-    int n_errors;
     struct dirty dirty;
     bool waits;      /* for a commit that changes the cloud right now, or perhaps does */
     uint64_t marked; /* every commit up to this revision is in the set */
@@ -207,14 +203,6 @@ void outbox_result(struct outbox *o, struct frame_result *result, bool sender)
     results_unref(old);
 }
 
-void outbox_error(struct outbox *o, const struct control_error *error)
-{
-    lock_take(&o->lock);
-    if (o->n_errors < ERRORS)
-        o->errors[o->n_errors++] = *error;
-    lock_give(&o->lock);
-}
-
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap)
 {
     lock_take(&o->lock);
@@ -301,9 +289,6 @@ static bool take_control(struct outbox *o, struct control_message *m)
     if (o->ready_due) {
         *m = (struct control_message){.op = CONTROL_READY, .ready = o->ready};
         o->ready_due = false;
-    } else if (o->n_errors) {
-        *m = (struct control_message){.op = CONTROL_ERROR, .error = o->errors[0]};
-        memmove(o->errors, o->errors + 1, (size_t)--o->n_errors * sizeof(o->errors[0]));
     } else if (o->ack_n && !(o->result_n && is_next_ack(o, o->results[o->result_first]))) {
         *m = (struct control_message){.op = CONTROL_ACK, .ack = o->acks[o->ack_first]};
         o->ack_first = (o->ack_first + 1) % o->ring_cap;

@@ -45,7 +45,7 @@ enum control_reason session_admit(struct session *s, size_t bytes)
 
 /* Under the lock, before the frame is counted: is the client told the result of the frame that is
  * used next? */
-static bool is_told(const struct session *s, const struct session_client *c)
+static bool is_told_result(const struct session *s, const struct session_client *c)
 {
     return c->started && c->result_every && s->kept.counts.used % c->result_every == 0;
 }
@@ -56,7 +56,7 @@ bool session_result_wanted(struct session *s)
 
     lock_take(&s->lock);
     for (int i = 0; i < s->n_clients && !wanted; i++)
-        wanted = is_told(s, s->clients[i]);
+        wanted = is_told_result(s, s->clients[i]);
     lock_give(&s->lock);
     return wanted;
 }
@@ -89,7 +89,7 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i]->serial == stream) {
             if (ack->status == CONTROL_USED && s->latest && s->latest->seq == ack->seq &&
-                is_told(s, s->clients[i]))
+                is_told_result(s, s->clients[i]))
                 outbox_result(s->clients[i]->outbox, s->latest, true);
             session_tell(s, s->clients[i], ack, now_us);
             w.cookies[w.n++] = s->clients[i]->cookie;
@@ -103,7 +103,8 @@ void session_answer(struct session *s, uint64_t stream, const struct control_ack
 }
 
 /* Under the lock: what clients have to be sent. */
-static void mark(struct session *s, const struct mirror_commit *commit, struct session_wakes *w)
+static void mark_clients(struct session *s, const struct mirror_commit *commit,
+                         struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i]->started && outbox_mark(s->clients[i]->outbox, commit->changed,
@@ -111,52 +112,41 @@ static void mark(struct session *s, const struct mirror_commit *commit, struct s
             w->cookies[w->n++] = s->clients[i]->cookie;
 }
 
-/* Under the lock: the map's counts as well. */
-static void publish(struct session *s, const struct gpu_result *result,
-                    const struct mirror_commit *commit, struct session_wakes *w)
-{
-    s->kept.keyframes_kept = result->n_keyframes;
-    s->kept.model_points = result->n_points;
-    s->kept.model_stable = result->n_stable;
-    mark(s, commit, w);
-}
-
 void session_publish_moved(struct session *s, const struct mirror_commit *commit)
 {
     struct session_wakes w = {.n = 0};
 
     lock_take(&s->lock);
-    mark(s, commit, &w);
+    mark_clients(s, commit, &w);
     lock_give(&s->lock);
     session_wake(s, &w);
 }
 
-void session_publish(struct session *s, int source, const struct gpu_result *result,
+/* Under the lock: of a frame, not of a closing round. */
+static void note_frame(struct session *s, int source, const struct gpu_result *result)
+{
+    views_told_note(&s->views[source], &result->views);
+    scale_told_note(&s->scale, result);
+    if (result->tracks.state == GPU_TRACKS_NONE)
+        return;
+    s->tracks = (enum api_tracks_state)result->tracks.state;
+    s->lost_frames += s->tracks == API_TRACKS_LOST;
+}
+
+void session_publish(struct session *s, int source, bool is_round, const struct gpu_result *result,
                      const struct mirror_commit *commit)
 {
     struct session_wakes w = {.n = 0};
 
     lock_take(&s->lock);
-    publish(s, result, commit, &w);
-    views_told_note(&s->views[source], &result->views);
-    scale_told_note(&s->scale, result);
-    if (result->tracks.state != GPU_TRACKS_NONE) {
-        s->tracks = (enum api_tracks_state)result->tracks.state;
-        s->lost_frames += s->tracks == API_TRACKS_LOST;
-    }
-    lock_give(&s->lock);
-    session_wake(s, &w);
-}
-
-void session_publish_round(struct session *s, int source, const struct gpu_result *result,
-                           const struct mirror_commit *commit)
-{
-    struct session_wakes w = {.n = 0};
-
-    lock_take(&s->lock);
-    publish(s, result, commit, &w);
+    s->kept.keyframes_kept = result->n_keyframes;
+    s->kept.model_points = result->n_points;
+    s->kept.model_stable = result->n_stable;
+    if (!is_round)
+        note_frame(s, source, result);
     s->views[source].last.n_keyframes = result->views.n_keyframes;
     s->views[source].last.n_refined = result->views.n_refined;
+    mark_clients(s, commit, &w);
     lock_give(&s->lock);
     session_wake(s, &w);
 }
@@ -169,7 +159,7 @@ void session_show(struct session *s, struct frame_result *result)
     results_unref(s->latest);
     s->latest = result;
     for (int i = 0; i < s->n_clients; i++)
-        if (s->clients[i]->role == CONTROL_VIEW && is_told(s, s->clients[i])) {
+        if (s->clients[i]->role == CONTROL_VIEW && is_told_result(s, s->clients[i])) {
             outbox_result(s->clients[i]->outbox, result, false);
             w.cookies[w.n++] = s->clients[i]->cookie;
         }

@@ -21,12 +21,10 @@ enum control_reason session_admit(struct session *s, size_t bytes);
 void session_answer(struct session *s, uint64_t stream, const struct control_ack *ack,
                     uint64_t received_us);
 
-/* A frame of a source was fused: its result, and what its commit changed in the mirror. */
-void session_publish(struct session *s, int source, const struct gpu_result *result,
+/* A frame of a source was fused, or a closing round computed, which shows nothing
+ * (daemon/work/closing.h): its result, and what its commit changed in the mirror. */
+void session_publish(struct session *s, int source, bool is_round, const struct gpu_result *result,
                      const struct mirror_commit *commit);
-/* The same of a closing round, which shows nothing (daemon/work/closing.h). */
-void session_publish_round(struct session *s, int source, const struct gpu_result *result,
-                           const struct mirror_commit *commit);
 /* Points lie elsewhere, and no frame was fused. */
 void session_publish_moved(struct session *s, const struct mirror_commit *commit);
 /* Is a client told the result of the frame that is used next? */

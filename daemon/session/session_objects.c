@@ -4,7 +4,7 @@
 #include "daemon/session/session_internal.h"
 
 /* Under the lock: what is news, and how many pictures are looked at, to all clients. */
-static void tell(struct session *s, uint64_t news, struct session_wakes *w)
+static void tell_all(struct session *s, uint64_t news, struct session_wakes *w)
 {
     for (int i = 0; i < s->n_clients; i++) {
         outbox_objects(s->clients[i]->outbox, s->instances->at, news, s->looking);
@@ -18,7 +18,7 @@ void session_look_begin(struct session *s)
 
     lock_take(&s->lock);
     s->looking++;
-    tell(s, 0, &w); /* nothing is due for it, so no client is woken */
+    tell_all(s, 0, &w); /* nothing is due for it, so no client is woken */
     lock_give(&s->lock);
 }
 
@@ -34,7 +34,7 @@ void session_look_end(struct session *s, const struct instances *now, uint64_t n
         *s->instances = *now;
         s->instances->n_skipped = skipped;
     }
-    tell(s, news, &w);
+    tell_all(s, news, &w);
     lock_give(&s->lock);
     session_wake(s, &w);
 }

@@ -151,7 +151,7 @@ static int get_pose(struct bytes_reader *r, struct session_pose *p)
     return ok & (p->source < API_SOURCES_MAX);
 }
 
-static int load(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
+static int load_poses(struct trajectory *t, struct bytes_reader *r, uint32_t n, struct err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct session_pose **piece = &t->pieces[i / PIECE];
@@ -177,7 +177,7 @@ int trajectory_load(struct trajectory *t, const uint8_t *buf, size_t len, struct
     if (t->n)
         rc = err_set(err, ERR_STATE, "poses are loaded into a new trajectory alone");
     else
-        rc = load(t, &r, n, err);
+        rc = load_poses(t, &r, n, err);
     lock_give(&t->lock);
     return rc;
 }

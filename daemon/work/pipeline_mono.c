@@ -118,14 +118,13 @@ static void finish_job(struct job *job, struct control_ack *ack)
     mirror_commit(session_mirror(s), r->submap, job->frame.changes, r->n_changes, &commit);
     metrics_observe(metrics, METRICS_COMMIT, clock_us() - start_us);
     metrics_add(metrics, METRICS_POINTS_LEFT_OUT, r->n_left_out + commit.n_left_out);
+    if (!job->closing_round && trajectory_append(session_trajectory(s), &pose, NULL))
+        LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
+    session_publish(s, item->source, job->closing_round, r, &commit);
     if (job->closing_round) {
-        session_publish_round(s, item->source, r, &commit);
         job->unfinished = r->views.n_refined < r->views.n_keyframes;
         return;
     }
-    if (trajectory_append(session_trajectory(s), &pose, NULL))
-        LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    session_publish(s, item->source, r, &commit);
     if (job->tie)
         tying_keep(job);
     if (job->look)

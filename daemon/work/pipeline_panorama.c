@@ -126,7 +126,7 @@ static void finish_job(struct job *job, struct control_ack *ack)
     job->unfinished = r->n_waiting > 0;
     if (!job->continues && trajectory_append(session_trajectory(s), &pose, NULL))
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
-    session_publish(s, item->source, &told, &commit);
+    session_publish(s, item->source, false, &told, &commit);
     ack->status = CONTROL_USED;
     if (r->paired == GPU_PAIRED_NONE && !job->continues)
         ack->reason = CONTROL_NO_MOTION;
