@@ -33,17 +33,16 @@
     X(CORE, NONE)             \
     X(JOURNAL, NONE)          \
     X(JPEG_CUDA, NONE)        \
+    X(LATER, NONE)            \
     X(METER, NONE)            \
     X(OBJECTS, NONE)          \
     X(PICTURES, NONE)         \
     X(QUEUE, NONE)            \
-    X(RECOGNISING, NONE)      \
     X(RECOVERY, NONE)         \
     X(REGISTRY, NONE)         \
     X(RESULTS, NONE)          \
     X(START_WATCH, NONE)      \
     X(SUSPECT, NONE)          \
-    X(TASKS, NONE)            \
     X(TENANT, NONE)           \
     X(TENANTS, NONE)          \
     X(TICKET, NONE)           \
@@ -51,7 +50,6 @@
     X(TLS, NONE)              \
     X(TLS_GNUTLS, NONE)       \
     X(TRAJECTORY, NONE)       \
-    X(TYING, NONE)            \
     X(WORKER, NONE)           \
     X(WS_SLOTS, NONE)
 

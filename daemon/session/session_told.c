@@ -78,13 +78,13 @@ void session_tell_place(struct session *s, uint32_t submap, struct session_wakes
     }
 }
 
-static uint64_t all_of(const struct instances *s)
+static uint64_t all_of(const struct tracked_objects *s)
 {
-    return s->n == INSTANCES_MAX ? UINT64_MAX : (1ull << s->n) - 1;
+    return s->n == TRACKED_OBJECTS_MAX ? UINT64_MAX : (1ull << s->n) - 1;
 }
 
 void session_tell_objects(const struct session *s, struct session_client *c)
 {
-    if (s->instances)
-        outbox_objects(c->outbox, s->instances->at, all_of(s->instances), s->looking);
+    if (s->tracked)
+        outbox_objects(c->outbox, s->tracked->at, all_of(s->tracked), s->searching);
 }

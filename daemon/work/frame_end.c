@@ -5,7 +5,7 @@
 #include "daemon/session/session_info.h"
 #include "daemon/session/session_sources.h"
 #include "daemon/work/closing.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/loop_closure.h"
 
 void frame_end_settle(struct session *s)
 {
@@ -14,7 +14,7 @@ void frame_end_settle(struct session *s)
         return;
     }
     if (session_waits_for_bundle(s)) { /* so does its end */
-        tying_bundle(s);
+        loop_closure_bundle(s);
         return;
     }
     if (!session_settle(s))

@@ -6,7 +6,7 @@
 #include "daemon/work/closing.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"
-#include "daemon/work/recognising.h"
+#include "daemon/work/object_search.h"
 #include "daemon/work/worker_make.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static void set_working(struct worker *w, struct session_work *k)
  * unused anyway. */
 static bool is_held_back(const struct worker *w, struct session *s)
 {
-    return !session_hurried(s) && !atomic_load(&w->lost) && recognising_holds(s);
+    return !session_hurried(s) && !atomic_load(&w->lost) && object_search_holds(s);
 }
 
 /* The session may have its next turn; a picture of its queue may be free again. */
