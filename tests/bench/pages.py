@@ -47,9 +47,9 @@ def made(some):
     return ['', '; '.join(f'commit {commit}, `{how}`' for commit, how in where) + '.'] if where else []
 
 
-def cell(table, name, unit=None, digits=3):
+def cell(table, name, unit=None):
     row = table.get(name)
-    return results.text(results.number(row, unit), digits) if row and row['value'] else ''
+    return results.text(results.number(row, unit)) if row and row['value'] else ''
 
 
 # ---------------------------------------------------------------- quality.tsv
@@ -63,9 +63,9 @@ def of(table, kind):
 
 
 def table_paths():
-    """Where a session without poses says that the camera was, for README."""
+    """ATE after the best similarity of a session without poses, and of what needs no pictures, for README."""
     q = rows('quality')
-    head = ['walk', 'off (after the best similarity), cm', 'its scale', 'standing still, cm', 'motion that never changes, cm']
+    head = ['sequence', 'path off by, cm', 'truth over its length', 'standing still, cm', 'motion that never changes, cm']
     return grid(head, [[name, cell(q, f'path.{name}.ate_sim3', 'cm'), cell(q, f'path.{name}.scale'),
                         cell(q, f'path.{name}.still.ate', 'cm'), cell(q, f'path.{name}.constant.ate', 'cm')]
                        for name in sequences(q, 'path')]) + made(of(q, 'path'))
@@ -89,7 +89,7 @@ def table_clouds():
         head += [f'{way}: F 3 cm', 'F 5 cm', 'walls, mm']
     body = []
     for name in sequences(q, 'cloud'):
-        line = [name] + [cell(q, f'cloud.{name}.session.{key}', digits=digits) for key, digits in (('points', 9), ('complete', 2), ('accurate', 2))]
+        line = [name] + [cell(q, f'cloud.{name}.session.{key}') for key in ('points', 'complete', 'accurate')]
         for way in ('session', 'average', 'tsdf'):
             line += [cell(q, f'cloud.{name}.{way}.{key}', unit) for key, unit in (('f3', None), ('f5', None), ('wall', 'mm'))]
         body.append(line)
@@ -98,9 +98,9 @@ def table_clouds():
 
 def table_depth():
     q = rows('quality')
-    head = ['sequence', 'frames', 'AbsRel', 'own scale removed']
-    return grid(head, [[name, cell(q, f'depth.{name}.frames', digits=9), cell(q, f'depth.{name}.abs_rel'), cell(q, f'depth.{name}.abs_rel_scaled')]
-                       for name in sequences(q, 'depth')]) + made(of(q, 'depth'))
+    keys = ('frames', 'abs_rel', 'abs_rel_scaled', 'delta1_scaled', 'scale', 'constant')
+    head = ['sequence', 'frames', 'AbsRel', 'own scale removed', 'δ < 1.25', 'truth over answer', "AbsRel of the frame's median"]
+    return grid(head, [[name] + [cell(q, f'depth.{name}.{key}') for key in keys] for name in sequences(q, 'depth')]) + made(of(q, 'depth'))
 
 
 def table_quality_gate():

@@ -1,4 +1,4 @@
-"""Tables of tests/bench/quality: FOLDER NAME... - reads FOLDER/NAME.json, NAME.depth.json and NAME.path.json.
+"""figures.py FOLDER NAME... - figures of the reports that tests/bench/quality made: FOLDER/NAME.json, NAME.depth.json, NAME.path.json
 
 Prints the tables of pages (pages.py) of these figures; with ACCEPT=1 they also go to tests/bench/quality.tsv.
 """
