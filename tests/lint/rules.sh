@@ -409,6 +409,11 @@ rule_man() {
     done
 }
 
+# Links, anchors, sections, paths and equations that pages and comments name are there; docs/API.md is what the contract says.
+rule_pages() {
+    "${PYTHON:-python3}" "$LINT_HOME/pages.py"
+}
+
 # Metrics in the program and in docs/OPERATIONS.md are the same.
 rule_metrics() {
     local page=docs/OPERATIONS.md name place
@@ -446,10 +451,10 @@ rule_events() {
 }
 
 # Figures of pages are those of committed results, and pages that are held to it have no others.
-rule_pages() {
+rule_figures() {
     "${PYTHON:-python3}" "$LINT_HOME/../bench/pages.py" --check
 }
 
 # shellcheck disable=SC2034
 RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
-       line_length format words riddles layout shell python man metrics events pages"
+       line_length format words riddles layout shell python man pages metrics events figures"
