@@ -37,7 +37,8 @@ def depth(name, d):
 
 def cloud(name, scene):
     yield f'cloud.{name}.frames', 'frames', scene['frames']
-    yield f'cloud.{name}.abs_rel', 'share', scene['depth']['abs_rel']
+    if fused := scene.get('depth_fused') or scene['depth']:
+        yield f'cloud.{name}.abs_rel', 'share', fused['abs_rel']
     for way, row in ((w, scene['rows'][w]) for w in ('session', 'average', 'tsdf')):
         if not row:
             continue
