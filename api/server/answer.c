@@ -65,6 +65,31 @@ void answer_empty(struct http_request *r, int status)
     answer_done(r, status, NULL, 0);
 }
 
+void answer_refusal(struct http_request *r, const struct err *err, int retry_s)
+{
+    if (err->code == ERR_BUSY)
+        answer_header(r, "Retry-After", "%d", retry_s);
+    answer_problem_err(r, err);
+}
+
+/* What a request holds in place of a connection where its answer was there first. */
+static char left;
+
+void answer_hold(struct http_request *r, void *connection)
+{
+    if (atomic_exchange(&r->held, connection) == &left)
+        r->resume(connection);
+}
+
+void answer_left(struct http_request *r)
+{
+    void (*resume)(void *connection) = r->resume;
+    void *connection = atomic_exchange(&r->held, &left);
+
+    if (connection)
+        resume(connection);
+}
+
 static bool has_header(const struct http_answer *a, const char *name)
 {
     for (int i = 0; i < a->n_headers; i++)

@@ -2,7 +2,7 @@
  * ws.c - the stream edge: its threads (ws_service.c), their start and end
  *
  * A connection stays with the thread that had the fewest when it came. Unmasking a frame and
- * encoding its blocks cost the better part of a millisecond (tests/bench/bench_daemon_edge.c), so
+ * encoding its blocks cost the better part of a millisecond, so
  * one thread does not carry a host full of sessions. The first accepts and hands each connection
  * over. Other threads only ever ring a service's bell. What messages mean is decided in ws_peer.c,
  * what bytes mean in ws_conn.c.

@@ -450,6 +450,11 @@ rule_events() {
     done < <(grep -noE '`[0-9a-f]{32}`' "$page")
 }
 
+# Figures of pages are those of committed results, and pages that are held to it have no others.
+rule_figures() {
+    "${PYTHON:-python3}" "$LINT_HOME/../bench/pages.py" --check
+}
+
 # shellcheck disable=SC2034
 RULES="arrows fences rooms circles symbols headers_c headers_cxx exit cuda_checked cuda_launch cuda_bounds ifdef macro_return file_length function_length
-       line_length format words riddles layout shell python man pages metrics events"
+       line_length format words riddles layout shell python man pages metrics events figures"

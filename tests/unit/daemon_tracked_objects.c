@@ -6,44 +6,44 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/session/things_due.h"
+#include "daemon/session/tracked_objects_due.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct instances now;
-static struct instances_sight sights[8];
-static struct instances_look look;
+static struct tracked_objects now;
+static struct tracked_objects_detection sights[8];
+static struct tracked_objects_search look;
 static struct vec3 gone[4]; /* places that the picture shows to be empty */
 static int n_gone;
 
-static enum instances_view view(void *ctx, const char *object, const struct rigid *T_wo)
+static enum tracked_objects_visibility view(void *ctx, const char *object, const struct rigid *T_wo)
 {
     (void)ctx;
     assert_true(object[0]);
     for (int i = 0; i < n_gone; i++)
         if (vec3_norm2(vec3_sub(gone[i], vec3_make(T_wo->t[0], T_wo->t[1], T_wo->t[2]))) < 1e-6f)
-            return INSTANCES_GONE;
-    return INSTANCES_UNSEEN;
+            return TRACKED_OBJECTS_GONE;
+    return TRACKED_OBJECTS_UNSEEN;
 }
 
 static void begin(void)
 {
     memset(&now, 0, sizeof(now));
-    look = (struct instances_look){.at = sights, .view = view};
+    look = (struct tracked_objects_search){.at = sights, .view = view};
     n_gone = 0;
 }
 
 static void see(const char *object, float x, float y)
 {
-    struct instances_sight *s = &sights[look.n++];
+    struct tracked_objects_detection *s = &sights[look.n++];
 
-    *s = (struct instances_sight){.object = object,
-                                  .class_name = "thing",
-                                  .box = {-0.05f, -0.05f, 0, 0.05f, 0.05f, 0.1f},
-                                  .T_wo = rigid_identity(),
-                                  .score = 0.9f,
-                                  .support = 0.5f};
+    *s = (struct tracked_objects_detection){.object = object,
+                                            .class_name = "thing",
+                                            .box = {-0.05f, -0.05f, 0, 0.05f, 0.05f, 0.1f},
+                                            .T_wo = rigid_identity(),
+                                            .score = 0.9f,
+                                            .support = 0.5f};
     s->T_wo.t[0] = x;
     s->T_wo.t[1] = y;
 }
@@ -60,7 +60,7 @@ static uint64_t next(void)
 
     look.seq++;
     look.revision += 10;
-    news = instances_update(&now, &look);
+    news = tracked_objects_update(&now, &look);
     look.n = n_gone = 0;
     return news;
 }
@@ -171,18 +171,18 @@ static void what_is_gone_twice_is_lost(void **state)
  * new is left out. Its history is a ring. */
 static void there_are_bounds(void **state)
 {
-    struct control_object *list = calloc(INSTANCES_HISTORY, sizeof(*list));
+    struct control_object *list = calloc(TRACKED_OBJECTS_HISTORY, sizeof(*list));
 
     (void)state;
     assert_non_null(list);
     begin();
-    for (int i = 0; i < INSTANCES_MAX; i++) {
+    for (int i = 0; i < TRACKED_OBJECTS_MAX; i++) {
         see("mug", (float)i, 0);
         next();
     }
     see("mug", 100, 0);
     assert_true(next() == 0);
-    assert_int_equal(now.n, INSTANCES_MAX);
+    assert_int_equal(now.n, TRACKED_OBJECTS_MAX);
     for (int k = 0; k < 4; k++) {
         empty(k < 2 ? 7 : 5, 0);
         next();
@@ -197,18 +197,18 @@ static void there_are_bounds(void **state)
         look.at = sights;
         next();
     }
-    assert_true(now.n_history > INSTANCES_HISTORY);
-    assert_int_equal(instances_history(&now, list), INSTANCES_HISTORY);
-    for (int i = 1; i < INSTANCES_HISTORY; i++)
+    assert_true(now.n_history > TRACKED_OBJECTS_HISTORY);
+    assert_int_equal(tracked_objects_history(&now, list), TRACKED_OBJECTS_HISTORY);
+    for (int i = 1; i < TRACKED_OBJECTS_HISTORY; i++)
         assert_true(list[i].seq > list[i - 1].seq);
-    assert_int_equal(list[INSTANCES_HISTORY - 1].seq, look.seq);
+    assert_int_equal(list[TRACKED_OBJECTS_HISTORY - 1].seq, look.seq);
     free(list);
 }
 
 /* A client that reads late is told of each thing once, as it is then, six in a message. */
 static void a_late_client_is_told_once(void **state)
 {
-    struct things_due due = {0};
+    struct tracked_objects_due due = {0};
     struct control_objects m;
     uint64_t news;
 
@@ -218,26 +218,26 @@ static void a_late_client_is_told_once(void **state)
         see("mug", (float)i, 0);
     news = next();
     assert_true(news == 0xff);
-    assert_false(things_due_next(&due, &m));
-    assert_true(things_due_note(&due, now.at, news));
+    assert_false(tracked_objects_due_next(&due, &m));
+    assert_true(tracked_objects_due_note(&due, now.at, news));
     see("mug", 3.02f, 0);
-    assert_true(things_due_note(&due, now.at, next()));
-    assert_true(things_due_next(&due, &m));
+    assert_true(tracked_objects_due_note(&due, now.at, next()));
+    assert_true(tracked_objects_due_next(&due, &m));
     assert_int_equal(m.n, CONTROL_OBJECTS_MAX);
     assert_int_equal(m.at[3].id, 4);
     assert_int_equal(m.at[3].state, CONTROL_OBJECT_SEEN);
     assert_float_equal(m.at[3].pose[4], 3.02f, 1e-6f);
-    assert_true(things_due_next(&due, &m));
+    assert_true(tracked_objects_due_next(&due, &m));
     assert_int_equal(m.n, 2);
     assert_int_equal(m.at[1].id, 8);
-    assert_false(things_due_next(&due, &m));
-    things_due_free(&due);
+    assert_false(tracked_objects_due_next(&due, &m));
+    tracked_objects_due_free(&due);
 }
 
 /* Bytes and back is the same to the bit; each cut and many damages are refused or harmless. */
 static void bytes_of_things(void **state)
 {
-    struct instances *back = malloc(sizeof(*back));
+    struct tracked_objects *back = malloc(sizeof(*back));
     struct bytes_writer w;
     struct bytes_reader r;
     struct err err;
@@ -252,17 +252,17 @@ static void bytes_of_things(void **state)
         empty((float)(i % 6), 0);
         next();
     }
-    now.n_looks = 300;
+    now.n_searched = 300;
     now.n_skipped = 4;
-    n = instances_bytes(&now);
+    n = tracked_objects_bytes(&now);
     buf = malloc(n);
     other = malloc(n);
     assert_true(back && buf && other);
     w = bytes_writer(buf, n);
-    instances_put(&w, &now);
+    tracked_objects_put(&w, &now);
     assert_true(!w.bad && w.at == n);
     r = bytes_reader(buf, n);
-    assert_int_equal(instances_get(back, &r, &err), 0);
+    assert_int_equal(tracked_objects_get(back, &r, &err), 0);
     assert_memory_equal(back, &now, sizeof(now));
     for (size_t k = 0; k < 400; k++) {
         size_t len = k % 2 ? n : k * n / 400;
@@ -270,11 +270,11 @@ static void bytes_of_things(void **state)
         memcpy(other, buf, n);
         other[k * 7919 % n] ^= (uint8_t)(1 << k % 8);
         r = bytes_reader(other, len);
-        if (instances_get(back, &r, &err)) {
+        if (tracked_objects_get(back, &r, &err)) {
             assert_true(err.text[0] && back->n == 0 && back->n_history == 0);
             refused++;
         } else {
-            assert_true(back->n <= INSTANCES_MAX);
+            assert_true(back->n <= TRACKED_OBJECTS_MAX);
         }
     }
     assert_true(refused >= 200);

@@ -1,4 +1,4 @@
-#include "daemon/work/tying_internal.h"
+#include "daemon/work/loop_closure_internal.h"
 
 #include "daemon/log.h"
 #include "gpu/tie/small.h"
@@ -8,11 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define NICE 10
 /* A keyframe is one that moved or turned so far from the world's last one. The first few of a world
  * come sooner: a world has to be tied before it can be seen. */
 #define APART_M 0.1f
@@ -34,6 +30,18 @@
 /* Clients are told of a world again that moved by more. */
 #define MOVED_M 0.002f
 #define MOVED_RAD 0.001f
+
+/* Are its worlds tied? */
+static bool has_ties(const struct session_options *o)
+{
+    return o->kind == SESSION_MONO && o->ties == SESSION_TIES_ON &&
+           o->pose_source == SESSION_POSE_DEVICE;
+}
+
+static bool keeps_keyframes(const struct session_options *o)
+{
+    return has_ties(o) || (o->kind == SESSION_MONO && o->bundle == SESSION_BUNDLE_ON);
+}
 
 /* ------------------------------------------------------------------------- keyframes */
 
@@ -67,21 +75,17 @@ static const struct rigid *pose_of(struct rigid *room, const struct job *job)
     return room;
 }
 
-bool tying_wants(struct job *job)
+bool loop_closure_wants(struct job *job)
 {
-    struct tying_part *p = session_work(job->session)->tying;
-    const struct tying_world *w;
+    struct loop_closure *p = session_work(job->session)->loops;
+    const struct loop_closure_world *w;
     const struct rigid *T;
     struct rigid room;
-    uint32_t n_seen;
     float far = 1;
 
     if (!p || job->item->submap >= API_SUBMAPS_MAX)
         return false;
-    pthread_mutex_lock(&p->lock);
-    n_seen = p->n_seen;
-    pthread_mutex_unlock(&p->lock);
-    if (p->n - n_seen >= TYING_WAITING || is_mapped(job))
+    if (p->n - atomic_load(&p->n_seen) >= LOOP_CLOSURE_WAITING || is_mapped(job))
         return false;
     w = &p->worlds[job->item->submap];
     if (p->n >= (w->n < FEW ? TIES_KEYFRAMES : TIES_KEYFRAMES - FOR_FEW))
@@ -99,7 +103,7 @@ bool tying_wants(struct job *job)
 }
 
 /* Room for a keyframe's grey picture and depth. */
-static bool make_room(struct tying_waiting *w, size_t pixels)
+static bool make_room(struct loop_closure_waiting *w, size_t pixels)
 {
     if (!w->grey)
         w->grey = malloc(DESCRIBE_PIXELS);
@@ -111,11 +115,11 @@ static bool make_room(struct tying_waiting *w, size_t pixels)
     return w->grey && w->depth;
 }
 
-void tying_keep(struct job *job)
+void loop_closure_keep(struct job *job)
 {
-    struct tying_part *p = session_work(job->session)->tying;
-    struct tying_waiting *k = &p->waiting[p->n % TYING_WAITING];
-    struct tying_world *w = &p->worlds[job->item->submap];
+    struct loop_closure *p = session_work(job->session)->loops;
+    struct loop_closure_waiting *k = &p->waiting[p->n % LOOP_CLOSURE_WAITING];
+    struct loop_closure_world *w = &p->worlds[job->item->submap];
     struct describe_picture *picture = &k->picture;
 
     *picture = (struct describe_picture){
@@ -132,17 +136,15 @@ void tying_keep(struct job *job)
     k->T_wc = job->frame.result.T_wc;
     w->last = k->T_wc;
     w->n++;
-    pthread_mutex_lock(&p->lock);
-    p->n_kept = ++p->n;
-    pthread_mutex_unlock(&p->lock);
-    tying_kick(p);
+    atomic_store(&p->n_kept, ++p->n);
+    later_kick(p->task);
 }
 
 /* ------------------------------------------------------------------------- ties */
 
 /* A world that begins with a jump or a cut lies where its poses have it: near that which it jumped
  * from, or as its path goes on. */
-static bool claim(struct tying_part *p, const struct tying_waiting *k)
+static bool claim(struct loop_closure *p, const struct loop_closure_waiting *k)
 {
     int64_t parent = p->worlds[k->world].claimed ? -1 : session_world_before(p->session, k->world);
     double length = (double)session_setup(p->session)->options.submap_m;
@@ -171,7 +173,7 @@ static bool moved(const struct api_submap *at, const struct rigid *T)
 }
 
 /* Worlds that lie elsewhere now, or somewhere at last. */
-static void place_all(struct tying_part *p, int n)
+static void place_all(struct loop_closure *p, int n)
 {
     struct places places = {.told = {false}};
     struct err err = {0};
@@ -204,7 +206,9 @@ static void place_all(struct tying_part *p, int n)
         session_tell_places(p->session, &places);
 }
 
-int tying_find_places(struct tying_part *p, bool all_fixed)
+/* p->places and p->list: where worlds lie so far; those that ties placed are fixed if all_fixed.
+ * Returns how many there are. */
+static int find_places(struct loop_closure *p, bool all_fixed)
 {
     int n = session_submaps(p->session, p->list);
 
@@ -225,9 +229,9 @@ int tying_find_places(struct tying_part *p, bool all_fixed)
     return n;
 }
 
-static void solve(struct tying_part *p)
+static void solve(struct loop_closure *p)
 {
-    int n = tying_find_places(p, false);
+    int n = find_places(p, false);
     struct err err = {0};
 
     if (ties_solve(p->ties, p->places, &err))
@@ -248,7 +252,7 @@ static uint32_t root_of(struct session *s, uint32_t world)
 
 /* Do poses say how the camera moved since the keyframe that was judged last? Poses that seem to
  * jump are judged as well: those of a wrong unit always do. */
-static void judge(struct tying_part *p, const struct ties_keyframe *k)
+static void judge(struct loop_closure *p, const struct ties_keyframe *k)
 {
     const struct ties_keyframe *last = p->n_described ? ties_room(p->ties, p->judged) : NULL;
 
@@ -272,10 +276,13 @@ static void judge(struct tying_part *p, const struct ties_keyframe *k)
            (unsigned)p->votes.of[CONVENTION_GIVEN]);
 }
 
+_Static_assert(sizeof(struct describe_room) <= LATER_ROOM_BYTES, "a slice has room to describe");
+
 /* Describes the keyframe that came first, and compares it. Returns whether there was memory. */
-static bool next(struct tying *t, struct tying_part *p)
+static bool describe_next(struct loop_closure *p, struct describe_room *room)
 {
-    const struct tying_waiting *w = &p->waiting[p->n_seen % TYING_WAITING];
+    const struct loop_closure_waiting *w =
+        &p->waiting[atomic_load(&p->n_seen) % LOOP_CLOSURE_WAITING];
     struct ties_keyframe *k = ties_room(p->ties, p->n_described);
     bool more;
 
@@ -283,8 +290,8 @@ static bool next(struct tying *t, struct tying_part *p)
         return false;
     k->world = w->world;
     k->T_wc = w->T_wc;
-    describe_picture(&k->seen, &t->room, &w->picture);
-    if (!tying_ties(&session_setup(p->session)->options))
+    describe_picture(&k->seen, room, &w->picture);
+    if (!has_ties(&session_setup(p->session)->options))
         return true;
     judge(p, k);
     more = claim(p, w);
@@ -294,146 +301,158 @@ static bool next(struct tying *t, struct tying_part *p)
     return true;
 }
 
-static void serve(void *ctx, int thread, struct turn_entry *e)
+/* ------------------------------------------------------------------------- the bundle */
+
+bool loop_closure_is_to_bundle(struct session *s)
 {
-    struct tying *t = ctx;
-    struct tying_part *p = e ? CONTAINER_OF(e, struct tying_part, turn) : NULL;
-    struct session *s;
-    uint32_t n;
+    const struct session_work *k = session_work(s);
 
-    (void)thread;
-    if (!p)
-        return;
-    /* On Linux a thread has a niceness of its own. */
-    (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-    s = p->session;
-    pthread_mutex_lock(&p->lock);
-    n = p->n_kept - p->n_seen;
-    pthread_mutex_unlock(&p->lock);
-    if (n == 0 && !session_dead(s)) {
-        n += tying_step_bundle(p);
-    } else if (!session_dead(s)) {
-        bool described = next(t, p);
+    return k->loops && (k->kept.bundle == STORE_BUNDLING ||
+                        (session_setup(s)->options.bundle == SESSION_BUNDLE_ON &&
+                         k->kept.bundle != STORE_BUNDLED));
+}
 
-        pthread_mutex_lock(&p->lock);
-        p->n_seen++;
-        p->n_described += described;
-        n += p->bundle;
-        pthread_mutex_unlock(&p->lock);
-        n--;
+bool loop_closure_bundle(struct session *s)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (!p || atomic_load(&p->n_kept) == 0) {
+        session_set_bundle(s, false);
+        return false;
     }
-    if (turn_done(t->pool.turns, e, n && !session_dead(s)))
-        session_unref(s);
+    if (!atomic_exchange(&p->bundle, true)) {
+        session_tell_bundle(s, &(struct api_bundle){.state = API_BUNDLE_RUNNING});
+        later_kick(p->task);
+    }
+    return true;
+}
+
+void loop_closure_give_up(struct session *s)
+{
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (p)
+        atomic_store(&p->bundle, false);
+    session_set_bundle(s, false);
+}
+
+/* One step of the bundle. Returns whether there are more. */
+static bool step_bundle(struct loop_closure *p)
+{
+    struct err err = {0};
+
+    if (!p->bundling) {
+        find_places(p, true);
+        if (bundling_new(&p->bundling, p->session, p->ties, p->n_described, p->places, &err)) {
+            LOG_AT(LOG_WARNING, "session %s: %s", session_id(p->session), err.text);
+            session_tell_bundle(p->session, &(struct api_bundle){.state = API_BUNDLE_FAILED});
+            return false;
+        }
+    }
+    if (bundling_step(p->bundling))
+        return true;
+    bundling_free(&p->bundling);
+    return false;
+}
+
+/* ------------------------------------------------------------------------- slices */
+
+/* A keyframe or, where all are described, a step of the bundle that was asked for. */
+static bool run_slice(void *session, void *room)
+{
+    struct session *s = session;
+    struct loop_closure *p = session_work(s)->loops;
+
+    if (session_dead(s))
+        return false;
+    if (atomic_load(&p->n_kept) != atomic_load(&p->n_seen)) {
+        atomic_fetch_add(&p->n_described, describe_next(p, room));
+        atomic_fetch_add(&p->n_seen, 1);
+        return atomic_load(&p->bundle) || atomic_load(&p->n_kept) != atomic_load(&p->n_seen);
+    }
+    if (!atomic_load(&p->bundle) || step_bundle(p))
+        return atomic_load(&p->bundle);
+    atomic_store(&p->bundle, false);
+    session_set_bundle(s, false);
+    session_work(s)->ops->settle(s); /* the bundle may be all that it waited for */
+    return false;
 }
 
 /* ------------------------------------------------------------------------- lives */
 
-int tying_start(struct tying **tying, void (*ended)(struct session *s), struct err *err)
-{
-    struct tying *t = calloc(1, sizeof(*t));
-    int rc;
-
-    *tying = t;
-    if (!t)
-        return err_set(err, ERR_MEMORY, "no memory to tie worlds");
-    t->ended = ended;
-    rc = turn_pool_start(&t->pool, 1, "ties", serve, t, err);
-    if (rc)
-        tying_free(tying);
-    return rc;
-}
-
-void tying_stop(struct tying *t)
-{
-    struct turn_entry *e;
-
-    turn_pool_stop(&t->pool);
-    while (t->pool.turns && (e = turn_drop(t->pool.turns)))
-        session_unref(CONTAINER_OF(e, struct tying_part, turn)->session);
-}
-
-void tying_free(struct tying **tying)
-{
-    struct tying *t = *tying;
-
-    if (!t)
-        return;
-    tying_stop(t);
-    turn_pool_free(&t->pool);
-    free(t);
-    *tying = NULL;
-}
-
-size_t tying_bytes(const struct session_options *o)
+size_t loop_closure_bytes(const struct session_options *o)
 {
     size_t pixels = (size_t)o->net_w * (size_t)o->net_h;
 
-    if (!tying_keeps(o))
+    if (!keeps_keyframes(o))
         return 0;
-    return ties_bytes() + sizeof(struct tying_part) +
-           TYING_WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
+    return ties_bytes() + sizeof(struct loop_closure) +
+           LOOP_CLOSURE_WAITING * (DESCRIBE_PIXELS + pixels * sizeof(float));
 }
 
-int tying_adopt(struct tying *t, struct session *s, struct tying_part **part, struct err *err)
+int loop_closure_adopt(struct later *later, struct session *s, struct loop_closure **part,
+                       struct err *err)
 {
-    struct tying_part *p;
+    static const struct later_kind kind = {"ties", run_slice, .hold = session_work_hold,
+                                           .let_go = session_work_let_go};
+    struct loop_closure *p;
     int rc;
 
     *part = NULL;
-    if (!t || !tying_keeps(&session_setup(s)->options))
+    if (!later || !keeps_keyframes(&session_setup(s)->options))
         return 0;
-    p = calloc(1, sizeof(*p));
-    rc = p ? ties_new(&p->ties, err) : err_set(err, ERR_MEMORY, "no memory for a session's ties");
-    if (rc) {
-        free(p);
-        return rc;
-    }
+    *part = p = calloc(1, sizeof(*p));
+    if (!p)
+        return err_set(err, ERR_MEMORY, "no memory for a session's ties");
     p->session = s;
-    p->tying = t;
-    pthread_mutex_init(&p->lock, NULL);
-    *part = p;
-    return 0;
+    rc = ties_new(&p->ties, err);
+    if (rc == 0)
+        rc = later_new(later, &p->task, &kind, s, NULL, err);
+    if (rc)
+        loop_closure_disown(part);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------- as bytes */
 
-size_t tying_state_bytes(struct session *s)
+size_t loop_closure_state_bytes(struct session *s)
 {
-    struct tying_part *p = session_work(s)->tying;
+    struct loop_closure *p = session_work(s)->loops;
 
     if (!p)
         return 0;
-    pthread_mutex_lock(&p->lock);
-    p->n_saved = p->n_described;
-    pthread_mutex_unlock(&p->lock);
+    p->n_saved = atomic_load(&p->n_described);
     return p->n_saved ? SECTION_HEAD_BYTES + SECTION_ALIGN + ties_state_bytes(p->n_saved) : 0;
 }
 
-int tying_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
+int loop_closure_save(struct session *s, uint8_t *buf, size_t cap, size_t *len, struct err *err)
 {
-    struct tying_part *p = session_work(s)->tying;
+    struct loop_closure *p = session_work(s)->loops;
 
     *len = 0;
     return p && p->n_saved ? ties_save(p->ties, p->n_saved, buf, cap, len, err) : 0;
 }
 
 /* Keyframes of each world, and whether it has to be claimed, follow from what was kept. */
-static void count_again(struct tying_part *p, uint32_t n)
+static void count_again(struct loop_closure *p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ties_keyframe *k = ties_room(p->ties, i);
-        struct tying_world *w = &p->worlds[k->world];
+        struct loop_closure_world *w = &p->worlds[k->world];
 
         w->last = k->T_wc;
         w->n++;
         w->claimed = w->mine = true;
     }
-    p->n = p->n_kept = p->n_seen = p->n_described = n;
+    p->n = n;
+    atomic_store(&p->n_kept, n);
+    atomic_store(&p->n_seen, n);
+    atomic_store(&p->n_described, n);
 }
 
-int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
+int loop_closure_load(struct session *s, const uint8_t *buf, size_t len, struct err *err)
 {
-    struct tying_part *p = session_work(s)->tying;
+    struct loop_closure *p = session_work(s)->loops;
     uint32_t n;
     int rc;
 
@@ -445,24 +464,19 @@ int tying_load(struct session *s, const uint8_t *buf, size_t len, struct err *er
     return rc;
 }
 
-void tying_disown(struct tying_part **part)
+void loop_closure_disown(struct loop_closure **part)
 {
-    struct tying_part *p = *part;
+    struct loop_closure *p = *part;
 
     if (!p)
         return;
-    for (int i = 0; i < TYING_WAITING; i++) {
+    for (int i = 0; i < LOOP_CLOSURE_WAITING; i++) {
         free(p->waiting[i].grey);
         free(p->waiting[i].depth);
     }
+    later_free(&p->task);
     bundling_free(&p->bundling);
     ties_free(&p->ties);
-    pthread_mutex_destroy(&p->lock);
     free(p);
     *part = NULL;
-}
-
-uint64_t tying_alive_us(const struct tying *t)
-{
-    return turn_pool_alive_us(&t->pool);
 }

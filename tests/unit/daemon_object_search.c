@@ -5,6 +5,7 @@
  */
 #include "tests/support/store_rig.h"
 
+#include "daemon/work/object_search.h"
 #include "proto/geom/pose.h"
 #include "tests/support/shape_case.h"
 
@@ -186,6 +187,39 @@ static void names_that_are_unknown_are_refused(void **state)
     rig_close(&rig);
 }
 
+/* What its objects add to a session's memory. */
+static uint64_t charged(struct session_options o)
+{
+    struct session_info with, without;
+    struct err err = {0};
+    int retry;
+
+    if (core_ops.session_create(rig.core, &o, "", &with, &retry, &err))
+        fail_msg("%s: %s", err.where, err.text);
+    o.objects[0] = '\0';
+    assert_int_equal(core_ops.session_create(rig.core, &o, "", &without, &retry, &err), 0);
+    return with.memory_bytes - without.memory_bytes;
+}
+
+/* A network whose shape the first picture decides is counted as one of its usual size. */
+static void an_unknown_size_is_not_charged_twice(void **state)
+{
+    struct session_options o = asked("tortoise", 2);
+    uint64_t known_bytes;
+
+    (void)state;
+    open_real(1000);
+    enrol();
+    o.depth_source = SESSION_DEPTH_SOURCE_NETWORK;
+    o.has_camera = false;
+    o.net_w = 416;
+    o.net_h = 128;
+    known_bytes = charged(o);
+    o.net_w = o.net_h = 0;
+    assert_int_equal(charged(o), known_bytes);
+    rig_close(&rig);
+}
+
 /* Feeds pictures [first, end). */
 static void feed_pictures(int first, int end)
 {
@@ -267,7 +301,7 @@ static void a_live_session_waits_for_none(void **state)
     }
     print_message("# %d looks, %d skipped\n", (int)all.looks, (int)all.skipped);
     assert_int_equal(all.looks + all.skipped, PICTURES);
-    assert_true(all.looks >= RECOGNISING_WAITING);
+    assert_true(all.looks >= OBJECT_SEARCH_WAITING);
     rig_disconnect(&client);
     rig_close(&rig);
 }
@@ -338,6 +372,8 @@ int main(void)
                                         remove_folder),
         cmocka_unit_test_setup_teardown(one_with_checkpoints_as_well, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(names_that_are_unknown_are_refused, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(an_unknown_size_is_not_charged_twice, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(a_thing_is_found_and_lost, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_live_session_waits_for_none, make_folder, remove_folder),

@@ -1,4 +1,4 @@
-#include "daemon/session/instances.h"
+#include "daemon/session/tracked_objects.h"
 
 #include "proto/geom/pose.h"
 
@@ -14,7 +14,7 @@ static struct rigid pose_of(const struct control_object *o)
 {
     struct rigid T;
 
-    if (pose_from_numbers(&T, o->pose, INSTANCES_MAX_M, NULL))
+    if (pose_from_numbers(&T, o->pose, TRACKED_OBJECTS_MAX_M, NULL))
         T = rigid_identity();
     return T;
 }
@@ -31,18 +31,18 @@ static float reach_of(const float box[6])
     float half =
         0.5f * sqrtf(vec3_norm2(vec3_make(box[3] - box[0], box[4] - box[1], box[5] - box[2])));
 
-    return half > INSTANCES_NEAR_M ? half : INSTANCES_NEAR_M;
+    return half > TRACKED_OBJECTS_NEAR_M ? half : TRACKED_OBJECTS_NEAR_M;
 }
 
-static bool may_be(const struct control_object *o, const struct instances_look *look,
-                   const struct instances_sight *sight)
+static bool may_be(const struct control_object *o, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight)
 {
     return o->submap == look->submap && strcmp(o->object, sight->object) == 0;
 }
 
 /* The thing that stands nearest to the sight and is not of `taken`; -1: none is near. */
-static int nearest(const struct instances *s, const struct instances_look *look,
-                   const struct instances_sight *sight, uint64_t taken)
+static int nearest(const struct tracked_objects *s, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight, uint64_t taken)
 {
     struct vec3 here = middle_of(&sight->T_wo, sight->box);
     float least = reach_of(sight->box) * reach_of(sight->box);
@@ -62,13 +62,14 @@ static int nearest(const struct instances *s, const struct instances_look *look,
 
 /* ------------------------------------------------------------------------- changes */
 
-static void remember(struct instances *s, const struct control_object *o)
+static void remember(struct tracked_objects *s, const struct control_object *o)
 {
-    s->history[s->n_history++ % INSTANCES_HISTORY] = *o;
+    s->history[s->n_history++ % TRACKED_OBJECTS_HISTORY] = *o;
 }
 
-static void take(struct instances *s, int i, enum control_object_state state,
-                 const struct instances_look *look, const struct instances_sight *sight)
+static void take(struct tracked_objects *s, int i, enum control_object_state state,
+                 const struct tracked_objects_search *look,
+                 const struct tracked_objects_detection *sight)
 {
     struct control_object *o = &s->at[i];
 
@@ -85,11 +86,11 @@ static void take(struct instances *s, int i, enum control_object_state state,
 
 /* A place for a new thing: behind the others, or that of the thing which was lost first; -1: all
  * are taken by things that are there. */
-static int place_for_new(struct instances *s, uint64_t taken)
+static int place_for_new(struct tracked_objects *s, uint64_t taken)
 {
     int found = -1;
 
-    if (s->n < INSTANCES_MAX)
+    if (s->n < TRACKED_OBJECTS_MAX)
         return s->n++;
     for (int i = 0; i < s->n; i++)
         if (!(taken >> i & 1) && s->at[i].state == CONTROL_OBJECT_LOST &&
@@ -99,8 +100,8 @@ static int place_for_new(struct instances *s, uint64_t taken)
 }
 
 /* The one thing of the sight's object that is not where it was; -1: none is, or several are. */
-static int missing(const struct instances *s, const struct instances_look *look,
-                   const struct instances_sight *sight, uint64_t taken, uint64_t gone)
+static int missing(const struct tracked_objects *s, const struct tracked_objects_search *look,
+                   const struct tracked_objects_detection *sight, uint64_t taken, uint64_t gone)
 {
     int found = -1;
 
@@ -116,7 +117,7 @@ static int missing(const struct instances *s, const struct instances_look *look,
 }
 
 /* Sights of one object that stand where no thing of it was. */
-static int count_new(const struct instances_look *look, const char *object, uint64_t old)
+static int count_new(const struct tracked_objects_search *look, const char *object, uint64_t old)
 {
     int n = 0;
 
@@ -126,10 +127,10 @@ static int count_new(const struct instances_look *look, const char *object, uint
 }
 
 /* A sight where no thing was. Returns the mask of its entry. */
-static uint64_t take_new(struct instances *s, const struct instances_look *look, int k,
-                         uint64_t old, uint64_t taken, uint64_t gone)
+static uint64_t take_new(struct tracked_objects *s, const struct tracked_objects_search *look,
+                         int k, uint64_t old, uint64_t taken, uint64_t gone)
 {
-    const struct instances_sight *sight = &look->at[k];
+    const struct tracked_objects_detection *sight = &look->at[k];
     int i = count_new(look, sight->object, old) == 1 ? missing(s, look, sight, taken, gone) : -1;
 
     if (i >= 0) {
@@ -149,7 +150,8 @@ static uint64_t take_new(struct instances *s, const struct instances_look *look,
 
 /* Things that the picture shows at their places. Returns the mask of their entries; *old: of the
  * sights that they are. */
-static uint64_t take_near(struct instances *s, const struct instances_look *look, uint64_t *old)
+static uint64_t take_near(struct tracked_objects *s, const struct tracked_objects_search *look,
+                          uint64_t *old)
 {
     uint64_t taken = 0;
 
@@ -169,35 +171,37 @@ static uint64_t take_near(struct instances *s, const struct instances_look *look
 }
 
 /* Things that were not found: which of them are gone from where they were. */
-static uint64_t find_gone(struct instances *s, const struct instances_look *look, uint64_t taken)
+static uint64_t find_gone(struct tracked_objects *s, const struct tracked_objects_search *look,
+                          uint64_t taken)
 {
     uint64_t gone = 0;
 
     for (int i = 0; i < s->n; i++) {
         struct rigid T = pose_of(&s->at[i]);
-        enum instances_view view;
+        enum tracked_objects_visibility view;
 
         if (taken >> i & 1 || s->at[i].submap != look->submap ||
             s->at[i].state == CONTROL_OBJECT_LOST)
             continue;
         view = look->view(look->ctx, s->at[i].object, &T);
-        if (view == INSTANCES_GONE)
+        if (view == TRACKED_OBJECTS_GONE)
             gone |= 1ull << i;
-        else if (view == INSTANCES_THERE)
+        else if (view == TRACKED_OBJECTS_THERE)
             s->misses[i] = 0;
     }
     return gone;
 }
 
-uint64_t instances_update(struct instances *s, const struct instances_look *look)
+uint64_t tracked_objects_update(struct tracked_objects *s,
+                                const struct tracked_objects_search *look)
 {
     uint64_t old = 0, taken = take_near(s, look, &old), gone = find_gone(s, look, taken);
 
-    for (int k = 0; k < look->n && k < INSTANCES_MAX; k++)
+    for (int k = 0; k < look->n && k < TRACKED_OBJECTS_MAX; k++)
         if (!(old >> k & 1))
             taken |= take_new(s, look, k, old, taken, gone);
     for (int i = 0; i < s->n; i++) {
-        if (!(gone >> i & 1) || taken >> i & 1 || ++s->misses[i] < INSTANCES_MISSES)
+        if (!(gone >> i & 1) || taken >> i & 1 || ++s->misses[i] < TRACKED_OBJECTS_MISSES)
             continue;
         s->misses[i] = 0;
         s->at[i].state = CONTROL_OBJECT_LOST;
@@ -211,25 +215,25 @@ uint64_t instances_update(struct instances *s, const struct instances_look *look
 
 /* ------------------------------------------------------------------------- as bytes */
 
-static int n_kept(const struct instances *s)
+static int n_kept(const struct tracked_objects *s)
 {
-    return s->n_history < INSTANCES_HISTORY ? (int)s->n_history : INSTANCES_HISTORY;
+    return s->n_history < TRACKED_OBJECTS_HISTORY ? (int)s->n_history : TRACKED_OBJECTS_HISTORY;
 }
 
 /* Change i of those that are kept, the oldest first. */
-static size_t slot_of(const struct instances *s, int i)
+static size_t slot_of(const struct tracked_objects *s, int i)
 {
-    return (size_t)((s->n_history - (uint64_t)(n_kept(s) - i)) % INSTANCES_HISTORY);
+    return (size_t)((s->n_history - (uint64_t)(n_kept(s) - i)) % TRACKED_OBJECTS_HISTORY);
 }
 
-int instances_history(const struct instances *s, struct control_object *list)
+int tracked_objects_history(const struct tracked_objects *s, struct control_object *list)
 {
     for (int i = 0; i < n_kept(s); i++)
         list[i] = s->history[slot_of(s, i)];
     return n_kept(s);
 }
 
-size_t instances_bytes(const struct instances *s)
+size_t tracked_objects_bytes(const struct tracked_objects *s)
 {
     return 32 + (size_t)s->n * (ENTRY_BYTES + 4) + (size_t)n_kept(s) * ENTRY_BYTES;
 }
@@ -287,12 +291,12 @@ static bool get_entry(struct bytes_reader *r, struct control_object *o)
     o->revision = bytes_get_u64(r);
     return !r->bad && finite && o->state <= CONTROL_OBJECT_LOST && o->object[0] &&
            o->seq <= INT64_MAX && o->revision <= INT64_MAX &&
-           pose_from_numbers(&T, o->pose, INSTANCES_MAX_M, NULL) == 0;
+           pose_from_numbers(&T, o->pose, TRACKED_OBJECTS_MAX_M, NULL) == 0;
 }
 
-void instances_put(struct bytes_writer *w, const struct instances *s)
+void tracked_objects_put(struct bytes_writer *w, const struct tracked_objects *s)
 {
-    bytes_put_u64(w, s->n_looks);
+    bytes_put_u64(w, s->n_searched);
     bytes_put_u64(w, s->n_skipped);
     bytes_put_u32(w, s->last_id);
     bytes_put_u32(w, (uint32_t)s->n);
@@ -305,22 +309,22 @@ void instances_put(struct bytes_writer *w, const struct instances *s)
         put_entry(w, &s->history[slot_of(s, i)]);
 }
 
-int instances_get(struct instances *s, struct bytes_reader *r, struct err *err)
+int tracked_objects_get(struct tracked_objects *s, struct bytes_reader *r, struct err *err)
 {
     uint32_t n;
     bool good = true;
 
     memset(s, 0, sizeof *s);
-    s->n_looks = bytes_get_u64(r);
+    s->n_searched = bytes_get_u64(r);
     s->n_skipped = bytes_get_u64(r);
     s->last_id = bytes_get_u32(r);
     n = bytes_get_u32(r);
     s->n_history = bytes_get_u64(r);
-    good = !r->bad && n <= INSTANCES_MAX && s->last_id <= INT32_MAX && s->n_history <= INT64_MAX &&
-           s->n_looks <= INT64_MAX && s->n_skipped <= INT64_MAX;
+    good = !r->bad && n <= TRACKED_OBJECTS_MAX && s->last_id <= INT32_MAX &&
+           s->n_history <= INT64_MAX && s->n_searched <= INT64_MAX && s->n_skipped <= INT64_MAX;
     for (uint32_t i = 0; good && i < n; i++) {
         good = get_entry(r, &s->at[i]) && s->at[i].id > 0 && s->at[i].id <= s->last_id;
-        s->misses[i] = (uint8_t)(bytes_get_u32(r) % INSTANCES_MISSES);
+        s->misses[i] = (uint8_t)(bytes_get_u32(r) % TRACKED_OBJECTS_MISSES);
         s->n++;
     }
     for (int i = 0; good && i < n_kept(s); i++)
