@@ -9,8 +9,7 @@
 #define RECOND_DAEMON_CORE_H
 
 #include "daemon/work/commit.h"
-#include "daemon/work/recognising.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/later.h"
 #include "daemon/config.h"
 #include "daemon/disk/store.h"
 #include "daemon/objects.h"
@@ -36,8 +35,7 @@ struct core {
     struct tenants *tenants;
     struct decode *decode;
     struct commit *commit;
-    struct tying *tying;
-    struct recognising *recognising;
+    struct later *later;
     struct worker *workers[CORE_DEVICES_MAX];
     int n_workers;
     /* a device that device.use needs and that does not open, and why; "" = all are there */

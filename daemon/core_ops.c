@@ -7,7 +7,7 @@
 #include "daemon/log.h"
 #include "daemon/session/pipeline.h"
 #include "daemon/work/frame_end.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/loop_closure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -147,7 +147,7 @@ static int op_session_refine(struct core *c, const char *id, struct err *err)
     session_get_info(s, &info);
     if (info.state != SESSION_CLOSED)
         rc = err_set(err, ERR_STATE, "it is not closed: only a session that has ended is refined");
-    else if (!tying_bundle(s))
+    else if (!loop_closure_bundle(s))
         rc = err_set(err, ERR_STATE,
                      "it keeps no keyframes: they come with the options bundle and ties");
     session_unref(s);
@@ -249,9 +249,15 @@ static int op_submaps(struct core *c, const char *id, struct api_submap *list, i
     return 0;
 }
 
+static int op_task_new(struct core *c, struct later_task **t, const struct later_kind *kind,
+                       void *ctx, const char *owner, struct err *err)
+{
+    return later_new(c->later, t, kind, ctx, owner, err);
+}
+
 static int op_recognised(struct core *c, const char *id, struct api_objects *o, struct err *err)
 {
-    struct instances *now;
+    struct tracked_objects *now;
     struct session *s;
     int rc = find(c, id, &s, err);
 
@@ -260,11 +266,11 @@ static int op_recognised(struct core *c, const char *id, struct api_objects *o, 
     now = calloc(1, sizeof(*now));
     rc = now ? session_is_back(s, err) : err_set(err, ERR_MEMORY, "no memory for objects");
     if (rc == 0 && session_get_objects(s, now)) {
-        o->looks = now->n_looks;
+        o->looks = now->n_searched;
         o->skipped = now->n_skipped;
         o->n = now->n;
         memcpy(o->list, now->at, sizeof(o->list));
-        o->n_history = instances_history(now, o->history);
+        o->n_history = tracked_objects_history(now, o->history);
     }
     free(now);
     session_unref(s);
@@ -532,6 +538,9 @@ const struct core_ops core_ops = {
     .submaps = op_submaps,
     .submap_place = op_submap_place,
     .recognised = op_recognised,
+    .task_new = op_task_new,
+    .task_kick = later_kick,
+    .task_free = later_free,
     .trajectory = op_trajectory,
     .depth = op_depth,
     .object_add = core_objects_add,

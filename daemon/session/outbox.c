@@ -3,7 +3,7 @@
 #include "daemon/session/corrections.h"
 #include "daemon/session/dirty.h"
 #include "daemon/session/missing.h"
-#include "daemon/session/things_due.h"
+#include "daemon/session/tracked_objects_due.h"
 #include "proto/wire/result.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@ struct outbox {
     uint64_t synced_revision;
     struct corrections follow;
     struct places_due places;
-    struct things_due things;
+    struct tracked_objects_due objects;
     bool bye_due;
     enum outbox_haste haste;
     struct control_bye bye;
@@ -99,7 +99,7 @@ void outbox_free(struct outbox **outbox)
     free(o->results);
     free(o->acks);
     dirty_free(&o->dirty);
-    things_due_free(&o->things);
+    tracked_objects_due_free(&o->objects);
     free(o);
     *outbox = NULL;
 }
@@ -223,11 +223,11 @@ void outbox_place(struct outbox *o, const struct places *places, uint32_t submap
 }
 
 void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
-                    uint32_t looking)
+                    uint32_t searching)
 {
     pthread_mutex_lock(&o->lock);
-    o->broken |= !things_due_note(&o->things, all, mask);
-    o->things.looking = looking;
+    o->broken |= !tracked_objects_due_note(&o->objects, all, mask);
+    o->objects.searching = searching;
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -444,7 +444,7 @@ static bool take_news(struct outbox *o, struct control_message *m)
         pthread_mutex_lock(&o->lock);
         open = o->started && !leaving(o) && !o->broken;
         poses = open && corrections_next(&o->follow, &part);
-        things = open && !poses && things_due_next(&o->things, &m->objects);
+        things = open && !poses && tracked_objects_due_next(&o->objects, &m->objects);
         pthread_mutex_unlock(&o->lock);
     } while (poses && !corrections_read(&part, &m->poses));
     m->op = poses ? CONTROL_POSES : CONTROL_OBJECTS;
@@ -494,7 +494,7 @@ static bool take_ended(struct outbox *o, struct control_message *m)
     pthread_mutex_lock(&o->lock);
     if ((o->ended_due || o->session_closed_due) && o->synced && o->synced_revision == o->marked &&
         !leaving(o) && !o->broken && o->dirty.head == DIRTY_NONE && o->in_flight == 0 &&
-        o->ack_n == 0 && !o->things.looking && !o->things.mask) {
+        o->ack_n == 0 && !o->objects.searching && !o->objects.mask) {
         m->op = o->ended_due ? CONTROL_ENDED : CONTROL_SESSION_CLOSED;
         m->ended.revision = o->synced_revision;
         o->session_closed_told |= !o->ended_due;

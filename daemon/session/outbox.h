@@ -63,9 +63,9 @@ bool outbox_mark(struct outbox *o, const uint32_t *blocks, uint32_t n, uint64_t 
 void outbox_place(struct outbox *o, const struct places *places, uint32_t submap);
 
 /* Things that were recognised, of which those of the mask are news, in their newest state; all
- * [INSTANCES_MAX]. While pictures are looked at, `ended` and `closed` wait. */
+ * [TRACKED_OBJECTS_MAX]. While pictures are looked at, `ended` and `closed` wait. */
 void outbox_objects(struct outbox *o, const struct control_object *all, uint64_t mask,
-                    uint32_t looking);
+                    uint32_t searching);
 
 /* The client feeds a source, of whose corrected poses it is told; before it starts. */
 void outbox_follow(struct outbox *o, struct trajectory *of, int source,

@@ -54,7 +54,7 @@ int session_new(struct session **session, const struct session_setup *setup, str
         rc = results_new(&s->results, err);
     if (rc == 0)
         rc = sources_new(&s->sources, err);
-    if (rc == 0 && setup->options.objects[0] && !(s->instances = calloc(1, sizeof(*s->instances))))
+    if (rc == 0 && setup->options.objects[0] && !(s->tracked = calloc(1, sizeof(*s->tracked))))
         rc = err_set(err, ERR_MEMORY, "no memory for what a session recognises");
     if (rc == 0 && setup->kind->has_one_world)
         sources_limit_worlds(s->sources, 1);
@@ -90,7 +90,7 @@ void session_free(struct session *s)
     results_free(&s->results);
     sources_free(&s->sources);
     free(s->preview);
-    free(s->instances);
+    free(s->tracked);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }

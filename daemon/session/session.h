@@ -17,7 +17,7 @@
 
 #include "api/api.h"
 #include "daemon/metrics.h"
-#include "daemon/session/instances.h"
+#include "daemon/session/tracked_objects.h"
 #include "daemon/session/mirror.h"
 #include "daemon/session/outbox.h"
 #include "daemon/session/pace.h"
@@ -187,23 +187,23 @@ bool session_result_wanted(struct session *s);
  * session_answer(), clients that view at once. */
 void session_show(struct session *s, struct frame_result *result);
 /*
- * session_look_begin / session_look_end - a frame's picture is looked at for objects
+ * session_search_begin / session_search_end - a frame's picture is looked at for objects
  *
  * For sessions with `objects` alone, whose things one thread changes at a time: what
- * session_get_objects() gave it and instances_update() changed. Clients are not told that all is
+ * session_get_objects() gave it and tracked_objects_update() changed. Clients are not told that all is
  * said until the look has ended.
  * In:      now: what is known by the picture, NULL = nothing came of it; news: mask of what clients
  *          are told of
  */
-void session_look_begin(struct session *s);
-void session_look_end(struct session *s, const struct instances *now, uint64_t news);
+void session_search_begin(struct session *s);
+void session_search_end(struct session *s, const struct tracked_objects *now, uint64_t news);
 /* How often a picture that was due was not looked at, because others were waiting. */
-void session_look_skipped(struct session *s);
+void session_search_skipped(struct session *s);
 /* What is known of recognised things, into `out`; and of pictures. False: the session looks for
  * none. */
-bool session_get_objects(struct session *s, struct instances *out);
+bool session_get_objects(struct session *s, struct tracked_objects *out);
 /* Into a session that no other thread knows yet. */
-void session_set_objects(struct session *s, const struct instances *in);
+void session_set_objects(struct session *s, const struct tracked_objects *in);
 /* A message went to a client. */
 void session_sent(struct session *s, const struct outbox_sent *sent);
 /* depth [net_h][net_w] metres, 0 = none */

@@ -52,9 +52,9 @@ struct session {
     float *preview; /* [net_h][net_w] metres, 0 = none; NULL before the first */
     uint64_t preview_seq;
     struct views_told views[API_SOURCES_MAX];
-    struct instances *instances; /* what was recognised; NULL: nothing is looked for */
-    uint32_t looking;            /* pictures that are looked at */
-    const char *bad_pose;        /* what poses mean instead, NULL = as they should */
+    struct tracked_objects *tracked; /* what was recognised; NULL: nothing is looked for */
+    uint32_t searching;              /* pictures that are looked at */
+    const char *bad_pose;            /* what poses mean instead, NULL = as they should */
     enum api_tracks_state tracks;
     uint64_t lost_frames;
     struct scale_told scale;

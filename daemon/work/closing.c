@@ -2,7 +2,7 @@
 
 #include "daemon/clock.h"
 #include "daemon/session/pipeline.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/loop_closure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ void closing_note(struct session *s)
     if (setup->kind->has_rounds && setup->kind->has_rounds(&setup->options) &&
         !session_work(s)->kept.is_whole)
         session_set_rounds(s, true);
-    if (tying_is_to_bundle(s))
+    if (loop_closure_is_to_bundle(s))
         session_set_bundle(s, true);
 }
 
@@ -32,7 +32,7 @@ bool closing_done(struct session *s)
     if (session_waits_for_rounds(s))
         session_work_kick_device(s);
     else if (session_waits_for_bundle(s))
-        tying_bundle(s);
+        loop_closure_bundle(s);
     else
         return true;
     return false;

@@ -12,7 +12,7 @@ float *depth_result_room(struct job *job)
     struct session_work *k = session_work(s);
     int w, h;
 
-    if (!job->tie && !job->look && !setup->options.preview && !setup->kind->wants_depth &&
+    if (!job->tie && !job->search && !setup->options.preview && !setup->kind->wants_depth &&
         !session_result_wanted(s))
         return NULL;
     session_get_net(s, &w, &h);

@@ -1,7 +1,7 @@
 #include "daemon/work/frame_end.h"
 
 #include "daemon/work/closing.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/loop_closure.h"
 
 void frame_end_settle(struct session *s)
 {
@@ -10,7 +10,7 @@ void frame_end_settle(struct session *s)
         return;
     }
     if (session_waits_for_bundle(s)) { /* so does its end */
-        tying_bundle(s);
+        loop_closure_bundle(s);
         return;
     }
     if (!session_settle(s))

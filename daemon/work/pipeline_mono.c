@@ -4,8 +4,8 @@
 #include "daemon/log.h"
 #include "daemon/session/scale_told.h"
 #include "daemon/work/depth_result.h"
-#include "daemon/work/recognising.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/object_search.h"
+#include "daemon/work/loop_closure.h"
 #include "proto/geom/pose.h"
 
 #include <string.h>
@@ -76,8 +76,8 @@ static void open_job(struct job *job)
         open_round(job);
         return;
     }
-    job->tie = tying_wants(job);
-    job->look = recognising_wants(job);
+    job->tie = loop_closure_wants(job);
+    job->search = object_search_wants(job);
     job->frame = (struct gpu_frame){
         .item = {.session = k->device, .turn = session_work_picture_turn(k, item)},
         .rgb = item->rgb,
@@ -125,9 +125,9 @@ static void finish_job(struct job *job, struct control_ack *ack)
         LOG_AT(LOG_WARNING, "session %s: no room for more poses in its trajectory", session_id(s));
     session_publish(s, item->source, r, &commit);
     if (job->tie)
-        tying_keep(job);
-    if (job->look)
-        recognising_keep(job, commit.revision);
+        loop_closure_keep(job);
+    if (job->search)
+        object_search_keep(job, commit.revision);
     if (!depth_result_show(job, &r->T_wc))
         LOG_AT(LOG_WARNING, "session %s: no memory for the depth of a frame", session_id(s));
     ack->status = CONTROL_USED;

@@ -47,6 +47,16 @@ void session_work_restore(struct session *s, const struct store_work *kept)
     session_work(s)->kept = *kept;
 }
 
+void session_work_hold(void *session)
+{
+    session_ref(session);
+}
+
+void session_work_let_go(void *session)
+{
+    session_unref(session);
+}
+
 struct session *session_work_of_decoder(struct turn_entry *e)
 {
     return CONTAINER_OF(e, struct session_work, decode_turn)->session;

@@ -19,8 +19,8 @@
 #include "daemon/turn.h"
 
 struct worker;
-struct tying_part;
-struct recognising_part;
+struct loop_closure;
+struct object_search;
 
 /* A frame of the session on its way through the device, from the queue to its answer. A session has
  * one at a time, for its turn lasts until the job is done. The worker holds it until its device is
@@ -33,8 +33,8 @@ struct job {
         struct gpu_frame frame;
         struct gpu_pair pair;
     };
-    bool tie;               /* it is kept as a keyframe (tying.h) */
-    bool look;              /* objects are looked for in its depth (recognising.h) */
+    bool tie;               /* it is kept as a keyframe (loop_closure.h) */
+    bool search;            /* objects are looked for in its depth (object_search.h) */
     bool rest;              /* once more on the device, for what its result had no room for */
     bool more;              /* finish() says: there is such a rest, or another round */
     bool round;             /* no frame: a closing round (closing.h) */
@@ -45,6 +45,7 @@ struct job {
 struct session_work_ops {
     void (*turn_over)(struct session *s);
     void (*retire)(struct session *s);
+    void (*settle)(struct session *s); /* frame_end_settle() */
 };
 
 /* For which a session waits: for state on its device, or for that to be freed. */
@@ -75,8 +76,8 @@ struct session_work {
     struct queue_item *held;
     bool rest;
     float *depth; /* [net_h][net_w]; NULL before the first frame whose depth is wanted */
-    struct tying_part *tying;             /* tying.h */
-    struct recognising_part *recognising; /* recognising.h */
+    struct loop_closure *loops;   /* loop_closure.h */
+    struct object_search *search; /* object_search.h */
     struct closing closing;
     struct job job;
 };
@@ -109,6 +110,10 @@ int session_work_see(const struct session_work *k, const struct queue_item *item
  * frame, and, of the first frame, which way is up. The worker's thread. */
 void session_work_put_inertial(const struct session_work *k, const struct queue_item *item,
                                struct gpu_frame *f);
+
+/* later_kind.hold, let_go of tasks whose ctx is a session: a reference to it. */
+void session_work_hold(void *session);
+void session_work_let_go(void *session);
 
 /* The session of an entry in decode_turns, in device_turns. */
 struct session *session_work_of_decoder(struct turn_entry *e);

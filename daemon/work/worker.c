@@ -4,8 +4,9 @@
 #include "daemon/log.h"
 #include "daemon/disk/store.h"
 #include "daemon/work/closing.h"
-#include "daemon/work/recognising.h"
-#include "daemon/work/tying.h"
+#include "daemon/work/frame_end.h"
+#include "daemon/work/loop_closure.h"
+#include "daemon/work/object_search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -188,10 +189,11 @@ static void put_memory(void *worker, void *memory, size_t bytes)
 
 int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns, struct err *err)
 {
-    static const struct session_work_ops ops = {worker_turn_over, retire};
+    static const struct session_work_ops ops = {worker_turn_over, retire, frame_end_settle};
     /* pictures lie where the session's device reads them fast */
     const struct queue_memory memory = {get_memory, put_memory, w};
     struct session_work *k = calloc(1, sizeof(*k));
+    int rc;
 
     if (!k)
         return err_set(err, ERR_MEMORY, "no memory for a session");
@@ -202,13 +204,16 @@ int worker_adopt(struct worker *w, struct session *s, struct turn *decode_turns,
     k->device_turns = w->turns;
     queue_set_memory(session_queue(s), &memory);
     session_set_work(s, k);
-    if (tying_adopt(w->config.tying, s, &k->tying, err) == 0 &&
-        recognising_adopt(w->config.recognising, s, w->info.device, &k->recognising, err) == 0)
+    rc = loop_closure_adopt(w->config.later, s, &k->loops, err);
+    if (rc == 0)
+        rc = object_search_adopt(w->config.later, w->config.objects, s, w->info.device, &k->search,
+                                 err);
+    if (rc == 0)
         return 0;
-    tying_disown(&k->tying);
+    loop_closure_disown(&k->loops);
     session_set_work(s, NULL);
     free(k);
-    return ERR_MEMORY;
+    return rc;
 }
 
 void worker_disown(struct session *s)
@@ -216,8 +221,8 @@ void worker_disown(struct session *s)
     struct session_work *k = session_work(s);
 
     worker_budget_give(k->worker, session_setup(s)->memory_bytes);
-    tying_disown(&k->tying);
-    recognising_disown(&k->recognising);
+    loop_closure_disown(&k->loops);
+    object_search_disown(&k->search);
     closing_disown(k);
     free(k->depth);
     free(k);

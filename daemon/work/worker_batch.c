@@ -6,7 +6,7 @@
 #include "daemon/work/closing.h"
 #include "daemon/work/commit.h"
 #include "daemon/work/frame_end.h"
-#include "daemon/work/recognising.h"
+#include "daemon/work/object_search.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void set_working(struct worker *w, struct session *s)
  * unused anyway. */
 static bool held_back(const struct worker *w, struct session *s)
 {
-    return !session_hurried(s) && !atomic_load(&w->lost) && recognising_holds(s);
+    return !session_hurried(s) && !atomic_load(&w->lost) && object_search_holds(s);
 }
 
 /* The session may have its next turn; a picture of its queue may be free again. */
