@@ -337,10 +337,10 @@ run-emulated: $(EMULATED_RUN) $(O)/emulate/gpu_sessions $(O)/emulate/gpu_depth $
 	@O=$(O) MODE=$(MODE) TEST_TIMEOUT=900 tests/run $^
 $(O)/emulate/%.cu.o: %.cu
 	@mkdir -p $(@D)
-	$(call run,CXX)$(EMULATE_CXX) -x c++ -c -o $@ $<
+	$(call run,CXX)$(EMULATE_CXX) -DEMULATE_FILE=$(*F) -x c++ -c -o $@ $<
 $(O)/emulate/%.cc.o: %.cc
 	@mkdir -p $(@D)
-	$(call run,CXX)$(EMULATE_CXX) -c -o $@ $<
+	$(call run,CXX)$(EMULATE_CXX) -DEMULATE_FILE=$(*F) -c -o $@ $<
 $(O)/emulate/%.c.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC)$(CC) -Itests/emulate $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
