@@ -2,6 +2,7 @@
 
 #include "daemon/clock.h"
 #include "proto/array.h"
+#include "proto/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,13 +51,13 @@ static bool commit_wait(struct checkpoint *c)
 {
     bool committed;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     while (c->state != CHECKPOINT_COMMITTED && !c->stopping) {
         atomic_store(&c->beat, clock_us());
         (void)clock_wait(&c->wake, &c->lock, clock_us() + IDLE_US);
     }
     committed = c->state == CHECKPOINT_COMMITTED;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     return committed;
 }
 
@@ -83,11 +84,11 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 {
     bool mine;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     mine = c->state == CHECKPOINT_IDLE && !c->stopping;
     if (mine)
         c->state = CHECKPOINT_DRAFTED;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (!mine)
         return NULL;
     c->draft.len = 0;
@@ -99,9 +100,9 @@ struct checkpoint_draft *checkpoint_begin(struct checkpoint *c, size_t bytes)
 
 void checkpoint_abandon(struct checkpoint *c)
 {
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     c->state = CHECKPOINT_IDLE;
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
 }
 
 void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, uint32_t rounds,
@@ -114,11 +115,11 @@ void checkpoint_commit(struct checkpoint *c, const char *id, uint64_t number, ui
     c->rounds = rounds;
     c->done = done;
     c->ctx = ctx;
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     late = c->stopping;
     c->state = late ? CHECKPOINT_IDLE : CHECKPOINT_COMMITTED;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (late)
         done(ctx, number, rounds, 0, ERR_STATE);
 }
@@ -134,7 +135,7 @@ int checkpoint_start(struct checkpoint **out, int sessions, section_reads_fn *re
     *out = NULL;
     if (!c)
         return err_set(err, ERR_MEMORY, "no memory for checkpoints");
-    pthread_mutex_init(&c->lock, NULL);
+    lock_init(&c->lock, LOCK_CHECKPOINT);
     pthread_cond_init(&c->wake, NULL);
     atomic_store(&c->beat, clock_us());
     c->reads = reads;
@@ -156,10 +157,10 @@ void checkpoint_stop(struct checkpoint *c)
 {
     bool join = c->started;
 
-    pthread_mutex_lock(&c->lock);
+    lock_take(&c->lock);
     c->stopping = true;
     pthread_cond_signal(&c->wake);
-    pthread_mutex_unlock(&c->lock);
+    lock_give(&c->lock);
     if (join)
         pthread_join(c->thread, NULL);
     c->started = false;
@@ -178,7 +179,7 @@ void checkpoint_close(struct checkpoint **checkpoint)
     if (c->sessions >= 0)
         close(c->sessions);
     pthread_cond_destroy(&c->wake);
-    pthread_mutex_destroy(&c->lock);
+    lock_destroy(&c->lock);
     free(c);
     *checkpoint = NULL;
 }

@@ -5,6 +5,7 @@
 #define RECOND_DAEMON_CHECKPOINT_INTERNAL_H
 
 #include "daemon/disk/checkpoint.h"
+#include "proto/lock.h"
 #include "proto/wire/codec.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ struct checkpoint {
     section_reads_fn *reads;
     const void *reads_ctx;
 
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t wake;
     pthread_t thread;
     bool started, stopping;

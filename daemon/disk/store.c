@@ -4,6 +4,8 @@
 #include "daemon/clock.h"
 #include "daemon/disk/folder.h"
 #include "daemon/log.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
 #include "proto/bytes.h"
 #include "proto/types.h"
 
@@ -197,7 +199,7 @@ int store_session_attach(struct store *st, struct session *s, const char origin[
     d->session = s;
     d->store = st;
     snprintf(d->origin, sizeof(d->origin), "%s", origin);
-    pthread_mutex_init(&d->storing, NULL);
+    lock_init(&d->storing, LOCK_STORING);
     session_set_disk(s, d);
     return 0;
 }
@@ -211,7 +213,7 @@ void store_session_free(struct session *s)
     if (d->log)
         journal_log_free(&d->log);
     store_drop_fetched(d);
-    pthread_mutex_destroy(&d->storing);
+    lock_destroy(&d->storing);
     free(d);
     session_set_disk(s, NULL);
 }
@@ -339,7 +341,7 @@ static void ticket_on_done(void *ctx, struct journal_entry *e, int rc)
 }
 
 /* Under `storing`, so that ordinals and numbers rise together. */
-static void ticket_append(struct session_disk *d, struct store_ticket *t)
+static void ticket_append(struct session_disk *d, struct store_ticket *t, const char *source)
 {
     struct queue_item *item = t->item;
     struct store_meta meta = {.flags = (item->convention == FRAME_POSE_CV ? STORE_FRAME_CV : 0) |
@@ -358,7 +360,7 @@ static void ticket_append(struct session_disk *d, struct store_ticket *t)
                               .front_dropped = atomic_load(&d->front_dropped),
                               .ordinal = ++d->stored_frames};
 
-    session_source_name(d->session, item->source, meta.name);
+    snprintf(meta.name, sizeof(meta.name), "%s", source);
     t->ordinal = meta.ordinal;
     store_meta_encode(t->meta, &meta);
     t->entry = (struct journal_entry){
@@ -382,12 +384,14 @@ void store_frame(struct session *s, struct queue_item *item, const struct queue_
 {
     struct session_disk *d = session_disk(s);
     struct store_ticket *t = store_ticket_new(d, item);
+    char source[CONTROL_SOURCE_CAP];
 
     t->displaced = *dropped;
     session_ref(s);
-    pthread_mutex_lock(&d->storing);
-    ticket_append(d, t);
-    pthread_mutex_unlock(&d->storing);
+    session_source_name(s, item->source, source);
+    lock_take(&d->storing);
+    ticket_append(d, t, source);
+    lock_give(&d->storing);
 }
 
 void store_front_end(struct session *s, enum control_status status)

@@ -21,6 +21,7 @@
 
 #include "daemon/config.h"
 #include "daemon/disk/folder.h"
+#include "daemon/session/places.h"
 #include "daemon/session/session.h"
 #include "daemon/session/state_section.h"
 

@@ -8,6 +8,7 @@
 #include "daemon/disk/store_recover.h"
 #include "daemon/disk/store_state.h"
 #include "daemon/disk/suspect.h"
+#include "proto/lock.h"
 
 #include <pthread.h>
 
@@ -55,7 +56,7 @@ struct session_disk {
     struct session_disk *next_reaped;
     atomic_bool unwanted;                       /* files go with the session */
     atomic_bool damaged;                        /* its files stay as they are */
-    pthread_mutex_t storing;                    /* of stored_frames and the order of appends */
+    struct lock storing;                        /* of stored_frames and the order of appends */
     uint64_t stored_frames;                     /* in the journal */
     atomic_ullong front_refused, front_dropped; /* frames that the journal never saw */
     atomic_ullong skipped;   /* frames that were found refused when the journal was replayed */
@@ -120,7 +121,7 @@ struct recovery {
     pthread_t thread;
     bool started;
     atomic_bool stop;
-    pthread_mutex_t lock;
+    struct lock lock;
     pthread_cond_t ended; /* a frame of the journal has */
     struct store_returning *list;
     int n;

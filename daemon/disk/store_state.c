@@ -1,6 +1,8 @@
 #include "daemon/disk/store_internal.h"
 
 #include "daemon/log.h"
+#include "daemon/session/session_ends.h"
+#include "daemon/session/session_restart.h"
 
 #include <stdlib.h>
 #include <string.h>

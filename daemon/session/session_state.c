@@ -1,6 +1,8 @@
 #include "daemon/session/session_state.h"
 
 #include "daemon/session/session_internal.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/sources.h"
 
 static size_t mirror_bytes_of(struct session *s)
 {
@@ -56,9 +58,9 @@ static int sources_save_of(struct session *s, uint8_t *buf, size_t cap, size_t *
 {
     int rc;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     rc = sources_save(s->sources, buf, cap, len, err);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     return rc;
 }
 

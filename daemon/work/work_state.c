@@ -1,6 +1,9 @@
 #include "daemon/work/work_state.h"
 
 #include "daemon/work/closing.h"
+#include "daemon/session/session_restart.h"
+#include "daemon/session/session_sources.h"
+#include "daemon/session/session_ends.h"
 #include "proto/bytes.h"
 
 #include <math.h>
