@@ -6,6 +6,8 @@
 #include "tests/support/store_rig.h"
 
 #include "daemon/work/object_search.h"
+#include "daemon/session/session_objects.h"
+#include "daemon/session/tracked_objects.h"
 #include "proto/geom/pose.h"
 #include "tests/support/shape_case.h"
 
