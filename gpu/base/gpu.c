@@ -176,6 +176,13 @@ void gpu_model_close(struct gpu_model **m)
 
 /* ------------------------------------------------------------------------- sessions */
 
+void gpu_session_params(void *params, const struct params_stage *stage,
+                        const struct gpu_session_config *c)
+{
+    params_fill(params, stage, c->depth ? &c->depth->info.overrides : NULL,
+                c->motion ? &c->motion->info.overrides : NULL);
+}
+
 static int check_side(const char *where, int side, const struct gpu_model *m, struct err *err)
 {
     if (side % m->info.multiple)

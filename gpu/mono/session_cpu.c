@@ -83,6 +83,7 @@ static void lay_out_views(struct session_cpu *s, struct arena *a,
     if (a->base) {
         views_lay_out(s->views, maps, c->net_w, c->net_h);
         sweep_cpu_lay_out(s->views, band);
+        gpu_session_params(&s->views->params, &views_params_stage, c);
     }
 }
 

@@ -103,6 +103,7 @@ static void lay_out_views(struct session_dev *s, struct arena *a, struct views *
     take(a, &s->views, 1);
     take(a, &maps, views_lay_out(v, NULL, c->net_w, c->net_h));
     (void)views_lay_out(v, maps, c->net_w, c->net_h);
+    gpu_session_params(&v->params, &views_params_stage, c);
     if (c->views != GPU_VIEWS_REFINED)
         return;
     take(a, &terms, refine_cuda_lay_out(v, NULL));

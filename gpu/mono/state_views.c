@@ -14,7 +14,7 @@
  */
 #include "gpu/mono/state_internal.h"
 
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
 #define V1_HEAD_BYTES 32
 #define V1_KEPT_BYTES 140
@@ -180,7 +180,7 @@ static int strand_valid(const struct views_strand *s, const struct state_head *h
 
 static int length_valid(const struct views_length *l)
 {
-    return l->n <= TELL_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
+    return l->n <= VIEWS_LENGTH_FRAMES && l->mean >= -LENGTH_MOST && l->mean <= LENGTH_MOST;
 }
 
 /* A free place; or a keyframe that its strand has taken on a walk, seen by a camera. */

@@ -7,7 +7,7 @@ static uint32_t count_row(const struct views *v, int from, int to, const struct 
     uint32_t first = (uint32_t)y * (uint32_t)v->w, n = 0;
 
     for (uint32_t i = first; i < first + (uint32_t)v->w; i++)
-        n += (uint32_t)agree_count(&agree[i], agree_pixel(v, from, to, T, i));
+        n += (uint32_t)agree_count(v, &agree[i], agree_pixel(v, from, to, T, i));
     return n;
 }
 

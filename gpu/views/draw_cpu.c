@@ -16,7 +16,7 @@ static void draw_sum(struct views_target *t, const struct views *v, const struct
     float z;
 
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        if (draw_pixel(s, v->w, v->h, i, &at, &z) && draw_is_front(t->front[at], z)) {
+        if (draw_pixel(s, v->w, v->h, i, &at, &z) && draw_is_front(v, t->front[at], z)) {
             uint32_t w = draw_weight(s->agree[i]);
             t->weight[at] += w;
             t->sum[at] += draw_term(w, z);

@@ -1,5 +1,5 @@
 #include "gpu/views/fine_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
 static float single_at(const struct views *v, const struct views_frame *f, int target, uint32_t i)
 {
@@ -15,8 +15,8 @@ static void count(const struct views *v, struct views_target *t)
         if (t->share[i] > 0.0f)
             t->bins[field_bin(t->ratio[i])]++;
     t->n_share = field_count(t->bins);
-    t->sigma = field_sigma(t->bins, v->n_pixels);
-    t->common = field_common(t->bins, v->n_pixels);
+    t->sigma = field_sigma(v, t->bins);
+    t->common = field_common(v, t->bins);
 }
 
 static struct views_load gather(const struct views *v, const struct views_target *t, int nx, int ny,
@@ -65,7 +65,7 @@ static void solve(const struct views *v, struct views_target *t, const uint8_t *
     }
     for (int round = 0; round < FIELD_ROUNDS; round++) {
         for (int i = 0; i < n; i++)
-            t->load[i] = gather(v, t, i % w, i / w, field_scatter(round));
+            t->load[i] = gather(v, t, i % w, i / w, field_scatter(v, round));
         relax(v, t);
     }
 }
@@ -91,8 +91,8 @@ void field_cpu(struct views *v, const struct views_frame *f)
         if (draw_is_wanted(v, target))
             correct(v, f, target);
     if (draw_is_wanted(v, VIEWS_FRAME)) {
-        v->told = tell_views(v, frame->common);
-        tell_length(v, frame->common);
+        v->told = pose_check_views(v, frame->common);
+        pose_check_length(v, frame->common);
     }
 }
 

@@ -10,7 +10,7 @@
  *          place of the final view.
  */
 #include "gpu/views/fine_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define GATHER_WARPS 8
@@ -106,13 +106,13 @@ static __device__ void begin(struct views *v, struct views_target *t, const uint
     __syncthreads();
     n = sums[VIEWS_BINS - 1];
     if (n) {
-        common = field_common_of(quartile(sums, n, 2), n, v->n_pixels);
+        common = field_common_of(v, quartile(sums, n, 2), n);
         apart = quartile(sums, n, 3);
         apart -= quartile(sums, n, 1);
     }
     if (i == 0) {
         t->n_share = n;
-        t->sigma = n ? field_sigma_of(apart, n, v->n_pixels) : 0.0f;
+        t->sigma = n ? field_sigma_of(v, apart, n) : 0.0f;
         t->common = common;
     }
     if (i < v->nodes_w * v->nodes_h) {
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(32 * GATHER_WARPS)
     int node = (int)(blockIdx.x * GATHER_WARPS + threadIdx.x / 32) % VIEWS_NODES;
     int target = what == GUIDE ? VIEWS_FINAL : (int)blockIdx.x * GATHER_WARPS / VIEWS_NODES;
     if (is_wanted(v, target, what) && node < v->nodes_w * v->nodes_h)
-        gather(v, &v->target[target], node, field_scatter(round));
+        gather(v, &v->target[target], node, field_scatter(v, round));
 }
 
 /* Rows alternate in colour: of the n-th pair of a row one or the other node is red. */
@@ -223,8 +223,8 @@ static __global__ void __launch_bounds__(VIEWS_NODES)
     relax(v, t);
     if (what == VIEWS_OF_FRAME && target == VIEWS_FRAME && round + 1 == FIELD_ROUNDS &&
         threadIdx.x == 0) {
-        v->told = tell_views(v, t->common);
-        tell_length(v, t->common);
+        v->told = pose_check_views(v, t->common);
+        pose_check_length(v, t->common);
     }
 }
 

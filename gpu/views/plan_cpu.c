@@ -1,5 +1,5 @@
 #include "gpu/views/contrast_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 
 static struct plan_sight look(const struct views *v, const float z[VIEWS_GRID], float median_m,
                               const struct views_camera *view, const struct views_camera *other)
@@ -19,8 +19,8 @@ static void look_from(struct plan_sight sight[VIEWS_KEPT], const struct views *v
     for (int j = 0; j < VIEWS_KEPT; j++) {
         const struct views_camera *other = &v->kept[j].camera;
         const struct plan_between between = plan_between(view, other);
-        sight[j] = plan_is_kept(v, j) && plan_faces(&between) ? look(v, z, median_m, view, other)
-                                                              : (struct plan_sight){0.0f, 0.0f};
+        sight[j] = plan_is_kept(v, j) && plan_faces(v, &between) ? look(v, z, median_m, view, other)
+                                                                 : (struct plan_sight){0.0f, 0.0f};
     }
 }
 
@@ -86,7 +86,8 @@ static void keep(struct views *v, const struct views_frame *f)
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->single[at + i] = views_code(f->depth[i]);
     for (uint32_t i = 0; i < v->n_pixels; i++)
-        v->contrast[at + i] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
+        v->contrast[at + i] =
+            contrast_at(&v->params, f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 void plan_cpu(struct views *v, const struct views_frame *f)
@@ -105,8 +106,8 @@ void plan_cpu(struct views *v, const struct views_frame *f)
         plan_quantile(&v->plan, z, i, n);
     plan_decide(v);
     for (int i = 0; i < VIEWS_GRID; i++)
-        now[i] = tell_level(v, f, i);
-    tell_still(v, now);
+        now[i] = pose_check_level(v, f, i);
+    pose_check_still(v, now);
     for (uint32_t i = 0; i < v->n_pixels; i++)
         v->grey_now[i] = views_grey(f->rgb + 3 * (size_t)i);
     if (v->plan.taken >= 0)

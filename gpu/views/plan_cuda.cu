@@ -7,7 +7,7 @@
  */
 #include "gpu/views/contrast_point.h"
 #include "gpu/views/draw_point.h"
-#include "gpu/views/tell_point.h"
+#include "gpu/views/pose_check_point.h"
 #include "gpu/views/views_cuda.cuh"
 
 #define FROM_FRAME 0 /* views that keyframes are looked at from */
@@ -38,7 +38,7 @@ static __device__ struct plan_sight look(const struct views *v, const float *z, 
     const struct views_camera *other = &v->kept[j].camera;
     const struct plan_between between = plan_between(view, other);
     struct plan_sight sight = {0.0f, 0.0f};
-    if (!plan_faces(&between))
+    if (!plan_faces(v, &between))
         return sight;
     own = sines[threadIdx.x / 32];
     for (int i = (int)threadIdx.x % 32; i < VIEWS_GRID; i += 32)
@@ -151,7 +151,7 @@ static __global__ void __launch_bounds__(THREADS)
         return;
     if (t < VIEWS_GRID) {
         z[FROM_FRAME][t] = job->frame.depth[plan_pixel(t, v->w, v->h)];
-        now[t] = tell_level(v, &job->frame, t);
+        now[t] = pose_check_level(v, &job->frame, t);
     }
     fetch_kept(v);
     if (t == 0)
@@ -180,7 +180,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (warp == 2 && v->plan.swept >= 0)
         choose_sources(v, sight[FROM_SWEPT]);
     if (t == 96)
-        tell_still(v, now);
+        pose_check_still(v, now);
 }
 
 static __device__ void keep(struct views *v, const struct views_frame *f, uint32_t i)
@@ -192,7 +192,7 @@ static __device__ void keep(struct views *v, const struct views_frame *f, uint32
     v->single[at] = views_code(f->depth[i]);
     v->own[at] = 0;
     v->agree[at] = 0;
-    v->contrast[at] = contrast_at(f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
+    v->contrast[at] = contrast_at(&v->params, f->level, v->w, v->h, (int)i % v->w, (int)i / v->w);
 }
 
 static __global__ void store_kernel(const struct views_job *first, size_t stride)

@@ -134,7 +134,7 @@ static __device__ void choose(struct views *v)
         v->points[before + k] = refine_point(v, at[k]);
     if (t == 0) {
         v->n_points = all;
-        v->is_refining = all >= REFINE_LEAST;
+        v->is_refining = all >= v->params.refine_least;
     }
 }
 
@@ -195,19 +195,19 @@ static __device__ void look(struct views *v, int level, int moved)
     if (moved) {
         o = recall(v, source, in ? i : 0);
         said[1][source][lane] =
-            refine_say(&o, refine_left(&o, v->terms + SOLUTION + REFINE_POSE * source));
+            refine_say(v, &o, refine_left(&o, v->terms + SOLUTION + REFINE_POSE * source));
         __syncthreads();
-        all = refine_hear(&said[1][0][lane], LOOK_POINTS, n);
+        all = refine_hear(v, &said[1][0][lane], LOOK_POINTS, n);
         p.inv = refine_depth(p.inv, &all);
         if (in && source == 0)
             v->points[i].inv = p.inv;
     }
     o = refine_look_from(v, source, level, &v->plan.pose[source], &p);
-    said[0][source][lane] = refine_say(&o, o.r);
+    said[0][source][lane] = refine_say(v, &o, o.r);
     __syncthreads();
-    all = refine_hear(&said[0][0][lane], LOOK_POINTS, n);
+    all = refine_hear(v, &said[0][0][lane], LOOK_POINTS, n);
     if (in) {
-        struct refine_term t = refine_term(&o, all.h);
+        struct refine_term t = refine_term(v, &o, all.h);
         put(v, &t, o.jd, all.g, source, i);
     }
 }
@@ -349,8 +349,8 @@ static __device__ float add_prior(const struct views *v, const struct shared *s,
     int source = at.column / REFINE_POSE, c = at.column % REFINE_POSE;
     const float *t = v->plan.pose[source].T.t;
     if (at.row == REFINE_UNKNOWNS)
-        return refine_prior_right(sum, t, s->apart[source], c);
-    return at.row / REFINE_POSE == source ? refine_prior_pair(sum, t, at.row % REFINE_POSE, c)
+        return refine_prior_right(v, sum, t, s->apart[source], c);
+    return at.row / REFINE_POSE == source ? refine_prior_pair(v, sum, t, at.row % REFINE_POSE, c)
                                           : sum;
 }
 
@@ -435,7 +435,7 @@ static __device__ float find_scale(const struct views *v)
     }
     __syncthreads();
     n = sums[VIEWS_SCALES - 1];
-    return refine_scale(__syncthreads_count(2 * sums[t] < n), n);
+    return refine_scale(v, __syncthreads_count(2 * sums[t] < n), n);
 }
 
 static __device__ void end(struct views *v, int done)

@@ -297,10 +297,10 @@ static void score_band(struct sweep_band *b)
 }
 
 static void finish(int16_t *restrict scores, const int16_t *first, const int16_t *second,
-                   const int16_t *third, const int16_t *n)
+                   const int16_t *third, const int16_t *n, int alone)
 {
     for (int i = 0; i < BLOCK; i++)
-        scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i]);
+        scores[i] = (int16_t)sweep_best_half(first[i], second[i], third[i], n[i], alone);
 }
 
 /* A sweep: by planes, or in fine steps around a guide. */
@@ -317,14 +317,16 @@ static void put_inverse(struct sweep_band *b, const struct sweep *s, int d)
     for (int y = b->top; y < b->bottom; y++)
         for (int x = 0; x < b->w; x++)
             b->inverse[in_rows(b, y) + (size_t)x] =
-                s->guide ? fine_inverse(s->guide[(size_t)y * (size_t)b->w + (size_t)x], d)
-                         : s->planes.first + s->planes.step * (float)d;
+                s->guide
+                    ? fine_inverse(&s->planes, s->guide[(size_t)y * (size_t)b->w + (size_t)x], d)
+                    : s->planes.first + s->planes.step * (float)d;
 }
 
 /* The scores of all steps of a band's pixels. */
 static void score_steps(struct sweep_band *b, const struct views *v, const struct sweep *s)
 {
     size_t n = in_band(b, b->last) - 2 * BORDER;
+    int alone = v->params.sweep_alone;
 
     for (int d = 0; d < s->steps; d++) {
         put_inverse(b, s, d);
@@ -340,7 +342,7 @@ static void score_steps(struct sweep_band *b, const struct views *v, const struc
             for (int x = 0; x < b->n; x += BLOCK) {
                 size_t at = in_band(b, y) + (size_t)x;
                 finish(b->scores + (size_t)d * BAND * (size_t)b->stride + at, b->best[0] + at,
-                       b->best[1] + at, b->best[2] + at, b->n_best + at);
+                       b->best[1] + at, b->best[2] + at, b->n_best + at, alone);
             }
     }
 }
@@ -355,8 +357,8 @@ static void raise(int16_t *restrict peak, const int16_t *scores)
 static uint16_t measure(const struct views *v, const struct sweep *s, const int16_t *scores,
                         const struct sweep_sums *sums, uint32_t i)
 {
-    return s->guide ? fine_own(v, i, fine_measure(s->guide[i], scores, sums))
-                    : sweep_measure(&s->planes, scores, sums);
+    return s->guide ? fine_own(v, i, fine_measure(v, s->guide[i], scores, sums))
+                    : sweep_measure(v, &s->planes, scores, sums);
 }
 
 /* Scores lie step by step: only pixels that may measure are looked at by themselves, where no
@@ -372,7 +374,7 @@ static uint32_t measure_block(const struct sweep_band *b, const struct views *v,
     for (size_t d = 0; d < (size_t)s->steps; d++)
         raise(peak, b->scores + d * stride + at);
     for (int k = 0; k < n; k++, at++, i++) {
-        if (!s->guide && peak[k] < SWEEP_PEAK) {
+        if (!s->guide && peak[k] < v->params.sweep_peak) {
             own[i] = 0;
             continue;
         }
@@ -430,6 +432,7 @@ static void run(struct views *v, struct sweep *s)
     uint32_t n_measured = 0;
     int wide = wide_cpu_has();
 
+    s->planes = sweep_planes_of(v);
     for (int i = 0; i < v->plan.n_sources; i++)
         s->sources[i] = s->guide ? fine_source_of(v, i) : sweep_source_of(v, i);
 #pragma omp parallel for schedule(dynamic) reduction(+ : n_measured)
@@ -444,7 +447,6 @@ void sweep_cpu(struct views *v)
 
     if (v->plan.swept < 0 || v->plan.n_sources == 0)
         return;
-    s.planes = sweep_planes_of(&v->kept[v->plan.swept]);
     s.own = v->grey + views_at(v, v->plan.swept);
     run(v, &s);
 }

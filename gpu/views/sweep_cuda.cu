@@ -119,7 +119,7 @@ static __device__ void inverses(float inv[SHARE], const struct tile *t, const st
         int i = me->lane + k * GROUP, x = side_x(t, i), y = side_y(t, i);
         inv[k] = p->first + p->step * (float)d;
         if (guide && me->to[k] >= 0)
-            inv[k] = fine_inverse(guide[(size_t)y * (size_t)t->w + (size_t)x], d);
+            inv[k] = fine_inverse(p, guide[(size_t)y * (size_t)t->w + (size_t)x], d);
     }
 }
 
@@ -206,8 +206,8 @@ static __device__ uint16_t measure(const struct views *v, const struct sweep_pla
                                    const float *guide, const int16_t *scores,
                                    const struct sweep_sums *own, uint32_t i)
 {
-    return guide ? fine_own(v, i, fine_measure(guide[i], scores, own))
-                 : sweep_measure(p, scores, own);
+    return guide ? fine_own(v, i, fine_measure(v, guide[i], scores, own))
+                 : sweep_measure(v, p, scores, own);
 }
 
 /* Of the best scores of a pixel at a plane, and how many there are. */
@@ -232,7 +232,7 @@ static __device__ void score(struct tried *tried, const struct tile *t, const st
 
 /* All scores of a tile. Every thread goes as many rounds: a group may have a plane less. */
 static __device__ void try_all(struct tile *t, const struct place *me, const struct sweep_planes *p,
-                               const float *guide, int steps, int n_sources)
+                               const float *guide, int steps, int n_sources, int alone)
 {
     struct sweep_sums own[2];
     float root[2], inv[SHARE];
@@ -256,7 +256,7 @@ static __device__ void try_all(struct tile *t, const struct place *me, const str
         }
         for (int k = 0; k < 2 && d < steps; k++)
             t->scores[(me->y + k) * TILE_W + me->x][d] = (int16_t)sweep_best_half(
-                tried[k].best[0], tried[k].best[1], tried[k].best[2], tried[k].n);
+                tried[k].best[0], tried[k].best[1], tried[k].best[2], tried[k].n, alone);
     }
     __syncthreads();
 }
@@ -305,13 +305,13 @@ static __device__ void sweep_tile(struct views *v, const float *guide, int steps
         t.sources[i] = guide ? fine_source_of(v, i) : sweep_source_of(v, i);
     __syncthreads();
     K = v->kept[v->plan.swept].camera.K;
-    planes = sweep_planes_of(&v->kept[v->plan.swept]);
+    planes = sweep_planes_of(v);
     load_own(&t, (guide ? v->contrast : v->grey) + views_at(v, v->plan.swept));
     load_bases(&t, &K, n_sources);
     clear_others(&t);
     __syncthreads();
     me = place_of(&t);
-    try_all(&t, &me, &planes, guide, steps, n_sources);
+    try_all(&t, &me, &planes, guide, steps, n_sources, v->params.sweep_alone);
     if (i < TILE_PIXELS && in_picture(&t, t.x + x, t.y + y)) {
         uint32_t at = (uint32_t)(t.y + y) * (uint32_t)t.w + (uint32_t)(t.x + x);
         struct sweep_sums own = sum_own(&t, x, y);
