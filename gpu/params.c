@@ -1,12 +1,13 @@
 #include "gpu/params.h"
 
+#include "gpu/track/track_params.h"
 #include "gpu/views/views_params.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct params_stage *const stages[] = {&views_params_stage};
+static const struct params_stage *const stages[] = {&track_params_stage, &views_params_stage};
 
 const struct params_stage *params_stage_at(int i)
 {

@@ -100,6 +100,8 @@ static void lay_out_path(struct session_cpu *s, struct arena *a, const struct gp
     if (a->base) {
         track_lay_out(s->track, tracks, c->net_w, c->net_h);
         path_lay_out(s->path, path, t.n_slots);
+        gpu_session_params(&s->track->params, &track_params_stage, c);
+        s->path->params = s->track->params;
     }
 }
 

@@ -121,6 +121,8 @@ static void lay_out_path(struct session_dev *s, struct arena *a, struct track *t
     (void)track_lay_out(t, tracks, c->net_w, c->net_h);
     take(a, &path, path_lay_out(p, NULL, t->n_slots));
     (void)path_lay_out(p, path, t->n_slots);
+    gpu_session_params(&t->params, &track_params_stage, c);
+    p->params = t->params;
 }
 
 /* Pieces of s, and where the copy of s itself goes: a line without a map has the picture and its

@@ -111,7 +111,7 @@ static struct klt_place find(const struct track *t, const uint8_t *from, const u
             struct klt_other d = compare(&w, to + l->at, l, p.x, p.y);
             more = klt_step(&p, &m, &w.sum, &d, l);
         }
-        klt_finer(&p, &start, &m, i);
+        klt_finer(t, &p, &start, &m, i);
     }
     return p;
 }

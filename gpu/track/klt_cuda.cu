@@ -132,7 +132,7 @@ static __device__ struct klt_place find(const struct track *t, const uint8_t *fr
             struct klt_other d = compare(&w, to + l->at, l, p.x, p.y);
             more = klt_step(&p, &m, &w.sum, &d, l);
         }
-        klt_finer(&p, &start, &m, i);
+        klt_finer(t, &p, &start, &m, i);
     }
     return p;
 }

@@ -19,6 +19,7 @@
 #ifndef RECOND_GPU_TRACK_TRACK_H
 #define RECOND_GPU_TRACK_TRACK_H
 
+#include "gpu/track/track_params.h"
 #include "proto/types.h"
 
 #ifdef __cplusplus
@@ -51,6 +52,7 @@ struct track_frame {
 };
 
 struct track {
+    struct track_params params;
     int w, h, cell, grid_w, grid_h, n_cells, n_slots;
     struct track_level level[TRACK_LEVELS];
     uint32_t pyramid_bytes;
