@@ -173,7 +173,7 @@ void store_manifest_remove(const char *path, const char *id)
 
 /* ------------------------------------------------------------------------- in */
 
-/* Manifests of the first versions name neither journal nor mode nor fusion: these held. */
+/* Manifests of the first versions do not name all options: these held. */
 static void get_options(const struct json_at *root, struct session_options *o)
 {
     struct json_at at;
@@ -187,6 +187,7 @@ static void get_options(const struct json_at *root, struct session_options *o)
     o->submap_m = 4; /* what is the default since the option is there */
     o->decode_scale = 1;
     o->views = SESSION_VIEWS_OFF;
+    o->consistency = SESSION_CONSISTENCY_PAPER;
     session_options_read(o, &at, SESSION_OPTIONS_KEPT);
 }
 

@@ -1,10 +1,11 @@
 #include "gpu/panorama/panorama.h"
 #include "gpu/panorama/range_point.h"
+#include "proto/geom/pose.h"
 
 #include <math.h>
 #include <string.h>
 
-#define POSE_MOST_M 1e5f
+#define CORNER_MOST_M 1e5f
 #define COLOUR_MOST 442.0f /* between black and white */
 
 static int check_volume(const struct gpu_volume *v, struct err *err)
@@ -16,9 +17,9 @@ static int check_volume(const struct gpu_volume *v, struct err *err)
     if (!(v->voxel_m >= 0.001f && v->voxel_m <= 1.0f))
         return err_at(err, ERR_INPUT, "/voxel_m", "%g m, must be in 0.001...1", (double)v->voxel_m);
     for (int i = 0; i < 3; i++) {
-        if (!(fabsf(v->min_m[i]) <= POSE_MOST_M))
+        if (!(fabsf(v->min_m[i]) <= CORNER_MOST_M))
             return err_at(err, ERR_INPUT, "/volume", "a corner that is not within %g m",
-                          (double)POSE_MOST_M);
+                          (double)CORNER_MOST_M);
         if (v->n[i] < 1 || v->n[i] > GPU_VOXELS_SIDE_MAX)
             return err_at(err, ERR_INPUT, "/volume",
                           "%d voxels along a side, must be in 1...%d: a smaller volume or larger "
@@ -53,23 +54,6 @@ int panorama_check_config(const struct gpu_session_config *c, struct err *err)
     return 0;
 }
 
-static int is_pose(const struct rigid *T)
-{
-    const float *r = T->r;
-
-    for (int i = 0; i < 3; i++) {
-        if (!(fabsf(T->t[i]) <= POSE_MOST_M))
-            return 0;
-        for (int j = 0; j <= i; j++) {
-            float dot =
-                r[3 * i] * r[3 * j] + r[3 * i + 1] * r[3 * j + 1] + r[3 * i + 2] * r[3 * j + 2];
-            if (!(fabsf(dot - (i == j ? 1.0f : 0.0f)) <= 1e-3f))
-                return 0;
-        }
-    }
-    return 1;
-}
-
 static int check_picture(const struct gpu_session_config *c, const struct gpu_pair_eye *e,
                          struct err *err)
 {
@@ -77,11 +61,9 @@ static int check_picture(const struct gpu_session_config *c, const struct gpu_pa
         (int64_t)e->width * e->height > (int64_t)c->max_image_w * c->max_image_h)
         return err_set(err, ERR_INPUT, "a picture of %dx%d in a session made for %dx%d", e->width,
                        e->height, c->max_image_w, c->max_image_h);
-    if (!(e->K.fx >= 1.0f && e->K.fx < 1e6f && e->K.fy >= 1.0f && e->K.fy < 1e6f &&
-          fabsf(e->K.cx) < 1e6f && fabsf(e->K.cy) < 1e6f) ||
-        !lens_valid(&e->lens))
+    if (!lens_camera_valid(e->K, &e->lens))
         return err_set(err, ERR_INPUT, "intrinsics that are not those of a camera");
-    if (!is_pose(&e->T_wc))
+    if (!pose_is_rigid(&e->T_wc))
         return err_set(err, ERR_INPUT, "a pose that is not finite or not rigid");
     return 0;
 }

@@ -101,19 +101,9 @@ int cloud_block_get(struct cloud *c, const struct cloud_name *name, struct cloud
     return 0;
 }
 
-int cloud_block_grow(void *array, uint32_t *cap, uint64_t n, size_t size)
-{
-    size_t more = *cap;
-
-    if (n > UINT32_MAX || array_grow(array, &more, n, size))
-        return ERR_MEMORY;
-    *cap = more < UINT32_MAX ? (uint32_t)more : UINT32_MAX;
-    return 0;
-}
-
 int cloud_block_reserve(struct cloud_entry *e, uint32_t n, struct err *err)
 {
-    return cloud_block_grow(&e->keys, &e->cap, n, sizeof *e->keys)
+    return array_grow_u32(&e->keys, &e->cap, n, sizeof *e->keys)
                ? err_set(err, ERR_MEMORY, "no memory for a block of %u points", (unsigned)n)
                : 0;
 }

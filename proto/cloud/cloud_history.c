@@ -6,6 +6,8 @@
  */
 #include "proto/cloud/cloud_internal.h"
 
+#include "proto/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,16 +47,16 @@ void cloud_history_pack(struct cloud_entry *e)
  * so that a key is moved about twice in all. */
 static int reserve(struct cloud_entry *e, uint32_t n)
 {
-    if (cloud_block_grow(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
+    if (array_grow_u32(&e->ranks, &e->ranks_cap, n, sizeof *e->ranks))
         return 0;
     if (e->past_first + e->n_past + n <= e->past_cap &&
         e->commits_first + e->n_commits < e->commits_cap)
         return 1;
     cloud_history_pack(e);
-    return !cloud_block_grow(&e->past, &e->past_cap, (uint64_t)e->n_past + n + e->past_cap / 3,
-                             sizeof *e->past) &&
-           !cloud_block_grow(&e->commits, &e->commits_cap,
-                             (uint64_t)e->n_commits + 1 + e->commits_cap / 3, sizeof *e->commits);
+    return !array_grow_u32(&e->past, &e->past_cap, (uint64_t)e->n_past + n + e->past_cap / 3,
+                           sizeof *e->past) &&
+           !array_grow_u32(&e->commits, &e->commits_cap,
+                           (uint64_t)e->n_commits + 1 + e->commits_cap / 3, sizeof *e->commits);
 }
 
 static void append(struct cloud_entry *e, const struct cloud_change *net, size_t n, uint32_t n_keys)
